@@ -1,5 +1,5 @@
-// Tile IR: a kernel is parameters (views, scalars), a grid, and an SSA body over scalars and tiles of static shape.
-// Everything above writes it (the compiler, users through tile/builder.h); every backend runs it.
+// Tile IR: a kernel is parameters (views, scalars), a grid, and an SSA body over scalars and tiles of static
+// shape. Everything above writes it (the compiler, users through tile/builder.h); every backend runs it.
 #pragma once
 
 #include <tilewright/base/dtype.h>
@@ -88,10 +88,10 @@ enum class OpKind : std::uint8_t {
   reduce,        // `monoid` along `axis`, which disappears
   scan,          // inclusive `monoid` along `axis`
   dot,           // a [M,K], b [K,N], acc [M,N]: acc + a·b, accumulated in acc's dtype
-  random,        // operands: seed, counter (i64): word (counter & 3) of Philox4x32-10(seed, counter >> 2), as i64
-  loop,          // operands: lower, upper, step, initial…; block args: induction, carried…; results: final carried
-  branch,        // operand: bool scalar; blocks: then, else; both yield the results
-  yield,         // ends a block
+  random,  // operands: seed, counter (i64): word (counter & 3) of Philox4x32-10(seed, counter >> 2), as i64
+  loop,    // operands: lower, upper, step, initial…; block args: induction, carried…; results: final carried
+  branch,  // operand: bool scalar; blocks: then, else; both yield the results
+  yield,   // ends a block
 };
 std::string_view name(OpKind kind);
 
@@ -115,10 +115,11 @@ struct Op {
   int param = -1;              // view, scalar or grid axis, by kind
   int axis = -1;               // reduce, scan
   std::vector<int> tile_dims;  // load, store: tile axis i walks view dim tile_dims[i]
-  bool bounded = false;  // load: elements outside the view read as `number`; store: they are dropped.
-                         // Otherwise the kernel promises to stay inside.
-  bool masked = false;  // gather, scatter, atomic_add: last operand is a bool mask; gather reads `number` where false
-  Number number;        // constant's value; load's and gather's fill
+  bool bounded = false;        // load: elements outside the view read as `number`; store: they are dropped.
+                               // Otherwise the kernel promises to stay inside.
+  bool masked =
+      false;  // gather, scatter, atomic_add: last operand is a bool mask; gather reads `number` where false
+  Number number;  // constant's value; load's and gather's fill
   std::vector<Block> blocks;
   std::string location;  // "file.cpp:41" of the user's call; not compared
 

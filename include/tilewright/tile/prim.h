@@ -1,11 +1,14 @@
 // The scalar primitives of tile IR, applied per element: one row each, with what they mean and cost.
 //
 // Semantics, once for every backend (the reference interpreter is their executable form):
-// - Float primitives take operands of one type among f32 and f64 and round as that type does; narrow floats must be cast
+// - Float primitives take operands of one type among f32 and f64 and round as that type does; narrow floats
+// must be cast
 //   to f32 first. A backend's f32 result is within `ulp` units in the last place of the exact one.
-// - Integers wrap around modulo 2^bits. div and rem truncate toward zero; x / 0 = 0 and x rem 0 = x (no trap);
+// - Integers wrap around modulo 2^bits. div and rem truncate toward zero; x / 0 = 0 and x rem 0 = x (no
+// trap);
 //   shifts use the count modulo the width, shr is arithmetic for signed types.
-// - min, max return NaN if either operand is NaN; -0 < +0 is not promised. Comparisons with NaN are false, ne is true.
+// - min, max return NaN if either operand is NaN; -0 < +0 is not promised. Comparisons with NaN are false, ne
+// is true.
 // - Booleans support and, or, xor, not, eq, ne, select; comparisons yield bool.
 #pragma once
 
@@ -16,26 +19,71 @@
 namespace tilewright::tile {
 
 enum class Prim : std::uint8_t {
-  add, sub, mul, div, rem, min, max, pow, atan2,
-  neg, abs, sign, floor, ceil, round, trunc, sqrt, rsqrt, reciprocal,
-  exp, exp2, expm1, log, log2, log1p, sin, cos, tan, tanh, erf, sigmoid,
-  fma, select,
-  eq, ne, lt, le, gt, ge, isnan,
-  bit_and, bit_or, bit_xor, bit_not, shl, shr,
+  add,
+  sub,
+  mul,
+  div,
+  rem,
+  min,
+  max,
+  pow,
+  atan2,
+  neg,
+  abs,
+  sign,
+  floor,
+  ceil,
+  round,
+  trunc,
+  sqrt,
+  rsqrt,
+  reciprocal,
+  exp,
+  exp2,
+  expm1,
+  log,
+  log2,
+  log1p,
+  sin,
+  cos,
+  tan,
+  tanh,
+  erf,
+  sigmoid,
+  fma,
+  select,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  isnan,
+  bit_and,
+  bit_or,
+  bit_xor,
+  bit_not,
+  shl,
+  shr,
 };
 inline constexpr int kPrimCount = static_cast<int>(Prim::shr) + 1;
 
 // Which element types a primitive takes.
-enum class PrimClass : std::uint8_t { arithmetic /* float or integer */, floating, integral /* integer or bool */, any };
+enum class PrimClass : std::uint8_t {
+  arithmetic /* float or integer */,
+  floating,
+  integral /* integer or bool */,
+  any
+};
 
 struct PrimInfo {
   Prim prim;
   std::string_view name;
   int arity;
   PrimClass operands;
-  bool to_bool;   // result is bool whatever the operand type
-  double flops;   // counted operations per element, as the cost model sees them
-  double ulp;     // f32 error bound a backend must meet, in units in the last place; 0.5 is correctly rounded
+  bool to_bool;  // result is bool whatever the operand type
+  double flops;  // counted operations per element, as the cost model sees them
+  double ulp;    // f32 error bound a backend must meet, in units in the last place; 0.5 is correctly rounded
 };
 
 inline constexpr PrimInfo kPrims[kPrimCount] = {
@@ -70,8 +118,8 @@ inline constexpr PrimInfo kPrims[kPrimCount] = {
     {Prim::tanh, "tanh", 1, PrimClass::floating, false, 16, 2},
     {Prim::erf, "erf", 1, PrimClass::floating, false, 20, 2},
     {Prim::sigmoid, "sigmoid", 1, PrimClass::floating, false, 14, 3},
-    {Prim::fma, "fma", 3, PrimClass::floating, false, 2, 0.5},      // a * b + c, rounded once
-    {Prim::select, "select", 3, PrimClass::any, false, 1, 0.5},     // first operand is bool
+    {Prim::fma, "fma", 3, PrimClass::floating, false, 2, 0.5},   // a * b + c, rounded once
+    {Prim::select, "select", 3, PrimClass::any, false, 1, 0.5},  // first operand is bool
     {Prim::eq, "eq", 2, PrimClass::any, true, 1, 0.5},
     {Prim::ne, "ne", 2, PrimClass::any, true, 1, 0.5},
     {Prim::lt, "lt", 2, PrimClass::arithmetic, true, 1, 0.5},
@@ -104,9 +152,9 @@ constexpr std::optional<Prim> parse_prim(std::string_view text) {
   return std::nullopt;
 }
 
-// Associative combinations for reduce and scan. The order of combination is free (floats: any tree), except under
-// a schedule that promises determinism, which only promises the same order every run.
-// argmax, argmin yield the i64 index of the first extreme along the axis; a NaN counts as the extreme.
+// Associative combinations for reduce and scan. The order of combination is free (floats: any tree), except
+// under a schedule that promises determinism, which only promises the same order every run. argmax, argmin
+// yield the i64 index of the first extreme along the axis; a NaN counts as the extreme.
 enum class Monoid : std::uint8_t { sum, prod, max, min, logical_and, logical_or, argmax, argmin };
 std::string_view name(Monoid monoid);  // "sum" … "and", "or", "argmax"
 std::optional<Monoid> parse_monoid(std::string_view text);
