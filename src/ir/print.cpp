@@ -71,7 +71,7 @@ std::vector<std::string> ssa_names(const Graph& graph) {
   for (NodeId id = 0; id < graph.size(); ++id) {
     const Node& node = graph.node(id);
     const bool named = node.op == &input_op && is_word(node.name) && uses[node.name] == 1;
-    names.push_back(named ? "%" + node.name : fmt::format("%{}", id));
+    names.push_back(named ? fmt::format("%{}", node.name) : fmt::format("%{}", id));
   }
   return names;
 }
@@ -85,7 +85,7 @@ std::string print(const Graph& graph) {
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) {
     const NodeId id = graph.inputs()[i];
     const std::string& own = graph.node(id).name;
-    const std::string label = name_of(id) == "%" + own ? "" : " " + quoted(own);
+    const std::string label = name_of(id) == fmt::format("%{}", own) ? "" : fmt::format(" {}", quoted(own));
     const std::string place = id == static_cast<NodeId>(i) ? "" : fmt::format(" at {}", id);
     inputs.push_back(fmt::format("{}{}: {}{}", name_of(id), label, to_string(graph.type(id)), place));
   }
