@@ -1,5 +1,6 @@
-// Backend: one device that runs tile kernels. desc → schedule → source → binary → program, each a value one can print.
-// An implementation is a shared library that exports `tilewright_open_backend` (BackendEntry below).
+// Backend: one device that runs tile kernels. desc → schedule → source → binary → program, each a value one
+// can print. An implementation is a shared library that exports `tilewright_open_backend` (BackendEntry
+// below).
 #pragma once
 
 #include <tilewright/base/error.h>
@@ -38,19 +39,20 @@ struct Source {
 
 struct Binary {
   std::string bytes;
-  std::string log;   // compiler's, warnings included
+  std::string log;  // compiler's, warnings included
   double compile_ms = 0;
 };
 
-// Views in kernel order (address of each view's coordinate 0), scalars in kernel order (floats as the bits of a double
-// in f64 and of a float, zero-extended, in f32).
+// Views in kernel order (address of each view's coordinate 0), scalars in kernel order (floats as the bits of
+// a double in f64 and of a float, zero-extended, in f32).
 struct LaunchArgs {
   void* const* views = nullptr;
   const std::int64_t* scalars = nullptr;
   Index grid[tile::kMaxGridAxes] = {1, 1, 1};
 };
 
-// A loaded kernel. Launches are ordered as they are made on one device; `launch` may return before the work is done.
+// A loaded kernel. Launches are ordered as they are made on one device; `launch` may return before the work
+// is done.
 class Program {
  public:
   virtual ~Program() = default;
@@ -85,12 +87,14 @@ class Backend {
   virtual std::vector<Candidate> candidates(const tile::Kernel& kernel) const = 0;  // best predicted first
   virtual Result<Source> print(const tile::Kernel& kernel, const tile::Schedule& schedule) const = 0;
   virtual Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const = 0;
-  virtual Result<std::unique_ptr<Program>> load(const tile::Kernel& kernel, const Source& source, const Binary& binary) = 0;
+  virtual Result<std::unique_ptr<Program>> load(const tile::Kernel& kernel, const Source& source,
+                                                const Binary& binary) = 0;
 
   // --- memory; addresses are the device's, at least 256-byte aligned
   virtual Result<void*> allocate(std::size_t bytes) = 0;
   virtual void release(void* address, std::size_t bytes) = 0;  // after the work already launched
-  virtual Status copy(void* to, const void* from, std::size_t bytes, CopyKind kind) = 0;  // host side done on return
+  virtual Status copy(void* to, const void* from, std::size_t bytes,
+                      CopyKind kind) = 0;  // host side done on return
   virtual Status fill(void* to, int byte, std::size_t bytes) = 0;
   virtual Status synchronize() = 0;
 
@@ -105,8 +109,8 @@ class Backend {
 // What the caller chooses for a backend; parsed from flags only in tools/.
 struct BackendOptions {
   int ordinal = 0;
-  int threads = 0;                        // CPU: 0 takes every allowed core
-  std::string isa;                        // CPU: "" for the host's best, else avx512 | avx2 | baseline
+  int threads = 0;                         // CPU: 0 takes every allowed core
+  std::string isa;                         // CPU: "" for the host's best, else avx512 | avx2 | baseline
   std::vector<std::string> library_paths;  // where to look for NVRTC beside the usual places
 };
 

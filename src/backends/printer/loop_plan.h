@@ -1,13 +1,17 @@
-// LoopPlan: a kernel's tile ops grouped into element loops, the form from which both dialects (CPU, CUDA) are printed.
+// LoopPlan: a kernel's tile ops grouped into element loops, the form from which both dialects (CPU, CUDA) are
+// printed.
 //
-// A tile op is not computed as a whole tile: a loop over the elements evaluates whole expressions, and only where a value
-// is needed by a later loop is it either kept in a buffer (CPU: an array in cache; CUDA: registers) or computed again,
-// whichever the policy finds cheaper. Loops end where a reduction's result is needed.
+// A tile op is not computed as a whole tile: a loop over the elements evaluates whole expressions, and only
+// where a value is needed by a later loop is it either kept in a buffer (CPU: an array in cache; CUDA:
+// registers) or computed again, whichever the policy finds cheaper. Loops end where a reduction's result is
+// needed.
 #pragma once
 
 #include <tilewright/tile/kernel.h>
 
 #include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace tilewright::printer {
@@ -36,9 +40,11 @@ struct Instr {
   };
   Kind kind = Kind::compute;
   const tile::Op* op = nullptr;
-  tile::ValueId value = -1;     // compute, reload: what it stands for; reduce, scan, keep: what is written
-  std::vector<int> axes;        // for each axis of the value (effect: of the stored tile): the loop axis it walks, -1: stays 0
-  std::vector<Ref> operands;    // as op->operands for compute; effects: value, indices, mask; reduce, scan, keep: one
+  tile::ValueId value = -1;  // compute, reload: what it stands for; reduce, scan, keep: what is written
+  std::vector<int>
+      axes;  // for each axis of the value (effect: of the stored tile): the loop axis it walks, -1: stays 0
+  std::vector<Ref>
+      operands;  // as op->operands for compute; effects: value, indices, mask; reduce, scan, keep: one
 };
 
 struct ElementLoop {
@@ -54,20 +60,20 @@ struct Step {
     dot,       // op: operands' buffers, accumulator's buffer → result's buffer
     loop,      // op; body[0]; carried tiles live in the buffers of the block's args
     branch,    // op; body[0], body[1]
-    assign,    // from → to, both scalars or both buffers of one type (end of an iteration)
+    assign,    // moves, all at once: scalars to scalars, buffers to buffers of the same type
   };
   Kind kind = Kind::scalar;
   const tile::Op* op = nullptr;
   ElementLoop loop;
   std::vector<Step> body[2];
-  tile::ValueId from = -1;
-  tile::ValueId to = -1;
+  std::vector<std::pair<tile::ValueId, tile::ValueId>> moves;  // from → to
 };
 
 struct LoopPlan {
   std::vector<Step> steps;
-  std::vector<tile::ValueId> buffers;              // tile values that live in a buffer of their own
-  std::map<tile::ValueId, tile::ValueId> aliases;  // value → the buffer it shares (loop results → carried args)
+  std::vector<tile::ValueId> buffers;  // tile values that live in a buffer of their own
+  std::map<tile::ValueId, tile::ValueId>
+      aliases;  // value → the buffer it shares (loop results → carried args)
   // The buffer (or, for scalars, the variable) a value lives in.
   tile::ValueId storage(tile::ValueId value) const {
     for (auto it = aliases.find(value); it != aliases.end(); it = aliases.find(value)) value = it->second;
