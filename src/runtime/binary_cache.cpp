@@ -33,7 +33,7 @@ struct Header {
 std::optional<std::string> read_file(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return std::nullopt;
-  struct stat info {};
+  struct stat info{};
   std::string bytes;
   bool whole = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
   if (whole) {
@@ -56,7 +56,8 @@ std::optional<std::string> payload(const std::string& entry, const Hash128* key)
   Header h;
   if (entry.size() < sizeof h) return std::nullopt;
   std::memcpy(&h, entry.data(), sizeof h);
-  if (std::memcmp(h.magic, kMagic, sizeof kMagic) != 0 || entry.size() - sizeof h != h.size) return std::nullopt;
+  if (std::memcmp(h.magic, kMagic, sizeof kMagic) != 0 || entry.size() - sizeof h != h.size)
+    return std::nullopt;
   if (key && !(h.key == *key)) return std::nullopt;
   const std::string_view body(entry.data() + sizeof h, h.size);
   if (!(hash_bytes(body) == h.payload)) return std::nullopt;
@@ -88,12 +89,15 @@ BinaryCache::BinaryCache(std::string directory, std::uint64_t max_bytes)
     : directory_(std::move(directory)), max_bytes_(max_bytes) {}
 
 std::string BinaryCache::default_directory() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return std::string(cache) + "/tilewright";
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return std::string(cache) + "/tilewright";
   if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/tilewright";
   return "";
 }
 
-std::string BinaryCache::path_of(const Hash128& key) const { return directory_ + "/" + to_hex(key) + std::string(kSuffix); }
+std::string BinaryCache::path_of(const Hash128& key) const {
+  return directory_ + "/" + to_hex(key) + std::string(kSuffix);
+}
 
 std::optional<std::string> BinaryCache::find(const Hash128& key) const {
   if (directory_.empty()) return std::nullopt;
@@ -113,10 +117,12 @@ Status BinaryCache::store(const Hash128& key, const std::string& bytes) {
   static std::atomic<unsigned> serial{0};
   const std::string temporary = fmt::format("{}/{}.{}.{}.tmp", directory_, to_hex(key), getpid(), serial++);
   const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return failure(Failure::Kind::io, fmt::format("cache {}: {}", temporary, std::strerror(errno)));
+  if (file < 0)
+    return failure(Failure::Kind::io, fmt::format("cache {}: {}", temporary, std::strerror(errno)));
   Header h{{}, key, bytes.size(), hash_bytes(bytes)};
   std::memcpy(h.magic, kMagic, sizeof kMagic);
-  const bool written = write_all(file, reinterpret_cast<const char*>(&h), sizeof h) && write_all(file, bytes.data(), bytes.size());
+  const bool written = write_all(file, reinterpret_cast<const char*>(&h), sizeof h) &&
+                       write_all(file, bytes.data(), bytes.size());
   const int why = errno;
   const bool closed = close(file) == 0;
   if (!written || !closed || rename(temporary.c_str(), path_of(key).c_str()) != 0) {

@@ -1,5 +1,6 @@
-// BinaryCache: compiled kernels on disk. Keyed by everything that can change a binary; entries are written under a
-// temporary name and renamed, checksummed, and bounded in total size. A damaged or foreign entry is a miss.
+// BinaryCache: compiled kernels on disk. Keyed by everything that can change a binary; entries are written
+// under a temporary name and renamed, checksummed, and bounded in total size. A damaged or foreign entry is a
+// miss.
 #pragma once
 
 #include <tilewright/base/error.h>
@@ -19,7 +20,8 @@ struct CacheStats {
 
 class BinaryCache {
  public:
-  // An empty directory name turns the disk off. `max_bytes` bounds the folder: the least recently used entries go first.
+  // An empty directory name turns the disk off. `max_bytes` bounds the folder: the least recently used
+  // entries go first.
   explicit BinaryCache(std::string directory, std::uint64_t max_bytes = kDefaultMaxBytes);
 
   static constexpr std::uint64_t kDefaultMaxBytes = 512ull << 20;
@@ -28,12 +30,13 @@ class BinaryCache {
 
   const std::string& directory() const { return directory_; }
   std::optional<std::string> find(const Hash128& key) const;
-  // Failing to store costs a later compile, never an error for the caller: the reason is returned for reports.
+  // Failing to store costs a later compile, never an error for the caller: the reason is returned for
+  // reports.
   Status store(const Hash128& key, const std::string& bytes);
 
   Result<CacheStats> info() const;
-  Result<CacheStats> verify() const;       // reads every entry and counts the damaged ones
-  Result<CacheStats> clear();              // what was removed
+  Result<CacheStats> verify() const;  // reads every entry and counts the damaged ones
+  Result<CacheStats> clear();         // what was removed
 
  private:
   void trim();

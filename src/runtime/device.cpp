@@ -47,10 +47,12 @@ Result<backends::BackendEntry> load_entry(const std::string& kind, const std::st
   // Never closed: LLVM's and the driver's threads and destructors outlive any moment one could pick.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library)
-    return failure(Failure::Kind::not_found, fmt::format("device {}: its backend could not be opened: {}", kind, dlerror()));
+    return failure(Failure::Kind::not_found,
+                   fmt::format("device {}: its backend could not be opened: {}", kind, dlerror()));
   void* entry = dlsym(library, "tilewright_open_backend");
   if (!entry)
-    return failure(Failure::Kind::not_found, fmt::format("device {}: {} is not a Tilewright backend", kind, path));
+    return failure(Failure::Kind::not_found,
+                   fmt::format("device {}: {} is not a Tilewright backend", kind, path));
   return reinterpret_cast<backends::BackendEntry>(entry);
 }
 

@@ -10,7 +10,8 @@ namespace tilewright::runtime {
 
 class Device {
  public:
-  // Opens the backend's shared library beside the program (or in `library_dir`). A Failure says what is missing.
+  // Opens the backend's shared library beside the program (or in `library_dir`). A Failure says what is
+  // missing.
   static Result<std::shared_ptr<Device>> open(const std::string& name, backends::BackendOptions options = {},
                                               const std::string& library_dir = "");
 
@@ -21,7 +22,8 @@ class Device {
   bool is_host() const { return target().kind != tile::TargetKind::cuda; }
 
  private:
-  Device(std::string name, std::unique_ptr<backends::Backend> backend) : name_(std::move(name)), backend_(std::move(backend)) {}
+  Device(std::string name, std::unique_ptr<backends::Backend> backend)
+      : name_(std::move(name)), backend_(std::move(backend)) {}
   std::string name_;
   std::unique_ptr<backends::Backend> backend_;
 };

@@ -47,13 +47,15 @@ Result<std::shared_ptr<LoadedKernel>> KernelStore::get(const tile::Kernel& kerne
                  fmt::format("kernel {}: no schedule runs on {}{}", kernel.name, device_->name(), reasons));
 }
 
-Result<std::shared_ptr<LoadedKernel>> KernelStore::get(const tile::Kernel& kernel, const tile::Schedule& schedule) {
+Result<std::shared_ptr<LoadedKernel>> KernelStore::get(const tile::Kernel& kernel,
+                                                       const tile::Schedule& schedule) {
   auto source = device_->backend().print(kernel, schedule);
   if (!source) return source.error();
   return get_edited(kernel, *source);
 }
 
-Result<std::shared_ptr<LoadedKernel>> KernelStore::get_edited(const tile::Kernel& kernel, const Source& source) {
+Result<std::shared_ptr<LoadedKernel>> KernelStore::get_edited(const tile::Kernel& kernel,
+                                                              const Source& source) {
   const auto start = std::chrono::steady_clock::now();
   const Hash128 key = key_of(*device_, source);
   const std::lock_guard lock(mutex_);
@@ -70,7 +72,9 @@ Result<std::shared_ptr<LoadedKernel>> KernelStore::get_edited(const tile::Kernel
     if (!compiled) return compiled.error();
     binary = std::move(*compiled);
     out->compiler_log = binary.log;
-    if (cache_) (void)cache_->store(key, binary.bytes);  // a full or read-only disk only costs the next process a compile
+    if (cache_)
+      (void)cache_->store(key,
+                          binary.bytes);  // a full or read-only disk only costs the next process a compile
   }
   auto program = device_->backend().load(kernel, source, binary);
   if (!program) return program.error();
@@ -126,14 +130,18 @@ void Executable::prepare() {
     l.views.assign(step.views.size(), nullptr);
     for (std::size_t v = 0; v < step.views.size(); ++v) {
       const auto b = static_cast<std::size_t>(step.views[v].buffer);
-      const std::ptrdiff_t offset = step.views[v].offset * static_cast<std::ptrdiff_t>(size_bytes(plan_.buffers[b].dtype));
-      if (plan_.buffers[b].role == PlanBuffer::Role::temporary) l.views[v] = static_cast<char*>(addresses_[b]) + offset;
-      else l.patches.push_back({v, b, offset});
+      const std::ptrdiff_t offset =
+          step.views[v].offset * static_cast<std::ptrdiff_t>(size_bytes(plan_.buffers[b].dtype));
+      if (plan_.buffers[b].role == PlanBuffer::Role::temporary)
+        l.views[v] = static_cast<char*>(addresses_[b]) + offset;
+      else
+        l.patches.push_back({v, b, offset});
     }
   }
 }
 
-Status Executable::bind(std::span<const std::shared_ptr<Buffer>> inputs, std::span<const std::shared_ptr<Buffer>> outputs) {
+Status Executable::bind(std::span<const std::shared_ptr<Buffer>> inputs,
+                        std::span<const std::shared_ptr<Buffer>> outputs) {
   for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
     const PlanBuffer& buffer = plan_.buffers[b];
     if (buffer.role == PlanBuffer::Role::temporary) continue;
@@ -144,7 +152,8 @@ Status Executable::bind(std::span<const std::shared_ptr<Buffer>> inputs, std::sp
     addresses_[b] = given.data();
   }
   for (Launch& l : launches_)
-    for (const Patch& p : l.patches) l.views[p.view] = static_cast<char*>(addresses_[p.buffer]) + p.offset_bytes;
+    for (const Patch& p : l.patches)
+      l.views[p.view] = static_cast<char*>(addresses_[p.buffer]) + p.offset_bytes;
   return Unit{};
 }
 
@@ -167,14 +176,16 @@ Status Executable::run_step(std::size_t s) {
                                  backends::CopyKind::device_to_device);
 }
 
-Status Executable::run(std::span<const std::shared_ptr<Buffer>> inputs, std::span<const std::shared_ptr<Buffer>> outputs) {
+Status Executable::run(std::span<const std::shared_ptr<Buffer>> inputs,
+                       std::span<const std::shared_ptr<Buffer>> outputs) {
   if (auto bound = bind(inputs, outputs); !bound) return bound;
   for (std::size_t s = 0; s < plan_.steps.size(); ++s)
     if (auto done = run_step(s); !done) return done;
   return Unit{};
 }
 
-Status Executable::replay(std::span<const std::shared_ptr<Buffer>> inputs, std::span<const std::shared_ptr<Buffer>> outputs) {
+Status Executable::replay(std::span<const std::shared_ptr<Buffer>> inputs,
+                          std::span<const std::shared_ptr<Buffer>> outputs) {
   if (auto bound = bind(inputs, outputs); !bound) return bound;
   const bool only_launches = std::all_of(plan_.steps.begin(), plan_.steps.end(),
                                          [](const PlanStep& s) { return s.kind == PlanStep::Kind::launch; });

@@ -23,14 +23,17 @@ struct LoadedKernel {
   std::vector<backends::Candidate> candidates;  // all that were considered
 };
 
-// Compiles kernels once per device: equal sources share a program in memory and, through BinaryCache, on disk.
+// Compiles kernels once per device: equal sources share a program in memory and, through BinaryCache, on
+// disk.
 class KernelStore {
  public:
-  KernelStore(std::shared_ptr<Device> device, BinaryCache* cache) : device_(std::move(device)), cache_(cache) {}
+  KernelStore(std::shared_ptr<Device> device, BinaryCache* cache)
+      : device_(std::move(device)), cache_(cache) {}
   Result<std::shared_ptr<LoadedKernel>> get(const tile::Kernel& kernel);  // the best predicted schedule
   Result<std::shared_ptr<LoadedKernel>> get(const tile::Kernel& kernel, const tile::Schedule& schedule);
   // A source someone edited, for the same kernel.
-  Result<std::shared_ptr<LoadedKernel>> get_edited(const tile::Kernel& kernel, const backends::Source& source);
+  Result<std::shared_ptr<LoadedKernel>> get_edited(const tile::Kernel& kernel,
+                                                   const backends::Source& source);
   const std::shared_ptr<Device>& device() const { return device_; }
 
  private:
@@ -44,10 +47,13 @@ class Executable {
  public:
   static Result<std::unique_ptr<Executable>> create(const tile::Plan& plan, KernelStore& store);
 
-  // Buffers in the order of the plan's inputs and outputs; returns when the work is launched (host devices: done).
-  Status run(std::span<const std::shared_ptr<Buffer>> inputs, std::span<const std::shared_ptr<Buffer>> outputs);
+  // Buffers in the order of the plan's inputs and outputs; returns when the work is launched (host devices:
+  // done).
+  Status run(std::span<const std::shared_ptr<Buffer>> inputs,
+             std::span<const std::shared_ptr<Buffer>> outputs);
   // The same through a recorded replay (CUDA graph); recorded again when an address changed.
-  Status replay(std::span<const std::shared_ptr<Buffer>> inputs, std::span<const std::shared_ptr<Buffer>> outputs);
+  Status replay(std::span<const std::shared_ptr<Buffer>> inputs,
+                std::span<const std::shared_ptr<Buffer>> outputs);
 
   const tile::Plan& plan() const { return plan_; }
   const std::vector<std::shared_ptr<LoadedKernel>>& kernels() const { return kernels_; }
@@ -71,7 +77,8 @@ class Executable {
   };
 
   explicit Executable(const tile::Plan& plan) : plan_(plan) {}
-  Status bind(std::span<const std::shared_ptr<Buffer>> inputs, std::span<const std::shared_ptr<Buffer>> outputs);
+  Status bind(std::span<const std::shared_ptr<Buffer>> inputs,
+              std::span<const std::shared_ptr<Buffer>> outputs);
   Status run_step(std::size_t step);
   void prepare();
 
