@@ -1,4 +1,4 @@
-// The part of NVRTC's C API that we use, declared here so that no CUDA is needed to build; nvrtc_api_test.cpp compares it
+// The part of NVRTC's C API that we use, declared here so that no CUDA is needed to build; api_test.cpp compares it
 // with nvrtc.h where that file exists.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Reductions and scans among the threads of a warp or of a power-of-two part of it, by shuffles.
 #pragma once
 
-#include "tw_cuda/types.cuh"
+#include "tw_cuda/arith.cuh"
 
 namespace tw {
 
@@ -35,28 +35,6 @@ TW_DEVICE T shuffle_from(const T& value, int source, int width = 32) {
 }
 
 // ---- monoids: what reductions combine with ---------------------------------------------------------------------------
-// max and min hand a NaN on.
-TW_DEVICE float maximum(float a, float b) {
-  float out;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(out) : "f"(a), "f"(b));
-  return out;
-}
-TW_DEVICE float minimum(float a, float b) {
-  float out;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(out) : "f"(a), "f"(b));
-  return out;
-}
-TW_DEVICE double maximum(double a, double b) { return a != a ? a : b != b ? b : fmax(a, b); }
-TW_DEVICE double minimum(double a, double b) { return a != a ? a : b != b ? b : fmin(a, b); }
-template <class T>
-TW_DEVICE T maximum(T a, T b) {
-  return a < b ? b : a;
-}
-template <class T>
-TW_DEVICE T minimum(T a, T b) {
-  return b < a ? b : a;
-}
-
 // The largest and smallest value of a type: infinities where it has them.
 template <class T>
 struct Limits;
@@ -103,7 +81,7 @@ struct Sum {
   }
   template <class T>
   static TW_DEVICE T combine(T a, T b) {
-    return T(a + b);
+    return add(a, b);
   }
 };
 struct Product {
@@ -113,7 +91,7 @@ struct Product {
   }
   template <class T>
   static TW_DEVICE T combine(T a, T b) {
-    return T(a * b);
+    return mul(a, b);
   }
 };
 struct Max {
@@ -123,7 +101,7 @@ struct Max {
   }
   template <class T>
   static TW_DEVICE T combine(T a, T b) {
-    return maximum(a, b);
+    return max(a, b);
   }
 };
 struct Min {
@@ -133,7 +111,7 @@ struct Min {
   }
   template <class T>
   static TW_DEVICE T combine(T a, T b) {
-    return minimum(a, b);
+    return min(a, b);
   }
 };
 struct And {
@@ -164,6 +142,7 @@ struct Or {
 // A value and where it stands. Ties go to the lower index; a NaN beats every number, the first NaN wins.
 template <class T>
 struct Indexed {
+  static_assert(sizeof(T) >= 4, "narrow types are computed in 32 bits");
   T value;
   i32 index;
 };
@@ -172,7 +151,7 @@ struct ArgExtreme {
   template <class P>
   static TW_DEVICE P identity() {
     using T = decltype(P::value);
-    return {kMax ? Limits<T>::lowest() : Limits<T>::highest(), 0x7fffffff};
+    return P{kMax ? Limits<T>::lowest() : Limits<T>::highest(), 0x7fffffff};
   }
   template <class P>
   static TW_DEVICE P combine(P a, P b) {
