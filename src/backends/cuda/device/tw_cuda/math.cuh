@@ -1,5 +1,5 @@
-// Transcendental primitives with the error bounds of tile/prim.h (f32: 2 units in the last place for most). CUDA's own
-// functions are used where they are that accurate and short; the rest is ours, and says why.
+// Transcendental primitives with the error bounds of tile/prim.h (f32: 2 units in the last place for most).
+// CUDA's own functions are used where they are that accurate and short; the rest is ours, and says why.
 #pragma once
 
 #include "tw_cuda/arith.cuh"
@@ -7,17 +7,17 @@
 namespace tw {
 
 // CUDA's: bounds from the CUDA C++ Programming Guide, "Mathematical Functions".
-TW_DEVICE float exp(float x) { return expf(x); }      // 1 ulp: two-step reduction, ex2.approx
-TW_DEVICE float exp2(float x) { return exp2f(x); }    // 2 ulp
-TW_DEVICE float expm1(float x) { return expm1f(x); }  // 1 ulp
-TW_DEVICE float log(float x) { return logf(x); }      // 1 ulp
-TW_DEVICE float log2(float x) { return log2f(x); }    // 1 ulp
-TW_DEVICE float log1p(float x) { return log1pf(x); }  // 1 ulp
-TW_DEVICE float tanh(float x) { return tanhf(x); }    // 2 ulp
-TW_DEVICE float erf(float x) { return erff(x); }      // 2 ulp
-TW_DEVICE float rsqrt(float x) { return rsqrtf(x); }  // 2 ulp
-TW_DEVICE float pow(float x, float y) { return powf(x, y); }        // 4 ulp
-TW_DEVICE float atan2(float y, float x) { return atan2f(y, x); }    // 3 ulp
+TW_DEVICE float exp(float x) { return expf(x); }                  // 1 ulp: two-step reduction, ex2.approx
+TW_DEVICE float exp2(float x) { return exp2f(x); }                // 2 ulp
+TW_DEVICE float expm1(float x) { return expm1f(x); }              // 1 ulp
+TW_DEVICE float log(float x) { return logf(x); }                  // 1 ulp
+TW_DEVICE float log2(float x) { return log2f(x); }                // 1 ulp
+TW_DEVICE float log1p(float x) { return log1pf(x); }              // 1 ulp
+TW_DEVICE float tanh(float x) { return tanhf(x); }                // 2 ulp
+TW_DEVICE float erf(float x) { return erff(x); }                  // 2 ulp
+TW_DEVICE float rsqrt(float x) { return rsqrtf(x); }              // 2 ulp
+TW_DEVICE float pow(float x, float y) { return powf(x, y); }      // 4 ulp
+TW_DEVICE float atan2(float y, float x) { return atan2f(y, x); }  // 3 ulp
 TW_DEVICE double exp(double x) { return ::exp(x); }
 TW_DEVICE double exp2(double x) { return ::exp2(x); }
 TW_DEVICE double expm1(double x) { return ::expm1(x); }
@@ -43,9 +43,10 @@ TW_DEVICE double sigmoid(double x) {
   return (x < 0. ? e : 1.) / (1. + e);
 }
 
-// ---- sin, cos, tan -----------------------------------------------------------------------------------------------------
-// CUDA's sinf inlines a loop over a local array for huge arguments at every use: 30 KB of machine code in an unrolled
-// kernel. Ours takes a call for those, and sin and cos of one argument share the reduction.
+// ---- sin, cos, tan
+// -----------------------------------------------------------------------------------------------------
+// CUDA's sinf inlines a loop over a local array for huge arguments at every use: 30 KB of machine code in an
+// unrolled kernel. Ours takes a call for those, and sin and cos of one argument share the reduction.
 
 // x = quadrant · π/2 + rest with |rest| ≤ π/4.
 struct Reduced {
@@ -55,16 +56,17 @@ struct Reduced {
 
 // 2/π in binary, most significant word first (the last one is never shifted in, only read).
 static __constant__ u32 two_over_pi[7] = {0x28be60dbu, 0x9391054au, 0x7f09d5f4u, 0x7d4d3770u,
-                                                0x36d8a566u, 0x4f10e410u, 0x7f9458eau};
+                                          0x36d8a566u, 0x4f10e410u, 0x7f9458eau};
 
-// Payne and Hanek's reduction: multiplies the mantissa with the 96 bits of 2/π that matter for its exponent; what lies
-// above are whole turns.
+// Payne and Hanek's reduction: multiplies the mantissa with the 96 bits of 2/π that matter for its exponent;
+// what lies above are whole turns.
 TW_COLD Reduced reduce_huge(float x) {
   const u32 bits = f32_to_bits(x);
   const u32 mantissa = (bits << 8) | 0x80000000u;
   const u32 exponent = ((bits >> 23) & 0xffu) - 126u;
   const u32 word = exponent >> 5, shift = exponent & 31u;
-  u32 high = word > 0u ? two_over_pi[word - 1u] : 0u, middle = two_over_pi[word], low = two_over_pi[word + 1u];
+  u32 high = word > 0u ? two_over_pi[word - 1u] : 0u, middle = two_over_pi[word],
+      low = two_over_pi[word + 1u];
   const u32 next = two_over_pi[word + 2u];
   if (shift != 0u) {
     high = (high << shift) | (middle >> (32u - shift));
@@ -85,8 +87,8 @@ TW_COLD Reduced reduce_huge(float x) {
   return (bits >> 31) != 0u ? Reduced{-rest, -i32(quadrant)} : Reduced{rest, i32(quadrant)};
 }
 
-// Cody and Waite's three-step reduction: π/2 as a sum of three floats; the products with the quadrant are exact enough up
-// to kHuge, as in CUDA's sinf.
+// Cody and Waite's three-step reduction: π/2 as a sum of three floats; the products with the quadrant are
+// exact enough up to kHuge, as in CUDA's sinf.
 TW_DEVICE Reduced reduce_quarter(float x) {
   constexpr float kHuge = 105615.f;
   if (!(fabsf(x) <= kHuge)) {  // NaN and infinity too
@@ -103,7 +105,7 @@ TW_DEVICE Reduced reduce_quarter(float x) {
   return {rest, quadrant};
 }
 
-// Minimax polynomials on [-π/4, π/4].
+// Minimax polynomials on [-π/4, π/4]. sin(-0) comes out as +0.
 TW_DEVICE float sin_poly(float r, float r2) {
   float p = fmaf(2.86567956e-6f, r2, -1.98559923e-4f);
   p = fmaf(p, r2, 8.33338592e-3f);
