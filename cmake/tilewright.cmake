@@ -6,6 +6,8 @@ if(TILEWRIGHT_TESTS)
   find_package(GTest REQUIRED)
 endif()
 
+include(${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
+
 add_library(tw_flags INTERFACE)
 target_compile_options(tw_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
 if(TILEWRIGHT_SANITIZE)

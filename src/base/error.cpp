@@ -23,13 +23,20 @@ Error::Error(const std::string& message, const std::source_location& location)
 
 std::string_view name(Failure::Kind kind) {
   switch (kind) {
-    case Failure::Kind::unsupported: return "unsupported";
-    case Failure::Kind::compile: return "compile";
-    case Failure::Kind::out_of_memory: return "out of memory";
-    case Failure::Kind::io: return "i/o";
-    case Failure::Kind::device: return "device";
-    case Failure::Kind::not_found: return "not found";
-    case Failure::Kind::invalid: return "invalid";
+    case Failure::Kind::unsupported:
+      return "unsupported";
+    case Failure::Kind::compile:
+      return "compile";
+    case Failure::Kind::out_of_memory:
+      return "out of memory";
+    case Failure::Kind::io:
+      return "i/o";
+    case Failure::Kind::device:
+      return "device";
+    case Failure::Kind::not_found:
+      return "not found";
+    case Failure::Kind::invalid:
+      return "invalid";
   }
   return "?";
 }

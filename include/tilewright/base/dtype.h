@@ -10,8 +10,9 @@ namespace tilewright {
 
 enum class DType : std::uint8_t { f64, f32, f16, bf16, f8e4m3, f8e5m2, i64, i32, i8, u8, boolean };
 
-inline constexpr DType kAllDTypes[] = {DType::f64,    DType::f32, DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2,
-                                       DType::i64,    DType::i32, DType::i8,  DType::u8,   DType::boolean};
+inline constexpr DType kAllDTypes[] = {DType::f64,    DType::f32,    DType::f16,    DType::bf16,
+                                       DType::f8e4m3, DType::f8e5m2, DType::i64,    DType::i32,
+                                       DType::i8,     DType::u8,     DType::boolean};
 
 // "f32", "bf16", …; `boolean` is called "bool".
 std::string_view name(DType dtype);
@@ -35,16 +36,17 @@ double min_subnormal(DType dtype);
 // One value as float64 / int64. Narrow floats, subnormals and NaN convert exactly.
 double load_f64(const void* at, DType dtype);
 std::int64_t load_i64(const void* at, DType dtype);
-// Rounds to nearest, ties to even. f16 and bf16 overflow to infinity; f8e4m3 and f8e5m2 saturate to the largest finite
-// value, NaN stays NaN. Integers take the value modulo 2^bits; float → integer truncates and saturates, NaN → 0;
-// anything → bool is `value != 0`.
+// Rounds to nearest, ties to even. f16 and bf16 overflow to infinity; f8e4m3 and f8e5m2 saturate to the
+// largest finite value, NaN stays NaN. Integers take the value modulo 2^bits; float → integer truncates and
+// saturates, NaN → 0; anything → bool is `value != 0`.
 void store_f64(void* at, DType dtype, double value);
 void store_i64(void* at, DType dtype, std::int64_t value);
 // value → dtype → float64: what a store and a load make of it.
 double round_to(DType dtype, double value);
 // The wrap-around of integer types and `!= 0` of bool.
 std::int64_t wrap_to(DType dtype, std::int64_t value);
-// float → integer as `cast` does it: truncates, saturates at the type's limits, NaN → 0; bool is `value != 0`.
+// float → integer as `cast` does it: truncates, saturates at the type's limits, NaN → 0; bool is `value !=
+// 0`.
 std::int64_t float_to_int(DType dtype, double value);
 
 // Bulk conversion of `count` contiguous elements, the same rules element by element.

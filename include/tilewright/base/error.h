@@ -1,4 +1,5 @@
-// How things fail: Error for a user's mistake, Result for what may fail in a correct program, CHECK for our own bugs.
+// How things fail: Error for a user's mistake, Result for what may fail in a correct program, CHECK for our
+// own bugs.
 #pragma once
 
 #include <source_location>
@@ -9,7 +10,8 @@
 
 namespace tilewright {
 
-// A user's mistake, thrown where the mistake is made; what() names the op, the shapes and the user's source line.
+// A user's mistake, thrown where the mistake is made; what() names the op, the shapes and the user's source
+// line.
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message) : std::runtime_error(message) {}
@@ -64,9 +66,10 @@ struct Unit {
 using Status = Result<Unit>;
 
 // Breaks only by a bug of ours: throws std::logic_error with the condition and the place.
-[[noreturn]] void check_failed(const char* condition, const std::string& why, const std::source_location& where);
-#define TW_CHECK(condition, why)                                                                     \
-  do {                                                                                               \
+[[noreturn]] void check_failed(const char* condition, const std::string& why,
+                               const std::source_location& where);
+#define TW_CHECK(condition, why)                                                                    \
+  do {                                                                                              \
     if (!(condition)) ::tilewright::check_failed(#condition, why, std::source_location::current()); \
   } while (false)
 

@@ -1,0 +1,55 @@
+// Cost: what a piece of work asks of a machine, before any machine is named. The same numbers steer fusion,
+// prune tuning and stand in every report.
+#pragma once
+
+#include <tilewright/base/dtype.h>
+
+#include <array>
+#include <iterator>
+#include <string>
+
+namespace tilewright::perf {
+
+// Operations counted by element type. A multiply-add is two.
+class FlopsByType {
+ public:
+  double& operator[](DType dtype) { return count_[static_cast<std::size_t>(dtype)]; }
+  double operator[](DType dtype) const { return count_[static_cast<std::size_t>(dtype)]; }
+  double total() const;
+  FlopsByType& operator+=(const FlopsByType& other);
+  FlopsByType& operator*=(double factor);
+  friend bool operator==(const FlopsByType&, const FlopsByType&) = default;
+
+ private:
+  std::array<double, std::size(kAllDTypes)> count_{};
+};
+
+struct Cost {
+  FlopsByType matrix;      // work of `dot`, by the type of its operands
+  FlopsByType vector;      // all other arithmetic, by the type it is computed in
+  double special_ops = 0;  // exp, log, tanh, rsqrt, …: one each, beside what they count in `vector`
+  double bytes_read = 0;   // from device memory
+  double bytes_written = 0;
+  double link_bytes = 0;  // that one device sends to others
+
+  double flops() const { return matrix.total() + vector.total(); }
+  double bytes() const { return bytes_read + bytes_written; }
+  // FLOPs per byte of device memory; 0 when nothing moves.
+  double intensity() const { return bytes() > 0 ? flops() / bytes() : 0; }
+
+  Cost& operator+=(const Cost& other);
+  Cost& operator*=(double factor);  // so many times the same work
+  friend Cost operator+(Cost a, const Cost& b) { return a += b; }
+  friend Cost operator*(Cost a, double factor) { return a *= factor; }
+  friend bool operator==(const Cost&, const Cost&) = default;
+};
+
+// "134 MFLOP bf16 dot + 65.5 kFLOP f32 + 32.8 k special, 1.05 MB read, 524 kB written"; "nothing" when all is
+// 0.
+std::string to_string(const Cost& cost);
+
+// A number with three significant digits and a decimal prefix, ready for its unit: "1.97 T", "48.2 k", "3.1
+// m", "7 ".
+std::string with_prefix(double value);
+
+}  // namespace tilewright::perf

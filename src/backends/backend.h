@@ -1,0 +1,120 @@
+// Backend: one device that runs tile kernels. desc → schedule → source → binary → program, each a value one
+// can print. An implementation is a shared library that exports `tilewright_open_backend` (BackendEntry
+// below).
+#pragma once
+
+#include <tilewright/base/error.h>
+#include <tilewright/tile/kernel.h>
+#include <tilewright/tile/schedule.h>
+#include <tilewright/tile/target.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tilewright::backends {
+
+struct Candidate {
+  tile::Schedule schedule;
+  double predicted_us = 0;
+  std::string refusal;  // not empty: this schedule is illegal here, and why
+};
+
+// How a program is started; part of the printed source so that an edited text keeps it.
+struct LaunchShape {
+  int threads = 1;
+  int cluster = 1;
+  Index shared_bytes = 0;
+  Index programs_per_block = 1;  // grid cells one block (CUDA) or task (CPU) walks over, at least
+  friend bool operator==(const LaunchShape&, const LaunchShape&) = default;
+};
+
+struct Source {
+  std::string text;   // readable C++ or CUDA C++
+  std::string entry;  // symbol
+  LaunchShape launch;
+  tile::Schedule schedule;
+};
+
+struct Binary {
+  std::string bytes;
+  std::string log;  // compiler's, warnings included
+  double compile_ms = 0;
+};
+
+// Views in kernel order (address of each view's coordinate 0), scalars in kernel order (floats as the bits of
+// a double in f64 and of a float, zero-extended, in f32).
+struct LaunchArgs {
+  void* const* views = nullptr;
+  const std::int64_t* scalars = nullptr;
+  Index grid[tile::kMaxGridAxes] = {1, 1, 1};
+};
+
+// A loaded kernel. Launches are ordered as they are made on one device; `launch` may return before the work
+// is done.
+class Program {
+ public:
+  virtual ~Program() = default;
+  virtual Status launch(const LaunchArgs& args) = 0;
+  virtual std::string describe() const { return ""; }  // registers, shared memory, spills …
+};
+
+// A recorded sequence of launches that can be repeated with one call (CUDA graphs).
+class Replay {
+ public:
+  virtual ~Replay() = default;
+  virtual Status run() = 0;
+};
+
+struct RecordedLaunch {
+  Program* program = nullptr;
+  std::vector<void*> views;
+  std::vector<std::int64_t> scalars;
+  Index grid[tile::kMaxGridAxes] = {1, 1, 1};
+};
+
+enum class CopyKind : unsigned char { host_to_device, device_to_host, device_to_device };
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const tile::Target& target() const = 0;
+  // Everything about device and compiler that can change a binary; part of the cache key.
+  virtual std::string binary_key() const = 0;
+
+  // --- kernels
+  virtual std::vector<Candidate> candidates(const tile::Kernel& kernel) const = 0;  // best predicted first
+  virtual Result<Source> print(const tile::Kernel& kernel, const tile::Schedule& schedule) const = 0;
+  virtual Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const = 0;
+  virtual Result<std::unique_ptr<Program>> load(const tile::Kernel& kernel, const Source& source,
+                                                const Binary& binary) = 0;
+
+  // --- memory; addresses are the device's, at least 256-byte aligned
+  virtual Result<void*> allocate(std::size_t bytes) = 0;
+  virtual void release(void* address, std::size_t bytes) = 0;  // after the work already launched
+  virtual Status copy(void* to, const void* from, std::size_t bytes,
+                      CopyKind kind) = 0;  // host side done on return
+  virtual Status fill(void* to, int byte, std::size_t bytes) = 0;
+  virtual Status synchronize() = 0;
+
+  // --- time: device clock around what is launched between the two calls, in µs
+  virtual Status timer_start() = 0;
+  virtual Result<double> timer_stop_us() = 0;
+
+  // --- replay; a null pointer when the device gains nothing from it
+  virtual Result<std::unique_ptr<Replay>> record(const std::vector<RecordedLaunch>& launches) = 0;
+};
+
+// What the caller chooses for a backend; parsed from flags only in tools/.
+struct BackendOptions {
+  int ordinal = 0;
+  int threads = 0;                         // CPU: 0 takes every allowed core
+  std::string isa;                         // CPU: "" for the host's best, else avx512 | avx2 | baseline
+  std::vector<std::string> library_paths;  // where to look for NVRTC beside the usual places
+};
+
+// Signature of the exported `tilewright_open_backend`.
+using BackendEntry = Result<std::unique_ptr<Backend>> (*)(const BackendOptions&);
+
+}  // namespace tilewright::backends
