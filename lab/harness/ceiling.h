@@ -1,7 +1,9 @@
-// What the machine can do at most, measured by its probes, and what that makes of a workload: its floor in time.
+// What the machine can do at most, measured by its probes, and what that makes of a workload: its floor in
+// time.
 #pragma once
 
-#include <tilewright/base/dtype.h>
+#include <tilewright/perf/cost.h>
+#include <tilewright/perf/hardware.h>
 
 #include <optional>
 #include <string>
@@ -9,7 +11,8 @@
 
 namespace tilewright::lab {
 
-// Bandwidths of one level of the memory hierarchy, in bytes per second; a copy counts its reads and its writes.
+// Bandwidths of one level of the memory hierarchy, in bytes per second; a copy counts its reads and its
+// writes.
 struct MemoryLevel {
   std::string name;           // "L3", "memory"
   double capacity_bytes = 0;  // 0: unlimited (the last level)
@@ -18,8 +21,9 @@ struct MemoryLevel {
 };
 
 struct MathRate {
+  perf::MathUnit unit = perf::MathUnit::vector;
   DType dtype = DType::f32;
-  double flops_per_s = 0;
+  double flops_per_s = 0;  // a multiply-add is two
   friend bool operator==(const MathRate&, const MathRate&) = default;
 };
 
@@ -30,18 +34,19 @@ struct Ceilings {
   friend bool operator==(const Ceilings&, const Ceilings&) = default;
 };
 
-// What one iteration of a workload must do, whoever does it: compulsory traffic, each input byte once.
+// What one iteration of a workload must do, whoever does it: its arithmetic, and the compulsory traffic, each
+// input byte once.
 struct Work {
-  double flops = 0;
-  double bytes_read = 0;
-  double bytes_written = 0;
-  // All the memory the iterations touch between two uses of the same bytes: rotated copies included. Decides which
-  // level the data can be resident in. 0: bytes_read + bytes_written.
+  perf::Cost cost;
+  // All the memory the iterations touch between two uses of the same bytes: rotated copies included. Decides
+  // which level the data can be resident in. 0: what one iteration reads and writes.
   double working_set_bytes = 0;
-  DType math = DType::f32;  // the type the FLOPs are done in
-  double bytes() const { return bytes_read + bytes_written; }
   friend bool operator==(const Work&, const Work&) = default;
 };
+
+// Arithmetic of one type outside `dot`, with its traffic: the common case.
+Work vector_work(double flops, DType dtype, double bytes_read, double bytes_written,
+                 double working_set_bytes = 0);
 
 // The least time of one iteration on this machine by the roofline: max(FLOPs / peak, bytes / bandwidth).
 struct Floor {
@@ -52,9 +57,15 @@ struct Floor {
 // Empty when the ceilings that bound the work were not measured.
 std::optional<Floor> floor_of(const Work& work, const Ceilings& ceilings);
 
-// The least time that physics allows: like the floor, but each pass finds as much of the working set in each cache as
-// fits there, and each level runs at the best bandwidth measured for it. A median below it, by more than the ceilings'
-// own uncertainty, is an error of measurement and never a record.
+// The least time that physics allows: like the floor, but each pass finds as much of the working set in each
+// cache as fits there, and each level runs at the best bandwidth measured for it. A median below it, by more
+// than the ceilings' own uncertainty, is an error of measurement and never a record.
 std::optional<double> impossible_below_us(const Work& work, const Ceilings& ceilings);
+
+// The rate of a unit for a type; empty when it was not measured.
+std::optional<double> math_rate(const Ceilings& ceilings, perf::MathUnit unit, DType dtype);
+
+// Ceilings of published figures: one bandwidth a level for reads, writes and copies alike.
+Ceilings ceilings_of(const perf::Hardware& hardware);
 
 }  // namespace tilewright::lab

@@ -6,7 +6,8 @@
 namespace tilewright::lab {
 
 double steady_now_us() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 Status HostTimer::start() {

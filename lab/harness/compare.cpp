@@ -11,14 +11,16 @@ namespace tilewright::lab {
 
 namespace {
 
-const Row* find(const Run& run, const std::string& key) {
-  const auto it = std::find_if(run.rows.begin(), run.rows.end(), [&](const Row& row) { return row.key() == key; });
+const Row* find(const RunRecord& run, const std::string& key) {
+  const auto it =
+      std::find_if(run.rows.begin(), run.rows.end(), [&](const Row& row) { return row.key() == key; });
   return it == run.rows.end() ? nullptr : &*it;
 }
 
 // A time that may be compared.
 bool valid(const Row& row) {
-  return row.verified && row.verdict != Verdict::impossible && row.median_us && *row.median_us > 0 && row.ci95_us;
+  return row.verified && row.verdict != Verdict::impossible && row.median_us && *row.median_us > 0 &&
+         row.ci95_us;
 }
 
 ComparedRow compare_row(const Row* a, const Row* b) {
@@ -38,8 +40,10 @@ ComparedRow compare_row(const Row* a, const Row* b) {
   return row;
 }
 
-void differ(std::vector<std::string>& out, std::string_view what, const std::string& a, const std::string& b) {
-  if (a != b) out.push_back(fmt::format("{}: {} → {}", what, a.empty() ? "unknown" : a, b.empty() ? "unknown" : b));
+void differ(std::vector<std::string>& out, std::string_view what, const std::string& a,
+            const std::string& b) {
+  if (a != b)
+    out.push_back(fmt::format("{}: {} → {}", what, a.empty() ? "unknown" : a, b.empty() ? "unknown" : b));
 }
 
 std::vector<std::string> environment_differences(const Environment& a, const Environment& b) {
@@ -63,7 +67,7 @@ std::string time_or_nothing(const std::optional<double>& us) { return us ? time_
 
 }  // namespace
 
-RunComparison compare_runs(const Run& a, const Run& b) {
+RunComparison compare_runs(const RunRecord& a, const RunRecord& b) {
   RunComparison comparison;
   for (const Row& row : a.rows) comparison.rows.push_back(compare_row(&row, find(b, row.key())));
   for (const Row& row : b.rows) {
@@ -82,10 +86,11 @@ std::string render_comparison(const RunComparison& comparison, int width) {
   table.column("95%", Align::left);
   table.column("b is", Align::left);
   for (const ComparedRow& row : comparison.rows) {
-    table.row({row.key, time_or_nothing(row.a_us), time_or_nothing(row.b_us),
-               row.ratio ? fmt::format("{:.3f}", *row.ratio) : "–",
-               row.ratio_ci95 ? fmt::format("[{:.3f}–{:.3f}]", row.ratio_ci95->low, row.ratio_ci95->high) : "",
-               row.verdict});
+    table.row(
+        {row.key, time_or_nothing(row.a_us), time_or_nothing(row.b_us),
+         row.ratio ? fmt::format("{:.3f}", *row.ratio) : "–",
+         row.ratio_ci95 ? fmt::format("[{:.3f}–{:.3f}]", row.ratio_ci95->low, row.ratio_ci95->high) : "",
+         row.verdict});
   }
   std::string text = table.to_string(width);
   for (const std::string& difference : comparison.differences) text += "differs: " + difference + "\n";

@@ -38,7 +38,8 @@ std::string field(const std::string& path, std::string_view name) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const auto colon = line.find(':');
-    if (colon != std::string::npos && trimmed(line.substr(0, colon)) == name) return trimmed(line.substr(colon + 1));
+    if (colon != std::string::npos && trimmed(line.substr(0, colon)) == name)
+      return trimmed(line.substr(colon + 1));
   }
   return "";
 }
@@ -96,7 +97,8 @@ std::string cgroup_memory(const std::string& folder) {
 std::string git_commit(const std::string& folder) {
   const std::string quoted = "'" + folder + "'";
   if (folder.find('\'') != std::string::npos) return "unknown";
-  const std::string command = "git -C " + quoted + " describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null";
+  const std::string command =
+      "git -C " + quoted + " describe --always --dirty --abbrev=12 --exclude '*' 2>/dev/null";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   char line[128] = "";
   if (!pipe || !std::fgets(line, sizeof line, pipe.get())) return "unknown";
@@ -132,14 +134,16 @@ Environment read_environment(const EnvironmentOptions& options) {
   Environment e;
   e.cpu_model = field(root + "proc/cpuinfo", "model name");
   // Hypervisors hide the model number ("AMD EPYC"); family and model then tell generations apart.
-  const std::string family = field(root + "proc/cpuinfo", "cpu family"), model = field(root + "proc/cpuinfo", "model");
+  const std::string family = field(root + "proc/cpuinfo", "cpu family"),
+                    model = field(root + "proc/cpuinfo", "model");
   if (!model.empty()) e.cpu_model += fmt::format(" (family {} model {})", family, model);
   e.virtual_machine = field(root + "proc/cpuinfo", "flags").find("hypervisor") != std::string::npos;
   e.cores = static_cast<int>(std::thread::hardware_concurrency());
   e.affinity = affinity_text();
   e.governor = governor(root);
   e.memory_gib = gib(field(root + "proc/meminfo", "MemTotal"));
-  e.swap_used_gib = gib(field(root + "proc/meminfo", "SwapTotal")) - gib(field(root + "proc/meminfo", "SwapFree"));
+  e.swap_used_gib =
+      gib(field(root + "proc/meminfo", "SwapTotal")) - gib(field(root + "proc/meminfo", "SwapFree"));
   utsname system{};
   if (uname(&system) == 0) e.kernel = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
   e.compiler = compiler();
@@ -159,14 +163,16 @@ Environment read_environment(const EnvironmentOptions& options) {
 std::vector<std::string> warnings(const Environment& e) {
   std::vector<std::string> all;
   if (e.load_average > 0.5 * e.cores) {
-    all.push_back(fmt::format("load average {:.1f} on {} cores: something else is running", e.load_average, e.cores));
+    all.push_back(
+        fmt::format("load average {:.1f} on {} cores: something else is running", e.load_average, e.cores));
   }
   if (e.governor != "none" && e.governor != "performance") {
     all.push_back(fmt::format("frequency governor '{}': clocks may change during the run", e.governor));
   }
   if (e.swap_used_gib > 0.1) all.push_back(fmt::format("{:.1f} GiB of swap in use", e.swap_used_gib));
   if (e.cgroup_cpu != "none" && !e.cgroup_cpu.empty() && std::atof(e.cgroup_cpu.c_str()) < e.cores) {
-    all.push_back(fmt::format("the control group allows {} of {}: runs may be throttled", e.cgroup_cpu, e.cores));
+    all.push_back(
+        fmt::format("the control group allows {} of {}: runs may be throttled", e.cgroup_cpu, e.cores));
   }
   if (e.virtual_machine) all.emplace_back("virtual machine: other guests may take time from this one");
   if (e.git_commit.ends_with("-dirty")) all.emplace_back("the checkout has uncommitted changes");

@@ -22,7 +22,8 @@ std::string unusable(const Row& row) {
 
 Outcome judge(const Row& row, const Expectation& expected, const ExpectationRules& rules) {
   const double ratio = *row.median_us / expected.median_us;
-  if (std::fabs(ratio - 1) <= rules.tolerance || overlap(*row.ci95_us, expected.ci95_us)) return Outcome::as_expected;
+  if (std::fabs(ratio - 1) <= rules.tolerance || overlap(*row.ci95_us, expected.ci95_us))
+    return Outcome::as_expected;
   return ratio > 1 ? Outcome::regression : Outcome::improvement;
 }
 
@@ -65,9 +66,11 @@ ExpectationCheck check_row(const Row& row, const Expectation* expected, const Ex
 }
 
 // Why a row may not become an expectation; empty when it may.
-std::string refusal(const Row& row, const Expectation* old, Regressions regressions, const ExpectationRules& rules) {
+std::string refusal(const Row& row, const Expectation* old, Regressions regressions,
+                    const ExpectationRules& rules) {
   if (std::string why = unusable(row); !why.empty()) return why;
-  if (row.samples < rules.least_samples) return fmt::format("{} samples, at least {} are needed", row.samples, rules.least_samples);
+  if (row.samples < rules.least_samples)
+    return fmt::format("{} samples, at least {} are needed", row.samples, rules.least_samples);
   if (row.roofline && *row.roofline > rules.most_roofline) {
     return fmt::format("{:.0f} % of the roofline is above what the machine can do", 100 * *row.roofline);
   }
@@ -78,7 +81,8 @@ std::string refusal(const Row& row, const Expectation* old, Regressions regressi
 }
 
 Expectation make_expectation(const Row& row, const Environment& e) {
-  Expectation x{row.target, row.contender, row.device, row.shape, row.dtype, *row.median_us, *row.ci95_us, row.samples};
+  Expectation x{row.target, row.contender,  row.device,   row.shape,
+                row.dtype,  *row.median_us, *row.ci95_us, row.samples};
   x.rate = row.rate;
   x.unit = row.unit;
   x.roofline = row.roofline;
@@ -97,7 +101,8 @@ Expectation make_expectation(const Row& row, const Environment& e) {
 // Why a stored entry is not to be trusted; empty when it is.
 std::string distrust(const Expectation& e, const ExpectationRules& rules) {
   if (!(e.median_us > 0)) return "its time is not positive";
-  if (!(e.ci95_us.low <= e.median_us && e.median_us <= e.ci95_us.high)) return "its median is outside its interval";
+  if (!(e.ci95_us.low <= e.median_us && e.median_us <= e.ci95_us.high))
+    return "its median is outside its interval";
   if (e.samples < rules.least_samples) return fmt::format("it rests on {} samples", e.samples);
   if (e.roofline && *e.roofline > rules.most_roofline) return "it is above the roofline";
   if (e.commit.empty() || e.date.empty()) return "it does not say where it comes from";
@@ -109,7 +114,8 @@ std::string distrust(const Expectation& e, const ExpectationRules& rules) {
 std::string Expectation::key() const { return Row{target, contender, device, shape, dtype}.key(); }
 
 const Expectation* Expectations::find(const std::string& row_key) const {
-  const auto it = std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.key() == row_key; });
+  const auto it =
+      std::find_if(entries.begin(), entries.end(), [&](const auto& e) { return e.key() == row_key; });
   return it == entries.end() ? nullptr : &*it;
 }
 
@@ -119,9 +125,11 @@ Result<Expectations> read_expectations(const std::string& folder, const std::str
   if (!text && text.error().kind == Failure::Kind::not_found) return Expectations{key, {}};
   if (!text) return text.error();
   auto expectations = parse_expectations(*text);
-  if (!expectations) return failure(Failure::Kind::invalid, fmt::format("{}: {}", path, expectations.error().message));
+  if (!expectations)
+    return failure(Failure::Kind::invalid, fmt::format("{}: {}", path, expectations.error().message));
   if (expectations->key != key) {
-    return failure(Failure::Kind::invalid, fmt::format("{}: is for the hardware '{}'", path, expectations->key));
+    return failure(Failure::Kind::invalid,
+                   fmt::format("{}: is for the hardware '{}'", path, expectations->key));
   }
   for (const Expectation& e : expectations->entries) {
     if (const std::string why = distrust(e, {}); !why.empty()) {
@@ -137,16 +145,22 @@ Status write_expectations(const Expectations& expectations, const std::string& f
 
 std::string_view name(Outcome outcome) {
   switch (outcome) {
-    case Outcome::as_expected: return "ok";
-    case Outcome::regression: return "REGRESSION";
-    case Outcome::improvement: return "IMPROVEMENT";
-    case Outcome::unknown: return "new";
-    case Outcome::unusable: return "UNUSABLE";
+    case Outcome::as_expected:
+      return "ok";
+    case Outcome::regression:
+      return "REGRESSION";
+    case Outcome::improvement:
+      return "IMPROVEMENT";
+    case Outcome::unknown:
+      return "new";
+    case Outcome::unusable:
+      return "UNUSABLE";
   }
   return "?";
 }
 
-std::vector<ExpectationCheck> check_expectations(const std::vector<Row>& rows, const Expectations& expectations,
+std::vector<ExpectationCheck> check_expectations(const std::vector<Row>& rows,
+                                                 const Expectations& expectations,
                                                  const ExpectationRules& rules, const Rerun& rerun) {
   std::vector<ExpectationCheck> checks;
   for (const Row& row : rows) {
@@ -156,7 +170,7 @@ std::vector<ExpectationCheck> check_expectations(const std::vector<Row>& rows, c
   return checks;
 }
 
-ExpectationUpdate update_expectations(const Run& run, const Expectations& old, Regressions regressions,
+ExpectationUpdate update_expectations(const RunRecord& run, const Expectations& old, Regressions regressions,
                                       const ExpectationRules& rules) {
   ExpectationUpdate update{old, {}, {}};
   for (const Row& row : run.rows) {

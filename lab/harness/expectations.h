@@ -16,7 +16,7 @@ struct Expectation {
   std::string unit;
   std::optional<double> roofline, speedup;
   std::string commit, date, cpu, gpu, driver, kernel, compiler, governor;  // provenance
-  std::string key() const;  // as Row::key
+  std::string key() const;                                                 // as Row::key
   friend bool operator==(const Expectation&, const Expectation&) = default;
 };
 
@@ -29,8 +29,8 @@ struct Expectations {
 
 std::string to_json(const Expectations& expectations);
 Result<Expectations> parse_expectations(const std::string& json);
-// `folder`/`key`.json; a missing file is an empty set. Refuses a file whose entries are not to be trusted: above the
-// roofline, without an interval or with too few samples.
+// `folder`/`key`.json; a missing file is an empty set. Refuses a file whose entries are not to be trusted:
+// above the roofline, without an interval or with too few samples.
 Result<Expectations> read_expectations(const std::string& folder, const std::string& key);
 Status write_expectations(const Expectations& expectations, const std::string& folder);
 
@@ -56,9 +56,10 @@ struct ExpectationCheck {
 // Times one row again; empty when that is not possible.
 using Rerun = std::function<std::optional<Row>(const Row&)>;
 
-// Judges each row against its expectation: as expected when the median is within the tolerance or the intervals
-// overlap; else the row is run again, and the deviation stands only if every rerun shows it.
-std::vector<ExpectationCheck> check_expectations(const std::vector<Row>& rows, const Expectations& expectations,
+// Judges each row against its expectation: as expected when the median is within the tolerance or the
+// intervals overlap; else the row is run again, and the deviation stands only if every rerun shows it.
+std::vector<ExpectationCheck> check_expectations(const std::vector<Row>& rows,
+                                                 const Expectations& expectations,
                                                  const ExpectationRules& rules = {}, const Rerun& rerun = {});
 
 enum class Regressions { refuse, accept };
@@ -68,9 +69,9 @@ struct ExpectationUpdate {
   std::vector<std::string> accepted, refused;  // "key: reason"
 };
 
-// Merges the rows that are verified, timed with enough samples and possible; a row slower than its expectation beyond
-// the tolerance only with Regressions::accept. What is not in `rows` stays.
-ExpectationUpdate update_expectations(const Run& run, const Expectations& old, Regressions regressions,
+// Merges the rows that are verified, timed with enough samples and possible; a row slower than its
+// expectation beyond the tolerance only with Regressions::accept. What is not in `rows` stays.
+ExpectationUpdate update_expectations(const RunRecord& run, const Expectations& old, Regressions regressions,
                                       const ExpectationRules& rules = {});
 
 }  // namespace tilewright::lab

@@ -12,7 +12,8 @@ namespace {
 // A signal handler can reach nothing but a global; these two are the only ones of the lab.
 std::atomic<bool> g_interrupted = false;
 std::atomic<bool> g_guarded = false;
-static_assert(std::atomic<bool>::is_always_lock_free, "only lock-free atomics may be used in a signal handler");
+static_assert(std::atomic<bool>::is_always_lock_free,
+              "only lock-free atomics may be used in a signal handler");
 
 extern "C" void on_interrupt(int signal) {
   g_interrupted = true;

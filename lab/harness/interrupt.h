@@ -3,7 +3,8 @@
 
 namespace tilewright::lab {
 
-// While one is alive, SIGINT sets a flag instead of ending the process. One at a time; for a program's main().
+// While one is alive, SIGINT sets a flag instead of ending the process. One at a time; for a program's
+// main().
 class InterruptGuard {
  public:
   InterruptGuard();

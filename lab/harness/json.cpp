@@ -81,27 +81,54 @@ Row parse_row(const Json& j) {
   return row;
 }
 
+std::string_view unit_name(perf::MathUnit unit) {
+  return unit == perf::MathUnit::matrix ? "matrix" : "vector";
+}
+
+DType parse_dtype_or_throw(std::string_view text) {
+  const auto dtype = parse_dtype(text);
+  if (!dtype) throw Error(fmt::format("unknown dtype '{}'", text));
+  return *dtype;
+}
+
+Json flops_json(const perf::FlopsByType& flops) {
+  Json object = Json::object();
+  for (DType dtype : kAllDTypes) {
+    if (flops[dtype] != 0) object[std::string(name(dtype))] = flops[dtype];
+  }
+  return object;
+}
+
+perf::FlopsByType parse_flops(const Json& j) {
+  perf::FlopsByType flops;
+  for (const auto& [dtype, count] : j.items()) flops[parse_dtype_or_throw(dtype)] = count.get<double>();
+  return flops;
+}
+
 Json work_json(const WorkEntry& e) {
+  const perf::Cost& cost = e.work.cost;
   return {{"target", e.target},
           {"device", e.device},
           {"shape", e.shape},
           {"dtype", e.dtype},
-          {"flops", e.work.flops},
-          {"bytes_read", e.work.bytes_read},
-          {"bytes_written", e.work.bytes_written},
-          {"working_set_bytes", e.work.working_set_bytes},
-          {"math", name(e.work.math)}};
-}
-
-DType dtype_at(const Json& j, const char* key) {
-  const auto dtype = parse_dtype(j.at(key).get<std::string>());
-  if (!dtype) throw Error(fmt::format("unknown dtype {}", j.at(key).dump()));
-  return *dtype;
+          {"matrix_flops", flops_json(cost.matrix)},
+          {"vector_flops", flops_json(cost.vector)},
+          {"special_ops", cost.special_ops},
+          {"bytes_read", cost.bytes_read},
+          {"bytes_written", cost.bytes_written},
+          {"link_bytes", cost.link_bytes},
+          {"working_set_bytes", e.work.working_set_bytes}};
 }
 
 WorkEntry parse_work(const Json& j) {
   WorkEntry e{j.at("target"), j.at("device"), j.at("shape"), j.at("dtype"), {}};
-  e.work = {j.at("flops"), j.at("bytes_read"), j.at("bytes_written"), j.at("working_set_bytes"), dtype_at(j, "math")};
+  e.work.cost.matrix = parse_flops(j.at("matrix_flops"));
+  e.work.cost.vector = parse_flops(j.at("vector_flops"));
+  e.work.cost.special_ops = j.at("special_ops");
+  e.work.cost.bytes_read = j.at("bytes_read");
+  e.work.cost.bytes_written = j.at("bytes_written");
+  e.work.cost.link_bytes = j.at("link_bytes");
+  e.work.working_set_bytes = j.at("working_set_bytes");
   return e;
 }
 
@@ -115,7 +142,9 @@ Json ceilings_json(const DeviceCeilings& d) {
                       {"copy", l.copy}});
   }
   Json math = Json::array();
-  for (const MathRate& m : d.ceilings.math) math.push_back({{"dtype", name(m.dtype)}, {"flops_per_s", m.flops_per_s}});
+  for (const MathRate& m : d.ceilings.math) {
+    math.push_back({{"unit", unit_name(m.unit)}, {"dtype", name(m.dtype)}, {"flops_per_s", m.flops_per_s}});
+  }
   return {{"device", d.device}, {"source", d.ceilings.source}, {"levels", levels}, {"math", math}};
 }
 
@@ -123,9 +152,14 @@ DeviceCeilings parse_ceilings(const Json& j) {
   DeviceCeilings d{j.at("device"), {}};
   d.ceilings.source = j.at("source");
   for (const Json& l : j.at("levels")) {
-    d.ceilings.levels.push_back({l.at("name"), l.at("capacity_bytes"), l.at("read"), l.at("write"), l.at("copy")});
+    d.ceilings.levels.push_back(
+        {l.at("name"), l.at("capacity_bytes"), l.at("read"), l.at("write"), l.at("copy")});
   }
-  for (const Json& m : j.at("math")) d.ceilings.math.push_back({dtype_at(m, "dtype"), m.at("flops_per_s")});
+  for (const Json& m : j.at("math")) {
+    const bool matrix = m.at("unit") == "matrix";
+    d.ceilings.math.push_back({matrix ? perf::MathUnit::matrix : perf::MathUnit::vector,
+                               parse_dtype_or_throw(m.at("dtype").get<std::string>()), m.at("flops_per_s")});
+  }
   return d;
 }
 
@@ -190,8 +224,8 @@ Environment parse_environment(const Json& j) {
   return e;
 }
 
-Run parse_run_json(const Json& j) {
-  Run run;
+RunRecord parse_run_json(const Json& j) {
+  RunRecord run;
   const Json& list = j.is_object() ? j.at("results") : j;
   if (!list.is_array()) throw Error("a list of results is expected");
   if (j.is_object()) run.environment = parse_environment(j.at("environment"));
@@ -223,13 +257,27 @@ Result<T> parsed(const std::string& text, Parse&& parse) {
 }
 
 Json expectation_json(const Expectation& e) {
-  return {{"target", e.target},   {"contender", e.contender}, {"device", e.device},   {"shape", e.shape},
-          {"dtype", e.dtype},     {"median_us", e.median_us}, {"ci95_us", interval(e.ci95_us)},
-          {"samples", e.samples}, {"rate", number(e.rate)},   {"unit", e.unit},       {"roofline", number(e.roofline)},
+  return {{"target", e.target},
+          {"contender", e.contender},
+          {"device", e.device},
+          {"shape", e.shape},
+          {"dtype", e.dtype},
+          {"median_us", e.median_us},
+          {"ci95_us", interval(e.ci95_us)},
+          {"samples", e.samples},
+          {"rate", number(e.rate)},
+          {"unit", e.unit},
+          {"roofline", number(e.roofline)},
           {"speedup", number(e.speedup)},
           {"provenance",
-           {{"commit", e.commit}, {"date", e.date}, {"cpu", e.cpu}, {"gpu", e.gpu}, {"driver", e.driver},
-            {"kernel", e.kernel}, {"compiler", e.compiler}, {"governor", e.governor}}}};
+           {{"commit", e.commit},
+            {"date", e.date},
+            {"cpu", e.cpu},
+            {"gpu", e.gpu},
+            {"driver", e.driver},
+            {"kernel", e.kernel},
+            {"compiler", e.compiler},
+            {"governor", e.governor}}}};
 }
 
 Expectation parse_expectation(const Json& j) {
@@ -260,7 +308,7 @@ Expectation parse_expectation(const Json& j) {
 
 }  // namespace
 
-std::string to_json(const Run& run) {
+std::string to_json(const RunRecord& run) {
   Environment environment = run.environment;
   for (const Row& row : run.rows) {
     const bool known = std::any_of(environment.notes.begin(), environment.notes.end(),
@@ -273,12 +321,14 @@ std::string to_json(const Run& run) {
   return list.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result<Run> parse_run(const std::string& json) { return parsed<Run>(json, parse_run_json); }
+Result<RunRecord> parse_run(const std::string& json) { return parsed<RunRecord>(json, parse_run_json); }
 
 std::string to_json(const Expectations& expectations) {
   Json list = Json::array();
   for (const Expectation& e : expectations.entries) list.push_back(expectation_json(e));
-  return Json{{"key", expectations.key}, {"entries", list}}.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return Json{{"key", expectations.key}, {"entries", list}}.dump(1, ' ', false,
+                                                                 Json::error_handler_t::replace) +
+         "\n";
 }
 
 Result<Expectations> parse_expectations(const std::string& json) {

@@ -28,7 +28,8 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   const auto base = parse_plain_integer(text.substr(0, hat));
   const auto exponent = parse_plain_integer(text.substr(hat + 1));
   if (!base || !exponent || *exponent < 0 || *exponent > 62) return std::nullopt;
-  if (std::pow(std::abs(static_cast<double>(*base)), static_cast<double>(*exponent)) > 9e18) return std::nullopt;
+  if (std::pow(std::abs(static_cast<double>(*base)), static_cast<double>(*exponent)) > 9e18)
+    return std::nullopt;
   std::int64_t value = 1;
   for (std::int64_t i = 0; i < *exponent; ++i) value *= *base;
   return value;
@@ -65,7 +66,8 @@ std::optional<KnobValue> parse_value(std::size_t type, std::string_view text) {
     case 3:
       if (const auto v = parse_shape(text)) return *v;
       return std::nullopt;
-    default: return KnobValue(std::string(text));
+    default:
+      return KnobValue(std::string(text));
   }
 }
 
@@ -85,12 +87,13 @@ std::vector<KnobValue> parse_range(std::string_view text) {
 }
 
 constexpr std::string_view kTypeNames[] = {"an integer", "a number", "a dtype", "a shape", "text"};
-constexpr std::string_view kExamples[] = {"8192, 2^13 or 2^10..2^16", "0.1", "f32, f16, bf16, i32", "8192x4096", "any text"};
+constexpr std::string_view kExamples[] = {"8192, 2^13 or 2^10..2^16", "0.1", "f32, f16, bf16, i32",
+                                          "8192x4096", "any text"};
 
 [[noreturn]] void refuse(const Knob& knob, std::string_view piece) {
   const std::size_t type = knob.values.front().index();
-  throw Error(fmt::format("--set {}={}: not {} (knob {}: {}; write for example {})", knob.name, piece, kTypeNames[type],
-                          knob.name, knob.doc, kExamples[type]));
+  throw Error(fmt::format("--set {}={}: not {} (knob {}: {}; write for example {})", knob.name, piece,
+                          kTypeNames[type], knob.name, knob.doc, kExamples[type]));
 }
 
 }  // namespace
@@ -111,11 +114,16 @@ std::string shape_text(const Shape& shape) {
 
 std::string to_string(const KnobValue& value) {
   switch (value.index()) {
-    case 0: return fmt::format("{}", std::get<std::int64_t>(value));
-    case 1: return fmt::format("{}", std::get<double>(value));
-    case 2: return std::string(name(std::get<DType>(value)));
-    case 3: return shape_text(std::get<Shape>(value));
-    default: return std::get<std::string>(value);
+    case 0:
+      return fmt::format("{}", std::get<std::int64_t>(value));
+    case 1:
+      return fmt::format("{}", std::get<double>(value));
+    case 2:
+      return std::string(name(std::get<DType>(value)));
+    case 3:
+      return shape_text(std::get<Shape>(value));
+    default:
+      return std::get<std::string>(value);
   }
 }
 
@@ -130,7 +138,8 @@ void Knobs::set(std::string name, KnobValue value) {
 }
 
 const KnobValue& Knobs::find(std::string_view name, std::size_t type) const {
-  const auto it = std::find_if(values_.begin(), values_.end(), [&](const auto& entry) { return entry.first == name; });
+  const auto it =
+      std::find_if(values_.begin(), values_.end(), [&](const auto& entry) { return entry.first == name; });
   TW_CHECK(it != values_.end(), fmt::format("the pair has no knob '{}'", name));
   TW_CHECK(it->second.index() == type, fmt::format("knob '{}' is not {}", name, kTypeNames[type]));
   return it->second;
@@ -146,14 +155,16 @@ Setting parse_setting(std::string_view text) {
   const auto equals = text.find('=');
   const std::string_view key = text.substr(0, equals);
   if (equals == std::string_view::npos || key.empty() || equals + 1 == text.size()) {
-    throw Error(fmt::format("--set {}: expected key=value or pair.key=value, for example --set shape=8192x4096", text));
+    throw Error(fmt::format(
+        "--set {}: expected key=value or pair.key=value, for example --set shape=8192x4096", text));
   }
   const auto dot = key.find('.');
   Setting setting;
   if (dot != std::string_view::npos) setting.pair = key.substr(0, dot);
   setting.key = dot == std::string_view::npos ? key : key.substr(dot + 1);
   setting.values = text.substr(equals + 1);
-  if (setting.key.empty() || dot == 0) throw Error(fmt::format("--set {}: the name before '=' is incomplete", text));
+  if (setting.key.empty() || dot == 0)
+    throw Error(fmt::format("--set {}: the name before '=' is incomplete", text));
   return setting;
 }
 
@@ -172,21 +183,25 @@ std::vector<KnobValue> parse_values(const Knob& knob, std::string_view text) {
     values.push_back(*value);
   }
   for (const KnobValue& value : values) {
-    if (knob.choices.empty() || std::find(knob.choices.begin(), knob.choices.end(), value) != knob.choices.end()) continue;
+    if (knob.choices.empty() ||
+        std::find(knob.choices.begin(), knob.choices.end(), value) != knob.choices.end())
+      continue;
     std::vector<std::string> choices;
     for (const KnobValue& choice : knob.choices) choices.push_back(to_string(choice));
-    throw Error(fmt::format("--set {}={}: must be one of {}", knob.name, to_string(value), fmt::join(choices, ", ")));
+    throw Error(
+        fmt::format("--set {}={}: must be one of {}", knob.name, to_string(value), fmt::join(choices, ", ")));
   }
   return values;
 }
 
 std::vector<Knobs> expand(std::span<const Knob> knobs, DeviceKind kind, std::span<const Setting> settings) {
   for (const Setting& setting : settings) {
-    if (std::any_of(knobs.begin(), knobs.end(), [&](const Knob& k) { return k.name == setting.key; })) continue;
+    if (std::any_of(knobs.begin(), knobs.end(), [&](const Knob& k) { return k.name == setting.key; }))
+      continue;
     std::vector<std::string> names;
     for (const Knob& knob : knobs) names.push_back(knob.name);
-    throw Error(fmt::format("--set {}={}: there is no such knob; the knobs are {}", setting.key, setting.values,
-                            fmt::join(names, ", ")));
+    throw Error(fmt::format("--set {}={}: there is no such knob; the knobs are {}", setting.key,
+                            setting.values, fmt::join(names, ", ")));
   }
   std::vector<Knobs> all = {Knobs()};
   for (const Knob& knob : knobs) {

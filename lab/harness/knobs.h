@@ -1,4 +1,5 @@
-// Knobs: the typed parameters of a pair, declared once with their values and doc, changed by `--set key=value`.
+// Knobs: the typed parameters of a pair, declared once with their values and doc, changed by `--set
+// key=value`.
 #pragma once
 
 #include <tilewright/base/dtype.h>
@@ -60,12 +61,12 @@ struct Setting {
 };
 Setting parse_setting(std::string_view text);  // throws Error
 
-// The values a user wrote for `knob`. Integers: 4096, 2^12, and 2^12..2^16 (doubling). Shapes: 8192x4096. Throws Error
-// with the knob's doc and an example.
+// The values a user wrote for `knob`. Integers: 4096, 2^12, and 2^12..2^16 (doubling). Shapes: 8192x4096.
+// Throws Error with the knob's doc and an example.
 std::vector<KnobValue> parse_values(const Knob& knob, std::string_view text);
 
-// Every combination of the knobs' values, the last knob running fastest; a later setting overrides an earlier one.
-// `settings` are those for this pair; one that names no knob throws Error.
+// Every combination of the knobs' values, the last knob running fastest; a later setting overrides an earlier
+// one. `settings` are those for this pair; one that names no knob throws Error.
 std::vector<Knobs> expand(std::span<const Knob> knobs, DeviceKind kind, std::span<const Setting> settings);
 
 // Splits at `separator`; empty pieces are kept.

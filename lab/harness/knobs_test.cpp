@@ -6,9 +6,11 @@
 namespace tilewright::lab {
 namespace {
 
-const Knob kColumns{.name = "cols", .values = {1024, 8192}, .doc = "columns of a row", .cuda_values = {65536}};
+const Knob kColumns{
+    .name = "cols", .values = {1024, 8192}, .doc = "columns of a row", .cuda_values = {65536}};
 const Knob kShape{.name = "shape", .values = {Shape{8, 4}}, .doc = "rows x columns"};
-const Knob kType{.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = {DType::f32, DType::bf16}};
+const Knob kType{
+    .name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = {DType::f32, DType::bf16}};
 const Knob kRate{.name = "p", .values = {0.1}, .doc = "drop probability"};
 
 std::string message_of(const std::function<void()>& act) {
@@ -56,14 +58,16 @@ TEST(Knobs, EachTypeParses) {
 
 TEST(Knobs, WrongValuesSayWhatWasExpected) {
   EXPECT_EQ(message_of([] { parse_values(kColumns, "12k"); }),
-            "--set cols=12k: not an integer (knob cols: columns of a row; write for example 8192, 2^13 or 2^10..2^16)");
+            "--set cols=12k: not an integer (knob cols: columns of a row; write for example 8192, 2^13 or "
+            "2^10..2^16)");
   EXPECT_EQ(message_of([] { parse_values(kType, "f64"); }), "--set dtype=f64: must be one of f32, bf16");
   EXPECT_NE(message_of([] { parse_values(kType, "float"); }).find("not a dtype"), std::string::npos);
   EXPECT_NE(message_of([] { parse_values(kShape, "4x"); }).find("not a shape"), std::string::npos);
   EXPECT_NE(message_of([] { parse_values(kShape, "4x-1"); }).find("not a shape"), std::string::npos);
   EXPECT_NE(message_of([] { parse_values(kRate, "nan"); }).find("not a number"), std::string::npos);
   for (const char* bad : {"2^63", "10^19", "", "1,,2", "9..1", "0..8", "99999999999999999999"}) {
-    EXPECT_NE(message_of([&] { parse_values(kColumns, bad); }).find("not an integer"), std::string::npos) << bad;
+    EXPECT_NE(message_of([&] { parse_values(kColumns, bad); }).find("not an integer"), std::string::npos)
+        << bad;
   }
 }
 

@@ -54,11 +54,11 @@ double relative_error(double got, double want, double magnitude, const Rule& rul
 struct Part {
   OutputCheck check;
   double zero_error = 0;  // the error that an output of zeros would show
-  bool all_zero = true;   // whether the reference is
+  bool all_zero = true;   // whether the reference is, once stored
 };
 
-Part check_range(std::span<const double> got, const Reference& want, const Rule& rule, std::optional<double> poison,
-                 std::size_t begin, std::size_t end) {
+Part check_range(std::span<const double> got, const Reference& want, const Rule& rule,
+                 std::optional<double> poison, std::size_t begin, std::size_t end) {
   Part part;
   part.check.worst = static_cast<std::int64_t>(begin);
   part.check.max_rel_err = -1;  // so that the first element becomes the worst
@@ -71,7 +71,9 @@ Part check_range(std::span<const double> got, const Reference& want, const Rule&
       part.check.max_rel_err = error;
       part.check.worst = static_cast<std::int64_t>(i);
     }
-    if (value != 0) {
+    // Once zeros are known to fail there is nothing more to learn about them.
+    const bool ask = part.zero_error <= rule.tolerance && value != 0;
+    if (ask && (!rule.rounds || round_to(rule.dtype, value) != 0)) {
       part.all_zero = false;
       part.zero_error = std::max(part.zero_error, relative_error(0, value, magnitude, rule));
     }
@@ -96,7 +98,8 @@ void merge(Part& into, const Part& from) {
   into.all_zero = into.all_zero && from.all_zero;
 }
 
-Part check_all(std::span<const double> got, const Reference& want, const Rule& rule, std::optional<double> poison) {
+Part check_all(std::span<const double> got, const Reference& want, const Rule& rule,
+               std::optional<double> poison) {
   constexpr std::size_t kPerThread = 1 << 18;  // below, a thread costs more than it saves
   const std::size_t most = std::max(1u, std::thread::hardware_concurrency());
   const std::size_t count = std::clamp<std::size_t>(got.size() / kPerThread, 1, most);
@@ -132,8 +135,10 @@ double poison_value(DType dtype, std::uint8_t byte) {
 OutputCheck check_output(std::span<const double> got, const Reference& want, const OutputSpec& spec,
                          std::optional<std::uint8_t> poison) {
   const auto elements = static_cast<std::size_t>(spec.shape.size());
-  TW_CHECK(want.values.size() == elements, fmt::format("the reference of output '{}' has its shape", spec.name));
-  TW_CHECK(want.magnitude.size() <= 1 || want.magnitude.size() == elements, "magnitude: none, one, or one per element");
+  TW_CHECK(want.values.size() == elements,
+           fmt::format("the reference of output '{}' has its shape", spec.name));
+  TW_CHECK(want.magnitude.size() <= 1 || want.magnitude.size() == elements,
+           "magnitude: none, one, or one per element");
   OutputCheck check;
   check.elements = spec.shape.size();
   check.tolerance = tolerance(spec.rule, check.elements);
@@ -168,9 +173,10 @@ OutputCheck check_output(std::span<const double> got, const Reference& want, con
 std::string describe(const OutputCheck& check, const OutputSpec& spec) {
   if (check.ok()) return "";
   if (check.wrong == 0) return fmt::format("{}: the check proves nothing: {}", spec.name, check.vacuous);
-  std::string text = fmt::format("{}{}: got {:.9g}, want {:.9g} (error {:.2g}, bound {:.2g}); {} of {} elements are wrong",
-                                 spec.name, index_text(check.worst, spec.shape), check.got, check.want,
-                                 check.max_rel_err, check.tolerance, check.wrong, check.elements);
+  std::string text =
+      fmt::format("{}{}: got {:.9g}, want {:.9g} (error {:.2g}, bound {:.2g}); {} of {} elements are wrong",
+                  spec.name, index_text(check.worst, spec.shape), check.got, check.want, check.max_rel_err,
+                  check.tolerance, check.wrong, check.elements);
   if (check.unexpected_nan > 0) text += fmt::format(", {} NaN", check.unexpected_nan);
   if (check.unwritten > 0) text += fmt::format(", {} never written", check.unwritten);
   return text;

@@ -17,10 +17,9 @@ namespace tilewright::lab {
 
 namespace {
 
-constexpr Verdict kAllVerdicts[] = {Verdict::baseline, Verdict::faster,     Verdict::slower,
-                                    Verdict::same,     Verdict::wrong,      Verdict::failed,
-                                    Verdict::impossible, Verdict::unavailable, Verdict::untimed,
-                                    Verdict::uncompared};
+constexpr Verdict kAllVerdicts[] = {
+    Verdict::baseline, Verdict::faster,     Verdict::slower,      Verdict::same,    Verdict::wrong,
+    Verdict::failed,   Verdict::impossible, Verdict::unavailable, Verdict::untimed, Verdict::uncompared};
 
 Failure io_failure(std::string_view what, const std::string& path, int error) {
   return failure(Failure::Kind::io, fmt::format("{} {}: {}", what, path, std::strerror(error)));
@@ -41,16 +40,26 @@ Status write_all(int fd, std::string_view content, const std::string& path) {
 
 std::string_view name(Verdict verdict) {
   switch (verdict) {
-    case Verdict::baseline: return "BASELINE";
-    case Verdict::faster: return "FASTER";
-    case Verdict::slower: return "SLOWER";
-    case Verdict::same: return "SAME";
-    case Verdict::wrong: return "WRONG";
-    case Verdict::failed: return "FAILED";
-    case Verdict::impossible: return "IMPOSSIBLE";
-    case Verdict::unavailable: return "UNAVAILABLE";
-    case Verdict::untimed: return "UNTIMED";
-    case Verdict::uncompared: return "UNCOMPARED";
+    case Verdict::baseline:
+      return "BASELINE";
+    case Verdict::faster:
+      return "FASTER";
+    case Verdict::slower:
+      return "SLOWER";
+    case Verdict::same:
+      return "SAME";
+    case Verdict::wrong:
+      return "WRONG";
+    case Verdict::failed:
+      return "FAILED";
+    case Verdict::impossible:
+      return "IMPOSSIBLE";
+    case Verdict::unavailable:
+      return "UNAVAILABLE";
+    case Verdict::untimed:
+      return "UNTIMED";
+    case Verdict::uncompared:
+      return "UNCOMPARED";
   }
   return "?";
 }
@@ -62,7 +71,9 @@ std::optional<Verdict> parse_verdict(std::string_view text) {
   return std::nullopt;
 }
 
-std::string Row::key() const { return fmt::format("{}/{} {} {} {}", target, contender, device, shape, dtype); }
+std::string Row::key() const {
+  return fmt::format("{}/{} {} {} {}", target, contender, device, shape, dtype);
+}
 
 Status write_file(const std::string& path, std::string_view content) {
   std::error_code made;
@@ -75,23 +86,25 @@ Status write_file(const std::string& path, std::string_view content) {
   // mkstemp makes the file private; a result is for everyone to read.
   if (::fchmod(fd, 0644) != 0 && written) written = io_failure("cannot set the mode of", temporary, errno);
   if (::close(fd) != 0 && written) written = io_failure("cannot close", temporary, errno);
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = io_failure("cannot rename to", path, errno);
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0)
+    written = io_failure("cannot rename to", path, errno);
   if (!written) ::unlink(temporary.c_str());
   return written;
 }
 
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return failure(Failure::Kind::not_found, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+  if (!file)
+    return failure(Failure::Kind::not_found, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
   std::ostringstream content;
   content << file.rdbuf();
   if (file.bad()) return failure(Failure::Kind::io, fmt::format("cannot read {}", path));
   return content.str();
 }
 
-Status write_run(const Run& run, const std::string& path) { return write_file(path, to_json(run)); }
+Status write_run(const RunRecord& run, const std::string& path) { return write_file(path, to_json(run)); }
 
-Result<Run> read_run(const std::string& path) {
+Result<RunRecord> read_run(const std::string& path) {
   auto content = read_file(path);
   if (!content) return content.error();
   auto run = parse_run(*content);

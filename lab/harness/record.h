@@ -13,8 +13,8 @@
 namespace tilewright::lab {
 
 enum class Verdict {
-  baseline,     // the contender that the others are compared with
-  faster,       // than the baseline, by the whole interval
+  baseline,  // the contender that the others are compared with
+  faster,    // than the baseline, by the whole interval
   slower,
   same,
   wrong,        // its outputs are not within the bound; not timed, or its times are withdrawn
@@ -27,7 +27,8 @@ enum class Verdict {
 std::string_view name(Verdict verdict);  // "BASELINE", "FASTER", …
 std::optional<Verdict> parse_verdict(std::string_view text);
 
-// One line of the results. The JSON object has exactly these fields, in this order; `note` goes to the environment.
+// One line of the results. The JSON object has exactly these fields, in this order; `note` goes to the
+// environment.
 struct Row {
   std::string target, contender, device, shape, dtype;
   bool verified = false;
@@ -65,15 +66,15 @@ struct DeviceCeilings {
 // Under which conditions the rows were measured. Unknown facts are empty or 0.
 struct Environment {
   std::string cpu_model;
-  int cores = 0;           // of the machine
-  std::string affinity;    // cores this process may use: "0-1"
-  std::string governor;    // "performance"; "none" where there is no frequency scaling
+  int cores = 0;         // of the machine
+  std::string affinity;  // cores this process may use: "0-1"
+  std::string governor;  // "performance"; "none" where there is no frequency scaling
   double memory_gib = 0, swap_used_gib = 0;
   bool virtual_machine = false;
   std::string kernel, compiler, git_commit, date;  // date: 2026-11-21T10:20:30Z
   std::string gpu_name, gpu_driver;
   std::uint64_t seed = 0;
-  double load_average = 0;  // over one minute, before the run
+  double load_average = 0;                // over one minute, before the run
   std::string cgroup_cpu, cgroup_memory;  // "2 cores", "16 GiB"; "none" when not limited
   double frame_us = 0;                    // the harness's share of an iteration, the largest of the run
   bool interrupted = false;
@@ -84,21 +85,22 @@ struct Environment {
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
-struct Run {
+struct RunRecord {
   std::vector<Row> rows;
   Environment environment;
-  friend bool operator==(const Run&, const Run&) = default;
+  friend bool operator==(const RunRecord&, const RunRecord&) = default;
 };
 
 // A JSON list: one object per row, then {"environment": {…}}.
-std::string to_json(const Run& run);
+std::string to_json(const RunRecord& run);
 // Reads what to_json writes, and {"results": […], "environment": {…}} as well.
-Result<Run> parse_run(const std::string& json);
+Result<RunRecord> parse_run(const std::string& json);
 
-Status write_run(const Run& run, const std::string& path);
-Result<Run> read_run(const std::string& path);
+Status write_run(const RunRecord& run, const std::string& path);
+Result<RunRecord> read_run(const std::string& path);
 
-// Writes a temporary file beside `path`, syncs it and renames it: readers see the old content or the new, never half.
+// Writes a temporary file beside `path`, syncs it and renames it: readers see the old content or the new,
+// never half.
 Status write_file(const std::string& path, std::string_view content);
 Result<std::string> read_file(const std::string& path);
 

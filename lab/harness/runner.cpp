@@ -38,7 +38,7 @@ void set_times(Row& row, const ContenderTiming& timing, const PairInstance& inst
   row.unit = instance.unit;
   if (row.unit.empty()) row.unit = floor && !floor->memory_bound ? "GFLOP/s" : "GB/s";
   // Amount per microsecond / 1000 is billions per second.
-  const double amount = row.unit == "GFLOP/s" ? instance.work.flops : instance.work.bytes();
+  const double amount = row.unit == "GFLOP/s" ? instance.work.cost.flops() : instance.work.cost.bytes();
   if (amount > 0) row.rate = amount / estimate.median / 1e3;
   if (floor) {
     row.floor_us = floor->us;
@@ -47,8 +47,9 @@ void set_times(Row& row, const ContenderTiming& timing, const PairInstance& inst
   const auto least = impossible_below_us(instance.work, device.ceilings);
   if (least && estimate.median * options.ceiling_slack < *least) {
     row.verdict = Verdict::impossible;
-    row.note = fmt::format("faster than physics: {:.4g} us, where the measured ceilings ({}) allow {:.4g} us at best",
-                           estimate.median, device.ceilings.source, *least);
+    row.note = fmt::format(
+        "faster than physics: {:.4g} us, where the measured ceilings ({}) allow {:.4g} us at best",
+        estimate.median, device.ceilings.source, *least);
     return;
   }
   row.verdict = Verdict::uncompared;
@@ -61,9 +62,15 @@ void set_speedup(Row& row, const Row& baseline, const std::vector<double>& basel
   row.speedup = speedup.ratio;
   row.speedup_ci95 = speedup.ci;
   switch (speedup.verdict) {
-    case Comparison::faster: row.verdict = Verdict::faster; break;
-    case Comparison::slower: row.verdict = Verdict::slower; break;
-    case Comparison::same: row.verdict = Verdict::same; break;
+    case Comparison::faster:
+      row.verdict = Verdict::faster;
+      break;
+    case Comparison::slower:
+      row.verdict = Verdict::slower;
+      break;
+    case Comparison::same:
+      row.verdict = Verdict::same;
+      break;
   }
 }
 
@@ -92,8 +99,9 @@ void fail_all(std::vector<Row>& rows, const std::string& why) {
 }
 
 // Fills the rows' times, then takes back those whose last outputs are wrong.
-void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const LabDevice& device, const Timing& timing,
-                  const std::vector<Verification>& verifications, const RunOptions& options) {
+void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const LabDevice& device,
+                  const Timing& timing, const std::vector<Verification>& verifications,
+                  const RunOptions& options) {
   for (std::size_t c = 0; c < rows.size(); ++c) {
     if (rows[c].verdict != Verdict::untimed) continue;
     const ContenderTiming& times = timing.contenders[c];
@@ -115,7 +123,8 @@ void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const La
     baseline.speedup_ci95 = Interval{1, 1};
   }
   for (std::size_t c = 1; c < rows.size(); ++c) {
-    set_speedup(rows[c], baseline, timing.contenders[0].samples_us, timing.contenders[c].samples_us, options.seed);
+    set_speedup(rows[c], baseline, timing.contenders[0].samples_us, timing.contenders[c].samples_us,
+                options.seed);
   }
 }
 
@@ -160,9 +169,10 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
   return result;
 }
 
-Run run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOptions& options, Environment environment,
-             const std::function<void(const Job&, const InstanceResult&)>& done) {
-  Run run{{}, std::move(environment)};
+RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOptions& options,
+                   Environment environment,
+                   const std::function<void(const Job&, const InstanceResult&)>& done) {
+  RunRecord run{{}, std::move(environment)};
   run.environment.seed = options.seed;
   run.environment.ceilings.push_back({device.name, device.ceilings});
   for (const Job& job : jobs) {
@@ -171,8 +181,8 @@ Run run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOptions& opt
       break;
     }
     auto instance = job.pair->make(job.knobs, device);
-    const InstanceResult result =
-        instance ? run_instance(*instance, device, options) : unavailable(job, device, instance.error().message);
+    const InstanceResult result = instance ? run_instance(*instance, device, options)
+                                           : unavailable(job, device, instance.error().message);
     run.rows.insert(run.rows.end(), result.rows.begin(), result.rows.end());
     if (instance) run.environment.work.push_back(result.work);
     run.environment.frame_us = std::max(run.environment.frame_us, result.frame_us);
@@ -182,9 +192,10 @@ Run run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOptions& opt
   return run;
 }
 
-bool sound(const Run& run) {
+bool sound(const RunRecord& run) {
   return std::none_of(run.rows.begin(), run.rows.end(), [](const Row& row) {
-    return row.verdict == Verdict::wrong || row.verdict == Verdict::failed || row.verdict == Verdict::impossible;
+    return row.verdict == Verdict::wrong || row.verdict == Verdict::failed ||
+           row.verdict == Verdict::impossible;
   });
 }
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kFewSamples = 6;
 
-// SplitMix64 (G. Steele, D. Lea, C. Flood, Fast Splittable Pseudorandom Number Generators, 2014): ours, so that an
-// interval does not depend on a standard library.
+// SplitMix64 (G. Steele, D. Lea, C. Flood, Fast Splittable Pseudorandom Number Generators, 2014): ours, so
+// that an interval does not depend on a standard library.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -24,7 +24,8 @@ class Random {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
     z ^= z >> 31;
-    // The high 32 bits scaled to [0, n): sample counts are far below 2^32, so the bias is too small to matter.
+    // The high 32 bits scaled to [0, n): sample counts are far below 2^32, so the bias is too small to
+    // matter.
     return static_cast<std::size_t>(((z >> 32) * n) >> 32);
   }
 
@@ -79,9 +80,12 @@ Estimate estimate_median(std::span<const double> samples, const BootstrapOptions
 
 std::string_view name(Comparison comparison) {
   switch (comparison) {
-    case Comparison::faster: return "FASTER";
-    case Comparison::slower: return "SLOWER";
-    case Comparison::same: return "SAME";
+    case Comparison::faster:
+      return "FASTER";
+    case Comparison::slower:
+      return "SLOWER";
+    case Comparison::same:
+      return "SAME";
   }
   return "?";
 }

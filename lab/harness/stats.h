@@ -25,8 +25,9 @@ struct Estimate {
   Interval ci;  // of the median
 };
 
-// Percentile bootstrap of the median (B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13). Fewer
-// than 6 samples: the smallest and the largest, which is what an order-statistic interval gives at 95 % there.
+// Percentile bootstrap of the median (B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993, ch.
+// 13). Fewer than 6 samples: the smallest and the largest, which is what an order-statistic interval gives at
+// 95 % there.
 Estimate estimate_median(std::span<const double> samples, const BootstrapOptions& options = {});
 
 enum class Comparison { faster, slower, same };
@@ -42,10 +43,10 @@ struct Speedup {
 // Producing Wrong Data Without Doing Anything Obviously Wrong!, ASPLOS 2009).
 inline constexpr double kLeastEffect = 0.01;
 
-// Paired bootstrap of the ratio of medians: sample i of both was taken in the same round, so what slowed the machine
-// for a while slowed both, and rounds are resampled as a whole. FASTER when the whole interval is above 1 and the ratio
-// is above 1 + least_effect, SLOWER when it is below, else SAME. Fewer than 6 rounds: the interval is the extremes'.
-// Both spans have the same length; throws std::logic_error otherwise.
+// Paired bootstrap of the ratio of medians: sample i of both was taken in the same round, so what slowed the
+// machine for a while slowed both, and rounds are resampled as a whole. FASTER when the whole interval is
+// above 1 and the ratio is above 1 + least_effect, SLOWER when it is below, else SAME. Fewer than 6 rounds:
+// the interval is the extremes'. Both spans have the same length; throws std::logic_error otherwise.
 Speedup compare_paired(std::span<const double> baseline, std::span<const double> contender,
                        const BootstrapOptions& options = {}, double least_effect = kLeastEffect);
 

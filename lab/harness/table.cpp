@@ -37,13 +37,16 @@ std::string share_text(const Row& row) {
   return row.roofline ? fmt::format("{:.0f}%", 100 * *row.roofline) : std::string(kNothing);
 }
 
-std::string ratio_text(double ratio) { return fmt::format("{:.{}f}", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0); }
+std::string ratio_text(double ratio) {
+  return fmt::format("{:.{}f}", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
+}
 
 std::string speedup_text(const Row& row) {
   if (!row.speedup) return std::string(kNothing);
   const std::string ratio = ratio_text(*row.speedup) + "×";
   if (row.verdict == Verdict::baseline || !row.speedup_ci95) return ratio;
-  return fmt::format("{} [{}–{}]", ratio, ratio_text(row.speedup_ci95->low), ratio_text(row.speedup_ci95->high));
+  return fmt::format("{} [{}–{}]", ratio, ratio_text(row.speedup_ci95->low),
+                     ratio_text(row.speedup_ci95->high));
 }
 
 std::string error_text(const Row& row) {
@@ -56,12 +59,16 @@ std::string verdict_text(Verdict verdict, TableOptions::Colour colour) {
   const std::string text(name(verdict));
   if (colour == TableOptions::Colour::none) return text;
   switch (verdict) {
-    case Verdict::faster: return "\x1b[32m" + text + "\x1b[0m";
-    case Verdict::slower: return "\x1b[33m" + text + "\x1b[0m";
+    case Verdict::faster:
+      return "\x1b[32m" + text + "\x1b[0m";
+    case Verdict::slower:
+      return "\x1b[33m" + text + "\x1b[0m";
     case Verdict::wrong:
     case Verdict::failed:
-    case Verdict::impossible: return "\x1b[31m" + text + "\x1b[0m";
-    default: return text;
+    case Verdict::impossible:
+      return "\x1b[31m" + text + "\x1b[0m";
+    default:
+      return text;
   }
 }
 
@@ -79,8 +86,8 @@ TextTable result_table(const std::vector<Row>& rows, TableOptions::Colour colour
   for (const Row& row : rows) {
     const std::string workload = workload_text(row);
     if (workload != last && !last.empty()) table.rule();
-    table.row({workload == last ? "" : workload, row.contender, median_text(row), rate_text(row), share_text(row),
-               speedup_text(row), error_text(row), verdict_text(row.verdict, colour)});
+    table.row({workload == last ? "" : workload, row.contender, median_text(row), rate_text(row),
+               share_text(row), speedup_text(row), error_text(row), verdict_text(row.verdict, colour)});
     last = workload;
   }
   return table;
@@ -130,14 +137,16 @@ std::string time_text(double us) {
   return fmt::format("{:.{}f} {:<2}", scaled, digits, unit);
 }
 
-std::string render_table(const Run& run, const TableOptions& options) {
+std::string render_table(const RunRecord& run, const TableOptions& options) {
   std::string text = result_table(run.rows, options.colour).to_string(options.width);
   const auto width = static_cast<std::size_t>(options.width);
   for (const Row& row : run.rows) {
-    if (!row.note.empty()) text += wrapped(fmt::format("  {}/{}: {}", workload_text(row), row.contender, row.note), width);
+    if (!row.note.empty())
+      text += wrapped(fmt::format("  {}/{}: {}", workload_text(row), row.contender, row.note), width);
   }
-  text += fmt::format("harness: at most {:.3f} us of each iteration are the frame's own (included in the medians)\n",
-                      run.environment.frame_us);
+  text += fmt::format(
+      "harness: at most {:.3f} us of each iteration are the frame's own (included in the medians)\n",
+      run.environment.frame_us);
   for (const std::string& warning : warnings(run.environment)) text += wrapped("note: " + warning, width);
   if (run.environment.interrupted) text += "interrupted: what was measured until then is kept\n";
   return text;
@@ -149,15 +158,17 @@ std::string render_markdown(const std::vector<Row>& rows) {
 
 std::string render_csv(const std::vector<Row>& rows) {
   std::string text =
-      "target,contender,device,shape,dtype,verified,max_rel_err,tolerance,median_us,ci95_low_us,ci95_high_us,samples,"
+      "target,contender,device,shape,dtype,verified,max_rel_err,tolerance,median_us,ci95_low_us,ci95_high_us,"
+      "samples,"
       "rate,unit,floor_us,roofline,speedup,speedup_ci95_low,speedup_ci95_high,verdict\n";
   for (const Row& r : rows) {
     text += fmt::format("{},{},{},{},{},{},", csv_cell(r.target), csv_cell(r.contender), csv_cell(r.device),
                         csv_cell(r.shape), csv_cell(r.dtype), r.verified);
-    text += fmt::format("{},{},{},{},{},", csv_number(r.max_rel_err), csv_number(r.tolerance), csv_number(r.median_us),
-                        csv_interval(r.ci95_us), r.samples);
+    text += fmt::format("{},{},{},{},{},", csv_number(r.max_rel_err), csv_number(r.tolerance),
+                        csv_number(r.median_us), csv_interval(r.ci95_us), r.samples);
     text += fmt::format("{},{},{},{},{},{},{}\n", csv_number(r.rate), r.unit, csv_number(r.floor_us),
-                        csv_number(r.roofline), csv_number(r.speedup), csv_interval(r.speedup_ci95), name(r.verdict));
+                        csv_number(r.roofline), csv_number(r.speedup), csv_interval(r.speedup_ci95),
+                        name(r.verdict));
   }
   return text;
 }

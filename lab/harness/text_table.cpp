@@ -37,8 +37,8 @@ std::string padded(const std::string& text, std::size_t width, Align align) {
   return align == Align::left ? text + blank : blank + text;
 }
 
-constexpr std::size_t kGap = 2;      // blanks between columns
-constexpr std::size_t kLeast = 8;    // the first column never becomes narrower
+constexpr std::size_t kGap = 2;    // blanks between columns
+constexpr std::size_t kLeast = 8;  // the first column never becomes narrower
 
 }  // namespace
 
@@ -76,7 +76,8 @@ std::vector<std::size_t> TextTable::widths(int width) const {
     widths.push_back(widest);
   }
   if (widths.empty()) return widths;
-  const std::size_t total = std::accumulate(widths.begin(), widths.end(), std::size_t{0}) + kGap * (widths.size() - 1);
+  const std::size_t total =
+      std::accumulate(widths.begin(), widths.end(), std::size_t{0}) + kGap * (widths.size() - 1);
   const auto allowed = static_cast<std::size_t>(width);
   if (total > allowed) {
     const std::size_t excess = total - allowed;

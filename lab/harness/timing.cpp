@@ -40,8 +40,8 @@ Result<BatchTime> run_batch(const Contender& contender, Timer& timer, std::int64
   return BatchTime{*us, now_us() - wall};
 }
 
-// The first iteration of a batch that ends on the last input copy: every contender's outputs then hold the result of
-// the same copy, and one reference serves to check them all.
+// The first iteration of a batch that ends on the last input copy: every contender's outputs then hold the
+// result of the same copy, and one reference serves to check them all.
 std::int64_t aligned_first(std::int64_t next, std::int64_t batch, std::int64_t copies) {
   return next + (copies - (next + batch) % copies) % copies;
 }
@@ -55,7 +55,8 @@ struct Lane {
   bool active() const { return contender != nullptr && timing.error.empty(); }
 };
 
-std::optional<BatchTime> sample(Lane& lane, Timer& timer, std::int64_t batch, std::int64_t copies, const Now& now_us) {
+std::optional<BatchTime> sample(Lane& lane, Timer& timer, std::int64_t batch, std::int64_t copies,
+                                const Now& now_us) {
   const std::int64_t first = aligned_first(lane.next, batch, copies);
   const auto time = run_batch(*lane.contender, timer, first, batch, now_us);
   if (!time) {
@@ -106,15 +107,17 @@ bool precise(const std::vector<Lane>& lanes, const TimingOptions& options) {
   });
 }
 
-// The event/wall test. A device timer sees an iteration from its first enqueued work to its last, so over a batch it
-// must account for the wall time but for starting and waiting: 50 µs are generous for that, 500 for another process.
+// The event/wall test. A device timer sees an iteration from its first enqueued work to its last, so over a
+// batch it must account for the wall time but for starting and waiting: 50 µs are generous for that, 500 for
+// another process.
 void check_clocks(Lane& lane) {
   const double batch = static_cast<double>(lane.timing.batch);
   const double us = median(lane.timing.samples_us) * batch;
   const double wall = median(lane.wall_us);
   const double slack = lane.contender->batch_us ? 500 : 50;
   if (us <= 1.02 * wall + 5 && us >= 0.5 * wall - slack) return;
-  lane.timing.error = fmt::format("the timer reports {:.4g} us where {:.4g} us went by: it does not see the work", us, wall);
+  lane.timing.error =
+      fmt::format("the timer reports {:.4g} us where {:.4g} us went by: it does not see the work", us, wall);
 }
 
 void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, double deadline_us,
@@ -179,7 +182,8 @@ Timing time_contenders(PairInstance& instance, Timer& timer, const std::vector<b
   const auto frame = measure_frame(timer, options.now_us);
   if (frame) timing.frame = *frame;
   const double deadline_us = options.now_us() + options.budget_us;
-  const auto taking = static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(take.begin(), take.end(), true)));
+  const auto taking =
+      static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(take.begin(), take.end(), true)));
   for (std::size_t c = 0; c < lanes.size(); ++c) {
     Lane& lane = lanes[c];
     if (!take[c]) continue;
@@ -197,7 +201,8 @@ Timing time_contenders(PairInstance& instance, Timer& timer, const std::vector<b
   for (std::size_t c = 0; c < lanes.size(); ++c) {
     Lane& lane = lanes[c];
     // A contender stopped in the middle of a round loses that sample: samples are compared round by round.
-    if (lane.timing.samples_us.size() > static_cast<std::size_t>(timing.rounds)) lane.timing.samples_us.pop_back();
+    if (lane.timing.samples_us.size() > static_cast<std::size_t>(timing.rounds))
+      lane.timing.samples_us.pop_back();
     if (lane.active() && !lane.timing.samples_us.empty()) check_clocks(lane);
     if (!lane.timing.error.empty()) lane.timing.samples_us.clear();
     timing.contenders.push_back(std::move(lane.timing));

@@ -9,12 +9,13 @@ namespace tilewright::lab {
 
 namespace {
 
-// 0xFF… is NaN in every float type and −1 or 255 in the integers. 0x5A… is finite and odd in all: 1.5e16 in f32 and
-// bf16, 203.25 in f16, 20 and 192 in the 8-bit floats.
+// 0xFF… is NaN in every float type and −1 or 255 in the integers. 0x5A… is finite and odd in all: 1.5e16 in
+// f32 and bf16, 203.25 in f16, 20 and 192 in the 8-bit floats.
 constexpr std::uint8_t kPoisons[] = {0xFF, 0x5A};
 
 bool overlap(const MemoryRange& a, const MemoryRange& b) {
-  return a.size_bytes > 0 && b.size_bytes > 0 && a.begin < b.begin + b.size_bytes && b.begin < a.begin + a.size_bytes;
+  return a.size_bytes > 0 && b.size_bytes > 0 && a.begin < b.begin + b.size_bytes &&
+         b.begin < a.begin + a.size_bytes;
 }
 
 void fail(Verification& v, std::string reason) {
@@ -24,7 +25,9 @@ void fail(Verification& v, std::string reason) {
 
 // Keeps the worst error, measured by how much of its bound it uses up.
 void merge_worst(Verification& v, const OutputCheck& check) {
-  const auto used = [](double error, double bound) { return bound > 0 ? error / bound : (error > 0 ? 1e300 : 0); };
+  const auto used = [](double error, double bound) {
+    return bound > 0 ? error / bound : (error > 0 ? 1e300 : 0);
+  };
   const bool first = v.tolerance == 0 && v.max_rel_err == 0;
   if (!first && used(check.max_rel_err, check.tolerance) < used(v.max_rel_err, v.tolerance)) return;
   v.max_rel_err = check.max_rel_err;
@@ -55,7 +58,8 @@ std::string aliasing(const PairInstance& instance, const Contender& contender) {
     if (!contender.outputs[o].memory) continue;
     const MemoryRange output = contender.outputs[o].memory();
     for (const MemoryRange& input : inputs) {
-      if (overlap(output, input)) return fmt::format("output {} lies in an input's memory", instance.outputs[o].name);
+      if (overlap(output, input))
+        return fmt::format("output {} lies in an input's memory", instance.outputs[o].name);
     }
   }
   return "";
@@ -66,7 +70,8 @@ void compare(const PairInstance& instance, const Contender& contender, const std
   for (std::size_t o = 0; o < instance.outputs.size(); ++o) {
     const auto got = contender.outputs[o].read();
     if (!got) {
-      fail(v, fmt::format("{}: output {} cannot be read: {}", when, instance.outputs[o].name, got.error().message));
+      fail(v, fmt::format("{}: output {} cannot be read: {}", when, instance.outputs[o].name,
+                          got.error().message));
       return;
     }
     const OutputCheck check = check_output(*got, truth[o], instance.outputs[o], poison_byte);
@@ -77,9 +82,11 @@ void compare(const PairInstance& instance, const Contender& contender, const std
 
 // One contender in one round; the inputs are fresh and `digest_before` is theirs.
 void verify_round(const PairInstance& instance, const Contender& contender, int round,
-                  const std::vector<Reference>& truth, const Result<std::uint64_t>& digest_before, Verification& v) {
+                  const std::vector<Reference>& truth, const Result<std::uint64_t>& digest_before,
+                  Verification& v) {
   const std::string when = fmt::format("round {}", round + 1);
-  if (Status s = poison(contender, kPoisons[round]); !s) return fail(v, when + ": poisoning: " + s.error().message);
+  if (Status s = poison(contender, kPoisons[round]); !s)
+    return fail(v, when + ": poisoning: " + s.error().message);
   if (Status s = run_once(contender, round); !s) return fail(v, when + ": " + s.error().message);
   if (const std::string why = aliasing(instance, contender); !why.empty()) return fail(v, when + ": " + why);
   const auto digest_after = instance.input_digest();
@@ -89,12 +96,14 @@ void verify_round(const PairInstance& instance, const Contender& contender, int 
 }
 
 void check_instance(const PairInstance& instance) {
-  TW_CHECK(instance.reference && instance.refresh_inputs && instance.input_digest, "an instance has all its functions");
+  TW_CHECK(instance.reference && instance.refresh_inputs && instance.input_digest,
+           "an instance has all its functions");
   TW_CHECK(!instance.outputs.empty(), "an instance has an output to verify");
   for (const Contender& contender : instance.contenders) {
     if (!contender.unavailable.empty()) continue;
     TW_CHECK(contender.run || contender.batch_us, "an available contender can run");
-    TW_CHECK(contender.outputs.size() == instance.outputs.size(), "a contender has every output of its instance");
+    TW_CHECK(contender.outputs.size() == instance.outputs.size(),
+             "a contender has every output of its instance");
   }
 }
 
@@ -139,8 +148,8 @@ Result<std::uint64_t> prepare_timed(PairInstance& instance, std::uint64_t seed) 
   return instance.input_digest();
 }
 
-void verify_timed(PairInstance& instance, std::uint64_t digest_before, std::span<const std::int64_t> last_iteration,
-                  std::vector<Verification>& verifications) {
+void verify_timed(PairInstance& instance, std::uint64_t digest_before,
+                  std::span<const std::int64_t> last_iteration, std::vector<Verification>& verifications) {
   TW_CHECK(last_iteration.size() == instance.contenders.size(), "one iteration per contender");
   const auto digest_after = instance.input_digest();
   const bool intact = digest_after && *digest_after == digest_before;
@@ -153,7 +162,8 @@ void verify_timed(PairInstance& instance, std::uint64_t digest_before, std::span
     }
     const std::int64_t copy = last_iteration[c] % instance.input_copies;
     if (!truths.contains(copy)) truths[copy] = instance.reference(copy);
-    compare(instance, instance.contenders[c], truths[copy], kPoisons[0], "after the timed runs", verifications[c]);
+    compare(instance, instance.contenders[c], truths[copy], kPoisons[0], "after the timed runs",
+            verifications[c]);
   }
 }
 

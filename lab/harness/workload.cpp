@@ -36,13 +36,15 @@ std::vector<Suite::Entry> entries_of(PairList pairs, std::span<const Suite> suit
 }
 
 const Pair& find_pair(PairList pairs, const std::string& name) {
-  const auto it = std::find_if(pairs.begin(), pairs.end(), [&](const Pair& pair) { return pair.name == name; });
+  const auto it =
+      std::find_if(pairs.begin(), pairs.end(), [&](const Pair& pair) { return pair.name == name; });
   TW_CHECK(it != pairs.end(), fmt::format("a suite names the unknown pair '{}'", name));
   return *it;
 }
 
 bool has_knob(const Pair& pair, const std::string& key) {
-  return std::any_of(pair.knobs.begin(), pair.knobs.end(), [&](const Knob& knob) { return knob.name == key; });
+  return std::any_of(pair.knobs.begin(), pair.knobs.end(),
+                     [&](const Knob& knob) { return knob.name == key; });
 }
 
 // A user's setting must change something among the chosen pairs, else it is a slip of the pen.
@@ -60,15 +62,16 @@ void check_settings(std::span<const Pair* const> chosen, std::span<const Setting
       }
     }
     const std::string dot = setting.pair.empty() ? "" : ".";
-    throw Error(fmt::format("--set {}{}{}={}: no chosen pair has that knob; there are {}", setting.pair, dot, setting.key,
-                            setting.values, fmt::join(known, ", ")));
+    throw Error(fmt::format("--set {}{}{}={}: no chosen pair has that knob; there are {}", setting.pair, dot,
+                            setting.key, setting.values, fmt::join(known, ", ")));
   }
 }
 
 }  // namespace
 
-std::vector<Job> select_jobs(PairList pairs, std::span<const Suite> suites, std::span<const std::string> names,
-                             std::span<const std::string> settings, DeviceKind kind) {
+std::vector<Job> select_jobs(PairList pairs, std::span<const Suite> suites,
+                             std::span<const std::string> names, std::span<const std::string> settings,
+                             DeviceKind kind) {
   std::vector<Suite::Entry> entries;
   if (names.empty()) entries = entries_of(pairs, suites, "*");
   for (const std::string& name : names) {
@@ -87,7 +90,8 @@ std::vector<Job> select_jobs(PairList pairs, std::span<const Suite> suites, std:
     std::vector<Setting> applied;
     for (const std::string& text : entries[i].settings) applied.push_back(parse_setting(text));
     for (const Setting& setting : user) {
-      if ((setting.pair.empty() || setting.pair == pair.name) && has_knob(pair, setting.key)) applied.push_back(setting);
+      if ((setting.pair.empty() || setting.pair == pair.name) && has_knob(pair, setting.key))
+        applied.push_back(setting);
     }
     for (Knobs& knobs : expand(pair.knobs, kind, applied)) {
       const bool known = std::any_of(jobs.begin(), jobs.end(),
