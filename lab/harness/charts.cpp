@@ -87,7 +87,7 @@ void draw_ceilings(Plot& plot, const Ceilings& ceilings, const std::vector<MathR
     const double left = std::max(x.low, y.low / gbytes), right = std::min(x.high, roof / gbytes);
     const std::string text = fmt::format("{}, {:.0f} GB/s", level.name, gbytes);
     plot.line({{left, left * gbytes}, {right, right * gbytes}}, memory ? "ceiling strong" : "ceiling", text);
-    plot.text({left, left * gbytes}, text, "muted", Plot::Anchor::start, memory ? -22 : -8);
+    plot.text_along({left, left * gbytes}, {right, right * gbytes}, text, "muted");
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "harness/table.h"
 
@@ -47,6 +48,30 @@ std::vector<Tick> linear_ticks(const AxisSpec& axis) {
   for (double v = std::ceil(axis.low / step) * step; v <= axis.high + step * 1e-9; v += step) {
     all.push_back({v, short_number(v)});
   }
+  return all;
+}
+
+// Decades; over fewer than three of them also twice and five times.
+std::vector<Tick> decimal_ticks(const AxisSpec& axis) {
+  const double decades = std::log10(axis.high / axis.low);
+  std::vector<Tick> all;
+  for (double decade = std::pow(10, std::floor(std::log10(axis.low))); decade <= axis.high; decade *= 10) {
+    for (double factor : {1.0, 2.0, 5.0}) {
+      const double value = factor * decade;
+      if (factor > 1 && decades >= 3) continue;
+      if (value >= axis.low * (1 - 1e-9) && value <= axis.high * (1 + 1e-9))
+        all.push_back({value, short_number(value)});
+    }
+  }
+  return all;
+}
+
+std::vector<Tick> binary_ticks(const AxisSpec& axis) {
+  const int first = static_cast<int>(std::ceil(std::log2(axis.low) - 1e-9));
+  const int last = static_cast<int>(std::floor(std::log2(axis.high) + 1e-9));
+  const int step = std::max(1, (last - first + 7) / 8);
+  std::vector<Tick> all;
+  for (int e = first; e <= last; e += step) all.push_back({std::exp2(e), fmt::format("2{}", superscript(e))});
   return all;
 }
 
@@ -98,19 +123,15 @@ std::string short_number(double value) {
 }
 
 std::vector<Tick> ticks(const AxisSpec& axis) {
-  if (axis.scale == Scale::linear) return linear_ticks(axis);
-  const double low = transformed(axis.low, axis.scale), high = transformed(axis.high, axis.scale);
-  const int first = static_cast<int>(std::ceil(low - 1e-9)), last = static_cast<int>(std::floor(high + 1e-9));
-  const int step = axis.scale == Scale::log2 ? std::max(1, (last - first + 7) / 8) : 1;
-  std::vector<Tick> all;
-  for (int e = first; e <= last; e += step) {
-    if (axis.scale == Scale::log2) {
-      all.push_back({std::exp2(e), fmt::format("2{}", superscript(e))});
-    } else {
-      all.push_back({std::pow(10, e), short_number(std::pow(10, e))});
-    }
+  switch (axis.scale) {
+    case Scale::linear:
+      return linear_ticks(axis);
+    case Scale::log10:
+      return decimal_ticks(axis);
+    case Scale::log2:
+      return binary_ticks(axis);
   }
-  return all;
+  return {};
 }
 
 Plot::Plot(AxisSpec x, AxisSpec y, int width, int height, std::string title)
@@ -186,12 +207,25 @@ void Plot::label(Point at, const std::string& text, const std::string& style) {
 
 void Plot::text(Point at, const std::string& text, const std::string& style, Anchor anchor, double dy_px) {
   const double x = px(at.x), y = py(at.y) + dy_px;
-  const char* name = anchor == Anchor::start ? "start" : anchor == Anchor::middle ? "middle" : "end";
   const double w = kCharacter * static_cast<double>(display_width(text));
-  const double left = anchor == Anchor::start ? x : anchor == Anchor::middle ? x - w / 2 : x - w;
+  const double left = anchor == Anchor::start ? x : x - w;
   taken_.push_back({left, y - 11, left + w, y + 2});
   body_ += fmt::format("<text class='label {}' x='{:.1f}' y='{:.1f}' text-anchor='{}'>{}</text>\n", style, x,
-                       y, name, escape_html(text));
+                       y, anchor == Anchor::start ? "start" : "end", escape_html(text));
+}
+
+void Plot::text_along(Point from, Point to, const std::string& text, const std::string& style) {
+  const double x = px(from.x), y = py(from.y);
+  const double angle = std::atan2(py(to.y) - y, px(to.x) - x);
+  const double w = kCharacter * static_cast<double>(display_width(text));
+  // Boxes are upright: a chain of small ones covers the slanted text.
+  for (double at = 8; at < w + 8; at += 10) {
+    const double cx = x + at * std::cos(angle), cy = y + at * std::sin(angle) - 6;
+    taken_.push_back({cx - 5, cy - 7, cx + 5, cy + 7});
+  }
+  body_ += fmt::format(
+      "<text class='label {}' transform='translate({:.1f},{:.1f}) rotate({:.1f})' x='8' y='-5'>{}</text>\n",
+      style, x, y, angle * 180 / std::numbers::pi, escape_html(text));
 }
 
 std::string Plot::svg() const {

@@ -38,9 +38,11 @@ class Plot {
   // Text beside a point, at the first of several places that no other label or point covers; dropped when all
   // are.
   void label(Point at, const std::string& text, const std::string& style);
-  // Text at exactly this place, e.g. on a line.
-  enum class Anchor { start, middle, end };
+  // Text at exactly this place, `dy_px` below it.
+  enum class Anchor { start, end };
   void text(Point at, const std::string& text, const std::string& style, Anchor anchor, double dy_px);
+  // Text along a line, just above its `from` end.
+  void text_along(Point from, Point to, const std::string& text, const std::string& style);
   std::string svg() const;
 
  private:

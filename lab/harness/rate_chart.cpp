@@ -80,7 +80,9 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
     plot.line(inside, "ceiling strong", "measured ceiling");
     plot.text(inside.back(), "measured ceiling", "muted", Plot::Anchor::end, -6);
   }
+  std::vector<std::pair<Point, std::string>> ends;
   for (const auto& [contender, curve] : sweep.curves) {
+    ends.emplace_back(Point{curve.rbegin()->first, *curve.rbegin()->second->rate}, contender);
     const std::string& style = styles.at(contender);
     std::vector<Point> points;
     for (const auto& [n, row] : curve) points.push_back({n, *row->rate});
@@ -91,6 +93,8 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
       plot.point({n, *row->rate}, style, tooltip(*row));
     }
   }
+  for (const auto& [at, contender] : ends)
+    plot.label(at, contender, "ink");  // after all points, to avoid them
   return {fmt::format("{}, {}: {} against N", sweep.target, sweep.dtype, sweep.unit),
           "Medians with 95 % intervals. The dashed line is the measured ceiling of the memory level that the "
           "data is in.",

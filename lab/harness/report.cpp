@@ -87,6 +87,7 @@ std::string speedup_cell(const Row& row) {
 std::string error_cell(const Row& row) {
   if (!row.max_rel_err || !row.tolerance) return cell("");
   if (*row.tolerance == 0 && *row.max_rel_err == 0) return cell("exact");
+  if (*row.max_rel_err == 0) return cell(fmt::format("0 <small>of {:.1e}</small>", *row.tolerance));
   return cell(fmt::format("{:.1e} <small>of {:.1e}</small>", *row.max_rel_err, *row.tolerance));
 }
 
@@ -94,9 +95,9 @@ std::string table(const RunRecord& run) {
   std::string html =
       "<div class='scroll'><table><thead><tr><th class='l'>workload</th><th class='l'>shape</th><th "
       "class='l'>dtype</th>"
-      "<th class='l'>device</th><th class='l'>contender</th><th>median, 95 % "
-      "interval</th><th>samples</th><th>rate</th>"
-      "<th>of the roofline</th><th>speedup over the baseline</th><th>worst error, bound</th><th "
+      "<th class='l'>device</th><th class='l'>contender</th><th>median ± 95 "
+      "%</th><th>samples</th><th>rate</th>"
+      "<th>of the roofline</th><th>speedup</th><th>worst error, bound</th><th "
       "class='l'>verdict</th>"
       "</tr></thead><tbody>\n";
   std::string last;
@@ -194,13 +195,15 @@ std::string render_html(const RunRecord& run, const std::string& title) {
     for (const Chart& chart : rate_charts(run, device, styles)) html += figure(chart);
   }
   html += "</div>\n" + table(run);
-  html +=
+  html += fmt::format(
       "<p class='muted'>Medians of interleaved samples; intervals by bootstrap at 95 %. FASTER and SLOWER "
       "mean that the "
-      "whole interval of the ratio of medians is on one side of 1 and the difference is above 1 %. Every "
+      "whole interval of the ratio of medians is on one side of 1 and the difference is above {:.0f} %. "
+      "Every "
       "output element "
       "is compared with a float64 reference, with fresh inputs and poisoned outputs, before and after "
-      "timing.</p>\n";
+      "timing.</p>\n",
+      100 * kLeastEffect);
   return html + conditions(e) + "</main></body></html>\n";
 }
 

@@ -22,15 +22,15 @@ p { margin:4px 0; } .muted, figcaption { color:var(--muted); font-size:13px; }
 .charts { display:grid; grid-template-columns:repeat(auto-fit,minmax(min(560px,100%),1fr)); gap:16px; margin:16px 0; }
 figure { margin:0; background:var(--card); border:1px solid var(--edge); border-radius:10px; padding:16px; }
 svg { width:100%; height:auto; display:block; } svg text { font:11.5px system-ui,sans-serif; fill:var(--muted); }
-svg .axis { font-size:12px; } svg .ink { fill:var(--ink); } svg .grid { stroke:var(--grid); stroke-width:1; }
+svg .axis { font-size:12px; } svg .label { paint-order:stroke; stroke:var(--card); stroke-width:4px; stroke-linejoin:round; } svg .ink { fill:var(--ink); } svg .grid { stroke:var(--grid); stroke-width:1; }
 svg .line { fill:none; stroke-width:2; } svg .ceiling { stroke:var(--muted); stroke-width:1; stroke-dasharray:4 4; }
 svg .strong { stroke-width:1.6; stroke:var(--ink); } svg .dot { stroke:var(--card); stroke-width:1.2; }
 .legend { display:flex; flex-wrap:wrap; gap:4px 18px; margin:14px 0 0; font-size:14px; }
 .legend i { display:inline-block; width:11px; height:11px; border-radius:50%; margin-right:7px; }
 .scroll { overflow-x:auto; background:var(--card); border:1px solid var(--edge); border-radius:10px; margin:16px 0; }
-table { border-collapse:collapse; width:100%; font-variant-numeric:tabular-nums; font-size:14px; }
-th { text-align:right; font-weight:600; color:var(--muted); padding:10px 12px; border-bottom:1px solid var(--edge); white-space:nowrap; }
-td { text-align:right; padding:6px 12px; white-space:nowrap; } th.l, td.l { text-align:left; }
+table { border-collapse:collapse; width:100%; font-variant-numeric:tabular-nums; font-size:13.5px; }
+th { text-align:right; font-weight:600; color:var(--muted); padding:10px 9px; border-bottom:1px solid var(--edge); white-space:nowrap; }
+td { text-align:right; padding:6px 9px; white-space:nowrap; } th.l, td.l { text-align:left; }
 tr.first td { border-top:1px solid var(--grid); } td small { color:var(--muted); }
 td.note { white-space:normal; color:var(--muted); text-align:left; font-size:13px; padding-top:0; }
 .bar { display:inline-block; height:7px; border-radius:4px; background:var(--edge); width:70px; margin-left:8px; vertical-align:middle; }

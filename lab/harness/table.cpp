@@ -52,6 +52,7 @@ std::string speedup_text(const Row& row) {
 std::string error_text(const Row& row) {
   if (!row.max_rel_err || !row.tolerance) return std::string(kNothing);
   if (*row.tolerance == 0 && *row.max_rel_err == 0) return "exact";
+  if (*row.max_rel_err == 0) return fmt::format("0/{:.1e}", *row.tolerance);
   return fmt::format("{:.1e}/{:.1e}", *row.max_rel_err, *row.tolerance);
 }
 
