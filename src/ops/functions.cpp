@@ -76,7 +76,7 @@ Operand truth(const Operand& a) {
 
 Value constant(ir::Graph& graph, DType dtype, const Shape& shape, double value) {
   if (!is_float(dtype)) return constant_int(graph, dtype, shape, float_to_int(dtype, value));
-  const double rounded = round_to(dtype, value);
+  const double rounded = round_to(compute_dtype(dtype), value);
   return {&graph,
           graph.add(kConstant, {},
                     {{"dtype", std::string(name(dtype))}, {"shape", shape.extents()}, {"value", rounded}})};

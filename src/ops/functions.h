@@ -28,6 +28,7 @@ struct Operand {
 };
 
 // --- from nothing
+// A constant of a narrow float type keeps f32 precision, as every value does between a load and a store.
 Value constant(ir::Graph& graph, DType dtype, const Shape& shape, double value);
 Value constant_int(ir::Graph& graph, DType dtype, const Shape& shape, Index value);
 Value full_like(Value x, double value);

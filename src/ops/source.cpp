@@ -61,14 +61,15 @@ HostTensor eval_random(HostTensors x, const Attrs& attrs, const Type& type) {
 
 }  // namespace
 
-constexpr ir::Op kConstant = checked({.name = "constant",
-                                      .arity = 0,
-                                      .kind = OpClass::constant,
-                                      .doc = "The number `value` in every element of `shape`.",
-                                      .infer = infer_constant,
-                                      .eval = eval_constant,
-                                      .vjp = no_gradient,
-                                      .lower = structural});
+constexpr ir::Op kConstant = checked(
+    {.name = "constant",
+     .arity = 0,
+     .kind = OpClass::constant,
+     .doc = "The number `value` in every element of `shape`; of a narrow float type it keeps f32 precision.",
+     .infer = infer_constant,
+     .eval = eval_constant,
+     .vjp = no_gradient,
+     .lower = structural});
 
 constexpr ir::Op kIota = checked({.name = "iota",
                                   .arity = 0,

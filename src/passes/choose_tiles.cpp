@@ -11,8 +11,8 @@ namespace {
 
 using tile::TargetKind;
 
-// Elements a program of a pointwise kernel handles: enough to amortise its start (CPU: ~1 µs of memory time per program;
-// CUDA: 256 threads × 16 bytes × 4 accesses in flight cover the latency of HBM).
+// Elements a program of a pointwise kernel handles: enough to amortise its start (CPU: ~1 µs of memory time
+// per program; CUDA: 256 threads × 16 bytes × 4 accesses in flight cover the latency of HBM).
 constexpr Index kPointwiseElements = 4096;
 // Small launches are cut finer so that every multiprocessor gets some.
 constexpr Index kSmallPointwiseElements = 1024;
@@ -39,7 +39,8 @@ class Chooser {
   Index extent(int v) const { return program_.extents[at(v)]; }
   bool gpu() const { return target_.kind == TargetKind::cuda; }
 
-  // Elements moved with unit stride along v, over all loads and stores: the more, the better v is as the column axis.
+  // Elements moved with unit stride along v, over all loads and stores: the more, the better v is as the
+  // column axis.
   double contiguity(int v) const {
     double weight = 0;
     auto add = [&](const IndexExpr& e, DType dtype, double importance) {
@@ -70,7 +71,8 @@ class Chooser {
   // A variable that some full-size load walks contiguously while the column does not.
   int turned_variable(int column) const {
     for (const Sym& s : program_.syms) {
-      if (s.kind != Sym::Kind::load || !s.offset.is_affine() || std::abs(s.offset.factor(column)) == 1) continue;
+      if (s.kind != Sym::Kind::load || !s.offset.is_affine() || std::abs(s.offset.factor(column)) == 1)
+        continue;
       if (!s.offset.depends_on(column)) continue;
       for (int v : program_.parallel_variables())
         if (v != column && std::abs(s.offset.factor(v)) == 1 && extent(v) >= 8) return v;
@@ -109,12 +111,13 @@ class Chooser {
     return t;
   }
 
-  // f32 bytes per element that a program keeps of a row: one value, computed in f32. A scan is never cut: its row is taken
-  // whole, whatever its length.
+  // f32 bytes per element that a program keeps of a row: one value, computed in f32. A scan is never cut: its
+  // row is taken whole, whatever its length.
   bool fits(Index elements) const { return has_scan() || elements * 4 <= target_.row_bytes; }
 
   bool has_scan() const {
-    return std::any_of(program_.syms.begin(), program_.syms.end(), [](const Sym& s) { return s.kind == Sym::Kind::scan; });
+    return std::any_of(program_.syms.begin(), program_.syms.end(),
+                       [](const Sym& s) { return s.kind == Sym::Kind::scan; });
   }
 
   TileShape reduction(const std::vector<int>& reduced) const {
@@ -123,7 +126,8 @@ class Chooser {
     all.insert(all.end(), reduced.begin(), reduced.end());
     int column = best_column(all);
     const bool along_row = program_.reduced[at(column)];
-    TileShape t = along_row ? row_reduction(column, reduced.size() > 1, parallel) : column_reduction(column, reduced);
+    TileShape t =
+        along_row ? row_reduction(column, reduced.size() > 1, parallel) : column_reduction(column, reduced);
     if (t.looped) split(t, reduced);
     return t;
   }
@@ -171,8 +175,9 @@ class Chooser {
   }
 
   bool stores_reduced() const {
-    return std::any_of(program_.outputs.begin(), program_.outputs.end(),
-                       [&](const ProgramOutput& o) { return program_.syms[static_cast<std::size_t>(o.sym)].reduced; });
+    return std::any_of(program_.outputs.begin(), program_.outputs.end(), [&](const ProgramOutput& o) {
+      return program_.syms[static_cast<std::size_t>(o.sym)].reduced;
+    });
   }
 
   double parallel_points() const {
@@ -181,11 +186,14 @@ class Chooser {
     return points;
   }
 
-  // Too few programs for the machine: several of them share a reduction and a second kernel merges their partials.
+  // Too few programs for the machine: several of them share a reduction and a second kernel merges their
+  // partials.
   void split(TileShape& t, const std::vector<int>& reduced) const {
     if (program_.levels() != 1 || stores_reduced()) return;
     for (const Sym& s : program_.syms)
-      if (s.kind == Sym::Kind::reduce && (s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin)) return;
+      if (s.kind == Sym::Kind::reduce &&
+          (s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin))
+        return;
     const int v = program_.reduced[at(t.column)] ? t.column : t.row;
     const Index block = v == t.column ? t.columns : t.rows;
     Index length = extent(v);
@@ -194,7 +202,8 @@ class Chooser {
       if (u != v) work *= static_cast<double>(extent(u));
     const Index programs = program_count(program_, t);
     const Index wanted = target_.units * (gpu() ? 8 : 4);
-    constexpr double kWorthSplitting = 1 << 16;  // elements: below it the second launch costs more than it saves
+    constexpr double kWorthSplitting =
+        1 << 16;  // elements: below it the second launch costs more than it saves
     if (programs * 2 > wanted || work * static_cast<double>(programs) < kWorthSplitting) return;
     const Index splits = std::min(ceil_div(wanted, programs), ceil_div(length, block));
     if (splits < 2) return;
@@ -245,14 +254,16 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program) {
   for (const auto& [node, bytes] : read) cost.bytes += bytes;
   for (const ProgramOutput& o : program.outputs) {
     const ir::Type& type = graph.type(o.node);
-    cost.bytes += static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype)) * (o.accumulate ? 2 : 1);
+    cost.bytes += static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype)) *
+                  (o.accumulate ? 2 : 1);
   }
   return cost;
 }
 
 double GroupCost::seconds(const tile::Target& target) const {
   // Data that fits the last-level cache moves at its speed.
-  const double bandwidth = bytes * 2 < static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s : target.memory_bytes_per_s;
+  const double bandwidth = bytes * 2 < static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s
+                                                                               : target.memory_bytes_per_s;
   return target.launch_s + std::max(bytes / bandwidth, flops / target.flops_per_s);
 }
 

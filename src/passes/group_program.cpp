@@ -1,4 +1,5 @@
-// Walks a group from its outputs back to memory, composing index expressions; then splits and merges loop variables.
+// Walks a group from its outputs back to memory, composing index expressions; then splits and merges loop
+// variables.
 #include "passes/group_program.h"
 
 #include "passes/loop_variables.h"
@@ -18,9 +19,17 @@ using ir::NodeId;
 using ir::OpClass;
 
 std::string_view name(Refusal refusal) {
-  constexpr std::string_view names[] = {"none", "would_cycle", "shapes_differ", "reduction_shapes_differ",
-                                        "reduction_feeds_reduced_axis", "several_reduced_loops", "indirect_through_fused",
-                                        "scan_needs_whole_row", "opaque", "no_time_saved", "too_many_operands"};
+  constexpr std::string_view names[] = {"none",
+                                        "would_cycle",
+                                        "shapes_differ",
+                                        "reduction_shapes_differ",
+                                        "reduction_feeds_reduced_axis",
+                                        "several_reduced_loops",
+                                        "indirect_through_fused",
+                                        "scan_needs_whole_row",
+                                        "opaque",
+                                        "no_time_saved",
+                                        "too_many_operands"};
   return names[static_cast<std::size_t>(refusal)];
 }
 
@@ -50,9 +59,16 @@ bool is_inlined(const Node& node) {
     case OpClass::expand:
     case OpClass::slice:
     case OpClass::pad:
-    case OpClass::concat: return true;
-    default: return false;
+    case OpClass::concat:
+      return true;
+    default:
+      return false;
   }
+}
+
+NodeId storage_node(const ir::Graph& graph, NodeId id) {
+  while (graph.node(id).op->kind == OpClass::reshape) id = graph.node(id).operands[0];
+  return id;
 }
 
 int GroupProgram::levels() const {
@@ -102,7 +118,8 @@ class Walker {
       const Node& n = graph_.node(id);
       if (!reduces(n)) continue;
       space_ = graph_.type(n.operands[0]).shape;
-      std::vector<Index> axes = n.op->kind == OpClass::reduce ? n.attrs.integers("axes") : std::vector<Index>{n.attrs.integer("axis")};
+      std::vector<Index> axes = n.op->kind == OpClass::reduce ? n.attrs.integers("axes")
+                                                              : std::vector<Index>{n.attrs.integer("axis")};
       reduced_axis_.assign(static_cast<std::size_t>(space_.rank()), false);
       for (Index a : axes) reduced_axis_[static_cast<std::size_t>(a)] = true;
       return make_variables();
@@ -127,25 +144,29 @@ class Walker {
         program_.reduced.push_back(reduced_axis_[static_cast<std::size_t>(axis)]);
       }
       (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_ : parallel_).push_back(identity_.back());
-      (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_extents_ : parallel_extents_).push_back(space_[axis]);
+      (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_extents_ : parallel_extents_)
+          .push_back(space_[axis]);
     }
   }
 
   // The part of the space an output walks: all of it, or its parallel axes.
   Coordinates output_coordinates(const Shape& shape) {
     if (shape == space_) return identity_;
-    if (shape.size() == space_.size()) return delinearize(linearize(identity_, space_), shape, program_.extents);
+    if (shape.size() == space_.size())
+      return delinearize(linearize(identity_, space_), shape, program_.extents);
     const Shape parallel(parallel_extents_);
-    if (shape.size() == parallel.size()) return delinearize(linearize(parallel_, parallel), shape, program_.extents);
+    if (shape.size() == parallel.size())
+      return delinearize(linearize(parallel_, parallel), shape, program_.extents);
     throw Stop{Refusal::shapes_differ};
   }
 
   void add_output(NodeId id) {
     const Node& n = graph_.node(id);
-    if (n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along) return add_scatter(id, n);
+    if (n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along)
+      return add_scatter(id, n);
     const Coordinates at = output_coordinates(n.type.shape);
     const int sym = walk(id, at, -1);
-    program_.outputs.push_back({id, sym, linearize(at, n.type.shape), {}, false});
+    program_.outputs.push_back({id, sym, linearize(at, n.type.shape), {}, -1, false});
   }
 
   void add_scatter(NodeId id, const Node& n) {
@@ -154,11 +175,13 @@ class Walker {
     const int value = walk(n.operands[1], at, -1);
     const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
     const Strides strides = row_major_strides(n.type.shape);
-    const std::size_t index_rank =
-        n.op->kind == OpClass::scatter_add ? static_cast<std::size_t>(graph_.type(n.operands[0]).shape.rank()) : 1;
-    Coordinates index_at = n.op->kind == OpClass::scatter_add ? Coordinates(at.begin() + static_cast<std::ptrdiff_t>(axis),
-                                                                           at.begin() + static_cast<std::ptrdiff_t>(axis + index_rank))
-                                                              : at;
+    const std::size_t index_rank = n.op->kind == OpClass::scatter_add
+                                       ? static_cast<std::size_t>(graph_.type(n.operands[0]).shape.rank())
+                                       : 1;
+    Coordinates index_at = n.op->kind == OpClass::scatter_add
+                               ? Coordinates(at.begin() + static_cast<std::ptrdiff_t>(axis),
+                                             at.begin() + static_cast<std::ptrdiff_t>(axis + index_rank))
+                               : at;
     IndexExpr offset = 0;
     for (std::size_t i = 0; i < at.size(); ++i) {
       if (i >= axis && i < axis + index_rank) continue;
@@ -166,7 +189,8 @@ class Walker {
       offset = offset + at[i] * strides[target];
     }
     const int index = walk(n.operands[0], index_at, -1);
-    program_.outputs.push_back({id, value, offset, {{index, strides[axis]}}, true});
+    const int valid = valid_index(index, n.type.shape[static_cast<int>(axis)]);
+    program_.outputs.push_back({id, value, offset, {{index, strides[axis]}}, valid, true});
   }
 
   int push(Sym sym) {
@@ -205,40 +229,60 @@ class Walker {
         return push(std::move(s));
       }
       case OpClass::cast:
-        return push({.kind = Sym::Kind::cast, .node = id, .operands = {walk(n.operands[0], at, mask)}, .dtype = n.type.dtype});
+        return push({.kind = Sym::Kind::cast,
+                     .node = id,
+                     .operands = {walk(n.operands[0], at, mask)},
+                     .dtype = n.type.dtype});
       case OpClass::random:
         return push({.kind = Sym::Kind::random,
                      .node = id,
                      .operands = {walk(n.operands[0], {}, -1)},
                      .offset = linearize(at, n.type.shape) + n.attrs.integer("offset"),
                      .dtype = DType::i64});
-      case OpClass::reduce: return reduce(n, id, at);
-      case OpClass::scan: return scan(n, id, at);
-      case OpClass::take: return take(n, at, mask);
-      case OpClass::take_along: return take_along(n, at, mask);
-      default: throw Stop{Refusal::opaque};
+      case OpClass::reduce:
+        return reduce(n, id, at);
+      case OpClass::scan:
+        return scan(n, id, at);
+      case OpClass::take:
+        return take(n, at, mask);
+      case OpClass::take_along:
+        return take_along(n, at, mask);
+      default:
+        throw Stop{Refusal::opaque};
     }
   }
 
   int inlined(const Node& n, NodeId id, const Coordinates& at, int mask) {
     const auto at_axis = [&](Index axis) { return at[static_cast<std::size_t>(axis)]; };
     switch (n.op->kind) {
-      case OpClass::constant: return constant(n.type.dtype, n.attrs.real("value"), id);
-      case OpClass::iota: return push({.kind = Sym::Kind::index, .node = id, .offset = at_axis(n.attrs.integer("axis")), .dtype = DType::i64});
-      case OpClass::concat: return concat(n, at, mask);
-      case OpClass::pad: return pad(n, at, mask);
-      default: break;
+      case OpClass::constant:
+        return constant(n.type.dtype, n.attrs.real("value"), id);
+      case OpClass::iota:
+        return push({.kind = Sym::Kind::index,
+                     .node = id,
+                     .offset = at_axis(n.attrs.integer("axis")),
+                     .dtype = DType::i64});
+      case OpClass::concat:
+        return concat(n, at, mask);
+      case OpClass::pad:
+        return pad(n, at, mask);
+      default:
+        break;
     }
     const Shape& from = graph_.type(n.operands[0]).shape;
     Coordinates inner(static_cast<std::size_t>(from.rank()));
     for (std::size_t i = 0; i < inner.size(); ++i) {
       const auto axis = static_cast<int>(i);
-      if (n.op->kind == OpClass::transpose) inner[static_cast<std::size_t>(n.attrs.integers("perm")[i])] = IndexExpr();
-      else if (n.op->kind == OpClass::expand) inner[i] = from[axis] == 1 ? IndexExpr(0) : at[i];
-      else if (n.op->kind == OpClass::slice) inner[i] = at[i] * n.attrs.integers("step")[i] + n.attrs.integers("start")[i];
+      if (n.op->kind == OpClass::transpose)
+        inner[static_cast<std::size_t>(n.attrs.integers("perm")[i])] = IndexExpr();
+      else if (n.op->kind == OpClass::expand)
+        inner[i] = from[axis] == 1 ? IndexExpr(0) : at[i];
+      else if (n.op->kind == OpClass::slice)
+        inner[i] = at[i] * n.attrs.integers("step")[i] + n.attrs.integers("start")[i];
     }
     if (n.op->kind == OpClass::transpose)
-      for (std::size_t i = 0; i < inner.size(); ++i) inner[static_cast<std::size_t>(n.attrs.integers("perm")[i])] = at[i];
+      for (std::size_t i = 0; i < inner.size(); ++i)
+        inner[static_cast<std::size_t>(n.attrs.integers("perm")[i])] = at[i];
     if (n.op->kind == OpClass::reshape) inner = reshape(at, n.type.shape, from);
     return walk(n.operands[0], inner, mask);
   }
@@ -255,7 +299,8 @@ class Walker {
   }
 
   int in_range(const IndexExpr& e, Index low, Index high) {
-    return push({.kind = Sym::Kind::in_range, .offset = e, .dtype = DType::boolean, .low = low, .high = high});
+    return push(
+        {.kind = Sym::Kind::in_range, .offset = e, .dtype = DType::boolean, .low = low, .high = high});
   }
   int both(int a, int b) {
     if (a < 0 || b < 0) return std::max(a, b);
@@ -272,7 +317,8 @@ class Walker {
       const auto i = static_cast<std::size_t>(axis);
       const Index low = n.attrs.integers("low")[i];
       inner.push_back(at[i] - low);
-      if (low != 0 || n.attrs.integers("high")[i] != 0) inside = both(inside, in_range(inner.back(), 0, from[axis]));
+      if (low != 0 || n.attrs.integers("high")[i] != 0)
+        inside = both(inside, in_range(inner.back(), 0, from[axis]));
     }
     const int value = walk(n.operands[0], inner, both(mask, inside));
     if (inside < 0) return value;
@@ -294,14 +340,20 @@ class Walker {
       const int inside = in_range(inner[axis], 0, extent);
       const int value = walk(n.operands[i], inner, both(mask, inside));
       const DType dtype = compute_dtype(n.type.dtype);
-      result = result < 0 ? value : push({.kind = Sym::Kind::where, .operands = {inside, value, result}, .dtype = dtype});
+      result = result < 0
+                   ? value
+                   : push({.kind = Sym::Kind::where, .operands = {inside, value, result}, .dtype = dtype});
     }
     return result;
   }
 
   int load(NodeId id, const Coordinates& at, int mask) {
     const ir::Type& type = graph_.type(id);
-    return push({.kind = Sym::Kind::load, .node = id, .offset = linearize(at, type.shape), .mask = mask, .dtype = type.dtype});
+    return push({.kind = Sym::Kind::load,
+                 .node = id,
+                 .offset = linearize(at, type.shape),
+                 .mask = mask,
+                 .dtype = type.dtype});
   }
 
   int take(const Node& n, const Coordinates& at, int mask) {
@@ -321,16 +373,26 @@ class Walker {
     return indirect(n.operands[0], at, static_cast<int>(axis), index, mask);
   }
 
+  // An index outside [0, extent) reads zero.
   int indirect(NodeId source, const Coordinates& at, int axis, int index, int mask) {
-    const Node& n = graph_.node(source);
-    if (members_.count(source) || is_inlined(n)) throw Stop{Refusal::indirect_through_fused};
-    const Strides strides = row_major_strides(n.type.shape);
+    const Shape& shape = graph_.type(source).shape;
+    const NodeId stored = storage_node(graph_, source);
+    if (members_.count(stored) || is_inlined(graph_.node(stored)))
+      throw Stop{Refusal::indirect_through_fused};
     return push({.kind = Sym::Kind::load,
-                 .node = source,
-                 .offset = linearize(at, n.type.shape),
-                 .dynamic = {{index, strides[static_cast<std::size_t>(axis)]}},
-                 .mask = mask,
-                 .dtype = n.type.dtype});
+                 .node = stored,
+                 .offset = linearize(at, shape),
+                 .dynamic = {{index, row_major_strides(shape)[static_cast<std::size_t>(axis)]}},
+                 .mask = both(mask, valid_index(index, shape[axis])),
+                 .dtype = graph_.type(source).dtype});
+  }
+
+  int valid_index(int index, Index extent) {
+    return push({.kind = Sym::Kind::in_range,
+                 .operands = {index},
+                 .dtype = DType::boolean,
+                 .low = 0,
+                 .high = extent});
   }
 
   bool depends_on_reduced(const IndexExpr& e) const {
@@ -347,7 +409,8 @@ class Walker {
     for (Index a : n.attrs.integers("axes")) extents.push_back(from[static_cast<int>(a)]);
     const Shape mine(extents), ours(reduced_extents_);
     if (mine.size() != ours.size()) throw Stop{Refusal::reduction_shapes_differ};
-    const Coordinates along = mine == ours ? reduced_ : delinearize(linearize(reduced_, ours), mine, program_.extents);
+    const Coordinates along =
+        mine == ours ? reduced_ : delinearize(linearize(reduced_, ours), mine, program_.extents);
     Coordinates inner;
     std::size_t next_reduced = 0, next_kept = 0;
     const std::vector<Index>& axes = n.attrs.integers("axes");
@@ -356,21 +419,31 @@ class Walker {
       inner.push_back(is_reduced ? along[next_reduced++] : at[next_kept++]);
     }
     const int operand = walk(n.operands[0], inner, -1);
-    return push({.kind = Sym::Kind::reduce, .node = id, .operands = {operand}, .dtype = compute_dtype(n.type.dtype), .monoid = *n.op->monoid});
+    return push({.kind = Sym::Kind::reduce,
+                 .node = id,
+                 .operands = {operand},
+                 .dtype = compute_dtype(n.type.dtype),
+                 .monoid = *n.op->monoid});
   }
 
   int scan(const Node& n, NodeId id, const Coordinates& at) {
     const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
     const Shape& from = graph_.type(n.operands[0]).shape;
     const bool whole = from[static_cast<int>(axis)] == 1 ||
-                       (program_.reduced_variables().size() == 1 && at[axis] == IndexExpr::variable(program_.reduced_variables()[0]) &&
-                        program_.extents[static_cast<std::size_t>(program_.reduced_variables()[0])] == from[static_cast<int>(axis)]);
+                       (program_.reduced_variables().size() == 1 &&
+                        at[axis] == IndexExpr::variable(program_.reduced_variables()[0]) &&
+                        program_.extents[static_cast<std::size_t>(program_.reduced_variables()[0])] ==
+                            from[static_cast<int>(axis)]);
     for (std::size_t i = 0; i < at.size(); ++i)
       if (i != axis && depends_on_reduced(at[i])) throw Stop{Refusal::scan_needs_whole_row};
     if (!whole) throw Stop{Refusal::scan_needs_whole_row};
     const int operand = walk(n.operands[0], at, -1);
     if (from[static_cast<int>(axis)] == 1) return operand;
-    return push({.kind = Sym::Kind::scan, .node = id, .operands = {operand}, .dtype = compute_dtype(n.type.dtype), .monoid = *n.op->monoid});
+    return push({.kind = Sym::Kind::scan,
+                 .node = id,
+                 .operands = {operand},
+                 .dtype = compute_dtype(n.type.dtype),
+                 .monoid = *n.op->monoid});
   }
 
   struct Done {
@@ -396,8 +469,10 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
     GroupProgram program = Walker(graph, group).run();
     split_variables(program);
     merge_variables(program);
-    const bool has_scan = std::any_of(program.syms.begin(), program.syms.end(), [](const Sym& s) { return s.kind == Sym::Kind::scan; });
-    if (program.reduced_variables().size() > 1 && (program.levels() > 1 || has_scan)) return Refusal::several_reduced_loops;
+    const bool has_scan = std::any_of(program.syms.begin(), program.syms.end(),
+                                      [](const Sym& s) { return s.kind == Sym::Kind::scan; });
+    if (program.reduced_variables().size() > 1 && (program.levels() > 1 || has_scan))
+      return Refusal::several_reduced_loops;
     for (const ProgramOutput& o : program.outputs)
       if (program.reduced_variables().size() > 1 && program.syms[static_cast<std::size_t>(o.sym)].reduced &&
           program.levels() > 0)
@@ -409,7 +484,8 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
 }
 
 std::string to_string(const ir::Graph& graph, const GroupProgram& program) {
-  constexpr std::string_view kinds[] = {"load", "index", "constant", "op", "cast", "reduce", "scan", "in_range", "where", "random"};
+  constexpr std::string_view kinds[] = {"load",   "index", "constant", "op",    "cast",
+                                        "reduce", "scan",  "in_range", "where", "random"};
   std::string out = fmt::format("space [{}]", fmt::join(program.extents, ","));
   for (int v : program.reduced_variables()) out += fmt::format(" i{} reduced", v);
   out += "\n";
@@ -419,13 +495,15 @@ std::string to_string(const ir::Graph& graph, const GroupProgram& program) {
     if (s.kind == Sym::Kind::op) out += fmt::format(" {}", graph.node(s.node).op->name);
     if (s.kind == Sym::Kind::load) out += fmt::format(" %{}", s.node);
     for (int o : s.operands) out += fmt::format(" #{}", o);
-    if (s.kind == Sym::Kind::load || s.kind == Sym::Kind::index || s.kind == Sym::Kind::random || s.kind == Sym::Kind::in_range)
+    if (s.kind == Sym::Kind::load || s.kind == Sym::Kind::index || s.kind == Sym::Kind::random ||
+        s.kind == Sym::Kind::in_range)
       out += fmt::format(" [{}]", to_string(s.offset));
     for (auto [o, stride] : s.dynamic) out += fmt::format(" +{}*#{}", stride, o);
     if (s.mask >= 0) out += fmt::format(" if #{}", s.mask);
     out += fmt::format(" : {}\n", tilewright::name(s.dtype));
   }
-  for (const ProgramOutput& o : program.outputs) out += fmt::format("  %{}[{}] = #{}\n", o.node, to_string(o.offset), o.sym);
+  for (const ProgramOutput& o : program.outputs)
+    out += fmt::format("  %{}[{}] = #{}\n", o.node, to_string(o.offset), o.sym);
   return out;
 }
 

@@ -1,5 +1,5 @@
-// GroupProgram: what a fusion group computes for one point of its iteration space, with every view turned into index
-// arithmetic. Fusion asks whether it exists; lowering turns it into a tile kernel.
+// GroupProgram: what a fusion group computes for one point of its iteration space, with every view turned
+// into index arithmetic. Fusion asks whether it exists; lowering turns it into a tile kernel.
 #pragma once
 
 #include "ir/op.h"
@@ -16,16 +16,16 @@ namespace tilewright::passes {
 // Why two groups were not fused. Kept on the edge and shown by explain().
 enum class Refusal : std::uint8_t {
   none,
-  would_cycle,               // the groups depend on each other through a third
-  shapes_differ,             // no common iteration space
-  reduction_shapes_differ,   // reductions over different extents
+  would_cycle,                   // the groups depend on each other through a third
+  shapes_differ,                 // no common iteration space
+  reduction_shapes_differ,       // reductions over different extents
   reduction_feeds_reduced_axis,  // a reduction's result is needed at an index of the reduced axes
-  several_reduced_loops,     // dependent reductions over axes that do not merge into one
-  indirect_through_fused,    // take from a value that is not in memory
-  scan_needs_whole_row,      // a scan shares no loop with other axes
-  opaque,                    // matmul or scatter stands alone
-  no_time_saved,             // the cost model predicts no gain
-  too_many_operands,         // more views than a kernel may take
+  several_reduced_loops,         // dependent reductions over axes that do not merge into one
+  indirect_through_fused,        // take from a value that is not in memory
+  scan_needs_whole_row,          // a scan shares no loop with other axes
+  opaque,                        // matmul or scatter stands alone
+  no_time_saved,                 // the cost model predicts no gain
+  too_many_operands,             // more views than a kernel may take
 };
 std::string_view name(Refusal refusal);
 std::string_view explain(Refusal refusal);  // a sentence for explain()
@@ -39,7 +39,7 @@ struct Sym {
     cast,      // explicit: rounds to `dtype`
     reduce,    // `monoid` over the reduced variables
     scan,      // `monoid` along the reduced variable, inclusive
-    in_range,  // bool: low <= offset < high
+    in_range,  // bool: low <= offset + operand < high
     where,     // operands: condition, a, b
     random,    // operands: seed; counter `offset`
   };
@@ -62,6 +62,7 @@ struct ProgramOutput {
   int sym = -1;
   IndexExpr offset;
   std::vector<std::pair<int, Index>> dynamic;  // scatter_add: element offset + Σ value × stride
+  int mask = -1;                               // bool sym: writes where true
   bool accumulate = false;                     // atomic_add onto zeros
 };
 
@@ -77,9 +78,12 @@ struct GroupProgram {
 };
 
 struct Group {
-  std::vector<ir::NodeId> nodes;  // sorted; only nodes that compute (views, constants, iotas are inlined)
+  std::vector<ir::NodeId> nodes;    // sorted; only nodes that compute (views, constants, iotas are inlined)
   std::vector<ir::NodeId> outputs;  // nodes whose values must reach memory
 };
+
+// Where a node's elements lie when only reshapes stand between: the node they reshape.
+ir::NodeId storage_node(const ir::Graph& graph, ir::NodeId id);
 
 // Views, constants and iotas never need a kernel of their own inside a group.
 bool is_inlined(const ir::Node& node);

@@ -66,12 +66,15 @@ Index IndexExpr::factor(int v) const {
 }
 
 bool IndexExpr::depends_on(int v) const {
-  return std::any_of(terms_.begin(), terms_.end(),
-                     [v](const Term& t) { return t.div_mod ? t.div_mod->inner.depends_on(v) : t.variable == v; });
+  return std::any_of(terms_.begin(), terms_.end(), [v](const Term& t) {
+    return t.div_mod ? t.div_mod->inner.depends_on(v) : t.variable == v;
+  });
 }
 
 int IndexExpr::single_variable() const {
-  return constant_ == 0 && terms_.size() == 1 && !terms_[0].div_mod && terms_[0].factor == 1 ? terms_[0].variable : -1;
+  return constant_ == 0 && terms_.size() == 1 && !terms_[0].div_mod && terms_[0].factor == 1
+             ? terms_[0].variable
+             : -1;
 }
 
 IndexExpr operator+(const IndexExpr& a, const IndexExpr& b) {
@@ -99,7 +102,8 @@ Range range(const IndexExpr& a, const Extents& extents) {
       atom = {0, std::max<Index>(extents[static_cast<std::size_t>(t.variable)] - 1, 0)};
     } else if (t.div_mod->is_division) {
       const Range inner = range(t.div_mod->inner, extents);
-      atom = {floor_div_constant(inner.low, t.div_mod->divisor), floor_div_constant(inner.high, t.div_mod->divisor)};
+      atom = {floor_div_constant(inner.low, t.div_mod->divisor),
+              floor_div_constant(inner.high, t.div_mod->divisor)};
     } else {
       atom = {0, t.div_mod->divisor - 1};
     }
@@ -127,8 +131,10 @@ Split split(const IndexExpr& a, Index divisor) {
     } else {
       atom = IndexExpr::variable(t.variable);
     }
-    if (t.factor % divisor == 0) s.quotient = s.quotient + atom * (t.factor / divisor);
-    else s.rest = s.rest + atom * t.factor;
+    if (t.factor % divisor == 0)
+      s.quotient = s.quotient + atom * (t.factor / divisor);
+    else
+      s.rest = s.rest + atom * t.factor;
   }
   return s;
 }
@@ -166,8 +172,9 @@ IndexExpr remainder(const IndexExpr& a, Index divisor, const Extents& extents) {
     inner = split(a, divisor).rest;
     if (inside(inner, divisor, extents)) return inner;
     // (x mod m) mod n = x mod n when n divides m
-    if (inner.constant() == 0 && inner.terms().size() == 1 && inner.terms()[0].factor == 1 && inner.terms()[0].div_mod &&
-        !inner.terms()[0].div_mod->is_division && inner.terms()[0].div_mod->divisor % divisor == 0)
+    if (inner.constant() == 0 && inner.terms().size() == 1 && inner.terms()[0].factor == 1 &&
+        inner.terms()[0].div_mod && !inner.terms()[0].div_mod->is_division &&
+        inner.terms()[0].div_mod->divisor % divisor == 0)
       return remainder(inner.terms()[0].div_mod->inner, divisor, extents);
   } else if (a.is_constant()) {
     return a.constant() - floor_div_constant(a.constant(), divisor) * divisor;
@@ -185,7 +192,8 @@ IndexExpr substitute(const IndexExpr& a, const std::function<IndexExpr(int)>& by
     } else {
       const IndexExpr inner = substitute(t.div_mod->inner, by, extents);
       sum = sum + (t.div_mod->is_division ? floor_div(inner, t.div_mod->divisor, extents)
-                                          : remainder(inner, t.div_mod->divisor, extents)) * t.factor;
+                                          : remainder(inner, t.div_mod->divisor, extents)) *
+                      t.factor;
     }
   }
   return sum;

@@ -1,5 +1,6 @@
-// IndexExpr: where an element lies, as an expression of the loop variables: a constant plus multiples of variables and of
-// floor divisions and remainders by constants. Views compose by building these; simplification uses the variables' ranges.
+// IndexExpr: where an element lies, as an expression of the loop variables: a constant plus multiples of
+// variables and of floor divisions and remainders by constants. Views compose by building these;
+// simplification uses the variables' ranges.
 #pragma once
 
 #include <tilewright/base/shape.h>
@@ -20,8 +21,8 @@ class IndexExpr {
   struct DivMod;
   struct Term {
     Index factor = 0;
-    int variable = -1;                       // or
-    std::shared_ptr<const DivMod> div_mod;   // a floor division or remainder
+    int variable = -1;                      // or
+    std::shared_ptr<const DivMod> div_mod;  // a floor division or remainder
   };
 
   IndexExpr() = default;

@@ -55,7 +55,8 @@ bool div_mod_depends_on(const IndexExpr& e, int v) {
 
 bool can_merge(GroupProgram& program, int outer) {
   const int inner = outer + 1;
-  if (program.reduced[static_cast<std::size_t>(outer)] != program.reduced[static_cast<std::size_t>(inner)]) return false;
+  if (program.reduced[static_cast<std::size_t>(outer)] != program.reduced[static_cast<std::size_t>(inner)])
+    return false;
   bool merges = true;
   for_each_expr(program, [&](IndexExpr& e) {
     merges = merges && !div_mod_depends_on(e, outer) && !div_mod_depends_on(e, inner) &&
@@ -82,7 +83,8 @@ void apply_merge(GroupProgram& program, int outer) {
 }  // namespace
 
 void split_variables(GroupProgram& program) {
-  for (int rounds = 0; rounds < 16; ++rounds) {  // each round lowers the number of divisors; 16 bounds odd inputs
+  for (int rounds = 0; rounds < 16;
+       ++rounds) {  // each round lowers the number of divisors; 16 bounds odd inputs
     SplitAt split;
     for_each_expr(program, [&](IndexExpr& e) {
       if (split.variable < 0) split = find_split(e, program.extents);
@@ -94,8 +96,10 @@ void split_variables(GroupProgram& program) {
 
 void merge_variables(GroupProgram& program) {
   for (int outer = 0; outer + 1 < static_cast<int>(program.extents.size());) {
-    if (can_merge(program, outer)) apply_merge(program, outer);
-    else ++outer;
+    if (can_merge(program, outer))
+      apply_merge(program, outer);
+    else
+      ++outer;
   }
 }
 

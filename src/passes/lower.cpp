@@ -10,8 +10,8 @@ namespace tilewright::passes {
 
 namespace {
 
-// The second kernel of a shared reduction: the same program with every reduction's operand read from the partials, over
-// the parallel variables and one more, the split.
+// The second kernel of a shared reduction: the same program with every reduction's operand read from the
+// partials, over the parallel variables and one more, the split.
 GroupProgram merge_program(const GroupProgram& program, Index splits, const std::vector<int>& reductions) {
   GroupProgram merged;
   std::map<int, int> renamed;  // parallel variable → new variable
@@ -36,8 +36,12 @@ GroupProgram merge_program(const GroupProgram& program, Index splits, const std:
     Sym sym = program.syms[s];
     if (sym.reduced) continue;  // lives in the first kernel only
     if (sym.kind == Sym::Kind::reduce) {
-      const auto position = std::find(reductions.begin(), reductions.end(), static_cast<int>(s)) - reductions.begin();
-      Sym load{.kind = Sym::Kind::load, .node = -1 - static_cast<int>(position), .offset = partial, .dtype = sym.dtype};
+      const auto position =
+          std::find(reductions.begin(), reductions.end(), static_cast<int>(s)) - reductions.begin();
+      Sym load{.kind = Sym::Kind::load,
+               .node = -1 - static_cast<int>(position),
+               .offset = partial,
+               .dtype = sym.dtype};
       load.reduced = true;
       merged.syms.push_back(load);
       sym.operands = {static_cast<int>(merged.syms.size()) - 1};
@@ -52,14 +56,16 @@ GroupProgram merge_program(const GroupProgram& program, Index splits, const std:
   }
   for (ProgramOutput o : program.outputs) {
     o.sym = syms.at(o.sym);
+    if (o.mask >= 0) o.mask = syms.at(o.mask);
     o.offset = substitute(o.offset, by, merged.extents);
     merged.outputs.push_back(o);
   }
   return merged;
 }
 
-// A reduced value that does not depend on reduced variables other than through operands still needs a place: operands of
-// reductions that never vary are not `reduced`; they are copied to both kernels, which is right and cheap.
+// A reduced value that does not depend on reduced variables other than through operands still needs a place:
+// operands of reductions that never vary are not `reduced`; they are copied to both kernels, which is right
+// and cheap.
 std::vector<int> reductions_of(const GroupProgram& program) {
   std::vector<int> out;
   for (std::size_t s = 0; s < program.syms.size(); ++s)
@@ -79,7 +85,8 @@ GroupProgram without_empty_reductions(GroupProgram program) {
     if (s.kind != Sym::Kind::reduce) continue;
     const bool one = s.monoid == tile::Monoid::prod || s.monoid == tile::Monoid::logical_and;
     if (s.monoid != tile::Monoid::sum && s.monoid != tile::Monoid::logical_or && !one)
-      throw Error(std::string("reduce ") + std::string(name(s.monoid)) + ": an empty axis has no " + std::string(name(s.monoid)));
+      throw Error(std::string("reduce ") + std::string(name(s.monoid)) + ": an empty axis has no " +
+                  std::string(name(s.monoid)));
     s.kind = Sym::Kind::constant;
     s.operands.clear();
     s.number = is_float(s.dtype) ? tile::Number{one ? 1.0 : 0.0, 0} : tile::Number{0, one ? 1 : 0};
@@ -101,13 +108,14 @@ GroupProgram without_empty_reductions(GroupProgram program) {
 
 }  // namespace
 
-Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::Target& target, const std::string& name) {
+Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::Target& target,
+              const std::string& name) {
   Lowered out;
   for (const ProgramOutput& o : original.outputs)
     if (o.accumulate) out.zeroed.push_back(o.node);
-  const bool empty = std::any_of(original.outputs.begin(), original.outputs.end(), [&](const ProgramOutput& o) {
-    return !o.accumulate && graph.type(o.node).shape.size() == 0;
-  });
+  const bool empty = std::any_of(
+      original.outputs.begin(), original.outputs.end(),
+      [&](const ProgramOutput& o) { return !o.accumulate && graph.type(o.node).shape.size() == 0; });
   if (empty) return out;
   const GroupProgram program = reduces_nothing(original) ? without_empty_reductions(original) : original;
   for (Index e : program.extents)
@@ -150,7 +158,8 @@ MatmulShape matmul_shape(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& target, const std::string& name) {
+Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& target,
+                     const std::string& name) {
   const ir::Node& node = graph.node(id);
   const ir::Type& a = graph.type(node.operands[0]);
   const MatmulShape s = matmul_shape(a.shape, graph.type(node.operands[1]).shape);
@@ -164,7 +173,9 @@ Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& 
   const Index edge = gpu ? 64 : 128;
   const Index bm = std::min(edge, s.m), bn = std::min(edge, s.n), bk = std::min<Index>(gpu ? 16 : 256, s.k);
   const DType dtype = a.dtype;
-  const DType acc_dtype = is_float(dtype) ? compute_dtype(dtype) : dtype == DType::i64 ? DType::i64 : DType::i32;
+  const DType acc_dtype = is_float(dtype)       ? compute_dtype(dtype)
+                          : dtype == DType::i64 ? DType::i64
+                                                : DType::i32;
 
   tile::Builder k(name);
   k.constant("BM", bm), k.constant("BN", bn), k.constant("BK", bk);
@@ -177,10 +188,11 @@ Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& 
     if (ragged) options.fill = 0.0;
     return k.load(view, {batch, i, j}, options);
   };
-  std::vector<tile::Value> acc = k.loop(Index{0}, s.k, bk, {k.literal(acc_dtype, 0.0, {bm, bn})},
-                                        [&](tile::Value i, const std::vector<tile::Value>& carried) {
-                                          return std::vector{k.dot(block(va, row, i, bm, bk), block(vb, i, column, bk, bn), carried[0])};
-                                        });
+  std::vector<tile::Value> acc =
+      k.loop(Index{0}, s.k, bk, {k.literal(acc_dtype, 0.0, {bm, bn})},
+             [&](tile::Value i, const std::vector<tile::Value>& carried) {
+               return std::vector{k.dot(block(va, row, i, bm, bk), block(vb, i, column, bk, bn), carried[0])};
+             });
   k.store(vc, {batch, row, column}, k.cast(acc[0], node.type.dtype), {.bounded = ragged});
   out.kernels.push_back({k.finish({{{s.n, bn}}, {{s.m, bm}}, {{s.batch, 1}}}),
                          {{node.operands[0], -1, 0}, {node.operands[1], -1, 0}, {id, -1, 0}}});

@@ -13,12 +13,14 @@ struct Temporary {
 struct Lowered {
   std::vector<EmittedKernel> kernels;  // in launch order
   std::vector<Temporary> temporaries;
-  std::vector<ir::NodeId> zeroed;      // outputs that must hold zeros before the first kernel
+  std::vector<ir::NodeId> zeroed;  // outputs that must hold zeros before the first kernel
 };
 
-Lowered lower(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target, const std::string& name);
+Lowered lower(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+              const std::string& name);
 
 // [.., M, K] × [.., K, N] with contiguous operands: a blocked kernel, one program per block of the result.
-Lowered lower_matmul(const ir::Graph& graph, ir::NodeId node, const tile::Target& target, const std::string& name);
+Lowered lower_matmul(const ir::Graph& graph, ir::NodeId node, const tile::Target& target,
+                     const std::string& name);
 
 }  // namespace tilewright::passes

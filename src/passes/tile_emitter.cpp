@@ -1,5 +1,5 @@
-// GroupProgram → tile IR. In a frame with rows and columns every tile has rank 2 with unit axes where it does not vary,
-// so that the builder's broadcasting does the rest; without rows tiles have rank 1.
+// GroupProgram → tile IR. In a frame with rows and columns every tile has rank 2 with unit axes where it does
+// not vary, so that the builder's broadcasting does the rest; without rows tiles have rank 1.
 #include "passes/tile_emitter.h"
 
 #include <tilewright/base/error.h>
@@ -23,28 +23,38 @@ double identity(Monoid monoid, DType dtype) {
   const double infinity = is_float(dtype) ? std::numeric_limits<double>::infinity() : 0;
   switch (monoid) {
     case Monoid::prod:
-    case Monoid::logical_and: return 1;
+    case Monoid::logical_and:
+      return 1;
     case Monoid::max:
-    case Monoid::argmax: return -infinity;
+    case Monoid::argmax:
+      return -infinity;
     case Monoid::min:
-    case Monoid::argmin: return infinity;
-    default: return 0;
+    case Monoid::argmin:
+      return infinity;
+    default:
+      return 0;
   }
 }
 
 std::int64_t integer_identity(Monoid monoid, DType dtype) {
   const bool lowest = monoid == Monoid::max || monoid == Monoid::argmax;
-  if (!lowest && monoid != Monoid::min && monoid != Monoid::argmin) return static_cast<std::int64_t>(identity(monoid, dtype));
+  if (!lowest && monoid != Monoid::min && monoid != Monoid::argmin)
+    return static_cast<std::int64_t>(identity(monoid, dtype));
   const double limit = std::numeric_limits<double>::infinity();
   return float_to_int(dtype, lowest ? -limit : limit);
 }
 
 class Emitter {
  public:
-  Emitter(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape, const std::string& name,
-          const std::vector<Index>& temporary_sizes)
-      : graph_(graph), program_(program), shape_(shape), k_(name), temporary_sizes_(temporary_sizes),
-        values_(program.syms.size()), have_(program.syms.size(), 0) {}
+  Emitter(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
+          const std::string& name, const std::vector<Index>& temporary_sizes)
+      : graph_(graph),
+        program_(program),
+        shape_(shape),
+        k_(name),
+        temporary_sizes_(temporary_sizes),
+        values_(program.syms.size()),
+        have_(program.syms.size(), 0) {}
 
   EmittedKernel run() {
     choose_variables();
@@ -56,8 +66,10 @@ class Emitter {
       for (int v : {shape_.row, shape_.column})
         if (v >= 0 && v != tile_reduced_) variable(v);
       for (int level = 1; level <= program_.levels(); ++level) reduction_pass(level);
-      if (shape_.splits > 1) store_partials();
-      else store_outputs_looped();
+      if (shape_.splits > 1)
+        store_partials();
+      else
+        store_outputs_looped();
     }
     return {k_.finish({grid_}), std::move(sources_)};
   }
@@ -65,7 +77,10 @@ class Emitter {
  private:
   // --- variables
   bool has_rows() const { return shape_.row >= 0; }
-  bool ragged(int v) const { return v == tile_reduced_ ? shape_.looped && program_.extents[at(v)] % block(v) != 0 : program_.extents[at(v)] % block(v) != 0; }
+  bool ragged(int v) const {
+    return v == tile_reduced_ ? shape_.looped && program_.extents[at(v)] % block(v) != 0
+                              : program_.extents[at(v)] % block(v) != 0;
+  }
   static std::size_t at(int v) { return static_cast<std::size_t>(v); }
   Index block(int v) const { return v == shape_.row ? shape_.rows : v == shape_.column ? shape_.columns : 1; }
 
@@ -105,8 +120,10 @@ class Emitter {
       }
       Value coordinate = i + 1 == parts.size() ? rest : rest % count;
       if (i + 1 < parts.size()) rest = rest / count;
-      if (parts[i].variable < 0) split_ = coordinate;
-      else starts_[at(parts[i].variable)] = parts[i].block == 1 ? coordinate : coordinate * parts[i].block;
+      if (parts[i].variable < 0)
+        split_ = coordinate;
+      else
+        starts_[at(parts[i].variable)] = parts[i].block == 1 ? coordinate : coordinate * parts[i].block;
       grid_.push_back({Builder::SizeArg(parts[i].extent), parts[i].block});
     }
     if (grid_.empty()) grid_.push_back({Builder::SizeArg(1), 1});
@@ -144,7 +161,8 @@ class Emitter {
     return e.constant() == 0 ? sum : sum + e.constant();
   }
 
-  // Floor semantics: the emitted indices are never negative inside the space; under a mask a wrong value is not read.
+  // Floor semantics: the emitted indices are never negative inside the space; under a mask a wrong value is
+  // not read.
   Value div_mod(const IndexExpr::DivMod& d) {
     Value inner = index_value(d.inner);
     return d.is_division ? inner / d.divisor : inner % d.divisor;
@@ -170,8 +188,10 @@ class Emitter {
   Value compute(int s) {
     const Sym& m = sym(s);
     switch (m.kind) {
-      case Sym::Kind::load: return load(m);
-      case Sym::Kind::index: return index_value(m.offset);
+      case Sym::Kind::load:
+        return load(m);
+      case Sym::Kind::index:
+        return index_value(m.offset);
       case Sym::Kind::constant:
         return is_float(m.dtype) ? k_.literal(m.dtype, m.number.f) : k_.literal_int(m.dtype, m.number.i);
       case Sym::Kind::op: {
@@ -180,15 +200,20 @@ class Emitter {
         const ir::Node& node = graph_.node(m.node);
         return node.op->lower(k_, operands, node.attrs);
       }
-      case Sym::Kind::cast: return k_.cast(value(m.operands[0]), m.dtype);
+      case Sym::Kind::cast:
+        return k_.cast(value(m.operands[0]), m.dtype);
       case Sym::Kind::in_range: {
-        Value i = index_value(m.offset);
+        Value i = m.operands.empty() ? index_value(m.offset) : k_.cast(value(m.operands[0]), DType::i64);
         return (i >= m.low) & (i < m.high);
       }
-      case Sym::Kind::where: return tile::where(value(m.operands[0]), computed(m.operands[1]), computed(m.operands[2]));
-      case Sym::Kind::random: return k_.random(value(m.operands[0]), index_value(m.offset));
-      case Sym::Kind::reduce: return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
-      case Sym::Kind::scan: return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
+      case Sym::Kind::where:
+        return tile::where(value(m.operands[0]), computed(m.operands[1]), computed(m.operands[2]));
+      case Sym::Kind::random:
+        return k_.random(value(m.operands[0]), index_value(m.offset));
+      case Sym::Kind::reduce:
+        return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
+      case Sym::Kind::scan:
+        return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
     }
     TW_CHECK(false, "unknown sym");
   }
@@ -215,8 +240,9 @@ class Emitter {
     while (bytes % align != 0) align /= 2;
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       const tile::ViewParam& p = k_.param(tile::View{static_cast<int>(i)});
-      if (sources_[i].node == source.node && sources_[i].temporary == source.temporary && sources_[i].offset == source.offset &&
-          p.strides == strides && p.name == name && p.extents.size() == extents.size() &&
+      if (sources_[i].node == source.node && sources_[i].temporary == source.temporary &&
+          sources_[i].offset == source.offset && p.strides == strides && p.name == name &&
+          p.extents.size() == extents.size() &&
           std::equal(extents.begin(), extents.end(), p.extents.begin(),
                      [](const Builder::SizeArg& a, const tile::Dim& b) { return a.dim == b; }))
         return {static_cast<int>(i)};
@@ -269,8 +295,10 @@ class Emitter {
     if (a.bounded) options.fill = 0.0;
     const bool turned = a.row_dim >= 0 && a.column_dim >= 0 && row_stride == 1 && column_stride != 1;
     if (a.row_dim >= 0 && a.column_dim >= 0) {
-      options.shape = turned ? std::vector<Index>{shape_.columns, shape_.rows} : std::vector<Index>{shape_.rows, shape_.columns};
-      options.dims = turned ? std::vector<int>{a.column_dim, a.row_dim} : std::vector<int>{a.row_dim, a.column_dim};
+      options.shape = turned ? std::vector<Index>{shape_.columns, shape_.rows}
+                             : std::vector<Index>{shape_.rows, shape_.columns};
+      options.dims =
+          turned ? std::vector<int>{a.column_dim, a.row_dim} : std::vector<int>{a.row_dim, a.column_dim};
     } else if (a.column_dim >= 0) {
       options.shape = {shape_.columns};
       options.dims = {a.column_dim};
@@ -298,10 +326,10 @@ class Emitter {
   }
 
   // Inside the space, for tiles that overhang it.
-  std::optional<Value> overhang_mask(const std::function<bool(int)>& varies) {
+  std::optional<Value> overhang_mask() {
     std::optional<Value> mask;
     for (int v : {shape_.row, shape_.column}) {
-      if (v < 0 || !ragged(v) || !varies(v)) continue;
+      if (v < 0 || !ragged(v)) continue;
       Value inside = variable(v) < program_.extents[at(v)];
       mask = mask ? *mask & inside : inside;
     }
@@ -309,9 +337,10 @@ class Emitter {
   }
 
   Value gather(const Sym& m) {
-    tile::View flat = view(source_of(m.node), m.dtype, {buffer_elements(m.node)}, {{1, -1}}, buffer_name(m.node));
+    tile::View flat =
+        view(source_of(m.node), m.dtype, {buffer_elements(m.node)}, {{1, -1}}, buffer_name(m.node));
     Value index = dynamic_index(m.offset, m.dynamic);
-    std::optional<Value> mask = overhang_mask([](int) { return true; });
+    std::optional<Value> mask = overhang_mask();
     if (m.mask >= 0) mask = mask ? *mask & value(m.mask) : value(m.mask);
     return k_.gather(flat, {index}, {.mask = mask});
   }
@@ -338,27 +367,35 @@ class Emitter {
   }
 
   void scatter_output(const ProgramOutput& o, DType dtype) {
-    tile::View flat = view(source_of(o.node), dtype, {graph_.type(o.node).shape.size()}, {{1, -1}}, buffer_name(o.node));
+    tile::View flat =
+        view(source_of(o.node), dtype, {graph_.type(o.node).shape.size()}, {{1, -1}}, buffer_name(o.node));
     Value index = index_value(o.offset);
-    k_.scatter(flat, {index}, k_.cast(k_.broadcast(value(o.sym), index.type().shape), dtype), overhang_mask([](int) { return true; }));
+    k_.scatter(flat, {index}, k_.cast(k_.broadcast(value(o.sym), index.type().shape), dtype),
+               overhang_mask());
   }
 
   void accumulate(const ProgramOutput& o) {
     const DType dtype = graph_.type(o.node).dtype;
-    tile::View flat = view(source_of(o.node), dtype, {graph_.type(o.node).shape.size()}, {{1, -1}}, buffer_name(o.node));
+    tile::View flat =
+        view(source_of(o.node), dtype, {graph_.type(o.node).shape.size()}, {{1, -1}}, buffer_name(o.node));
     Value index = dynamic_index(o.offset, o.dynamic);
     std::vector<Index> frame;
-    if (has_rows()) frame = {shape_.rows, shape_.columns};
-    else if (shape_.column >= 0) frame = {shape_.columns};
+    if (has_rows())
+      frame = {shape_.rows, shape_.columns};
+    else if (shape_.column >= 0)
+      frame = {shape_.columns};
+    std::optional<Value> mask = overhang_mask();
+    if (o.mask >= 0) mask = mask ? *mask & value(o.mask) : value(o.mask);
     k_.atomic_add(flat, {k_.broadcast(index, frame)}, k_.cast(k_.broadcast(value(o.sym), frame), dtype),
-                  overhang_mask([](int) { return true; }));
+                  mask);
   }
 
   // --- loops over the reduced variables
   std::vector<int> reductions(int level) const {
     std::vector<int> out;
     for (std::size_t s = 0; s < program_.syms.size(); ++s)
-      if (program_.syms[s].kind == Sym::Kind::reduce && program_.syms[s].level == level) out.push_back(static_cast<int>(s));
+      if (program_.syms[s].kind == Sym::Kind::reduce && program_.syms[s].level == level)
+        out.push_back(static_cast<int>(s));
     return out;
   }
 
@@ -380,23 +417,33 @@ class Emitter {
 
   Value combine(Monoid monoid, Value a, Value b) {
     switch (monoid) {
-      case Monoid::prod: return a * b;
-      case Monoid::max: return tile::max(a, b);
-      case Monoid::min: return tile::min(a, b);
-      case Monoid::logical_and: return a & b;
-      case Monoid::logical_or: return a | b;
-      default: return a + b;
+      case Monoid::prod:
+        return a * b;
+      case Monoid::max:
+        return tile::max(a, b);
+      case Monoid::min:
+        return tile::min(a, b);
+      case Monoid::logical_and:
+        return a & b;
+      case Monoid::logical_or:
+        return a | b;
+      default:
+        return a + b;
     }
   }
 
   // The operand's tile shape inside the loop: it may not vary along the parallel tile axis.
   std::vector<Index> accumulator_shape(bool whole) const {
     std::vector<Index> shape;
-    if (has_rows()) shape = {shape_.rows, shape_.columns};
-    else shape = {shape_.columns};
+    if (has_rows())
+      shape = {shape_.rows, shape_.columns};
+    else
+      shape = {shape_.columns};
     if (!whole) {
-      if (has_rows()) shape[static_cast<std::size_t>(reduced_axis())] = 1;
-      else shape = {};
+      if (has_rows())
+        shape[static_cast<std::size_t>(reduced_axis())] = 1;
+      else
+        shape = {};
     }
     return shape;
   }
@@ -412,13 +459,16 @@ class Emitter {
       initial.push_back(literal(operand_dtype, m.monoid, accumulator_shape(whole)));
       if (is_index(m.monoid)) initial.push_back(k_.literal_int(DType::i64, 0, accumulator_shape(false)));
     }
-    std::vector<Value> last = loop_over_reduced(initial, [&](const std::vector<Value>& carried) { return accumulate_block(syms, carried); });
+    std::vector<Value> last = loop_over_reduced(
+        initial, [&](const std::vector<Value>& carried) { return accumulate_block(syms, carried); });
     std::size_t next = 0;
     for (int s : syms) {
       const Sym& m = sym(s);
       Value v = last[next++];
-      if (is_index(m.monoid)) v = last[next++];
-      else if (shape_.accumulate_tiles) v = keep_rank(k_.reduce(m.monoid, v, reduced_axis()));
+      if (is_index(m.monoid))
+        v = last[next++];
+      else if (shape_.accumulate_tiles)
+        v = keep_rank(k_.reduce(m.monoid, v, reduced_axis()));
       values_[static_cast<std::size_t>(s)] = v;
       have_[static_cast<std::size_t>(s)] = kForever;
     }
@@ -432,21 +482,25 @@ class Emitter {
       Value operand = k_.broadcast(full(computed(m.operands[0])), accumulator_shape(true));
       if (ragged(tile_reduced_)) {
         Value inside = variable(tile_reduced_) < program_.extents[at(tile_reduced_)];
-        operand = tile::where(k_.broadcast(inside, operand.type().shape), operand, literal(operand.dtype(), m.monoid, operand.type().shape));
+        operand = tile::where(k_.broadcast(inside, operand.type().shape), operand,
+                              literal(operand.dtype(), m.monoid, operand.type().shape));
       }
       if (is_index(m.monoid)) {
         Value best = carried[next], where_best = carried[next + 1];
         Value here = keep_rank(k_.reduce(extreme(m.monoid), operand, reduced_axis()));
         Value index = keep_rank(k_.reduce(m.monoid, operand, reduced_axis())) + starts_[at(tile_reduced_)];
         Value better = m.monoid == Monoid::argmax ? here > best : here < best;
-        if (is_float(here.dtype())) better = better | (k_.apply(Prim::isnan, {here}) & ~k_.apply(Prim::isnan, {best}));
+        if (is_float(here.dtype()))
+          better = better | (k_.apply(Prim::isnan, {here}) & ~k_.apply(Prim::isnan, {best}));
         out.push_back(tile::where(better, here, best));
         out.push_back(tile::where(better, index, where_best));
         next += 2;
         continue;
       }
       Value acc = carried[next++];
-      out.push_back(combine(m.monoid, acc, shape_.accumulate_tiles ? operand : keep_rank(k_.reduce(m.monoid, operand, reduced_axis()))));
+      out.push_back(combine(
+          m.monoid, acc,
+          shape_.accumulate_tiles ? operand : keep_rank(k_.reduce(m.monoid, operand, reduced_axis()))));
     }
     return out;
   }
@@ -460,7 +514,8 @@ class Emitter {
     return nest(outer, 0, initial, body);
   }
 
-  std::vector<Value> nest(const std::vector<int>& outer, std::size_t depth, const std::vector<Value>& initial, const Body& body) {
+  std::vector<Value> nest(const std::vector<int>& outer, std::size_t depth, const std::vector<Value>& initial,
+                          const Body& body) {
     const bool innermost = depth == outer.size();
     const int v = innermost ? tile_reduced_ : outer[depth];
     tile::Operand lower = Index{0}, upper = program_.extents[at(v)];
@@ -484,8 +539,10 @@ class Emitter {
     hoist(program_.levels() + 1);
     bool any_reduced = false;
     for (const ProgramOutput& o : program_.outputs) {
-      if (sym(o.sym).reduced || (tile_reduced_ >= 0 && o.offset.depends_on(tile_reduced_))) any_reduced = true;
-      else store(o);
+      if (sym(o.sym).reduced || (tile_reduced_ >= 0 && o.offset.depends_on(tile_reduced_)))
+        any_reduced = true;
+      else
+        store(o);
     }
     if (!any_reduced) return;
     loop_over_reduced({}, [&](const std::vector<Value>&) {
@@ -553,8 +610,8 @@ class Emitter {
 
 }  // namespace
 
-EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape, const std::string& name,
-                         const std::vector<Index>& temporary_sizes) {
+EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
+                         const std::string& name, const std::vector<Index>& temporary_sizes) {
   return Emitter(graph, program, shape, name, temporary_sizes).run();
 }
 
