@@ -43,8 +43,8 @@ bool on_path(const std::string& program) {
   std::string_view rest = path == nullptr ? "" : path;
   while (!rest.empty()) {
     const auto colon = rest.find(':');
-    const std::string folder(rest.substr(0, colon));
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    const auto file = std::filesystem::path(rest.substr(0, colon)) / program;
+    if (::access(file.c_str(), X_OK) == 0) return true;
     rest = colon == std::string_view::npos ? "" : rest.substr(colon + 1);
   }
   return false;

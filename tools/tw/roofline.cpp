@@ -13,9 +13,8 @@ std::vector<Fact> matmul_facts(const perf::Matmul& w, const perf::Hardware& hard
   const auto limit = critical_batch_limit(w, hardware);
   const auto depth = critical_depth(w, hardware);
   std::string line;
-  if (depth) {
-    line = fmt::format("from d = {:.1f}, whatever b and f", *depth);
-  } else {
+  if (depth) line = fmt::format("from d = {:.1f}, whatever b and f", *depth);
+  if (limit) {
     const std::string exact = batch ? fmt::format("from b = {:.1f}", *batch) : "at no b";
     line = fmt::format("{} with this d and f; from b = {:.1f} where d and f are much larger", exact, *limit);
   }

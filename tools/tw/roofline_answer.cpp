@@ -36,7 +36,8 @@ void print_text(const Question& q, const Answer& a, const perf::Hardware& hardwa
   const bool linked = a.cost.link_bytes > 0;
   fmt::print("{}: {}, on {}\n", q.work, q.describe(), hardware.title);
   print_line("FLOPs", fmt::format("{}FLOP{}", with_prefix(a.cost.flops()), linked ? " on each chip" : ""));
-  const double bandwidth = linked ? hardware.link_bytes_per_s->value : hardware.memory_bytes_per_s.value;
+  const double bandwidth =
+      (linked ? hardware.link_bytes_per_s.value_or(perf::Figure{}) : hardware.memory_bytes_per_s).value;
   if (a.traffic() > 0) {
     print_line("bytes", fmt::format("{}B {}", with_prefix(a.traffic()),
                                     linked ? "sent by each chip" : "between the chip and its memory"));

@@ -42,6 +42,7 @@ std::vector<Curve> run_sweep(const Question& q, const RooflineOptions& o, const 
   std::vector<Curve> curves;
   const auto add_curve = [&](const std::vector<std::pair<std::string, Index>>& fixed) {
     std::vector<std::pair<Index*, Index>> saved;
+    saved.reserve(q.extents.size());
     Curve curve{{}, fixed, {}};
     for (const auto& [name, value] : q.extents) saved.emplace_back(value, *value);
     for (const auto& [name, value] : fixed) *extent(q, name) = value;
