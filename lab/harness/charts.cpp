@@ -38,10 +38,10 @@ struct RooflinePoint {
 
 std::vector<RooflinePoint> roofline_points(const RunRecord& run, const std::string& device) {
   std::vector<RooflinePoint> points;
-  for (const Row& row : run.rows) {
-    const Work* work = drawable(row, device) ? work_of(run, row) : nullptr;
+  for (const Row* row : representative_rows(run, device)) {
+    const Work* work = work_of(run, *row);
     if (!work || work->cost.flops() <= 0 || work->cost.bytes() <= 0) continue;
-    points.push_back({&row, work->cost.intensity(), work->cost.flops() / *row.median_us / 1e3});
+    points.push_back({row, work->cost.intensity(), work->cost.flops() / *row->median_us / 1e3});
   }
   return points;
 }
@@ -148,7 +148,7 @@ Chart roofline_chart(const RunRecord& run, const std::string& device, const Seri
     x_high =
         std::max(x_high, 2 * rate.flops_per_s / ceilings->levels.back().copy);  // the ridge, with room beyond
   }
-  const AxisSpec x{"arithmetic intensity, FLOP per byte", Scale::log10, x_low / 2, x_high * 2};
+  const AxisSpec x{"arithmetic intensity, FLOP per byte", Scale::log10, x_low / 4, x_high * 2};
   const AxisSpec y{"GFLOP/s", Scale::log10, y_low / 3, y_high * 2};
   Plot plot(x, y, kChartWidth, 460, "roofline of " + device);
   draw_ceilings(plot, *ceilings, rates, x, y);
@@ -166,19 +166,22 @@ Chart share_chart(const RunRecord& run, const std::string& device, const SeriesS
   std::vector<std::string> workloads;
   std::vector<std::pair<std::size_t, const Row*>> dots;  // line, row
   double most = 1;
-  for (const Row& row : run.rows) {
-    if (!drawable(row, device) || !row.roofline) continue;
-    const std::string workload = fmt::format("{} {} {}", row.target, row.shape, row.dtype);
+  std::size_t longest = 0;  // characters of a workload's name
+  for (const Row* row : representative_rows(run, device)) {
+    if (!row->roofline) continue;
+    const std::string workload = fmt::format("{} {} {}", row->target, row->shape, row->dtype);
     auto it = std::find(workloads.begin(), workloads.end(), workload);
     if (it == workloads.end()) it = workloads.insert(it, workload);
-    dots.emplace_back(static_cast<std::size_t>(it - workloads.begin()), &row);
-    most = std::max(most, *row.roofline);
+    dots.emplace_back(static_cast<std::size_t>(it - workloads.begin()), row);
+    most = std::max(most, *row->roofline);
+    longest = std::max(longest, workload.size());
   }
   if (workloads.empty()) return {};
-  constexpr double kLine = 26, kNames = 230, kEnd = 20, kHead = 8;
-  const double high = std::min(1.2, std::max(1.0, most)), span = kChartWidth - kNames - kEnd;
+  constexpr double kLine = 26, kEnd = 20, kHead = 8;
+  const double names = std::clamp(6.6 * static_cast<double>(longest) + 20, 120.0, 360.0);
+  const double high = std::min(1.2, std::max(1.0, most)), span = kChartWidth - names - kEnd;
   const double bottom = kHead + kLine * static_cast<double>(workloads.size());
-  const auto at = [&](double share) { return kNames + std::min(share, high) / high * span; };
+  const auto at = [&](double share) { return names + std::min(share, high) / high * span; };
   std::string body;
   for (int percent = 0; percent <= 100; percent += 20) {
     const double x = at(percent / 100.0);
@@ -188,9 +191,9 @@ Chart share_chart(const RunRecord& run, const std::string& device, const SeriesS
   }
   for (std::size_t i = 0; i < workloads.size(); ++i) {
     const double y = kHead + kLine * (static_cast<double>(i) + 0.5);
-    body += fmt::format("<text class='label ink' x='{}' y='{:.1f}' text-anchor='end'>{}</text>", kNames - 12,
+    body += fmt::format("<text class='label ink' x='{}' y='{:.1f}' text-anchor='end'>{}</text>", names - 12,
                         y + 4, escape_html(workloads[i]));
-    body += svg_line("grid", {kNames, y}, {kChartWidth - kEnd, y});
+    body += svg_line("grid", {names, y}, {kChartWidth - kEnd, y});
   }
   for (const auto& [line, row] : dots) {
     const double y = kHead + kLine * (static_cast<double>(line) + 0.5);

@@ -24,6 +24,9 @@ inline constexpr int kChartWidth = 720;  // in the SVG's own units; the page sca
 // Whether a row has a time that a chart of this device may show, and what its point says.
 bool drawable(const Row& row, const std::string& device);
 std::string tooltip(const Row& row);
+// The rows of a device to show where each workload has one place: of a target that ran at four sizes or more
+// only the largest.
+std::vector<const Row*> representative_rows(const RunRecord& run, const std::string& device);
 
 // Log-log roofline of one device: its measured memory and math ceilings, a point for every timed row.
 // Empty svg when the run has no ceilings or no arithmetic to show.

@@ -78,7 +78,7 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
   }
   if (inside.size() > 1) {
     plot.line(inside, "ceiling strong", "measured ceiling");
-    plot.text(inside.back(), "measured ceiling", "muted", Plot::Anchor::end, -6);
+    plot.text(inside.front(), "measured ceiling", "muted", Plot::Anchor::start, -6);
   }
   std::vector<std::pair<Point, std::string>> ends;
   for (const auto& [contender, curve] : sweep.curves) {
@@ -102,6 +102,18 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
 }
 
 }  // namespace
+
+std::vector<const Row*> representative_rows(const RunRecord& run, const std::string& device) {
+  const std::vector<Sweep> sweeps = find_sweeps(run, device);
+  std::vector<const Row*> rows;
+  for (const Row& row : run.rows) {
+    const bool smaller = std::any_of(sweeps.begin(), sweeps.end(), [&](const Sweep& s) {
+      return s.target == row.target && s.dtype == row.dtype && elements(row.shape) < *s.sizes.rbegin();
+    });
+    if (drawable(row, device) && !smaller) rows.push_back(&row);
+  }
+  return rows;
+}
 
 std::vector<Chart> rate_charts(const RunRecord& run, const std::string& device, const SeriesStyles& styles) {
   std::vector<Chart> charts;

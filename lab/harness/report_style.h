@@ -30,7 +30,7 @@ svg .strong { stroke-width:1.6; stroke:var(--ink); } svg .dot { stroke:var(--car
 .scroll { overflow-x:auto; background:var(--card); border:1px solid var(--edge); border-radius:10px; margin:16px 0; }
 table { border-collapse:collapse; width:100%; font-variant-numeric:tabular-nums; font-size:13.5px; }
 th { text-align:right; font-weight:600; color:var(--muted); padding:10px 9px; border-bottom:1px solid var(--edge); white-space:nowrap; }
-td { text-align:right; padding:6px 9px; white-space:nowrap; } th.l, td.l { text-align:left; }
+td { text-align:right; padding:4px 9px; white-space:nowrap; } th.l, td.l { text-align:left; }
 tr.first td { border-top:1px solid var(--grid); } td small { color:var(--muted); }
 td.note { white-space:normal; color:var(--muted); text-align:left; font-size:13px; padding-top:0; }
 .bar { display:inline-block; height:7px; border-radius:4px; background:var(--edge); width:70px; margin-left:8px; vertical-align:middle; }
