@@ -80,6 +80,15 @@ class Chooser {
     return -1;
   }
 
+  // A gather whose index is the same along the column: with one row per tile it is a block load.
+  bool picks_rows(int column) const {
+    constexpr Index kWorthwhile = 64;  // shorter rows are better gathered several at once
+    return extent(column) >= kWorthwhile &&
+           std::any_of(program_.syms.begin(), program_.syms.end(), [&](const Sym& s) {
+             return s.dynamic.size() == 1 && std::abs(s.offset.factor(column)) == 1;
+           });
+  }
+
   // The outer neighbour of the column: the next variable outwards that is parallel.
   int outer_neighbour(int column) const {
     int best = -1;
@@ -103,7 +112,7 @@ class Chooser {
       return t;
     }
     t.columns = std::min(extent(t.column), wanted);
-    if (t.columns * 2 <= wanted && parallel.size() > 1) {
+    if (t.columns * 2 <= wanted && parallel.size() > 1 && !picks_rows(t.column)) {
       t.row = outer_neighbour(t.column);
       t.rows = std::clamp<Index>(wanted / t.columns, 1, extent(t.row));
       if (t.rows == 1) t.row = -1;

@@ -132,6 +132,7 @@ class PlanWriter {
 
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
   Compiled out;
+  out.target = target;
   out.graph = materialize(options.simplify ? simplify(graph) : graph);
   out.fusion = options.fuse ? fuse(out.graph, target) : keep_apart(out.graph);
   PlanWriter(out, target).run();

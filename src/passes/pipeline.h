@@ -10,6 +10,7 @@ namespace tilewright::passes {
 
 // What the passes made of a graph: the plan, and what explain() and the stage dumps show.
 struct Compiled {
+  tile::Target target;
   tile::Plan plan;
   ir::Graph graph;  // after simplify and materialize
   Fusion fusion;

@@ -165,7 +165,8 @@ Replacement cast_chain(const Candidate& n) {
   if (!is_a(x, ops::kCast)) return {};
   const Value origin = operand_of(x);
   if (!holds_exactly(x.dtype(), compute_dtype(origin.dtype()))) return {};
-  // Floats saturate where integers wrap around, so an integer's way through a float stays unless nothing is lost.
+  // Floats saturate where integers wrap around, so an integer's way through a float stays unless nothing is
+  // lost.
   const bool wraps = is_float(x.dtype()) && !is_float(origin.dtype()) && !is_float(n.type.dtype);
   if (wraps && !holds_exactly(n.type.dtype, origin.dtype())) return {};
   if (origin.dtype() == n.type.dtype) {

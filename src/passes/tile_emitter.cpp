@@ -179,10 +179,16 @@ class Emitter {
     return values_[i];
   }
 
-  // In the type arithmetic uses.
+  // In the type arithmetic uses. A value and its widened form live equally long.
   Value computed(int s) {
     Value v = value(s);
-    return k_.cast(v, compute_dtype(v.dtype()));
+    if (compute_dtype(v.dtype()) == v.dtype()) return v;
+    auto& [narrow, wide] = widened_[s];
+    if (narrow != v.id()) {
+      narrow = v.id();
+      wide = k_.cast(v, compute_dtype(v.dtype()));
+    }
+    return wide;
   }
 
   Value compute(int s) {
@@ -258,11 +264,24 @@ class Emitter {
     bool bounded = false;
   };
 
-  Access block_access(const IndexExpr& offset, BufferSource source, DType dtype, const std::string& name) {
+  // One more, leading dimension of a view, walked by a value instead of a loop variable.
+  struct Picked {
+    Value start;
+    Index stride;
+    Index extent;
+  };
+
+  Access block_access(const IndexExpr& offset, BufferSource source, DType dtype, const std::string& name,
+                      const std::optional<Picked>& picked = std::nullopt) {
     Access a;
     std::vector<Builder::SizeArg> extents;
     std::vector<tile::Dim> strides;
     source.offset += offset.constant();
+    if (picked) {
+      extents.push_back(picked->extent);
+      strides.push_back({picked->stride, -1});
+      a.starts.push_back(picked->start);
+    }
     for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v) {
       const Index stride = offset.factor(v);
       if (stride == 0) continue;
@@ -286,9 +305,28 @@ class Emitter {
     return node >= 0 ? BufferSource{node, -1, 0} : BufferSource{-1, -1 - node, 0};
   }
 
+  // An index that is one scalar for the tile picks a row: a block load from there, of row 0 where the mask
+  // forbids it.
+  std::optional<Value> load_picked_row(const Sym& m) {
+    if (!m.offset.is_affine() || m.dynamic.size() != 1 || m.mask < 0) return std::nullopt;
+    const auto [index, stride] = m.dynamic[0];
+    Value valid = value(m.mask);
+    Value row = k_.cast(value(index), DType::i64);
+    if (row.rank() != 0 || valid.rank() != 0 || stride <= 0) return std::nullopt;
+    Value start = tile::where(valid, row, Index{0});
+    Value v =
+        load_block(m, Picked{start, stride, ceil_div(buffer_elements(m.node) - m.offset.constant(), stride)});
+    return tile::where(valid, k_.cast(v, compute_dtype(v.dtype())), 0.0);
+  }
+
   Value load(const Sym& m) {
+    if (std::optional<Value> picked = load_picked_row(m)) return *picked;
     if (!m.offset.is_affine() || !m.dynamic.empty() || m.mask >= 0) return gather(m);
-    Access a = block_access(m.offset, source_of(m.node), m.dtype, buffer_name(m.node));
+    return load_block(m, std::nullopt);
+  }
+
+  Value load_block(const Sym& m, const std::optional<Picked>& picked) {
+    Access a = block_access(m.offset, source_of(m.node), m.dtype, buffer_name(m.node), picked);
     const Index row_stride = shape_.row >= 0 ? std::abs(m.offset.factor(shape_.row)) : 0;
     const Index column_stride = shape_.column >= 0 ? std::abs(m.offset.factor(shape_.column)) : 0;
     tile::LoadOptions options;
@@ -601,6 +639,7 @@ class Emitter {
   int scope_ = 0;
   int tile_reduced_ = -1;
   std::vector<Value> starts_;
+  std::map<int, std::pair<tile::ValueId, Value>> widened_;
   std::map<int, Cached> index_;
   Cached reduced_index_;
   Value split_;
