@@ -6,6 +6,7 @@
 #include <tilewright/base/error.h>
 #include <tilewright/base/shape.h>
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -87,7 +88,7 @@ class Graph {
   int size() const { return static_cast<int>(nodes_.size()); }
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   const Type& type(NodeId id) const { return node(id).type; }
-  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::deque<Node>& nodes() const { return nodes_; }
   const std::vector<NodeId>& inputs() const { return inputs_; }
   const std::vector<NodeId>& outputs() const { return outputs_; }
   // users()[n]: the nodes that take n as an operand, in order, repeats removed.
@@ -98,7 +99,7 @@ class Graph {
 
  private:
   std::string name_;
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;  // references to nodes, types and shapes stay valid while the graph grows
   std::vector<NodeId> inputs_;
   std::vector<NodeId> outputs_;
   std::multimap<std::uint64_t, NodeId> interned_;  // by structural hash

@@ -31,6 +31,11 @@ std::vector<NodeId> last_uses(const ir::Graph& graph, const std::vector<bool>& l
 }  // namespace
 
 std::vector<HostTensor> evaluate(const ir::Graph& graph, std::span<const HostTensor> inputs) {
+  return evaluate(graph, inputs, {});
+}
+
+std::vector<HostTensor> evaluate(const ir::Graph& graph, std::span<const HostTensor> inputs,
+                                 const Observer& after) {
   if (inputs.size() != graph.inputs().size())
     throw Error(fmt::format("evaluate: {} inputs for a graph of {}", inputs.size(), graph.inputs().size()));
   const std::vector<bool> live = graph.live();
@@ -40,7 +45,12 @@ std::vector<HostTensor> evaluate(const ir::Graph& graph, std::span<const HostTen
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const NodeId id = graph.inputs()[i];
     check_input(graph.node(id), inputs[i]);
-    values[static_cast<std::size_t>(id)] = &inputs[i];
+    const auto at = static_cast<std::size_t>(id);
+    values[at] = &inputs[i];
+    if (!after) continue;
+    computed[at] = inputs[i];
+    after(graph.node(id), computed[at]);
+    values[at] = &computed[at];
   }
   for (NodeId id = 0; id < graph.size(); ++id) {
     const auto at = static_cast<std::size_t>(id);
@@ -49,6 +59,7 @@ std::vector<HostTensor> evaluate(const ir::Graph& graph, std::span<const HostTen
     std::vector<const HostTensor*> operands;
     for (NodeId operand : node.operands) operands.push_back(values[static_cast<std::size_t>(operand)]);
     computed[at] = node.op->eval(operands, node.attrs, node.type);
+    if (after) after(node, computed[at]);
     values[at] = &computed[at];
     for (NodeId operand : node.operands)
       if (last[static_cast<std::size_t>(operand)] == id) computed[static_cast<std::size_t>(operand)] = {};

@@ -214,20 +214,25 @@ Value spread(Value reduced, Value x, const Attrs& attrs) {
   return broadcast_to(reshape(reduced, kept), x.shape());
 }
 
+// The row's axes as they stand: for it an empty list means no axis, for the functions all of them.
+Value over_axes(Value (*reduce)(Value, const Axes&, Keep), Value x, const Attrs& attrs) {
+  const std::vector<Index>& axes = attrs.integers("axes");
+  return axes.empty() ? x : reduce(x, axes, Keep::no);
+}
+
 // Equal extremes share the gradient.
 Grads vjp_extreme(Args x, const Attrs& attrs, Value y, Value g) {
   const Value is_extreme = cast(eq(x[0], spread(y, x[0], attrs)), g.dtype());
-  const Value count = sum(is_extreme, attrs.integers("axes"));
+  const Value count = over_axes(sum, is_extreme, attrs);
   return {is_extreme * spread(g / count, x[0], attrs)};
 }
 
 // The product of the other elements. With one zero only that element has a gradient, with two none.
 Grads vjp_prod(Args x, const Attrs& attrs, Value y, Value g) {
-  const std::vector<Index>& axes = attrs.integers("axes");
   const Value is_zero = eq(x[0], 0.0);
   const Value others = where(is_zero, 1.0, x[0]);
-  const Value zeros = sum(cast(is_zero, DType::i64), axes);
-  const Value without_zero = where(eq(zeros, 1), g * prod(others, axes), 0.0);
+  const Value zeros = over_axes(sum, cast(is_zero, DType::i64), attrs);
+  const Value without_zero = where(eq(zeros, 1), g * over_axes(prod, others, attrs), 0.0);
   return {where(is_zero, spread(without_zero, x[0], attrs), spread(g * y, x[0], attrs) / others)};
 }
 
