@@ -60,19 +60,18 @@ TW_DEVICE float tanh(float x) {  // 2^-11
 TW_DEVICE float sigmoid(float x) { return detail::rcp(1.f + detail::ex2(x * -kLog2E)); }
 
 // Two terms each on [-π/4, π/4], fitted for relative error: 2^-19 and 2^-16.
-TW_DEVICE float sin_poly(float r, float r2) { return r * fmaf(r2, fmaf(r2, 8.16323e-3f, -0.16663388f), 1.f); }
-TW_DEVICE float cos_poly(float r2) { return fmaf(r2, fmaf(r2, 4.045807e-2f, -0.49976041f), 1.f); }
-TW_DEVICE float sin(float x) {
-  const Reduced a = reduce_quarter(x);
-  const float r2 = a.rest * a.rest;
-  const float y = (a.quadrant & 1) != 0 ? cos_poly(r2) : sin_poly(a.rest, r2);
-  return (a.quadrant & 2) != 0 ? -y : y;
+TW_DEVICE float sin_poly(float r) {
+  const float r2 = r * r;
+  return r * fmaf(r2, fmaf(r2, 8.16323e-3f, -0.16663388f), 1.f);
 }
-TW_DEVICE float cos(float x) {
-  const Reduced a = reduce_quarter(x);
-  const float r2 = a.rest * a.rest;
-  const float y = (a.quadrant & 1) != 0 ? sin_poly(a.rest, r2) : cos_poly(r2);
-  return ((a.quadrant + 1) & 2) != 0 ? -y : y;
+TW_DEVICE float cos_poly(float r) {
+  const float r2 = r * r;
+  return fmaf(r2, fmaf(r2, 4.045807e-2f, -0.49976041f), 1.f);
 }
+// A kernel that wants several functions of one argument reduces it once and hands the result to each.
+TW_DEVICE float sin(Reduced a) { return in_quadrant(a.quadrant, sin_poly(a.rest), cos_poly(a.rest)); }
+TW_DEVICE float cos(Reduced a) { return in_quadrant(a.quadrant + 1, sin_poly(a.rest), cos_poly(a.rest)); }
+TW_DEVICE float sin(float x) { return fast::sin(reduce_quarter(x)); }
+TW_DEVICE float cos(float x) { return fast::cos(reduce_quarter(x)); }
 
 }  // namespace tw::fast
