@@ -299,7 +299,8 @@ class Walker {
     if (const Index* i = std::get_if<Index>(&value))
       number = is_float(d) ? tile::Number{static_cast<double>(*i), 0} : tile::Number{0, wrap_to(d, *i)};
     else
-      number = is_float(d) ? tile::Number{std::get<double>(value), 0} : tile::Number{0, float_to_int(d, std::get<double>(value))};
+      number = is_float(d) ? tile::Number{std::get<double>(value), 0}
+                           : tile::Number{0, float_to_int(d, std::get<double>(value))};
     return push({.kind = Sym::Kind::constant, .node = id, .dtype = d, .number = number});
   }
 
