@@ -23,11 +23,14 @@ TW_INLINE vf32 subtract_pi(vf32 x, vf32 n, f32 unit) {
              fma(n, vf32(unit * 0x1.777a5cp-24f), fma(n, vf32(unit * -0x1.921fb6p+1f), x)));
 }
 
-// sin on [-π/2, π/2] to relative error 2^-27; never beyond ±1, which rounding alone would allow.
-TW_INLINE vf32 sin_polynomial(vf32 r) {
+// sin r on [-π/2, π/2] to relative error 2^-27, its sign flipped where `flip` has the sign bit. Never beyond
+// ±1, which rounding alone would allow; clamped last, because the compiler finds no min and max under the
+// flip.
+TW_INLINE vf32 sin_flipped(vf32 r, vi32 flip) {
   const vf32 square = r * r;
   const vf32 p = polynomial(square, vf32(-0.1666666f), 0.0083330665f, -0.00019809435f, 2.6051127e-06f);
-  return at_least(at_most(mad(r * square, p, r), vf32(1.f)), vf32(-1.f));
+  const vf32 flipped = bits_as<vf32>(bits_as<vi32>(mad(r * square, p, r)) ^ flip);
+  return at_least(at_most(flipped, vf32(1.f)), vf32(-1.f));
 }
 
 }  // namespace tw
