@@ -417,14 +417,16 @@ class Emitter {
     tile::View flat =
         view(source_of(o.node), dtype, {graph_.type(o.node).shape.size()}, {{1, -1}}, buffer_name(o.node));
     Value index = index_value(o.offset);
-    k_.scatter(flat, {index}, k_.cast(k_.broadcast(value(o.sym), index.type().shape), dtype),
-               overhang_mask());
+    Value computed_value = value(o.sym);  // before index.type(): emitting moves the table that type() points into
+    Value stored = k_.cast(k_.broadcast(computed_value, index.type().shape), dtype);
+    k_.scatter(flat, {index}, stored, overhang_mask());
   }
 
   void accumulate(const ProgramOutput& o) {
     const DType dtype =
         o.node >= 0 ? graph_.type(o.node).dtype : temporaries_[static_cast<std::size_t>(-1 - o.node)].dtype;
-    tile::View flat = view(source_of(o.node), dtype, {buffer_elements(o.node)}, {{1, -1}}, buffer_name(o.node));
+    tile::View flat =
+        view(source_of(o.node), dtype, {buffer_elements(o.node)}, {{1, -1}}, buffer_name(o.node));
     Value index = dynamic_index(o.offset, o.dynamic);
     std::vector<Index> frame;
     if (has_rows())
