@@ -9,6 +9,9 @@ endif()
 include(${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/header_check.cmake)
 
+# The test programs of the folders, labelled `unit`: what the sanitizers run.
+add_custom_target(unit_tests)
+
 add_library(tw_flags INTERFACE)
 target_compile_options(tw_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # g++ 12 sees overlaps in std::string + that are not there (GCC bug 105651)
@@ -54,6 +57,8 @@ function(tw_folder name)
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE tw_${name} ${ARG_TEST_DEPS} GTest::gtest GTest::gtest_main)
     tw_test(${name} test_${name} --gtest_brief=1)
+    set_property(TEST ${name} PROPERTY LABELS unit)
+    add_dependencies(unit_tests test_${name})
   endif()
   tw_headers_of(${CMAKE_CURRENT_SOURCE_DIR} headers)
   tw_check_headers(${name} HEADERS ${headers} DEPS tw_${name} ${ARG_TEST_DEPS} ${ARG_LIBS})

@@ -8,8 +8,9 @@ cd "$(dirname "$0")/.."
 build=(g++ cmake make ninja-build ccache git
   libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libopenblas-dev
   llvm-19-dev libclang-19-dev # the CPU backend's compiler, in the process
-  gnuplot-nox)                # plots, at run time
-test=(libgtest-dev libgmock-dev librapidcheck-dev python3 python3-pip)
+  gnuplot-nox                 # plots, at run time
+  libgtest-dev libgmock-dev python3)
+test=(python3-pip)
 lint=(clang-tidy-19 clang-format-19 python3)
 fuzz=(clang-19 libclang-rt-19-dev)
 
