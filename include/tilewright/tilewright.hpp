@@ -4,4 +4,5 @@
 #include <tilewright/tensor/compile.h>
 #include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/tensor.h>
+#include <tilewright/tensor/tile_function.h>
 #include <tilewright/tile/builder.h>

@@ -44,6 +44,10 @@ struct CompiledCore::State {
   ManyFunction function;
   CompileOptions options;
   std::vector<std::unique_ptr<Specialisation>> specialisations;  // most recently used first
+
+  Specialisation* find(const std::vector<Tensor>& args);
+  Specialisation& specialise(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                             std::vector<Tensor>& ran, const Location& where);
 };
 
 CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
@@ -88,8 +92,11 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
   out.trace->fullgraph = options.fullgraph;
   out.trace->fuse = options.fuse;
   std::vector<Tensor> stand_ins;
+  out.trace->arguments = args.size();
   for (const Tensor& a : args) {
-    const ir::NodeId node = node_in(*out.trace, a);
+    // Each argument is an input of its own, even when a tensor is given twice: the next call may give two.
+    const ir::NodeId node = out.trace->graph.add_input(fmt::format("a{}", out.trace->inputs.size()), a.impl()->type);
+    out.trace->inputs.push_back(a);
     Tensor t = make_tensor(context, a.impl()->type, a.impl()->device, nullptr);
     t.impl()->trace = out.trace;
     t.impl()->node = node;
@@ -104,30 +111,23 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
 
 }  // namespace
 
-std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
-  if (args.empty()) throw Error("compile: a compiled function needs at least one tensor argument", where);
-  for (const Tensor& a : args) {
-    if (!a.defined()) throw Error("compile: an argument was never given a value", where);
-    if (a.impl()->trace)
-      return state_->function(args);  // inside another compiled function: part of its graph
-  }
-  const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
-  const std::lock_guard lock(context->mutex);
-  auto& known = state_->specialisations;
+// The specialisation for these arguments, made if there is none; null when the function must be traced at
+// each call.
+Specialisation* CompiledCore::State::find(const std::vector<Tensor>& args) {
+  auto& known = specialisations;
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (!matches(*known[i], args)) continue;
-    if (i != 0)
-      std::rotate(known.begin(), known.begin() + static_cast<std::ptrdiff_t>(i),
-                  known.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    Specialisation& s = *known.front();
-    if (!s.graph) break;  // has graph breaks: traced again below
-    if (s.captured.empty())
-      return run_graph(context, context->device(s.guards[0].device), *s.graph, args, s.replay);
-    std::vector<Tensor> inputs = args;
-    inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
-    return run_graph(context, context->device(s.guards[0].device), *s.graph, inputs, s.replay);
+    const auto at = known.begin() + static_cast<std::ptrdiff_t>(i);
+    if (i != 0) std::rotate(known.begin(), at, at + 1);
+    return known.front().get();
   }
+  return nullptr;
+}
 
+// Traces the function and compiles it; with graph breaks runs it instead and leaves its results in `ran`.
+Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
+                                                const std::shared_ptr<ContextState>& context,
+                                                std::vector<Tensor>& ran, const Location& where) {
   const auto start = std::chrono::steady_clock::now();
   std::vector<Guard> guards;
   for (const Tensor& a : args) {
@@ -137,36 +137,97 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
                   where);
   }
   DeviceState& device = context->device(guards[0].device);
-  Traced traced = trace_function(state_->function, args, state_->options, context);
+  Traced traced = trace_function(function, args, options, context);
   Trace& trace = *traced.trace;
-  const bool again =
-      !known.empty() && known.front()->guards == guards;  // a function with breaks, called again
-  if (!again) {
-    auto fresh = std::make_unique<Specialisation>();
-    fresh->reason = recompile_reason(known, guards);
-    fresh->guards = std::move(guards);
-    known.insert(known.begin(), std::move(fresh));
-  }
-  Specialisation& s = *known.front();
-  s.breaks = trace.breaks;
+  auto fresh = std::make_unique<Specialisation>();
+  fresh->reason = recompile_reason(specialisations, guards);
+  fresh->guards = std::move(guards);
+  fresh->breaks = trace.breaks;
   if (!trace.breaks.empty()) {
     flush(trace, context, device);
-    if (!again) s.compile_ms = ms_since(start);
-    return traced.results;
-  }
-  try {
+    ran = std::move(traced.results);
+  } else {
     std::vector<ir::NodeId> outputs;
     for (const Tensor& r : traced.results) outputs.push_back(node_in(trace, r));
     trace.graph.set_outputs(outputs);
-    s.traced = ir::print(trace.graph);
-    s.graph = compile_graph(device, trace.graph, {.fuse = state_->options.fuse});
-    s.captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()), trace.inputs.end());
-    s.compile_ms = ms_since(start);
-    return run_graph(context, device, *s.graph, trace.inputs);
-  } catch (...) {
-    known.erase(known.begin());
-    throw;
+    fresh->traced = ir::print(trace.graph);
+    fresh->graph = compile_graph(device, trace.graph, {.fuse = options.fuse});
+    fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
+                           trace.inputs.end());
   }
+  fresh->compile_ms = ms_since(start);
+  specialisations.insert(specialisations.begin(), std::move(fresh));
+  return *specialisations.front();
+}
+
+namespace {
+
+// Arguments, then what the function captured.
+std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args) {
+  std::vector<Tensor> inputs = args;
+  inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
+  return inputs;
+}
+
+void check_arguments(const std::vector<Tensor>& args, const Location& where) {
+  if (args.empty()) throw Error("compile: a compiled function needs at least one tensor argument", where);
+  for (const Tensor& a : args)
+    if (!a.defined()) throw Error("compile: an argument was never given a value", where);
+}
+
+}  // namespace
+
+std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
+  check_arguments(args, where);
+  for (const Tensor& a : args)
+    if (a.impl()->trace)
+      return state_->function(args);  // inside another compiled function: part of its graph
+  const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
+  const std::lock_guard lock(context->mutex);
+  Specialisation* s = state_->find(args);
+  if (s && !s->graph) {
+    Traced traced = trace_function(state_->function, args, state_->options, context);
+    s->breaks = traced.trace->breaks;
+    flush(*traced.trace, context, context->device(s->guards[0].device));
+    return traced.results;
+  }
+  std::vector<Tensor> ran;
+  if (!s) s = &state_->specialise(args, context, ran, where);
+  if (!s->graph) return ran;
+  DeviceState& device = context->device(s->guards[0].device);
+  if (s->captured.empty()) return run_graph(context, device, *s->graph, args, s->replay);
+  return run_graph(context, device, *s->graph, graph_inputs(*s, args), s->replay);
+}
+
+void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
+                             const Location& where) {
+  check_arguments(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
+  const std::lock_guard lock(context->mutex);
+  Specialisation* s = state_->find(args);
+  std::vector<Tensor> ran;
+  if (!s) s = &state_->specialise(args, context, ran, where);
+  if (!s->graph)
+    throw Error("into: the function reads values on the host, so its results cannot be placed", where);
+  const std::vector<ir::Type>& types = s->graph->outputs;
+  if (outputs.size() != types.size())
+    throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), types.size()),
+                where);
+  std::vector<std::shared_ptr<runtime::Buffer>> in, out;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const TensorImpl& t = *outputs[i].impl();
+    if (!(t.type == types[i]) || !t.buffer || t.device->name() != s->guards[0].device)
+      throw Error(
+          fmt::format("into: output {} must be {} on {}", i, to_string(types[i]), s->guards[0].device),
+          where);
+    for (const Tensor& a : args)
+      if (a.impl()->buffer == t.buffer)
+        throw Error(fmt::format("into: output {} is also an argument", i), where);
+    out.push_back(t.buffer);
+  }
+  for (const Tensor& t : graph_inputs(*s, args)) in.push_back(t.impl()->buffer);
+  auto done = s->replay ? s->graph->executable->replay(in, out) : s->graph->executable->run(in, out);
+  if (!done) throw Error(done.error().message, where);
 }
 
 std::vector<SpecialisationReport> CompiledCore::report() const {

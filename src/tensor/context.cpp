@@ -97,6 +97,14 @@ void check_shape(const char* name, const Shape& shape, const Location& where) {
 
 }  // namespace
 
+Tensor Context::empty(const Shape& shape, DType dtype, const Location& where) {
+  check_shape("empty", shape, where);
+  const std::lock_guard lock(state_->mutex);
+  DeviceState& device = state_->device(state_->options.device);
+  const ir::Type type{dtype, shape};
+  return make_tensor(state_, type, device.device, allocate(device.device, type));
+}
+
 Tensor Context::full(const Shape& shape, double value, DType dtype, const Location& where) {
   check_shape("full", shape, where);
   return create(state_, "full", {}, [&](ir::Graph& g, const auto&) {

@@ -38,6 +38,7 @@ struct Trace {
   explicit Trace(std::string name) : graph(std::move(name)) {}
   ir::Graph graph;
   std::vector<Tensor> inputs;                     // concrete tensors, in the order of the graph's inputs
+  std::size_t arguments = 0;                      // how many of them are the function's own; the rest it captured
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   bool fullgraph = false;
   bool fuse = true;

@@ -108,7 +108,7 @@ ir::NodeId node_in(Trace& trace, const Tensor& t) {
   if (impl.trace.get() == &trace) return impl.node;
   if (impl.trace)
     throw Error("a tensor recorded in one compiled function was used in another that does not enclose it");
-  for (std::size_t i = 0; i < trace.inputs.size(); ++i)
+  for (std::size_t i = trace.arguments; i < trace.inputs.size(); ++i)
     if (trace.inputs[i].impl() == t.impl()) return trace.graph.inputs()[i];
   trace.inputs.push_back(t);
   return trace.graph.add_input(fmt::format("a{}", trace.inputs.size() - 1), impl.type);
@@ -219,6 +219,7 @@ void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceSta
   }
   trace.graph = ir::Graph(trace.graph.name());
   trace.inputs.clear();
+  trace.arguments = 0;
   trace.values.clear();
 }
 

@@ -55,6 +55,7 @@ class CompiledCore {
   CompiledCore(ManyFunction function, CompileOptions options);
   ~CompiledCore();
   std::vector<Tensor> call(const std::vector<Tensor>& args, const Location& where);
+  void call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, const Location& where);
   std::vector<SpecialisationReport> report() const;
   std::string explain() const;
 
@@ -158,6 +159,12 @@ class Compiled {
   }
   R operator()(const std::vector<Tensor>& args) const {
     return detail::Unpack<R>::from(core_->call(args, Location::current()));
+  }
+  // Writes the results into tensors the caller has, of the right types; other handles of them see it. Not for
+  // functions with graph breaks.
+  void into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
+            const Location& where = Location::current()) const {
+    core_->call_into(outputs, args, where);
   }
   std::string explain() const { return core_->explain(); }
   std::vector<SpecialisationReport> report() const { return core_->report(); }

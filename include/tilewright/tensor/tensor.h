@@ -124,6 +124,8 @@ class Context {
   Tensor from_memory(const void* data, DType data_dtype, Index count, const Shape& shape, DType dtype,
                      const Location& where = Location::current());
 
+  Tensor empty(const Shape& shape, DType dtype = DType::f32,
+               const Location& where = Location::current());  // any bytes
   Tensor zeros(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor ones(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor full(const Shape& shape, double value, DType dtype = DType::f32,

@@ -117,8 +117,9 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files_in_memory(const std::strin
 // unrolled.
 constexpr std::string_view kKernelPasses =
     "function(sroa,early-cse),always-inline,cgscc(inline),globaldce,"
-    "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm,loop-rotate,licm),indvars,"
-    "loop-unroll-full,sroa,gvn,instcombine,simplifycfg)";
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,loop-rotate,"
+    "licm),indvars,"
+    "loop-unroll-full,sroa,gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 std::string_view passes_of(Effort effort) {
   switch (effort) {

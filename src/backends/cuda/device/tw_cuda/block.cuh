@@ -35,12 +35,12 @@ TW_DEVICE T block_reduce(T value, BlockScratch<T>& scratch, int step) {
     static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a group is whole warps");
     constexpr int kWarps = kThreads / 32;
     constexpr int kLanes = detail::pow2_above<kWarps>;
-    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     T* partial = scratch.partial[step & 1];
     value = warp_reduce<Op>(value);
     if (lane == 0) partial[warp] = value;
     __syncthreads();
-    const int from = lane % kLanes;
+    const u32 from = lane % kLanes;
     value = Op::template identity<T>();
     if (kWarps == kLanes || from < kWarps) value = partial[warp / kWarps * kWarps + from];
     return warp_reduce<Op, kLanes>(value);
@@ -58,12 +58,12 @@ TW_DEVICE T block_scan(T value, BlockScratch<T>& scratch, int step, T& total) {
   } else {
     static_assert(kThreads % 32 == 0 && kThreads <= 1024, "a group is whole warps");
     constexpr int kWarps = kThreads / 32;
-    const int warp = int(threadIdx.x) / 32, lane = int(threadIdx.x) % 32;
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     T* partial = scratch.partial[step & 1];
     value = warp_scan<Op>(value);
     if (lane == 31) partial[warp] = value;
     __syncthreads();
-    const int first = warp / kWarps * kWarps;
+    const u32 first = warp / kWarps * kWarps;
     T sums = Op::template identity<T>();
     if (lane < kWarps) sums = partial[first + lane];
     sums = warp_scan<Op>(sums);

@@ -192,7 +192,7 @@ TW_DEVICE T warp_reduce_strided(T value) {
 // Lane i of each group gets the combination of lanes 0 … i. Op need not be commutative.
 template <class Op, int kLanes = 32, class T>
 TW_DEVICE T warp_scan(T value) {
-  const int lane = int(threadIdx.x) & (kLanes - 1);
+  const int lane = int(threadIdx.x & (kLanes - 1));
 #pragma unroll
   for (int distance = 1; distance < kLanes; distance *= 2) {
     const T before = shuffle_up(value, distance, kLanes);
