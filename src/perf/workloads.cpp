@@ -31,7 +31,7 @@ double real(Index value) { return static_cast<double>(value); }
 
 Cost cost(const Matmul& w) {
   check_positive("matmul", {{"b", w.b}, {"d", w.d}, {"f", w.f}, {"chips", w.chips}});
-  const double b = real(w.b), f = real(w.f), chips = w.chips;
+  const double b = real(w.b), f = real(w.f), chips = real(w.chips);
   const double d = real(w.d) / chips;
   Cost c;
   c.matrix[w.math] = 2 * b * d * f;

@@ -16,7 +16,7 @@ struct Matmul {
   DType weights = DType::bf16;      // [D,F] as stored
   DType activations = DType::bf16;  // [B,D] and the result as stored
   DType math = DType::bf16;         // what the unit multiplies
-  int chips = 1;
+  Index chips = 1;
   friend bool operator==(const Matmul&, const Matmul&) = default;
 };
 Cost cost(const Matmul& work);  // of one chip

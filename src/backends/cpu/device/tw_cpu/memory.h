@@ -29,6 +29,7 @@ TW_INLINE void fence_streams() { __builtin_ia32_sfence(); }
 
 #ifdef TW_AVX512
 
+typedef char bytes __attribute__((vector_size(16)));  // as the builtin spells its operand
 typedef long long wide __attribute__((ext_vector_type(8)));
 struct WidePair {
   wide low, high;
@@ -38,7 +39,7 @@ struct WidePair {
 template <class T, class V>
 TW_INLINE V load_tail(const T* p, i64 count, V fill) {
   const u16 mask = (u16)((1u << count) - 1);
-  if constexpr (sizeof(T) == 1) return bits_as<V>(__builtin_ia32_loaddquqi128_mask((const vi8*)p, bits_as<vi8>(fill), mask));
+  if constexpr (sizeof(T) == 1) return bits_as<V>(__builtin_ia32_loaddquqi128_mask((const bytes*)p, bits_as<bytes>(fill), mask));
   if constexpr (sizeof(T) == 2) return bits_as<V>(__builtin_ia32_loaddquhi256_mask((const vi16*)p, bits_as<vi16>(fill), mask));
   if constexpr (sizeof(T) == 4) return bits_as<V>(__builtin_ia32_loaddqusi512_mask((const i32*)p, bits_as<vi32>(fill), mask));
   if constexpr (sizeof(T) == 8) {
@@ -51,7 +52,7 @@ TW_INLINE V load_tail(const T* p, i64 count, V fill) {
 template <class T, class V>
 TW_INLINE void store_tail(T* p, V x, i64 count) {
   const u16 mask = (u16)((1u << count) - 1);
-  if constexpr (sizeof(T) == 1) __builtin_ia32_storedquqi128_mask((vi8*)p, bits_as<vi8>(x), mask);
+  if constexpr (sizeof(T) == 1) __builtin_ia32_storedquqi128_mask((bytes*)p, bits_as<bytes>(x), mask);
   if constexpr (sizeof(T) == 2) __builtin_ia32_storedquhi256_mask((vi16*)p, bits_as<vi16>(x), mask);
   if constexpr (sizeof(T) == 4) __builtin_ia32_storedqusi512_mask((i32*)p, bits_as<vi32>(x), mask);
   if constexpr (sizeof(T) == 8) {
