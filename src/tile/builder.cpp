@@ -7,6 +7,8 @@
 
 #include <set>
 
+#include "tile/rules.h"
+
 namespace tilewright::tile {
 
 struct Builder::State {
@@ -25,20 +27,6 @@ std::string types(const std::vector<Value>& values) {
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-bool takes(PrimClass c, DType d) {
-  switch (c) {
-    case PrimClass::arithmetic:
-      return d == DType::f64 || d == DType::f32 || is_integer(d);
-    case PrimClass::floating:
-      return d == DType::f64 || d == DType::f32;
-    case PrimClass::integral:
-      return is_integer(d) || is_bool(d);
-    case PrimClass::any:
-      return true;
-  }
-  return false;
-}
-
 std::string short_location(const Location& where) {
   std::string text = at(where);  // " (at file:line)"
   return text.substr(5, text.size() - 6);
@@ -49,12 +37,12 @@ std::string short_location(const Location& where) {
 const TileType& Value::type() const { return builder_->type(id_); }
 
 Builder::SizeArg::SizeArg(Value v) {
-  const Builder& b = v.builder();
-  for (const Op& op : b.state_->kernel.body.ops)
-    if (op.kind == OpKind::scalar_param && op.results[0] == v.id()) {
-      dim = {0, op.param};
-      return;
-    }
+  for (const Block* block : v.builder().state_->open)
+    for (const Op& op : block->ops)
+      if (op.kind == OpKind::scalar_param && op.results[0] == v.id()) {
+        dim = {0, op.param};
+        return;
+      }
   throw Error("size: only a scalar parameter or a number can be a size");
 }
 
@@ -82,8 +70,14 @@ void Builder::push_effect(Op op, const Location& where) {
   state_->open.back()->ops.push_back(std::move(op));
 }
 
+void Builder::take_name(const std::string& name, const Location& where) {
+  if (!is_identifier(name)) fail(where, fmt::format("\"{}\" is not a name (letters, digits, _ and .)", name));
+  if (!state_->names.insert(name).second) fail(where, fmt::format("the name {} is taken", name));
+}
+
 View Builder::view(const std::string& name, DType dtype, const std::vector<SizeArg>& extents,
                    ViewOptions options, const Location& where) {
+  take_name(name, where);
   ViewParam p{.name = name, .dtype = dtype, .align_bytes = options.align_bytes};
   for (const SizeArg& e : extents) p.extents.push_back(e.dim);
   if (options.strides.empty() && !extents.empty()) {
@@ -108,6 +102,7 @@ View Builder::view(const std::string& name, DType dtype, const std::vector<SizeA
 Value Builder::scalar(const std::string& name, DType dtype, const Location& where) {
   if (dtype != DType::i64 && dtype != DType::f32 && dtype != DType::f64)
     fail(where, fmt::format("scalar {}: type {} is not one of i64, f32, f64", name, tilewright::name(dtype)));
+  take_name(name, where);
   state_->kernel.scalars.push_back({name, dtype});
   return push({.kind = OpKind::scalar_param, .param = static_cast<int>(state_->kernel.scalars.size()) - 1},
               {dtype, {}}, where);
@@ -118,32 +113,49 @@ Index Builder::constant(const std::string& name, Index value) {
   return value;
 }
 
-Value Builder::extent(View view, int dim) {
-  const Dim d = param(view).extents[static_cast<std::size_t>(dim)];
-  if (d.is_constant()) return literal_int(DType::i64, d.value);
-  return push({.kind = OpKind::scalar_param, .param = d.scalar}, {DType::i64, {}}, Location::current());
+Value Builder::extent(View view, int dim, const Location& where) {
+  const ViewParam& p = param(view);
+  if (dim < 0 || dim >= p.rank())
+    fail(where, fmt::format("extent: view {} of rank {} has no dim {}", p.name, p.rank(), dim));
+  const Dim d = p.extents[static_cast<std::size_t>(dim)];
+  if (d.is_constant()) return literal_int(DType::i64, d.value, {}, where);
+  return push({.kind = OpKind::scalar_param, .param = d.scalar}, {DType::i64, {}}, where);
 }
 
-Value Builder::literal(DType dtype, double value, const std::vector<Index>& shape) {
-  Number number = is_float(dtype) ? Number{value, 0} : Number{0, float_to_int(dtype, value)};
-  return push({.kind = OpKind::constant, .number = number}, {dtype, shape}, Location::current());
+// A literal as an element of `dtype`: what it would have to lose to become one is an error.
+Number Builder::number(DType dtype, double value, const char* op, const Location& where) {
+  if (is_float(dtype)) {
+    if (const auto literal = float_literal(dtype, value)) return *literal;
+    fail(where, fmt::format("{}: {} has no value {}", op, tilewright::name(dtype), value));
+  }
+  const Index whole = float_to_int(DType::i64, value);
+  if (static_cast<double>(whole) != value)
+    fail(where, fmt::format("{}: {} is not an integer, the type is {}", op, value, tilewright::name(dtype)));
+  return int_literal(dtype, whole);
 }
 
-Value Builder::literal_int(DType dtype, Index value, const std::vector<Index>& shape) {
-  Number number = is_float(dtype) ? Number{static_cast<double>(value), 0} : Number{0, wrap_to(dtype, value)};
-  return push({.kind = OpKind::constant, .number = number}, {dtype, shape}, Location::current());
+Value Builder::literal(DType dtype, double value, const std::vector<Index>& shape, const Location& where) {
+  return push({.kind = OpKind::constant, .number = number(dtype, value, "literal", where)}, {dtype, shape},
+              where);
 }
 
-Value Builder::program_id(int axis) {
-  return push({.kind = OpKind::program_id, .param = axis}, {DType::i64, {}}, Location::current());
+Value Builder::literal_int(DType dtype, Index value, const std::vector<Index>& shape, const Location& where) {
+  const Number n = is_float(dtype) ? number(dtype, static_cast<double>(value), "literal", where)
+                                   : int_literal(dtype, value);
+  return push({.kind = OpKind::constant, .number = n}, {dtype, shape}, where);
 }
 
-Value Builder::arange(Index n) {
-  return push({.kind = OpKind::arange}, {DType::i64, {n}}, Location::current());
+Value Builder::program_id(int axis, const Location& where) {
+  return push({.kind = OpKind::program_id, .param = axis}, {DType::i64, {}}, where);
+}
+
+Value Builder::arange(Index n, const Location& where) {
+  return push({.kind = OpKind::arange}, {DType::i64, {n}}, where);
 }
 
 Value Builder::scalar_index(const Operand& operand, const char* op) {
-  Value v = operand.is_literal() ? literal_int(DType::i64, operand.number.i) : operand.value;
+  Value v =
+      operand.is_literal() ? literal_int(DType::i64, operand.number.i, {}, operand.where) : operand.value;
   if (v.rank() != 0 || v.dtype() != DType::i64)
     fail(operand.where, fmt::format("{}: a start must be an i64 scalar, got {}", op, to_string(v.type())));
   return v;
@@ -160,14 +172,11 @@ Value Builder::load(View view, const std::vector<Operand>& starts, const LoadOpt
         .bounded = options.fill.has_value()};
   for (const Operand& s : starts) op.operands.push_back(scalar_index(s, "load").id());
   if (op.tile_dims.empty())
-    for (std::size_t i = 0; i < options.shape.size(); ++i)
-      op.tile_dims.push_back(p.rank() - static_cast<int>(options.shape.size()) + static_cast<int>(i));
+    op.tile_dims = default_tile_dims(p.rank(), static_cast<int>(options.shape.size()));
   if (op.tile_dims.size() != options.shape.size())
     fail(where, fmt::format("load {}: {} dims for a tile of rank {}", p.name, op.tile_dims.size(),
                             options.shape.size()));
-  if (options.fill)
-    op.number =
-        is_float(p.dtype) ? Number{*options.fill, 0} : Number{0, float_to_int(p.dtype, *options.fill)};
+  if (options.fill) op.number = number(p.dtype, *options.fill, "load's fill", where);
   return push(std::move(op), {p.dtype, options.shape}, where);
 }
 
@@ -185,8 +194,7 @@ void Builder::store(View view, const std::vector<Operand>& starts, Value value, 
         .tile_dims = options.dims,
         .bounded = options.bounded};
   for (const Operand& s : starts) op.operands.push_back(scalar_index(s, "store").id());
-  if (op.tile_dims.empty())
-    for (int i = 0; i < value.rank(); ++i) op.tile_dims.push_back(p.rank() - value.rank() + i);
+  if (op.tile_dims.empty()) op.tile_dims = default_tile_dims(p.rank(), value.rank());
   push_effect(std::move(op), where);
 }
 
@@ -198,7 +206,7 @@ std::vector<ValueId> Builder::index_operands(View view, const std::vector<Operan
   Shape joined(*shape);
   std::vector<Value> values;
   for (const Operand& i : indices) {
-    Value v = i.is_literal() ? literal_int(DType::i64, i.number.i) : i.value;
+    Value v = i.is_literal() ? literal_int(DType::i64, i.number.i, {}, i.where) : i.value;
     if (v.dtype() != DType::i64)
       fail(where, fmt::format("{} {}: indices are i64, got {}", op, p.name, to_string(v.type())));
     auto next = tilewright::broadcast(joined, Shape(v.type().shape));
@@ -219,8 +227,10 @@ Value Builder::gather(View view, const std::vector<Operand>& indices, const Gath
   Op op{.kind = OpKind::gather, .param = view.index, .masked = options.mask.has_value()};
   op.operands = index_operands(view, indices, "gather", where, &shape);
   const DType dtype = param(view).dtype;
-  if (options.mask) op.operands.push_back(broadcast(*options.mask, shape, where).id());
-  op.number = is_float(dtype) ? Number{options.fill, 0} : Number{0, float_to_int(dtype, options.fill)};
+  if (options.mask) {
+    op.operands.push_back(broadcast(*options.mask, shape, where).id());
+    op.number = number(dtype, options.fill, "gather's fill", where);
+  }
   return push(std::move(op), {dtype, shape}, where);
 }
 
@@ -319,7 +329,9 @@ std::vector<Value> Builder::materialize(const std::vector<Operand>& operands, st
   std::vector<Value> values;
   for (const Operand& o : operands) {
     if (o.is_literal()) {
-      Number n = is_float(*dtype) ? Number{o.number.f, 0} : Number{0, wrap_to(*dtype, o.number.i)};
+      // Whole numbers beyond 2^53 are exact in `i` only.
+      const bool whole = static_cast<double>(o.number.i) == o.number.f && !is_float(*dtype);
+      const Number n = whole ? int_literal(*dtype, o.number.i) : number(*dtype, o.number.f, op, where);
       values.push_back(push({.kind = OpKind::constant, .number = n}, {*dtype, shape.extents()}, where));
     } else {
       values.push_back(broadcast(o.value, shape.extents(), where));
@@ -351,7 +363,7 @@ Value Builder::apply(Prim prim, const std::vector<Operand>& operands, const Loca
   for (std::size_t i = first; i < values.size(); ++i)
     if (values[i].dtype() != dtype)
       fail(where, fmt::format("{}: operand types differ: {}", op, types(values)));
-  if (!takes(row.operands, dtype))
+  if (!accepts(prim, dtype))
     fail(where, fmt::format("{}: not defined on {}{}", op, tilewright::name(dtype),
                             is_narrow_float(dtype) ? "; cast to f32 first" : ""));
   Op node{.kind = OpKind::apply, .prim = prim};
@@ -362,22 +374,18 @@ Value Builder::apply(Prim prim, const std::vector<Operand>& operands, const Loca
 Value Builder::reduce(Monoid monoid, Value v, int axis, const Location& where) {
   if (axis < 0 || axis >= v.rank())
     fail(where, fmt::format("reduce: axis {} out of range for {}", axis, to_string(v.type())));
-  const bool logical = monoid == Monoid::logical_and || monoid == Monoid::logical_or;
-  if (is_narrow_float(v.dtype()) || is_bool(v.dtype()) != logical)
+  if (!reduces(monoid, v.dtype()))
     fail(where, fmt::format("reduce {}: not defined on {}", tile::name(monoid), to_string(v.type())));
   std::vector<Index> shape = v.type().shape;
   shape.erase(shape.begin() + axis);
-  const bool index = monoid == Monoid::argmax || monoid == Monoid::argmin;
   return push({.kind = OpKind::reduce, .monoid = monoid, .operands = {v.id()}, .axis = axis},
-              {index ? DType::i64 : v.dtype(), shape}, where);
+              {reduce_dtype(monoid, v.dtype()), shape}, where);
 }
 
 Value Builder::scan(Monoid monoid, Value v, int axis, const Location& where) {
   if (axis < 0 || axis >= v.rank())
     fail(where, fmt::format("scan: axis {} out of range for {}", axis, to_string(v.type())));
-  const bool arithmetic =
-      monoid == Monoid::sum || monoid == Monoid::prod || monoid == Monoid::max || monoid == Monoid::min;
-  if (!arithmetic || is_narrow_float(v.dtype()) || is_bool(v.dtype()))
+  if (!scans(monoid, v.dtype()))
     fail(where, fmt::format("scan {}: not defined on {}", tile::name(monoid), to_string(v.type())));
   return push({.kind = OpKind::scan, .monoid = monoid, .operands = {v.id()}, .axis = axis}, v.type(), where);
 }
@@ -387,14 +395,31 @@ Value Builder::dot(Value a, Value b, Value acc, const Location& where) {
       acc.type().shape[0] != a.type().shape[0] || acc.type().shape[1] != b.type().shape[1])
     fail(where, fmt::format("dot: shapes do not meet: {}", types({a, b, acc})));
   if (a.dtype() != b.dtype()) fail(where, fmt::format("dot: operand types differ: {}", types({a, b})));
-  const DType want = is_float(a.dtype())       ? compute_dtype(a.dtype())
-                     : a.dtype() == DType::i64 ? DType::i64
-                                               : DType::i32;
-  if (acc.dtype() != want || is_bool(a.dtype()))
+  const std::optional<DType> want = dot_accumulator(a.dtype());
+  if (!want) fail(where, fmt::format("dot: not defined on {}", types({a})));
+  if (acc.dtype() != *want)
     fail(where, fmt::format("dot: {} accumulates in {}, got {}", tilewright::name(a.dtype()),
-                            tilewright::name(want), types({acc})));
+                            tilewright::name(*want), types({acc})));
   return push({.kind = OpKind::dot, .operands = {a.id(), b.id(), acc.id()}}, acc.type(), where);
 }
+
+namespace {
+// Ops go to `block` until it is closed, or until the user's body throws.
+class OpenBlock {
+ public:
+  OpenBlock(std::vector<Block*>& open, Block& block) : open_(open), depth_(open.size()) {
+    open.push_back(&block);
+  }
+  ~OpenBlock() { close(); }
+  OpenBlock(const OpenBlock&) = delete;
+  OpenBlock& operator=(const OpenBlock&) = delete;
+  void close() const { open_.resize(depth_); }
+
+ private:
+  std::vector<Block*>& open_;
+  std::size_t depth_;
+};
+}  // namespace
 
 std::vector<Value> Builder::loop(Operand lower, Operand upper, Operand step,
                                  const std::vector<Value>& initial, const LoopBody& body,
@@ -414,7 +439,7 @@ std::vector<Value> Builder::loop(Operand lower, Operand upper, Operand step,
     carried.push_back(fresh(TileType(v.type())));
     block.args.push_back(carried.back().id());
   }
-  state_->open.push_back(&block);
+  const OpenBlock open(state_->open, block);
   std::vector<Value> next = body(induction, carried);
   Op end{.kind = OpKind::yield};
   if (next.size() != initial.size())
@@ -426,7 +451,7 @@ std::vector<Value> Builder::loop(Operand lower, Operand upper, Operand step,
     end.operands.push_back(next[i].id());
   }
   push_effect(std::move(end), where);
-  state_->open.pop_back();
+  open.close();
   op.blocks.push_back(std::move(block));
   std::vector<Value> results;
   for (const Value& v : initial) results.push_back(fresh(TileType(v.type())));
@@ -444,14 +469,14 @@ std::vector<Value> Builder::branch(Value condition, const BranchBody& then_body,
   std::vector<TileType> yielded[2];
   for (int side : {0, 1}) {
     Block block;
-    state_->open.push_back(&block);
+    const OpenBlock open(state_->open, block);
     Op end{.kind = OpKind::yield};
     for (const Value& v : side == 0 ? then_body() : else_body()) {
       end.operands.push_back(v.id());
       yielded[side].push_back(v.type());
     }
     push_effect(std::move(end), where);
-    state_->open.pop_back();
+    open.close();
     op.blocks.push_back(std::move(block));
   }
   if (yielded[0] != yielded[1]) fail(where, "branch: the two sides yield different types");
@@ -483,57 +508,6 @@ Kernel Builder::finish(const std::vector<std::vector<std::pair<SizeArg, Index>>>
   state_->open.push_back(&state_->kernel.body);
   if (auto problem = verify(kernel)) fail(where, fmt::format("kernel {}: {}", kernel.name, *problem));
   return kernel;
-}
-
-// --- free operators
-
-namespace {
-Builder& builder_of(std::initializer_list<const Operand*> operands) {
-  for (const Operand* o : operands)
-    if (!o->is_literal()) return o->value.builder();
-  throw Error("tile: an operator needs at least one tile value");
-}
-Value binary(Prim prim, const Operand& a, const Operand& b, const Location& where) {
-  return builder_of({&a, &b}).apply(prim, {a, b}, where);
-}
-}  // namespace
-
-Value operator+(const Operand& a, const Operand& b) { return binary(Prim::add, a, b, a.where); }
-Value operator-(const Operand& a, const Operand& b) { return binary(Prim::sub, a, b, a.where); }
-Value operator*(const Operand& a, const Operand& b) { return binary(Prim::mul, a, b, a.where); }
-Value operator/(const Operand& a, const Operand& b) { return binary(Prim::div, a, b, a.where); }
-Value operator%(const Operand& a, const Operand& b) { return binary(Prim::rem, a, b, a.where); }
-Value operator-(const Value& a) { return a.builder().apply(Prim::neg, {a}); }
-Value operator<(const Operand& a, const Operand& b) { return binary(Prim::lt, a, b, a.where); }
-Value operator<=(const Operand& a, const Operand& b) { return binary(Prim::le, a, b, a.where); }
-Value operator>(const Operand& a, const Operand& b) { return binary(Prim::gt, a, b, a.where); }
-Value operator>=(const Operand& a, const Operand& b) { return binary(Prim::ge, a, b, a.where); }
-Value operator==(const Operand& a, const Operand& b) { return binary(Prim::eq, a, b, a.where); }
-Value operator!=(const Operand& a, const Operand& b) { return binary(Prim::ne, a, b, a.where); }
-Value operator&(const Operand& a, const Operand& b) { return binary(Prim::bit_and, a, b, a.where); }
-Value operator|(const Operand& a, const Operand& b) { return binary(Prim::bit_or, a, b, a.where); }
-Value operator~(const Value& a) { return a.builder().apply(Prim::bit_not, {a}); }
-
-Value where(Value condition, const Operand& a, const Operand& b, const Location& l) {
-  return condition.builder().apply(Prim::select, {condition, a, b}, l);
-}
-Value min(const Operand& a, const Operand& b, const Location& l) { return binary(Prim::min, a, b, l); }
-Value max(const Operand& a, const Operand& b, const Location& l) { return binary(Prim::max, a, b, l); }
-Value fma(const Operand& a, const Operand& b, const Operand& c, const Location& l) {
-  return builder_of({&a, &b, &c}).apply(Prim::fma, {a, b, c}, l);
-}
-
-#define TW_TILE_UNARY(function) \
-  Value function(Value a, const Location& l) { return a.builder().apply(Prim::function, {a}, l); }
-TW_TILE_UNARY(exp)
-TW_TILE_UNARY(exp2) TW_TILE_UNARY(expm1) TW_TILE_UNARY(log) TW_TILE_UNARY(log2) TW_TILE_UNARY(log1p)
-    TW_TILE_UNARY(sin) TW_TILE_UNARY(cos) TW_TILE_UNARY(tanh) TW_TILE_UNARY(erf) TW_TILE_UNARY(sigmoid)
-        TW_TILE_UNARY(sqrt) TW_TILE_UNARY(rsqrt) TW_TILE_UNARY(abs) TW_TILE_UNARY(floor) TW_TILE_UNARY(ceil)
-            TW_TILE_UNARY(round)
-#undef TW_TILE_UNARY
-
-                Value cdiv(const Operand& a, Index b) {
-  return (a + (b - 1)) / b;
 }
 
 }  // namespace tilewright::tile

@@ -47,6 +47,18 @@ bool operator==(const Op& a, const Op& b) {
          a.bounded == b.bounded && a.masked == b.masked && a.number == b.number && a.blocks == b.blocks;
 }
 
+std::int64_t scalar_bits(DType dtype, double value) {
+  if (dtype == DType::f64) return std::bit_cast<std::int64_t>(value);
+  if (dtype == DType::f32) return std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return float_to_int(dtype, value);
+}
+
+double scalar_value(DType dtype, std::int64_t bits) {
+  if (dtype == DType::f64) return std::bit_cast<double>(bits);
+  if (dtype == DType::f32) return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+  return static_cast<double>(bits);
+}
+
 std::vector<Index> grid_extents(const Kernel& kernel, const std::vector<std::int64_t>& scalars) {
   std::vector<Index> extents;
   for (const GridAxis& axis : kernel.grid) {
@@ -54,7 +66,7 @@ std::vector<Index> grid_extents(const Kernel& kernel, const std::vector<std::int
     for (const GridFactor& f : axis) {
       const Index extent =
           f.extent.is_constant() ? f.extent.value : scalars.at(static_cast<std::size_t>(f.extent.scalar));
-      n *= ceil_div(extent, f.block);
+      n *= block_count(extent, f.block);
     }
     extents.push_back(n);
   }

@@ -51,7 +51,7 @@ class Value {
 struct Operand {
   Operand(Value v, const Location& l = Location::current()) : value(v), where(l) {}
   Operand(double literal, const Location& l = Location::current())
-      : number{literal, static_cast<std::int64_t>(literal)}, where(l) {}
+      : number{literal, float_to_int(DType::i64, literal)}, where(l) {}
   Operand(float literal, const Location& l = Location::current())
       : Operand(static_cast<double>(literal), l) {}
   Operand(Index literal, const Location& l = Location::current())
@@ -108,14 +108,16 @@ class Builder {
   Value scalar(const std::string& name, DType dtype = DType::i64,
                const Location& where = Location::current());
   Index constant(const std::string& name, Index value);  // records a tunable and returns it
-  Value extent(View view, int dim);                      // i64 scalar
+  Value extent(View view, int dim, const Location& where = Location::current());  // i64 scalar
   const ViewParam& param(View view) const;
 
   // --- scalars and tiles from nothing
-  Value literal(DType dtype, double value, const std::vector<Index>& shape = {});
-  Value literal_int(DType dtype, Index value, const std::vector<Index>& shape = {});
-  Value program_id(int axis);
-  Value arange(Index n);
+  Value literal(DType dtype, double value, const std::vector<Index>& shape = {},
+                const Location& where = Location::current());
+  Value literal_int(DType dtype, Index value, const std::vector<Index>& shape = {},
+                    const Location& where = Location::current());
+  Value program_id(int axis, const Location& where = Location::current());
+  Value arange(Index n, const Location& where = Location::current());
   Value random(Value seed, Value counter, const Location& where = Location::current());
 
   // --- memory
@@ -164,6 +166,8 @@ class Builder {
  private:
   friend class Value;
   struct State;
+  void take_name(const std::string& name, const Location& where);
+  static Number number(DType dtype, double value, const char* op, const Location& where);
   Value push(Op op, TileType type, const Location& where);
   void push_effect(Op op, const Location& where);
   Value scalar_index(const Operand& operand, const char* op);
@@ -194,15 +198,25 @@ Value where(Value condition, const Operand& a, const Operand& b, const Location&
 Value min(const Operand& a, const Operand& b, const Location& l = Location::current());
 Value max(const Operand& a, const Operand& b, const Location& l = Location::current());
 Value fma(const Operand& a, const Operand& b, const Operand& c, const Location& l = Location::current());
-#define TW_TILE_UNARY(function) Value function(Value a, const Location& l = Location::current());
-TW_TILE_UNARY(exp)
-TW_TILE_UNARY(exp2) TW_TILE_UNARY(expm1) TW_TILE_UNARY(log) TW_TILE_UNARY(log2) TW_TILE_UNARY(log1p)
-    TW_TILE_UNARY(sin) TW_TILE_UNARY(cos) TW_TILE_UNARY(tanh) TW_TILE_UNARY(erf) TW_TILE_UNARY(sigmoid)
-        TW_TILE_UNARY(sqrt) TW_TILE_UNARY(rsqrt) TW_TILE_UNARY(abs) TW_TILE_UNARY(floor) TW_TILE_UNARY(ceil)
-            TW_TILE_UNARY(round)
-#undef TW_TILE_UNARY
+Value exp(Value a, const Location& l = Location::current());
+Value exp2(Value a, const Location& l = Location::current());
+Value expm1(Value a, const Location& l = Location::current());
+Value log(Value a, const Location& l = Location::current());
+Value log2(Value a, const Location& l = Location::current());
+Value log1p(Value a, const Location& l = Location::current());
+Value sin(Value a, const Location& l = Location::current());
+Value cos(Value a, const Location& l = Location::current());
+Value tanh(Value a, const Location& l = Location::current());
+Value erf(Value a, const Location& l = Location::current());
+Value sigmoid(Value a, const Location& l = Location::current());
+Value sqrt(Value a, const Location& l = Location::current());
+Value rsqrt(Value a, const Location& l = Location::current());
+Value abs(Value a, const Location& l = Location::current());
+Value floor(Value a, const Location& l = Location::current());
+Value ceil(Value a, const Location& l = Location::current());
+Value round(Value a, const Location& l = Location::current());
 
-    // ceil(a / b) of an i64 scalar: the trip count of a blocked loop.
-    Value cdiv(const Operand& a, Index b);
+// ceil(a / b) of an i64 scalar: the trip count of a blocked loop.
+Value cdiv(const Operand& a, Index b);
 
 }  // namespace tilewright::tile

@@ -13,6 +13,10 @@ namespace tilewright::tile {
 
 // Tiles are at most this deep: enough for dot, and every backend maps two axes onto its machine.
 inline constexpr int kMaxTileRank = 2;
+inline constexpr Index kMaxTileElements = 1 << 22;  // more is a loop: no backend holds it on chip
+inline constexpr int kMaxViewRank = 8;
+inline constexpr Index kMaxViewSpan = Index{1} << 48;  // elements a view of constant sizes reaches over
+inline constexpr int kMaxNesting = 16;                 // loops and branches inside one another
 
 // The type of a value: rank 0 is a scalar.
 struct TileType {
@@ -68,6 +72,8 @@ struct GridFactor {
   friend bool operator==(const GridFactor&, const GridFactor&) = default;
 };
 using GridAxis = std::vector<GridFactor>;
+// Blocks that cover `extent`; none for an empty one.
+constexpr Index block_count(Index extent, Index block) { return extent <= 0 ? 0 : (extent - 1) / block + 1; }
 inline constexpr int kMaxGridAxes = 3;
 
 enum class OpKind : std::uint8_t {
@@ -88,7 +94,8 @@ enum class OpKind : std::uint8_t {
   reduce,        // `monoid` along `axis`, which disappears
   scan,          // inclusive `monoid` along `axis`
   dot,           // a [M,K], b [K,N], acc [M,N]: acc + a·b, accumulated in acc's dtype
-  random,  // operands: seed, counter (i64): word (counter & 3) of Philox4x32-10(seed, counter >> 2), as i64
+  random,        // operands: seed, counter (i64, taken as unsigned): word (counter & 3) of
+                 // Philox4x32-10(seed, counter >> 2), as i64
   loop,    // operands: lower, upper, step, initial…; block args: induction, carried…; results: final carried
   branch,  // operand: bool scalar; blocks: then, else; both yield the results
   yield,   // ends a block
@@ -151,7 +158,12 @@ struct Kernel {
   friend bool operator==(const Kernel&, const Kernel&) = default;
 };
 
-// Program count along each grid axis for these scalar arguments (floats as their bits).
+// A scalar argument as launches pass it: integers as they are, f64 as its bits, f32 as its bits
+// zero-extended.
+std::int64_t scalar_bits(DType dtype, double value);
+double scalar_value(DType dtype, std::int64_t bits);
+
+// Program count along each grid axis for these scalar arguments (as scalar_bits gives them).
 std::vector<Index> grid_extents(const Kernel& kernel, const std::vector<std::int64_t>& scalars);
 
 // Views the body reads (load, gather) and writes (store, scatter, atomic_add).

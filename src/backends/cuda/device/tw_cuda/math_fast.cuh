@@ -1,0 +1,77 @@
+// Cheaper primitives for values that end in bf16 or fp8: relative error at most 2^-10, a quarter of bf16's unit in the last
+// place at its worst. They bound the error of the one operation: a difference of nearly equal results (1 - tanh x for large
+// x) shows it enlarged, which is for the caller to know. Results below 2^-126 become 0.
+#pragma once
+
+#include "tw_cuda/math.cuh"
+
+namespace tw::fast {
+
+namespace detail {
+TW_DEVICE float ex2(float x) {  // 2^-22
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+TW_DEVICE float rcp(float x) {  // 2^-23
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+TW_DEVICE float lg2(float x) {  // 2^-22 of the larger of 1 and the result
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+}  // namespace detail
+
+inline constexpr float kLog2E = 1.44269504f;
+inline constexpr float kLn2 = 0.693147181f;
+
+TW_DEVICE float exp2(float x) { return detail::ex2(x); }
+TW_DEVICE float exp(float x) { return detail::ex2(x * kLog2E); }  // the product is off by 2^-18 at |x| = 88
+TW_DEVICE float reciprocal(float x) { return detail::rcp(x); }
+// One multiplication and one rcp.approx; a divisor above 2^126 gives 0.
+TW_DEVICE float div(float a, float b) { return __fdividef(a, b); }
+TW_DEVICE float rsqrt(float x) {  // 2^-22
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+TW_DEVICE float sqrt(float x) {  // 2^-23
+  float y;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// Near 1 the hardware's absolute error would be all of the result: a short series there.
+TW_DEVICE float log2(float x) {
+  const float t = x - 1.f;
+  const float near = t * fmaf(t, fmaf(t, fmaf(t, -0.25f, 0.333333333f), -0.5f), 1.f) * kLog2E;
+  return fabsf(t) < 0.0625f ? near : detail::lg2(x);
+}
+TW_DEVICE float log(float x) { return log2(x) * kLn2; }
+TW_DEVICE float tanh(float x) {  // 2^-11
+  float y;
+  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// Not by way of tanh: this keeps the relative error of the small side.
+TW_DEVICE float sigmoid(float x) { return detail::rcp(1.f + detail::ex2(x * -kLog2E)); }
+
+// Two terms of sin and cos each on [-π/4, π/4]: 2^-11.
+TW_DEVICE float sin_poly(float r, float r2) { return r * fmaf(r2, fmaf(r2, 8.11e-3f, -1.66633e-1f), 1.f); }
+TW_DEVICE float cos_poly(float r2) { return fmaf(r2, fmaf(r2, 4.0e-2f, -0.49988f), 1.f); }
+TW_DEVICE float sin(float x) {
+  const Reduced a = reduce_quarter(x);
+  const float r2 = a.rest * a.rest;
+  const float y = (a.quadrant & 1) != 0 ? cos_poly(r2) : sin_poly(a.rest, r2);
+  return (a.quadrant & 2) != 0 ? -y : y;
+}
+TW_DEVICE float cos(float x) {
+  const Reduced a = reduce_quarter(x);
+  const float r2 = a.rest * a.rest;
+  const float y = (a.quadrant & 1) != 0 ? sin_poly(a.rest, r2) : cos_poly(r2);
+  return ((a.quadrant + 1) & 2) != 0 ? -y : y;
+}
+
+}  // namespace tw::fast

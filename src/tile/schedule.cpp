@@ -1,0 +1,27 @@
+// The printed form of a schedule.
+#include <tilewright/tile/schedule.h>
+
+#include <fmt/format.h>
+
+namespace tilewright::tile {
+
+std::string to_string(const Schedule& schedule) {
+  const Schedule plain;
+  std::string text;
+  const auto add = [&](const char* name, auto value, auto default_value) {
+    if (value != default_value) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  };
+  add("threads", schedule.threads, plain.threads);
+  add("threads_per_row", schedule.threads_per_row, plain.threads_per_row);
+  add("vector_bytes", schedule.vector_bytes, plain.vector_bytes);
+  add("unroll", schedule.unroll, plain.unroll);
+  add("cluster", schedule.cluster, plain.cluster);
+  add("stages", schedule.stages, plain.stages);
+  add("programs_per_sm", schedule.programs_per_sm, plain.programs_per_sm);
+  add("streaming_stores", schedule.streaming_stores, plain.streaming_stores);
+  add("keep_in_registers", schedule.keep_in_registers, plain.keep_in_registers);
+  add("persistent", schedule.persistent, plain.persistent);
+  return text.empty() ? "default" : text;
+}
+
+}  // namespace tilewright::tile
