@@ -54,7 +54,8 @@ bool Access::checked_above(int dim) const {
 
 bool Access::whole_vectors(int axis, Index vector) const {
   const int dim = dim_of(axis);
-  return extent(dim).is_constant() && extent(dim).value % vector == 0 && range(start(dim)).divisor % vector == 0;
+  return extent(dim).is_constant() && extent(dim).value % vector == 0 &&
+         range(start(dim)).divisor % vector == 0;
 }
 
 }  // namespace tilewright::cuda

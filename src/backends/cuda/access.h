@@ -1,5 +1,5 @@
-// Access: how a block load or store walks its view: which tile axis is contiguous, how wide an aligned access may be,
-// and where bounds must be checked.
+// Access: how a block load or store walks its view: which tile axis is contiguous, how wide an aligned access
+// may be, and where bounds must be checked.
 #pragma once
 
 #include "backends/printer/value_range.h"
@@ -26,13 +26,15 @@ class Access {
   const tile::Dim& extent(int dim) const { return view_->extents[static_cast<std::size_t>(dim)]; }
   bool contiguous(int axis) const { return stride(dim_of(axis)) == tile::Dim{1, -1}; }
 
-  // Elements of the widest access along `axis` that is aligned wherever it starts at a multiple of itself; at most
-  // `limit_bytes`.
+  // Elements of the widest access along `axis` that is aligned wherever it starts at a multiple of itself; at
+  // most `limit_bytes`.
   Index widest(int axis, int limit_bytes) const;
-  // Whether a check is needed: a bounded op whose block may leave the view along `dim`, at its start or its end.
+  // Whether a check is needed: a bounded op whose block may leave the view along `dim`, at its start or its
+  // end.
   bool checked_below(int dim) const { return op_->bounded && range(start(dim)).low < 0; }
   bool checked_above(int dim) const;
-  // Whether the number of elements inside the view along `axis` is a multiple of `vector` (given aligned starts).
+  // Whether the number of elements inside the view along `axis` is a multiple of `vector` (given aligned
+  // starts).
   bool whole_vectors(int axis, Index vector) const;
 
  private:

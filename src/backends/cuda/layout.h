@@ -1,12 +1,12 @@
 // Layout: which thread holds which elements of a tile.
 //
-// Every tile is seen as [rows, cols] (rank 1: one row, or one column of a larger tile). The threads of a program stand as
-// `groups` row groups of `threads_per_row` threads. Thread t of group g holds
+// Every tile is seen as [rows, cols] (rank 1: one row, or one column of a larger tile). The threads of a
+// program stand as `groups` row groups of `threads_per_row` threads. Thread t of group g holds
 //   rows    r · groups + g                              for r < row_steps
 //   columns (c · threads_per_row · cluster + t) · vector + v   for c < col_steps, v < vector
-// with t counting through the blocks of a cluster. Loops over r, c and v are unrolled: a tile lives in registers. Values
-// of one axis (a row's sum, a column's weight) are spread as the rows or the columns of a tile are, and repeated along
-// the other axis. That is the whole set: blocked tiles and their slices.
+// with t counting through the blocks of a cluster. Loops over r, c and v are unrolled: a tile lives in
+// registers. Values of one axis (a row's sum, a column's weight) are spread as the rows or the columns of a
+// tile are, and repeated along the other axis. That is the whole set: blocked tiles and their slices.
 #pragma once
 
 #include "backends/printer/loop_plan.h"
@@ -37,7 +37,8 @@ struct Frame {
   friend bool operator==(const Frame&, const Frame&) = default;
 };
 
-// How a value or a loop is spread: like all of a frame, like its rows, like its columns, or the same in every thread.
+// How a value or a loop is spread: like all of a frame, like its rows, like its columns, or the same in every
+// thread.
 enum class Part : unsigned char { all, rows, cols, one };
 struct Place {
   int frame = -1;

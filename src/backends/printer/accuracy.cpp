@@ -1,4 +1,5 @@
-// The uses of each value, followed backwards from the stores until nothing changes (loops carry values around).
+// The uses of each value, followed backwards from the stores until nothing changes (loops carry values
+// around).
 #include "backends/printer/accuracy.h"
 
 #include <algorithm>
@@ -76,7 +77,8 @@ class Uses {
 
   void visit(const Block& block, const Op* owner) {
     for (auto op = block.ops.rbegin(); op != block.ops.rend(); ++op) {
-      if (op->kind == OpKind::loop)  // what leaves the loop, and what the next round reads, bounds what is yielded
+      if (op->kind ==
+          OpKind::loop)  // what leaves the loop, and what the next round reads, bounds what is yielded
         for (std::size_t i = 0; i < op->results.size(); ++i) {
           limit(op->blocks[0].args[i + 1], at(op->results[i]));
           limit(op->operands[i + 3], at(op->blocks[0].args[i + 1]));
@@ -126,7 +128,8 @@ class Uses {
     if (is_discrete(op.prim)) return limit_all(op, Accuracy::exact);
     if (op.prim == Prim::select) limit(op.operands[0], Accuracy::exact);
     const Accuracy need = passes_relative_error(op.prim) ? result : std::min(result, Accuracy::narrow);
-    for (std::size_t i = op.prim == Prim::select ? 1 : 0; i < op.operands.size(); ++i) limit(op.operands[i], need);
+    for (std::size_t i = op.prim == Prim::select ? 1 : 0; i < op.operands.size(); ++i)
+      limit(op.operands[i], need);
   }
 
   void yielded(const Op& op, const Op& owner) {

@@ -92,7 +92,9 @@ ValueRange of_dtype(DType dtype) {
 ValueRange clipped(ValueRange r, DType dtype) {
   const ValueRange type = of_dtype(dtype);
   if (r.within(type.low, type.high)) return r;
-  return {type.low, type.high, std::gcd(power_of_two_in(r.divisor), Index{1} << (size_bytes(dtype) * 8 - 1 > 62 ? 62 : size_bytes(dtype) * 8 - 1))};
+  return {type.low, type.high,
+          std::gcd(power_of_two_in(r.divisor),
+                   Index{1} << (size_bytes(dtype) * 8 - 1 > 62 ? 62 : size_bytes(dtype) * 8 - 1))};
 }
 
 class Ranges {
@@ -143,7 +145,8 @@ class Ranges {
       case OpKind::transpose:
         return operand(op, 0);
       case OpKind::cast:
-        return is_float(kernel_.type(op.operands[0]).dtype) || is_bool(dtype) ? of_dtype(dtype) : operand(op, 0);
+        return is_float(kernel_.type(op.operands[0]).dtype) || is_bool(dtype) ? of_dtype(dtype)
+                                                                              : operand(op, 0);
       case OpKind::apply:
         return applied(op, dtype);
       case OpKind::reduce:

@@ -1,5 +1,5 @@
-// Value ranges: what is known about a kernel's integer values before it runs: an interval and a divisor. Printers use it
-// to compute in 32 bits, to drop bounds checks and to widen accesses.
+// Value ranges: what is known about a kernel's integer values before it runs: an interval and a divisor.
+// Printers use it to compute in 32 bits, to drop bounds checks and to widen accesses.
 #pragma once
 
 #include <tilewright/tile/kernel.h>

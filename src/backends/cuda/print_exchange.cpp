@@ -1,0 +1,406 @@
+// What crosses threads: ends of reductions, scans, layout changes, dots.
+#include "backends/cuda/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using tile::Monoid;
+using tile::Op;
+using tile::OpKind;
+
+namespace {
+
+std::string monoid_name(Monoid m) {
+  constexpr std::string_view names[] = {"Sum", "Product", "Max", "Min", "And", "Or", "ArgMax", "ArgMin"};
+  return std::string(names[static_cast<std::size_t>(m)]);
+}
+
+bool finds_index(Monoid m) { return m == Monoid::argmax || m == Monoid::argmin; }
+
+// Reductions run in 32 or 64 bits: shuffles move words.
+std::string state_type(DType dtype, Monoid m) {
+  const bool small = size_bytes(dtype) < 4 && !is_float(dtype);
+  const std::string value = small ? "i32" : compute_type(dtype);
+  return finds_index(m) ? fmt::format("Indexed<{}>", value) : value;
+}
+
+Index state_bytes(const std::string& type) {
+  const Index value = type.find("64") != std::string::npos ? 8 : 4;
+  return type[0] == 'I' ? 2 * value : value;
+}
+
+}  // namespace
+
+void KernelPrinter::use_stage(Index bytes) { stage_bytes_ = std::max(stage_bytes_, round_up(bytes, 16)); }
+
+KernelPrinter::Reduction KernelPrinter::reduction(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  return {i, monoid_name(in.op->monoid), loop.states[i],
+          state_type(kernel_.type(in.op->operands[0]).dtype, in.op->monoid)};
+}
+
+// Along rows, columns or nothing (an axis of one element).
+static int reduced_side(int role) { return role; }
+
+// Declares the accumulators; those over rows begin here, those along a row where the row begins.
+void KernelPrinter::print_reduction_starts(Loop& loop) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind == Instr::Kind::scan && loop.frame.rows * loop.frame.cols > 1 &&
+        loop.place.part != Part::one) {
+      const bool ragged = loop.frame.ragged_cols() || loop.frame.ragged_rows();
+      if (!ragged) continue;
+      const Registers r = buffer(in.value);  // elements beyond the tile add nothing
+      const bool vectors = r.place.part != Part::rows && loop.frame.vector > 1;
+      for_registers(r, [&] {
+        if (vectors) out_.unrolled("v", loop.frame.vector);
+        out_.line("{} = {}::identity<{}>();", element(r), monoid_name(in.op->monoid), r.type);
+        if (vectors) out_.close();
+      });
+    }
+    if (in.kind != Instr::Kind::reduce) continue;
+    need("exchange");
+    const int side = reduced_side(role(loop, in.op->axis));
+    const bool scalar_result = kernel_.type(in.value).rank() == 0;
+    const std::string type = state_type(kernel_.type(in.op->operands[0]).dtype, in.op->monoid);
+    const std::string final_type = scalar_result ? type_of(in.value) : buffer(in.value).type;
+    const bool own = type != final_type;
+    loop.states[i] = own ? unique(value_name(in.value) + "_part") : value_name(in.value);
+    if (side < 0) {
+      if (scalar_result)
+        out_.line("{} {};", final_type, value_name(in.value));
+      else if (declared_.insert(plan_.storage(in.value)).second)
+        out_.write(declaration(buffer(in.value)));
+      continue;
+    }
+    if (!scalar_result) {
+      const Registers r = buffer(in.value);
+      const Place place{loop.place.frame, loop.place.part != Part::all ? Part::one
+                                          : side == 1                  ? Part::rows
+                                                                       : Part::cols};
+      if (place.part != Part::one && !same_spread(layouts_, r.place, place))
+        refuse("a reduction's result changes its layout");
+      if (declared_.insert(plan_.storage(in.value)).second && (own || true)) out_.write(declaration(r));
+      Registers state = r;
+      state.name = loop.states[i];
+      state.type = type;
+      if (own) out_.write(declaration(state));
+      if (loop.place.part == Part::all && side == 0) {
+        const bool vectors = loop.frame.vector > 1;
+        for_registers(state, [&] {
+          if (vectors) out_.unrolled("v", loop.frame.vector);
+          out_.line("{} = {}::identity<{}>();", element(state), monoid_name(in.op->monoid), type);
+          if (vectors) out_.close();
+        });
+      }
+      if (loop.place.part != Part::all)
+        out_.line("{} = {}::identity<{}>();", loop.states[i], monoid_name(in.op->monoid), type);
+    } else {
+      out_.line("{} {} = {}::identity<{}>();", type, loop.states[i], monoid_name(in.op->monoid), type);
+    }
+  }
+}
+
+void KernelPrinter::print_reduction_starts_of_row(Loop& loop) {
+  if (loop.place.part != Part::all) return;
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) != 1) continue;
+    const std::string row = loop.frame.row_steps() > 1 ? "[r]" : "";
+    const Reduction red = reduction(loop, i);
+    out_.line("{}{} = {}::identity<{}>();", red.state, row, red.monoid, red.type);
+  }
+}
+
+void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  const Reduction red = reduction(loop, i);
+  const int side = role(loop, in.op->axis);
+  const bool scalar_result = kernel_.type(in.value).rank() == 0;
+  Expr value = operand(loop, in.operands[0]);
+  if (side < 0) {  // an axis of one element: the element itself
+    const std::string target = scalar_result ? value_name(in.value) : element(buffer(in.value));
+    out_.line("{} = {};", target, finds_index(in.op->monoid) ? "0" : value.text);
+    return;
+  }
+  std::string state = red.state;
+  if (loop.place.part == Part::all) {
+    Registers r = buffer(in.value);
+    r.name = red.state;
+    state = element(r);
+  }
+  const Monoid m = in.op->monoid;
+  if (finds_index(m)) {
+    std::string index = side == 0 ? row_text(loop) : col_text(loop);
+    if (side == 1 && loop.frame.vector > 1) index += " + v";
+    const std::string inner = red.type.substr(8, red.type.size() - 9);
+    out_.line("{0} = {1}::combine({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type, as_type(value, inner),
+              index);
+    return;
+  }
+  const std::string text = as_type(value, red.type);
+  const bool real = red.type == "f32" || red.type == "f64";
+  if (m == Monoid::sum && real)
+    out_.line("{} += {};", state, text);
+  else if (m == Monoid::prod && real)
+    out_.line("{} *= {};", state, wrapped(text));
+  else if (m == Monoid::max || m == Monoid::min)
+    out_.line("{0} = {1}({0}, {2});", state, m == Monoid::max ? "max" : "min", text);
+  else
+    out_.line("{0} = {1}::combine({0}, {2});", state, red.monoid, text);
+}
+
+void KernelPrinter::print_barrier() {
+  if (schedule_.cluster > 1)
+    out_.write("cluster_sync();");
+  else
+    out_.write("__syncthreads();");
+}
+
+void KernelPrinter::print_exchange(Loop& loop) {
+  std::vector<Reduction> along_row;
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) < 0) continue;
+    const Reduction red = reduction(loop, i);
+    const Frame& f = loop.frame;
+    if (role(loop, in.op->axis) == 1) {
+      along_row.push_back(red);
+      continue;
+    }
+    if (f.groups == 1) continue;
+    const Index in_warp = f.threads_per_row < 32 ? std::min<Index>(32 / f.threads_per_row, f.groups) : 1;
+    const Index parts = f.groups / in_warp;
+    if (loop.place.part == Part::rows) {
+      if (parts > 1) use_stage(parts * f.threads_per_row * state_bytes(red.type));
+      out_.line("reduce_groups_one<{}, {}, {}>({}, stage<{}>());", red.monoid, f.threads_per_row, f.groups,
+                red.state, red.type);
+    } else {
+      if (parts > 1) use_stage(parts * f.threads_per_row * f.col_steps() * f.vector * state_bytes(red.type));
+      out_.line("reduce_groups<{}, {}, {}, {}>({}, stage<{}>());", red.monoid, f.threads_per_row, f.groups,
+                f.col_steps(), f.col_steps() > 1 ? red.state : "&" + red.state, red.type);
+    }
+  }
+  if (!along_row.empty()) print_row_exchange(loop, along_row);
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i)
+    if (loop.plan->body[i].kind == Instr::Kind::reduce && role(loop, loop.plan->body[i].op->axis) >= 0)
+      print_reduction_end(loop, reduction(loop, i));
+}
+
+// All reductions of the loop along its rows share one barrier.
+void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions) {
+  const Frame& f = loop.frame;
+  const int lanes = std::min(f.threads_per_row, 32);
+  for (const Reduction& r : reductions)
+    if (lanes > 1) out_.line("reduce_lanes<{}, {}>({});", r.monoid, lanes, r.state);
+  const int warps = f.threads_per_row > 32 ? f.threads_per_row / 32 : 1;
+  const int parts = warps * f.cluster;
+  if (parts == 1) return;
+  const bool cluster = f.cluster > 1;
+  if (cluster && !cluster_waited_) {
+    if (loop_depth_ > 0) refuse("cluster: the first exchange stands in a loop");
+    out_.write("cluster_wait();");
+    cluster_waited_ = true;
+  }
+  const Index rows = loop.place.part == Part::all ? f.row_steps() : 1;
+  const bool repeated = loop_depth_ > 0;
+  std::vector<std::string> places;
+  for (const Reduction& r : reductions) {
+    const std::string name = unique(r.state + "_parts");
+    shared_.push_back(fmt::format("__shared__ {} {}{}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
+                                  f.groups > 1 ? fmt::format("[{}]", f.groups) : "", rows, parts));
+    places.push_back(name + (repeated ? "[step & 1]" : "") +
+                     (f.groups > 1 ? fmt::format("[{}]", loop.thread.g) : ""));
+  }
+  for (std::size_t i = 0; i < reductions.size(); ++i)
+    out_.line("put_parts{}({}, {});", cluster ? fmt::format("_cluster<{}>", f.cluster) : "", places[i],
+              reductions[i].state);
+  out_.write(cluster ? "cluster_sync();" : "__syncthreads();");
+  for (std::size_t i = 0; i < reductions.size(); ++i)
+    out_.line("take_parts<{}>({}, {});", reductions[i].monoid, reductions[i].state, places[i]);
+  if (repeated) {
+    out_.write("++step;");
+    stepped_ = true;
+  }
+}
+
+// From the accumulator to the value: narrow integers, bools and indices were kept in words.
+void KernelPrinter::print_reduction_end(Loop& loop, const Reduction& red) {
+  const Instr& in = loop.plan->body[red.instr];
+  const bool scalar_result = kernel_.type(in.value).rank() == 0;
+  const std::string type = scalar_result ? type_of(in.value) : buffer(in.value).type;
+  if (type == red.type) return;
+  const auto converted_text = [&](const std::string& state) {
+    if (finds_index(in.op->monoid)) return fmt::format("{}({}.index)", type, state);
+    if (type == "bool") return fmt::format("{} != 0", state);
+    return fmt::format("{}({})", type, state);
+  };
+  if (scalar_result) {
+    out_.line("const {} {} = {};", type, value_name(in.value), converted_text(red.state));
+    return;
+  }
+  const Registers r = buffer(in.value);
+  Registers state = r;
+  state.name = red.state;
+  const bool vectors = (r.place.part == Part::cols || r.place.part == Part::all) && loop.frame.vector > 1;
+  for_registers(r, [&] {
+    if (vectors) out_.unrolled("v", loop.frame.vector);
+    out_.line("{} = {};", element(r), converted_text(element(state)));
+    if (vectors) out_.close();
+  });
+}
+
+void KernelPrinter::print_scans(Loop& loop) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind != Instr::Kind::scan) continue;
+    const int side = role(loop, in.op->axis);
+    if (side < 0) continue;
+    need("exchange");
+    const Registers r = buffer(in.value);
+    const Frame& f = loop.frame;
+    const Index bytes = static_cast<Index>(size_bytes(r.dtype));
+    const Index warps = f.threads_per_row > 32 ? f.threads_per_row / 32 : 1;
+    const Index rows = loop.place.part == Part::cols ? 1 : f.row_steps();
+    const Index steps = loop.place.part == Part::rows ? 1 : f.col_steps();
+    const std::string first =
+        loop.place.part == Part::rows ? fmt::format("as_vectors({})", pointer_to(r)) : pointer_to(r);
+    if (side == 1) {
+      if (warps > 1) use_stage(f.groups * rows * steps * warps * bytes);
+      out_.line("scan_columns<{}, {}, {}, {}>({}, stage<{}>());", monoid_name(in.op->monoid),
+                f.threads_per_row, rows, steps, first, r.type);
+    } else {
+      const Index vector = loop.place.part == Part::rows ? 1 : f.vector;
+      if (f.groups > 1) use_stage(Index{f.groups} * f.threads_per_row * vector * bytes);
+      out_.line("scan_rows<{}, {}, {}, {}, {}>({}, stage<{}>());", monoid_name(in.op->monoid),
+                f.threads_per_row, f.groups, rows, steps, first, r.type);
+    }
+  }
+}
+
+// Row and column text of a register array's element, for loops printed by for_registers.
+namespace {
+struct ElementIndex {
+  std::string row, col;
+};
+}  // namespace
+
+// A value in other registers than its own: through shared memory, as a row-major tile.
+KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
+  const Registers from = buffer(v);
+  if (place.part == Part::one || same_spread(layouts_, from.place, place)) return from;
+  const Index size = kernel_.type(v).size();
+  Registers to = from;
+  to.place = place;
+  to.name = unique(from.name + "_moved");
+  const bool to_vectors = place.part == Part::all || place.part == Part::cols;
+  to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(plan_.storage(v));
+  const std::string type = compute_type(from.dtype);
+  use_stage(size * static_cast<Index>(size_bytes(compute_dtype(from.dtype))));
+  if (layouts_.programs_per_block > 1) refuse("programs side by side: values stay in their threads");
+  out_.write("__syncthreads();");
+  move_through_stage(from, type, StageSide::put, "", 0);
+  out_.write("__syncthreads();");
+  out_.write(declaration(to));
+  move_through_stage(to, type, StageSide::take, "", 0);
+  return to;
+}
+
+// Elements of an array to the stage or from it; `pitch` > 0: rows that far apart; "transposed": the stage
+// holds the transpose of the array.
+void KernelPrinter::move_through_stage(const Registers& r, const std::string& type, StageSide side,
+                                       const std::string& form, Index pitch) {
+  Loop loop;
+  loop.place = r.place;
+  if (r.place.part == Part::one) {
+    if (side == StageSide::put)
+      out_.line("if (threadIdx.x == 0) stage<{}>()[0] = {};", type, r.name);
+    else
+      out_.line("{} = {}(stage<{}>()[0]);", r.name, r.type, type);
+    return;
+  }
+  loop.frame = layouts_.frame(r.place);
+  loop.thread = thread(loop.frame);
+  const Frame& f = loop.frame;
+  const bool vectors = r.place.part != Part::rows;
+  const bool narrow = vectors && is_narrow_float(r.dtype);
+  if (narrow) need("convert");
+  for_registers(r, [&] {
+    if (vectors && f.vector > 1) out_.unrolled("v", f.vector);
+    const std::string row = row_text(loop), col = col_text(loop) + (f.vector > 1 ? " + v" : "");
+    std::string index, guard;
+    const auto add = [&](const std::string& g) { guard += (guard.empty() ? "" : " && ") + g; };
+    if (r.place.part == Part::rows) {
+      index = row;
+      if (f.ragged_rows()) add(fmt::format("{} < {}", row, f.rows));
+      if (side == StageSide::put && f.row_threads() > 1) add(fmt::format("{} == 0", loop.thread.t));
+    } else if (r.place.part == Part::cols) {
+      index = col;
+      if (f.ragged_cols()) add(fmt::format("{} < {}", col, f.cols));
+      if (side == StageSide::put && f.groups > 1) add(fmt::format("{} == 0", loop.thread.g));
+    } else {
+      if (f.ragged_rows()) add(fmt::format("{} < {}", row, f.rows));
+      if (f.ragged_cols()) add(fmt::format("{} < {}", col, f.cols));
+      index = form == "transposed" ? fmt::format("({}) * {} + {}", col, pitch, row)
+                                   : fmt::format("({}) * {} + {}", row, pitch, col);
+    }
+    const std::string place = fmt::format("stage<{}>()[{}]", type, index);
+    std::string text;
+    if (side == StageSide::put)
+      text =
+          fmt::format("{} = {};", place, narrow ? fmt::format("cast<{}>({})", type, element(r)) : element(r));
+    else
+      text = fmt::format(
+          "{} = {};", element(r),
+          narrow ? fmt::format("cast<{}>({})", r.type, place) : fmt::format("{}({})", r.type, place));
+    out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
+    if (vectors && f.vector > 1) out_.close();
+  });
+}
+
+// Transpose and reshape: the tile is laid out in shared memory and read in the other order.
+void KernelPrinter::print_relayout(const Step& step) {
+  const Op& op = *step.op;
+  need("exchange");
+  const Registers from = buffer(op.operands[0]);
+  const Registers to = buffer(op.results[0]);
+  if (declared_.insert(plan_.storage(op.results[0])).second) out_.write(declaration(to));
+  const std::string type =
+      is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(plan_.storage(op.operands[0]));
+  const auto cols = [&](const std::vector<Index>& shape) { return shape.empty() ? Index{1} : shape.back(); };
+  const std::vector<Index>& shape = kernel_.type(op.operands[0]).shape;
+  const bool transposes = op.kind == OpKind::transpose;
+  // An odd number of words a row keeps columns in different banks.
+  const Index bytes = static_cast<Index>(size_bytes(from.dtype));
+  const Index pad =
+      transposes
+          ? (bytes >= 4 ? 1 : 4 / bytes + (cols(shape) / (4 / bytes)) % 2 * (4 / bytes) - (4 / bytes) + 0)
+          : 0;
+  const Index pitch = cols(shape) + std::max<Index>(pad, transposes ? 1 : 0);
+  Index elements = kernel_.type(op.operands[0]).size();
+  if (transposes) elements = shape[0] * pitch;
+  use_stage(elements * bytes);
+  out_.write("__syncthreads();");
+  move_through_stage(from, type, StageSide::put, "", transposes ? pitch : cols(shape));
+  out_.write("__syncthreads();");
+  move_through_stage(to, type, StageSide::take, transposes ? "transposed" : "",
+                     transposes ? pitch : cols(kernel_.type(op.results[0]).shape));
+}
+
+// Both operands in shared memory; each thread keeps its block of the result in registers.
+void KernelPrinter::print_dot(const Step& step) {
+  const Op& op = *step.op;
+  need("dot");
+  const Registers a = buffer(op.operands[0]), b = buffer(op.operands[1]), acc = buffer(op.results[0]);
+  if (declared_.insert(plan_.storage(op.results[0])).second) out_.write(declaration(acc));
+  const std::vector<Index>& shape_a = kernel_.type(op.operands[0]).shape;
+  const std::vector<Index>& shape_b = kernel_.type(op.operands[1]).shape;
+  (void)shape_a;
+  (void)shape_b;
+  (void)a;
+  (void)b;
+  refuse("dot");
+}
+
+}  // namespace tilewright::cuda
