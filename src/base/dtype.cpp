@@ -14,34 +14,34 @@ namespace tilewright {
 namespace {
 
 struct Row {
-  DType dtype;
   std::string_view name;
   std::size_t size;
-  bool is_float;
   double unit_roundoff, max_finite, min_normal, min_subnormal;
+  DType dtype;
+  bool is_float;
 };
 
 template <class T>
 constexpr Row integer_row(DType dtype, std::string_view name) {
-  return {dtype, name, sizeof(T), false, 0, static_cast<double>(std::numeric_limits<T>::max()), 1, 1};
+  return {name, sizeof(T), 0, static_cast<double>(std::numeric_limits<T>::max()), 1, 1, dtype, false};
 }
 
 template <class T>
 constexpr Row wide_row(DType dtype, std::string_view name) {
   using Limits = std::numeric_limits<T>;
-  return {dtype,         name,          sizeof(T),           true, Limits::epsilon() / 2,
-          Limits::max(), Limits::min(), Limits::denorm_min()};
+  return {name,  sizeof(T), Limits::epsilon() / 2, Limits::max(), Limits::min(), Limits::denorm_min(),
+          dtype, true};
 }
 
 constexpr Row narrow_row(DType dtype, std::string_view name, const base::FloatFormat& f) {
-  return {dtype,
-          name,
+  return {name,
           static_cast<std::size_t>(base::bits(f) / 8),
-          true,
           base::power_of_two(-f.mantissa_bits - 1),
           base::decode(f, f.max_code),
           base::decode(f, 1u << f.mantissa_bits),
-          base::decode(f, 1)};
+          base::decode(f, 1),
+          dtype,
+          true};
 }
 
 // In the order of the enumerators.

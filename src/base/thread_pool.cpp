@@ -118,14 +118,14 @@ struct Worker {
 int allowed_cpu_count() { return static_cast<int>(allowed_cpus().size()); }
 
 struct ThreadPool::Impl {
-  std::mutex turn;  // one job at a time
-  Job job;          // written before an offer, read after it is taken
-  alignas(64) std::atomic<Index> next{0};
-  std::atomic<bool> failed{false};
-  std::exception_ptr error;  // of the thread that set `failed`
+  alignas(64) std::atomic<Index> next{0};  // the first index that no worker has taken yet
+  std::exception_ptr error;                // of the thread that set `failed`
   std::chrono::microseconds spin{0};
   std::vector<int> cpus;  // per worker
   std::vector<Worker> workers;
+  std::mutex turn;  // one job at a time
+  Job job;          // written before an offer, read after it is taken
+  std::atomic<bool> failed{false};
 
   explicit Impl(int threads) : workers(static_cast<std::size_t>(threads)) {}
 

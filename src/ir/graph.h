@@ -6,6 +6,7 @@
 #include <tilewright/base/error.h>
 #include <tilewright/base/shape.h>
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ struct Type {
   friend bool operator==(const Type&, const Type&) = default;
 };
 std::string to_string(const Type& type);  // "bf16[32,768]", "f32[]"
+// Throws Error when an extent is negative or the element count leaves no room for byte offsets in an Index.
+void check_shape(const Shape& shape);
 
 using Attr = std::variant<Index, double, std::vector<Index>, std::string>;  // a dtype is its name
 
@@ -31,12 +34,13 @@ class Attrs {
   Attrs() = default;
   Attrs(std::initializer_list<std::pair<const std::string, Attr>> items) : items_(items) {}
   bool has(const std::string& key) const { return items_.count(key) != 0; }
-  Index integer(const std::string& key) const { return std::get<Index>(at(key)); }
-  double real(const std::string& key) const { return std::get<double>(at(key)); }
+  // Each throws Error when the attribute is missing or holds another kind of value.
+  Index integer(const std::string& key) const { return get<Index>(key, "an integer"); }
+  double real(const std::string& key) const { return get<double>(key, "a real number"); }
   const std::vector<Index>& integers(const std::string& key) const {
-    return std::get<std::vector<Index>>(at(key));
+    return get<std::vector<Index>>(key, "a list of integers");
   }
-  const std::string& text(const std::string& key) const { return std::get<std::string>(at(key)); }
+  const std::string& text(const std::string& key) const { return get<std::string>(key, "a text"); }
   DType dtype(const std::string& key) const;
   void set(const std::string& key, Attr value) { items_[key] = std::move(value); }
   const std::map<std::string, Attr>& items() const { return items_; }
@@ -44,6 +48,12 @@ class Attrs {
 
  private:
   const Attr& at(const std::string& key) const;
+  [[noreturn]] static void wrong_kind(const std::string& key, const char* wanted);
+  template <class T>
+  const T& get(const std::string& key, const char* wanted) const {
+    if (const T* value = std::get_if<T>(&at(key))) return *value;
+    wrong_kind(key, wanted);
+  }
   std::map<std::string, Attr> items_;
 };
 
@@ -69,13 +79,16 @@ class Graph {
   // equal one is already there.
   NodeId add(const Op& op, const std::vector<NodeId>& operands, const Attrs& attrs = {},
              const std::string& location = "");
-  void set_outputs(std::vector<NodeId> outputs) { outputs_ = std::move(outputs); }
+  void set_outputs(std::vector<NodeId> outputs);
+  // Where nodes come from that are added without a location of their own; see LocationScope.
+  const std::string& location() const { return location_; }
+  void set_location(std::string location) { location_ = std::move(location); }
 
   const std::string& name() const { return name_; }
   int size() const { return static_cast<int>(nodes_.size()); }
   const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
   const Type& type(NodeId id) const { return node(id).type; }
-  const std::vector<Node>& nodes() const { return nodes_; }
+  const std::deque<Node>& nodes() const { return nodes_; }
   const std::vector<NodeId>& inputs() const { return inputs_; }
   const std::vector<NodeId>& outputs() const { return outputs_; }
   // users()[n]: the nodes that take n as an operand, in order, repeats removed.
@@ -86,10 +99,27 @@ class Graph {
 
  private:
   std::string name_;
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;  // references to nodes, types and shapes stay valid while the graph grows
   std::vector<NodeId> inputs_;
   std::vector<NodeId> outputs_;
   std::multimap<std::uint64_t, NodeId> interned_;  // by structural hash
+  std::string location_;
+};
+
+// While it lives, nodes added to `graph` without a location come from `location`: composites and gradient
+// rules need not hand it through.
+class LocationScope {
+ public:
+  LocationScope(Graph& graph, std::string location) : graph_(graph), before_(graph.location()) {
+    graph_.set_location(std::move(location));
+  }
+  ~LocationScope() { graph_.set_location(std::move(before_)); }
+  LocationScope(const LocationScope&) = delete;
+  LocationScope& operator=(const LocationScope&) = delete;
+
+ private:
+  Graph& graph_;
+  std::string before_;
 };
 
 // A handle for code that writes graphs with operators (ops/, gradients, composites).

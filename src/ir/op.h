@@ -78,4 +78,13 @@ struct Op {
   Domain domain = {};
 };
 
+// The row of graph inputs, which Graph::add_input needs; all other rows are in ops/.
+extern const Op input_op;
+
+// The column entries that say "none": an op whose result has no gradient (differentiate reports the path),
+// and an op that the passes lower by its class.
+std::vector<std::optional<Value>> no_gradient(std::span<const Value> operands, const Attrs& attrs,
+                                              Value result, Value grad);
+tile::Value structural(tile::Builder& builder, std::span<const tile::Value> operands, const Attrs& attrs);
+
 }  // namespace tilewright::ir

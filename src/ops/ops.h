@@ -3,6 +3,7 @@
 
 #include "ir/op.h"
 
+#include <functional>
 #include <span>
 
 namespace tilewright::ops {
@@ -14,5 +15,9 @@ const ir::Op* find_op(std::string_view name);
 // Runs a graph on float64 values with each row's `eval`: the oracle for whole programs. Inputs in graph
 // order. Values of narrow float types are not rounded between ops, only by an explicit cast.
 std::vector<ir::HostTensor> evaluate(const ir::Graph& graph, std::span<const ir::HostTensor> inputs);
+// The same; `after` may change each value, those of inputs included, before others read it: rounding, noise.
+using Observer = std::function<void(const ir::Node& node, ir::HostTensor& value)>;
+std::vector<ir::HostTensor> evaluate(const ir::Graph& graph, std::span<const ir::HostTensor> inputs,
+                                     const Observer& after);
 
 }  // namespace tilewright::ops

@@ -138,9 +138,15 @@ class Printer {
     return args.size() > 1 ? text + ")" : text;
   }
 
+  static std::string_view word(const Op& op) {
+    if (op.kind > OpKind::yield || static_cast<int>(op.prim) >= kPrimCount || op.monoid > Monoid::argmin)
+      return "?";
+    return op.kind == OpKind::apply ? name(op.prim) : name(op.kind);
+  }
+
   // The op's name, operands and attributes.
   std::string stem(const Op& op, const std::string& args) const {
-    const std::string_view kind = op.kind == OpKind::apply ? name(op.prim) : name(op.kind);
+    const std::string_view kind = word(op);
     const std::string all = refs(op.operands, 0, op.operands.size());
     switch (op.kind) {
       case OpKind::constant: {
@@ -161,7 +167,8 @@ class Printer {
         return fmt::format("{} {}", kind, access(op));
       case OpKind::reduce:
       case OpKind::scan:
-        return fmt::format("{} {} {} {{axis={}}}", kind, name(op.monoid), all, op.axis);
+        return fmt::format("{} {} {} {{axis={}}}", kind, op.monoid > Monoid::argmin ? "?" : name(op.monoid),
+                           all, op.axis);
       case OpKind::loop:
         if (!args.empty()) return fmt::format("{} {}", kind, args);
         break;

@@ -27,6 +27,8 @@
 
 #include <mutex>
 
+#include "backends/cpu/device_headers.h"
+
 namespace tilewright::cpu {
 
 namespace {
@@ -78,14 +80,12 @@ class DiagnosticLines : public clang::DiagnosticConsumer {
 
 std::vector<std::string> frontend_arguments(const CompileOptions& options) {
   std::vector<std::string> arguments = {
-      "-triple", "x86_64-unknown-linux-gnu", "-emit-obj", "-x", "c++", "-std=c++20", "-ffreestanding",
-      "-nostdsysteminc", "-nobuiltininc", "-nostdinc++", "-fno-rtti", "-fno-threadsafe-statics",
+      "-triple", "x86_64-unknown-linux-gnu", "-emit-obj", "-x", "c++", "-std=c++20", "-ffreestanding", "-I",
+      "/", "-nostdsysteminc", "-nobuiltininc", "-nostdinc++", "-fno-rtti", "-fno-threadsafe-statics",
       "-fno-use-cxa-atexit",
       // The object may be placed anywhere in the address space.
       "-mrelocation-model", "pic", "-pic-level", "2", "-pic-is-pie", "-mframe-pointer=none",
-      // Kernels index with wide vectors on purpose; which ABI passes them matters to nobody outside the
-      // object.
-      "-Wno-psabi"};
+      "-w"};  // warnings have no reader; where the text is wrong they only hide the error
   arguments.insert(arguments.end(), {"-target-cpu", options.target.cpu});
   if (!options.target.tune.empty()) arguments.insert(arguments.end(), {"-tune-cpu", options.target.tune});
   for (const auto& feature : options.target.features)
@@ -103,8 +103,12 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files_in_memory(const std::strin
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   files->setCurrentWorkingDirectory("/");
   files->addFileNoOwn("/" + options.source_name, 0, llvm::MemoryBufferRef(source, options.source_name));
-  for (const auto& [name, text] : options.headers)
-    files->addFileNoOwn("/" + name, 0, llvm::MemoryBufferRef(text, name));
+  const auto add = [&](const std::string& path, llvm::StringRef text) {
+    files->addFileNoOwn("/" + path, 0, llvm::MemoryBufferRef(text, path));
+  };
+  for (const auto& header : device_headers())
+    add(std::string(header.name), llvm::StringRef(header.text.data(), header.text.size()));
+  for (const auto& [name, text] : options.headers) add(name, text);
   return files;
 }
 
@@ -113,8 +117,9 @@ llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files_in_memory(const std::strin
 // unrolled.
 constexpr std::string_view kKernelPasses =
     "function(sroa,early-cse),always-inline,cgscc(inline),globaldce,"
-    "function(sroa,early-cse<memssa>,instcombine,simplifycfg,loop-mssa(licm,loop-rotate,licm),indvars,"
-    "loop-unroll-full,sroa,gvn,instcombine,simplifycfg)";
+    "function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm,loop-rotate,"
+    "licm),indvars,"
+    "loop-unroll-full,sroa,gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
 
 std::string_view passes_of(Effort effort) {
   switch (effort) {
@@ -209,6 +214,7 @@ Result<std::string> compile_cpp(const std::string& source, const CompileOptions&
   compiler.setDiagnostics(diagnostics.get());
   compiler.setFileManager(
       new clang::FileManager(clang::FileSystemOptions(), files_in_memory(source, options)));
+  compiler.setVerboseOutputStream(llvm::nulls());
   llvm::LLVMContext context;
   clang::EmitLLVMOnlyAction emit_ir(&context);
   if (!compiler.ExecuteAction(emit_ir))

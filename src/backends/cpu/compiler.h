@@ -20,7 +20,7 @@ enum class Effort {
 
 struct CompileOptions {
   CpuTarget target;
-  // (name, text) of each file that the source may include, found by `#include "name"`.
+  // (name, text) of files that the source may include as "name", besides the device headers ("tw_cpu/exp.h").
   std::vector<std::pair<std::string, std::string>> headers = {};
   // Lets the compiler contract a*b+c across statements; `#pragma clang fp contract(off)` in the text still
   // wins. Off: only what the text writes as an fma is one.

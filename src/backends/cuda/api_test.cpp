@@ -14,10 +14,10 @@ namespace {
 
 // The same as seen by the calling convention: pointers meet pointers, and integers and enums meet by size.
 template <class A, class B>
-constexpr bool same_class = std::is_pointer_v<A> ? std::is_pointer_v<B>
-                            : std::is_floating_point_v<A>
-                                ? std::is_same_v<A, B>
-                                : (std::is_integral_v<B> || std::is_enum_v<B>)&&sizeof(A) == sizeof(B);
+constexpr bool same_class =
+    std::is_pointer_v<A>          ? std::is_pointer_v<B>
+    : std::is_floating_point_v<A> ? std::is_same_v<A, B>
+                                  : (std::is_integral_v<B> || std::is_enum_v<B>) && sizeof(A) == sizeof(B);
 template <class Ours, class Theirs>
 struct SameAbi : std::false_type {};
 template <class R, class... A, class S, class... B>
@@ -31,7 +31,8 @@ struct SameAbi<R (*)(A...), S (*)(B...)> {
   }();
 };
 
-#define MATCHES(member, function) static_assert(SameAbi<decltype(Driver::member), decltype(&::function)>::value, #function)
+#define MATCHES(member, function) \
+  static_assert(SameAbi<decltype(Driver::member), decltype(&::function)>::value, #function)
 MATCHES(init, cuInit);
 MATCHES(driver_get_version, cuDriverGetVersion);
 MATCHES(get_error_name, cuGetErrorName);
@@ -96,7 +97,8 @@ MATCHES(graph_launch, cuGraphLaunch);
 MATCHES(tensor_map_encode_tiled, cuTensorMapEncodeTiled);
 #undef MATCHES
 
-#define MATCHES(member, function) static_assert(SameAbi<decltype(api::Nvrtc::member), decltype(&::function)>::value, #function)
+#define MATCHES(member, function) \
+  static_assert(SameAbi<decltype(api::Nvrtc::member), decltype(&::function)>::value, #function)
 MATCHES(version, nvrtcVersion);
 MATCHES(get_error_string, nvrtcGetErrorString);
 MATCHES(create_program, nvrtcCreateProgram);
@@ -111,8 +113,10 @@ static_assert(api::kNvrtcErrorCompilation == NVRTC_ERROR_COMPILATION);
 
 static_assert(std::is_same_v<api::CUstream, ::CUstream> && std::is_same_v<api::CUgraphExec, ::CUgraphExec> &&
               std::is_same_v<api::CUdeviceptr, ::CUdeviceptr> && std::is_same_v<api::CUdevice, ::CUdevice>);
-static_assert(api::kErrorInvalidValue == CUDA_ERROR_INVALID_VALUE && api::kErrorOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY &&
-              api::kErrorDeinitialized == CUDA_ERROR_DEINITIALIZED && api::kErrorStubLibrary == CUDA_ERROR_STUB_LIBRARY &&
+static_assert(api::kErrorInvalidValue == CUDA_ERROR_INVALID_VALUE &&
+              api::kErrorOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY &&
+              api::kErrorDeinitialized == CUDA_ERROR_DEINITIALIZED &&
+              api::kErrorStubLibrary == CUDA_ERROR_STUB_LIBRARY &&
               api::kErrorNoDevice == CUDA_ERROR_NO_DEVICE && api::kErrorNotReady == CUDA_ERROR_NOT_READY);
 
 #define EQUALS(ours, theirs) static_assert(static_cast<int>(api::ours) == static_cast<int>(theirs), #theirs)
@@ -154,8 +158,10 @@ EQUALS(kLaunchClusterDimension, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
 EQUALS(kLaunchProgrammaticStreamSerialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 #undef EQUALS
 
-#define SAME_PLACE(ours, member, theirs, field) \
-  static_assert(offsetof(ours, member) == offsetof(theirs, field) && sizeof(ours::member) == sizeof(theirs::field), #field)
+#define SAME_PLACE(ours, member, theirs, field)                                                           \
+  static_assert(                                                                                          \
+      offsetof(ours, member) == offsetof(theirs, field) && sizeof(ours::member) == sizeof(theirs::field), \
+      #field)
 static_assert(sizeof(api::LaunchAttribute) == sizeof(CUlaunchAttribute));
 SAME_PLACE(api::LaunchAttribute, id, CUlaunchAttribute, id);
 SAME_PLACE(api::LaunchAttribute, value, CUlaunchAttribute, value);
@@ -179,7 +185,8 @@ SAME_PLACE(api::Copy3d, src_device, CUDA_MEMCPY3D, srcDevice);
 SAME_PLACE(api::Copy3d, dst_memory_type, CUDA_MEMCPY3D, dstMemoryType);
 SAME_PLACE(api::Copy3d, dst_device, CUDA_MEMCPY3D, dstDevice);
 SAME_PLACE(api::Copy3d, width_bytes, CUDA_MEMCPY3D, WidthInBytes);
-static_assert(sizeof(api::TensorMap) == sizeof(CUtensorMap) && alignof(api::TensorMap) == alignof(CUtensorMap));
+static_assert(sizeof(api::TensorMap) == sizeof(CUtensorMap) &&
+              alignof(api::TensorMap) == alignof(CUtensorMap));
 #undef SAME_PLACE
 
 }  // namespace

@@ -8,7 +8,8 @@
 namespace tilewright::cuda {
 namespace {
 
-// An attribute that this driver does not know reads 0: newer limits must not keep an older device from working.
+// An attribute that this driver does not know reads 0: newer limits must not keep an older device from
+// working.
 int attribute(const Driver& driver, api::CUdevice device, api::DeviceAttribute which) {
   int value = 0;
   return driver.device_get_attribute(&value, which, device) == api::kSuccess ? value : 0;
@@ -17,16 +18,18 @@ int attribute(const Driver& driver, api::CUdevice device, api::DeviceAttribute w
 Result<DeviceLimits> query_limits(const Driver& driver, api::CUdevice device) {
   DeviceLimits limits;
   char name[256] = {};
-  if (auto status = check(driver, driver.device_get_name(name, sizeof name, device), "cuDeviceGetName"); !status) {
+  if (auto status = check(driver, driver.device_get_name(name, sizeof name, device), "cuDeviceGetName");
+      !status) {
     return status.error();
   }
   std::size_t bytes = 0;
-  if (auto status = check(driver, driver.device_total_mem(&bytes, device), "cuDeviceTotalMem"); !status) return status.error();
+  if (auto status = check(driver, driver.device_total_mem(&bytes, device), "cuDeviceTotalMem"); !status)
+    return status.error();
   const auto get = [&](api::DeviceAttribute which) { return attribute(driver, device, which); };
   limits.name = name;
   limits.memory_bytes = static_cast<std::int64_t>(bytes);
-  limits.pci_bus_id =
-      fmt::format("{:04x}:{:02x}:{:02x}.0", get(api::kPciDomainId), get(api::kPciBusId), get(api::kPciDeviceId));
+  limits.pci_bus_id = fmt::format("{:04x}:{:02x}:{:02x}.0", get(api::kPciDomainId), get(api::kPciBusId),
+                                  get(api::kPciDeviceId));
   limits.compute_major = get(api::kComputeCapabilityMajor);
   limits.compute_minor = get(api::kComputeCapabilityMinor);
   limits.multiprocessors = get(api::kMultiprocessorCount);
@@ -52,24 +55,30 @@ std::string DeviceLimits::architecture() const {
   return fmt::format("sm_{}{}{}", compute_major, compute_minor, compute_major >= 9 ? "a" : "");
 }
 
-double DeviceLimits::peak_memory_bytes_per_second() const { return 2e3 * memory_clock_khz * memory_bus_bits / 8; }
+double DeviceLimits::peak_memory_bytes_per_second() const {
+  return 2e3 * memory_clock_khz * memory_bus_bits / 8;
+}
 
 std::string to_string(const DeviceLimits& l) {
   return fmt::format(
-      "{} ({}): {} SMs at {:.2f} GHz, {:.1f} GiB at {:.0f} GB/s, L2 {} KiB, {} KiB shared a block, {} KiB an SM", l.name,
-      l.architecture(), l.multiprocessors, l.clock_khz * 1e-6, static_cast<double>(l.memory_bytes) / (1ull << 30),
-      l.peak_memory_bytes_per_second() * 1e-9, l.l2_bytes / 1024, l.shared_bytes_per_block / 1024,
-      l.shared_bytes_per_multiprocessor / 1024);
+      "{} ({}): {} SMs at {:.2f} GHz, {:.1f} GiB at {:.0f} GB/s, L2 {} KiB, {} KiB shared a block, {} KiB an "
+      "SM",
+      l.name, l.architecture(), l.multiprocessors, l.clock_khz * 1e-6,
+      static_cast<double>(l.memory_bytes) / (1ull << 30), l.peak_memory_bytes_per_second() * 1e-9,
+      l.l2_bytes / 1024, l.shared_bytes_per_block / 1024, l.shared_bytes_per_multiprocessor / 1024);
 }
 
 Result<Context> Context::open(const Driver& driver, int ordinal) {
   int count = 0;
-  if (auto status = check(driver, driver.device_get_count(&count), "cuDeviceGetCount"); !status) return status.error();
+  if (auto status = check(driver, driver.device_get_count(&count), "cuDeviceGetCount"); !status)
+    return status.error();
   if (ordinal < 0 || ordinal >= count) {
-    return failure(Failure::Kind::not_found, fmt::format("no CUDA device {}: this machine has {}", ordinal, count));
+    return failure(Failure::Kind::not_found,
+                   fmt::format("no CUDA device {}: this machine has {}", ordinal, count));
   }
   api::CUdevice device = 0;
-  if (auto status = check(driver, driver.device_get(&device, ordinal), "cuDeviceGet"); !status) return status.error();
+  if (auto status = check(driver, driver.device_get(&device, ordinal), "cuDeviceGet"); !status)
+    return status.error();
   auto limits = query_limits(driver, device);
   if (!limits) return limits.error();
   Context context(driver, device, ordinal);
@@ -106,9 +115,13 @@ void Context::release() {
   context_ = nullptr;
 }
 
-Status Context::make_current() const { return check(*driver_, driver_->ctx_set_current(context_), "cuCtxSetCurrent"); }
+Status Context::make_current() const {
+  return check(*driver_, driver_->ctx_set_current(context_), "cuCtxSetCurrent");
+}
 
-Status Context::synchronize() const { return check(*driver_, driver_->ctx_synchronize(), "cuCtxSynchronize"); }
+Status Context::synchronize() const {
+  return check(*driver_, driver_->ctx_synchronize(), "cuCtxSynchronize");
+}
 
 Result<MemoryInfo> Context::memory_info() const {
   MemoryInfo info;
@@ -121,7 +134,8 @@ Result<Event> Event::create(const Context& context, Timing timing) {
   api::CUevent event = nullptr;
   const Driver& driver = context.driver();
   const auto flags = timing == Timing::on ? api::kEventDefault : api::kEventDisableTiming;
-  if (auto status = check(driver, driver.event_create(&event, flags), "cuEventCreate"); !status) return status.error();
+  if (auto status = check(driver, driver.event_create(&event, flags), "cuEventCreate"); !status)
+    return status.error();
   Event made;
   made.event_ = {driver, event};
   return made;

@@ -1,5 +1,5 @@
-// A device made ready for work: its primary context, its limits, streams and events. All move-only; the Driver and the
-// Context must outlive what is made from them.
+// A device made ready for work: its primary context, its limits, streams and events. All move-only; the
+// Driver and the Context must outlive what is made from them.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ struct DeviceLimits {
   int memory_bus_bits = 0;
   bool clusters = false;
 
-  // "sm_90a": with the suffix from Hopper on, where wgmma and setmaxnreg exist only for the exact architecture.
+  // "sm_90a": with the suffix from Hopper on, where wgmma and setmaxnreg exist only for the exact
+  // architecture.
   std::string architecture() const;
   // Double data rate on the whole bus, bytes per second; 0 where the clock is not known.
   double peak_memory_bytes_per_second() const;
@@ -65,7 +66,8 @@ class Context {
   Result<MemoryInfo> memory_info() const;
 
  private:
-  Context(const Driver& driver, api::CUdevice device, int ordinal) : driver_(&driver), device_(device), ordinal_(ordinal) {}
+  Context(const Driver& driver, api::CUdevice device, int ordinal)
+      : driver_(&driver), device_(device), ordinal_(ordinal) {}
   void release();
 
   const Driver* driver_;

@@ -12,7 +12,8 @@ Result<PinnedBuffer> PinnedBuffer::allocate(const Context& context, std::size_t 
   void* memory = nullptr;
   const Driver& driver = context.driver();
   const auto result = driver.mem_host_alloc(&memory, size_bytes, api::kHostAllocPortable);
-  if (auto status = check(driver, result, fmt::format("pinning {} bytes of host memory", size_bytes)); !status) {
+  if (auto status = check(driver, result, fmt::format("pinning {} bytes of host memory", size_bytes));
+      !status) {
     return status.error();
   }
   PinnedBuffer made;
@@ -81,8 +82,8 @@ Status Staging::download(void* to, api::CUdeviceptr from, std::size_t size_bytes
   return Unit{};
 }
 
-Status copy_on_device(const Driver& driver, api::CUdeviceptr to, api::CUdeviceptr from, std::size_t size_bytes,
-                      api::CUstream stream) {
+Status copy_on_device(const Driver& driver, api::CUdeviceptr to, api::CUdeviceptr from,
+                      std::size_t size_bytes, api::CUstream stream) {
   if (size_bytes == 0) return Unit{};
   return check(driver, driver.memcpy_dtod_async(to, from, size_bytes, stream), "cuMemcpyDtoDAsync");
 }
@@ -92,12 +93,16 @@ Status fill(const Driver& driver, api::CUdeviceptr to, unsigned value, int eleme
   if (count == 0) return Unit{};
   switch (element_bytes) {
     case 1:
-      return check(driver, driver.memset_d8_async(to, static_cast<unsigned char>(value), count, stream), "cuMemsetD8Async");
+      return check(driver, driver.memset_d8_async(to, static_cast<unsigned char>(value), count, stream),
+                   "cuMemsetD8Async");
     case 2:
-      return check(driver, driver.memset_d16_async(to, static_cast<unsigned short>(value), count, stream), "cuMemsetD16Async");
-    case 4: return check(driver, driver.memset_d32_async(to, value, count, stream), "cuMemsetD32Async");
+      return check(driver, driver.memset_d16_async(to, static_cast<unsigned short>(value), count, stream),
+                   "cuMemsetD16Async");
+    case 4:
+      return check(driver, driver.memset_d32_async(to, value, count, stream), "cuMemsetD32Async");
     default:
-      return failure(Failure::Kind::invalid, fmt::format("fill: elements of 1, 2 or 4 bytes, not {}", element_bytes));
+      return failure(Failure::Kind::invalid,
+                     fmt::format("fill: elements of 1, 2 or 4 bytes, not {}", element_bytes));
   }
 }
 

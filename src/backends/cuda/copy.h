@@ -20,12 +20,13 @@ class PinnedBuffer {
   std::size_t size_bytes_ = 0;
 };
 
-// Copies of ordinary (pageable) host memory through a ring of pinned pieces, so that filling one piece overlaps with the
-// transfer of the one before. For one thread at a time.
+// Copies of ordinary (pageable) host memory through a ring of pinned pieces, so that filling one piece
+// overlaps with the transfer of the one before. For one thread at a time.
 class Staging {
  public:
   struct Options {
-    std::size_t piece_bytes = std::size_t{4} << 20;  // large enough to reach the bus' rate, small enough for L2/L3
+    std::size_t piece_bytes = std::size_t{4}
+                              << 20;  // large enough to reach the bus' rate, small enough for L2/L3
     int pieces = 3;
   };
   static Result<Staging> create(const Context& context) { return create(context, Options{}); }
@@ -48,8 +49,10 @@ class Staging {
   std::vector<Piece> pieces_;
 };
 
-Status copy_on_device(const Driver& driver, api::CUdeviceptr to, api::CUdeviceptr from, std::size_t size_bytes, api::CUstream stream);
+Status copy_on_device(const Driver& driver, api::CUdeviceptr to, api::CUdeviceptr from,
+                      std::size_t size_bytes, api::CUstream stream);
 // `count` elements of `element_bytes` (1, 2 or 4), each set to the low bytes of `value`.
-Status fill(const Driver& driver, api::CUdeviceptr to, unsigned value, int element_bytes, std::size_t count, api::CUstream stream);
+Status fill(const Driver& driver, api::CUdeviceptr to, unsigned value, int element_bytes, std::size_t count,
+            api::CUstream stream);
 
 }  // namespace tilewright::cuda

@@ -1,4 +1,5 @@
-// The device headers under device/, embedded: what generated kernels #include as "tw_cuda/math.cuh" and so on.
+// The device headers under device/, embedded: what generated kernels #include as "tw_cuda/math.cuh" and so
+// on.
 #pragma once
 
 #include <span>

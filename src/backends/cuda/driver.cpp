@@ -7,7 +7,8 @@
 namespace tilewright::cuda {
 namespace {
 
-// Calls visit(exported name, slot) for each function. The names carry the version whose signature driver.h declares.
+// Calls visit(exported name, slot) for each function. The names carry the version whose signature driver.h
+// declares.
 template <class Visit>
 void visit_management(Driver& d, const Visit& visit) {
   visit("cuInit", d.init);
@@ -87,25 +88,28 @@ Status load_symbols(Driver& driver, void* library, const std::string& name) {
   visit_management(driver, load);
   visit_work(driver, load);
   if (missing.empty()) return Unit{};
-  return failure(Failure::Kind::unsupported,
-                 fmt::format("{} lacks {}: Tilewright needs an NVIDIA driver for CUDA 12.0 or newer (525.60 or later)", name,
-                             missing));
+  return failure(
+      Failure::Kind::unsupported,
+      fmt::format("{} lacks {}: Tilewright needs an NVIDIA driver for CUDA 12.0 or newer (525.60 or later)",
+                  name, missing));
 }
 
 Status start(const Driver& driver, const std::string& name) {
   const api::CUresult started = driver.init(0);
   if (started == api::kErrorStubLibrary) {
-    return failure(Failure::Kind::device, fmt::format("{} is CUDA's link-time stub, not a driver; install the NVIDIA driver "
-                                                      "or let the loader find its libcuda.so.1 first",
-                                                      name));
+    return failure(Failure::Kind::device,
+                   fmt::format("{} is CUDA's link-time stub, not a driver; install the NVIDIA driver "
+                               "or let the loader find its libcuda.so.1 first",
+                               name));
   }
   if (started == api::kErrorNoDevice) {
-    return failure(Failure::Kind::device, fmt::format("{} was opened but sees no NVIDIA GPU (cuInit: {})", name,
-                                                      error_text(driver, started)));
+    return failure(Failure::Kind::device, fmt::format("{} was opened but sees no NVIDIA GPU (cuInit: {})",
+                                                      name, error_text(driver, started)));
   }
   if (started != api::kSuccess) return driver_failure(driver, started, "cuInit");
   int count = 0;
-  if (auto status = check(driver, driver.device_get_count(&count), "cuDeviceGetCount"); !status) return status;
+  if (auto status = check(driver, driver.device_get_count(&count), "cuDeviceGetCount"); !status)
+    return status;
   if (count > 0) return Unit{};
   return failure(Failure::Kind::device, fmt::format("{} was opened but sees no NVIDIA GPU", name));
 }
@@ -115,9 +119,11 @@ Status start(const Driver& driver, const std::string& name) {
 Result<Driver> open_driver(const DriverOptions& options) {
   void* library = dlopen(options.library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    return failure(Failure::Kind::not_found,
-                   fmt::format("no NVIDIA driver: {} could not be opened ({}); CUDA kernels need an NVIDIA GPU and its driver",
-                               options.library, dlerror()));
+    return failure(
+        Failure::Kind::not_found,
+        fmt::format(
+            "no NVIDIA driver: {} could not be opened ({}); CUDA kernels need an NVIDIA GPU and its driver",
+            options.library, dlerror()));
   }
   Driver driver;
   if (auto status = load_symbols(driver, library, options.library); !status) return status.error();
@@ -130,7 +136,8 @@ std::string error_text(const Driver& driver, api::CUresult result) {
   const char* text = nullptr;
   if (driver.get_error_name != nullptr) (void)driver.get_error_name(result, &name);
   if (driver.get_error_string != nullptr) (void)driver.get_error_string(result, &text);
-  return fmt::format("{} ({}): {}", name != nullptr ? name : "CUDA error", result, text != nullptr ? text : "unknown to this driver");
+  return fmt::format("{} ({}): {}", name != nullptr ? name : "CUDA error", result,
+                     text != nullptr ? text : "unknown to this driver");
 }
 
 Failure driver_failure(const Driver& driver, api::CUresult result, std::string_view what) {
@@ -145,7 +152,8 @@ Status check(const Driver& driver, api::CUresult result, std::string_view what) 
 
 Result<std::string> driver_version(const Driver& driver) {
   int version = 0;
-  if (auto status = check(driver, driver.driver_get_version(&version), "cuDriverGetVersion"); !status) return status.error();
+  if (auto status = check(driver, driver.driver_get_version(&version), "cuDriverGetVersion"); !status)
+    return status.error();
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 

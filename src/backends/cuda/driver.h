@@ -1,4 +1,5 @@
-// NVIDIA's driver, opened at run time: a table of its functions and the one place that turns its error codes into words.
+// NVIDIA's driver, opened at run time: a table of its functions and the one place that turns its error codes
+// into words.
 #pragma once
 
 #include <string>
@@ -9,8 +10,8 @@
 
 namespace tilewright::cuda {
 
-// Members are called as NVIDIA's functions without "cu"; driver.cpp pairs them with the exported names (with _v2).
-// A plain struct, so that tests can fill it with functions of their own.
+// Members are called as NVIDIA's functions without "cu"; driver.cpp pairs them with the exported names (with
+// _v2). A plain struct, so that tests can fill it with functions of their own.
 struct Driver {
   using R = api::CUresult;
   R (*init)(unsigned flags) = nullptr;
@@ -48,34 +49,45 @@ struct Driver {
   R (*module_load_data)(api::CUmodule* module, const void* image) = nullptr;
   R (*module_unload)(api::CUmodule module) = nullptr;
   R (*module_get_function)(api::CUfunction* function, api::CUmodule module, const char* name) = nullptr;
-  R (*module_get_global)(api::CUdeviceptr* address, std::size_t* bytes, api::CUmodule module, const char* name) = nullptr;
+  R (*module_get_global)(api::CUdeviceptr* address, std::size_t* bytes, api::CUmodule module,
+                         const char* name) = nullptr;
   R (*func_get_attribute)(int* value, int attribute, api::CUfunction function) = nullptr;
   R (*func_set_attribute)(api::CUfunction function, int attribute, int value) = nullptr;
-  R (*occupancy_max_active_blocks)(int* blocks, api::CUfunction function, int threads, std::size_t shared_bytes) = nullptr;
-  R (*occupancy_max_active_clusters)(int* clusters, api::CUfunction function, const api::LaunchConfig* config) = nullptr;
-  R (*launch_kernel_ex)(const api::LaunchConfig* config, api::CUfunction function, void** params, void** extra) = nullptr;
+  R (*occupancy_max_active_blocks)(int* blocks, api::CUfunction function, int threads,
+                                   std::size_t shared_bytes) = nullptr;
+  R (*occupancy_max_active_clusters)(int* clusters, api::CUfunction function,
+                                     const api::LaunchConfig* config) = nullptr;
+  R (*launch_kernel_ex)(const api::LaunchConfig* config, api::CUfunction function, void** params,
+                        void** extra) = nullptr;
 
   R (*mem_get_info)(std::size_t* free, std::size_t* total) = nullptr;
   R (*mem_alloc)(api::CUdeviceptr* address, std::size_t bytes) = nullptr;
   R (*mem_free)(api::CUdeviceptr address) = nullptr;
   R (*mem_host_alloc)(void** address, std::size_t bytes, unsigned flags) = nullptr;
   R (*mem_free_host)(void* address) = nullptr;
-  R (*memcpy_htod_async)(api::CUdeviceptr to, const void* from, std::size_t bytes, api::CUstream stream) = nullptr;
+  R (*memcpy_htod_async)(api::CUdeviceptr to, const void* from, std::size_t bytes,
+                         api::CUstream stream) = nullptr;
   R (*memcpy_dtoh_async)(void* to, api::CUdeviceptr from, std::size_t bytes, api::CUstream stream) = nullptr;
-  R (*memcpy_dtod_async)(api::CUdeviceptr to, api::CUdeviceptr from, std::size_t bytes, api::CUstream stream) = nullptr;
-  R (*memset_d8_async)(api::CUdeviceptr to, unsigned char value, std::size_t count, api::CUstream stream) = nullptr;
-  R (*memset_d16_async)(api::CUdeviceptr to, unsigned short value, std::size_t count, api::CUstream stream) = nullptr;
-  R (*memset_d32_async)(api::CUdeviceptr to, unsigned value, std::size_t count, api::CUstream stream) = nullptr;
+  R (*memcpy_dtod_async)(api::CUdeviceptr to, api::CUdeviceptr from, std::size_t bytes,
+                         api::CUstream stream) = nullptr;
+  R (*memset_d8_async)(api::CUdeviceptr to, unsigned char value, std::size_t count,
+                       api::CUstream stream) = nullptr;
+  R (*memset_d16_async)(api::CUdeviceptr to, unsigned short value, std::size_t count,
+                        api::CUstream stream) = nullptr;
+  R (*memset_d32_async)(api::CUdeviceptr to, unsigned value, std::size_t count,
+                        api::CUstream stream) = nullptr;
 
   R (*graph_create)(api::CUgraph* graph, unsigned flags) = nullptr;
   R (*graph_destroy)(api::CUgraph graph) = nullptr;
-  R (*graph_add_kernel_node)(api::CUgraphNode* node, api::CUgraph graph, const api::CUgraphNode* after, std::size_t count,
-                             const api::KernelNodeParams* params) = nullptr;
-  R (*graph_add_memset_node)(api::CUgraphNode* node, api::CUgraph graph, const api::CUgraphNode* after, std::size_t count,
-                             const api::MemsetNodeParams* params, api::CUcontext context) = nullptr;
-  R (*graph_add_memcpy_node)(api::CUgraphNode* node, api::CUgraph graph, const api::CUgraphNode* after, std::size_t count,
-                             const api::Copy3d* params, api::CUcontext context) = nullptr;
-  R (*graph_kernel_node_set_attribute)(api::CUgraphNode node, int attribute, const api::LaunchAttributeValue* value) = nullptr;
+  R (*graph_add_kernel_node)(api::CUgraphNode* node, api::CUgraph graph, const api::CUgraphNode* after,
+                             std::size_t count, const api::KernelNodeParams* params) = nullptr;
+  R (*graph_add_memset_node)(api::CUgraphNode* node, api::CUgraph graph, const api::CUgraphNode* after,
+                             std::size_t count, const api::MemsetNodeParams* params,
+                             api::CUcontext context) = nullptr;
+  R (*graph_add_memcpy_node)(api::CUgraphNode* node, api::CUgraph graph, const api::CUgraphNode* after,
+                             std::size_t count, const api::Copy3d* params, api::CUcontext context) = nullptr;
+  R (*graph_kernel_node_set_attribute)(api::CUgraphNode node, int attribute,
+                                       const api::LaunchAttributeValue* value) = nullptr;
   R (*graph_get_nodes)(api::CUgraph graph, api::CUgraphNode* nodes, std::size_t* count) = nullptr;
   R (*graph_instantiate)(api::CUgraphExec* exec, api::CUgraph graph, unsigned long long flags) = nullptr;
   R (*graph_exec_destroy)(api::CUgraphExec exec) = nullptr;
@@ -85,18 +97,18 @@ struct Driver {
   R (*graph_launch)(api::CUgraphExec exec, api::CUstream stream) = nullptr;
 
   R (*tensor_map_encode_tiled)(api::TensorMap* map, int data_type, std::uint32_t rank, void* address,
-                               const std::uint64_t* extents, const std::uint64_t* strides_bytes, const std::uint32_t* box,
-                               const std::uint32_t* element_strides, int interleave, int swizzle, int l2_promotion,
-                               int oob_fill) = nullptr;
+                               const std::uint64_t* extents, const std::uint64_t* strides_bytes,
+                               const std::uint32_t* box, const std::uint32_t* element_strides, int interleave,
+                               int swizzle, int l2_promotion, int oob_fill) = nullptr;
 };
 
 struct DriverOptions {
   std::string library = "libcuda.so.1";  // a name for the loader or a path
 };
 
-// Opens and initialises the driver. Fails with not_found (no driver library), unsupported (a driver older than CUDA 12.0:
-// the message names the missing function) or device (the driver refuses to start, or sees no GPU). The library stays open
-// until the process ends, as NVIDIA's driver does not support being unloaded.
+// Opens and initialises the driver. Fails with not_found (no driver library), unsupported (a driver older
+// than CUDA 12.0: the message names the missing function) or device (the driver refuses to start, or sees no
+// GPU). The library stays open until the process ends, as NVIDIA's driver does not support being unloaded.
 Result<Driver> open_driver(const DriverOptions& options = {});
 
 // "CUDA_ERROR_OUT_OF_MEMORY (2): out of memory"
@@ -108,7 +120,7 @@ Failure driver_failure(const Driver& driver, api::CUresult result, std::string_v
 Result<std::string> driver_version(const Driver& driver);
 
 // A handle of the driver that is destroyed with its owner. The Driver must outlive it.
-template <class Handle, api::CUresult (*Driver::* kDestroy)(Handle)>
+template <class Handle, api::CUresult (*Driver::*kDestroy)(Handle)>
 class Owned {
  public:
   Owned() = default;

@@ -1,5 +1,5 @@
-// The part of NVIDIA's driver API that we use, declared here so that no CUDA is needed to build. Names, values and layouts
-// are those of cuda.h; api_test.cpp compares them with it where that file exists.
+// The part of NVIDIA's driver API that we use, declared here so that no CUDA is needed to build. Names,
+// values and layouts are those of cuda.h; api_test.cpp compares them with it where that file exists.
 #pragma once
 
 #include <cstddef>

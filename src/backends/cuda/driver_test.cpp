@@ -30,13 +30,15 @@ TEST(OpenDriver, NamesTheFunctionsThatAnOldDriverLacks) {
   EXPECT_THAT(driver.error().message, HasSubstr("CUDA 12.0"));
 }
 
-// The stub of the toolkit exports what a driver of its version does: every name we ask for must be among them.
+// The stub of the toolkit exports what a driver of its version does: every name we ask for must be among
+// them.
 TEST(OpenDriver, FindsEveryFunctionInTheToolkitsStubAndRefusesIt) {
   const std::string stub = "/usr/local/cuda/lib64/stubs/libcuda.so";
   const bool present = std::filesystem::exists(stub);
   const auto driver = open_driver({.library = stub});
   ASSERT_FALSE(driver.ok());
-  EXPECT_EQ(driver.error().kind, present ? Failure::Kind::device : Failure::Kind::not_found) << driver.error().message;
+  EXPECT_EQ(driver.error().kind, present ? Failure::Kind::device : Failure::Kind::not_found)
+      << driver.error().message;
   EXPECT_THAT(driver.error().message, HasSubstr(present ? "stub" : "could not be opened"));
 }
 
@@ -55,7 +57,8 @@ TEST(ContextTest, ReadsTheLimitsOfTheDevice) {
   ASSERT_TRUE(context.ok());
   EXPECT_EQ(context->limits().name, "Fake H200");
   EXPECT_EQ(context->limits().architecture(), "sm_90a");
-  EXPECT_NEAR(context->limits().peak_memory_bytes_per_second(), 4.917e12, 1e9);  // 3201 MHz, twice a clock, 6144 bits
+  EXPECT_NEAR(context->limits().peak_memory_bytes_per_second(), 4.917e12,
+              1e9);  // 3201 MHz, twice a clock, 6144 bits
 }
 
 TEST(ContextTest, RefusesADeviceThatIsNotThere) {

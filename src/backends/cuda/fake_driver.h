@@ -1,4 +1,5 @@
-// A driver for tests on machines without a GPU: device memory is a count of bytes, and every call is written down.
+// A driver for tests on machines without a GPU: device memory is a count of bytes, and every call is written
+// down.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,7 +31,8 @@ struct State {
   }
 };
 
-// The driver's functions are plain pointers: their state cannot be but global. Reset at the start of each test.
+// The driver's functions are plain pointers: their state cannot be but global. Reset at the start of each
+// test.
 inline State& state() {
   static State one;
   return one;
@@ -50,14 +52,22 @@ inline void note(std::string call) { state().calls.push_back(std::move(call)); }
 
 inline int attribute_value(int attribute) {
   switch (attribute) {
-    case api::kComputeCapabilityMajor: return 9;
-    case api::kComputeCapabilityMinor: return 0;
-    case api::kMultiprocessorCount: return 132;
-    case api::kMemoryClockRate: return 3201000;
-    case api::kGlobalMemoryBusWidth: return 6144;
-    case api::kMaxSharedMemoryPerBlockOptin: return 232448;
-    case api::kClusterLaunch: return 1;
-    default: return 1;
+    case api::kComputeCapabilityMajor:
+      return 9;
+    case api::kComputeCapabilityMinor:
+      return 0;
+    case api::kMultiprocessorCount:
+      return 132;
+    case api::kMemoryClockRate:
+      return 3201000;
+    case api::kGlobalMemoryBusWidth:
+      return 6144;
+    case api::kMaxSharedMemoryPerBlockOptin:
+      return 232448;
+    case api::kClusterLaunch:
+      return 1;
+    default:
+      return 1;
   }
 }
 
@@ -143,7 +153,9 @@ inline Driver make(std::size_t capacity = std::size_t{1} << 30) {
     fmt::format_to_n(name, static_cast<std::size_t>(length - 1), "Fake H200");
     return api::kSuccess;
   };
-  d.device_total_mem = [](std::size_t* bytes, api::CUdevice) { return *bytes = state().capacity, api::kSuccess; };
+  d.device_total_mem = [](std::size_t* bytes, api::CUdevice) {
+    return *bytes = state().capacity, api::kSuccess;
+  };
   d.device_get_attribute = [](int* value, int attribute, api::CUdevice) {
     return *value = attribute_value(attribute), api::kSuccess;
   };

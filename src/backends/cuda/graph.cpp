@@ -6,14 +6,16 @@ namespace tilewright::cuda {
 Result<Graph> Graph::create(const Context& context) {
   api::CUgraph graph = nullptr;
   const Driver& driver = context.driver();
-  if (auto status = check(driver, driver.graph_create(&graph, 0), "cuGraphCreate"); !status) return status.error();
+  if (auto status = check(driver, driver.graph_create(&graph, 0), "cuGraphCreate"); !status)
+    return status.error();
   Graph made;
   made.graph_ = {driver, graph};
   made.context_ = context.get();
   return made;
 }
 
-Result<Graph> Graph::capture(const Context& context, const Stream& stream, const std::function<Status()>& work) {
+Result<Graph> Graph::capture(const Context& context, const Stream& stream,
+                             const std::function<Status()>& work) {
   const Driver& driver = context.driver();
   const auto began = driver.stream_begin_capture(stream.get(), api::kCaptureModeRelaxed);
   if (auto status = check(driver, began, "cuStreamBeginCapture"); !status) return status.error();
@@ -38,7 +40,8 @@ Result<Graph> Graph::capture(const Context& context, const Stream& stream, const
 
 Result<GraphNode> Graph::add_launch(PreparedLaunch& launch, std::span<const GraphNode> after) {
   if (launch.shape().overlap_previous) {
-    return failure(Failure::Kind::unsupported, "a graph node with overlap_previous must be captured from a stream");
+    return failure(Failure::Kind::unsupported,
+                   "a graph node with overlap_previous must be captured from a stream");
   }
   const Driver& driver = graph_.driver();
   GraphNode node = nullptr;
@@ -62,7 +65,8 @@ Result<GraphNode> Graph::add_fill(api::CUdeviceptr to, unsigned value, int eleme
                                      .element_size = static_cast<unsigned>(element_bytes),
                                      .width = count,
                                      .height = 1};
-  const auto added = driver.graph_add_memset_node(&node, graph_.get(), after.data(), after.size(), &params, context_);
+  const auto added =
+      driver.graph_add_memset_node(&node, graph_.get(), after.data(), after.size(), &params, context_);
   if (auto status = check(driver, added, "cuGraphAddMemsetNode"); !status) return status.error();
   return node;
 }
@@ -79,7 +83,8 @@ Result<GraphNode> Graph::add_copy(api::CUdeviceptr to, api::CUdeviceptr from, st
   params.width_bytes = size_bytes;
   params.height = 1;
   params.depth = 1;
-  const auto added = driver.graph_add_memcpy_node(&node, graph_.get(), after.data(), after.size(), &params, context_);
+  const auto added =
+      driver.graph_add_memcpy_node(&node, graph_.get(), after.data(), after.size(), &params, context_);
   if (auto status = check(driver, added, "cuGraphAddMemcpyNode"); !status) return status.error();
   return node;
 }
@@ -109,7 +114,8 @@ Status GraphExec::upload(api::CUstream stream) const {
 Status GraphExec::set_launch(GraphNode node, PreparedLaunch& launch) const {
   const auto params = launch.node_params();
   const Driver& driver = exec_.driver();
-  return check(driver, driver.graph_exec_kernel_node_set_params(exec_.get(), node, &params), "cuGraphExecKernelNodeSetParams");
+  return check(driver, driver.graph_exec_kernel_node_set_params(exec_.get(), node, &params),
+               "cuGraphExecKernelNodeSetParams");
 }
 
 }  // namespace tilewright::cuda

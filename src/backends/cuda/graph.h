@@ -1,4 +1,5 @@
-// CUDA graphs: a program of launches, fills and copies that replays as one call. Built node by node, or captured from a stream.
+// CUDA graphs: a program of launches, fills and copies that replays as one call. Built node by node, or
+// captured from a stream.
 #pragma once
 
 #include <functional>
@@ -15,11 +16,13 @@ class GraphExec;
 class Graph {
  public:
   static Result<Graph> create(const Context& context);
-  // Runs `work`, which queues on `stream` (nothing executes), and returns it as a graph. `work` must not synchronise.
-  static Result<Graph> capture(const Context& context, const Stream& stream, const std::function<Status()>& work);
+  // Runs `work`, which queues on `stream` (nothing executes), and returns it as a graph. `work` must not
+  // synchronise.
+  static Result<Graph> capture(const Context& context, const Stream& stream,
+                               const std::function<Status()>& work);
 
-  // Each node runs after the nodes in `after`; the driver copies arguments at this call. Cluster shapes are kept;
-  // overlap_previous needs capture.
+  // Each node runs after the nodes in `after`; the driver copies arguments at this call. Cluster shapes are
+  // kept; overlap_previous needs capture.
   Result<GraphNode> add_launch(PreparedLaunch& launch, std::span<const GraphNode> after);
   Result<GraphNode> add_fill(api::CUdeviceptr to, unsigned value, int element_bytes, std::size_t count,
                              std::span<const GraphNode> after);
@@ -38,12 +41,13 @@ class GraphExec {
  public:
   Status launch(api::CUstream stream) const {
     const auto result = exec_.driver().graph_launch(exec_.get(), stream);
-    return result == api::kSuccess ? Status(Unit{}) : Status(driver_failure(exec_.driver(), result, "cuGraphLaunch"));
+    return result == api::kSuccess ? Status(Unit{})
+                                   : Status(driver_failure(exec_.driver(), result, "cuGraphLaunch"));
   }
   // Moves the graph's data to the device ahead of the first launch.
   Status upload(api::CUstream stream) const;
-  // Gives a launch node, of the graph this was instantiated from, the shape and arguments `launch` has now. Replays that
-  // are under way keep the old ones.
+  // Gives a launch node, of the graph this was instantiated from, the shape and arguments `launch` has now.
+  // Replays that are under way keep the old ones.
   Status set_launch(GraphNode node, PreparedLaunch& launch) const;
 
  private:

@@ -14,13 +14,15 @@ constexpr unsigned kPortableClusterBlocks = 8;
 unsigned volume(const std::array<unsigned, 3>& extents) { return extents[0] * extents[1] * extents[2]; }
 
 Status check_shape(const LaunchShape& shape, const FunctionAttributes& function) {
-  const auto refuse = [&](std::string why) { return failure(Failure::Kind::invalid, fmt::format("launch {}: {}", to_string(shape), why)); };
+  const auto refuse = [&](std::string why) {
+    return failure(Failure::Kind::invalid, fmt::format("launch {}: {}", to_string(shape), why));
+  };
   if (volume(shape.block) == 0 || shape.grid[0] == 0 || shape.grid[1] == 0 || shape.grid[2] == 0) {
     return refuse("empty grid or block");
   }
   if (static_cast<int>(volume(shape.block)) > function.max_threads) {
-    return refuse(fmt::format("the kernel allows {} threads a block ({} registers a thread)", function.max_threads,
-                              function.registers));
+    return refuse(fmt::format("the kernel allows {} threads a block ({} registers a thread)",
+                              function.max_threads, function.registers));
   }
   if (shape.grid[1] > 65535 || shape.grid[2] > 65535) return refuse("y and z of a grid end at 65535");
   for (std::size_t axis = 0; axis < 3; ++axis) {
@@ -34,9 +36,10 @@ Status check_shape(const LaunchShape& shape, const FunctionAttributes& function)
 }  // namespace
 
 std::string to_string(const LaunchShape& s) {
-  std::string text = fmt::format("grid {}x{}x{} block {}x{}x{}", s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1],
-                                 s.block[2]);
-  if (volume(s.cluster) > 1) text += fmt::format(" cluster {}x{}x{}", s.cluster[0], s.cluster[1], s.cluster[2]);
+  std::string text = fmt::format("grid {}x{}x{} block {}x{}x{}", s.grid[0], s.grid[1], s.grid[2], s.block[0],
+                                 s.block[1], s.block[2]);
+  if (volume(s.cluster) > 1)
+    text += fmt::format(" cluster {}x{}x{}", s.cluster[0], s.cluster[1], s.cluster[2]);
   if (s.shared_bytes > 0) text += fmt::format(" shared {} B", s.shared_bytes);
   if (s.overlap_previous) text += " overlap_previous";
   if (s.cooperative) text += " cooperative";
@@ -60,7 +63,8 @@ PreparedLaunch::PreparedLaunch(const Function& function, const LaunchShape& shap
     attributes_.push_back({.id = id, .pad = {}, .value = value});
   };
   if (volume(shape.cluster) > 1) {
-    add(api::kLaunchClusterDimension, {.cluster_dim = {shape.cluster[0], shape.cluster[1], shape.cluster[2]}});
+    add(api::kLaunchClusterDimension,
+        {.cluster_dim = {shape.cluster[0], shape.cluster[1], shape.cluster[2]}});
   }
   if (shape.overlap_previous) {
     add(api::kLaunchProgrammaticStreamSerialization, {.programmatic_stream_serialization_allowed = 1});
@@ -76,12 +80,14 @@ PreparedLaunch::PreparedLaunch(const Function& function, const LaunchShape& shap
              .attribute_count = static_cast<unsigned>(attributes_.size())};
 }
 
-Result<PreparedLaunch> PreparedLaunch::make(const Function& function, const LaunchShape& shape, Arguments arguments) {
+Result<PreparedLaunch> PreparedLaunch::make(const Function& function, const LaunchShape& shape,
+                                            Arguments arguments) {
   auto attributes = function.attributes();
   if (!attributes) return attributes.error();
   if (auto status = check_shape(shape, *attributes); !status) return status.error();
   if (shape.shared_bytes > kSharedBytesWithoutOptIn) {
-    if (auto status = function.allow_shared_bytes(static_cast<int>(shape.shared_bytes)); !status) return status.error();
+    if (auto status = function.allow_shared_bytes(static_cast<int>(shape.shared_bytes)); !status)
+      return status.error();
   }
   if (volume(shape.cluster) > kPortableClusterBlocks) {
     if (auto status = function.allow_large_clusters(); !status) return status.error();

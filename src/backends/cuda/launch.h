@@ -25,7 +25,8 @@ struct LaunchShape {
 };
 std::string to_string(const LaunchShape& shape);
 
-// Kernel arguments by value, in order; each is copied, with the alignment the kernel's parameter needs (up to 128 B).
+// Kernel arguments by value, in order; each is copied, with the alignment the kernel's parameter needs (up to
+// 128 B).
 class Arguments {
  public:
   template <class T>
@@ -62,7 +63,8 @@ class PreparedLaunch {
   Status launch(api::CUstream stream) {
     config_.stream = stream;
     config_.attributes = attributes_.data();
-    const auto result = function_.driver().launch_kernel_ex(&config_, function_.get(), pointers_.data(), nullptr);
+    const auto result =
+        function_.driver().launch_kernel_ex(&config_, function_.get(), pointers_.data(), nullptr);
     return result == api::kSuccess ? Status(Unit{}) : launch_failure(result);
   }
   // Takes effect at the next launch.

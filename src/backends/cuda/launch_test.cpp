@@ -23,7 +23,8 @@ class Launch : public testing::Test {
 TEST_F(Launch, HandsShapeAndArgumentsToTheDriver) {
   Arguments arguments;
   arguments.add(7).add(std::uint64_t{8}).add(9);
-  auto made = PreparedLaunch::make(function_, {.grid = {10, 2, 1}, .block = {256, 1, 1}, .shared_bytes = 1024}, arguments);
+  auto made = PreparedLaunch::make(
+      function_, {.grid = {10, 2, 1}, .block = {256, 1, 1}, .shared_bytes = 1024}, arguments);
   ASSERT_TRUE(made.ok());
   PreparedLaunch launch = std::move(*made);  // the pointers must survive a move
   fake::state().last_arguments.resize(3);
@@ -42,7 +43,8 @@ TEST_F(Launch, HandsShapeAndArgumentsToTheDriver) {
 
 TEST_F(Launch, AsksForClustersAndOverlapByAttributes) {
   auto launch = PreparedLaunch::make(
-      function_, {.grid = {32, 1, 1}, .block = {128, 1, 1}, .cluster = {16, 1, 1}, .overlap_previous = true}, {});
+      function_, {.grid = {32, 1, 1}, .block = {128, 1, 1}, .cluster = {16, 1, 1}, .overlap_previous = true},
+      {});
   ASSERT_TRUE(launch.ok());
   ASSERT_TRUE(launch->launch(stream_).ok());
   ASSERT_EQ(fake::state().last_attributes.size(), 2u);
@@ -60,9 +62,13 @@ TEST_F(Launch, OptsInToLargeSharedMemory) {
 
 TEST_F(Launch, RefusesShapesThatCannotRun) {
   fake::state().max_threads = 512;
-  const auto error = [&](const LaunchShape& shape) { return PreparedLaunch::make(function_, shape, {}).error().message; };
-  EXPECT_THAT(error({.block = {1024, 1, 1}}), HasSubstr("allows 512 threads a block (32 registers a thread)"));
-  EXPECT_THAT(error({.grid = {10, 1, 1}, .cluster = {4, 1, 1}}), HasSubstr("grid 10x1x1 block 1x1x1 cluster 4x1x1"));
+  const auto error = [&](const LaunchShape& shape) {
+    return PreparedLaunch::make(function_, shape, {}).error().message;
+  };
+  EXPECT_THAT(error({.block = {1024, 1, 1}}),
+              HasSubstr("allows 512 threads a block (32 registers a thread)"));
+  EXPECT_THAT(error({.grid = {10, 1, 1}, .cluster = {4, 1, 1}}),
+              HasSubstr("grid 10x1x1 block 1x1x1 cluster 4x1x1"));
   EXPECT_THAT(error({.grid = {0, 1, 1}}), HasSubstr("empty"));
   EXPECT_THAT(error({.grid = {1, 70000, 1}}), HasSubstr("65535"));
 }
@@ -83,11 +89,13 @@ class Capture : public testing::Test {
 };
 
 TEST_F(Capture, EndsOnTheStreamWhenTheWorkFails) {
-  const auto graph = Graph::capture(*context_, *stream_, [] { return Status(failure(Failure::Kind::device, "no")); });
+  const auto graph =
+      Graph::capture(*context_, *stream_, [] { return Status(failure(Failure::Kind::device, "no")); });
   ASSERT_FALSE(graph.ok());
   EXPECT_EQ(graph.error().message, "no");
   EXPECT_THROW((void)Graph::capture(*context_, *stream_, []() -> Status { throw Error("user"); }), Error);
-  EXPECT_THAT(fake::state().calls, ElementsAre("begin_capture", "end_capture", "begin_capture", "end_capture"));
+  EXPECT_THAT(fake::state().calls,
+              ElementsAre("begin_capture", "end_capture", "begin_capture", "end_capture"));
   EXPECT_EQ(fake::state().live_handles, 2);  // context and stream: the abandoned graphs are gone
 }
 

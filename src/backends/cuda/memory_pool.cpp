@@ -33,11 +33,15 @@ constexpr std::size_t kSmallSegmentBytes = std::size_t{2} << 20;
 // A large block is split only when the rest is worth a large request itself.
 constexpr std::size_t kLeastLargeRest = kSmallBytes;
 
-constexpr std::size_t round_up_to(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+constexpr std::size_t round_up_to(std::size_t value, std::size_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 std::string readable(std::size_t bytes) {
-  if (bytes >= std::size_t{1} << 30) return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1ull << 30));
-  if (bytes >= std::size_t{1} << 20) return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1ull << 20));
+  if (bytes >= std::size_t{1} << 30)
+    return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / (1ull << 30));
+  if (bytes >= std::size_t{1} << 20)
+    return fmt::format("{:.2f} MiB", static_cast<double>(bytes) / (1ull << 20));
   return fmt::format("{} bytes", bytes);
 }
 
@@ -73,7 +77,8 @@ bool MemoryPool::BySize::operator()(const Block* a, const Block* b) const {
 }
 bool MemoryPool::BySize::operator()(const Block* a, std::size_t bytes) const { return a->bytes < bytes; }
 
-MemoryPool::MemoryPool(const Context& context, const PoolOptions& options) : context_(context), options_(options) {}
+MemoryPool::MemoryPool(const Context& context, const PoolOptions& options)
+    : context_(context), options_(options) {}
 
 MemoryPool::~MemoryPool() {
   const std::lock_guard lock(mutex_);
@@ -123,7 +128,8 @@ Block* MemoryPool::take_free(Arena& arena, std::size_t bytes) {
   return block;
 }
 
-// A new segment of at least `bytes`. When the driver has none, everything cached goes back to it and it is asked once more.
+// A new segment of at least `bytes`. When the driver has none, everything cached goes back to it and it is
+// asked once more.
 Result<Block*> MemoryPool::grow(Arena& arena, std::size_t bytes) {
   const bool small = bytes <= kSmallBytes;
   const std::size_t exact = round_up_to(bytes, kSmallSegmentBytes);
@@ -144,7 +150,8 @@ Result<Block*> MemoryPool::grow(Arena& arena, std::size_t bytes) {
     }
     if (attempt == 0) {
       if (auto status = trim_locked(); !status) return status.error();
-      if (Block* block = take_free(arena, bytes)) return block;  // trim waited: blocks in use elsewhere came back
+      if (Block* block = take_free(arena, bytes))
+        return block;  // trim waited: blocks in use elsewhere came back
     }
   }
   return out_of_memory(bytes);
@@ -155,8 +162,11 @@ Failure MemoryPool::out_of_memory(std::size_t wanted) const {
   std::string text = fmt::format("out of device memory on {}: wanted {}, {} in use, {} cached by the pool",
                                  context_.limits().name, readable(wanted), readable(stats_.in_use_bytes),
                                  readable(stats_.reserved_bytes - stats_.in_use_bytes));
-  if (info) text += fmt::format(", {} of {} free on the device", readable(info->free_bytes), readable(info->total_bytes));
-  if (options_.limit_bytes != ~std::size_t{0}) text += fmt::format("; the pool's limit is {}", readable(options_.limit_bytes));
+  if (info)
+    text +=
+        fmt::format(", {} of {} free on the device", readable(info->free_bytes), readable(info->total_bytes));
+  if (options_.limit_bytes != ~std::size_t{0})
+    text += fmt::format("; the pool's limit is {}", readable(options_.limit_bytes));
   return failure(Failure::Kind::out_of_memory, std::move(text));
 }
 

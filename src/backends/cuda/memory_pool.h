@@ -1,6 +1,6 @@
-// Device memory from a caching pool, ordered by streams: a block that is freed serves later work of the same stream at
-// once, without the driver and without waiting. The method is that of PyTorch's allocator: segments from the driver are
-// split, freed neighbours merge, the best fit is taken.
+// Device memory from a caching pool, ordered by streams: a block that is freed serves later work of the same
+// stream at once, without the driver and without waiting. The method is that of PyTorch's allocator: segments
+// from the driver are split, freed neighbours merge, the best fit is taken.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer() { reset(); }
 
-  api::CUdeviceptr address() const { return address_; }  // 512-byte aligned; 0 when the size is 0
+  api::CUdeviceptr address() const { return address_; }   // 512-byte aligned; 0 when the size is 0
   std::size_t size_bytes() const { return size_bytes_; }  // as asked for
   // Back to the pool now: work queued later on its stream may get this memory.
   void reset();
@@ -43,7 +43,7 @@ class Buffer {
 };
 
 struct PoolOptions {
-  std::size_t limit_bytes = ~std::size_t{0};       // of all segments; a growth past it fails as out of memory
+  std::size_t limit_bytes = ~std::size_t{0};  // of all segments; a growth past it fails as out of memory
   std::size_t segment_bytes = std::size_t{64} << 20;  // least growth for requests above kSmallBytes
 };
 
@@ -63,8 +63,8 @@ class MemoryPool {
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
-  // Memory for work on `stream`. Fails with out_of_memory, after giving back everything cached; the message names the
-  // bytes wanted, in use, cached and free on the device.
+  // Memory for work on `stream`. Fails with out_of_memory, after giving back everything cached; the message
+  // names the bytes wanted, in use, cached and free on the device.
   Result<Buffer> allocate(std::size_t size_bytes, api::CUstream stream);
   // Frees `buffer` for its own stream once `other`, which used it too, has passed what is queued there now.
   Status free_after(Buffer buffer, api::CUstream other);

@@ -98,7 +98,9 @@ TEST_F(Pool, HoldsABlockBackUntilTheOtherStreamHasPassed) {
 
 TEST_F(Pool, GivesCachedSegmentsBackBeforeItFails) {
   MemoryPool pool(*context_);
-  { auto buffer = pool.allocate(200 * kMiB, a_->get()); }  // cached now, for stream a
+  {
+    auto buffer = pool.allocate(200 * kMiB, a_->get());
+  }  // cached now, for stream a
   auto other = pool.allocate(180 * kMiB, b_->get());
   ASSERT_TRUE(other.ok()) << other.error().message;
   EXPECT_EQ(pool.stats().reserved_bytes, 180 * kMiB);
@@ -111,9 +113,10 @@ TEST_F(Pool, SaysWhatIsWantedInUseAndFreeWhenMemoryIsOut) {
   const auto wanted = pool.allocate(200 * kMiB, a_->get());
   ASSERT_FALSE(wanted.ok());
   EXPECT_EQ(wanted.error().kind, Failure::Kind::out_of_memory);
-  EXPECT_EQ(wanted.error().message,
-            "out of device memory on Fake H200: wanted 200.00 MiB, 100.00 MiB in use, 0 bytes cached by the pool, "
-            "156.00 MiB of 256.00 MiB free on the device");
+  EXPECT_EQ(
+      wanted.error().message,
+      "out of device memory on Fake H200: wanted 200.00 MiB, 100.00 MiB in use, 0 bytes cached by the pool, "
+      "156.00 MiB of 256.00 MiB free on the device");
   EXPECT_TRUE(pool.allocate(150 * kMiB, a_->get()).ok());  // and it goes on
 }
 
@@ -130,7 +133,9 @@ TEST_F(Pool, TrimsAndEndsWithoutLeaks) {
   {
     MemoryPool pool(*context_);
     auto kept = pool.allocate(1000, a_->get());
-    { auto dropped = pool.allocate(100 * kMiB, a_->get()); }
+    {
+      auto dropped = pool.allocate(100 * kMiB, a_->get());
+    }
     ASSERT_TRUE(pool.trim().ok());
     EXPECT_EQ(fake::state().allocated_bytes(), 2 * kMiB);  // the small segment is in use
   }

@@ -104,8 +104,8 @@ class Program {
         texts.push_back(header.text.data());
       }
     }
-    return check(nvrtc_.create_program(&program_, source.c_str(), options.file_name.c_str(), static_cast<int>(names.size()),
-                                       texts.data(), names.data()),
+    return check(nvrtc_.create_program(&program_, source.c_str(), options.file_name.c_str(),
+                                       static_cast<int>(names.size()), texts.data(), names.data()),
                  "nvrtcCreateProgram");
   }
 
@@ -115,7 +115,9 @@ class Program {
     return nvrtc_.compile_program(program_, static_cast<int>(pointers.size()), pointers.data());
   }
 
-  Result<std::string> log() const { return text(nvrtc_.get_program_log_size, nvrtc_.get_program_log, "nvrtcGetProgramLog"); }
+  Result<std::string> log() const {
+    return text(nvrtc_.get_program_log_size, nvrtc_.get_program_log, "nvrtcGetProgramLog");
+  }
   Result<std::string> cubin() const { return text(nvrtc_.get_cubin_size, nvrtc_.get_cubin, "nvrtcGetCUBIN"); }
 
   Status check(api::nvrtcResult result, const char* what) const {
@@ -153,11 +155,13 @@ Result<Nvrtc> Nvrtc::open(const NvrtcSearch& search) {
   std::string tried;
   void* library = open_library(search, state->path, tried);
   if (library == nullptr) {
-    return failure(Failure::Kind::not_found,
-                   fmt::format("NVRTC, which compiles CUDA kernels at run time, was not found. Install it with "
-                               "`pip install nvidia-cuda-nvrtc` (no GPU needed) or the CUDA toolkit, or set TILEWRIGHT_NVRTC "
-                               "to libnvrtc.so.13 or its folder. Looked at:{}",
-                               tried));
+    return failure(
+        Failure::Kind::not_found,
+        fmt::format(
+            "NVRTC, which compiles CUDA kernels at run time, was not found. Install it with "
+            "`pip install nvidia-cuda-nvrtc` (no GPU needed) or the CUDA toolkit, or set TILEWRIGHT_NVRTC "
+            "to libnvrtc.so.13 or its folder. Looked at:{}",
+            tried));
   }
   if (auto status = load_symbols(state->functions, library, state->path); !status) return status.error();
   int major = 0, minor = 0;
@@ -170,10 +174,9 @@ Result<Nvrtc> Nvrtc::open(const NvrtcSearch& search) {
 
 std::vector<std::string> nvrtc_flags(const NvrtcOptions& options) {
   std::vector<std::string> flags = {
-      "-arch=" + options.architecture,
-      "--std=c++17",
-      "--ptxas-options=-v",                    // registers and spills, for the report
-      "-diag-suppress=177,550,1444",           // unused variables of generated text; deprecated names
+      "-arch=" + options.architecture, "--std=c++17",
+      "--ptxas-options=-v",           // registers and spills, for the report
+      "-diag-suppress=177,550,1444",  // unused variables of generated text; deprecated names
   };
   if (options.lines) flags.emplace_back("-lineinfo");
   flags.insert(flags.end(), options.flags.begin(), options.flags.end());
@@ -196,8 +199,9 @@ Result<Binary> Nvrtc::compile(const std::string& source, const NvrtcOptions& opt
   auto cubin = program.cubin();
   if (!cubin) return cubin.error();
   if (cubin->empty()) {
-    return failure(Failure::Kind::compile, fmt::format("NVRTC made no machine code for {}: name a real architecture (sm_90a)",
-                                                       options.architecture));
+    return failure(Failure::Kind::compile,
+                   fmt::format("NVRTC made no machine code for {}: name a real architecture (sm_90a)",
+                               options.architecture));
   }
   Binary binary;
   binary.parsed = parse_compile_log(*log);
@@ -205,7 +209,8 @@ Result<Binary> Nvrtc::compile(const std::string& source, const NvrtcOptions& opt
   binary.cubin = std::move(*cubin);
   binary.nvrtc_version = state_->version;
   binary.architecture = options.architecture;
-  binary.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  binary.compile_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return binary;
 }
 

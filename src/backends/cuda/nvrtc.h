@@ -11,13 +11,13 @@
 
 namespace tilewright::cuda {
 
-// Where to look for libnvrtc, first hit wins: each path is the library, a folder with it, or a Python site-packages folder
-// (nvidia/cu13/lib, nvidia/cuda_nvrtc/lib); after them the loader's own search.
+// Where to look for libnvrtc, first hit wins: each path is the library, a folder with it, or a Python
+// site-packages folder (nvidia/cu13/lib, nvidia/cuda_nvrtc/lib); after them the loader's own search.
 struct NvrtcSearch {
   std::vector<std::string> paths;
 };
-// TILEWRIGHT_NVRTC (a list separated by ':'), VIRTUAL_ENV's site-packages, CUDA_HOME and the usual folders. The only
-// place that reads these variables.
+// TILEWRIGHT_NVRTC (a list separated by ':'), VIRTUAL_ENV's site-packages, CUDA_HOME and the usual folders.
+// The only place that reads these variables.
 NvrtcSearch nvrtc_search_from_environment();
 
 // A file that the source may #include; held in memory.
@@ -30,9 +30,9 @@ struct NvrtcOptions {
   std::string architecture = "sm_90a";  // "sm_80", "sm_90a", …: a real one, so that machine code comes out
   std::string file_name = "kernel.cu";  // what errors call the source
   std::vector<Header> headers;
-  bool device_headers = true;       // offer our own headers, "tw_cuda/….cuh"
-  std::vector<std::string> flags;   // handed to NVRTC after ours
-  bool lines = false;               // -lineinfo: source lines for profilers; the code stays as fast
+  bool device_headers = true;      // offer our own headers, "tw_cuda/….cuh"
+  std::vector<std::string> flags;  // handed to NVRTC after ours
+  bool lines = false;              // -lineinfo: source lines for profilers; the code stays as fast
 };
 
 struct Binary {

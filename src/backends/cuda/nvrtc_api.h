@@ -1,5 +1,5 @@
-// The part of NVRTC's C API that we use, declared here so that no CUDA is needed to build; api_test.cpp compares it
-// with nvrtc.h where that file exists.
+// The part of NVRTC's C API that we use, declared here so that no CUDA is needed to build; api_test.cpp
+// compares it with nvrtc.h where that file exists.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ struct Nvrtc {
   nvrtcResult (*create_program)(nvrtcProgram* program, const char* source, const char* name, int header_count,
                                 const char* const* headers, const char* const* include_names) = nullptr;
   nvrtcResult (*destroy_program)(nvrtcProgram* program) = nullptr;
-  nvrtcResult (*compile_program)(nvrtcProgram program, int option_count, const char* const* options) = nullptr;
+  nvrtcResult (*compile_program)(nvrtcProgram program, int option_count,
+                                 const char* const* options) = nullptr;
   nvrtcResult (*get_program_log_size)(nvrtcProgram program, std::size_t* size) = nullptr;
   nvrtcResult (*get_program_log)(nvrtcProgram program, char* log) = nullptr;
   nvrtcResult (*get_cubin_size)(nvrtcProgram program, std::size_t* size) = nullptr;

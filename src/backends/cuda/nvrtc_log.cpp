@@ -37,7 +37,8 @@ std::optional<PerformanceWarning> warning_in(std::string_view line) {
   const auto close = line.find(')', open);
   if (close == std::string_view::npos) return std::nullopt;
   const auto code = line.substr(open + 1, close - open - 1);
-  if (code.size() < 3 || !std::all_of(code.begin() + 1, code.end(), [](char c) { return c >= '0' && c <= '9'; })) {
+  if (code.size() < 3 ||
+      !std::all_of(code.begin() + 1, code.end(), [](char c) { return c >= '0' && c <= '9'; })) {
     return std::nullopt;
   }
   auto text = line.substr(close + 1);
@@ -61,7 +62,8 @@ void read_resources(std::string_view line, KernelResources& kernel) {
 
 CompileLog parse_compile_log(std::string_view log) {
   CompileLog out;
-  bool in_kernel = false;  // resource lines of a noinline function come after its own header and are not a kernel's
+  bool in_kernel =
+      false;  // resource lines of a noinline function come after its own header and are not a kernel's
   while (!log.empty()) {
     const auto end = log.find('\n');
     const auto line = log.substr(0, end);
@@ -72,7 +74,8 @@ CompileLog parse_compile_log(std::string_view log) {
       }
       continue;
     }
-    // The source, which errors quote, may contain such words; CUDA 12 indents the stack line without a prefix.
+    // The source, which errors quote, may contain such words; CUDA 12 indents the stack line without a
+    // prefix.
     if (!line.starts_with("ptxas") && !line.starts_with("    ")) continue;
     if (auto name = quoted_after(line, "Compiling entry function")) {
       out.kernels.push_back({.name = std::move(*name)});

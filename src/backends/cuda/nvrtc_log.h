@@ -1,4 +1,5 @@
-// What NVRTC's log says about speed: NVRTC reports success for code that is correct and slow, and tells so only here.
+// What NVRTC's log says about speed: NVRTC reports success for code that is correct and slow, and tells so
+// only here.
 #pragma once
 
 #include <string>

@@ -1,10 +1,12 @@
-// NVRTC: finding it, compiling with it, reading its log. Needs the library (pip install nvidia-cuda-nvrtc), not a GPU.
+// NVRTC: finding it, compiling with it, reading its log. Needs the library (pip install nvidia-cuda-nvrtc),
+// not a GPU.
 #include "backends/cuda/nvrtc.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "backends/cuda/device_headers.h"
+#include "backends/cuda/gpu_tests/kernels.h"
 
 namespace tilewright::cuda {
 namespace {
@@ -15,13 +17,16 @@ using testing::HasSubstr;
 TEST(CompileLogTest, ReadsResourcesAndSlowCodeWarnings) {
   const auto log = parse_compile_log(
       "k.cu(2): warning #177-D: variable \"x\" was declared, 7 registers\n"
-      "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.\n"
-      "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.\n"
+      "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine "
+      "register count at entry.\n"
+      "ptxas info    : (C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine "
+      "register count at entry.\n"
       "ptxas info    : 24 bytes gmem\n"
       "ptxas info    : Compiling entry function 'k2' for 'sm_90a'\n"
       "ptxas info    : Function properties for k2\n"
       "ptxas         .     288 bytes stack frame, 128 bytes spill stores, 96 bytes spill loads\n"
-      "ptxas info    : Used 12 registers, used 1 barriers, 288 bytes cumulative stack size, 256 bytes smem, 4 bytes cmem[0]\n"
+      "ptxas info    : Used 12 registers, used 1 barriers, 288 bytes cumulative stack size, 256 bytes smem, "
+      "4 bytes cmem[0]\n"
       "ptxas info    : Function properties for _Z1ff\n"
       "ptxas         .     64 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
       "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
@@ -43,7 +48,8 @@ TEST(CompileLogTest, ReadsResourcesAndSlowCodeWarnings) {
 }
 
 TEST(NvrtcOpen, SaysWhereItLookedAndHowToInstall) {
-  // The loader's own search may succeed on a machine with CUDA installed system-wide: only a failure has a message.
+  // The loader's own search may succeed on a machine with CUDA installed system-wide: only a failure has a
+  // message.
   const auto nvrtc = Nvrtc::open({.paths = {"/of/no/machine/libnvrtc.so.13", "/tmp"}});
   if (nvrtc.ok()) {
     EXPECT_THAT(nvrtc->library_path(), HasSubstr("libnvrtc.so"));
@@ -62,8 +68,8 @@ class Compiler : public testing::Test {
 };
 
 TEST_F(Compiler, MakesMachineCodeAndReportsResources) {
-  const auto binary = nvrtc_->compile("extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2.f; }",
-                                      {.architecture = "sm_90a"});
+  const auto binary = nvrtc_->compile(
+      "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2.f; }", {.architecture = "sm_90a"});
   ASSERT_TRUE(binary.ok()) << binary.error().message;
   EXPECT_EQ(binary->cubin.substr(1, 3), "ELF");
   EXPECT_EQ(binary->architecture, "sm_90a");
@@ -80,7 +86,8 @@ TEST_F(Compiler, QuotesTheErrorOfBadSource) {
                                       {.file_name = "softmax.cu"});
   ASSERT_FALSE(binary.ok());
   EXPECT_EQ(binary.error().kind, Failure::Kind::compile);
-  EXPECT_THAT(binary.error().message, HasSubstr("softmax.cu(1): error: identifier \"nonsense\" is undefined"));
+  EXPECT_THAT(binary.error().message,
+              HasSubstr("softmax.cu(1): error: identifier \"nonsense\" is undefined"));
 }
 
 TEST_F(Compiler, RefusesAVirtualArchitecture) {
@@ -90,15 +97,17 @@ TEST_F(Compiler, RefusesAVirtualArchitecture) {
 }
 
 TEST_F(Compiler, IncludesHeadersFromMemory) {
-  const auto binary = nvrtc_->compile("#include \"mine.cuh\"\nextern \"C\" __global__ void k(int* x) { *x = kMine; }",
-                                      {.headers = {{"mine.cuh", "constexpr int kMine = 3;\n"}}, .device_headers = false});
+  const auto binary =
+      nvrtc_->compile("#include \"mine.cuh\"\nextern \"C\" __global__ void k(int* x) { *x = kMine; }",
+                      {.headers = {{"mine.cuh", "constexpr int kMine = 3;\n"}}, .device_headers = false});
   EXPECT_TRUE(binary.ok()) << binary.error().message;
 }
 
 TEST_F(Compiler, ReportsCodeThatIsSlowerThanItLooks) {
   // Without launch bounds ptxas ignores setmaxnreg, and says so only in the log.
   const auto binary = nvrtc_->compile(
-      "extern \"C\" __global__ void k(float* x) { asm volatile(\"setmaxnreg.inc.sync.aligned.u32 240;\"); x[0] = 1; }",
+      "extern \"C\" __global__ void k(float* x) { asm volatile(\"setmaxnreg.inc.sync.aligned.u32 240;\"); "
+      "x[0] = 1; }",
       {.architecture = "sm_90a"});
   ASSERT_TRUE(binary.ok()) << binary.error().message;
   ASSERT_EQ(binary->parsed.warnings.size(), 1u);
@@ -125,6 +134,20 @@ TEST_F(Compiler, CompilesEveryDeviceHeaderWithoutAWarning) {
       ASSERT_TRUE(binary.ok()) << header.name << ": " << binary.error().message;
       EXPECT_TRUE(binary->parsed.warnings.empty()) << header.name << ": " << binary->log;
       EXPECT_THAT(binary->log, testing::Not(HasSubstr("warning"))) << header.name;
+    }
+  }
+}
+
+// The kernels of gpu_tests use every function of the headers.
+TEST_F(Compiler, CompilesTheKernelsOfTheGpuTestsWithoutAWarning) {
+  for (const auto& kernel : kTestKernels) {
+    for (const char* architecture : {"sm_80", "sm_90a"}) {
+      if (kernel.needs_sm90 && std::string_view(architecture) == "sm_80") continue;
+      const auto binary = nvrtc_->compile(
+          std::string(kernel.text), {.architecture = architecture, .file_name = std::string(kernel.name)});
+      ASSERT_TRUE(binary.ok()) << binary.error().message;
+      EXPECT_TRUE(binary->parsed.warnings.empty()) << kernel.name << ": " << binary->log;
+      EXPECT_THAT(binary->log, testing::Not(HasSubstr("warning"))) << kernel.name;
     }
   }
 }

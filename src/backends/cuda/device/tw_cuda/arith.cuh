@@ -1,12 +1,14 @@
-// The exact scalar primitives, as tile/prim.h defines them: integers never trap, min and max hand a NaN on, rounding goes
-// to even. One function per primitive and type class; plain operators are used where C++ already says the same.
+// The exact scalar primitives, as tile/prim.h defines them: integers never trap, min and max hand a NaN on,
+// rounding goes to even. One function per primitive and type class; plain operators are used where C++
+// already says the same.
 #pragma once
 
 #include "tw_cuda/types.cuh"
 
 namespace tw {
 
-// ---- integers: wrap around; x / 0 = 0, x rem 0 = x; shifts use the count modulo the width ---------------------------
+// ---- integers: wrap around; x / 0 = 0, x rem 0 = x; shifts use the count modulo the width
+// ---------------------------
 template <class T>
 struct unsigned_of {
   using type = T;
@@ -76,7 +78,8 @@ TW_DEVICE T sign(T a) {
   return T(int(a > T(0)) - int(a < T(0)));
 }
 
-// ---- floats -----------------------------------------------------------------------------------------------------------
+// ---- floats
+// -----------------------------------------------------------------------------------------------------------
 TW_DEVICE float add(float a, float b) { return a + b; }
 TW_DEVICE double add(double a, double b) { return a + b; }
 TW_DEVICE float sub(float a, float b) { return a - b; }
@@ -112,7 +115,8 @@ TW_DEVICE bool isnan(T a) {
   return a != a;
 }
 
-// ---- min and max: NaN if either operand is --------------------------------------------------------------------------
+// ---- min and max: NaN if either operand is
+// --------------------------------------------------------------------------
 TW_DEVICE float max(float a, float b) {
   float out;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(out) : "f"(a), "f"(b));

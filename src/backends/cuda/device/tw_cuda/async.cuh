@@ -1,4 +1,5 @@
-// Copies that run beside the threads: cp.async (sm_80), and on sm_90 mbarriers with one-dimensional bulk copies (TMA).
+// Copies that run beside the threads: cp.async (sm_80), and on sm_90 mbarriers with one-dimensional bulk
+// copies (TMA).
 #pragma once
 
 #include "tw_cuda/types.cuh"
@@ -7,14 +8,17 @@ namespace tw {
 
 TW_DEVICE u32 smem_address(const void* p) { return u32(__cvta_generic_to_shared(p)); }
 
-// ---- cp.async: 16 bytes a thread, global → shared, completed in groups -------------------------------------------------
-// Copies the first `bytes` (0 … 16) and writes zeros to the rest: 0 makes it a fill for elements out of bounds.
+// ---- cp.async: 16 bytes a thread, global → shared, completed in groups
+// ------------------------------------------------- Copies the first `bytes` (0 … 16) and writes zeros to the
+// rest: 0 makes it a fill for elements out of bounds.
 TW_DEVICE void copy_async16(void* shared, const void* global, int bytes = 16) {
-  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(smem_address(shared)), "l"(global), "r"(bytes)
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(smem_address(shared)),
+               "l"(global), "r"(bytes)
                : "memory");
 }
 TW_DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Waits until at most kPending of this thread's groups are unfinished; a barrier must follow before others read.
+// Waits until at most kPending of this thread's groups are unfinished; a barrier must follow before others
+// read.
 template <int kPending>
 TW_DEVICE void copy_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
@@ -22,22 +26,27 @@ TW_DEVICE void copy_async_wait() {
 
 #if __CUDA_ARCH__ >= 900
 
-// ---- mbarrier: counts arrivals of threads and of bytes ------------------------------------------------------------------
-// Lives in shared memory, 8-byte aligned. Phases alternate: a waiter names the parity (0 first) of the phase it waits for.
+// ---- mbarrier: counts arrivals of threads and of bytes
+// ------------------------------------------------------------------ Lives in shared memory, 8-byte aligned.
+// Phases alternate: a waiter names the parity (0 first) of the phase it waits for.
 struct Barrier {
   u64 state;
 };
 TW_DEVICE void barrier_init(Barrier& barrier, u32 arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(smem_address(&barrier)), "r"(arrivals) : "memory");
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(smem_address(&barrier)), "r"(arrivals)
+               : "memory");
 }
-// After the inits, by the thread that made them: the copy engine and the cluster see them. A barrier must follow.
+// After the inits, by the thread that made them: the copy engine and the cluster see them. A barrier must
+// follow.
 TW_DEVICE void barrier_init_done() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 TW_DEVICE void barrier_arrive(Barrier& barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(smem_address(&barrier)) : "memory");
 }
 // Arrives, and makes the phase wait for `bytes` more from the copy engine.
 TW_DEVICE void barrier_expect(Barrier& barrier, u32 bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(smem_address(&barrier)), "r"(bytes) : "memory");
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(smem_address(&barrier)),
+               "r"(bytes)
+               : "memory");
 }
 TW_DEVICE void barrier_wait(Barrier& barrier, u32 parity) {
   asm volatile(
@@ -53,18 +62,20 @@ TW_DEVICE void barrier_wait(Barrier& barrier, u32 parity) {
       : "memory");
 }
 
-// ---- one-dimensional bulk copies: one thread moves kilobytes; addresses and sizes are multiples of 16 bytes --------------
+// ---- one-dimensional bulk copies: one thread moves kilobytes; addresses and sizes are multiples of 16 bytes
+// --------------
 TW_DEVICE void bulk_load(void* shared, const void* global, u32 bytes, Barrier& barrier) {
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                   smem_address(shared)),
-               "l"(global), "r"(bytes), "r"(smem_address(&barrier))
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          smem_address(shared)),
+      "l"(global), "r"(bytes), "r"(smem_address(&barrier))
+      : "memory");
 }
 // Before a bulk_store, by each thread that wrote the shared memory; then a barrier.
 TW_DEVICE void bulk_store_fence() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 TW_DEVICE void bulk_store(void* global, const void* shared, u32 bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global), "r"(smem_address(shared)),
-               "r"(bytes)
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
+               "r"(smem_address(shared)), "r"(bytes)
                : "memory");
 }
 TW_DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
@@ -74,8 +85,9 @@ TW_DEVICE void bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
-// ---- programmatic dependent launch ---------------------------------------------------------------------------------------
-// Waits for the kernel before, when launched with overlap_previous; else passes at once.
+// ---- programmatic dependent launch
+// --------------------------------------------------------------------------------------- Waits for the
+// kernel before, when launched with overlap_previous; else passes at once.
 TW_DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 // The next kernel may start now; it still waits for this one's end before it reads.
 TW_DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;"); }

@@ -18,7 +18,8 @@ TW_DEVICE u32 cluster_size() {
   return size;
 }
 
-// A barrier of all threads of the cluster. What was written before it, in any block's shared memory, can be read after it.
+// A barrier of all threads of the cluster. What was written before it, in any block's shared memory, can be
+// read after it.
 TW_DEVICE void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 TW_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 TW_DEVICE void cluster_sync() {
@@ -55,16 +56,17 @@ struct ClusterScratch {
   T partial[2][16];
 };
 
-// Every thread of every block gets the result over the whole cluster of kBlocks blocks of kThreads threads. `scratch` is
-// shared memory; `step` as for block_reduce. Before the first use each block must pass cluster_sync(), so that all of them
-// have started; no further barrier is needed before the kernel ends.
+// Every thread of every block gets the result over the whole cluster of kBlocks blocks of kThreads threads.
+// `scratch` is shared memory; `step` as for block_reduce. Before the first use each block must pass
+// cluster_sync(), so that all of them have started; no further barrier is needed before the kernel ends.
 template <class Op, int kThreads, int kBlocks, class T>
 TW_DEVICE T cluster_reduce(T value, ClusterScratch<T>& scratch, int step) {
   value = block_reduce<Op, kThreads>(value, scratch.block, step);
   if constexpr (kBlocks > 1) {
     T* partial = scratch.partial[step & 1];
     const u32 target = threadIdx.x;
-    if (target < kBlocks) store_remote(remote_address(shared_address(partial + cluster_rank()), target), value);
+    if (target < kBlocks)
+      store_remote(remote_address(shared_address(partial + cluster_rank()), target), value);
     cluster_sync();
     value = partial[0];
 #pragma unroll

@@ -1,12 +1,13 @@
-// Conversions between all element types, rounding as the tile IR says: to nearest even; f16 and bf16 overflow to infinity;
-// fp8 saturates; float → integer truncates and saturates, NaN gives 0; integers wrap.
+// Conversions between all element types, rounding as the tile IR says: to nearest even; f16 and bf16 overflow
+// to infinity; fp8 saturates; float → integer truncates and saturates, NaN gives 0; integers wrap.
 #pragma once
 
 #include "tw_cuda/types.cuh"
 
 namespace tw {
 
-// ---- narrow float → f32, exact -------------------------------------------------------------------------------------
+// ---- narrow float → f32, exact
+// -------------------------------------------------------------------------------------
 TW_DEVICE float to_f32(bf16 x) { return bits_to_f32(u32(x.bits) << 16); }
 TW_DEVICE float to_f32(f16 x) {
   float out;
@@ -15,7 +16,8 @@ TW_DEVICE float to_f32(f16 x) {
 }
 // e5m2 is f16 without its low byte.
 TW_DEVICE float to_f32(f8e5m2 x) { return to_f32(f16{u16(x.bits << 8)}); }
-// Exponent and mantissa moved into f32's fields, then rescaled by the difference of the biases: exact, subnormals included.
+// Exponent and mantissa moved into f32's fields, then rescaled by the difference of the biases: exact,
+// subnormals included.
 TW_DEVICE float to_f32(f8e4m3 x) {
   const u32 magnitude = x.bits & 0x7fu;
   const u32 sign = u32(x.bits & 0x80u) << 24;
@@ -24,7 +26,9 @@ TW_DEVICE float to_f32(f8e4m3 x) {
 }
 
 // Two at once from one word, low half first.
-TW_DEVICE Vec<float, 2> unpack_bf16x2(u32 word) { return {{bits_to_f32(word << 16), bits_to_f32(word & 0xffff0000u)}}; }
+TW_DEVICE Vec<float, 2> unpack_bf16x2(u32 word) {
+  return {{bits_to_f32(word << 16), bits_to_f32(word & 0xffff0000u)}};
+}
 TW_DEVICE Vec<float, 2> unpack_f16x2(u32 word) {
   Vec<float, 2> out;
   asm("{ .reg .b16 lo, hi; mov.b32 {lo, hi}, %2; cvt.f32.f16 %0, lo; cvt.f32.f16 %1, hi; }"
@@ -45,7 +49,8 @@ TW_DEVICE Vec<float, 2> unpack_e4m3x2(u16 pair) {
 #endif
 }
 
-// ---- f32 → narrow float --------------------------------------------------------------------------------------------
+// ---- f32 → narrow float
+// --------------------------------------------------------------------------------------------
 TW_DEVICE u32 pack_bf16x2(float low, float high) {
   u32 out;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(out) : "f"(high), "f"(low));
@@ -57,7 +62,8 @@ TW_DEVICE u32 pack_f16x2(float low, float high) {
   return out;
 }
 
-// Rounds a magnitude to `kMantissa` bits and a smallest exponent of 1 - kBias, ties to even; for GPUs without fp8.
+// Rounds a magnitude to `kMantissa` bits and a smallest exponent of 1 - kBias, ties to even; for GPUs without
+// fp8.
 template <int kMantissa, int kBias, u32 kMaxFinite>
 TW_DEVICE u8 round_to_f8(float x) {
   const u32 bits = f32_to_bits(x);
@@ -104,9 +110,10 @@ TW_DEVICE void from_f32(float x, f16& out) { out.bits = u16(pack_f16x2(x, 0.f));
 TW_DEVICE void from_f32(float x, f8e4m3& out) { out.bits = u8(pack_e4m3x2(x, 0.f)); }
 TW_DEVICE void from_f32(float x, f8e5m2& out) { out.bits = u8(pack_e5m2x2(x, 0.f)); }
 
-// ---- wide values → narrow float without rounding twice ---------------------------------------------------------------
-// f32 rounded to odd: toward zero, and an inexact result gets its last bit set. It keeps enough for one more rounding to
-// 16 bits or fewer to come out as if from the wide value.
+// ---- wide values → narrow float without rounding twice
+// --------------------------------------------------------------- f32 rounded to odd: toward zero, and an
+// inexact result gets its last bit set. It keeps enough for one more rounding to 16 bits or fewer to come out
+// as if from the wide value.
 TW_DEVICE float to_f32_odd(f64 x) {
   const float toward_zero = __double2float_rz(x);
   return f64(toward_zero) == x ? toward_zero : bits_to_f32(f32_to_bits(toward_zero) | 1u);
@@ -117,14 +124,16 @@ TW_DEVICE float to_f32_odd(i64 x) {
 }
 TW_DEVICE float to_f32_odd(i32 x) { return to_f32_odd(f64(x)); }
 
-// ---- float → integer: truncates, saturates, NaN → 0 ------------------------------------------------------------------
+// ---- float → integer: truncates, saturates, NaN → 0
+// ------------------------------------------------------------------
 TW_DEVICE i32 clamp_i32(i32 x, i32 low, i32 high) { return x < low ? low : x > high ? high : x; }
 TW_DEVICE i64 to_i64(f32 x) { return x != x ? 0 : __float2ll_rz(x); }
 TW_DEVICE i64 to_i64(f64 x) { return x != x ? 0 : __double2ll_rz(x); }
 TW_DEVICE i32 to_i32(f32 x) { return x != x ? 0 : __float2int_rz(x); }
 TW_DEVICE i32 to_i32(f64 x) { return x != x ? 0 : __double2int_rz(x); }
 
-// ---- cast<To>(x) for every pair of element types ----------------------------------------------------------------------
+// ---- cast<To>(x) for every pair of element types
+// ----------------------------------------------------------------------
 template <class T>
 inline constexpr bool is_narrow_float = same<T, bf16> || same<T, f16> || same<T, f8e4m3> || same<T, f8e5m2>;
 template <class T>
@@ -167,8 +176,9 @@ TW_DEVICE Vec<To, N> cast(const Vec<From, N>& x) {
   return out;
 }
 
-// ---- 32-bit words of packed narrow floats ↔ f32 -----------------------------------------------------------------------
-// How many T are in one word, and the two directions for a whole word.
+// ---- 32-bit words of packed narrow floats ↔ f32
+// ----------------------------------------------------------------------- How many T are in one word, and the
+// two directions for a whole word.
 template <class T>
 inline constexpr int per_word = int(4 / sizeof(T));
 

@@ -1,5 +1,5 @@
-// Transcendental primitives with the error bounds of tile/prim.h (f32: 2 units in the last place for most). CUDA's own
-// functions are used where they are that accurate and short; the rest is ours, and says why.
+// Transcendental primitives with the error bounds of tile/prim.h (f32: 2 units in the last place for most).
+// CUDA's own functions are used where they are that accurate and short; the rest is ours, and says why.
 #pragma once
 
 #include "tw_cuda/arith.cuh"
@@ -7,17 +7,17 @@
 namespace tw {
 
 // CUDA's: bounds from the CUDA C++ Programming Guide, "Mathematical Functions".
-TW_DEVICE float exp(float x) { return expf(x); }      // 1 ulp: two-step reduction, ex2.approx
-TW_DEVICE float exp2(float x) { return exp2f(x); }    // 2 ulp
-TW_DEVICE float expm1(float x) { return expm1f(x); }  // 1 ulp
-TW_DEVICE float log(float x) { return logf(x); }      // 1 ulp
-TW_DEVICE float log2(float x) { return log2f(x); }    // 1 ulp
-TW_DEVICE float log1p(float x) { return log1pf(x); }  // 1 ulp
-TW_DEVICE float tanh(float x) { return tanhf(x); }    // 2 ulp
-TW_DEVICE float erf(float x) { return erff(x); }      // 2 ulp
-TW_DEVICE float rsqrt(float x) { return rsqrtf(x); }  // 2 ulp
-TW_DEVICE float pow(float x, float y) { return powf(x, y); }        // 4 ulp
-TW_DEVICE float atan2(float y, float x) { return atan2f(y, x); }    // 3 ulp
+TW_DEVICE float exp(float x) { return expf(x); }                  // 1 ulp: two-step reduction, ex2.approx
+TW_DEVICE float exp2(float x) { return exp2f(x); }                // 2 ulp
+TW_DEVICE float expm1(float x) { return expm1f(x); }              // 1 ulp
+TW_DEVICE float log(float x) { return logf(x); }                  // 1 ulp
+TW_DEVICE float log2(float x) { return log2f(x); }                // 1 ulp
+TW_DEVICE float log1p(float x) { return log1pf(x); }              // 1 ulp
+TW_DEVICE float tanh(float x) { return tanhf(x); }                // 2 ulp
+TW_DEVICE float erf(float x) { return erff(x); }                  // 2 ulp
+TW_DEVICE float rsqrt(float x) { return rsqrtf(x); }              // 2 ulp
+TW_DEVICE float pow(float x, float y) { return powf(x, y); }      // 4 ulp
+TW_DEVICE float atan2(float y, float x) { return atan2f(y, x); }  // 3 ulp
 TW_DEVICE double exp(double x) { return ::exp(x); }
 TW_DEVICE double exp2(double x) { return ::exp2(x); }
 TW_DEVICE double expm1(double x) { return ::expm1(x); }
@@ -43,28 +43,32 @@ TW_DEVICE double sigmoid(double x) {
   return (x < 0. ? e : 1.) / (1. + e);
 }
 
-// ---- sin, cos, tan -----------------------------------------------------------------------------------------------------
-// CUDA's sinf inlines a loop over a local array for huge arguments at every use: 30 KB of machine code in an unrolled
-// kernel. Ours takes a call for those, and sin and cos of one argument share the reduction.
+// ---- sin, cos, tan
+// -----------------------------------------------------------------------------------------------------
+// CUDA's sinf inlines a loop over a local array for huge arguments at every use: 30 KB of machine code in an
+// unrolled kernel. Ours takes a call for those, and sin and cos of one argument share the reduction.
 
 // x = quadrant · π/2 + rest with |rest| ≤ π/4.
 struct Reduced {
   float rest;
-  i32 quadrant;
+  i32 quadrant;  // only its low two bits count
 };
 
 // 2/π in binary, most significant word first (the last one is never shifted in, only read).
 static __constant__ u32 two_over_pi[7] = {0x28be60dbu, 0x9391054au, 0x7f09d5f4u, 0x7d4d3770u,
-                                                0x36d8a566u, 0x4f10e410u, 0x7f9458eau};
+                                          0x36d8a566u, 0x4f10e410u, 0x7f9458eau};
 
-// Payne and Hanek's reduction: multiplies the mantissa with the 96 bits of 2/π that matter for its exponent; what lies
-// above are whole turns.
-TW_COLD Reduced reduce_huge(float x) {
+// Payne and Hanek's reduction: multiplies the mantissa with the 96 bits of 2/π that matter for its exponent;
+// what lies above are whole turns. Quadrant in the high word, bits of the rest in the low one; NaN for
+// infinity and NaN.
+__attribute__((const)) TW_COLD u64 reduce_huge(float x) {
   const u32 bits = f32_to_bits(x);
+  if ((bits & 0x7f800000u) == 0x7f800000u) return 0x7fffffffu;
   const u32 mantissa = (bits << 8) | 0x80000000u;
   const u32 exponent = ((bits >> 23) & 0xffu) - 126u;
   const u32 word = exponent >> 5, shift = exponent & 31u;
-  u32 high = word > 0u ? two_over_pi[word - 1u] : 0u, middle = two_over_pi[word], low = two_over_pi[word + 1u];
+  u32 high = word > 0u ? two_over_pi[word - 1u] : 0u, middle = two_over_pi[word],
+      low = two_over_pi[word + 1u];
   const u32 next = two_over_pi[word + 2u];
   if (shift != 0u) {
     high = (high << shift) | (middle >> (32u - shift));
@@ -82,59 +86,60 @@ TW_COLD Reduced reduce_huge(float x) {
     quadrant += 1u;
   }
   const float rest = float(double(fraction) * 0x1.921fb54442d18p-62);  // π/2 · 2^-62
-  return (bits >> 31) != 0u ? Reduced{-rest, -i32(quadrant)} : Reduced{rest, i32(quadrant)};
+  const bool negative = (bits >> 31) != 0u;
+  return u64(negative ? 0u - quadrant : quadrant) << 32 | f32_to_bits(negative ? -rest : rest);
 }
 
-// Cody and Waite's three-step reduction: π/2 as a sum of three floats; the products with the quadrant are exact enough up
-// to kHuge, as in CUDA's sinf.
+// Cody and Waite's three-step reduction: π/2 as a sum of three floats; the products with the quadrant are
+// exact enough up to kHuge, as in CUDA's sinf.
 TW_DEVICE Reduced reduce_quarter(float x) {
   constexpr float kHuge = 105615.f;
-  if (!(fabsf(x) <= kHuge)) {  // NaN and infinity too
-    if (fabsf(x) < bits_to_f32(0x7f800000u)) return reduce_huge(x);
-    return {x - x, 0};  // NaN
-  }
   constexpr float kShift = 12582912.f;  // 1.5 · 2^23: adding it rounds to an integer in the low bits
   const float shifted = fmaf(x, 0x1.45f306p-1f, kShift);  // 2/π
-  const i32 quadrant = i32(f32_to_bits(shifted));         // the low two bits are all that is used
   const float count = shifted - kShift;
   float rest = fmaf(count, -0x1.921fb0p+0f, x);
   rest = fmaf(count, -0x1.5110b4p-22f, rest);
   rest = fmaf(count, -0x1.846988p-48f, rest);
-  return {rest, quadrant};
+  Reduced out = {rest, i32(f32_to_bits(shifted))};
+  if (__builtin_expect(!(fabsf(x) <= kHuge), 0)) {  // NaN and infinity too
+    const u64 packed = reduce_huge(x);
+    out = {bits_to_f32(u32(packed)), i32(packed >> 32)};
+  }
+  return out;
 }
 
-// Minimax polynomials on [-π/4, π/4].
-TW_DEVICE float sin_poly(float r, float r2) {
+// Minimax polynomials on [-π/4, π/4]. sin(-0) comes out as +0.
+TW_DEVICE float sin_poly(float r) {
+  const float r2 = r * r;
   float p = fmaf(2.86567956e-6f, r2, -1.98559923e-4f);
   p = fmaf(p, r2, 8.33338592e-3f);
   p = fmaf(p, r2, -1.66666672e-1f);
   return fmaf(p * r2, r, r);
 }
-TW_DEVICE float cos_poly(float r2) {
+TW_DEVICE float cos_poly(float r) {
+  const float r2 = r * r;
   float p = fmaf(2.44677067e-5f, r2, -1.38877297e-3f);
   p = fmaf(p, r2, 4.16666567e-2f);
   p = fmaf(p, r2, -0.5f);
   return fmaf(p, r2, 1.f);
 }
+// `odd` in odd quadrants, else `even`, negated in the second half turn.
+TW_DEVICE float in_quadrant(i32 quadrant, float even, float odd) {
+  const float y = (quadrant & 1) != 0 ? odd : even;
+  return bits_to_f32(f32_to_bits(y) ^ (u32(quadrant & 2) << 30));
+}
 
-TW_DEVICE float sin(float x) {
-  const Reduced a = reduce_quarter(x);
-  const float r2 = a.rest * a.rest;
-  const float y = (a.quadrant & 1) != 0 ? cos_poly(r2) : sin_poly(a.rest, r2);
-  return (a.quadrant & 2) != 0 ? -y : y;
-}
-TW_DEVICE float cos(float x) {
-  const Reduced a = reduce_quarter(x);
-  const float r2 = a.rest * a.rest;
-  const float y = (a.quadrant & 1) != 0 ? sin_poly(a.rest, r2) : cos_poly(r2);
-  return ((a.quadrant + 1) & 2) != 0 ? -y : y;
-}
+// A kernel that wants several functions of one argument reduces it once and hands the result to each.
+TW_DEVICE float sin(Reduced a) { return in_quadrant(a.quadrant, sin_poly(a.rest), cos_poly(a.rest)); }
+TW_DEVICE float cos(Reduced a) { return in_quadrant(a.quadrant + 1, sin_poly(a.rest), cos_poly(a.rest)); }
+TW_DEVICE float sin(float x) { return sin(reduce_quarter(x)); }
+TW_DEVICE float cos(float x) { return cos(reduce_quarter(x)); }
 // 3 ulp: two polynomials and one division.
-TW_DEVICE float tan(float x) {
-  const Reduced a = reduce_quarter(x);
-  const float r2 = a.rest * a.rest;
-  const float s = sin_poly(a.rest, r2), c = cos_poly(r2);
-  return (a.quadrant & 1) != 0 ? -c / s : s / c;
+TW_DEVICE float tan(Reduced a) {
+  const float s = sin_poly(a.rest), c = cos_poly(a.rest);
+  const bool odd = (a.quadrant & 1) != 0;
+  return (odd ? -c : s) / (odd ? s : c);
 }
+TW_DEVICE float tan(float x) { return tan(reduce_quarter(x)); }
 
 }  // namespace tw

@@ -1,4 +1,5 @@
-// Global memory: vector loads and stores of up to 16 bytes an access, with cache hints, masks and conversion to f32.
+// Global memory: vector loads and stores of up to 16 bytes an access, with cache hints, masks and conversion
+// to f32.
 #pragma once
 
 #include "tw_cuda/convert.cuh"
@@ -16,7 +17,8 @@ enum class Cache {
 
 namespace detail {
 
-// An L2 policy as createpolicy.fractional.L2::evict_last (fraction 1) makes it; the value CUTLASS passes as a cache hint.
+// An L2 policy as createpolicy.fractional.L2::evict_last (fraction 1) makes it; the value CUTLASS passes as a
+// cache hint.
 inline constexpr u64 kEvictLast = 0x14f0000000000000ull;
 
 template <int kBytes>
@@ -74,8 +76,8 @@ TW_DEVICE void store_word(W* p, W value) {
   if constexpr (kCache == Cache::stream || kCache == Cache::stream_constant) {
     __stcs(p, value);
   } else if constexpr (kCache == Cache::keep && sizeof(W) == 16) {
-    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(p), "r"(value.x), "r"(value.y),
-                 "r"(value.z), "r"(value.w), "l"(kEvictLast)
+    asm volatile("st.global.L2::cache_hint.v4.u32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(p), "r"(value.x),
+                 "r"(value.y), "r"(value.z), "r"(value.w), "l"(kEvictLast)
                  : "memory");
   } else {
     *p = value;
@@ -83,7 +85,11 @@ TW_DEVICE void store_word(W* p, W value) {
 }
 
 template <int kBytes>
-inline constexpr int access_bytes = kBytes % 16 == 0 ? 16 : kBytes % 8 == 0 ? 8 : kBytes % 4 == 0 ? 4 : kBytes % 2 == 0 ? 2 : 1;
+inline constexpr int access_bytes = kBytes % 16 == 0  ? 16
+                                    : kBytes % 8 == 0 ? 8
+                                    : kBytes % 4 == 0 ? 4
+                                    : kBytes % 2 == 0 ? 2
+                                                      : 1;
 
 }  // namespace detail
 
@@ -126,8 +132,8 @@ TW_DEVICE void store_if(bool in_bounds, T* p, const Vec<T, N>& value) {
   if (in_bounds) store<kCache>(p, value);
 }
 
-// The first `count` of N elements, one access each; `fill` for the rest. For ends that a vector would overrun, and for
-// rows that are not aligned.
+// The first `count` of N elements, one access each; `fill` for the rest. For ends that a vector would
+// overrun, and for rows that are not aligned.
 template <int N, Cache kCache = Cache::normal, class T>
 TW_DEVICE Vec<T, N> load_first(int count, const T* p, T fill) {
   Vec<T, N> out;
@@ -143,7 +149,8 @@ TW_DEVICE void store_first(int count, T* p, const Vec<T, N>& value) {
   }
 }
 
-// ---- f32 in registers, T in memory: whole words are converted at once ------------------------------------------------
+// ---- f32 in registers, T in memory: whole words are converted at once
+// ------------------------------------------------
 template <class T, int N>
 TW_DEVICE Vec<float, N> to_f32(const Vec<T, N>& packed) {
   Vec<float, N> out;

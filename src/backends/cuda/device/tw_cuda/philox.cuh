@@ -24,8 +24,8 @@ TW_DEVICE Vec<u32, 4> philox(u64 seed, u64 counter) {
   return {{c0, c1, c2, c3}};
 }
 
-// Word `counter` of the stream of `seed`. A pure function of both: for four neighbouring counters, the first divisible by
-// four, the compiler keeps one philox call.
+// Word `counter` of the stream of `seed`. A pure function of both: for four neighbouring counters, the first
+// divisible by four, the compiler keeps one philox call.
 TW_DEVICE u32 philox_word(u64 seed, u64 counter) {
   const Vec<u32, 4> block = philox(seed, counter >> 2);
   const u32 which = u32(counter) & 3u;

@@ -1,10 +1,10 @@
-// Element types and small register arrays for generated kernels. No standard header: NVRTC has none by default, and each
-// include costs compile time that a user waits for.
+// Element types and small register arrays for generated kernels. No standard header: NVRTC has none by
+// default, and each include costs compile time that a user waits for.
 #pragma once
 
 #define TW_DEVICE __device__ __forceinline__
-// Rare slow paths. Out of line they keep unrolled kernels short; a kernel with wgmma must define TW_INLINE_COLD, since any
-// call in it makes ptxas serialise the tensor cores (C7510).
+// Rare slow paths. Out of line they keep unrolled kernels short; a kernel with wgmma must define
+// TW_INLINE_COLD, since any call in it makes ptxas serialise the tensor cores (C7510).
 #ifdef TW_INLINE_COLD
 #define TW_COLD __device__ __forceinline__
 #else

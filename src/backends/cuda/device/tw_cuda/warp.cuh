@@ -34,8 +34,9 @@ TW_DEVICE T shuffle_from(const T& value, int source, int width = 32) {
   return shuffle_words(value, [&](u32 w) { return __shfl_sync(kFullWarp, w, source, width); });
 }
 
-// ---- monoids: what reductions combine with ---------------------------------------------------------------------------
-// The largest and smallest value of a type: infinities where it has them.
+// ---- monoids: what reductions combine with
+// --------------------------------------------------------------------------- The largest and smallest value
+// of a type: infinities where it has them.
 template <class T>
 struct Limits;
 template <>
@@ -164,12 +165,14 @@ struct ArgExtreme {
 using ArgMax = ArgExtreme<true>;
 using ArgMin = ArgExtreme<false>;
 
-// ---- reduction and scan ------------------------------------------------------------------------------------------------
-// Every lane gets the result of its group of kLanes neighbouring lanes (a power of two up to 32). All 32 lanes must call.
-// The order of combination is fixed by the lane numbers, and the same bits reach all lanes.
+// ---- reduction and scan
+// ------------------------------------------------------------------------------------------------ Every lane
+// gets the result of its group of kLanes neighbouring lanes (a power of two up to 32). All 32 lanes must
+// call. The order of combination is fixed by the lane numbers, and the same bits reach all lanes.
 template <class Op, int kLanes = 32, class T>
 TW_DEVICE T warp_reduce(T value) {
-  static_assert(kLanes >= 1 && kLanes <= 32 && (kLanes & (kLanes - 1)) == 0, "a group is a power of two of lanes");
+  static_assert(kLanes >= 1 && kLanes <= 32 && (kLanes & (kLanes - 1)) == 0,
+                "a group is a power of two of lanes");
 #pragma unroll
   for (int distance = kLanes / 2; distance > 0; distance /= 2) {
     value = Op::template combine<T>(value, shuffle_xor(value, distance));
@@ -189,7 +192,7 @@ TW_DEVICE T warp_reduce_strided(T value) {
 // Lane i of each group gets the combination of lanes 0 … i. Op need not be commutative.
 template <class Op, int kLanes = 32, class T>
 TW_DEVICE T warp_scan(T value) {
-  const int lane = int(threadIdx.x) & (kLanes - 1);
+  const int lane = int(threadIdx.x & (kLanes - 1));
 #pragma unroll
   for (int distance = 1; distance < kLanes; distance *= 2) {
     const T before = shuffle_up(value, distance, kLanes);

@@ -1,0 +1,174 @@
+// Functions of tensors. Shapes broadcast by NumPy's rule and types promote by one table (docs/ops.md);
+// literals take the tensor's type. Axes may be negative. A mistake throws Error naming the op, the types and
+// the user's line.
+#pragma once
+
+#include <tilewright/tensor/tensor.h>
+
+#include <concepts>
+#include <optional>
+
+namespace tilewright {
+
+// A tensor or a literal, with the line it stands on.
+struct Arg {
+  Arg(Tensor t, const Location& l = Location::current()) : tensor(std::move(t)), where(l) {}
+  template <std::floating_point T>
+  Arg(T v, const Location& l = Location::current()) : real(static_cast<double>(v)), is_real(true), where(l) {}
+  template <std::integral T>
+  Arg(T v, const Location& l = Location::current())
+      : real(static_cast<double>(v)), integer(static_cast<Index>(v)), where(l) {}
+  Tensor tensor;
+  double real = 0;
+  Index integer = 0;
+  bool is_real = false;
+  Location where;
+};
+
+#define TW_HERE const Location& where = Location::current()
+
+// --- pointwise
+Tensor operator+(const Arg& a, const Arg& b);
+Tensor operator-(const Arg& a, const Arg& b);
+Tensor operator*(const Arg& a, const Arg& b);
+Tensor operator/(const Arg& a, const Arg& b);  // true division: integers give f32
+Tensor operator%(const Arg& a, const Arg& b);  // C's: the sign of a
+Tensor operator-(const Tensor& a);
+Tensor operator<(const Arg& a, const Arg& b);
+Tensor operator<=(const Arg& a, const Arg& b);
+Tensor operator>(const Arg& a, const Arg& b);
+Tensor operator>=(const Arg& a, const Arg& b);
+Tensor operator==(const Arg& a, const Arg& b);
+Tensor operator!=(const Arg& a, const Arg& b);
+Tensor operator&(const Arg& a, const Arg& b);
+Tensor operator|(const Arg& a, const Arg& b);
+Tensor operator^(const Arg& a, const Arg& b);
+Tensor operator~(const Tensor& a);
+Tensor operator<<(const Arg& a, const Arg& b);
+Tensor operator>>(const Arg& a, const Arg& b);
+
+Tensor add(const Arg& a, const Arg& b, TW_HERE);
+Tensor sub(const Arg& a, const Arg& b, TW_HERE);
+Tensor mul(const Arg& a, const Arg& b, TW_HERE);
+Tensor div(const Arg& a, const Arg& b, TW_HERE);
+Tensor trunc_div(const Arg& a, const Arg& b, TW_HERE);
+Tensor rem(const Arg& a, const Arg& b, TW_HERE);
+Tensor pow(const Arg& a, const Arg& b, TW_HERE);
+Tensor atan2(const Arg& a, const Arg& b, TW_HERE);
+Tensor minimum(const Arg& a, const Arg& b, TW_HERE);
+Tensor maximum(const Arg& a, const Arg& b, TW_HERE);
+Tensor eq(const Arg& a, const Arg& b, TW_HERE);
+Tensor ne(const Arg& a, const Arg& b, TW_HERE);
+Tensor lt(const Arg& a, const Arg& b, TW_HERE);
+Tensor le(const Arg& a, const Arg& b, TW_HERE);
+Tensor gt(const Arg& a, const Arg& b, TW_HERE);
+Tensor ge(const Arg& a, const Arg& b, TW_HERE);
+Tensor bit_and(const Arg& a, const Arg& b, TW_HERE);
+Tensor bit_or(const Arg& a, const Arg& b, TW_HERE);
+Tensor bit_xor(const Arg& a, const Arg& b, TW_HERE);
+Tensor shl(const Arg& a, const Arg& b, TW_HERE);
+Tensor shr(const Arg& a, const Arg& b, TW_HERE);
+Tensor logical_and(const Arg& a, const Arg& b, TW_HERE);
+Tensor logical_or(const Arg& a, const Arg& b, TW_HERE);
+Tensor logical_xor(const Arg& a, const Arg& b, TW_HERE);
+Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at = Location::current());
+Tensor clamp(const Tensor& x, double low, double high, TW_HERE);
+
+Tensor neg(const Tensor& x, TW_HERE);
+Tensor abs(const Tensor& x, TW_HERE);
+Tensor sign(const Tensor& x, TW_HERE);
+Tensor floor(const Tensor& x, TW_HERE);
+Tensor ceil(const Tensor& x, TW_HERE);
+Tensor round(const Tensor& x, TW_HERE);
+Tensor trunc(const Tensor& x, TW_HERE);
+Tensor sqrt(const Tensor& x, TW_HERE);
+Tensor rsqrt(const Tensor& x, TW_HERE);
+Tensor reciprocal(const Tensor& x, TW_HERE);
+Tensor square(const Tensor& x, TW_HERE);
+Tensor exp(const Tensor& x, TW_HERE);
+Tensor exp2(const Tensor& x, TW_HERE);
+Tensor expm1(const Tensor& x, TW_HERE);
+Tensor log(const Tensor& x, TW_HERE);
+Tensor log2(const Tensor& x, TW_HERE);
+Tensor log1p(const Tensor& x, TW_HERE);
+Tensor sin(const Tensor& x, TW_HERE);
+Tensor cos(const Tensor& x, TW_HERE);
+Tensor tan(const Tensor& x, TW_HERE);
+Tensor tanh(const Tensor& x, TW_HERE);
+Tensor erf(const Tensor& x, TW_HERE);
+Tensor sigmoid(const Tensor& x, TW_HERE);
+Tensor isnan(const Tensor& x, TW_HERE);
+Tensor isinf(const Tensor& x, TW_HERE);
+Tensor isfinite(const Tensor& x, TW_HERE);
+Tensor bit_not(const Tensor& x, TW_HERE);
+Tensor logical_not(const Tensor& x, TW_HERE);
+Tensor relu(const Tensor& x, TW_HERE);
+Tensor silu(const Tensor& x, TW_HERE);
+Tensor softplus(const Tensor& x, TW_HERE);
+Tensor gelu(const Tensor& x, TW_HERE);       // x Φ(x), by erf
+Tensor gelu_tanh(const Tensor& x, TW_HERE);  // the tanh approximation
+Tensor elu(const Tensor& x, double alpha = 1, TW_HERE);
+Tensor cast(const Tensor& x, DType dtype, TW_HERE);
+Tensor stop_gradient(const Tensor& x, TW_HERE);
+Tensor zeros_like(const Tensor& x, TW_HERE);
+Tensor full_like(const Tensor& x, double value, TW_HERE);
+
+// --- views: index arithmetic, no copies inside a compiled function
+Tensor reshape(const Tensor& x, const Shape& shape, TW_HERE);  // one extent may be -1
+Tensor transpose(const Tensor& x, const std::vector<Index>& perm, TW_HERE);
+Tensor swap_axes(const Tensor& x, Index a, Index b, TW_HERE);
+Tensor broadcast_to(const Tensor& x, const Shape& shape, TW_HERE);
+Tensor unsqueeze(const Tensor& x, Index axis, TW_HERE);
+Tensor squeeze(const Tensor& x, Index axis, TW_HERE);
+// Python's x[start:stop:step] along one axis: negative positions count from the end, both are clamped.
+struct SliceRange {
+  std::optional<Index> start = {};
+  std::optional<Index> stop = {};
+  Index step = 1;
+};
+Tensor slice(const Tensor& x, Index axis, const SliceRange& range, TW_HERE);
+Tensor select(const Tensor& x, Index axis, Index position, TW_HERE);
+Tensor pad(const Tensor& x, Index axis, Index low, Index high, double value = 0, TW_HERE);
+Tensor concat(const std::vector<Tensor>& parts, Index axis, TW_HERE);
+Tensor stack(const std::vector<Tensor>& parts, Index axis, TW_HERE);
+std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>& extents, TW_HERE);
+Tensor flip(const Tensor& x, const std::vector<Index>& axes, TW_HERE);
+
+// --- reductions over `axes` (empty: all); Keep::yes leaves unit axes
+enum class Keep : std::uint8_t { no, yes };
+using Axes = std::vector<Index>;
+Tensor sum(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+Tensor prod(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+Tensor max(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+Tensor min(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+Tensor any(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+Tensor all(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+Tensor mean(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+Tensor var(const Tensor& x, const Axes& axes = {}, Index ddof = 0, Keep keep = Keep::no, TW_HERE);
+Tensor logsumexp(const Tensor& x, const Axes& axes = {}, Keep keep = Keep::no, TW_HERE);
+Tensor argmax(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
+Tensor argmin(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
+Tensor cumsum(const Tensor& x, Index axis, TW_HERE);
+
+// --- indexing: an index outside [0, extent) reads zero and adds nothing
+Tensor take(const Tensor& x, const Tensor& index, Index axis, TW_HERE);
+Tensor take_along(const Tensor& x, const Tensor& index, Index axis, TW_HERE);
+Tensor scatter_add(const Tensor& index, const Tensor& update, Index axis, const Shape& shape, TW_HERE);
+Tensor embedding(const Tensor& table, const Tensor& index, TW_HERE);
+Tensor one_hot(const Tensor& index, Index classes, DType dtype = DType::f32, TW_HERE);
+
+// --- products, normalisation, losses
+Tensor matmul(const Tensor& a, const Tensor& b, TW_HERE);
+Tensor softmax(const Tensor& x, Index axis = -1, TW_HERE);
+Tensor log_softmax(const Tensor& x, Index axis = -1, TW_HERE);
+Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,
+                  double epsilon = 1e-5, TW_HERE);
+Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& gamma, double epsilon = 1e-5, TW_HERE);
+// logits (.., C), integer labels (..): mean over the rows; f32, or f64 for f64 logits.
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, TW_HERE);
+// Zeroes elements with probability p, scales the rest by 1/(1-p); the same seed (i64[]) gives the same mask.
+Tensor dropout(const Tensor& x, const Tensor& seed, double p, TW_HERE);
+
+#undef TW_HERE
+
+}  // namespace tilewright

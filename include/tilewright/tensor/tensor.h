@@ -1,0 +1,152 @@
+// Tensor and Context: the user's API. A Tensor is a cheap handle with value semantics; outside compile() an
+// operation runs at once, inside it is recorded. Context owns devices, caches, options and the random state;
+// there are no globals.
+#pragma once
+
+#include <tilewright/base/dtype.h>
+#include <tilewright/base/error.h>
+#include <tilewright/base/shape.h>
+
+#include <cstdint>
+#include <memory>
+#include <source_location>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+
+using Location = std::source_location;
+
+namespace detail {
+struct TensorImpl;
+struct ContextState;
+template <class T>
+struct dtype_of;
+template <>
+struct dtype_of<double> {
+  static constexpr DType value = DType::f64;
+};
+template <>
+struct dtype_of<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct dtype_of<std::int64_t> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct dtype_of<std::int32_t> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct dtype_of<std::int8_t> {
+  static constexpr DType value = DType::i8;
+};
+template <>
+struct dtype_of<std::uint8_t> {
+  static constexpr DType value = DType::u8;
+};
+template <>
+struct dtype_of<bool> {
+  static constexpr DType value = DType::boolean;
+};
+}  // namespace detail
+
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(std::shared_ptr<detail::TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  bool defined() const { return impl_ != nullptr; }
+  const Shape& shape() const;
+  DType dtype() const;
+  Index size() const { return shape().size(); }
+  int rank() const { return shape().rank(); }
+  std::string device() const;  // "cpu", "cuda:0"
+
+  // The elements, row-major, converted to T (base/dtype.h's rules). Inside compile() this is a graph break.
+  template <class T>
+  std::vector<T> to_vector(const Location& where = Location::current()) const {
+    if constexpr (std::is_same_v<T, bool>) {
+      std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size()));
+      read(bytes.data(), DType::boolean, where);
+      return std::vector<bool>(bytes.begin(), bytes.end());
+    } else {
+      std::vector<T> out(static_cast<std::size_t>(size()));
+      read(out.data(), detail::dtype_of<T>::value, where);
+      return out;
+    }
+  }
+  // The only element of a tensor of size 1.
+  double item(const Location& where = Location::current()) const;
+  void read(void* to, DType as, const Location& where = Location::current()) const;
+
+  Tensor to(const std::string& device, const Location& where = Location::current()) const;
+
+  detail::TensorImpl* impl() const { return impl_.get(); }
+  const std::shared_ptr<detail::TensorImpl>& shared_impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<detail::TensorImpl> impl_;
+};
+
+struct ContextOptions {
+  std::string device = "cpu";            // where tensors are created: "cpu", "cuda:N", "reference"
+  std::string cache_directory = "auto";  // compiled kernels; "auto": $XDG_CACHE_HOME or ~/.cache; "": none
+  int threads = 0;                       // CPU threads; 0: every allowed core
+  std::string isa;                       // CPU: "" for the host's best, else avx512, avx2, baseline
+  std::string library_directory;         // where the backends lie; "": beside the program
+  std::vector<std::string> cuda_library_paths;  // where to look for NVRTC beside the usual places
+  std::uint64_t seed = 0;                       // of rand and randn
+};
+
+class Context {
+ public:
+  // Throws Error when the device cannot be opened, saying what is missing.
+  explicit Context(ContextOptions options = {});
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  // Converts `data` (row-major, data.size() == shape.size()) to `dtype`; the default is T's own.
+  template <class T>
+  Tensor from(std::span<const T> data, const Shape& shape, DType dtype = detail::dtype_of<T>::value,
+              const Location& where = Location::current()) {
+    return from_memory(data.data(), detail::dtype_of<T>::value, static_cast<Index>(data.size()), shape, dtype,
+                       where);
+  }
+  template <class T>
+  Tensor from(const std::vector<T>& data, const Shape& shape, DType dtype = detail::dtype_of<T>::value,
+              const Location& where = Location::current()) {
+    return from(std::span<const T>(data), shape, dtype, where);
+  }
+  Tensor from_memory(const void* data, DType data_dtype, Index count, const Shape& shape, DType dtype,
+                     const Location& where = Location::current());
+
+  Tensor empty(const Shape& shape, DType dtype = DType::f32,
+               const Location& where = Location::current());  // any bytes
+  Tensor zeros(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
+  Tensor ones(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
+  Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
+              const Location& where = Location::current());
+  Tensor scalar(double value, DType dtype = DType::f32, const Location& where = Location::current());
+  // 0, 1, … n-1
+  Tensor arange(Index n, DType dtype = DType::i64, const Location& where = Location::current());
+  // Philox: the k-th random tensor of a context depends on the seed and k alone, not on the device.
+  Tensor randn(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
+  Tensor rand(const Shape& shape, DType dtype = DType::f32,
+              const Location& where = Location::current());  // [0, 1)
+  Tensor randint(const Shape& shape, Index high, DType dtype = DType::i64,
+                 const Location& where = Location::current());
+  void set_seed(std::uint64_t seed);
+
+  void synchronize();  // waits for all work on all devices
+  const ContextOptions& options() const;
+  const std::shared_ptr<detail::ContextState>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<detail::ContextState> state_;
+};
+
+}  // namespace tilewright

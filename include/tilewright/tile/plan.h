@@ -1,0 +1,46 @@
+// Plan: what the compiler hands to the runtime: kernels, buffers and the order of launches. Nothing of graphs is left.
+#pragma once
+
+#include <tilewright/tile/kernel.h>
+
+#include <string>
+#include <vector>
+
+namespace tilewright::tile {
+
+struct PlanBuffer {
+  enum class Role : std::uint8_t { input, output, temporary };
+  Role role = Role::temporary;
+  int position = -1;  // among the inputs or outputs; -1 for temporaries
+  DType dtype = DType::f32;
+  Index elements = 0;
+  Index arena_offset = -1;  // bytes into the plan's arena, temporaries only
+  friend bool operator==(const PlanBuffer&, const PlanBuffer&) = default;
+};
+
+struct ViewBinding {
+  int buffer = -1;
+  Index offset = 0;  // elements from the buffer's start to the view's coordinate 0
+  friend bool operator==(const ViewBinding&, const ViewBinding&) = default;
+};
+
+struct PlanStep {
+  enum class Kind : std::uint8_t { launch, zero, copy };
+  Kind kind = Kind::launch;
+  int kernel = -1;                  // launch
+  std::vector<ViewBinding> views;   // launch
+  std::vector<std::int64_t> scalars;
+  int buffer = -1;                  // zero: filled with zero bytes; copy: to
+  int from = -1;                    // copy: from
+  friend bool operator==(const PlanStep&, const PlanStep&) = default;
+};
+
+struct Plan {
+  std::vector<Kernel> kernels;
+  std::vector<PlanBuffer> buffers;
+  std::vector<PlanStep> steps;
+  Index arena_bytes = 0;
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+}  // namespace tilewright::tile

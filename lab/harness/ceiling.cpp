@@ -1,0 +1,120 @@
+// Floors from ceilings.
+#include "harness/ceiling.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace tilewright::lab {
+
+namespace {
+
+double capacity(const MemoryLevel& level) {
+  return level.capacity_bytes > 0 ? level.capacity_bytes : std::numeric_limits<double>::infinity();
+}
+
+double working_set(const Work& work) {
+  return work.working_set_bytes > 0 ? work.working_set_bytes : work.cost.bytes();
+}
+
+// Reads and writes that pair up run at the copy rate; what is left over at the pure rate of its kind.
+double memory_us(const Work& work, const MemoryLevel& level) {
+  const double paired = std::min(work.cost.bytes_read, work.cost.bytes_written);
+  const double reads = work.cost.bytes_read - paired;
+  const double writes = work.cost.bytes_written - paired;
+  double seconds = 0;
+  if (paired > 0) seconds += 2 * paired / level.copy;
+  if (reads > 0) seconds += reads / level.read;
+  if (writes > 0) seconds += writes / level.write;
+  return seconds * 1e6;
+}
+
+// Time of one unit's FLOPs. A type without a measured rate takes none: a bound must not be made of guesses.
+double unit_us(const perf::FlopsByType& flops, perf::MathUnit unit, const Ceilings& ceilings) {
+  double seconds = 0;
+  for (DType dtype : kAllDTypes) {
+    const auto rate = math_rate(ceilings, unit, dtype);
+    if (flops[dtype] > 0 && rate) seconds += flops[dtype] / *rate;
+  }
+  return seconds * 1e6;
+}
+
+// The longer of the two units, since they may work at the same time.
+double math_us(const Work& work, const Ceilings& ceilings) {
+  return std::max(unit_us(work.cost.matrix, perf::MathUnit::matrix, ceilings),
+                  unit_us(work.cost.vector, perf::MathUnit::vector, ceilings));
+}
+
+bool memory_bounds(const Work& work, const Ceilings& ceilings) {
+  return !ceilings.levels.empty() && work.cost.bytes() > 0;
+}
+
+// The best time of the traffic when each level serves as much of the working set as it can hold.
+double best_memory_us(const Work& work, const Ceilings& ceilings) {
+  double seconds = 0;
+  double left = 1;  // share of the traffic that no faster level serves
+  for (const MemoryLevel& level : ceilings.levels) {
+    const bool last = &level == &ceilings.levels.back();
+    // Caches are nested: the first `held` of the working set is in this level or a faster one.
+    const double held = last ? 1.0 : std::min(1.0, capacity(level) / working_set(work));
+    const double served = std::max(0.0, held - (1 - left));
+    seconds += served * work.cost.bytes() / std::max({level.read, level.write, level.copy});
+    left -= served;
+  }
+  return seconds * 1e6;
+}
+
+}  // namespace
+
+Work vector_work(double flops, DType dtype, double bytes_read, double bytes_written,
+                 double working_set_bytes) {
+  Work work;
+  work.cost.vector[dtype] = flops;
+  work.cost.bytes_read = bytes_read;
+  work.cost.bytes_written = bytes_written;
+  work.working_set_bytes = working_set_bytes;
+  return work;
+}
+
+std::optional<double> math_rate(const Ceilings& ceilings, perf::MathUnit unit, DType dtype) {
+  for (const MathRate& rate : ceilings.math) {
+    if (rate.unit == unit && rate.dtype == dtype && rate.flops_per_s > 0) return rate.flops_per_s;
+  }
+  return std::nullopt;
+}
+
+std::optional<Floor> floor_of(const Work& work, const Ceilings& ceilings) {
+  const double math = math_us(work, ceilings);
+  if (!memory_bounds(work, ceilings)) {
+    return math > 0 ? std::optional(Floor{math, false, ""}) : std::nullopt;
+  }
+  const auto level = std::find_if(ceilings.levels.begin(), ceilings.levels.end() - 1,
+                                  [&](const MemoryLevel& l) { return working_set(work) <= capacity(l); });
+  const double traffic = memory_us(work, *level);
+  return Floor{std::max(traffic, math), traffic >= math, level->name};
+}
+
+std::optional<double> impossible_below_us(const Work& work, const Ceilings& ceilings) {
+  const double math = math_us(work, ceilings);
+  if (!memory_bounds(work, ceilings)) return math > 0 ? std::optional(math) : std::nullopt;
+  return std::max(best_memory_us(work, ceilings), math);
+}
+
+Ceilings ceilings_of(const perf::Hardware& hardware) {
+  Ceilings ceilings{.source = hardware.title + ", published"};
+  for (const perf::MemoryLevel& level : hardware.levels) {
+    if (!level.bytes_per_s) continue;
+    const double rate = level.bytes_per_s->value;
+    ceilings.levels.push_back({level.name, level.bytes.value * level.instances, rate, rate, rate});
+  }
+  const double memory = hardware.memory_bytes_per_s.value;
+  ceilings.levels.push_back({"memory", 0, memory, memory, memory});
+  for (const auto& rate : hardware.matrix) {
+    ceilings.math.push_back({perf::MathUnit::matrix, rate.dtype, rate.flops_per_s.value});
+  }
+  for (const auto& rate : hardware.vector) {
+    ceilings.math.push_back({perf::MathUnit::vector, rate.dtype, rate.flops_per_s.value});
+  }
+  return ceilings;
+}
+
+}  // namespace tilewright::lab

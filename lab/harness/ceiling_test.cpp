@@ -1,0 +1,78 @@
+#include "harness/ceiling.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::lab {
+namespace {
+
+constexpr double kMega = 1e6, kGiga = 1e9;
+
+// A cache of 32 MB at 100 GB/s over a memory that copies at 40, reads at 50 and writes at 30; 200 GFLOP/s in
+// f32.
+Ceilings machine() {
+  return {.levels = {{"L3", 32 * kMega, 110 * kGiga, 90 * kGiga, 100 * kGiga},
+                     {"memory", 0, 50 * kGiga, 30 * kGiga, 40 * kGiga}},
+          .math = {{perf::MathUnit::vector, DType::f32, 200 * kGiga}},
+          .source = "made up"};
+}
+
+TEST(Floor, CopiesReadsAndWritesHaveTheirOwnRates) {
+  const double mb = 1000 * kMega;
+  EXPECT_NEAR(floor_of(vector_work(0, DType::f32, mb, mb), machine())->us, 50e3, 1);
+  EXPECT_NEAR(floor_of(vector_work(0, DType::f32, mb, 0), machine())->us, 20e3, 1);
+  EXPECT_NEAR(floor_of(vector_work(0, DType::f32, 0, mb), machine())->us, 33333, 1);
+  EXPECT_NEAR(floor_of(vector_work(0, DType::f32, 3 * mb, mb), machine())->us, 50e3 + 40e3, 1);
+}
+
+TEST(Floor, TheWorkingSetDecidesTheLevel) {
+  const auto small = floor_of(vector_work(0, DType::f32, kMega, kMega), machine());
+  EXPECT_EQ(small->level, "L3");
+  const auto rotated = floor_of(vector_work(0, DType::f32, kMega, kMega, 100 * kMega), machine());
+  EXPECT_EQ(rotated->level, "memory");
+  EXPECT_NEAR(rotated->us / small->us, 2.5, 1e-9);
+}
+
+TEST(Floor, ArithmeticBoundsWhatTrafficDoesNot) {
+  const auto floor = floor_of(vector_work(200 * kGiga, DType::f32, kMega, kMega), machine());
+  EXPECT_FALSE(floor->memory_bound);
+  EXPECT_NEAR(floor->us, 1e6, 1);
+}
+
+TEST(Floor, WithoutCeilingsThereIsNone) {
+  EXPECT_FALSE(floor_of(vector_work(1, DType::f32, 1, 1), {}));
+  EXPECT_FALSE(impossible_below_us(vector_work(1, DType::f32, 1, 1), {}));
+  EXPECT_FALSE(floor_of(vector_work(1, DType::f16, 0, 0), machine()));  // no f16 rate was measured
+}
+
+TEST(Impossible, ACacheMayServeItsShareAndNoMore) {
+  // 64 MB of which half fit in the cache: 32 MB at 110 GB/s and 32 MB at 50.
+  const auto us = impossible_below_us(vector_work(0, DType::f32, 32 * kMega, 32 * kMega), machine());
+  EXPECT_NEAR(*us, 32 * kMega / (110 * kGiga) * 1e6 + 32 * kMega / (50 * kGiga) * 1e6, 1e-6);
+}
+
+TEST(Impossible, IsNeverAboveTheFloor) {
+  for (double mb : {0.1, 10.0, 31.0, 33.0, 64.0, 640.0}) {
+    for (double share : {0.0, 0.3, 0.5, 1.0}) {
+      const Work work = vector_work(mb * kMega, DType::f32, mb * share * kMega, mb * (1 - share) * kMega);
+      EXPECT_LE(*impossible_below_us(work, machine()), floor_of(work, machine())->us * (1 + 1e-12))
+          << mb << " " << share;
+    }
+  }
+}
+
+TEST(Ceilings, OfPublishedHardwareHaveOneRateALevel) {
+  perf::Hardware hardware;
+  hardware.title = "A chip";
+  hardware.memory_bytes_per_s.value = 2e12;
+  hardware.levels = {{"L2", {5e7, ""}, 1, perf::Figure{6e12, ""}}, {"registers", {6e4, ""}, 132, {}}};
+  hardware.matrix = {{DType::bf16, {9e14, ""}}};
+  const Ceilings ceilings = ceilings_of(hardware);
+  ASSERT_EQ(ceilings.levels.size(), 2u);
+  EXPECT_EQ(ceilings.levels[0].copy, 6e12);
+  EXPECT_EQ(ceilings.levels[1].read, 2e12);
+  EXPECT_EQ(math_rate(ceilings, perf::MathUnit::matrix, DType::bf16), 9e14);
+  EXPECT_FALSE(math_rate(ceilings, perf::MathUnit::vector, DType::bf16));
+}
+
+}  // namespace
+}  // namespace tilewright::lab

@@ -1,0 +1,37 @@
+// The SIGINT flag.
+#include "harness/interrupt.h"
+
+#include <tilewright/base/error.h>
+
+#include <atomic>
+#include <csignal>
+
+namespace tilewright::lab {
+
+namespace {
+// A signal handler can reach nothing but a global; these two are the only ones of the lab.
+std::atomic<bool> g_interrupted = false;
+std::atomic<bool> g_guarded = false;
+static_assert(std::atomic<bool>::is_always_lock_free,
+              "only lock-free atomics may be used in a signal handler");
+
+extern "C" void on_interrupt(int signal) {
+  g_interrupted = true;
+  std::signal(signal, SIG_DFL);  // the second Ctrl-C ends the program
+}
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  TW_CHECK(!g_guarded.exchange(true), "one InterruptGuard at a time");
+  g_interrupted = false;
+  std::signal(SIGINT, on_interrupt);
+}
+
+InterruptGuard::~InterruptGuard() {
+  std::signal(SIGINT, SIG_DFL);
+  g_guarded = false;
+}
+
+bool InterruptGuard::interrupted() { return g_interrupted; }
+
+}  // namespace tilewright::lab

@@ -1,0 +1,17 @@
+// Ctrl-C ends a run between two samples and keeps what was measured; a second Ctrl-C ends the program.
+#pragma once
+
+namespace tilewright::lab {
+
+// While one is alive, SIGINT sets a flag instead of ending the process. One at a time; for a program's
+// main().
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+  static bool interrupted();  // whether SIGINT came since the guard was made
+};
+
+}  // namespace tilewright::lab

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Assembles gpu-bundle/: everything a machine with an NVIDIA GPU needs to run, in one folder that can lie anywhere. Built
+# here (glibc 2.36, g++ 12), it runs on newer systems such as Ubuntu 24.04. Inside: the programs, our libraries, the few
+# libraries that such a machine may lack, and the peers' scripts. Not inside: LLVM, anything of CUDA.
+# Usage: scripts/gpu_bundle.sh [BUNDLE_DIR [BUILD_DIR]]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bundle=${1:-gpu-bundle}
+build=${2:-build-gpu}
+limit_mib=40
+
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF >/dev/null
+# tw_cuda is opened at run time: no program links it by need. Programs of other folders come as this checkout has them.
+targets=(gpu_tests tw_cuda)
+programs=(gpu_tests)
+if ninja -C "$build" -t query tw >/dev/null 2>&1; then
+  targets+=(tw)
+  programs+=(tw)
+fi
+ninja -C "$build" -j "${JOBS:-2}" "${targets[@]}"
+
+rm -rf "$bundle"
+mkdir -p "$bundle"
+for program in "${programs[@]}"; do cp "$build/$program" "$bundle/"; done
+find "$build" -maxdepth 1 -name 'libtw_*.so' -exec cp {} "$bundle/" \;
+
+# What every Linux of the last years has stays outside; the rest of what our files need comes along.
+system='^(linux-vdso|ld-linux|libc\.so|libm\.so|libdl\.so|librt\.so|libpthread\.so|libstdc\+\+|libgcc_s|libtw_)'
+ldd "$bundle"/* | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
+  while read -r name path; do
+    if ! [[ $name =~ $system ]]; then cp -L "$path" "$bundle/$name"; fi
+  done
+strip --strip-unneeded "$bundle"/*
+if [ -d lab/peers ]; then cp -r lab/peers "$bundle/peers"; fi
+
+fail() {
+  echo "gpu_bundle: $*" >&2
+  exit 1
+}
+# Nothing heavy, nothing of NVIDIA's.
+for file in "$bundle"/*; do
+  [ -f "$file" ] || continue
+  unwanted=$(readelf -d "$file" | awk '/NEEDED/ && /LLVM|clang|libcu|libnv/ {print $NF}')
+  [ -z "$unwanted" ] || fail "$file needs $unwanted"
+done
+# Moved elsewhere, each file still finds every library, and those that we ship, inside.
+moved=$(mktemp -d)
+trap 'rm -rf "$moved"' EXIT
+cp -r "$bundle"/. "$moved"
+shipped=$(cd "$bundle" && find . -maxdepth 1 -name 'lib*' -printf '%f\n')
+lost=$(find "$moved" -maxdepth 1 -type f -exec ldd {} + | awk -v inside="$moved/" -v shipped="$shipped" '
+  BEGIN {count = split(shipped, names, "\n"); for (i = 1; i <= count; ++i) ours[names[i]] = 1}
+  /not found/ {print $1 " is not found"}
+  ($1 in ours) && index($3, inside) != 1 {print $1 " comes from " $3}' | sort -u)
+[ -z "$lost" ] || fail "the bundle does not stand alone: $lost"
+size_kib=$(du -sk "$bundle" | cut -f1)
+[ "$size_kib" -le $((limit_mib * 1024)) ] || fail "$bundle takes $size_kib KiB, more than $limit_mib MiB"
+echo "gpu_bundle: $bundle, $size_kib KiB: $(cd "$bundle" && echo *)"

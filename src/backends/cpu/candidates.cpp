@@ -1,0 +1,68 @@
+// The cost model's few numbers: arithmetic at the cores' rate, bytes at the memory's or the caches'.
+#include "backends/cpu/candidates.h"
+
+#include <tilewright/tile/cost.h>
+
+#include <algorithm>
+
+namespace tilewright::cpu {
+
+namespace {
+
+// What a size that is a parameter is taken for: large, so that the choice suits the launches that take time.
+constexpr std::int64_t kAssumedSize = 4096;
+
+std::vector<std::int64_t> assumed_scalars(const tile::Kernel& kernel) {
+  std::vector<std::int64_t> scalars;
+  for (const tile::ScalarParam& p : kernel.scalars)
+    scalars.push_back(p.dtype == DType::i64 ? kAssumedSize : 0);
+  return scalars;
+}
+
+double compute_us(const tile::KernelCost& cost, const tile::Target& target) {
+  return 1e6 * cost.work.flops() / target.flops_per_s;
+}
+
+}  // namespace
+
+double predict_program_us(const tile::Kernel& kernel, const tile::Target& target) {
+  const std::vector<std::int64_t> scalars = assumed_scalars(kernel);
+  const tile::KernelCost cost = tile::kernel_cost(kernel, scalars);
+  double programs = 1;
+  for (const Index n : tile::grid_extents(kernel, scalars))
+    programs *= static_cast<double>(std::max<Index>(n, 1));
+  // The rates are those of all cores together.
+  const double bytes_us = 1e6 * cost.bytes_accessed() / target.cache_bytes_per_s;
+  return std::max(compute_us(cost, target), bytes_us) * target.units / programs;
+}
+
+std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target) {
+  const tile::KernelCost cost = tile::kernel_cost(kernel, assumed_scalars(kernel));
+  const double resident = 0.5 * static_cast<double>(target.cache_bytes);
+  const bool cached = cost.work.bytes() <= resident;
+  const double rate = cached ? target.cache_bytes_per_s : target.memory_bytes_per_s;
+  const double launch_us = 1e6 * target.launch_s;
+  std::vector<backends::Candidate> all;
+  for (const bool streaming : {false, true})
+    for (const int unroll : {4, 2, 8}) {
+      backends::Candidate c;
+      c.schedule.unroll = unroll;
+      c.schedule.streaming_stores = streaming;
+      // A cached store first reads the line it overwrites; a streaming one makes the next reader fetch it
+      // again.
+      const double stored = cost.work.bytes_written;
+      const bool fits = stored <= resident;
+      double bytes = cost.work.bytes();
+      if (!streaming && !cached) bytes += stored;
+      if (streaming && fits) bytes += 2 * stored;
+      // Fewer chains hide less latency; many spill.
+      const double chains = unroll == 4 ? 1.0 : unroll == 2 ? 1.2 : 1.05;
+      c.predicted_us = launch_us + std::max(compute_us(cost, target) * chains, 1e6 * bytes / rate);
+      all.push_back(c);
+    }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.predicted_us < b.predicted_us; });
+  return all;
+}
+
+}  // namespace tilewright::cpu

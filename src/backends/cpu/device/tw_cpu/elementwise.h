@@ -1,0 +1,97 @@
+// Rounding, signs, integer division and shifts, for vectors and scalars alike.
+#pragma once
+#include "tw_cpu/core.h"
+
+namespace tw {
+
+template <class V>
+TW_INLINE V floor(V x) { return __builtin_elementwise_floor(x); }
+template <class V>
+TW_INLINE V ceil(V x) { return __builtin_elementwise_ceil(x); }
+template <class V>
+TW_INLINE V trunc(V x) { return __builtin_elementwise_trunc(x); }
+// To the nearest whole number, ties to the even one.
+template <class V>
+TW_INLINE V round(V x) { return __builtin_elementwise_roundeven(x); }
+template <class V>
+TW_INLINE V reciprocal(V x) { return 1 / x; }
+
+template <class T>
+inline constexpr bool kIsFloat = false;
+template <>
+inline constexpr bool kIsFloat<f32> = true;
+template <>
+inline constexpr bool kIsFloat<f64> = true;
+template <class T>
+struct LaneOf {
+  typedef T type;
+};
+template <class T, int N>
+struct LaneOf<T __attribute__((ext_vector_type(N)))> {
+  typedef T type;
+};
+template <class V>
+using Lane = typename LaneOf<V>::type;
+
+template <class V>
+TW_INLINE V magnitude(V x) {
+  if constexpr (kIsFloat<Lane<V>>) {
+    return __builtin_elementwise_abs(x);
+  } else {
+    return x < V(0) ? V(-x) : x;
+  }
+}
+// -1, 0 or 1; NaN stays NaN.
+template <class V>
+TW_INLINE V sign(V x) {
+  const V unit = x > V(0) ? V(1) : V(0);
+  const V result = x < V(0) ? V(-1) : unit;
+  return x == x ? result : x;
+}
+
+template <class V>
+TW_INLINE V div_lane(V a, V b) {
+  // -2^31 / -1 wraps around like a negation.
+  if (b == 0) return 0;
+  return b == V(-1) && V(-1) < V(0) ? V(0u - (u64)a) : V(a / b);
+}
+template <class V>
+TW_INLINE V rem_lane(V a, V b) {
+  if (b == 0) return a;
+  return b == V(-1) && V(-1) < V(0) ? V(0) : V(a % b);
+}
+extern "C" float fmodf(float, float);
+extern "C" double fmod(double, double);
+TW_INLINE f32 rem_lane(f32 a, f32 b) { return fmodf(a, b); }
+TW_INLINE f64 rem_lane(f64 a, f64 b) { return fmod(a, b); }
+
+// Truncates toward zero; x / 0 = 0 for integers.
+template <class V>
+TW_INLINE V div(V a, V b) {
+  if constexpr (kIsFloat<Lane<V>>) {
+    return a / b;
+  } else if constexpr (sizeof(V) == sizeof(Lane<V>)) {
+    return div_lane(a, b);
+  } else {
+    for (int lane = 0; lane < TW_LANES; ++lane) a[lane] = div_lane<Lane<V>>(a[lane], b[lane]);
+    return a;
+  }
+}
+// The sign of a; x rem 0 = x for integers.
+template <class V>
+TW_INLINE V rem(V a, V b) {
+  if constexpr (sizeof(V) == sizeof(Lane<V>)) {
+    return rem_lane(a, b);
+  } else {
+    for (int lane = 0; lane < TW_LANES; ++lane) a[lane] = rem_lane(Lane<V>(a[lane]), Lane<V>(b[lane]));
+    return a;
+  }
+}
+
+// Counts are taken modulo the width.
+template <class V>
+TW_INLINE V shl(V a, V b) { return V(a << (b & V(8 * sizeof(Lane<V>) - 1))); }
+template <class V>
+TW_INLINE V shr(V a, V b) { return V(a >> (b & V(8 * sizeof(Lane<V>) - 1))); }
+
+}  // namespace tw

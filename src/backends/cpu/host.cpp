@@ -1,0 +1,79 @@
+// Cache sizes from sysfs, the brand from CPUID, speeds by rule of thumb.
+#include "backends/cpu/host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace tilewright::cpu {
+
+namespace {
+
+std::string read_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// The largest data cache of a level that CPU 0 sees; 0 when the system does not say.
+Index cache_bytes(int level) {
+  Index bytes = 0;
+  for (int i = 0; i < 8; ++i) {
+    const std::string base = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
+    if (read_line(base + "level") != std::to_string(level) || read_line(base + "type") == "Instruction")
+      continue;
+    const std::string size = read_line(base + "size");  // "1024K"
+    if (size.empty()) continue;
+    Index value = std::stol(size);
+    if (size.back() == 'K') value <<= 10;
+    if (size.back() == 'M') value <<= 20;
+    bytes = std::max(bytes, value);
+  }
+  return bytes;
+}
+
+std::string brand() {
+  std::string text;
+#if defined(__x86_64__)
+  unsigned words[4];
+  for (unsigned leaf = 0x80000002; leaf <= 0x80000004; ++leaf) {
+    if (!__get_cpuid(leaf, &words[0], &words[1], &words[2], &words[3])) break;
+    text.append(reinterpret_cast<const char*>(words), sizeof words);
+  }
+#endif
+  text = text.substr(0, text.find('\0'));
+  const std::size_t first = text.find_first_not_of(' '), last = text.find_last_not_of(' ');
+  return first == std::string::npos ? "CPU" : text.substr(first, last - first + 1);
+}
+
+}  // namespace
+
+tile::Target host_tile_target(Isa isa, int threads) {
+  tile::Target t;
+  t.kind = tile::TargetKind::cpu;
+  t.arch = name(isa);
+  t.name = fmt::format("{}, {}", brand(), t.arch);
+  t.units = threads;
+  t.vector_bytes = vector_bytes(isa);
+  const Index l2 = cache_bytes(2), l3 = cache_bytes(3);
+  // Half of L2: a row's input and one kept tile stay, and the next row's lines have room.
+  if (l2 > 0) t.row_bytes = l2 / 2;
+  if (std::max(l2, l3) > 0) t.cache_bytes = std::max(l2, l3);
+  // Rules of thumb that rank schedules until the probes have measured the machine: a core moves 20 GB/s to
+  // and from memory (several share a socket's 200), six times that in its caches, and runs two vector
+  // operations a cycle.
+  t.memory_bytes_per_s = std::min(20e9 * threads, 200e9);
+  t.cache_bytes_per_s = 120e9 * threads;
+  t.flops_per_s = threads * 2.0 * (t.vector_bytes / 4) * 3e9;
+  t.launch_s = 1e-6;
+  return t;
+}
+
+}  // namespace tilewright::cpu

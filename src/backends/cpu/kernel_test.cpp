@@ -1,0 +1,107 @@
+// Hand-written tile kernels through the Backend interface, on every instruction set, against plain loops.
+#include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/testing.h"
+
+#include <tilewright/base/philox.h>
+#include <tilewright/tile/builder.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace tilewright::cpu {
+namespace {
+
+using tile::Builder;
+using tile::Monoid;
+using tile::Value;
+
+std::vector<float> random_floats(std::size_t n, int seed) {
+  std::vector<float> v(n);
+  for (std::size_t i = 0; i < n; ++i)
+    v[i] = 4 * uniform_f32(philox4x32(static_cast<std::uint64_t>(seed), i)[0]) - 2;
+  return v;
+}
+
+class KernelTest : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!host_runs(GetParam())) GTEST_SKIP() << "this machine lacks " << name(GetParam());
+    auto opened = CpuBackend::open({.threads = 2, .isa = std::string(name(GetParam()))});
+    backend_ = std::move(opened).value();
+  }
+
+  // Prints, compiles, loads and launches.
+  void run(const tile::Kernel& kernel, const std::vector<void*>& views,
+           std::vector<std::int64_t> scalars = {}, tile::Schedule schedule = {.unroll = 4}) {
+    auto source = backend_->print(kernel, schedule);
+    ASSERT_TRUE(source.ok()) << source.error().message;
+    text_ = source->text;
+    auto binary = backend_->compile(kernel, *source);
+    ASSERT_TRUE(binary.ok()) << binary.error().message << "\n" << text_;
+    auto program = backend_->load(kernel, *source, *binary);
+    ASSERT_TRUE(program.ok()) << program.error().message << "\n" << text_;
+    backends::LaunchArgs args{.views = views.data(), .scalars = scalars.data()};
+    const std::vector<Index> grid = tile::grid_extents(kernel, scalars);
+    std::copy(grid.begin(), grid.end(), args.grid);
+    ASSERT_TRUE((*program)->launch(args).ok());
+  }
+
+  std::unique_ptr<backends::Backend> backend_;
+  std::string text_;
+};
+
+TEST_P(KernelTest, EluOfRaggedSizes) {
+  for (const Index n : {1, 7, 17, 100, 1000, 5000}) {
+    Builder k("elu");
+    Value count = k.scalar("n");
+    auto x = k.view("x", DType::f32, {count}), y = k.view("y", DType::f32, {count});
+    const Index block = k.constant("BLOCK", 1024);
+    Value start = k.program_id(0) * block;
+    Value t = k.load(x, {start}, {.shape = {block}, .fill = 0.0});
+    k.store(y, {start}, where(t > 0.f, t, exp(t) - 1.f), {.bounded = true});
+    const tile::Kernel kernel = k.finish({{{count, block}}});
+    std::vector<float> in = random_floats(static_cast<std::size_t>(n), 1), out(in.size() + 16, -77.f);
+    run(kernel, {in.data(), out.data()}, {n});
+    for (std::size_t i = 0; i < in.size(); ++i)
+      ASSERT_NEAR(out[i], in[i] > 0 ? in[i] : std::exp(in[i]) - 1, 1e-6) << i << "\n" << text_;
+    for (std::size_t i = in.size(); i < out.size(); ++i) ASSERT_EQ(out[i], -77.f) << "written beyond the end";
+  }
+}
+
+TEST_P(KernelTest, SoftmaxOfRows) {
+  for (const Index columns : {1, 7, 17, 100, 1000, 5000})
+    for (const Index tile_columns : {columns, columns + 13}) {
+      const Index rows = 9;
+      Builder k("softmax");
+      auto x = k.view("x", DType::f32, {rows, columns}), y = k.view("y", DType::f32, {rows, columns});
+      Value r = k.program_id(0);
+      const bool exact = tile_columns == columns;
+      tile::LoadOptions load{.shape = {tile_columns}};
+      if (!exact) load.fill = -std::numeric_limits<double>::infinity();
+      Value t = k.load(x, {r, 0}, load);
+      Value e = exp(t - k.reduce(Monoid::max, t, 0));
+      Value s = k.reduce(Monoid::sum, e, 0);
+      k.store(y, {r, 0}, e * (1.f / s), {.bounded = !exact});
+      const tile::Kernel kernel = k.finish({{{rows, 1}}});
+      std::vector<float> in = random_floats(static_cast<std::size_t>(rows * columns), 2),
+                         out(in.size() + 16, -77);
+      run(kernel, {in.data(), out.data()});
+      for (Index i = 0; i < rows; ++i) {
+        const float* row = &in[static_cast<std::size_t>(i * columns)];
+        const double most = *std::max_element(row, row + columns);
+        double sum = 0;
+        for (Index c = 0; c < columns; ++c) sum += std::exp(row[c] - most);
+        for (Index c = 0; c < columns; ++c)
+          ASSERT_NEAR(out[static_cast<std::size_t>(i * columns + c)], std::exp(row[c] - most) / sum, 1e-6)
+              << text_;
+      }
+      ASSERT_EQ(out[in.size()], -77);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryIsa, KernelTest, ::testing::ValuesIn(kAllIsas),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+}  // namespace
+}  // namespace tilewright::cpu

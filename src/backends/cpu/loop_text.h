@@ -1,0 +1,125 @@
+// LoopText: one part of an element loop as C++ text.
+//
+// What does not change along the vectors' axis is computed once per row as a scalar. Along that axis runs a
+// main loop with several vectors in flight and no masks, then, where the count is not a whole number of those
+// steps or a view ends inside, a second loop of single vectors under masks.
+#pragma once
+
+#include "backends/cpu/loop_shape.h"
+#include "backends/cpu/prims.h"
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tilewright::cpu {
+
+class LoopText {
+ public:
+  LoopText(KernelText& k, LoopPart part);
+  void print();
+
+ private:
+  using Instr = printer::Instr;
+
+  // Where an access has elements along the vectors' axis.
+  struct Window {
+    std::string begin, end;                   // texts; empty: the loop's own
+    std::vector<std::string> row_conditions;  // that this row exists
+    std::vector<std::string> all_rows;        // that every row does
+    bool any() const { return !begin.empty() || !end.empty() || !row_conditions.empty(); }
+  };
+  struct Node {
+    bool along_vec = false, along_other = false;  // what its value changes with
+    std::string text;  // scalar: the expression or name; vector: the name, before the copy's number
+    bool is_literal = false;
+    Access access;
+    std::string base;     // pointer to the access' first element
+    std::string pointer;  // to the row's first element
+    Window window;
+    std::string row_end;      // where `window` depends on the row: its end in this row
+    bool streams = false;     // a store past the caches …
+    std::string stream_test;  // … if this variable says that the row is aligned; empty: it always is
+  };
+  // One pass over the body: how many vectors, whether lanes may be missing.
+  struct Pass {
+    int copies = 1;
+    bool masked = false;
+    std::string index;                         // of the first vector's first lane
+    std::map<std::string, std::string> masks;  // window → variable
+  };
+
+  // --- what depends on what (loop_text.cpp)
+  void analyse();
+  void analyse_access(int i);
+  void trim_axis(int axis, std::string* count);
+  Window window_of(const Access& access);
+  std::string limit_variable(const std::string& from, const std::string& to, Index most);
+
+  // --- the order of loops (loop_text.cpp)
+  void print_rows();
+  void print_columns_outside();
+  void print_along_vec(const std::function<void(Pass&)>& body);
+  std::string whole_vectors();
+  void declare_pointers();
+  void print_row_start();
+  void declare_row(int i, std::set<std::string>& declared);
+  void print_uniform(bool along_other);
+  void print_uniform_effects();
+
+  // --- instructions (loop_body.cpp)
+  enum class Which : unsigned char { all, not_along_other, along_other };
+  void print_body(Pass& pass, Which which);
+  void print_vector(int i, Pass& pass);
+  std::string compute_text(int i, int copy, Pass& pass);
+  std::string load_text(int i, int copy, Pass& pass);
+  std::string offsets_text(int i, std::size_t first, int copy, const Pass& pass);
+  std::string gather_text(int i, int copy, Pass& pass);
+  void print_store(int i, Pass& pass);
+  std::string store_text(const Node& n, const std::string& value, int copy, Pass& pass);
+  void print_indexed_effect(int i, Pass& pass);
+  std::string uniform_text(int i);
+  void print_uniform_effect(int i);
+  std::string row_element(const Node& n) const;
+  std::string stream_condition(Node& n);
+
+  // --- reductions and scans (loop_reduce.cpp)
+  void declare_accumulators(const Pass& pass);
+  void accumulate(int i, Pass& pass);
+  void finish_reductions(Pass& pass);
+  void finish_along_vec(int i, int copies);
+  void print_scan(int i, Pass& pass);
+  void print_kept_scalar(int i, const std::string& value);
+
+  // --- small texts
+  Node& node(int i) { return nodes_[static_cast<std::size_t>(i)]; }
+  const Node& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
+  const Instr& instr(int i) const { return part_.at(i); }
+  DType dtype_of(const printer::Ref& ref) const;
+  Term term(const printer::Ref& ref, int copy, const Pass& pass) const;
+  std::string at(const Pass& pass, int copy) const;
+  std::string copy_name(const std::string& name, int copy, const Pass& pass) const;
+  std::string mask(const Node& n, Pass& pass);
+  std::string count_mask(Pass& pass);
+  bool is_ragged() const { return is_ragged_; }
+  bool is_writing(int i) const {
+    return instr(i).kind != Instr::Kind::compute && instr(i).kind != Instr::Kind::reload;
+  }
+  static bool is_accumulating(const Instr& i);
+
+  KernelText& k_;
+  LoopPart part_;
+  LoopShape shape_;
+  std::vector<Node> nodes_;
+  std::string vec_count_, other_count_;  // numbers, or variables where the loop is trimmed
+  bool is_ragged_ = false;               // the count is not known to be a whole number of vectors
+  bool has_vectors_ = false;             // something changes along the vectors' axis
+  std::string vec_;                      // the variables of the two axes
+  std::string row_;
+  std::map<std::string, std::string> limits_;    // "extent - start" → variable
+  std::map<std::string, std::string> pointers_;  // expression → variable, also of rows
+};
+
+}  // namespace tilewright::cpu

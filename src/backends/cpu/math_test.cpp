@@ -1,0 +1,127 @@
+// The vector math of the device headers against float64, over the whole range of f32 and on every instruction
+// set.
+#include <fmt/format.h>
+#include <tilewright/tile/prim.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "backends/cpu/testing.h"
+
+namespace tilewright::cpu {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* header;
+  double (*exact)(double);
+};
+
+const Case kCases[] = {
+    {"exp", "exp", [](double x) { return std::exp(x); }},
+    {"exp2", "exp", [](double x) { return std::exp2(x); }},
+    {"expm1", "exp", [](double x) { return std::expm1(x); }},
+    {"log", "log", [](double x) { return std::log(x); }},
+    {"log2", "log", [](double x) { return std::log2(x); }},
+    {"log1p", "log", [](double x) { return std::log1p(x); }},
+    {"sin", "trig", [](double x) { return std::sin(x); }},
+    {"cos", "trig", [](double x) { return std::cos(x); }},
+    {"tan", "trig", [](double x) { return std::tan(x); }},
+    {"tanh", "tanh", [](double x) { return std::tanh(x); }},
+    {"erf", "erf", [](double x) { return std::erf(x); }},
+    {"sigmoid", "sigmoid",
+     [](double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }},
+    {"sqrt", "root", [](double x) { return std::sqrt(x); }},
+    {"rsqrt", "root", [](double x) { return 1 / std::sqrt(x); }},
+};
+
+// |got - exact| in units of the last place that f32 has at `exact`; infinity counts as the next power of two.
+double error_ulp(float got, double exact) {
+  if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) == std::isnan(got) ? 0 : HUGE_VAL;
+  const double beyond = 0x1p128;
+  const double wanted = std::clamp(exact, -beyond, beyond);
+  const double found = std::clamp(static_cast<double>(got), -beyond, beyond);
+  const int exponent = std::clamp(wanted == 0 ? -126 : std::ilogb(wanted), -126, 127);
+  return std::abs(found - wanted) / std::ldexp(1.0, exponent - 23);
+}
+
+// All bit patterns at a stride (a prime, so that every exponent gets every kind of mantissa), the special
+// values and their neighbours, and a dense sweep of the range where most arguments are.
+std::vector<float> arguments() {
+  std::vector<float> x;
+  constexpr std::uint32_t kStride = 4099;
+  for (std::uint64_t bits = 0; bits < 1ull << 32; bits += kStride)
+    x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
+  for (int i = -200'000; i <= 200'000; ++i) x.push_back(static_cast<float>(i) * 0x1.0001p-11f);
+  using Limits = std::numeric_limits<float>;
+  for (const float special : {0.f,
+                              1.f,
+                              2.f,
+                              0.5f,
+                              0.75f,
+                              1.5f,
+                              88.72284f,
+                              87.33655f,
+                              103.97f,
+                              127.5f,
+                              128.f,
+                              149.5f,
+                              9.0109f,
+                              3.9192f,
+                              131072.f,
+                              Limits::min(),
+                              Limits::max(),
+                              Limits::denorm_min(),
+                              Limits::infinity(),
+                              Limits::quiet_NaN(),
+                              1.5707964f,
+                              3.1415927f,
+                              16367173.f * 0x1p72f})
+    for (const float at : {special, -special})
+      for (int steps = -4; steps <= 4; ++steps)
+        x.push_back(
+            std::bit_cast<float>(std::bit_cast<std::uint32_t>(at) + static_cast<std::uint32_t>(steps)));
+  while (x.size() % 64 != 0) x.push_back(1.f);
+  return x;
+}
+
+std::string kernel_text(const Case& test) {
+  return fmt::format(
+      "#include \"tw_cpu/{}.h\"\n#include \"tw_cpu/memory.h\"\n"
+      "extern \"C\" void run(const float* x, float* y, long n) {{\n"
+      "  for (long i = 0; i < n; i += TW_LANES) tw::store(y + i, tw::{}(tw::load(x + i)));\n}}\n",
+      test.header, test.name);
+}
+
+class MathTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(MathTest, IsWithinItsBoundOverTheWholeRange) {
+  const Case& test = GetParam();
+  const double bound_ulp = tile::info(*tile::parse_prim(test.name)).ulp;
+  const std::vector<float> x = arguments();
+  std::vector<double> exact(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) exact[i] = test.exact(x[i]);
+  for (const Isa isa : testing::runnable_isas()) {
+    const auto kernel =
+        testing::build<void(const float*, float*, long)>(kernel_text(test), "run", testing::options_for(isa));
+    std::vector<float> y(x.size());
+    kernel.function(x.data(), y.data(), static_cast<long>(x.size()));
+    double worst = -1;
+    std::size_t where = 0;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (const double error = error_ulp(y[i], exact[i]); error > worst) worst = error, where = i;
+    RecordProperty(std::string(name(isa)), fmt::format("{:.3f}", worst));
+    if (std::getenv("TW_PRINT"))
+      fmt::print("{:8} {:8} {:6.3f} ulp at {:a}\n", test.name, name(isa), worst, x[where]);
+    EXPECT_LE(worst, bound_ulp) << name(isa)
+                                << fmt::format(": {}({:a}) = {:a}, exactly {:a}", test.name, x[where],
+                                               y[where], exact[where]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, MathTest, ::testing::ValuesIn(kCases),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace tilewright::cpu

@@ -1,0 +1,10 @@
+// The steps of a LoopPlan as C++ text.
+#pragma once
+
+#include "backends/cpu/kernel_text.h"
+
+namespace tilewright::cpu {
+
+void print_steps(KernelText& k, const std::vector<printer::Step>& steps);
+
+}  // namespace tilewright::cpu

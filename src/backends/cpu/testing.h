@@ -1,0 +1,45 @@
+// For this folder's tests: source text to a function, on each instruction set that the machine runs.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/cpu/compiler.h"
+#include "backends/cpu/jit.h"
+
+namespace tilewright::cpu::testing {
+
+inline std::vector<Isa> runnable_isas() {
+  std::vector<Isa> isas;
+  for (const Isa isa : kAllIsas)
+    if (host_runs(isa)) isas.push_back(isa);
+  return isas;
+}
+
+inline CompileOptions options_for(Isa isa) { return {.target = host_target(isa)}; }
+
+// Code and what keeps it loaded.
+template <class Function>
+struct Callable {
+  LoadedObject object;
+  Function* function;
+};
+
+// Compiles and loads; a failure fails the test and throws.
+template <class Function>
+Callable<Function> build(const std::string& source, const char* symbol, const CompileOptions& options) {
+  auto object_bytes = compile_cpp(source, options);
+  EXPECT_TRUE(object_bytes.ok()) << (object_bytes.ok() ? "" : object_bytes.error().message);
+  auto jit = Jit::create();
+  auto object = (*jit)->load(object_bytes.value());
+  EXPECT_TRUE(object.ok()) << (object.ok() ? "" : object.error().message);
+  auto* function = reinterpret_cast<Function*>(object.value().symbol(symbol));
+  EXPECT_NE(function, nullptr) << symbol;
+  return {std::move(object).value(), function};
+}
+
+}  // namespace tilewright::cpu::testing

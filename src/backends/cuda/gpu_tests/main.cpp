@@ -1,0 +1,28 @@
+// gpu_tests: the tests that need a GPU, then with --measure the costs of the plumbing as JSON lines. No GPU
+// is a failure.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "backends/cuda/gpu_tests/measure.h"
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  const bool measure = argc > 1 && std::strcmp(argv[1], "--measure") == 0;
+  try {
+    auto& gpu = tilewright::cuda::Gpu::open();
+    fmt::print("{{\"device\":\"{}\",\"driver\":\"{}\",\"nvrtc\":\"{}\",\"nvrtc_path\":\"{}\"}}\n",
+               to_string(gpu.context.limits()), tilewright::cuda::must(driver_version(gpu.driver)),
+               gpu.nvrtc.version(), gpu.nvrtc.library_path());
+    const int failed = RUN_ALL_TESTS();
+    if (measure) {
+      measure_host_costs(gpu);
+      measure_copies(gpu);
+    }
+    return failed;
+  } catch (const tilewright::Error& error) {
+    fmt::print(stderr, "gpu_tests: {}\n", error.what());
+    return 1;
+  }
+}

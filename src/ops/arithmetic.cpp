@@ -1,0 +1,143 @@
+// Rows of binary arithmetic.
+#include "ops/row_parts.h"
+
+namespace tilewright::ops {
+
+namespace {
+
+double divide(double a, double b) { return a / b; }
+std::int64_t divide(std::int64_t a, std::int64_t b) {
+  if (b == 0) return 0;
+  return b == -1 ? static_cast<std::int64_t>(-modular(a)) : a / b;  // the lowest number / -1 would trap
+}
+double remainder(double a, double b) { return std::fmod(a, b); }
+std::int64_t remainder(std::int64_t a, std::int64_t b) {
+  if (b == 0) return a;
+  return b == -1 ? 0 : a % b;
+}
+
+// The gradient of the extreme goes to the operand that is it; ties share it.
+Grads extreme_vjp(Value a, Value b, Value winner_is_a, Value g) {
+  const Value shared = where(eq(a, b), 0.5 * g, 0.0);
+  return {where(winner_is_a, g, shared), where(bit_or(winner_is_a, eq(a, b)), shared, g)};
+}
+
+Grads pow_vjp(Args x, const Attrs&, Value y, Value g) {
+  const Value a = x[0];
+  const Value b = x[1];
+  const Value by_base = where(eq(b, 0.0), 0.0, g * b * pow(a, b - 1.0));
+  const Value by_exponent = where(eq(y, 0.0), 0.0, g * y * log(a));
+  return {by_base, by_exponent};
+}
+
+}  // namespace
+
+constexpr ir::Op kAdd = checked({.name = "add",
+                                 .arity = 2,
+                                 .kind = OpClass::pointwise,
+                                 .doc = "a + b; integers wrap around.",
+                                 .infer = arithmetic_operands,
+                                 .eval = map_numbers([](auto a, auto b) { return modular(a) + modular(b); }),
+                                 .vjp = [](Args, const Attrs&, Value, Value g) -> Grads { return {g, g}; },
+                                 .lower = apply_prim<Prim::add>,
+                                 .flops = flops_of(Prim::add)});
+
+constexpr ir::Op kSub = checked({.name = "sub",
+                                 .arity = 2,
+                                 .kind = OpClass::pointwise,
+                                 .doc = "a - b; integers wrap around.",
+                                 .infer = arithmetic_operands,
+                                 .eval = map_numbers([](auto a, auto b) { return modular(a) - modular(b); }),
+                                 .vjp = [](Args, const Attrs&, Value, Value g) -> Grads { return {g, -g}; },
+                                 .lower = apply_prim<Prim::sub>,
+                                 .flops = flops_of(Prim::sub)});
+
+constexpr ir::Op kMul =
+    checked({.name = "mul",
+             .arity = 2,
+             .kind = OpClass::pointwise,
+             .doc = "a * b; integers wrap around.",
+             .infer = arithmetic_operands,
+             .eval = map_numbers([](auto a, auto b) { return modular(a) * modular(b); }),
+             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g * x[1], g * x[0]}; },
+             .lower = apply_prim<Prim::mul>,
+             .flops = flops_of(Prim::mul)});
+
+constexpr ir::Op kDiv = checked(
+    {.name = "div",
+     .arity = 2,
+     .kind = OpClass::pointwise,
+     .doc = "a / b; of integers: truncated toward zero, x / 0 = 0.",
+     .infer = arithmetic_operands,
+     .eval = map_numbers([](auto a, auto b) { return divide(a, b); }),
+     .vjp = [](Args x, const Attrs&, Value y, Value g) -> Grads { return {g / x[1], -(g * y / x[1])}; },
+     .lower = apply_prim<Prim::div>,
+     .flops = flops_of(Prim::div),
+     .domain = {.low = 0.5, .high = 4}});
+
+constexpr ir::Op kRem = checked(
+    {.name = "rem",
+     .arity = 2,
+     .kind = OpClass::pointwise,
+     .doc = "Remainder of truncated division, with the sign of a; x rem 0 = x of integers.",
+     .infer = arithmetic_operands,
+     .eval = map_numbers([](auto a, auto b) { return remainder(a, b); }),
+     .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g, -(g * trunc(x[0] / x[1]))}; },
+     .lower = apply_prim<Prim::rem>,
+     .flops = flops_of(Prim::rem),
+     .domain = {.low = 0.5, .high = 4, .smooth = false}});
+
+constexpr ir::Op kPow = checked({.name = "pow",
+                                 .arity = 2,
+                                 .kind = OpClass::pointwise,
+                                 .doc = "a to the power b, with C's special values.",
+                                 .infer = float_operands,
+                                 .eval = map_floats([](double a, double b) { return std::pow(a, b); }),
+                                 .vjp = pow_vjp,
+                                 .lower = apply_prim<Prim::pow>,
+                                 .flops = flops_of(Prim::pow),
+                                 .domain = {.low = 0.25, .high = 3}});
+
+constexpr ir::Op kAtan2 = checked({.name = "atan2",
+                                   .arity = 2,
+                                   .kind = OpClass::pointwise,
+                                   .doc = "The angle of the point (b, a), in (-pi, pi].",
+                                   .infer = float_operands,
+                                   .eval = map_floats([](double a, double b) { return std::atan2(a, b); }),
+                                   .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
+                                     const Value scaled = g / (x[0] * x[0] + x[1] * x[1]);
+                                     return {scaled * x[1], -(scaled * x[0])};
+                                   },
+                                   .lower = apply_prim<Prim::atan2>,
+                                   .flops = flops_of(Prim::atan2),
+                                   .domain = {.low = 0.25, .high = 4}});
+
+constexpr ir::Op kMinimum =
+    checked({.name = "minimum",
+             .arity = 2,
+             .kind = OpClass::pointwise,
+             .doc = "The smaller of a and b; NaN if either is. Ties share the gradient.",
+             .infer = arithmetic_operands,
+             .eval = map_numbers([](auto a, auto b) { return a < b || a != a ? a : b; }),
+             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
+               return extreme_vjp(x[0], x[1], lt(x[0], x[1]), g);
+             },
+             .lower = apply_prim<Prim::min>,
+             .flops = flops_of(Prim::min),
+             .domain = {.smooth = false}});
+
+constexpr ir::Op kMaximum =
+    checked({.name = "maximum",
+             .arity = 2,
+             .kind = OpClass::pointwise,
+             .doc = "The larger of a and b; NaN if either is. Ties share the gradient.",
+             .infer = arithmetic_operands,
+             .eval = map_numbers([](auto a, auto b) { return a > b || a != a ? a : b; }),
+             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
+               return extreme_vjp(x[0], x[1], gt(x[0], x[1]), g);
+             },
+             .lower = apply_prim<Prim::max>,
+             .flops = flops_of(Prim::max),
+             .domain = {.smooth = false}});
+
+}  // namespace tilewright::ops

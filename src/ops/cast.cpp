@@ -1,0 +1,55 @@
+// Rows that keep the numbers: cast and stop_gradient.
+#include "ops/row_parts.h"
+
+namespace tilewright::ops {
+
+namespace {
+
+Type infer_cast(Types operands, const Attrs& attrs) { return {attrs.dtype("dtype"), operands[0].shape}; }
+
+HostTensor eval_cast(HostTensors x, const Attrs&, const Type& type) {
+  const DType from = x[0]->type.dtype;
+  const DType to = type.dtype;
+  HostTensor out = empty_host(type);
+  if (is_float(from) && is_float(to)) {
+    for (std::size_t i = 0; i < out.f.size(); ++i) out.f[i] = round_to(to, x[0]->f[i]);
+  } else if (is_float(from)) {
+    for (std::size_t i = 0; i < out.i.size(); ++i) out.i[i] = float_to_int(to, x[0]->f[i]);
+  } else if (is_float(to)) {
+    for (std::size_t i = 0; i < out.f.size(); ++i) out.f[i] = round_to(to, static_cast<double>(x[0]->i[i]));
+  } else {
+    for (std::size_t i = 0; i < out.i.size(); ++i) out.i[i] = wrap_to(to, x[0]->i[i]);
+  }
+  return out;
+}
+
+Grads vjp_cast(Args x, const Attrs&, Value, Value g) {
+  if (!is_float(x[0].dtype())) return {std::nullopt};
+  return {cast(g, x[0].dtype())};
+}
+
+HostTensor eval_same(HostTensors x, const Attrs&, const Type&) { return *x[0]; }
+
+}  // namespace
+
+constexpr ir::Op kCast = checked({.name = "cast",
+                                  .arity = 1,
+                                  .kind = OpClass::cast,
+                                  .doc = "a in the element type `dtype`, rounded as base/dtype.h says.",
+                                  .infer = infer_cast,
+                                  .eval = eval_cast,
+                                  .vjp = vjp_cast,
+                                  .lower = structural,
+                                  .flops = 1});
+
+constexpr ir::Op kStopGradient =
+    checked({.name = "stop_gradient",
+             .arity = 1,
+             .kind = OpClass::pointwise,
+             .doc = "a, as a constant for gradients.",
+             .infer = [](Types operands, const Attrs&) { return operands[0]; },
+             .eval = eval_same,
+             .vjp = zero_gradient,
+             .lower = [](tile::Builder&, std::span<const tile::Value> x, const Attrs&) { return x[0]; }});
+
+}  // namespace tilewright::ops

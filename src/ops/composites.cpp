@@ -1,0 +1,175 @@
+// Statistics, activations, normalizations, losses, and random numbers out of rows.
+#include "ops/composites.h"
+
+#include "ops/promote.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace tilewright::ops {
+
+namespace {
+
+Value as_float(Value x) { return cast(x, float_type(x.dtype())); }
+
+// How many elements each result of a reduction over `axes` gathers.
+Index gathered(const Shape& shape, const Axes& axes) {
+  if (axes.empty()) return shape.size();
+  Index n = 1;
+  for (Index axis : axes) {
+    const auto at = normalize_axis(axis, shape.rank());
+    n *= at ? shape[*at] : 1;  // the reduction itself refuses a wrong axis
+  }
+  return n;
+}
+
+[[noreturn]] void fail(const Value& x, const std::string& message) {
+  const std::string& location = x.graph->location();
+  throw Error(location.empty() ? message : fmt::format("{} (at {})", message, location));
+}
+
+// x minus its largest along the axes, which carries no gradient: the results do not depend on it.
+Value shifted_by_max(Value x, const Axes& axes) { return x - stop_gradient(max(x, axes, Keep::yes)); }
+
+}  // namespace
+
+Value mean(Value x, const Axes& axes, Keep keep) {
+  x = as_float(x);
+  return sum(x, axes, keep) * (1.0 / static_cast<double>(gathered(x.shape(), axes)));
+}
+
+Value var(Value x, const Axes& axes, const VarOptions& options) {
+  x = as_float(x);
+  const Value centered = x - mean(x, axes, Keep::yes);
+  const auto count = static_cast<double>(gathered(x.shape(), axes) - options.ddof);
+  return sum(square(centered), axes, options.keep) * (1.0 / count);
+}
+
+Value logsumexp(Value x, const Axes& axes, Keep keep) {
+  x = as_float(x);
+  const Value largest = stop_gradient(max(x, axes, Keep::yes));
+  // inf - inf would be NaN: an infinite maximum is not subtracted.
+  const Value shift = where(isinf(largest), 0.0, largest);
+  const Value total = log(sum(exp(x - shift), axes, Keep::yes)) + shift;
+  if (keep == Keep::yes) return total;
+  return reshape(total, max(x, axes, Keep::no).shape());
+}
+
+Value square(Value x) { return x * x; }
+
+// Not maximum: a tie at 0 would get half the gradient.
+Value relu(Value x) { return where(le(x, 0), 0, x); }
+
+Value clamp(Value x, double low, double high) { return where(lt(x, low), low, where(gt(x, high), high, x)); }
+
+Value gelu(Value x, Gelu kind) {
+  x = as_float(x);
+  if (kind == Gelu::erf) return 0.5 * x * (erf(x * (1 / std::numbers::sqrt2)) + 1.0);
+  const double scale = std::sqrt(2 / std::numbers::pi);
+  // 0.044715: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
+  return 0.5 * x * (tanh(scale * (x + 0.044715 * (x * x * x))) + 1.0);
+}
+
+Value silu(Value x) { return x * sigmoid(x); }
+
+Value elu(Value x, double alpha) {
+  x = as_float(x);
+  const Value positive = gt(x, 0.0);
+  // expm1 only sees what is used: its overflow for large x would make the gradient 0 * inf.
+  return where(positive, x, alpha * expm1(where(positive, 0.0, x)));
+}
+
+Value softplus(Value x) {
+  x = as_float(x);
+  return relu(x) + log1p(exp(-abs(x)));
+}
+
+Value softmax(Value x, Index axis) {
+  const Value e = exp(shifted_by_max(as_float(x), {axis}));
+  return e * reciprocal(sum(e, {axis}, Keep::yes));
+}
+
+Value log_softmax(Value x, Index axis) {
+  const Value shifted = shifted_by_max(as_float(x), {axis});
+  return shifted - log(sum(exp(shifted), {axis}, Keep::yes));
+}
+
+Value layer_norm(Value x, std::optional<Value> gamma, std::optional<Value> beta, double epsilon) {
+  x = as_float(x);
+  const DType dtype = x.dtype();
+  const Value centered = x - mean(x, {-1}, Keep::yes);
+  Value y = centered * rsqrt(mean(square(centered), {-1}, Keep::yes) + epsilon);
+  if (gamma) y = y * *gamma;
+  if (beta) y = y + *beta;
+  return cast(y, dtype);
+}
+
+Value rms_norm(Value x, std::optional<Value> gamma, double epsilon) {
+  x = as_float(x);
+  const DType dtype = x.dtype();
+  Value y = x * rsqrt(mean(square(x), {-1}, Keep::yes) + epsilon);
+  if (gamma) y = y * *gamma;
+  return cast(y, dtype);
+}
+
+Value cross_entropy(Value logits, Value labels, const CrossEntropyOptions& options) {
+  const int rank = logits.shape().rank();
+  std::vector<Index> rows = logits.shape().extents();
+  if (rank > 0) rows.pop_back();
+  if (rank == 0 || Shape(rows) != labels.shape() || !is_integer(labels.dtype()))
+    fail(logits, fmt::format("cross_entropy: wants logits (.., C) and integer labels (..), got {} and {}",
+                             to_string(logits.type()), to_string(labels.type())));
+  const Value x = cast(logits, logits.dtype() == DType::f64 ? DType::f64 : DType::f32);
+  const Value shifted = shifted_by_max(x, {-1});
+  // The label is picked by comparison, not by a gather: the gradient stays pointwise.
+  const Value is_label = eq(iota(*x.graph, x.shape(), -1), unsqueeze(labels, -1));
+  const Value picked = sum(where(is_label, shifted, 0.0), {-1});
+  Value loss = log(sum(exp(shifted), {-1})) - picked;
+  std::optional<Value> counts;
+  if (options.ignore_index) {
+    counts = ne(labels, *options.ignore_index);
+    loss = where(*counts, loss, 0.0);
+  }
+  if (options.reduction == Reduction::none) return loss;
+  if (options.reduction == Reduction::sum) return sum(loss);
+  return counts ? sum(loss) / cast(sum(*counts), x.dtype()) : mean(loss);
+}
+
+Value one_hot(Value index, Index classes, DType dtype) {
+  std::vector<Index> shape = index.shape().extents();
+  shape.push_back(classes);
+  return cast(eq(iota(*index.graph, Shape(shape), -1), unsqueeze(index, -1)), dtype);
+}
+
+Value embedding(Value table, Value index) { return take(table, index, 0); }
+
+namespace {
+// The upper 24 of 32 random bits, which f32 holds exactly, plus `add`, times 2^-24.
+Value uniform(Value bits, Index add) { return cast(ops::add(shr(bits, 8), add), DType::f32) * 0x1p-24; }
+}  // namespace
+
+Value rand(Value seed, const Shape& shape, Index offset, DType dtype) {
+  return cast(uniform(random_bits(seed, shape, offset), 0), dtype);
+}
+
+Value randn(Value seed, const Shape& shape, Index offset, DType dtype) {
+  const Value radius_bits = random_bits(seed, shape, offset);
+  const Value angle_bits = random_bits(seed, shape, offset + shape.size());
+  const Value radius = sqrt(-2.0 * log(uniform(radius_bits, 1)));  // (0, 1]: no log of 0
+  return cast(radius * cos(2 * std::numbers::pi * uniform(angle_bits, 0)), dtype);
+}
+
+Value dropout(Value x, Value seed, const DropoutOptions& options) {
+  if (!(options.p >= 0 && options.p < 1))
+    fail(x, fmt::format("dropout: p is {}, it must be in [0, 1)", options.p));
+  if (options.p == 0) return x;
+  x = as_float(x);
+  const auto threshold = static_cast<Index>(std::llround(options.p * 0x1p32));
+  const Value keeps = ge(random_bits(seed, x.shape(), options.offset), threshold);
+  return where(keeps, x * (1 / (1 - options.p)), 0.0);
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,59 @@
+// Ops that are compositions of others: plain functions, so gradients and every backend come for free. They
+// are written so that what they and their gradients read is read once: reductions over one axis, the rest
+// pointwise.
+#pragma once
+
+#include "ops/functions.h"
+
+namespace tilewright::ops {
+
+// --- statistics over `axes` (empty: all); integers give f32
+Value mean(Value x, const Axes& axes = {}, Keep keep = Keep::no);
+// Divides by count - ddof.
+struct VarOptions {
+  Index ddof = 0;
+  Keep keep = Keep::no;
+};
+Value var(Value x, const Axes& axes = {}, const VarOptions& options = {});
+Value logsumexp(Value x, const Axes& axes = {}, Keep keep = Keep::no);  // -inf of nothing but -inf
+
+// --- activations
+Value square(Value x);
+Value relu(Value x);  // gradient 0 at 0; NaN stays NaN
+Value clamp(Value x, double low, double high);
+enum class Gelu { erf, tanh };
+Value gelu(Value x, Gelu kind = Gelu::erf);
+Value silu(Value x);
+Value elu(Value x, double alpha = 1);
+Value softplus(Value x);
+
+// --- normalization along the last axis, or `axis`; the result has x's type
+Value softmax(Value x, Index axis = -1);
+Value log_softmax(Value x, Index axis = -1);
+// gamma, beta: the last axis, or absent.
+Value layer_norm(Value x, std::optional<Value> gamma, std::optional<Value> beta, double epsilon = 1e-5);
+Value rms_norm(Value x, std::optional<Value> gamma, double epsilon = 1e-5);
+
+// --- losses and embeddings
+enum class Reduction { mean, sum, none };
+struct CrossEntropyOptions {
+  std::optional<Index> ignore_index = {};  // rows with this label count nothing
+  Reduction reduction = Reduction::mean;   // over the rows that count
+};
+// logits (.., C), labels (..) of integers; f32, or f64 for f64 logits. A label outside [0, C) picks nothing.
+Value cross_entropy(Value logits, Value labels, const CrossEntropyOptions& options = {});
+Value one_hot(Value index, Index classes, DType dtype = DType::f32);  // a last axis of `classes`
+Value embedding(Value table, Value index);                            // table (V, D): rows by index
+
+// --- random numbers: pure functions of the seed (i64[]) and the counters from `offset` on
+Value rand(Value seed, const Shape& shape, Index offset = 0, DType dtype = DType::f32);  // [0, 1), 24 bits
+// Box-Muller; takes two counters per element.
+Value randn(Value seed, const Shape& shape, Index offset = 0, DType dtype = DType::f32);
+// Zeroes each element with probability p and scales the others by 1 / (1 - p); one counter per element.
+struct DropoutOptions {
+  double p = 0.5;  // in [0, 1)
+  Index offset = 0;
+};
+Value dropout(Value x, Value seed, const DropoutOptions& options);
+
+}  // namespace tilewright::ops

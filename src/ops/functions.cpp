@@ -1,0 +1,196 @@
+// Pointwise building functions: promotion and broadcasting, then one row. Views, reductions and the rest are
+// in view_functions.cpp.
+#include "ops/functions.h"
+
+#include "ops/promote.h"
+#include "ops/rows.h"
+
+#include <fmt/format.h>
+
+namespace tilewright::ops {
+
+namespace {
+
+Value append(const ir::Op& op, std::initializer_list<Value> operands, const ir::Attrs& attrs = {}) {
+  std::vector<ir::NodeId> ids;
+  ir::Graph* graph = operands.begin()->graph;
+  for (const Value& v : operands) {
+    if (v.graph != graph) throw Error(fmt::format("{}: the operands are of different graphs", op.name));
+    ids.push_back(v.id);
+  }
+  return {graph, graph->add(op, ids, attrs)};
+}
+
+std::string where_text(const ir::Graph& graph) {
+  return graph.location().empty() ? "" : fmt::format(" (at {})", graph.location());
+}
+
+struct Pair {
+  Value a;
+  Value b;
+};
+
+Value literal_as(const Operand& literal, Value beside, DType dtype) {
+  if (is_float(dtype)) return constant(*beside.graph, dtype, beside.shape(), literal.real);
+  return constant_int(*beside.graph, dtype, beside.shape(), literal.integer);
+}
+
+// Two operands of one shape and one type; `adjust` is applied to the promoted type.
+Pair meet(std::string_view op, const Operand& a, const Operand& b, DType (*adjust)(DType)) {
+  if (a.is_literal() && b.is_literal())
+    throw Error(fmt::format("{}: at least one operand must be a tensor", op));
+  if (a.is_literal() || b.is_literal()) {
+    const Operand& literal = a.is_literal() ? a : b;
+    const Value tensor = a.is_literal() ? b.value : a.value;
+    const bool keeps_bool = is_bool(tensor.dtype()) && !literal.is_real && (literal.integer & ~Index{1}) == 0;
+    const DType promoted = keeps_bool ? tensor.dtype() : weak_type(tensor.dtype(), literal.is_real);
+    const Value cast_tensor = cast(tensor, adjust(promoted));
+    const Value number = literal_as(literal, tensor, adjust(promoted));
+    return a.is_literal() ? Pair{number, cast_tensor} : Pair{cast_tensor, number};
+  }
+  const DType dtype = adjust(promote(a.value.dtype(), b.value.dtype()));
+  const auto shape = broadcast(a.value.shape(), b.value.shape());
+  if (!shape)
+    throw Error(fmt::format("{}: shapes do not broadcast, {} and {}{}", op, to_string(a.value.type()),
+                            to_string(b.value.type()), where_text(*a.value.graph)));
+  return {broadcast_to(cast(a.value, dtype), *shape), broadcast_to(cast(b.value, dtype), *shape)};
+}
+
+DType keep(DType dtype) { return dtype; }
+
+Value binary(const ir::Op& op, const Operand& a, const Operand& b, DType (*adjust)(DType)) {
+  const Pair pair = meet(op.name, a, b, adjust);
+  return append(op, {pair.a, pair.b});
+}
+
+Value float_unary(const ir::Op& op, Value a) { return append(op, {cast(a, float_type(a.dtype()))}); }
+// Rounding leaves integers and bools as they are.
+Value rounding(const ir::Op& op, Value a) { return is_float(a.dtype()) ? append(op, {a}) : a; }
+
+Operand truth(const Operand& a) {
+  if (a.is_literal()) return {a.is_real ? a.real != 0 : a.integer != 0};
+  return is_bool(a.value.dtype()) ? a.value : ne(a.value, 0);
+}
+
+}  // namespace
+
+Value constant(ir::Graph& graph, DType dtype, const Shape& shape, double value) {
+  if (!is_float(dtype)) return constant_int(graph, dtype, shape, float_to_int(dtype, value));
+  const double rounded = round_to(compute_dtype(dtype), value);
+  return {&graph,
+          graph.add(kConstant, {},
+                    {{"dtype", std::string(name(dtype))}, {"shape", shape.extents()}, {"value", rounded}})};
+}
+
+Value constant_int(ir::Graph& graph, DType dtype, const Shape& shape, Index value) {
+  if (is_float(dtype)) return constant(graph, dtype, shape, static_cast<double>(value));
+  const Index wrapped = wrap_to(dtype, value);
+  return {&graph,
+          graph.add(kConstant, {},
+                    {{"dtype", std::string(name(dtype))}, {"shape", shape.extents()}, {"value", wrapped}})};
+}
+
+Value full_like(Value x, double value) { return constant(*x.graph, x.dtype(), x.shape(), value); }
+
+Value cast(Value x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  return append(kCast, {x}, {{"dtype", std::string(name(dtype))}});
+}
+
+Value stop_gradient(Value x) { return append(kStopGradient, {x}); }
+
+Value add(const Operand& a, const Operand& b) { return binary(kAdd, a, b, arithmetic_type); }
+Value sub(const Operand& a, const Operand& b) { return binary(kSub, a, b, arithmetic_type); }
+Value mul(const Operand& a, const Operand& b) { return binary(kMul, a, b, arithmetic_type); }
+Value div(const Operand& a, const Operand& b) { return binary(kDiv, a, b, float_type); }
+Value trunc_div(const Operand& a, const Operand& b) {
+  return rounding(kTrunc, binary(kDiv, a, b, arithmetic_type));
+}
+Value rem(const Operand& a, const Operand& b) { return binary(kRem, a, b, arithmetic_type); }
+Value pow(const Operand& a, const Operand& b) { return binary(kPow, a, b, float_type); }
+Value atan2(const Operand& a, const Operand& b) { return binary(kAtan2, a, b, float_type); }
+
+Value minimum(const Operand& a, const Operand& b) {
+  const Pair pair = meet("minimum", a, b, keep);
+  return append(is_bool(pair.a.dtype()) ? kBitAnd : kMinimum, {pair.a, pair.b});
+}
+Value maximum(const Operand& a, const Operand& b) {
+  const Pair pair = meet("maximum", a, b, keep);
+  return append(is_bool(pair.a.dtype()) ? kBitOr : kMaximum, {pair.a, pair.b});
+}
+
+Value neg(Value a) { return append(kNeg, {cast(a, arithmetic_type(a.dtype()))}); }
+Value abs(Value a) { return is_bool(a.dtype()) ? a : append(kAbs, {a}); }
+Value sign(Value a) { return is_bool(a.dtype()) ? a : append(kSign, {a}); }
+Value floor(Value a) { return rounding(kFloor, a); }
+Value ceil(Value a) { return rounding(kCeil, a); }
+Value round(Value a) { return rounding(kRound, a); }
+Value trunc(Value a) { return rounding(kTrunc, a); }
+Value sqrt(Value a) { return float_unary(kSqrt, a); }
+Value rsqrt(Value a) { return float_unary(kRsqrt, a); }
+Value reciprocal(Value a) { return float_unary(kReciprocal, a); }
+Value exp(Value a) { return float_unary(kExp, a); }
+Value exp2(Value a) { return float_unary(kExp2, a); }
+Value expm1(Value a) { return float_unary(kExpm1, a); }
+Value log(Value a) { return float_unary(kLog, a); }
+Value log2(Value a) { return float_unary(kLog2, a); }
+Value log1p(Value a) { return float_unary(kLog1p, a); }
+Value sin(Value a) { return float_unary(kSin, a); }
+Value cos(Value a) { return float_unary(kCos, a); }
+Value tan(Value a) { return float_unary(kTan, a); }
+Value tanh(Value a) { return float_unary(kTanh, a); }
+Value erf(Value a) { return float_unary(kErf, a); }
+Value sigmoid(Value a) { return float_unary(kSigmoid, a); }
+
+Value eq(const Operand& a, const Operand& b) { return binary(kEq, a, b, keep); }
+Value ne(const Operand& a, const Operand& b) { return binary(kNe, a, b, keep); }
+Value lt(const Operand& a, const Operand& b) { return binary(kLt, a, b, arithmetic_type); }
+Value le(const Operand& a, const Operand& b) { return binary(kLe, a, b, arithmetic_type); }
+Value gt(const Operand& a, const Operand& b) { return binary(kGt, a, b, arithmetic_type); }
+Value ge(const Operand& a, const Operand& b) { return binary(kGe, a, b, arithmetic_type); }
+
+namespace {
+Value predicate(const ir::Op& op, Value a, Index of_integers) {
+  if (is_float(a.dtype())) return append(op, {a});
+  return constant_int(*a.graph, DType::boolean, a.shape(), of_integers);
+}
+}  // namespace
+Value isnan(Value a) { return predicate(kIsnan, a, 0); }
+Value isinf(Value a) { return predicate(kIsinf, a, 0); }
+Value isfinite(Value a) { return predicate(kIsfinite, a, 1); }
+
+Value bit_and(const Operand& a, const Operand& b) { return binary(kBitAnd, a, b, keep); }
+Value bit_or(const Operand& a, const Operand& b) { return binary(kBitOr, a, b, keep); }
+Value bit_xor(const Operand& a, const Operand& b) { return binary(kBitXor, a, b, keep); }
+Value bit_not(Value a) { return append(kBitNot, {a}); }
+Value shl(const Operand& a, const Operand& b) { return binary(kShl, a, b, arithmetic_type); }
+Value shr(const Operand& a, const Operand& b) { return binary(kShr, a, b, arithmetic_type); }
+Value logical_and(const Operand& a, const Operand& b) { return bit_and(truth(a), truth(b)); }
+Value logical_or(const Operand& a, const Operand& b) { return bit_or(truth(a), truth(b)); }
+Value logical_xor(const Operand& a, const Operand& b) { return bit_xor(truth(a), truth(b)); }
+Value logical_not(Value a) { return bit_not(truth(a).value); }
+
+Value where(Value condition, const Operand& a, const Operand& b) {
+  if (a.is_literal() && b.is_literal()) {
+    // Two literals choose between f32 or i32 numbers.
+    const DType dtype = a.is_real || b.is_real ? DType::f32 : DType::i32;
+    return append(kWhere, {condition, literal_as(a, condition, dtype), literal_as(b, condition, dtype)});
+  }
+  const Pair pair = meet("where", a, b, keep);
+  const auto shape = broadcast(condition.shape(), pair.a.shape());
+  if (!shape)
+    throw Error(fmt::format("where: shapes do not broadcast, {} and {}{}", to_string(condition.type()),
+                            to_string(pair.a.type()), where_text(*condition.graph)));
+  return append(
+      kWhere, {broadcast_to(condition, *shape), broadcast_to(pair.a, *shape), broadcast_to(pair.b, *shape)});
+}
+
+}  // namespace tilewright::ops
+
+namespace tilewright::ir {
+Value operator+(const ops::Operand& a, const ops::Operand& b) { return ops::add(a, b); }
+Value operator-(const ops::Operand& a, const ops::Operand& b) { return ops::sub(a, b); }
+Value operator*(const ops::Operand& a, const ops::Operand& b) { return ops::mul(a, b); }
+Value operator/(const ops::Operand& a, const ops::Operand& b) { return ops::div(a, b); }
+Value operator-(Value a) { return ops::neg(a); }
+}  // namespace tilewright::ir

@@ -1,0 +1,161 @@
+// The functions that build graphs: one per op row, with NumPy broadcasting and the promotion of
+// ops/promote.h. Composites, gradient rules and the user's API are written with them. Nodes take the graph's
+// current location (ir::LocationScope); a mistake throws Error naming the op and the types. Axes may be
+// negative.
+#pragma once
+
+#include "ir/graph.h"
+
+#include <concepts>
+#include <span>
+
+namespace tilewright::ops {
+
+using ir::Value;
+
+// An operand as one writes it: a value, or a literal that takes the other operand's type.
+struct Operand {
+  Operand(Value v) : value(v) {}
+  template <std::floating_point T>
+  Operand(T literal) : real(static_cast<double>(literal)), is_real(true) {}
+  template <std::integral T>
+  Operand(T literal) : real(static_cast<double>(literal)), integer(static_cast<Index>(literal)) {}
+  bool is_literal() const { return value.graph == nullptr; }
+  Value value;
+  double real = 0;
+  Index integer = 0;
+  bool is_real = false;
+};
+
+// --- from nothing
+// A constant of a narrow float type keeps f32 precision, as every value does between a load and a store.
+Value constant(ir::Graph& graph, DType dtype, const Shape& shape, double value);
+Value constant_int(ir::Graph& graph, DType dtype, const Shape& shape, Index value);
+Value full_like(Value x, double value);
+Value iota(ir::Graph& graph, const Shape& shape, Index axis);  // i64 coordinates
+// Words 0 … 2^32-1 of Philox as i64: counters offset, offset + 1, …; seed is i64[].
+Value random_bits(Value seed, const Shape& shape, Index offset);
+
+// --- pointwise
+Value add(const Operand& a, const Operand& b);
+Value sub(const Operand& a, const Operand& b);
+Value mul(const Operand& a, const Operand& b);
+Value div(const Operand& a, const Operand& b);  // true division: integers give f32
+Value trunc_div(const Operand& a,
+                const Operand& b);              // integers: toward zero, x / 0 = 0; floats: trunc(a / b)
+Value rem(const Operand& a, const Operand& b);  // C's: the sign of a
+Value pow(const Operand& a, const Operand& b);  // integers give f32
+Value atan2(const Operand& a, const Operand& b);
+Value minimum(const Operand& a, const Operand& b);  // of bools: and
+Value maximum(const Operand& a, const Operand& b);  // of bools: or
+
+Value neg(Value a);
+Value abs(Value a);
+Value sign(Value a);
+// Of integers: the same values.
+Value floor(Value a);
+Value ceil(Value a);
+Value round(Value a);
+Value trunc(Value a);
+// Integers are taken as f32.
+Value sqrt(Value a);
+Value rsqrt(Value a);
+Value reciprocal(Value a);
+Value exp(Value a);
+Value exp2(Value a);
+Value expm1(Value a);
+Value log(Value a);
+Value log2(Value a);
+Value log1p(Value a);
+Value sin(Value a);
+Value cos(Value a);
+Value tan(Value a);
+Value tanh(Value a);
+Value erf(Value a);
+Value sigmoid(Value a);
+
+Value eq(const Operand& a, const Operand& b);
+Value ne(const Operand& a, const Operand& b);
+Value lt(const Operand& a, const Operand& b);
+Value le(const Operand& a, const Operand& b);
+Value gt(const Operand& a, const Operand& b);
+Value ge(const Operand& a, const Operand& b);
+// Of integers: false, false, true.
+Value isnan(Value a);
+Value isinf(Value a);
+Value isfinite(Value a);
+
+Value bit_and(const Operand& a, const Operand& b);  // integers or bools
+Value bit_or(const Operand& a, const Operand& b);
+Value bit_xor(const Operand& a, const Operand& b);
+Value bit_not(Value a);
+Value shl(const Operand& a, const Operand& b);
+Value shr(const Operand& a, const Operand& b);
+Value logical_and(const Operand& a, const Operand& b);  // of any type: != 0 first
+Value logical_or(const Operand& a, const Operand& b);
+Value logical_xor(const Operand& a, const Operand& b);
+Value logical_not(Value a);
+Value where(Value condition, const Operand& a, const Operand& b);
+
+Value cast(Value x, DType dtype);
+Value stop_gradient(Value x);
+
+// --- views
+Value reshape(Value x, const Shape& shape);  // one extent may be -1
+Value transpose(Value x, const std::vector<Index>& perm);
+Value swap_axes(Value x, Index a, Index b);
+Value broadcast_to(Value x, const Shape& shape);
+Value unsqueeze(Value x, Index axis);  // a unit axis before `axis` of the result
+Value squeeze(Value x, Index axis);
+Value slice(Value x, const std::vector<Index>& start, const std::vector<Index>& step, const Shape& shape);
+// Python's x[start:stop:step]: negative positions count from the end, both are clamped.
+struct Range {
+  std::optional<Index> start = {};
+  std::optional<Index> stop = {};
+  Index step = 1;
+};
+Value slice_axis(Value x, Index axis, const Range& range);
+Value select(Value x, Index axis, Index position);  // one position; the axis disappears
+Value pad(Value x, const std::vector<Index>& low, const std::vector<Index>& high, double value = 0);
+Value pad_axis(Value x, Index axis, Index low, Index high, double value = 0);
+Value concat(const std::vector<Value>& parts, Index axis);
+Value stack(const std::vector<Value>& parts, Index axis);  // along a new axis
+std::vector<Value> split(Value x, Index axis, const std::vector<Index>& extents);
+Value flip(Value x, const std::vector<Index>& axes);
+
+// --- reductions over `axes` (empty: all); integers and bools are summed in i64
+enum class Keep { no, yes };  // yes: reduced axes stay as unit axes
+using Axes = std::vector<Index>;
+Value sum(Value x, const Axes& axes = {}, Keep keep = Keep::no);
+Value prod(Value x, const Axes& axes = {}, Keep keep = Keep::no);
+Value max(Value x, const Axes& axes = {}, Keep keep = Keep::no);
+Value min(Value x, const Axes& axes = {}, Keep keep = Keep::no);
+Value any(Value x, const Axes& axes = {}, Keep keep = Keep::no);  // != 0 first
+Value all(Value x, const Axes& axes = {}, Keep keep = Keep::no);
+Value argmax(Value x, Index axis, Keep keep = Keep::no);  // i64
+Value argmin(Value x, Index axis, Keep keep = Keep::no);
+Value cumsum(Value x, Index axis);
+Value cumprod(Value x, Index axis);
+Value cummax(Value x, Index axis);
+Value cummin(Value x, Index axis);
+
+// --- indexing: an index outside [0, extent) reads zero and adds nothing
+Value take(Value x, Value index, Index axis);
+Value take_along(Value x, Value index, Index axis);
+Value scatter_add(Value index, Value update, Index axis, const Shape& shape);
+Value scatter_add_along(Value index, Value update, Index axis, const Shape& shape);
+
+// NumPy's matmul: vectors get a unit axis that disappears again, batch axes broadcast, types promote. `dtype`
+// is the result's type: f32 for 8-bit floats and i32 for 8-bit integers unless given.
+Value matmul(Value a, Value b, std::optional<DType> dtype = {});
+
+}  // namespace tilewright::ops
+
+// Beside Value, so that they are found wherever a Value is.
+namespace tilewright::ir {
+Value operator+(const ops::Operand& a, const ops::Operand& b);
+Value operator-(const ops::Operand& a, const ops::Operand& b);
+Value operator*(const ops::Operand& a, const ops::Operand& b);
+Value operator/(const ops::Operand& a, const ops::Operand& b);
+Value operator-(Value a);
+}  // namespace tilewright::ir

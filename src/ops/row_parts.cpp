@@ -1,0 +1,75 @@
+// Type rules and small helpers of the op rows.
+#include "ops/row_parts.h"
+
+namespace tilewright::ops {
+
+namespace {
+
+Type same_type(Types operands) {
+  for (const Type& type : operands)
+    if (type != operands[0])
+      throw Error(fmt::format("operand types differ, {} and {}", to_string(operands[0]), to_string(type)));
+  return operands[0];
+}
+
+Type require(Type type, bool taken, const char* wanted) {
+  if (!taken) throw Error(fmt::format("wants {}, got {}", wanted, to_string(type)));
+  return type;
+}
+
+Type boolean(const Type& type) { return {DType::boolean, type.shape}; }
+
+}  // namespace
+
+Grads zero_gradient(Args operands, const Attrs&, Value, Value) { return Grads(operands.size()); }
+
+Type arithmetic_operands(Types operands, const Attrs&) {
+  const Type type = same_type(operands);
+  return require(type, !is_bool(type.dtype), "floats or integers");
+}
+Type float_operands(Types operands, const Attrs&) {
+  const Type type = same_type(operands);
+  return require(type, is_float(type.dtype), "floats");
+}
+Type integer_operands(Types operands, const Attrs&) {
+  const Type type = same_type(operands);
+  return require(type, is_integer(type.dtype), "integers");
+}
+Type integral_operands(Types operands, const Attrs&) {
+  const Type type = same_type(operands);
+  return require(type, !is_float(type.dtype), "integers or bools");
+}
+Type compare_any(Types operands, const Attrs&) { return boolean(same_type(operands)); }
+Type compare_arithmetic(Types operands, const Attrs& attrs) {
+  return boolean(arithmetic_operands(operands, attrs));
+}
+Type float_predicate(Types operands, const Attrs& attrs) { return boolean(float_operands(operands, attrs)); }
+
+int axis_attr(const Attrs& attrs, int rank) {
+  const Index axis = attrs.integer("axis");
+  if (axis < 0 || axis >= rank) throw Error(fmt::format("axis {} is out of range for rank {}", axis, rank));
+  return static_cast<int>(axis);
+}
+
+Shape shape_attr(const Attrs& attrs) {
+  Shape shape(attrs.integers("shape"));
+  ir::check_shape(shape);
+  return shape;
+}
+
+HostTensor empty_host(const Type& type) {
+  HostTensor out{.type = type};
+  const auto n = static_cast<std::size_t>(type.shape.size());
+  if (is_float(type.dtype))
+    out.f.resize(n);
+  else
+    out.i.resize(n);
+  return out;
+}
+
+void wrap_values(HostTensor& tensor) {
+  if (tensor.type.dtype == DType::i64) return;
+  for (std::int64_t& v : tensor.i) v = wrap_to(tensor.type.dtype, v);
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,303 @@
+// Priority fusion over pairs of groups.
+#include "passes/fuse.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+namespace tilewright::passes {
+
+using ir::Graph;
+using ir::NodeId;
+using ir::OpClass;
+
+namespace {
+
+constexpr std::size_t kMaxViews = 48;  // kernel parameters stay well under CUDA's 4 KB
+// A pair of siblings is looked at when the buffer they share is at least this large.
+constexpr Index kSiblingBytes = 1 << 12;
+
+bool computes(const ir::Node& n) { return n.op->kind != OpClass::input && !is_inlined(n); }
+bool stands_alone(const ir::Node& n) { return n.op->kind == OpClass::matmul; }
+
+// The computed or input nodes an operand leads to through views.
+void sources(const Graph& graph, NodeId id, std::set<NodeId>& out) {
+  for (NodeId o : graph.node(id).operands) {
+    if (is_inlined(graph.node(o)))
+      sources(graph, o, out);
+    else
+      out.insert(o);
+  }
+}
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const tile::Target& target)
+      : graph_(graph), target_(target), live_(graph.live()) {
+    for (NodeId o : graph.outputs()) graph_outputs_.insert(storage_node(graph, o));
+    sources_.resize(static_cast<std::size_t>(graph.size()));
+    consumers_.resize(static_cast<std::size_t>(graph.size()));
+    group_of_.assign(static_cast<std::size_t>(graph.size()), -1);
+    for (NodeId id = 0; id < graph.size(); ++id) {
+      if (!live_[index(id)] || !computes(graph.node(id))) continue;
+      sources(graph, id, sources_[index(id)]);
+      for (NodeId s : sources_[index(id)]) consumers_[index(s)].insert(id);
+      group_of_[index(id)] = static_cast<int>(groups_.size());
+      groups_.push_back({true, {id}, {}, 0});
+    }
+    for (State& g : groups_) refresh(g);
+  }
+
+  Fusion run() {
+    merge_pairs();
+    duplicate_cheap_producers();
+    return finish();
+  }
+
+  Fusion apart() { return finish(); }
+
+ private:
+  struct State {
+    bool alive = true;
+    std::set<NodeId> nodes;
+    Group group;
+    double seconds = 0;
+  };
+  struct Trial {
+    Refusal refusal = Refusal::none;
+    double saved = 0;
+  };
+
+  static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
+
+  Group make_group(const std::set<NodeId>& nodes) const {
+    Group g;
+    g.nodes.assign(nodes.begin(), nodes.end());
+    for (NodeId id : nodes) {
+      bool needed = graph_outputs_.count(id) != 0;
+      for (NodeId c : consumers_[index(id)]) needed = needed || !nodes.count(c);
+      if (needed) g.outputs.push_back(id);
+    }
+    return g;
+  }
+
+  std::optional<double> seconds(const Group& group, Refusal* why) const {
+    if (group.nodes.size() == 1 && stands_alone(graph_.node(group.nodes[0]))) return target_.launch_s;
+    auto built = build_program(graph_, group);
+    if (auto* refusal = std::get_if<Refusal>(&built)) {
+      *why = *refusal;
+      return std::nullopt;
+    }
+    const GroupProgram& program = std::get<GroupProgram>(built);
+    std::set<NodeId> views;
+    for (const Sym& s : program.syms)
+      if (s.kind == Sym::Kind::load) views.insert(s.node);
+    if (views.size() + program.outputs.size() > kMaxViews) {
+      *why = Refusal::too_many_operands;
+      return std::nullopt;
+    }
+    return group_cost(graph_, program).seconds(target_);
+  }
+
+  void refresh(State& g) {
+    g.group = make_group(g.nodes);
+    Refusal why = Refusal::none;
+    g.seconds = seconds(g.group, &why).value_or(0);
+  }
+
+  std::set<int> consumer_groups(int g) const {
+    std::set<int> out;
+    for (NodeId id : groups_[static_cast<std::size_t>(g)].nodes)
+      for (NodeId c : consumers_[index(id)])
+        if (group_of_[index(c)] != g) out.insert(group_of_[index(c)]);
+    return out;
+  }
+
+  // A path from a to b that leaves both.
+  bool path_through_third(int a, int b) const {
+    std::set<int> seen{a};
+    std::vector<int> stack;
+    for (int next : consumer_groups(a))
+      if (next != b) stack.push_back(next);
+    while (!stack.empty()) {
+      const int g = stack.back();
+      stack.pop_back();
+      if (g == b) return true;
+      if (!seen.insert(g).second) continue;
+      for (int next : consumer_groups(g)) stack.push_back(next);
+    }
+    return false;
+  }
+
+  Trial try_merge(int a, int b) const {
+    const State& ga = groups_[static_cast<std::size_t>(a)];
+    const State& gb = groups_[static_cast<std::size_t>(b)];
+    for (const State* g : {&ga, &gb})
+      for (NodeId id : g->nodes)
+        if (stands_alone(graph_.node(id))) return {Refusal::opaque, 0};
+    if (path_through_third(a, b) || path_through_third(b, a)) return {Refusal::would_cycle, 0};
+    std::set<NodeId> nodes = ga.nodes;
+    nodes.insert(gb.nodes.begin(), gb.nodes.end());
+    Refusal why = Refusal::none;
+    const std::optional<double> merged = seconds(make_group(nodes), &why);
+    if (!merged) return {why, 0};
+    const double saved = ga.seconds + gb.seconds - *merged;
+    return {saved > 0 ? Refusal::none : Refusal::no_time_saved, saved};
+  }
+
+  std::set<std::pair<int, int>> neighbours_of(int g) const {
+    std::set<std::pair<int, int>> pairs;
+    auto add = [&](int a, int b) {
+      if (a >= 0 && b >= 0 && a != b) pairs.insert({std::min(a, b), std::max(a, b)});
+    };
+    for (int c : consumer_groups(g)) add(g, c);
+    for (NodeId id : groups_[static_cast<std::size_t>(g)].nodes)
+      for (NodeId s : sources_[index(id)]) {
+        add(group_of_[index(s)], g);
+        const ir::Type& type = graph_.type(s);
+        if (type.shape.size() * static_cast<Index>(size_bytes(type.dtype)) < kSiblingBytes) continue;
+        for (NodeId c : consumers_[index(s)]) add(group_of_[index(c)], g);
+      }
+    return pairs;
+  }
+
+  void merge_pairs() {
+    std::map<std::pair<int, int>, Trial> trials;
+    auto examine = [&](int g) {
+      for (const auto& pair : neighbours_of(g))
+        if (!trials.count(pair)) trials[pair] = try_merge(pair.first, pair.second);
+    };
+    for (int g = 0; g < static_cast<int>(groups_.size()); ++g) examine(g);
+    for (;;) {
+      auto best = trials.end();
+      for (auto it = trials.begin(); it != trials.end(); ++it)
+        if (it->second.refusal == Refusal::none &&
+            (best == trials.end() || it->second.saved > best->second.saved))
+          best = it;
+      if (best == trials.end()) break;
+      const auto [a, b] = best->first;
+      // Another merge may have closed a path between the two since the trial.
+      if (path_through_third(a, b) || path_through_third(b, a)) {
+        best->second = {Refusal::would_cycle, 0};
+        continue;
+      }
+      merge(a, b);
+      std::erase_if(trials, [&](const auto& t) {
+        return t.first.first == a || t.first.second == a || t.first.first == b || t.first.second == b;
+      });
+      examine(a);
+    }
+    for (const auto& [pair, trial] : trials) refusals_[pair] = trial.refusal;
+  }
+
+  void merge(int into, int from) {
+    State& a = groups_[static_cast<std::size_t>(into)];
+    State& b = groups_[static_cast<std::size_t>(from)];
+    for (NodeId id : b.nodes) group_of_[index(id)] = into;
+    a.nodes.insert(b.nodes.begin(), b.nodes.end());
+    b.alive = false;
+    refresh(a);
+  }
+
+  // A producer that several groups read and that no merge could take: computed again in each of them when
+  // that is faster.
+  void duplicate_cheap_producers() {
+    for (std::size_t i = groups_.size(); i-- > 0;) {
+      State& g = groups_[i];
+      if (!g.alive || !only_elementwise(g)) continue;
+      const bool reaches_outside = std::any_of(g.nodes.begin(), g.nodes.end(),
+                                               [&](NodeId id) { return graph_outputs_.count(id) != 0; });
+      const std::set<int> consumers = consumer_groups(static_cast<int>(i));
+      if (reaches_outside || consumers.size() < 2) continue;
+      double before = g.seconds, after = 0;
+      bool possible = true;
+      for (int c : consumers) {
+        const State& consumer = groups_[static_cast<std::size_t>(c)];
+        std::set<NodeId> nodes = consumer.nodes;
+        nodes.insert(g.nodes.begin(), g.nodes.end());
+        Group merged = make_group(nodes);
+        merged.outputs = consumer.group.outputs;
+        Refusal why = Refusal::none;
+        const std::optional<double> s =
+            consumer.nodes.size() == 1 && stands_alone(graph_.node(*consumer.nodes.begin()))
+                ? std::nullopt
+                : seconds(merged, &why);
+        possible = possible && s.has_value();
+        before += consumer.seconds;
+        after += s.value_or(0);
+      }
+      if (!possible || after >= before) continue;
+      for (int c : consumers) {
+        State& consumer = groups_[static_cast<std::size_t>(c)];
+        consumer.nodes.insert(g.nodes.begin(), g.nodes.end());
+        const std::vector<NodeId> outputs = consumer.group.outputs;
+        consumer.group = make_group(consumer.nodes);
+        consumer.group.outputs = outputs;
+        Refusal why = Refusal::none;
+        consumer.seconds = seconds(consumer.group, &why).value_or(0);
+      }
+      g.alive = false;
+    }
+  }
+
+  bool only_elementwise(const State& g) const {
+    return std::all_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) {
+      const OpClass k = graph_.node(id).op->kind;
+      return k == OpClass::pointwise || k == OpClass::cast || k == OpClass::random;
+    });
+  }
+
+  // Groups in dependence order; ties by their first output.
+  Fusion finish() {
+    Fusion out;
+    std::set<NodeId> ready;
+    std::vector<const State*> waiting;
+    for (const State& g : groups_)
+      if (g.alive) waiting.push_back(&g);
+    while (!waiting.empty()) {
+      auto next =
+          std::find_if(waiting.begin(), waiting.end(), [&](const State* g) { return is_ready(*g, ready); });
+      TW_CHECK(next != waiting.end(), "fusion made a cycle");
+      out.groups.push_back((*next)->group);
+      ready.insert((*next)->group.outputs.begin(), (*next)->group.outputs.end());
+      waiting.erase(next);
+    }
+    for (const auto& [pair, refusal] : refusals_) record(pair.first, pair.second, refusal, out);
+    return out;
+  }
+
+  bool is_ready(const State& g, const std::set<NodeId>& ready) const {
+    for (NodeId id : g.nodes)
+      for (NodeId s : sources_[index(id)])
+        if (!g.nodes.count(s) && computes(graph_.node(s)) && !ready.count(s)) return false;
+    return true;
+  }
+
+  void record(int a, int b, Refusal refusal, Fusion& out) const {
+    if (!groups_[static_cast<std::size_t>(a)].alive || !groups_[static_cast<std::size_t>(b)].alive) return;
+    for (auto [p, c] : {std::pair{a, b}, std::pair{b, a}})
+      for (NodeId id : groups_[static_cast<std::size_t>(p)].nodes)
+        for (NodeId user : consumers_[index(id)])
+          if (groups_[static_cast<std::size_t>(c)].nodes.count(user)) {
+            out.not_fused.push_back({id, user, refusal});
+            return;
+          }
+  }
+
+  const Graph& graph_;
+  const tile::Target& target_;
+  std::vector<bool> live_;
+  std::set<NodeId> graph_outputs_;
+  std::vector<std::set<NodeId>> sources_, consumers_;
+  std::vector<int> group_of_;
+  std::vector<State> groups_;
+  std::map<std::pair<int, int>, Refusal> refusals_;
+};
+
+}  // namespace
+
+Fusion fuse(const Graph& graph, const tile::Target& target) { return Fuser(graph, target).run(); }
+
+Fusion keep_apart(const Graph& graph) { return Fuser(graph, tile::Target{}).apart(); }
+
+}  // namespace tilewright::passes

@@ -1,0 +1,31 @@
+// Fusion: which nodes share a kernel. Pairs of groups are merged in the order of the time the cost model says
+// is saved.
+#pragma once
+
+#include "passes/choose_tiles.h"
+
+namespace tilewright::passes {
+
+// Two neighbouring groups that stayed apart, and why.
+struct NotFused {
+  ir::NodeId producer = -1;  // a node of the one
+  ir::NodeId consumer = -1;  // a node of the other that reads it
+  Refusal refusal = Refusal::none;
+};
+
+struct Fusion {
+  std::vector<Group> groups;  // in an order that respects every dependence
+  std::vector<NotFused> not_fused;
+};
+
+// `graph` must be materialized (below). Chains, siblings and cheap producers of several consumers are fused.
+Fusion fuse(const ir::Graph& graph, const tile::Target& target);
+
+// No fusion: every node that computes is a group of its own (eager mode).
+Fusion keep_apart(const ir::Graph& graph);
+
+// Inserts a copy (a cast to the same type) where memory must hold what is only a view: operands of matmul,
+// sources of gathers, outputs that are views, inputs or constants, and outputs named twice.
+ir::Graph materialize(const ir::Graph& graph);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,510 @@
+// Walks a group from its outputs back to memory, composing index expressions; then splits and merges loop
+// variables.
+#include "passes/group_program.h"
+
+#include "passes/loop_variables.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tilewright::passes {
+
+using ir::Node;
+using ir::NodeId;
+using ir::OpClass;
+
+std::string_view name(Refusal refusal) {
+  constexpr std::string_view names[] = {"none",
+                                        "would_cycle",
+                                        "shapes_differ",
+                                        "reduction_shapes_differ",
+                                        "reduction_feeds_reduced_axis",
+                                        "several_reduced_loops",
+                                        "indirect_through_fused",
+                                        "scan_needs_whole_row",
+                                        "opaque",
+                                        "no_time_saved",
+                                        "too_many_operands"};
+  return names[static_cast<std::size_t>(refusal)];
+}
+
+std::string_view explain(Refusal refusal) {
+  constexpr std::string_view texts[] = {
+      "fused",
+      "each needs the other's result through a third kernel",
+      "their results have no common iteration space",
+      "they reduce over different extents",
+      "a reduction's result is needed at an index of the reduced axes, so the row must be finished first",
+      "dependent reductions run over axes that do not merge into one loop",
+      "one gathers from the other's result, which must be in memory for that",
+      "a scan needs its whole axis in one loop",
+      "matmul and scatter kernels stand alone",
+      "the cost model predicts no time saved",
+      "the kernel would take more views than a launch allows",
+  };
+  return texts[static_cast<std::size_t>(refusal)];
+}
+
+bool is_inlined(const Node& node) {
+  switch (node.op->kind) {
+    case OpClass::constant:
+    case OpClass::iota:
+    case OpClass::reshape:
+    case OpClass::transpose:
+    case OpClass::expand:
+    case OpClass::slice:
+    case OpClass::pad:
+    case OpClass::concat:
+      return true;
+    default:
+      return false;
+  }
+}
+
+NodeId storage_node(const ir::Graph& graph, NodeId id) {
+  while (graph.node(id).op->kind == OpClass::reshape) id = graph.node(id).operands[0];
+  return id;
+}
+
+int GroupProgram::levels() const {
+  int most = 0;
+  for (const Sym& s : syms) most = std::max(most, s.level);
+  return most;
+}
+
+std::vector<int> GroupProgram::reduced_variables() const {
+  std::vector<int> out;
+  for (std::size_t v = 0; v < extents.size(); ++v)
+    if (reduced[v]) out.push_back(static_cast<int>(v));
+  return out;
+}
+
+std::vector<int> GroupProgram::parallel_variables() const {
+  std::vector<int> out;
+  for (std::size_t v = 0; v < extents.size(); ++v)
+    if (!reduced[v]) out.push_back(static_cast<int>(v));
+  return out;
+}
+
+namespace {
+
+using Coordinates = std::vector<IndexExpr>;
+struct Stop {
+  Refusal refusal;
+};
+
+class Walker {
+ public:
+  Walker(const ir::Graph& graph, const Group& group)
+      : graph_(graph), group_(group), members_(group.nodes.begin(), group.nodes.end()) {}
+
+  GroupProgram run() {
+    choose_space();
+    for (NodeId o : group_.outputs) add_output(o);
+    return std::move(program_);
+  }
+
+ private:
+  bool reduces(const Node& n) const { return n.op->kind == OpClass::reduce || n.op->kind == OpClass::scan; }
+
+  // The iteration space: that of the first reduction's operand, else the largest output's.
+  void choose_space() {
+    for (NodeId id : group_.nodes) {
+      const Node& n = graph_.node(id);
+      if (!reduces(n)) continue;
+      space_ = graph_.type(n.operands[0]).shape;
+      std::vector<Index> axes = n.op->kind == OpClass::reduce ? n.attrs.integers("axes")
+                                                              : std::vector<Index>{n.attrs.integer("axis")};
+      reduced_axis_.assign(static_cast<std::size_t>(space_.rank()), false);
+      for (Index a : axes) reduced_axis_[static_cast<std::size_t>(a)] = true;
+      return make_variables();
+    }
+    for (NodeId id : group_.outputs) {
+      const Node& n = graph_.node(id);
+      const bool scatters = n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along;
+      const Shape& shape = scatters ? graph_.type(n.operands[1]).shape : n.type.shape;
+      if (id == group_.outputs[0] || shape.size() > space_.size()) space_ = shape;
+    }
+    reduced_axis_.assign(static_cast<std::size_t>(space_.rank()), false);
+    make_variables();
+  }
+
+  void make_variables() {
+    for (int axis = 0; axis < space_.rank(); ++axis) {
+      if (space_[axis] == 1) {
+        identity_.push_back(0);
+      } else {
+        identity_.push_back(IndexExpr::variable(static_cast<int>(program_.extents.size())));
+        program_.extents.push_back(space_[axis]);
+        program_.reduced.push_back(reduced_axis_[static_cast<std::size_t>(axis)]);
+      }
+      (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_ : parallel_).push_back(identity_.back());
+      (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_extents_ : parallel_extents_)
+          .push_back(space_[axis]);
+    }
+  }
+
+  // The part of the space an output walks: all of it, or its parallel axes.
+  Coordinates output_coordinates(const Shape& shape) {
+    if (shape == space_) return identity_;
+    if (shape.size() == space_.size())
+      return delinearize(linearize(identity_, space_), shape, program_.extents);
+    const Shape parallel(parallel_extents_);
+    if (shape.size() == parallel.size())
+      return delinearize(linearize(parallel_, parallel), shape, program_.extents);
+    throw Stop{Refusal::shapes_differ};
+  }
+
+  void add_output(NodeId id) {
+    const Node& n = graph_.node(id);
+    if (n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along)
+      return add_scatter(id, n);
+    const Coordinates at = output_coordinates(n.type.shape);
+    const int sym = walk(id, at, -1);
+    program_.outputs.push_back({id, sym, linearize(at, n.type.shape), {}, -1, false});
+  }
+
+  void add_scatter(NodeId id, const Node& n) {
+    const Shape& update = graph_.type(n.operands[1]).shape;
+    const Coordinates at = output_coordinates(update);
+    const int value = walk(n.operands[1], at, -1);
+    const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
+    const Strides strides = row_major_strides(n.type.shape);
+    const std::size_t index_rank = n.op->kind == OpClass::scatter_add
+                                       ? static_cast<std::size_t>(graph_.type(n.operands[0]).shape.rank())
+                                       : 1;
+    Coordinates index_at = n.op->kind == OpClass::scatter_add
+                               ? Coordinates(at.begin() + static_cast<std::ptrdiff_t>(axis),
+                                             at.begin() + static_cast<std::ptrdiff_t>(axis + index_rank))
+                               : at;
+    IndexExpr offset = 0;
+    for (std::size_t i = 0; i < at.size(); ++i) {
+      if (i >= axis && i < axis + index_rank) continue;
+      const std::size_t target = i < axis ? i : i + 1 - index_rank;
+      offset = offset + at[i] * strides[target];
+    }
+    const int index = walk(n.operands[0], index_at, -1);
+    const int valid = valid_index(index, n.type.shape[static_cast<int>(axis)]);
+    program_.outputs.push_back({id, value, offset, {{index, strides[axis]}}, valid, true});
+  }
+
+  int push(Sym sym) {
+    for (int o : sym.operands) inherit(sym, o);
+    for (auto [o, stride] : sym.dynamic) inherit(sym, o);
+    if (sym.mask >= 0) inherit(sym, sym.mask);
+    for (std::size_t v = 0; v < program_.extents.size(); ++v)
+      if (program_.reduced[v] && sym.offset.depends_on(static_cast<int>(v))) sym.reduced = true;
+    if (sym.kind == Sym::Kind::reduce || sym.kind == Sym::Kind::scan) ++sym.level;
+    if (sym.kind == Sym::Kind::reduce) sym.reduced = false;
+    program_.syms.push_back(std::move(sym));
+    return static_cast<int>(program_.syms.size()) - 1;
+  }
+  void inherit(Sym& sym, int operand) const {
+    const Sym& o = program_.syms[static_cast<std::size_t>(operand)];
+    sym.reduced = sym.reduced || o.reduced;
+    sym.level = std::max(sym.level, o.level);
+  }
+
+  int walk(NodeId id, const Coordinates& at, int mask) {
+    for (const auto& [where, under, sym] : done_[id])
+      if (under == mask && where == at) return sym;
+    const int sym = compute(id, at, mask);
+    done_[id].push_back({at, mask, sym});
+    return sym;
+  }
+
+  int compute(NodeId id, const Coordinates& at, int mask) {
+    const Node& n = graph_.node(id);
+    if (is_inlined(n)) return inlined(n, id, at, mask);
+    if (!members_.count(id)) return load(id, at, mask);
+    switch (n.op->kind) {
+      case OpClass::pointwise: {
+        Sym s{.kind = Sym::Kind::op, .node = id, .dtype = compute_dtype(n.type.dtype)};
+        for (NodeId o : n.operands) s.operands.push_back(walk(o, at, mask));
+        return push(std::move(s));
+      }
+      case OpClass::cast:
+        return push({.kind = Sym::Kind::cast,
+                     .node = id,
+                     .operands = {walk(n.operands[0], at, mask)},
+                     .dtype = n.type.dtype});
+      case OpClass::random:
+        return push({.kind = Sym::Kind::random,
+                     .node = id,
+                     .operands = {walk(n.operands[0], {}, -1)},
+                     .offset = linearize(at, n.type.shape) + n.attrs.integer("offset"),
+                     .dtype = DType::i64});
+      case OpClass::reduce:
+        return reduce(n, id, at);
+      case OpClass::scan:
+        return scan(n, id, at);
+      case OpClass::take:
+        return take(n, at, mask);
+      case OpClass::take_along:
+        return take_along(n, at, mask);
+      default:
+        throw Stop{Refusal::opaque};
+    }
+  }
+
+  int inlined(const Node& n, NodeId id, const Coordinates& at, int mask) {
+    const auto at_axis = [&](Index axis) { return at[static_cast<std::size_t>(axis)]; };
+    switch (n.op->kind) {
+      case OpClass::constant:
+        return constant(n.type.dtype, n.attrs.real("value"), id);
+      case OpClass::iota:
+        return push({.kind = Sym::Kind::index,
+                     .node = id,
+                     .offset = at_axis(n.attrs.integer("axis")),
+                     .dtype = DType::i64});
+      case OpClass::concat:
+        return concat(n, at, mask);
+      case OpClass::pad:
+        return pad(n, at, mask);
+      default:
+        break;
+    }
+    const Shape& from = graph_.type(n.operands[0]).shape;
+    Coordinates inner(static_cast<std::size_t>(from.rank()));
+    for (std::size_t i = 0; i < inner.size(); ++i) {
+      const auto axis = static_cast<int>(i);
+      if (n.op->kind == OpClass::transpose)
+        inner[static_cast<std::size_t>(n.attrs.integers("perm")[i])] = IndexExpr();
+      else if (n.op->kind == OpClass::expand)
+        inner[i] = from[axis] == 1 ? IndexExpr(0) : at[i];
+      else if (n.op->kind == OpClass::slice)
+        inner[i] = at[i] * n.attrs.integers("step")[i] + n.attrs.integers("start")[i];
+    }
+    if (n.op->kind == OpClass::transpose)
+      for (std::size_t i = 0; i < inner.size(); ++i)
+        inner[static_cast<std::size_t>(n.attrs.integers("perm")[i])] = at[i];
+    if (n.op->kind == OpClass::reshape) inner = reshape(at, n.type.shape, from);
+    return walk(n.operands[0], inner, mask);
+  }
+
+  // Unit axes are dropped and added without arithmetic, the rest goes through the row-major position.
+  Coordinates reshape(const Coordinates& at, const Shape& to, const Shape& from) const {
+    return delinearize(linearize(at, to), from, program_.extents);
+  }
+
+  int constant(DType dtype, double value, NodeId id) {
+    const DType d = compute_dtype(dtype);
+    tile::Number number = is_float(d) ? tile::Number{value, 0} : tile::Number{0, float_to_int(d, value)};
+    return push({.kind = Sym::Kind::constant, .node = id, .dtype = d, .number = number});
+  }
+
+  int in_range(const IndexExpr& e, Index low, Index high) {
+    return push(
+        {.kind = Sym::Kind::in_range, .offset = e, .dtype = DType::boolean, .low = low, .high = high});
+  }
+  int both(int a, int b) {
+    if (a < 0 || b < 0) return std::max(a, b);
+    Sym zero{.kind = Sym::Kind::constant, .dtype = DType::boolean};
+    const int no = push(zero);
+    return push({.kind = Sym::Kind::where, .operands = {a, b, no}, .dtype = DType::boolean});
+  }
+
+  int pad(const Node& n, const Coordinates& at, int mask) {
+    const Shape& from = graph_.type(n.operands[0]).shape;
+    Coordinates inner;
+    int inside = -1;
+    for (int axis = 0; axis < from.rank(); ++axis) {
+      const auto i = static_cast<std::size_t>(axis);
+      const Index low = n.attrs.integers("low")[i];
+      inner.push_back(at[i] - low);
+      if (low != 0 || n.attrs.integers("high")[i] != 0)
+        inside = both(inside, in_range(inner.back(), 0, from[axis]));
+    }
+    const int value = walk(n.operands[0], inner, both(mask, inside));
+    if (inside < 0) return value;
+    const DType dtype = program_.syms[static_cast<std::size_t>(value)].dtype;
+    const int fill = constant(dtype, n.attrs.real("value"), -1);
+    return push({.kind = Sym::Kind::where, .operands = {inside, value, fill}, .dtype = compute_dtype(dtype)});
+  }
+
+  int concat(const Node& n, const Coordinates& at, int mask) {
+    const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
+    int result = -1;
+    Index start = n.type.shape[static_cast<int>(axis)];
+    for (std::size_t i = n.operands.size(); i-- > 0;) {
+      const Index extent = graph_.type(n.operands[i]).shape[static_cast<int>(axis)];
+      start -= extent;
+      if (extent == 0) continue;
+      Coordinates inner = at;
+      inner[axis] = at[axis] - start;
+      const int inside = in_range(inner[axis], 0, extent);
+      const int value = walk(n.operands[i], inner, both(mask, inside));
+      const DType dtype = compute_dtype(n.type.dtype);
+      result = result < 0
+                   ? value
+                   : push({.kind = Sym::Kind::where, .operands = {inside, value, result}, .dtype = dtype});
+    }
+    return result;
+  }
+
+  int load(NodeId id, const Coordinates& at, int mask) {
+    const ir::Type& type = graph_.type(id);
+    return push({.kind = Sym::Kind::load,
+                 .node = id,
+                 .offset = linearize(at, type.shape),
+                 .mask = mask,
+                 .dtype = type.dtype});
+  }
+
+  int take(const Node& n, const Coordinates& at, int mask) {
+    const auto axis = static_cast<std::ptrdiff_t>(n.attrs.integer("axis"));
+    const auto rank = static_cast<std::ptrdiff_t>(graph_.type(n.operands[1]).shape.rank());
+    const int index = walk(n.operands[1], Coordinates(at.begin() + axis, at.begin() + axis + rank), mask);
+    Coordinates inner(at.begin(), at.begin() + axis);
+    inner.push_back(0);
+    inner.insert(inner.end(), at.begin() + axis + rank, at.end());
+    return indirect(n.operands[0], inner, static_cast<int>(axis), index, mask);
+  }
+
+  int take_along(const Node& n, Coordinates at, int mask) {
+    const int index = walk(n.operands[1], at, mask);
+    const Index axis = n.attrs.integer("axis");
+    at[static_cast<std::size_t>(axis)] = 0;
+    return indirect(n.operands[0], at, static_cast<int>(axis), index, mask);
+  }
+
+  // An index outside [0, extent) reads zero.
+  int indirect(NodeId source, const Coordinates& at, int axis, int index, int mask) {
+    const Shape& shape = graph_.type(source).shape;
+    const NodeId stored = storage_node(graph_, source);
+    if (members_.count(stored) || is_inlined(graph_.node(stored)))
+      throw Stop{Refusal::indirect_through_fused};
+    return push({.kind = Sym::Kind::load,
+                 .node = stored,
+                 .offset = linearize(at, shape),
+                 .dynamic = {{index, row_major_strides(shape)[static_cast<std::size_t>(axis)]}},
+                 .mask = both(mask, valid_index(index, shape[axis])),
+                 .dtype = graph_.type(source).dtype});
+  }
+
+  int valid_index(int index, Index extent) {
+    return push({.kind = Sym::Kind::in_range,
+                 .operands = {index},
+                 .dtype = DType::boolean,
+                 .low = 0,
+                 .high = extent});
+  }
+
+  bool depends_on_reduced(const IndexExpr& e) const {
+    for (std::size_t v = 0; v < program_.extents.size(); ++v)
+      if (program_.reduced[v] && e.depends_on(static_cast<int>(v))) return true;
+    return false;
+  }
+
+  int reduce(const Node& n, NodeId id, const Coordinates& at) {
+    for (const IndexExpr& e : at)
+      if (depends_on_reduced(e)) throw Stop{Refusal::reduction_feeds_reduced_axis};
+    const Shape& from = graph_.type(n.operands[0]).shape;
+    std::vector<Index> extents;
+    for (Index a : n.attrs.integers("axes")) extents.push_back(from[static_cast<int>(a)]);
+    const Shape mine(extents), ours(reduced_extents_);
+    if (mine.size() != ours.size()) throw Stop{Refusal::reduction_shapes_differ};
+    const Coordinates along =
+        mine == ours ? reduced_ : delinearize(linearize(reduced_, ours), mine, program_.extents);
+    Coordinates inner;
+    std::size_t next_reduced = 0, next_kept = 0;
+    const std::vector<Index>& axes = n.attrs.integers("axes");
+    for (int axis = 0; axis < from.rank(); ++axis) {
+      const bool is_reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
+      inner.push_back(is_reduced ? along[next_reduced++] : at[next_kept++]);
+    }
+    const int operand = walk(n.operands[0], inner, -1);
+    return push({.kind = Sym::Kind::reduce,
+                 .node = id,
+                 .operands = {operand},
+                 .dtype = compute_dtype(n.type.dtype),
+                 .monoid = *n.op->monoid});
+  }
+
+  int scan(const Node& n, NodeId id, const Coordinates& at) {
+    const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
+    const Shape& from = graph_.type(n.operands[0]).shape;
+    const bool whole = from[static_cast<int>(axis)] == 1 ||
+                       (program_.reduced_variables().size() == 1 &&
+                        at[axis] == IndexExpr::variable(program_.reduced_variables()[0]) &&
+                        program_.extents[static_cast<std::size_t>(program_.reduced_variables()[0])] ==
+                            from[static_cast<int>(axis)]);
+    for (std::size_t i = 0; i < at.size(); ++i)
+      if (i != axis && depends_on_reduced(at[i])) throw Stop{Refusal::scan_needs_whole_row};
+    if (!whole) throw Stop{Refusal::scan_needs_whole_row};
+    const int operand = walk(n.operands[0], at, -1);
+    if (from[static_cast<int>(axis)] == 1) return operand;
+    return push({.kind = Sym::Kind::scan,
+                 .node = id,
+                 .operands = {operand},
+                 .dtype = compute_dtype(n.type.dtype),
+                 .monoid = *n.op->monoid});
+  }
+
+  struct Done {
+    Coordinates at;
+    int mask;
+    int sym;
+  };
+  const ir::Graph& graph_;
+  const Group& group_;
+  std::set<NodeId> members_;
+  Shape space_;
+  std::vector<bool> reduced_axis_;
+  Coordinates identity_, parallel_, reduced_;
+  std::vector<Index> parallel_extents_, reduced_extents_;
+  std::map<NodeId, std::vector<Done>> done_;
+  GroupProgram program_;
+};
+
+}  // namespace
+
+std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group) {
+  try {
+    GroupProgram program = Walker(graph, group).run();
+    split_variables(program);
+    merge_variables(program);
+    const bool has_scan = std::any_of(program.syms.begin(), program.syms.end(),
+                                      [](const Sym& s) { return s.kind == Sym::Kind::scan; });
+    if (program.reduced_variables().size() > 1 && (program.levels() > 1 || has_scan))
+      return Refusal::several_reduced_loops;
+    for (const ProgramOutput& o : program.outputs)
+      if (program.reduced_variables().size() > 1 && program.syms[static_cast<std::size_t>(o.sym)].reduced &&
+          program.levels() > 0)
+        return Refusal::several_reduced_loops;
+    return program;
+  } catch (const Stop& stop) {
+    return stop.refusal;
+  }
+}
+
+std::string to_string(const ir::Graph& graph, const GroupProgram& program) {
+  constexpr std::string_view kinds[] = {"load",   "index", "constant", "op",    "cast",
+                                        "reduce", "scan",  "in_range", "where", "random"};
+  std::string out = fmt::format("space [{}]", fmt::join(program.extents, ","));
+  for (int v : program.reduced_variables()) out += fmt::format(" i{} reduced", v);
+  out += "\n";
+  for (std::size_t i = 0; i < program.syms.size(); ++i) {
+    const Sym& s = program.syms[i];
+    out += fmt::format("  #{} = {}", i, kinds[static_cast<std::size_t>(s.kind)]);
+    if (s.kind == Sym::Kind::op) out += fmt::format(" {}", graph.node(s.node).op->name);
+    if (s.kind == Sym::Kind::load) out += fmt::format(" %{}", s.node);
+    for (int o : s.operands) out += fmt::format(" #{}", o);
+    if (s.kind == Sym::Kind::load || s.kind == Sym::Kind::index || s.kind == Sym::Kind::random ||
+        s.kind == Sym::Kind::in_range)
+      out += fmt::format(" [{}]", to_string(s.offset));
+    for (auto [o, stride] : s.dynamic) out += fmt::format(" +{}*#{}", stride, o);
+    if (s.mask >= 0) out += fmt::format(" if #{}", s.mask);
+    out += fmt::format(" : {}\n", tilewright::name(s.dtype));
+  }
+  for (const ProgramOutput& o : program.outputs)
+    out += fmt::format("  %{}[{}] = #{}\n", o.node, to_string(o.offset), o.sym);
+  return out;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,96 @@
+// GroupProgram: what a fusion group computes for one point of its iteration space, with every view turned
+// into index arithmetic. Fusion asks whether it exists; lowering turns it into a tile kernel.
+#pragma once
+
+#include "ir/op.h"
+#include "passes/index_expr.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tilewright::passes {
+
+// Why two groups were not fused. Kept on the edge and shown by explain().
+enum class Refusal : std::uint8_t {
+  none,
+  would_cycle,                   // the groups depend on each other through a third
+  shapes_differ,                 // no common iteration space
+  reduction_shapes_differ,       // reductions over different extents
+  reduction_feeds_reduced_axis,  // a reduction's result is needed at an index of the reduced axes
+  several_reduced_loops,         // dependent reductions over axes that do not merge into one
+  indirect_through_fused,        // take from a value that is not in memory
+  scan_needs_whole_row,          // a scan shares no loop with other axes
+  opaque,                        // matmul or scatter stands alone
+  no_time_saved,                 // the cost model predicts no gain
+  too_many_operands,             // more views than a kernel may take
+};
+std::string_view name(Refusal refusal);
+std::string_view explain(Refusal refusal);  // a sentence for explain()
+
+struct Sym {
+  enum class Kind : std::uint8_t {
+    load,      // element `offset` (+ dynamic) of the buffer of `node`
+    index,     // the i64 value of `offset`
+    constant,  // `number` in `dtype`
+    op,        // a pointwise row on operands
+    cast,      // explicit: rounds to `dtype`
+    reduce,    // `monoid` over the reduced variables
+    scan,      // `monoid` along the reduced variable, inclusive
+    in_range,  // bool: low <= offset + operand < high
+    where,     // operands: condition, a, b
+    random,    // operands: seed; counter `offset`
+  };
+  Kind kind = Kind::constant;
+  ir::NodeId node = -1;
+  std::vector<int> operands;
+  IndexExpr offset;
+  std::vector<std::pair<int, Index>> dynamic;  // load: adds value of sym × stride
+  int mask = -1;                               // load: bool sym; reads 0 where false
+  DType dtype = DType::f32;                    // as stored (load), rounded (cast) or computed
+  tile::Number number;
+  tile::Monoid monoid = tile::Monoid::sum;
+  Index low = 0, high = 0;
+  bool reduced = false;  // its value changes with a reduced variable
+  int level = 0;         // reductions and scans it waits for, one after another
+};
+
+struct ProgramOutput {
+  ir::NodeId node = -1;
+  int sym = -1;
+  IndexExpr offset;
+  std::vector<std::pair<int, Index>> dynamic;  // scatter_add: element offset + Σ value × stride
+  int mask = -1;                               // bool sym: writes where true
+  bool accumulate = false;                     // atomic_add onto zeros
+};
+
+struct GroupProgram {
+  Extents extents;            // of the loop variables
+  std::vector<bool> reduced;  // which of them are reduced away
+  std::vector<Sym> syms;      // operands before users
+  std::vector<ProgramOutput> outputs;
+
+  int levels() const;  // longest chain of dependent reductions
+  std::vector<int> reduced_variables() const;
+  std::vector<int> parallel_variables() const;
+};
+
+struct Group {
+  std::vector<ir::NodeId> nodes;    // sorted; only nodes that compute (views, constants, iotas are inlined)
+  std::vector<ir::NodeId> outputs;  // nodes whose values must reach memory
+};
+
+// Where a node's elements lie when only reshapes stand between: the node they reshape.
+ir::NodeId storage_node(const ir::Graph& graph, ir::NodeId id);
+
+// Views, constants and iotas never need a kernel of their own inside a group.
+bool is_inlined(const ir::Node& node);
+
+std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group);
+
+// For goldens and debugging.
+std::string to_string(const ir::Graph& graph, const GroupProgram& program);
+
+}  // namespace tilewright::passes

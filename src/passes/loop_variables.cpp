@@ -1,0 +1,106 @@
+// Splitting and merging of loop variables.
+#include "passes/loop_variables.h"
+
+#include <functional>
+
+namespace tilewright::passes {
+
+namespace {
+
+void for_each_expr(GroupProgram& program, const std::function<void(IndexExpr&)>& fn) {
+  for (Sym& s : program.syms) fn(s.offset);
+  for (ProgramOutput& o : program.outputs) fn(o.offset);
+}
+
+struct SplitAt {
+  int variable = -1;
+  Index inner = 0;
+};
+
+// A division or remainder of one whole variable by a divisor of its extent.
+SplitAt find_split(const IndexExpr& e, const Extents& extents) {
+  for (const IndexExpr::Term& t : e.terms()) {
+    if (!t.div_mod) continue;
+    const SplitAt nested = find_split(t.div_mod->inner, extents);
+    if (nested.variable >= 0) return nested;
+    const int v = t.div_mod->inner.single_variable();
+    if (v >= 0 && extents[static_cast<std::size_t>(v)] % t.div_mod->divisor == 0 &&
+        t.div_mod->divisor < extents[static_cast<std::size_t>(v)])
+      return {v, t.div_mod->divisor};
+  }
+  return {};
+}
+
+void apply_split(GroupProgram& program, const SplitAt& split) {
+  // Variables after the split one move up by one, so that nesting order stays.
+  Extents extents = program.extents;
+  const auto at = static_cast<std::size_t>(split.variable);
+  extents[at] /= split.inner;
+  extents.insert(extents.begin() + split.variable + 1, split.inner);
+  program.reduced.insert(program.reduced.begin() + split.variable + 1, program.reduced[at]);
+  auto by = [&](int v) {
+    if (v < split.variable) return IndexExpr::variable(v);
+    if (v > split.variable) return IndexExpr::variable(v + 1);
+    return IndexExpr::variable(v) * split.inner + IndexExpr::variable(v + 1);
+  };
+  for_each_expr(program, [&](IndexExpr& e) { e = substitute(e, by, extents); });
+  program.extents = std::move(extents);
+}
+
+bool div_mod_depends_on(const IndexExpr& e, int v) {
+  for (const IndexExpr::Term& t : e.terms())
+    if (t.div_mod && t.div_mod->inner.depends_on(v)) return true;
+  return false;
+}
+
+bool can_merge(GroupProgram& program, int outer) {
+  const int inner = outer + 1;
+  if (program.reduced[static_cast<std::size_t>(outer)] != program.reduced[static_cast<std::size_t>(inner)])
+    return false;
+  bool merges = true;
+  for_each_expr(program, [&](IndexExpr& e) {
+    merges = merges && !div_mod_depends_on(e, outer) && !div_mod_depends_on(e, inner) &&
+             e.factor(outer) == e.factor(inner) * program.extents[static_cast<std::size_t>(inner)];
+  });
+  return merges;
+}
+
+void apply_merge(GroupProgram& program, int outer) {
+  Extents extents = program.extents;
+  extents[static_cast<std::size_t>(outer)] *= extents[static_cast<std::size_t>(outer) + 1];
+  extents.erase(extents.begin() + outer + 1);
+  program.reduced.erase(program.reduced.begin() + outer + 1);
+  // The outer's multiples vanish: the merged variable carries the inner's factor.
+  auto by = [&](int v) {
+    if (v < outer) return IndexExpr::variable(v);
+    if (v == outer) return IndexExpr(0);
+    return IndexExpr::variable(v - 1);
+  };
+  for_each_expr(program, [&](IndexExpr& e) { e = substitute(e, by, extents); });
+  program.extents = std::move(extents);
+}
+
+}  // namespace
+
+void split_variables(GroupProgram& program) {
+  for (int rounds = 0; rounds < 16;
+       ++rounds) {  // each round lowers the number of divisors; 16 bounds odd inputs
+    SplitAt split;
+    for_each_expr(program, [&](IndexExpr& e) {
+      if (split.variable < 0) split = find_split(e, program.extents);
+    });
+    if (split.variable < 0) return;
+    apply_split(program, split);
+  }
+}
+
+void merge_variables(GroupProgram& program) {
+  for (int outer = 0; outer + 1 < static_cast<int>(program.extents.size());) {
+    if (can_merge(program, outer))
+      apply_merge(program, outer);
+    else
+      ++outer;
+  }
+}
+
+}  // namespace tilewright::passes

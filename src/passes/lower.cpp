@@ -1,0 +1,202 @@
+// Groups to kernels, shared reductions to two of them, matmul to its blocked kernel.
+#include "passes/lower.h"
+
+#include <tilewright/base/error.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tilewright::passes {
+
+namespace {
+
+// The second kernel of a shared reduction: the same program with every reduction's operand read from the
+// partials, over the parallel variables and one more, the split.
+GroupProgram merge_program(const GroupProgram& program, Index splits, const std::vector<int>& reductions) {
+  GroupProgram merged;
+  std::map<int, int> renamed;  // parallel variable → new variable
+  Index size = 1;
+  for (int v : program.parallel_variables()) {
+    renamed[v] = static_cast<int>(merged.extents.size());
+    merged.extents.push_back(program.extents[static_cast<std::size_t>(v)]);
+    merged.reduced.push_back(false);
+    size *= merged.extents.back();
+  }
+  IndexExpr partial = 0;
+  for (std::size_t v = 0; v < merged.extents.size(); ++v)
+    partial = partial * merged.extents[v] + IndexExpr::variable(static_cast<int>(v));
+  const int split = static_cast<int>(merged.extents.size());
+  partial = partial + IndexExpr::variable(split) * size;
+  merged.extents.push_back(splits);
+  merged.reduced.push_back(true);
+
+  auto by = [&](int v) { return IndexExpr::variable(renamed.at(v)); };
+  std::map<int, int> syms;
+  for (std::size_t s = 0; s < program.syms.size(); ++s) {
+    Sym sym = program.syms[s];
+    if (sym.reduced) continue;  // lives in the first kernel only
+    if (sym.kind == Sym::Kind::reduce) {
+      const auto position =
+          std::find(reductions.begin(), reductions.end(), static_cast<int>(s)) - reductions.begin();
+      Sym load{.kind = Sym::Kind::load,
+               .node = -1 - static_cast<int>(position),
+               .offset = partial,
+               .dtype = sym.dtype};
+      load.reduced = true;
+      merged.syms.push_back(load);
+      sym.operands = {static_cast<int>(merged.syms.size()) - 1};
+    } else {
+      for (int& o : sym.operands) o = syms.at(o);
+      for (auto& [o, stride] : sym.dynamic) o = syms.at(o);
+      if (sym.mask >= 0) sym.mask = syms.at(sym.mask);
+      sym.offset = substitute(sym.offset, by, merged.extents);
+    }
+    merged.syms.push_back(sym);
+    syms[static_cast<int>(s)] = static_cast<int>(merged.syms.size()) - 1;
+  }
+  for (ProgramOutput o : program.outputs) {
+    o.sym = syms.at(o.sym);
+    if (o.mask >= 0) o.mask = syms.at(o.mask);
+    o.offset = substitute(o.offset, by, merged.extents);
+    merged.outputs.push_back(o);
+  }
+  return merged;
+}
+
+// A reduced value that does not depend on reduced variables other than through operands still needs a place:
+// operands of reductions that never vary are not `reduced`; they are copied to both kernels, which is right
+// and cheap.
+std::vector<int> reductions_of(const GroupProgram& program) {
+  std::vector<int> out;
+  for (std::size_t s = 0; s < program.syms.size(); ++s)
+    if (program.syms[s].kind == Sym::Kind::reduce) out.push_back(static_cast<int>(s));
+  return out;
+}
+
+// An axis of length 0 is reduced to the monoid's identity: no kernel can walk it.
+bool reduces_nothing(const GroupProgram& program) {
+  for (int v : program.reduced_variables())
+    if (program.extents[static_cast<std::size_t>(v)] == 0) return true;
+  return false;
+}
+
+GroupProgram without_empty_reductions(GroupProgram program) {
+  for (Sym& s : program.syms) {
+    if (s.kind != Sym::Kind::reduce) continue;
+    const bool one = s.monoid == tile::Monoid::prod || s.monoid == tile::Monoid::logical_and;
+    if (s.monoid != tile::Monoid::sum && s.monoid != tile::Monoid::logical_or && !one)
+      throw Error(std::string("reduce ") + std::string(name(s.monoid)) + ": an empty axis has no " +
+                  std::string(name(s.monoid)));
+    s.kind = Sym::Kind::constant;
+    s.operands.clear();
+    s.number = is_float(s.dtype) ? tile::Number{one ? 1.0 : 0.0, 0} : tile::Number{0, one ? 1 : 0};
+  }
+  GroupProgram kept = program;
+  kept.extents.clear();
+  kept.reduced.clear();
+  std::map<int, int> renamed;
+  for (int v : program.parallel_variables()) {
+    renamed[v] = static_cast<int>(kept.extents.size());
+    kept.extents.push_back(program.extents[static_cast<std::size_t>(v)]);
+    kept.reduced.push_back(false);
+  }
+  auto by = [&](int v) { return renamed.count(v) ? IndexExpr::variable(renamed.at(v)) : IndexExpr(0); };
+  for (Sym& s : kept.syms) s.offset = substitute(s.offset, by, kept.extents);
+  for (ProgramOutput& o : kept.outputs) o.offset = substitute(o.offset, by, kept.extents);
+  return kept;
+}
+
+}  // namespace
+
+Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::Target& target,
+              const std::string& name) {
+  Lowered out;
+  for (const ProgramOutput& o : original.outputs)
+    if (o.accumulate) out.zeroed.push_back(o.node);
+  const bool empty = std::any_of(
+      original.outputs.begin(), original.outputs.end(),
+      [&](const ProgramOutput& o) { return !o.accumulate && graph.type(o.node).shape.size() == 0; });
+  if (empty) return out;
+  const GroupProgram program = reduces_nothing(original) ? without_empty_reductions(original) : original;
+  for (Index e : program.extents)
+    if (e == 0) return out;
+  const TileShape shape = choose_tiles(graph, program, target);
+  if (shape.splits <= 1) {
+    out.kernels.push_back(emit_tiles(graph, program, shape, name, {}));
+    return out;
+  }
+  const std::vector<int> reductions = reductions_of(program);
+  Index points = shape.splits;
+  for (int v : program.parallel_variables()) points *= program.extents[static_cast<std::size_t>(v)];
+  std::vector<Index> sizes;
+  for (int r : reductions) {
+    out.temporaries.push_back({program.syms[static_cast<std::size_t>(r)].dtype, points});
+    sizes.push_back(points);
+  }
+  out.kernels.push_back(emit_tiles(graph, program, shape, name + "_partial", sizes));
+  const GroupProgram merged = merge_program(program, shape.splits, reductions);
+  TileShape merge_shape = choose_tiles(graph, merged, target);
+  merge_shape.splits = 1;
+  out.kernels.push_back(emit_tiles(graph, merged, merge_shape, name, sizes));
+  return out;
+}
+
+namespace {
+
+struct MatmulShape {
+  Index batch = 1, m = 0, n = 0, k = 0;
+};
+
+MatmulShape matmul_shape(const Shape& a, const Shape& b) {
+  MatmulShape s;
+  for (int axis = 0; axis + 2 < a.rank(); ++axis) s.batch *= a[axis];
+  s.m = a[a.rank() - 2];
+  s.k = a[a.rank() - 1];
+  s.n = b[b.rank() - 1];
+  return s;
+}
+
+}  // namespace
+
+Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& target,
+                     const std::string& name) {
+  const ir::Node& node = graph.node(id);
+  const ir::Type& a = graph.type(node.operands[0]);
+  const MatmulShape s = matmul_shape(a.shape, graph.type(node.operands[1]).shape);
+  Lowered out;
+  if (s.batch * s.m * s.n == 0) return out;
+  if (s.k == 0) {
+    out.zeroed.push_back(id);
+    return out;
+  }
+  const bool gpu = target.kind == tile::TargetKind::cuda;
+  const Index edge = gpu ? 64 : 128;
+  const Index bm = std::min(edge, s.m), bn = std::min(edge, s.n), bk = std::min<Index>(gpu ? 16 : 256, s.k);
+  const DType dtype = a.dtype;
+  const DType acc_dtype = is_float(dtype)       ? compute_dtype(dtype)
+                          : dtype == DType::i64 ? DType::i64
+                                                : DType::i32;
+
+  tile::Builder k(name);
+  k.constant("BM", bm), k.constant("BN", bn), k.constant("BK", bk);
+  auto va = k.view("a", dtype, {s.batch, s.m, s.k}), vb = k.view("b", dtype, {s.batch, s.k, s.n});
+  auto vc = k.view("c", node.type.dtype, {s.batch, s.m, s.n});
+  tile::Value column = k.program_id(0) * bn, row = k.program_id(1) * bm, batch = k.program_id(2);
+  const bool ragged = s.m % bm != 0 || s.n % bn != 0 || s.k % bk != 0;
+  auto block = [&](tile::View view, tile::Value i, tile::Value j, Index rows, Index columns) {
+    tile::LoadOptions options{.shape = {rows, columns}};
+    if (ragged) options.fill = 0.0;
+    return k.load(view, {batch, i, j}, options);
+  };
+  std::vector<tile::Value> acc =
+      k.loop(Index{0}, s.k, bk, {k.literal(acc_dtype, 0.0, {bm, bn})},
+             [&](tile::Value i, const std::vector<tile::Value>& carried) {
+               return std::vector{k.dot(block(va, row, i, bm, bk), block(vb, i, column, bk, bn), carried[0])};
+             });
+  k.store(vc, {batch, row, column}, k.cast(acc[0], node.type.dtype), {.bounded = ragged});
+  out.kernels.push_back({k.finish({{{s.n, bn}}, {{s.m, bm}}, {{s.batch, 1}}}),
+                         {{node.operands[0], -1, 0}, {node.operands[1], -1, 0}, {id, -1, 0}}});
+  return out;
+}
+
+}  // namespace tilewright::passes

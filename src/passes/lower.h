@@ -1,0 +1,26 @@
+// Lowering: a fusion group becomes one tile kernel (two when a reduction is shared by several programs).
+#pragma once
+
+#include "passes/choose_tiles.h"
+
+namespace tilewright::passes {
+
+struct Temporary {
+  DType dtype = DType::f32;
+  Index elements = 0;
+};
+
+struct Lowered {
+  std::vector<EmittedKernel> kernels;  // in launch order
+  std::vector<Temporary> temporaries;
+  std::vector<ir::NodeId> zeroed;  // outputs that must hold zeros before the first kernel
+};
+
+Lowered lower(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+              const std::string& name);
+
+// [.., M, K] × [.., K, N] with contiguous operands: a blocked kernel, one program per block of the result.
+Lowered lower_matmul(const ir::Graph& graph, ir::NodeId node, const tile::Target& target,
+                     const std::string& name);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,61 @@
+// Copies where a view must become memory.
+#include "ops/rows.h"
+#include "passes/fuse.h"
+
+#include <set>
+
+namespace tilewright::passes {
+
+using ir::Graph;
+using ir::NodeId;
+using ir::OpClass;
+
+namespace {
+
+bool is_stored(const Graph& graph, NodeId id) {
+  const ir::Node& n = graph.node(storage_node(graph, id));
+  return n.op->kind == OpClass::input || !is_inlined(n);
+}
+
+NodeId copy_of(Graph& graph, NodeId id) {
+  const std::string dtype(name(graph.type(id).dtype));
+  return graph.add(ops::kCast, {id}, {{"dtype", dtype}}, graph.node(id).location);
+}
+
+}  // namespace
+
+Graph materialize(const Graph& graph) {
+  Graph out(graph.name());
+  std::vector<NodeId> renamed(static_cast<std::size_t>(graph.size()), -1);
+  const std::vector<bool> live = graph.live();
+  auto to = [&](NodeId id) { return renamed[static_cast<std::size_t>(id)]; };
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const ir::Node& n = graph.node(id);
+    if (n.op->kind == OpClass::input) {
+      renamed[static_cast<std::size_t>(id)] = out.add_input(n.name, n.type);
+      continue;
+    }
+    if (!live[static_cast<std::size_t>(id)]) continue;
+    std::vector<NodeId> operands;
+    for (NodeId o : n.operands) operands.push_back(to(o));
+    const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if ((n.op->kind == OpClass::matmul || (gathers && i == 0)) && !is_stored(out, operands[i]))
+        operands[i] = copy_of(out, operands[i]);
+    renamed[static_cast<std::size_t>(id)] = out.add(*n.op, operands, n.attrs, n.location);
+  }
+  std::vector<NodeId> outputs;
+  std::set<NodeId> taken;
+  for (NodeId o : graph.outputs()) {
+    NodeId id = to(o);
+    const ir::Node& stored = out.node(storage_node(out, id));
+    const bool owned = !is_inlined(stored) && stored.op->kind != OpClass::input;
+    if (!owned) id = copy_of(out, id);
+    taken.insert(storage_node(out, id));
+    outputs.push_back(id);
+  }
+  out.set_outputs(outputs);
+  return out;
+}
+
+}  // namespace tilewright::passes

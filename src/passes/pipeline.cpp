@@ -1,0 +1,142 @@
+// simplify → materialize → fuse → lower each group → plan memory.
+#include "passes/pipeline.h"
+
+#include "passes/lower.h"
+#include "passes/simplify.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/format.h>
+
+#include <map>
+
+namespace tilewright::passes {
+
+using ir::NodeId;
+using ir::OpClass;
+using tile::Plan;
+using tile::PlanBuffer;
+using tile::PlanStep;
+
+namespace {
+
+class PlanWriter {
+ public:
+  PlanWriter(Compiled& compiled, const tile::Target& target)
+      : out_(compiled), graph_(compiled.graph), target_(target) {}
+
+  void run() {
+    for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
+      add_buffer(graph_.inputs()[i], PlanBuffer::Role::input, static_cast<int>(i));
+    std::vector<std::pair<int, int>> repeats;  // output named twice: copied from its first place
+    for (std::size_t i = 0; i < graph_.outputs().size(); ++i) {
+      const NodeId stored = storage_node(graph_, graph_.outputs()[i]);
+      if (buffer_of_.count(stored)) {
+        const int first = buffer_of_.at(stored);
+        repeats.push_back({first, static_cast<int>(out_.plan.buffers.size())});
+        out_.plan.buffers.push_back(describe(stored, PlanBuffer::Role::output, static_cast<int>(i)));
+      } else {
+        add_buffer(stored, PlanBuffer::Role::output, static_cast<int>(i));
+      }
+    }
+    for (const Group& g : out_.fusion.groups) add_group(g);
+    for (auto [from, to] : repeats)
+      out_.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = to, .from = from});
+    plan_memory(out_.plan);
+  }
+
+ private:
+  PlanBuffer describe(NodeId id, PlanBuffer::Role role, int position) const {
+    const ir::Type& type = graph_.type(id);
+    return {role, position, type.dtype, type.shape.size(), -1};
+  }
+
+  int add_buffer(NodeId id, PlanBuffer::Role role, int position) {
+    out_.plan.buffers.push_back(describe(id, role, position));
+    return buffer_of_[id] = static_cast<int>(out_.plan.buffers.size()) - 1;
+  }
+
+  int buffer(NodeId id) {
+    const NodeId stored = storage_node(graph_, id);
+    if (auto it = buffer_of_.find(stored); it != buffer_of_.end()) return it->second;
+    return add_buffer(stored, PlanBuffer::Role::temporary, -1);
+  }
+
+  std::string kernel_name(const Group& g) const {
+    // The names of the ops that shape the kernel, shortened.
+    std::string text;
+    int shown = 0;
+    for (NodeId id : g.nodes) {
+      const std::string_view op = graph_.node(id).op->name;
+      if (op == "cast" && g.nodes.size() > 1) continue;
+      if (shown++ == 4) break;
+      text += (text.empty() ? "" : "_") + std::string(op);
+    }
+    if (text.empty()) text = "copy";
+    return fmt::format("{}_{}", text, out_.plan.kernels.size());
+  }
+
+  void add_group(const Group& g) {
+    const ir::Node& first = graph_.node(g.nodes[0]);
+    GroupCost cost;
+    Lowered lowered;
+    if (first.op->kind == OpClass::matmul) {
+      lowered = lower_matmul(graph_, g.nodes[0], target_, kernel_name(g));
+      cost = matmul_cost(g.nodes[0]);
+    } else {
+      auto built = build_program(graph_, g);
+      if (auto* refusal = std::get_if<Refusal>(&built))
+        throw Error(fmt::format("{}: this program cannot be lowered: {}", first.op->name, explain(*refusal)));
+      const GroupProgram& program = std::get<GroupProgram>(built);
+      cost = group_cost(graph_, program);
+      lowered = lower(graph_, program, target_, kernel_name(g));
+    }
+    std::vector<int> temporaries;
+    for (const Temporary& t : lowered.temporaries) {
+      out_.plan.buffers.push_back({PlanBuffer::Role::temporary, -1, t.dtype, t.elements, -1});
+      temporaries.push_back(static_cast<int>(out_.plan.buffers.size()) - 1);
+    }
+    for (NodeId z : lowered.zeroed)
+      out_.plan.steps.push_back({.kind = PlanStep::Kind::zero, .buffer = buffer(z)});
+    for (NodeId o : g.outputs) buffer(o);
+    for (EmittedKernel& k : lowered.kernels) {
+      PlanStep step{.kind = PlanStep::Kind::launch, .kernel = static_cast<int>(out_.plan.kernels.size())};
+      for (const BufferSource& v : k.views)
+        step.views.push_back(
+            {v.node >= 0 ? buffer(v.node) : temporaries[static_cast<std::size_t>(v.temporary)], v.offset});
+      out_.plan.kernels.push_back(std::move(k.kernel));
+      out_.kernels.push_back({g.nodes, cost});
+      out_.plan.steps.push_back(std::move(step));
+    }
+  }
+
+  GroupCost matmul_cost(NodeId id) const {
+    const ir::Node& n = graph_.node(id);
+    GroupCost cost;
+    const Shape& a = graph_.type(n.operands[0]).shape;
+    cost.flops = 2.0 * static_cast<double>(n.type.shape.size()) * static_cast<double>(a[a.rank() - 1]);
+    auto bytes = [&](const ir::Type& t) {
+      return static_cast<double>(t.shape.size()) * static_cast<double>(size_bytes(t.dtype));
+    };
+    cost.bytes = bytes(graph_.type(n.operands[0])) + bytes(graph_.type(n.operands[1])) + bytes(n.type);
+    return cost;
+  }
+
+  Compiled& out_;
+  const ir::Graph& graph_;
+  const tile::Target& target_;
+  std::map<NodeId, int> buffer_of_;
+};
+
+}  // namespace
+
+Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
+  Compiled out;
+  out.target = target;
+  out.graph = materialize(options.simplify ? simplify(graph) : graph);
+  out.fusion = options.fuse ? fuse(out.graph, target) : keep_apart(out.graph);
+  PlanWriter(out, target).run();
+  return out;
+}
+
+}  // namespace tilewright::passes

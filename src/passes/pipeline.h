@@ -1,0 +1,35 @@
+// The readable list of passes: from a traced graph to a plan of tile kernels.
+#pragma once
+
+#include "passes/fuse.h"
+
+#include <tilewright/perf/cost.h>
+#include <tilewright/tile/plan.h>
+
+namespace tilewright::passes {
+
+// What the passes made of a graph: the plan, and what explain() and the stage dumps show.
+struct Compiled {
+  tile::Target target;
+  tile::Plan plan;
+  ir::Graph graph;  // after simplify and materialize
+  Fusion fusion;
+  struct KernelInfo {
+    std::vector<ir::NodeId> nodes;  // graph nodes it computes
+    GroupCost cost;
+  };
+  std::vector<KernelInfo> kernels;  // beside plan.kernels
+};
+
+struct PipelineOptions {
+  bool fuse = true;  // false: one kernel per node (eager)
+  bool simplify = true;
+};
+
+Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target,
+                      const PipelineOptions& options = {});
+
+// Places temporaries in one arena by their lifetimes; sets arena_offset and arena_bytes.
+void plan_memory(tile::Plan& plan);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,37 @@
+// Algebra on graphs: dead nodes go, equal nodes merge, and a table of rewrites runs to a fixed point.
+#pragma once
+
+#include "ir/graph.h"
+#include "ir/op.h"
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace tilewright::passes {
+
+// The same function of the same inputs, all of them kept in order. Runs after differentiation: stop_gradient
+// disappears. A rewrite may change how a result is rounded, never whether it is NaN or infinite, nor the sign
+// of a zero.
+ir::Graph simplify(const ir::Graph& graph);
+
+// What a rewrite sees: a node that is about to be added to the new graph.
+struct Candidate {
+  const ir::Op& op;
+  std::vector<ir::Value> x;  // its operands
+  const ir::Attrs& attrs;
+  const ir::Type& type;
+  bool is(const ir::Op& row) const { return &op == &row; }
+};
+
+struct Rewrite {
+  std::string_view name;
+  std::string_view doc;
+  std::optional<ir::Value> (*apply)(const Candidate& node);  // the replacement, or empty
+};
+
+// In the order they are tried.
+std::span<const Rewrite> pointwise_rewrites();
+std::span<const Rewrite> view_rewrites();
+
+}  // namespace tilewright::passes

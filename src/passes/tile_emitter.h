@@ -1,0 +1,46 @@
+// TileEmitter: writes a GroupProgram as tile IR, once it is decided which loop variables the tile's axes
+// walk.
+#pragma once
+
+#include "passes/group_program.h"
+
+#include <tilewright/tile/builder.h>
+#include <tilewright/tile/target.h>
+
+#include <map>
+
+namespace tilewright::passes {
+
+// How the iteration space is cut. Variables that are neither tile axis nor reduced are grid coordinates.
+struct TileShape {
+  int row = -1, column = -1;  // variables the tile's axes walk; -1: the axis is absent (a row needs a column)
+  Index rows = 1, columns = 1;
+  bool looped =
+      false;  // the reduced tile variable is walked in blocks by a loop (else the tile holds all of it)
+  Index splits = 1;  // looped: programs that share one reduction
+  Index split_length =
+      0;  // elements of the reduced tile variable each of them takes; a multiple of the block
+  bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)
+  friend bool operator==(const TileShape&, const TileShape&) = default;
+};
+
+struct BufferSource {
+  ir::NodeId node = -1;  // or
+  int temporary = -1;
+  Index offset = 0;  // elements
+};
+
+struct EmittedKernel {
+  tile::Kernel kernel;
+  std::vector<BufferSource> views;
+};
+
+// With shape.splits > 1, writes each reduction's partial results to temporary `first_temporary + i` (i-th
+// reduction), laid out [splits][parallel variables]; otherwise the program's outputs.
+EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
+                         const std::string& name, const std::vector<Index>& temporary_sizes);
+
+// Programs in the grid.
+Index program_count(const GroupProgram& program, const TileShape& shape);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,88 @@
+// Reading and writing ceiling files.
+#include <tilewright/perf/ceiling_file.h>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace tilewright::perf {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Kind = Failure::Kind;
+
+Measurement measurement_from(const Json& entry) {
+  return {entry.at("what").get<std::string>(), entry.at("value").get<double>(),
+          entry.at("how").get<std::string>()};
+}
+
+}  // namespace
+
+Hardware to_hardware(const Ceilings& ceilings) {
+  return from_measured(ceilings.name, ceilings.title, ceilings.measurements);
+}
+
+std::string to_json(const Ceilings& ceilings) {
+  Json out = {{"name", ceilings.name}, {"title", ceilings.title}, {"measurements", Json::array()}};
+  for (const Measurement& m : ceilings.measurements) {
+    out["measurements"].push_back({{"what", m.what}, {"value", m.value}, {"how", m.how}});
+  }
+  return out.dump(2) + "\n";
+}
+
+Result<Ceilings> parse_ceilings(std::string_view json, std::string_view origin) {
+  std::size_t index = 0;
+  bool in_entries = false;
+  try {
+    const Json in = Json::parse(json);
+    Ceilings ceilings{in.at("name").get<std::string>(), in.at("title").get<std::string>(), {}};
+    in_entries = true;
+    for (const Json& entry : in.at("measurements")) {
+      ceilings.measurements.push_back(measurement_from(entry));
+      ++index;
+    }
+    to_hardware(ceilings);  // an unusable file is refused here, not at its first use
+    return ceilings;
+  } catch (const nlohmann::json::exception& error) {
+    const std::string where = in_entries ? fmt::format(", measurement {}", index) : "";
+    return failure(Kind::invalid, fmt::format("{}: not a ceiling file{}: {}", origin, where, error.what()));
+  } catch (const Error& error) {
+    return failure(Kind::invalid, fmt::format("{}: {}", origin, error.what()));
+  }
+}
+
+Result<Ceilings> read_ceilings(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    return failure(Kind::io, fmt::format("cannot read the ceiling file {}", path));
+  return parse_ceilings(text.str(), path);
+}
+
+Status write_ceilings(const Ceilings& ceilings, const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
+  {
+    std::ofstream file(temporary, std::ios::binary);
+    file << to_json(ceilings);
+    file.flush();
+    if (!file) return failure(Kind::io, fmt::format("cannot write {}", temporary));
+  }
+  fs::rename(temporary, path, error);
+  if (error) {
+    const std::string why = error.message();
+    fs::remove(temporary, error);
+    return failure(Kind::io, fmt::format("cannot write {}: {}", path, why));
+  }
+  return Unit{};
+}
+
+}  // namespace tilewright::perf

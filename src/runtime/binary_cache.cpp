@@ -1,0 +1,195 @@
+// Entries are "TWCACHE1", the key, the payload's size and hash, then the payload.
+#include "runtime/binary_cache.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+namespace tilewright::runtime {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr char kMagic[8] = {'T', 'W', 'C', 'A', 'C', 'H', 'E', '1'};
+constexpr std::string_view kSuffix = ".twk";
+
+struct Header {
+  char magic[8];
+  Hash128 key;
+  std::uint64_t size;
+  Hash128 payload;
+};
+
+std::optional<std::string> read_file(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return std::nullopt;
+  struct stat info{};
+  std::string bytes;
+  bool whole = fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+  if (whole) {
+    bytes.resize(static_cast<std::size_t>(info.st_size));
+    std::size_t got = 0;
+    while (got < bytes.size()) {
+      const ssize_t n = read(file, bytes.data() + got, bytes.size() - got);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;
+      got += static_cast<std::size_t>(n);
+    }
+    whole = got == bytes.size();
+  }
+  close(file);
+  return whole ? std::optional(std::move(bytes)) : std::nullopt;
+}
+
+// The payload when the entry is whole, is ours and is for this key.
+std::optional<std::string> payload(const std::string& entry, const Hash128* key) {
+  Header h;
+  if (entry.size() < sizeof h) return std::nullopt;
+  std::memcpy(&h, entry.data(), sizeof h);
+  if (std::memcmp(h.magic, kMagic, sizeof kMagic) != 0 || entry.size() - sizeof h != h.size)
+    return std::nullopt;
+  if (key && !(h.key == *key)) return std::nullopt;
+  const std::string_view body(entry.data() + sizeof h, h.size);
+  if (!(hash_bytes(body) == h.payload)) return std::nullopt;
+  return std::string(body);
+}
+
+bool write_all(int file, const char* data, std::size_t size) {
+  while (size > 0) {
+    const ssize_t n = write(file, data, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    data += n;
+    size -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+std::vector<fs::directory_entry> entries(const std::string& directory) {
+  std::vector<fs::directory_entry> out;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
+    if (it->path().extension() == kSuffix) out.push_back(*it);
+  return out;
+}
+
+}  // namespace
+
+BinaryCache::BinaryCache(std::string directory, std::uint64_t max_bytes)
+    : directory_(std::move(directory)), max_bytes_(max_bytes) {}
+
+std::string BinaryCache::default_directory() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return std::string(cache) + "/tilewright";
+  if (const char* home = std::getenv("HOME"); home && *home) return std::string(home) + "/.cache/tilewright";
+  return "";
+}
+
+std::string BinaryCache::path_of(const Hash128& key) const {
+  return directory_ + "/" + to_hex(key) + std::string(kSuffix);
+}
+
+std::optional<std::string> BinaryCache::find(const Hash128& key) const {
+  if (directory_.empty()) return std::nullopt;
+  const std::string path = path_of(key);
+  std::optional<std::string> entry = read_file(path);
+  if (!entry) return std::nullopt;
+  std::optional<std::string> body = payload(*entry, &key);
+  if (body) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // recently used
+  return body;
+}
+
+Status BinaryCache::store(const Hash128& key, const std::string& bytes) {
+  if (directory_.empty()) return Unit{};
+  std::error_code error;
+  fs::create_directories(directory_, error);
+  if (error) return failure(Failure::Kind::io, fmt::format("cache {}: {}", directory_, error.message()));
+  static std::atomic<unsigned> serial{0};
+  const std::string temporary = fmt::format("{}/{}.{}.{}.tmp", directory_, to_hex(key), getpid(), serial++);
+  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0)
+    return failure(Failure::Kind::io, fmt::format("cache {}: {}", temporary, std::strerror(errno)));
+  Header h{{}, key, bytes.size(), hash_bytes(bytes)};
+  std::memcpy(h.magic, kMagic, sizeof kMagic);
+  const bool written = write_all(file, reinterpret_cast<const char*>(&h), sizeof h) &&
+                       write_all(file, bytes.data(), bytes.size());
+  const int why = errno;
+  const bool closed = close(file) == 0;
+  if (!written || !closed || rename(temporary.c_str(), path_of(key).c_str()) != 0) {
+    const int reason = written ? errno : why;
+    unlink(temporary.c_str());
+    return failure(Failure::Kind::io, fmt::format("cache {}: {}", path_of(key), std::strerror(reason)));
+  }
+  written_since_trim_ += bytes.size();
+  if (written_since_trim_ > max_bytes_ / 8) trim();
+  return Unit{};
+}
+
+void BinaryCache::trim() {
+  written_since_trim_ = 0;
+  struct Aged {
+    fs::path path;
+    std::uint64_t bytes;
+    fs::file_time_type used;
+  };
+  std::vector<Aged> all;
+  std::uint64_t total = 0;
+  std::error_code error;
+  for (const fs::directory_entry& e : entries(directory_)) {
+    Aged a{e.path(), e.file_size(error), e.last_write_time(error)};
+    if (error) continue;
+    total += a.bytes;
+    all.push_back(std::move(a));
+  }
+  std::sort(all.begin(), all.end(), [](const Aged& a, const Aged& b) { return a.used < b.used; });
+  for (const Aged& a : all) {
+    if (total <= max_bytes_) break;
+    if (fs::remove(a.path, error)) total -= a.bytes;
+  }
+}
+
+Result<CacheStats> BinaryCache::info() const {
+  CacheStats stats;
+  std::error_code error;
+  for (const fs::directory_entry& e : entries(directory_)) {
+    ++stats.entries;
+    stats.bytes += e.file_size(error);
+  }
+  return stats;
+}
+
+Result<CacheStats> BinaryCache::verify() const {
+  CacheStats stats;
+  for (const fs::directory_entry& e : entries(directory_)) {
+    ++stats.entries;
+    const std::optional<std::string> entry = read_file(e.path().string());
+    if (entry) stats.bytes += entry->size();
+    if (!entry || !payload(*entry, nullptr)) ++stats.damaged;
+  }
+  return stats;
+}
+
+Result<CacheStats> BinaryCache::clear() {
+  CacheStats removed;
+  std::error_code error;
+  for (const fs::directory_entry& e : entries(directory_)) {
+    const std::uint64_t bytes = e.file_size(error);
+    if (!fs::remove(e.path(), error))
+      return failure(Failure::Kind::io, fmt::format("cache {}: {}", e.path().string(), error.message()));
+    ++removed.entries;
+    removed.bytes += bytes;
+  }
+  return removed;
+}
+
+}  // namespace tilewright::runtime

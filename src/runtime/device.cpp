@@ -1,0 +1,96 @@
+// Opening backends and owning their memory.
+#include "runtime/device.h"
+
+#include "backends/reference/reference_backend.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+
+namespace tilewright::runtime {
+
+namespace {
+
+// The folder this library (or the program it is linked into) was loaded from.
+std::string own_folder() {
+  Dl_info where{};
+  if (dladdr(reinterpret_cast<const void*>(&own_folder), &where) == 0 || !where.dli_fname) return ".";
+  std::error_code ignored;
+  const auto path = std::filesystem::canonical(where.dli_fname, ignored);
+  if (!ignored && path.has_parent_path()) return path.parent_path().string();
+  // A program started through PATH is known by its bare name: ask the kernel.
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return ignored ? "." : program.parent_path().string();
+}
+
+struct ParsedName {
+  std::string kind;
+  int ordinal = 0;
+};
+
+std::optional<ParsedName> parse(const std::string& name) {
+  const auto colon = name.find(':');
+  ParsedName p{name.substr(0, colon), 0};
+  if (p.kind != "cpu" && p.kind != "cuda" && p.kind != "reference") return std::nullopt;
+  if (colon == std::string::npos) return p;
+  const char* begin = name.data() + colon + 1;
+  const char* end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(begin, end, p.ordinal);
+  if (error != std::errc() || rest != end || begin == end || p.ordinal < 0) return std::nullopt;
+  return p;
+}
+
+Result<backends::BackendEntry> load_entry(const std::string& kind, const std::string& folder) {
+  const std::string path = fmt::format("{}/libtw_{}.so", folder, kind);
+  // Never closed: LLVM's and the driver's threads and destructors outlive any moment one could pick.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library)
+    return failure(Failure::Kind::not_found,
+                   fmt::format("device {}: its backend could not be opened: {}", kind, dlerror()));
+  void* entry = dlsym(library, "tilewright_open_backend");
+  if (!entry)
+    return failure(Failure::Kind::not_found,
+                   fmt::format("device {}: {} is not a Tilewright backend", kind, path));
+  return reinterpret_cast<backends::BackendEntry>(entry);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> Device::open(const std::string& name, backends::BackendOptions options,
+                                             const std::string& library_dir) {
+  const std::optional<ParsedName> parsed = parse(name);
+  if (!parsed)
+    return failure(Failure::Kind::invalid,
+                   fmt::format("unknown device '{}'; devices are cpu, cuda:N and reference", name));
+  if (parsed->kind == "reference")
+    return std::shared_ptr<Device>(new Device("reference", reference::open_reference_backend()));
+  options.ordinal = parsed->ordinal;
+  auto entry = load_entry(parsed->kind, library_dir.empty() ? own_folder() : library_dir);
+  if (!entry) return entry.error();
+  auto backend = (*entry)(options);
+  if (!backend) return backend.error();
+  const std::string full = parsed->kind == "cuda" ? fmt::format("cuda:{}", parsed->ordinal) : parsed->kind;
+  return std::shared_ptr<Device>(new Device(full, std::move(*backend)));
+}
+
+Result<std::shared_ptr<Buffer>> Buffer::allocate(const std::shared_ptr<Device>& device, std::size_t bytes) {
+  auto data = device->backend().allocate(std::max<std::size_t>(bytes, 1));
+  if (!data) return data.error();
+  return std::shared_ptr<Buffer>(new Buffer(device, *data, bytes));
+}
+
+Buffer::~Buffer() { device_->backend().release(data_, std::max<std::size_t>(bytes_, 1)); }
+
+Status Buffer::write(const void* from, std::size_t bytes) {
+  if (bytes == 0) return Unit{};
+  return device_->backend().copy(data_, from, bytes, backends::CopyKind::host_to_device);
+}
+
+Status Buffer::read(void* to, std::size_t bytes) const {
+  if (bytes == 0) return Unit{};
+  return device_->backend().copy(to, data_, bytes, backends::CopyKind::device_to_host);
+}
+
+}  // namespace tilewright::runtime

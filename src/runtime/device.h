@@ -1,0 +1,53 @@
+// Device: a backend that was found and opened, by the name users write: "cpu", "cuda:0", "reference".
+#pragma once
+
+#include "backends/backend.h"
+
+#include <memory>
+#include <string>
+
+namespace tilewright::runtime {
+
+class Device {
+ public:
+  // Opens the backend's shared library beside the program (or in `library_dir`). A Failure says what is
+  // missing.
+  static Result<std::shared_ptr<Device>> open(const std::string& name, backends::BackendOptions options = {},
+                                              const std::string& library_dir = "");
+
+  const std::string& name() const { return name_; }
+  backends::Backend& backend() const { return *backend_; }
+  const tile::Target& target() const { return backend_->target(); }
+  // Host and device share memory: no copies are needed to read or write.
+  bool is_host() const { return target().kind != tile::TargetKind::cuda; }
+
+ private:
+  Device(std::string name, std::unique_ptr<backends::Backend> backend)
+      : name_(std::move(name)), backend_(std::move(backend)) {}
+  std::string name_;
+  std::unique_ptr<backends::Backend> backend_;
+};
+
+// Memory of a device; freed when the last owner goes. Elements start at `data()`.
+class Buffer {
+ public:
+  static Result<std::shared_ptr<Buffer>> allocate(const std::shared_ptr<Device>& device, std::size_t bytes);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  Device& device() const { return *device_; }
+  Status write(const void* from, std::size_t bytes);  // from the host; done on return
+  Status read(void* to, std::size_t bytes) const;     // to the host, after all work launched so far
+
+ private:
+  Buffer(std::shared_ptr<Device> device, void* data, std::size_t bytes)
+      : device_(std::move(device)), data_(data), bytes_(bytes) {}
+  std::shared_ptr<Device> device_;
+  void* data_;
+  std::size_t bytes_;
+};
+
+}  // namespace tilewright::runtime

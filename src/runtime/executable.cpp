@@ -1,0 +1,205 @@
+// Binding addresses and walking the plan.
+#include "runtime/executable.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tilewright::runtime {
+
+using backends::Candidate;
+using backends::Source;
+using tile::PlanBuffer;
+using tile::PlanStep;
+
+namespace {
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+Hash128 key_of(const Device& device, const Source& source) {
+  Hasher h;
+  h.add(device.backend().binary_key()).add(source.text).add(source.entry);
+  h.add(source.launch.threads).add(source.launch.cluster).add(source.launch.shared_bytes);
+  return h.digest();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<LoadedKernel>> KernelStore::get(const tile::Kernel& kernel) {
+  const std::vector<Candidate> candidates = device_->backend().candidates(kernel);
+  for (const Candidate& c : candidates)
+    if (c.refusal.empty()) {
+      auto loaded = get(kernel, c.schedule);
+      if (loaded && (*loaded)->candidates.empty()) {
+        (*loaded)->candidates = candidates;
+        (*loaded)->predicted_us = c.predicted_us;
+      }
+      return loaded;
+    }
+  std::string reasons;
+  for (const Candidate& c : candidates) reasons += "\n  " + to_string(c.schedule) + ": " + c.refusal;
+  return failure(Failure::Kind::unsupported,
+                 fmt::format("kernel {}: no schedule runs on {}{}", kernel.name, device_->name(), reasons));
+}
+
+Result<std::shared_ptr<LoadedKernel>> KernelStore::get(const tile::Kernel& kernel,
+                                                       const tile::Schedule& schedule) {
+  auto source = device_->backend().print(kernel, schedule);
+  if (!source) return source.error();
+  return get_edited(kernel, *source);
+}
+
+Result<std::shared_ptr<LoadedKernel>> KernelStore::get_edited(const tile::Kernel& kernel,
+                                                              const Source& source) {
+  const auto start = std::chrono::steady_clock::now();
+  const Hash128 key = key_of(*device_, source);
+  const std::lock_guard lock(mutex_);
+  if (auto it = loaded_.find(key); it != loaded_.end()) return it->second;
+  auto out = std::make_shared<LoadedKernel>();
+  out->source = source;
+  backends::Binary binary;
+  std::optional<std::string> stored = cache_ ? cache_->find(key) : std::nullopt;
+  if (stored) {
+    binary.bytes = std::move(*stored);
+    out->origin = LoadedKernel::Origin::disk;
+  } else {
+    auto compiled = device_->backend().compile(kernel, source);
+    if (!compiled) return compiled.error();
+    binary = std::move(*compiled);
+    out->compiler_log = binary.log;
+    if (cache_)
+      (void)cache_->store(key,
+                          binary.bytes);  // a full or read-only disk only costs the next process a compile
+  }
+  auto program = device_->backend().load(kernel, source, binary);
+  if (!program) return program.error();
+  out->program = std::move(*program);
+  out->build_ms = ms_since(start);
+  loaded_[key] = out;
+  return out;
+}
+
+Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, KernelStore& store) {
+  std::unique_ptr<Executable> out(new Executable(plan));
+  out->device_ = store.device();
+  for (const tile::Kernel& k : plan.kernels) {
+    auto loaded = store.get(k);
+    if (!loaded) return loaded.error();
+    out->kernels_.push_back(std::move(*loaded));
+  }
+  if (plan.arena_bytes > 0) {
+    auto arena = Buffer::allocate(out->device_, static_cast<std::size_t>(plan.arena_bytes));
+    if (!arena) return arena.error();
+    out->arena_ = std::move(*arena);
+  }
+  out->prepare();
+  return out;
+}
+
+void Executable::replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with) {
+  kernels_[kernel] = std::move(with);
+  for (Launch& l : launches_)
+    if (l.kernel == kernel && l.program) l.program = kernels_[kernel]->program.get();
+  replay_.reset();
+}
+
+void Executable::prepare() {
+  addresses_.assign(plan_.buffers.size(), nullptr);
+  for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
+    if (plan_.buffers[b].role == PlanBuffer::Role::temporary && plan_.buffers[b].arena_offset >= 0)
+      addresses_[b] = static_cast<char*>(arena_->data()) + plan_.buffers[b].arena_offset;
+  launches_.resize(plan_.steps.size());
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+    const PlanStep& step = plan_.steps[s];
+    if (step.kind != PlanStep::Kind::launch) continue;
+    Launch& l = launches_[s];
+    l.kernel = static_cast<std::size_t>(step.kernel);
+    l.program = kernels_[l.kernel]->program.get();
+    l.scalars = step.scalars;
+    const tile::Kernel& kernel = plan_.kernels[l.kernel];
+    const std::vector<Index> grid = tile::grid_extents(kernel, l.scalars);
+    for (std::size_t axis = 0; axis < grid.size(); ++axis) {
+      l.grid[axis] = grid[axis];
+      l.empty = l.empty || grid[axis] == 0;
+    }
+    l.views.assign(step.views.size(), nullptr);
+    for (std::size_t v = 0; v < step.views.size(); ++v) {
+      const auto b = static_cast<std::size_t>(step.views[v].buffer);
+      const std::ptrdiff_t offset =
+          step.views[v].offset * static_cast<std::ptrdiff_t>(size_bytes(plan_.buffers[b].dtype));
+      if (plan_.buffers[b].role == PlanBuffer::Role::temporary)
+        l.views[v] = static_cast<char*>(addresses_[b]) + offset;
+      else
+        l.patches.push_back({v, b, offset});
+    }
+  }
+}
+
+Status Executable::bind(std::span<const std::shared_ptr<Buffer>> inputs,
+                        std::span<const std::shared_ptr<Buffer>> outputs) {
+  for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const PlanBuffer& buffer = plan_.buffers[b];
+    if (buffer.role == PlanBuffer::Role::temporary) continue;
+    const auto& from = buffer.role == PlanBuffer::Role::input ? inputs : outputs;
+    const Buffer& given = *from[static_cast<std::size_t>(buffer.position)];
+    const auto needed = static_cast<std::size_t>(buffer.elements) * size_bytes(buffer.dtype);
+    TW_CHECK(given.bytes() >= needed, "a buffer is smaller than the plan says");
+    addresses_[b] = given.data();
+  }
+  for (Launch& l : launches_)
+    for (const Patch& p : l.patches)
+      l.views[p.view] = static_cast<char*>(addresses_[p.buffer]) + p.offset_bytes;
+  return Unit{};
+}
+
+Status Executable::run_step(std::size_t s) {
+  const PlanStep& step = plan_.steps[s];
+  const auto bytes = [&](int b) {
+    const PlanBuffer& buffer = plan_.buffers[static_cast<std::size_t>(b)];
+    return static_cast<std::size_t>(buffer.elements) * size_bytes(buffer.dtype);
+  };
+  if (step.kind == PlanStep::Kind::launch) {
+    Launch& l = launches_[s];
+    if (l.empty) return Unit{};
+    backends::LaunchArgs args{l.views.data(), l.scalars.data(), {l.grid[0], l.grid[1], l.grid[2]}};
+    return l.program->launch(args);
+  }
+  void* to = addresses_[static_cast<std::size_t>(step.buffer)];
+  if (bytes(step.buffer) == 0) return Unit{};
+  if (step.kind == PlanStep::Kind::zero) return device_->backend().fill(to, 0, bytes(step.buffer));
+  return device_->backend().copy(to, addresses_[static_cast<std::size_t>(step.from)], bytes(step.buffer),
+                                 backends::CopyKind::device_to_device);
+}
+
+Status Executable::run(std::span<const std::shared_ptr<Buffer>> inputs,
+                       std::span<const std::shared_ptr<Buffer>> outputs) {
+  if (auto bound = bind(inputs, outputs); !bound) return bound;
+  for (std::size_t s = 0; s < plan_.steps.size(); ++s)
+    if (auto done = run_step(s); !done) return done;
+  return Unit{};
+}
+
+Status Executable::replay(std::span<const std::shared_ptr<Buffer>> inputs,
+                          std::span<const std::shared_ptr<Buffer>> outputs) {
+  if (auto bound = bind(inputs, outputs); !bound) return bound;
+  const bool only_launches = std::all_of(plan_.steps.begin(), plan_.steps.end(),
+                                         [](const PlanStep& s) { return s.kind == PlanStep::Kind::launch; });
+  if (!only_launches) return run(inputs, outputs);
+  if (!replay_ || replay_addresses_ != addresses_) {
+    std::vector<backends::RecordedLaunch> launches;
+    for (const Launch& l : launches_)
+      if (!l.empty) launches.push_back({l.program, l.views, l.scalars, {l.grid[0], l.grid[1], l.grid[2]}});
+    auto recorded = device_->backend().record(launches);
+    if (!recorded) return recorded.error();
+    replay_ = std::move(*recorded);
+    replay_addresses_ = addresses_;
+  }
+  return replay_ ? replay_->run() : run(inputs, outputs);
+}
+
+}  // namespace tilewright::runtime

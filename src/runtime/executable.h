@@ -1,0 +1,95 @@
+// Executable: a Plan whose kernels are compiled and loaded on a device, ready to run.
+#pragma once
+
+#include "runtime/binary_cache.h"
+#include "runtime/device.h"
+
+#include <tilewright/tile/plan.h>
+
+#include <map>
+#include <mutex>
+#include <span>
+
+namespace tilewright::runtime {
+
+// One compiled kernel and what was done to get it.
+struct LoadedKernel {
+  backends::Source source;
+  std::string compiler_log;
+  std::unique_ptr<backends::Program> program;
+  enum class Origin : std::uint8_t { compiled, disk } origin = Origin::compiled;
+  double build_ms = 0;  // print, compile or read, and load
+  double predicted_us = 0;
+  std::vector<backends::Candidate> candidates;  // all that were considered
+};
+
+// Compiles kernels once per device: equal sources share a program in memory and, through BinaryCache, on
+// disk.
+class KernelStore {
+ public:
+  KernelStore(std::shared_ptr<Device> device, BinaryCache* cache)
+      : device_(std::move(device)), cache_(cache) {}
+  Result<std::shared_ptr<LoadedKernel>> get(const tile::Kernel& kernel);  // the best predicted schedule
+  Result<std::shared_ptr<LoadedKernel>> get(const tile::Kernel& kernel, const tile::Schedule& schedule);
+  // A source someone edited, for the same kernel.
+  Result<std::shared_ptr<LoadedKernel>> get_edited(const tile::Kernel& kernel,
+                                                   const backends::Source& source);
+  const std::shared_ptr<Device>& device() const { return device_; }
+
+ private:
+  std::shared_ptr<Device> device_;
+  BinaryCache* cache_;
+  std::mutex mutex_;
+  std::map<Hash128, std::shared_ptr<LoadedKernel>> loaded_;
+};
+
+class Executable {
+ public:
+  static Result<std::unique_ptr<Executable>> create(const tile::Plan& plan, KernelStore& store);
+
+  // Buffers in the order of the plan's inputs and outputs; returns when the work is launched (host devices:
+  // done).
+  Status run(std::span<const std::shared_ptr<Buffer>> inputs,
+             std::span<const std::shared_ptr<Buffer>> outputs);
+  // The same through a recorded replay (CUDA graph); recorded again when an address changed.
+  Status replay(std::span<const std::shared_ptr<Buffer>> inputs,
+                std::span<const std::shared_ptr<Buffer>> outputs);
+
+  const tile::Plan& plan() const { return plan_; }
+  const std::vector<std::shared_ptr<LoadedKernel>>& kernels() const { return kernels_; }
+  // Puts another program (another schedule, an edited source) in a kernel's place.
+  void replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with);
+
+ private:
+  struct Patch {  // views[view] of launch ← address of buffer + offset
+    std::size_t view;
+    std::size_t buffer;
+    std::ptrdiff_t offset_bytes;
+  };
+  struct Launch {
+    backends::Program* program = nullptr;
+    std::size_t kernel = 0;
+    std::vector<void*> views;
+    std::vector<std::int64_t> scalars;
+    Index grid[tile::kMaxGridAxes] = {1, 1, 1};
+    bool empty = false;
+    std::vector<Patch> patches;
+  };
+
+  explicit Executable(const tile::Plan& plan) : plan_(plan) {}
+  Status bind(std::span<const std::shared_ptr<Buffer>> inputs,
+              std::span<const std::shared_ptr<Buffer>> outputs);
+  Status run_step(std::size_t step);
+  void prepare();
+
+  tile::Plan plan_;
+  std::shared_ptr<Device> device_;
+  std::vector<std::shared_ptr<LoadedKernel>> kernels_;
+  std::vector<Launch> launches_;  // one per step; unused for zero and copy
+  std::vector<void*> addresses_;  // per buffer
+  std::shared_ptr<Buffer> arena_;
+  std::unique_ptr<backends::Replay> replay_;
+  std::vector<void*> replay_addresses_;
+};
+
+}  // namespace tilewright::runtime

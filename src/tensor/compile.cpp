@@ -1,0 +1,294 @@
+// Compiled functions: tracing once per key, guards, graph breaks, and the calls after that.
+#include "ir/text.h"
+#include "passes/differentiate.h"
+#include "tensor/explain.h"
+#include "tensor/state.h"
+
+#include <tilewright/tensor/compile.h>
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+namespace tilewright::detail {
+
+namespace {
+
+// What a specialisation was made for.
+struct Guard {
+  ir::Type type;
+  std::string device;
+  friend bool operator==(const Guard&, const Guard&) = default;
+};
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+struct Specialisation {
+  std::vector<Guard> guards;
+  std::string reason;
+  std::shared_ptr<CompiledGraph>
+      graph;  // null when the function reads values on the host: then it is traced at each call
+  std::vector<Tensor> captured;        // concrete tensors the function used beside its arguments
+  std::vector<int> input_of_argument;  // position of argument i among the graph's inputs
+  std::vector<Break> breaks;
+  std::string traced;  // the graph as written
+  double compile_ms = 0;
+  bool replay = false;
+};
+
+struct CompiledCore::State {
+  ManyFunction function;
+  CompileOptions options;
+  std::vector<std::unique_ptr<Specialisation>> specialisations;  // most recently used first
+
+  Specialisation* find(const std::vector<Tensor>& args);
+  Specialisation& specialise(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                             std::vector<Tensor>& ran, const Location& where);
+};
+
+CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
+    : state_(std::make_unique<State>(State{std::move(function), options, {}})) {}
+CompiledCore::~CompiledCore() = default;
+
+namespace {
+
+bool matches(const Specialisation& s, const std::vector<Tensor>& args) {
+  if (s.guards.size() != args.size()) return false;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const TensorImpl& t = *args[i].impl();
+    if (!(s.guards[i].type == t.type) || s.guards[i].device != t.device->name()) return false;
+  }
+  return true;
+}
+
+std::string recompile_reason(const std::vector<std::unique_ptr<Specialisation>>& known,
+                             const std::vector<Guard>& guards) {
+  if (known.empty()) return "first call";
+  const std::vector<Guard>& last = known.front()->guards;
+  if (last.size() != guards.size())
+    return fmt::format("{} arguments instead of {}", guards.size(), last.size());
+  for (std::size_t i = 0; i < guards.size(); ++i) {
+    if (!(guards[i].type == last[i].type))
+      return fmt::format("argument {} is {}, was {}", i, to_string(guards[i].type), to_string(last[i].type));
+    if (guards[i].device != last[i].device)
+      return fmt::format("argument {} is on {}, was on {}", i, guards[i].device, last[i].device);
+  }
+  return "the previous specialisation was dropped";
+}
+
+struct Traced {
+  std::shared_ptr<Trace> trace;
+  std::vector<Tensor> results;
+};
+
+// Runs the function on recorded stand-ins of the arguments.
+Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& args,
+                      const CompileOptions& options, const std::shared_ptr<ContextState>& context) {
+  Traced out{std::make_shared<Trace>("main"), {}};
+  out.trace->fullgraph = options.fullgraph;
+  out.trace->fuse = options.fuse;
+  std::vector<Tensor> stand_ins;
+  out.trace->arguments = args.size();
+  for (const Tensor& a : args) {
+    // Each argument is an input of its own, even when a tensor is given twice: the next call may give two.
+    const ir::NodeId node = out.trace->graph.add_input(fmt::format("a{}", out.trace->inputs.size()), a.impl()->type);
+    out.trace->inputs.push_back(a);
+    Tensor t = make_tensor(context, a.impl()->type, a.impl()->device, nullptr);
+    t.impl()->trace = out.trace;
+    t.impl()->node = node;
+    out.trace->values.push_back(t.shared_impl());
+    stand_ins.push_back(std::move(t));
+  }
+  out.results = function(stand_ins);
+  for (const Tensor& r : out.results)
+    if (!r.defined()) throw Error("compile: the function returned a tensor without a value");
+  return out;
+}
+
+}  // namespace
+
+// The specialisation for these arguments, made if there is none; null when the function must be traced at
+// each call.
+Specialisation* CompiledCore::State::find(const std::vector<Tensor>& args) {
+  auto& known = specialisations;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (!matches(*known[i], args)) continue;
+    const auto at = known.begin() + static_cast<std::ptrdiff_t>(i);
+    if (i != 0) std::rotate(known.begin(), at, at + 1);
+    return known.front().get();
+  }
+  return nullptr;
+}
+
+// Traces the function and compiles it; with graph breaks runs it instead and leaves its results in `ran`.
+Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
+                                                const std::shared_ptr<ContextState>& context,
+                                                std::vector<Tensor>& ran, const Location& where) {
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<Guard> guards;
+  for (const Tensor& a : args) {
+    guards.push_back({a.impl()->type, a.impl()->device->name()});
+    if (guards.back().device != guards[0].device)
+      throw Error(fmt::format("compile: arguments are on {} and {}", guards[0].device, guards.back().device),
+                  where);
+  }
+  DeviceState& device = context->device(guards[0].device);
+  Traced traced = trace_function(function, args, options, context);
+  Trace& trace = *traced.trace;
+  auto fresh = std::make_unique<Specialisation>();
+  fresh->reason = recompile_reason(specialisations, guards);
+  fresh->guards = std::move(guards);
+  fresh->breaks = trace.breaks;
+  if (!trace.breaks.empty()) {
+    flush(trace, context, device);
+    ran = std::move(traced.results);
+  } else {
+    std::vector<ir::NodeId> outputs;
+    for (const Tensor& r : traced.results) outputs.push_back(node_in(trace, r));
+    trace.graph.set_outputs(outputs);
+    fresh->traced = ir::print(trace.graph);
+    fresh->graph = compile_graph(device, trace.graph, {.fuse = options.fuse});
+    fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
+                           trace.inputs.end());
+  }
+  fresh->compile_ms = ms_since(start);
+  specialisations.insert(specialisations.begin(), std::move(fresh));
+  return *specialisations.front();
+}
+
+namespace {
+
+// Arguments, then what the function captured.
+std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args) {
+  std::vector<Tensor> inputs = args;
+  inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
+  return inputs;
+}
+
+void check_arguments(const std::vector<Tensor>& args, const Location& where) {
+  if (args.empty()) throw Error("compile: a compiled function needs at least one tensor argument", where);
+  for (const Tensor& a : args)
+    if (!a.defined()) throw Error("compile: an argument was never given a value", where);
+}
+
+}  // namespace
+
+std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
+  check_arguments(args, where);
+  for (const Tensor& a : args)
+    if (a.impl()->trace)
+      return state_->function(args);  // inside another compiled function: part of its graph
+  const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
+  const std::lock_guard lock(context->mutex);
+  Specialisation* s = state_->find(args);
+  if (s && !s->graph) {
+    Traced traced = trace_function(state_->function, args, state_->options, context);
+    s->breaks = traced.trace->breaks;
+    flush(*traced.trace, context, context->device(s->guards[0].device));
+    return traced.results;
+  }
+  std::vector<Tensor> ran;
+  if (!s) s = &state_->specialise(args, context, ran, where);
+  if (!s->graph) return ran;
+  DeviceState& device = context->device(s->guards[0].device);
+  if (s->captured.empty()) return run_graph(context, device, *s->graph, args, s->replay);
+  return run_graph(context, device, *s->graph, graph_inputs(*s, args), s->replay);
+}
+
+void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
+                             const Location& where) {
+  check_arguments(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
+  const std::lock_guard lock(context->mutex);
+  Specialisation* s = state_->find(args);
+  std::vector<Tensor> ran;
+  if (!s) s = &state_->specialise(args, context, ran, where);
+  if (!s->graph)
+    throw Error("into: the function reads values on the host, so its results cannot be placed", where);
+  const std::vector<ir::Type>& types = s->graph->outputs;
+  if (outputs.size() != types.size())
+    throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), types.size()),
+                where);
+  std::vector<std::shared_ptr<runtime::Buffer>> in, out;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const TensorImpl& t = *outputs[i].impl();
+    if (!(t.type == types[i]) || !t.buffer || t.device->name() != s->guards[0].device)
+      throw Error(
+          fmt::format("into: output {} must be {} on {}", i, to_string(types[i]), s->guards[0].device),
+          where);
+    for (const Tensor& a : args)
+      if (a.impl()->buffer == t.buffer)
+        throw Error(fmt::format("into: output {} is also an argument", i), where);
+    out.push_back(t.buffer);
+  }
+  for (const Tensor& t : graph_inputs(*s, args)) in.push_back(t.impl()->buffer);
+  auto done = s->replay ? s->graph->executable->replay(in, out) : s->graph->executable->run(in, out);
+  if (!done) throw Error(done.error().message, where);
+}
+
+std::vector<SpecialisationReport> CompiledCore::report() const {
+  std::vector<SpecialisationReport> out;
+  for (const auto& s : state_->specialisations) {
+    SpecialisationReport r;
+    for (const Guard& g : s->guards)
+      r.key += fmt::format("{}{} on {}", r.key.empty() ? "" : ", ", to_string(g.type), g.device);
+    r.reason = s->reason;
+    r.compile_ms = s->compile_ms;
+    r.graph = s->traced;
+    r.replayed = s->replay;
+    for (const Break& b : s->breaks)
+      r.breaks.push_back(
+          fmt::format("host read of {} at {}, {:.3f} ms", to_string(b.shape), b.location, b.cost_ms));
+    if (s->graph) describe(*s->graph, r);
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+std::string CompiledCore::explain() const { return explain_text(report()); }
+
+std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
+                                   const std::vector<Tensor>& args, const Location& where) {
+  if (args.empty()) throw Error("value_and_grad: needs at least one argument", where);
+  for (int i : wrt)
+    if (i < 0 || i >= static_cast<int>(args.size()))
+      throw Error(fmt::format("value_and_grad: argument {} out of range, {} given", i, args.size()), where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "value_and_grad", where);
+  const std::lock_guard lock(context->mutex);
+  // A trace of its own, of shapes only: a host read inside has nothing to read.
+  auto trace = std::make_shared<Trace>("forward");
+  trace->fullgraph = true;
+  std::vector<Tensor> stand_ins;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const ir::NodeId node = trace->graph.add_input(fmt::format("a{}", i), args[i].impl()->type);
+    trace->inputs.push_back(args[i]);
+    Tensor t = make_tensor(context, args[i].impl()->type, args[i].impl()->device, nullptr);
+    t.impl()->trace = trace;
+    t.impl()->node = node;
+    stand_ins.push_back(std::move(t));
+  }
+  const std::vector<Tensor> results = f(stand_ins);
+  std::vector<ir::NodeId> outputs;
+  for (const Tensor& r : results) outputs.push_back(node_in(*trace, r));
+  trace->graph.set_outputs(outputs);
+  const ir::Graph joint = [&] {
+    try {
+      return passes::differentiate(trace->graph, wrt);
+    } catch (const Error& e) {
+      if (std::string(e.what()).find(" (at ") != std::string::npos) throw;
+      throw Error(e.what(), where);
+    }
+  }();
+  return apply(
+      "value_and_grad", trace->inputs,
+      [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {
+        return inline_graph(into, joint, inputs);
+      },
+      where);
+}
+
+}  // namespace tilewright::detail

@@ -1,0 +1,164 @@
+// Context: devices on demand, creation of tensors, the random state.
+#include "ops/composites.h"
+#include "tensor/state.h"
+
+#include <tilewright/base/philox.h>
+
+#include <fmt/format.h>
+
+namespace tilewright {
+
+namespace detail {
+
+ContextState::ContextState(ContextOptions o)
+    : options(std::move(o)),
+      cache(options.cache_directory == "auto" ? runtime::BinaryCache::default_directory()
+                                              : options.cache_directory) {}
+
+DeviceState& ContextState::device(const std::string& name) {
+  const std::string full = name == "cuda" ? "cuda:0" : name;
+  if (auto it = devices.find(full); it != devices.end()) return *it->second;
+  auto opened = runtime::Device::open(
+      full, {.threads = options.threads, .isa = options.isa, .library_paths = options.cuda_library_paths},
+      options.library_directory);
+  if (!opened) throw Error(opened.error().message);
+  return *(devices[full] = std::make_unique<DeviceState>(std::move(*opened), &cache));
+}
+
+}  // namespace detail
+
+using detail::allocate;
+using detail::DeviceState;
+using detail::make_tensor;
+
+Context::Context(ContextOptions options)
+    : state_(std::make_shared<detail::ContextState>(std::move(options))) {
+  state_->device(state_->options.device);
+}
+
+Context::~Context() {
+  // Work still running may use what the devices own.
+  for (auto& [name, device] : state_->devices) (void)device->device->backend().synchronize();
+}
+
+const ContextOptions& Context::options() const { return state_->options; }
+
+void Context::synchronize() {
+  for (auto& [name, device] : state_->devices)
+    if (auto done = device->device->backend().synchronize(); !done) throw Error(done.error().message);
+}
+
+void Context::set_seed(std::uint64_t seed) {
+  state_->options.seed = seed;
+  state_->random_calls = 0;
+}
+
+Tensor Context::from_memory(const void* data, DType data_dtype, Index count, const Shape& shape, DType dtype,
+                            const Location& where) {
+  for (Index e : shape)
+    if (e < 0) throw Error(fmt::format("from: shape {} has a negative extent", to_string(shape)), where);
+  if (count != shape.size())
+    throw Error(
+        fmt::format("from: {} values for shape {}, which holds {}", count, to_string(shape), shape.size()),
+        where);
+  const std::lock_guard lock(state_->mutex);
+  DeviceState& device = state_->device(state_->options.device);
+  const ir::Type type{dtype, shape};
+  std::shared_ptr<runtime::Buffer> buffer = allocate(device.device, type);
+  std::vector<char> converted;
+  if (data_dtype != dtype) {
+    converted.resize(static_cast<std::size_t>(count) * size_bytes(dtype));
+    convert(data, data_dtype, converted.data(), dtype, static_cast<std::size_t>(count));
+    data = converted.data();
+  }
+  if (auto done = buffer->write(data, static_cast<std::size_t>(count) * size_bytes(dtype)); !done)
+    throw Error(done.error().message, where);
+  return make_tensor(state_, type, device.device, std::move(buffer));
+}
+
+namespace {
+
+// Runs a graph without inputs, or with the seed as its only one.
+Tensor create(const std::shared_ptr<detail::ContextState>& context, const char* name,
+              const std::vector<Tensor>& inputs, const detail::GraphFunction& write) {
+  const std::lock_guard lock(context->mutex);
+  ir::Graph graph(name);
+  std::vector<ir::Value> values;
+  for (const Tensor& t : inputs) values.push_back({&graph, graph.add_input("seed", t.impl()->type)});
+  graph.set_outputs({write(graph, values).at(0).id});
+  DeviceState& device = context->device(context->options.device);
+  return run_graph(context, device, *compile_graph(device, graph, {}), inputs).at(0);
+}
+
+void check_shape(const char* name, const Shape& shape, const Location& where) {
+  for (Index e : shape)
+    if (e < 0) throw Error(fmt::format("{}: shape {} has a negative extent", name, to_string(shape)), where);
+}
+
+}  // namespace
+
+Tensor Context::empty(const Shape& shape, DType dtype, const Location& where) {
+  check_shape("empty", shape, where);
+  const std::lock_guard lock(state_->mutex);
+  DeviceState& device = state_->device(state_->options.device);
+  const ir::Type type{dtype, shape};
+  return make_tensor(state_, type, device.device, allocate(device.device, type));
+}
+
+Tensor Context::full(const Shape& shape, double value, DType dtype, const Location& where) {
+  check_shape("full", shape, where);
+  return create(state_, "full", {}, [&](ir::Graph& g, const auto&) {
+    return std::vector{ops::constant(g, dtype, shape, value)};
+  });
+}
+Tensor Context::zeros(const Shape& shape, DType dtype, const Location& where) {
+  return full(shape, 0, dtype, where);
+}
+Tensor Context::ones(const Shape& shape, DType dtype, const Location& where) {
+  return full(shape, 1, dtype, where);
+}
+Tensor Context::scalar(double value, DType dtype, const Location& where) {
+  return from_memory(&value, DType::f64, 1, Shape{}, dtype, where);
+}
+
+Tensor Context::arange(Index n, DType dtype, const Location& where) {
+  check_shape("arange", {n}, where);
+  return create(state_, "arange", {}, [&](ir::Graph& g, const auto&) {
+    return std::vector{ops::cast(ops::iota(g, Shape{n}, 0), dtype)};
+  });
+}
+
+namespace {
+// A new i64[] seed for each call, drawn from the context's seed.
+Tensor next_seed(Context& context) {
+  const auto words = philox4x32(context.options().seed, context.state()->random_calls++);
+  const std::int64_t seed =
+      static_cast<std::int64_t>((static_cast<std::uint64_t>(words[1]) << 32 | words[0]) >> 1);
+  return context.from_memory(&seed, DType::i64, 1, Shape{}, DType::i64);
+}
+}  // namespace
+
+Tensor Context::randn(const Shape& shape, DType dtype, const Location& where) {
+  check_shape("randn", shape, where);
+  if (!is_float(dtype)) throw Error(fmt::format("randn: {} is not a float type", name(dtype)), where);
+  return create(state_, "randn", {next_seed(*this)},
+                [&](ir::Graph&, const auto& in) { return std::vector{ops::randn(in[0], shape, 0, dtype)}; });
+}
+
+Tensor Context::rand(const Shape& shape, DType dtype, const Location& where) {
+  check_shape("rand", shape, where);
+  if (!is_float(dtype)) throw Error(fmt::format("rand: {} is not a float type", name(dtype)), where);
+  return create(state_, "rand", {next_seed(*this)},
+                [&](ir::Graph&, const auto& in) { return std::vector{ops::rand(in[0], shape, 0, dtype)}; });
+}
+
+Tensor Context::randint(const Shape& shape, Index high, DType dtype, const Location& where) {
+  check_shape("randint", shape, where);
+  if (high < 1 || high > (Index{1} << 32))
+    throw Error(fmt::format("randint: high {} is not in [1, 2^32]", high), where);
+  return create(state_, "randint", {next_seed(*this)}, [&](ir::Graph&, const auto& in) {
+    return std::vector{ops::cast(ops::rem(ops::random_bits(in[0], shape, 0), high), dtype)};
+  });
+}
+
+}  // namespace tilewright

@@ -1,0 +1,264 @@
+// The user's functions: each writes its graph with ops/ and is run or recorded.
+#include "ops/composites.h"
+#include "tensor/state.h"
+
+#include <tilewright/tensor/functions.h>
+
+#include <fmt/format.h>
+
+namespace tilewright {
+
+using detail::apply;
+using ir::Value;
+using Values = std::vector<Value>;
+
+namespace {
+
+Tensor one(const char* name, const std::vector<Tensor>& operands, const Location& where,
+           const std::function<Value(const Values&)>& write) {
+  return apply(name, operands, [&](ir::Graph&, const Values& in) { return Values{write(in)}; }, where).at(0);
+}
+
+using Unary = Value (*)(Value);
+Tensor unary(const char* name, const Tensor& x, Unary write, const Location& where) {
+  return one(name, {x}, where, [&](const Values& in) { return write(in[0]); });
+}
+
+using Binary = Value (*)(const ops::Operand&, const ops::Operand&);
+ops::Operand operand(const Arg& a, const Values& in, std::size_t& next) {
+  if (a.tensor.defined()) return in[next++];
+  return a.is_real ? ops::Operand(a.real) : ops::Operand(a.integer);
+}
+std::vector<Tensor> tensors(std::initializer_list<const Arg*> args) {
+  std::vector<Tensor> out;
+  for (const Arg* a : args)
+    if (a->tensor.defined()) out.push_back(a->tensor);
+  return out;
+}
+Tensor binary(const char* name, const Arg& a, const Arg& b, Binary write, const Location& where) {
+  const std::vector<Tensor> operands = tensors({&a, &b});
+  if (operands.empty()) throw Error(fmt::format("{}: at least one operand must be a tensor", name), where);
+  return one(name, operands, where, [&](const Values& in) {
+    std::size_t next = 0;
+    const ops::Operand left = operand(a, in, next);
+    return write(left, operand(b, in, next));
+  });
+}
+
+ops::Keep to_ops(Keep keep) { return keep == Keep::yes ? ops::Keep::yes : ops::Keep::no; }
+
+using Reduction = Value (*)(Value, const ops::Axes&, ops::Keep);
+Tensor reduction(const char* name, const Tensor& x, const Axes& axes, Keep keep, Reduction write,
+                 const Location& where) {
+  return one(name, {x}, where, [&](const Values& in) { return write(in[0], axes, to_ops(keep)); });
+}
+
+}  // namespace
+
+#define TW_BINARY(function)                                            \
+  Tensor function(const Arg& a, const Arg& b, const Location& where) { \
+    return binary(#function, a, b, ops::function, where);              \
+  }
+TW_BINARY(add)
+TW_BINARY(sub)
+TW_BINARY(mul) TW_BINARY(div) TW_BINARY(trunc_div) TW_BINARY(rem) TW_BINARY(pow) TW_BINARY(atan2)
+    TW_BINARY(minimum) TW_BINARY(maximum) TW_BINARY(eq) TW_BINARY(ne) TW_BINARY(lt) TW_BINARY(le)
+        TW_BINARY(gt) TW_BINARY(ge) TW_BINARY(bit_and) TW_BINARY(bit_or) TW_BINARY(bit_xor) TW_BINARY(shl)
+            TW_BINARY(shr) TW_BINARY(logical_and) TW_BINARY(logical_or) TW_BINARY(logical_xor)
+#undef TW_BINARY
+
+#define TW_OPERATOR(symbol, function) \
+  Tensor operator symbol(const Arg& a, const Arg& b) { return function(a, b, a.where); }
+                TW_OPERATOR(+, add) TW_OPERATOR(-, sub) TW_OPERATOR(*, mul) TW_OPERATOR(/, div)
+                    TW_OPERATOR(%, rem) TW_OPERATOR(<, lt) TW_OPERATOR(<=, le) TW_OPERATOR(>, gt)
+                        TW_OPERATOR(>=, ge) TW_OPERATOR(==, eq) TW_OPERATOR(!=, ne) TW_OPERATOR(&, bit_and)
+                            TW_OPERATOR(|, bit_or) TW_OPERATOR(^, bit_xor) TW_OPERATOR(<<, shl)
+                                TW_OPERATOR(>>, shr)
+#undef TW_OPERATOR
+                                    Tensor
+                                    operator-(const Tensor& a) {
+  return neg(a);
+}
+Tensor operator~(const Tensor& a) { return bit_not(a); }
+
+#define TW_UNARY(function)                                  \
+  Tensor function(const Tensor& x, const Location& where) { \
+    return unary(#function, x, ops::function, where);       \
+  }
+TW_UNARY(neg)
+TW_UNARY(abs)
+TW_UNARY(sign) TW_UNARY(floor) TW_UNARY(ceil) TW_UNARY(round) TW_UNARY(trunc) TW_UNARY(sqrt) TW_UNARY(rsqrt)
+    TW_UNARY(reciprocal) TW_UNARY(square) TW_UNARY(exp) TW_UNARY(exp2) TW_UNARY(expm1) TW_UNARY(log)
+        TW_UNARY(log2) TW_UNARY(log1p) TW_UNARY(sin) TW_UNARY(cos) TW_UNARY(tan) TW_UNARY(tanh) TW_UNARY(erf)
+            TW_UNARY(sigmoid) TW_UNARY(isnan) TW_UNARY(isinf) TW_UNARY(isfinite) TW_UNARY(bit_not)
+                TW_UNARY(logical_not) TW_UNARY(relu) TW_UNARY(silu) TW_UNARY(softplus) TW_UNARY(stop_gradient)
+#undef TW_UNARY
+
+                    Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at) {
+  std::vector<Tensor> operands = tensors({&a, &b});
+  operands.insert(operands.begin(), condition);
+  return one("where", operands, at, [&](const Values& in) {
+    std::size_t next = 1;
+    const ops::Operand left = operand(a, in, next);
+    return ops::where(in[0], left, operand(b, in, next));
+  });
+}
+
+Tensor clamp(const Tensor& x, double low, double high, const Location& where) {
+  return one("clamp", {x}, where, [&](const Values& in) { return ops::clamp(in[0], low, high); });
+}
+Tensor gelu(const Tensor& x, const Location& where) {
+  return one("gelu", {x}, where, [](const Values& in) { return ops::gelu(in[0], ops::Gelu::erf); });
+}
+Tensor gelu_tanh(const Tensor& x, const Location& where) {
+  return one("gelu_tanh", {x}, where, [](const Values& in) { return ops::gelu(in[0], ops::Gelu::tanh); });
+}
+Tensor elu(const Tensor& x, double alpha, const Location& where) {
+  return one("elu", {x}, where, [&](const Values& in) { return ops::elu(in[0], alpha); });
+}
+Tensor cast(const Tensor& x, DType dtype, const Location& where) {
+  return one("cast", {x}, where, [&](const Values& in) { return ops::cast(in[0], dtype); });
+}
+Tensor full_like(const Tensor& x, double value, const Location& where) {
+  return one("full_like", {x}, where, [&](const Values& in) { return ops::full_like(in[0], value); });
+}
+Tensor zeros_like(const Tensor& x, const Location& where) { return full_like(x, 0, where); }
+
+Tensor reshape(const Tensor& x, const Shape& shape, const Location& where) {
+  return one("reshape", {x}, where, [&](const Values& in) { return ops::reshape(in[0], shape); });
+}
+Tensor transpose(const Tensor& x, const std::vector<Index>& perm, const Location& where) {
+  return one("transpose", {x}, where, [&](const Values& in) { return ops::transpose(in[0], perm); });
+}
+Tensor swap_axes(const Tensor& x, Index a, Index b, const Location& where) {
+  return one("swap_axes", {x}, where, [&](const Values& in) { return ops::swap_axes(in[0], a, b); });
+}
+Tensor broadcast_to(const Tensor& x, const Shape& shape, const Location& where) {
+  return one("broadcast_to", {x}, where, [&](const Values& in) { return ops::broadcast_to(in[0], shape); });
+}
+Tensor unsqueeze(const Tensor& x, Index axis, const Location& where) {
+  return one("unsqueeze", {x}, where, [&](const Values& in) { return ops::unsqueeze(in[0], axis); });
+}
+Tensor squeeze(const Tensor& x, Index axis, const Location& where) {
+  return one("squeeze", {x}, where, [&](const Values& in) { return ops::squeeze(in[0], axis); });
+}
+Tensor slice(const Tensor& x, Index axis, const SliceRange& range, const Location& where) {
+  return one("slice", {x}, where, [&](const Values& in) {
+    return ops::slice_axis(in[0], axis, {range.start, range.stop, range.step});
+  });
+}
+Tensor select(const Tensor& x, Index axis, Index position, const Location& where) {
+  return one("select", {x}, where, [&](const Values& in) { return ops::select(in[0], axis, position); });
+}
+Tensor pad(const Tensor& x, Index axis, Index low, Index high, double value, const Location& where) {
+  return one("pad", {x}, where,
+             [&](const Values& in) { return ops::pad_axis(in[0], axis, low, high, value); });
+}
+Tensor concat(const std::vector<Tensor>& parts, Index axis, const Location& where) {
+  if (parts.empty()) throw Error("concat: no tensors given", where);
+  return one("concat", parts, where, [&](const Values& in) { return ops::concat(in, axis); });
+}
+Tensor stack(const std::vector<Tensor>& parts, Index axis, const Location& where) {
+  if (parts.empty()) throw Error("stack: no tensors given", where);
+  return one("stack", parts, where, [&](const Values& in) { return ops::stack(in, axis); });
+}
+std::vector<Tensor> split(const Tensor& x, Index axis, const std::vector<Index>& extents,
+                          const Location& where) {
+  return apply(
+      "split", {x}, [&](ir::Graph&, const Values& in) { return ops::split(in[0], axis, extents); }, where);
+}
+Tensor flip(const Tensor& x, const std::vector<Index>& axes, const Location& where) {
+  return one("flip", {x}, where, [&](const Values& in) { return ops::flip(in[0], axes); });
+}
+
+#define TW_REDUCTION(function)                                                           \
+  Tensor function(const Tensor& x, const Axes& axes, Keep keep, const Location& where) { \
+    return reduction(#function, x, axes, keep, ops::function, where);                    \
+  }
+TW_REDUCTION(sum)
+TW_REDUCTION(prod)
+TW_REDUCTION(max) TW_REDUCTION(min) TW_REDUCTION(any) TW_REDUCTION(all) TW_REDUCTION(mean)
+    TW_REDUCTION(logsumexp)
+#undef TW_REDUCTION
+
+        Tensor var(const Tensor& x, const Axes& axes, Index ddof, Keep keep, const Location& where) {
+  return one("var", {x}, where,
+             [&](const Values& in) { return ops::var(in[0], axes, {ddof, to_ops(keep)}); });
+}
+Tensor argmax(const Tensor& x, Index axis, Keep keep, const Location& where) {
+  return one("argmax", {x}, where, [&](const Values& in) { return ops::argmax(in[0], axis, to_ops(keep)); });
+}
+Tensor argmin(const Tensor& x, Index axis, Keep keep, const Location& where) {
+  return one("argmin", {x}, where, [&](const Values& in) { return ops::argmin(in[0], axis, to_ops(keep)); });
+}
+Tensor cumsum(const Tensor& x, Index axis, const Location& where) {
+  return one("cumsum", {x}, where, [&](const Values& in) { return ops::cumsum(in[0], axis); });
+}
+
+Tensor take(const Tensor& x, const Tensor& index, Index axis, const Location& where) {
+  return one("take", {x, index}, where, [&](const Values& in) { return ops::take(in[0], in[1], axis); });
+}
+Tensor take_along(const Tensor& x, const Tensor& index, Index axis, const Location& where) {
+  return one("take_along", {x, index}, where,
+             [&](const Values& in) { return ops::take_along(in[0], in[1], axis); });
+}
+Tensor scatter_add(const Tensor& index, const Tensor& update, Index axis, const Shape& shape,
+                   const Location& where) {
+  return one("scatter_add", {index, update}, where,
+             [&](const Values& in) { return ops::scatter_add(in[0], in[1], axis, shape); });
+}
+Tensor embedding(const Tensor& table, const Tensor& index, const Location& where) {
+  return one("embedding", {table, index}, where,
+             [](const Values& in) { return ops::embedding(in[0], in[1]); });
+}
+Tensor one_hot(const Tensor& index, Index classes, DType dtype, const Location& where) {
+  return one("one_hot", {index}, where,
+             [&](const Values& in) { return ops::one_hot(in[0], classes, dtype); });
+}
+
+Tensor matmul(const Tensor& a, const Tensor& b, const Location& where) {
+  return one("matmul", {a, b}, where, [](const Values& in) { return ops::matmul(in[0], in[1]); });
+}
+Tensor softmax(const Tensor& x, Index axis, const Location& where) {
+  return one("softmax", {x}, where, [&](const Values& in) { return ops::softmax(in[0], axis); });
+}
+Tensor log_softmax(const Tensor& x, Index axis, const Location& where) {
+  return one("log_softmax", {x}, where, [&](const Values& in) { return ops::log_softmax(in[0], axis); });
+}
+
+namespace {
+// Optional operands follow the first, in order.
+std::optional<Value> next_value(const std::optional<Tensor>& given, const Values& in, std::size_t& next) {
+  return given ? std::optional(in[next++]) : std::nullopt;
+}
+}  // namespace
+
+Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,
+                  double epsilon, const Location& where) {
+  std::vector<Tensor> operands{x};
+  if (gamma) operands.push_back(*gamma);
+  if (beta) operands.push_back(*beta);
+  return one("layer_norm", operands, where, [&](const Values& in) {
+    std::size_t next = 1;
+    const std::optional<Value> g = next_value(gamma, in, next);
+    return ops::layer_norm(in[0], g, next_value(beta, in, next), epsilon);
+  });
+}
+Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& gamma, double epsilon, const Location& where) {
+  std::vector<Tensor> operands{x};
+  if (gamma) operands.push_back(*gamma);
+  return one("rms_norm", operands, where, [&](const Values& in) {
+    std::size_t next = 1;
+    return ops::rms_norm(in[0], next_value(gamma, in, next), epsilon);
+  });
+}
+Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const Location& where) {
+  return one("cross_entropy", {logits, labels}, where,
+             [](const Values& in) { return ops::cross_entropy(in[0], in[1]); });
+}
+Tensor dropout(const Tensor& x, const Tensor& seed, double p, const Location& where) {
+  return one("dropout", {x, seed}, where,
+             [&](const Values& in) { return ops::dropout(in[0], in[1], {.p = p}); });
+}
+
+}  // namespace tilewright

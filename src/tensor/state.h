@@ -1,0 +1,105 @@
+// What stands behind Tensor and Context: storage, traces, the per-device kernel stores and the eager
+// executables.
+#pragma once
+
+#include "ir/graph.h"
+#include "passes/pipeline.h"
+#include "runtime/executable.h"
+
+#include <tilewright/tensor/tensor.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace tilewright::detail {
+
+struct Trace;
+
+struct TensorImpl {
+  std::weak_ptr<ContextState> context;
+  ir::Type type;
+  std::shared_ptr<runtime::Device> device;
+  std::shared_ptr<runtime::Buffer> buffer;  // null while traced
+  std::shared_ptr<Trace> trace;             // set while the value is only recorded
+  ir::NodeId node = -1;                     // in the trace's graph
+};
+
+// A host read inside a traced function.
+struct Break {
+  std::string location;
+  Shape shape;
+  double cost_ms = 0;  // running what was recorded, and the read
+};
+
+// The recording of a function's operations.
+struct Trace {
+  explicit Trace(std::string name) : graph(std::move(name)) {}
+  ir::Graph graph;
+  std::vector<Tensor> inputs;                     // concrete tensors, in the order of the graph's inputs
+  std::size_t arguments = 0;                      // how many of them are the function's own; the rest it captured
+  std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
+  bool fullgraph = false;
+  bool fuse = true;
+  std::vector<Break> breaks;
+};
+
+// A graph compiled for one device.
+struct CompiledGraph {
+  passes::Compiled compiled;
+  std::unique_ptr<runtime::Executable> executable;
+  std::vector<ir::Type> outputs;
+};
+
+struct DeviceState {
+  DeviceState(std::shared_ptr<runtime::Device> d, runtime::BinaryCache* cache)
+      : device(d), store(std::move(d), cache) {}
+  std::shared_ptr<runtime::Device> device;
+  runtime::KernelStore store;
+  std::map<Hash128, std::shared_ptr<CompiledGraph>> graphs;  // by structure and options
+};
+
+struct ContextState {
+  explicit ContextState(ContextOptions o);
+  ContextOptions options;
+  runtime::BinaryCache cache;
+  std::map<std::string, std::unique_ptr<DeviceState>> devices;  // opened when first named
+  std::uint64_t random_calls = 0;
+  std::recursive_mutex mutex;
+
+  DeviceState& device(const std::string& name);  // throws Error when it cannot be opened
+};
+
+// The context of a tensor; throws Error when it is gone.
+std::shared_ptr<ContextState> context_of(const Tensor& t, const char* what, const Location& where);
+
+Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,
+                   std::shared_ptr<runtime::Device> device, std::shared_ptr<runtime::Buffer> buffer);
+
+// Memory for a tensor of `type`; throws Error naming what was asked for when there is none.
+std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>& device,
+                                          const ir::Type& type);
+
+using GraphFunction = std::function<std::vector<ir::Value>(ir::Graph&, const std::vector<ir::Value>&)>;
+
+// Runs (outside a trace) or records (inside) what `write` adds to a graph whose inputs stand for the
+// operands.
+std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands, const GraphFunction& write,
+                          const Location& where);
+
+// A tensor's node in a trace's graph; concrete tensors become inputs.
+ir::NodeId node_in(Trace& trace, const Tensor& t);
+
+// Compiles (or finds) a graph for the device of `inputs` and runs it.
+std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
+                                             const passes::PipelineOptions& options);
+std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
+                              CompiledGraph& graph, const std::vector<Tensor>& inputs, bool replay = false);
+
+// Runs what a trace has recorded so far and gives every value still alive its memory.
+void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device);
+
+std::string location_text(const Location& where);  // "model.cpp:41"
+
+}  // namespace tilewright::detail

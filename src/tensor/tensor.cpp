@@ -1,0 +1,228 @@
+// Tensor handles: reading, moving, and the choice between running an operation and recording it.
+#include "ir/text.h"
+#include "tensor/state.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+
+namespace tilewright {
+
+namespace {
+const detail::TensorImpl& checked(const Tensor& t) {
+  if (!t.defined()) throw Error("this tensor was never given a value");
+  return *t.impl();
+}
+}  // namespace
+
+const Shape& Tensor::shape() const { return checked(*this).type.shape; }
+DType Tensor::dtype() const { return checked(*this).type.dtype; }
+std::string Tensor::device() const { return checked(*this).device->name(); }
+
+void Tensor::read(void* to, DType as, const Location& where) const {
+  const detail::TensorImpl& t = checked(*this);
+  const std::shared_ptr<detail::ContextState> context = detail::context_of(*this, "read", where);
+  const std::lock_guard lock(context->mutex);
+  if (t.trace) {
+    detail::Trace& trace = *t.trace;
+    if (trace.fullgraph)
+      throw Error(
+          fmt::format("read of {}: a host read inside a function compiled with fullgraph", to_string(t.type)),
+          where);
+    const auto start = std::chrono::steady_clock::now();
+    const std::shared_ptr<detail::Trace> keep = t.trace;
+    detail::flush(trace, context, context->device(t.device->name()));
+    trace.breaks.push_back(
+        {detail::location_text(where), t.type.shape,
+         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
+  }
+  const auto count = static_cast<std::size_t>(size());
+  if (count == 0) return;
+  if (as == dtype()) {
+    if (auto done = t.buffer->read(to, count * size_bytes(as)); !done)
+      throw Error(done.error().message, where);
+    return;
+  }
+  std::vector<char> raw(count * size_bytes(dtype()));
+  if (auto done = t.buffer->read(raw.data(), raw.size()); !done) throw Error(done.error().message, where);
+  convert(raw.data(), dtype(), to, as, count);
+}
+
+double Tensor::item(const Location& where) const {
+  if (size() != 1) throw Error(fmt::format("item: the tensor has {} elements, not one", size()), where);
+  double value = 0;
+  read(&value, DType::f64, where);
+  return value;
+}
+
+Tensor Tensor::to(const std::string& device, const Location& where) const {
+  const detail::TensorImpl& t = checked(*this);
+  const std::shared_ptr<detail::ContextState> context = detail::context_of(*this, "to", where);
+  if (t.trace) throw Error("to: a tensor cannot change its device inside a compiled function", where);
+  const std::lock_guard lock(context->mutex);
+  detail::DeviceState& target = context->device(device);
+  if (target.device == t.device) return *this;
+  std::vector<char> raw(static_cast<std::size_t>(size()) * size_bytes(dtype()));
+  read(raw.data(), dtype(), where);
+  auto buffer = detail::allocate(target.device, t.type);
+  if (auto done = buffer->write(raw.data(), raw.size()); !done) throw Error(done.error().message, where);
+  return detail::make_tensor(context, t.type, target.device, std::move(buffer));
+}
+
+namespace detail {
+
+std::string location_text(const Location& where) {
+  const std::string text = at(where);  // " (at file:line)"
+  return text.substr(5, text.size() - 6);
+}
+
+std::shared_ptr<ContextState> context_of(const Tensor& t, const char* what, const Location& where) {
+  if (auto context = checked(t).context.lock()) return context;
+  throw Error(fmt::format("{}: the tensor's Context no longer exists", what), where);
+}
+
+Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,
+                   std::shared_ptr<runtime::Device> device, std::shared_ptr<runtime::Buffer> buffer) {
+  auto impl = std::make_shared<TensorImpl>();
+  impl->context = context;
+  impl->type = std::move(type);
+  impl->device = std::move(device);
+  impl->buffer = std::move(buffer);
+  return Tensor(std::move(impl));
+}
+
+std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>& device,
+                                          const ir::Type& type) {
+  const auto bytes = static_cast<std::size_t>(type.shape.size()) * size_bytes(type.dtype);
+  auto buffer = runtime::Buffer::allocate(device, bytes);
+  if (!buffer)
+    throw Error(fmt::format("{} on {}: {}", to_string(type), device->name(), buffer.error().message));
+  return std::move(*buffer);
+}
+
+ir::NodeId node_in(Trace& trace, const Tensor& t) {
+  TensorImpl& impl = *t.impl();
+  if (impl.trace.get() == &trace) return impl.node;
+  if (impl.trace)
+    throw Error("a tensor recorded in one compiled function was used in another that does not enclose it");
+  for (std::size_t i = trace.arguments; i < trace.inputs.size(); ++i)
+    if (trace.inputs[i].impl() == t.impl()) return trace.graph.inputs()[i];
+  trace.inputs.push_back(t);
+  return trace.graph.add_input(fmt::format("a{}", trace.inputs.size() - 1), impl.type);
+}
+
+namespace {
+
+std::shared_ptr<Trace> trace_of(const std::vector<Tensor>& operands) {
+  for (const Tensor& t : operands)
+    if (checked(t).trace) return t.impl()->trace;
+  return nullptr;
+}
+
+std::vector<Tensor> record(const std::shared_ptr<Trace>& trace, const std::vector<Tensor>& operands,
+                           const GraphFunction& write, const Location& where) {
+  const ir::LocationScope scope(trace->graph, location_text(where));
+  std::vector<ir::Value> values;
+  for (const Tensor& t : operands) values.push_back({&trace->graph, node_in(*trace, t)});
+  std::vector<Tensor> out;
+  for (const ir::Value& v : write(trace->graph, values)) {
+    Tensor t = make_tensor(operands[0].impl()->context.lock(), v.type(), operands[0].impl()->device, nullptr);
+    t.impl()->trace = trace;
+    t.impl()->node = v.id;
+    trace->values.push_back(t.shared_impl());
+    out.push_back(std::move(t));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands, const GraphFunction& write,
+                          const Location& where) {
+  TW_CHECK(!operands.empty(), "apply needs an operand");
+  const std::shared_ptr<ContextState> context = context_of(operands[0], name, where);
+  const std::lock_guard lock(context->mutex);
+  const std::shared_ptr<runtime::Device>& device = operands[0].impl()->device;
+  for (const Tensor& t : operands)
+    if (checked(t).device != device)
+      throw Error(fmt::format("{}: operands are on {} and {}", name, device->name(), t.device()), where);
+  try {
+    if (const std::shared_ptr<Trace> trace = trace_of(operands)) return record(trace, operands, write, where);
+    ir::Graph graph(name);
+    const ir::LocationScope scope(graph, location_text(where));
+    std::vector<ir::Value> inputs;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      inputs.push_back({&graph, graph.add_input(fmt::format("a{}", i), operands[i].impl()->type)});
+    std::vector<ir::NodeId> outputs;
+    for (const ir::Value& v : write(graph, inputs)) outputs.push_back(v.id);
+    graph.set_outputs(outputs);
+    DeviceState& state = context->device(device->name());
+    return run_graph(context, state, *compile_graph(state, graph, {}), operands);
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    if (text.find(" (at ") != std::string::npos) throw;
+    throw Error(text, where);
+  }
+}
+
+std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
+                                             const passes::PipelineOptions& options) {
+  const Hash128 key = Hasher().add(ir::print(graph)).add(options.fuse).add(options.simplify).digest();
+  if (auto it = device.graphs.find(key); it != device.graphs.end()) return it->second;
+  auto out = std::make_shared<CompiledGraph>();
+  out->compiled = passes::run_pipeline(graph, device.device->target(), options);
+  for (ir::NodeId o : graph.outputs()) out->outputs.push_back(graph.type(o));
+  auto executable = runtime::Executable::create(out->compiled.plan, device.store);
+  if (!executable) throw Error(executable.error().message);
+  out->executable = std::move(*executable);
+  device.graphs[key] = out;
+  return out;
+}
+
+std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
+                              CompiledGraph& graph, const std::vector<Tensor>& inputs, bool replay) {
+  std::vector<std::shared_ptr<runtime::Buffer>> in, out;
+  in.reserve(inputs.size());
+  out.reserve(graph.outputs.size());
+  for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
+  for (const ir::Type& type : graph.outputs) out.push_back(allocate(device.device, type));
+  auto done = replay ? graph.executable->replay(in, out) : graph.executable->run(in, out);
+  if (!done) throw Error(done.error().message);
+  std::vector<Tensor> tensors;
+  tensors.reserve(out.size());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    tensors.push_back(make_tensor(context, graph.outputs[i], device.device, std::move(out[i])));
+  return tensors;
+}
+
+void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device) {
+  std::vector<std::shared_ptr<TensorImpl>> alive;
+  std::vector<ir::NodeId> outputs;
+  for (const std::weak_ptr<TensorImpl>& weak : trace.values)
+    if (std::shared_ptr<TensorImpl> t = weak.lock(); t && t->trace.get() == &trace) {
+      outputs.push_back(t->node);
+      alive.push_back(std::move(t));
+    }
+  std::vector<Tensor> results;
+  if (!alive.empty()) {
+    trace.graph.set_outputs(outputs);
+    results =
+        run_graph(context, device, *compile_graph(device, trace.graph, {.fuse = trace.fuse}), trace.inputs);
+  }
+  for (std::size_t i = 0; i < alive.size(); ++i) {
+    alive[i]->buffer = results[i].impl()->buffer;
+    alive[i]->trace.reset();
+    alive[i]->node = -1;
+  }
+  trace.graph = ir::Graph(trace.graph.name());
+  trace.inputs.clear();
+  trace.arguments = 0;
+  trace.values.clear();
+}
+
+}  // namespace detail
+
+}  // namespace tilewright

@@ -1,0 +1,162 @@
+// Hand-written kernels on tensors: checks the bindings, finds or builds the program, launches it.
+#include "tensor/state.h"
+
+#include <tilewright/tensor/tile_function.h>
+
+#include <fmt/format.h>
+
+#include <bit>
+
+namespace tilewright {
+
+using detail::context_of;
+using detail::DeviceState;
+
+struct TileFunction::State {
+  tile::Kernel kernel;
+  std::optional<tile::Schedule> schedule;
+  std::map<const runtime::Device*, std::shared_ptr<runtime::LoadedKernel>> loaded;
+
+  std::shared_ptr<runtime::LoadedKernel> load(DeviceState& device) {
+    std::shared_ptr<runtime::LoadedKernel>& found = loaded[device.device.get()];
+    if (!found) {
+      auto built = schedule ? device.store.get(kernel, *schedule) : device.store.get(kernel);
+      if (!built) throw Error(built.error().message);
+      found = std::move(*built);
+    }
+    return found;
+  }
+};
+
+TileArg out(const Shape& shape, DType dtype) {
+  TileArg a;
+  a.shape = shape;
+  a.dtype = dtype;
+  a.written = true;
+  return a;
+}
+
+TileArg into(Tensor tensor) {
+  TileArg a(std::move(tensor));
+  a.written = true;
+  return a;
+}
+
+TileFunction::TileFunction(tile::Kernel kernel)
+    : state_(std::make_unique<State>(State{std::move(kernel), {}, {}})) {}
+TileFunction::~TileFunction() = default;
+TileFunction::TileFunction(TileFunction&&) noexcept = default;
+
+const tile::Kernel& TileFunction::kernel() const { return state_->kernel; }
+
+void TileFunction::use(const tile::Schedule& schedule) {
+  state_->schedule = schedule;
+  state_->loaded.clear();
+}
+
+namespace {
+
+std::vector<std::int64_t> scalar_bits(const tile::Kernel& kernel, const std::vector<double>& scalars,
+                                      const Location& where) {
+  if (scalars.size() != kernel.scalars.size())
+    throw Error(fmt::format("kernel {}: {} scalars given, it takes {}", kernel.name, scalars.size(),
+                            kernel.scalars.size()),
+                where);
+  std::vector<std::int64_t> bits;
+  for (std::size_t i = 0; i < scalars.size(); ++i) {
+    const DType d = kernel.scalars[i].dtype;
+    if (d == DType::f64)
+      bits.push_back(std::bit_cast<std::int64_t>(scalars[i]));
+    else if (d == DType::f32)
+      bits.push_back(std::bit_cast<std::int32_t>(static_cast<float>(scalars[i])));
+    else
+      bits.push_back(static_cast<std::int64_t>(scalars[i]));
+  }
+  return bits;
+}
+
+// The elements a view spans must lie in its tensor.
+void check_view(const tile::Kernel& kernel, const tile::ViewParam& view, const Tensor& t,
+                const std::vector<std::int64_t>& scalars, const Location& where) {
+  if (t.dtype() != view.dtype)
+    throw Error(fmt::format("kernel {}: view {} holds {}, the tensor {}", kernel.name, view.name,
+                            name(view.dtype), name(t.dtype())),
+                where);
+  auto value = [&](const tile::Dim& d) {
+    return d.is_constant() ? d.value : scalars[static_cast<std::size_t>(d.scalar)];
+  };
+  Index low = 0, high = 0;
+  for (int i = 0; i < view.rank(); ++i) {
+    const Index extent = value(view.extents[static_cast<std::size_t>(i)]);
+    const Index stride = value(view.strides[static_cast<std::size_t>(i)]);
+    if (extent <= 0) return;
+    (stride < 0 ? low : high) += (extent - 1) * stride;
+  }
+  if (low < 0 || high >= t.size())
+    throw Error(fmt::format("kernel {}: view {} reaches elements {} to {} of a tensor of {}", kernel.name,
+                            view.name, low, high, t.size()),
+                where);
+}
+
+}  // namespace
+
+std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
+                                             const std::vector<double>& scalars,
+                                             const Location& where) const {
+  const tile::Kernel& kernel = state_->kernel;
+  if (views.size() != kernel.views.size())
+    throw Error(
+        fmt::format("kernel {}: {} views given, it takes {}", kernel.name, views.size(), kernel.views.size()),
+        where);
+  const Tensor* first = nullptr;
+  for (const TileArg& v : views) {
+    if (!v.tensor.defined()) continue;
+    if (v.tensor.impl()->trace)
+      throw Error(fmt::format("kernel {}: a hand-written kernel runs outside compile()", kernel.name), where);
+    if (first && first->impl()->device != v.tensor.impl()->device)
+      throw Error(
+          fmt::format("kernel {}: tensors are on {} and {}", kernel.name, first->device(), v.tensor.device()),
+          where);
+    if (!first) first = &v.tensor;
+  }
+  if (!first)
+    throw Error(fmt::format("kernel {}: needs at least one tensor to know its device", kernel.name), where);
+  const std::shared_ptr<detail::ContextState> context = context_of(*first, "kernel", where);
+  const std::lock_guard lock(context->mutex);
+  DeviceState& device = context->device(first->device());
+  const std::vector<std::int64_t> bits = scalar_bits(kernel, scalars, where);
+  const std::vector<tile::ViewUse> uses = tile::view_uses(kernel);
+  std::vector<void*> addresses;
+  std::vector<Tensor> made;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    Tensor t = views[i].tensor;
+    if (!t.defined()) {
+      const ir::Type type{views[i].dtype, views[i].shape};
+      t = detail::make_tensor(context, type, device.device, detail::allocate(device.device, type));
+      made.push_back(t);
+    } else if ((uses[i].written || uses[i].accumulated) && !views[i].written) {
+      throw Error(fmt::format("kernel {}: view {} is written; pass out(shape) or into(tensor)", kernel.name,
+                              kernel.views[i].name),
+                  where);
+    }
+    check_view(kernel, kernel.views[i], t, bits, where);
+    addresses.push_back(t.impl()->buffer->data());
+  }
+  const std::vector<Index> grid = tile::grid_extents(kernel, bits);
+  backends::LaunchArgs args{addresses.data(), bits.data(), {1, 1, 1}};
+  for (std::size_t axis = 0; axis < grid.size(); ++axis) {
+    args.grid[axis] = grid[axis];
+    if (grid[axis] <= 0) return made;
+  }
+  if (auto done = state_->load(device)->program->launch(args); !done)
+    throw Error(done.error().message, where);
+  return made;
+}
+
+std::string TileFunction::source(const Tensor& on) const {
+  const std::shared_ptr<detail::ContextState> context = context_of(on, "source", Location::current());
+  const std::lock_guard lock(context->mutex);
+  return state_->load(context->device(on.device()))->source.text;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,97 @@
+// Random and odd tensors on the host.
+#include "support/host_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tilewright::test {
+
+std::uint64_t Random::next() {
+  std::uint64_t z = state_ += 0x9E3779B97F4A7C15;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+  return z ^ (z >> 31);
+}
+
+double Random::real(double low, double high) {
+  return low + (high - low) * static_cast<double>(next() >> 11) * 0x1p-53;
+}
+
+namespace {
+
+double odd_float(DType dtype, Random& random) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double odd[] = {0.0,
+                        -0.0,
+                        infinity,
+                        -infinity,
+                        std::numeric_limits<double>::quiet_NaN(),
+                        min_subnormal(dtype),
+                        -min_subnormal(dtype),
+                        min_normal(dtype) * 0.75,
+                        max_finite(dtype),
+                        -max_finite(dtype),
+                        1.0,
+                        -1.0};
+  return odd[random.below(std::size(odd))];
+}
+
+std::int64_t odd_integer(DType dtype, Random& random) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::int64_t odd[] = {0, 1, -1, 2, 7, float_to_int(dtype, infinity), float_to_int(dtype, -infinity)};
+  return wrap_to(dtype, odd[random.below(std::size(odd))]);
+}
+
+}  // namespace
+
+ir::HostTensor random_host(const ir::Type& type, const ir::Domain& domain, Random& random, Values values) {
+  ir::HostTensor out{.type = type};
+  const auto n = static_cast<std::size_t>(type.shape.size());
+  const bool odd = values == Values::odd;
+  if (is_float(type.dtype)) {
+    for (std::size_t i = 0; i < n; ++i)
+      out.f.push_back(odd && random.chance(0.5) ? odd_float(type.dtype, random)
+                                                : round_to(type.dtype, random.real(domain.low, domain.high)));
+    return out;
+  }
+  const auto low = static_cast<Index>(std::floor(domain.low));
+  const auto high = static_cast<Index>(std::ceil(domain.high));
+  for (std::size_t i = 0; i < n; ++i) {
+    std::int64_t v = random.between(low, high);
+    if (is_bool(type.dtype))
+      v = random.below(2);
+    else if (type.dtype == DType::u8)
+      v = std::max<std::int64_t>(v, 0);
+    out.i.push_back(odd && !is_bool(type.dtype) && random.chance(0.5) ? odd_integer(type.dtype, random) : v);
+  }
+  return out;
+}
+
+ir::HostTensor random_indices(const ir::Type& type, Index low, Index high, Random& random) {
+  ir::HostTensor out{.type = type};
+  for (Index i = 0; i < type.shape.size(); ++i)
+    out.i.push_back(wrap_to(type.dtype, random.between(low, high)));
+  return out;
+}
+
+std::string difference(const ir::HostTensor& got, const ir::HostTensor& wanted, const Tolerance& tolerance) {
+  if (got.type != wanted.type)
+    return fmt::format("type {} instead of {}", to_string(got.type), to_string(wanted.type));
+  if (got.f.size() != wanted.f.size() || got.i.size() != wanted.i.size()) return "another element count";
+  for (std::size_t i = 0; i < wanted.i.size(); ++i)
+    if (got.i[i] != wanted.i[i]) return fmt::format("element {}: {} instead of {}", i, got.i[i], wanted.i[i]);
+  for (std::size_t i = 0; i < wanted.f.size(); ++i) {
+    const double a = got.f[i];
+    const double b = wanted.f[i];
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const double bound = tolerance.absolute + tolerance.relative * std::max(std::fabs(a), std::fabs(b));
+    if (!(std::isfinite(a) && std::isfinite(b) && std::fabs(a - b) <= bound))
+      return fmt::format("element {}: {} instead of {}", i, a, b);
+  }
+  return "";
+}
+
+}  // namespace tilewright::test

@@ -1,0 +1,45 @@
+// Values for graph tests: a small generator of random numbers, random and odd tensors, comparison.
+#pragma once
+
+#include "ir/op.h"
+
+#include <cstdint>
+#include <string>
+
+namespace tilewright::test {
+
+// SplitMix64: the same numbers with every standard library.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next();
+  // In [0, n).
+  Index below(Index n) { return static_cast<Index>(next() % static_cast<std::uint64_t>(n)); }
+  Index between(Index low, Index high) { return low + below(high - low + 1); }  // both included
+  double real(double low, double high);
+  bool chance(double p) { return real(0, 1) < p; }
+
+ private:
+  std::uint64_t state_;
+};
+
+enum class Values {
+  ordinary,  // uniform in the domain
+  odd        // also ±0, ±inf, NaN, subnormals, the largest and lowest numbers of the type
+};
+// Floats are values of the dtype exactly; integers and bool lie in the domain clipped to the type.
+ir::HostTensor random_host(const ir::Type& type, const ir::Domain& domain, Random& random,
+                           Values values = Values::ordinary);
+// Integers in [low, high].
+ir::HostTensor random_indices(const ir::Type& type, Index low, Index high, Random& random);
+
+// Equal NaNs and infinities; numbers within `relative` of the larger magnitude plus `absolute`. Empty when
+// they agree, else what differs first.
+struct Tolerance {
+  double relative = 0;
+  double absolute = 0;
+};
+std::string difference(const ir::HostTensor& got, const ir::HostTensor& wanted,
+                       const Tolerance& tolerance = {});
+
+}  // namespace tilewright::test

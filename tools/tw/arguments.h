@@ -1,0 +1,35 @@
+// What several subcommands read from the command line: element types, hardware, sweeps.
+#pragma once
+
+#include <tilewright/base/dtype.h>
+#include <tilewright/base/shape.h>
+#include <tilewright/perf/hardware.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tilewright::tw {
+
+// "bf16", and the names people write elsewhere: int8, float16, fp32, bfloat16, fp8, e4m3. Throws Error with
+// the list.
+DType dtype_argument(std::string_view text);
+
+// A known name, `here` for what was measured on this machine, or the path of a ceiling file. Throws Error.
+perf::Hardware hardware_argument(const std::string& text);
+// Where the measured ceilings of this machine are kept.
+std::string here_ceiling_path();
+
+// "b=1:512", "b=1:512:8" (steps of 8) or "b=1:65536:x2" (doubling); both ends included.
+struct Sweep {
+  std::string name;
+  std::vector<Index> values;
+  bool geometric = false;
+};
+Sweep sweep_argument(const std::string& text);
+
+// "d=1024,f=1024"
+std::vector<std::pair<std::string, Index>> extents_argument(const std::string& text);
+
+}  // namespace tilewright::tw

@@ -1,0 +1,13 @@
+// The subcommands of tw. Each adds itself to the application and runs from CLI11's callback; a user's mistake
+// throws tilewright::Error (exit code 2), what could not be done any other exception (exit code 1).
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace tilewright::tw {
+
+void add_roofline(CLI::App& app);
+
+}  // namespace tilewright::tw

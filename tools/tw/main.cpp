@@ -1,0 +1,61 @@
+// tw, the one command. Each subcommand is a file of its own and a line here.
+#include <tilewright/base/error.h>
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "tw/commands.h"
+
+namespace {
+
+// "tw roofline matmul": the subcommand that the arguments got to.
+std::string path_to(const CLI::App* app) {
+  const auto chosen = app->get_subcommands();
+  return app->get_name() + (chosen.empty() ? "" : " " + path_to(chosen.front()));
+}
+
+// CLI11 says "a subcommand is required" when it met one that it does not know.
+std::string unknown_subcommand(const CLI::App* app) {
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  const auto known = app->get_subcommands([](const CLI::App*) { return true; });
+  if (known.empty() || app->remaining().empty()) return {};
+  std::string names;
+  for (const CLI::App* sub : known) names += (names.empty() ? "" : ", ") + sub->get_name();
+  return fmt::format("unknown subcommand '{}'; known: {}", app->remaining().front(), names);
+}
+
+std::string failure_message(const CLI::App* app, const CLI::Error& error) {
+  const std::string unknown = unknown_subcommand(app);
+  return fmt::format("tw: {}\n`{} --help` says what is accepted\n", unknown.empty() ? error.what() : unknown,
+                     path_to(app));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Tilewright: tensor programs, and how far they are from what the hardware allows."};
+  app.name("tw");
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "Print the help of every subcommand and exit");
+  app.failure_message(failure_message);
+  tilewright::tw::add_roofline(app);
+
+  // Exit codes: 0 done, 1 could not be done, 2 asked for wrongly.
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const tilewright::Error& error) {
+    fmt::print(stderr, "tw: {}\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tw: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,18 @@
+// For tests: runs the built tw as a user would, in a folder of its own.
+#pragma once
+
+#include <string>
+
+namespace tilewright::tw {
+
+struct Outcome {
+  int exit_code = -1;
+  std::string output;  // stdout and stderr together
+};
+
+// `arguments` as in a shell, without the leading "tw"; `prefix` may set variables for it.
+Outcome run_tw(const std::string& arguments, const std::string& prefix = "");
+// The folder that the command runs in; made when it is not there.
+std::string work_folder();
+
+}  // namespace tilewright::tw

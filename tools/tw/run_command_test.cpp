@@ -1,0 +1,92 @@
+// Running tw, and what it says when it is asked for wrongly.
+#include "tw/run_command.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+
+namespace tilewright::tw {
+
+std::string work_folder() {
+  const auto folder = std::filesystem::path(testing::TempDir()) / ("tw_test_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  return folder.string();
+}
+
+Outcome run_tw(const std::string& arguments, const std::string& prefix) {
+  const std::string command =
+      "cd '" + work_folder() + "' && " + prefix + " '" TW_COMMAND "' " + arguments + " 2>&1";
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("cannot run " + command);
+  Outcome outcome;
+  char buffer[4096];
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, pipe))
+    outcome.output.append(buffer, got);
+  const int status = ::pclose(pipe);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+namespace {
+
+class RemoveWorkFolder : public testing::Environment {
+  void TearDown() override { std::filesystem::remove_all(work_folder()); }
+};
+[[maybe_unused]] const auto* const kCleanup = testing::AddGlobalTestEnvironment(new RemoveWorkFolder);
+
+void expect_usage_error(const std::string& arguments, const std::string& said) {
+  const Outcome outcome = run_tw(arguments);
+  EXPECT_EQ(outcome.exit_code, 2) << arguments;
+  EXPECT_NE(outcome.output.find(said), std::string::npos) << arguments << "\n" << outcome.output;
+}
+
+TEST(Command, HelpListsTheSubcommands) {
+  const Outcome outcome = run_tw("--help");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_NE(outcome.output.find("roofline"), std::string::npos);
+}
+
+TEST(Command, UnknownSubcommandIsNamedWithTheKnown) {
+  expect_usage_error("rooflin", "unknown subcommand 'rooflin'; known: ");
+  expect_usage_error("roofline mm", "unknown subcommand 'mm'; known: matmul, dot");
+  expect_usage_error("", "subcommand is required");
+}
+
+TEST(Command, UsageErrorsSayWhatAndWhatToDo) {
+  const std::string matmul = "roofline matmul --b 1 --d 64 --f 64 --hw ";
+  expect_usage_error(matmul + "h1", "unknown hardware 'h1'; known: h100, h200");
+  expect_usage_error("roofline matmul --hw h100", "--b is required");
+  expect_usage_error("roofline matmul --hw h100 --b 0 --d 1 --f 1", "--b: '0' is not a positive number");
+  expect_usage_error(matmul + "h100 --math f99", "unknown element type 'f99'; known: f64, f32");
+  expect_usage_error(matmul + "h100 --sweep q=1:2", "matmul has no extent 'q' to set; it has b, d, f");
+  expect_usage_error(matmul + "h100 --sweep b=2:1", "ends before it begins");
+  expect_usage_error(matmul + "h100 --sweep b=1:x", "'x' is not a positive whole number");
+  expect_usage_error(matmul + "h100 --sweep b=1:9:x1", "the factor must be at least 2");
+  expect_usage_error(matmul + "h100 --also d=3", "--also requires --sweep");
+  expect_usage_error(matmul + "h100 --plot x.pdf", "must end in .svg or .png");
+  expect_usage_error(matmul + "./none.json", "cannot read the ceiling file ./none.json");
+  expect_usage_error("roofline tiled --hw h100 --bm 8 --bn 8 --m 4", "--m requires --n");
+  expect_usage_error("roofline attention --hw tpu-v6e --n 128", "give it with --on-chip");
+}
+
+TEST(Command, HereWithoutMeasurementsSaysSo) {
+  const Outcome outcome =
+      run_tw("roofline dot --n 8 --hw here", "XDG_CACHE_HOME=" + work_folder() + "/empty");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_NE(outcome.output.find("measure this machine first"), std::string::npos) << outcome.output;
+}
+
+TEST(Command, WhatCannotBeDoneExitsWithOne) {
+  const std::string plot = "roofline dot --hw h100 --n 8 --plot ";
+  EXPECT_EQ(run_tw(plot + "/nonexistent/x.svg").exit_code, 1);
+  const Outcome without = run_tw(plot + "x.svg", "PATH=/nonexistent");
+  EXPECT_EQ(without.exit_code, 1);
+  EXPECT_NE(without.output.find("--plot needs gnuplot"), std::string::npos) << without.output;
+}
+
+}  // namespace
+}  // namespace tilewright::tw
