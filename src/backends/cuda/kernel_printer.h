@@ -128,8 +128,18 @@ class KernelPrinter {
   std::string pointer_to(const Registers& r) const;  // first vector of it
   Registers converted(ValueId v, Place place);
   enum class StageSide : unsigned char { put, take };
-  void move_through_stage(const Registers& r, const std::string& type, StageSide side,
-                          const std::string& form, Index pitch);
+  // How a tile lies in shared memory: rows `pitch` elements apart, from `offset` on. Transposed: the tile's rows are
+  // the stage's columns.
+  struct StageLayout {
+    std::string type;
+    std::vector<Index> shape;
+    Index pitch = 1;
+    Index offset = 0;
+    bool transposed = false;
+  };
+  void move_through_stage(const Registers& r, StageSide side, const StageLayout& stage);
+  std::string convert_text(const std::string& from, const std::string& to, const std::string& text);
+  std::string stage_type(ValueId v) const;
   void for_registers(const Registers& r, const std::function<void()>& body);
 
   // --- memory (print_memory.cpp)

@@ -231,7 +231,7 @@ std::string KernelPrinter::grid_text(int axis) const {
   return fmt::format("{}", n);
 }
 
-// Where this thread stands, and which program it runs. The last grid axis counts fastest.
+// Where this thread stands, and which program it runs. The first grid axis counts fastest, as CUDA's own does.
 void KernelPrinter::print_thread_coordinates(Text& head) {
   for (const std::string& line : thread_lines_) head.write(line);
   const int axes = static_cast<int>(kernel_.grid.size());
@@ -260,9 +260,9 @@ Expr KernelPrinter::program_id(int axis) {
   const bool plain = axes == 1 && schedule_.cluster == 1 && !is_packed(layouts_) && !schedule_.persistent;
   std::string text = plain ? "i32(blockIdx.x)" : "program";
   std::string below;
-  for (int i = axis + 1; i < axes; ++i) below += (below.empty() ? "" : " * ") + grid_text(i);
-  if (!below.empty()) text += axis + 2 < axes ? fmt::format(" / ({})", below) : fmt::format(" / {}", below);
-  if (axis > 0) text += fmt::format(" % {}", grid_text(axis));
+  for (int i = 0; i < axis; ++i) below += (below.empty() ? "" : " * ") + grid_text(i);
+  if (!below.empty()) text += axis > 1 ? fmt::format(" / ({})", below) : fmt::format(" / {}", below);
+  if (axis + 1 < axes) text += fmt::format(" % {}", grid_text(axis));
   return {text, "i32"};
 }
 
