@@ -256,7 +256,7 @@ class Walker {
     const auto at_axis = [&](Index axis) { return at[static_cast<std::size_t>(axis)]; };
     switch (n.op->kind) {
       case OpClass::constant:
-        return constant(n.type.dtype, n.attrs.real("value"), id);
+        return constant(n.type.dtype, n.attrs.items().at("value"), id);
       case OpClass::iota:
         return push({.kind = Sym::Kind::index,
                      .node = id,
@@ -292,9 +292,14 @@ class Walker {
     return delinearize(linearize(at, to), from, program_.extents);
   }
 
-  int constant(DType dtype, double value, NodeId id) {
+  // Integer constants keep all 64 bits, so they come as Index.
+  int constant(DType dtype, const ir::Attr& value, NodeId id) {
     const DType d = compute_dtype(dtype);
-    tile::Number number = is_float(d) ? tile::Number{value, 0} : tile::Number{0, float_to_int(d, value)};
+    tile::Number number;
+    if (const Index* i = std::get_if<Index>(&value))
+      number = is_float(d) ? tile::Number{static_cast<double>(*i), 0} : tile::Number{0, wrap_to(d, *i)};
+    else
+      number = is_float(d) ? tile::Number{std::get<double>(value), 0} : tile::Number{0, float_to_int(d, std::get<double>(value))};
     return push({.kind = Sym::Kind::constant, .node = id, .dtype = d, .number = number});
   }
 
@@ -323,7 +328,7 @@ class Walker {
     const int value = walk(n.operands[0], inner, both(mask, inside));
     if (inside < 0) return value;
     const DType dtype = program_.syms[static_cast<std::size_t>(value)].dtype;
-    const int fill = constant(dtype, n.attrs.real("value"), -1);
+    const int fill = constant(dtype, n.attrs.items().at("value"), -1);
     return push({.kind = Sym::Kind::where, .operands = {inside, value, fill}, .dtype = compute_dtype(dtype)});
   }
 
