@@ -52,7 +52,8 @@ Kernel softmax_rows(DType dtype, Index rows, Index columns, Index rows_per_progr
   const Value r = k.program_id(0) * rows_per_program;
   const bool several = rows_per_program > 1;
   const int axis = several ? 1 : 0;
-  const std::vector<Index> shape = several ? std::vector<Index>{rows_per_program, columns} : std::vector<Index>{columns};
+  const std::vector<Index> shape =
+      several ? std::vector<Index>{rows_per_program, columns} : std::vector<Index>{columns};
   LoadOptions options{.shape = shape};
   if (rows % rows_per_program != 0) options.fill = 0.0;
   const Value t = f32(k, k.load(x, {r, 0}, options));
@@ -90,7 +91,8 @@ Kernel add_rmsnorm(DType dtype, Index rows, Index columns) {
   const View w = k.view("weight", dtype, {columns});
   const View s = k.view("s", dtype, {rows, columns}), y = k.view("y", dtype, {rows, columns});
   const Value r = k.program_id(0);
-  const Value sum = f32(k, k.load(x, {r, 0}, {.shape = {columns}})) + f32(k, k.load(res, {r, 0}, {.shape = {columns}}));
+  const Value sum =
+      f32(k, k.load(x, {r, 0}, {.shape = {columns}})) + f32(k, k.load(res, {r, 0}, {.shape = {columns}}));
   k.store(s, {r, 0}, k.cast(sum, dtype));
   const Value scale = rsqrt(k.reduce(Monoid::sum, sum * sum, 0) * (1 / static_cast<double>(columns)) + 1e-6);
   k.name_value(scale, "scale");
@@ -149,9 +151,10 @@ Kernel sum_partials(Index elements, Index block, Index programs) {
   const Index each = round_up(ceil_div(elements, programs), block);
   const Value first = p * each;
   const Value end = min(first + each, elements);
-  const auto acc = k.loop(first, end, block, {k.literal(DType::f32, 0, {block})}, [&](Value i, const std::vector<Value>& c) {
-    return std::vector<Value>{c[0] + k.load(x, {i}, {.shape = {block}, .fill = 0.0})};
-  });
+  const auto acc = k.loop(first, end, block, {k.literal(DType::f32, 0, {block})},
+                          [&](Value i, const std::vector<Value>& c) {
+                            return std::vector<Value>{c[0] + k.load(x, {i}, {.shape = {block}, .fill = 0.0})};
+                          });
   k.store(y, {p}, k.reduce(Monoid::sum, acc[0], 0));
   return k.finish({{{programs, 1}}});
 }
@@ -212,8 +215,9 @@ Kernel branch_and_loop(Index n) {
   const auto doubled = k.loop(0, p + Index{1}, 1, {t}, [&](Value, const std::vector<Value>& c) {
     return std::vector<Value>{c[0] * 0.5 + k.reduce(Monoid::max, c[0], 0)};
   });
-  const auto out = k.branch(p % Index{2} == Index{0}, [&] { return std::vector<Value>{doubled[0] + 1.0}; },
-                            [&] { return std::vector<Value>{-doubled[0]}; });
+  const auto out = k.branch(
+      p % Index{2} == Index{0}, [&] { return std::vector<Value>{doubled[0] + 1.0}; },
+      [&] { return std::vector<Value>{-doubled[0]}; });
   k.store(y, {start}, out[0], {.bounded = true});
   return k.finish({{{n, block}}});
 }
@@ -251,9 +255,12 @@ std::vector<HandKernel> small_kernels() {
   add("cumulative_sum_columns", cumulative_sum(50, 33, 0));
   add("extremes", extremes(37, 129));
   add("branch_and_loop", branch_and_loop(500));
-  add("matmul_gelu", matmul_gelu(DType::bf16, {.m = 70, .n = 50, .k = 40, .block_m = 32, .block_n = 32, .block_k = 16}));
-  add("matmul_gelu_f32", matmul_gelu(DType::f32, {.m = 33, .n = 65, .k = 19, .block_m = 32, .block_n = 64, .block_k = 8}));
-  add("attention", attention(DType::bf16, {.heads = 2, .tokens = 80, .width = 32, .block_m = 32, .block_n = 32}));
+  add("matmul_gelu",
+      matmul_gelu(DType::bf16, {.m = 70, .n = 50, .k = 40, .block_m = 32, .block_n = 32, .block_k = 16}));
+  add("matmul_gelu_f32",
+      matmul_gelu(DType::f32, {.m = 33, .n = 65, .k = 19, .block_m = 32, .block_n = 64, .block_k = 8}));
+  add("attention",
+      attention(DType::bf16, {.heads = 2, .tokens = 80, .width = 32, .block_m = 32, .block_n = 32}));
   return all;
 }
 
@@ -261,7 +268,8 @@ std::vector<HandKernel> lab_kernels() {
   std::vector<HandKernel> all;
   const Index elements = Index{1} << 28;
   const DType bf16 = DType::bf16;
-  const auto add = [&](std::string name, Kernel kernel, double bytes, std::vector<std::int64_t> scalars = {}) {
+  const auto add = [&](std::string name, Kernel kernel, double bytes,
+                       std::vector<std::int64_t> scalars = {}) {
     all.push_back(hand(std::move(name), std::move(kernel), bytes, std::move(scalars)));
   };
   const double f32_bytes = 4.0 * static_cast<double>(elements);
@@ -273,9 +281,11 @@ std::vector<HandKernel> lab_kernels() {
   add("softmax bf16 8192x8192", softmax_rows(bf16, 8192, 8192, 1), 2 * matrix_bytes(bf16, 8192, 8192));
   add("softmax bf16 1024x65536", softmax_rows(bf16, 1024, 65536, 1), 2 * matrix_bytes(bf16, 1024, 65536));
   add("cross_entropy bf16 8192x50304", cross_entropy(bf16, 8192, 50304), 2 * matrix_bytes(bf16, 8192, 50304));
-  add("dropout_add_layernorm bf16 8192x4096", dropout_add_layernorm(bf16, 8192, 4096, 0.1), 3 * matrix_bytes(bf16, 8192, 4096), {42});
+  add("dropout_add_layernorm bf16 8192x4096", dropout_add_layernorm(bf16, 8192, 4096, 0.1),
+      3 * matrix_bytes(bf16, 8192, 4096), {42});
   add("sum f32 2^28", sum_partials(elements, 4096, 132 * 8), f32_bytes);
-  add("transpose f32 8192x8192", transpose_tiles(DType::f32, 8192, 8192, 64), 2 * matrix_bytes(DType::f32, 8192, 8192));
+  add("transpose f32 8192x8192", transpose_tiles(DType::f32, 8192, 8192, 64),
+      2 * matrix_bytes(DType::f32, 8192, 8192));
   add("transpose bf16 8192x8192", transpose_tiles(bf16, 8192, 8192, 64), 2 * matrix_bytes(bf16, 8192, 8192));
   return all;
 }

@@ -1,5 +1,5 @@
-// The kernels of the lab's workloads, written by hand: what a backend must run at the speed of its memory, and small ones
-// for each tile op.
+// The kernels of the lab's workloads, written by hand: what a backend must run at the speed of its memory,
+// and small ones for each tile op.
 #pragma once
 
 #include <tilewright/tile/builder.h>

@@ -84,6 +84,7 @@ class KernelPrinter {
   void print_branch(const Step& step);
   void print_assign(const Step& step);
   void print_persistent_body();
+  void wait_for_cluster();
   void declare_buffers(const std::vector<Step>& steps);
   Expr program_id(int axis);
   std::string grid_text(int axis) const;

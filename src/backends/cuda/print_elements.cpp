@@ -316,6 +316,8 @@ bool KernelPrinter::direct_copy(const Loop& loop, std::size_t i) const {
       loop.place.part == Part::one)
     return false;
   const ValueId target = in.kind == Instr::Kind::keep ? in.value : in.op->operands[0];
+  const auto at_instr = static_cast<std::size_t>(in.operands[0].instr);
+  if (loop.arrays[at_instr].type != element_type(loop.arrays[at_instr].dtype)) return false;
   return kernel_.type(target).dtype == kernel_.type(from.value).dtype &&
          (in.kind != Instr::Kind::keep || type_of(plan_.storage(target)) == type_of(from.value));
 }

@@ -198,11 +198,7 @@ void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>&
   const int parts = warps * f.cluster;
   if (parts == 1) return;
   const bool cluster = f.cluster > 1;
-  if (cluster && !cluster_waited_) {
-    if (loop_depth_ > 0) refuse("cluster: the first exchange stands in a loop");
-    out_.write("cluster_wait();");
-    cluster_waited_ = true;
-  }
+  wait_for_cluster();
   const Index rows = loop.place.part == Part::all ? f.row_steps() : 1;
   const bool repeated = loop_depth_ > 0;
   std::vector<std::string> places;

@@ -143,6 +143,7 @@ Result<backends::Source> KernelPrinter::run() {
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
   const std::string parameters = signature();
+  if (schedule_.cluster > 1) need("cluster_exchange");
   try {
     if (schedule_.persistent)
       print_persistent_body();
@@ -274,6 +275,7 @@ void KernelPrinter::print_persistent_body() {
   const std::string divide = schedule_.cluster > 1 ? fmt::format(" / {}", schedule_.cluster) : "";
   const std::string programs = fmt::format("{}", fmt::join(counts, " * "));
   declare_buffers(plan_.steps);
+  wait_for_cluster();
   Text before(1);
   std::swap(before, out_);
   out_ = Text(2);
@@ -289,6 +291,13 @@ void KernelPrinter::print_persistent_body() {
   for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
   out_.append(body);
   out_.close();
+}
+
+// Before the first exchange, and before code that runs many times or not at all.
+void KernelPrinter::wait_for_cluster() {
+  if (schedule_.cluster == 1 || cluster_waited_) return;
+  out_.write("cluster_wait();");
+  cluster_waited_ = true;
 }
 
 std::string KernelPrinter::unique(const std::string& wish) {
@@ -404,6 +413,7 @@ void KernelPrinter::print_scalar(const Op& op) {
 void KernelPrinter::print_loop(const Step& step) {
   const Op& op = *step.op;
   declare_buffers(step.body[0]);
+  wait_for_cluster();
   if (!stepped_ && !schedule_.persistent && loop_depth_ == 0) out_.write("int step = 0;");
   stepped_ = true;
   const ValueId i = op.blocks[0].args[0];
@@ -431,6 +441,7 @@ void KernelPrinter::print_branch(const Step& step) {
   }
   declare_buffers(step.body[0]);
   declare_buffers(step.body[1]);
+  wait_for_cluster();
   out_.open("if ({})", scalar(op.operands[0]).text);
   ++loop_depth_;  // as in a loop: the two sides share nothing
   print_steps(step.body[0]);
