@@ -9,11 +9,11 @@ graphs=$2
 jobs=${JOBS:-$(nproc)}
 
 parsers=()
-for folder in tests/fuzz/corpus/*/; do parsers+=("$(basename "$folder")"); done
+for source in tests/fuzz/*_fuzz.cpp; do parsers+=("$(basename "$source" _fuzz.cpp)"); done
 cmake --preset fuzz >/dev/null
 cmake --build build-fuzz -j "$jobs" --target "${parsers[@]/#/fuzz_}"
 for parser in "${parsers[@]}"; do
-  mkdir -p "build-fuzz/corpus/$parser"
+  mkdir -p "build-fuzz/corpus/$parser" "tests/fuzz/corpus/$parser"
   (cd build-fuzz && "./fuzz_$parser" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 -jobs="$jobs" -workers="$jobs" \
     "corpus/$parser" "../tests/fuzz/corpus/$parser")
 done
