@@ -13,9 +13,11 @@ for source in tests/fuzz/*_fuzz.cpp; do parsers+=("$(basename "$source" _fuzz.cp
 cmake --preset fuzz >/dev/null
 cmake --build build-fuzz -j "$jobs" --target "${parsers[@]/#/fuzz_}"
 for parser in "${parsers[@]}"; do
-  mkdir -p "build-fuzz/corpus/$parser" "tests/fuzz/corpus/$parser"
+  mkdir -p "build-fuzz/corpus/$parser"
+  seeds=()
+  if [ -d "tests/fuzz/corpus/$parser" ]; then seeds=("../tests/fuzz/corpus/$parser"); fi
   (cd build-fuzz && "./fuzz_$parser" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 -jobs="$jobs" -workers="$jobs" \
-    "corpus/$parser" "../tests/fuzz/corpus/$parser")
+    "corpus/$parser" "${seeds[@]}")
 done
 
 cmake --build build -j "$jobs" --target graph_fuzz

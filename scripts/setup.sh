@@ -20,7 +20,8 @@ as_root() {
 
 install_packages() {
   local installed missing=()
-  installed=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null | sed -n 's/^ii *//p')
+  # It exits 1 when it does not know a package, which is what we ask about.
+  installed=$({ dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null || [ $? = 1 ]; } | sed -n 's/^ii *//p')
   for package; do
     grep -qxF -- "$package" <<<"$installed" || missing+=("$package")
   done
