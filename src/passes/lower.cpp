@@ -197,7 +197,9 @@ Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& 
   const bool gpu = target.kind == tile::TargetKind::cuda;
   const Index edge = gpu ? 64 : 128;
   const Index bm = std::min(edge, s.m), bn = std::min(edge, s.n), bk = std::min<Index>(gpu ? 16 : 256, s.k);
-  const DType dtype = a.dtype;
+  // Operands of two types (8-bit floats) meet in f32.
+  const DType dtype_a = a.dtype, dtype_b = graph.type(node.operands[1]).dtype;
+  const DType dtype = dtype_a == dtype_b ? dtype_a : DType::f32;
   const DType acc_dtype = is_float(dtype)       ? compute_dtype(dtype)
                           : dtype == DType::i64 ? DType::i64
                                                 : DType::i32;
