@@ -1,7 +1,7 @@
 // Cheaper primitives for values that end in bf16 or fp8: relative error at most 2^-10, a quarter of bf16's
 // unit in the last place at its worst. They bound the error of the one operation: a difference of nearly
 // equal results (1 - tanh x for large x) shows it enlarged, which is for the caller to know. Results below
-// 2^-126 become 0.
+// 2^-126 become 0, reciprocals above 2^126 infinite.
 #pragma once
 
 #include "tw_cuda/math.cuh"
@@ -21,7 +21,7 @@ TW_DEVICE float rcp(float x) {  // 2^-23
 }
 TW_DEVICE float lg2(float x) {  // 2^-22 of the larger of 1 and the result
   float y;
-  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 }  // namespace detail
@@ -34,14 +34,10 @@ TW_DEVICE float exp(float x) { return detail::ex2(x * kLog2E); }  // the product
 TW_DEVICE float reciprocal(float x) { return detail::rcp(x); }
 // One multiplication and one rcp.approx; a divisor above 2^126 gives 0.
 TW_DEVICE float div(float a, float b) { return __fdividef(a, b); }
-TW_DEVICE float rsqrt(float x) {  // 2^-22
+TW_DEVICE float rsqrt(float x) { return rsqrtf(x); }  // the accurate one is as short
+TW_DEVICE float sqrt(float x) {                       // 2^-23
   float y;
-  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-TW_DEVICE float sqrt(float x) {  // 2^-23
-  float y;
-  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 // Near 1 the hardware's absolute error would be all of the result: a short series there.

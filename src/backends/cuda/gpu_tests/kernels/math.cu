@@ -5,20 +5,20 @@
 using tw::u32;
 using tw::u64;
 
-// In units of f32's last place at the exact value; results that overflow must be infinite, NaN must meet NaN.
+// In units of f32's last place at the exact value. NaN must meet NaN, and infinity what rounds to it.
 __device__ double error_ulp(float got, double exact) {
-  if (isnan(exact)) return isnan(got) ? 0. : 1e30;
-  if (fabs(exact) >= 0x1.ffffffp127) return isinf(got) && (got > 0.f) == (exact > 0.) ? 0. : 1e30;
-  if (isnan(got)) return 1e30;
+  if (isnan(exact) || isnan(got)) return isnan(exact) && isnan(got) ? 0. : 1e30;
+  if (isinf(got) && fabs(exact) >= 0x1.ffffffp127) return (got > 0.f) == (exact > 0.) ? 0. : 1e30;
+  if (isinf(exact)) return 1e30;
+  const double overflowed = got > 0.f ? 0x1p128 : -0x1p128;  // what an infinite result stands for
   const int exponent = fabs(exact) < 0x1p-126 ? -126 : ilogb(exact);
-  return isinf(got) ? scalbn(0x1p128 - fabs(exact), 23 - exponent)
-                    : fabs(scalbn(double(got) - exact, 23 - exponent));
+  return fabs(scalbn((isinf(got) ? overflowed : double(got)) - exact, 23 - exponent));
 }
-// Relative, for the fast set: results below 2^-126 may be flushed, infinite ones must be infinite.
+// Relative, for the fast set: results below 2^-126 may be flushed, those above 2^126 be infinite.
 __device__ double error_relative(float got, double exact) {
   if (isnan(exact)) return isnan(got) ? 0. : 1e30;
   if (fabs(exact) < 0x1p-125) return fabs(double(got)) < 0x1p-124 ? 0. : 1e30;
-  if (fabs(exact) >= 0x1p127) return fabs(got) >= 0x1p126f ? 0. : 1e30;
+  if (fabs(exact) >= 0x1p126) return fabs(got) >= 0x1p125f ? 0. : 1e30;
   return fabs(got / exact - 1.);
 }
 
