@@ -16,6 +16,7 @@ namespace tilewright::cuda {
 namespace {
 
 constexpr Index kMaxElements = 64;  // of the largest tile in one thread: more do not stay in registers
+constexpr Index kRoomyElements = 64;  // above half of it, a thread has few registers left for overlap
 constexpr std::size_t kMaxCandidates = 12;
 
 class Candidates {
@@ -44,19 +45,23 @@ class Candidates {
 
  private:
   Index vectors() const { return ceil_div(main_.cols, main_.vector); }
+  Index vectors_rounded_up() const {
+    return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max<Index>(vectors(), 1))));
+  }
 
   void add(tile::Schedule s) {
     s.vector_bytes = static_cast<int>(std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4)));
     if (!seen_.insert({s.threads, s.threads_per_row, s.cluster}).second) return;
     backends::Candidate c;
     c.schedule = s;
-    auto layouts = assign_layouts({kernel_, plan_, ranges_, s});
+    const printer::LoopPlan plan = printer::plan_loops(kernel_, loop_policy(kernel_, s));
+    auto layouts = assign_layouts({kernel_, plan, ranges_, s});
     if (!layouts) {
       c.refusal = layouts.error().message;
       found_.push_back(std::move(c));
       return;
     }
-    const Occupancy o = occupancy(kernel_, plan_, *layouts, s);
+    const Occupancy o = occupancy(kernel_, plan, *layouts, s);
     if (o.blocks == 0) {
       c.refusal = fmt::format("about {} registers for each of {} threads: more than a multiprocessor has", o.registers, s.threads);
     } else {
@@ -65,24 +70,30 @@ class Candidates {
     found_.push_back(std::move(c));
   }
 
-  // One long row a program: all threads along it; short ones a warp each, several programs to a block; long ones over a
-  // cluster.
+  // One row a program: all threads along it; short ones a warp each, several programs to a block; those that a block's
+  // registers cannot hold over a cluster.
   void rows_of_one() {
     for (int cluster = 1; cluster <= target_.max_cluster; cluster *= 2) {
-      if (cluster > 1 && vectors() < Index{256} * cluster) break;
-      std::set<Index> steps_seen;
-      for (int threads = 1024; threads >= 32; threads -= threads > 512 ? 64 : 32) {
-        const Index steps = ceil_div(vectors(), Index{threads} * cluster);
-        if (steps * main_.vector > kMaxElements) break;
-        // Of the thread counts that take the same number of steps the smallest wastes least: wait for it.
-        const int next = threads - (threads > 512 ? 64 : 32);
-        if (next >= 32 && ceil_div(vectors(), Index{next} * cluster) == steps) continue;
-        if (threads < 64 && vectors() > 64) continue;
-        add({.threads = threads, .threads_per_row = threads, .cluster = cluster});
-      }
+      const bool too_long = ceil_div(vectors(), Index{target_.max_threads} * (cluster / 2 > 0 ? cluster / 2 : 1)) * main_.vector > kRoomyElements / 2;
+      const bool few_rows = work_.programs * cluster <= target_.units * 2.0;
+      if (cluster > 1 && (work_.exchanges == 0 || !(too_long || few_rows) || vectors() < Index{128} * cluster)) break;
+      for (int threads = target_.max_threads; threads >= 64; threads /= 2) try_row(threads, cluster);
+      // Lengths that no power of two divides: for each number of vectors a thread the fewest threads that do.
+      if (!std::has_single_bit(static_cast<std::uint64_t>(vectors())))
+        for (Index steps = 1; steps * main_.vector <= kMaxElements; ++steps)
+          try_row(static_cast<int>(round_up(ceil_div(vectors(), steps * cluster), 32)), cluster);
     }
     if (vectors() <= 32 * 8 && vectors() * main_.vector <= 32 * kMaxElements)
       for (int threads : {128, 256}) add({.threads = threads, .threads_per_row = 32});
+    if (vectors() <= 32) add({.threads = 32, .threads_per_row = 32});
+  }
+
+  void try_row(int threads, int cluster) {
+    if (threads < 32 || threads > target_.max_threads) return;
+    const Index steps = ceil_div(vectors(), Index{threads} * cluster);
+    if (steps * main_.vector > kMaxElements) return;
+    if (threads * Index{cluster} > 2 * vectors() && threads > 64) return;  // most threads would have nothing
+    add({.threads = threads, .threads_per_row = threads, .cluster = cluster});
   }
 
   void rows_of_several() {
@@ -90,8 +101,8 @@ class Candidates {
       if (threads > target_.max_threads) continue;
       const Index elements = main_.rows * main_.cols / threads;
       if (elements > 2 * kMaxElements || (elements < main_.vector && threads > 64)) continue;
-      for (int row = threads; row >= 1; row /= 2) {
-        if (Index{row} > std::bit_ceil(static_cast<std::uint64_t>(vectors()))) continue;
+      for (int row = threads; row >= std::min(8, threads); row /= 2) {
+        if (Index{row} > vectors_rounded_up()) continue;
         const Index rows_each = ceil_div(main_.rows, threads / row);
         const Index columns_each = ceil_div(vectors(), row) * main_.vector;
         if (rows_each * columns_each > 2 * kMaxElements) continue;
@@ -104,7 +115,7 @@ class Candidates {
   // Tiles too large for registers still run: they spill.
   void fallback() {
     const int threads = 1024;
-    const int row = main_.rows == 1 ? threads : static_cast<int>(std::clamp<Index>(static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(vectors()))), 1, threads));
+    const int row = main_.rows == 1 ? threads : static_cast<int>(std::clamp<Index>(vectors_rounded_up(), 1, threads));
     add({.threads = threads, .threads_per_row = row});
     for (backends::Candidate& c : found_) c.refusal.clear();
   }

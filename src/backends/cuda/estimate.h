@@ -23,6 +23,8 @@ struct Occupancy {
   int registers = 0;       // a thread, estimated
   int blocks = 0;          // resident on a multiprocessor
   double bytes_ahead = 0;  // a thread: loads issued before the first is waited for
+  double elements = 0;     // a thread, of the tile it holds most of
+  double waste = 1;        // places for elements over elements: threads and vectors beyond the tile's end
 };
 Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, const Layouts& layouts,
                     const tile::Schedule& schedule);
