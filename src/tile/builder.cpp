@@ -267,7 +267,7 @@ Value Builder::random(Value seed, Value counter, const Location& where) {
   return push({.kind = OpKind::random, .operands = {seed.id(), counter.id()}}, counter.type(), where);
 }
 
-Value Builder::broadcast(Value v, const std::vector<Index>& shape, const Location& where) {
+Value Builder::broadcast(Value v, std::vector<Index> shape, const Location& where) {
   if (v.type().shape == shape) return v;
   auto joined = tilewright::broadcast(Shape(v.type().shape), Shape(shape));
   if (!joined || joined->extents() != shape)
@@ -282,7 +282,7 @@ Value Builder::broadcast(Value v, const std::vector<Index>& shape, const Locatio
   return push({.kind = OpKind::broadcast, .operands = {v.id()}}, {v.dtype(), shape}, where);
 }
 
-Value Builder::reshape(Value v, const std::vector<Index>& shape, const Location& where) {
+Value Builder::reshape(Value v, std::vector<Index> shape, const Location& where) {
   if (v.type().shape == shape) return v;
   if (TileType{v.dtype(), shape}.size() != v.type().size())
     fail(where,
