@@ -91,13 +91,21 @@ constexpr std::string_view kReserved[] = {"add",       "sub",
                                           "export",    "asm",
                                           "mutable",   "explicit"};
 
-printer::LoopPolicy policy(const tile::Schedule& schedule) {
-  return {.keep_above_flops = 4, .keep_loads = schedule.keep_in_registers};
-}
-
 bool is_packed(const Layouts& layouts) { return layouts.programs_per_block > 1; }
 
 }  // namespace
+
+printer::LoopPolicy loop_policy(const tile::Kernel& kernel, const tile::Schedule& schedule) {
+  constexpr Index kManyElements = 32;  // as f32 half of the registers of a thread at full occupancy
+  Index largest = 1;
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    if (op.kind == OpKind::load) largest = std::max(largest, kernel.type(op.results[0]).size());
+  });
+  const bool packed = schedule.threads_per_row == 32 && schedule.threads > 32 && largest <= 32 * kManyElements;
+  const Index threads = packed ? schedule.threads_per_row : Index{std::max(1, schedule.threads)} * schedule.cluster;
+  const bool many = ceil_div(largest, threads) > kManyElements;
+  return {.keep_above_flops = many ? 24.0 : 4.0, .keep_loads = schedule.keep_in_registers};
+}
 
 std::vector<int> grid_parameters(const tile::Kernel& kernel) {
   std::vector<int> axes;
@@ -113,7 +121,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& s
     : kernel_(kernel),
       schedule_(schedule),
       options_(options),
-      plan_(printer::plan_loops(kernel, policy(schedule))),
+      plan_(printer::plan_loops(kernel, loop_policy(kernel, schedule))),
       ranges_(printer::value_ranges(kernel)),
       accuracy_(printer::needed_accuracy(kernel)),
       view_uses_(tile::view_uses(kernel)),
