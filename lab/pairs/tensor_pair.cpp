@@ -62,9 +62,10 @@ void finish_contender(Contender& contender, const SharedPtr& shared,
 // is what the allocator hands out again.
 Contender eager(const SharedPtr& shared) {
   auto results = std::make_shared<std::vector<Tensor>>();
-  const auto run = [shared, results](std::int64_t iteration) {
+  const TensorFunction& f = shared->workload.eager ? shared->workload.eager : shared->workload.function;
+  const auto run = [shared, results, f](std::int64_t iteration) {
     results->clear();
-    *results = shared->workload.function(shared->inputs.copy(iteration));
+    *results = f(shared->inputs.copy(iteration));
   };
   Contender contender{.name = "eager"};
   contender.run = [run](std::int64_t iteration) { return guarded([&] { run(iteration); }); };

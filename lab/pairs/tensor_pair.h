@@ -25,6 +25,9 @@ struct TensorWorkload {
   std::string unit = {};  // as PairInstance::unit
   // The program. Called as it stands it is the eager contender, op by op; through compile() the compiled one.
   TensorFunction function;
+  // What people write without the compiler, where `function` is not made of calls that run one by one (a
+  // gradient); none: `function`.
+  TensorFunction eager = {};
   // Builds the kernels written by hand for a device; none: no such contender.
   std::function<TileLaunch(const LabDevice& device)> tile = {};
   // One Reference per output, in float64, by plain loops.
