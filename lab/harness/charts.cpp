@@ -91,9 +91,8 @@ void draw_ceilings(Plot& plot, const Ceilings& ceilings, const std::vector<MathR
   }
 }
 
-// One label per workload, at its fastest contender, the most distant points first so that crowds lose theirs
-// last.
-void label_workloads(Plot& plot, std::vector<RooflinePoint> points) {
+// One label per workload, at its fastest contender.
+void label_workloads(Plot& plot, const std::vector<RooflinePoint>& points) {
   std::map<std::string, RooflinePoint> best;
   for (const RooflinePoint& p : points) {
     auto& known = best[p.row->target];

@@ -147,6 +147,7 @@ const KnobValue& Knobs::find(std::string_view name, std::size_t type) const {
 
 std::string Knobs::to_string() const {
   std::vector<std::string> pieces;
+  pieces.reserve(values_.size());
   for (const auto& [name, value] : values_) pieces.push_back(name + "=" + lab::to_string(value));
   return fmt::format("{}", fmt::join(pieces, " "));
 }
@@ -187,6 +188,7 @@ std::vector<KnobValue> parse_values(const Knob& knob, std::string_view text) {
         std::find(knob.choices.begin(), knob.choices.end(), value) != knob.choices.end())
       continue;
     std::vector<std::string> choices;
+    choices.reserve(knob.choices.size());
     for (const KnobValue& choice : knob.choices) choices.push_back(to_string(choice));
     throw Error(
         fmt::format("--set {}={}: must be one of {}", knob.name, to_string(value), fmt::join(choices, ", ")));

@@ -55,6 +55,7 @@ std::vector<Point> ceiling_line(const Sweep& sweep) {
     }
   }
   std::vector<Point> points;
+  points.reserve(best.size());
   for (const auto& [n, rate] : best) points.push_back({n, rate});
   return points;
 }

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <regex>
 #include <stack>
 
 #include "harness/charts.h"
@@ -19,14 +17,17 @@ int count(const std::string& text, const std::string& part) {
   return n;
 }
 
-// The first tag that does not match, or "".
+// The first tag that does not match, or "". Attribute values here hold no '>'.
 std::string unbalanced(const std::string& html) {
   std::stack<std::string> open;
-  const std::regex tag("<(/?)([a-z0-9]+)([^>]*?)(/?)>");
-  for (std::sregex_iterator it(html.begin(), html.end(), tag), end; it != end; ++it) {
-    const std::string name = (*it)[2];
-    if ((*it)[4] == "/" || name == "meta") continue;
-    if ((*it)[1] == "") {
+  for (auto at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
+    const auto end = html.find('>', at);
+    if (end == std::string::npos) return "<";
+    const bool closes = html[at + 1] == '/';
+    const std::string tag = html.substr(at + (closes ? 2 : 1), end - at - (closes ? 2 : 1));
+    const std::string name = tag.substr(0, tag.find(' '));
+    if (tag.back() == '/' || name == "meta") continue;
+    if (!closes) {
       open.push(name);
     } else if (open.empty() || open.top() != name) {
       return name;
@@ -43,9 +44,8 @@ TEST(Report, IsOneWellFormedPageWithoutTheNetwork) {
   EXPECT_EQ(html.find("<script"), std::string::npos);
   EXPECT_EQ(html.find("<link"), std::string::npos);
   EXPECT_EQ(html.find("src="), std::string::npos);
-  const std::string without_namespace =
-      std::regex_replace(html, std::regex("http://www.w3.org/2000/svg"), "");
-  EXPECT_EQ(without_namespace.find("http"), std::string::npos);
+  EXPECT_EQ(count(html, "http"),
+            count(html, "xmlns='http://www.w3.org/2000/svg'"));  // a name, not an address
   EXPECT_EQ(html.find("nan"), std::string::npos);
   EXPECT_EQ(html.find("inf'"), std::string::npos);
 }

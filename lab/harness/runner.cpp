@@ -86,6 +86,7 @@ void withdraw(Row& row, const Verification& v) {
 
 std::vector<bool> to_time(const std::vector<Verification>& verifications) {
   std::vector<bool> take;
+  take.reserve(verifications.size());
   for (const Verification& v : verifications) take.push_back(v.verified);
   return take;
 }

@@ -49,7 +49,7 @@ inline void right(const std::vector<float>& x, std::vector<float>& y, std::int64
   for (std::size_t i = 0; i < x.size(); ++i) y[i] = 2 * x[i] + 1;
 }
 
-inline OutputAccess output_of(std::shared_ptr<Memory> memory, std::size_t c) {
+inline OutputAccess output_of(const std::shared_ptr<Memory>& memory, std::size_t c) {
   return {.poison = [memory, c](std::uint8_t byte) -> Status {
             std::memset(memory->outputs[c].data(), byte, memory->outputs[c].size() * sizeof(float));
             return Unit{};
@@ -64,7 +64,8 @@ inline OutputAccess output_of(std::shared_ptr<Memory> memory, std::size_t c) {
 }
 
 // Adds a contender that does `body`; returns it for changes.
-inline Contender& add(PairInstance& instance, std::shared_ptr<Memory> memory, std::string name, Body body) {
+inline Contender& add(PairInstance& instance, const std::shared_ptr<Memory>& memory, std::string name,
+                      Body body) {
   const std::size_t c = instance.contenders.size();
   memory->outputs.emplace_back(memory->inputs.front().size());
   Contender contender{.name = std::move(name)};

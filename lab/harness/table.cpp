@@ -43,7 +43,7 @@ std::string ratio_text(double ratio) {
 
 std::string speedup_text(const Row& row) {
   if (!row.speedup) return std::string(kNothing);
-  const std::string ratio = ratio_text(*row.speedup) + "×";
+  std::string ratio = ratio_text(*row.speedup) + "×";
   if (row.verdict == Verdict::baseline || !row.speedup_ci95) return ratio;
   return fmt::format("{} [{}–{}]", ratio, ratio_text(row.speedup_ci95->low),
                      ratio_text(row.speedup_ci95->high));
@@ -57,7 +57,7 @@ std::string error_text(const Row& row) {
 }
 
 std::string verdict_text(Verdict verdict, TableOptions::Colour colour) {
-  const std::string text(name(verdict));
+  std::string text(name(verdict));
   if (colour == TableOptions::Colour::none) return text;
   switch (verdict) {
     case Verdict::faster:

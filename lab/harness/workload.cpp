@@ -79,8 +79,10 @@ std::vector<Job> select_jobs(PairList pairs, std::span<const Suite> suites,
     entries.insert(entries.end(), more.begin(), more.end());
   }
   std::vector<Setting> user;
+  user.reserve(settings.size());
   for (const std::string& text : settings) user.push_back(parse_setting(text));
   std::vector<const Pair*> chosen;
+  chosen.reserve(entries.size());
   for (const auto& entry : entries) chosen.push_back(&find_pair(pairs, entry.pair));
   check_settings(chosen, user);
 

@@ -53,7 +53,8 @@ class Chooser {
     for (const Sym& s : program_.syms)
       if (s.kind == Sym::Kind::load) add(s.offset, s.dtype, 1);
     // A store that is not coalesced costs whole lines both ways.
-    for (const ProgramOutput& o : program_.outputs) add(o.offset, graph_.type(o.node).dtype, 1.5);
+    for (const ProgramOutput& o : program_.outputs)
+      add(o.offset, o.node >= 0 ? graph_.type(o.node).dtype : DType::f32, 1.5);
     return weight;
   }
 

@@ -39,7 +39,7 @@ class Fuser {
     consumers_.resize(static_cast<std::size_t>(graph.size()));
     group_of_.assign(static_cast<std::size_t>(graph.size()), -1);
     for (NodeId id = 0; id < graph.size(); ++id) {
-      if (!live_[index(id)] || !computes(graph.node(id))) continue;
+      if (!live_[index(id)] || !computes(graph.node(id)) || graph.type(id).shape.size() == 0) continue;
       sources(graph, id, sources_[index(id)]);
       for (NodeId s : sources_[index(id)]) consumers_[index(s)].insert(id);
       group_of_[index(id)] = static_cast<int>(groups_.size());
@@ -269,7 +269,7 @@ class Fuser {
   bool is_ready(const State& g, const std::set<NodeId>& ready) const {
     for (NodeId id : g.nodes)
       for (NodeId s : sources_[index(id)])
-        if (!g.nodes.count(s) && computes(graph_.node(s)) && !ready.count(s)) return false;
+        if (!g.nodes.count(s) && group_of_[index(s)] >= 0 && !ready.count(s)) return false;
     return true;
   }
 

@@ -106,17 +106,30 @@ class Walker {
   GroupProgram run() {
     choose_space();
     for (NodeId o : group_.outputs) add_output(o);
+    const bool accumulates = std::any_of(program_.outputs.begin(), program_.outputs.end(),
+                                         [](const ProgramOutput& o) { return o.accumulate; });
+    // Each addition must happen once, which a space with reduced axes does not promise.
+    if (accumulates && !program_.reduced_variables().empty()) throw Stop{Refusal::opaque};
     return std::move(program_);
   }
 
  private:
   bool reduces(const Node& n) const { return n.op->kind == OpClass::reduce || n.op->kind == OpClass::scan; }
 
+  // Elements behind one result; 1 means that the reduction or scan changes nothing.
+  Index reduced_size(const Node& n) const {
+    const Shape& from = graph_.type(n.operands[0]).shape;
+    if (n.op->kind == OpClass::scan) return from[static_cast<int>(n.attrs.integer("axis"))];
+    Index size = 1;
+    for (Index a : n.attrs.integers("axes")) size *= from[static_cast<int>(a)];
+    return size;
+  }
+
   // The iteration space: that of the first reduction's operand, else the largest output's.
   void choose_space() {
     for (NodeId id : group_.nodes) {
       const Node& n = graph_.node(id);
-      if (!reduces(n)) continue;
+      if (!reduces(n) || reduced_size(n) == 1) continue;
       space_ = graph_.type(n.operands[0]).shape;
       std::vector<Index> axes = n.op->kind == OpClass::reduce ? n.attrs.integers("axes")
                                                               : std::vector<Index>{n.attrs.integer("axis")};
@@ -299,7 +312,8 @@ class Walker {
     if (const Index* i = std::get_if<Index>(&value))
       number = is_float(d) ? tile::Number{static_cast<double>(*i), 0} : tile::Number{0, wrap_to(d, *i)};
     else
-      number = is_float(d) ? tile::Number{std::get<double>(value), 0} : tile::Number{0, float_to_int(d, std::get<double>(value))};
+      number = is_float(d) ? tile::Number{std::get<double>(value), 0}
+                           : tile::Number{0, float_to_int(d, std::get<double>(value))};
     return push({.kind = Sym::Kind::constant, .node = id, .dtype = d, .number = number});
   }
 
@@ -406,7 +420,18 @@ class Walker {
     return false;
   }
 
+  // A reduction over unit axes is its operand, or the index 0.
+  int reduce_nothing(const Node& n, const Coordinates& at) {
+    if (*n.op->monoid == tile::Monoid::argmax || *n.op->monoid == tile::Monoid::argmin)
+      return constant(DType::i64, Index{0}, -1);
+    const std::vector<Index>& axes = n.attrs.integers("axes");
+    Coordinates inner = at;
+    for (Index a : axes) inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(a), IndexExpr(0));
+    return walk(n.operands[0], inner, -1);
+  }
+
   int reduce(const Node& n, NodeId id, const Coordinates& at) {
+    if (reduced_size(n) == 1) return reduce_nothing(n, at);
     for (const IndexExpr& e : at)
       if (depends_on_reduced(e)) throw Stop{Refusal::reduction_feeds_reduced_axis};
     const Shape& from = graph_.type(n.operands[0]).shape;
@@ -432,18 +457,16 @@ class Walker {
   }
 
   int scan(const Node& n, NodeId id, const Coordinates& at) {
+    if (reduced_size(n) == 1) return walk(n.operands[0], at, -1);
     const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
     const Shape& from = graph_.type(n.operands[0]).shape;
-    const bool whole = from[static_cast<int>(axis)] == 1 ||
-                       (program_.reduced_variables().size() == 1 &&
-                        at[axis] == IndexExpr::variable(program_.reduced_variables()[0]) &&
-                        program_.extents[static_cast<std::size_t>(program_.reduced_variables()[0])] ==
-                            from[static_cast<int>(axis)]);
+    const std::vector<int> reduced = program_.reduced_variables();
+    const bool whole = reduced.size() == 1 && at[axis] == IndexExpr::variable(reduced[0]) &&
+                       program_.extents[static_cast<std::size_t>(reduced[0])] == from[static_cast<int>(axis)];
     for (std::size_t i = 0; i < at.size(); ++i)
       if (i != axis && depends_on_reduced(at[i])) throw Stop{Refusal::scan_needs_whole_row};
     if (!whole) throw Stop{Refusal::scan_needs_whole_row};
     const int operand = walk(n.operands[0], at, -1);
-    if (from[static_cast<int>(axis)] == 1) return operand;
     return push({.kind = Sym::Kind::scan,
                  .node = id,
                  .operands = {operand},
@@ -469,20 +492,29 @@ class Walker {
 
 }  // namespace
 
+namespace {
+
+bool needs_one_reduced_loop(const GroupProgram& program) {
+  for (const Sym& s : program.syms)
+    if (s.kind == Sym::Kind::scan) return true;
+  if (program.levels() > 1) return true;
+  return std::any_of(program.outputs.begin(), program.outputs.end(), [&](const ProgramOutput& o) {
+    return program.levels() > 0 && program.syms[static_cast<std::size_t>(o.sym)].reduced;
+  });
+}
+
+}  // namespace
+
 std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group) {
   try {
-    GroupProgram program = Walker(graph, group).run();
-    split_variables(program);
-    merge_variables(program);
-    const bool has_scan = std::any_of(program.syms.begin(), program.syms.end(),
-                                      [](const Sym& s) { return s.kind == Sym::Kind::scan; });
-    if (program.reduced_variables().size() > 1 && (program.levels() > 1 || has_scan))
-      return Refusal::several_reduced_loops;
-    for (const ProgramOutput& o : program.outputs)
-      if (program.reduced_variables().size() > 1 && program.syms[static_cast<std::size_t>(o.sym)].reduced &&
-          program.levels() > 0)
-        return Refusal::several_reduced_loops;
-    return program;
+    const GroupProgram walked = Walker(graph, group).run();
+    for (const SplitReduced split : {SplitReduced::yes, SplitReduced::no}) {
+      GroupProgram program = walked;
+      split_variables(program, split);
+      merge_variables(program);
+      if (program.reduced_variables().size() <= 1 || !needs_one_reduced_loop(program)) return program;
+    }
+    return Refusal::several_reduced_loops;
   } catch (const Stop& stop) {
     return stop.refusal;
   }

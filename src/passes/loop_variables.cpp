@@ -18,12 +18,14 @@ struct SplitAt {
 };
 
 // A division or remainder of one whole variable by a divisor of its extent.
-SplitAt find_split(const IndexExpr& e, const Extents& extents) {
+SplitAt find_split(const IndexExpr& e, const GroupProgram& program, SplitReduced reduced) {
+  const Extents& extents = program.extents;
   for (const IndexExpr::Term& t : e.terms()) {
     if (!t.div_mod) continue;
-    const SplitAt nested = find_split(t.div_mod->inner, extents);
+    const SplitAt nested = find_split(t.div_mod->inner, program, reduced);
     if (nested.variable >= 0) return nested;
     const int v = t.div_mod->inner.single_variable();
+    if (v >= 0 && program.reduced[static_cast<std::size_t>(v)] && reduced == SplitReduced::no) continue;
     if (v >= 0 && extents[static_cast<std::size_t>(v)] % t.div_mod->divisor == 0 &&
         t.div_mod->divisor < extents[static_cast<std::size_t>(v)])
       return {v, t.div_mod->divisor};
@@ -82,12 +84,12 @@ void apply_merge(GroupProgram& program, int outer) {
 
 }  // namespace
 
-void split_variables(GroupProgram& program) {
+void split_variables(GroupProgram& program, SplitReduced reduced) {
   for (int rounds = 0; rounds < 16;
        ++rounds) {  // each round lowers the number of divisors; 16 bounds odd inputs
     SplitAt split;
     for_each_expr(program, [&](IndexExpr& e) {
-      if (split.variable < 0) split = find_split(e, program.extents);
+      if (split.variable < 0) split = find_split(e, program, reduced);
     });
     if (split.variable < 0) return;
     apply_split(program, split);

@@ -8,7 +8,9 @@ namespace tilewright::passes {
 
 // A variable that some index divides by n (and n divides its extent) becomes two; repeated until no index
 // does.
-void split_variables(GroupProgram& program);
+// SplitReduced::no leaves the reduced ones whole, at the price of divisions in the kernel.
+enum class SplitReduced : bool { no, yes };
+void split_variables(GroupProgram& program, SplitReduced reduced);
 // Neighbouring variables that every index walks as one become one. Parallel and reduced ones never merge.
 void merge_variables(GroupProgram& program);
 

@@ -83,13 +83,9 @@ bool reduces_nothing(const GroupProgram& program) {
 GroupProgram without_empty_reductions(GroupProgram program) {
   for (Sym& s : program.syms) {
     if (s.kind != Sym::Kind::reduce) continue;
-    const bool one = s.monoid == tile::Monoid::prod || s.monoid == tile::Monoid::logical_and;
-    if (s.monoid != tile::Monoid::sum && s.monoid != tile::Monoid::logical_or && !one)
-      throw Error(std::string("reduce ") + std::string(name(s.monoid)) + ": an empty axis has no " +
-                  std::string(name(s.monoid)));
     s.kind = Sym::Kind::constant;
     s.operands.clear();
-    s.number = is_float(s.dtype) ? tile::Number{one ? 1.0 : 0.0, 0} : tile::Number{0, one ? 1 : 0};
+    s.number = identity(s.monoid, s.dtype);
   }
   GroupProgram kept = program;
   kept.extents.clear();
@@ -108,36 +104,65 @@ GroupProgram without_empty_reductions(GroupProgram program) {
 
 }  // namespace
 
+namespace {
+
+bool adds_atomically(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
+}
+
+// Types without an atomic addition are accumulated in a wider temporary and narrowed by a second kernel.
+void widen_accumulation(const ir::Graph& graph, GroupProgram& program, const tile::Target& target,
+                        const std::string& name, Lowered& out) {
+  for (ProgramOutput& o : program.outputs) {
+    if (!o.accumulate) continue;
+    const ir::Type& type = graph.type(o.node);
+    if (adds_atomically(type.dtype)) {
+      out.zeroed.push_back(o.node);
+      continue;
+    }
+    const int temporary = static_cast<int>(out.temporaries.size());
+    const DType wide = is_float(type.dtype) ? DType::f32 : DType::i32;
+    out.temporaries.push_back({wide, type.shape.size()});
+    out.zeroed_temporaries.push_back(temporary);
+    GroupProgram narrow;
+    narrow.extents = {type.shape.size()};
+    narrow.reduced = {false};
+    narrow.syms = {
+        {.kind = Sym::Kind::load, .node = -1 - temporary, .offset = IndexExpr::variable(0), .dtype = wide}};
+    narrow.outputs = {{o.node, 0, IndexExpr::variable(0), {}, -1, false}};
+    out.kernels.push_back(
+        emit_tiles(graph, narrow, choose_tiles(graph, narrow, target), name + "_narrow", out.temporaries));
+    o.node = -1 - temporary;
+  }
+}
+
+}  // namespace
+
 Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::Target& target,
               const std::string& name) {
   Lowered out;
-  for (const ProgramOutput& o : original.outputs)
-    if (o.accumulate) out.zeroed.push_back(o.node);
-  const bool empty = std::any_of(
-      original.outputs.begin(), original.outputs.end(),
-      [&](const ProgramOutput& o) { return !o.accumulate && graph.type(o.node).shape.size() == 0; });
-  if (empty) return out;
-  const GroupProgram program = reduces_nothing(original) ? without_empty_reductions(original) : original;
+  GroupProgram program = reduces_nothing(original) ? without_empty_reductions(original) : original;
   for (Index e : program.extents)
-    if (e == 0) return out;
+    if (e == 0) {  // nothing is added to the zeros
+      for (const ProgramOutput& o : original.outputs) out.zeroed.push_back(o.node);
+      return out;
+    }
+  widen_accumulation(graph, program, target, name, out);
   const TileShape shape = choose_tiles(graph, program, target);
   if (shape.splits <= 1) {
-    out.kernels.push_back(emit_tiles(graph, program, shape, name, {}));
+    out.kernels.insert(out.kernels.begin(), emit_tiles(graph, program, shape, name, out.temporaries));
     return out;
   }
   const std::vector<int> reductions = reductions_of(program);
   Index points = shape.splits;
   for (int v : program.parallel_variables()) points *= program.extents[static_cast<std::size_t>(v)];
-  std::vector<Index> sizes;
-  for (int r : reductions) {
+  for (int r : reductions)
     out.temporaries.push_back({program.syms[static_cast<std::size_t>(r)].dtype, points});
-    sizes.push_back(points);
-  }
-  out.kernels.push_back(emit_tiles(graph, program, shape, name + "_partial", sizes));
+  out.kernels.push_back(emit_tiles(graph, program, shape, name + "_partial", out.temporaries));
   const GroupProgram merged = merge_program(program, shape.splits, reductions);
   TileShape merge_shape = choose_tiles(graph, merged, target);
   merge_shape.splits = 1;
-  out.kernels.push_back(emit_tiles(graph, merged, merge_shape, name, sizes));
+  out.kernels.push_back(emit_tiles(graph, merged, merge_shape, name, out.temporaries));
   return out;
 }
 
@@ -172,21 +197,23 @@ Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& 
   const bool gpu = target.kind == tile::TargetKind::cuda;
   const Index edge = gpu ? 64 : 128;
   const Index bm = std::min(edge, s.m), bn = std::min(edge, s.n), bk = std::min<Index>(gpu ? 16 : 256, s.k);
-  const DType dtype = a.dtype;
+  // Operands of two types (8-bit floats) meet in f32.
+  const DType dtype_a = a.dtype, dtype_b = graph.type(node.operands[1]).dtype;
+  const DType dtype = dtype_a == dtype_b ? dtype_a : DType::f32;
   const DType acc_dtype = is_float(dtype)       ? compute_dtype(dtype)
                           : dtype == DType::i64 ? DType::i64
                                                 : DType::i32;
 
   tile::Builder k(name);
   k.constant("BM", bm), k.constant("BN", bn), k.constant("BK", bk);
-  auto va = k.view("a", dtype, {s.batch, s.m, s.k}), vb = k.view("b", dtype, {s.batch, s.k, s.n});
+  auto va = k.view("a", dtype_a, {s.batch, s.m, s.k}), vb = k.view("b", dtype_b, {s.batch, s.k, s.n});
   auto vc = k.view("c", node.type.dtype, {s.batch, s.m, s.n});
   tile::Value column = k.program_id(0) * bn, row = k.program_id(1) * bm, batch = k.program_id(2);
   const bool ragged = s.m % bm != 0 || s.n % bn != 0 || s.k % bk != 0;
   auto block = [&](tile::View view, tile::Value i, tile::Value j, Index rows, Index columns) {
     tile::LoadOptions options{.shape = {rows, columns}};
     if (ragged) options.fill = 0.0;
-    return k.load(view, {batch, i, j}, options);
+    return k.cast(k.load(view, {batch, i, j}, options), dtype);
   };
   std::vector<tile::Value> acc =
       k.loop(Index{0}, s.k, bk, {k.literal(acc_dtype, 0.0, {bm, bn})},

@@ -5,15 +5,11 @@
 
 namespace tilewright::passes {
 
-struct Temporary {
-  DType dtype = DType::f32;
-  Index elements = 0;
-};
-
 struct Lowered {
   std::vector<EmittedKernel> kernels;  // in launch order
   std::vector<Temporary> temporaries;
   std::vector<ir::NodeId> zeroed;  // outputs that must hold zeros before the first kernel
+  std::vector<int> zeroed_temporaries;
 };
 
 Lowered lower(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,

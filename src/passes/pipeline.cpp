@@ -98,6 +98,9 @@ class PlanWriter {
     }
     for (NodeId z : lowered.zeroed)
       out_.plan.steps.push_back({.kind = PlanStep::Kind::zero, .buffer = buffer(z)});
+    for (int t : lowered.zeroed_temporaries)
+      out_.plan.steps.push_back(
+          {.kind = PlanStep::Kind::zero, .buffer = temporaries[static_cast<std::size_t>(t)]});
     for (NodeId o : g.outputs) buffer(o);
     for (EmittedKernel& k : lowered.kernels) {
       PlanStep step{.kind = PlanStep::Kind::launch, .kernel = static_cast<int>(out_.plan.kernels.size())};

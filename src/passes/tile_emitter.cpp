@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <limits>
 
 namespace tilewright::passes {
@@ -17,42 +18,40 @@ using tile::Monoid;
 using tile::Prim;
 using tile::Value;
 
-namespace {
-
-double identity(Monoid monoid, DType dtype) {
-  const double infinity = is_float(dtype) ? std::numeric_limits<double>::infinity() : 0;
+tile::Number identity(Monoid monoid, DType dtype) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double value = 0;
   switch (monoid) {
     case Monoid::prod:
     case Monoid::logical_and:
-      return 1;
+      value = 1;
+      break;
     case Monoid::max:
     case Monoid::argmax:
-      return -infinity;
+      value = -kInfinity;
+      break;
     case Monoid::min:
     case Monoid::argmin:
-      return infinity;
+      value = kInfinity;
+      break;
     default:
-      return 0;
+      break;
   }
+  if (is_float(dtype)) return {value, 0};
+  return {0, float_to_int(dtype, value)};  // infinities become the type's limits
 }
 
-std::int64_t integer_identity(Monoid monoid, DType dtype) {
-  const bool lowest = monoid == Monoid::max || monoid == Monoid::argmax;
-  if (!lowest && monoid != Monoid::min && monoid != Monoid::argmin)
-    return static_cast<std::int64_t>(identity(monoid, dtype));
-  const double limit = std::numeric_limits<double>::infinity();
-  return float_to_int(dtype, lowest ? -limit : limit);
-}
+namespace {
 
 class Emitter {
  public:
   Emitter(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
-          const std::string& name, const std::vector<Index>& temporary_sizes)
+          const std::string& name, const std::vector<Temporary>& temporaries)
       : graph_(graph),
         program_(program),
         shape_(shape),
         k_(name),
-        temporary_sizes_(temporary_sizes),
+        temporaries_(temporaries),
         values_(program.syms.size()),
         have_(program.syms.size(), 0) {}
 
@@ -184,7 +183,7 @@ class Emitter {
     Value v = value(s);
     if (compute_dtype(v.dtype()) == v.dtype()) return v;
     auto& [narrow, wide] = widened_[s];
-    if (narrow != v.id()) {
+    if (wide.id() < 0 || narrow != v.id()) {
       narrow = v.id();
       wide = k_.cast(v, compute_dtype(v.dtype()));
     }
@@ -247,14 +246,23 @@ class Emitter {
     for (std::size_t i = 0; i < sources_.size(); ++i) {
       const tile::ViewParam& p = k_.param(tile::View{static_cast<int>(i)});
       if (sources_[i].node == source.node && sources_[i].temporary == source.temporary &&
-          sources_[i].offset == source.offset && p.strides == strides && p.name == name &&
-          p.extents.size() == extents.size() &&
+          sources_[i].offset == source.offset && p.strides == strides && p.extents.size() == extents.size() &&
           std::equal(extents.begin(), extents.end(), p.extents.begin(),
                      [](const Builder::SizeArg& a, const tile::Dim& b) { return a.dim == b; }))
         return {static_cast<int>(i)};
     }
     sources_.push_back(source);
-    return k_.view(name, dtype, extents, {.strides = strides, .align_bytes = align});
+    return k_.view(unique_name(name), dtype, extents, {.strides = strides, .align_bytes = align});
+  }
+
+  // A buffer may be seen through several views; graph inputs may have any name.
+  std::string unique_name(std::string name) {
+    for (char& c : name)
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "v" + name;
+    std::string unique = name;
+    for (int n = 1; !names_.insert(unique).second; ++n) unique = fmt::format("{}_{}", name, n);
+    return unique;
   }
 
   struct Access {
@@ -351,7 +359,8 @@ class Emitter {
   }
 
   Index buffer_elements(ir::NodeId node) const {
-    return node >= 0 ? graph_.type(node).shape.size() : temporary_sizes_[static_cast<std::size_t>(-1 - node)];
+    return node >= 0 ? graph_.type(node).shape.size()
+                     : temporaries_[static_cast<std::size_t>(-1 - node)].elements;
   }
 
   Value dynamic_index(const IndexExpr& offset, const std::vector<std::pair<int, Index>>& dynamic) {
@@ -408,14 +417,16 @@ class Emitter {
     tile::View flat =
         view(source_of(o.node), dtype, {graph_.type(o.node).shape.size()}, {{1, -1}}, buffer_name(o.node));
     Value index = index_value(o.offset);
-    k_.scatter(flat, {index}, k_.cast(k_.broadcast(value(o.sym), index.type().shape), dtype),
-               overhang_mask());
+    Value computed_value = value(o.sym);  // before index.type(): emitting moves the table that type() points into
+    Value stored = k_.cast(k_.broadcast(computed_value, index.type().shape), dtype);
+    k_.scatter(flat, {index}, stored, overhang_mask());
   }
 
   void accumulate(const ProgramOutput& o) {
-    const DType dtype = graph_.type(o.node).dtype;
+    const DType dtype =
+        o.node >= 0 ? graph_.type(o.node).dtype : temporaries_[static_cast<std::size_t>(-1 - o.node)].dtype;
     tile::View flat =
-        view(source_of(o.node), dtype, {graph_.type(o.node).shape.size()}, {{1, -1}}, buffer_name(o.node));
+        view(source_of(o.node), dtype, {buffer_elements(o.node)}, {{1, -1}}, buffer_name(o.node));
     Value index = dynamic_index(o.offset, o.dynamic);
     std::vector<Index> frame;
     if (has_rows())
@@ -449,8 +460,8 @@ class Emitter {
   static Monoid extreme(Monoid m) { return m == Monoid::argmax ? Monoid::max : Monoid::min; }
 
   Value literal(DType dtype, Monoid monoid, const std::vector<Index>& shape) {
-    return is_float(dtype) ? k_.literal(dtype, identity(monoid, dtype), shape)
-                           : k_.literal_int(dtype, integer_identity(monoid, dtype), shape);
+    const tile::Number number = identity(monoid, dtype);
+    return is_float(dtype) ? k_.literal(dtype, number.f, shape) : k_.literal_int(dtype, number.i, shape);
   }
 
   Value combine(Monoid monoid, Value a, Value b) {
@@ -633,7 +644,7 @@ class Emitter {
   const GroupProgram& program_;
   const TileShape& shape_;
   Builder k_;
-  const std::vector<Index>& temporary_sizes_;
+  const std::vector<Temporary>& temporaries_;
   std::vector<Value> values_;
   std::vector<int> have_;  // 0: not yet; kForever; else the loop body it belongs to
   int scope_ = 0;
@@ -645,13 +656,14 @@ class Emitter {
   Value split_;
   std::vector<std::pair<Builder::SizeArg, Index>> grid_;
   std::vector<BufferSource> sources_;
+  std::set<std::string> names_;
 };
 
 }  // namespace
 
 EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
-                         const std::string& name, const std::vector<Index>& temporary_sizes) {
-  return Emitter(graph, program, shape, name, temporary_sizes).run();
+                         const std::string& name, const std::vector<Temporary>& temporaries) {
+  return Emitter(graph, program, shape, name, temporaries).run();
 }
 
 Index program_count(const GroupProgram& program, const TileShape& shape) {

@@ -24,6 +24,15 @@ struct TileShape {
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };
 
+// Memory that lives from one kernel of a group to the next.
+struct Temporary {
+  DType dtype = DType::f32;
+  Index elements = 0;
+};
+
+// The value that changes nothing, and that an empty reduction has.
+tile::Number identity(tile::Monoid monoid, DType dtype);
+
 struct BufferSource {
   ir::NodeId node = -1;  // or
   int temporary = -1;
@@ -38,7 +47,7 @@ struct EmittedKernel {
 // With shape.splits > 1, writes each reduction's partial results to temporary `first_temporary + i` (i-th
 // reduction), laid out [splits][parallel variables]; otherwise the program's outputs.
 EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
-                         const std::string& name, const std::vector<Index>& temporary_sizes);
+                         const std::string& name, const std::vector<Temporary>& temporaries);
 
 // Programs in the grid.
 Index program_count(const GroupProgram& program, const TileShape& shape);

@@ -2,7 +2,7 @@
 #include "support/op_samples.h"
 
 #include "ir/text.h"
-#include "ops/functions.h"
+#include "ops/composites.h"
 #include "ops/ops.h"
 #include "passes/differentiate.h"
 #include "passes/simplify.h"
@@ -81,6 +81,84 @@ TEST(Gradients, OfEveryRowMatchDifferences) {
     }
   }
   EXPECT_GT(checked, 200);
+}
+
+// A loss of one f64 input of the shape given, with labels and a seed beside it.
+using Loss = Value (*)(Value x, Value labels, Value seed);
+struct NamedLoss {
+  const char* name;
+  Shape shape;
+  Loss loss;
+};
+
+Value weighted(Value y) {
+  const Value position = ops::reshape(ops::iota(*y.graph, {y.shape().size()}, 0), y.shape());
+  return ops::sum(y * ops::cos(ops::cast(position, DType::f64)));
+}
+
+const NamedLoss kLosses[] = {
+    {"mean", {3, 4}, [](Value x, Value, Value) { return weighted(ops::mean(x, {0})); }},
+    {"var", {3, 4}, [](Value x, Value, Value) { return weighted(ops::var(x, {1}, {.ddof = 1})); }},
+    {"logsumexp", {3, 4}, [](Value x, Value, Value) { return weighted(ops::logsumexp(x, {1})); }},
+    {"softmax", {3, 4}, [](Value x, Value, Value) { return weighted(ops::softmax(x)); }},
+    {"softmax of axis 0", {3, 4}, [](Value x, Value, Value) { return weighted(ops::softmax(x, 0)); }},
+    {"log_softmax", {3, 4}, [](Value x, Value, Value) { return weighted(ops::log_softmax(x)); }},
+    {"layer_norm",
+     {3, 4},
+     [](Value x, Value, Value) {
+       const Value row = ops::select(x, 0, 0);  // as gamma and beta, so that their gradients are checked
+       return weighted(ops::layer_norm(x, row, row));
+     }},
+    {"rms_norm",
+     {3, 4},
+     [](Value x, Value, Value) { return weighted(ops::rms_norm(x, ops::select(x, 0, 1))); }},
+    {"gelu", {7}, [](Value x, Value, Value) { return weighted(ops::gelu(x)); }},
+    {"gelu tanh", {7}, [](Value x, Value, Value) { return weighted(ops::gelu(x, ops::Gelu::tanh)); }},
+    {"silu", {7}, [](Value x, Value, Value) { return weighted(ops::silu(x)); }},
+    {"elu", {7}, [](Value x, Value, Value) { return weighted(ops::elu(x, 1.5)); }},
+    {"relu", {7}, [](Value x, Value, Value) { return weighted(ops::relu(x)); }},
+    {"clamp", {7}, [](Value x, Value, Value) { return weighted(ops::clamp(x, -1.01, 1.02)); }},
+    {"softplus", {7}, [](Value x, Value, Value) { return weighted(ops::softplus(x)); }},
+    {"cross_entropy", {3, 4}, [](Value x, Value labels, Value) { return ops::cross_entropy(x, labels); }},
+    {"cross_entropy ignoring",
+     {3, 4},
+     [](Value x, Value labels, Value) { return ops::cross_entropy(x, labels, {.ignore_index = 1}); }},
+    {"embedding", {3, 4}, [](Value x, Value labels, Value) { return weighted(ops::embedding(x, labels)); }},
+    {"dropout",
+     {3, 4},
+     [](Value x, Value, Value seed) { return weighted(ops::dropout(x, seed, {.p = 0.3})); }},
+    {"stack, split, flip",
+     {3, 4},
+     [](Value x, Value, Value) {
+       const auto parts = ops::split(x, 1, {1, 3});
+       return weighted(
+           ops::stack({ops::square(x), ops::flip(ops::concat({parts[1], parts[0]}, 1), {0, 1})}, 1));
+     }},
+    {"attention",
+     {4, 3},
+     [](Value x, Value, Value) {
+       return weighted(ops::matmul(ops::softmax(ops::matmul(x, ops::swap_axes(x, 0, 1)) * 0.5), x));
+     }},
+    {"matmul with broadcast batch",
+     {2, 3, 4},
+     [](Value x, Value, Value) {
+       return weighted(ops::matmul(x, ops::swap_axes(ops::select(x, 0, 1), 0, 1)));
+     }},
+};
+
+TEST(Gradients, OfCompositesMatchDifferences) {
+  for (const NamedLoss& each : kLosses) {
+    ir::Graph g;
+    const Value x{&g, g.add_input("x", {DType::f64, each.shape})};
+    const Value labels{&g, g.add_input("labels", {DType::i64, {3}})};
+    const Value seed{&g, g.add_input("seed", {DType::i64, {}})};
+    g.set_outputs({each.loss(x, labels, seed).id});
+    Random random(17);
+    std::vector<ir::HostTensor> inputs = {random_host(x.type(), {.low = -2, .high = 2}, random),
+                                          random_indices(labels.type(), 0, 2, random),
+                                          random_indices(seed.type(), 0, 99, random)};
+    expect_gradients(g, inputs, each.name);
+  }
 }
 
 TEST(Gradients, RowsWithoutOneAreOnlyThoseWithoutFloatResultsAndThreeScans) {

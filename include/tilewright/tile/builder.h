@@ -133,8 +133,8 @@ class Builder {
                   const Location& where = Location::current());
 
   // --- shape and type
-  Value broadcast(Value v, const std::vector<Index>& shape, const Location& where = Location::current());
-  Value reshape(Value v, const std::vector<Index>& shape, const Location& where = Location::current());
+  Value broadcast(Value v, std::vector<Index> shape, const Location& where = Location::current());
+  Value reshape(Value v, std::vector<Index> shape, const Location& where = Location::current());
   Value transpose(Value v, const Location& where = Location::current());
   Value expand(Value v, int axis, const Location& where = Location::current());  // inserts a unit axis
   Value cast(Value v, DType dtype, const Location& where = Location::current());

@@ -1,5 +1,5 @@
 // Error bounds of what lies in memory.
-#include "backends/reference/bounds.h"
+#include "backends/reference/bounds_context.h"
 
 #include <algorithm>
 #include <limits>
@@ -12,8 +12,6 @@ using tile::Op;
 using tile::OpKind;
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Calls fn(tile element, offset in the view) for the part of a block that lies inside the view.
 template <class Fn>

@@ -1,53 +1,17 @@
 // Error bounds of compute ops.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
-#include "backends/reference/bounds.h"
-#include "backends/reference/compute.h"
+#include "backends/reference/bounds_context.h"
 
 namespace tilewright::reference {
 
 using tile::Kernel;
-using tile::Monoid;
 using tile::Op;
 using tile::OpKind;
 using tile::Prim;
-using tile::TileType;
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kUndecidedBool = 1;
-
-bool any(const std::vector<double>& errors) {
-  return std::any_of(errors.begin(), errors.end(), [](double e) { return e != 0; });
-}
-
-double undecided(DType dtype) { return is_bool(dtype) ? kUndecidedBool : kInfinity; }
-
-// The error of a float result: an overflow that is certain becomes infinity, as it does in the type; one that
-// is not, or a value that may be anything, is undecided.
-double settle(DType dtype, double& y, double error) {
-  if (std::isnan(error)) return kInfinity;
-  if (!std::isfinite(y) || !std::isfinite(error) || dtype == DType::f64) return error;
-  const double limit = max_finite(dtype);
-  if (std::abs(y) + error <= limit) return error;
-  if (std::abs(y) - error <= limit * (1 + unit_roundoff(dtype))) return kInfinity;
-  y = std::copysign(kInfinity, y);
-  return 0;
-}
-
-struct Context {
-  const Kernel& kernel;
-  const Op& op;
-  const ErrorModel& model;
-  Values& values;
-  const Tile& operand(std::size_t i) const { return at(values, op.operands[i]); }
-  const TileType& type(std::size_t i) const { return kernel.type(op.operands[i]); }
-  const TileType& result_type() const { return kernel.type(op.results[0]); }
-  Tile& result() const { return at(values, op.results[0]); }
-};
 
 // --- per element
 
@@ -167,109 +131,6 @@ void cast(const Context& c) {
   }
 }
 
-// --- along an axis
-
-// What a float combination of n elements with errors may be off by; elements are added one at a time.
-class Combination {
- public:
-  Combination(Monoid monoid, DType dtype) : monoid_(monoid), dtype_(dtype) {}
-
-  void add(double x, double error) {
-    const double size = std::abs(x);
-    worst_ = std::max(worst_, error);
-    errors_ += error;
-    magnitude_ += std::isfinite(size) ? size : 0;
-    product_ *= size;
-    product_with_errors_ *= (size + error) * (count_ == 0 ? 1 : 1 + unit_roundoff(dtype_));
-    ++count_;
-  }
-
-  double error(double& y) const {
-    if (!std::isfinite(worst_)) return kInfinity;
-    if (!std::isfinite(y)) return 0;  // infinity and NaN are exact, and win
-    const double roundings = (count_ - 1) * unit_roundoff(dtype_);
-    switch (monoid_) {
-      case Monoid::sum:
-        if (magnitude_ + errors_ > max_finite(dtype_)) return kInfinity;  // some order may overflow
-        return settle(dtype_, y, errors_ + roundings * (magnitude_ + errors_));
-      case Monoid::prod: {
-        const double floor = count_ > 1 ? min_subnormal(dtype_) : 0;
-        return settle(dtype_, y, product_with_errors_ - product_ + floor);
-      }
-      default:
-        return worst_;
-    }
-  }
-
- private:
-  Monoid monoid_;
-  DType dtype_;
-  double count_ = 0, worst_ = 0, errors_ = 0, magnitude_ = 0, product_ = 1, product_with_errors_ = 1;
-};
-
-void along_axis_float(const Context& c, const AxisWalk& walk) {
-  const Tile& from = c.operand(0);
-  Tile& result = c.result();
-  for (Index o = 0; o < walk.outer; ++o)
-    for (Index i = 0; i < walk.inner; ++i) {
-      Combination combination(c.op.monoid, c.type(0).dtype);
-      for (Index j = 0; j < walk.length; ++j) {
-        const auto n = static_cast<std::size_t>(walk.at(o, j, i));
-        combination.add(from.f[n], from.error[n]);
-        if (c.op.kind == OpKind::scan) result.error[n] = combination.error(result.f[n]);
-      }
-      const auto n = static_cast<std::size_t>(o * walk.inner + i);
-      if (c.op.kind == OpKind::reduce) result.error[n] = combination.error(result.f[n]);
-    }
-}
-
-// Decided when no other element can overtake the one that was found.
-void extreme_index(const Context& c, const AxisWalk& walk) {
-  const Tile& from = c.operand(0);
-  Tile& result = c.result();
-  const bool real = is_float(c.type(0).dtype);
-  for (Index o = 0; o < walk.outer; ++o)
-    for (Index i = 0; i < walk.inner; ++i) {
-      const auto n = static_cast<std::size_t>(o * walk.inner + i);
-      const auto best = static_cast<std::size_t>(walk.at(o, result.i[n], i));
-      bool decided = std::isfinite(from.error[best]);
-      for (Index j = 0; j < walk.length; ++j) {
-        const auto other = static_cast<std::size_t>(walk.at(o, j, i));
-        const double slack = from.error[best] + from.error[other];
-        if (other == best || slack == 0) continue;
-        decided =
-            decided && real && std::isfinite(slack) && !(std::abs(from.f[best] - from.f[other]) <= slack);
-      }
-      result.error[n] = decided ? 0 : kInfinity;
-    }
-}
-
-void along_axis_whole(const Context& c, const AxisWalk& walk) {
-  const Tile& from = c.operand(0);
-  Tile& result = c.result();
-  const DType dtype = c.result_type().dtype;
-  const std::int64_t deciding = c.op.monoid == Monoid::logical_and ? 0 : 1;
-  const bool logical = is_bool(dtype);
-  for (Index o = 0; o < walk.outer; ++o)
-    for (Index i = 0; i < walk.inner; ++i) {
-      bool exact = true, decided = false;
-      for (Index j = 0; j < walk.length; ++j) {
-        const auto n = static_cast<std::size_t>(walk.at(o, j, i));
-        exact = exact && from.error[n] == 0;
-        decided = decided || (logical && from.error[n] == 0 && from.i[n] == deciding);
-        if (c.op.kind == OpKind::scan) result.error[n] = exact ? 0 : kInfinity;
-      }
-      const auto n = static_cast<std::size_t>(o * walk.inner + i);
-      if (c.op.kind == OpKind::reduce) result.error[n] = exact || decided ? 0 : undecided(dtype);
-    }
-}
-
-void along_axis(const Context& c) {
-  const AxisWalk walk = walk_axis(c.type(0), c.op.axis);
-  if (c.op.monoid == Monoid::argmax || c.op.monoid == Monoid::argmin) return extreme_index(c, walk);
-  is_float(c.type(0).dtype) ? along_axis_float(c, walk) : along_axis_whole(c, walk);
-}
-
 // --- dot
 
 void dot(const Context& c) {
@@ -279,7 +140,10 @@ void dot(const Context& c) {
              columns = static_cast<std::size_t>(c.type(1).shape[1]);
   const DType dtype = c.result_type().dtype;
   if (!is_float(dtype)) {
-    const bool exact = !any(a.error) && !any(b.error) && !any(acc.error);
+    const auto any = [](const Tile& t) {
+      return std::any_of(t.error.begin(), t.error.end(), [](double e) { return e != 0; });
+    };
+    const bool exact = !any(a) && !any(b) && !any(acc);
     std::fill(result.error.begin(), result.error.end(), exact ? 0 : kInfinity);
     return;
   }
@@ -346,7 +210,7 @@ void propagate(const Kernel& kernel, const Op& op, const ErrorModel& model, Valu
       return info(op.prim).to_bool ? apply_test(c) : apply_float(c);
     case OpKind::reduce:
     case OpKind::scan:
-      return along_axis(c);
+      return propagate_along_axis(c);
     case OpKind::dot:
       return dot(c);
     case OpKind::random:

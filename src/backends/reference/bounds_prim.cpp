@@ -5,7 +5,7 @@
 #include <limits>
 #include <numbers>
 
-#include "backends/reference/bounds.h"
+#include "backends/reference/bounds_context.h"
 #include "tile/prim_eval.h"
 
 namespace tilewright::reference {
@@ -13,8 +13,6 @@ namespace tilewright::reference {
 using tile::Prim;
 
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double distance(double a, double b) {
   if (a == b || (std::isnan(a) && std::isnan(b))) return 0;

@@ -4,28 +4,33 @@
 
 namespace tw {
 
-// load, store: any alignment. store_stream: p aligned to the whole vector; needs a fence before others read.
-#define TW_MEMORY_OF(scalar, vector)                                               \
-  typedef vector unaligned_##vector __attribute__((aligned(1), may_alias));        \
-  typedef vector aligned_##vector __attribute__((may_alias));                      \
-  TW_INLINE vector load(const scalar* p) { return *(const unaligned_##vector*)p; } \
-  TW_INLINE void store(scalar* p, vector x) { *(unaligned_##vector*)p = x; }       \
-  TW_INLINE void store_stream(scalar* p, vector x) { __builtin_nontemporal_store(x, (aligned_##vector*)p); }
+template <class V>
+struct __attribute__((packed, may_alias)) Unaligned {
+  V lanes;
+};
+template <class V>
+struct __attribute__((may_alias)) Aligned {
+  V lanes;
+};
 
-TW_MEMORY_OF(i8, vi8)
-TW_MEMORY_OF(u8, vu8)
-TW_MEMORY_OF(i16, vi16)
-TW_MEMORY_OF(u16, vu16)
-TW_MEMORY_OF(i32, vi32)
-TW_MEMORY_OF(u32, vu32)
-TW_MEMORY_OF(i64, vi64)
-TW_MEMORY_OF(u64, vu64)
-TW_MEMORY_OF(f32, vf32)
-TW_MEMORY_OF(f64, vf64)
-#undef TW_MEMORY_OF
-
+// Any alignment.
+template <class T>
+TW_INLINE vec<T> load(const T* p) {
+  return ((const Unaligned<vec<T>>*)p)->lanes;
+}
+template <class T>
+TW_INLINE void store(T* p, vec<T> x) {
+  ((Unaligned<vec<T>>*)p)->lanes = x;
+}
+// Past the caches; p aligned to the whole vector. Others may read after a fence.
+template <class T>
+TW_INLINE void store_stream(T* p, vec<T> x) {
+  __builtin_nontemporal_store(x, &((Aligned<vec<T>>*)p)->lanes);
+}
 // Orders streaming stores before what follows.
 TW_INLINE void fence_streams() { __builtin_ia32_sfence(); }
+
+// load_tail, store_tail: only p[0 … count), count ≤ TW_LANES, is touched; the other lanes read are fill's.
 
 #ifdef TW_AVX512
 
@@ -35,13 +40,15 @@ struct WidePair {
   wide low, high;
 };
 
-// Reads p[0 … count), count < TW_LANES, and nothing beyond; the other lanes are fill's.
-template <class T, class V>
-TW_INLINE V load_tail(const T* p, i64 count, V fill) {
+template <class T, class V = vec<T>>
+TW_INLINE V load_tail(const T* p, i64 count, vec<T> fill) {
   const u16 mask = (u16)((1u << count) - 1);
-  if constexpr (sizeof(T) == 1) return bits_as<V>(__builtin_ia32_loaddquqi128_mask((const bytes*)p, bits_as<bytes>(fill), mask));
-  if constexpr (sizeof(T) == 2) return bits_as<V>(__builtin_ia32_loaddquhi256_mask((const vi16*)p, bits_as<vi16>(fill), mask));
-  if constexpr (sizeof(T) == 4) return bits_as<V>(__builtin_ia32_loaddqusi512_mask((const i32*)p, bits_as<vi32>(fill), mask));
+  if constexpr (sizeof(T) == 1)
+    return bits_as<V>(__builtin_ia32_loaddquqi128_mask((const bytes*)p, bits_as<bytes>(fill), mask));
+  if constexpr (sizeof(T) == 2)
+    return bits_as<V>(__builtin_ia32_loaddquhi256_mask((const vi16*)p, bits_as<vi16>(fill), mask));
+  if constexpr (sizeof(T) == 4)
+    return bits_as<V>(__builtin_ia32_loaddqusi512_mask((const i32*)p, bits_as<vi32>(fill), mask));
   if constexpr (sizeof(T) == 8) {
     const auto parts = bits_as<WidePair>(fill);
     const auto* at = (const long long*)p;
@@ -49,8 +56,8 @@ TW_INLINE V load_tail(const T* p, i64 count, V fill) {
                                (wide)__builtin_ia32_loaddqudi512_mask(at + 8, parts.high, (u8)(mask >> 8))});
   }
 }
-template <class T, class V>
-TW_INLINE void store_tail(T* p, V x, i64 count) {
+template <class T>
+TW_INLINE void store_tail(T* p, vec<T> x, i64 count) {
   const u16 mask = (u16)((1u << count) - 1);
   if constexpr (sizeof(T) == 1) __builtin_ia32_storedquqi128_mask((bytes*)p, bits_as<bytes>(x), mask);
   if constexpr (sizeof(T) == 2) __builtin_ia32_storedquhi256_mask((vi16*)p, bits_as<vi16>(x), mask);
@@ -64,11 +71,11 @@ TW_INLINE void store_tail(T* p, V x, i64 count) {
 
 #else
 
-template <class T, class V>
-TW_INLINE V load_tail(const T* p, i64 count, V fill) {
+template <class T, class V = vec<T>>
+TW_INLINE V load_tail(const T* p, i64 count, vec<T> fill) {
 #ifdef TW_AVX2
   if constexpr (sizeof(T) == 4) {
-    const vmask mask = first_lanes(count);
+    const vmask mask = iota() < vi32((i32)count);
     const vi32 read = (vi32)__builtin_ia32_maskloadd256((const vi32*)p, mask);
     return select(mask, bits_as<V>(read), fill);
   }
@@ -76,10 +83,11 @@ TW_INLINE V load_tail(const T* p, i64 count, V fill) {
   for (i64 i = 0; i < count; ++i) fill[i] = p[i];
   return fill;
 }
-template <class T, class V>
-TW_INLINE void store_tail(T* p, V x, i64 count) {
+template <class T>
+TW_INLINE void store_tail(T* p, vec<T> x, i64 count) {
 #ifdef TW_AVX2
-  if constexpr (sizeof(T) == 4) return (void)__builtin_ia32_maskstored256((vi32*)p, first_lanes(count), bits_as<vi32>(x));
+  if constexpr (sizeof(T) == 4)
+    return (void)__builtin_ia32_maskstored256((vi32*)p, (iota() < vi32((i32)count)), bits_as<vi32>(x));
 #endif
   for (i64 i = 0; i < count; ++i) p[i] = x[i];
 }

@@ -1,5 +1,5 @@
-// f16, bf16, f8e4m3, f8e5m2 from and to f32 lanes: to nearest, ties to even; the 8-bit types saturate, NaN keeps its sign
-// (and its leading payload bits where the type has room).
+// f16, bf16, f8e4m3, f8e5m2 from and to f32 lanes: to nearest, ties to even; the 8-bit types saturate, NaN
+// keeps its sign (and its leading payload bits where the type has room).
 #pragma once
 #include "tw_cpu/core.h"
 
@@ -14,7 +14,8 @@ TW_INLINE vu16 f32_to_bf16(vf32 x) {
   return convert<vu16>((x == x ? rounded : (bits | 0x400000)) >> 16);
 }
 
-// A narrow float's code from |x| ≤ its largest value: `mantissa` bits kept, exponents below `smallest` subnormal.
+// A narrow float's code from |x| ≤ its largest value: `mantissa` bits kept, exponents below `smallest`
+// subnormal.
 template <int Mantissa, int Smallest>
 TW_INLINE vu32 narrow_code(vf32 magnitude) {
   constexpr int kDropped = 23 - Mantissa;
@@ -28,7 +29,7 @@ TW_INLINE vu32 narrow_code(vf32 magnitude) {
 }
 
 #if defined(__F16C__) || defined(TW_AVX512)
-typedef TW_VECTOR(_Float16) vf16;
+typedef vec<_Float16> vf16;
 TW_INLINE vf32 f16_to_f32(vu16 x) { return convert<vf32>(bits_as<vf16>(x)); }
 TW_INLINE vu16 f32_to_f16(vf32 x) { return bits_as<vu16>(convert<vf16>(x)); }
 #else
@@ -72,13 +73,14 @@ TW_INLINE vu8 f32_to_f8e5m2(vf32 x) {
 // Its codes are the leading halves of f16's.
 TW_INLINE vf32 f8e5m2_to_f32(vu8 x) { return f16_to_f32(convert<vu16>(x) << 8); }
 
-// f64 to f32, inexact results to the neighbour whose last bit is odd: rounding that once more to a type of at most 22
-// mantissa bits gives what rounding the f64 at once would.
+// f64 to f32, inexact results to the neighbour whose last bit is odd: rounding that once more to a type of at
+// most 22 mantissa bits gives what rounding the f64 at once would.
 TW_INLINE vf32 f64_to_f32_odd(vf64 x) {
   const vf32 nearest = convert<vf32>(x);
   const vf64 back = convert<vf64>(nearest);
   const vmask inexact = ne(back, x) & eq(x, x);
-  const vmask outward = lt(bits_as<vf64>(bits_as<vi64>(x) & 0x7fffffffffffffff), bits_as<vf64>(bits_as<vi64>(back) & 0x7fffffffffffffff));
+  const vmask outward = lt(bits_as<vf64>(bits_as<vi64>(x) & 0x7fffffffffffffff),
+                           bits_as<vf64>(bits_as<vi64>(back) & 0x7fffffffffffffff));
   const vi32 bits = bits_as<vi32>(nearest), even = (bits & 1) - 1;
   return bits_as<vf32>(bits + select(inexact & even, select(outward, vi32(-1), vi32(1)), vi32(0)));
 }

@@ -8,18 +8,29 @@ struct PhiloxBlock {
   vu32 word[4];
 };
 
+// The halves of the 64-bit products of 32-bit lanes and a factor: even and odd lanes apart, as the
+// instruction multiplies the low half of each 64-bit lane.
+struct Product {
+  vu32 high, low;
+};
+typedef u64 wide_lanes __attribute__((ext_vector_type(TW_LANES / 2)));
+TW_INLINE Product multiply(vu32 x, u64 factor) {
+  const wide_lanes low_half = 0xffffffffu, pairs = bits_as<wide_lanes>(x);
+  const wide_lanes even = (pairs & low_half) * factor, odd = (pairs >> 32) * factor;
+  return {bits_as<vu32>((even >> 32) | (odd & ~low_half)), bits_as<vu32>((even & low_half) | (odd << 32))};
+}
+
 // A block in each lane; lane i has the counter words low[i], high[i], 0, 0.
 TW_INLINE PhiloxBlock philox_block(u64 seed, vu32 low, vu32 high) {
   vu32 a = low, b = high, c = 0u, d = 0u;
   u32 key0 = (u32)seed, key1 = (u32)(seed >> 32);
 #pragma unroll
   for (int round = 0; round < 10; ++round) {
-    const vu64 p0 = convert<vu64>(a) * 0xD2511F53ul, p1 = convert<vu64>(c) * 0xCD9E8D57ul;
-    const vu32 next_a = convert<vu32>(p1 >> 32) ^ b ^ key0, next_c = convert<vu32>(p0 >> 32) ^ d ^ key1;
-    b = convert<vu32>(p1);
-    d = convert<vu32>(p0);
-    a = next_a;
-    c = next_c;
+    const Product p0 = multiply(a, 0xD2511F53u), p1 = multiply(c, 0xCD9E8D57u);
+    a = p1.high ^ b ^ key0;
+    b = p1.low;
+    c = p0.high ^ d ^ key1;
+    d = p0.low;
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
@@ -36,16 +47,34 @@ TW_INLINE vu32 philox_word(u64 seed, vu64 counter) {
   return index >= 2u ? high : low;
 }
 
+// a0 b0 a1 b1 … of the first or the second halves.
+TW_INLINE vu32 zip_first(vu32 a, vu32 b) {
+#if TW_LANES == 16
+  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+#elif TW_LANES == 8
+  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+#else
+  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
+#endif
+}
+TW_INLINE vu32 zip_second(vu32 a, vu32 b) {
+#if TW_LANES == 16
+  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#elif TW_LANES == 8
+  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#else
+  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
+#endif
+}
+
 // The words of the 4 · TW_LANES counters from `first` (a multiple of 4) on, in order: a quarter of the work.
 TW_INLINE PhiloxBlock philox_consecutive(u64 seed, u64 first) {
   const vu64 block = convert<vu64>(bits_as<vu32>(iota())) + (first >> 2);
   const PhiloxBlock w = philox_block(seed, convert<vu32>(block), convert<vu32>(block >> 32));
-  u32 words[4 * TW_LANES];
-  for (int lane = 0; lane < TW_LANES; ++lane)
-    for (int i = 0; i < 4; ++i) words[4 * lane + i] = w.word[i][lane];
-  PhiloxBlock in_order;
-  __builtin_memcpy(&in_order, words, sizeof words);
-  return in_order;
+  const vu32 even_first = zip_first(w.word[0], w.word[2]), odd_first = zip_first(w.word[1], w.word[3]);
+  const vu32 even_second = zip_second(w.word[0], w.word[2]), odd_second = zip_second(w.word[1], w.word[3]);
+  return {{zip_first(even_first, odd_first), zip_second(even_first, odd_first),
+           zip_first(even_second, odd_second), zip_second(even_second, odd_second)}};
 }
 
 // [0, 1) with the 24 bits that f32 holds exactly.

@@ -1,6 +1,6 @@
 // x^y of f32 lanes, as 2^(y log2 |x|) in f64.
 #pragma once
-#include "tw_cpu/log.h"
+#include "tw_cpu/split.h"
 
 namespace tw {
 
@@ -8,9 +8,10 @@ namespace tw {
 TW_INLINE vf64 log2_in_f64(vf32 magnitude) {
   const Split s = split(magnitude);
   const vf64 f = convert<vf64>(s.f);
-  const vf64 p = polynomial(f, vf64(1.442695040994546), -0.7213475168561526, 0.480898282226824, -0.36067435935366694,
-                            0.28854602343551885, -0.2404282176335788, 0.20582039537989932, -0.1803146338683256,
-                            0.16465712761226882, -0.1528702912530539, 0.1155030996912019, -0.044954122187175643);
+  const vf64 p =
+      polynomial(f, vf64(1.442695040994546), -0.7213475168561526, 0.480898282226824, -0.36067435935366694,
+                 0.28854602343551885, -0.2404282176335788, 0.20582039537989932, -0.1803146338683256,
+                 0.16465712761226882, -0.1528702912530539, 0.1155030996912019, -0.044954122187175643);
   return mad(f, p, convert<vf64>(s.e));
 }
 
@@ -36,7 +37,8 @@ TW_INLINE vf32 pow(vf32 x, vf32 y) {
   const vmask undefined = (x < vf32(0.f)) & (magnitude < vf32(infinity)) & ~is_whole;
   result = select(undefined, vf32(__builtin_nanf("")), result);
   result = select((y == vf32(0.f)) | ((magnitude == vf32(1.f)) & (~negative | is_whole)), vf32(1.f), result);
-  return negate_where(negative & is_whole & ((whole & 1) != 0), result);
+  const vmask odd = is_whole & ((whole & 1) != 0);
+  return odd & negative ? -result : result;
 }
 
 }  // namespace tw

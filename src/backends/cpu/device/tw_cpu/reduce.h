@@ -6,19 +6,27 @@ namespace tw {
 
 struct Add {
   template <class V>
-  static inline __attribute__((always_inline)) V apply(V a, V b) { return a + b; }
+  static inline __attribute__((always_inline)) V apply(V a, V b) {
+    return a + b;
+  }
 };
 struct Multiply {
   template <class V>
-  static inline __attribute__((always_inline)) V apply(V a, V b) { return a * b; }
+  static inline __attribute__((always_inline)) V apply(V a, V b) {
+    return a * b;
+  }
 };
 struct Minimum {
   template <class V>
-  static inline __attribute__((always_inline)) V apply(V a, V b) { return min(a, b); }
+  static inline __attribute__((always_inline)) V apply(V a, V b) {
+    return min(a, b);
+  }
 };
 struct Maximum {
   template <class V>
-  static inline __attribute__((always_inline)) V apply(V a, V b) { return max(a, b); }
+  static inline __attribute__((always_inline)) V apply(V a, V b) {
+    return max(a, b);
+  }
 };
 
 template <class Combine, class V>
@@ -36,12 +44,20 @@ TW_INLINE auto fold(V x) {
 }
 
 template <class V>
-TW_INLINE auto reduce_sum(V x) { return fold<Add>(x); }
+TW_INLINE auto reduce_sum(V x) {
+  return fold<Add>(x);
+}
 template <class V>
-TW_INLINE auto reduce_prod(V x) { return fold<Multiply>(x); }
+TW_INLINE auto reduce_prod(V x) {
+  return fold<Multiply>(x);
+}
 template <class V>
-TW_INLINE auto reduce_min(V x) { return fold<Minimum>(x); }
+TW_INLINE auto reduce_min(V x) {
+  return fold<Minimum>(x);
+}
 template <class V>
-TW_INLINE auto reduce_max(V x) { return fold<Maximum>(x); }
+TW_INLINE auto reduce_max(V x) {
+  return fold<Maximum>(x);
+}
 
 }  // namespace tw

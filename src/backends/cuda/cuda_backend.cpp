@@ -1,0 +1,280 @@
+// Opening a device or a compile-only target, and the parts of Backend that are not launches.
+#include "backends/cuda/cuda_backend.h"
+
+#include "backends/cuda/cuda_program.h"
+#include "backends/cuda/device_headers.h"
+#include "backends/cuda/graph.h"
+
+#include <tilewright/base/hash.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tilewright::cuda {
+
+namespace {
+
+constexpr int kMaxCluster = 8;  // every device with clusters runs them
+
+// f32 values that a thread keeps beside its temporaries without spilling, of 64 registers.
+constexpr Index kKeptPerThread = 32;
+
+tile::Target target_of(const DeviceLimits& limits) {
+  tile::Target t;
+  t.kind = tile::TargetKind::cuda;
+  t.name = limits.name;
+  t.arch = limits.architecture();
+  t.units = limits.multiprocessors;
+  t.vector_bytes = 16;
+  t.max_threads = limits.max_threads_per_block;
+  t.max_cluster = limits.clusters ? kMaxCluster : 1;
+  t.row_bytes = Index{t.max_threads} * kKeptPerThread * t.max_cluster * 4;
+  const double peak = limits.peak_memory_bytes_per_second();
+  // Copies reach 0.885 of the pins' rate (H200: 4.25 of 4.8 TB/s).
+  t.memory_bytes_per_s = peak > 0 ? 0.885 * peak : limits.compute_major >= 9 ? 4.25e12 : 1.4e12;
+  t.cache_bytes_per_s = 2 * t.memory_bytes_per_s;
+  t.cache_bytes = limits.l2_bytes;
+  const double clock_hz = limits.clock_khz > 0 ? limits.clock_khz * 1e3 : 1.7e9;
+  t.flops_per_s = 2.0 * 128 * limits.multiprocessors * clock_hz;
+  t.launch_s = 2.5e-6;
+  return t;
+}
+
+// What the architecture's usual device has, where none is present.
+Result<DeviceLimits> limits_of(const std::string& architecture) {
+  DeviceLimits l;
+  l.max_threads_per_block = 1024;
+  l.registers_per_multiprocessor = 65536;
+  if (architecture == "sm_90a" || architecture == "sm_90") {
+    l.name = "no device (H200)";
+    l.compute_major = 9;
+    l.multiprocessors = 132;
+    l.shared_bytes_per_block = 227 * 1024;
+    l.l2_bytes = 50 << 20;
+    l.clusters = true;
+  } else if (architecture == "sm_80") {
+    l.name = "no device (A100)";
+    l.compute_major = 8;
+    l.multiprocessors = 108;
+    l.shared_bytes_per_block = 163 * 1024;
+    l.l2_bytes = 40 << 20;
+  } else {
+    return failure(Failure::Kind::unsupported,
+                   fmt::format("compile_only: {} is not one of sm_80, sm_90, sm_90a", architecture));
+  }
+  return l;
+}
+
+}  // namespace
+
+CudaBackend::CudaBackend(std::vector<std::string> library_paths) : library_paths_(std::move(library_paths)) {}
+CudaBackend::~CudaBackend() {
+  if (device_) (void)device_->stream.synchronize();
+}
+
+Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::BackendOptions& options) {
+  std::unique_ptr<CudaBackend> backend(new CudaBackend(options.library_paths));
+  if (!options.compile_only.empty()) {
+    auto limits = limits_of(options.compile_only);
+    if (!limits) return limits.error();
+    backend->target_ = target_of(*limits);
+    backend->target_.arch = options.compile_only;
+    backend->shared_bytes_ = limits->shared_bytes_per_block;
+    return std::unique_ptr<backends::Backend>(std::move(backend));
+  }
+  auto device = open_device(options.ordinal);
+  if (!device) return device.error();
+  backend->device_ = std::move(*device);
+  const DeviceLimits& limits = backend->device_->context.limits();
+  if (limits.compute_major < 8)
+    return failure(
+        Failure::Kind::unsupported,
+        fmt::format("{} is {}; kernels are written for sm_80 and later", limits.name, limits.architecture()));
+  backend->target_ = target_of(limits);
+  backend->shared_bytes_ = limits.shared_bytes_per_block;
+  return std::unique_ptr<backends::Backend>(std::move(backend));
+}
+
+Result<std::unique_ptr<CudaBackend::Device>> CudaBackend::open_device(int ordinal) {
+  auto driver = open_driver();
+  if (!driver) return driver.error();
+  auto kept = std::make_unique<Driver>(std::move(*driver));
+  auto context = Context::open(*kept, ordinal);
+  if (!context) return context.error();
+  auto device = std::make_unique<Device>(std::move(kept), std::move(*context));
+  auto stream = Stream::create(device->context);
+  if (!stream) return stream.error();
+  device->stream = std::move(*stream);
+  auto staging = Staging::create(device->context);
+  if (!staging) return staging.error();
+  device->staging = std::move(*staging);
+  for (Event* event : {&device->timer_begin, &device->timer_end}) {
+    auto made = Event::create(device->context, Event::Timing::on);
+    if (!made) return made.error();
+    *event = std::move(*made);
+  }
+  return device;
+}
+
+Failure CudaBackend::no_device() const {
+  return failure(Failure::Kind::device,
+                 fmt::format("{} was opened to compile only: there is no device to run on", target_.arch));
+}
+
+Status CudaBackend::enter() {
+  if (!device_) return no_device();
+  const auto self = std::this_thread::get_id();
+  if (current_on_.load(std::memory_order_relaxed) == self) return Unit{};
+  if (Status s = device_->context.make_current(); !s) return s;
+  current_on_.store(self, std::memory_order_relaxed);
+  return Unit{};
+}
+
+const Result<Nvrtc>& CudaBackend::nvrtc() const {
+  const std::lock_guard lock(nvrtc_mutex_);
+  if (!nvrtc_) {
+    NvrtcSearch search = nvrtc_search_from_environment();
+    search.paths.insert(search.paths.begin(), library_paths_.begin(), library_paths_.end());
+    nvrtc_.emplace(Nvrtc::open(search));
+  }
+  return *nvrtc_;
+}
+
+std::string CudaBackend::binary_key() const {
+  const Result<Nvrtc>& compiler = nvrtc();
+  Hasher headers;
+  for (const DeviceHeader& h : device_headers()) headers.add(h.name).add(h.text);
+  const auto flags = nvrtc_flags({.architecture = target_.arch});
+  return fmt::format("cuda {} nvrtc {} headers {} flags {}", target_.arch,
+                     compiler ? compiler->version() : "none", to_hex(headers.digest()),
+                     fmt::join(flags, " "));
+}
+
+std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& kernel) const {
+  return list_candidates(kernel, target_, {.architecture = target_.arch, .max_shared_bytes = shared_bytes_});
+}
+
+Result<backends::Source> CudaBackend::print(const tile::Kernel& kernel,
+                                            const tile::Schedule& schedule) const {
+  return print_kernel(kernel, schedule, {.architecture = target_.arch, .max_shared_bytes = shared_bytes_});
+}
+
+Result<backends::Binary> CudaBackend::compile(const tile::Kernel& kernel,
+                                              const backends::Source& source) const {
+  const Result<Nvrtc>& compiler = nvrtc();
+  if (!compiler) return compiler.error();
+  auto binary =
+      compiler->compile(source.text, {.architecture = target_.arch, .file_name = kernel.name + ".cu"});
+  if (!binary) return binary.error();
+  return backends::Binary{std::move(binary->cubin), std::move(binary->log), binary->compile_ms};
+}
+
+Result<std::unique_ptr<backends::Program>> CudaBackend::load(const tile::Kernel& kernel,
+                                                             const backends::Source& source,
+                                                             const backends::Binary& binary) {
+  if (Status s = enter(); !s) return s.error();
+  return CudaProgram::load(*this, kernel, source, binary);
+}
+
+Result<void*> CudaBackend::allocate(std::size_t bytes) {
+  if (Status s = enter(); !s) return s.error();
+  auto buffer = device_->pool.allocate(std::max<std::size_t>(bytes, 1), stream());
+  if (!buffer) return buffer.error();
+  void* address = reinterpret_cast<void*>(buffer->address());
+  const std::lock_guard lock(mutex_);
+  device_->buffers[address] = std::move(*buffer);
+  return address;
+}
+
+void CudaBackend::release(void* address, std::size_t) {
+  if (!enter()) return;
+  const std::lock_guard lock(mutex_);
+  device_->buffers.erase(address);  // the pool hands it to later work of the same stream
+}
+
+Status CudaBackend::copy(void* to, const void* from, std::size_t bytes, backends::CopyKind kind) {
+  if (Status s = enter(); !s) return s;
+  if (bytes == 0) return Unit{};
+  const auto device_to = reinterpret_cast<api::CUdeviceptr>(to);
+  const auto device_from = reinterpret_cast<api::CUdeviceptr>(from);
+  if (kind == backends::CopyKind::device_to_device)
+    return copy_on_device(device_->driver(), device_to, device_from, bytes, stream());
+  const std::lock_guard lock(mutex_);
+  if (kind == backends::CopyKind::host_to_device)
+    return device_->staging.upload(device_to, from, bytes, device_->stream);
+  return device_->staging.download(to, device_from, bytes, device_->stream);
+}
+
+Status CudaBackend::fill(void* to, int byte, std::size_t bytes) {
+  if (Status s = enter(); !s) return s;
+  if (bytes == 0) return Unit{};
+  return cuda::fill(device_->driver(), reinterpret_cast<api::CUdeviceptr>(to),
+                    static_cast<unsigned>(byte) & 0xffu, 1, bytes, stream());
+}
+
+Status CudaBackend::synchronize() {
+  if (Status s = enter(); !s) return s;
+  return device_->stream.synchronize();
+}
+
+Status CudaBackend::timer_start() {
+  if (Status s = enter(); !s) return s;
+  return device_->timer_begin.record(stream());
+}
+
+Result<double> CudaBackend::timer_stop_us() {
+  if (Status s = enter(); !s) return s.error();
+  if (Status s = device_->timer_end.record(stream()); !s) return s.error();
+  if (Status s = device_->timer_end.synchronize(); !s) return s.error();
+  const auto ms = device_->timer_end.elapsed_ms_since(device_->timer_begin);
+  if (!ms) return ms.error();
+  return double{*ms} * 1e3;
+}
+
+namespace {
+
+class CudaReplay final : public backends::Replay {
+ public:
+  CudaReplay(CudaBackend& backend, Graph graph, GraphExec exec)
+      : backend_(backend), graph_(std::move(graph)), exec_(std::move(exec)) {}
+  Status run() override {
+    if (Status s = backend_.enter(); !s) return s;
+    return exec_.launch(backend_.stream());
+  }
+
+ private:
+  CudaBackend& backend_;
+  Graph graph_;
+  GraphExec exec_;
+};
+
+}  // namespace
+
+// A chain: each launch after the one before, as on a stream.
+Result<std::unique_ptr<backends::Replay>> CudaBackend::record(
+    const std::vector<backends::RecordedLaunch>& launches) {
+  if (Status s = enter(); !s) return s.error();
+  auto graph = Graph::create(device_->context);
+  if (!graph) return graph.error();
+  std::vector<GraphNode> last;
+  for (const backends::RecordedLaunch& recorded : launches) {
+    auto launch = static_cast<const CudaProgram*>(recorded.program)->prepare(recorded);
+    if (!launch) return launch.error();
+    if (!launch->has_value()) continue;
+    auto node = graph->add_launch(**launch, last);
+    if (!node) return node.error();
+    last = {*node};
+  }
+  auto exec = graph->instantiate();
+  if (!exec) return exec.error();
+  if (Status s = exec->upload(stream()); !s) return s.error();
+  return std::unique_ptr<backends::Replay>(new CudaReplay(*this, std::move(*graph), std::move(*exec)));
+}
+
+}  // namespace tilewright::cuda
+
+extern "C"
+    __attribute__((visibility("default"))) tilewright::Result<std::unique_ptr<tilewright::backends::Backend>>
+    tilewright_open_backend(const tilewright::backends::BackendOptions& options) {
+  return tilewright::cuda::CudaBackend::open(options);
+}

@@ -1,0 +1,83 @@
+// The CUDA backend: a device (or, for machines without one, an architecture to compile for), its stream, pool
+// and compiler behind backends::Backend.
+#pragma once
+
+#include "backends/backend.h"
+
+#include "backends/cuda/context.h"
+#include "backends/cuda/copy.h"
+#include "backends/cuda/memory_pool.h"
+#include "backends/cuda/nvrtc.h"
+#include "backends/cuda/printer.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace tilewright::cuda {
+
+class CudaBackend final : public backends::Backend {
+ public:
+  static Result<std::unique_ptr<backends::Backend>> open(const backends::BackendOptions& options);
+  ~CudaBackend() override;
+
+  const tile::Target& target() const override { return target_; }
+  std::string binary_key() const override;
+
+  std::vector<backends::Candidate> candidates(const tile::Kernel& kernel) const override;
+  Result<backends::Source> print(const tile::Kernel& kernel, const tile::Schedule& schedule) const override;
+  Result<backends::Binary> compile(const tile::Kernel& kernel, const backends::Source& source) const override;
+  Result<std::unique_ptr<backends::Program>> load(const tile::Kernel& kernel, const backends::Source& source,
+                                                  const backends::Binary& binary) override;
+
+  Result<void*> allocate(std::size_t bytes) override;
+  void release(void* address, std::size_t bytes) override;
+  Status copy(void* to, const void* from, std::size_t bytes, backends::CopyKind kind) override;
+  Status fill(void* to, int byte, std::size_t bytes) override;
+  Status synchronize() override;
+  Status timer_start() override;
+  Result<double> timer_stop_us() override;
+  Result<std::unique_ptr<backends::Replay>> record(
+      const std::vector<backends::RecordedLaunch>& launches) override;
+
+  // For programs: the device's context, current on the calling thread.
+  Status enter();
+  const Context& context() const { return device_->context; }
+  api::CUstream stream() const { return device_->stream.get(); }
+
+ private:
+  // Everything that needs a GPU, destroyed in the reverse order.
+  struct Device {
+    Device(std::unique_ptr<Driver> d, Context c)
+        : owned_driver(std::move(d)), context(std::move(c)), pool(context) {}
+    const Driver& driver() const { return *owned_driver; }
+    std::unique_ptr<Driver> owned_driver;  // at one address: everything below points to it
+    Context context;
+    MemoryPool pool;
+    Stream stream;
+    Staging staging;
+    Event timer_begin, timer_end;
+    std::map<void*, Buffer> buffers;
+  };
+  explicit CudaBackend(std::vector<std::string> library_paths);
+  static Result<std::unique_ptr<Device>> open_device(int ordinal);
+  Failure no_device() const;
+  const Result<Nvrtc>& nvrtc() const;
+
+  tile::Target target_;
+  Index shared_bytes_ = 0;  // of a block
+  std::vector<std::string> library_paths_;
+  mutable std::mutex nvrtc_mutex_;
+  mutable std::optional<Result<Nvrtc>> nvrtc_;  // opened when first needed: cached binaries need none
+  std::mutex mutex_;                            // of buffers and staging
+  std::unique_ptr<Device> device_;
+  std::atomic<std::thread::id> current_on_{};  // the thread that last made the context current
+};
+
+// The schedules worth trying, best predicted first; refusals last.
+std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target,
+                                                 const PrintOptions& options);
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,46 @@
+// A loaded kernel: one driver call a launch, nothing allocated.
+#pragma once
+
+#include "backends/backend.h"
+#include "backends/cuda/launch.h"
+#include "backends/cuda/module.h"
+
+#include <vector>
+
+namespace tilewright::cuda {
+
+class CudaBackend;
+
+class CudaProgram final : public backends::Program {
+ public:
+  static Result<std::unique_ptr<backends::Program>> load(CudaBackend& backend, const tile::Kernel& kernel,
+                                                         const backends::Source& source,
+                                                         const backends::Binary& binary);
+  Status launch(const backends::LaunchArgs& args) override;
+  std::string describe() const override;
+
+  // The same launch as a value that a graph node copies; fails like launch. An empty grid gives nothing.
+  Result<std::optional<PreparedLaunch>> prepare(const backends::RecordedLaunch& recorded) const;
+
+ private:
+  CudaProgram(CudaBackend& backend, Module module, Function function)
+      : backend_(backend), module_(std::move(module)), function_(function) {}
+  Result<unsigned> blocks_for(const Index* grid) const;
+
+  CudaBackend& backend_;
+  Module module_;
+  Function function_;
+  FunctionAttributes attributes_;
+  backends::LaunchShape shape_;
+  std::size_t views_ = 0;
+  std::vector<std::size_t> scalar_bytes_;
+  std::vector<int> grid_axes_;
+  Index resident_blocks_ = 0;  // of the whole device; a persistent kernel launches no more
+  bool persistent_ = false;
+  std::vector<void*> parameters_;  // addresses of the arguments; views and scalars are set at each launch
+  std::int32_t grid_values_[tile::kMaxGridAxes] = {};
+  std::vector<api::LaunchAttribute> attributes_of_launch_;
+  api::LaunchConfig config_{};
+};
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,55 @@
+// Vectors at the ragged end of a row: whole where they fit, element by element where they do not.
+#pragma once
+
+#include "tw_cuda/memory.cuh"
+
+namespace tw {
+
+TW_DEVICE float infinity() { return bits_to_f32(0x7f800000u); }
+TW_DEVICE float not_a_number() { return bits_to_f32(0x7fffffffu); }
+
+// Elements first … end - 1 of N, `fill` for the rest.
+template <int N, Cache kCache = Cache::normal, class T>
+TW_DEVICE Vec<T, N> load_between(int first, int end, const T* p, T fill) {
+  if (first <= 0 && end >= N) return load<N, kCache>(p);
+  Vec<T, N> out;
+#pragma unroll
+  for (int i = 0; i < N; ++i) out.v[i] = i >= first && i < end ? load<1, kCache>(p + i).v[0] : fill;
+  return out;
+}
+template <Cache kCache = Cache::normal, class T, int N>
+TW_DEVICE void store_between(int first, int end, T* p, const Vec<T, N>& value) {
+  if (first <= 0 && end >= N) {
+    store<kCache>(p, value);
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      if (i >= first && i < end) store<kCache>(p + i, Vec<T, 1>{{value.v[i]}});
+    }
+  }
+}
+
+// Elements `step` apart in memory.
+template <int N, Cache kCache = Cache::normal, class T>
+TW_DEVICE Vec<T, N> load_strided(int first, int end, const T* p, i64 step, T fill) {
+  Vec<T, N> out;
+#pragma unroll
+  for (int i = 0; i < N; ++i) out.v[i] = i >= first && i < end ? load<1, kCache>(p + i * step).v[0] : fill;
+  return out;
+}
+template <Cache kCache = Cache::normal, class T, int N>
+TW_DEVICE void store_strided(int first, int end, T* p, i64 step, const Vec<T, N>& value) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    if (i >= first && i < end) store<kCache>(p + i * step, Vec<T, 1>{{value.v[i]}});
+  }
+}
+
+// Of a tile of `size` elements that starts at `start` in an extent: where it begins and ends to be inside.
+TW_DEVICE int first_inside(i64 start, int size) { return start >= 0 ? 0 : -start > size ? size : int(-start); }
+TW_DEVICE int end_inside(i64 start, i64 extent, int size) {
+  const i64 n = extent - start;
+  return n < 0 ? 0 : n > size ? size : int(n);
+}
+
+}  // namespace tw

@@ -1,0 +1,206 @@
+// What threads of a program tell each other when a tile is spread over them (layout.h has the picture): results of row
+// and column reductions, scans. Partials of several reductions are put first and taken after one common barrier.
+#pragma once
+
+#include "tw_cuda/block.cuh"
+
+namespace tw {
+
+// The block's dynamic shared memory, for one step at a time.
+template <class T>
+TW_DEVICE T* stage() {
+  extern __shared__ uint4 tw_stage[];
+  return reinterpret_cast<T*>(tw_stage);
+}
+// Registers of one value each, seen as vectors.
+template <class T>
+TW_DEVICE Vec<T, 1>* as_vectors(T* x) {
+  return reinterpret_cast<Vec<T, 1>*>(x);
+}
+
+// ---- along a row ------------------------------------------------------------------------------------------------------
+// One value for each of this thread's rows, combined over the kLanes neighbouring lanes that share them.
+template <class Op, int kLanes, class T, int kRows>
+TW_DEVICE void reduce_lanes(T (&x)[kRows]) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) x[r] = warp_reduce<Op, kLanes>(x[r]);
+}
+template <class Op, int kLanes, class T>
+TW_DEVICE void reduce_lanes(T& x) {
+  x = warp_reduce<Op, kLanes>(x);
+}
+
+// The first lane of each warp leaves its rows' partials; parts[r][w] is that of row r and of warp w of the row's warps.
+template <class T, int kRows, int kParts>
+TW_DEVICE void put_parts(T (&parts)[kRows][kParts], const T (&x)[kRows]) {
+  if (threadIdx.x % 32 == 0) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) parts[r][threadIdx.x / 32 % kParts] = x[r];
+  }
+}
+template <class T, int kParts>
+TW_DEVICE void put_parts(T (&parts)[1][kParts], const T& x) {
+  if (threadIdx.x % 32 == 0) parts[0][threadIdx.x / 32 % kParts] = x;
+}
+
+// All partials of a row combined, after the barrier; the same bits in every thread.
+template <class Op, class T, int kParts>
+TW_DEVICE T take_part(const T (&parts)[kParts]) {
+  if constexpr (kParts <= 4) {
+    T x = parts[0];
+#pragma unroll
+    for (int i = 1; i < kParts; ++i) x = Op::template combine<T>(x, parts[i]);
+    return x;
+  } else {
+    constexpr int kLanes = detail::pow2_above<kParts>;
+    T x = Op::template identity<T>();
+#pragma unroll
+    for (int i = 0; i < kParts; i += 32) {
+      const int from = i + int(threadIdx.x) % kLanes;
+      if (kParts % kLanes == 0 || from < kParts) x = Op::template combine<T>(x, parts[from]);
+    }
+    return warp_reduce<Op, kLanes>(x);
+  }
+}
+template <class Op, class T, int kRows, int kParts>
+TW_DEVICE void take_parts(T (&x)[kRows], const T (&parts)[kRows][kParts]) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) x[r] = take_part<Op>(parts[r]);
+}
+template <class Op, class T, int kParts>
+TW_DEVICE void take_parts(T& x, const T (&parts)[1][kParts]) {
+  x = take_part<Op>(parts[0]);
+}
+
+// ---- along the columns ------------------------------------------------------------------------------------------------
+// Vectors of a thread's columns, combined over the row groups: kThreads threads a row, kGroups groups. `stage` holds
+// kParts rows of the tile; every thread of the block must call.
+template <class Op, int kThreads, int kGroups, int kSteps, class T, int N>
+TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
+  constexpr int kInWarp = kThreads < 32 ? (32 / kThreads < kGroups ? 32 / kThreads : kGroups) : 1;
+  constexpr int kParts = kGroups / kInWarp;
+  if constexpr (kInWarp > 1) {
+#pragma unroll
+    for (int c = 0; c < kSteps; ++c)
+#pragma unroll
+      for (int v = 0; v < N; ++v) x[c].v[v] = warp_reduce_strided<Op, kInWarp, kThreads>(x[c].v[v]);
+  }
+  if constexpr (kParts > 1) {
+    constexpr int kCols = kThreads * kSteps * N;
+    const int t = int(threadIdx.x) % kThreads, group = int(threadIdx.x) / kThreads;
+    __syncthreads();  // whoever used the stage before is done
+    if (group % kInWarp == 0) {
+#pragma unroll
+      for (int c = 0; c < kSteps; ++c)
+#pragma unroll
+        for (int v = 0; v < N; ++v) stage[group / kInWarp * kCols + (c * N + v) * kThreads + t] = x[c].v[v];
+    }
+    __syncthreads();
+#pragma unroll
+    for (int c = 0; c < kSteps; ++c)
+#pragma unroll
+      for (int v = 0; v < N; ++v) {
+        T sum = stage[(c * N + v) * kThreads + t];
+#pragma unroll 4
+        for (int p = 1; p < kParts; ++p) sum = Op::template combine<T>(sum, stage[p * kCols + (c * N + v) * kThreads + t]);
+        x[c].v[v] = sum;
+      }
+  }
+}
+
+template <class Op, int kThreads, int kGroups, class T>
+TW_DEVICE void reduce_groups_one(T& x, T* stage) {
+  Vec<T, 1> one[1] = {{{x}}};
+  reduce_groups<Op, kThreads, kGroups, 1>(one, stage);
+  x = one[0].v[0];
+}
+
+// ---- scans ------------------------------------------------------------------------------------------------------------
+// Inclusive scan along the columns of a thread's kRows rows of kSteps vectors. `stage` holds kSteps partials of each warp
+// for each row.
+template <class Op, int kThreads, int kRows, int kSteps, class T, int N>
+TW_DEVICE void scan_columns(Vec<T, N>* x, T* stage) {
+  constexpr int kWarps = kThreads <= 32 ? 1 : kThreads / 32;
+  constexpr int kLanes = kThreads < 32 ? kThreads : 32;
+  const int lane = int(threadIdx.x) % kLanes, warp = int(threadIdx.x) / 32 % kWarps;
+  T* parts = stage + int(threadIdx.x) / kThreads * (kRows * kSteps * kWarps);
+  T before[kRows * kSteps];  // of the lanes of this warp that come first
+  T total[kRows * kSteps];   // of this warp
+#pragma unroll
+  for (int i = 0; i < kRows * kSteps; ++i) {
+#pragma unroll
+    for (int v = 1; v < N; ++v) x[i].v[v] = Op::template combine<T>(x[i].v[v - 1], x[i].v[v]);
+    const T upto = warp_scan<Op, kLanes>(x[i].v[N - 1]);
+    const T left = shuffle_up(upto, 1, kLanes);
+    before[i] = lane == 0 ? Op::template identity<T>() : left;
+    total[i] = shuffle_from(upto, kLanes - 1, kLanes);
+  }
+  if constexpr (kWarps > 1) {
+    __syncthreads();  // whoever used the stage before is done
+    if (lane == 0) {
+#pragma unroll
+      for (int i = 0; i < kRows * kSteps; ++i) parts[i * kWarps + warp] = total[i];
+    }
+    __syncthreads();
+  }
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    T running = Op::template identity<T>();
+#pragma unroll
+    for (int i = r * kSteps; i < (r + 1) * kSteps; ++i) {
+      T start = running;
+      if constexpr (kWarps > 1) {
+#pragma unroll 4
+        for (int w = 0; w < kWarps; ++w) {
+          const T part = parts[i * kWarps + w];
+          if (w < warp) start = Op::template combine<T>(start, part);
+          running = Op::template combine<T>(running, part);
+        }
+      } else {
+        running = Op::template combine<T>(running, total[i]);
+      }
+      start = Op::template combine<T>(start, before[i]);
+#pragma unroll
+      for (int v = 0; v < N; ++v) x[i].v[v] = Op::template combine<T>(start, x[i].v[v]);
+    }
+  }
+}
+
+// Inclusive scan along the rows, kGroups groups apart in the thread order. `stage` holds one vector of every thread.
+template <class Op, int kThreads, int kGroups, int kRows, int kSteps, class T, int N>
+TW_DEVICE void scan_rows(Vec<T, N>* x, T* stage) {
+  const int t = int(threadIdx.x) % kThreads, group = int(threadIdx.x) / kThreads;
+#pragma unroll
+  for (int c = 0; c < kSteps; ++c) {
+    Vec<T, N> running;
+#pragma unroll
+    for (int v = 0; v < N; ++v) running.v[v] = Op::template identity<T>();
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      Vec<T, N>& mine = x[r * kSteps + c];
+      if constexpr (kGroups > 1) {
+        __syncthreads();
+#pragma unroll
+        for (int v = 0; v < N; ++v) stage[(group * N + v) * kThreads + t] = mine.v[v];
+        __syncthreads();
+      }
+#pragma unroll
+      for (int v = 0; v < N; ++v) {
+        T upto = running.v[v], all = running.v[v];
+        if constexpr (kGroups > 1) {
+          for (int g = 0; g < kGroups; ++g) {
+            const T part = stage[(g * N + v) * kThreads + t];
+            if (g <= group) upto = Op::template combine<T>(upto, part);
+            all = Op::template combine<T>(all, part);
+          }
+        } else {
+          upto = all = Op::template combine<T>(upto, mine.v[v]);
+        }
+        mine.v[v] = upto;
+        running.v[v] = all;
+      }
+    }
+  }
+}
+
+}  // namespace tw

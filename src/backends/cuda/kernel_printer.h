@@ -1,0 +1,218 @@
+// KernelPrinter: the state of printing one kernel. Its parts are in print_*.cpp: head and steps, element
+// loops, memory, expressions, exchanges between threads.
+#pragma once
+
+#include "backends/cuda/access.h"
+#include "backends/cuda/layout.h"
+#include "backends/cuda/printer.h"
+#include "backends/cuda/text.h"
+#include "backends/printer/accuracy.h"
+#include "backends/printer/loop_plan.h"
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tilewright::cuda {
+
+// An expression and the C++ type it has ("i32" for an i64 that is known to fit).
+struct Expr {
+  std::string text;
+  std::string type;
+};
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& schedule, const PrintOptions& options);
+  Result<backends::Source> run();
+
+ private:
+  using Instr = printer::Instr;
+  using ElementLoop = printer::ElementLoop;
+  using Step = printer::Step;
+  using ValueId = tile::ValueId;
+
+  // An array that holds one value spread over the threads.
+  struct Registers {
+    std::string name;
+    Place place;
+    DType dtype;
+    std::string type;  // of an element
+  };
+  // Names of a thread's coordinates for one way of standing in rows.
+  struct Thread {
+    std::string t, g;
+  };
+  struct Bounds {
+    bool rows = false, cols = false;  // predicates needed
+    bool whole = true;                // column vectors are in or out as a whole
+    std::string first_row, end_row, first_col, end_col;
+    std::string uniform;  // condition on the other dimensions; empty: none
+  };
+  struct Address {
+    std::string base;          // pointer variable of this thread
+    std::string row_step;      // elements from one r to the next
+    std::string col_step;      // elements from one c to the next
+    std::string element_step;  // "" when contiguous
+  };
+  // One element loop while it is printed.
+  struct Loop {
+    const ElementLoop* plan;
+    Place place;
+    Frame frame;
+    std::vector<Expr> values;         // by instruction; empty text: not yet computed here
+    std::vector<Registers> arrays;    // by instruction: loads and reloads
+    std::vector<int> uses;            // by instruction
+    std::vector<std::string> states;  // by instruction: reduction accumulators
+    std::vector<Bounds> bounds;       // by instruction: stores
+    std::vector<Address> addresses;
+    std::vector<std::string> outputs;  // by instruction: the vector that a store or a keep collects
+    Thread thread;
+  };
+  enum class Level : unsigned char { once, row, element };
+
+  // --- head and steps (print_kernel.cpp)
+  std::string header_comment() const;
+  std::string signature();
+  void print_thread_coordinates(Text& head);
+  void print_steps(const std::vector<Step>& steps);
+  void print_step(const Step& step);
+  void print_scalar(const tile::Op& op);
+  void print_loop(const Step& step);
+  void print_branch(const Step& step);
+  void print_assign(const Step& step);
+  void print_persistent_body();
+  void wait_for_cluster();
+  void declare_buffers(const std::vector<Step>& steps);
+  Expr program_id(int axis);
+  std::string grid_text(int axis) const;
+
+  // --- names
+  std::string unique(const std::string& wish);
+  const std::string& value_name(ValueId v);
+  Thread thread(const Frame& frame);
+  void need(const std::string& header) { headers_.insert(header); }
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  // --- element loops (print_elements.cpp)
+  void print_elements(const ElementLoop& loop);
+  void count_uses(Loop& loop) const;
+  Level level(const Loop& loop, const Instr& in) const;
+  void print_row_body(Loop& loop);
+  void print_columns(Loop& loop);
+  void print_column_body(Loop& loop);
+  void print_at(Loop& loop, Level at);
+  void print_compute(Loop& loop, std::size_t i);
+  void print_store(Loop& loop, std::size_t i);
+  void print_keep(Loop& loop, std::size_t i);
+  void print_reduce(Loop& loop, std::size_t i);
+  void print_scattered(Loop& loop, std::size_t i);
+  void print_vector_heads(Loop& loop);
+  void print_vector_tails(Loop& loop);
+  bool is_vector_store(const Loop& loop, std::size_t i) const;
+  bool direct_copy(const Loop& loop, std::size_t i) const;
+  bool keeps_load(const Loop& loop, std::size_t i) const;
+  Expr operand(Loop& loop, const printer::Ref& ref);
+  std::string effect_guard(const Loop& loop) const;
+  std::string row_text(const Loop& loop) const;
+  std::string col_text(const Loop& loop) const;
+  int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
+  Part spread_of(const Loop& loop, const std::vector<int>& axes) const;
+
+  // --- registers
+  std::string declaration(const Registers& r) const;
+  std::string at(const Registers& r) const;          // "x[r][c]"
+  std::string element(const Registers& r) const;     // "x[r][c].v[v]"
+  Registers buffer(ValueId v);                       // the registers a value lives in
+  std::string pointer_to(const Registers& r) const;  // first vector of it
+  Registers converted(ValueId v, Place place);
+  enum class StageSide : unsigned char { put, take };
+  // How a tile lies in shared memory: rows `pitch` elements apart, from `offset` on. Transposed: the tile's rows are
+  // the stage's columns.
+  struct StageLayout {
+    std::string type;
+    std::vector<Index> shape;
+    Index pitch = 1;
+    Index offset = 0;
+    bool transposed = false;
+  };
+  void move_through_stage(const Registers& r, StageSide side, const StageLayout& stage);
+  std::string convert_text(const std::string& from, const std::string& to, const std::string& text);
+  std::string stage_type(ValueId v) const;
+  void for_registers(const Registers& r, const std::function<void()>& body);
+
+  // --- memory (print_memory.cpp)
+  void print_loads(Loop& loop);
+  void print_load(Loop& loop, std::size_t i);
+  Address print_address(const Loop& loop, const Instr& in, const Access& access);
+  Bounds print_bounds(const Loop& loop, const Instr& in, const Access& access);
+  std::string base_offset(const Access& access);
+  std::string stride_text(const Access& access, int dim);
+  std::string dim_text(const tile::Dim& dim);
+  std::string load_cache(const tile::Op& op, Part part, const Frame& frame) const;
+  std::string store_cache() const;
+  Expr scalar_load(const tile::Op& op);
+  void print_scalar_effect(const tile::Op& op);
+  std::string view_offset(int view, const std::vector<Expr>& indices);
+
+  // --- expressions (print_expressions.cpp)
+  Expr scalar(ValueId v);
+  Expr compute(const tile::Op& op, const std::vector<Expr>& operands);
+  Expr cast_expr(const tile::Op& op, const Expr& from);
+  Expr apply_expr(const tile::Op& op, const std::vector<Expr>& operands);
+  Expr gather_expr(const tile::Op& op, const std::vector<Expr>& operands);
+  std::string type_of(ValueId v) const;
+  const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
+  std::string as_type(const Expr& e, const std::string& type) const;
+  bool only_stored(ValueId v) const;
+
+  // --- exchanges (print_exchange.cpp)
+  struct Reduction {
+    std::size_t instr;
+    std::string monoid;  // "Max"
+    std::string state;   // variable
+    std::string type;    // of the state
+  };
+  Reduction reduction(const Loop& loop, std::size_t i) const;
+  void print_reduction_starts(Loop& loop);
+  void print_reduction_starts_of_row(Loop& loop);
+  void print_exchange(Loop& loop);
+  void print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions);
+  void print_reduction_end(Loop& loop, const Reduction& reduction);
+  void print_scans(Loop& loop);
+  void print_relayout(const Step& step);
+  void print_dot(const Step& step);
+  void print_barrier();
+  void use_stage(Index bytes);
+
+  const tile::Kernel& kernel_;
+  const tile::Schedule& schedule_;
+  const PrintOptions& options_;
+  printer::LoopPlan plan_;
+  std::vector<printer::ValueRange> ranges_;
+  std::vector<printer::Accuracy> accuracy_;
+  std::vector<tile::ViewUse> view_uses_;
+  std::vector<bool> only_stored_;
+  Layouts layouts_;
+
+  Text out_{1};
+  std::vector<std::string> shared_;  // declarations of static shared memory
+  Index stage_bytes_ = 0;
+  std::set<std::string> headers_;
+  std::set<std::string> used_names_;
+  std::map<ValueId, std::string> names_;
+  std::map<ValueId, Registers> buffers_;
+  std::set<ValueId> declared_;
+  std::map<ValueId, Expr> scalars_;
+  std::map<std::pair<int, int>, Thread> threads_;  // by threads per row and cluster
+  std::vector<std::string> thread_lines_;
+  std::set<int> program_axes_;
+  int loop_depth_ = 0;    // exchanges inside loops alternate between two scratches
+  bool stepped_ = false;  // `step` is declared
+  bool cluster_waited_ = false;
+  std::map<int, int> loads_of_view_;
+};
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,80 @@
+// Layout: which thread holds which elements of a tile.
+//
+// Every tile is seen as [rows, cols] (rank 1: one row, or one column of a larger tile). The threads of a
+// program stand as `groups` row groups of `threads_per_row` threads. Thread t of group g holds
+//   rows    r · groups + g                              for r < row_steps
+//   columns (c · threads_per_row · cluster + t) · vector + v   for c < col_steps, v < vector
+// with t counting through the blocks of a cluster. Loops over r, c and v are unrolled: a tile lives in
+// registers. Values of one axis (a row's sum, a column's weight) are spread as the rows or the columns of a
+// tile are, and repeated along the other axis. That is the whole set: blocked tiles and their slices.
+#pragma once
+
+#include "backends/printer/loop_plan.h"
+#include "backends/printer/value_range.h"
+
+#include <tilewright/base/error.h>
+#include <tilewright/tile/schedule.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tilewright::cuda {
+
+struct Frame {
+  Index rows = 1, cols = 1;
+  int groups = 1;
+  int threads_per_row = 32;
+  int vector = 1;
+  int cluster = 1;
+  Index row_steps() const { return ceil_div(rows, groups); }
+  Index row_threads() const { return Index{threads_per_row} * cluster; }
+  Index col_steps() const { return ceil_div(cols, row_threads() * vector); }
+  bool ragged_rows() const { return rows % groups != 0; }
+  bool ragged_cols() const { return cols % (row_threads() * vector) != 0; }
+  bool whole_vectors() const { return cols % vector == 0; }
+  Index elements_per_thread() const { return row_steps() * col_steps() * vector; }
+  friend bool operator==(const Frame&, const Frame&) = default;
+};
+
+// How a value or a loop is spread: like all of a frame, like its rows, like its columns, or the same in every
+// thread.
+enum class Part : unsigned char { all, rows, cols, one };
+struct Place {
+  int frame = -1;
+  Part part = Part::one;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+struct Layouts {
+  std::vector<Frame> frames;
+  std::map<const printer::ElementLoop*, Place> loops;
+  std::map<tile::ValueId, Place> buffers;  // by storage
+  int programs_per_block = 1;              // side by side, each of threads_per_row threads
+  const Frame& frame(Place place) const { return frames[static_cast<std::size_t>(place.frame)]; }
+};
+
+// Whether two places put the same elements into the same registers of the same threads.
+bool same_spread(const Layouts& layouts, Place a, Place b);
+// Axes longer than 1, in order.
+std::vector<int> long_axes(const std::vector<Index>& shape);
+
+struct LayoutInput {
+  const tile::Kernel& kernel;
+  const printer::LoopPlan& plan;
+  const std::vector<printer::ValueRange>& ranges;
+  const tile::Schedule& schedule;
+};
+// Fails with `unsupported` and the reason when the schedule does not fit the kernel.
+Result<Layouts> assign_layouts(const LayoutInput& input);
+
+// The shape that decides about threads: the largest tile of the plan, as rows and columns.
+struct MainShape {
+  Index rows = 1, cols = 1;
+  int access_bytes = 4;  // size of the narrowest element moved along its columns
+  Index vector = 1;      // elements an access of 16 bytes may take there
+};
+MainShape main_shape(const tile::Kernel& kernel, const printer::LoopPlan& plan,
+                     const std::vector<printer::ValueRange>& ranges);
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,448 @@
+// One element loop: its loads, then the loops over the rows, vectors and elements that a thread holds.
+#include "backends/cuda/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using tile::Op;
+using tile::OpKind;
+
+int KernelPrinter::role(const Loop& loop, int loop_axis) const {
+  const std::vector<int> axes = long_axes(loop.plan->shape);
+  const auto at = std::find(axes.begin(), axes.end(), loop_axis);
+  if (at == axes.end() || loop.place.part == Part::one) return -1;
+  if (loop.place.part == Part::rows) return 0;
+  if (loop.place.part == Part::cols) return 1;
+  return at == axes.begin() ? 0 : 1;
+}
+
+Part KernelPrinter::spread_of(const Loop& loop, const std::vector<int>& axes) const {
+  bool rows = false, cols = false;
+  for (int a : axes) {
+    const int side = a < 0 ? -1 : role(loop, a);
+    rows = rows || side == 0;
+    cols = cols || side == 1;
+  }
+  return rows ? (cols ? Part::all : Part::rows) : (cols ? Part::cols : Part::one);
+}
+
+std::string KernelPrinter::row_text(const Loop& loop) const {
+  const Frame& f = loop.frame;
+  if (f.rows == 1) return "0";
+  if (f.groups == 1) return f.row_steps() == 1 ? "0" : "r";
+  return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.groups, loop.thread.g);
+}
+
+// The first column of a vector.
+std::string KernelPrinter::col_text(const Loop& loop) const {
+  const Frame& f = loop.frame;
+  const std::string t =
+      f.col_steps() == 1 ? loop.thread.t : fmt::format("(c * {} + {})", f.row_threads(), loop.thread.t);
+  if (f.vector > 1) return fmt::format("{} * {}", t, f.vector);
+  return f.col_steps() == 1 ? t : fmt::format("c * {} + {}", f.row_threads(), loop.thread.t);
+}
+
+std::string KernelPrinter::effect_guard(const Loop& loop) const {
+  const bool packed = layouts_.programs_per_block > 1;
+  const std::string rank = schedule_.cluster > 1 ? "cluster_rank() == 0 && " : "";
+  switch (loop.place.part) {
+    case Part::all:
+      return "";
+    case Part::cols:
+      return loop.frame.groups > 1 ? fmt::format("{} == 0", loop.thread.g) : "";
+    case Part::rows:
+      return loop.frame.row_threads() > 1 ? fmt::format("{} == 0", loop.thread.t) : "";
+    case Part::one:
+      break;
+  }
+  if (packed) return fmt::format("threadIdx.x % {} == 0", schedule_.threads / layouts_.programs_per_block);
+  return rank + "threadIdx.x == 0";
+}
+
+// --- registers
+
+std::string KernelPrinter::declaration(const Registers& r) const {
+  if (r.place.part == Part::one) return fmt::format("{} {};", r.type, r.name);
+  const Frame& f = layouts_.frame(r.place);
+  const std::string rows = f.row_steps() > 1 ? fmt::format("[{}]", f.row_steps()) : "";
+  const std::string cols = f.col_steps() > 1 ? fmt::format("[{}]", f.col_steps()) : "";
+  if (r.place.part == Part::rows) return fmt::format("{} {}{};", r.type, r.name, rows);
+  return fmt::format("Vec<{}, {}> {}{}{};", r.type, f.vector, r.name, r.place.part == Part::all ? rows : "",
+                     cols);
+}
+
+std::string KernelPrinter::at(const Registers& r) const {
+  if (r.place.part == Part::one) return r.name;
+  const Frame& f = layouts_.frame(r.place);
+  const std::string rows = f.row_steps() > 1 && r.place.part != Part::cols ? "[r]" : "";
+  const std::string cols = f.col_steps() > 1 && r.place.part != Part::rows ? "[c]" : "";
+  return r.name + rows + cols;
+}
+
+std::string KernelPrinter::element(const Registers& r) const {
+  if (r.place.part == Part::one || r.place.part == Part::rows) return at(r);
+  return at(r) + (layouts_.frame(r.place).vector > 1 ? ".v[v]" : ".v[0]");
+}
+
+std::string KernelPrinter::pointer_to(const Registers& r) const {
+  const Frame& f = layouts_.frame(r.place);
+  const bool rows = f.row_steps() > 1 && r.place.part != Part::cols;
+  const bool cols = f.col_steps() > 1 && r.place.part != Part::rows;
+  return rows && cols ? r.name + "[0]" : rows || cols ? r.name : "&" + r.name;
+}
+
+KernelPrinter::Registers KernelPrinter::buffer(ValueId v) {
+  const ValueId s = plan_.storage(v);
+  auto it = buffers_.find(s);
+  if (it != buffers_.end()) return it->second;
+  const auto place = layouts_.buffers.find(s);
+  TW_CHECK(place != layouts_.buffers.end(), "a buffer without a place");
+  const DType dtype = kernel_.type(s).dtype;
+  const bool vectors = place->second.part == Part::all || place->second.part == Part::cols;
+  const std::string type = vectors && is_narrow_float(dtype) ? element_type(dtype) : type_of(s);
+  return buffers_[s] = {value_name(s), place->second, dtype, type};
+}
+
+// Loops over the vectors (or rows) of an array.
+void KernelPrinter::for_registers(const Registers& r, const std::function<void()>& body) {
+  if (r.place.part == Part::one) return body();
+  const Frame& f = layouts_.frame(r.place);
+  const bool rows = f.row_steps() > 1 && r.place.part != Part::cols;
+  const bool cols = f.col_steps() > 1 && r.place.part != Part::rows;
+  if (rows) out_.unrolled("r", f.row_steps());
+  if (cols) out_.unrolled("c", f.col_steps());
+  body();
+  if (cols) out_.close();
+  if (rows) out_.close();
+}
+
+// --- the loop
+
+void KernelPrinter::print_elements(const ElementLoop& plan) {
+  Loop loop;
+  loop.plan = &plan;
+  loop.place = layouts_.loops.at(&plan);
+  if (loop.place.part != Part::one) {
+    loop.frame = layouts_.frame(loop.place);
+    loop.thread = thread(loop.frame);
+  }
+  const std::size_t n = plan.body.size();
+  loop.values.resize(n);
+  loop.arrays.resize(n);
+  loop.states.resize(n);
+  loop.bounds.resize(n);
+  loop.addresses.resize(n);
+  loop.outputs.resize(n);
+  count_uses(loop);
+  print_loads(loop);
+  for (std::size_t i = 0; i < n; ++i)
+    if (is_vector_store(loop, i) ||
+        (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
+      const Access access(kernel_, ranges_, *plan.body[i].op);
+      need("memory");
+      loop.bounds[i] = print_bounds(loop, plan.body[i], access);
+      loop.addresses[i] = print_address(loop, plan.body[i], access);
+    }
+  for (std::size_t i = 0; i < n; ++i)
+    if (plan.body[i].kind == Instr::Kind::keep || plan.body[i].kind == Instr::Kind::scan) {
+      const Registers r = buffer(plan.body[i].value);
+      if (declared_.insert(plan_.storage(plan.body[i].value)).second) out_.write(declaration(r));
+    }
+  print_reduction_starts(loop);
+  print_at(loop, Level::once);
+  const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
+  if (rows && loop.frame.row_steps() > 1) out_.unrolled("r", loop.frame.row_steps());
+  print_row_body(loop);
+  if (rows && loop.frame.row_steps() > 1) out_.close();
+  print_scans(loop);
+  print_exchange(loop);
+}
+
+void KernelPrinter::count_uses(Loop& loop) const {
+  loop.uses.assign(loop.plan->body.size(), 0);
+  for (const Instr& in : loop.plan->body)
+    for (const printer::Ref& ref : in.operands)
+      if (!ref.is_scalar()) ++loop.uses[static_cast<std::size_t>(ref.instr)];
+}
+
+// Where an instruction is computed: what does not change along a row once a row, what changes along no axis
+// once.
+KernelPrinter::Level KernelPrinter::level(const Loop& loop, const Instr& in) const {
+  if (in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload) return Level::element;
+  switch (spread_of(loop, in.axes)) {
+    case Part::one:
+      return loop.place.part == Part::one ? Level::element : Level::once;
+    case Part::rows:
+      return loop.place.part == Part::all ? Level::row : Level::element;
+    default:
+      return Level::element;
+  }
+}
+
+void KernelPrinter::print_row_body(Loop& loop) {
+  const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
+  if (rows) print_reduction_starts_of_row(loop);
+  const bool guard = rows && loop.frame.ragged_rows();
+  if (guard) {
+    const std::string steps =
+        loop.frame.row_steps() > 1 ? fmt::format("r < {} || ", loop.frame.row_steps() - 1) : "";
+    out_.open("if ({}{} < {})", steps, row_text(loop), loop.frame.rows);
+  }
+  print_at(loop, Level::row);
+  if (loop.place.part == Part::all || loop.place.part == Part::cols)
+    print_columns(loop);
+  else
+    print_at(loop, Level::element);
+  if (guard) out_.close();
+}
+
+void KernelPrinter::print_columns(Loop& loop) {
+  const Frame& f = loop.frame;
+  if (f.col_steps() > 1) out_.unrolled("c", f.col_steps());
+  const bool guard = f.ragged_cols() && f.whole_vectors();
+  if (guard) {
+    const std::string steps = f.col_steps() > 1 ? fmt::format("c < {} || ", f.col_steps() - 1) : "";
+    out_.open("if ({}{} < {})", steps, col_text(loop), f.cols);
+  }
+  print_column_body(loop);
+  if (guard) out_.close();
+  if (f.col_steps() > 1) out_.close();
+}
+
+void KernelPrinter::print_column_body(Loop& loop) {
+  const Frame& f = loop.frame;
+  print_vector_heads(loop);
+  const bool elements = std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& in) {
+    const auto i = static_cast<std::size_t>(&in - loop.plan->body.data());
+    return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload && !direct_copy(loop, i) &&
+           !keeps_load(loop, i);
+  });
+  if (elements) {
+    if (f.vector > 1) out_.unrolled("v", f.vector);
+    const bool guard = f.ragged_cols() && !f.whole_vectors();
+    if (guard) out_.open("if ({}{} < {})", col_text(loop), f.vector > 1 ? " + v" : "", f.cols);
+    print_at(loop, Level::element);
+    if (guard) out_.close();
+    if (f.vector > 1) out_.close();
+  }
+  print_vector_tails(loop);
+}
+
+void KernelPrinter::print_at(Loop& loop, Level at_level) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (level(loop, in) != at_level) continue;
+    switch (in.kind) {
+      case Instr::Kind::compute:
+      case Instr::Kind::reload:
+        print_compute(loop, i);
+        break;
+      case Instr::Kind::effect:
+        if (in.op->kind != OpKind::store)
+          print_scattered(loop, i);
+        else if (!is_vector_store(loop, i))
+          print_store(loop, i);
+        else if (!direct_copy(loop, i))
+          out_.line("{}{} = {};", loop.outputs[i], loop.frame.vector > 1 ? ".v[v]" : ".v[0]",
+                    operand(loop, in.operands[0]).text);
+        break;
+      case Instr::Kind::keep:
+      case Instr::Kind::scan:
+        print_keep(loop, i);
+        break;
+      case Instr::Kind::reduce:
+        print_reduce(loop, i);
+        break;
+    }
+  }
+}
+
+Expr KernelPrinter::operand(Loop& loop, const printer::Ref& ref) {
+  if (ref.is_scalar()) return scalar(ref.scalar);
+  return loop.values[static_cast<std::size_t>(ref.instr)];
+}
+
+void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  Expr& value = loop.values[i];
+  const std::string type = type_of(in.value);
+  if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load) {
+    if (loop.arrays[i].place.part == Part::one || loop.arrays[i].place.part == Part::rows)
+      value = {at(loop.arrays[i]), loop.arrays[i].type};
+    if (value.type.empty())
+      value = {element(loop.arrays[i]), loop.arrays[i].type};  // narrow vectors: see print_vector_heads
+    return;
+  }
+  if (in.op->kind == OpKind::constant) {
+    value = {literal(kernel_.type(in.value).dtype, in.op->number), type};
+    return;
+  }
+  if (in.op->kind == OpKind::arange) {
+    const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
+    std::string text = side < 0 ? "0" : side == 0 ? row_text(loop) : col_text(loop);
+    if (side == 1 && loop.frame.vector > 1) text += " + v";
+    value = {text, "i32"};
+    return;
+  }
+  std::vector<Expr> operands;
+  for (const printer::Ref& ref : in.operands) operands.push_back(operand(loop, ref));
+  value = compute(*in.op, operands);
+  const bool named = !kernel_.values[static_cast<std::size_t>(in.value)].name.empty();
+  const bool whole = in.op->kind == OpKind::gather || in.op->kind == OpKind::random;
+  const bool one_use = loop.uses[i] <= 1 && level(loop, in) == Level::element;
+  if (one_use && !named && !whole && value.text.size() < 40) return;
+  if (value.text.find_first_of(" (") == std::string::npos) return;  // a name already
+  const std::string name = unique(value_name(in.value));
+  out_.line("const {} {} = {};", value.type, name, value.text);
+  value.text = name;
+}
+
+bool KernelPrinter::is_vector_store(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  return in.kind == Instr::Kind::effect && in.op->kind == OpKind::store &&
+         (loop.place.part == Part::all || loop.place.part == Part::cols);
+}
+
+// A store or keep of loaded elements as they are: the vector goes through unconverted.
+bool KernelPrinter::direct_copy(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  if (!(is_vector_store(loop, i) || in.kind == Instr::Kind::keep)) return false;
+  if (in.operands[0].is_scalar()) return false;
+  const Instr& from = loop.plan->body[static_cast<std::size_t>(in.operands[0].instr)];
+  const bool array = from.kind == Instr::Kind::reload ||
+                     (from.kind == Instr::Kind::compute && from.op->kind == OpKind::load);
+  if (!array || spread_of(loop, from.axes) != loop.place.part || loop.place.part == Part::rows ||
+      loop.place.part == Part::one)
+    return false;
+  const ValueId target = in.kind == Instr::Kind::keep ? in.value : in.op->operands[0];
+  const auto at_instr = static_cast<std::size_t>(in.operands[0].instr);
+  if (loop.arrays[at_instr].type != element_type(loop.arrays[at_instr].dtype)) return false;
+  return kernel_.type(target).dtype == kernel_.type(from.value).dtype &&
+         (in.kind != Instr::Kind::keep || type_of(plan_.storage(target)) == type_of(from.value));
+}
+
+// A load (or the keep of one) whose registers are the value's buffer.
+bool KernelPrinter::keeps_load(const Loop& loop, std::size_t i) const {
+  const auto is_load = [&](const Instr& in) {
+    return in.kind == Instr::Kind::compute && in.op && in.op->kind == OpKind::load;
+  };
+  const auto pairs = [&](const Instr& keep, std::size_t load) {
+    return keep.kind == Instr::Kind::keep && !keep.operands[0].is_scalar() &&
+           static_cast<std::size_t>(keep.operands[0].instr) == load && is_load(loop.plan->body[load]) &&
+           keep.value == loop.plan->body[load].value &&
+           layouts_.buffers.at(plan_.storage(keep.value)) == loop.place &&
+           spread_of(loop, loop.plan->body[load].axes) == loop.place.part &&
+           !view_uses_[static_cast<std::size_t>(loop.plan->body[load].op->param)].written;
+  };
+  const Instr& in = loop.plan->body[i];
+  if (in.kind == Instr::Kind::keep && !in.operands[0].is_scalar())
+    return pairs(in, static_cast<std::size_t>(in.operands[0].instr));
+  if (!is_load(in)) return false;
+  return std::any_of(loop.plan->body.begin(), loop.plan->body.end(),
+                     [&](const Instr& keep) { return pairs(keep, i); });
+}
+
+// Whole vectors at once: narrow floats become f32, and stores collect theirs.
+void KernelPrinter::print_vector_heads(Loop& loop) {
+  const int n = loop.frame.vector;
+  const std::string element = n > 1 ? ".v[v]" : ".v[0]";
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    const bool array =
+        in.kind == Instr::Kind::reload || (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load);
+    if (array) {
+      const Registers& r = loop.arrays[i];
+      if (r.place.part == Part::one || r.place.part == Part::rows || !is_narrow_float(r.dtype)) continue;
+      const bool only_copied =
+          std::none_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& user) {
+            const auto u = static_cast<std::size_t>(&user - loop.plan->body.data());
+            if (direct_copy(loop, u) || keeps_load(loop, u)) return false;
+            return std::any_of(user.operands.begin(), user.operands.end(), [&](const printer::Ref& ref) {
+              return !ref.is_scalar() && static_cast<std::size_t>(ref.instr) == i;
+            });
+          });
+      if (only_copied) continue;
+      need("memory");
+      const std::string name = unique(r.name + "_f32");
+      out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, at(r));
+      loop.values[i] = {name + element, "f32"};
+    } else if (is_vector_store(loop, i)) {
+      if (direct_copy(loop, i)) {
+        loop.outputs[i] = at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]);
+        continue;
+      }
+      const DType dtype = kernel_.type(in.op->operands[0]).dtype;
+      loop.outputs[i] =
+          unique(identifier(kernel_.views[static_cast<std::size_t>(in.op->param)].name) + "_out");
+      out_.line("Vec<{}, {}> {};", compute_type(dtype), n, loop.outputs[i]);
+    } else if ((in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) && !keeps_load(loop, i) &&
+               !direct_copy(loop, i)) {
+      const Registers r = buffer(in.value);
+      if (!is_narrow_float(r.dtype)) continue;
+      loop.outputs[i] = unique(r.name + "_new");
+      out_.line("Vec<f32, {}> {};", n, loop.outputs[i]);
+    }
+  }
+}
+
+void KernelPrinter::print_vector_tails(Loop& loop) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (is_vector_store(loop, i)) {
+      const DType dtype = kernel_.type(in.op->operands[0]).dtype;
+      if (!direct_copy(loop, i) && is_narrow_float(dtype))
+        loop.outputs[i] = fmt::format("from_f32<{}>({})", element_type(dtype), loop.outputs[i]);
+      print_store(loop, i);
+    } else if (in.kind == Instr::Kind::keep) {
+      if (keeps_load(loop, i)) continue;
+      const Registers r = buffer(in.value);
+      if (direct_copy(loop, i))
+        out_.line("{} = {};", at(r), at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]));
+      else if (is_narrow_float(r.dtype))
+        out_.line("{} = from_f32<{}>({});", at(r), element_type(r.dtype), loop.outputs[i]);
+    }
+  }
+}
+
+void KernelPrinter::print_keep(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  if (keeps_load(loop, i) || direct_copy(loop, i)) return;
+  const Registers r = buffer(in.value);
+  if (!(r.place == loop.place || same_spread(layouts_, r.place, loop.place)))
+    refuse("a kept value changes its layout");
+  const Expr value = operand(loop, in.operands[0]);
+  if (!loop.outputs[i].empty())
+    out_.line("{}{} = {};", loop.outputs[i], loop.frame.vector > 1 ? ".v[v]" : ".v[0]", value.text);
+  else
+    out_.line("{} = {};", element(r), as_type(value, r.type));
+}
+
+// Scatter and atomic_add: element by element.
+void KernelPrinter::print_scattered(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  const Op& op = *in.op;
+  const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(op.param)];
+  const Expr value = operand(loop, in.operands[0]);
+  std::vector<Expr> indices;
+  for (int d = 0; d < view.rank(); ++d)
+    indices.push_back(operand(loop, in.operands[static_cast<std::size_t>(d) + 1]));
+  std::string guard = effect_guard(loop);
+  if (op.masked) guard += (guard.empty() ? "" : " && ") + wrapped(operand(loop, in.operands.back()).text);
+  std::string stored = value.text;
+  if (is_narrow_float(view.dtype)) {
+    need("convert");
+    stored = fmt::format("cast<{}>({})", element_type(view.dtype), value.text);
+  } else {
+    stored = as_type(value, element_type(view.dtype));
+  }
+  const std::string name = identifier(view.name), offset = view_offset(op.param, indices);
+  std::string text = fmt::format("{}[{}] = {};", name, offset, stored);
+  if (op.kind == OpKind::atomic_add) {
+    need("atomic");
+    text = fmt::format("atomic_add({} + {}, {});", name, offset, stored);
+  }
+  out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,180 @@
+// Each rewrite of simplify by name: what it makes, and where it must keep its hands off.
+#include "passes/simplify.h"
+
+#include "ir/text.h"
+#include "ops/composites.h"
+#include "ops/ops.h"
+#include "ops/rows.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::passes {
+namespace {
+
+using ir::Value;
+
+struct Fixture : testing::Test {
+  ir::Graph g{"g"};
+  Value input(const char* name, DType dtype = DType::f32, const Shape& shape = {4}) {
+    return {&g, g.add_input(name, {dtype, shape})};
+  }
+  // The op names of the simplified graph of `v`, inputs left out.
+  std::string ops_of(Value v) {
+    g.set_outputs({v.id});
+    const ir::Graph simple = simplify(g);
+    std::string names;
+    for (const ir::Node& node : simple.nodes())
+      if (node.op != &ir::input_op) names += (names.empty() ? "" : " ") + std::string(node.op->name);
+    return names;
+  }
+};
+using Simplify = Fixture;
+
+TEST_F(Simplify, DropsDeadNodesAndKeepsInputs) {
+  const Value x = input("x");
+  input("unused");
+  ops::exp(x);
+  g.set_outputs({ops::tanh(x).id});
+  const ir::Graph simple = simplify(g);
+  EXPECT_EQ(ir::print(simple),
+            "graph @g(%x: f32[4], %unused: f32[4]) -> f32[4] {\n  %2 = tanh %x : f32[4]\n  return %2\n}\n");
+}
+
+TEST_F(Simplify, MergesCommutedOperands) {
+  const Value x = input("x");
+  const Value y = input("y");
+  EXPECT_EQ(ops_of((x + y) * (y + x)), "add mul");
+  EXPECT_EQ(ops_of((x - y) * (y - x)), "sub sub mul");
+}
+
+TEST_F(Simplify, IdentitiesOfFloats) {
+  const Value x = input("x");
+  EXPECT_EQ(ops_of(x - 0.0), "");
+  EXPECT_EQ(ops_of(x + -0.0), "");
+  EXPECT_EQ(ops_of(1.0 * x / 1.0), "");
+  EXPECT_EQ(ops_of(x * -1.0), "neg");
+  EXPECT_EQ(ops_of(-(-x)), "");
+  EXPECT_EQ(ops_of(ops::maximum(x, x)), "");
+  EXPECT_EQ(ops_of(ops::stop_gradient(x)), "");
+}
+
+TEST_F(Simplify, KeepsWhatNansInfinitiesAndSignedZerosCanSee) {
+  const Value x = input("x");
+  EXPECT_EQ(ops_of(x + 0.0), "constant add");  // -0 + 0 is +0
+  EXPECT_EQ(ops_of(x * 0.0), "constant mul");  // inf * 0 is NaN
+  EXPECT_EQ(ops_of(x - x), "sub");             // inf - inf is NaN
+  EXPECT_EQ(ops_of(x / x), "div");
+  EXPECT_EQ(ops_of(0.0 - x), "constant sub");           // 0 - 0 is +0, neg gives -0
+  EXPECT_EQ(ops_of(ops::pow(x, 0.5)), "constant pow");  // pow(-inf, 0.5) is inf, sqrt(-inf) is NaN
+}
+
+TEST_F(Simplify, IdentitiesOfIntegers) {
+  const Value x = input("x", DType::i32);
+  EXPECT_EQ(ops_of(x + 0), "");
+  EXPECT_EQ(ops_of(x * 0), "constant");
+  EXPECT_EQ(ops_of(x - x), "constant");
+  EXPECT_EQ(ops_of(ops::bit_xor(x, x)), "constant");
+  EXPECT_EQ(ops_of(ops::bit_not(ops::bit_not(x))), "");
+}
+
+TEST_F(Simplify, SmallPowersBecomeProducts) {
+  const Value x = input("x");
+  EXPECT_EQ(ops_of(ops::pow(x, 2)), "mul");
+  EXPECT_EQ(ops_of(ops::pow(x, 3.0)), "mul mul");
+  EXPECT_EQ(ops_of(ops::pow(x, -1)), "reciprocal");
+  EXPECT_EQ(ops_of(ops::pow(x, 1)), "");
+}
+
+TEST_F(Simplify, DividesByPowersOfTwoOnly) {
+  const Value x = input("x");
+  EXPECT_EQ(ops_of(x / 8.0), "constant mul");
+  EXPECT_EQ(ops_of(x / 3.0), "constant div");
+}
+
+TEST_F(Simplify, FoldsConstants) {
+  const Value x = input("x");
+  const Value c = ops::exp(ops::full_like(x, 0.0) + ops::full_like(x, 1.0));
+  EXPECT_EQ(ops_of(x * c), "constant mul");
+}
+
+TEST_F(Simplify, ResolvesConditions) {
+  const Value x = input("x");
+  const Value y = input("y");
+  const Value c = ops::gt(x, y);
+  EXPECT_EQ(ops_of(ops::where(c, x, x)), "");
+  EXPECT_EQ(ops_of(ops::where(ops::lt(ops::full_like(x, 1.0), 2.0), x, y)), "");
+  EXPECT_EQ(ops_of(ops::where(ops::bit_not(c), x, y)), "gt where");
+  EXPECT_EQ(ops_of(ops::where(c, ops::where(c, x, 0.0), y)), "gt where");
+}
+
+TEST_F(Simplify, CastsThroughAWiderTypeDisappear) {
+  const Value x = input("x", DType::bf16);
+  EXPECT_EQ(ops_of(ops::cast(ops::cast(x, DType::f32), DType::bf16)), "");
+  EXPECT_EQ(ops_of(ops::cast(ops::cast(x, DType::f32), DType::f64)), "cast");
+  EXPECT_EQ(ops_of(ops::cast(ops::cast(x, DType::f8e4m3), DType::f32)), "cast cast");
+  const Value i = input("i", DType::i32);
+  EXPECT_EQ(ops_of(ops::cast(ops::cast(i, DType::f64), DType::i32)), "");
+  EXPECT_EQ(ops_of(ops::cast(ops::cast(i, DType::f64), DType::i8)),
+            "cast cast");  // saturates, i32 to i8 wraps
+  EXPECT_EQ(ops_of(ops::cast(ops::cast(i, DType::f32), DType::i32)), "cast cast");  // f32 has 24 bits
+}
+
+// Between a load and a store a narrow value is f32; only the cast rounds it.
+TEST_F(Simplify, CastsThatRoundAComputedNarrowValueStay) {
+  const Value y = ops::exp(input("x", DType::bf16));
+  EXPECT_EQ(ops_of(ops::cast(ops::cast(y, DType::f32), DType::bf16)), "exp cast cast");
+}
+
+TEST_F(Simplify, ViewsOfViewsMerge) {
+  const Value x = input("x", DType::f32, {2, 3, 4});
+  EXPECT_EQ(ops_of(ops::reshape(ops::reshape(x, {24}), {2, 3, 4})), "");
+  EXPECT_EQ(ops_of(ops::transpose(ops::transpose(x, {2, 0, 1}), {1, 2, 0})), "");
+  EXPECT_EQ(ops_of(ops::flip(ops::flip(x, {1}), {1})), "");
+  EXPECT_EQ(ops_of(ops::slice_axis(ops::slice_axis(x, 2, {.step = 2}), 2, {.start = 1})), "slice");
+  const Value unit = input("u", DType::f32, {3, 1, 4});
+  EXPECT_EQ(ops_of(ops::swap_axes(unit, 0, 1)), "reshape");
+  EXPECT_EQ(ops_of(ops::broadcast_to(ops::broadcast_to(unit, {3, 5, 4}), {3, 5, 4})), "expand");
+}
+
+TEST_F(Simplify, ComputesBeforeExpanding) {
+  const Value row = input("row", DType::f32, {3, 1});
+  const Value wide = ops::broadcast_to(row, {3, 100});
+  g.set_outputs({ops::exp(wide * 2.0).id});
+  const ir::Graph simple = simplify(g);
+  for (const ir::Node& node : simple.nodes())
+    EXPECT_TRUE(node.op != &ops::kExp || node.type.shape == Shape({3, 1}));
+  EXPECT_EQ(ops_of(ops::exp(wide * 2.0)), "constant mul exp expand");
+}
+
+TEST_F(Simplify, ReductionsMerge) {
+  const Value x = input("x", DType::f32, {2, 3, 4});
+  EXPECT_EQ(ops_of(ops::sum(ops::sum(x, {1}), {0})), "sum");
+  EXPECT_EQ(ops_of(ops::max(ops::max(x, {2}, ops::Keep::yes), {2})), "max");
+  EXPECT_EQ(ops_of(ops::sum(input("u", DType::f32, {5, 1}), {1})), "reshape");
+}
+
+TEST_F(Simplify, SumOfExpandMultiplies) {
+  const Value x = input("x", DType::f32, {3, 1});
+  const Value wide = ops::broadcast_to(x, {3, 7});
+  EXPECT_EQ(ops_of(ops::sum(wide, {1})), "reshape constant mul");
+  EXPECT_EQ(ops_of(ops::max(wide, {1})), "reshape");
+  EXPECT_EQ(ops_of(ops::sum(ops::broadcast_to(x, {3, 0}), {1})), "expand sum");  // of nothing: 0, not NaN
+}
+
+TEST_F(Simplify, KeepsTheSignatureWhenAnOutputIsAnInput) {
+  const Value x = input("x");
+  g.set_outputs({(x * 1.0).id, x.id, (x * 1.0).id});
+  const ir::Graph simple = simplify(g);
+  EXPECT_EQ(simple.outputs(), (std::vector<ir::NodeId>{0, 0, 0}));
+}
+
+TEST_F(Simplify, EveryRewriteIsDocumented) {
+  for (std::span<const Rewrite> table : {pointwise_rewrites(), view_rewrites()})
+    for (const Rewrite& rule : table) {
+      EXPECT_FALSE(rule.name.empty());
+      EXPECT_FALSE(rule.doc.empty());
+    }
+}
+
+}  // namespace
+}  // namespace tilewright::passes

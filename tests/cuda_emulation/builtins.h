@@ -1,0 +1,208 @@
+// What CUDA C++ and the PTX of our device headers mean on the host. Compiled with each emulated kernel.
+typedef __SIZE_TYPE__ size_t;
+extern "C" {
+struct EmuIds {
+  unsigned thread, block, blocks, threads, rank, cluster;
+};
+EmuIds emu_ids();
+void emu_sync_block();
+void emu_cluster_arrive();
+void emu_cluster_wait();
+const unsigned* emu_exchange(unsigned mine);
+void* emu_shared(unsigned long bytes);
+void* emu_stage();
+unsigned emu_shared_address(const void* p);
+void* emu_remote(unsigned address);
+void* memcpy(void*, const void*, size_t);
+float expf(float), exp2f(float), expm1f(float), logf(float), log2f(float), log1pf(float), tanhf(float),
+    erff(float);
+float powf(float, float), atan2f(float, float), fmodf(float, float), fmaf(float, float, float), fabsf(float);
+float floorf(float), ceilf(float), rintf(float), truncf(float), sqrtf(float), sinf(float), cosf(float),
+    tanf(float);
+double exp(double), exp2(double), expm1(double), log(double), log2(double), log1p(double), tanh(double),
+    erf(double);
+double pow(double, double), atan2(double, double), fmod(double, double), fma(double, double, double),
+    fabs(double);
+double floor(double), ceil(double), rint(double), trunc(double), sqrt(double), sin(double), cos(double),
+    tan(double);
+double fmax(double, double), fmin(double, double);
+float nextafterf(float, float);
+}
+#define __device__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
+#define __constant__ const
+#define __global__
+#define __launch_bounds__(...)
+
+struct EmuIndex {
+  unsigned x, y, z;
+};
+#define threadIdx (EmuIndex{emu_ids().thread, 0, 0})
+#define blockIdx (EmuIndex{emu_ids().block, 0, 0})
+#define gridDim (EmuIndex{emu_ids().blocks, 1, 1})
+#define blockDim (EmuIndex{emu_ids().threads, 1, 1})
+inline void __syncthreads() { emu_sync_block(); }
+inline void __syncwarp(unsigned = 0xffffffffu) { emu_exchange(0); }
+
+inline unsigned emu_lane() { return emu_ids().thread % 32; }
+inline unsigned __shfl_xor_sync(unsigned, unsigned v, int mask) {
+  return emu_exchange(v)[(emu_lane() ^ unsigned(mask)) & 31];
+}
+inline unsigned __shfl_sync(unsigned, unsigned v, int source, int width = 32) {
+  const unsigned lane = emu_lane();
+  return emu_exchange(v)[lane / unsigned(width) * unsigned(width) + (unsigned(source) & unsigned(width - 1))];
+}
+inline unsigned __shfl_up_sync(unsigned, unsigned v, int delta, int width = 32) {
+  const unsigned lane = emu_lane();
+  const unsigned* all = emu_exchange(v);
+  return lane % unsigned(width) < unsigned(delta) ? v : all[lane - unsigned(delta)];
+}
+
+struct uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+template <class T>
+inline T __ldg(const T* p) {
+  return *p;
+}
+template <class T>
+inline T __ldcs(const T* p) {
+  return *p;
+}
+template <class T>
+inline void __stcs(T* p, T v) {
+  *p = v;
+}
+template <class T>
+inline T atomicAdd(T* p, T v) {
+  const T old = *p;
+  *p = old + v;
+  return old;
+}
+inline unsigned atomicCAS(unsigned* p, unsigned expected, unsigned desired) {
+  const unsigned old = *p;
+  if (old == expected) *p = desired;
+  return old;
+}
+
+inline float __uint_as_float(unsigned v) { return __builtin_bit_cast(float, v); }
+inline unsigned __float_as_uint(float v) { return __builtin_bit_cast(unsigned, v); }
+inline double __longlong_as_double(long long v) { return __builtin_bit_cast(double, v); }
+inline long long __double_as_longlong(double v) { return __builtin_bit_cast(long long, v); }
+inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((unsigned long long)a * b >> 32); }
+inline float __fdividef(float a, float b) { return a / b; }
+inline float rsqrtf(float x) { return 1.f / sqrtf(x); }
+inline double rsqrt(double x) { return 1. / sqrt(x); }
+inline long long __double2ll_rz(double x) {
+  return x >= 9223372036854775808.    ? 0x7fffffffffffffffll
+         : x <= -9223372036854775808. ? -0x7fffffffffffffffll - 1
+                                      : (long long)x;
+}
+inline long long __float2ll_rz(float x) { return __double2ll_rz(x); }
+inline int __double2int_rz(double x) {
+  return x >= 2147483647. ? 2147483647 : x <= -2147483648. ? -2147483647 - 1 : int(x);
+}
+inline int __float2int_rz(float x) { return __double2int_rz(x); }
+// Toward zero: what rounding to nearest took too far is taken back.
+inline float __double2float_rz(double x) {
+  const float y = float(x);
+  return fabs(double(y)) > fabs(x) ? nextafterf(y, 0.f) : y;
+}
+inline float __ll2float_rz(long long x) {
+  const float y = float(x);
+  const bool beyond = x < 0 ? (__int128)y<(__int128)x : (__int128)y>(__int128) x;
+  return beyond ? nextafterf(y, 0.f) : y;
+}
+inline unsigned __cvta_generic_to_shared(const void* p) { return emu_shared_address(p); }
+
+// --- PTX instructions, by their names
+inline void ptx_max_NaN_f32(float& out, float a, float b) { out = a != a ? a : b != b ? b : a > b ? a : b; }
+inline void ptx_min_NaN_f32(float& out, float a, float b) { out = a != a ? a : b != b ? b : a < b ? a : b; }
+inline float emu_f16(unsigned short bits) { return float(__builtin_bit_cast(_Float16, bits)); }
+inline unsigned short emu_to_f16(float x) { return __builtin_bit_cast(unsigned short, (_Float16)x); }
+inline unsigned emu_to_bf16(float x) {
+  const unsigned b = __float_as_uint(x);
+  return x != x ? 0x7fffu : (b + 0x7fffu + (b >> 16 & 1u)) >> 16;
+}
+inline void ptx_cvt_f32_f16(float& out, unsigned short bits) { out = emu_f16(bits); }
+inline void ptx_unpack(float& low, float& high, unsigned pair) {
+  low = emu_f16((unsigned short)pair);
+  high = emu_f16((unsigned short)(pair >> 16));
+}
+inline void ptx_cvt_rn_bf16x2_f32(unsigned& out, float high, float low) {
+  out = emu_to_bf16(high) << 16 | emu_to_bf16(low);
+}
+inline void ptx_cvt_rn_f16x2_f32(unsigned& out, float high, float low) {
+  out = unsigned(emu_to_f16(high)) << 16 | emu_to_f16(low);
+}
+inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = exp2f(x); }
+inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = 1.f / x; }
+inline void ptx_lg2_approx_f32(float& y, float x) { y = log2f(x); }
+inline void ptx_sqrt_approx_f32(float& y, float x) { y = sqrtf(x); }
+inline void ptx_tanh_approx_f32(float& y, float x) { y = tanhf(x); }
+inline void ptx_rsqrt_approx_ftz_f32(float& y, float x) { y = 1.f / sqrtf(x); }
+inline void ptx_rsqrt_approx_f32(float& y, float x) { y = 1.f / sqrtf(x); }
+inline void ptx_ld_global_nc_L1__no_allocate_L2__256B_v4_u32(unsigned& x, unsigned& y, unsigned& z,
+                                                             unsigned& w, const void* p) {
+  const uint4 v = *static_cast<const uint4*>(p);
+  x = v.x, y = v.y, z = v.z, w = v.w;
+}
+inline void ptx_ld_global_L2__cache_hint_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w,
+                                                const void* p, unsigned long long) {
+  ptx_ld_global_nc_L1__no_allocate_L2__256B_v4_u32(x, y, z, w, p);
+}
+inline void ptx_st_global_L2__cache_hint_v4_u32(void* p, unsigned x, unsigned y, unsigned z, unsigned w,
+                                                unsigned long long) {
+  *static_cast<uint4*>(p) = {x, y, z, w};
+}
+inline void ptx_cluster_ctarank(unsigned& rank) { rank = emu_ids().rank; }
+inline void ptx_cluster_nctarank(unsigned& size) { size = emu_ids().cluster; }
+inline void ptx_barrier_cluster_arrive_release_aligned() { emu_cluster_arrive(); }
+inline void ptx_barrier_cluster_wait_acquire_aligned() { emu_cluster_wait(); }
+inline void ptx_mapa_shared__cluster_u32(unsigned& out, unsigned local, unsigned rank) {
+  out = (local & 0xffffffu) | rank << 24;
+}
+inline void ptx_st_shared__cluster_u32(unsigned address, unsigned word) {
+  *static_cast<unsigned*>(emu_remote(address)) = word;
+}
+inline void ptx_ld_shared__cluster_u32(unsigned& out, unsigned address) {
+  out = *static_cast<unsigned*>(emu_remote(address));
+}
+
+// --- fp8: two values in 16 bits, low byte first; saturating, to nearest even
+inline float emu_f8(unsigned char bits, int mantissa, int bias) {
+  const int exponent = (bits & 0x7f) >> mantissa, fraction = bits & ((1 << mantissa) - 1);
+  float x = exponent == 0 ? float(fraction) : float(fraction + (1 << mantissa));
+  for (int e = exponent == 0 ? 1 : exponent; e < bias + mantissa; ++e) x *= 0.5f;
+  for (int e = bias + mantissa; e < exponent; ++e) x *= 2.f;
+  return (bits & 0x80) != 0 ? -x : x;
+}
+inline unsigned char emu_to_f8(float x, int mantissa, int bias, unsigned char largest) {
+  const unsigned char sign = (__float_as_uint(x) >> 31) != 0 ? 0x80 : 0;
+  if (x != x) return sign | 0x7f;
+  const float magnitude = x < 0 ? -x : x;
+  unsigned char best = 0;
+  while (best < largest && emu_f8(best + 1, mantissa, bias) <= magnitude) ++best;
+  if (best < largest) {
+    const double low = emu_f8(best, mantissa, bias), high = emu_f8(best + 1, mantissa, bias),
+                 middle = (low + high) / 2;
+    if (magnitude > middle || (magnitude == middle && (best & 1) != 0)) ++best;
+  }
+  return sign | best;
+}
+inline void ptx_cvt_rn_satfinite_e4m3x2_f32(unsigned short& out, float high, float low) {
+  out = (unsigned short)(emu_to_f8(high, 3, 7, 0x7e) << 8 | emu_to_f8(low, 3, 7, 0x7e));
+}
+inline void ptx_cvt_rn_satfinite_e5m2x2_f32(unsigned short& out, float high, float low) {
+  out = (unsigned short)(emu_to_f8(high, 2, 15, 0x7b) << 8 | emu_to_f8(low, 2, 15, 0x7b));
+}
+inline void ptx_cvt_rn_f16x2_e4m3x2(unsigned& out, unsigned short pair) {
+  const auto half = [](unsigned char b) {
+    return (b & 0x7f) == 0x7f ? (unsigned short)0x7fff : emu_to_f16(emu_f8(b, 3, 7));
+  };
+  out = unsigned(half((unsigned char)(pair >> 8))) << 16 | half((unsigned char)pair);
+}

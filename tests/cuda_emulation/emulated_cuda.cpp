@@ -1,0 +1,231 @@
+// Translation of device code, and the Backend around it.
+#include "cuda_emulation/emulated_cuda.h"
+
+#include "backends/cpu/compiler.h"
+#include "backends/cpu/jit.h"
+#include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/device_headers.h"
+#include "cuda_emulation/machine.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <regex>
+
+namespace tilewright::embedded {
+extern const std::string_view cuda_emulation_builtins;
+}
+
+namespace tilewright::emulation {
+namespace {
+
+using backends::Binary;
+using backends::Candidate;
+using backends::Source;
+
+// Splits at `separator` where no bracket and no string is open.
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  bool quoted = false;
+  for (char c : text) {
+    if (c == '"') quoted = !quoted;
+    if (!quoted && (c == '(' || c == '{' || c == '[')) ++depth;
+    if (!quoted && (c == ')' || c == '}' || c == ']')) --depth;
+    if (c == separator && depth == 0 && !quoted)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  }
+  return parts;
+}
+
+// Of `"=r"(out), "r"(x)`: out, x.
+std::string operands(const std::string& section) {
+  std::string out;
+  for (const std::string& part : split(section, ',')) {
+    const std::size_t open = part.find('(');
+    if (open == std::string::npos) continue;
+    out += (out.empty() ? "" : ", ") + part.substr(open + 1, part.rfind(')') - open - 1);
+  }
+  return out;
+}
+
+std::string ptx_name(const std::string& code) {
+  if (const std::size_t special = code.find("%%"); special != std::string::npos) {
+    std::size_t end = special + 2;
+    while (end < code.size() &&
+           (std::isalnum(static_cast<unsigned char>(code[end])) != 0 || code[end] == '_'))
+      ++end;
+    return "ptx_" + code.substr(special + 2, end - special - 2);
+  }
+  const std::size_t first = code.find('"') + 1;
+  if (code[first] == '{') return "ptx_unpack";
+  std::string name = "ptx_";
+  for (std::size_t i = first; i < code.size() && code[i] != ' ' && code[i] != ';' && code[i] != '"'; ++i)
+    name += std::isalnum(static_cast<unsigned char>(code[i])) != 0 ? code[i] : '_';
+  return name;
+}
+
+std::string translate_asm(const std::string& text) {
+  static const std::regex start(R"(\basm( volatile)?\()");
+  std::string out;
+  auto from = text.cbegin();
+  for (std::smatch m; std::regex_search(from, text.cend(), m, start);) {
+    out.append(from, m[0].first);
+    auto at = m[0].second;
+    int depth = 1;
+    bool quoted = false;
+    for (; depth > 0; ++at) {
+      if (*at == '"') quoted = !quoted;
+      if (!quoted && *at == '(') ++depth;
+      if (!quoted && *at == ')') --depth;
+    }
+    // "::" in the operand list is an empty section; inside strings it stays.
+    const std::vector<std::string> sections = split(std::string(m[0].second, at - 1), ':');
+    std::string all = sections.size() > 1 ? operands(sections[1]) : "";
+    if (sections.size() > 2) {
+      const std::string inputs = operands(sections[2]);
+      all += (all.empty() || inputs.empty() ? "" : ", ") + inputs;
+    }
+    out += fmt::format("{}({})", ptx_name(sections[0]), all);
+    from = at;
+  }
+  out.append(from, text.cend());
+  return out;
+}
+
+std::string entry_wrapper(const tile::Kernel& kernel, const Source& source) {
+  std::string arguments;
+  std::size_t n = 0;
+  const auto add = [&](const std::string& type) {
+    arguments += fmt::format("{}*static_cast<{}*>(p[{}])", n > 0 ? ", " : "", type, n);
+    ++n;
+  };
+  for (const tile::ViewParam& v : kernel.views) add(fmt::format("tw::{}*", name(v.dtype)));
+  for (const tile::ScalarParam& s : kernel.scalars) add(fmt::format("tw::{}", name(s.dtype)));
+  for (std::size_t i = 0; i < cuda::grid_parameters(kernel).size(); ++i) add("tw::i32");
+  std::string text =
+      fmt::format("extern \"C\" void emu_entry(void** p) {{ tw::{}({}); }}\n", source.entry, arguments);
+  return std::regex_replace(text, std::regex("tw::bool"), "bool");
+}
+
+class EmulatedProgram final : public backends::Program {
+ public:
+  EmulatedProgram(const tile::Kernel& kernel, const Source& source, std::unique_ptr<cpu::Jit> jit,
+                  cpu::LoadedObject object, int units)
+      : kernel_(kernel), source_(source), jit_(std::move(jit)), object_(std::move(object)), units_(units) {}
+
+  Status launch(const backends::LaunchArgs& args) override {
+    const Index programs = args.grid[0] * args.grid[1] * args.grid[2];
+    Index blocks = ceil_div(programs, source_.launch.programs_per_block);
+    if (source_.schedule.persistent) blocks = std::min<Index>(blocks, units_);
+    if (blocks == 0) return Unit{};
+    std::vector<void*> views(args.views, args.views + kernel_.views.size());
+    std::vector<std::int64_t> scalars(args.scalars, args.scalars + kernel_.scalars.size());
+    std::vector<std::int32_t> grid;
+    for (int axis : cuda::grid_parameters(kernel_))
+      grid.push_back(static_cast<std::int32_t>(args.grid[axis]));
+    std::vector<void*> parameters;
+    for (void*& v : views) parameters.push_back(&v);
+    for (std::int64_t& s : scalars) parameters.push_back(&s);
+    for (std::int32_t& g : grid) parameters.push_back(&g);
+    const auto entry = reinterpret_cast<void (*)(void**)>(object_.symbol("emu_entry"));
+    const std::string problem =
+        run_grid({.blocks = static_cast<unsigned>(blocks * source_.launch.cluster),
+                  .threads = static_cast<unsigned>(source_.launch.threads),
+                  .cluster = static_cast<unsigned>(source_.launch.cluster),
+                  .shared_bytes = static_cast<std::size_t>(source_.launch.shared_bytes)},
+                 [&] { entry(parameters.data()); });
+    if (!problem.empty()) return failure(Failure::Kind::device, problem);
+    return Unit{};
+  }
+
+ private:
+  tile::Kernel kernel_;
+  Source source_;
+  std::unique_ptr<cpu::Jit> jit_;
+  cpu::LoadedObject object_;
+  int units_;
+};
+
+class EmulatedBackend final : public backends::Backend {
+ public:
+  explicit EmulatedBackend(std::unique_ptr<backends::Backend> printer) : printer_(std::move(printer)) {
+    for (const cuda::DeviceHeader& h : cuda::device_headers())
+      headers_.push_back({h.name, translate(std::string(h.text))});
+    headers_.push_back({"builtins.h", std::string(embedded::cuda_emulation_builtins)});
+  }
+
+  const tile::Target& target() const override { return printer_->target(); }
+  std::string binary_key() const override { return "emulated " + printer_->target().arch; }
+  std::vector<Candidate> candidates(const tile::Kernel& k) const override { return printer_->candidates(k); }
+  Result<Source> print(const tile::Kernel& k, const tile::Schedule& s) const override {
+    return printer_->print(k, s);
+  }
+
+  Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const override {
+    const std::string architecture =
+        fmt::format("#define __CUDA_ARCH__ {}\n", target().arch == "sm_80" ? 800 : 900);
+    const std::string text =
+        "#include \"builtins.h\"\n" + architecture + translate(source.text) + entry_wrapper(kernel, source);
+    cpu::CompileOptions options{
+        .target = cpu::host_target(cpu::Isa::avx2), .headers = headers_, .effort = cpu::Effort::kernel};
+    auto object = cpu::compile_cpp(text, options);
+    if (!object) return object.error();
+    return Binary{std::move(*object), "", 0};
+  }
+  Result<std::unique_ptr<backends::Program>> load(const tile::Kernel& kernel, const Source& source,
+                                                  const Binary& binary) override {
+    auto jit = cpu::Jit::create();
+    if (!jit) return jit.error();
+    auto object = (*jit)->load(binary.bytes);
+    if (!object) return object.error();
+    return std::unique_ptr<backends::Program>(
+        new EmulatedProgram(kernel, source, std::move(*jit), std::move(*object), /*units=*/3));
+  }
+
+  Result<void*> allocate(std::size_t bytes) override {
+    return std::aligned_alloc(512, round_up(static_cast<Index>(bytes) + 1, 512));
+  }
+  void release(void* address, std::size_t) override { std::free(address); }
+  Status copy(void* to, const void* from, std::size_t bytes, backends::CopyKind) override {
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return Unit{};
+  }
+  Status fill(void* to, int byte, std::size_t bytes) override {
+    std::memset(to, byte, bytes);
+    return Unit{};
+  }
+  Status synchronize() override { return Unit{}; }
+  Status timer_start() override { return Unit{}; }
+  Result<double> timer_stop_us() override { return 0.0; }
+  Result<std::unique_ptr<backends::Replay>> record(const std::vector<backends::RecordedLaunch>&) override {
+    return failure(Failure::Kind::unsupported, "emulated launches are not recorded");
+  }
+
+ private:
+  std::unique_ptr<backends::Backend> printer_;
+  std::vector<std::pair<std::string, std::string>> headers_;
+};
+
+}  // namespace
+
+std::string translate(const std::string& text) {
+  std::string out = translate_asm(text);
+  out = std::regex_replace(out, std::regex(R"(extern __shared__ uint4 (\w+)\[\];)"),
+                           "uint4* $1 = static_cast<uint4*>(emu_stage());");
+  return std::regex_replace(out, std::regex(R"(__shared__ ([^;\[]+) (\w+)((\[[^\]]*\])+);)"),
+                            "$1 (&$2)$3 = *static_cast<$1 (*)$3>(emu_shared(sizeof($1 $3)));");
+}
+
+Result<std::unique_ptr<backends::Backend>> open_emulated_cuda(const std::string& architecture) {
+  auto printer = cuda::CudaBackend::open({.compile_only = architecture});
+  if (!printer) return printer.error();
+  return std::unique_ptr<backends::Backend>(new EmulatedBackend(std::move(*printer)));
+}
+
+}  // namespace tilewright::emulation
