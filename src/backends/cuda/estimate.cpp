@@ -234,7 +234,7 @@ Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, c
 
 double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts, const tile::Schedule& schedule,
                     const tile::Target& target) {
-  // Measured on H200: a block's start and end, an access to memory under load, a barrier with its shuffles.
+  // Estimates, not measurements: a block's start and end, an access to memory under load, a barrier with its shuffles.
   constexpr double kBlockStartUs = 0.4, kMemoryLatencyUs = 0.8, kClusterExchangeUs = 1.3, kExchangeUs = 0.35, kShuffleUs = 0.1;
   constexpr double kLanesPerUs = 128 * 1.7e3 * 0.6;  // instructions of a multiprocessor, at the issue rate that is usual
   const double units = std::max(1, target.units);
