@@ -4,12 +4,9 @@
 
 namespace tw {
 
-template <class T>
-using Vector = TW_VECTOR(T);
-
 // The first `count` lanes: none when it is negative, all when it is large.
 TW_INLINE vmask lanes_below(i64 count) {
-  return first_lanes(count < 0 ? 0 : count > TW_LANES ? TW_LANES : count);
+  return iota() < vi32((i32)(count < 0 ? 0 : count > TW_LANES ? TW_LANES : count));
 }
 // A count that may be negative or too large, as one of [0, most].
 TW_INLINE i64 limit(i64 count, i64 most) { return count < 0 ? 0 : count > most ? most : count; }
@@ -37,30 +34,30 @@ struct TwHalves {
 
 // Reads nothing where the mask is false: those lanes are `fill`.
 template <class T>
-TW_INLINE Vector<T> load(const T* at, vmask mask, Vector<T> fill) {
+TW_INLINE vec<T> load(const T* at, vmask mask, vec<T> fill) {
 #ifdef TW_AVX512
   const u16 bits = mask_bits(mask);
   if constexpr (sizeof(T) == 4) {
-    return (Vector<T>)__builtin_ia32_loaddqusi512_mask((const i32*)at, (TwInts)fill, bits);
+    return (vec<T>)__builtin_ia32_loaddqusi512_mask((const i32*)at, (TwInts)fill, bits);
   } else if constexpr (sizeof(T) == 8) {
     auto halves = bits_as<TwHalves<T>>(fill);
     halves.low = __builtin_ia32_loaddqudi512_mask((const long long*)at, halves.low, (u8)bits);
     halves.high = __builtin_ia32_loaddqudi512_mask((const long long*)(at + 8), halves.high, (u8)(bits >> 8));
-    return bits_as<Vector<T>>(halves);
+    return bits_as<vec<T>>(halves);
   } else if constexpr (sizeof(T) == 2) {
-    return (Vector<T>)__builtin_ia32_loaddquhi256_mask((const TwShorts*)at, (TwShorts)fill, bits);
+    return (vec<T>)__builtin_ia32_loaddquhi256_mask((const TwShorts*)at, (TwShorts)fill, bits);
   } else {
-    return (Vector<T>)__builtin_ia32_loaddquqi128_mask((const TwChars*)at, (TwChars)fill, bits);
+    return (vec<T>)__builtin_ia32_loaddquqi128_mask((const TwChars*)at, (TwChars)fill, bits);
   }
 #else
 #ifdef TW_AVX2
   if constexpr (sizeof(T) == 4) {
-    return select(mask, (Vector<T>)__builtin_ia32_maskloadd256((const TwInts*)at, (TwInts)mask), fill);
+    return select(mask, (vec<T>)__builtin_ia32_maskloadd256((const TwInts*)at, (TwInts)mask), fill);
   } else if constexpr (sizeof(T) == 8) {
     const auto lanes = bits_as<TwHalves<T>>(convert<vi64>(mask));
     const TwHalves<T> loaded = {__builtin_ia32_maskloadq256((const TwLongs*)at, lanes.low),
                                 __builtin_ia32_maskloadq256((const TwLongs*)(at + 4), lanes.high)};
-    return select(mask, bits_as<Vector<T>>(loaded), fill);
+    return select(mask, bits_as<vec<T>>(loaded), fill);
   } else
 #endif
   {
@@ -74,7 +71,7 @@ TW_INLINE Vector<T> load(const T* at, vmask mask, Vector<T> fill) {
 
 // Writes nothing where the mask is false.
 template <class T>
-TW_INLINE void store(T* at, Vector<T> x, vmask mask) {
+TW_INLINE void store(T* at, vec<T> x, vmask mask) {
 #ifdef TW_AVX512
   const u16 bits = mask_bits(mask);
   if constexpr (sizeof(T) == 4) {
