@@ -42,7 +42,7 @@ constexpr PrimText kPrimTexts[tile::kPrimCount] = {
     {Prim::sin, "sin({0})", nullptr, nullptr, "fast::sin({0})"},
     {Prim::cos, "cos({0})", nullptr, nullptr, "fast::cos({0})"},
     {Prim::tan, "tan({0})", nullptr, nullptr, nullptr},
-    {Prim::tanh, "tanh({0})", nullptr, nullptr, "fast::tanh({0})"},
+    {Prim::tanh, "tanh({0})", nullptr, "fast::tanh_sum({0})", "fast::tanh({0})"},
     {Prim::erf, "erf({0})", nullptr, nullptr, nullptr},
     {Prim::sigmoid, "sigmoid({0})", nullptr, "fast::sigmoid({0})", nullptr},
     {Prim::fma, "fma({0}, {1}, {2})", nullptr, nullptr, nullptr},
