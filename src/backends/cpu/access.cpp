@@ -40,6 +40,8 @@ Bound make_bound(const KernelText& k, ValueId start, const tile::Dim& extent, in
   const Range range = k.range(start);
   b.may_be_negative = range.low < 0;
   b.may_end_early = !extent.is_constant() || range.high >= kUnbounded || range.high + count > extent.value;
+  // One program for each coordinate.
+  if (count == 1 && k.is_program_of(start, extent)) b.may_end_early = false;
   return b;
 }
 

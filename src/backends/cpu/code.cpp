@@ -88,8 +88,12 @@ std::string Names::unique(std::string_view hint) {
   // A copy's number follows the name, so a name does not end in a digit.
   if (std::isdigit(static_cast<unsigned char>(base.back()))) base += "_";
   std::string name = base;
-  for (char letter = 'b'; !taken_.insert(name).second; ++letter) {
-    name = letter <= 'z' ? fmt::format("{}_{}", base, letter) : fmt::format("{}_{}_", base, letter - 'z');
+  // x, x_b, … x_z, x_bb, x_bc …
+  for (int n = 1; !taken_.insert(name).second; ++n) {
+    std::string suffix;
+    for (int rest = n; rest > 0; rest /= 26)
+      suffix.insert(suffix.begin(), static_cast<char>('a' + rest % 26));
+    name = fmt::format("{}_{}", base, suffix);
   }
   return name;
 }

@@ -113,6 +113,13 @@ std::optional<Index> KernelText::constant(ValueId v) const {
   return std::nullopt;
 }
 
+bool KernelText::is_program_of(ValueId v, const tile::Dim& extent) const {
+  const Op* op = definitions_[static_cast<std::size_t>(v)];
+  if (!op || op->kind != OpKind::program_id) return false;
+  const tile::GridAxis& axis = kernel.grid[static_cast<std::size_t>(op->param)];
+  return axis.size() == 1 && axis[0].block == 1 && axis[0].extent == extent;
+}
+
 Range KernelText::range(ValueId v) const {
   if (const Op* op = definitions_[static_cast<std::size_t>(v)]; op && op->results.size() == 1)
     return range_of(*op);

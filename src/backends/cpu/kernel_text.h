@@ -56,6 +56,8 @@ class KernelText {
   std::string dim(const tile::Dim& dim) const;
   std::string hint(tile::ValueId v, std::string_view otherwise) const;
   Range range(tile::ValueId scalar) const;
+  // Whether v counts the programs along a grid axis that has one for each of [0, extent).
+  bool is_program_of(tile::ValueId v, const tile::Dim& extent) const;
   // The constant a scalar is, if it is one.
   std::optional<Index> constant(tile::ValueId scalar) const;
 

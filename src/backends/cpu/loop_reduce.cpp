@@ -132,12 +132,15 @@ void LoopText::print_scan(int i, Pass& pass) {
   const Instr& instr = this->instr(i);
   Node& n = node(i);
   const Monoid monoid = instr.op->monoid;
+  // Beyond a buffer's last element there is room for the rest of the vector.
+  Pass unmasked{.copies = pass.copies, .index = pass.index};
+  Pass& into = n.access.stride[shape_.vec].is(1) ? unmasked : pass;
   if (shape_.vec_outside) {
     for (int copy = 0; copy < pass.copies; ++copy) {
       const std::string acc = fmt::format("{}{}", n.text, copy);
       k_.code.line("{} = {};", acc,
                    combine_text(monoid, acc, as_vector(k_, term(instr.operands[0], copy, pass))));
-      k_.code.line("store({} + {}, {});", n.pointer, at(pass, copy), acc);
+      k_.code.add(store_text(n, acc, copy, into));
     }
     return;
   }
@@ -146,9 +149,7 @@ void LoopText::print_scan(int i, Pass& pass) {
     const std::string name = copy_name(n.text + "_at", copy, pass);
     k_.code.line("const {} {} = scan_{}({}, {});", vector_type(n.access.dtype), name, tile::name(monoid),
                  as_vector(k_, term(instr.operands[0], copy, pass)), n.text);
-    Pass unmasked = pass;
-    if (n.access.stride[shape_.vec].is(1)) unmasked.masked = false;
-    k_.code.add(store_text(n, name, copy, unmasked));
+    k_.code.add(store_text(n, name, copy, into));
   }
 }
 

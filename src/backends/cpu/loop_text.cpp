@@ -201,7 +201,7 @@ void LoopText::declare_row(int i, std::set<std::string>& declared) {
   if (!n.window.row_conditions.empty()) {
     if (n.row_end.empty()) n.row_end = k_.names.unique("inside");
     k_.code.line("const i64 {} = {} ? {} : 0;", n.row_end, fmt::join(n.window.row_conditions, " && "),
-                 n.window.end.empty() ? int_text(shape_.vec_count) : n.window.end);
+                 n.window.end.empty() ? vec_count_ : n.window.end);
   }
   if (n.streams) {
     k_.streams = true;

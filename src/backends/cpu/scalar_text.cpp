@@ -36,6 +36,11 @@ std::string inside_text(const std::string& coordinate, const std::string& extent
 
 namespace {
 
+// A name stands for the literal in sums and products.
+std::string in_parentheses_if_negative(const std::string& text) {
+  return text[0] == '-' ? "(" + text + ")" : text;
+}
+
 Term scalar_term(const KernelText& k, ValueId v) {
   return {.text = k.scalar(v), .dtype = k.kernel.type(v).dtype};
 }
@@ -87,7 +92,7 @@ void print_scalar(KernelText& k, const Op& op) {
   std::string text;
   switch (op.kind) {
     case OpKind::constant:
-      return k.set_literal(result, literal(dtype, op.number));
+      return k.set_literal(result, in_parentheses_if_negative(literal(dtype, op.number)));
     case OpKind::scalar_param:
     case OpKind::program_id:
       return;  // declared where the function begins

@@ -18,7 +18,8 @@ namespace {
 
 constexpr Index kMaxElements = 64;    // of the largest tile in one thread: more do not stay in registers
 constexpr Index kRoomyElements = 64;  // above half of it, a thread has few registers left for overlap
-constexpr std::size_t kMaxCandidates = 12;
+constexpr std::size_t kMaxCandidates = 16;
+constexpr Index kLongRow = 32768;  // elements: one block holds such a row only with all its registers
 
 class Candidates {
  public:
@@ -52,6 +53,7 @@ class Candidates {
   }
 
   void add(tile::Schedule s) {
+    s.streaming_stores = streams();
     s.vector_bytes =
         static_cast<int>(std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4)));
     if (!seen_.insert({s.threads, s.threads_per_row, s.cluster}).second) return;
@@ -74,6 +76,19 @@ class Candidates {
     found_.push_back(std::move(c));
   }
 
+  // What is stored is not read back soon when it exceeds the second-level cache: it need not displace what
+  // is. On an H200 this was worth 3 to 14 % on every kernel of docs/notes/2026-11-21-first-h200.md.
+  bool streams() const {
+    double bytes = 0;
+    tile::for_each_op(kernel_.body, [&](const tile::Op& op) {
+      if (op.kind == tile::OpKind::store) {
+        const tile::TileType& t = kernel_.type(op.operands[0]);
+        bytes += static_cast<double>(t.size()) * static_cast<double>(size_bytes(t.dtype)) * work_.programs;
+      }
+    });
+    return bytes > 0.5 * static_cast<double>(target_.cache_bytes);
+  }
+
   // One row a program: all threads along it; short ones a warp each, several programs to a block; those that
   // a block's registers cannot hold over a cluster.
   void rows_of_one() {
@@ -83,8 +98,9 @@ class Candidates {
               main_.vector >
           kRoomyElements / 2;
       const bool few_rows = work_.programs * cluster <= target_.units * 2.0;
+      const bool long_row = vectors() * main_.vector > kLongRow;
       if (cluster > 1 &&
-          (work_.exchanges == 0 || !(too_long || few_rows) || vectors() < Index{128} * cluster))
+          (work_.exchanges == 0 || !(too_long || few_rows || long_row) || vectors() < Index{128} * cluster))
         break;
       for (int threads = target_.max_threads; threads >= 64; threads /= 2) try_row(threads, cluster);
       // Lengths that no power of two divides: for each number of vectors a thread the fewest threads that do.

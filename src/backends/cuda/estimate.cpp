@@ -101,8 +101,7 @@ double registers_of(const Layouts& layouts, ValueId v, const tile::Kernel& kerne
 }
 
 // Buffers an element loop reads and writes, by storage.
-void touched(const printer::LoopPlan& plan, const Step& step, std::set<ValueId>& reads,
-             std::set<ValueId>& writes) {
+void touched(const printer::LoopPlan& plan, const Step& step, std::set<ValueId>& reads, std::set<ValueId>& writes) {
   for (const Instr& in : step.loop.body) {
     if (in.value < 0 || in.kind == Instr::Kind::compute) continue;
     (in.kind == Instr::Kind::reload ? reads : writes).insert(plan.storage(in.value));
@@ -126,12 +125,8 @@ double loaded_bytes(const tile::Kernel& kernel, const Layouts& layouts, const El
     if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load) continue;
     const auto walked = std::count_if(in.axes.begin(), in.axes.end(), [](int a) { return a >= 0; });
     const bool whole = walked == static_cast<long>(long_axes(loop.shape).size());
-    const Index elements = whole ? (it->second.part == Part::rows   ? f.row_steps()
-                                    : it->second.part == Part::cols ? f.col_steps() * f.vector
-                                                                    : f.elements_per_thread())
-                                 : 1;
-    bytes += static_cast<double>(elements) *
-             static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
+    const Index elements = whole ? (it->second.part == Part::rows ? f.row_steps() : it->second.part == Part::cols ? f.col_steps() * f.vector : f.elements_per_thread()) : 1;
+    bytes += static_cast<double>(elements) * static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
   }
   return bytes;
 }
@@ -142,8 +137,7 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
   KernelWork work;
   for (const tile::GridAxis& axis : kernel.grid)
     for (const tile::GridFactor& f : axis)
-      work.programs *=
-          f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
+      work.programs *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
   const std::vector<bool> differs = printer::differ_between_programs(kernel);
   std::set<const Op*> counted;
   for_each_step(plan.steps, [&](const Step& step) {
@@ -152,8 +146,7 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
     if (step.kind == Step::Kind::dot) {
       const auto& a = kernel.type(step.op->operands[0]).shape;
       const auto& b = kernel.type(step.op->operands[1]).shape;
-      work.instructions +=
-          1.5 * static_cast<double>(a[0]) * static_cast<double>(a[1]) * static_cast<double>(b[1]);
+      work.instructions += 1.5 * static_cast<double>(a[0]) * static_cast<double>(a[1]) * static_cast<double>(b[1]);
     }
     if (step.kind != Step::Kind::elements) return;
     double elements = 1;
@@ -162,16 +155,13 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
     for (const Instr& in : step.loop.body) {
       work.instructions += elements * instructions_of(in);
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
-      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && step.loop.shape.size() == 2)
-        work.scans_rows = true;
-      const bool load = in.op && in.kind == Instr::Kind::compute &&
-                        (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
+      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && step.loop.shape.size() == 2) work.scans_rows = true;
+      const bool load = in.op && in.kind == Instr::Kind::compute && (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
       const bool store = in.kind == Instr::Kind::effect;
       if ((!load && !store) || !counted.insert(in.op).second) continue;
       const tile::TileType& tile = kernel.type(store ? in.op->operands[0] : in.op->results[0]);
-      const double bytes =
-          static_cast<double>(tile.size()) *
-          static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
+      const double bytes = static_cast<double>(tile.size()) *
+                           static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
       const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
                                    [&](ValueId v) { return differs[static_cast<std::size_t>(v)]; });
       (own ? work.streamed_bytes : work.cached_bytes) += bytes;
@@ -223,39 +213,29 @@ Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, c
   const int estimate = kBaseRegisters + static_cast<int>(most);
   out.registers = std::min(255, (estimate + 7) / 8 * 8);
   const int by_registers = kRegistersPerMultiprocessor / (out.registers * schedule.threads);
-  out.blocks =
-      std::min({by_registers, kThreadsPerMultiprocessor / schedule.threads, kBlocksPerMultiprocessor});
-  if (schedule.programs_per_sm > 0)
-    out.blocks = std::max(out.blocks,
-                          std::min(schedule.programs_per_sm, kThreadsPerMultiprocessor / schedule.threads));
+  out.blocks = std::min({by_registers, kThreadsPerMultiprocessor / schedule.threads, kBlocksPerMultiprocessor});
+  if (schedule.programs_per_sm > 0) out.blocks = std::max(out.blocks, std::min(schedule.programs_per_sm, kThreadsPerMultiprocessor / schedule.threads));
   return out;
 }
 
-double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts,
-                    const tile::Schedule& schedule, const tile::Target& target) {
-  // Measured on H200: a block's start and end, an access to memory under load, a barrier with its shuffles.
-  constexpr double kBlockStartUs = 0.4, kMemoryLatencyUs = 0.8, kClusterExchangeUs = 1.3, kExchangeUs = 0.35,
-                   kShuffleUs = 0.1;
-  constexpr double kLanesPerUs =
-      128 * 1.7e3 * 0.6;  // instructions of a multiprocessor, at the issue rate that is usual
+double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts, const tile::Schedule& schedule,
+                    const tile::Target& target) {
+  // Estimates, not measurements: a block's start and end, an access to memory under load, a barrier with its shuffles.
+  constexpr double kBlockStartUs = 0.4, kMemoryLatencyUs = 0.8, kClusterExchangeUs = 1.3, kExchangeUs = 0.35, kShuffleUs = 0.1;
+  constexpr double kLanesPerUs = 128 * 1.7e3 * 0.6;  // instructions of a multiprocessor, at the issue rate that is usual
   const double units = std::max(1, target.units);
   const double resident = std::max(1, o.blocks);
   const double programs_in_block = static_cast<double>(layouts.programs_per_block) / schedule.cluster;
   const double blocks = std::ceil(work.programs / layouts.programs_per_block) * schedule.cluster;
-  const double memory_us =
-      work.programs *
-      (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) *
-      1e6;
+  const double memory_us = work.programs *
+                           (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) * 1e6;
   const double instructions = work.instructions * o.waste;
   const double compute_us = work.programs * instructions / (units * kLanesPerUs);
-  const double exchange_us = schedule.cluster > 1            ? kClusterExchangeUs
-                             : schedule.threads_per_row > 32 ? kExchangeUs
-                                                             : kShuffleUs;
+  const double exchange_us = schedule.cluster > 1 ? kClusterExchangeUs : schedule.threads_per_row > 32 ? kExchangeUs : kShuffleUs;
   double scan_us = 0;
   if (work.scans_rows)
     for (const Frame& f : layouts.frames)
-      scan_us = std::max(scan_us, static_cast<double>(f.row_steps() * f.col_steps()) *
-                                      (2 * kExchangeUs + 0.02 * f.groups * f.vector));
+      scan_us = std::max(scan_us, static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector));
   const double block_us = scan_us + kBlockStartUs + kMemoryLatencyUs + work.exchanges * exchange_us +
                           instructions * programs_in_block * resident / kLanesPerUs;
   const double waves = blocks / (units * resident);
@@ -265,9 +245,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
   const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
   // The three overlap, but not perfectly.
   const double overlap = 4;
-  const double busy = std::pow(
-      std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap),
-      1 / overlap);
+  const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap), 1 / overlap);
   // Of equals, the shorter code: it compiles faster.
   return busy * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
 }

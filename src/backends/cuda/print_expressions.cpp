@@ -112,9 +112,6 @@ Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) 
       use.wraps = divides ? !safe_divisor : !bounded;
     }
   }
-  const bool operators = prim_expression(use, {"a", "b", "c"}).find('(') == std::string::npos;
-  if (operators)
-    for (std::string& t : texts) t = wrapped(t);
   if (const std::string header = prim_header(use); !header.empty()) need(header);
   return {prim_expression(use, texts), type};
 }

@@ -40,8 +40,12 @@ bool LoopFacts::is_scalar_op(const Op& op) const {
     case OpKind::atomic_add:
       return rank(op.operands[0]) == 0;
     default:
-      return rank(op.results[0]) == 0;
+      return rank(op.results[0]) == 0 && !takes_only_element(op);
   }
+}
+
+bool LoopFacts::takes_only_element(const Op& op) const {
+  return op.kind == OpKind::reshape && rank(op.results[0]) == 0 && rank(op.operands[0]) > 0;
 }
 
 namespace {

@@ -38,6 +38,8 @@ class LoopFacts {
   bool buffered(tile::ValueId v) const { return buffered_.count(v) != 0; }
   void set_buffered(tile::ValueId v) { buffered_.insert(v); }
   bool is_scalar_op(const tile::Op& op) const;
+  // A reshape of a tile of one element to a scalar: planned like a reduction over no axis.
+  bool takes_only_element(const tile::Op& op) const;
   // transpose, and reshape that does more than add or drop unit axes.
   bool is_relayout(const tile::Op& op) const;
   // FLOPs to compute an element of v again from loads, buffered values and those `at_hand`.

@@ -74,7 +74,7 @@ class Planner {
   void add_root(const Op& op, Segment& segment) {
     if (is_effect(op.kind) && facts_.rank(op.operands[0]) > 0)
       segment.roots.push_back({Instr::Kind::effect, &op, op.operands[0], -1});
-    else if (op.kind == OpKind::reduce)
+    else if (op.kind == OpKind::reduce || facts_.takes_only_element(op))
       segment.roots.push_back({Instr::Kind::reduce, &op, op.operands[0], op.results[0]});
     else if (op.kind == OpKind::scan)
       segment.roots.push_back({Instr::Kind::scan, &op, op.operands[0], op.results[0]});
@@ -232,7 +232,8 @@ class Planner {
     std::map<const Op*, int> op_level;
     for (const Op* op : segment.ops) {
       const int level = level_of(op->operands);
-      const bool waits = op->kind == OpKind::reduce || op->kind == OpKind::scan;
+      const bool waits =
+          op->kind == OpKind::reduce || op->kind == OpKind::scan || facts_.takes_only_element(*op);
       for (ValueId v : op->results) levels[v] = level + (waits ? 1 : 0);
       op_level[op] = level;
       last = std::max(last, level + (waits ? 1 : 0));

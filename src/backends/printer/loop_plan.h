@@ -34,9 +34,10 @@ struct Instr {
     compute,  // op: constant, arange, apply, cast, load, gather, random
     reload,   // value from its buffer
     effect,   // op: store, scatter, atomic_add
-    reduce,   // op: accumulates its operand; the result (value) is there after the loop
-    scan,     // op: writes its result into value's buffer
-    keep,     // writes its operand into value's buffer
+    reduce,  // op: accumulates its operand; the result (value) is there after the loop. A reshape to a scalar
+             // is one too: of a single element
+    scan,    // op: writes its result into value's buffer
+    keep,    // writes its operand into value's buffer
   };
   Kind kind = Kind::compute;
   const tile::Op* op = nullptr;

@@ -10,7 +10,7 @@ template <class Element>
 struct DotElement {
   typedef Element stored;
   typedef i32 sum;  // of i8, u8 and i32
-  typedef TW_VECTOR(sum) vector;
+  typedef vec<sum> vector;
   static inline __attribute__((always_inline)) vector row(const stored* at) { return convert<vector>(load(at)); }
   static inline __attribute__((always_inline)) vector spread(stored x) { return vector((sum)x); }
 };

@@ -16,6 +16,7 @@ double tanh(double);
 double erf(double);
 double pow(double, double);
 double atan2(double, double);
+double fma(double, double, double);
 }
 
 namespace tw {
@@ -54,6 +55,15 @@ TW_INLINE vf64 pow(vf64 x, vf64 y) {
 TW_INLINE vf64 atan2(vf64 y, vf64 x) {
   each_lane<::atan2>(y, x);
   return y;
+}
+// a*b + c, rounded once.
+TW_INLINE vf64 fma(vf64 a, vf64 b, vf64 c) {
+#ifdef __FMA__
+  return __builtin_elementwise_fma(a, b, c);
+#else
+  for (int lane = 0; lane < TW_LANES; ++lane) a[lane] = ::fma(a[lane], b[lane], c[lane]);
+  return a;
+#endif
 }
 TW_INLINE vf64 sigmoid(vf64 x) {
   const vf64 e = exp(x < vf64(0.0) ? x : -x);

@@ -5,11 +5,11 @@
 namespace tw {
 
 template <class T>
-using Vector = TW_VECTOR(T);
+using Vector = vec<T>;
 
 // The first `count` lanes: none when it is negative, all when it is large.
 TW_INLINE vmask lanes_below(i64 count) {
-  return first_lanes(count < 0 ? 0 : count > TW_LANES ? TW_LANES : count);
+  return iota() < vi32((i32)(count < 0 ? 0 : count > TW_LANES ? TW_LANES : count));
 }
 // A count that may be negative or too large, as one of [0, most].
 TW_INLINE i64 limit(i64 count, i64 most) { return count < 0 ? 0 : count > most ? most : count; }
