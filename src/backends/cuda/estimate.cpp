@@ -234,7 +234,7 @@ Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, c
 
 double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts, const tile::Schedule& schedule,
                     const tile::Target& target) {
-  // Measured on H200: a block's start and end, an access to memory under load, a barrier with its shuffles.
+  // Estimates, not measurements: a block's start and end, an access to memory under load, a barrier with its shuffles.
   constexpr double kBlockStartUs = 0.4, kMemoryLatencyUs = 0.8, kClusterExchangeUs = 1.3, kExchangeUs = 0.35, kShuffleUs = 0.1;
   constexpr double kLanesPerUs = 128 * 1.7e3 * 0.6;  // instructions of a multiprocessor, at the issue rate that is usual
   const double units = std::max(1, target.units);
@@ -253,8 +253,9 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
   // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
   const double in_flight = resident * schedule.threads * o.bytes_ahead / o.waste;
   const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
-  // The three overlap, but not perfectly.
-  const double overlap = 4;
+  // The three overlap where several blocks of a multiprocessor stand at different points; a block alone loads, computes and
+  // stores one after the other. Exponents fitted to the softmax rows of docs/notes/2026-11-21-first-h200.md.
+  const double overlap = resident >= 3 || work.exchanges == 0 ? 4 : resident == 2 ? 2 : 1.2;
   const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap), 1 / overlap);
   // Of equals, the shorter code: it compiles faster.
   return busy * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;

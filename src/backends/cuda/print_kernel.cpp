@@ -95,6 +95,11 @@ bool is_packed(const Layouts& layouts) { return layouts.programs_per_block > 1; 
 
 }  // namespace
 
+bool is_reserved(std::string_view name) {
+  return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
+}
+
+
 printer::LoopPolicy loop_policy(const tile::Kernel& kernel, const tile::Schedule& schedule) {
   constexpr Index kManyElements = 32;  // as f32 half of the registers of a thread at full occupancy
   Index largest = 1;
