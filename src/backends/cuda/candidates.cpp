@@ -1,4 +1,5 @@
-// The schedules worth trying for a kernel: ways to spread its largest tile over threads, ranked by predicted time.
+// The schedules worth trying for a kernel: ways to spread its largest tile over threads, ranked by predicted
+// time.
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/estimate.h"
 #include "backends/cuda/layout.h"
@@ -15,9 +16,10 @@ namespace tilewright::cuda {
 
 namespace {
 
-constexpr Index kMaxElements = 64;  // of the largest tile in one thread: more do not stay in registers
+constexpr Index kMaxElements = 64;    // of the largest tile in one thread: more do not stay in registers
 constexpr Index kRoomyElements = 64;  // above half of it, a thread has few registers left for overlap
-constexpr std::size_t kMaxCandidates = 12;
+constexpr std::size_t kMaxCandidates = 16;
+constexpr Index kLongRow = 32768;  // elements: one block holds such a row only with all its registers
 
 class Candidates {
  public:
@@ -37,7 +39,8 @@ class Candidates {
       rows_of_several();
     if (found_.empty()) fallback();
     std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) {
-      return std::make_tuple(!a.refusal.empty(), a.predicted_us) < std::make_tuple(!b.refusal.empty(), b.predicted_us);
+      return std::make_tuple(!a.refusal.empty(), a.predicted_us) <
+             std::make_tuple(!b.refusal.empty(), b.predicted_us);
     });
     if (found_.size() > kMaxCandidates) found_.resize(kMaxCandidates);
     return std::move(found_);
@@ -50,7 +53,9 @@ class Candidates {
   }
 
   void add(tile::Schedule s) {
-    s.vector_bytes = static_cast<int>(std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4)));
+    s.streaming_stores = streams();
+    s.vector_bytes =
+        static_cast<int>(std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4)));
     if (!seen_.insert({s.threads, s.threads_per_row, s.cluster}).second) return;
     backends::Candidate c;
     c.schedule = s;
@@ -63,20 +68,40 @@ class Candidates {
     }
     const Occupancy o = occupancy(kernel_, plan, *layouts, s);
     if (o.blocks == 0) {
-      c.refusal = fmt::format("about {} registers for each of {} threads: more than a multiprocessor has", o.registers, s.threads);
+      c.refusal = fmt::format("about {} registers for each of {} threads: more than a multiprocessor has",
+                              o.registers, s.threads);
     } else {
       c.predicted_us = predicted_us(work_, o, *layouts, s, target_);
     }
     found_.push_back(std::move(c));
   }
 
-  // One row a program: all threads along it; short ones a warp each, several programs to a block; those that a block's
-  // registers cannot hold over a cluster.
+  // What is stored is not read back soon when it exceeds the second-level cache: it need not displace what
+  // is. On an H200 this was worth 3 to 14 % on every kernel of docs/notes/2026-11-21-first-h200.md.
+  bool streams() const {
+    double bytes = 0;
+    tile::for_each_op(kernel_.body, [&](const tile::Op& op) {
+      if (op.kind == tile::OpKind::store) {
+        const tile::TileType& t = kernel_.type(op.operands[0]);
+        bytes += static_cast<double>(t.size()) * static_cast<double>(size_bytes(t.dtype)) * work_.programs;
+      }
+    });
+    return bytes > 0.5 * static_cast<double>(target_.cache_bytes);
+  }
+
+  // One row a program: all threads along it; short ones a warp each, several programs to a block; those that
+  // a block's registers cannot hold over a cluster.
   void rows_of_one() {
     for (int cluster = 1; cluster <= target_.max_cluster; cluster *= 2) {
-      const bool too_long = ceil_div(vectors(), Index{target_.max_threads} * (cluster / 2 > 0 ? cluster / 2 : 1)) * main_.vector > kRoomyElements / 2;
+      const bool too_long =
+          ceil_div(vectors(), Index{target_.max_threads} * (cluster / 2 > 0 ? cluster / 2 : 1)) *
+              main_.vector >
+          kRoomyElements / 2;
       const bool few_rows = work_.programs * cluster <= target_.units * 2.0;
-      if (cluster > 1 && (work_.exchanges == 0 || !(too_long || few_rows) || vectors() < Index{128} * cluster)) break;
+      const bool long_row = vectors() * main_.vector > kLongRow;
+      if (cluster > 1 &&
+          (work_.exchanges == 0 || !(too_long || few_rows || long_row) || vectors() < Index{128} * cluster))
+        break;
       for (int threads = target_.max_threads; threads >= 64; threads /= 2) try_row(threads, cluster);
       // Lengths that no power of two divides: for each number of vectors a thread the fewest threads that do.
       if (!std::has_single_bit(static_cast<std::uint64_t>(vectors())))
@@ -115,7 +140,8 @@ class Candidates {
   // Tiles too large for registers still run: they spill.
   void fallback() {
     const int threads = 1024;
-    const int row = main_.rows == 1 ? threads : static_cast<int>(std::clamp<Index>(vectors_rounded_up(), 1, threads));
+    const int row =
+        main_.rows == 1 ? threads : static_cast<int>(std::clamp<Index>(vectors_rounded_up(), 1, threads));
     add({.threads = threads, .threads_per_row = row});
     for (backends::Candidate& c : found_) c.refusal.clear();
   }

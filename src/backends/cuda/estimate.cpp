@@ -83,23 +83,6 @@ double instructions_of(const Instr& in) {
   }
 }
 
-bool depends_on_program(const tile::Kernel& kernel, const std::vector<bool>& varies, const Op& op) {
-  (void)kernel;
-  return std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) { return varies[static_cast<std::size_t>(v)]; });
-}
-
-// Values that differ between programs.
-std::vector<bool> varying(const tile::Kernel& kernel) {
-  std::vector<bool> varies(kernel.values.size(), false);
-  tile::for_each_op(kernel.body, [&](const Op& op) {
-    bool any = op.kind == OpKind::program_id || depends_on_program(kernel, varies, op);
-    for (ValueId v : op.results) varies[static_cast<std::size_t>(v)] = any;
-    for (const tile::Block& b : op.blocks)
-      for (ValueId v : b.args) varies[static_cast<std::size_t>(v)] = any || op.kind == OpKind::loop;
-  });
-  return varies;
-}
-
 double registers_of(const Layouts& layouts, ValueId v, const tile::Kernel& kernel) {
   const auto it = layouts.buffers.find(v);
   if (it == layouts.buffers.end()) return 0;
@@ -155,7 +138,7 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
   for (const tile::GridAxis& axis : kernel.grid)
     for (const tile::GridFactor& f : axis)
       work.programs *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
-  const std::vector<bool> varies = varying(kernel);
+  const std::vector<bool> differs = printer::differ_between_programs(kernel);
   std::set<const Op*> counted;
   for_each_step(plan.steps, [&](const Step& step) {
     if (step.kind == Step::Kind::loop) work.loops = true;
@@ -172,13 +155,16 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
     for (const Instr& in : step.loop.body) {
       work.instructions += elements * instructions_of(in);
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
+      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && step.loop.shape.size() == 2) work.scans_rows = true;
       const bool load = in.op && in.kind == Instr::Kind::compute && (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
       const bool store = in.kind == Instr::Kind::effect;
       if ((!load && !store) || !counted.insert(in.op).second) continue;
       const tile::TileType& tile = kernel.type(store ? in.op->operands[0] : in.op->results[0]);
       const double bytes = static_cast<double>(tile.size()) *
                            static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
-      (depends_on_program(kernel, varies, *in.op) ? work.streamed_bytes : work.cached_bytes) += bytes;
+      const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
+                                   [&](ValueId v) { return differs[static_cast<std::size_t>(v)]; });
+      (own ? work.streamed_bytes : work.cached_bytes) += bytes;
     }
     work.exchanges += reduces ? 1 : 0;
   });
@@ -234,7 +220,7 @@ Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, c
 
 double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts, const tile::Schedule& schedule,
                     const tile::Target& target) {
-  // Measured on H200: a block's start and end, an access to memory under load, a barrier with its shuffles.
+  // Estimates, not measurements: a block's start and end, an access to memory under load, a barrier with its shuffles.
   constexpr double kBlockStartUs = 0.4, kMemoryLatencyUs = 0.8, kClusterExchangeUs = 1.3, kExchangeUs = 0.35, kShuffleUs = 0.1;
   constexpr double kLanesPerUs = 128 * 1.7e3 * 0.6;  // instructions of a multiprocessor, at the issue rate that is usual
   const double units = std::max(1, target.units);
@@ -246,15 +232,20 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
   const double instructions = work.instructions * o.waste;
   const double compute_us = work.programs * instructions / (units * kLanesPerUs);
   const double exchange_us = schedule.cluster > 1 ? kClusterExchangeUs : schedule.threads_per_row > 32 ? kExchangeUs : kShuffleUs;
-  const double block_us = kBlockStartUs + kMemoryLatencyUs + work.exchanges * exchange_us +
+  double scan_us = 0;
+  if (work.scans_rows)
+    for (const Frame& f : layouts.frames)
+      scan_us = std::max(scan_us, static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector));
+  const double block_us = scan_us + kBlockStartUs + kMemoryLatencyUs + work.exchanges * exchange_us +
                           instructions * programs_in_block * resident / kLanesPerUs;
   const double waves = blocks / (units * resident);
   const double latency_us = (waves < 4 ? std::ceil(waves) : waves) * block_us;
   // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
   const double in_flight = resident * schedule.threads * o.bytes_ahead / o.waste;
   const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
-  // The three overlap, but not perfectly.
-  const double overlap = 4;
+  // The three overlap where several blocks of a multiprocessor stand at different points; a block alone loads, computes and
+  // stores one after the other. Exponents fitted to the softmax rows of docs/notes/2026-11-21-first-h200.md.
+  const double overlap = resident >= 3 || work.exchanges == 0 ? 4 : resident == 2 ? 2 : 1.2;
   const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap), 1 / overlap);
   // Of equals, the shorter code: it compiles faster.
   return busy * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;

@@ -1,5 +1,5 @@
-// What a kernel under one schedule asks of a multiprocessor, counted from its loop plan and layout: the inputs of the
-// time model.
+// What a kernel under one schedule asks of a multiprocessor, counted from its loop plan and layout: the
+// inputs of the time model.
 #pragma once
 
 #include "backends/cuda/layout.h"
@@ -15,6 +15,7 @@ struct KernelWork {
   double cached_bytes = 0;    // a program; the same for many programs (weights)
   double instructions = 0;    // a program, per-element arithmetic of all its elements
   int exchanges = 0;          // barriers a program waits at
+  bool scans_rows = false;    // down the columns of a tile: a barrier for each row step
   bool loops = false;         // with a counted loop inside: its trip count is not looked at
 };
 KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan);
@@ -30,7 +31,7 @@ Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, c
                     const tile::Schedule& schedule);
 
 // Microseconds for the whole launch.
-double predicted_us(const KernelWork& work, const Occupancy& occupancy, const Layouts& layouts, const tile::Schedule& schedule,
-                    const tile::Target& target);
+double predicted_us(const KernelWork& work, const Occupancy& occupancy, const Layouts& layouts,
+                    const tile::Schedule& schedule, const tile::Target& target);
 
 }  // namespace tilewright::cuda

@@ -14,8 +14,9 @@ struct PrintOptions {
 Result<backends::Source> print_kernel(const tile::Kernel& kernel, const tile::Schedule& schedule,
                                       const PrintOptions& options);
 
-// What is kept between loops under a schedule: with many elements in a thread, all but the dearest values are computed
-// again from the loaded ones, which take fewer registers.
+// What is kept between loops under a schedule: with many elements in a thread, all but the dearest values are
+// computed again from the loaded ones, which take fewer registers.
+bool crowded(const tile::Kernel& kernel, const tile::Schedule& schedule);
 printer::LoopPolicy loop_policy(const tile::Kernel& kernel, const tile::Schedule& schedule);
 
 // The parameters of the printed kernel after views and scalars: program counts of the grid axes that the
