@@ -40,6 +40,7 @@ Value reshape(Value x, const Shape& shape) {
 
 Value transpose(Value x, const std::vector<Index>& perm) {
   std::vector<Index> normal;
+  normal.reserve(perm.size());
   for (Index axis : perm) normal.push_back(axis_of("transpose", x, axis));
   if (std::is_sorted(normal.begin(), normal.end()) && static_cast<int>(normal.size()) == x.shape().rank() &&
       std::adjacent_find(normal.begin(), normal.end()) == normal.end())
@@ -49,6 +50,7 @@ Value transpose(Value x, const std::vector<Index>& perm) {
 
 Value swap_axes(Value x, Index a, Index b) {
   std::vector<Index> perm;
+  perm.reserve(x.shape().extents().size());
   for (int i = 0; i < x.shape().rank(); ++i) perm.push_back(i);
   std::swap(perm[static_cast<std::size_t>(axis_of("swap_axes", x, a))],
             perm[static_cast<std::size_t>(axis_of("swap_axes", x, b))]);
@@ -144,6 +146,7 @@ Value concat(const std::vector<Value>& parts, Index axis) {
   DType dtype = parts[0].dtype();
   for (const Value& part : parts) dtype = promote(dtype, part.dtype());
   std::vector<Value> same;
+  same.reserve(parts.size());
   for (const Value& part : parts) same.push_back(cast(part, dtype));
   return append(kConcat, same, {{"axis", Index{at}}});
 }
@@ -152,6 +155,7 @@ Value stack(const std::vector<Value>& parts, Index axis) {
   if (parts.empty()) throw Error("stack: wants at least one tensor");
   const int at = axis_of("stack", parts[0], axis, parts[0].shape().rank() + 1);
   std::vector<Value> deeper;
+  deeper.reserve(parts.size());
   for (const Value& part : parts) deeper.push_back(unsqueeze(part, at));
   return concat(deeper, at);
 }
