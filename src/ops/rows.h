@@ -31,8 +31,9 @@ extern const ir::Op kEq, kNe, kLt, kLe, kGt, kGe, kIsnan, kIsinf, kIsfinite, kBi
 // view.cpp
 extern const ir::Op kReshape, kTranspose, kExpand, kSlice, kPad, kConcat;
 // reduction.cpp
-extern const ir::Op kSum, kProd, kMax, kMin, kAny, kAll, kArgmax, kArgmin, kCumsum, kCumprod, kCummax,
-    kCummin;
+extern const ir::Op kSum, kProd, kMax, kMin, kAny, kAll, kArgmax, kArgmin;
+// scan.cpp
+extern const ir::Op kCumsum, kCumprod, kCummax, kCummin;
 // gather.cpp
 extern const ir::Op kTake, kTakeAlong, kScatterAdd, kScatterAddAlong;
 // matmul.cpp
