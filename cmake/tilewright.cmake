@@ -34,6 +34,9 @@ function(tw_test name target)
     "TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc")
 endfunction()
 
+# Tests are compiled more often than they run long: -O1 halves what a build of all of them costs.
+set(TW_TEST_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
+
 function(tw_folder name)
   cmake_parse_arguments(ARG "SHARED" "" "DEPS;LIBS;TEST_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
@@ -56,6 +59,7 @@ function(tw_folder name)
   if(TILEWRIGHT_TESTS AND tests)
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE tw_${name} ${ARG_TEST_DEPS} GTest::gtest GTest::gtest_main)
+    target_compile_options(test_${name} PRIVATE ${TW_TEST_OPTIMIZATION})
     tw_test(${name} test_${name} --gtest_brief=1)
     set_property(TEST ${name} PROPERTY LABELS unit)
     add_dependencies(unit_tests test_${name})
