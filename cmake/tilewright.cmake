@@ -27,11 +27,11 @@ target_include_directories(tw_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PR
 target_link_libraries(tw_flags INTERFACE fmt::fmt Threads::Threads)
 
 # tw_test(<name> <target> ARGUMENTS...): a ctest. It finds the NVRTC that scripts/setup.sh may have put into .cache, and the
-# environment's before it.
+# environment's before it; what it compiles is cached in the build folder, not in the user's.
 function(tw_test name target)
   add_test(NAME ${name} COMMAND ${target} ${ARGN})
   set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
-    "TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc")
+    "TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${CMAKE_BINARY_DIR}/test-cache")
 endfunction()
 
 # Tests are compiled more often than they run long: -O1 halves what a build of all of them costs.
