@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 #include <string>
+#include <vector>
 
 namespace tilewright::lab {
 
