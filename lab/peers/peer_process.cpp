@@ -25,7 +25,8 @@ constexpr int kPatienceMs = 600'000;
 
 }  // namespace
 
-Result<PeerProcess> PeerProcess::start(const std::string& python, const std::string& script) {
+Result<PeerProcess> PeerProcess::start(const std::string& python, const std::string& script,
+                                       const std::vector<std::string>& variables) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return failure(Failure::Kind::io, fmt::format("no socket for a peer: {}", std::strerror(errno)));
@@ -34,8 +35,12 @@ Result<PeerProcess> PeerProcess::start(const std::string& python, const std::str
   posix_spawn_file_actions_adddup2(&actions, ends[1], 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   char* const arguments[] = {const_cast<char*>(python.c_str()), const_cast<char*>(script.c_str()), nullptr};
+  std::vector<char*> environment;
+  for (const std::string& variable : variables) environment.push_back(const_cast<char*>(variable.c_str()));
+  for (char** at = environ; *at != nullptr; ++at) environment.push_back(*at);
+  environment.push_back(nullptr);
   pid_t pid = -1;
-  const int error = posix_spawnp(&pid, python.c_str(), &actions, nullptr, arguments, environ);
+  const int error = posix_spawnp(&pid, python.c_str(), &actions, nullptr, arguments, environment.data());
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (error != 0) {

@@ -5,13 +5,16 @@
 
 #include <sys/types.h>
 #include <string>
+#include <vector>
 
 namespace tilewright::lab {
 
 class PeerProcess {
  public:
-  // Starts `python script`. The Failure says what is missing.
-  static Result<PeerProcess> start(const std::string& python, const std::string& script);
+  // Starts `python script` with these variables ("NAME=value") beside the present ones. The Failure says what
+  // is missing.
+  static Result<PeerProcess> start(const std::string& python, const std::string& script,
+                                   const std::vector<std::string>& variables = {});
   PeerProcess(PeerProcess&& other) noexcept;
   PeerProcess& operator=(PeerProcess&&) = delete;
   ~PeerProcess();

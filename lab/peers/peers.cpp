@@ -26,6 +26,13 @@ std::size_t bytes_of(DType dtype, const Shape& shape) {
   return static_cast<std::size_t>(shape.size()) * size_bytes(dtype);
 }
 
+// PyTorch's CPU tensors come from the C library's allocator, which gives large blocks back to the system:
+// most of the time of a memory-bound call is then the system clearing pages. With these it keeps them, in
+// huge pages where there are any, as our own allocator does; both are shown.
+constexpr const char* kKeepPages[] = {"MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=1000000000000",
+                                      "MALLOC_TOP_PAD_=268435456", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
+constexpr std::string_view kKeptName = "torch, pages kept";
+
 // The process and its folder, shared by all contenders.
 struct Host {
   PeerFolder folder;
@@ -117,8 +124,9 @@ Result<std::vector<double>> read_output(const PeerJob& job, std::size_t output) 
 }
 
 // A contender whose program is prepared at the other end; a failure there makes it unavailable.
-Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& mode) {
-  Contender contender{.name = mode};
+Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& mode,
+                  std::string_view as = {}) {
+  Contender contender{.name = std::string(as.empty() ? mode : as)};
   Host& host = *inputs->host;
   auto job = std::make_shared<PeerJob>(PeerJob{inputs, host.next_id++});
   Json request = {{"command", "prepare"},
@@ -155,26 +163,32 @@ Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& 
   return contender;
 }
 
+// Writes the inputs as files, now and after each change.
+Result<std::shared_ptr<PeerInputs>> write_inputs(const HostPtr& host, const PeerWorkload& workload) {
+  auto inputs = std::make_shared<PeerInputs>(PeerInputs{host, workload, host->next_id++});
+  workload.on_refresh([inputs] { return inputs->write(); });  // before the contenders load
+  if (Status written = inputs->write(); !written) return written.error();
+  return inputs;
+}
+
 class TorchPeers final : public Peers {
  public:
-  explicit TorchPeers(HostPtr host) : host_(std::move(host)) {}
+  // `keeping`: on the CPU, a second process that keeps its pages; otherwise null.
+  TorchPeers(HostPtr host, HostPtr keeping) : host_(std::move(host)), keeping_(std::move(keeping)) {}
 
   std::vector<Contender> contenders(const PeerWorkload& workload) override {
-    std::vector<Contender> all;
-    if (!workload.unavailable.empty()) {
-      all.push_back({.name = "torch", .unavailable = workload.unavailable});
-      return all;
+    if (!workload.unavailable.empty()) return {{.name = "torch", .unavailable = workload.unavailable}};
+    const auto inputs = write_inputs(host_, workload);
+    if (!inputs) return {{.name = "torch", .unavailable = inputs.error().message}};
+    std::vector<Contender> all = {prepare(*inputs, "torch")};
+    if (keeping_) {
+      const auto own = write_inputs(keeping_, workload);
+      if (own) all.push_back(prepare(*own, "torch", kKeptName));
     }
-    auto inputs = std::make_shared<PeerInputs>(PeerInputs{host_, workload, host_->next_id++});
-    workload.on_refresh([inputs] { return inputs->write(); });  // before each contender loads
-    if (Status written = inputs->write(); !written) {
-      all.push_back({.name = "torch", .unavailable = written.error().message});
-      return all;
-    }
-    all.push_back(prepare(inputs, "torch"));
     if (host_->options.device == "cpu") return all;
-    if (host_->facts.at("compile").get<bool>()) all.push_back(prepare(inputs, "torch.compile"));
-    if (workload.target == "elu" && host_->facts.at("triton") != "") all.push_back(prepare(inputs, "triton"));
+    if (host_->facts.at("compile").get<bool>()) all.push_back(prepare(*inputs, "torch.compile"));
+    if (workload.target == "elu" && host_->facts.at("triton") != "")
+      all.push_back(prepare(*inputs, "triton"));
     return all;
   }
 
@@ -185,7 +199,7 @@ class TorchPeers final : public Peers {
   }
 
  private:
-  HostPtr host_;
+  HostPtr host_, keeping_;
 };
 
 class NoPeers final : public Peers {
@@ -203,12 +217,13 @@ class NoPeers final : public Peers {
 };
 
 // Starts the script with one interpreter; a Failure when it has no PyTorch or PyTorch no such device.
-Result<HostPtr> start(const std::string& python, const PeerOptions& options) {
+Result<HostPtr> start(const std::string& python, const PeerOptions& options,
+                      const std::vector<std::string>& variables = {}) {
   auto host = std::make_shared<Host>();
   host->options = options;
   const std::string script = host->folder.path() + "/peer.py";
   std::ofstream(script, std::ios::binary) << embedded::peer_script;
-  auto process = PeerProcess::start(python, script);
+  auto process = PeerProcess::start(python, script, variables);
   if (!process) return process.error();
   host->process.emplace(std::move(*process));
   auto facts = host->ask({{"command", "hello"}, {"threads", options.threads}});
@@ -228,7 +243,11 @@ std::shared_ptr<Peers> open_peers(const PeerOptions& options) {
   for (const std::string& python : interpreters) {
     try {
       auto host = start(python, options);
-      if (host) return std::make_shared<TorchPeers>(std::move(*host));
+      if (host && options.device == "cpu") {
+        auto keeping = start(python, options, {std::begin(kKeepPages), std::end(kKeepPages)});
+        return std::make_shared<TorchPeers>(std::move(*host), keeping ? std::move(*keeping) : nullptr);
+      }
+      if (host) return std::make_shared<TorchPeers>(std::move(*host), nullptr);
       why += (why.empty() ? "" : "; ") + host.error().message;
     } catch (const Error& error) {
       why += (why.empty() ? "" : "; ") + std::string(error.what());

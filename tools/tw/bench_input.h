@@ -21,13 +21,14 @@ struct BenchInput {
   std::uint64_t seed = 1;
   double budget_s = 0;  // of timing for each workload; 0: the suite's, or 3
   std::string cache = "auto";
+  std::string ceilings = "auto";  // "auto", "measure", "none"
   int threads = 0;
 };
 
 void bench_run(const BenchInput& input);  // throws CLI::RuntimeError for exit codes 1 and 130
 
-// Measures or reads the ceilings of a device.
-lab::Ceilings bench_ceilings(lab::LabDevice& device);
+// The ceilings that a run is held against: those stored for this machine, measured ones, or none.
+lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which);
 
 // Where a run is written: its JSON and its page.
 struct RunFiles {

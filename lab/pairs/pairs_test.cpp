@@ -1,0 +1,162 @@
+// Every pair, at sizes a test can afford, verified in full by the harness that also guards its figures.
+#include "pairs/pairs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "harness/verify.h"
+#include "pairs/lab_device.h"
+#include "pairs/tensor_pair.h"
+
+namespace tilewright::lab {
+namespace {
+
+// Sizes that are no multiple of a block or a vector, and one longer than a block.
+const Suite kTiny = {.name = "tiny",
+                     .doc = "",
+                     .entries = {{"copy", {"n=1000,40000"}},
+                                 {"sum", {"n=1000,70001"}},
+                                 {"transpose", {"shape=37x101"}},
+                                 {"embedding", {"rows=50", "columns=33", "tokens=70", "dtype=f32,bf16"}},
+                                 {"elu", {"n=1,1000,40000", "dtype=f32,bf16"}},
+                                 {"sincos10", {"shape=7x143"}},
+                                 {"softmax", {"columns=1,37,1024", "elements=2100", "dtype=f32,bf16"}},
+                                 {"layernorm_gelu", {"rows=5", "columns=131", "dtype=f32,bf16"}},
+                                 {"add_rmsnorm", {"rows=5", "columns=131", "dtype=f32,bf16"}},
+                                 {"dropout_add_layernorm", {"rows=5", "columns=131", "p=0.1,0.5"}},
+                                 {"cross_entropy", {"rows=6", "classes=301", "dtype=f32,bf16"}},
+                                 {"gpt2_block", {"time=24", "channels=32", "heads=4"}}}};
+
+std::vector<Job> tiny_jobs(const std::vector<Pair>& pairs) {
+  return select_jobs(pairs, {&kTiny, 1}, std::vector<std::string>{"tiny"}, {}, DeviceKind::cpu);
+}
+
+void expect_verified(const std::string& device_name) {
+  OpenDevice open = open_lab_device({.device = device_name, .cache_directory = ""});
+  const std::vector<Pair> pairs = all_pairs();
+  for (const Job& job : tiny_jobs(pairs)) {
+    SCOPED_TRACE(job.pair->name + " " + job.knobs.to_string());
+    auto instance = job.pair->make(job.knobs, open.device);
+    ASSERT_TRUE(instance.ok()) << instance.error().message;
+    const std::vector<Verification> verified = verify(*instance, 1);
+    for (std::size_t c = 0; c < verified.size(); ++c)
+      EXPECT_TRUE(verified[c].verified) << instance->contenders[c].name << ": " << verified[c].reason;
+  }
+}
+
+TEST(Pairs, EachHasSizesHere) {
+  for (const Pair& pair : all_pairs()) {
+    EXPECT_TRUE(std::any_of(kTiny.entries.begin(), kTiny.entries.end(), [&](const Suite::Entry& entry) {
+      return entry.pair == pair.name;
+    })) << pair.name;
+  }
+}
+
+TEST(Pairs, SuitesNamePairsAndKnobsThatExist) {
+  const std::vector<Pair> pairs = all_pairs();
+  const std::vector<Suite> suites = all_suites();
+  for (const Suite& suite : suites) {
+    const std::vector<std::string> names = {suite.name};
+    EXPECT_GE(select_jobs(pairs, suites, names, {}, DeviceKind::cpu).size(), pairs.size());
+    EXPECT_GE(select_jobs(pairs, suites, names, {}, DeviceKind::cuda).size(), pairs.size());
+  }
+}
+
+TEST(Pairs, AllAreRightOnTheCpu) { expect_verified("cpu"); }
+
+// --- the frame they share
+
+TensorWorkload doubled() {
+  TensorWorkload w{.target = "doubled", .shape = "100", .dtype = "f32"};
+  w.inputs = {normal_input("x", Shape{100}, DType::f32)};
+  w.outputs = {{"y", DType::f32, Shape{100}, {}}};
+  w.cost = cost_of(w.inputs, w.outputs, 100);
+  w.function = [](const std::vector<Tensor>& in) { return std::vector{in[0] + in[0]}; };
+  w.reference = [](const HostArrays& in, ThreadPool&) {
+    Reference y{in[0]};
+    for (double& v : y.values) v *= 2;
+    return std::vector{y};
+  };
+  return w;
+}
+
+class TensorPair : public testing::Test {
+ protected:
+  // The verification of contender `c` of `workload`.
+  Verification verified(TensorWorkload workload, std::size_t c) {
+    auto instance = make_instance(std::move(workload), open_.device);
+    if (!instance) return {.reason = instance.error().message};
+    return verify(*instance, 1).at(c);
+  }
+  OpenDevice open_ = open_lab_device({.device = "reference", .cache_directory = ""});
+};
+
+TEST_F(TensorPair, RightContendersAreVerified) {
+  EXPECT_TRUE(verified(doubled(), 0).verified);
+  EXPECT_TRUE(verified(doubled(), 1).verified);
+}
+
+TEST_F(TensorPair, AWrongProgramIsNot) {
+  TensorWorkload w = doubled();
+  w.function = [](const std::vector<Tensor>& in) { return std::vector{in[0] * 2.001}; };
+  EXPECT_FALSE(verified(w, 0).verified);
+  EXPECT_FALSE(verified(w, 1).verified);
+}
+
+TEST_F(TensorPair, AnEagerResultKeptFromTheLastCallIsNot) {
+  TensorWorkload w = doubled();
+  auto kept = std::make_shared<Tensor>();
+  w.eager = [kept](const std::vector<Tensor>& in) {
+    if (!kept->defined()) *kept = in[0] + in[0];
+    return std::vector{*kept};
+  };
+  EXPECT_FALSE(verified(w, 0).verified);
+}
+
+TEST_F(TensorPair, AnEagerProgramThatReturnsItsInputIsNot) {
+  TensorWorkload w = doubled();
+  w.eager = [](const std::vector<Tensor>& in) { return in; };
+  w.reference = [](const HostArrays& in, ThreadPool&) { return std::vector<Reference>{{in[0]}}; };
+  EXPECT_FALSE(verified(w, 0).verified);
+}
+
+TEST_F(TensorPair, AKernelThatWritesHalfIsNot) {
+  TensorWorkload w = doubled();
+  w.tile = [](const LabDevice&) { return [](const std::vector<Tensor>&, const std::vector<Tensor>&) {}; };
+  const Verification v = verified(w, 2);
+  EXPECT_FALSE(v.verified);
+  EXPECT_NE(v.reason.find("never written"), std::string::npos) << v.reason;
+}
+
+TEST_F(TensorPair, WhatThrowsIsReportedWithItsMessage) {
+  TensorWorkload w = doubled();
+  w.function = [](const std::vector<Tensor>& in) { return std::vector{matmul(in[0], sum(in[0]))}; };
+  const Verification v = verified(w, 1);
+  EXPECT_FALSE(v.verified);
+  EXPECT_NE(v.reason.find("matmul"), std::string::npos) << v.reason;
+}
+
+TEST_F(TensorPair, InputsAreNewWithEachSeedAndTheSameWithTheSame) {
+  auto instance = make_instance(doubled(), open_.device);
+  ASSERT_TRUE(instance.ok());
+  const auto digest_of = [&](std::uint64_t seed) {
+    EXPECT_TRUE(instance->refresh_inputs(seed).ok());
+    return *instance->input_digest();
+  };
+  const std::uint64_t first = digest_of(1), second = digest_of(2);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(digest_of(1), first);
+}
+
+TEST(Inputs, SmallWorkStaysInTheCacheAndLargeWorkNeverFindsItsInputThere) {
+  const double mib = 1 << 20, cache = 32 * mib;
+  const auto of = [](Index elements) { return normal_input("x", Shape{elements}, DType::f32); };
+  EXPECT_EQ(copies_for({of(1 << 10)}, 4096, cache), 2);
+  EXPECT_EQ(copies_for({of(1 << 24)}, 64 * mib, cache), 1);  // 64 MiB already
+  EXPECT_EQ(copies_for({of(1 << 22)}, 16 * mib, cache), 4);  // 16 MiB each
+  EXPECT_EQ(copies_for({shared(of(1 << 22))}, 16 * mib, cache), 1);
+}
+
+}  // namespace
+}  // namespace tilewright::lab

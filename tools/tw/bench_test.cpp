@@ -1,0 +1,112 @@
+// tw bench as a user meets it: files, exit codes, what is said when something is asked for wrongly.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "tw/run_command.h"
+
+namespace tilewright::tw {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kSmall = "--budget 0.05 --ceilings none --cache '' --out run ";
+
+Json read_json(const std::string& name) {
+  std::ifstream file(work_folder() + "/" + name);
+  return Json::parse(file);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Bench, RunWritesRowsOfTheStatedFieldsAndOneEnvironment) {
+  const Outcome outcome = run_tw("bench run elu --set n=4096 --json elu.json " + kSmall);
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.output;
+  const Json run = read_json("elu.json");
+  ASSERT_EQ(run.size(), 4u);  // three contenders and the environment
+  const std::vector<std::string> fields = {"target",   "contender",    "device",    "shape",     "dtype",
+                                           "verified", "max_rel_err",  "tolerance", "median_us", "ci95_us",
+                                           "samples",  "rate",         "unit",      "floor_us",  "roofline",
+                                           "speedup",  "speedup_ci95", "verdict"};
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (const std::string& field : fields) EXPECT_TRUE(run[i].contains(field)) << field;
+    EXPECT_EQ(run[i].size(), fields.size());
+    EXPECT_TRUE(run[i]["verified"].get<bool>());
+    EXPECT_GT(run[i]["median_us"].get<double>(), 0);
+    EXPECT_LE(run[i]["max_rel_err"].get<double>(), run[i]["tolerance"].get<double>());
+    EXPECT_EQ(run[i]["shape"], "4096");
+  }
+  EXPECT_EQ(run[0]["contender"], "eager");
+  EXPECT_EQ(run[0]["verdict"], "BASELINE");
+  EXPECT_EQ(run[1]["contender"], "compiled");
+  EXPECT_EQ(run[2]["contender"], "tile");
+  EXPECT_TRUE(run[3].contains("environment"));
+}
+
+TEST(Bench, RunPrintsTheTableAndWhereTheFilesAre) {
+  const Outcome outcome = run_tw("bench run copy --set n=4096 " + kSmall);
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* part : {"copy 4096 f32", "BASELINE", "page: run/run.html", "JSON: run/run.json"})
+    EXPECT_TRUE(contains(outcome.output, part)) << part << "\n" << outcome.output;
+  std::ifstream page(work_folder() + "/run/run.html");
+  EXPECT_TRUE(page.good());
+}
+
+TEST(Bench, ListNamesPairsKnobsAndSuites) {
+  const Outcome outcome = run_tw("bench list");
+  EXPECT_EQ(outcome.exit_code, 0);
+  for (const char* part : {"softmax", "columns=1024,8192,65536", "gpt2_block", "quick"})
+    EXPECT_TRUE(contains(outcome.output, part)) << part;
+}
+
+TEST(Bench, WhatIsUnknownIsNamedWithWhatIsKnown) {
+  const Outcome pair = run_tw("bench run softmaxx " + kSmall);
+  EXPECT_EQ(pair.exit_code, 2);
+  EXPECT_TRUE(contains(pair.output, "no pair or suite is named 'softmaxx'")) << pair.output;
+  EXPECT_TRUE(contains(pair.output, "layernorm_gelu")) << pair.output;
+  const Outcome knob = run_tw("bench run elu --set rows=4 " + kSmall);
+  EXPECT_EQ(knob.exit_code, 2);
+  EXPECT_TRUE(contains(knob.output, "elu.n")) << knob.output;
+  const Outcome device = run_tw("bench run elu --device tpu " + kSmall);
+  EXPECT_EQ(device.exit_code, 2);
+  EXPECT_TRUE(contains(device.output, "unknown device 'tpu'")) << device.output;
+}
+
+TEST(Bench, StoredRunsAreComparedAndReported) {
+  ASSERT_EQ(run_tw("bench run elu --set n=4096 --json a.json " + kSmall).exit_code, 0);
+  const Outcome compared = run_tw("bench compare a.json a.json");
+  EXPECT_EQ(compared.exit_code, 0);
+  EXPECT_TRUE(contains(compared.output, "SAME")) << compared.output;
+  const Outcome csv = run_tw("bench report a.json --format csv");
+  EXPECT_EQ(csv.exit_code, 0);
+  EXPECT_TRUE(contains(csv.output, "elu,compiled,cpu,4096,f32")) << csv.output;
+  EXPECT_EQ(run_tw("bench report a.json --html a.html").exit_code, 0);
+  EXPECT_EQ(run_tw("bench compare a.json missing.json").exit_code, 2);
+}
+
+TEST(Bench, ExpectationsAreStoredAndJudged) {
+  const std::string run =
+      "bench run elu --set n=4096 --expectations exp --budget 0.3 --ceilings none --out run ";
+  const Outcome stored = run_tw(run + "--update-expectations");
+  EXPECT_EQ(stored.exit_code, 0) << stored.output;
+  EXPECT_TRUE(contains(stored.output, "expectations stored in exp/")) << stored.output;
+  const Outcome judged = run_tw("bench run copy --set n=4096 --expectations exp --expect " + kSmall);
+  EXPECT_EQ(judged.exit_code, 0) << judged.output;
+  EXPECT_TRUE(contains(judged.output, "new")) << judged.output;  // copy was never stored
+}
+
+TEST(Bench, CtrlCKeepsWhatWasMeasured) {
+  const Outcome outcome = run_tw("bench run elu copy --set n=4096 --budget 600 --ceilings none --out stopped",
+                                 "timeout --preserve-status -s INT 3");
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
+  const Json run = read_json("stopped/run.json");
+  EXPECT_TRUE(run.back()["environment"]["interrupted"].get<bool>());
+  EXPECT_EQ(run[0]["target"], "elu");
+  EXPECT_TRUE(run[0]["verified"].get<bool>());
+}
+
+}  // namespace
+}  // namespace tilewright::tw
