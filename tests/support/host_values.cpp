@@ -36,7 +36,7 @@ double odd_float(DType dtype, Random& random) {
                         -max_finite(dtype),
                         1.0,
                         -1.0};
-  return odd[random.below(std::size(odd))];
+  return round_to(dtype, odd[random.below(std::size(odd))]);  // 8-bit floats store no infinity
 }
 
 std::int64_t odd_integer(DType dtype, Random& random) {

@@ -1,0 +1,134 @@
+// Every row of the op table, on every element type and device, against its eval: ordinary, odd and extreme
+// numbers, ranks 0 to 6, empty, of one element, primes. Prints each call that differs.
+//   op_parity --device cpu [--isa avx2] [--op tanh] [--dtype bf16] [--every 3]
+#include "ir/text.h"
+#include "ops/ops.h"
+#include "support/op_samples.h"
+#include "support/run_graph.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace tilewright::test {
+
+struct ParityOptions {
+  std::string device = "cpu", isa, op, dtype;
+  std::size_t every = 1;  // of n samples of a row and type take one, another one for the next type
+};
+
+// Additions in any order and products in f32 of n numbers.
+bool accumulates(const ir::Op& op) {
+  if (op.kind == ir::OpClass::matmul || op.kind == ir::OpClass::scatter_add ||
+      op.kind == ir::OpClass::scatter_add_along)
+    return true;
+  return op.monoid == tile::Monoid::sum || op.monoid == tile::Monoid::prod;
+}
+
+// The relative error that one result may have before it is stored: what its primitive states, in the type
+// that computes.
+double relative_bound(const ir::Op& op, DType dtype, Index operand_elements) {
+  const double ulp_size = compute_dtype(dtype) == DType::f64 ? 0x1p-52 : 0x1p-23;
+  if (accumulates(op)) return static_cast<double>(operand_elements + 4) * ulp_size;
+  const auto prim = tile::parse_prim(op.name);
+  if (op.kind != ir::OpClass::pointwise || !prim) return 0;
+  const double ulp = tile::info(*prim).ulp;
+  // f64 functions are not held to the f32 table; 16 ulp is what a library without care still gives.
+  return (compute_dtype(dtype) == DType::f64 && ulp > 0.5 ? 16 : ulp) * ulp_size;
+}
+
+// Sums cancel: their error follows the largest magnitude that takes part.
+double magnitude(std::span<const ir::HostTensor> operands) {
+  double largest = 1;
+  for (const ir::HostTensor& t : operands)
+    for (double v : t.f) largest = std::max(largest, std::fabs(v));
+  return largest;
+}
+
+// Empty when each element lies between the bounds, both stored in the result's type.
+std::string compare(const ir::HostTensor& got, const ir::HostTensor& wanted, double relative,
+                    double absolute) {
+  const DType dtype = wanted.type.dtype;
+  for (std::size_t i = 0; i < wanted.i.size(); ++i)
+    if (got.i[i] != wanted.i[i]) return fmt::format("element {}: {} instead of {}", i, got.i[i], wanted.i[i]);
+  for (std::size_t i = 0; i < wanted.f.size(); ++i) {
+    const double w = wanted.f[i];
+    if (std::isnan(w) && std::isnan(got.f[i])) continue;
+    const double slack = std::isinf(w) ? 0 : relative * std::fabs(w) + absolute;
+    if (!(got.f[i] >= round_to(dtype, w - slack) && got.f[i] <= round_to(dtype, w + slack)))
+      return fmt::format("element {}: {} instead of {} (stored {})", i, got.f[i], w, round_to(dtype, w));
+  }
+  return "";
+}
+
+struct Tally {
+  int checked = 0;
+  int wrong = 0;
+};
+
+void check(GraphRunner& runner, const ir::Op& op, DType dtype, const OpSample& sample, Values values,
+           Tally& tally) {
+  // The order of additions decides between infinity and NaN; odd numbers are for what has one answer.
+  if (values == Values::odd && accumulates(op)) return;
+  Random random(static_cast<std::uint64_t>(tally.checked) + 99);
+  const ir::Graph graph = sample_graph(op, sample);
+  const auto operands = sample_operands(op, sample, random, values);
+  std::string problem;
+  try {
+    const passes::Compiled compiled =
+        passes::run_pipeline(graph, runner.device->target(), {.simplify = false});
+    const auto got = runner.run(compiled, operands);
+    const auto wanted = ops::evaluate(graph, operands);
+    Index elements = 0;
+    for (const ir::HostTensor& t : operands) elements = std::max(elements, t.type.shape.size());
+    const double relative = relative_bound(op, dtype, elements);
+    const double tiny = 2 * min_normal(compute_dtype(dtype) == DType::f64 ? DType::f64 : DType::f32);
+    const double absolute =
+        (relative > 0 ? tiny : 0) + (accumulates(op) ? relative * magnitude(operands) : 0);
+    problem = compare(got[0], wanted[0], relative, absolute);
+  } catch (const std::exception& e) {
+    problem = e.what();
+  }
+  ++tally.checked;
+  if (problem.empty()) return;
+  ++tally.wrong;
+  fmt::print("{} of {}{}: {}\n{}", op.name, name(dtype), values == Values::odd ? ", odd numbers" : "",
+             problem, ir::print(graph));
+}
+
+int run(const ParityOptions& options) {
+  GraphRunner runner(options.device, options.isa);
+  Tally tally;
+  const auto start = std::chrono::steady_clock::now();
+  std::size_t turn = 0;
+  for (const ir::Op* op : ops::all_ops()) {
+    if (!options.op.empty() && op->name != options.op) continue;
+    for (DType dtype : kAllDTypes) {
+      if (!options.dtype.empty() && name(dtype) != options.dtype) continue;
+      const std::vector<OpSample> samples = op_samples(*op, dtype);
+      for (std::size_t i = turn++ % options.every; i < samples.size(); i += options.every)
+        for (Values values : {Values::ordinary, Values::odd})
+          check(runner, *op, dtype, samples[i], values, tally);
+    }
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print("{} calls on {}, {} differ, in {:.1f} s\n", tally.checked, options.device, tally.wrong, seconds);
+  return tally.wrong == 0 ? 0 : 1;
+}
+
+}  // namespace tilewright::test
+
+int main(int argc, char** argv) {
+  tilewright::test::ParityOptions options;
+  CLI::App app("each op row on a device against its float64 eval");
+  app.add_option("--device", options.device);
+  app.add_option("--isa", options.isa);
+  app.add_option("--op", options.op, "only this row");
+  app.add_option("--dtype", options.dtype, "only this element type");
+  app.add_option("--every", options.every, "one of n samples")->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  return tilewright::test::run(options);
+}
