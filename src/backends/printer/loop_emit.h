@@ -37,6 +37,8 @@ class LoopFacts {
   bool is_block_arg(tile::ValueId v) const { return block_arg_[static_cast<std::size_t>(v)]; }
   bool buffered(tile::ValueId v) const { return buffered_.count(v) != 0; }
   void set_buffered(tile::ValueId v) { buffered_.insert(v); }
+  const std::set<tile::ValueId>& all_buffered() const { return buffered_; }
+  void restore_buffered(std::set<tile::ValueId> buffered) { buffered_ = std::move(buffered); }
   bool is_scalar_op(const tile::Op& op) const;
   // A reshape of a tile of one element to a scalar: planned like a reduction over no axis.
   bool takes_only_element(const tile::Op& op) const;

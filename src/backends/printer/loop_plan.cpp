@@ -146,6 +146,14 @@ class Planner {
     steps.push_back(std::move(step));
   }
 
+  // What only this block wrote to a buffer is not there for what follows: the block may not have run.
+  std::vector<Step> plan_nested(const Block& block, const std::vector<ValueId>& targets) {
+    const std::set<ValueId> before = facts_.all_buffered();
+    std::vector<Step> steps = plan_block(block, targets);
+    facts_.restore_buffered(before);
+    return steps;
+  }
+
   void plan_loop(const Op& op, std::vector<Step>& steps) {
     const Block& body = op.blocks[0];
     std::vector<ValueId> targets(body.args.begin() + 1, body.args.end());
@@ -158,7 +166,7 @@ class Planner {
     }
     if (!init.moves.empty()) steps.push_back(std::move(init));
     Step step{.kind = Step::Kind::loop, .op = &op};
-    step.body[0] = plan_block(body, targets);
+    step.body[0] = plan_nested(body, targets);
     steps.push_back(std::move(step));
     for (std::size_t i = 0; i < targets.size(); ++i) {
       aliases_[op.results[i]] = targets[i];
@@ -171,7 +179,7 @@ class Planner {
     for (ValueId r : op.results)
       if (facts_.rank(r) > 0) buffers_.insert(r);
     for (int side : {0, 1})
-      step.body[side] = plan_block(op.blocks[static_cast<std::size_t>(side)], op.results);
+      step.body[side] = plan_nested(op.blocks[static_cast<std::size_t>(side)], op.results);
     for (ValueId r : op.results)
       if (facts_.rank(r) > 0) facts_.set_buffered(r);
     steps.push_back(std::move(step));
