@@ -47,11 +47,15 @@ class LoopFacts {
   // FLOPs to compute an element of v again from loads, buffered values and those `at_hand`.
   double redo_flops(tile::ValueId v, const std::function<bool(tile::ValueId)>& at_hand = {}) const;
   bool depends_on(tile::ValueId v, tile::ValueId target) const;
+  // Whether computing v again would load from one of these views.
+  bool loads_from(tile::ValueId v, const std::set<int>& views) const;
 
   enum class Nested : unsigned char { with, only };
   void collect_uses(const tile::Op& op, std::set<tile::ValueId>& used, Nested nested) const;
 
  private:
+  // Whether v or something it is computed from passes, looking no further than values in buffers.
+  bool any_source(tile::ValueId v, const std::function<bool(tile::ValueId)>& test) const;
   const tile::Kernel& kernel_;
   std::vector<const tile::Op*> definitions_;
   std::vector<int> uses_;

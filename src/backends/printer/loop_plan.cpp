@@ -26,7 +26,7 @@ bool is_effect(OpKind kind) {
 class Planner {
  public:
   Planner(const Kernel& kernel, const LoopPolicy& policy)
-      : kernel_(kernel), policy_(policy), facts_(kernel) {}
+      : kernel_(kernel), policy_(policy), facts_(kernel), uses_(view_uses(kernel)) {}
 
   LoopPlan run() {
     LoopPlan plan;
@@ -52,6 +52,8 @@ class Planner {
         finish_block(op, targets, segment, steps);
         return steps;
       }
+      const std::set<int> overwritten = views_overwritten_by(op);
+      if (!overwritten.empty()) keep_what_was_loaded(overwritten, block, at, segment);
       if (is_control(op)) {
         add_control_roots(op, segment);
         keep_what_is_used_later(block, at, segment);
@@ -59,11 +61,37 @@ class Planner {
         plan_control(op, steps);
         continue;
       }
+      if (!overwritten.empty()) flush(segment, steps);
       segment.ops.push_back(&op);
       add_root(op, segment);
+      if (!overwritten.empty()) flush(segment, steps);
     }
     flush(segment, steps);
     return steps;
+  }
+
+  // Views that the op, or an op in its blocks, writes and the kernel reads.
+  std::set<int> views_overwritten_by(const Op& op) const {
+    std::set<int> views;
+    if (is_effect(op.kind) && uses_[static_cast<std::size_t>(op.param)].read) views.insert(op.param);
+    for (const Block& block : op.blocks)
+      for (const Op& inner : block.ops) views.merge(views_overwritten_by(inner));
+    return views;
+  }
+
+  // Values are loaded again where they are used: before their view is overwritten, what is still needed is
+  // kept. (What an outer block needs was kept before the op that holds this block.)
+  void keep_what_was_loaded(const std::set<int>& views, const Block& block, std::size_t store_at,
+                            Segment& segment) {
+    std::set<ValueId> used;
+    facts_.collect_uses(block.ops[store_at], used, LoopFacts::Nested::only);
+    for (std::size_t at = store_at + 1; at < block.ops.size(); ++at)
+      facts_.collect_uses(block.ops[at], used, LoopFacts::Nested::with);
+    for (std::size_t at = 0; at < store_at; ++at)
+      for (ValueId v : block.ops[at].results)
+        if (used.count(v) && facts_.rank(v) > 0 && !facts_.buffered(v) && !produced_by_root(v, segment) &&
+            facts_.loads_from(v, views))
+          add_keep(v, v, segment);
   }
 
   bool is_control(const Op& op) const {
@@ -287,6 +315,7 @@ class Planner {
   const Kernel& kernel_;
   const LoopPolicy& policy_;
   LoopFacts facts_;
+  std::vector<tile::ViewUse> uses_;
   std::set<ValueId> buffers_;
   std::map<ValueId, ValueId> aliases_;
 };
