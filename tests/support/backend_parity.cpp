@@ -52,7 +52,7 @@ RunOnBackend on_backend(backends::Backend& backend, const tile::Schedule& schedu
   return [&backend, schedule, &source](const tile::Kernel& kernel, const std::vector<HostView>& views,
                                        const std::vector<std::int64_t>& scalars) -> Status {
     auto printed = backend.print(kernel, schedule);
-    if (!printed) return printed.error();
+    if (!printed) return failure(Failure::Kind::unsupported, printed.error().message);
     source = printed->text;
     auto binary = backend.compile(kernel, *printed);
     if (!binary) return binary.error();

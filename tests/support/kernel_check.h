@@ -1,10 +1,9 @@
-// Runs a kernel on a backend and compares every element it writes with the reference interpreter, within the
-// bounds that rounding allows.
+// The parity check with the inputs that hand-written kernels want: no odd values, integers that may serve as
+// indices.
 #pragma once
 
 #include "backends/backend.h"
 
-#include <optional>
 #include <string>
 
 namespace tilewright::testing_support {
@@ -15,13 +14,12 @@ struct KernelCheck {
   unsigned seed = 1;
 };
 
-// Empty when all is well; else what differs, where, and the printed source. `refused` tells a schedule that
-// the backend does not take from a mistake.
+// `problem` is empty when all is well; else it says what differs, where, and has the printed source.
+// `refused` tells a schedule that the backend does not take from a mistake.
 struct CheckResult {
   std::string problem;
   std::string refused;
   std::string source;
-  std::string described;
 };
 CheckResult check_kernel(backends::Backend& backend, const tile::Kernel& kernel,
                          const std::vector<std::int64_t>& scalars, const KernelCheck& check);

@@ -143,8 +143,10 @@ class Check {
     if (!bounds.ok()) return fail(bounds.error().message);
     std::vector<HostView> views;
     for (Memory& m : result) views.push_back(m.host_view());
-    if (Status s = backend(kernel_, views, options_.scalars); !s.ok())
+    if (Status s = backend(kernel_, views, options_.scalars); !s.ok()) {
+      report_.refused = s.error().kind == Failure::Kind::unsupported;
       return fail("the backend failed: " + s.error().message);
+    }
     for (std::size_t v = 0; v < result.size() && report_.ok(); ++v)
       compare(v, reference[v], result[v], bounds->views[v]);
     const auto limit = options_.undecided_limit * static_cast<double>(report_.compared + report_.undecided);

@@ -44,6 +44,8 @@ struct ParityOptions {
 
 struct ParityReport {
   std::string message;  // empty when the backend agrees
+  bool refused =
+      false;            // the backend's failure was of kind `unsupported`; message says what it does not take
   Index compared = 0;   // elements written and decided
   Index undecided = 0;  // elements that rounding may decide
   double worst = 0;     // largest |backend - reference| as a share of its bound

@@ -90,8 +90,15 @@ class Generator {
     }
     const int inputs = 1 + static_cast<int>(below(2));
     for (int i = 0; i < inputs; ++i) add_input(i);
+    if (options_.in_place && chance(20)) open_in_place();
     add(k_.cast(program_[0], DType::f32));
     add(k_.literal(DType::f32, number()));
+  }
+
+  // A view that is read at the beginning and overwritten at the end, at the same block.
+  void open_in_place() {
+    in_place_ = k_.view("io", DType::f32, sizes_, {.align_bytes = 4});
+    add(k_.load(in_place_, {starts_.begin(), starts_.end()}, {.shape = tile_, .fill = number()}));
   }
 
   void add_input(int i) {
@@ -386,11 +393,19 @@ class Generator {
   // --- results
 
   void close() {
+    if (in_place_.index >= 0) overwrite();
     // Latest first: they depend on most of the others.
     const Index count = 2 + below(4), size = static_cast<Index>(pool_.size());
     for (Index i = 0; i < std::min(count, size); ++i) store(pool_[static_cast<std::size_t>(size - 1 - i)], i);
     if (options_.scatters && chance(25)) scatter();
     if (options_.atomics && chance(20)) add_atomically();
+  }
+
+  // Before the other stores, which may use what was read there.
+  void overwrite() {
+    const Values fits =
+        pool_where([&](const Value& v) { return v.dtype() == DType::f32 && v.type().shape == tile_; });
+    k_.store(in_place_, {starts_.begin(), starts_.end()}, pick(fits), {.bounded = true});
   }
 
   // The program's own cell in front of further dims.
@@ -445,6 +460,7 @@ class Generator {
   std::vector<std::vector<std::pair<Builder::SizeArg, Index>>> grid_;
   Values program_, starts_;
   std::vector<View> inputs_;
+  View in_place_;
   Values pool_, bools_, wholes_;  // f32 and f64; bool; integers
 };
 

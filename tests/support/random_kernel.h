@@ -20,7 +20,7 @@ struct RandomKernelOptions {
   std::vector<Index> extents = {1, 3, 7, 17, 64, 100};
   Index max_tile = 6400;
   bool loops = true, branches = true, gathers = true, scatters = true, atomics = true, scans = true,
-       dots = true, random = true, wide = true /* f64 and i64 arithmetic */;
+       dots = true, random = true, in_place = true, wide = true /* f64 and i64 arithmetic */;
 };
 
 struct RandomKernel {

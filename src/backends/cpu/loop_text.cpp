@@ -146,7 +146,9 @@ void LoopText::declare_pointers() {
     std::string& variable = pointers_[n.base];
     if (variable.empty()) {
       variable = k_.names.unique(n.access.name + "_at");
-      const bool reads = instr(i).kind == Instr::Kind::compute;
+      // The pointer may serve a store to the same place too.
+      const bool reads = instr(i).kind == Instr::Kind::compute &&
+                         !view_uses(k_.kernel)[static_cast<std::size_t>(instr(i).op->param)].written;
       k_.code.line("{}{}* {} = {};", reads ? "const " : "", memory_type(n.access.dtype), variable, n.base);
     }
     n.base = n.pointer = variable;

@@ -47,13 +47,14 @@ double error_ulp(float got, double exact) {
 }
 
 // All bit patterns at a stride (a prime, so that every exponent gets every kind of mantissa), the special
-// values and their neighbours, and a dense sweep of the range where most arguments are.
+// values and their neighbours, multiples of 1/64, and a dense sweep of the range where most arguments are.
 std::vector<float> arguments() {
   std::vector<float> x;
   constexpr std::uint32_t kStride = 4099;
   for (std::uint64_t bits = 0; bits < 1ull << 32; bits += kStride)
     x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
   for (int i = -200'000; i <= 200'000; ++i) x.push_back(static_cast<float>(i) * 0x1.0001p-11f);
+  for (int i = -4096; i <= 4096; ++i) x.push_back(static_cast<float>(i) * 0x1p-6f);  // where pieces meet
   using Limits = std::numeric_limits<float>;
   for (const float special : {0.f,
                               1.f,

@@ -83,12 +83,27 @@ double LoopFacts::redo_flops(ValueId v, const std::function<bool(ValueId)>& at_h
   return flops;
 }
 
+bool LoopFacts::any_source(ValueId v, const std::function<bool(ValueId)>& test) const {
+  std::set<ValueId> seen;
+  const std::function<bool(ValueId)> visit = [&](ValueId each) {
+    if (!seen.insert(each).second) return false;
+    if (test(each)) return true;
+    const Op* op = definition(each);
+    return op && !buffered(each) && std::any_of(op->operands.begin(), op->operands.end(), visit);
+  };
+  return visit(v);
+}
+
 bool LoopFacts::depends_on(ValueId v, ValueId target) const {
-  if (v == target) return true;
-  const Op* op = definition(v);
-  if (!op || buffered(v)) return false;
-  return std::any_of(op->operands.begin(), op->operands.end(),
-                     [&](ValueId o) { return depends_on(o, target); });
+  return any_source(v, [=](ValueId each) { return each == target; });
+}
+
+bool LoopFacts::loads_from(ValueId v, const std::set<int>& views) const {
+  return any_source(v, [&](ValueId each) {
+    const Op* op = definition(each);
+    return op && !buffered(each) && (op->kind == OpKind::load || op->kind == OpKind::gather) &&
+           views.count(op->param);
+  });
 }
 
 void LoopFacts::collect_uses(const Op& op, std::set<ValueId>& used, Nested nested) const {

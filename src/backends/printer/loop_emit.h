@@ -37,6 +37,8 @@ class LoopFacts {
   bool is_block_arg(tile::ValueId v) const { return block_arg_[static_cast<std::size_t>(v)]; }
   bool buffered(tile::ValueId v) const { return buffered_.count(v) != 0; }
   void set_buffered(tile::ValueId v) { buffered_.insert(v); }
+  const std::set<tile::ValueId>& all_buffered() const { return buffered_; }
+  void restore_buffered(std::set<tile::ValueId> buffered) { buffered_ = std::move(buffered); }
   bool is_scalar_op(const tile::Op& op) const;
   // A reshape of a tile of one element to a scalar: planned like a reduction over no axis.
   bool takes_only_element(const tile::Op& op) const;
@@ -45,11 +47,15 @@ class LoopFacts {
   // FLOPs to compute an element of v again from loads, buffered values and those `at_hand`.
   double redo_flops(tile::ValueId v, const std::function<bool(tile::ValueId)>& at_hand = {}) const;
   bool depends_on(tile::ValueId v, tile::ValueId target) const;
+  // Whether computing v again would load from one of these views.
+  bool loads_from(tile::ValueId v, const std::set<int>& views) const;
 
   enum class Nested : unsigned char { with, only };
   void collect_uses(const tile::Op& op, std::set<tile::ValueId>& used, Nested nested) const;
 
  private:
+  // Whether v or something it is computed from passes, looking no further than values in buffers.
+  bool any_source(tile::ValueId v, const std::function<bool(tile::ValueId)>& test) const;
   const tile::Kernel& kernel_;
   std::vector<const tile::Op*> definitions_;
   std::vector<int> uses_;

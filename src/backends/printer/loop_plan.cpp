@@ -26,7 +26,7 @@ bool is_effect(OpKind kind) {
 class Planner {
  public:
   Planner(const Kernel& kernel, const LoopPolicy& policy)
-      : kernel_(kernel), policy_(policy), facts_(kernel) {}
+      : kernel_(kernel), policy_(policy), facts_(kernel), uses_(view_uses(kernel)) {}
 
   LoopPlan run() {
     LoopPlan plan;
@@ -52,6 +52,8 @@ class Planner {
         finish_block(op, targets, segment, steps);
         return steps;
       }
+      const std::set<int> overwritten = views_overwritten_by(op);
+      if (!overwritten.empty()) keep_what_was_loaded(overwritten, block, at, segment);
       if (is_control(op)) {
         add_control_roots(op, segment);
         keep_what_is_used_later(block, at, segment);
@@ -59,11 +61,37 @@ class Planner {
         plan_control(op, steps);
         continue;
       }
+      if (!overwritten.empty()) flush(segment, steps);
       segment.ops.push_back(&op);
       add_root(op, segment);
+      if (!overwritten.empty()) flush(segment, steps);
     }
     flush(segment, steps);
     return steps;
+  }
+
+  // Views that the op, or an op in its blocks, writes and the kernel reads.
+  std::set<int> views_overwritten_by(const Op& op) const {
+    std::set<int> views;
+    if (is_effect(op.kind) && uses_[static_cast<std::size_t>(op.param)].read) views.insert(op.param);
+    for (const Block& block : op.blocks)
+      for (const Op& inner : block.ops) views.merge(views_overwritten_by(inner));
+    return views;
+  }
+
+  // Values are loaded again where they are used: before their view is overwritten, what is still needed is
+  // kept. (What an outer block needs was kept before the op that holds this block.)
+  void keep_what_was_loaded(const std::set<int>& views, const Block& block, std::size_t store_at,
+                            Segment& segment) {
+    std::set<ValueId> used;
+    facts_.collect_uses(block.ops[store_at], used, LoopFacts::Nested::only);
+    for (std::size_t at = store_at + 1; at < block.ops.size(); ++at)
+      facts_.collect_uses(block.ops[at], used, LoopFacts::Nested::with);
+    for (std::size_t at = 0; at < store_at; ++at)
+      for (ValueId v : block.ops[at].results)
+        if (used.count(v) && facts_.rank(v) > 0 && !facts_.buffered(v) && !produced_by_root(v, segment) &&
+            facts_.loads_from(v, views))
+          add_keep(v, v, segment);
   }
 
   bool is_control(const Op& op) const {
@@ -146,6 +174,14 @@ class Planner {
     steps.push_back(std::move(step));
   }
 
+  // What only this block wrote to a buffer is not there for what follows: the block may not have run.
+  std::vector<Step> plan_nested(const Block& block, const std::vector<ValueId>& targets) {
+    const std::set<ValueId> before = facts_.all_buffered();
+    std::vector<Step> steps = plan_block(block, targets);
+    facts_.restore_buffered(before);
+    return steps;
+  }
+
   void plan_loop(const Op& op, std::vector<Step>& steps) {
     const Block& body = op.blocks[0];
     std::vector<ValueId> targets(body.args.begin() + 1, body.args.end());
@@ -158,7 +194,7 @@ class Planner {
     }
     if (!init.moves.empty()) steps.push_back(std::move(init));
     Step step{.kind = Step::Kind::loop, .op = &op};
-    step.body[0] = plan_block(body, targets);
+    step.body[0] = plan_nested(body, targets);
     steps.push_back(std::move(step));
     for (std::size_t i = 0; i < targets.size(); ++i) {
       aliases_[op.results[i]] = targets[i];
@@ -171,7 +207,7 @@ class Planner {
     for (ValueId r : op.results)
       if (facts_.rank(r) > 0) buffers_.insert(r);
     for (int side : {0, 1})
-      step.body[side] = plan_block(op.blocks[static_cast<std::size_t>(side)], op.results);
+      step.body[side] = plan_nested(op.blocks[static_cast<std::size_t>(side)], op.results);
     for (ValueId r : op.results)
       if (facts_.rank(r) > 0) facts_.set_buffered(r);
     steps.push_back(std::move(step));
@@ -279,6 +315,7 @@ class Planner {
   const Kernel& kernel_;
   const LoopPolicy& policy_;
   LoopFacts facts_;
+  std::vector<tile::ViewUse> uses_;
   std::set<ValueId> buffers_;
   std::map<ValueId, ValueId> aliases_;
 };

@@ -21,21 +21,25 @@ class Combination {
     errors_ += error;
     magnitude_ += std::isfinite(size) ? size : 0;
     product_ *= size;
-    product_with_errors_ *= (size + error) * (count_ == 0 ? 1 : 1 + unit_roundoff(dtype_));
+    product_with_errors_ *= size + error;
+    largest_product_ *= std::max(1.0, size + error);
     ++count_;
   }
 
   double error(double& y) const {
     if (!std::isfinite(worst_)) return kInfinity;
     if (!std::isfinite(y)) return 0;  // infinity and NaN are exact, and win
-    const double roundings = (count_ - 1) * unit_roundoff(dtype_);
+    // In f64 the reference rounds too.
+    const double roundings = (count_ - 1) * unit_roundoff(dtype_) * (dtype_ == DType::f64 ? 2 : 1);
     switch (monoid_) {
       case Monoid::sum:
         if (magnitude_ + errors_ > max_finite(dtype_)) return kInfinity;  // some order may overflow
         return settle(dtype_, y, errors_ + roundings * (magnitude_ + errors_));
       case Monoid::prod: {
-        const double floor = count_ > 1 ? min_subnormal(dtype_) : 0;
-        return settle(dtype_, y, product_with_errors_ - product_ + floor);
+        // A part that underflows loses up to the smallest number, which the rest may then enlarge.
+        const double floor = (count_ - 1) * min_subnormal(dtype_) * largest_product_;
+        return settle(dtype_, y,
+                      product_with_errors_ - product_ + 1.1 * roundings * product_with_errors_ + floor);
       }
       default:
         return worst_;
@@ -45,7 +49,8 @@ class Combination {
  private:
   Monoid monoid_;
   DType dtype_;
-  double count_ = 0, worst_ = 0, errors_ = 0, magnitude_ = 0, product_ = 1, product_with_errors_ = 1;
+  double count_ = 0, worst_ = 0, errors_ = 0, magnitude_ = 0, product_ = 1, product_with_errors_ = 1,
+         largest_product_ = 1;
 };
 
 void along_axis_float(const Context& c, const AxisWalk& walk) {

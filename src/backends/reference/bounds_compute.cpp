@@ -154,7 +154,9 @@ void dot(const Context& c) {
     return;
   }
   // Matrix units truncate instead of rounding to nearest while they add up products of narrow types.
-  const double each = unit_roundoff(dtype) * (is_narrow_float(c.type(0).dtype) ? 2 : 1);
+  // In f64 the reference rounds too.
+  const bool twice = is_narrow_float(c.type(0).dtype) || dtype == DType::f64;
+  const double each = unit_roundoff(dtype) * (twice ? 2 : 1);
   for (std::size_t n = 0; n < result.f.size(); ++n) {
     const std::size_t row = n / columns, column = n % columns;
     double moved = acc.error[n], magnitude = std::abs(acc.f[n]);

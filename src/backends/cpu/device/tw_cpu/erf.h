@@ -36,7 +36,8 @@ TW_INLINE vf32 erf(vf32 x) {
   const vf32 shifted = magnitude + 0x1.8p21f;  // rounds to a multiple of 1/4, k in the low bits
   const vf32 from_middle = magnitude - (shifted - 0x1.8p21f);
   const vi32 piece = bits_as<vi32>(shifted);
-  const vf32 base = magnitude < vf32(0.125f) ? magnitude : lookup16(kErfMiddle, piece);
+  // 1/8 itself is a tie, and goes to the even piece.
+  const vf32 base = magnitude <= vf32(0.125f) ? magnitude : lookup16(kErfMiddle, piece);
   return with_sign(mad(piecewise(kErfPieces, piece, from_middle), from_middle, base), x);
 }
 
