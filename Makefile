@@ -2,6 +2,7 @@
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
 FUZZ_GRAPHS ?= 1000000
+FUZZ_KERNELS ?= 50000
 PHASE = scripts/phase.sh
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 
@@ -39,9 +40,9 @@ golden: build/build.ninja ## rewrite the goldens and the outputs in docs/; read 
 	TILEWRIGHT_UPDATE=1 $(CTEST) --test-dir build -L golden
 	git status --short
 
-fuzz: build/build.ninja ## FUZZ_SECONDS of malformed text per parser, FUZZ_GRAPHS random graphs
+fuzz: build/build.ninja ## FUZZ_SECONDS of malformed text per parser, FUZZ_GRAPHS random graphs, FUZZ_KERNELS kernels
 	scripts/setup.sh build test fuzz
-	scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_GRAPHS)
+	scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_GRAPHS) $(FUZZ_KERNELS)
 
 asan: ## the unit tests under the address and undefined-behaviour sanitizers
 	@scripts/setup.sh build test

@@ -16,6 +16,7 @@ function(tw_check_headers name)
   endforeach()
   add_library(headers_${name} OBJECT ${sources})
   target_link_libraries(headers_${name} PRIVATE ${ARG_DEPS})
+  target_include_directories(headers_${name} PRIVATE ${PROJECT_SOURCE_DIR}/lab ${PROJECT_SOURCE_DIR}/tools)
   target_compile_options(headers_${name} PRIVATE -O0)
 endfunction()
 

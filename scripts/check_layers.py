@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Fails on an #include that docs/layers.txt does not allow. Further rules, which need no table: a header under include/ includes
-none from src/, and *_test.cpp may include tests/support as well.
+none from src/; tests beside their source (*_test.cpp, gpu_tests/) and their helpers (*testing.h) may include what tests/ may, and
+tests/ too.
 
 Usage: scripts/check_layers.py [ROOT]      (default: this repository)"""
 import pathlib
@@ -74,7 +75,8 @@ def check_include(root, source, folder, bracket, name, tables):
     relative = source.relative_to(root)
     if relative.parts[0] == "include" and target.parts[0] != "include":
         return f"a public header includes the private {name}"
-    if source.name.endswith("_test.cpp") and target.parts[:2] == ("tests", "support"):
+    is_test = source.name.endswith(("_test.cpp", "testing.h")) or "gpu_tests" in relative.parts
+    if is_test and target_folder in allowed["tests"]:
         return None
     if target_folder not in allowed[folder]:
         return f"{folder} may not include {target_folder} ({name})"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # libFuzzer on every parser, each for so many seconds, beginning with the texts in tests/fuzz/corpus and what earlier runs
-# found (build-fuzz/corpus); then so many random graphs, compiled for the CPU and compared with the float64 oracle.
-# Usage: scripts/fuzz.sh SECONDS GRAPHS
+# found (build-fuzz/corpus); then so many random graphs and tile kernels, compiled for the CPU and compared with the oracles.
+# Usage: scripts/fuzz.sh SECONDS GRAPHS KERNELS
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1
 graphs=$2
+kernels=$3
 jobs=${JOBS:-$(nproc)}
 
 parsers=()
@@ -20,10 +21,15 @@ for parser in "${parsers[@]}"; do
     "corpus/$parser" "${seeds[@]}")
 done
 
-cmake --build build -j "$jobs" --target graph_fuzz
-running=()
-for ((i = 0; i < jobs; ++i)); do
-  build/graph_fuzz --device cpu --count "$graphs" --seed 100000 --shard "$i/$jobs" &
-  running+=($!)
-done
-for pid in "${running[@]}"; do wait "$pid"; done
+cmake --build build -j "$jobs" --target graph_fuzz kernel_fuzz
+# All shards of one program side by side; seeds beyond those of the tests.
+in_shards() {
+  local program=$1 count=$2 running=()
+  for ((i = 0; i < jobs; ++i)); do
+    "build/$program" --device cpu --count "$count" --seed 100000 --shard "$i/$jobs" &
+    running+=($!)
+  done
+  for pid in "${running[@]}"; do wait "$pid"; done
+}
+in_shards graph_fuzz "$graphs"
+in_shards kernel_fuzz "$kernels"

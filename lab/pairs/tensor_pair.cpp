@@ -103,6 +103,28 @@ Contender by_hand(const SharedPtr& shared, const LabDevice& device) {
   return contender;
 }
 
+// The workload for contenders in other processes. They are kept by what the instance owns, so they must not
+// own it.
+PeerWorkload for_peers(const SharedPtr& shared) {
+  const TensorWorkload& w = shared->workload;
+  PeerWorkload peer{.target = w.target, .parameters = w.peer_parameters};
+  peer.copies = shared->inputs.copies();
+  for (const InputSpec& input : w.inputs)
+    peer.inputs.push_back({input.dtype, input.shape, input.rotated ? peer.copies : 1});
+  const std::weak_ptr<Shared> owner = shared;
+  peer.read_input = [owner](std::size_t input, std::int64_t copy, void* to) -> Status {
+    const SharedPtr alive = owner.lock();
+    TW_CHECK(alive != nullptr, "peers read inputs only while their instance lives");
+    return detail::read_storage(alive->inputs.copy(copy)[input], to);
+  };
+  peer.on_refresh = [owner](std::function<Status()> listener) {
+    if (const SharedPtr alive = owner.lock()) alive->inputs.on_refresh(std::move(listener));
+  };
+  peer.outputs = w.outputs;
+  peer.unavailable = w.no_peers;
+  return peer;
+}
+
 double output_bytes(const std::vector<OutputSpec>& outputs) {
   return std::accumulate(outputs.begin(), outputs.end(), 0.0, [](double sum, const OutputSpec& o) {
     return sum + static_cast<double>(o.shape.size()) * static_cast<double>(size_bytes(o.dtype));
@@ -126,6 +148,10 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   instance.contenders.push_back(eager(shared));
   instance.contenders.push_back(compiled(shared));
   if (w.tile) instance.contenders.push_back(by_hand(shared, device));
+  if (device.peers) {
+    for (Contender& peer : device.peers->contenders(for_peers(shared)))
+      instance.contenders.push_back(std::move(peer));
+  }
   return instance;
 }
 

@@ -11,6 +11,7 @@
 
 #include "harness/workload.h"
 #include "pairs/tensor_inputs.h"
+#include "peers/peers.h"
 
 namespace tilewright::lab {
 
@@ -30,6 +31,8 @@ struct TensorWorkload {
   TensorFunction eager = {};
   // Builds the kernels written by hand for a device; none: no such contender.
   std::function<TileLaunch(const LabDevice& device)> tile = {};
+  std::vector<std::pair<std::string, std::string>> peer_parameters = {};  // as PeerWorkload::parameters
+  std::string no_peers = {};                                              // why peers cannot do it
   // One Reference per output, in float64, by plain loops.
   std::function<std::vector<Reference>(const HostArrays& inputs, ThreadPool& pool)> reference;
 };

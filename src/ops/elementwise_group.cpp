@@ -45,6 +45,7 @@ class BlockRunner {
     for (ir::NodeId id : group_.nodes) {
       const ir::Node& node = graph_.node(id);
       std::vector<const HostTensor*> operands;
+      operands.reserve(node.operands.size());
       for (ir::NodeId operand : node.operands) operands.push_back(&block_of(slots_.at(operand)));
       HostTensor& block = block_of(slots_.at(id));
       const bool same_every_time = node.op->kind == ir::OpClass::constant;

@@ -44,9 +44,13 @@ class Evaluation {
       if (live_[at(id)] && values_[at(id)] == nullptr) visit(id);
     for (NodeId id : graph_.outputs()) flush_of(id);
     std::vector<HostTensor> outputs;
+    outputs.reserve(graph_.outputs().size());
     for (NodeId id : graph_.outputs()) {
       const bool last = --uses_left_[at(id)] == 0 && values_[at(id)] == &computed_[at(id)];
-      outputs.push_back(last ? std::move(computed_[at(id)]) : *values_[at(id)]);
+      if (last)
+        outputs.push_back(std::move(computed_[at(id)]));
+      else
+        outputs.push_back(*values_[at(id)]);
     }
     return outputs;
   }
@@ -85,6 +89,7 @@ class Evaluation {
       return;
     }
     std::vector<const HostTensor*> operands;
+    operands.reserve(node.operands.size());
     for (NodeId operand : node.operands) operands.push_back(values_[at(operand)]);
     store(id, node.op->eval(operands, node.attrs, node.type));
     if (after_) after_(node, computed_[at(id)]);

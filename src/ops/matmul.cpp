@@ -47,7 +47,9 @@ void multiply(const std::int64_t* a, const std::int64_t* b, std::int64_t* c, Ind
             static_cast<std::int64_t>(modular(c[i * n + j]) + modular(a[i * k + p]) * modular(b[p * n + j]));
 }
 
-void multiply(const double* a, const double* b, double* c, Index m, Index n, Index k) { dgemm(a, b, c, m, n, k); }
+void multiply(const double* a, const double* b, double* c, Index m, Index n, Index k) {
+  dgemm(a, b, c, m, n, k);
+}
 
 HostTensor eval_matmul(HostTensors x, const Attrs&, const Type& type) {
   HostTensor out = empty_host(type);

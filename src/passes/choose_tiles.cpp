@@ -17,8 +17,6 @@ constexpr Index kPointwiseElements = 4096;
 // On a GPU: one 16-byte access for each of 128 threads. Measured on an H200, 2^28 f32 elements: 512 elements
 // a program reach 4,279 GB/s, 4096 in 128 threads 3,860 (docs/notes/2026-11-21-first-h200.md).
 constexpr Index kPointwiseBytesGpu = 128 * 16;
-// Elements of several rows that share what they read along the columns (weights): each block reads it once.
-constexpr Index kSharedRowElementsGpu = 16384;
 // Edge of the square tiles that turn a transposed access around; 64 f32 are 4 cache lines.
 constexpr Index kTransposeEdge = 64;
 // Rows and columns of a block of a column reduction.
@@ -104,15 +102,6 @@ class Chooser {
     return widest;
   }
 
-  // Something is read along the column that all rows share.
-  bool shares_columns(int column) const {
-    return std::any_of(program_.syms.begin(), program_.syms.end(), [&](const Sym& s) {
-      if (s.kind != Sym::Kind::load || !s.offset.depends_on(column)) return false;
-      const std::vector<int> parallel = program_.parallel_variables();
-      return std::none_of(parallel.begin(), parallel.end(), [&](int v) { return s.offset.depends_on(v); });
-    });
-  }
-
   // The outer neighbour of the column: the next variable outwards that is parallel.
   int outer_neighbour(int column) const {
     int best = -1;
@@ -173,7 +162,7 @@ class Chooser {
     }
     t.columns = extent(column);
     // Short rows: several to a program.
-    const Index wanted = !gpu() ? 512 : shares_columns(column) ? kSharedRowElementsGpu : kPointwiseElements;
+    const Index wanted = gpu() ? kPointwiseElements : 512;
     if (!parallel.empty() && t.columns * 2 <= wanted) {
       t.row = parallel.back();
       Index rows = std::clamp<Index>(wanted / t.columns, 1, extent(t.row));

@@ -58,6 +58,8 @@ void add_run(CLI::App& bench) {
       ->check(CLI::NonNegativeNumber);
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
   sub->add_option("--cache", in->cache, "Folder of compiled kernels; '' compiles everything anew");
+  sub->add_flag("--peers", in->peers, "Time PyTorch as well, in a process of its own, where it is installed");
+  sub->add_option("--python", in->python, "Interpreter of the peers");
   sub->add_flag("--expect", in->expect, "Judge the medians by the stored expectations of this hardware");
   sub->add_flag("--update-expectations", in->update, "Store the medians as this hardware's expectations");
   sub->add_flag("--accept-regressions", in->accept_regressions, "Store slower medians, too");

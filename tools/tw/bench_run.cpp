@@ -1,5 +1,6 @@
 // tw bench run: jobs, ceilings, rows, files, verdict.
 #include <tilewright/base/error.h>
+#include <tilewright/base/thread_pool.h>
 
 #include <CLI/CLI.hpp>
 
@@ -21,6 +22,7 @@
 #include "pairs/ceilings.h"
 #include "pairs/lab_device.h"
 #include "pairs/pairs.h"
+#include "peers/peers.h"
 #include "tensor/storage.h"
 #include "tw/bench_input.h"
 
@@ -88,7 +90,8 @@ bool judge(const lab::RunRecord& run, const BenchInput& input) {
 
 lab::RunRecord measure(const BenchInput& input, std::span<const lab::Job> jobs, lab::LabDevice& device) {
   BenchProgress progress(jobs.size());
-  progress.say(fmt::format("{} workloads on {}", jobs.size(), device.name));
+  progress.say(fmt::format("{} workloads on {}{}", jobs.size(), device.name,
+                           device.peers ? ", peers: " + device.peers->describe() : ""));
   device.ceilings = bench_ceilings(device);
   lab::RunOptions options = run_options(input);
   options.progress = [&](std::string_view what) { progress.step(what); };
@@ -130,6 +133,9 @@ void bench_run(const BenchInput& input) {
   const auto jobs = lab::select_jobs(pairs, suites, input.names, input.settings, kind);
   lab::OpenDevice open = lab::open_lab_device(
       {.device = input.device, .cache_directory = input.cache, .threads = input.threads});
+  if (input.peers)
+    open.device.peers = lab::open_peers(
+        {input.python, open.device.name, input.threads > 0 ? input.threads : allowed_cpu_count()});
   const lab::RunRecord run = measure(input, jobs, open.device);
   const auto colour = isatty(1) != 0 ? lab::TableOptions::Colour::ansi : lab::TableOptions::Colour::none;
   fmt::print("{}", lab::render_table(run, {.width = terminal_width(), .colour = colour}));

@@ -81,6 +81,8 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
     return std::vector{layer_norm(in[1] + dropout(in[0], in[4], p), in[2], in[3])};
   };
   w.tile = [=](const LabDevice&) { return dropout_add_layernorm_kernel(s, dtype); };
+  w.no_peers =
+      "PyTorch drops by random numbers of its own: its output has no reference to be checked against";
   w.reference = [s](const HostArrays& in, ThreadPool& pool) {
     return dropout_add_layernorm_reference(in, s, pool);
   };

@@ -158,6 +158,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   w.cost = gpt_cost(s, w.inputs, w.outputs);
   w.unit = "GFLOP/s";
   w.function = [s](const std::vector<Tensor>& in) { return forward(in, s); };
+  w.peer_parameters = {{"heads", fmt::format("{}", s.heads)}};
   w.reference = [s](const HostArrays& in, ThreadPool& pool) { return gpt2_reference(in, s, pool); };
   return make_instance(std::move(w), device);
 }

@@ -35,7 +35,7 @@ constexpr PrimText kPrimTexts[] = {
     {Prim::pow, false, "pow({0}, {1})", "tw_cpu/pow.h", "", "", true},
     {Prim::atan2, false, "atan2({0}, {1})", "tw_cpu/atan2.h", "", "", true},
     {Prim::neg, true, "-{0}", ""},
-    {Prim::abs, false, "magnitude({0})", "tw_cpu/elementwise.h"},
+    {Prim::abs, false, "abs({0})", ""},
     {Prim::sign, false, "sign({0})", "tw_cpu/elementwise.h"},
     {Prim::floor, false, "floor({0})", "tw_cpu/elementwise.h"},
     {Prim::ceil, false, "ceil({0})", "tw_cpu/elementwise.h"},
@@ -129,6 +129,7 @@ Term apply_text(KernelText& k, const tile::Op& op, const std::vector<Term>& oper
   const bool is_operator = row.is_operator && !compares_narrow;
   const bool through_vector = !vector && row.vectors_only;
 
+  if (op.prim == Prim::abs && dtype == DType::u8) return operands[0];
   if (op.prim == Prim::select && !vector) {
     result.text = fmt::format("({} ? {} : {})", operands[0].text, operands[1].text, operands[2].text);
     return result;

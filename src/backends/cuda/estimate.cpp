@@ -277,8 +277,10 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
   // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
   const double in_flight = resident * schedule.threads * o.bytes_ahead / o.waste;
   const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
-  // The three overlap, but not perfectly.
-  const double overlap = 5;
+  // The three overlap where several blocks of a multiprocessor stand at different points; a block alone loads, computes and
+  // stores one after the other, unless its rows come ahead. Exponents fitted to the softmax rows of
+  // docs/notes/2026-11-21-first-h200.md.
+  const double overlap = resident >= 3 || work.exchanges == 0 || o.staged ? 5 : resident == 2 ? 2.5 : 1.2;
   const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) +
                                    std::pow(compute_us, overlap),
                                1 / overlap);

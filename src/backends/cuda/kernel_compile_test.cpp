@@ -85,10 +85,10 @@ TEST(CompileOnly, RunsNothing) {
   EXPECT_EQ(CudaBackend::open({.compile_only = "sm_20"}).error().kind, Failure::Kind::unsupported);
 }
 
-// TILEWRIGHT_UPDATE_GOLDENS=1 build/test_cuda --gtest_filter='Golden*' writes what is compared otherwise.
+// TILEWRIGHT_UPDATE=1 build/test_cuda --gtest_filter='Golden*' writes what is compared otherwise.
 void expect_golden(const std::string& name, const std::string& text) {
   const std::filesystem::path path = std::filesystem::path(TW_GOLDEN_FOLDER) / "cuda" / (name + ".cu");
-  if (std::getenv("TILEWRIGHT_UPDATE_GOLDENS") != nullptr) {
+  if (std::getenv("TILEWRIGHT_UPDATE") != nullptr) {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << text;
     return;
@@ -97,7 +97,7 @@ void expect_golden(const std::string& name, const std::string& text) {
   std::stringstream golden;
   golden << file.rdbuf();
   EXPECT_EQ(text, golden.str())
-      << path << " differs; if the change is meant: TILEWRIGHT_UPDATE_GOLDENS=1 and look at the diff";
+      << path << " differs; if the change is meant: `make golden` rewrites it; look at the diff";
 }
 
 TEST(Golden, PrintedKernels) {

@@ -88,6 +88,7 @@ std::string KernelPrinter::element(const Registers& r) const {
 }
 
 std::string KernelPrinter::pointer_to(const Registers& r) const {
+  if (r.place.part == Part::one) return "&" + r.name;
   const Frame& f = layouts_.frame(r.place);
   const bool rows = f.row_steps() > 1 && r.place.part != Part::cols;
   const bool cols = f.col_steps() > 1 && r.place.part != Part::rows;

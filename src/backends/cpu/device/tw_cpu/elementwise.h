@@ -5,16 +5,26 @@
 namespace tw {
 
 template <class V>
-TW_INLINE V floor(V x) { return __builtin_elementwise_floor(x); }
+TW_INLINE V floor(V x) {
+  return __builtin_elementwise_floor(x);
+}
 template <class V>
-TW_INLINE V ceil(V x) { return __builtin_elementwise_ceil(x); }
+TW_INLINE V ceil(V x) {
+  return __builtin_elementwise_ceil(x);
+}
 template <class V>
-TW_INLINE V trunc(V x) { return __builtin_elementwise_trunc(x); }
+TW_INLINE V trunc(V x) {
+  return __builtin_elementwise_trunc(x);
+}
 // To the nearest whole number, ties to the even one.
 template <class V>
-TW_INLINE V round(V x) { return __builtin_elementwise_roundeven(x); }
+TW_INLINE V round(V x) {
+  return __builtin_elementwise_roundeven(x);
+}
 template <class V>
-TW_INLINE V reciprocal(V x) { return 1 / x; }
+TW_INLINE V reciprocal(V x) {
+  return 1 / x;
+}
 
 template <class T>
 inline constexpr bool kIsFloat = false;
@@ -33,14 +43,6 @@ struct LaneOf<T __attribute__((ext_vector_type(N)))> {
 template <class V>
 using Lane = typename LaneOf<V>::type;
 
-template <class V>
-TW_INLINE V magnitude(V x) {
-  if constexpr (kIsFloat<Lane<V>>) {
-    return __builtin_elementwise_abs(x);
-  } else {
-    return x < V(0) ? V(-x) : x;
-  }
-}
 // -1, 0 or 1; NaN stays NaN.
 template <class V>
 TW_INLINE V sign(V x) {
@@ -90,8 +92,12 @@ TW_INLINE V rem(V a, V b) {
 
 // Counts are taken modulo the width.
 template <class V>
-TW_INLINE V shl(V a, V b) { return V(a << (b & V(8 * sizeof(Lane<V>) - 1))); }
+TW_INLINE V shl(V a, V b) {
+  return V(a << (b & V(8 * sizeof(Lane<V>) - 1)));
+}
 template <class V>
-TW_INLINE V shr(V a, V b) { return V(a >> (b & V(8 * sizeof(Lane<V>) - 1))); }
+TW_INLINE V shr(V a, V b) {
+  return V(a >> (b & V(8 * sizeof(Lane<V>) - 1)));
+}
 
 }  // namespace tw

@@ -8,10 +8,14 @@ namespace tw {
 template <class Combine, class V>
 TW_INLINE V prefix(V x, V identity) {
 #if TW_LANES == 16
-  x = Combine::apply(x, __builtin_shufflevector(identity, x, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30));
-  x = Combine::apply(x, __builtin_shufflevector(identity, x, 0, 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29));
-  x = Combine::apply(x, __builtin_shufflevector(identity, x, 0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27));
-  return Combine::apply(x, __builtin_shufflevector(identity, x, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23));
+  x = Combine::apply(
+      x, __builtin_shufflevector(identity, x, 0, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30));
+  x = Combine::apply(
+      x, __builtin_shufflevector(identity, x, 0, 1, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29));
+  x = Combine::apply(
+      x, __builtin_shufflevector(identity, x, 0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27));
+  return Combine::apply(
+      x, __builtin_shufflevector(identity, x, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23));
 #elif TW_LANES == 8
   x = Combine::apply(x, __builtin_shufflevector(identity, x, 0, 8, 9, 10, 11, 12, 13, 14));
   x = Combine::apply(x, __builtin_shufflevector(identity, x, 0, 1, 8, 9, 10, 11, 12, 13));
@@ -22,8 +26,8 @@ TW_INLINE V prefix(V x, V identity) {
 #endif
 }
 
-// `carry` is what came before and becomes what comes after. Lane 0 has nothing before it in the vector, so what
-// fills in must leave every value as it is: for max and min the value itself.
+// `carry` is what came before and becomes what comes after. Lane 0 has nothing before it in the vector, so
+// what fills in must leave every value as it is: for max and min the value itself.
 template <class Combine, class V, class T>
 TW_INLINE V scan(V x, V identity, T& carry) {
   const V result = Combine::apply(prefix<Combine>(x, identity), V(carry));
@@ -31,13 +35,22 @@ TW_INLINE V scan(V x, V identity, T& carry) {
   return result;
 }
 template <class V, class T>
-TW_INLINE V scan_sum(V x, T& carry) { return scan<Add>(x, V(0), carry); }
+TW_INLINE V scan_sum(V x, T& carry) {
+  return scan<Add>(x, V(0), carry);
+}
 template <class V, class T>
-TW_INLINE V scan_prod(V x, T& carry) { return scan<Multiply>(x, V(1), carry); }
-// The carry is an identity before the first vector, and no stronger than any value it has taken in afterwards.
+TW_INLINE V scan_prod(V x, T& carry) {
+  return scan<Multiply>(x, V(1), carry);
+}
+// The carry is an identity before the first vector, and no stronger than any value it has taken in
+// afterwards.
 template <class V, class T>
-TW_INLINE V scan_max(V x, T& carry) { return scan<Maximum>(x, V(carry), carry); }
+TW_INLINE V scan_max(V x, T& carry) {
+  return scan<Maximum>(x, V(carry), carry);
+}
 template <class V, class T>
-TW_INLINE V scan_min(V x, T& carry) { return scan<Minimum>(x, V(carry), carry); }
+TW_INLINE V scan_min(V x, T& carry) {
+  return scan<Minimum>(x, V(carry), carry);
+}
 
 }  // namespace tw

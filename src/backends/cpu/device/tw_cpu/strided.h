@@ -6,26 +6,26 @@ namespace tw {
 
 // Every stride-th element, lane by lane.
 template <class T>
-TW_INLINE Vector<T> load_strided(const T* at, i64 stride) {
-  Vector<T> x;
+TW_INLINE vec<T> load_strided(const T* at, i64 stride) {
+  vec<T> x;
 #pragma clang loop unroll(full)
   for (int lane = 0; lane < TW_LANES; ++lane) x[lane] = at[lane * stride];
   return x;
 }
 template <class T>
-TW_INLINE Vector<T> load_strided(const T* at, i64 stride, vmask mask, Vector<T> fill) {
+TW_INLINE vec<T> load_strided(const T* at, i64 stride, vmask mask, vec<T> fill) {
 #pragma clang loop unroll(full)
   for (int lane = 0; lane < TW_LANES; ++lane)
     if (mask[lane]) fill[lane] = at[lane * stride];
   return fill;
 }
 template <class T>
-TW_INLINE void store_strided(T* at, i64 stride, Vector<T> x) {
+TW_INLINE void store_strided(T* at, i64 stride, vec<T> x) {
 #pragma clang loop unroll(full)
   for (int lane = 0; lane < TW_LANES; ++lane) at[lane * stride] = x[lane];
 }
 template <class T>
-TW_INLINE void store_strided(T* at, i64 stride, Vector<T> x, vmask mask) {
+TW_INLINE void store_strided(T* at, i64 stride, vec<T> x, vmask mask) {
 #pragma clang loop unroll(full)
   for (int lane = 0; lane < TW_LANES; ++lane)
     if (mask[lane]) at[lane * stride] = x[lane];
@@ -33,21 +33,21 @@ TW_INLINE void store_strided(T* at, i64 stride, Vector<T> x, vmask mask) {
 
 // Elements at offsets from `at`, each lane its own.
 template <class T>
-TW_INLINE Vector<T> gather(const T* at, vi64 offset) {
-  Vector<T> x;
+TW_INLINE vec<T> gather(const T* at, vi64 offset) {
+  vec<T> x;
 #pragma clang loop unroll(full)
   for (int lane = 0; lane < TW_LANES; ++lane) x[lane] = at[offset[lane]];
   return x;
 }
 template <class T>
-TW_INLINE Vector<T> gather(const T* at, vi64 offset, vmask mask, Vector<T> fill) {
+TW_INLINE vec<T> gather(const T* at, vi64 offset, vmask mask, vec<T> fill) {
 #pragma clang loop unroll(full)
   for (int lane = 0; lane < TW_LANES; ++lane)
     if (mask[lane]) fill[lane] = at[offset[lane]];
   return fill;
 }
 template <class T>
-TW_INLINE void scatter(T* at, vi64 offset, Vector<T> x, vmask mask) {
+TW_INLINE void scatter(T* at, vi64 offset, vec<T> x, vmask mask) {
 #pragma clang loop unroll(full)
   for (int lane = 0; lane < TW_LANES; ++lane)
     if (mask[lane]) at[offset[lane]] = x[lane];
@@ -58,7 +58,7 @@ TW_INLINE void atomic_add(T* at, T x) {
 }
 // Lanes may meet.
 template <class T>
-TW_INLINE void atomic_add(T* at, vi64 offset, Vector<T> x, vmask mask) {
+TW_INLINE void atomic_add(T* at, vi64 offset, vec<T> x, vmask mask) {
   for (int lane = 0; lane < TW_LANES; ++lane)
     if (mask[lane]) atomic_add(at + offset[lane], x[lane]);
 }
@@ -76,6 +76,8 @@ TW_INLINE vmask gather_bool(const u8* at, vi64 offset) { return ne(gather(at, of
 TW_INLINE vmask gather_bool(const u8* at, vi64 offset, vmask mask, vmask fill) {
   return ne(gather(at, offset, mask, convert<vu8>(fill)), vu8(0));
 }
-TW_INLINE void scatter_bool(u8* at, vi64 offset, vmask x, vmask mask) { scatter(at, offset, bool_bytes(x), mask); }
+TW_INLINE void scatter_bool(u8* at, vi64 offset, vmask x, vmask mask) {
+  scatter(at, offset, bool_bytes(x), mask);
+}
 
 }  // namespace tw
