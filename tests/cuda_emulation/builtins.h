@@ -13,6 +13,10 @@ void* emu_shared(unsigned long bytes);
 void* emu_stage();
 unsigned emu_shared_address(const void* p);
 void* emu_remote(unsigned address);
+void emu_copy_async(unsigned address, const void* from, int bytes);
+void emu_commit_group();
+void emu_wait_group(int pending);
+void emu_unknown_ptx();
 void* memcpy(void*, const void*, size_t);
 float expf(float), exp2f(float), expm1f(float), logf(float), log2f(float), log1pf(float), tanhf(float),
     erff(float);
@@ -161,6 +165,9 @@ inline void ptx_st_global_L2__cache_hint_v4_u32(void* p, unsigned x, unsigned y,
                                                 unsigned long long) {
   *static_cast<uint4*>(p) = {x, y, z, w};
 }
+inline void ptx_cp_async_cg_shared_global_L2__128B(unsigned to, const void* from, int bytes) { emu_copy_async(to, from, bytes); }
+inline void ptx_cp_async_commit_group() { emu_commit_group(); }
+inline void ptx_cp_async_wait_group(int pending) { emu_wait_group(pending); }
 inline void ptx_cluster_ctarank(unsigned& rank) { rank = emu_ids().rank; }
 inline void ptx_cluster_nctarank(unsigned& size) { size = emu_ids().cluster; }
 inline void ptx_barrier_cluster_arrive_release_aligned() { emu_cluster_arrive(); }

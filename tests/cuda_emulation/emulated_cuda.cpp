@@ -63,7 +63,7 @@ std::string ptx_name(const std::string& code) {
     return "ptx_" + code.substr(special + 2, end - special - 2);
   }
   const std::size_t first = code.find('"') + 1;
-  if (code[first] == '{') return "ptx_unpack";
+  if (code[first] == '{') return code.find("cvt.f32.f16") != std::string::npos ? "ptx_unpack" : "ptx_block";
   std::string name = "ptx_";
   for (std::size_t i = first; i < code.size() && code[i] != ' ' && code[i] != ';' && code[i] != '"'; ++i)
     name += std::isalnum(static_cast<unsigned char>(code[i])) != 0 ? code[i] : '_';
@@ -91,7 +91,10 @@ std::string translate_asm(const std::string& text) {
       const std::string inputs = operands(sections[2]);
       all += (all.empty() || inputs.empty() ? "" : ", ") + inputs;
     }
-    out += fmt::format("{}({})", ptx_name(sections[0]), all);
+    const std::string name = ptx_name(sections[0]);
+    const bool known = embedded::cuda_emulation_builtins.find(" " + name + "(") != std::string_view::npos;
+    // Instructions that no printed kernel uses may stand in the headers.
+    out += known ? fmt::format("{}({})", name, all) : "emu_unknown_ptx()";
     from = at;
   }
   out.append(from, text.cend());
@@ -122,7 +125,7 @@ class EmulatedProgram final : public backends::Program {
   Status launch(const backends::LaunchArgs& args) override {
     const Index programs = args.grid[0] * args.grid[1] * args.grid[2];
     Index blocks = ceil_div(programs, source_.launch.programs_per_block);
-    if (source_.schedule.persistent) blocks = std::min<Index>(blocks, units_);
+    if (source_.schedule.persistent || source_.schedule.stages > 1) blocks = std::min<Index>(blocks, units_);
     if (blocks == 0) return Unit{};
     std::vector<void*> views(args.views, args.views + kernel_.views.size());
     std::vector<std::int64_t> scalars(args.scalars, args.scalars + kernel_.scalars.size());

@@ -1,53 +1,79 @@
-// The printed CUDA text means what the kernel means: hand-written kernels under several schedules.
+// The printed CUDA text means what the kernel means: hand-written and random kernels under several schedules.
 #include "cuda_emulation/emulated_cuda.h"
 
 #include "support/hand_kernels.h"
 #include "support/kernel_check.h"
+#include "support/random_kernel.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace tilewright::emulation {
 namespace {
 
-using testing_support::check_kernel;
-using testing_support::CheckResult;
+using testing::check_kernel;
 
 TEST(Emulation, TranslatesPtxAndSharedMemory) {
-  EXPECT_EQ(
-      translate("asm volatile(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(o.v[0]) : \"f\"(f(a, b)), \"f\"(b));"),
-      "ptx_max_NaN_f32(o.v[0], f(a, b), b);");
-  EXPECT_EQ(translate("asm(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));"),
-            "ptx_cluster_ctarank(rank);");
-  EXPECT_EQ(translate("__shared__ f32 m[2][8];"),
-            "f32 (&m)[2][8] = *static_cast<f32 (*)[2][8]>(emu_shared(sizeof(f32 [2][8])));");
+  EXPECT_EQ(translate("asm volatile(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(o.v[0]) : \"f\"(f(a, b)), \"f\"(b));"),
+            "ptx_max_NaN_f32(o.v[0], f(a, b), b);");
+  EXPECT_EQ(translate("asm(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));"), "ptx_cluster_ctarank(rank);");
+  EXPECT_EQ(translate("__shared__ f32 m[2][8];"), "f32 (&m)[2][8] = *static_cast<f32 (*)[2][8]>(emu_shared(sizeof(f32 [2][8])));");
 }
 
-class Small : public ::testing::TestWithParam<tile::Schedule> {};
+constexpr tile::Schedule kSchedules[] = {
+    {.threads = 128, .threads_per_row = 128, .vector_bytes = 16},
+    {.threads = 128, .threads_per_row = 32, .vector_bytes = 16, .streaming_stores = true},
+    {.threads = 64, .threads_per_row = 8, .vector_bytes = 8},
+    {.threads = 96, .threads_per_row = 96, .vector_bytes = 4, .keep_in_registers = false},
+    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .persistent = true},
+    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 4},
+    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .stages = 2},
+    {.threads = 128, .threads_per_row = 64, .vector_bytes = 16, .stages = 3},
+    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 2, .stages = 2}};
 
-TEST_P(Small, KernelsMatchTheReference) {
-  auto backend = open_emulated_cuda("sm_90a");
-  ASSERT_TRUE(backend.ok()) << backend.error().message;
-  int refused = 0;
-  const auto kernels = tile::samples::small_kernels();
-  for (const tile::samples::HandKernel& k : kernels) {
-    const CheckResult r = check_kernel(**backend, k.kernel, k.scalars, {.schedule = GetParam()});
-    EXPECT_TRUE(r.problem.empty()) << k.name << ": " << r.problem;
-    refused += r.refused.empty() ? 0 : 1;
-    if (!r.refused.empty()) fmt::print("{} [{}]: {}\n", k.name, to_string(GetParam()), r.refused);
+// Of the inputs of kernels that mix all of them: one NaN leaves nothing to compare.
+constexpr double kFewOdd = 0.0002;
+
+class Emulated : public ::testing::Test {
+ protected:
+  Emulated() : backend_(open_emulated_cuda("sm_90a").value()) {}
+  // Returns whether the schedule was taken.
+  bool check(const tile::Kernel& kernel, const tile::Schedule& schedule, const std::vector<std::int64_t>& scalars,
+             double odd_share = 0.01) {
+    const auto r = check_kernel(*backend_, kernel, schedule,
+                                {.scalars = scalars, .odd_share = odd_share, .model = {.scale = 2, .flush_subnormals = true}});
+    EXPECT_TRUE(r.problem.empty()) << r.problem;
+    return r.refused.empty();
   }
-  EXPECT_LT(refused, static_cast<int>(kernels.size())) << "every kernel was refused";
+  std::unique_ptr<backends::Backend> backend_;
+};
+
+TEST_F(Emulated, HandWrittenKernelsMatchTheReference) {
+  int taken = 0;
+  const auto kernels = tile::samples::small_kernels();
+  for (const tile::samples::HandKernel& k : kernels)
+    for (const tile::Schedule& s : kSchedules) taken += check(k.kernel, s, k.scalars, kFewOdd) ? 1 : 0;
+  EXPECT_GT(taken, static_cast<int>(kernels.size() * std::size(kSchedules)) / 2) << "schedules were refused";
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Schedules, Small,
-    ::testing::Values(
-        tile::Schedule{.threads = 128, .threads_per_row = 128, .vector_bytes = 16},
-        tile::Schedule{.threads = 128, .threads_per_row = 32, .vector_bytes = 16},
-        tile::Schedule{.threads = 64, .threads_per_row = 8, .vector_bytes = 8},
-        tile::Schedule{.threads = 96, .threads_per_row = 96, .vector_bytes = 4, .keep_in_registers = false},
-        tile::Schedule{.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .persistent = true},
-        tile::Schedule{.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 4}));
+// TILEWRIGHT_RANDOM_KERNELS=first:count for more of them.
+TEST_F(Emulated, RandomKernelsMatchTheReference) {
+  int first = 0, count = 40;
+  if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS")) std::sscanf(range, "%d:%d", &first, &count);
+  int taken = 0;
+  for (int seed = first; seed < first + count; ++seed) {
+    const testing::RandomKernel random = testing::random_kernel(static_cast<std::uint64_t>(seed));
+    const tile::Schedule& s = kSchedules[static_cast<std::size_t>(seed) % std::size(kSchedules)];
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    taken += check(random.kernel, s, random.scalars) ? 1 : 0;
+    const auto candidates = backend_->candidates(random.kernel);
+    ASSERT_FALSE(candidates.empty());
+    ASSERT_TRUE(check(random.kernel, candidates.front().schedule, random.scalars)) << "the first candidate was refused";
+  }
+  EXPECT_GT(taken, count / 3) << "schedules were refused";
+}
 
 }  // namespace
 }  // namespace tilewright::emulation

@@ -71,6 +71,13 @@ struct Thread {
   std::size_t shared_used = 0;
   unsigned cluster_generation = 0;
   bool done = false;
+  // Copies under way, by group; the last one is open. They happen when their group is waited for.
+  struct AsyncCopy {
+    unsigned char* to;
+    const void* from;  // null: zeros
+    unsigned bytes;
+  };
+  std::vector<std::vector<AsyncCopy>> groups{1};
 };
 
 class Machine {
@@ -234,6 +241,24 @@ void* emu_shared(unsigned long bytes) {
   if (me->shared_used > (48u << 10)) std::abort();
   return at;
 }
+// 16 bytes to shared memory, some time before the group is waited for: until then the place holds nothing sensible.
+void emu_copy_async(unsigned address, const void* from, int bytes) {
+  unsigned char* to = machine->block().shared.data() + address;
+  std::memset(to, 0xee, 16);
+  machine->current->groups.back().push_back({to, from, static_cast<unsigned>(bytes)});
+}
+void emu_commit_group() { machine->current->groups.emplace_back(); }
+void emu_wait_group(int pending) {
+  auto& groups = machine->current->groups;
+  while (static_cast<int>(groups.size()) - 1 > pending) {
+    for (const auto& c : groups.front()) {
+      std::memset(c.to, 0, 16);
+      std::memcpy(c.to, c.from, c.bytes);
+    }
+    groups.erase(groups.begin());
+  }
+}
+void emu_unknown_ptx() { std::abort(); }
 void* emu_stage() {
   auto address = reinterpret_cast<std::uintptr_t>(machine->block().shared.data() + (48 << 10));
   return reinterpret_cast<void*>((address + 15) / 16 * 16);

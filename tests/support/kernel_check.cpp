@@ -1,29 +1,22 @@
-// Options for check_parity, and its report in this form.
+// The report of check_parity, in a sentence with the schedule and the printed source.
 #include "support/kernel_check.h"
 
 #include <fmt/format.h>
 
 #include "support/backend_parity.h"
 
-namespace tilewright::testing_support {
+namespace tilewright::testing {
 
-CheckResult check_kernel(backends::Backend& backend, const tile::Kernel& kernel,
-                         const std::vector<std::int64_t>& scalars, const KernelCheck& check) {
-  testing::ParityOptions options{.scalars = scalars,
-                                 .seed = check.seed,
-                                 .odd_share = 0,
-                                 .model = {.scale = check.error_scale, .flush_subnormals = true}};
-  constexpr Index kLargestIndex = 28;
-  for (std::size_t v = 0; v < kernel.views.size(); ++v)
-    options.integer_range[static_cast<int>(v)] = {0, is_bool(kernel.views[v].dtype) ? 1 : kLargestIndex};
-  CheckResult result;
-  const testing::ParityReport report =
-      check_parity(kernel, options, testing::on_backend(backend, check.schedule, result.source));
+KernelCheck check_kernel(backends::Backend& backend, const tile::Kernel& kernel, const tile::Schedule& schedule,
+                         const ParityOptions& options) {
+  KernelCheck result;
+  std::string source;
+  const ParityReport report = check_parity(kernel, options, on_backend(backend, schedule, source));
   if (report.refused)
     result.refused = report.message;
   else if (!report.ok())
-    result.problem = fmt::format("[{}] {}\n{}", to_string(check.schedule), report.message, result.source);
+    result.problem = fmt::format("{} [{}]: {}\n{}", kernel.name, to_string(schedule), report.message, source);
   return result;
 }
 
-}  // namespace tilewright::testing_support
+}  // namespace tilewright::testing

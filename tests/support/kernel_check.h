@@ -1,27 +1,16 @@
-// The parity check with the inputs that hand-written kernels want: no odd values, integers that may serve as
-// indices.
+// check_parity (parity.h) for a Backend: prints, compiles, loads and launches the kernel under one schedule.
 #pragma once
 
 #include "backends/backend.h"
+#include "support/parity.h"
 
-#include <string>
-
-namespace tilewright::testing_support {
+namespace tilewright::testing {
 
 struct KernelCheck {
-  tile::Schedule schedule;
-  double error_scale = 4;  // times each op's error: backends may contract and reorder
-  unsigned seed = 1;
+  std::string problem;  // empty when all is well; else what differs, and the printed source
+  std::string refused;  // not empty: the backend does not take this schedule
 };
+KernelCheck check_kernel(backends::Backend& backend, const tile::Kernel& kernel, const tile::Schedule& schedule,
+                         const ParityOptions& options);
 
-// `problem` is empty when all is well; else it says what differs, where, and has the printed source.
-// `refused` tells a schedule that the backend does not take from a mistake.
-struct CheckResult {
-  std::string problem;
-  std::string refused;
-  std::string source;
-};
-CheckResult check_kernel(backends::Backend& backend, const tile::Kernel& kernel,
-                         const std::vector<std::int64_t>& scalars, const KernelCheck& check);
-
-}  // namespace tilewright::testing_support
+}  // namespace tilewright::testing

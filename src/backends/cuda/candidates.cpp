@@ -18,7 +18,7 @@ namespace {
 
 constexpr Index kMaxElements = 64;    // of the largest tile in one thread: more do not stay in registers
 constexpr Index kRoomyElements = 64;  // above half of it, a thread has few registers left for overlap
-constexpr std::size_t kMaxCandidates = 16;
+constexpr std::size_t kMaxCandidates = 20;
 constexpr Index kLongRow = 32768;  // elements: one block holds such a row only with all its registers
 
 class Candidates {
@@ -52,24 +52,34 @@ class Candidates {
     return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max<Index>(vectors(), 1))));
   }
 
+  // The schedule, and for rows that wait for each other's results its form that copies the next rows ahead.
   void add(tile::Schedule s) {
     s.streaming_stores = streams();
     s.vector_bytes =
         static_cast<int>(std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4)));
     if (!seen_.insert({s.threads, s.threads_per_row, s.cluster}).second) return;
+    evaluate(s);
+    s.stages = 2;
+    if (work_.exchanges > 0 && !work_.loops && s.threads == s.threads_per_row && work_.programs > 2 * target_.units) evaluate(s);
+  }
+
+  void evaluate(const tile::Schedule& s) {
     backends::Candidate c;
     c.schedule = s;
     const printer::LoopPlan plan = printer::plan_loops(kernel_, loop_policy(kernel_, s));
-    auto layouts = assign_layouts({kernel_, plan, ranges_, s});
+    const LayoutInput input{kernel_, plan, ranges_, s};
+    auto layouts = assign_layouts(input);
     if (!layouts) {
       c.refusal = layouts.error().message;
       found_.push_back(std::move(c));
       return;
     }
-    const Occupancy o = occupancy(kernel_, plan, *layouts, s);
+    const Occupancy o = occupancy(input, *layouts, options_.max_shared_bytes);
+    if (s.stages > 1 && !o.staged) return;
     if (o.blocks == 0) {
-      c.refusal = fmt::format("about {} registers for each of {} threads: more than a multiprocessor has",
-                              o.registers, s.threads);
+      c.refusal = o.staged ? "the rows under way do not fit shared memory"
+                           : fmt::format("about {} registers for each of {} threads: more than a multiprocessor has",
+                                         o.registers, s.threads);
     } else {
       c.predicted_us = predicted_us(work_, o, *layouts, s, target_);
     }

@@ -39,7 +39,7 @@ Result<std::unique_ptr<backends::Program>> CudaProgram::load(CudaBackend& backen
   program->views_ = kernel.views.size();
   for (const tile::ScalarParam& s : kernel.scalars) program->scalar_bytes_.push_back(size_bytes(s.dtype));
   program->grid_axes_ = grid_parameters(kernel);
-  program->persistent_ = source.schedule.persistent;
+  program->persistent_ = source.schedule.persistent || source.schedule.stages > 1;
   auto resident = program->function_.blocks_per_multiprocessor(
       source.launch.threads, static_cast<std::size_t>(source.launch.shared_bytes));
   if (!resident) return resident.error();
@@ -61,7 +61,19 @@ Result<std::unique_ptr<backends::Program>> CudaProgram::load(CudaBackend& backen
   c.stream = backend.stream();
   c.attributes = program->attributes_of_launch_.data();
   c.attribute_count = static_cast<unsigned>(program->attributes_of_launch_.size());
+  if (program->persistent_ && source.launch.cluster > 1)
+    if (auto s = program->count_clusters(backend.context().driver()); !s) return s.error();
   return std::unique_ptr<backends::Program>(std::move(program));
+}
+
+// Clusters need free blocks on neighbouring multiprocessors: fewer run at once than blocks alone would.
+Status CudaProgram::count_clusters(const Driver& driver) {
+  int clusters = 0;
+  config_.grid_x = static_cast<unsigned>(shape_.cluster);
+  const auto result = driver.occupancy_max_active_clusters(&clusters, function_.get(), &config_);
+  if (auto s = check(driver, result, "cuOccupancyMaxActiveClusters"); !s) return s;
+  resident_blocks_ = Index{clusters} * shape_.cluster;
+  return Unit{};
 }
 
 Result<unsigned> CudaProgram::blocks_for(const Index* grid) const {

@@ -26,6 +26,7 @@ class CudaProgram final : public backends::Program {
   CudaProgram(CudaBackend& backend, Module module, Function function)
       : backend_(backend), module_(std::move(module)), function_(function) {}
   Result<unsigned> blocks_for(const Index* grid) const;
+  Status count_clusters(const Driver& driver);
 
   CudaBackend& backend_;
   Module module_;

@@ -1,6 +1,9 @@
 // Counting over the loop plan, and the time model.
 #include "backends/cuda/estimate.h"
 
+#include "backends/cuda/staging.h"
+#include "backends/printer/accuracy.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -23,27 +26,31 @@ constexpr int kThreadsPerMultiprocessor = 2048;
 constexpr int kBlocksPerMultiprocessor = 32;
 // Addresses, counters and the temporaries of an expression, as ptxas usually needs.
 constexpr int kBaseRegisters = 20;
+constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
 constexpr double kUnknownPrograms = 100000;  // a grid that arguments decide: large
 
+void for_each_step(const Step& step, const std::function<void(const Step&)>& fn) {
+  fn(step);
+  for (const auto& body : step.body)
+    for (const Step& inner : body) for_each_step(inner, fn);
+}
 void for_each_step(const std::vector<Step>& steps, const std::function<void(const Step&)>& fn) {
-  for (const Step& s : steps) {
-    fn(s);
-    for (const auto& body : s.body) for_each_step(body, fn);
-  }
+  for (const Step& s : steps) for_each_step(s, fn);
 }
 
-// Machine instructions of a primitive on f32, roughly.
-double instructions_of(Prim prim) {
+// Machine instructions of a primitive on f32, roughly; values that end in narrow floats take the short forms.
+double instructions_of(Prim prim, bool narrow) {
   switch (prim) {
     case Prim::div:
-      return 6;
+      return narrow ? 2 : 8;
     case Prim::exp:
     case Prim::exp2:
     case Prim::rsqrt:
     case Prim::sqrt:
     case Prim::reciprocal:
+      return narrow ? 2 : 6;
     case Prim::sigmoid:
-      return 4;
+      return narrow ? 4 : 14;
     case Prim::rem:
     case Prim::pow:
     case Prim::atan2:
@@ -52,9 +59,10 @@ double instructions_of(Prim prim) {
     case Prim::log:
     case Prim::log2:
     case Prim::log1p:
-    case Prim::tanh:
     case Prim::erf:
       return 18;
+    case Prim::tanh:
+      return narrow ? 4 : 18;
     case Prim::sin:
     case Prim::cos:
     case Prim::tan:
@@ -64,14 +72,14 @@ double instructions_of(Prim prim) {
   }
 }
 
-double instructions_of(const Instr& in) {
-  if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan) return 1.5;
+double instructions_of(const Instr& in, bool narrow) {
+  if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan) return 1;
   if (!in.op) return 0;
   switch (in.op->kind) {
     case OpKind::apply:
-      return instructions_of(in.op->prim);
+      return instructions_of(in.op->prim, narrow);
     case OpKind::cast:
-      return 0.75;
+      return 0.5;
     case OpKind::random:
       return 20;  // four neighbours share 80
     case OpKind::gather:
@@ -79,7 +87,7 @@ double instructions_of(const Instr& in) {
     case OpKind::atomic_add:
       return 6;
     default:
-      return 0.3;
+      return 0.2;
   }
 }
 
@@ -139,6 +147,7 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
     for (const tile::GridFactor& f : axis)
       work.programs *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
   const std::vector<bool> differs = printer::differ_between_programs(kernel);
+  const std::vector<printer::Accuracy> accuracy = printer::needed_accuracy(kernel);
   std::set<const Op*> counted;
   for_each_step(plan.steps, [&](const Step& step) {
     if (step.kind == Step::Kind::loop) work.loops = true;
@@ -153,7 +162,8 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
     for (Index e : step.loop.shape) elements *= static_cast<double>(e);
     bool reduces = false;
     for (const Instr& in : step.loop.body) {
-      work.instructions += elements * instructions_of(in);
+      const bool narrow = in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
+      work.instructions += elements * instructions_of(in, narrow);
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
       if (in.kind == Instr::Kind::scan && in.op->axis == 0 && step.loop.shape.size() == 2) work.scans_rows = true;
       const bool load = in.op && in.kind == Instr::Kind::compute && (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
@@ -165,43 +175,56 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
       const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
                                    [&](ValueId v) { return differs[static_cast<std::size_t>(v)]; });
       (own ? work.streamed_bytes : work.cached_bytes) += bytes;
+      if (own && load) work.read_bytes += bytes;
     }
     work.exchanges += reduces ? 1 : 0;
   });
   return work;
 }
 
-Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, const Layouts& layouts,
-                    const tile::Schedule& schedule) {
-  Occupancy out;
-  const std::vector<Step>& steps = plan.steps;
+namespace {
+
+// Registers that hold tiles where most do: across the border of two steps, or while a loop's loads are under way.
+double tile_registers(const LayoutInput& input, const Layouts& layouts, const std::set<const Op*>& staged, double& bytes_ahead) {
+  const std::vector<Step>& steps = input.plan.steps;
   std::vector<std::set<ValueId>> reads(steps.size()), writes(steps.size());
-  for (std::size_t i = 0; i < steps.size(); ++i) touched(plan, steps[i], reads[i], writes[i]);
+  for (std::size_t i = 0; i < steps.size(); ++i) touched(input.plan, steps[i], reads[i], writes[i]);
+  std::set<ValueId> in_shared;
+  for (const Op* op : staged) in_shared.insert(input.plan.storage(op->results[0]));
   double most = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     double before = 0, after = 0;
     for (const auto& [v, place] : layouts.buffers) {
-      const auto used_from = [&](std::size_t first) {
-        for (std::size_t j = first; j < steps.size(); ++j)
-          if (reads[j].count(v)) return true;
-        return false;
-      };
-      const auto written_by = [&](std::size_t last) {
-        for (std::size_t j = 0; j <= last && j < steps.size(); ++j)
-          if (writes[j].count(v)) return true;
-        return false;
-      };
-      if (i > 0 && written_by(i - 1) && used_from(i)) before += registers_of(layouts, v, kernel);
-      if (written_by(i) && used_from(i + 1)) after += registers_of(layouts, v, kernel);
+      if (in_shared.count(v)) continue;
+      const bool read_here = std::any_of(reads.begin() + static_cast<long>(i), reads.end(), [&](const auto& r) { return r.count(v) > 0; });
+      const bool read_later = std::any_of(reads.begin() + static_cast<long>(i) + 1, reads.end(), [&](const auto& r) { return r.count(v) > 0; });
+      const bool written = std::any_of(writes.begin(), writes.begin() + static_cast<long>(i) + 1, [&](const auto& w) { return w.count(v) > 0; });
+      const bool written_before = std::any_of(writes.begin(), writes.begin() + static_cast<long>(i), [&](const auto& w) { return w.count(v) > 0; });
+      if (written_before && read_here) before += registers_of(layouts, v, input.kernel);
+      if (written && read_later) after += registers_of(layouts, v, input.kernel);
     }
     double loads = 0;
-    for_each_step({steps[i]}, [&](const Step& s) {
-      if (s.kind == Step::Kind::elements) loads = std::max(loads, loaded_bytes(kernel, layouts, s.loop));
+    for_each_step(steps[i], [&](const Step& s) {
+      if (s.kind == Step::Kind::elements) loads = std::max(loads, loaded_bytes(input.kernel, layouts, s.loop));
     });
-    if (steps[i].kind == Step::Kind::elements) loads = loaded_bytes(kernel, layouts, steps[i].loop);
-    if (out.bytes_ahead == 0) out.bytes_ahead = loads;
-    most = std::max({most, before + loads / 4, after});
+    if (bytes_ahead == 0) bytes_ahead = loads;
+    most = std::max({most, before + (staged.empty() ? loads / 4 : 0), after});
   }
+  return most;
+}
+
+}  // namespace
+
+Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shared_bytes) {
+  Occupancy out;
+  std::set<const Op*> staged;
+  Index slots = 0;
+  if (input.schedule.stages > 1)
+    for (const StagedLoad& s : find_staged_loads(input, layouts)) {
+      staged.insert(s.op);
+      slots += s.slots;
+    }
+  const double most = tile_registers(input, layouts, staged, out.bytes_ahead);
   for (const auto& [loop, place] : layouts.loops) {
     if (place.part != Part::all && place.part != Part::cols) continue;
     const Frame& f = layouts.frame(place);
@@ -210,43 +233,57 @@ Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, c
     out.elements = static_cast<double>(f.elements_per_thread());
     out.waste = held / static_cast<double>(std::max<Index>(1, f.rows * f.cols));
   }
-  const int estimate = kBaseRegisters + static_cast<int>(most);
-  out.registers = std::min(255, (estimate + 7) / 8 * 8);
-  const int by_registers = kRegistersPerMultiprocessor / (out.registers * schedule.threads);
-  out.blocks = std::min({by_registers, kThreadsPerMultiprocessor / schedule.threads, kBlocksPerMultiprocessor});
-  if (schedule.programs_per_sm > 0) out.blocks = std::max(out.blocks, std::min(schedule.programs_per_sm, kThreadsPerMultiprocessor / schedule.threads));
+  const tile::Schedule& s = input.schedule;
+  out.registers = std::min(255, (kBaseRegisters + static_cast<int>(most) + 7) / 8 * 8);
+  out.blocks = std::min({kRegistersPerMultiprocessor / (out.registers * s.threads), kThreadsPerMultiprocessor / s.threads,
+                         kBlocksPerMultiprocessor});
+  if (s.programs_per_sm > 0) out.blocks = std::max(out.blocks, std::min(s.programs_per_sm, kThreadsPerMultiprocessor / s.threads));
+  if (!staged.empty()) {
+    out.staged = true;
+    const Index bytes = slots * kSlotBytes * s.threads * s.stages;
+    out.bytes_ahead = static_cast<double>(slots * kSlotBytes * (s.stages - 1));
+    out.blocks = static_cast<int>(std::min<Index>(out.blocks, shared_bytes / (bytes + kReservedSharedBytes)));
+  }
   return out;
 }
 
-double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts, const tile::Schedule& schedule,
-                    const tile::Target& target) {
-  // Estimates, not measurements: a block's start and end, an access to memory under load, a barrier with its shuffles.
-  constexpr double kBlockStartUs = 0.4, kMemoryLatencyUs = 0.8, kClusterExchangeUs = 1.3, kExchangeUs = 0.35, kShuffleUs = 0.1;
-  constexpr double kLanesPerUs = 128 * 1.7e3 * 0.6;  // instructions of a multiprocessor, at the issue rate that is usual
-  const double units = std::max(1, target.units);
-  const double resident = std::max(1, o.blocks);
+double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts,
+                    const tile::Schedule& schedule, const tile::Target& target) {
+  // Fitted to runs of the lab's kernels on an H200: a block's start, memory's latency under load, a barrier with its
+  // shuffles (more warps, longer), and the share of the peak issue rate that such code reaches.
+  constexpr double kBlockStartUs = 0.3, kMemoryLatencyUs = 0.7, kExchangeUs = 0.2, kExchangeOf1024Us = 0.35, kClusterUs = 0.8,
+                   kShuffleUs = 0.08, kLanesPerUs = 128 * 1.7e3 * 0.8;
+  constexpr double kThreadsToFill = 512;  // that keep the four schedulers of a multiprocessor busy
+  const double units = std::max(1, target.units), resident = std::max(1, o.blocks);
   const double programs_in_block = static_cast<double>(layouts.programs_per_block) / schedule.cluster;
   const double blocks = std::ceil(work.programs / layouts.programs_per_block) * schedule.cluster;
-  const double memory_us = work.programs *
-                           (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) * 1e6;
+  const double memory_us =
+      work.programs *
+      (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) * 1e6;
   const double instructions = work.instructions * o.waste;
   const double compute_us = work.programs * instructions / (units * kLanesPerUs);
-  const double exchange_us = schedule.cluster > 1 ? kClusterExchangeUs : schedule.threads_per_row > 32 ? kExchangeUs : kShuffleUs;
-  double scan_us = 0;
+  double exchange_us = schedule.threads_per_row > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;
+  if (schedule.cluster > 1) exchange_us += kClusterUs;
+  // What one block does from its start to its end, alone: its own reads at its multiprocessor's rate, too.
+  double block_us = work.exchanges * exchange_us +
+                    instructions * programs_in_block / (kLanesPerUs * std::min(1.0, schedule.threads / kThreadsToFill));
+  if (!o.staged)
+    block_us += kBlockStartUs + kMemoryLatencyUs + work.read_bytes * programs_in_block * units / target.memory_bytes_per_s * 1e6;
   if (work.scans_rows)
     for (const Frame& f : layouts.frames)
-      scan_us = std::max(scan_us, static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector));
-  const double block_us = scan_us + kBlockStartUs + kMemoryLatencyUs + work.exchanges * exchange_us +
-                          instructions * programs_in_block * resident / kLanesPerUs;
+      block_us += static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector);
   const double waves = blocks / (units * resident);
-  const double latency_us = (waves < 4 ? std::ceil(waves) : waves) * block_us;
+  const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
   // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
   const double in_flight = resident * schedule.threads * o.bytes_ahead / o.waste;
   const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
   // The three overlap where several blocks of a multiprocessor stand at different points; a block alone loads, computes and
-  // stores one after the other. Exponents fitted to the softmax rows of docs/notes/2026-11-21-first-h200.md.
-  const double overlap = resident >= 3 || work.exchanges == 0 ? 4 : resident == 2 ? 2 : 1.2;
-  const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap), 1 / overlap);
+  // stores one after the other, unless its rows come ahead. Exponents fitted to the softmax rows of
+  // docs/notes/2026-11-21-first-h200.md.
+  const double overlap = resident >= 3 || work.exchanges == 0 || o.staged ? 5 : resident == 2 ? 2.5 : 1.2;
+  const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) +
+                                   std::pow(compute_us, overlap),
+                               1 / overlap);
   // Of equals, the shorter code: it compiles faster.
   return busy * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
 }

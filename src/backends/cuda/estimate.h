@@ -12,6 +12,7 @@ namespace tilewright::cuda {
 struct KernelWork {
   double programs = 1;
   double streamed_bytes = 0;  // a program; read or written once
+  double read_bytes = 0;      // of these, read
   double cached_bytes = 0;    // a program; the same for many programs (weights)
   double instructions = 0;    // a program, per-element arithmetic of all its elements
   int exchanges = 0;          // barriers a program waits at
@@ -24,11 +25,11 @@ struct Occupancy {
   int registers = 0;       // a thread, estimated
   int blocks = 0;          // resident on a multiprocessor
   double bytes_ahead = 0;  // a thread: loads issued before the first is waited for
+  bool staged = false;     // these loads are those of a later program
   double elements = 0;     // a thread, of the tile it holds most of
   double waste = 1;        // places for elements over elements: threads and vectors beyond the tile's end
 };
-Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, const Layouts& layouts,
-                    const tile::Schedule& schedule);
+Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shared_bytes);
 
 // Microseconds for the whole launch.
 double predicted_us(const KernelWork& work, const Occupancy& occupancy, const Layouts& layouts,

@@ -41,6 +41,13 @@ class KernelPrinter {
     Place place;
     DType dtype;
     std::string type;  // of an element
+    bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
+  };
+  // A load that is copied ahead: its slots of 16 bytes a thread, and those before it.
+  struct Staged {
+    std::string name;
+    Index slots = 0;
+    Index first_slot = 0;
   };
   // Names of a thread's coordinates for one way of standing in rows.
   struct Thread {
@@ -119,6 +126,7 @@ class KernelPrinter {
   void print_vector_tails(Loop& loop);
   std::optional<IndexForm> index_form(const Loop& loop, const printer::Ref& ref) const;
   bool draws_fours(const Loop& loop, std::size_t i) const;
+  std::optional<std::size_t> tanh_beside_one(const Loop& loop, const Instr& in) const;
   bool is_vector_store(const Loop& loop, std::size_t i) const;
   bool direct_copy(const Loop& loop, std::size_t i) const;
   bool keeps_load(const Loop& loop, std::size_t i) const;
@@ -164,6 +172,18 @@ class KernelPrinter {
   Expr scalar_load(const tile::Op& op);
   void print_scalar_effect(const tile::Op& op);
   std::string view_offset(int view, const std::vector<Expr>& indices);
+
+  // --- loads copied ahead (print_staged.cpp)
+  void choose_staged();
+  void print_fetch(Loop& loop, const Instr& in);
+  void print_foreseen(ValueId v);
+  void print_staging(const std::string& programs);
+  void print_turn(const std::string& programs);
+  std::string staged_slot(const Registers& r, const std::string& base) const;
+  std::string staged_vector(const Registers& r) const;
+  std::vector<std::pair<const tile::Op*, Staged>> staged_in_order() const;
+  Index staged_bytes() const;
+  bool walks() const { return schedule_.persistent || schedule_.stages > 1; }
 
   // --- expressions (print_expressions.cpp)
   Expr scalar(ValueId v);
@@ -211,6 +231,13 @@ class KernelPrinter {
   Text out_{1};
   std::vector<std::string> shared_;  // declarations of static shared memory
   Index stage_bytes_ = 0;
+  std::map<const tile::Op*, Staged> staged_;
+  Index staged_slots_ = 0;
+  Text fetch_{2};
+  std::map<ValueId, const tile::Op*> scalar_definitions_;  // of the kernel's own body
+  std::map<ValueId, std::string> scalar_lines_;            // as printed
+  std::set<ValueId> foreseen_;
+  std::set<int> foreseen_axes_;
   std::set<std::string> headers_;
   std::set<std::string> used_names_;
   std::map<ValueId, std::string> names_;

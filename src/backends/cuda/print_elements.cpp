@@ -74,6 +74,7 @@ std::string KernelPrinter::declaration(const Registers& r) const {
 }
 
 std::string KernelPrinter::at(const Registers& r) const {
+  if (r.staged) return staged_vector(r);
   if (r.place.part == Part::one) return r.name;
   const Frame& f = layouts_.frame(r.place);
   const std::string rows = f.row_steps() > 1 && r.place.part != Part::cols ? "[r]" : "";
@@ -87,6 +88,7 @@ std::string KernelPrinter::element(const Registers& r) const {
 }
 
 std::string KernelPrinter::pointer_to(const Registers& r) const {
+  if (r.place.part == Part::one) return "&" + r.name;
   const Frame& f = layouts_.frame(r.place);
   const bool rows = f.row_steps() > 1 && r.place.part != Part::cols;
   const bool cols = f.col_steps() > 1 && r.place.part != Part::rows;
@@ -165,6 +167,8 @@ void KernelPrinter::count_uses(Loop& loop) const {
   for (const Instr& in : loop.plan->body)
     for (const printer::Ref& ref : in.operands)
       if (!ref.is_scalar()) ++loop.uses[static_cast<std::size_t>(ref.instr)];
+  for (const Instr& in : loop.plan->body)
+    if (const auto tanh = tanh_beside_one(loop, in)) --loop.uses[*tanh];
 }
 
 // Where an instruction is computed: what does not change along a row once a row, what changes along no axis
@@ -266,6 +270,7 @@ Expr KernelPrinter::operand(Loop& loop, const printer::Ref& ref) {
 
 void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
+  if (loop.uses[i] == 0) return;  // part of another expression
   Expr& value = loop.values[i];
   const std::string type = type_of(in.value);
   if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load) {
@@ -295,7 +300,13 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
     value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), "i64"};
     return;
   }
-  value = compute(*in.op, operands);
+  if (const auto tanh = tanh_beside_one(loop, in)) {
+    need("math_fast");
+    const Instr& inner = loop.plan->body[*tanh];
+    value = {fmt::format("fast::one_plus_tanh({})", operand(loop, inner.operands[0]).text), "f32"};
+  } else {
+    value = compute(*in.op, operands);
+  }
   const bool named = !kernel_.values[static_cast<std::size_t>(in.value)].name.empty();
   const bool whole = in.op->kind == OpKind::gather || in.op->kind == OpKind::random;
   const bool one_use = loop.uses[i] <= 1 && level(loop, in) == Level::element;
@@ -311,9 +322,9 @@ std::optional<KernelPrinter::IndexForm> KernelPrinter::index_form(const Loop& lo
                                                                   const printer::Ref& ref) const {
   if (ref.is_scalar()) return IndexForm{0, 0, range(ref.scalar).divisor};
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
-  if (in.kind != Instr::Kind::compute || is_float(kernel_.type(in.value).dtype)) return std::nullopt;
+  if (in.kind != Instr::Kind::compute || kernel_.type(in.value).dtype != DType::i64) return std::nullopt;
   const Op& op = *in.op;
-  if (op.kind == OpKind::constant) return IndexForm{0, 0, std::abs(op.number.i)};
+  if (op.kind == OpKind::constant) return IndexForm{0, 0, printer::range_of_number(op.number.i).divisor};
   if (op.kind == OpKind::arange) {
     const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
     return IndexForm{side == 0 ? 1 : 0, side == 1 ? 1 : 0, 0};
@@ -339,7 +350,8 @@ std::optional<KernelPrinter::IndexForm> KernelPrinter::index_form(const Loop& lo
       } else {
         continue;
       }
-      return IndexForm{other.row * k, other.col * k, other.divisor * std::abs(k)};
+      if (std::abs(k) > (Index{1} << 31)) return std::nullopt;
+      return IndexForm{other.row * k, other.col * k, std::gcd(other.divisor, Index{1} << 20) * std::abs(k)};
     }
   }
   return std::nullopt;
@@ -354,6 +366,24 @@ bool KernelPrinter::draws_fours(const Loop& loop, std::size_t i) const {
   if (level(loop, in) != Level::element) return false;
   const auto form = index_form(loop, in.operands[1]);
   return form && form->col == 1 && form->row % 4 == 0 && form->divisor % 4 == 0;
+}
+
+// The tanh in an addition of 1 + tanh x. That cancels where x is far below 0; as 2 / (1 + e^-2x) it does not, and costs
+// less than the tanh alone: for values that end in narrow floats.
+std::optional<std::size_t> KernelPrinter::tanh_beside_one(const Loop& loop, const Instr& in) const {
+  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || in.op->prim != tile::Prim::add) return std::nullopt;
+  if (kernel_.type(in.value).dtype != DType::f32 ||
+      accuracy_[static_cast<std::size_t>(in.value)] == printer::Accuracy::exact)
+    return std::nullopt;
+  for (std::size_t side : {0u, 1u}) {
+    if (in.operands[0].is_scalar() || in.operands[1].is_scalar()) continue;
+    const Instr& one = loop.plan->body[static_cast<std::size_t>(in.operands[side].instr)];
+    const auto other = static_cast<std::size_t>(in.operands[1 - side].instr);
+    const Instr& tanh = loop.plan->body[other];
+    if (one.kind != Instr::Kind::compute || one.op->kind != OpKind::constant || one.op->number.f != 1.0) continue;
+    if (tanh.kind == Instr::Kind::compute && tanh.op->kind == OpKind::apply && tanh.op->prim == tile::Prim::tanh) return other;
+  }
+  return std::nullopt;
 }
 
 bool KernelPrinter::is_vector_store(const Loop& loop, std::size_t i) const {
@@ -411,7 +441,8 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
         in.kind == Instr::Kind::reload || (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load);
     if (array) {
       const Registers& r = loop.arrays[i];
-      if (r.place.part == Part::one || r.place.part == Part::rows || !is_narrow_float(r.dtype)) continue;
+      if (r.place.part == Part::one || r.place.part == Part::rows) continue;
+      if (!is_narrow_float(r.dtype) && !r.staged) continue;
       const bool only_copied =
           std::none_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& user) {
             const auto u = static_cast<std::size_t>(&user - loop.plan->body.data());
@@ -423,7 +454,13 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
       if (only_copied) continue;
       need("memory");
       // A compiler would keep the f32 values of the last loop rather than convert again: twice the registers.
-      if (crowded_ && in.kind == Instr::Kind::reload) out_.line("opaque({});", at(r));
+      if (crowded_ && in.kind == Instr::Kind::reload && !r.staged) out_.line("opaque({});", at(r));
+      if (!is_narrow_float(r.dtype)) {
+        const std::string name = unique(r.name + "_vector");
+        out_.line("const Vec<{}, {}> {} = {};", r.type, n, name, at(r));
+        loop.values[i] = {name + element, r.type};
+        continue;
+      }
       const std::string name = unique(r.name + "_f32");
       out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, at(r));
       loop.values[i] = {name + element, "f32"};

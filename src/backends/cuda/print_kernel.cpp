@@ -15,6 +15,9 @@ using tile::OpKind;
 
 namespace {
 
+// Left for the small arrays of exchanges.
+constexpr Index kStaticSharedBytes = 2048;
+
 struct Refusal {
   std::string why;
 };
@@ -39,6 +42,10 @@ constexpr std::string_view kReserved[] = {"add",       "sub",
                                           "shr",       "load",
                                           "store",     "cast",
                                           "stage",     "fast",
+                                          "fetch",     "fetch_if",
+                                          "fetched",   "fetch_program",
+                                          "turn",      "hop",
+                                          "first",     "opaque",
                                           "t",         "g",
                                           "r",         "c",
                                           "v",         "row",
@@ -165,16 +172,18 @@ Result<backends::Source> KernelPrinter::run() {
   const std::string parameters = signature();
   if (schedule_.cluster > 1) need("cluster_exchange");
   try {
-    if (schedule_.persistent)
+    if (schedule_.stages > 1) choose_staged();
+    if (walks())
       print_persistent_body();
     else
       print_steps(plan_.steps);
   } catch (const Refusal& refusal) {
     return unsupported(refusal.why);
   }
-  if (stage_bytes_ > options_.max_shared_bytes)
-    return unsupported(fmt::format("needs {} bytes of shared memory, a block has {}", stage_bytes_,
-                                   options_.max_shared_bytes));
+  const Index shared_bytes = round_up(stage_bytes_, 16) + staged_bytes();
+  if (shared_bytes > options_.max_shared_bytes - kStaticSharedBytes)
+    return unsupported(fmt::format("needs {} bytes of shared memory, a block has {}", shared_bytes,
+                                   options_.max_shared_bytes - kStaticSharedBytes));
 
   Text head(1);
   for (const std::string& s : shared_) head.write(s);
@@ -195,7 +204,7 @@ Result<backends::Source> KernelPrinter::run() {
   source.schedule = schedule_;
   source.launch = {.threads = schedule_.threads,
                    .cluster = schedule_.cluster,
-                   .shared_bytes = stage_bytes_,
+                   .shared_bytes = shared_bytes,
                    .programs_per_block = layouts_.programs_per_block};
   return source;
 }
@@ -264,14 +273,15 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
     std::vector<std::string> counts;
     for (int i = 0; i < axes; ++i) counts.push_back(grid_text(i));
     head.line("if (program >= {}) return;", fmt::join(counts, " * "));
-  } else if (!schedule_.persistent && !program_axes_.empty()) {
+  } else if (!walks() && !program_axes_.empty()) {
     if (axes > 1 || schedule_.cluster > 1)
       head.line("const i32 program = i32(blockIdx.x){};",
                 schedule_.cluster > 1 ? fmt::format(" / {}", schedule_.cluster) : "");
   }
-  if (!schedule_.persistent)
+  if (!walks())
     for (int axis : program_axes_)
       head.write(fmt::format("const i32 program_{} = {};", axis, program_id(axis).text));
+  if (stepped_) head.write("int step = 0;  // counts the exchanges that are repeated: neighbours in time use different scratch");
   if (schedule_.cluster > 1 && cluster_waited_)
     head.write(
         "cluster_arrive();  // every block of the cluster has started: waited for before the first exchange");
@@ -279,7 +289,7 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
 
 Expr KernelPrinter::program_id(int axis) {
   const int axes = static_cast<int>(kernel_.grid.size());
-  const bool plain = axes == 1 && schedule_.cluster == 1 && !is_packed(layouts_) && !schedule_.persistent;
+  const bool plain = axes == 1 && schedule_.cluster == 1 && !is_packed(layouts_) && !walks();
   std::string text = plain ? "i32(blockIdx.x)" : "program";
   std::string below;
   for (int i = 0; i < axis; ++i) below += (below.empty() ? "" : " * ") + grid_text(i);
@@ -306,9 +316,13 @@ void KernelPrinter::print_persistent_body() {
   Text body(2);
   std::swap(body, out_);
   std::swap(before, out_);
-  if (stepped_) out_.write("int step = 0;");
-  out_.open("for (i32 program = i32(blockIdx.x){0}; program < {1}; program += i32(gridDim.x){0})", divide,
-            programs);
+  if (schedule_.stages > 1) {
+    print_staging(programs);
+    out_.open("for (i32 program = first; program < {}; program += hop)", programs);
+    print_turn(programs);
+  } else {
+    out_.open("for (i32 program = i32(blockIdx.x){0}; program < {1}; program += i32(gridDim.x){0})", divide, programs);
+  }
   for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
   out_.append(body);
   out_.close();
@@ -427,7 +441,9 @@ void KernelPrinter::print_scalar(const Op& op) {
     e = compute(op, operands);
   }
   const std::string type = type_of(v);
-  out_.line("const {} {} = {};", type, value_name(v), as_type(e, type));
+  const std::string line = fmt::format("const {} {} = {};", type, value_name(v), as_type(e, type));
+  scalar_lines_[v] = line;
+  out_.write(line);
   scalars_[v] = {value_name(v), type};
 }
 
@@ -435,8 +451,6 @@ void KernelPrinter::print_loop(const Step& step) {
   const Op& op = *step.op;
   declare_buffers(step.body[0]);
   wait_for_cluster();
-  if (!stepped_ && !schedule_.persistent && loop_depth_ == 0) out_.write("int step = 0;");
-  stepped_ = true;
   const ValueId i = op.blocks[0].args[0];
   const std::string type = type_of(i), name = value_name(i);
   const std::string upper = value_name(i) + "_end", by = value_name(i) + "_step";

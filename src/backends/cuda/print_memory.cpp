@@ -200,6 +200,11 @@ void KernelPrinter::print_load(Loop& loop, std::size_t i) {
   const DType dtype = access.view().dtype;
   const Part part = spread_of(loop, in.axes);
   Registers& r = loop.arrays[i];
+  if (staged_.count(in.op) != 0) {
+    r = {staged_.at(in.op).name + "_now", loop.place, dtype, element_type(dtype), true};
+    print_fetch(loop, in);
+    return;
+  }
   if (keeps_load(loop, i)) {
     r = buffer(in.value);
     if (declared_.insert(plan_.storage(in.value)).second) out_.write(declaration(r));

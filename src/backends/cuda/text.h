@@ -36,9 +36,10 @@ class Text {
     write(fmt::format(format, std::forward<Args>(args)...) + " {");
     ++indent_;
   }
-  void close() {
+  void close() { close_with("}"); }
+  void close_with(const std::string& text) {
     --indent_;
-    write("}");
+    write(text);
   }
   void close_else() {
     --indent_;

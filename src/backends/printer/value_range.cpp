@@ -19,7 +19,10 @@ constexpr Index kMax = std::numeric_limits<Index>::max();
 // Programs of a launch: one 31-bit grid axis.
 constexpr Index kMaxPrograms = (Index{1} << 31) - 1;
 
-ValueRange exactly(Index v) { return {v, v, v < 0 ? -v : v}; }
+// The magnitude; the smallest number has none, but this divides it.
+Index divisor_of(Index v) { return v == kMin ? Index{1} << 62 : v < 0 ? -v : v; }
+
+ValueRange exactly(Index v) { return {v, v, divisor_of(v)}; }
 ValueRange between(Index low, Index high) { return {low, high, 1}; }
 
 ValueRange join(const ValueRange& a, const ValueRange& b) {
@@ -219,6 +222,8 @@ class Ranges {
 };
 
 }  // namespace
+
+ValueRange range_of_number(Index value) { return exactly(value); }
 
 std::vector<ValueRange> value_ranges(const Kernel& kernel) { return Ranges(kernel).run(); }
 

@@ -23,6 +23,7 @@ struct ValueRange {
   friend bool operator==(const ValueRange&, const ValueRange&) = default;
 };
 
+ValueRange range_of_number(Index value);
 // One entry per value of the kernel; values that are not integers have the default.
 std::vector<ValueRange> value_ranges(const tile::Kernel& kernel);
 // Which values may differ between two programs of a launch.

@@ -3,14 +3,17 @@
 #include "backends/cuda/cuda_backend.h"
 #include "support/hand_kernels.h"
 #include "support/kernel_check.h"
+#include "support/random_kernel.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace tilewright::cuda {
 namespace {
 
-using testing_support::check_kernel;
+using ::tilewright::testing::check_kernel;
 
 std::unique_ptr<backends::Backend> open_backend() {
   auto backend = CudaBackend::open({});
@@ -24,6 +27,8 @@ constexpr tile::Schedule kOddSchedules[] = {
     {.threads = 96, .threads_per_row = 96, .vector_bytes = 4, .keep_in_registers = false},
     {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .persistent = true},
     {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 4},
+    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .stages = 2},
+    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 2, .stages = 3},
 };
 
 TEST(Parity, SmallKernelsMatchTheReference) {
@@ -35,12 +40,32 @@ TEST(Parity, SmallKernelsMatchTheReference) {
       if (c.refusal.empty()) schedules.push_back(c.schedule);
     for (const tile::Schedule& s : schedules) {
       // Approximate instructions err by more than their exact namesakes: 2^-17 where a value ends in bf16.
-      const auto r = check_kernel(*backend, k.kernel, k.scalars, {.schedule = s, .error_scale = 32});
+      const auto r = check_kernel(*backend, k.kernel, s,
+                                  {.scalars = k.scalars, .odd_share = 0.0002, .model = {.scale = 32, .flush_subnormals = true}});
       EXPECT_TRUE(r.problem.empty()) << k.name << ": " << r.problem;
       checked += r.refused.empty() ? 1 : 0;
     }
   }
   fmt::print("{} kernel runs compared\n", checked);
+}
+
+// TILEWRIGHT_RANDOM_KERNELS=first:count for others.
+TEST(Parity, RandomKernelsMatchTheReference) {
+  const auto backend = open_backend();
+  int first = 0, count = 200, checked = 0;
+  if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS")) std::sscanf(range, "%d:%d", &first, &count);
+  for (int seed = first; seed < first + count; ++seed) {
+    const auto random = ::tilewright::testing::random_kernel(static_cast<std::uint64_t>(seed));
+    std::vector<tile::Schedule> schedules = {kOddSchedules[static_cast<std::size_t>(seed) % std::size(kOddSchedules)]};
+    schedules.push_back(backend->candidates(random.kernel).front().schedule);
+    for (const tile::Schedule& s : schedules) {
+      const auto r = check_kernel(*backend, random.kernel, s,
+                                  {.scalars = random.scalars, .model = {.scale = 32, .flush_subnormals = true}});
+      EXPECT_TRUE(r.problem.empty()) << "seed " << seed << ": " << r.problem;
+      checked += r.refused.empty() ? 1 : 0;
+    }
+  }
+  fmt::print("{} random kernel runs compared\n", checked);
 }
 
 TEST(Parity, RecordedLaunchesRepeat) {
