@@ -1,5 +1,5 @@
-# One target per folder: tw_folder(<name> <path> DEPS ...) makes library tw_<name> from the folder's .cpp files and,
-# from its *_test.cpp files, the test program test_<name>.
+# One target per folder: tw_folder(<name> DEPS ...) makes library tw_<name> from the folder's .cpp files, from its
+# *_test.cpp files the test program test_<name>, and compiles each of its headers alone.
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 if(TILEWRIGHT_TESTS)
@@ -7,6 +7,10 @@ if(TILEWRIGHT_TESTS)
 endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/header_check.cmake)
+
+# The test programs of the folders, labelled `unit`: what the sanitizers run.
+add_custom_target(unit_tests)
 
 add_library(tw_flags INTERFACE)
 target_compile_options(tw_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
@@ -21,6 +25,17 @@ if(TILEWRIGHT_FUZZ)
 endif()
 target_include_directories(tw_flags INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(tw_flags INTERFACE fmt::fmt Threads::Threads)
+
+# tw_test(<name> <target> ARGUMENTS...): a ctest. It finds the NVRTC that scripts/setup.sh may have put into .cache, and the
+# environment's before it; what it compiles is cached in the build folder, not in the user's.
+function(tw_test name target)
+  add_test(NAME ${name} COMMAND ${target} ${ARGN})
+  set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
+    "TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${CMAKE_BINARY_DIR}/test-cache")
+endfunction()
+
+# Tests are compiled more often than they run long: -O1 halves what a build of all of them costs.
+set(TW_TEST_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
 
 function(tw_folder name)
   cmake_parse_arguments(ARG "SHARED" "" "DEPS;LIBS;TEST_DEPS" ${ARGN})
@@ -44,6 +59,20 @@ function(tw_folder name)
   if(TILEWRIGHT_TESTS AND tests)
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE tw_${name} ${ARG_TEST_DEPS} GTest::gtest GTest::gtest_main)
-    add_test(NAME ${name} COMMAND test_${name} --gtest_brief=1)
+    target_compile_options(test_${name} PRIVATE ${TW_TEST_OPTIMIZATION})
+    tw_test(${name} test_${name} --gtest_brief=1)
+    set_property(TEST ${name} PROPERTY LABELS unit)
+    add_dependencies(unit_tests test_${name})
   endif()
+  tw_headers_of(${CMAKE_CURRENT_SOURCE_DIR} headers)
+  tw_check_headers(${name} HEADERS ${headers} DEPS tw_${name} ${ARG_TEST_DEPS} ${ARG_LIBS})
+endfunction()
+
+# tw_needs_backends(<program>): the program opens backends at run time, so building it builds them.
+function(tw_needs_backends program)
+  foreach(backend tw_cpu tw_cuda)
+    if(TARGET ${backend})
+      add_dependencies(${program} ${backend})
+    endif()
+  endforeach()
 endfunction()

@@ -113,7 +113,8 @@ TEST(CheckOutput, AMagnitudeThatLetsZerosPassIsVacuous) {
 }
 
 TEST(CheckOutput, ABoundAboveOneHalfIsVacuous) {
-  const OutputSpec spec = spec_of(DType::f8e5m2, 1, {.storage_roundings = 5});
+  const OutputSpec spec =
+      spec_of(DType::f8e5m2, 1, {.storage_roundings = 3});  // 0.6: zeros would still be caught
   EXPECT_FALSE(check_output(std::vector<double>{1}, {{1}}, spec).ok());
 }
 

@@ -144,7 +144,7 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
   TW_CHECK(!instance.contenders.empty(), "an instance has a contender");
   InstanceResult result;
   result.work = {instance.target, instance.device, instance.shape, instance.dtype, instance.work};
-  std::vector<Verification> verifications = verify(instance, options.seed);
+  std::vector<Verification> verifications = verify(instance, options.seed, options.progress);
   for (std::size_t c = 0; c < instance.contenders.size(); ++c) {
     result.rows.push_back(empty_row(instance, instance.contenders[c]));
     set_verification(result.rows.back(), instance.contenders[c], verifications[c]);
@@ -156,6 +156,7 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
     fail_all(result.rows, digest_before.error().message);
     return result;
   }
+  if (options.progress) options.progress("timing");
   TimingOptions timing_options = options.timing;
   timing_options.seed = options.seed;
   const Timing timing = time_contenders(instance, *device.timer, take, timing_options);
@@ -164,6 +165,7 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
     last.push_back(times.error.empty() ? times.last_iteration : -1);
     result.frame_us = std::max(result.frame_us, times.frame_us);
   }
+  if (options.progress) options.progress("verify what was timed");
   verify_timed(instance, *digest_before, last, verifications);
   merge_timing(result.rows, instance, device, timing, verifications, options);
   result.interrupted = timing.interrupted;
@@ -171,8 +173,7 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
 }
 
 RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOptions& options,
-                   Environment environment,
-                   const std::function<void(const Job&, const InstanceResult&)>& done) {
+                   Environment environment, const RunEvents& events) {
   RunRecord run{{}, std::move(environment)};
   run.environment.seed = options.seed;
   run.environment.ceilings.push_back({device.name, device.ceilings});
@@ -181,14 +182,16 @@ RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOption
       run.environment.interrupted = true;
       break;
     }
+    if (events.started) events.started(job);
     auto instance = job.pair->make(job.knobs, device);
+    if (instance && events.made) events.made(job, *instance);
     const InstanceResult result = instance ? run_instance(*instance, device, options)
                                            : unavailable(job, device, instance.error().message);
     run.rows.insert(run.rows.end(), result.rows.begin(), result.rows.end());
     if (instance) run.environment.work.push_back(result.work);
     run.environment.frame_us = std::max(run.environment.frame_us, result.frame_us);
     run.environment.interrupted = run.environment.interrupted || result.interrupted;
-    if (done) done(job, result);
+    if (events.done) events.done(job, result);
   }
   return run;
 }

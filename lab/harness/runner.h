@@ -15,6 +15,7 @@ struct RunOptions {
   // A median this factor faster than the ceilings allow is an error: the ceilings are medians of measurements
   // too.
   double ceiling_slack = 1.05;
+  Progress progress = {};  // told what an instance is about to do; never between two samples
 };
 
 struct InstanceResult {
@@ -26,12 +27,19 @@ struct InstanceResult {
 
 InstanceResult run_instance(PairInstance& instance, LabDevice& device, const RunOptions& options);
 
-// Makes and runs every job; `done` is called with each result as it comes, for progress. A job that the
+// Who watches a run.
+struct RunEvents {
+  std::function<void(const Job&)> started = {};
+  std::function<void(const Job&, const InstanceResult&)> done = {};
+  // May add contenders to an instance that was made: peers in another process.
+  std::function<void(const Job&, PairInstance&)> made = {};
+};
+
+// Makes and runs every job, telling `events`. A job that the
 // device cannot do becomes one row, UNAVAILABLE, with the reason. Stops after the current instance when
 // options.timing.stop says so, and keeps what was measured.
 RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOptions& options,
-                   Environment environment,
-                   const std::function<void(const Job&, const InstanceResult&)>& done = {});
+                   Environment environment, const RunEvents& events = {});
 
 // Whether a run has nothing to be ashamed of: no row WRONG, FAILED or IMPOSSIBLE. For an exit status.
 bool sound(const RunRecord& run);

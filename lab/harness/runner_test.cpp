@@ -161,8 +161,8 @@ TEST(RunJobs, KeepsGoingPastWhatADeviceCannotDoAndStopsWhenAsked) {
   stage.options.timing.stop = [&] { return made == 1 && stage.clock.now_us > 5e4; };  // Ctrl-C in the rounds
   stage.options.timing.min_samples = stage.options.timing.max_samples = 1000000;
   int seen = 0;
-  const RunRecord run =
-      run_jobs(jobs, stage.device, stage.options, {}, [&](const Job&, const InstanceResult&) { ++seen; });
+  const RunRecord run = run_jobs(jobs, stage.device, stage.options, {},
+                                 {.done = [&](const Job&, const InstanceResult&) { ++seen; }});
   ASSERT_EQ(run.rows.size(), 2u);
   EXPECT_EQ(run.rows[0].verdict, Verdict::unavailable);
   EXPECT_EQ(run.rows[0].note, "needs 99 GiB");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <stdexcept>
@@ -13,15 +14,16 @@ namespace {
 // Times as a busy machine gives them: noise with a long tail, and a drift that both contenders share.
 struct Machine {
   std::mt19937_64 random;
+  double step;  // of the drift from round to round
   double drift = 0;
-  explicit Machine(std::uint64_t seed) : random(seed) {}
+  Machine(std::uint64_t seed, double step) : random(seed), step(step) {}
   double sample(double us) {
     std::lognormal_distribution<double> tail(-4, 0.8);
     return us * (1 + drift) * (1 + tail(random));
   }
   void next_round() {
-    std::normal_distribution<double> step(0, 0.003);
-    drift += step(random);
+    std::normal_distribution<double> change(0, step);
+    drift = std::max(drift + change(random), -0.5);
   }
 };
 
@@ -29,8 +31,8 @@ struct Samples {
   std::vector<double> a, b;
 };
 
-Samples simulate(std::uint64_t seed, std::size_t rounds, double a_us, double b_us) {
-  Machine machine(seed);
+Samples simulate(std::uint64_t seed, std::size_t rounds, double a_us, double b_us, double step = 0.003) {
+  Machine machine(seed, step);
   Samples samples;
   for (std::size_t r = 0; r < rounds; ++r) {
     machine.next_round();
@@ -105,6 +107,17 @@ TEST(Stats, ARealDifferenceIsFoundDespiteTheDrift) {
   }
   EXPECT_GE(faster, 98);
   EXPECT_GE(slower, 98);
+}
+
+// A machine that speeds up and slows down by a multiple of the difference: only rounds taken as pairs can
+// show it.
+TEST(Stats, PairedRoundsSeeThroughAStrongDrift) {
+  int faster = 0;
+  for (std::uint64_t trial = 0; trial < 100; ++trial) {
+    const Samples s = simulate(trial, 40, 110, 100, 0.05);
+    faster += compare_paired(s.a, s.b, {.resamples = 500}).verdict == Comparison::faster ? 1 : 0;
+  }
+  EXPECT_GE(faster, 90);
 }
 
 TEST(Stats, DifferencesBelowTheLeastEffectAreNotCalled) {

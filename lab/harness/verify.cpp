@@ -109,8 +109,11 @@ void check_instance(const PairInstance& instance) {
 
 }  // namespace
 
-std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed) {
+std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const Progress& progress) {
   check_instance(instance);
+  const auto tell = [&](const std::string& what) {
+    if (progress) progress(what);
+  };
   std::vector<Verification> all(instance.contenders.size());
   for (std::size_t c = 0; c < all.size(); ++c) {
     all[c].verified = instance.contenders[c].unavailable.empty();
@@ -127,11 +130,13 @@ std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed) {
           fail(all[c], "the inputs cannot be made: " + s.error().message);
           continue;
         }
+        tell("reference");
         truth = instance.reference(round);
         TW_CHECK(truth.size() == instance.outputs.size(), "one reference per output");
         before = instance.input_digest();
         inputs_intact = true;
       }
+      tell("verify " + instance.contenders[c].name);
       verify_round(instance, instance.contenders[c], round, truth, before, all[c]);
       if (!all[c].verified) inputs_intact = false;
     }

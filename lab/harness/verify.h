@@ -1,6 +1,9 @@
 // Verification of contenders: before anything is timed, and again on what the timed runs left behind.
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "harness/output_check.h"
 
 namespace tilewright::lab {
@@ -17,8 +20,9 @@ struct Verification {
 // not written shows even where the reference is NaN or an integer); one iteration; every element of every
 // output compared; the inputs' digest unchanged; no output inside an input. Catches: outputs of zeros, stale,
 // constant, cached, partly written or aliasing their input. One Verification per contender; an unavailable
-// one is not verified.
-std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed);
+// one is not verified. `progress` is told what is about to be done: "reference", "verify eager".
+using Progress = std::function<void(std::string_view what)>;
+std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const Progress& progress = {});
 
 // Gives the inputs data that no contender has seen and poisons every output: what a contender then leaves
 // behind is the work of the timed runs. Call before timing; returns the inputs' digest.

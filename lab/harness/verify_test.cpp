@@ -14,15 +14,16 @@ namespace {
 using synthetic::Body;
 using Floats = std::vector<float>;
 
-Verification verdict_on(Body body) {
-  auto [instance, memory] = synthetic::instance();
+Verification verdict_on(Body body, int copies = 2) {
+  auto [instance, memory] = synthetic::instance(1000, copies);
   synthetic::add(instance, memory, "suspect", std::move(body));
   return verify(instance, 1).front();
 }
 
-// Verifies, "times" `iterations` runs, verifies what they left.
-Verification verdict_after_timing(Body body, std::int64_t iterations = 5) {
-  auto [instance, memory] = synthetic::instance();
+// Verifies, "times" five runs, verifies what they left.
+Verification verdict_after_timing(Body body, int copies = 2) {
+  constexpr std::int64_t iterations = 5;
+  auto [instance, memory] = synthetic::instance(1000, copies);
   synthetic::add(instance, memory, "suspect", std::move(body));
   auto verifications = verify(instance, 1);
   EXPECT_TRUE(verifications.front().verified) << verifications.front().reason;
@@ -118,15 +119,19 @@ TEST(Verify, CatchesUnwrittenIntegersThatLookRight) {
 }
 
 TEST(Verify, CatchesConstantOutputsByFreshInputs) {
-  const Verification v = verdict_on([cached = Floats()](const Floats& x, Floats& y, std::int64_t i) mutable {
-    if (cached.empty()) {
-      synthetic::right(x, y, i);
-      cached = y;
-    }
-    y = cached;
-  });
-  EXPECT_FALSE(v.verified);
-  EXPECT_NE(v.reason.find("round 2"), std::string::npos) << v.reason;
+  for (int copies : {1, 2}) {
+    const Verification v = verdict_on(
+        [cached = Floats()](const Floats& x, Floats& y, std::int64_t i) mutable {
+          if (cached.empty()) {
+            synthetic::right(x, y, i);
+            cached = y;
+          }
+          y = cached;
+        },
+        copies);
+    EXPECT_FALSE(v.verified);
+    EXPECT_NE(v.reason.find("round 2"), std::string::npos) << v.reason;
+  }
 }
 
 TEST(Verify, CatchesContendersThatChangeTheirInputs) {
@@ -181,16 +186,27 @@ TEST(VerifyTimed, CatchesContendersThatStopWorkingAfterVerification) {
 }
 
 TEST(VerifyTimed, CatchesOutputsCachedDuringVerification) {
-  const Verification v = verdict_after_timing(
-      [calls = 0, cached = Floats()](const Floats& x, Floats& y, std::int64_t i) mutable {
-        if (++calls <= 2) {
-          synthetic::right(x, y, i);
-          cached = y;
-        }
-        y = cached;
-      });
-  EXPECT_FALSE(v.verified);
-  EXPECT_NE(v.reason.find("after the timed runs"), std::string::npos) << v.reason;
+  for (int copies : {1, 2}) {
+    const Verification v = verdict_after_timing(
+        [calls = 0, cached = Floats()](const Floats& x, Floats& y, std::int64_t i) mutable {
+          if (++calls <= 2) {
+            synthetic::right(x, y, i);
+            cached = y;
+          }
+          y = cached;
+        },
+        copies);
+    EXPECT_FALSE(v.verified);
+    EXPECT_NE(v.reason.find("after the timed runs"), std::string::npos) << v.reason;
+  }
+}
+
+TEST(VerifyTimed, OutputsArePoisonedBeforeTheTimedRuns) {
+  auto [instance, memory] = synthetic::instance();
+  synthetic::add(instance, memory, "honest", synthetic::right);
+  verify(instance, 1);
+  ASSERT_TRUE(prepare_timed(instance, 1).ok());
+  for (float y : memory->outputs[0]) ASSERT_TRUE(std::isnan(y));
 }
 
 TEST(VerifyTimed, CatchesInputsChangedWhileTimed) {

@@ -20,13 +20,16 @@ class Context;
 
 namespace tilewright::lab {
 
+class Peers;  // lab/peers/
+
 // What a pair runs on.
 struct LabDevice {
   std::string name = "cpu";  // "cpu", "cuda:0"
   DeviceKind kind = DeviceKind::cpu;
   Context* context = nullptr;  // the tensor library's; null in tests of the harness
   std::shared_ptr<Timer> timer = std::make_shared<HostTimer>();
-  Ceilings ceilings;  // of this machine, measured
+  Ceilings ceilings;                  // of this machine, measured
+  std::shared_ptr<Peers> peers = {};  // contenders in other processes; null: none are wanted
 };
 
 struct MemoryRange {

@@ -6,6 +6,7 @@
 
 #include <tilewright/tile/builder.h>
 
+#include <concepts>
 #include <functional>
 #include <span>
 #include <string_view>
@@ -63,15 +64,24 @@ struct Domain {
   bool smooth = true;  // finite differences hold everywhere inside
 };
 
+// A column that must be written: leaving it out does not compile.
+template <class Fn>
+struct Required {
+  template <std::convertible_to<Fn> F>
+  constexpr Required(F f) : fn(f) {}
+  constexpr operator Fn() const { return fn; }
+  Fn fn;
+};
+
 struct Op {
   std::string_view name;
   int arity;  // -1: any number
   OpClass kind;
   std::string_view doc;
-  InferFn infer;
-  EvalFn eval;    // the oracle: float64, independent of `lower`
-  VjpFn vjp;      // `no_gradient` when not differentiable
-  LowerFn lower;  // pointwise only; `structural` for classes the passes lower themselves
+  Required<InferFn> infer;
+  Required<EvalFn> eval;    // the oracle: float64, independent of `lower`
+  Required<VjpFn> vjp;      // `no_gradient` when not differentiable
+  Required<LowerFn> lower;  // pointwise only; `structural` for classes the passes lower themselves
   double flops =
       0;  // per result element (reduce, scan: per operand element; matmul: 2K by the cost function)
   std::optional<tile::Monoid> monoid = {};  // reduce and scan

@@ -100,6 +100,7 @@ std::string print(const Graph& graph) {
     const Node& node = graph.node(id);
     if (node.op == &input_op) continue;
     std::vector<std::string> operands;
+    operands.reserve(node.operands.size());
     for (NodeId operand : node.operands) operands.push_back(name_of(operand));
     text += fmt::format("  {} = {}{}{}{} : {}\n", name_of(id), node.op->name, operands.empty() ? "" : " ",
                         fmt::join(operands, ", "), attrs_text(node.attrs), to_string(node.type));

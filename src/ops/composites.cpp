@@ -1,6 +1,7 @@
 // Statistics, activations, normalizations, losses, and random numbers out of rows.
 #include "ops/composites.h"
 
+#include "ops/append.h"
 #include "ops/promote.h"
 
 #include <fmt/format.h>
@@ -24,11 +25,6 @@ Index gathered(const Shape& shape, const Axes& axes) {
     n *= at ? shape[*at] : 1;  // the reduction itself refuses a wrong axis
   }
   return n;
-}
-
-[[noreturn]] void fail(const Value& x, const std::string& message) {
-  const std::string& location = x.graph->location();
-  throw Error(location.empty() ? message : fmt::format("{} (at {})", message, location));
 }
 
 // x minus its largest along the axes, which carries no gradient: the results do not depend on it.

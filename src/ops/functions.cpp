@@ -1,29 +1,14 @@
 // Pointwise building functions: promotion and broadcasting, then one row. Views, reductions and the rest are
 // in view_functions.cpp.
-#include "ops/functions.h"
+#include "ops/append.h"
 
 #include "ops/promote.h"
-#include "ops/rows.h"
 
 #include <fmt/format.h>
 
 namespace tilewright::ops {
 
 namespace {
-
-Value append(const ir::Op& op, std::initializer_list<Value> operands, const ir::Attrs& attrs = {}) {
-  std::vector<ir::NodeId> ids;
-  ir::Graph* graph = operands.begin()->graph;
-  for (const Value& v : operands) {
-    if (v.graph != graph) throw Error(fmt::format("{}: the operands are of different graphs", op.name));
-    ids.push_back(v.id);
-  }
-  return {graph, graph->add(op, ids, attrs)};
-}
-
-std::string where_text(const ir::Graph& graph) {
-  return graph.location().empty() ? "" : fmt::format(" (at {})", graph.location());
-}
 
 struct Pair {
   Value a;
@@ -51,8 +36,8 @@ Pair meet(std::string_view op, const Operand& a, const Operand& b, DType (*adjus
   const DType dtype = adjust(promote(a.value.dtype(), b.value.dtype()));
   const auto shape = broadcast(a.value.shape(), b.value.shape());
   if (!shape)
-    throw Error(fmt::format("{}: shapes do not broadcast, {} and {}{}", op, to_string(a.value.type()),
-                            to_string(b.value.type()), where_text(*a.value.graph)));
+    fail(a.value, fmt::format("{}: shapes do not broadcast, {} and {}", op, to_string(a.value.type()),
+                              to_string(b.value.type())));
   return {broadcast_to(cast(a.value, dtype), *shape), broadcast_to(cast(b.value, dtype), *shape)};
 }
 
@@ -179,8 +164,8 @@ Value where(Value condition, const Operand& a, const Operand& b) {
   const Pair pair = meet("where", a, b, keep);
   const auto shape = broadcast(condition.shape(), pair.a.shape());
   if (!shape)
-    throw Error(fmt::format("where: shapes do not broadcast, {} and {}{}", to_string(condition.type()),
-                            to_string(pair.a.type()), where_text(*condition.graph)));
+    fail(condition, fmt::format("where: shapes do not broadcast, {} and {}", to_string(condition.type()),
+                                to_string(pair.a.type())));
   return append(
       kWhere, {broadcast_to(condition, *shape), broadcast_to(pair.a, *shape), broadcast_to(pair.b, *shape)});
 }

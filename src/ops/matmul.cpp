@@ -1,9 +1,8 @@
 // The row of matmul: [.., M, K] x [.., K, N] with equal batch axes.
 #include "ops/row_parts.h"
 
+#include "ops/dgemm.h"
 #include "ops/promote.h"
-
-#include <cblas.h>
 
 namespace tilewright::ops {
 
@@ -49,9 +48,7 @@ void multiply(const std::int64_t* a, const std::int64_t* b, std::int64_t* c, Ind
 }
 
 void multiply(const double* a, const double* b, double* c, Index m, Index n, Index k) {
-  cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, static_cast<blasint>(m), static_cast<blasint>(n),
-              static_cast<blasint>(k), 1.0, a, static_cast<blasint>(k), b, static_cast<blasint>(n), 0.0, c,
-              static_cast<blasint>(n));
+  dgemm(a, b, c, m, n, k);
 }
 
 HostTensor eval_matmul(HostTensors x, const Attrs&, const Type& type) {

@@ -1,5 +1,5 @@
-// Rows of reductions and scans.
-#include "ops/row_parts.h"
+// Rows of reductions.
+#include "ops/combine.h"
 
 #include <limits>
 
@@ -43,11 +43,6 @@ Type infer_index_reduce(Types operands, const Attrs& attrs) {
     throw Error(fmt::format("axis {} of {} is empty", axes[0], to_string(operands[0])));
   return {DType::i64, type.shape};
 }
-Type infer_scan(Types operands, const Attrs& attrs) {
-  axis_attr(attrs, operands[0].shape.rank());
-  return arithmetic_operands(operands, attrs);
-}
-
 // For each operand element in row-major order: the row-major index of the result element it falls into. Calls
 // body(result index, first element, count, stride of the result along the last axis).
 template <class Body>
@@ -129,16 +124,6 @@ constexpr ir::EvalFn fold_numbers(Identity, F) {
   };
 }
 
-// Calls body(first element, stride) for each line along `axis`.
-template <class Body>
-void for_each_line(const Shape& shape, int axis, const Body& body) {
-  const Index stride = row_major_strides(shape)[static_cast<std::size_t>(axis)];
-  const Index extent = shape[axis];
-  if (shape.size() == 0) return;
-  for (Index outer = 0; outer < shape.size() / (extent * stride); ++outer)
-    for (Index inner = 0; inner < stride; ++inner) body(outer * extent * stride + inner, stride);
-}
-
 template <class T, class Beats>
 void find_extreme(const HostTensor& x, int axis, HostTensor& out, Beats beats) {
   const std::vector<T>& from = values<T>(x);
@@ -171,40 +156,6 @@ constexpr ir::EvalFn index_of(Beats) {
   };
 }
 
-template <class T, class F>
-void accumulate(const HostTensor& x, int axis, HostTensor& out, F combine) {
-  const std::vector<T>& from = values<T>(x);
-  std::vector<T>& to = values<T>(out);
-  for_each_line(x.type.shape, axis, [&](Index first, Index stride) {
-    auto at = static_cast<std::size_t>(first);
-    T total = to[at] = from[at];
-    for (Index i = 1; i < x.type.shape[axis]; ++i) {
-      at += static_cast<std::size_t>(stride);
-      to[at] = total = static_cast<T>(combine(total, from[at]));
-    }
-  });
-}
-
-template <class F>
-constexpr ir::EvalFn scan_numbers(F) {
-  return [](HostTensors x, const Attrs& attrs, const Type& type) {
-    HostTensor out = empty_host(type);
-    const int axis = axis_attr(attrs, type.shape.rank());
-    if (is_float(type.dtype)) {
-      accumulate<double>(*x[0], axis, out, F{});
-    } else {
-      accumulate<std::int64_t>(*x[0], axis, out, F{});
-      wrap_values(out);
-    }
-    return out;
-  };
-}
-
-constexpr auto plus = [](auto a, auto b) { return modular(a) + modular(b); };
-constexpr auto times = [](auto a, auto b) { return modular(a) * modular(b); };
-constexpr auto larger = [](auto a, auto b) { return a > b || a != a ? a : b; };
-constexpr auto smaller = [](auto a, auto b) { return a < b || a != a ? a : b; };
-
 // --- gradients
 
 // A reduced value back at the operand's shape.
@@ -234,11 +185,6 @@ Grads vjp_prod(Args x, const Attrs& attrs, Value y, Value g) {
   const Value zeros = over_axes(sum, cast(is_zero, DType::i64), attrs);
   const Value without_zero = where(eq(zeros, 1), g * over_axes(prod, others, attrs), 0.0);
   return {where(is_zero, spread(without_zero, x[0], attrs), spread(g * y, x[0], attrs) / others)};
-}
-
-Grads vjp_cumsum(Args, const Attrs& attrs, Value, Value g) {
-  const Index axis = attrs.integer("axis");
-  return {flip(cumsum(flip(g, {axis}), axis), {axis})};
 }
 
 }  // namespace
@@ -339,50 +285,5 @@ constexpr ir::Op kArgmin =
              .lower = structural,
              .flops = 1,
              .monoid = Monoid::argmin});
-
-constexpr ir::Op kCumsum = checked({.name = "cumsum",
-                                    .arity = 1,
-                                    .kind = OpClass::scan,
-                                    .doc = "Running sum along `axis`, the element included.",
-                                    .infer = infer_scan,
-                                    .eval = scan_numbers(plus),
-                                    .vjp = vjp_cumsum,
-                                    .lower = structural,
-                                    .flops = 1,
-                                    .monoid = Monoid::sum});
-
-constexpr ir::Op kCumprod = checked({.name = "cumprod",
-                                     .arity = 1,
-                                     .kind = OpClass::scan,
-                                     .doc = "Running product along `axis`.",
-                                     .infer = infer_scan,
-                                     .eval = scan_numbers(times),
-                                     .vjp = no_gradient,
-                                     .lower = structural,
-                                     .flops = 1,
-                                     .monoid = Monoid::prod,
-                                     .domain = {.low = 0.5, .high = 2}});
-
-constexpr ir::Op kCummax = checked({.name = "cummax",
-                                    .arity = 1,
-                                    .kind = OpClass::scan,
-                                    .doc = "Running maximum along `axis`.",
-                                    .infer = infer_scan,
-                                    .eval = scan_numbers(larger),
-                                    .vjp = no_gradient,
-                                    .lower = structural,
-                                    .flops = 1,
-                                    .monoid = Monoid::max});
-
-constexpr ir::Op kCummin = checked({.name = "cummin",
-                                    .arity = 1,
-                                    .kind = OpClass::scan,
-                                    .doc = "Running minimum along `axis`.",
-                                    .infer = infer_scan,
-                                    .eval = scan_numbers(smaller),
-                                    .vjp = no_gradient,
-                                    .lower = structural,
-                                    .flops = 1,
-                                    .monoid = Monoid::min});
 
 }  // namespace tilewright::ops

@@ -50,11 +50,13 @@ HostTensor eval_random(HostTensors x, const Attrs& attrs, const Type& type) {
   HostTensor out = empty_host(type);
   const auto seed = static_cast<std::uint64_t>(x[0]->i[0]);
   const auto offset = static_cast<std::uint64_t>(attrs.integer("offset"));
+  std::array<std::uint32_t, 4> words{};
   for (std::size_t i = 0; i < out.i.size(); ++i) {
     const std::uint64_t counter = offset + i;
-    // An arithmetic shift, as tile IR's counters are signed.
-    const auto block = static_cast<std::uint64_t>(static_cast<std::int64_t>(counter) >> 2);
-    out.i[i] = philox4x32(seed, block)[counter & 3];
+    // Four elements share a counter of the cipher. An arithmetic shift, as tile IR's counters are signed.
+    if (i == 0 || (counter & 3) == 0)
+      words = philox4x32(seed, static_cast<std::uint64_t>(static_cast<std::int64_t>(counter) >> 2));
+    out.i[i] = words[counter & 3];
   }
   return out;
 }

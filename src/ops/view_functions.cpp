@@ -1,70 +1,13 @@
-// Building functions of views, reductions, indexing and matmul: axes are normalized here, rows see them
-// sorted and non-negative.
-#include "ops/functions.h"
+// Building functions of sources, views, indexing and matmul: axes are normalized here, rows see them in
+// range.
+#include "ops/append.h"
 #include "ops/promote.h"
-#include "ops/rows.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace tilewright::ops {
-
-namespace {
-
-Value append(const ir::Op& op, const std::vector<Value>& operands, const ir::Attrs& attrs) {
-  std::vector<ir::NodeId> ids;
-  ir::Graph* graph = operands[0].graph;
-  for (const Value& v : operands) {
-    if (v.graph != graph) throw Error(fmt::format("{}: the operands are of different graphs", op.name));
-    ids.push_back(v.id);
-  }
-  return {graph, graph->add(op, ids, attrs)};
-}
-
-[[noreturn]] void fail(const Value& x, const std::string& message) {
-  const std::string& location = x.graph->location();
-  throw Error(location.empty() ? message : fmt::format("{} (at {})", message, location));
-}
-
-// `rank` counts the axes of the operand, or of the result for functions that insert one.
-int axis_of(std::string_view op, const Value& x, Index axis, int rank) {
-  const auto found = normalize_axis(axis, rank);
-  if (!found) fail(x, fmt::format("{}: axis {} is out of range for {}", op, axis, to_string(x.type())));
-  return *found;
-}
-int axis_of(std::string_view op, const Value& x, Index axis) {
-  return axis_of(op, x, axis, x.shape().rank());
-}
-
-Axes sorted_axes(std::string_view op, const Value& x, const Axes& axes) {
-  Axes sorted;
-  if (axes.empty())
-    for (int i = 0; i < x.shape().rank(); ++i) sorted.push_back(i);
-  for (Index axis : axes) sorted.push_back(axis_of(op, x, axis));
-  std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-    fail(x, fmt::format("{}: an axis is named twice", op));
-  return sorted;
-}
-
-Value reduce(const ir::Op& op, Value x, const Axes& axes, Keep keep) {
-  const Axes sorted = sorted_axes(op.name, x, axes);
-  if (sorted.empty() && op.monoid != tile::Monoid::argmax && op.monoid != tile::Monoid::argmin) return x;
-  const Value reduced = append(op, {x}, {{"axes", sorted}});
-  if (keep == Keep::no) return reduced;
-  Shape kept = x.shape();
-  for (Index axis : sorted) kept[static_cast<int>(axis)] = 1;
-  return reshape(reduced, kept);
-}
-
-Value scan(const ir::Op& op, Value x, Index axis) {
-  return append(op, {cast(x, sum_type(x.dtype()))}, {{"axis", Index{axis_of(op.name, x, axis)}}});
-}
-
-Value as_bool(Value x) { return is_bool(x.dtype()) ? x : ne(x, 0); }
-
-}  // namespace
 
 Value iota(ir::Graph& graph, const Shape& shape, Index axis) {
   const auto found = normalize_axis(axis, shape.rank());
@@ -97,6 +40,7 @@ Value reshape(Value x, const Shape& shape) {
 
 Value transpose(Value x, const std::vector<Index>& perm) {
   std::vector<Index> normal;
+  normal.reserve(perm.size());
   for (Index axis : perm) normal.push_back(axis_of("transpose", x, axis));
   if (std::is_sorted(normal.begin(), normal.end()) && static_cast<int>(normal.size()) == x.shape().rank() &&
       std::adjacent_find(normal.begin(), normal.end()) == normal.end())
@@ -106,6 +50,7 @@ Value transpose(Value x, const std::vector<Index>& perm) {
 
 Value swap_axes(Value x, Index a, Index b) {
   std::vector<Index> perm;
+  perm.reserve(x.shape().extents().size());
   for (int i = 0; i < x.shape().rank(); ++i) perm.push_back(i);
   std::swap(perm[static_cast<std::size_t>(axis_of("swap_axes", x, a))],
             perm[static_cast<std::size_t>(axis_of("swap_axes", x, b))]);
@@ -201,6 +146,7 @@ Value concat(const std::vector<Value>& parts, Index axis) {
   DType dtype = parts[0].dtype();
   for (const Value& part : parts) dtype = promote(dtype, part.dtype());
   std::vector<Value> same;
+  same.reserve(parts.size());
   for (const Value& part : parts) same.push_back(cast(part, dtype));
   return append(kConcat, same, {{"axis", Index{at}}});
 }
@@ -209,6 +155,7 @@ Value stack(const std::vector<Value>& parts, Index axis) {
   if (parts.empty()) throw Error("stack: wants at least one tensor");
   const int at = axis_of("stack", parts[0], axis, parts[0].shape().rank() + 1);
   std::vector<Value> deeper;
+  deeper.reserve(parts.size());
   for (const Value& part : parts) deeper.push_back(unsqueeze(part, at));
   return concat(deeper, at);
 }
@@ -237,31 +184,6 @@ Value flip(Value x, const std::vector<Index>& axes) {
   }
   return slice(x, start, step, x.shape());
 }
-
-Value sum(Value x, const Axes& axes, Keep keep) {
-  return reduce(kSum, cast(x, sum_type(x.dtype())), axes, keep);
-}
-Value prod(Value x, const Axes& axes, Keep keep) {
-  return reduce(kProd, cast(x, sum_type(x.dtype())), axes, keep);
-}
-Value max(Value x, const Axes& axes, Keep keep) {
-  return is_bool(x.dtype()) ? any(x, axes, keep) : reduce(kMax, x, axes, keep);
-}
-Value min(Value x, const Axes& axes, Keep keep) {
-  return is_bool(x.dtype()) ? all(x, axes, keep) : reduce(kMin, x, axes, keep);
-}
-Value any(Value x, const Axes& axes, Keep keep) { return reduce(kAny, as_bool(x), axes, keep); }
-Value all(Value x, const Axes& axes, Keep keep) { return reduce(kAll, as_bool(x), axes, keep); }
-Value argmax(Value x, Index axis, Keep keep) {
-  return reduce(kArgmax, cast(x, arithmetic_type(x.dtype())), {axis}, keep);
-}
-Value argmin(Value x, Index axis, Keep keep) {
-  return reduce(kArgmin, cast(x, arithmetic_type(x.dtype())), {axis}, keep);
-}
-Value cumsum(Value x, Index axis) { return scan(kCumsum, x, axis); }
-Value cumprod(Value x, Index axis) { return scan(kCumprod, x, axis); }
-Value cummax(Value x, Index axis) { return scan(kCummax, x, axis); }
-Value cummin(Value x, Index axis) { return scan(kCummin, x, axis); }
 
 Value take(Value x, Value index, Index axis) {
   return append(kTake, {x, index}, {{"axis", Index{axis_of("take", x, axis)}}});

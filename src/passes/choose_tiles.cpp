@@ -11,11 +11,12 @@ namespace {
 
 using tile::TargetKind;
 
-// Elements a program of a pointwise kernel handles: enough to amortise its start (CPU: ~1 µs of memory time
-// per program; CUDA: 256 threads × 16 bytes × 4 accesses in flight cover the latency of HBM).
+// Elements a program of a pointwise kernel handles on the CPU: ~1 µs of memory time, which amortises its
+// start.
 constexpr Index kPointwiseElements = 4096;
-// Small launches are cut finer so that every multiprocessor gets some.
-constexpr Index kSmallPointwiseElements = 1024;
+// On a GPU: one 16-byte access for each of 128 threads. Measured on an H200, 2^28 f32 elements: 512 elements
+// a program reach 4,279 GB/s, 4096 in 128 threads 3,860 (docs/notes/2026-11-21-first-h200.md).
+constexpr Index kPointwiseBytesGpu = 128 * 16;
 // Edge of the square tiles that turn a transposed access around; 64 f32 are 4 cache lines.
 constexpr Index kTransposeEdge = 64;
 // Rows and columns of a block of a column reduction.
@@ -90,6 +91,17 @@ class Chooser {
            });
   }
 
+  // Bytes of the widest element read or written at full size.
+  Index widest_access() const {
+    Index widest = 1;
+    for (const Sym& s : program_.syms)
+      if (s.kind == Sym::Kind::load && s.node >= 0)
+        widest = std::max(widest, static_cast<Index>(size_bytes(s.dtype)));
+    for (const ProgramOutput& o : program_.outputs)
+      if (o.node >= 0) widest = std::max(widest, static_cast<Index>(size_bytes(graph_.type(o.node).dtype)));
+    return widest;
+  }
+
   // The outer neighbour of the column: the next variable outwards that is parallel.
   int outer_neighbour(int column) const {
     int best = -1;
@@ -102,10 +114,7 @@ class Chooser {
     const std::vector<int> parallel = program_.parallel_variables();
     TileShape t;
     t.column = best_column(parallel);
-    Index total = 1;
-    for (Index e : program_.extents) total *= e;
-    const bool small = gpu() && total < kPointwiseElements * target_.units * 4;
-    const Index wanted = small ? kSmallPointwiseElements : kPointwiseElements;
+    const Index wanted = gpu() ? kPointwiseBytesGpu / widest_access() : kPointwiseElements;
     if (const int turned = turned_variable(t.column); turned >= 0) {
       t.row = turned;
       t.rows = std::min(extent(turned), kTransposeEdge);

@@ -79,6 +79,7 @@ class Reverse {
       throw Error(fmt::format("differentiate: {} has no gradient{}", node.op->name, place(node)));
     const ir::LocationScope scope(graph_, node.location);
     std::vector<Value> operands;
+    operands.reserve(node.operands.size());
     for (NodeId operand : node.operands) operands.push_back({&graph_, operand});
     const auto grads =
         node.op->vjp(operands, node.attrs, {&graph_, id}, *grads_[static_cast<std::size_t>(id)]);

@@ -197,21 +197,23 @@ Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& 
   const bool gpu = target.kind == tile::TargetKind::cuda;
   const Index edge = gpu ? 64 : 128;
   const Index bm = std::min(edge, s.m), bn = std::min(edge, s.n), bk = std::min<Index>(gpu ? 16 : 256, s.k);
-  const DType dtype = a.dtype;
+  // Operands of two types (8-bit floats) meet in f32.
+  const DType dtype_a = a.dtype, dtype_b = graph.type(node.operands[1]).dtype;
+  const DType dtype = dtype_a == dtype_b ? dtype_a : DType::f32;
   const DType acc_dtype = is_float(dtype)       ? compute_dtype(dtype)
                           : dtype == DType::i64 ? DType::i64
                                                 : DType::i32;
 
   tile::Builder k(name);
   k.constant("BM", bm), k.constant("BN", bn), k.constant("BK", bk);
-  auto va = k.view("a", dtype, {s.batch, s.m, s.k}), vb = k.view("b", dtype, {s.batch, s.k, s.n});
+  auto va = k.view("a", dtype_a, {s.batch, s.m, s.k}), vb = k.view("b", dtype_b, {s.batch, s.k, s.n});
   auto vc = k.view("c", node.type.dtype, {s.batch, s.m, s.n});
   tile::Value column = k.program_id(0) * bn, row = k.program_id(1) * bm, batch = k.program_id(2);
   const bool ragged = s.m % bm != 0 || s.n % bn != 0 || s.k % bk != 0;
   auto block = [&](tile::View view, tile::Value i, tile::Value j, Index rows, Index columns) {
     tile::LoadOptions options{.shape = {rows, columns}};
     if (ragged) options.fill = 0.0;
-    return k.load(view, {batch, i, j}, options);
+    return k.cast(k.load(view, {batch, i, j}, options), dtype);
   };
   std::vector<tile::Value> acc =
       k.loop(Index{0}, s.k, bk, {k.literal(acc_dtype, 0.0, {bm, bn})},

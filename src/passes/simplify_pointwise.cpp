@@ -35,6 +35,7 @@ Replacement fold_constants(const Candidate& n) {
     held.push_back(std::move(scalar));
   }
   std::vector<const ir::HostTensor*> operands;
+  operands.reserve(held.size());
   for (const ir::HostTensor& t : held) operands.push_back(&t);
   const ir::HostTensor folded = n.op.eval(operands, n.attrs, {n.type.dtype, {}});
   ir::Graph& graph = *n.x[0].graph;
@@ -191,6 +192,7 @@ Replacement compute_before_expand(const Candidate& n) {
   if (!small) return {};
   ir::Graph& graph = *n.x[0].graph;
   std::vector<ir::NodeId> operands;
+  operands.reserve(n.x.size());
   for (const Value& v : n.x)
     operands.push_back(constant_of(v) ? constant_at(v, *small).id : operand_of(v).id);
   return ops::broadcast_to({&graph, graph.add(n.op, operands, n.attrs)}, n.type.shape);

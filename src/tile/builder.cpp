@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <deque>
+#include <iterator>
 #include <set>
 
 #include "tile/rules.h"
@@ -13,7 +15,8 @@ namespace tilewright::tile {
 
 struct Builder::State {
   Kernel kernel;
-  std::vector<Block*> open;  // innermost last
+  std::deque<ValueInfo> values;  // kernel.values while it grows: references to types stay valid
+  std::vector<Block*> open;      // innermost last
   std::set<std::string> names;
 };
 
@@ -52,14 +55,14 @@ Builder::Builder(std::string name) : state_(std::make_unique<State>()) {
 }
 Builder::~Builder() = default;
 
-const TileType& Builder::type(ValueId id) const { return state_->kernel.type(id); }
+const TileType& Builder::type(ValueId id) const { return state_->values[static_cast<std::size_t>(id)].type; }
 const ViewParam& Builder::param(View view) const {
   return state_->kernel.views[static_cast<std::size_t>(view.index)];
 }
 
 Value Builder::push(Op op, TileType type, const Location& where) {
-  const auto id = static_cast<ValueId>(state_->kernel.values.size());
-  state_->kernel.values.push_back({std::move(type), ""});
+  const auto id = static_cast<ValueId>(state_->values.size());
+  state_->values.push_back({std::move(type), ""});
   op.results = {id};
   push_effect(std::move(op), where);
   return Value(this, id);
@@ -427,8 +430,8 @@ std::vector<Value> Builder::loop(Operand lower, Operand upper, Operand step,
   Op op{.kind = OpKind::loop};
   for (const Operand* o : {&lower, &upper, &step}) op.operands.push_back(scalar_index(*o, "loop").id());
   auto fresh = [&](const TileType& type) {
-    state_->kernel.values.push_back({type, ""});
-    return Value(this, static_cast<ValueId>(state_->kernel.values.size()) - 1);
+    state_->values.push_back({type, ""});
+    return Value(this, static_cast<ValueId>(state_->values.size()) - 1);
   };
   Block block;
   Value induction = fresh({DType::i64, {}});
@@ -482,8 +485,8 @@ std::vector<Value> Builder::branch(Value condition, const BranchBody& then_body,
   if (yielded[0] != yielded[1]) fail(where, "branch: the two sides yield different types");
   std::vector<Value> results;
   for (const TileType& type : yielded[0]) {
-    state_->kernel.values.push_back({type, ""});
-    results.push_back(Value(this, static_cast<ValueId>(state_->kernel.values.size()) - 1));
+    state_->values.push_back({type, ""});
+    results.push_back(Value(this, static_cast<ValueId>(state_->values.size()) - 1));
     op.results.push_back(results.back().id());
   }
   push_effect(std::move(op), where);
@@ -493,7 +496,7 @@ std::vector<Value> Builder::branch(Value condition, const BranchBody& then_body,
 void Builder::name_value(Value v, const std::string& hint) {
   std::string unique = hint;
   for (int n = 1; !state_->names.insert(unique).second; ++n) unique = fmt::format("{}.{}", hint, n);
-  state_->kernel.values[static_cast<std::size_t>(v.id())].name = unique;
+  state_->values[static_cast<std::size_t>(v.id())].name = unique;
 }
 
 Kernel Builder::finish(const std::vector<std::vector<std::pair<SizeArg, Index>>>& grid,
@@ -504,6 +507,8 @@ Kernel Builder::finish(const std::vector<std::vector<std::pair<SizeArg, Index>>>
     state_->kernel.grid.push_back(std::move(factors));
   }
   Kernel kernel = std::move(state_->kernel);
+  kernel.values.assign(std::make_move_iterator(state_->values.begin()),
+                       std::make_move_iterator(state_->values.end()));
   state_ = std::make_unique<State>();
   state_->open.push_back(&state_->kernel.body);
   if (auto problem = verify(kernel)) fail(where, fmt::format("kernel {}: {}", kernel.name, *problem));

@@ -2,6 +2,7 @@
 #include <tilewright/tile/builder.h>
 #include <tilewright/tile/cost.h>
 
+#include "support/random_kernel.h"
 #include "support/sample_kernels.h"
 
 namespace tilewright::tile {
@@ -96,6 +97,17 @@ TEST(Cost, ConditionsOnTheProgramAreCountedPerProgram) {
   EXPECT_EQ(c.work.special_ops, 16);
   EXPECT_EQ(c.bytes_stored, 16 * 4);
   EXPECT_TRUE(c.exact);
+}
+
+TEST(Cost, OfRandomKernelsMovesNoMoreThanItAccesses) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const testing::RandomKernel random = testing::random_kernel(seed);
+    const KernelCost c = kernel_cost(random.kernel, random.scalars);
+    EXPECT_LE(c.work.bytes_read, c.bytes_loaded) << seed;
+    EXPECT_LE(c.work.bytes_written, c.bytes_stored) << seed;
+    EXPECT_GT(c.work.bytes_read, 0) << seed;
+    EXPECT_GE(c.work.flops(), c.work.special_ops) << seed;
+  }
 }
 
 }  // namespace

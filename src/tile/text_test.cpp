@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "support/random_kernel.h"
 #include "support/sample_kernels.h"
 
 namespace tilewright::tile {
@@ -38,6 +39,13 @@ TEST(TileText, SampleKernelsComeBackEqual) {
   for (const Kernel& kernel : sample_kernels()) {
     SCOPED_TRACE(kernel.name);
     expect_round_trip(kernel);
+  }
+}
+
+TEST(TileText, RandomKernelsComeBackEqual) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(seed);
+    expect_round_trip(testing::random_kernel(seed).kernel);
   }
 }
 

@@ -26,7 +26,7 @@ double pow(double, double), atan2(double, double), fmod(double, double), fma(dou
 double floor(double), ceil(double), rint(double), trunc(double), sqrt(double), sin(double), cos(double),
     tan(double);
 double fmax(double, double), fmin(double, double);
-float nextafterf(float, float);
+float nextafterf(float, float), copysignf(float, float);
 }
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
@@ -120,6 +120,8 @@ inline float __ll2float_rz(long long x) {
 inline unsigned __cvta_generic_to_shared(const void* p) { return emu_shared_address(p); }
 
 // --- PTX instructions, by their names
+template <class... T>
+inline void ptx_(T&...) {}  // no instruction at all
 inline void ptx_max_NaN_f32(float& out, float a, float b) { out = a != a ? a : b != b ? b : a > b ? a : b; }
 inline void ptx_min_NaN_f32(float& out, float a, float b) { out = a != a ? a : b != b ? b : a < b ? a : b; }
 inline float emu_f16(unsigned short bits) { return float(__builtin_bit_cast(_Float16, bits)); }

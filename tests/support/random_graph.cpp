@@ -2,8 +2,6 @@
 #include "support/random_graph.h"
 
 #include "ops/composites.h"
-#include "ops/ops.h"
-#include "ops/promote.h"
 
 #include <fmt/format.h>
 
@@ -389,82 +387,6 @@ std::vector<ir::HostTensor> random_inputs(const ir::Graph& graph, std::uint64_t 
   for (ir::NodeId id : graph.inputs())
     inputs.push_back(random_host(graph.type(id), {.low = -3, .high = 3}, random));
   return inputs;
-}
-
-namespace {
-
-constexpr int kNoisyRuns = 5;
-
-// The rounding of an f32 result computed within 2 ulp, or of a value that is stored in a narrow type.
-double noise_of(DType dtype) {
-  if (dtype == DType::f64) return 0x1p-50;
-  return std::max(0x1p-22, unit_roundoff(dtype));
-}
-
-void widen(ir::HostTensor& spread, const ir::HostTensor& noisy, const ir::HostTensor& exact) {
-  for (std::size_t i = 0; i < exact.f.size(); ++i) {
-    const bool equal = noisy.f[i] == exact.f[i] || (std::isnan(noisy.f[i]) && std::isnan(exact.f[i]));
-    const double distance = equal ? 0 : std::fabs(noisy.f[i] - exact.f[i]);
-    spread.f[i] = std::isnan(distance) ? INFINITY : std::max(spread.f[i], distance);
-  }
-  for (std::size_t i = 0; i < exact.i.size(); ++i)
-    if (noisy.i[i] != exact.i[i]) spread.i[i] = 1;
-}
-
-}  // namespace
-
-Reference reference_with_spread(const ir::Graph& graph, std::span<const ir::HostTensor> inputs,
-                                std::uint64_t seed) {
-  Reference reference{ops::evaluate(graph, inputs), {}};
-  for (const ir::HostTensor& value : reference.values) {
-    ir::HostTensor zero = value;
-    std::fill(zero.f.begin(), zero.f.end(), 0.0);
-    std::fill(zero.i.begin(), zero.i.end(), 0);
-    reference.spread.push_back(std::move(zero));
-  }
-  Random random(seed);
-  for (int run = 0; run < kNoisyRuns; ++run) {
-    const auto noisy = ops::evaluate(graph, inputs, [&](const ir::Node& node, ir::HostTensor& value) {
-      const double noise = noise_of(node.type.dtype);
-      for (double& v : value.f) v *= 1 + noise * random.real(-1, 1);
-    });
-    for (std::size_t i = 0; i < noisy.size(); ++i) widen(reference.spread[i], noisy[i], reference.values[i]);
-  }
-  return reference;
-}
-
-namespace {
-
-std::string difference(const ir::HostTensor& got, const ir::HostTensor& wanted, const ir::HostTensor& spread,
-                       double factor) {
-  if (got.type != wanted.type)
-    return fmt::format("type {} instead of {}", to_string(got.type), to_string(wanted.type));
-  const DType dtype = wanted.type.dtype;
-  for (std::size_t i = 0; i < wanted.i.size(); ++i)
-    if (got.i[i] != wanted.i[i] && spread.i[i] == 0)
-      return fmt::format("element {}: {} instead of {}", i, got.i[i], wanted.i[i]);
-  for (std::size_t i = 0; i < wanted.f.size(); ++i) {
-    if (std::isinf(spread.f[i]) || got.f[i] == wanted.f[i]) continue;
-    if (std::isnan(wanted.f[i]) && std::isnan(got.f[i])) continue;
-    const double bound =
-        factor * spread.f[i] + 2 * noise_of(DType::f32) * std::fabs(wanted.f[i]) + 2 * min_normal(DType::f32);
-    const double slack = std::isinf(wanted.f[i]) ? 0 : bound;  // inf - inf
-    const double stored = round_to(dtype, got.f[i]);
-    if (!(stored >= round_to(dtype, wanted.f[i] - slack) && stored <= round_to(dtype, wanted.f[i] + slack)))
-      return fmt::format("element {}: {} instead of {} within {}", i, got.f[i], wanted.f[i], bound);
-  }
-  return "";
-}
-
-}  // namespace
-
-std::string difference(std::span<const ir::HostTensor> got, const Reference& reference, double factor) {
-  if (got.size() != reference.values.size()) return "another number of outputs";
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    const std::string text = difference(got[i], reference.values[i], reference.spread[i], factor);
-    if (!text.empty()) return fmt::format("output {}: {}", i, text);
-  }
-  return "";
 }
 
 }  // namespace tilewright::test

@@ -8,6 +8,7 @@ class App;
 
 namespace tilewright::tw {
 
+void add_bench(CLI::App& app);
 void add_roofline(CLI::App& app);
 
 }  // namespace tilewright::tw

@@ -43,12 +43,15 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Print the help of every subcommand and exit");
   app.failure_message(failure_message);
+  tilewright::tw::add_bench(app);
   tilewright::tw::add_roofline(app);
 
-  // Exit codes: 0 done, 1 could not be done, 2 asked for wrongly.
+  // Exit codes: 0 done, 1 could not be done, 2 asked for wrongly; 130 interrupted.
   try {
     app.parse(argc, argv);
     return 0;
+  } catch (const CLI::RuntimeError& error) {
+    return error.get_exit_code();  // a subcommand that has said everything itself
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const tilewright::Error& error) {

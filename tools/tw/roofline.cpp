@@ -18,7 +18,7 @@ std::vector<Fact> matmul_facts(const perf::Matmul& w, const perf::Hardware& hard
     const std::string exact = batch ? fmt::format("from b = {:.1f}", *batch) : "at no b";
     line = fmt::format("{} with this d and f; from b = {:.1f} where d and f are much larger", exact, *limit);
   }
-  return {{"critical_b", batch, line}, {"critical_b_limit", limit, {}}, {"critical_d", depth, {}}};
+  return {{"critical_b", limit, line}, {"critical_b_exact", batch, {}}, {"critical_d", depth, {}}};
 }
 
 void add_matmul(CLI::App& roofline) {

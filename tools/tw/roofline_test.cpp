@@ -34,8 +34,8 @@ TEST(Roofline, MatmulPrintsEveryPartOfTheAnswer) {
   EXPECT_DOUBLE_EQ(number(a, "lower_s"), std::max(flops / 1.97e14, bytes / 8.2e11));
   EXPECT_DOUBLE_EQ(number(a, "upper_s"), flops / 1.97e14 + bytes / 8.2e11);
   EXPECT_EQ(a.at("bound"), "memory");
-  EXPECT_NEAR(number(a, "critical_b"), 255.2, 0.1);
-  EXPECT_NEAR(number(a, "critical_b_limit"), 240.2, 0.1);
+  EXPECT_NEAR(number(a, "critical_b"), 240.2, 0.1);
+  EXPECT_NEAR(number(a, "critical_b_exact"), 255.2, 0.1);
   EXPECT_EQ(a.at("weights"), "bf16");
 }
 
@@ -57,7 +57,7 @@ TEST(Roofline, SmallBatchMatmulHasItsBatchAsIntensity) {
 }
 
 TEST(Roofline, CriticalBatchOfTheWorkedExercises) {
-  const std::string large = "matmul --b 1 --d 1000000000 --f 1000000000 ";
+  const std::string large = "matmul --b 1 --d 8192 --f 8192 ";
   EXPECT_NEAR(number(ask(large + "--hw tpu-v5e"), "critical_b"), 240, 0.5);
   EXPECT_NEAR(number(ask(large + "--hw tpu-v5e --dtype int8 --bandwidth 8.1e11"), "critical_b"), 243, 0.5);
   EXPECT_NEAR(number(ask(large + "--hw tpu-v5e --dtype int8 --bandwidth 8.1e11"), "ridge"), 486, 0.5);
@@ -66,9 +66,15 @@ TEST(Roofline, CriticalBatchOfTheWorkedExercises) {
   EXPECT_NEAR(number(ask(large + "--hw h100 --peak 1e15"), "critical_b"), 298, 0.6);
 }
 
-TEST(Roofline, SmallMatricesHaveNoCriticalBatch) {
+TEST(Roofline, TheExactCriticalBatchTendsToTheLimit) {
+  const Json a = ask("matmul --hw tpu-v5e --b 1 --d 1000000000 --f 1000000000");
+  EXPECT_NEAR(number(a, "critical_b_exact") / number(a, "critical_b"), 1, 1e-6);
+}
+
+TEST(Roofline, SmallMatricesHaveNoExactCriticalBatch) {
   const Json a = ask("matmul --hw tpu-v5e --b 1 --d 256 --f 256");
-  EXPECT_TRUE(a.at("critical_b").is_null());
+  EXPECT_TRUE(a.at("critical_b_exact").is_null());
+  EXPECT_NEAR(number(a, "critical_b"), 240.2, 0.1);
 }
 
 TEST(Roofline, ExactCurvesOverTheBatch) {
@@ -85,8 +91,8 @@ TEST(Roofline, ExactCurvesOverTheBatch) {
       ASSERT_NEAR(number(p, "flops_per_s") / expected, 1, 1e-12) << b;
     }
   }
-  EXPECT_NEAR(number(a.at("curves")[0].at("points")[0], "critical_b"), 136.1, 0.1);
-  EXPECT_NEAR(number(a.at("curves")[1].at("points")[0], "critical_b"), 226.3, 0.1);
+  EXPECT_NEAR(number(a.at("curves")[0].at("points")[0], "critical_b_exact"), 136.1, 0.1);
+  EXPECT_NEAR(number(a.at("curves")[1].at("points")[0], "critical_b_exact"), 226.3, 0.1);
 }
 
 TEST(Roofline, AMatrixForEachElement) {
@@ -102,6 +108,7 @@ TEST(Roofline, TwoChipsOverALink) {
   EXPECT_DOUBLE_EQ(number(a, "t_comms_s"), 2.0 * 4096 * 8192 / 4.5e10);
   EXPECT_NEAR(number(a, "critical_d"), 8755.6, 0.1);
   EXPECT_TRUE(a.at("critical_b").is_null());
+  EXPECT_TRUE(a.at("critical_b_exact").is_null());
   EXPECT_EQ(a.at("bound"), "compute");
   EXPECT_EQ(ask("matmul --hw tpu-v5e --b 4096 --d 8192 --f 8192 --chips 2").at("bound"), "link");
 }

@@ -1,5 +1,5 @@
 // Kernels of every shape on every instruction set against the reference interpreter.
-#include "backends/cpu/parity.h"
+#include "backends/cpu/parity_testing.h"
 #include "backends/cpu/cpu_backend.h"
 
 #include <tilewright/tile/builder.h>

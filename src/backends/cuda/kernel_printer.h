@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -72,6 +73,11 @@ class KernelPrinter {
     Thread thread;
   };
   enum class Level : unsigned char { once, row, element };
+  // constant + row · (row index) + col · (column index), where `divisor` divides the constant part.
+  struct IndexForm {
+    Index row = 0, col = 0;
+    Index divisor = 1;
+  };
 
   // --- head and steps (print_kernel.cpp)
   std::string header_comment() const;
@@ -111,6 +117,8 @@ class KernelPrinter {
   void print_scattered(Loop& loop, std::size_t i);
   void print_vector_heads(Loop& loop);
   void print_vector_tails(Loop& loop);
+  std::optional<IndexForm> index_form(const Loop& loop, const printer::Ref& ref) const;
+  bool draws_fours(const Loop& loop, std::size_t i) const;
   bool is_vector_store(const Loop& loop, std::size_t i) const;
   bool direct_copy(const Loop& loop, std::size_t i) const;
   bool keeps_load(const Loop& loop, std::size_t i) const;
@@ -129,8 +137,8 @@ class KernelPrinter {
   std::string pointer_to(const Registers& r) const;  // first vector of it
   Registers converted(ValueId v, Place place);
   enum class StageSide : unsigned char { put, take };
-  // How a tile lies in shared memory: rows `pitch` elements apart, from `offset` on. Transposed: the tile's rows are
-  // the stage's columns.
+  // How a tile lies in shared memory: rows `pitch` elements apart, from `offset` on. Transposed: the tile's
+  // rows are the stage's columns.
   struct StageLayout {
     std::string type;
     std::vector<Index> shape;
@@ -162,6 +170,7 @@ class KernelPrinter {
   Expr compute(const tile::Op& op, const std::vector<Expr>& operands);
   Expr cast_expr(const tile::Op& op, const Expr& from);
   Expr apply_expr(const tile::Op& op, const std::vector<Expr>& operands);
+  bool compares_in_32_bits(const tile::Op& op, const std::vector<Expr>& operands) const;
   Expr gather_expr(const tile::Op& op, const std::vector<Expr>& operands);
   std::string type_of(ValueId v) const;
   const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
@@ -194,6 +203,8 @@ class KernelPrinter {
   std::vector<printer::ValueRange> ranges_;
   std::vector<printer::Accuracy> accuracy_;
   std::vector<tile::ViewUse> view_uses_;
+  std::vector<bool> differs_;  // between programs
+  bool crowded_ = false;       // a thread holds many elements: registers decide
   std::vector<bool> only_stored_;
   Layouts layouts_;
 

@@ -1,6 +1,8 @@
 // The table of primitives for CUDA, and its use.
 #include "backends/cuda/prim_text.h"
 
+#include "backends/cuda/text.h"
+
 #include <fmt/args.h>
 #include <fmt/format.h>
 
@@ -42,7 +44,7 @@ constexpr PrimText kPrimTexts[tile::kPrimCount] = {
     {Prim::sin, "sin({0})", nullptr, nullptr, "fast::sin({0})"},
     {Prim::cos, "cos({0})", nullptr, nullptr, "fast::cos({0})"},
     {Prim::tan, "tan({0})", nullptr, nullptr, nullptr},
-    {Prim::tanh, "tanh({0})", nullptr, nullptr, "fast::tanh({0})"},
+    {Prim::tanh, "tanh({0})", nullptr, "fast::tanh_sum({0})", "fast::tanh({0})"},
     {Prim::erf, "erf({0})", nullptr, nullptr, nullptr},
     {Prim::sigmoid, "sigmoid({0})", nullptr, "fast::sigmoid({0})", nullptr},
     {Prim::fma, "fma({0}, {1}, {2})", nullptr, nullptr, nullptr},
@@ -110,7 +112,9 @@ std::string prim_expression(const PrimUse& use, const std::vector<std::string>& 
   if (!is_float(use.dtype) && !use.wraps && plain_operator(use.prim)) text = plain_operator(use.prim);
   if (use.prim == Prim::bit_not && is_bool(use.dtype)) text = "!{0}";
   fmt::dynamic_format_arg_store<fmt::format_context> args;
-  for (const std::string& o : operands) args.push_back(o);
+  // Operands of operators stand in brackets unless they are plain; arguments of functions need none.
+  const bool call = std::string_view(text).find("({0}") != std::string_view::npos;
+  for (const std::string& o : operands) args.push_back(call ? o : wrapped(o));
   const std::string out = fmt::vformat(text, args);
   // Bitwise operators promote narrow integers to int.
   const bool bitwise = use.prim == Prim::bit_and || use.prim == Prim::bit_or || use.prim == Prim::bit_xor ||

@@ -2,6 +2,7 @@
 #include "backends/cuda/kernel_printer.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tilewright::cuda {
 
@@ -287,6 +288,13 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   }
   std::vector<Expr> operands;
   for (const printer::Ref& ref : in.operands) operands.push_back(operand(loop, ref));
+  if (draws_fours(loop, i)) {
+    need("philox");
+    out_.line("if (v % 4 == 0) {} = philox(u64({}), u64({}) >> 2);", loop.outputs[i], operands[0].text,
+              operands[1].text);
+    value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), "i64"};
+    return;
+  }
   value = compute(*in.op, operands);
   const bool named = !kernel_.values[static_cast<std::size_t>(in.value)].name.empty();
   const bool whole = in.op->kind == OpKind::gather || in.op->kind == OpKind::random;
@@ -296,6 +304,56 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   const std::string name = unique(value_name(in.value));
   out_.line("const {} {} = {};", value.type, name, value.text);
   value.text = name;
+}
+
+// What an integer of the loop is in terms of its row and column.
+std::optional<KernelPrinter::IndexForm> KernelPrinter::index_form(const Loop& loop,
+                                                                  const printer::Ref& ref) const {
+  if (ref.is_scalar()) return IndexForm{0, 0, range(ref.scalar).divisor};
+  const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
+  if (in.kind != Instr::Kind::compute || is_float(kernel_.type(in.value).dtype)) return std::nullopt;
+  const Op& op = *in.op;
+  if (op.kind == OpKind::constant) return IndexForm{0, 0, std::abs(op.number.i)};
+  if (op.kind == OpKind::arange) {
+    const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
+    return IndexForm{side == 0 ? 1 : 0, side == 1 ? 1 : 0, 0};
+  }
+  if (op.kind != OpKind::apply || in.operands.size() != 2) return std::nullopt;
+  const auto a = index_form(loop, in.operands[0]), b = index_form(loop, in.operands[1]);
+  if (!a || !b) return std::nullopt;
+  if (op.prim == tile::Prim::add)
+    return IndexForm{a->row + b->row, a->col + b->col, std::gcd(a->divisor, b->divisor)};
+  if (op.prim == tile::Prim::mul) {
+    // One factor is a number: a constant tile or scalar is the only form without row and column that is
+    // looked at.
+    for (int side : {0, 1}) {
+      const printer::Ref& factor = in.operands[static_cast<std::size_t>(side)];
+      const IndexForm& other = side == 0 ? *b : *a;
+      const Op* number =
+          factor.is_scalar() ? nullptr : loop.plan->body[static_cast<std::size_t>(factor.instr)].op;
+      Index k = 0;
+      if (number != nullptr && number->kind == OpKind::constant) {
+        k = number->number.i;
+      } else if (factor.is_scalar() && range(factor.scalar).low == range(factor.scalar).high) {
+        k = range(factor.scalar).low;
+      } else {
+        continue;
+      }
+      return IndexForm{other.row * k, other.col * k, other.divisor * std::abs(k)};
+    }
+  }
+  return std::nullopt;
+}
+
+// Neighbouring columns that draw neighbouring random words: one run of the cipher gives four of them.
+bool KernelPrinter::draws_fours(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::random || loop.frame.vector % 4 != 0)
+    return false;
+  if (loop.place.part != Part::all && loop.place.part != Part::cols) return false;
+  if (level(loop, in) != Level::element) return false;
+  const auto form = index_form(loop, in.operands[1]);
+  return form && form->col == 1 && form->row % 4 == 0 && form->divisor % 4 == 0;
 }
 
 bool KernelPrinter::is_vector_store(const Loop& loop, std::size_t i) const {
@@ -364,9 +422,14 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
           });
       if (only_copied) continue;
       need("memory");
+      // A compiler would keep the f32 values of the last loop rather than convert again: twice the registers.
+      if (crowded_ && in.kind == Instr::Kind::reload) out_.line("opaque({});", at(r));
       const std::string name = unique(r.name + "_f32");
       out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, at(r));
       loop.values[i] = {name + element, "f32"};
+    } else if (draws_fours(loop, i)) {
+      loop.outputs[i] = unique(value_name(in.value) + "_words");
+      out_.line("Vec<u32, 4> {};", loop.outputs[i]);
     } else if (is_vector_store(loop, i)) {
       if (direct_copy(loop, i)) {
         loop.outputs[i] = at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]);

@@ -301,7 +301,8 @@ KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
 void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const StageLayout& stage) {
   const std::string base = fmt::format("stage<{}>()", stage.type);
   const auto place_at = [&](const std::string& index) {
-    return fmt::format("{}[{}]", base, stage.offset > 0 ? fmt::format("{} + {}", stage.offset, index) : index);
+    return fmt::format("{}[{}]", base,
+                       stage.offset > 0 ? fmt::format("{} + {}", stage.offset, index) : index);
   };
   const bool narrow_word = is_narrow_float(r.dtype) && stage.type != r.type;
   if (r.place.part == Part::one) {
@@ -340,19 +341,22 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
     }
     std::string index = i;
     if (axes.size() == 2)
-      index = stage.transposed ? fmt::format("({}) * {} + {}", j, stage.pitch, i) : fmt::format("({}) * {} + {}", i, stage.pitch, j);
+      index = stage.transposed ? fmt::format("({}) * {} + {}", j, stage.pitch, i)
+                               : fmt::format("({}) * {} + {}", i, stage.pitch, j);
     else if (axes.size() == 1 && axes[0] == 0 && stage.shape.size() == 2 && stage.pitch != 1)
       index = fmt::format("({}) * {}", i, stage.pitch);
     const std::string place = place_at(index);
-    const std::string text = side == StageSide::put ? fmt::format("{} = {};", place, convert_text(r.type, stage.type, element(r)))
-                                                    : fmt::format("{} = {};", element(r), convert_text(stage.type, r.type, place));
+    const std::string text =
+        side == StageSide::put ? fmt::format("{} = {};", place, convert_text(r.type, stage.type, element(r)))
+                               : fmt::format("{} = {};", element(r), convert_text(stage.type, r.type, place));
     out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
     if (vectors) out_.close();
   });
 }
 
 // Between the type of a register array and that of the stage: the same, or a narrow float and f32.
-std::string KernelPrinter::convert_text(const std::string& from, const std::string& to, const std::string& text) {
+std::string KernelPrinter::convert_text(const std::string& from, const std::string& to,
+                                        const std::string& text) {
   if (from == to) return text;
   need("convert");
   return fmt::format("cast<{}>({})", to, text);
@@ -384,7 +388,10 @@ void KernelPrinter::print_relayout(const Step& step) {
   move_through_stage(from, StageSide::put, {.type = type, .shape = shape, .pitch = pitch});
   out_.write("__syncthreads();");
   move_through_stage(to, StageSide::take,
-                     {.type = type, .shape = result_shape, .pitch = transposes ? pitch : result_shape.back(), .transposed = transposes});
+                     {.type = type,
+                      .shape = result_shape,
+                      .pitch = transposes ? pitch : result_shape.back(),
+                      .transposed = transposes});
 }
 
 // Both operands in shared memory; each thread keeps its block of the result in registers.
@@ -404,11 +411,14 @@ void KernelPrinter::print_dot(const Step& step) {
     loop.thread = thread(loop.frame);
   }
   const Frame& f = loop.frame;
-  const bool rows = acc.place.part == Part::all || (acc.place.part != Part::one && shape_a[0] > 1 && shape_b[1] == 1);
+  const bool rows =
+      acc.place.part == Part::all || (acc.place.part != Part::one && shape_a[0] > 1 && shape_b[1] == 1);
   const bool cols = acc.place.part == Part::all || (acc.place.part != Part::one && shape_b[1] > 1);
-  // A column of results that is spread like a tile's columns, or a row like its rows, is no block of rows and columns.
+  // A column of results that is spread like a tile's columns, or a row like its rows, is no block of rows and
+  // columns.
   const bool as_rows = acc.place.part == Part::rows, as_cols = acc.place.part == Part::cols;
-  if ((as_rows && cols) || (as_cols && rows)) refuse("dot: a single row or column in the layout of the other");
+  if ((as_rows && cols) || (as_cols && rows))
+    refuse("dot: a single row or column in the layout of the other");
   const Index vector = cols ? f.vector : 1, col_step = cols ? f.row_threads() * f.vector : 1;
   const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
   const Index pitch_a = round_up(shape_a[1], 4) + (shape_a[1] % 4 == 0 ? 4 : 0);
@@ -419,11 +429,12 @@ void KernelPrinter::print_dot(const Step& step) {
   use_stage((offset_b + shape_b[0] * pitch_b) * bytes);
   out_.write("__syncthreads();");
   move_through_stage(buffer(a), StageSide::put, {.type = type, .shape = shape_a, .pitch = pitch_a});
-  move_through_stage(buffer(b), StageSide::put, {.type = type, .shape = shape_b, .pitch = pitch_b, .offset = offset_b});
+  move_through_stage(buffer(b), StageSide::put,
+                     {.type = type, .shape = shape_b, .pitch = pitch_b, .offset = offset_b});
   out_.write("__syncthreads();");
   const bool scalars = acc.place.part == Part::rows || acc.place.part == Part::one;
-  out_.line("dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, stage<{}>(), stage<{}>() + {}, {}, {});", row_steps, col_steps,
-            rows ? f.groups : 1, col_step, shape_a[0], shape_a[1], pitch_a, pitch_b,
+  out_.line("dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, stage<{}>(), stage<{}>() + {}, {}, {});",
+            row_steps, col_steps, rows ? f.groups : 1, col_step, shape_a[0], shape_a[1], pitch_a, pitch_b,
             scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type, type, offset_b,
             rows ? loop.thread.g : "0", cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
 }

@@ -72,6 +72,13 @@ Expr KernelPrinter::cast_expr(const Op& op, const Expr& from) {
   return {fmt::format("cast<{}>({})", type, from.text), type};
 }
 
+// A number strictly inside i32 compares with any i64 as with its saturation.
+bool KernelPrinter::compares_in_32_bits(const Op& op, const std::vector<Expr>& operands) const {
+  if (operands.size() != 2 || (operands[0].type == "i64") == (operands[1].type == "i64")) return false;
+  const ValueRange& r = range(op.operands[operands[0].type == "i64" ? 1 : 0]);
+  return r.low > -2147483647 - 1 && r.high < 2147483647;
+}
+
 Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) {
   const ValueId first = op.operands[op.prim == Prim::select ? 1 : 0];
   const DType dtype = kernel_.type(first).dtype;
@@ -85,7 +92,13 @@ Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) 
         (is_bool(result_dtype) || range(op.results[0]).fits_i32()) &&
         std::all_of(operands.begin(), operands.end(), [](const Expr& e) { return e.type != "i64"; });
     const std::string operand_type = small ? "i32" : "i64";
-    for (const Expr& e : operands) texts.push_back(e.type == "bool" ? e.text : as_type(e, operand_type));
+    if (is_bool(result_dtype) && compares_in_32_bits(op, operands)) {
+      need("edge");
+      for (const Expr& e : operands)
+        texts.push_back(e.type == "i64" ? fmt::format("saturate_i32({})", e.text) : e.text);
+    } else {
+      for (const Expr& e : operands) texts.push_back(e.type == "bool" ? e.text : as_type(e, operand_type));
+    }
     if (!is_bool(result_dtype)) type = operand_type;
   } else {
     for (const Expr& e : operands) texts.push_back(e.text);
@@ -99,9 +112,6 @@ Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) 
       use.wraps = divides ? !safe_divisor : !bounded;
     }
   }
-  const bool operators = prim_expression(use, {"a", "b", "c"}).find('(') == std::string::npos;
-  if (operators)
-    for (std::string& t : texts) t = wrapped(t);
   if (const std::string header = prim_header(use); !header.empty()) need(header);
   return {prim_expression(use, texts), type};
 }

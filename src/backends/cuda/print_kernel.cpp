@@ -91,13 +91,31 @@ constexpr std::string_view kReserved[] = {"add",       "sub",
                                           "export",    "asm",
                                           "mutable",   "explicit"};
 
-printer::LoopPolicy policy(const tile::Schedule& schedule) {
-  return {.keep_above_flops = 4, .keep_loads = schedule.keep_in_registers};
-}
-
 bool is_packed(const Layouts& layouts) { return layouts.programs_per_block > 1; }
 
 }  // namespace
+
+bool is_reserved(std::string_view name) {
+  return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
+}
+
+bool crowded(const tile::Kernel& kernel, const tile::Schedule& schedule) {
+  constexpr Index kManyElements = 32;  // as f32 half of the registers of a thread at full occupancy
+  Index largest = 1;
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    if (op.kind == OpKind::load) largest = std::max(largest, kernel.type(op.results[0]).size());
+  });
+  const bool packed =
+      schedule.threads_per_row == 32 && schedule.threads > 32 && largest <= 32 * kManyElements;
+  const Index threads =
+      packed ? schedule.threads_per_row : Index{std::max(1, schedule.threads)} * schedule.cluster;
+  return ceil_div(largest, threads) > kManyElements;
+}
+
+printer::LoopPolicy loop_policy(const tile::Kernel& kernel, const tile::Schedule& schedule) {
+  return {.keep_above_flops = crowded(kernel, schedule) ? 24.0 : 4.0,
+          .keep_loads = schedule.keep_in_registers};
+}
 
 std::vector<int> grid_parameters(const tile::Kernel& kernel) {
   std::vector<int> axes;
@@ -113,10 +131,12 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& s
     : kernel_(kernel),
       schedule_(schedule),
       options_(options),
-      plan_(printer::plan_loops(kernel, policy(schedule))),
+      plan_(printer::plan_loops(kernel, loop_policy(kernel, schedule))),
       ranges_(printer::value_ranges(kernel)),
       accuracy_(printer::needed_accuracy(kernel)),
       view_uses_(tile::view_uses(kernel)),
+      differs_(printer::differ_between_programs(kernel)),
+      crowded_(crowded(kernel, schedule)),
       only_stored_(kernel.values.size(), true) {
   used_names_.insert(std::begin(kReserved), std::end(kReserved));
   for (const tile::ViewParam& v : kernel.views) used_names_.insert(identifier(v.name));
@@ -232,7 +252,8 @@ std::string KernelPrinter::grid_text(int axis) const {
   return fmt::format("{}", n);
 }
 
-// Where this thread stands, and which program it runs. The first grid axis counts fastest, as CUDA's own does.
+// Where this thread stands, and which program it runs. The first grid axis counts fastest, as CUDA's own
+// does.
 void KernelPrinter::print_thread_coordinates(Text& head) {
   for (const std::string& line : thread_lines_) head.write(line);
   const int axes = static_cast<int>(kernel_.grid.size());

@@ -156,7 +156,9 @@ std::string KernelPrinter::load_cache(const Op& op, Part part, const Frame& fram
   const bool once = loads_of_view_.at(op.param) == 1 && schedule_.keep_in_registers && loop_depth_ == 0;
   const bool whole_line = frame.vector * static_cast<int>(size_bytes(kernel_.views[view].dtype)) <= 16;
   const bool large = part == Part::all || (part == Part::cols && frame.rows == 1);
-  return once && whole_line && large ? ", Cache::stream_constant" : ", Cache::constant";
+  const bool own = std::any_of(op.operands.begin(), op.operands.end(),
+                               [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
+  return once && own && whole_line && large ? ", Cache::stream_constant" : ", Cache::constant";
 }
 
 std::string KernelPrinter::store_cache() const { return schedule_.streaming_stores ? "<Cache::stream>" : ""; }

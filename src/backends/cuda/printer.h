@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/backend.h"
+#include "backends/printer/loop_plan.h"
 
 namespace tilewright::cuda {
 
@@ -12,6 +13,11 @@ struct PrintOptions {
 // Fails with `unsupported` and the reason when the schedule does not fit the kernel or the device.
 Result<backends::Source> print_kernel(const tile::Kernel& kernel, const tile::Schedule& schedule,
                                       const PrintOptions& options);
+
+// What is kept between loops under a schedule: with many elements in a thread, all but the dearest values are
+// computed again from the loaded ones, which take fewer registers.
+bool crowded(const tile::Kernel& kernel, const tile::Schedule& schedule);
+printer::LoopPolicy loop_policy(const tile::Kernel& kernel, const tile::Schedule& schedule);
 
 // The parameters of the printed kernel after views and scalars: program counts of the grid axes that the
 // kernel's scalars decide, each an i32.

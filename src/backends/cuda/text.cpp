@@ -18,6 +18,7 @@ std::string integer(Index value) {
 
 std::string literal(DType dtype, const tile::Number& number) {
   if (is_bool(dtype)) return number.i != 0 ? "true" : "false";
+  if (dtype == DType::i8 || dtype == DType::u8) return fmt::format("{}({})", element_type(dtype), number.i);
   if (!is_float(dtype)) return integer(number.i);
   const bool wide = dtype == DType::f64;
   const double value = wide                     ? number.f
@@ -34,7 +35,8 @@ std::string literal(DType dtype, const tile::Number& number) {
 std::string stored_literal(DType dtype, const tile::Number& number) {
   if (!is_narrow_float(dtype)) {
     if (dtype == DType::i64) return fmt::format("i64({})", integer(number.i));
-    return fmt::format("{}({})", element_type(dtype), literal(dtype, number));
+    return dtype == DType::i8 || dtype == DType::u8 ? literal(dtype, number)
+                                                    : fmt::format("{}({})", element_type(dtype), literal(dtype, number));
   }
   std::uint16_t bits = 0;
   store_f64(&bits, dtype, number.f);
@@ -45,7 +47,7 @@ std::string identifier(std::string_view name) {
   std::string out;
   for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out = fmt::format("v{}", out);
-  return out;
+  return is_reserved(out) ? out + "_" : out;
 }
 
 std::string wrapped(const std::string& text) {

@@ -69,6 +69,8 @@ std::string stored_literal(DType dtype, const tile::Number& number);
 std::string integer(Index value);
 // A name that is valid C++: other characters become '_'.
 std::string identifier(std::string_view name);
+// Whether printed code uses the word itself: C++ keywords, and names of the device headers.
+bool is_reserved(std::string_view name);
 // "(text)" unless it is a single name, number, call or subscript.
 std::string wrapped(const std::string& text);
 

@@ -222,6 +222,19 @@ class Ranges {
 
 std::vector<ValueRange> value_ranges(const Kernel& kernel) { return Ranges(kernel).run(); }
 
+std::vector<bool> differ_between_programs(const Kernel& kernel) {
+  std::vector<bool> differs(kernel.values.size(), false);
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    const bool any = op.kind == OpKind::program_id ||
+                     std::any_of(op.operands.begin(), op.operands.end(),
+                                 [&](tile::ValueId v) { return differs[static_cast<std::size_t>(v)]; });
+    for (tile::ValueId v : op.results) differs[static_cast<std::size_t>(v)] = any || !op.blocks.empty();
+    for (const Block& b : op.blocks)
+      for (tile::ValueId v : b.args) differs[static_cast<std::size_t>(v)] = true;
+  });
+  return differs;
+}
+
 ValueRange range_of(const tile::Dim& dim) {
   if (dim.is_constant()) return exactly(dim.value);
   return {0, Index{1} << 48, 1};  // no address space holds more

@@ -1,16 +1,21 @@
 // gpu_tests: the tests that need a GPU, then with --measure the costs of the plumbing as JSON lines. No GPU
-// is a failure.
+// is a failure. gpu_tests --bench-kernels FILE [NAME] times kernels instead.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
 
+#include "backends/cuda/gpu_tests/bench_kernels.h"
 #include "backends/cuda/gpu_tests/measure.h"
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const bool measure = argc > 1 && std::strcmp(argv[1], "--measure") == 0;
   try {
+    if (argc > 2 && std::strcmp(argv[1], "--bench-kernels") == 0) {
+      tilewright::cuda::bench_kernels(argv[2], argc > 3 ? argv[3] : "");
+      return 0;
+    }
     auto& gpu = tilewright::cuda::Gpu::open();
     fmt::print("{{\"device\":\"{}\",\"driver\":\"{}\",\"nvrtc\":\"{}\",\"nvrtc_path\":\"{}\"}}\n",
                to_string(gpu.context.limits()), tilewright::cuda::must(driver_version(gpu.driver)),

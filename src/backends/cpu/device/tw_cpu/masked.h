@@ -4,6 +4,9 @@
 
 namespace tw {
 
+template <class T>
+using Vector = vec<T>;
+
 // The first `count` lanes: none when it is negative, all when it is large.
 TW_INLINE vmask lanes_below(i64 count) {
   return iota() < vi32((i32)(count < 0 ? 0 : count > TW_LANES ? TW_LANES : count));
@@ -34,30 +37,30 @@ struct TwHalves {
 
 // Reads nothing where the mask is false: those lanes are `fill`.
 template <class T>
-TW_INLINE vec<T> load(const T* at, vmask mask, vec<T> fill) {
+TW_INLINE Vector<T> load(const T* at, vmask mask, Vector<T> fill) {
 #ifdef TW_AVX512
   const u16 bits = mask_bits(mask);
   if constexpr (sizeof(T) == 4) {
-    return (vec<T>)__builtin_ia32_loaddqusi512_mask((const i32*)at, (TwInts)fill, bits);
+    return (Vector<T>)__builtin_ia32_loaddqusi512_mask((const i32*)at, (TwInts)fill, bits);
   } else if constexpr (sizeof(T) == 8) {
     auto halves = bits_as<TwHalves<T>>(fill);
     halves.low = __builtin_ia32_loaddqudi512_mask((const long long*)at, halves.low, (u8)bits);
     halves.high = __builtin_ia32_loaddqudi512_mask((const long long*)(at + 8), halves.high, (u8)(bits >> 8));
-    return bits_as<vec<T>>(halves);
+    return bits_as<Vector<T>>(halves);
   } else if constexpr (sizeof(T) == 2) {
-    return (vec<T>)__builtin_ia32_loaddquhi256_mask((const TwShorts*)at, (TwShorts)fill, bits);
+    return (Vector<T>)__builtin_ia32_loaddquhi256_mask((const TwShorts*)at, (TwShorts)fill, bits);
   } else {
-    return (vec<T>)__builtin_ia32_loaddquqi128_mask((const TwChars*)at, (TwChars)fill, bits);
+    return (Vector<T>)__builtin_ia32_loaddquqi128_mask((const TwChars*)at, (TwChars)fill, bits);
   }
 #else
 #ifdef TW_AVX2
   if constexpr (sizeof(T) == 4) {
-    return select(mask, (vec<T>)__builtin_ia32_maskloadd256((const TwInts*)at, (TwInts)mask), fill);
+    return select(mask, (Vector<T>)__builtin_ia32_maskloadd256((const TwInts*)at, (TwInts)mask), fill);
   } else if constexpr (sizeof(T) == 8) {
     const auto lanes = bits_as<TwHalves<T>>(convert<vi64>(mask));
     const TwHalves<T> loaded = {__builtin_ia32_maskloadq256((const TwLongs*)at, lanes.low),
                                 __builtin_ia32_maskloadq256((const TwLongs*)(at + 4), lanes.high)};
-    return select(mask, bits_as<vec<T>>(loaded), fill);
+    return select(mask, bits_as<Vector<T>>(loaded), fill);
   } else
 #endif
   {
@@ -71,7 +74,7 @@ TW_INLINE vec<T> load(const T* at, vmask mask, vec<T> fill) {
 
 // Writes nothing where the mask is false.
 template <class T>
-TW_INLINE void store(T* at, vec<T> x, vmask mask) {
+TW_INLINE void store(T* at, Vector<T> x, vmask mask) {
 #ifdef TW_AVX512
   const u16 bits = mask_bits(mask);
   if constexpr (sizeof(T) == 4) {

@@ -8,6 +8,21 @@ namespace tw {
 TW_DEVICE float infinity() { return bits_to_f32(0x7f800000u); }
 TW_DEVICE float not_a_number() { return bits_to_f32(0x7fffffffu); }
 
+// The nearest i32: compares with every smaller number as the i64 does.
+TW_DEVICE i32 saturate_i32(i64 x) { return x > 0x7fffffffll ? 0x7fffffff : x < -0x80000000ll ? -0x7fffffff - 1 : i32(x); }
+
+// The same registers, but the compiler no longer knows what it computed from them: it converts them again instead of keeping
+// the results.
+template <class T, int N>
+TW_DEVICE void opaque(Vec<T, N>& x) {
+  if constexpr (sizeof(Vec<T, N>) % 4 == 0) {
+    auto words = bit_cast<Vec<u32, int(sizeof(Vec<T, N>) / 4)>>(x);
+#pragma unroll
+    for (int i = 0; i < int(sizeof(Vec<T, N>) / 4); ++i) asm volatile("" : "+r"(words.v[i]));
+    x = bit_cast<Vec<T, N>>(words);
+  }
+}
+
 // Elements first … end - 1 of N, `fill` for the rest.
 template <int N, Cache kCache = Cache::normal, class T>
 TW_DEVICE Vec<T, N> load_between(int first, int end, const T* p, T fill) {

@@ -188,6 +188,7 @@ TW_DEVICE void scan_rows(Vec<T, N>* x, T* stage) {
       for (int v = 0; v < N; ++v) {
         T upto = running.v[v], all = running.v[v];
         if constexpr (kGroups > 1) {
+#pragma unroll 4
           for (int g = 0; g < kGroups; ++g) {
             const T part = stage[(g * N + v) * kThreads + t];
             if (g <= group) upto = Op::template combine<T>(upto, part);

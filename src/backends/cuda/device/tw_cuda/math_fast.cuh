@@ -47,6 +47,15 @@ TW_DEVICE float log2(float x) {
   return fabsf(t) < 0.0625f ? near : detail::lg2(x);
 }
 TW_DEVICE float log(float x) { return log2(x) * kLn2; }
+// Absolute error 2^-22, relative 2^-17 near 0, where a short series stands in: for sums such as 1 + tanh x, which show an
+// absolute error enlarged.
+TW_DEVICE float tanh_sum(float x) {
+  const float e = detail::ex2(fabsf(x) * (-2.f * kLog2E));
+  const float far = (1.f - e) * detail::rcp(1.f + e);
+  const float x2 = x * x;
+  const float near = fmaf(x2 * x, fmaf(x2, 0.13333333f, -0.33333333f), x);
+  return fabsf(x) < 0.125f ? near : copysignf(far, x);
+}
 TW_DEVICE float tanh(float x) {  // 2^-11
   float y;
   asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -1,0 +1,73 @@
+# The commands of the project; `make help` lists them. CMake and ctest do the work: presets in CMakePresets.json.
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 600
+FUZZ_GRAPHS ?= 1000000
+FUZZ_KERNELS ?= 50000
+PHASE = scripts/phase.sh
+CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+.PHONY: build help setup demo test bench golden fuzz asan ubsan tsan lint format gpu-bundle clean
+.DEFAULT_GOAL := build
+
+build: build/build.ninja ## build the command, build/tw, and the backends it opens (default)
+	cmake --build build -j $(JOBS) --target tw
+
+help: ## print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## install what building and testing need and the machine lacks (root or sudo)
+	scripts/setup.sh build test
+
+build/build.ninja build/compile_commands.json &: CMakePresets.json
+	cmake --preset release
+
+demo: ## on a fresh machine: setup, build, and run the quick benchmarks
+	scripts/setup.sh build
+	$(MAKE) --no-print-directory build
+	build/tw bench run quick
+
+test: ## on a fresh machine: setup, build everything, run every test
+	@$(PHASE) setup scripts/setup.sh build test
+	@$(PHASE) configure cmake --preset release
+	@$(PHASE) build cmake --build build -j $(JOBS)
+	@$(PHASE) tests $(CTEST) --test-dir build
+
+bench: build ## run every benchmark of this machine
+	build/tw bench run
+
+golden: build/build.ninja ## rewrite the goldens and the outputs in docs/; read the diff
+	cmake --build build -j $(JOBS)
+	TILEWRIGHT_UPDATE=1 $(CTEST) --test-dir build -L golden
+	git status --short
+
+fuzz: build/build.ninja ## FUZZ_SECONDS of malformed text per parser, FUZZ_GRAPHS random graphs, FUZZ_KERNELS kernels
+	scripts/setup.sh build test fuzz
+	scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_GRAPHS) $(FUZZ_KERNELS)
+
+asan: ## the unit tests under the address and undefined-behaviour sanitizers
+	@scripts/setup.sh build test
+	@cmake --preset asan >/dev/null
+	@$(PHASE) "build, asan" cmake --build build-asan -j $(JOBS) --target unit_tests
+	@$(PHASE) "tests, asan" $(CTEST) --test-dir build-asan -L unit
+
+ubsan: asan
+
+tsan: ## the unit tests under the thread sanitizer
+	@scripts/setup.sh build test
+	@cmake --preset tsan >/dev/null
+	@$(PHASE) "build, tsan" cmake --build build-tsan -j $(JOBS) --target unit_tests
+	@$(PHASE) "tests, tsan" $(CTEST) --test-dir build-tsan -L unit
+
+lint: build/compile_commands.json ## clang-format and clang-tidy over everything that changed since it was clean
+	@scripts/setup.sh lint
+	@scripts/lint.py
+
+format: ## format every source
+	scripts/setup.sh lint
+	git ls-files '*.h' '*.hpp' '*.cpp' '*.cuh' '*.cu' | xargs clang-format-19 -i
+
+gpu-bundle: ## a folder, gpu-bundle/, to copy to a machine with an NVIDIA GPU
+	JOBS=$(JOBS) scripts/gpu_bundle.sh
+
+clean: ## remove what was built here
+	rm -rf build build-* gpu-bundle

@@ -1,0 +1,41 @@
+// Devices for the lab.
+#include "pairs/lab_device.h"
+
+#include "tensor/storage.h"
+
+namespace tilewright::lab {
+
+namespace {
+
+// The device's own clock: events around what is enqueued in between.
+class DeviceTimer final : public Timer {
+ public:
+  explicit DeviceTimer(backends::Backend& backend) : backend_(backend) {}
+  std::string_view name() const override { return "device events"; }
+  Status start() override { return backend_.timer_start(); }
+  Result<double> stop_us() override { return backend_.timer_stop_us(); }
+  bool waits() const override { return true; }
+
+ private:
+  backends::Backend& backend_;
+};
+
+}  // namespace
+
+OpenDevice open_lab_device(const ContextOptions& options) {
+  OpenDevice open;
+  open.context = std::make_unique<Context>(options);
+  const bool cuda = options.device.starts_with("cuda");
+  open.device.name = options.device == "cuda" ? "cuda:0" : options.device;
+  open.device.kind = cuda ? DeviceKind::cuda : DeviceKind::cpu;
+  open.device.context = open.context.get();
+  if (cuda)
+    open.device.timer = std::make_shared<DeviceTimer>(detail::backend_of(*open.context, open.device.name));
+  return open;
+}
+
+double cache_bytes(const LabDevice& device) {
+  return static_cast<double>(detail::backend_of(*device.context, device.name).target().cache_bytes);
+}
+
+}  // namespace tilewright::lab

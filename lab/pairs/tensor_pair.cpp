@@ -1,0 +1,182 @@
+// Instances from descriptions.
+#include "pairs/tensor_pair.h"
+
+#include <numeric>
+
+#include "pairs/lab_device.h"
+#include "tensor/storage.h"
+
+namespace tilewright::lab {
+
+namespace {
+
+// What the functions of one instance share.
+struct Shared {
+  Shared(TensorWorkload w, std::int64_t copies, LabDevice& device)
+      : workload(std::move(w)), context(device.context), inputs(workload.inputs, copies, *context) {}
+  TensorWorkload workload;
+  Context* context;
+  TensorInputs inputs;
+  ThreadPool pool{0, {.spin_us = 0, .pin = false}};  // sleeps while contenders are timed
+};
+using SharedPtr = std::shared_ptr<Shared>;
+
+template <class F>
+Status guarded(F&& f) {
+  try {
+    f();
+    return Unit{};
+  } catch (const Error& error) {
+    return failure(Failure::Kind::device, error.what());
+  }
+}
+
+// Access to output `o` of a contender whose results lie in `results` once it has run.
+OutputAccess access(SharedPtr shared, std::shared_ptr<std::vector<Tensor>> results, std::size_t o,
+                    std::function<void()> ensure) {
+  return {.poison = [results, o, ensure](std::uint8_t byte) -> Status {
+            Status status = Unit{};
+            Status ran = guarded([&] {
+              if (ensure) ensure();
+              status = detail::fill_storage(results->at(o), byte);
+            });
+            return ran ? status : ran;
+          },
+          .read = [shared, results, o]() -> Result<std::vector<double>> {
+            std::vector<double> values;
+            Status read = guarded([&] { values = to_doubles(results->at(o), shared->pool); });
+            if (!read) return read.error();
+            return values;
+          },
+          .memory = [results, o] { return memory_of(results->at(o)); }};
+}
+
+void finish_contender(Contender& contender, const SharedPtr& shared,
+                      const std::shared_ptr<std::vector<Tensor>>& results, std::function<void()> ensure) {
+  contender.finish = [context = shared->context] { return guarded([&] { context->synchronize(); }); };
+  for (std::size_t o = 0; o < shared->workload.outputs.size(); ++o)
+    contender.outputs.push_back(access(shared, results, o, ensure));
+}
+
+// Each call makes new results, as user's code does. The old ones are dropped first: their memory, poisoned,
+// is what the allocator hands out again.
+Contender eager(const SharedPtr& shared) {
+  auto results = std::make_shared<std::vector<Tensor>>();
+  const TensorFunction& f = shared->workload.eager ? shared->workload.eager : shared->workload.function;
+  const auto run = [shared, results, f](std::int64_t iteration) {
+    results->clear();
+    *results = f(shared->inputs.copy(iteration));
+  };
+  Contender contender{.name = "eager"};
+  contender.run = [run](std::int64_t iteration) { return guarded([&] { run(iteration); }); };
+  finish_contender(contender, shared, results, [run, results] {
+    if (results->empty()) run(0);
+  });
+  return contender;
+}
+
+std::shared_ptr<std::vector<Tensor>> placed_outputs(const Shared& shared) {
+  auto results = std::make_shared<std::vector<Tensor>>();
+  for (const OutputSpec& spec : shared.workload.outputs)
+    results->push_back(shared.context->empty(spec.shape, spec.dtype));
+  return results;
+}
+
+Contender compiled(const SharedPtr& shared) {
+  auto results = placed_outputs(*shared);
+  const auto function = compile(shared->workload.function);
+  Contender contender{.name = "compiled"};
+  contender.run = [shared, results, function](std::int64_t iteration) {
+    return guarded([&] { function.into(*results, shared->inputs.copy(iteration)); });
+  };
+  finish_contender(contender, shared, results, {});
+  return contender;
+}
+
+Contender by_hand(const SharedPtr& shared, const LabDevice& device) {
+  auto results = placed_outputs(*shared);
+  Contender contender{.name = "tile"};
+  contender.run = [shared, results, launch = shared->workload.tile(device)](std::int64_t iteration) {
+    return guarded([&] { launch(*results, shared->inputs.copy(iteration)); });
+  };
+  finish_contender(contender, shared, results, {});
+  return contender;
+}
+
+// The workload for contenders in other processes. They are kept by what the instance owns, so they must not
+// own it.
+PeerWorkload for_peers(const SharedPtr& shared) {
+  const TensorWorkload& w = shared->workload;
+  PeerWorkload peer{.target = w.target, .parameters = w.peer_parameters};
+  peer.copies = shared->inputs.copies();
+  for (const InputSpec& input : w.inputs)
+    peer.inputs.push_back({input.dtype, input.shape, input.rotated ? peer.copies : 1});
+  const std::weak_ptr<Shared> owner = shared;
+  peer.read_input = [owner](std::size_t input, std::int64_t copy, void* to) -> Status {
+    const SharedPtr alive = owner.lock();
+    TW_CHECK(alive != nullptr, "peers read inputs only while their instance lives");
+    return detail::read_storage(alive->inputs.copy(copy)[input], to);
+  };
+  peer.on_refresh = [owner](std::function<Status()> listener) {
+    if (const SharedPtr alive = owner.lock()) alive->inputs.on_refresh(std::move(listener));
+  };
+  peer.outputs = w.outputs;
+  peer.unavailable = w.no_peers;
+  return peer;
+}
+
+double output_bytes(const std::vector<OutputSpec>& outputs) {
+  return std::accumulate(outputs.begin(), outputs.end(), 0.0, [](double sum, const OutputSpec& o) {
+    return sum + static_cast<double>(o.shape.size()) * static_cast<double>(size_bytes(o.dtype));
+  });
+}
+
+PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
+  const TensorWorkload& w = shared->workload;
+  PairInstance instance{.target = w.target, .device = device.name, .shape = w.shape, .dtype = w.dtype};
+  instance.work.cost = w.cost;
+  instance.work.working_set_bytes = shared->inputs.working_bytes() + output_bytes(w.outputs);
+  instance.unit = w.unit;
+  instance.outputs = w.outputs;
+  instance.reference = [shared](std::int64_t iteration) {
+    return shared->workload.reference(shared->inputs.host(iteration, shared->pool), shared->pool);
+  };
+  instance.refresh_inputs = [shared](std::uint64_t seed) { return shared->inputs.refresh(seed); };
+  instance.input_digest = [shared] { return shared->inputs.digest(shared->pool); };
+  instance.input_memory = [shared] { return shared->inputs.memory(); };
+  instance.input_copies = shared->inputs.copies();
+  instance.contenders.push_back(eager(shared));
+  instance.contenders.push_back(compiled(shared));
+  if (w.tile) instance.contenders.push_back(by_hand(shared, device));
+  if (device.peers) {
+    for (Contender& peer : device.peers->contenders(for_peers(shared)))
+      instance.contenders.push_back(std::move(peer));
+  }
+  return instance;
+}
+
+}  // namespace
+
+Result<PairInstance> make_instance(TensorWorkload workload, LabDevice& device) {
+  TW_CHECK(device.context != nullptr, "a pair on tensors needs a context");
+  const std::int64_t copies =
+      copies_for(workload.inputs, output_bytes(workload.outputs), cache_bytes(device));
+  try {
+    auto shared = std::make_shared<Shared>(std::move(workload), copies, device);
+    if (Status made = shared->inputs.refresh(0); !made) return made.error();
+    return assemble(shared, device);
+  } catch (const Error& error) {
+    return failure(Failure::Kind::device, error.what());
+  }
+}
+
+perf::Cost cost_of(const std::vector<InputSpec>& inputs, const std::vector<OutputSpec>& outputs, double flops,
+                   DType compute) {
+  perf::Cost cost;
+  cost.vector[compute] = flops;
+  for (const InputSpec& input : inputs) cost.bytes_read += input_bytes(input);
+  cost.bytes_written = output_bytes(outputs);
+  return cost;
+}
+
+}  // namespace tilewright::lab

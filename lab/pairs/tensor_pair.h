@@ -1,0 +1,47 @@
+// From a short description of a workload on tensors to an instance of the harness: its inputs, its reference,
+// and the contenders eager, compiled and tile.
+#pragma once
+
+#include <tilewright/tensor/compile.h>
+#include <tilewright/tensor/tile_function.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/workload.h"
+#include "pairs/tensor_inputs.h"
+#include "peers/peers.h"
+
+namespace tilewright::lab {
+
+using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs)>;
+using TileLaunch = std::function<void(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs)>;
+
+struct TensorWorkload {
+  std::string target, shape, dtype;  // names for the record
+  std::vector<InputSpec> inputs;
+  std::vector<OutputSpec> outputs;
+  perf::Cost cost;        // of one iteration: arithmetic and compulsory traffic
+  std::string unit = {};  // as PairInstance::unit
+  // The program. Called as it stands it is the eager contender, op by op; through compile() the compiled one.
+  TensorFunction function;
+  // What people write without the compiler, where `function` is not made of calls that run one by one (a
+  // gradient); none: `function`.
+  TensorFunction eager = {};
+  // Builds the kernels written by hand for a device; none: no such contender.
+  std::function<TileLaunch(const LabDevice& device)> tile = {};
+  std::vector<std::pair<std::string, std::string>> peer_parameters = {};  // as PeerWorkload::parameters
+  std::string no_peers = {};                                              // why peers cannot do it
+  // One Reference per output, in float64, by plain loops.
+  std::function<std::vector<Reference>(const HostArrays& inputs, ThreadPool& pool)> reference;
+};
+
+// A Failure when the device cannot hold it.
+Result<PairInstance> make_instance(TensorWorkload workload, LabDevice& device);
+
+// A description's cost from what is read and written and FLOPs in the type it is computed in.
+perf::Cost cost_of(const std::vector<InputSpec>& inputs, const std::vector<OutputSpec>& outputs, double flops,
+                   DType compute = DType::f32);
+
+}  // namespace tilewright::lab

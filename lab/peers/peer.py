@@ -1,0 +1,241 @@
+"""The other side of lab/peers: the lab's workloads in PyTorch, run on request.
+
+Reads one JSON object a line from standard input and answers each with one. Inputs and outputs pass through files of
+raw elements that the harness names, so that it can compare whole outputs; times are measured here, around `count`
+iterations, so that the pipe is never inside them.
+"""
+import json, math, os, signal, sys, time
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's: it keeps what was measured
+reply_to = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # what libraries print must not meet the answers
+
+try:
+    import torch
+    import torch.nn.functional as F
+except ImportError:
+    sys.exit(3)  # the harness tries another interpreter, or says so in the row
+
+DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
+          "i64": torch.int64, "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
+
+
+# --- the workloads, as people write them. Each takes the inputs in the pair's order and returns its outputs.
+
+def elu(x):
+    return torch.where(x > 0, x, torch.exp(x) - 1)
+
+
+def sincos10(x):
+    for _ in range(10):
+        x = torch.sin(x) + torch.cos(x)
+    return x
+
+
+def layernorm_gelu(x, w, b):
+    return F.gelu(F.layer_norm(x, (x.shape[-1],), w, b), approximate="tanh")
+
+
+def add_rmsnorm(x, r, w):
+    s = x + r
+    if hasattr(F, "rms_norm"):
+        return F.rms_norm(s, (s.shape[-1],), w, 1e-5)
+    return s * torch.rsqrt(s.pow(2).mean(-1, keepdim=True) + 1e-5) * w
+
+
+def cross_entropy_loss(logits, labels):
+    return F.cross_entropy(logits.float(), labels)
+
+
+def with_gradient(loss_function):
+    def both(logits, labels):
+        logits = logits.detach().requires_grad_()
+        loss = loss_function(logits, labels)
+        return loss.detach(), torch.autograd.grad(loss, logits)[0]
+    return both
+
+
+def gpt2_block(heads, tokens, targets, positions, wte, wpe, ln1w, ln1b, qkvw, qkvb, ow, ob, ln2w, ln2b, fcw, fcb, pw,
+               pb, lnfw, lnfb):
+    B, T = tokens.shape
+    C = wte.shape[1]
+    norm = lambda x, w, b: F.layer_norm(x, (C,), w, b)
+    x = F.embedding(tokens, wte) + wpe
+    qkv = norm(x, ln1w, ln1b) @ qkvw + qkvb
+    q, k, v = qkv.view(B, T, 3, heads, C // heads).permute(2, 0, 3, 1, 4)
+    if hasattr(F, "scaled_dot_product_attention"):
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    else:
+        scores = (q @ k.transpose(-1, -2)) / math.sqrt(C // heads)
+        past = positions[:, None] >= positions[None, :]
+        mixed = torch.softmax(torch.where(past, scores, torch.tensor(-math.inf)), -1) @ v
+    x = x + (mixed.transpose(1, 2).reshape(B, T, C) @ ow + ob)
+    wide = F.gelu(norm(x, ln2w, ln2b) @ fcw + fcb, approximate="tanh")
+    x = x + (wide @ pw + pb)
+    logits = norm(x, lnfw, lnfb) @ wte.t()
+    return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1)), logits
+
+
+def copy_into():
+    out = {}
+    def copy(x):  # preallocated, as copy_ is used
+        y = out.setdefault("y", torch.empty_like(x))
+        y.copy_(x)
+        return y
+    return copy
+
+
+def eager(work, parameters):
+    if work == "gpt2_block":
+        heads = int(parameters["heads"])
+        return lambda *inputs: gpt2_block(heads, *inputs)
+    return {"copy": copy_into(), "sum": torch.sum, "transpose": lambda x: x.t().contiguous(),
+            "embedding": lambda table, index: F.embedding(index, table), "elu": elu, "sincos10": sincos10,
+            "softmax": lambda x: torch.softmax(x, -1), "layernorm_gelu": layernorm_gelu, "add_rmsnorm": add_rmsnorm,
+            "cross_entropy": with_gradient(cross_entropy_loss)}[work]
+
+
+def compiled(work, parameters):
+    if work == "cross_entropy":
+        return with_gradient(torch.compile(cross_entropy_loss))
+    return torch.compile(eager(work, parameters))
+
+
+def triton_elu():
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def elu_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+        o = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        m = o < n
+        x = tl.load(x_ptr + o, mask=m)
+        tl.store(y_ptr + o, tl.where(x > 0, x, tl.exp(x) - 1), mask=m)
+
+    out = {}
+    def run(x):
+        y = out.setdefault("y", torch.empty_like(x))
+        elu_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y
+    return run
+
+
+def program(mode, work, parameters):
+    if mode == "torch":
+        return eager(work, parameters)
+    if mode == "torch.compile":
+        return compiled(work, parameters)
+    if mode == "triton" and work == "elu":
+        return triton_elu()
+    raise ValueError(f"{mode} has no {work}")
+
+
+# --- tensors and files
+
+def read_file(path, dtype, shape, device):
+    with open(path, "rb") as f:
+        raw = bytearray(f.read())
+    t = torch.frombuffer(raw, dtype=DTYPES[dtype]).reshape(shape)
+    return t.clone() if device == "cpu" else t.to(device)
+
+
+def write_file(path, tensor):
+    flat = tensor.detach().contiguous().reshape(-1).cpu().view(torch.uint8)
+    with open(path, "r+b") as f:
+        f.write(flat.numpy().data)
+
+
+class Job:
+    """One contender of one instance: its function, its copies of the inputs, its last results."""
+
+    def __init__(self, request):
+        self.request, self.device = request, request["device"]
+        self.function = program(request["mode"], request["work"], request["parameters"])
+        self.results = None
+        self.copies = []
+
+    def load(self):
+        self.copies = []
+        for c in range(self.request["copies"]):
+            inputs = []
+            for i, spec in enumerate(self.request["inputs"]):
+                if c > 0 and len(spec["files"]) == 1:
+                    inputs.append(self.copies[0][i])
+                else:
+                    inputs.append(read_file(spec["files"][c], spec["dtype"], spec["shape"], self.device))
+            self.copies.append(inputs)
+
+    def once(self, iteration):
+        self.results = None  # its memory is taken again
+        out = self.function(*self.copies[iteration % len(self.copies)])
+        self.results = out if isinstance(out, tuple) else (out,)
+
+    def run(self, first, count):
+        cuda = self.device != "cpu"
+        if cuda:
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            torch.cuda.synchronize()
+            begin.record()
+        start = time.perf_counter()
+        for i in range(first, first + count):
+            self.once(i)
+        if not cuda:
+            return (time.perf_counter() - start) * 1e6
+        end.record()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) * 1e3
+
+    def poison(self, output, byte):
+        if self.results is None:
+            self.once(0)
+        flat = self.results[output].detach().reshape(-1)
+        assert flat.data_ptr() == self.results[output].data_ptr(), "the output is not contiguous"
+        flat.view(torch.uint8).fill_(byte)
+
+
+def answer(request, jobs):
+    command = request["command"]
+    if command == "hello":
+        torch.set_num_threads(request["threads"])
+        triton = ""
+        try:
+            import triton as found
+            triton = found.__version__
+        except ImportError:
+            pass
+        return {"torch": torch.__version__, "compile": hasattr(torch, "compile"), "triton": triton,
+                "cuda": torch.cuda.is_available()}
+    if command == "prepare":
+        jobs[request["id"]] = Job(request)
+        return {}
+    if command == "drop":
+        jobs.pop(request["id"], None)
+        return {}
+    job = jobs[request["id"]]
+    if command == "load":
+        job.load()
+        return {}
+    if command == "run":
+        return {"us": job.run(request["first"], request["count"])}
+    if command == "poison":
+        job.poison(request["output"], request["byte"])
+        return {}
+    if command == "read":
+        write_file(request["file"], job.results[request["output"]])
+        return {}
+    raise ValueError(f"unknown command {command}")
+
+
+def main():
+    jobs = {}
+    for line in sys.stdin:
+        try:
+            with torch.enable_grad():
+                reply = answer(json.loads(line), jobs)
+        except Exception as error:  # an answer, not an end: the harness writes it into the row
+            reply = {"error": f"{type(error).__name__}: {error}"[:500]}
+        reply_to.write(json.dumps(reply) + "\n")
+        reply_to.flush()
+
+
+main()

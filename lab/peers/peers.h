@@ -1,0 +1,48 @@
+// Peers: other people's programs as contenders, in a process of their own: PyTorch, torch.compile, Triton.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/workload.h"
+
+namespace tilewright::lab {
+
+// A workload as another process can know it: raw elements instead of tensors.
+struct PeerWorkload {
+  std::string target;
+  std::vector<std::pair<std::string, std::string>> parameters = {};  // beside what shapes say
+  struct Input {
+    DType dtype = DType::f32;
+    Shape shape;
+    std::int64_t copies = 1;  // 1: shared by all copies
+  };
+  std::vector<Input> inputs;
+  std::int64_t copies = 1;
+  // The raw elements of one copy of an input, now.
+  std::function<Status(std::size_t input, std::int64_t copy, void* to)> read_input;
+  std::function<void(std::function<Status()> listener)> on_refresh;  // called after each change of the inputs
+  std::vector<OutputSpec> outputs;
+  std::string unavailable = {};  // why no peer can do it
+};
+
+class Peers {
+ public:
+  virtual ~Peers() = default;
+  // One Contender for each peer that could do the work; where it cannot, `unavailable` says why. The inputs
+  // must have been made.
+  virtual std::vector<Contender> contenders(const PeerWorkload& workload) = 0;
+  virtual std::string describe() const = 0;  // "PyTorch 1.13.0"
+};
+
+struct PeerOptions {
+  std::string python = {};  // interpreter; empty: the first of python3 and /usr/bin/python3 that has PyTorch
+  std::string device = "cpu";
+  int threads = 1;
+};
+// Never fails: without PyTorch every contender is unavailable, with the reason.
+std::shared_ptr<Peers> open_peers(const PeerOptions& options);
+
+}  // namespace tilewright::lab

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Installs what this project needs and the machine lacks: Debian packages (as root or through sudo), and for the tests
+# NVRTC from PyPI into .cache/nvrtc, where no CUDA is installed. Does nothing, quickly, where all is there.
+# Usage: scripts/setup.sh [build] [test] [lint] [fuzz]      (default: build)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=(g++ cmake make ninja-build ccache git
+  libfmt-dev libcli11-dev nlohmann-json3-dev libxxhash-dev libopenblas0
+  llvm-19-dev libclang-19-dev # the CPU backend's compiler, in the process
+  gnuplot-nox                 # plots, at run time
+  libgtest-dev libgmock-dev python3)
+test=(python3-pip)
+lint=(clang-tidy-19 clang-format-19 python3)
+fuzz=(clang-19 libclang-rt-19-dev)
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+install_packages() {
+  local installed missing=()
+  # It exits 1 when it does not know a package, which is what we ask about.
+  installed=$({ dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null || [ $? = 1 ]; } | sed -n 's/^ii *//p')
+  for package; do
+    grep -qxF -- "$package" <<<"$installed" || missing+=("$package")
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  echo "setup: installing ${missing[*]}"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# Where src/backends/cuda/nvrtc_search.cpp looks on a machine with CUDA, and where we put it.
+find_nvrtc() {
+  [ -n "${TILEWRIGHT_NVRTC:-}" ] && return
+  compgen -G ".cache/nvrtc/nvidia/*/lib/libnvrtc.so.13" >/dev/null && return
+  for folder in "${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda/lib64; do
+    [ ! -e "$folder/libnvrtc.so.13" ] || return 0
+  done
+  /sbin/ldconfig -p | grep -q 'libnvrtc\.so\.13'
+}
+
+# The compiler of CUDA kernels: the tests compile every kernel for the GPU, with no GPU in the machine.
+install_nvrtc() {
+  find_nvrtc && return
+  echo "setup: installing NVRTC into .cache/nvrtc"
+  # A folder that was left half done is no NVRTC: it gets its name when it is complete.
+  rm -rf .cache/nvrtc .cache/nvrtc.part
+  python3 -m pip install --quiet --no-deps --only-binary=:all: --root-user-action=ignore \
+    --target .cache/nvrtc.part 'nvidia-cuda-nvrtc==13.0.*'
+  mv .cache/nvrtc.part .cache/nvrtc
+}
+
+[ $# -gt 0 ] || set -- build
+packages=()
+for part; do
+  case $part in
+    build) packages+=("${build[@]}") ;;
+    test) packages+=("${test[@]}") ;;
+    lint) packages+=("${lint[@]}") ;;
+    fuzz) packages+=("${fuzz[@]}") ;;
+    *)
+      echo "setup: no part '$part'; there are build, test, lint, fuzz" >&2
+      exit 2
+      ;;
+  esac
+done
+install_packages "${packages[@]}"
+for part; do
+  if [ "$part" = test ]; then install_nvrtc; fi
+done

@@ -1,0 +1,254 @@
+// Counting over the loop plan, and the time model.
+#include "backends/cuda/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+namespace tilewright::cuda {
+
+using printer::ElementLoop;
+using printer::Instr;
+using printer::Step;
+using tile::Op;
+using tile::OpKind;
+using tile::Prim;
+using tile::ValueId;
+
+namespace {
+
+constexpr int kRegistersPerMultiprocessor = 65536;
+constexpr int kThreadsPerMultiprocessor = 2048;
+constexpr int kBlocksPerMultiprocessor = 32;
+// Addresses, counters and the temporaries of an expression, as ptxas usually needs.
+constexpr int kBaseRegisters = 20;
+constexpr double kUnknownPrograms = 100000;  // a grid that arguments decide: large
+
+void for_each_step(const std::vector<Step>& steps, const std::function<void(const Step&)>& fn) {
+  for (const Step& s : steps) {
+    fn(s);
+    for (const auto& body : s.body) for_each_step(body, fn);
+  }
+}
+
+// Machine instructions of a primitive on f32, roughly.
+double instructions_of(Prim prim) {
+  switch (prim) {
+    case Prim::div:
+      return 6;
+    case Prim::exp:
+    case Prim::exp2:
+    case Prim::rsqrt:
+    case Prim::sqrt:
+    case Prim::reciprocal:
+    case Prim::sigmoid:
+      return 4;
+    case Prim::rem:
+    case Prim::pow:
+    case Prim::atan2:
+      return 40;
+    case Prim::expm1:
+    case Prim::log:
+    case Prim::log2:
+    case Prim::log1p:
+    case Prim::tanh:
+    case Prim::erf:
+      return 18;
+    case Prim::sin:
+    case Prim::cos:
+    case Prim::tan:
+      return 24;
+    default:
+      return 1;
+  }
+}
+
+double instructions_of(const Instr& in) {
+  if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan) return 1.5;
+  if (!in.op) return 0;
+  switch (in.op->kind) {
+    case OpKind::apply:
+      return instructions_of(in.op->prim);
+    case OpKind::cast:
+      return 0.75;
+    case OpKind::random:
+      return 20;  // four neighbours share 80
+    case OpKind::gather:
+    case OpKind::scatter:
+    case OpKind::atomic_add:
+      return 6;
+    default:
+      return 0.3;
+  }
+}
+
+double registers_of(const Layouts& layouts, ValueId v, const tile::Kernel& kernel) {
+  const auto it = layouts.buffers.find(v);
+  if (it == layouts.buffers.end()) return 0;
+  const double bytes = static_cast<double>(size_bytes(kernel.type(v).dtype));
+  if (it->second.part == Part::one) return 1;
+  const Frame& f = layouts.frame(it->second);
+  const double words = std::max(bytes, is_float(kernel.type(v).dtype) ? bytes : 4.0) / 4;
+  switch (it->second.part) {
+    case Part::all:
+      return static_cast<double>(f.elements_per_thread()) * words;
+    case Part::cols:
+      return static_cast<double>(f.col_steps() * f.vector) * words;
+    default:
+      return static_cast<double>(f.row_steps()) * std::max(1.0, words);
+  }
+}
+
+// Buffers an element loop reads and writes, by storage.
+void touched(const printer::LoopPlan& plan, const Step& step, std::set<ValueId>& reads, std::set<ValueId>& writes) {
+  for (const Instr& in : step.loop.body) {
+    if (in.value < 0 || in.kind == Instr::Kind::compute) continue;
+    (in.kind == Instr::Kind::reload ? reads : writes).insert(plan.storage(in.value));
+  }
+  if (step.op)
+    for (ValueId v : step.op->operands) reads.insert(plan.storage(v));
+  if (step.op)
+    for (ValueId v : step.op->results) writes.insert(plan.storage(v));
+  for (auto [from, to] : step.moves) reads.insert(plan.storage(from)), writes.insert(plan.storage(to));
+  for (const auto& body : step.body)
+    for (const Step& inner : body) touched(plan, inner, reads, writes);
+}
+
+// Bytes a thread loads at the head of a loop, apart from kept loads.
+double loaded_bytes(const tile::Kernel& kernel, const Layouts& layouts, const ElementLoop& loop) {
+  const auto it = layouts.loops.find(&loop);
+  if (it == layouts.loops.end() || it->second.part == Part::one) return 0;
+  const Frame& f = layouts.frame(it->second);
+  double bytes = 0;
+  for (const Instr& in : loop.body) {
+    if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load) continue;
+    const auto walked = std::count_if(in.axes.begin(), in.axes.end(), [](int a) { return a >= 0; });
+    const bool whole = walked == static_cast<long>(long_axes(loop.shape).size());
+    const Index elements = whole ? (it->second.part == Part::rows ? f.row_steps() : it->second.part == Part::cols ? f.col_steps() * f.vector : f.elements_per_thread()) : 1;
+    bytes += static_cast<double>(elements) * static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan) {
+  KernelWork work;
+  for (const tile::GridAxis& axis : kernel.grid)
+    for (const tile::GridFactor& f : axis)
+      work.programs *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
+  const std::vector<bool> differs = printer::differ_between_programs(kernel);
+  std::set<const Op*> counted;
+  for_each_step(plan.steps, [&](const Step& step) {
+    if (step.kind == Step::Kind::loop) work.loops = true;
+    if (step.kind == Step::Kind::relayout || step.kind == Step::Kind::dot) work.exchanges += 2;
+    if (step.kind == Step::Kind::dot) {
+      const auto& a = kernel.type(step.op->operands[0]).shape;
+      const auto& b = kernel.type(step.op->operands[1]).shape;
+      work.instructions += 1.5 * static_cast<double>(a[0]) * static_cast<double>(a[1]) * static_cast<double>(b[1]);
+    }
+    if (step.kind != Step::Kind::elements) return;
+    double elements = 1;
+    for (Index e : step.loop.shape) elements *= static_cast<double>(e);
+    bool reduces = false;
+    for (const Instr& in : step.loop.body) {
+      work.instructions += elements * instructions_of(in);
+      reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
+      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && step.loop.shape.size() == 2) work.scans_rows = true;
+      const bool load = in.op && in.kind == Instr::Kind::compute && (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
+      const bool store = in.kind == Instr::Kind::effect;
+      if ((!load && !store) || !counted.insert(in.op).second) continue;
+      const tile::TileType& tile = kernel.type(store ? in.op->operands[0] : in.op->results[0]);
+      const double bytes = static_cast<double>(tile.size()) *
+                           static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
+      const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
+                                   [&](ValueId v) { return differs[static_cast<std::size_t>(v)]; });
+      (own ? work.streamed_bytes : work.cached_bytes) += bytes;
+    }
+    work.exchanges += reduces ? 1 : 0;
+  });
+  return work;
+}
+
+Occupancy occupancy(const tile::Kernel& kernel, const printer::LoopPlan& plan, const Layouts& layouts,
+                    const tile::Schedule& schedule) {
+  Occupancy out;
+  const std::vector<Step>& steps = plan.steps;
+  std::vector<std::set<ValueId>> reads(steps.size()), writes(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) touched(plan, steps[i], reads[i], writes[i]);
+  double most = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    double before = 0, after = 0;
+    for (const auto& [v, place] : layouts.buffers) {
+      const auto used_from = [&](std::size_t first) {
+        for (std::size_t j = first; j < steps.size(); ++j)
+          if (reads[j].count(v)) return true;
+        return false;
+      };
+      const auto written_by = [&](std::size_t last) {
+        for (std::size_t j = 0; j <= last && j < steps.size(); ++j)
+          if (writes[j].count(v)) return true;
+        return false;
+      };
+      if (i > 0 && written_by(i - 1) && used_from(i)) before += registers_of(layouts, v, kernel);
+      if (written_by(i) && used_from(i + 1)) after += registers_of(layouts, v, kernel);
+    }
+    double loads = 0;
+    for_each_step({steps[i]}, [&](const Step& s) {
+      if (s.kind == Step::Kind::elements) loads = std::max(loads, loaded_bytes(kernel, layouts, s.loop));
+    });
+    if (steps[i].kind == Step::Kind::elements) loads = loaded_bytes(kernel, layouts, steps[i].loop);
+    if (out.bytes_ahead == 0) out.bytes_ahead = loads;
+    most = std::max({most, before + loads / 4, after});
+  }
+  for (const auto& [loop, place] : layouts.loops) {
+    if (place.part != Part::all && place.part != Part::cols) continue;
+    const Frame& f = layouts.frame(place);
+    const double held = static_cast<double>(f.elements_per_thread() * f.groups * f.row_threads());
+    if (static_cast<double>(f.elements_per_thread()) <= out.elements) continue;
+    out.elements = static_cast<double>(f.elements_per_thread());
+    out.waste = held / static_cast<double>(std::max<Index>(1, f.rows * f.cols));
+  }
+  const int estimate = kBaseRegisters + static_cast<int>(most);
+  out.registers = std::min(255, (estimate + 7) / 8 * 8);
+  const int by_registers = kRegistersPerMultiprocessor / (out.registers * schedule.threads);
+  out.blocks = std::min({by_registers, kThreadsPerMultiprocessor / schedule.threads, kBlocksPerMultiprocessor});
+  if (schedule.programs_per_sm > 0) out.blocks = std::max(out.blocks, std::min(schedule.programs_per_sm, kThreadsPerMultiprocessor / schedule.threads));
+  return out;
+}
+
+double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts, const tile::Schedule& schedule,
+                    const tile::Target& target) {
+  // Estimates, not measurements: a block's start and end, an access to memory under load, a barrier with its shuffles.
+  constexpr double kBlockStartUs = 0.4, kMemoryLatencyUs = 0.8, kClusterExchangeUs = 1.3, kExchangeUs = 0.35, kShuffleUs = 0.1;
+  constexpr double kLanesPerUs = 128 * 1.7e3 * 0.6;  // instructions of a multiprocessor, at the issue rate that is usual
+  const double units = std::max(1, target.units);
+  const double resident = std::max(1, o.blocks);
+  const double programs_in_block = static_cast<double>(layouts.programs_per_block) / schedule.cluster;
+  const double blocks = std::ceil(work.programs / layouts.programs_per_block) * schedule.cluster;
+  const double memory_us = work.programs *
+                           (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) * 1e6;
+  const double instructions = work.instructions * o.waste;
+  const double compute_us = work.programs * instructions / (units * kLanesPerUs);
+  const double exchange_us = schedule.cluster > 1 ? kClusterExchangeUs : schedule.threads_per_row > 32 ? kExchangeUs : kShuffleUs;
+  double scan_us = 0;
+  if (work.scans_rows)
+    for (const Frame& f : layouts.frames)
+      scan_us = std::max(scan_us, static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector));
+  const double block_us = scan_us + kBlockStartUs + kMemoryLatencyUs + work.exchanges * exchange_us +
+                          instructions * programs_in_block * resident / kLanesPerUs;
+  const double waves = blocks / (units * resident);
+  const double latency_us = (waves < 4 ? std::ceil(waves) : waves) * block_us;
+  // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
+  const double in_flight = resident * schedule.threads * o.bytes_ahead / o.waste;
+  const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
+  // The three overlap where several blocks of a multiprocessor stand at different points; a block alone loads, computes and
+  // stores one after the other. Exponents fitted to the softmax rows of docs/notes/2026-11-21-first-h200.md.
+  const double overlap = resident >= 3 || work.exchanges == 0 ? 4 : resident == 2 ? 2 : 1.2;
+  const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap), 1 / overlap);
+  // Of equals, the shorter code: it compiles faster.
+  return busy * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,71 @@
+// Printed kernels on the device against the reference interpreter: every small kernel under its candidate
+// schedules and under some that no model would choose.
+#include "backends/cuda/cuda_backend.h"
+#include "support/hand_kernels.h"
+#include "support/kernel_check.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace tilewright::cuda {
+namespace {
+
+using testing_support::check_kernel;
+
+std::unique_ptr<backends::Backend> open_backend() {
+  auto backend = CudaBackend::open({});
+  if (!backend) throw Error(backend.error().message);
+  return std::move(*backend);
+}
+
+constexpr tile::Schedule kOddSchedules[] = {
+    {.threads = 128, .threads_per_row = 32, .vector_bytes = 16},
+    {.threads = 64, .threads_per_row = 8, .vector_bytes = 8, .streaming_stores = true},
+    {.threads = 96, .threads_per_row = 96, .vector_bytes = 4, .keep_in_registers = false},
+    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .persistent = true},
+    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 4},
+};
+
+TEST(Parity, SmallKernelsMatchTheReference) {
+  const auto backend = open_backend();
+  int checked = 0;
+  for (const tile::samples::HandKernel& k : tile::samples::small_kernels()) {
+    std::vector<tile::Schedule> schedules(std::begin(kOddSchedules), std::end(kOddSchedules));
+    for (const backends::Candidate& c : backend->candidates(k.kernel))
+      if (c.refusal.empty()) schedules.push_back(c.schedule);
+    for (const tile::Schedule& s : schedules) {
+      // Approximate instructions err by more than their exact namesakes: 2^-17 where a value ends in bf16.
+      const auto r = check_kernel(*backend, k.kernel, k.scalars, {.schedule = s, .error_scale = 32});
+      EXPECT_TRUE(r.problem.empty()) << k.name << ": " << r.problem;
+      checked += r.refused.empty() ? 1 : 0;
+    }
+  }
+  fmt::print("{} kernel runs compared\n", checked);
+}
+
+TEST(Parity, RecordedLaunchesRepeat) {
+  const auto backend = open_backend();
+  const tile::Kernel kernel = tile::samples::elu_of(1000, 256);
+  const tile::Schedule schedule = backend->candidates(kernel).front().schedule;
+  const auto source = backend->print(kernel, schedule);
+  const auto program = backend->load(kernel, *source, *backend->compile(kernel, *source));
+  ASSERT_TRUE(program.ok());
+  std::vector<float> x(1000, 1.5f), y(1000);
+  void* dx = *backend->allocate(4000);
+  void* dy = *backend->allocate(4000);
+  ASSERT_TRUE(backend->copy(dx, x.data(), 4000, backends::CopyKind::host_to_device).ok());
+  ASSERT_TRUE(backend->fill(dy, 0xff, 4000).ok());
+  // y = elu(x), then x = elu(y): the second launch sees the first one's result.
+  const auto replay =
+      backend->record({{program->get(), {dx, dy}, {}, {4, 1, 1}}, {program->get(), {dy, dx}, {}, {4, 1, 1}}});
+  ASSERT_TRUE(replay.ok()) << replay.error().message;
+  ASSERT_TRUE((*replay)->run().ok());
+  ASSERT_TRUE((*replay)->run().ok());
+  ASSERT_TRUE(backend->copy(y.data(), dy, 4000, backends::CopyKind::device_to_host).ok());
+  for (float v : y) ASSERT_EQ(v, 1.5f);
+  backend->release(dx, 4000);
+  backend->release(dy, 4000);
+}
+
+}  // namespace
+}  // namespace tilewright::cuda

@@ -1,0 +1,44 @@
+// Raw access to tensors.
+#include "tensor/storage.h"
+
+#include "tensor/state.h"
+
+namespace tilewright::detail {
+
+namespace {
+
+runtime::Buffer& buffer_of(const Tensor& t) {
+  if (!t.defined() || !t.impl()->buffer) throw Error("this tensor has no memory: it has no value yet");
+  return *t.impl()->buffer;
+}
+
+}  // namespace
+
+std::size_t storage_bytes(const Tensor& t) {
+  return static_cast<std::size_t>(t.size()) * size_bytes(t.dtype());
+}
+
+void* storage_address(const Tensor& t) { return buffer_of(t).data(); }
+
+const std::byte* host_storage(const Tensor& t) {
+  runtime::Buffer& buffer = buffer_of(t);
+  return buffer.device().is_host() ? static_cast<const std::byte*>(buffer.data()) : nullptr;
+}
+
+Status fill_storage(const Tensor& t, std::uint8_t byte) {
+  runtime::Buffer& buffer = buffer_of(t);
+  if (storage_bytes(t) == 0) return Unit{};
+  backends::Backend& backend = buffer.device().backend();
+  if (Status filled = backend.fill(buffer.data(), byte, storage_bytes(t)); !filled) return filled;
+  return backend.synchronize();
+}
+
+Status read_storage(const Tensor& t, void* to) { return buffer_of(t).read(to, storage_bytes(t)); }
+Status write_storage(const Tensor& t, const void* from) { return buffer_of(t).write(from, storage_bytes(t)); }
+
+backends::Backend& backend_of(Context& context, const std::string& device) {
+  const std::lock_guard lock(context.state()->mutex);
+  return context.state()->device(device).device->backend();
+}
+
+}  // namespace tilewright::detail

@@ -1,0 +1,23 @@
+// What measurements and checks need beside the values of a tensor: where its memory lies, its raw bytes, and
+// a way to spoil them.
+#pragma once
+
+#include "backends/backend.h"
+
+#include <tilewright/tensor/tensor.h>
+
+namespace tilewright::detail {
+
+std::size_t storage_bytes(const Tensor& t);
+void* storage_address(const Tensor& t);          // the device's
+const std::byte* host_storage(const Tensor& t);  // null when the host cannot read it in place
+
+// Each is done on return, after all work launched so far.
+Status fill_storage(const Tensor& t, std::uint8_t byte);  // other handles of the tensor see it
+Status read_storage(const Tensor& t, void* to);
+Status write_storage(const Tensor& t, const void* from);
+
+// The backend of an opened device: its clock, its target. Throws Error when it cannot be opened.
+backends::Backend& backend_of(Context& context, const std::string& device);
+
+}  // namespace tilewright::detail

@@ -1,0 +1,13 @@
+// The parity check on a Backend: print, compile, load, copy in, launch, copy back.
+#pragma once
+
+#include "backends/backend.h"
+#include "support/parity.h"
+
+namespace tilewright::testing {
+
+// `source` receives the printed text, for messages. A schedule that the backend refuses comes back as the
+// failure of kind `unsupported` that its print() gave.
+RunOnBackend on_backend(backends::Backend& backend, const tile::Schedule& schedule, std::string& source);
+
+}  // namespace tilewright::testing

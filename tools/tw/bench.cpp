@@ -1,0 +1,117 @@
+// tw bench: the benchmark laboratory. Its subcommands and their arguments.
+#include <CLI/CLI.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "harness/compare.h"
+#include "harness/report.h"
+#include "harness/table.h"
+#include "pairs/pairs.h"
+#include "tw/bench_input.h"
+#include "tw/commands.h"
+
+namespace tilewright::tw {
+
+namespace {
+
+std::string values_text(const std::vector<lab::KnobValue>& values) {
+  std::vector<std::string> texts;
+  for (const lab::KnobValue& value : values) texts.push_back(lab::to_string(value));
+  return fmt::format("{}", fmt::join(texts, ","));
+}
+
+void print_list() {
+  for (const lab::Pair& pair : lab::all_pairs()) {
+    fmt::print("{:22} {}\n", pair.name, pair.doc);
+    for (const lab::Knob& knob : pair.knobs) {
+      std::string line = fmt::format("    {}={}", knob.name, values_text(knob.values));
+      if (!knob.cuda_values.empty()) line += fmt::format("  (cuda: {})", values_text(knob.cuda_values));
+      fmt::print("{}  {}\n", line, knob.doc);
+    }
+  }
+  fmt::print("suites:\n");
+  for (const lab::Suite& suite : lab::all_suites()) fmt::print("{:22} {}\n", suite.name, suite.doc);
+}
+
+lab::RunRecord run_of(const std::string& path) {
+  auto run = lab::read_run(path);
+  if (!run) throw Error(run.error().message);
+  return std::move(*run);
+}
+
+void add_list(CLI::App& bench) {
+  bench.add_subcommand("list", "The pairs with their knobs, and the suites")->callback(print_list);
+}
+
+void add_run(CLI::App& bench) {
+  CLI::App* sub = bench.add_subcommand("run", "Verify and time pairs; print a table, write a page and JSON");
+  auto in = std::make_shared<BenchInput>();
+  in->expectations = "lab/expectations";
+  sub->add_option("names", in->names, "Pairs, suites (quick) or patterns (softmax*); none: every pair");
+  sub->add_option("--device", in->device, "cpu, cuda:N or reference");
+  sub->add_option("--set", in->settings, "key=value[,value] or pair.key=value: change a knob")->take_all();
+  sub->add_option("--json", in->json, "Write the results here as well");
+  sub->add_option("--out", in->folder, "Folder of the page and the JSON (default lab-results/<date>)");
+  sub->add_option("--seed", in->seed, "Of the random inputs");
+  sub->add_option("--budget", in->budget_s, "Seconds of timing for each workload (default 3; quick: 1)")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
+  sub->add_option("--cache", in->cache, "Folder of compiled kernels; '' compiles everything anew");
+  sub->add_flag("--peers", in->peers, "Time PyTorch as well, in a process of its own, where it is installed");
+  sub->add_option("--python", in->python, "Interpreter of the peers");
+  sub->add_flag("--expect", in->expect, "Judge the medians by the stored expectations of this hardware");
+  sub->add_flag("--update-expectations", in->update, "Store the medians as this hardware's expectations");
+  sub->add_flag("--accept-regressions", in->accept_regressions, "Store slower medians, too");
+  sub->add_option("--expectations", in->expectations, "Folder of the expectation files");
+  sub->callback([in] { bench_run(*in); });
+}
+
+void add_compare(CLI::App& bench) {
+  CLI::App* sub = bench.add_subcommand("compare", "Two runs side by side");
+  auto paths = std::make_shared<std::pair<std::string, std::string>>();
+  sub->add_option("a", paths->first, "JSON of the first run")->required();
+  sub->add_option("b", paths->second, "JSON of the second run")->required();
+  sub->callback([paths] {
+    fmt::print("{}", lab::render_comparison(lab::compare_runs(run_of(paths->first), run_of(paths->second))));
+  });
+}
+
+void add_report(CLI::App& bench) {
+  struct Input {
+    std::string run, html, format = "table";
+  };
+  CLI::App* sub = bench.add_subcommand("report", "The table or the page of a stored run");
+  auto in = std::make_shared<Input>();
+  sub->add_option("run", in->run, "JSON of the run")->required();
+  sub->add_option("--html", in->html, "Write the page here");
+  sub->add_option("--format", in->format, "table, markdown or csv")
+      ->check(CLI::IsMember({"table", "markdown", "csv"}));
+  sub->callback([in] {
+    const lab::RunRecord run = run_of(in->run);
+    if (!in->html.empty()) {
+      if (Status written = lab::write_file(in->html, lab::render_html(run)); !written)
+        throw Error(written.error().message);
+      fmt::print("page: {}\n", in->html);
+    } else if (in->format == "markdown") {
+      fmt::print("{}", lab::render_markdown(run.rows));
+    } else if (in->format == "csv") {
+      fmt::print("{}", lab::render_csv(run.rows));
+    } else {
+      fmt::print("{}", lab::render_table(run));
+    }
+  });
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  CLI::App* sub = app.add_subcommand("bench", "Measure workloads against eager execution and the roofline");
+  sub->require_subcommand(1);
+  add_list(*sub);
+  add_run(*sub);
+  add_compare(*sub);
+  add_report(*sub);
+}
+
+}  // namespace tilewright::tw

@@ -1,0 +1,56 @@
+// What `tw bench run` was asked for, and what its parts share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/runner.h"
+
+namespace tilewright::tw {
+
+struct BenchInput {
+  std::vector<std::string> names;  // pairs, suites, patterns
+  std::vector<std::string> settings;
+  std::string device = "cpu";
+  std::string json;          // where the results go besides the run's folder
+  std::string folder;        // of the run; empty: lab-results/<date>
+  std::string expectations;  // folder of the expectation files
+  bool expect = false, update = false, accept_regressions = false;
+  bool peers = false;
+  std::string python;  // interpreter of the peers; empty: the first with PyTorch
+  std::uint64_t seed = 1;
+  double budget_s = 0;  // of timing for each workload; 0: the suite's, or 3
+  std::string cache = "auto";
+  int threads = 0;
+};
+
+void bench_run(const BenchInput& input);  // throws CLI::RuntimeError for exit codes 1 and 130
+
+// Measures or reads the ceilings of a device.
+lab::Ceilings bench_ceilings(lab::LabDevice& device);
+
+// Where a run is written: its JSON and its page.
+struct RunFiles {
+  std::string json, html;
+};
+RunFiles write_run_files(const lab::RunRecord& run, const BenchInput& input);
+
+// Lines on stderr while a run goes on: what is done now and how long it has taken.
+class BenchProgress {
+ public:
+  explicit BenchProgress(std::size_t jobs);
+  void started(const lab::Job& job);
+  void step(std::string_view what);
+  void done(const lab::InstanceResult& result);
+  void say(const std::string& what);  // a line of its own
+
+ private:
+  std::string position() const;
+  void clear();
+  std::size_t jobs_, current_ = 0;
+  std::string job_;
+  double start_us_;
+  bool terminal_;
+};
+
+}  // namespace tilewright::tw

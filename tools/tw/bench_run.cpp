@@ -1,0 +1,149 @@
+// tw bench run: jobs, ceilings, rows, files, verdict.
+#include <tilewright/base/error.h>
+#include <tilewright/base/thread_pool.h>
+
+#include <CLI/CLI.hpp>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+
+#include "harness/environment.h"
+#include "harness/expectations.h"
+#include "harness/interrupt.h"
+#include "harness/report.h"
+#include "harness/table.h"
+#include "pairs/ceilings.h"
+#include "pairs/lab_device.h"
+#include "pairs/pairs.h"
+#include "peers/peers.h"
+#include "tensor/storage.h"
+#include "tw/bench_input.h"
+
+namespace tilewright::tw {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double kDefaultBudget = 3;  // seconds of timing a workload
+constexpr double kQuickBudget = 1;    // what lets the whole suite end in time
+
+lab::RunOptions run_options(const BenchInput& input) {
+  const bool quick = input.names == std::vector<std::string>{"quick"};
+  const double budget = input.budget_s > 0 ? input.budget_s : (quick ? kQuickBudget : kDefaultBudget);
+  lab::RunOptions options;
+  options.seed = input.seed;
+  options.timing.budget_us = budget * 1e6;
+  options.timing.stop = lab::InterruptGuard::interrupted;
+  return options;
+}
+
+lab::Environment environment(const BenchInput& input, const lab::LabDevice& device) {
+  lab::EnvironmentOptions options{.seed = input.seed};
+  if (device.kind == lab::DeviceKind::cuda)
+    options.gpu_name = detail::backend_of(*device.context, device.name).target().name;
+  options.options = {{"command", fmt::format("tw bench run {}", fmt::join(input.names, " "))},
+                     {"device", input.device},
+                     {"set", fmt::format("{}", fmt::join(input.settings, " "))},
+                     {"budget_s", fmt::format("{}", input.budget_s)},
+                     {"threads", fmt::format("{}", input.threads)}};
+  return lab::read_environment(options);
+}
+
+int terminal_width() {
+  winsize size{};
+  if (isatty(1) != 0 && ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col > 40) return size.ws_col;
+  return 140;
+}
+
+[[noreturn]] void exit_with(int code) { throw CLI::RuntimeError(code); }
+
+// Checks a run against the stored expectations, or merges it into them; false when a row regressed.
+bool judge(const lab::RunRecord& run, const BenchInput& input) {
+  const std::string key = lab::hardware_key(run.environment, input.device);
+  const auto known = lab::read_expectations(input.expectations, key);
+  if (!known) throw std::runtime_error(known.error().message);
+  bool good = true;
+  if (input.expect) {
+    for (const lab::ExpectationCheck& check : lab::check_expectations(run.rows, *known)) {
+      fmt::print("{:12} {}: {}\n", lab::name(check.outcome), check.key, check.text);
+      good = good && check.outcome != lab::Outcome::regression;
+    }
+  }
+  if (input.update) {
+    const auto mode = input.accept_regressions ? lab::Regressions::accept : lab::Regressions::refuse;
+    const lab::ExpectationUpdate update = lab::update_expectations(run, *known, mode);
+    for (const std::string& refused : update.refused) fmt::print("not stored: {}\n", refused);
+    if (Status written = lab::write_expectations(update.merged, input.expectations); !written)
+      throw std::runtime_error(written.error().message);
+    fmt::print("{} expectations stored in {}/{}.json\n", update.accepted.size(), input.expectations, key);
+  }
+  return good;
+}
+
+lab::RunRecord measure(const BenchInput& input, std::span<const lab::Job> jobs, lab::LabDevice& device) {
+  BenchProgress progress(jobs.size());
+  progress.say(fmt::format("{} workloads on {}{}", jobs.size(), device.name,
+                           device.peers ? ", peers: " + device.peers->describe() : ""));
+  device.ceilings = bench_ceilings(device);
+  lab::RunOptions options = run_options(input);
+  options.progress = [&](std::string_view what) { progress.step(what); };
+  const lab::RunEvents events{
+      .started = [&](const lab::Job& job) { progress.started(job); },
+      .done = [&](const lab::Job&, const lab::InstanceResult& result) { progress.done(result); }};
+  return lab::run_jobs(jobs, device, options, environment(input, device), events);
+}
+
+}  // namespace
+
+lab::Ceilings bench_ceilings(lab::LabDevice& device) { return lab::measure_ceilings(device); }
+
+RunFiles write_run_files(const lab::RunRecord& run, const BenchInput& input) {
+  const std::string folder =
+      input.folder.empty() ? fmt::format("lab-results/{:%Y-%m-%d-%H%M%S}", fmt::localtime(std::time(nullptr)))
+                           : input.folder;
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed) throw Error(fmt::format("--out {}: {}", folder, failed.message()));
+  RunFiles files{folder + "/run.json", folder + "/run.html"};
+  std::vector<Status> written = {lab::write_run(run, files.json),
+                                 lab::write_file(files.html, lab::render_html(run))};
+  if (!input.json.empty()) {
+    written.push_back(lab::write_run(run, input.json));
+    files.json = input.json;
+  }
+  for (const Status& status : written) {
+    if (!status) throw std::runtime_error(status.error().message);
+  }
+  return files;
+}
+
+void bench_run(const BenchInput& input) {
+  const std::vector<lab::Pair> pairs = lab::all_pairs();
+  const std::vector<lab::Suite> suites = lab::all_suites();
+  const lab::InterruptGuard guard;
+  const auto kind = input.device.starts_with("cuda") ? lab::DeviceKind::cuda : lab::DeviceKind::cpu;
+  const auto jobs = lab::select_jobs(pairs, suites, input.names, input.settings, kind);
+  lab::OpenDevice open = lab::open_lab_device(
+      {.device = input.device, .cache_directory = input.cache, .threads = input.threads});
+  if (input.peers)
+    open.device.peers = lab::open_peers(
+        {input.python, open.device.name, input.threads > 0 ? input.threads : allowed_cpu_count()});
+  const lab::RunRecord run = measure(input, jobs, open.device);
+  const auto colour = isatty(1) != 0 ? lab::TableOptions::Colour::ansi : lab::TableOptions::Colour::none;
+  fmt::print("{}", lab::render_table(run, {.width = terminal_width(), .colour = colour}));
+  const RunFiles files = write_run_files(run, input);
+  fmt::print("page: {}\nJSON: {}\n", files.html, files.json);
+  if (run.environment.interrupted) exit_with(130);
+  const bool as_expected = (!input.expect && !input.update) || judge(run, input);
+  if (!lab::sound(run) || !as_expected) exit_with(1);
+}
+
+}  // namespace tilewright::tw
