@@ -95,7 +95,7 @@ std::string fill_in(std::string_view pattern, const std::vector<std::string>& op
 std::string in_parentheses(const Term& t) { return t.is_simple ? t.text : "(" + t.text + ")"; }
 // A function's type comes from its arguments, and an integer literal alone would be an int.
 std::string argument(const Term& t) {
-  const bool is_number = is_integer(t.dtype) && t.text.find_first_not_of("-0123456789") == std::string::npos;
+  const bool is_number = is_integer(t.dtype) && t.text.find_first_not_of("()-0123456789") == std::string::npos;
   return is_number ? fmt::format("{}({})", scalar_type(t.dtype), t.text) : t.text;
 }
 bool is_narrow_integer(DType d) { return d == DType::i8 || d == DType::u8; }
@@ -141,7 +141,9 @@ Term apply_text(KernelText& k, const tile::Op& op, const std::vector<Term>& oper
     const Term t = as_number ? cast_text(k, DType::f32, original) : original;
     // An operator spreads a scalar over the lanes itself, but not over a mask or bytes.
     const bool spreads = is_operator && memory_bytes(t.dtype) >= 4;
-    if ((vector && !spreads) || through_vector)
+    if (is_operator && t.form == Form::vector)
+      texts.push_back(in_parentheses(t));
+    else if ((vector && !spreads) || through_vector)
       texts.push_back(as_vector(k, t));
     else
       texts.push_back(is_operator ? in_parentheses(t) : argument(t));

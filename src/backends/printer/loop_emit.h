@@ -37,6 +37,9 @@ class LoopFacts {
   bool is_block_arg(tile::ValueId v) const { return block_arg_[static_cast<std::size_t>(v)]; }
   bool buffered(tile::ValueId v) const { return buffered_.count(v) != 0; }
   void set_buffered(tile::ValueId v) { buffered_.insert(v); }
+  // What an inner block keeps is there for that block only: it may not run.
+  const std::set<tile::ValueId>& all_buffered() const { return buffered_; }
+  void restore_buffered(std::set<tile::ValueId> values) { buffered_ = std::move(values); }
   bool is_scalar_op(const tile::Op& op) const;
   // A reshape of a tile of one element to a scalar: planned like a reduction over no axis.
   bool takes_only_element(const tile::Op& op) const;

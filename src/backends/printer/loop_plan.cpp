@@ -66,6 +66,13 @@ class Planner {
     return steps;
   }
 
+  std::vector<Step> plan_inner_block(const Block& block, const std::vector<ValueId>& targets) {
+    std::set<ValueId> outside = facts_.all_buffered();
+    std::vector<Step> steps = plan_block(block, targets);
+    facts_.restore_buffered(std::move(outside));
+    return steps;
+  }
+
   bool is_control(const Op& op) const {
     return op.kind == OpKind::dot || op.kind == OpKind::loop || op.kind == OpKind::branch ||
            facts_.is_relayout(op);
@@ -158,7 +165,7 @@ class Planner {
     }
     if (!init.moves.empty()) steps.push_back(std::move(init));
     Step step{.kind = Step::Kind::loop, .op = &op};
-    step.body[0] = plan_block(body, targets);
+    step.body[0] = plan_inner_block(body, targets);
     steps.push_back(std::move(step));
     for (std::size_t i = 0; i < targets.size(); ++i) {
       aliases_[op.results[i]] = targets[i];
@@ -171,7 +178,7 @@ class Planner {
     for (ValueId r : op.results)
       if (facts_.rank(r) > 0) buffers_.insert(r);
     for (int side : {0, 1})
-      step.body[side] = plan_block(op.blocks[static_cast<std::size_t>(side)], op.results);
+      step.body[side] = plan_inner_block(op.blocks[static_cast<std::size_t>(side)], op.results);
     for (ValueId r : op.results)
       if (facts_.rank(r) > 0) facts_.set_buffered(r);
     steps.push_back(std::move(step));
