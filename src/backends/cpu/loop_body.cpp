@@ -23,19 +23,6 @@ std::string LoopText::at(const Pass& pass, int copy) const {
   return copy == 0 ? pass.index : fmt::format("{} + {}", pass.index, copy * k_.lanes);
 }
 
-Term LoopText::term(const printer::Ref& ref, int copy, const Pass& pass) const {
-  Term t{.dtype = dtype_of(ref)};
-  if (ref.is_scalar()) {
-    t.text = k_.scalar(ref.scalar);
-  } else {
-    const Node& n = node(ref.instr);
-    t.form = n.along_vec ? Form::vector : Form::scalar;
-    t.text = n.along_vec ? copy_name(n.text, copy, pass) : n.text;
-  }
-  t.is_simple = t.text[0] != '-';
-  return t;
-}
-
 // The lanes that exist at all.
 std::string LoopText::count_mask(Pass& pass) {
   k_.include("tw_cpu/masked.h");
@@ -66,9 +53,8 @@ std::string LoopText::mask(const Node& n, Pass& pass) {
 void LoopText::print_body(Pass& pass, Which which) {
   for (int i : part_.instrs) {
     const Node& n = node(i);
-    if (!n.along_vec) continue;
-    const bool inner = n.along_other || is_writing(i);
-    if (which != Which::all && inner != (which == Which::along_other)) continue;
+    if (!n.along_vec || n.in_place) continue;
+    if (which != Which::all && is_inner(i) != (which == Which::along_other)) continue;
     if (is_accumulating(instr(i)))
       accumulate(i, pass);
     else if (instr(i).kind == Instr::Kind::effect && instr(i).op->kind != OpKind::store)
@@ -101,8 +87,6 @@ std::string LoopText::compute_text(int i, int copy, Pass& pass) {
       return gather_text(i, copy, pass);
     case OpKind::arange:
       return fmt::format("convert<vi64>(iota()) + ({})", at(pass, copy));
-    case OpKind::cast:
-      return cast_text(k_, k_.kernel.type(instr.value).dtype, term(instr.operands[0], copy, pass)).text;
     case OpKind::random: {
       k_.include("tw_cpu/philox.h");
       const Term counter = term(instr.operands[1], copy, pass);
@@ -110,10 +94,9 @@ std::string LoopText::compute_text(int i, int copy, Pass& pass) {
                          term(instr.operands[0], copy, pass).text, as_vector(k_, counter));
     }
     default: {
-      TW_CHECK(instr.op->kind == OpKind::apply, "no text for this op in an element loop");
-      std::vector<Term> operands;
-      for (const printer::Ref& r : instr.operands) operands.push_back(term(r, copy, pass));
-      return apply_text(k_, *instr.op, operands).text;
+      TW_CHECK(instr.op->kind == OpKind::apply || instr.op->kind == OpKind::cast,
+               "no text for this op in an element loop");
+      return operation(i, copy, pass).text;
     }
   }
 }
@@ -190,7 +173,7 @@ void LoopText::print_store(int i, Pass& pass) {
 }
 
 // Offsets of a gather or scatter, whose indices begin at operand `first`: "row * 1024 + column".
-std::string LoopText::offsets_text(int i, std::size_t first, int copy, const Pass& pass) {
+std::string LoopText::offsets_text(int i, std::size_t first, int copy, Pass& pass) {
   const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(instr(i).op->param)];
   std::vector<std::string> indices;
   bool vector = false;

@@ -1,8 +1,10 @@
 // LoopText: one part of an element loop as C++ text.
 //
-// What does not change along the vectors' axis is computed once per row as a scalar. Along that axis runs a
-// main loop with several vectors in flight and no masks, then, where the count is not a whole number of those
-// steps or a view ends inside, a second loop of single vectors under masks.
+// An operation used once is written inside the expression that uses it, up to the size of a readable line; a
+// product used once by an addition or subtraction becomes a multiply-add (one rounding instead of two, never
+// less exact). What does not change along the vectors' axis is computed once per row as a scalar. Along that
+// axis runs a main loop with several vectors in flight and no masks, then, where the count is not a whole
+// number of those steps or a view ends inside, a second loop of single vectors under masks.
 #pragma once
 
 #include "backends/cpu/loop_shape.h"
@@ -33,8 +35,12 @@ class LoopText {
   };
   struct Node {
     bool along_vec = false, along_other = false;  // what its value changes with
-    std::string text;  // scalar: the expression or name; vector: the name, before the copy's number
-    bool is_literal = false;
+    std::string text;       // scalar: the expression or name; vector: the name, before the copy's number
+    int uses = 0;           // by instructions of this part
+    int consumer = -1;      // the one instruction that uses it
+    int operations = 1;     // in its expression, with what is written inside it
+    bool in_place = false;  // written inside its consumer's expression instead of having a name
+    bool in_mad = false;    // … as the product of a multiply-add
     Access access;
     std::string base;     // pointer to the access' first element
     std::string pointer;  // to the row's first element
@@ -54,6 +60,10 @@ class LoopText {
   // --- what depends on what (loop_text.cpp)
   void analyse();
   void analyse_access(int i);
+  void choose_in_place();
+  bool fits_in_place(int i) const;
+  bool is_product_of_mad(int i) const;
+  bool is_inner(int i) const { return node(i).along_other || is_writing(i); }
   void trim_axis(int axis, std::string* count);
   Window window_of(const Access& access);
   std::string limit_variable(const std::string& from, const std::string& to, Index most);
@@ -74,8 +84,10 @@ class LoopText {
   void print_body(Pass& pass, Which which);
   void print_vector(int i, Pass& pass);
   std::string compute_text(int i, int copy, Pass& pass);
+  Term operation(int i, int copy, Pass& pass);
+  Term multiply_add(int i, int side, int copy, Pass& pass);
   std::string load_text(int i, int copy, Pass& pass);
-  std::string offsets_text(int i, std::size_t first, int copy, const Pass& pass);
+  std::string offsets_text(int i, std::size_t first, int copy, Pass& pass);
   std::string gather_text(int i, int copy, Pass& pass);
   void print_store(int i, Pass& pass);
   std::string store_text(const Node& n, const std::string& value, int copy, Pass& pass);
@@ -98,7 +110,7 @@ class LoopText {
   const Node& node(int i) const { return nodes_[static_cast<std::size_t>(i)]; }
   const Instr& instr(int i) const { return part_.at(i); }
   DType dtype_of(const printer::Ref& ref) const;
-  Term term(const printer::Ref& ref, int copy, const Pass& pass) const;
+  Term term(const printer::Ref& ref, int copy, Pass& pass);
   std::string at(const Pass& pass, int copy) const;
   std::string copy_name(const std::string& name, int copy, const Pass& pass) const;
   std::string mask(const Node& n, Pass& pass);

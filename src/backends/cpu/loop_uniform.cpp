@@ -42,7 +42,7 @@ std::string LoopText::row_element(const Node& n) const {
 std::string LoopText::uniform_text(int i) {
   const Instr& instr = this->instr(i);
   const Node& n = node(i);
-  const Pass none;
+  Pass none;
   if (instr.kind == Instr::Kind::reload) return read_element(n.access.dtype, n.base, row_element(n));
   switch (instr.op->kind) {
     case OpKind::load: {
@@ -86,7 +86,8 @@ void LoopText::print_uniform_effects() {
 void LoopText::print_uniform_effect(int i) {
   const Instr& instr = this->instr(i);
   const Node& n = node(i);
-  const Term value = term(instr.operands[0], 0, Pass{});
+  Pass none;
+  const Term value = term(instr.operands[0], 0, none);
   if (instr.kind != Instr::Kind::effect) return print_kept_scalar(i, value.text);
   const tile::Op& op = *instr.op;
   std::vector<std::string> conditions = n.window.row_conditions;
@@ -97,8 +98,8 @@ void LoopText::print_uniform_effect(int i) {
     const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(op.param)];
     std::vector<std::string> indices;
     for (std::size_t d = 0; d < view.extents.size(); ++d)
-      indices.push_back(term(instr.operands[1 + d], 0, Pass{}).text);
-    if (op.masked) conditions.push_back(term(instr.operands.back(), 0, Pass{}).text);
+      indices.push_back(term(instr.operands[1 + d], 0, none).text);
+    if (op.masked) conditions.push_back(term(instr.operands.back(), 0, none).text);
     const std::string& base = k_.views[static_cast<std::size_t>(op.param)];
     const std::string offset = element_offset(k_, view, indices);
     if (op.kind == OpKind::atomic_add) k_.include("tw_cpu/strided.h");

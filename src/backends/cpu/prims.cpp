@@ -141,7 +141,9 @@ Term apply_text(KernelText& k, const tile::Op& op, const std::vector<Term>& oper
     const Term t = as_number ? cast_text(k, DType::f32, original) : original;
     // An operator spreads a scalar over the lanes itself, but not over a mask or bytes.
     const bool spreads = is_operator && memory_bytes(t.dtype) >= 4;
-    if ((vector && !spreads) || through_vector)
+    if (is_operator && t.form == Form::vector)
+      texts.push_back(in_parentheses(t));
+    else if ((vector && !spreads) || through_vector)
       texts.push_back(as_vector(k, t));
     else
       texts.push_back(is_operator ? in_parentheses(t) : argument(t));

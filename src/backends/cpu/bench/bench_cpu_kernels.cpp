@@ -1,4 +1,5 @@
-// bench_cpu_kernels [--isa avx512|avx2|baseline] [--threads N] [--show] [NAME …]: hand-written tile kernels
+// bench_cpu_kernels [--isa avx512|avx2|baseline] [--threads N] [--show] [--compiles N] [--unroll N]
+// [NAME …]: hand-written tile kernels
 // on this machine: bytes that must move per second, best schedule of a few, and what compiling cost. A
 // microbenchmark for whoever changes the printer; the lab measures with confidence intervals.
 #include "backends/cpu/cpu_backend.h"
@@ -146,6 +147,17 @@ std::vector<Case> cases() {
   all.push_back({"transpose_view", transpose_view(4096, 64), 2 * mb * 4096 * 4096});
   all.push_back({"matmul_64", matmul(1024, 64), 3 * mb * 1024 * 1024, 2.0 * 1024 * 1024 * 1024});
   all.push_back({"matmul_128", matmul(1024, 128), 3 * mb * 1024 * 1024, 2.0 * 1024 * 1024 * 1024});
+  // In cache: what the arithmetic alone takes.
+  const Index small = 1 << 15;
+  all.push_back({"copy_cached", pointwise("copy", small, 4096, [](Value t) { return t; }), 2 * mb * small});
+  all.push_back({"elu_cached", pointwise("elu", small, 4096, elu), 2 * mb * small});
+  all.push_back({"sincos10_cached", pointwise("sincos10", small, 4096, sincos10), 2 * mb * small});
+  all.push_back({"softmax_cached", softmax(32, 1024), 2 * mb * small});
+  all.push_back({"layernorm_gelu_cached", layernorm_gelu(32, 1024), 2 * mb * small});
+  all.push_back({"row_sum_cached", row_sum(32, 1024), mb * small});
+  all.push_back({"column_sum_cached", column_sum(64, 512, 64), mb * small});
+  all.push_back({"transpose_cached", transpose(128, 64), 2 * mb * 128 * 128});
+  all.push_back({"transpose_view_cached", transpose_view(128, 64), 2 * mb * 128 * 128});
   return all;
 }
 
@@ -173,49 +185,97 @@ Buffers make_buffers(backends::Backend& backend, const Kernel& kernel) {
   return b;
 }
 
-void measure(backends::Backend& backend, const Case& c, bool show) {
-  Buffers buffers = make_buffers(backend, c.kernel);
-  for (const bool streaming : {false, true})
-    for (const int unroll : {4, 8}) {
-      const Schedule schedule{.unroll = unroll, .streaming_stores = streaming};
-      auto source = backend.print(c.kernel, schedule);
-      if (!source) {
-        fmt::print("{}: {}\n", c.name, source.error().message);
-        return;
-      }
-      if (show && unroll == 4) fmt::print("{}\n", source->text);
-      auto binary = backend.compile(c.kernel, *source);
-      if (!binary) {
-        fmt::print("{}: {}\n{}\n", c.name, binary.error().message, source->text);
-        return;
-      }
-      double best_ms = binary->compile_ms;
-      for (int i = 0; i < 4; ++i) best_ms = std::min(best_ms, backend.compile(c.kernel, *source)->compile_ms);
-      auto program = backend.load(c.kernel, *source, *binary);
-      backends::LaunchArgs args{.views = buffers.views.data()};
-      const std::vector<Index> grid = grid_extents(c.kernel, {});
-      std::copy(grid.begin(), grid.end(), args.grid);
-      std::vector<double> times;
-      const double end = now_us() + 400e3;
-      while (times.size() < 5 || (now_us() < end && times.size() < 200)) {
-        const double start = now_us();
-        (void)(*program)->launch(args);
-        times.push_back(now_us() - start);
-      }
-      std::sort(times.begin(), times.end());
-      const double median = times[times.size() / 2];
-      fmt::print(
-          "{:16} unroll {} {:9}  {:9.1f} us (best {:9.1f})  {:6.1f} GB/s  {:7.1f} GFLOP/s  compile {:5.1f} "
-          "ms\n",
-          c.name, unroll, streaming ? "streaming" : "", median, times[0], c.bytes / median / 1e3,
-          c.flops / median / 1e3, best_ms);
-    }
-  for (std::size_t i = 0; i < c.kernel.views.size(); ++i) {
+void release_buffers(backends::Backend& backend, const Kernel& kernel, const Buffers& buffers) {
+  for (std::size_t i = 0; i < kernel.views.size(); ++i) {
     Index elements = 1;
-    for (const Dim& d : c.kernel.views[i].extents) elements *= d.value;
-    backend.release(buffers.views[i],
-                    static_cast<std::size_t>(elements) * size_bytes(c.kernel.views[i].dtype));
+    for (const Dim& d : kernel.views[i].extents) elements *= d.value;
+    backend.release(buffers.views[i], static_cast<std::size_t>(elements) * size_bytes(kernel.views[i].dtype));
   }
+}
+
+// Only prints and compiles, for profiling that.
+void compile_often(backends::Backend& backend, const Case& c, int times) {
+  double total_ms = 0, print_ms = 0;
+  for (int i = 0; i < times; ++i) {
+    const double start = now_us();
+    auto source = backend.print(c.kernel, {.unroll = 4});
+    print_ms += 1e-3 * (now_us() - start);
+    total_ms += backend.compile(c.kernel, *source)->compile_ms;
+  }
+  fmt::print("{:16} print {:6.2f} ms, compile {:6.2f} ms\n", c.name, print_ms / times, total_ms / times);
+}
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+struct Loaded {
+  Schedule schedule;
+  std::unique_ptr<backends::Program> program;
+  double compile_ms = 0;
+  std::vector<double> us;
+};
+
+std::vector<Loaded> load_all(backends::Backend& backend, const Case& c, const std::vector<int>& unrolls,
+                             bool show) {
+  std::vector<Loaded> all;
+  for (const bool streaming : {false, true})
+    for (const int unroll : unrolls) {
+      Loaded l{.schedule = {.unroll = unroll, .streaming_stores = streaming}};
+      auto source = backend.print(c.kernel, l.schedule);
+      if (!source) throw Error(source.error().message);
+      if (show) fmt::print("{}\n", source->text);
+      auto binary = backend.compile(c.kernel, *source);
+      if (!binary) throw Error(binary.error().message + source->text);
+      l.compile_ms = binary->compile_ms;
+      for (int i = 0; i < 4; ++i)
+        l.compile_ms = std::min(l.compile_ms, backend.compile(c.kernel, *source)->compile_ms);
+      l.program = backend.load(c.kernel, *source, *binary).value();
+      all.push_back(std::move(l));
+    }
+  return all;
+}
+
+double run_us(Loaded& l, const Kernel& kernel, const Buffers& buffers) {
+  backends::LaunchArgs args{.views = buffers.views.data()};
+  const std::vector<Index> grid = grid_extents(kernel, {});
+  std::copy(grid.begin(), grid.end(), args.grid);
+  const double start = now_us();
+  (void)l.program->launch(args);
+  return now_us() - start;
+}
+
+// All schedules and, as the ceiling of this moment, a streaming copy, in turns.
+void measure(backends::Backend& backend, const Case& c, const std::vector<int>& unrolls, bool show) {
+  const Case copy{"copy", pointwise("copy", 1 << 24, 4096, [](Value t) { return t; }), 8.0 * (1 << 24)};
+  Buffers buffers = make_buffers(backend, c.kernel), copied = make_buffers(backend, copy.kernel);
+  std::vector<Loaded> loaded = load_all(backend, c, unrolls, show);
+  std::vector<Loaded> ceiling = load_all(backend, copy, {4}, false);
+  std::vector<double> copy_us;
+  const bool cached = c.name.find("cached") != std::string::npos;
+  const double end = now_us() + 1500e3;
+  for (int round = 0; round < 5 || (now_us() < end && round < 2000); ++round) {
+    if (!cached) copy_us.push_back(run_us(ceiling[1], copy.kernel, copied));
+    for (Loaded& l : loaded) {
+      if (cached) run_us(l, c.kernel, buffers);
+      l.us.push_back(run_us(l, c.kernel, buffers));
+    }
+  }
+  for (const Loaded& l : loaded) {
+    const double us = median(l.us), best = *std::min_element(l.us.begin(), l.us.end());
+    fmt::print("{:22} unroll {} {:9} {:9.1f} us (best {:8.1f}) {:6.1f} GB/s", c.name, l.schedule.unroll,
+               l.schedule.streaming_stores ? "streaming" : "", us, best, c.bytes / us / 1e3);
+    if (!cached) fmt::print("  {:.2f} of copy", c.bytes / us / (copy.bytes / median(copy_us)));
+    if (cached) fmt::print("  best {:5.2f} ns a vector of 16", best / (1 << 11) * 1e3);
+    if (c.flops > 0) fmt::print("  {:6.1f} GFLOP/s", c.flops / us / 1e3);
+    fmt::print("  compile {:5.1f} ms\n", l.compile_ms);
+  }
+  if (!cached)
+    fmt::print("{:22} {:27.1f} us                 {:6.1f} GB/s\n", "  streaming copy", median(copy_us),
+               copy.bytes / median(copy_us) / 1e3);
+  release_buffers(backend, c.kernel, buffers);
+  release_buffers(backend, copy.kernel, copied);
 }
 
 }  // namespace
@@ -223,6 +283,8 @@ void measure(backends::Backend& backend, const Case& c, bool show) {
 int main(int argc, char** argv) {
   backends::BackendOptions options;
   bool show = false;
+  int compiles = 0;
+  std::vector<int> unrolls{4, 2};
   std::vector<std::string> wanted;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
@@ -230,6 +292,10 @@ int main(int argc, char** argv) {
       options.isa = argv[++i];
     else if (arg == "--threads" && i + 1 < argc)
       options.threads = std::stoi(argv[++i]);
+    else if (arg == "--compiles" && i + 1 < argc)
+      compiles = std::stoi(argv[++i]);
+    else if (arg == "--unroll" && i + 1 < argc)
+      unrolls = {std::stoi(argv[++i])};
     else if (arg == "--show")
       show = true;
     else
@@ -242,6 +308,10 @@ int main(int argc, char** argv) {
   }
   fmt::print("{}, {} threads\n", (*backend)->target().name, (*backend)->target().units);
   for (const Case& c : cases())
-    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), c.name) != wanted.end())
-      measure(**backend, c, show);
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), c.name) != wanted.end()) {
+      if (compiles > 0)
+        compile_often(**backend, c, compiles);
+      else
+        measure(**backend, c, unrolls, show);
+    }
 }
