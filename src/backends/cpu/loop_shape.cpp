@@ -124,7 +124,8 @@ int copies_that_fit(const KernelText& k, const LoopPart& part, int wanted) {
   return std::clamp(registers * 3 / 4 / most, 1, std::max(wanted, 1));
 }
 
-// Work of one vector, in operations.
+}  // namespace
+
 double vector_operations(const LoopPart& part) {
   double operations = 0;
   for (int i : part.instrs) {
@@ -136,6 +137,8 @@ double vector_operations(const LoopPart& part) {
   }
   return operations;
 }
+
+namespace {
 
 // A core looks about 300 instructions ahead. Where one vector's work is far shorter than that, it overlaps
 // vectors by itself and two copies only save loop overhead (measured on Zen 4: elu 2.47 ns a vector with two

@@ -20,7 +20,8 @@ namespace tilewright::cpu {
 
 class LoopText {
  public:
-  LoopText(KernelText& k, LoopPart part);
+  // `ahead`: loads of whose blocks the next program's are fetched meanwhile.
+  LoopText(KernelText& k, LoopPart part, std::vector<const printer::Instr*> ahead = {});
   void print();
 
  private:
@@ -74,6 +75,8 @@ class LoopText {
   void print_along_vec(const std::function<void(Pass&)>& body);
   std::string whole_vectors();
   void declare_pointers();
+  void declare_prefetches();
+  void print_prefetches(const Pass& pass);
   void print_row_start();
   void declare_row(int i, std::set<std::string>& declared);
   void print_uniform(bool along_other);
@@ -126,9 +129,11 @@ class LoopText {
   LoopShape shape_;
   std::vector<Node> nodes_;
   std::string vec_count_, other_count_;  // numbers, or variables where the loop is trimmed
-  bool is_ragged_ = false;               // the count is not known to be a whole number of vectors
-  bool has_vectors_ = false;             // something changes along the vectors' axis
-  std::string vec_;                      // the variables of the two axes
+  std::vector<const Instr*> ahead_;
+  std::vector<std::pair<std::string, DType>> ahead_pointers_;
+  bool is_ragged_ = false;    // the count is not known to be a whole number of vectors
+  bool has_vectors_ = false;  // something changes along the vectors' axis
+  std::string vec_;           // the variables of the two axes
   std::string row_;
   std::map<std::string, std::string> limits_;    // "extent - start" → variable
   std::map<std::string, std::string> pointers_;  // expression → variable, also of rows
