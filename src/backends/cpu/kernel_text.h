@@ -3,6 +3,7 @@
 
 #include "backends/cpu/code.h"
 #include "backends/printer/loop_plan.h"
+#include "backends/printer/value_range.h"
 
 #include <tilewright/tile/affine.h>
 #include <tilewright/tile/kernel.h>
@@ -39,6 +40,7 @@ class KernelText {
   const int lanes;  // TW_LANES of the headers
   const printer::LoopPlan plan;
   const tile::AffineTable affine;
+  const std::vector<printer::ValueRange> ranges;
   Code code;
   Names names;
   std::vector<std::string> views;  // the pointers' names

@@ -149,6 +149,9 @@ int wanted_copies(const KernelText& k, const LoopPart& part) {
   const bool accumulates =
       std::any_of(part.instrs.begin(), part.instrs.end(), [&](int i) { return is_reduction(part.at(i)); });
   const int most = std::max(k.schedule.unroll, 1);
+  // A block of random words is four vectors.
+  for (int i : part.instrs)
+    if (part.at(i).kind == Instr::Kind::compute && part.at(i).op->kind == OpKind::random) return 4;
   return accumulates || vector_operations(part) > kShortOperations ? most : (most + 1) / 2;
 }
 

@@ -72,6 +72,7 @@ void LoopText::analyse() {
   is_ragged_ = vec_count_ != int_text(shape_.vec_count) || shape_.vec_count % k_.lanes != 0;
   for (int i : part_.instrs)
     if (is_access(instr(i))) analyse_access(i);
+  find_needed_lanes();
   choose_in_place();
 }
 

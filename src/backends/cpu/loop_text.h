@@ -42,6 +42,7 @@ class LoopText {
     int operations = 1;     // in its expression, with what is written inside it
     bool in_place = false;  // written inside its consumer's expression instead of having a name
     bool in_mad = false;    // … as the product of a multiply-add
+    bool needed = false;    // someone reads its lanes, not only where they begin to count
     Access access;
     std::string base;     // pointer to the access' first element
     std::string pointer;  // to the row's first element
@@ -56,6 +57,7 @@ class LoopText {
     bool masked = false;
     std::string index;                         // of the first vector's first lane
     std::map<std::string, std::string> masks;  // window → variable
+    std::string words;                         // the last block of random words
   };
 
   // --- what depends on what (loop_text.cpp)
@@ -68,6 +70,18 @@ class LoopText {
   void trim_axis(int axis, std::string* count);
   Window window_of(const Access& access);
   std::string limit_variable(const std::string& from, const std::string& to, Index most);
+
+  // --- integers that count lanes (loop_lanes.cpp)
+  bool is_uniform(const printer::Ref& ref) const;
+  bool counts_lanes(const printer::Ref& ref) const;
+  void add_first(const printer::Ref& ref, Sum& sum, Pass& pass);
+  std::string first_text(const printer::Ref& ref, int copy, Pass& pass);
+  bool first_is_multiple(const printer::Ref& ref, Index factor) const;
+  int counting_side(int i) const;
+  bool is_block_of_words(int i) const;
+  void find_needed_lanes();
+  std::string lane_mask_text(int i, int side, int copy, Pass& pass);
+  std::string words_text(int i, int copy, Pass& pass);
 
   // --- the order of loops (loop_text.cpp)
   void print_rows();
