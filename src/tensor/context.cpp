@@ -87,7 +87,7 @@ Tensor create(const std::shared_ptr<detail::ContextState>& context, const char* 
   for (const Tensor& t : inputs) values.push_back({&graph, graph.add_input("seed", t.impl()->type)});
   graph.set_outputs({write(graph, values).at(0).id});
   DeviceState& device = context->device(context->options.device);
-  return run_graph(context, device, *compile_graph(device, graph, {}), inputs).at(0);
+  return run_graph(context, device, *compile_graph(device, graph), inputs).at(0);
 }
 
 void check_shape(const char* name, const Shape& shape, const Location& where) {

@@ -41,10 +41,26 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   return r;
 }
 
+std::vector<std::string> tuning_text(const runtime::KernelTuning& tuning) {
+  if (tuning.stored) return {fmt::format("the stored winner, found in {:.1f} ms", tuning.ms)};
+  std::vector<std::string> lines;
+  for (const runtime::Trial& t : tuning.trials)
+    lines.push_back(fmt::format(
+        "{} predicted {:.2f} us, {}", to_string(t.schedule), t.predicted_us,
+        t.failure.empty() ? fmt::format("measured {:.2f} us", t.measured_us) : "failed: " + t.failure));
+  return lines;
+}
+
 }  // namespace
 
 void describe(const CompiledGraph& g, SpecialisationReport& report) {
-  for (std::size_t i = 0; i < g.compiled.kernels.size(); ++i) report.kernels.push_back(kernel_report(g, i));
+  for (std::size_t i = 0; i < g.compiled.kernels.size(); ++i) {
+    report.kernels.push_back(kernel_report(g, i));
+    if (i < g.tuning.size()) report.kernels.back().tuning = tuning_text(g.tuning[i]);
+  }
+  report.replayed = g.replay.replays();
+  report.direct_us = g.replay.direct_us();
+  report.replay_us = g.replay.replay_us();
   const ir::Graph& graph = g.compiled.graph;
   for (const passes::NotFused& n : g.compiled.fusion.not_fused)
     report.not_fused.push_back(fmt::format("{} %{} and {} %{}: {}", graph.node(n.producer).op->name,
@@ -66,7 +82,11 @@ std::string explain_text(const std::vector<SpecialisationReport>& reports) {
       out += fmt::format("    {}B, {}FLOP, floor {:.2f} us; {} in {:.2f} ms\n", perf::with_prefix(k.bytes),
                          perf::with_prefix(k.flops), k.floor_us, k.origin, k.build_ms);
       if (!k.schedule.empty()) out += fmt::format("    schedule {}\n", k.schedule);
+      for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);
     }
+    if (r.replay_us > 0)
+      out += fmt::format("  launched one by one {:.2f} us, as a graph {:.2f} us: {}\n", r.direct_us,
+                         r.replay_us, r.replayed ? "replayed" : "not replayed");
     for (const std::string& n : r.not_fused) out += fmt::format("  not fused: {}\n", n);
     if (r.arena_bytes > 0)
       out += fmt::format("  temporaries: {}B\n", perf::with_prefix(static_cast<double>(r.arena_bytes)));

@@ -5,6 +5,8 @@
 #include "ir/graph.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
+#include "runtime/replay_choice.h"
+#include "runtime/tuner.h"
 
 #include <tilewright/tensor/tensor.h>
 
@@ -37,8 +39,8 @@ struct Break {
 struct Trace {
   explicit Trace(std::string name) : graph(std::move(name)) {}
   ir::Graph graph;
-  std::vector<Tensor> inputs;                     // concrete tensors, in the order of the graph's inputs
-  std::size_t arguments = 0;                      // how many of them are the function's own; the rest it captured
+  std::vector<Tensor> inputs;  // concrete tensors, in the order of the graph's inputs
+  std::size_t arguments = 0;   // how many of them are the function's own; the rest it captured
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   bool fullgraph = false;
   bool fuse = true;
@@ -50,6 +52,8 @@ struct CompiledGraph {
   passes::Compiled compiled;
   std::unique_ptr<runtime::Executable> executable;
   std::vector<ir::Type> outputs;
+  runtime::ReplayChoice replay;
+  std::vector<runtime::KernelTuning> tuning;  // per kernel, with max_autotune after the first call
 };
 
 struct DeviceState {
@@ -92,10 +96,20 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
 ir::NodeId node_in(Trace& trace, const Tensor& t);
 
 // Compiles (or finds) a graph for the device of `inputs` and runs it.
+struct GraphOptions {
+  bool fuse = true;
+  bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
+  bool replay = false;    // may be replayed
+};
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
-                                             const passes::PipelineOptions& options);
+                                             const GraphOptions& options = {});
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
-                              CompiledGraph& graph, const std::vector<Tensor>& inputs, bool replay = false);
+                              CompiledGraph& graph, const std::vector<Tensor>& inputs,
+                              const GraphOptions& options = {});
+// The same into buffers that are there. With `autotune` the first run tunes.
+void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
+                    std::span<const std::shared_ptr<runtime::Buffer>> inputs,
+                    std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options);
 
 // Runs what a trace has recorded so far and gives every value still alive its memory.
 void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device);

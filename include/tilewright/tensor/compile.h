@@ -30,8 +30,9 @@ struct KernelReport {
   double build_ms = 0;
   std::string origin;  // "compiled", "disk"
   std::string schedule;
-  std::string source;  // what was compiled
-  std::string tile;    // tile IR
+  std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
+  std::string source;               // what was compiled
+  std::string tile;                 // tile IR
 };
 struct SpecialisationReport {
   std::string key;     // the guards: types and devices of the arguments
@@ -42,7 +43,8 @@ struct SpecialisationReport {
   std::vector<std::string> breaks;     // host reads, with their lines
   std::string graph, fused;            // stage dumps
   Index arena_bytes = 0;
-  bool replayed = false;
+  bool replayed = false;                // runs as a graph …
+  double direct_us = 0, replay_us = 0;  // … because of these times; 0 where they were not taken
 };
 
 namespace detail {
