@@ -95,7 +95,8 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
   out.trace->arguments = args.size();
   for (const Tensor& a : args) {
     // Each argument is an input of its own, even when a tensor is given twice: the next call may give two.
-    const ir::NodeId node = out.trace->graph.add_input(fmt::format("a{}", out.trace->inputs.size()), a.impl()->type);
+    const ir::NodeId node =
+        out.trace->graph.add_input(fmt::format("a{}", out.trace->inputs.size()), a.impl()->type);
     out.trace->inputs.push_back(a);
     Tensor t = make_tensor(context, a.impl()->type, a.impl()->device, nullptr);
     t.impl()->trace = out.trace;
@@ -230,6 +231,20 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   if (!done) throw Error(done.error().message, where);
 }
 
+CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
+  check_arguments(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
+  const std::lock_guard lock(context->mutex);
+  Specialisation* s = state_->find(args);
+  std::vector<Tensor> ran;
+  if (!s) s = &state_->specialise(args, context, ran, where);
+  if (!s->graph)
+    throw Error(
+        "the function reads values on the host, so it is no single program: explain() names the lines",
+        where);
+  return {s->graph, graph_inputs(*s, args)};
+}
+
 std::vector<SpecialisationReport> CompiledCore::report() const {
   std::vector<SpecialisationReport> out;
   for (const auto& s : state_->specialisations) {
@@ -249,7 +264,7 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
   return out;
 }
 
-std::string CompiledCore::explain() const { return explain_text(report()); }
+std::string CompiledCore::explain() const { return tilewright::explain(report()); }
 
 std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
                                    const std::vector<Tensor>& args, const Location& where) {

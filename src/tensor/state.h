@@ -5,13 +5,16 @@
 #include "ir/graph.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
+#include "runtime/step_times.h"
 
+#include <tilewright/perf/hardware.h>
 #include <tilewright/tensor/tensor.h>
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace tilewright::detail {
 
@@ -37,8 +40,8 @@ struct Break {
 struct Trace {
   explicit Trace(std::string name) : graph(std::move(name)) {}
   ir::Graph graph;
-  std::vector<Tensor> inputs;                     // concrete tensors, in the order of the graph's inputs
-  std::size_t arguments = 0;                      // how many of them are the function's own; the rest it captured
+  std::vector<Tensor> inputs;  // concrete tensors, in the order of the graph's inputs
+  std::size_t arguments = 0;   // how many of them are the function's own; the rest it captured
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   bool fullgraph = false;
   bool fuse = true;
@@ -50,6 +53,8 @@ struct CompiledGraph {
   passes::Compiled compiled;
   std::unique_ptr<runtime::Executable> executable;
   std::vector<ir::Type> outputs;
+  std::shared_ptr<const perf::Hardware> ceilings;  // of the device, when they were measured
+  std::optional<runtime::StepTimes> times;         // when it was measured
 };
 
 struct DeviceState {
@@ -57,6 +62,7 @@ struct DeviceState {
       : device(d), store(std::move(d), cache) {}
   std::shared_ptr<runtime::Device> device;
   runtime::KernelStore store;
+  std::shared_ptr<const perf::Hardware> ceilings;  // stored by tw devices --probe; null: never measured
   std::map<Hash128, std::shared_ptr<CompiledGraph>> graphs;  // by structure and options
 };
 
