@@ -75,11 +75,11 @@ bool write_all(int file, const char* data, std::size_t size) {
   return true;
 }
 
-std::vector<fs::directory_entry> entries(const std::string& directory) {
+std::vector<fs::directory_entry> entries(const std::string& directory, std::string_view suffix = kSuffix) {
   std::vector<fs::directory_entry> out;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == kSuffix) out.push_back(*it);
+    if (it->path().extension() == suffix) out.push_back(*it);
   return out;
 }
 
@@ -135,6 +135,11 @@ Status BinaryCache::store(const Hash128& key, const std::string& bytes) {
   return Unit{};
 }
 
+bool BinaryCache::remove(const Hash128& key) {
+  std::error_code error;
+  return !directory_.empty() && fs::remove(path_of(key), error);
+}
+
 void BinaryCache::trim() {
   written_since_trim_ = 0;
   struct Aged {
@@ -174,8 +179,10 @@ Result<CacheStats> BinaryCache::verify() const {
     ++stats.entries;
     const std::optional<std::string> entry = read_file(e.path().string());
     if (entry) stats.bytes += entry->size();
-    if (!entry || !payload(*entry, nullptr)) ++stats.damaged;
+    if (!entry || !payload(*entry, nullptr)) stats.damaged_files.push_back(e.path().string());
   }
+  std::sort(stats.damaged_files.begin(), stats.damaged_files.end());
+  stats.damaged = stats.damaged_files.size();
   return stats;
 }
 
@@ -189,6 +196,7 @@ Result<CacheStats> BinaryCache::clear() {
     ++removed.entries;
     removed.bytes += bytes;
   }
+  for (const fs::directory_entry& e : entries(directory_, ".tmp")) fs::remove(e.path(), error);
   return removed;
 }
 

@@ -176,6 +176,12 @@ Status Executable::run_step(std::size_t s) {
                                  backends::CopyKind::device_to_device);
 }
 
+Executable::StepLaunch Executable::launch_of(std::size_t step) const {
+  const Launch& l = launches_[step];
+  if (plan_.steps[step].kind != PlanStep::Kind::launch || l.empty) return {};
+  return {l.kernel, l.views, l.scalars, {l.grid[0], l.grid[1], l.grid[2]}};
+}
+
 Status Executable::run(std::span<const std::shared_ptr<Buffer>> inputs,
                        std::span<const std::shared_ptr<Buffer>> outputs) {
   if (auto bound = bind(inputs, outputs); !bound) return bound;

@@ -62,6 +62,19 @@ class Executable {
   const tile::Plan& plan() const { return plan_; }
   Device& device() const { return *device_; }
   const std::vector<std::shared_ptr<LoadedKernel>>& kernels() const { return kernels_; }
+  // One step at a time, for tools that measure or check single kernels: bind once, then run steps of plan().
+  Status bind(std::span<const std::shared_ptr<Buffer>> inputs,
+              std::span<const std::shared_ptr<Buffer>> outputs);
+  Status run_step(std::size_t step);
+  // What a launch step hands to its program, as bound last; no views for another step, or an empty launch.
+  struct StepLaunch {
+    std::size_t kernel = 0;
+    std::vector<void*> views;
+    std::vector<std::int64_t> scalars;
+    Index grid[tile::kMaxGridAxes] = {1, 1, 1};
+  };
+  StepLaunch launch_of(std::size_t step) const;
+
   // Puts another program (another schedule, an edited source) in a kernel's place.
   void replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with);
 
@@ -82,9 +95,6 @@ class Executable {
   };
 
   explicit Executable(const tile::Plan& plan) : plan_(plan) {}
-  Status bind(std::span<const std::shared_ptr<Buffer>> inputs,
-              std::span<const std::shared_ptr<Buffer>> outputs);
-  Status run_step(std::size_t step);
   void prepare();
 
   tile::Plan plan_;

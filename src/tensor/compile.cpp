@@ -237,6 +237,20 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
                  graph_options(state_->options));
 }
 
+CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
+  check_arguments(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
+  const std::lock_guard lock(context->mutex);
+  Specialisation* s = state_->find(args);
+  std::vector<Tensor> ran;
+  if (!s) s = &state_->specialise(args, context, ran, where);
+  if (!s->graph)
+    throw Error(
+        "the function reads values on the host, so it is no single program: explain() names the lines",
+        where);
+  return {s->graph, graph_inputs(*s, args)};
+}
+
 std::vector<SpecialisationReport> CompiledCore::report() const {
   std::vector<SpecialisationReport> out;
   for (const auto& s : state_->specialisations) {
@@ -255,7 +269,7 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
   return out;
 }
 
-std::string CompiledCore::explain() const { return explain_text(report()); }
+std::string CompiledCore::explain() const { return tilewright::explain(report()); }
 
 std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
                                    const std::vector<Tensor>& args, const Location& where) {

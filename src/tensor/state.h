@@ -7,13 +7,16 @@
 #include "runtime/executable.h"
 #include "runtime/replay_choice.h"
 #include "runtime/tuner.h"
+#include "runtime/step_times.h"
 
+#include <tilewright/perf/hardware.h>
 #include <tilewright/tensor/tensor.h>
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace tilewright::detail {
 
@@ -54,6 +57,8 @@ struct CompiledGraph {
   std::vector<ir::Type> outputs;
   runtime::ReplayChoice replay;
   std::vector<runtime::KernelTuning> tuning;  // per kernel, with max_autotune after the first call
+  std::shared_ptr<const perf::Hardware> ceilings;  // of the device, when they were measured
+  std::optional<runtime::StepTimes> times;         // when it was measured
 };
 
 struct DeviceState {
@@ -61,6 +66,7 @@ struct DeviceState {
       : device(d), store(std::move(d), cache) {}
   std::shared_ptr<runtime::Device> device;
   runtime::KernelStore store;
+  std::shared_ptr<const perf::Hardware> ceilings;  // stored by tw devices --probe; null: never measured
   std::map<Hash128, std::shared_ptr<CompiledGraph>> graphs;  // by structure and options
 };
 

@@ -178,6 +178,7 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
   auto executable = runtime::Executable::create(out->compiled.plan, device.store);
   if (!executable) throw Error(executable.error().message);
   out->executable = std::move(*executable);
+  out->ceilings = device.ceilings;
   device.graphs[key] = out;
   return out;
 }

@@ -28,9 +28,6 @@ struct BenchInput {
 
 void bench_run(const BenchInput& input);  // throws CLI::RuntimeError for exit codes 1 and 130
 
-// The ceilings that a run is held against: those stored for this machine, measured ones, or none.
-lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which);
-
 // Where a run is written: its JSON and its page.
 struct RunFiles {
   std::string json, html;
@@ -54,5 +51,8 @@ class BenchProgress {
   double start_us_;
   bool terminal_;
 };
+
+// The ceilings that a run is held against: those stored for this machine, measured ones, or none.
+lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which, BenchProgress& progress);
 
 }  // namespace tilewright::tw
