@@ -37,8 +37,8 @@ struct Break {
 struct Trace {
   explicit Trace(std::string name) : graph(std::move(name)) {}
   ir::Graph graph;
-  std::vector<Tensor> inputs;                     // concrete tensors, in the order of the graph's inputs
-  std::size_t arguments = 0;                      // how many of them are the function's own; the rest it captured
+  std::vector<Tensor> inputs;  // concrete tensors, in the order of the graph's inputs
+  std::size_t arguments = 0;   // how many of them are the function's own; the rest it captured
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   bool fullgraph = false;
   bool fuse = true;
@@ -101,5 +101,17 @@ std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, Devi
 void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device);
 
 std::string location_text(const Location& where);  // "model.cpp:41"
+
+// What `body` gives; an Error that names no place gets this one.
+template <class Body>
+auto at_place(const Location& where, Body body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    if (text.find(" (at ") != std::string::npos) throw;
+    throw Error(text, where);
+  }
+}
 
 }  // namespace tilewright::detail
