@@ -6,10 +6,9 @@
 
 #include <fmt/format.h>
 
-#include <limits>
-
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 namespace tilewright {
 
