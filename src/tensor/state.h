@@ -122,4 +122,16 @@ void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceSta
 
 std::string location_text(const Location& where);  // "model.cpp:41"
 
+// What `body` gives; an Error that names no place gets this one.
+template <class Body>
+auto at_place(const Location& where, Body body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    if (text.find(" (at ") != std::string::npos) throw;
+    throw Error(text, where);
+  }
+}
+
 }  // namespace tilewright::detail

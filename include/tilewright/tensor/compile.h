@@ -99,6 +99,13 @@ class CompiledCore {
   std::unique_ptr<State> state_;
 };
 
+// A tensor together with the place of the call: after a pack of arguments there is no room for a default one.
+struct FirstArgument {
+  FirstArgument(const Tensor& t, const Location& at = Location::current()) : tensor(t), where(at) {}
+  const Tensor& tensor;
+  Location where;
+};
+
 // Results of user functions: a Tensor, a vector, or a tuple or pair of Tensors.
 inline std::vector<Tensor> pack(const Tensor& t) { return {t}; }
 inline std::vector<Tensor> pack(const std::vector<Tensor>& v) { return v; }
@@ -189,11 +196,11 @@ class Compiled {
 
   template <class... T>
     requires(std::convertible_to<T, const Tensor&> && ...)
-  R operator()(const T&... args) const {
-    return detail::Unpack<R>::from(core_->call({args...}, Location::current()));
+  R operator()(const detail::FirstArgument& first, const T&... others) const {
+    return detail::Unpack<R>::from(core_->call({first.tensor, others...}, first.where));
   }
-  R operator()(const std::vector<Tensor>& args) const {
-    return detail::Unpack<R>::from(core_->call(args, Location::current()));
+  R operator()(const std::vector<Tensor>& args, const Location& where = Location::current()) const {
+    return detail::Unpack<R>::from(core_->call(args, where));
   }
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. Not for
   // functions with graph breaks.
