@@ -6,8 +6,8 @@
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 #include "runtime/replay_choice.h"
-#include "runtime/tuner.h"
 #include "runtime/step_times.h"
+#include "runtime/tuner.h"
 
 #include <tilewright/perf/hardware.h>
 #include <tilewright/tensor/tensor.h>
@@ -56,7 +56,7 @@ struct CompiledGraph {
   std::unique_ptr<runtime::Executable> executable;
   std::vector<ir::Type> outputs;
   runtime::ReplayChoice replay;
-  std::vector<runtime::KernelTuning> tuning;  // per kernel, with max_autotune after the first call
+  std::vector<runtime::KernelTuning> tuning;       // per kernel, with max_autotune after the first call
   std::shared_ptr<const perf::Hardware> ceilings;  // of the device, when they were measured
   std::optional<runtime::StepTimes> times;         // when it was measured
 };
@@ -107,6 +107,9 @@ struct GraphOptions {
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
 };
+// Loads the kernels of what `graph` was compiled to.
+std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
+                                          const ir::Graph& graph);
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options = {});
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
