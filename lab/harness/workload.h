@@ -31,6 +31,7 @@ struct LabDevice {
   std::shared_ptr<Timer> timer = std::make_shared<HostTimer>();
   Ceilings ceilings;                  // of this machine, measured
   std::shared_ptr<Peers> peers = {};  // contenders in other processes; null: none are wanted
+  bool autotune = false;              // a contender more: compiled, with its schedules measured
 };
 
 struct MemoryRange {

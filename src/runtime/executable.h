@@ -51,9 +51,13 @@ class Executable {
   // done).
   Status run(std::span<const std::shared_ptr<Buffer>> inputs,
              std::span<const std::shared_ptr<Buffer>> outputs);
-  // The same through a recorded replay (CUDA graph); recorded again when an address changed.
+  // The same through a recorded replay (CUDA graph); recorded when these buffers are new to it.
   Status replay(std::span<const std::shared_ptr<Buffer>> inputs,
                 std::span<const std::shared_ptr<Buffer>> outputs);
+  // Whether replay() could gain anything: more than one launch, nothing else, on a device that records.
+  bool can_replay() const;
+  // µs per launch of a program in place of kernel `kernel`, on the buffers of the last run.
+  Result<double> time_kernel(std::size_t kernel, backends::Program& program, int launches);
 
   const tile::Plan& plan() const { return plan_; }
   Device& device() const { return *device_; }
@@ -99,8 +103,11 @@ class Executable {
   std::vector<Launch> launches_;  // one per step; unused for zero and copy
   std::vector<void*> addresses_;  // per buffer
   std::shared_ptr<Buffer> arena_;
-  std::unique_ptr<backends::Replay> replay_;
-  std::vector<void*> replay_addresses_;
+  struct Recording {
+    std::vector<void*> addresses;
+    std::unique_ptr<backends::Replay> replay;  // null: the device gains nothing from it
+  };
+  std::vector<Recording> recordings_;  // most recently used first
 };
 
 }  // namespace tilewright::runtime

@@ -37,8 +37,13 @@ struct Specialisation {
   std::vector<Break> breaks;
   std::string traced;  // the graph as written
   double compile_ms = 0;
-  bool replay = false;
 };
+
+namespace {
+GraphOptions graph_options(const CompileOptions& o) {
+  return {.fuse = o.fuse, .autotune = o.max_autotune, .replay = o.replay};
+}
+}  // namespace
 
 struct CompiledCore::State {
   ManyFunction function;
@@ -152,7 +157,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     for (const Tensor& r : traced.results) outputs.push_back(node_in(trace, r));
     trace.graph.set_outputs(outputs);
     fresh->traced = ir::print(trace.graph);
-    fresh->graph = compile_graph(device, trace.graph, {.fuse = options.fuse});
+    fresh->graph = compile_graph(device, trace.graph, graph_options(options));
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());
   }
@@ -196,8 +201,9 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   if (!s) s = &state_->specialise(args, context, ran, where);
   if (!s->graph) return ran;
   DeviceState& device = context->device(s->guards[0].device);
-  if (s->captured.empty()) return run_graph(context, device, *s->graph, args, s->replay);
-  return run_graph(context, device, *s->graph, graph_inputs(*s, args), s->replay);
+  const GraphOptions options = graph_options(state_->options);
+  if (s->captured.empty()) return run_graph(context, device, *s->graph, args, options);
+  return run_graph(context, device, *s->graph, graph_inputs(*s, args), options);
 }
 
 void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
@@ -227,8 +233,8 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
     out.push_back(t.buffer);
   }
   for (const Tensor& t : graph_inputs(*s, args)) in.push_back(t.impl()->buffer);
-  auto done = s->replay ? s->graph->executable->replay(in, out) : s->graph->executable->run(in, out);
-  if (!done) throw Error(done.error().message, where);
+  run_graph_into(context, context->device(s->guards[0].device), *s->graph, in, out,
+                 graph_options(state_->options));
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
@@ -254,7 +260,6 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
     r.reason = s->reason;
     r.compile_ms = s->compile_ms;
     r.graph = s->traced;
-    r.replayed = s->replay;
     for (const Break& b : s->breaks)
       r.breaks.push_back(
           fmt::format("host read of {} at {}, {:.3f} ms", to_string(b.shape), b.location, b.cost_ms));

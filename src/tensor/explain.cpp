@@ -74,6 +74,16 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   return r;
 }
 
+std::vector<std::string> tuning_text(const runtime::KernelTuning& tuning) {
+  if (tuning.stored) return {fmt::format("the stored winner, found in {:.1f} ms", tuning.ms)};
+  std::vector<std::string> lines;
+  for (const runtime::Trial& t : tuning.trials)
+    lines.push_back(fmt::format(
+        "{} predicted {:.2f} us, {}", to_string(t.schedule), t.predicted_us,
+        t.failure.empty() ? fmt::format("measured {:.2f} us", t.measured_us) : "failed: " + t.failure));
+  return lines;
+}
+
 std::string kernel_text(const KernelReport& k) {
   std::string out = fmt::format("  kernel {}: {}\n", k.name, k.ops);
   out += fmt::format("    {}B, {}FLOP, floor {:.2f} us ({})", perf::with_prefix(k.bytes),
@@ -83,6 +93,7 @@ std::string kernel_text(const KernelReport& k) {
                        100 * k.floor_us / k.measured_us);
   out += fmt::format("; {} in {:.2f} ms\n", k.origin, k.build_ms);
   if (!k.schedule.empty()) out += fmt::format("    schedule {}\n", k.schedule);
+  for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);
   return out;
 }
 
@@ -91,8 +102,12 @@ std::string kernel_text(const KernelReport& k) {
 void describe(const CompiledGraph& g, SpecialisationReport& report) {
   for (std::size_t i = 0; i < g.compiled.kernels.size(); ++i) {
     report.kernels.push_back(kernel_report(g, i));
+    if (i < g.tuning.size()) report.kernels.back().tuning = tuning_text(g.tuning[i]);
     report.floor_us += report.kernels.back().floor_us;
   }
+  report.replayed = g.replay.replays();
+  report.direct_us = g.replay.direct_us();
+  report.replay_us = g.replay.replay_us();
   const ir::Graph& graph = g.compiled.graph;
   for (const passes::NotFused& n : g.compiled.fusion.not_fused)
     report.not_fused.push_back(fmt::format("{} %{} and {} %{}: {}", graph.node(n.producer).op->name,
@@ -208,6 +223,9 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
     for (const std::string& b : r.breaks)
       out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
     for (const KernelReport& k : r.kernels) out += detail::kernel_text(k);
+    if (r.replay_us > 0)
+      out += fmt::format("  launched one by one {:.2f} us, as a graph {:.2f} us: {}\n", r.direct_us,
+                         r.replay_us, r.replayed ? "replayed" : "not replayed");
     for (const std::string& n : r.not_fused) out += fmt::format("  not fused: {}\n", n);
     if (r.arena_bytes > 0)
       out += fmt::format("  temporaries: {}B\n", perf::with_prefix(static_cast<double>(r.arena_bytes)));

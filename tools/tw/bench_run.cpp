@@ -151,6 +151,7 @@ void bench_run(const BenchInput& input) {
   const auto jobs = lab::select_jobs(pairs, suites, input.names, input.settings, kind);
   lab::OpenDevice open = lab::open_lab_device(
       {.device = input.device, .cache_directory = input.cache, .threads = input.threads});
+  open.device.autotune = input.autotune;
   if (input.peers)
     open.device.peers = lab::open_peers(
         {input.python, open.device.name, input.threads > 0 ? input.threads : allowed_cpu_count()});

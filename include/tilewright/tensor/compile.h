@@ -35,8 +35,9 @@ struct KernelReport {
   double build_ms = 0;
   std::string origin;  // "compiled", "disk"
   std::string schedule;
-  std::string source;  // what was compiled
-  std::string tile;    // tile IR
+  std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
+  std::string source;               // what was compiled
+  std::string tile;                 // tile IR
 };
 struct SpecialisationReport {
   std::string key;     // the guards: types and devices of the arguments
@@ -50,7 +51,8 @@ struct SpecialisationReport {
   double floor_us = 0;                 // of all kernels, one after another
   double measured_us = 0;              // of a whole call, after measure(); 0: not measured
   Index arena_bytes = 0;
-  bool replayed = false;
+  bool replayed = false;                // runs as a graph …
+  double direct_us = 0, replay_us = 0;  // … because of these times; 0 where they were not taken
 };
 
 // The stages of a compilation, in their order: the graph as traced, after the passes, each kernel's tile IR,
@@ -95,6 +97,13 @@ class CompiledCore {
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// A tensor together with the place of the call: after a pack of arguments there is no room for a default one.
+struct FirstArgument {
+  FirstArgument(const Tensor& t, const Location& at = Location::current()) : tensor(t), where(at) {}
+  const Tensor& tensor;
+  Location where;
 };
 
 // Results of user functions: a Tensor, a vector, or a tuple or pair of Tensors.
@@ -187,11 +196,11 @@ class Compiled {
 
   template <class... T>
     requires(std::convertible_to<T, const Tensor&> && ...)
-  R operator()(const T&... args) const {
-    return detail::Unpack<R>::from(core_->call({args...}, Location::current()));
+  R operator()(const detail::FirstArgument& first, const T&... others) const {
+    return detail::Unpack<R>::from(core_->call({first.tensor, others...}, first.where));
   }
-  R operator()(const std::vector<Tensor>& args) const {
-    return detail::Unpack<R>::from(core_->call(args, Location::current()));
+  R operator()(const std::vector<Tensor>& args, const Location& where = Location::current()) const {
+    return detail::Unpack<R>::from(core_->call(args, where));
   }
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. Not for
   // functions with graph breaks.
