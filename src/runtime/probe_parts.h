@@ -63,5 +63,9 @@ struct ProbeReport {
 
 Status probe_cpu(ProbeBench& bench, const ProbeReport& report);
 Status probe_cuda(ProbeBench& bench, const ProbeReport& report);
+// What probe_cuda compiles, for tests on machines without a GPU.
+std::vector<ProbeKernel> cuda_probe_kernels();
+backends::Source source_of(const ProbeKernel& kernel);
+tile::Kernel probe_parameters();  // the views and scalars that every probe takes
 
 }  // namespace tilewright::runtime
