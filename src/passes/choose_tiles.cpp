@@ -110,11 +110,18 @@ class Chooser {
     return best;
   }
 
+  // Arithmetic takes longer than memory: more elements to a thread, for chains of instructions that overlap.
+  bool is_compute_bound() const {
+    const GroupCost cost = group_cost(graph_, program_);
+    return cost.flops / target_.flops_per_s > cost.bytes / target_.memory_bytes_per_s;
+  }
+
   TileShape pointwise() const {
     const std::vector<int> parallel = program_.parallel_variables();
     TileShape t;
     t.column = best_column(parallel);
-    const Index wanted = gpu() ? kPointwiseBytesGpu / widest_access() : kPointwiseElements;
+    const Index wanted =
+        gpu() && !is_compute_bound() ? kPointwiseBytesGpu / widest_access() : kPointwiseElements;
     if (const int turned = turned_variable(t.column); turned >= 0) {
       t.row = turned;
       t.rows = std::min(extent(turned), kTransposeEdge);

@@ -76,7 +76,7 @@ bool write_all(int file, const char* data, std::size_t size) {
   return true;
 }
 
-std::vector<fs::directory_entry> entries(const std::string& directory, std::string_view suffix) {
+std::vector<fs::directory_entry> entries(const std::string& directory, std::string_view suffix = kSuffix) {
   std::vector<fs::directory_entry> out;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
@@ -136,6 +136,11 @@ Status BinaryCache::store(const Hash128& key, const std::string& bytes) {
   return Unit{};
 }
 
+bool BinaryCache::remove(const Hash128& key) {
+  std::error_code error;
+  return !directory_.empty() && fs::remove(path_of(key), error);
+}
+
 void BinaryCache::trim() {
   written_since_trim_ = 0;
   struct Aged {
@@ -150,7 +155,7 @@ void BinaryCache::trim() {
   const auto dead = fs::file_time_type::clock::now() - std::chrono::hours(1);
   for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix))
     if (const auto written = e.last_write_time(error); !error && written < dead) fs::remove(e.path(), error);
-  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
+  for (const fs::directory_entry& e : entries(directory_)) {
     Aged a{e.path(), e.file_size(error), e.last_write_time(error)};
     if (error) continue;
     total += a.bytes;
@@ -166,7 +171,7 @@ void BinaryCache::trim() {
 Result<CacheStats> BinaryCache::info() const {
   CacheStats stats;
   std::error_code error;
-  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
+  for (const fs::directory_entry& e : entries(directory_)) {
     ++stats.entries;
     stats.bytes += e.file_size(error);
   }
@@ -175,27 +180,29 @@ Result<CacheStats> BinaryCache::info() const {
 
 Result<CacheStats> BinaryCache::verify() const {
   CacheStats stats;
-  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
+  for (const fs::directory_entry& e : entries(directory_)) {
     ++stats.entries;
     const std::optional<std::string> entry = read_file(e.path().string());
     if (entry) stats.bytes += entry->size();
-    if (!entry || !payload(*entry, e.path().stem().string())) ++stats.damaged;
+    if (!entry || !payload(*entry, e.path().stem().string()))
+      stats.damaged_files.push_back(e.path().string());
   }
+  std::sort(stats.damaged_files.begin(), stats.damaged_files.end());
+  stats.damaged = stats.damaged_files.size();
   return stats;
 }
 
 Result<CacheStats> BinaryCache::clear() {
   CacheStats removed;
   std::error_code error;
-  // Of writers that were killed; one that still writes loses its entry, not its process.
-  for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix)) fs::remove(e.path(), error);
-  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
+  for (const fs::directory_entry& e : entries(directory_)) {
     const std::uint64_t bytes = e.file_size(error);
     if (!fs::remove(e.path(), error))
       return failure(Failure::Kind::io, fmt::format("cache {}: {}", e.path().string(), error.message()));
     ++removed.entries;
     removed.bytes += bytes;
   }
+  for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix)) fs::remove(e.path(), error);
   return removed;
 }
 

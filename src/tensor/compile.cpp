@@ -37,8 +37,13 @@ struct Specialisation {
   std::vector<Break> breaks;
   std::string traced;  // the graph as written
   double compile_ms = 0;
-  bool replay = false;
 };
+
+namespace {
+GraphOptions graph_options(const CompileOptions& o) {
+  return {.fuse = o.fuse, .autotune = o.max_autotune, .replay = o.replay};
+}
+}  // namespace
 
 struct CompiledCore::State {
   ManyFunction function;
@@ -95,7 +100,8 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
   out.trace->arguments = args.size();
   for (const Tensor& a : args) {
     // Each argument is an input of its own, even when a tensor is given twice: the next call may give two.
-    const ir::NodeId node = out.trace->graph.add_input(fmt::format("a{}", out.trace->inputs.size()), a.impl()->type);
+    const ir::NodeId node =
+        out.trace->graph.add_input(fmt::format("a{}", out.trace->inputs.size()), a.impl()->type);
     out.trace->inputs.push_back(a);
     Tensor t = make_tensor(context, a.impl()->type, a.impl()->device, nullptr);
     t.impl()->trace = out.trace;
@@ -151,7 +157,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     for (const Tensor& r : traced.results) outputs.push_back(node_in(trace, r));
     trace.graph.set_outputs(outputs);
     fresh->traced = ir::print(trace.graph);
-    fresh->graph = compile_graph(device, trace.graph, {.fuse = options.fuse});
+    fresh->graph = compile_graph(device, trace.graph, graph_options(options));
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());
   }
@@ -195,8 +201,9 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   if (!s) s = &state_->specialise(args, context, ran, where);
   if (!s->graph) return ran;
   DeviceState& device = context->device(s->guards[0].device);
-  if (s->captured.empty()) return run_graph(context, device, *s->graph, args, s->replay);
-  return run_graph(context, device, *s->graph, graph_inputs(*s, args), s->replay);
+  const GraphOptions options = graph_options(state_->options);
+  if (s->captured.empty()) return run_graph(context, device, *s->graph, args, options);
+  return run_graph(context, device, *s->graph, graph_inputs(*s, args), options);
 }
 
 void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
@@ -226,8 +233,22 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
     out.push_back(t.buffer);
   }
   for (const Tensor& t : graph_inputs(*s, args)) in.push_back(t.impl()->buffer);
-  auto done = s->replay ? s->graph->executable->replay(in, out) : s->graph->executable->run(in, out);
-  if (!done) throw Error(done.error().message, where);
+  run_graph_into(context, context->device(s->guards[0].device), *s->graph, in, out,
+                 graph_options(state_->options));
+}
+
+CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
+  check_arguments(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
+  const std::lock_guard lock(context->mutex);
+  Specialisation* s = state_->find(args);
+  std::vector<Tensor> ran;
+  if (!s) s = &state_->specialise(args, context, ran, where);
+  if (!s->graph)
+    throw Error(
+        "the function reads values on the host, so it is no single program: explain() names the lines",
+        where);
+  return {s->graph, graph_inputs(*s, args)};
 }
 
 std::vector<SpecialisationReport> CompiledCore::report() const {
@@ -239,7 +260,6 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
     r.reason = s->reason;
     r.compile_ms = s->compile_ms;
     r.graph = s->traced;
-    r.replayed = s->replay;
     for (const Break& b : s->breaks)
       r.breaks.push_back(
           fmt::format("host read of {} at {}, {:.3f} ms", to_string(b.shape), b.location, b.cost_ms));
@@ -249,7 +269,7 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
   return out;
 }
 
-std::string CompiledCore::explain() const { return explain_text(report()); }
+std::string CompiledCore::explain() const { return tilewright::explain(report()); }
 
 std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
                                    const std::vector<Tensor>& args, const Location& where) {

@@ -1,5 +1,6 @@
 // Context: devices on demand, creation of tensors, the random state.
 #include "ops/composites.h"
+#include "runtime/probe.h"
 #include "tensor/state.h"
 
 #include <tilewright/base/philox.h>
@@ -22,7 +23,12 @@ DeviceState& ContextState::device(const std::string& name) {
       full, {.threads = options.threads, .isa = options.isa, .library_paths = options.cuda_library_paths},
       options.library_directory);
   if (!opened) throw Error(opened.error().message);
-  return *(devices[full] = std::make_unique<DeviceState>(std::move(*opened), &cache));
+  auto state = std::make_unique<DeviceState>(std::move(*opened), &cache);
+  // A file that cannot be read is as good as none: it changes reports only, and tw devices says what is
+  // wrong.
+  if (const auto stored = runtime::stored_ceilings(*state->device, cache.directory()))
+    state->ceilings = std::make_shared<const perf::Hardware>(perf::to_hardware(*stored));
+  return *(devices[full] = std::move(state));
 }
 
 }  // namespace detail
@@ -89,7 +95,7 @@ Tensor create(const std::shared_ptr<detail::ContextState>& context, const char* 
     for (const Tensor& t : inputs) values.push_back({&graph, graph.add_input("seed", t.impl()->type)});
     graph.set_outputs({write(graph, values).at(0).id});
     DeviceState& device = context->device(context->options.device);
-    return run_graph(context, device, *compile_graph(device, graph, {}), inputs).at(0);
+    return run_graph(context, device, *compile_graph(device, graph), inputs).at(0);
   });
 }
 

@@ -162,13 +162,13 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
     for (const ir::Value& v : write(graph, inputs)) outputs.push_back(v.id);
     graph.set_outputs(outputs);
     DeviceState& state = context->device(device->name());
-    return run_graph(context, state, *compile_graph(state, graph, {}), operands);
+    return run_graph(context, state, *compile_graph(state, graph), operands);
   });
 }
 
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
-                                             const passes::PipelineOptions& options) {
-  const Hash128 key = Hasher().add(ir::print(graph)).add(options.fuse).add(options.simplify).digest();
+                                             const GraphOptions& options) {
+  const Hash128 key = Hasher().add(ir::print(graph)).add(options.fuse).add(options.autotune).digest();
   if (auto it = device.graphs.find(key); it != device.graphs.end()) return it->second;
   // A result of more elements than a grid has programs is first of all one that no memory holds: that is what
   // is said.
@@ -176,24 +176,38 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
     if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
       allocate(device.device, graph.type(o));
   auto out = std::make_shared<CompiledGraph>();
-  out->compiled = passes::run_pipeline(graph, device.device->target(), options);
+  out->compiled = passes::run_pipeline(graph, device.device->target(), {.fuse = options.fuse});
   for (ir::NodeId o : graph.outputs()) out->outputs.push_back(graph.type(o));
   auto executable = runtime::Executable::create(out->compiled.plan, device.store);
   if (!executable) throw Error(executable.error().message);
   out->executable = std::move(*executable);
+  out->ceilings = device.ceilings;
   device.graphs[key] = out;
   return out;
 }
 
+void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
+                    std::span<const std::shared_ptr<runtime::Buffer>> inputs,
+                    std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options) {
+  if (options.autotune && graph.tuning.empty()) {
+    auto tuned = runtime::tune(*graph.executable, device.store, &context->cache, inputs, outputs);
+    if (!tuned) throw Error(tuned.error().message);
+    graph.tuning = std::move(*tuned);
+  }
+  Status done = options.replay ? graph.replay.run(*graph.executable, inputs, outputs)
+                               : graph.executable->run(inputs, outputs);
+  if (!done) throw Error(done.error().message);
+}
+
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
-                              CompiledGraph& graph, const std::vector<Tensor>& inputs, bool replay) {
+                              CompiledGraph& graph, const std::vector<Tensor>& inputs,
+                              const GraphOptions& options) {
   std::vector<std::shared_ptr<runtime::Buffer>> in, out;
   in.reserve(inputs.size());
   out.reserve(graph.outputs.size());
   for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
   for (const ir::Type& type : graph.outputs) out.push_back(allocate(device.device, type));
-  auto done = replay ? graph.executable->replay(in, out) : graph.executable->run(in, out);
-  if (!done) throw Error(done.error().message);
+  run_graph_into(context, device, graph, in, out, options);
   std::vector<Tensor> tensors;
   tensors.reserve(out.size());
   for (std::size_t i = 0; i < out.size(); ++i)

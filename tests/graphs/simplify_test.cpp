@@ -16,7 +16,7 @@ TEST(SimplifyFuzz, KeepsTheValuesOfTameGraphs) {
     const auto inputs = random_inputs(g, seed);
     const ir::Graph simple = passes::simplify(g);
     const auto values = ops::evaluate(simple, inputs);
-    const std::string text = difference(values, reference_with_spread(g, inputs, seed));
+    const std::string text = difference(values, reference_with_spread(g, inputs, {.seed = seed}));
     ASSERT_EQ(text, "") << "seed " << seed << "\n" << ir::print(g) << ir::print(simple);
   }
 }
@@ -27,7 +27,7 @@ TEST(SimplifyFuzz, KeepsInfinitiesAndNans) {
     const ir::Graph g = random_graph({.seed = seed, .ops = 10, .tame = false});
     const auto inputs = random_inputs(g, seed);
     const auto values = ops::evaluate(passes::simplify(g), inputs);
-    const std::string text = difference(values, reference_with_spread(g, inputs, seed), 64);
+    const std::string text = difference(values, reference_with_spread(g, inputs, {.seed = seed}), 64);
     ASSERT_EQ(text, "") << "seed " << seed << "\n" << ir::print(g) << ir::print(passes::simplify(g));
   }
 }

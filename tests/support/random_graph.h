@@ -34,8 +34,12 @@ struct Reference {
   std::vector<ir::HostTensor> values;
   std::vector<ir::HostTensor> spread;
 };
+struct SpreadOptions {
+  std::uint64_t seed = 1;
+  int runs = 5;  // that round at random
+};
 Reference reference_with_spread(const ir::Graph& graph, std::span<const ir::HostTensor> inputs,
-                                std::uint64_t seed);
+                                SpreadOptions options);
 // Compares results of a backend: each element within `factor` spreads plus the rounding of its stored type.
 // Integers and bools may differ where the spread is not 0.
 std::string difference(std::span<const ir::HostTensor> got, const Reference& reference, double factor = 8);

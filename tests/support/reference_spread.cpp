@@ -11,8 +11,6 @@ namespace tilewright::test {
 
 namespace {
 
-constexpr int kNoisyRuns = 5;
-
 // The rounding of an f32 result computed within 2 ulp, or of a value that is stored in a narrow type.
 double noise_of(DType dtype) {
   if (dtype == DType::f64) return 0x1p-50;
@@ -32,7 +30,7 @@ void widen(ir::HostTensor& spread, const ir::HostTensor& noisy, const ir::HostTe
 }  // namespace
 
 Reference reference_with_spread(const ir::Graph& graph, std::span<const ir::HostTensor> inputs,
-                                std::uint64_t seed) {
+                                SpreadOptions options) {
   Reference reference{ops::evaluate(graph, inputs), {}};
   for (const ir::HostTensor& value : reference.values) {
     ir::HostTensor zero = value;
@@ -40,8 +38,8 @@ Reference reference_with_spread(const ir::Graph& graph, std::span<const ir::Host
     std::fill(zero.i.begin(), zero.i.end(), 0);
     reference.spread.push_back(std::move(zero));
   }
-  Random random(seed);
-  for (int run = 0; run < kNoisyRuns; ++run) {
+  Random random(options.seed);
+  for (int run = 0; run < options.runs; ++run) {
     const auto noisy = ops::evaluate(graph, inputs, [&](const ir::Node& node, ir::HostTensor& value) {
       const double noise = noise_of(node.type.dtype);
       for (double& v : value.f) v *= 1 + noise * random.real(-1, 1);

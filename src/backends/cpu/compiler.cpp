@@ -82,7 +82,7 @@ std::vector<std::string> frontend_arguments(const CompileOptions& options) {
   std::vector<std::string> arguments = {
       "-triple", "x86_64-unknown-linux-gnu", "-emit-obj", "-x", "c++", "-std=c++20", "-ffreestanding", "-I",
       "/", "-nostdsysteminc", "-nobuiltininc", "-nostdinc++", "-fno-rtti", "-fno-threadsafe-statics",
-      "-fno-use-cxa-atexit",
+      "-fno-use-cxa-atexit", "-fwrapv",
       // The object may be placed anywhere in the address space.
       "-mrelocation-model", "pic", "-pic-level", "2", "-pic-is-pie", "-mframe-pointer=none",
       "-w"};  // warnings have no reader; where the text is wrong they only hide the error

@@ -81,7 +81,7 @@ double instructions_of(const Instr& in, bool narrow) {
     case OpKind::cast:
       return 0.5;
     case OpKind::random:
-      return 20;  // four neighbours share 80
+      return 10;  // four neighbours share a run of the cipher
     case OpKind::gather:
     case OpKind::scatter:
     case OpKind::atomic_add:
@@ -147,7 +147,7 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
     for (const tile::GridFactor& f : axis)
       work.programs *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
   const std::vector<bool> differs = printer::differ_between_programs(kernel);
-  const std::vector<printer::Accuracy> accuracy = printer::needed_accuracy(kernel);
+  const std::vector<printer::Accuracy> of_values = printer::needed_accuracy(kernel);
   std::set<const Op*> counted;
   for_each_step(plan.steps, [&](const Step& step) {
     if (step.kind == Step::Kind::loop) work.loops = true;
@@ -161,6 +161,7 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
     double elements = 1;
     for (Index e : step.loop.shape) elements *= static_cast<double>(e);
     bool reduces = false;
+    const std::vector<printer::Accuracy> accuracy = printer::accuracy_in_loop(kernel, step.loop, of_values);
     for (const Instr& in : step.loop.body) {
       const bool narrow = in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
       work.instructions += elements * instructions_of(in, narrow);
@@ -257,8 +258,10 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
   const double units = std::max(1, target.units), resident = std::max(1, o.blocks);
   const double programs_in_block = static_cast<double>(layouts.programs_per_block) / schedule.cluster;
   const double blocks = std::ceil(work.programs / layouts.programs_per_block) * schedule.cluster;
+  // Rows that go through shared memory on their way took an eighth longer than rows that go straight to registers.
+  constexpr double kStagedCost = 1.12;
   const double memory_us =
-      work.programs *
+      (o.staged ? kStagedCost : 1) * work.programs *
       (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) * 1e6;
   const double instructions = work.instructions * o.waste;
   const double compute_us = work.programs * instructions / (units * kLanesPerUs);

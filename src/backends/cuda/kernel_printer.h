@@ -221,7 +221,8 @@ class KernelPrinter {
   const PrintOptions& options_;
   printer::LoopPlan plan_;
   std::vector<printer::ValueRange> ranges_;
-  std::vector<printer::Accuracy> accuracy_;
+  std::vector<printer::Accuracy> kernel_accuracy_;
+  std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
   std::vector<tile::ViewUse> view_uses_;
   std::vector<bool> differs_;  // between programs
   bool crowded_ = false;       // a thread holds many elements: registers decide

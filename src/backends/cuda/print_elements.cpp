@@ -130,6 +130,7 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
     loop.frame = layouts_.frame(loop.place);
     loop.thread = thread(loop.frame);
   }
+  accuracy_ = printer::accuracy_in_loop(kernel_, plan, kernel_accuracy_);
   const std::size_t n = plan.body.size();
   loop.values.resize(n);
   loop.arrays.resize(n);
@@ -160,6 +161,7 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   if (rows && loop.frame.row_steps() > 1) out_.close();
   print_scans(loop);
   print_exchange(loop);
+  accuracy_ = kernel_accuracy_;
 }
 
 void KernelPrinter::count_uses(Loop& loop) const {

@@ -28,7 +28,10 @@ class Combination {
 
   double error(double& y) const {
     if (!std::isfinite(worst_)) return kInfinity;
-    if (!std::isfinite(y)) return 0;  // infinity and NaN are exact, and win
+    // Infinity and NaN are exact, and win; but some order may first overflow to the other infinity.
+    if (!std::isfinite(y))
+      return monoid_ == Monoid::sum && std::isinf(y) && magnitude_ + errors_ > max_finite(dtype_) ? kInfinity
+                                                                                                  : 0;
     // In f64 the reference rounds too.
     const double roundings = (count_ - 1) * unit_roundoff(dtype_) * (dtype_ == DType::f64 ? 2 : 1);
     switch (monoid_) {

@@ -211,5 +211,23 @@ TEST(ErrorBounds, GrowWithTheLengthOfASum) {
   EXPECT_NEAR(sum(1000), 999 * 0x1p-24 * 100, 1e-5);
 }
 
+// inf + big + big may become -inf + inf in another order.
+TEST(ErrorBounds, AreInfiniteWhereSomeOrderOverflowsToTheOtherInfinity) {
+  const auto sum = [](float most) {
+    Builder k("k");
+    const View x = k.view("x", DType::f32, {4}, {.align_bytes = 4}),
+               y = k.view("y", DType::f32, {1}, {.align_bytes = 4});
+    k.store(y, {0}, k.reduce(Monoid::sum, k.load(x, {0}, {.shape = {4}}), 0));
+    std::vector<float> in = {-most, std::numeric_limits<float>::infinity(), -most, 1};
+    float out = 0;
+    const auto bounds =
+        run_with_bounds(k.finish({{{1, 1}}}),
+                        {{.data = in.data(), .extent_bytes = 16}, {.data = &out, .extent_bytes = 4}}, {});
+    return bounds->views[1][0];
+  };
+  EXPECT_EQ(sum(1), 0);
+  EXPECT_EQ(sum(3e38f), std::numeric_limits<double>::infinity());
+}
+
 }  // namespace
 }  // namespace tilewright::reference

@@ -90,6 +90,12 @@ template <class V>
 TW_INLINE V select(vmask mask, V a, V b) {
   return convert<decltype(a == b)>(mask) ? a : b;
 }
+// What a float is before it is converted to an integer: a NaN has no integer, not even an arbitrary one. The
+// compiler takes its lane as undefined, and a choice between an undefined lane and another likewise.
+template <class V>
+TW_INLINE V number_or_zero(V x) {
+  return select(eq(x, x), x, V(0));
+}
 TW_INLINE bool any(vmask mask) { return __builtin_reduce_or(mask) != 0; }
 TW_INLINE bool all(vmask mask) { return __builtin_reduce_and(mask) != 0; }
 

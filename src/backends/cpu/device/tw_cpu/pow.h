@@ -31,7 +31,7 @@ TW_INLINE vf32 pow(vf32 x, vf32 y) {
   vf32 result = exp2_of_f64(convert<vf64>(y) * log2_in_f64(magnitude));
   // From 2^23 on every y is whole, from 2^24 on even; smaller ones fit i32.
   const vf32 small = at_most(large, vf32(0x1p24f));
-  const vi32 whole = convert<vi32>(select(small == small, small, vf32(0.f)));
+  const vi32 whole = convert<vi32>(number_or_zero(small));
   const vmask is_whole = (convert<vf32>(whole) == large) | (large >= vf32(0x1p24f));
   const vmask negative = bits_as<vi32>(x) < 0;
   const vmask undefined = (x < vf32(0.f)) & (magnitude < vf32(infinity)) & ~is_whole;
