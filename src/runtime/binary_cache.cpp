@@ -184,7 +184,8 @@ Result<CacheStats> BinaryCache::verify() const {
     ++stats.entries;
     const std::optional<std::string> entry = read_file(e.path().string());
     if (entry) stats.bytes += entry->size();
-    if (!entry || !payload(*entry, e.path().stem().string())) stats.damaged_files.push_back(e.path().string());
+    if (!entry || !payload(*entry, e.path().stem().string()))
+      stats.damaged_files.push_back(e.path().string());
   }
   std::sort(stats.damaged_files.begin(), stats.damaged_files.end());
   stats.damaged = stats.damaged_files.size();
