@@ -60,23 +60,32 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
                                                  const std::vector<ir::Type>& arguments,
                                                  const CompileOptions& options, std::string& how) {
   const tile::Target& target = device.device->target();
-  passes::Compiled compiled = passes::run_pipeline(graph, target, {.fuse = options.fuse});
-  for (int probe = 0; probe < kProbes; ++probe) {
-    try {
-      const ir::Graph other = trace_at(types_at(arguments, options.dynamic, probe));
-      auto general =
-          passes::generalise(compiled.plan, passes::run_pipeline(other, target, {.fuse = options.fuse}).plan);
-      if (general) {
-        how = fmt::format("kernels take up to {} sizes as arguments", argument_count(*general));
-        compiled.plan = std::move(*general);
-        break;
+  // Rows held whole are tiles as long as the row. Walked in blocks they may have any length.
+  tile::Target by_blocks = target;
+  by_blocks.row_bytes = 0;
+  how = "";
+  for (const tile::Target& lowered_for : {target, by_blocks}) {
+    passes::Compiled compiled = passes::run_pipeline(graph, lowered_for, {.fuse = options.fuse});
+    compiled.target = target;
+    for (int probe = 0; probe < kProbes; ++probe) {
+      std::string reason;
+      try {
+        const ir::Graph other = trace_at(types_at(arguments, options.dynamic, probe));
+        auto general = passes::generalise(
+            compiled.plan, passes::run_pipeline(other, lowered_for, {.fuse = options.fuse}).plan);
+        if (general) {
+          how = fmt::format("kernels take up to {} sizes as arguments", argument_count(*general));
+          compiled.plan = std::move(*general);
+          return load_graph(device, std::move(compiled), graph);
+        }
+        reason = general.error().message;
+      } catch (const Error& e) {
+        reason = fmt::format("the function fails at another size: {}", e.what());
       }
-      how = "kernels for these sizes alone: " + general.error().message;
-    } catch (const Error& e) {
-      how = fmt::format("kernels for these sizes alone: the function fails at another size: {}", e.what());
+      if (how.empty()) how = "kernels for these sizes alone: " + reason;
     }
   }
-  return load_graph(device, std::move(compiled), graph);
+  return load_graph(device, passes::run_pipeline(graph, target, {.fuse = options.fuse}), graph);
 }
 
 }  // namespace tilewright::detail

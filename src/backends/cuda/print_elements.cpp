@@ -351,7 +351,7 @@ std::optional<Expr> KernelPrinter::column_test(Loop& loop, const Instr& in) {
     return std::nullopt;
   for (std::size_t side : {0u, 1u}) {
     const printer::Ref& number = in.operands[1 - side];
-    const ValueRange& columns = range(op.operands[side]);
+    const printer::ValueRange& columns = range(op.operands[side]);
     if (!number.is_scalar() || columns.low <= -2147483647 || columns.high >= 2147483647) continue;
     const auto offset = column_offset(loop, in.operands[side]);
     if (!offset) continue;
