@@ -63,6 +63,8 @@ struct ProbeReport {
 
 Status probe_cpu(ProbeBench& bench, const ProbeReport& report);
 Status probe_cuda(ProbeBench& bench, const ProbeReport& report);
+Status probe_cuda_math(ProbeBench& bench, const ProbeReport& report);  // a part of probe_cuda
+std::vector<ProbeKernel> cuda_math_kernels();
 // What probe_cuda compiles, for tests on machines without a GPU.
 std::vector<ProbeKernel> cuda_probe_kernels();
 backends::Source source_of(const ProbeKernel& kernel);
