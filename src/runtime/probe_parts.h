@@ -27,6 +27,7 @@ class ProbeBench {
   const tile::Target& target() const { return device_.target(); }
   const ProbeOptions& options() const { return options_; }
   Status reserve(std::size_t bytes);  // of each view; filled, so that every page is there
+  std::vector<void*> views() const { return {x_->data(), y_->data()}; }
   Result<std::unique_ptr<backends::Program>> load(const ProbeKernel& kernel) const;
 
   struct Work {
