@@ -83,6 +83,25 @@ ProbeKernel moving(const char* frame, const std::string& body) {
   return {.text = fmt::format(fmt::runtime(frame), fmt::arg("body", body)), .threads = kThreads};
 }
 
+// Bytes read and written a second by a kernel of short blocks over `bytes` in each view.
+Result<double> short_copy_rate(ProbeBench& bench, Index bytes) {
+  constexpr int kLaunches = 4;
+  auto program = bench.load({.text = kShortCopy, .threads = kShortBlock});
+  if (!program) return program.error();
+  std::vector<void*> views = bench.views();
+  const std::int64_t scalars[4] = {0, 0, 0, 0};
+  const backends::LaunchArgs args{views.data(), scalars, {bytes / kShortShare, 1, 1}};
+  const auto seconds = bench.launch_seconds(
+      [&]() -> Status {
+        for (int i = 0; i < kLaunches; ++i)
+          if (Status s = (*program)->launch(args); !s) return s;
+        return Unit{};
+      },
+      kLaunches);
+  if (!seconds) return seconds.error();
+  return 2 * static_cast<double>(bytes) / *seconds;
+}
+
 struct Level {
   std::string prefix;  // "memory.", "level.L2."
   const char* frame;
@@ -119,25 +138,6 @@ Status measure_level(ProbeBench& bench, const Level& level, const ProbeReport& r
     report.add(level.prefix + kind.name + "_bytes_per_s", *rate);
   }
   return Unit{};
-}
-
-// Bytes read and written a second by a kernel of short blocks over `bytes` in each view.
-Result<double> short_copy_rate(ProbeBench& bench, Index bytes) {
-  constexpr int kLaunches = 4;
-  auto program = bench.load({.text = kShortCopy, .threads = kShortBlock});
-  if (!program) return program.error();
-  std::vector<void*> views = bench.views();
-  const std::int64_t scalars[4] = {0, 0, 0, 0};
-  const backends::LaunchArgs args{views.data(), scalars, {bytes / kShortShare, 1, 1}};
-  const auto seconds = bench.launch_seconds(
-      [&]() -> Status {
-        for (int i = 0; i < kLaunches; ++i)
-          if (Status s = (*program)->launch(args); !s) return s;
-        return Unit{};
-      },
-      kLaunches);
-  if (!seconds) return seconds.error();
-  return 2 * static_cast<double>(bytes) / *seconds;
 }
 
 Status measure_launches(ProbeBench& bench, const ProbeReport& report) {
