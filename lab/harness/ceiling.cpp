@@ -99,15 +99,19 @@ std::optional<double> impossible_below_us(const Work& work, const Ceilings& ceil
   return std::max(best_memory_us(work, ceilings), math);
 }
 
-Ceilings ceilings_of(const perf::Hardware& hardware) {
-  Ceilings ceilings{.source = hardware.title + ", published"};
+Ceilings ceilings_of(const perf::Hardware& hardware, const std::string& source) {
+  Ceilings ceilings{.source = hardware.title + ", " + source};
+  const auto by_kind = [](std::string level, double capacity, const perf::Traffic& traffic, double rate) {
+    const auto or_rate = [&](const auto& figure) { return figure ? figure->value : rate; };
+    return MemoryLevel{std::move(level), capacity, or_rate(traffic.read), or_rate(traffic.write),
+                       or_rate(traffic.copy)};
+  };
   for (const perf::MemoryLevel& level : hardware.levels) {
     if (!level.bytes_per_s) continue;
-    const double rate = level.bytes_per_s->value;
-    ceilings.levels.push_back({level.name, level.bytes.value * level.instances, rate, rate, rate});
+    ceilings.levels.push_back(
+        by_kind(level.name, level.bytes.value * level.instances, level.traffic, level.bytes_per_s->value));
   }
-  const double memory = hardware.memory_bytes_per_s.value;
-  ceilings.levels.push_back({"memory", 0, memory, memory, memory});
+  ceilings.levels.push_back(by_kind("memory", 0, hardware.memory_traffic, hardware.memory_bytes_per_s.value));
   for (const auto& rate : hardware.matrix) {
     ceilings.math.push_back({perf::MathUnit::matrix, rate.dtype, rate.flops_per_s.value});
   }

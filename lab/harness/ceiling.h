@@ -65,7 +65,8 @@ std::optional<double> impossible_below_us(const Work& work, const Ceilings& ceil
 // The rate of a unit for a type; empty when it was not measured.
 std::optional<double> math_rate(const Ceilings& ceilings, perf::MathUnit unit, DType dtype);
 
-// Ceilings of published figures: one bandwidth a level for reads, writes and copies alike.
-Ceilings ceilings_of(const perf::Hardware& hardware);
+// Ceilings of published or stored figures. A level without rates by kind has one for reads, writes and
+// copies.
+Ceilings ceilings_of(const perf::Hardware& hardware, const std::string& source = "published");
 
 }  // namespace tilewright::lab

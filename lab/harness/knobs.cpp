@@ -198,7 +198,7 @@ std::vector<KnobValue> parse_values(const Knob& knob, std::string_view text) {
 
 std::vector<Knobs> expand(std::span<const Knob> knobs, DeviceKind kind, std::span<const Setting> settings) {
   for (const Setting& setting : settings) {
-    if (std::any_of(knobs.begin(), knobs.end(), [&](const Knob& k) { return k.name == setting.key; }))
+    if (std::any_of(knobs.begin(), knobs.end(), [&](const Knob& k) { return k.is_named(setting.key); }))
       continue;
     std::vector<std::string> names;
     for (const Knob& knob : knobs) names.push_back(knob.name);
@@ -209,7 +209,7 @@ std::vector<Knobs> expand(std::span<const Knob> knobs, DeviceKind kind, std::spa
   for (const Knob& knob : knobs) {
     std::vector<KnobValue> values = knob.defaults(kind);
     for (const Setting& setting : settings) {
-      if (setting.key == knob.name) values = parse_values(knob, setting.values);
+      if (knob.is_named(setting.key)) values = parse_values(knob, setting.values);
     }
     std::vector<Knobs> next;
     for (const Knobs& chosen : all) {

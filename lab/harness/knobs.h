@@ -29,6 +29,9 @@ struct Knob {
   std::vector<KnobValue> cuda_values = {};  // on a GPU, when they differ
   std::vector<KnobValue> choices = {};      // when not empty: what else than these is refused
 
+  // Whether --set means this knob: by its name, or `cols` for columns.
+  bool is_named(std::string_view text) const { return text == name || (text == "cols" && name == "columns"); }
+
   const std::vector<KnobValue>& defaults(DeviceKind kind) const {
     return kind == DeviceKind::cuda && !cuda_values.empty() ? cuda_values : values;
   }

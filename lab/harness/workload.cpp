@@ -44,7 +44,7 @@ const Pair& find_pair(PairList pairs, const std::string& name) {
 
 bool has_knob(const Pair& pair, const std::string& key) {
   return std::any_of(pair.knobs.begin(), pair.knobs.end(),
-                     [&](const Knob& knob) { return knob.name == key; });
+                     [&](const Knob& knob) { return knob.is_named(key); });
 }
 
 // A user's setting must change something among the chosen pairs, else it is a slip of the pen.

@@ -20,7 +20,8 @@ class Context;
 
 namespace tilewright::lab {
 
-class Peers;  // lab/peers/
+class Peers;            // lab/peers/
+struct CompiledAccess;  // lab/pairs/tensor_pair.h
 
 // What a pair runs on.
 struct LabDevice {
@@ -30,6 +31,7 @@ struct LabDevice {
   std::shared_ptr<Timer> timer = std::make_shared<HostTimer>();
   Ceilings ceilings;                  // of this machine, measured
   std::shared_ptr<Peers> peers = {};  // contenders in other processes; null: none are wanted
+  bool autotune = false;              // a contender more: compiled, with its schedules measured
 };
 
 struct MemoryRange {
@@ -88,9 +90,10 @@ struct PairInstance {
   std::function<Status(std::uint64_t seed)> refresh_inputs;  // new random data in every input copy
   std::function<Result<std::uint64_t>()> input_digest;       // hash of the bytes of every input copy
   std::function<std::vector<MemoryRange>()> input_memory =
-      {};                             // where the inputs lie, when addresses are known
-  std::int64_t input_copies = 1;      // rotated so that inputs are not found in a cache
-  std::vector<Contender> contenders;  // the first is the baseline: what people really write
+      {};                                         // where the inputs lie, when addresses are known
+  std::int64_t input_copies = 1;                  // rotated so that inputs are not found in a cache
+  std::vector<Contender> contenders;              // the first is the baseline: what people really write
+  std::shared_ptr<CompiledAccess> compiled = {};  // the compiled contender's function, where there is one
 };
 
 struct Pair {

@@ -1,12 +1,22 @@
-// Bandwidths of a device, measured in a second or two, for runs on a machine that was never probed.
+// The ceilings that floors are made of: those stored by `tw devices --probe`, else the same probes, run
+// briefly.
 #pragma once
+
+#include <functional>
+#include <string_view>
 
 #include "harness/workload.h"
 
 namespace tilewright::lab {
 
-// Copy, read and write rates of each cache level and of memory, the best over our own kernels' schedules, and
-// the f32 multiply-add rate.
-Ceilings measure_ceilings(LabDevice& device);
+enum class CeilingSource { stored_or_measured, measured };
+
+// `progress` is told what is measured, `stop` asked in between; stopped, the ceilings are empty. Throws Error
+// when the device cannot be measured.
+struct CeilingEvents {
+  std::function<void(std::string_view what)> progress = {};
+  std::function<bool()> stop = {};
+};
+Ceilings device_ceilings(LabDevice& device, CeilingSource source, const CeilingEvents& events = {});
 
 }  // namespace tilewright::lab

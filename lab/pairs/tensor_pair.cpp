@@ -82,10 +82,9 @@ std::shared_ptr<std::vector<Tensor>> placed_outputs(const Shared& shared) {
   return results;
 }
 
-Contender compiled(const SharedPtr& shared) {
+Contender compiled(const SharedPtr& shared, const char* name, const Compiled<std::vector<Tensor>>& function) {
   auto results = placed_outputs(*shared);
-  const auto function = compile(shared->workload.function);
-  Contender contender{.name = "compiled"};
+  Contender contender{.name = name};
   contender.run = [shared, results, function](std::int64_t iteration) {
     return guarded([&] { function.into(*results, shared->inputs.copy(iteration)); });
   };
@@ -146,7 +145,11 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   instance.input_memory = [shared] { return shared->inputs.memory(); };
   instance.input_copies = shared->inputs.copies();
   instance.contenders.push_back(eager(shared));
-  instance.contenders.push_back(compiled(shared));
+  const Compiled<std::vector<Tensor>> function = compile(w.function);
+  instance.compiled = std::make_shared<CompiledAccess>(CompiledAccess{function, shared->inputs.copy(0)});
+  instance.contenders.push_back(compiled(shared, "compiled", function));
+  if (device.autotune)
+    instance.contenders.push_back(compiled(shared, "tuned", compile(w.function, {.max_autotune = true})));
   if (w.tile) instance.contenders.push_back(by_hand(shared, device));
   if (device.peers) {
     for (Contender& peer : device.peers->contenders(for_peers(shared)))

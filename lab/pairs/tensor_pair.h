@@ -37,6 +37,12 @@ struct TensorWorkload {
   std::function<std::vector<Reference>(const HostArrays& inputs, ThreadPool& pool)> reference;
 };
 
+// The function that the compiled contender calls, and inputs to call it with: for who wants to look inside.
+struct CompiledAccess {
+  Compiled<std::vector<Tensor>> function;
+  std::vector<Tensor> inputs;
+};
+
 // A Failure when the device cannot hold it.
 Result<PairInstance> make_instance(TensorWorkload workload, LabDevice& device);
 

@@ -76,12 +76,28 @@ struct RecordedLaunch {
 
 enum class CopyKind : unsigned char { host_to_device, device_to_host, device_to_device };
 
+// A limit of a device as the system tells it, for people (text) and programs (value). Keys that the probes
+// read: l1_bytes, l2_bytes, l3_bytes of one instance, l1_instances …, memory_bytes,
+// shared_bytes_per_multiprocessor.
+struct DeviceFact {
+  std::string key;
+  double value = 0;  // 0 where only the text says it
+  std::string text;  // "1 MiB", "avx512", "13.0"
+};
+inline double fact_value(const std::vector<DeviceFact>& facts, const std::string& key) {
+  for (const DeviceFact& fact : facts)
+    if (fact.key == key) return fact.value;
+  return 0;
+}
+
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual const tile::Target& target() const = 0;
   // Everything about device and compiler that can change a binary; part of the cache key.
   virtual std::string binary_key() const = 0;
+  // What the device is made of and which versions drive it.
+  virtual std::vector<DeviceFact> facts() const { return {}; }
 
   // --- kernels
   virtual std::vector<Candidate> candidates(const tile::Kernel& kernel) const = 0;  // best predicted first

@@ -38,7 +38,7 @@ namespace {
 constexpr int kMaxRounds = 16;
 
 std::optional<Value> rewrite(const Candidate& candidate) {
-  for (std::span<const Rewrite> table : {pointwise_rewrites(), view_rewrites()})
+  for (std::span<const Rewrite> table : {pointwise_rewrites(), view_rewrites(), pick_rewrites()})
     for (const Rewrite& rule : table)
       if (auto replacement = rule.apply(candidate)) return replacement;
   return std::nullopt;

@@ -33,5 +33,6 @@ struct Rewrite {
 // In the order they are tried.
 std::span<const Rewrite> pointwise_rewrites();
 std::span<const Rewrite> view_rewrites();
+std::span<const Rewrite> pick_rewrites();
 
 }  // namespace tilewright::passes

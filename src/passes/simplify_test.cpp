@@ -161,6 +161,18 @@ TEST_F(Simplify, SumOfExpandMultiplies) {
   EXPECT_EQ(ops_of(ops::sum(ops::broadcast_to(x, {3, 0}), {1})), "expand sum");  // of nothing: 0, not NaN
 }
 
+TEST_F(Simplify, ASumThatPicksOneElementReadsIt) {
+  const Value x = input("x", DType::f32, {3, 7});
+  const Value label = input("label", DType::i64, {3});
+  const Value is_label = ops::eq(ops::iota(g, {3, 7}, 1), ops::unsqueeze(label, -1));
+  const std::string picked = ops_of(ops::sum(ops::where(is_label, ops::exp(x), 0.0), {1}));
+  EXPECT_NE(picked.find("take_along"), std::string::npos) << picked;
+  EXPECT_EQ(picked.find("sum"), std::string::npos) << picked;
+  // Along the other axis the comparison does not pick one; what is not 0 elsewhere is summed.
+  EXPECT_NE(ops_of(ops::sum(ops::where(is_label, x, 0.0), {0})).find("sum"), std::string::npos);
+  EXPECT_NE(ops_of(ops::sum(ops::where(is_label, x, 1.0), {1})).find("sum"), std::string::npos);
+}
+
 TEST_F(Simplify, KeepsTheSignatureWhenAnOutputIsAnInput) {
   const Value x = input("x");
   g.set_outputs({(x * 1.0).id, x.id, (x * 1.0).id});
@@ -169,7 +181,7 @@ TEST_F(Simplify, KeepsTheSignatureWhenAnOutputIsAnInput) {
 }
 
 TEST_F(Simplify, EveryRewriteIsDocumented) {
-  for (std::span<const Rewrite> table : {pointwise_rewrites(), view_rewrites()})
+  for (std::span<const Rewrite> table : {pointwise_rewrites(), view_rewrites(), pick_rewrites()})
     for (const Rewrite& rule : table) {
       EXPECT_FALSE(rule.name.empty());
       EXPECT_FALSE(rule.doc.empty());

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tilewright::perf {
@@ -62,6 +63,21 @@ DType dtype_of(const Measurement& m, std::string_view prefix) {
   throw Error(fmt::format("measured hardware: '{}' names no element type in '{}'", text, m.what));
 }
 
+// The figure of "read_bytes_per_s" and its like; null for another property.
+std::optional<Figure>* traffic_of(Traffic& traffic, std::string_view property) {
+  if (property == "read_bytes_per_s") return &traffic.read;
+  if (property == "write_bytes_per_s") return &traffic.write;
+  if (property == "copy_bytes_per_s") return &traffic.copy;
+  return nullptr;
+}
+
+// The best figure by kind, for who knows one rate only.
+std::optional<Figure> best_of(const Traffic& traffic) {
+  for (const auto* figure : {&traffic.read, &traffic.copy, &traffic.write})
+    if (*figure && (*figure)->value == traffic.best()) return **figure;
+  return std::nullopt;
+}
+
 // "level.L2.bytes" → the level "L2", made when it is new, and its property.
 void set_level(Hardware& hardware, const Measurement& m) {
   const std::string_view rest = std::string_view(m.what).substr(std::string_view("level.").size());
@@ -73,16 +89,20 @@ void set_level(Hardware& hardware, const Measurement& m) {
     if (l.name == level_name) level = &l;
   }
   if (level == nullptr)
-    level = &hardware.levels.emplace_back(MemoryLevel{std::string(level_name), {}, 1, {}});
-  if (property == "bytes") {
+    level = &hardware.levels.emplace_back(MemoryLevel{std::string(level_name), {}, 1, {}, {}});
+  if (auto* figure = traffic_of(level->traffic, property)) {
+    *figure = Figure{checked(m), m.how};
+  } else if (property == "bytes") {
     level->bytes = {checked(m), m.how};
   } else if (property == "bytes_per_s") {
     level->bytes_per_s = Figure{checked(m), m.how};
   } else if (property == "instances") {
     level->instances = static_cast<int>(checked(m));
   } else {
-    throw Error(fmt::format(
-        "measured hardware: unknown key '{}'; a level has bytes, bytes_per_s and instances", m.what));
+    throw Error(
+        fmt::format("measured hardware: unknown key '{}'; a level has bytes, instances, bytes_per_s and "
+                    "read_, write_ and copy_bytes_per_s",
+                    m.what));
   }
 }
 
@@ -98,12 +118,17 @@ void apply(Hardware& hardware, const Measurement& m) {
     hardware.link_bytes_per_s = Figure{checked(m), m.how};
   } else if (what == "launch_s") {
     hardware.launch_s = Figure{checked(m), m.how};
+  } else if (what == "graph_launch_s") {
+    hardware.graph_launch_s = Figure{checked(m), m.how};
   } else if (what == "matrix_beside_vector") {
     hardware.matrix_beside_vector = m.value != 0;
   } else if (what.starts_with("matrix.")) {
     hardware.matrix.push_back({dtype_of(m, "matrix."), {checked(m), m.how}});
   } else if (what.starts_with("vector.")) {
     hardware.vector.push_back({dtype_of(m, "vector."), {checked(m), m.how}});
+  } else if (auto* figure = what.starts_with("memory.") ? traffic_of(hardware.memory_traffic, what.substr(7))
+                                                        : nullptr) {
+    *figure = Figure{checked(m), m.how};
   } else if (what.starts_with("level.")) {
     set_level(hardware, m);
   } else {
@@ -112,6 +137,13 @@ void apply(Hardware& hardware, const Measurement& m) {
 }
 
 }  // namespace
+
+double Traffic::best() const {
+  double most = 0;
+  for (const auto* figure : {&read, &write, &copy})
+    if (*figure) most = std::max(most, (*figure)->value);
+  return most;
+}
 
 const Hardware& find_hardware(std::string_view name) {
   std::vector<std::string_view> names;
@@ -139,12 +171,42 @@ Rate rate(const Hardware& hardware, MathUnit unit, DType dtype) {
                           name(unit), tilewright::name(dtype)));
 }
 
+namespace {
+const MemoryLevel* innermost(const Hardware& hardware, double working_set_bytes) {
+  for (const MemoryLevel& level : hardware.levels) {
+    if (level.bytes_per_s && !level.name.starts_with("shared") &&
+        level.bytes.value * level.instances >= working_set_bytes)
+      return &level;
+  }
+  return nullptr;
+}
+}  // namespace
+
+Hardware holding(const Hardware& hardware, double working_set_bytes) {
+  Hardware h = hardware;
+  if (const MemoryLevel* level = innermost(hardware, working_set_bytes)) {
+    h.memory_bytes_per_s = *level->bytes_per_s;
+    h.memory_traffic = level->traffic;
+  }
+  return h;
+}
+
+std::string level_holding(const Hardware& hardware, double working_set_bytes) {
+  const MemoryLevel* level = innermost(hardware, working_set_bytes);
+  return level != nullptr ? level->name : "memory";
+}
+
 Hardware from_measured(std::string_view name, std::string_view title,
                        std::span<const Measurement> measurements) {
   Hardware hardware;
   hardware.name = name;
   hardware.title = title;
   for (const Measurement& m : measurements) apply(hardware, m);
+  for (MemoryLevel& level : hardware.levels) {
+    if (!level.bytes_per_s) level.bytes_per_s = best_of(level.traffic);
+  }
+  if (hardware.memory_bytes_per_s.value == 0)
+    hardware.memory_bytes_per_s = best_of(hardware.memory_traffic).value_or(Figure{});
   if (hardware.memory_bytes_per_s.value == 0) {
     throw Error(fmt::format("measured hardware '{}': memory_bytes_per_s is missing", name));
   }

@@ -128,6 +128,34 @@ TEST(FromMeasured, BuildsTheSameStruct) {
   EXPECT_EQ(h.launch_s->value, 0.3e-6);
 }
 
+TEST(FromMeasured, RatesByKindStandInForTheOneRate) {
+  const std::vector<Measurement> measurements = {{"memory.read_bytes_per_s", 40e9, "probe"},
+                                                 {"memory.copy_bytes_per_s", 50e9, "probe"},
+                                                 {"level.L1.read_bytes_per_s", 3e11, "probe"},
+                                                 {"level.L1.write_bytes_per_s", 2e11, "probe"},
+                                                 {"graph_launch_s", 1e-6, "probe"}};
+  const Hardware h = from_measured("here", "", measurements);
+  EXPECT_EQ(h.memory_bytes_per_s.value, 50e9);
+  EXPECT_EQ(h.memory_traffic.read->value, 40e9);
+  EXPECT_FALSE(h.memory_traffic.write);
+  EXPECT_EQ(h.levels.at(0).bytes_per_s->value, 3e11);
+  EXPECT_EQ(h.levels.at(0).traffic.write->value, 2e11);
+  EXPECT_EQ(h.graph_launch_s->value, 1e-6);
+  EXPECT_THROW(from_measured("here", "", std::vector<Measurement>{{"memory.colour", 1, "x"}}), Error);
+}
+
+TEST(Holding, TheInnermostLevelWithRoomServes) {
+  Hardware h;
+  h.memory_bytes_per_s = {1e9, ""};
+  h.levels = {{"shared", {1e9, ""}, 1, Figure{9e9, ""}},
+              {"L1", {1000, ""}, 2, Figure{4e9, ""}},
+              {"L2", {5000, ""}, 1, {}}};
+  EXPECT_EQ(holding(h, 2000).memory_bytes_per_s.value, 4e9);
+  EXPECT_EQ(level_holding(h, 2000), "L1");
+  EXPECT_EQ(holding(h, 2001).memory_bytes_per_s.value, 1e9);
+  EXPECT_EQ(level_holding(h, 2001), "memory");
+}
+
 TEST(FromMeasured, RefusesWhatItCannotUse) {
   const auto build = [](std::vector<Measurement> extra) {
     extra.push_back({"memory_bytes_per_s", 1e9, "x"});

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr char kMagic[8] = {'T', 'W', 'C', 'A', 'C', 'H', 'E', '1'};
-constexpr std::string_view kSuffix = ".twk";
+constexpr std::string_view kSuffix = ".twk", kTemporarySuffix = ".tmp";
 
 struct Header {
   char magic[8];
@@ -51,14 +52,14 @@ std::optional<std::string> read_file(const std::string& path) {
   return whole ? std::optional(std::move(bytes)) : std::nullopt;
 }
 
-// The payload when the entry is whole, is ours and is for this key.
-std::optional<std::string> payload(const std::string& entry, const Hash128* key) {
+// The payload when the entry is whole, is ours and is for this key, in hex.
+std::optional<std::string> payload(const std::string& entry, const std::string& key) {
   Header h;
   if (entry.size() < sizeof h) return std::nullopt;
   std::memcpy(&h, entry.data(), sizeof h);
   if (std::memcmp(h.magic, kMagic, sizeof kMagic) != 0 || entry.size() - sizeof h != h.size)
     return std::nullopt;
-  if (key && !(h.key == *key)) return std::nullopt;
+  if (to_hex(h.key) != key) return std::nullopt;
   const std::string_view body(entry.data() + sizeof h, h.size);
   if (!(hash_bytes(body) == h.payload)) return std::nullopt;
   return std::string(body);
@@ -75,11 +76,11 @@ bool write_all(int file, const char* data, std::size_t size) {
   return true;
 }
 
-std::vector<fs::directory_entry> entries(const std::string& directory) {
+std::vector<fs::directory_entry> entries(const std::string& directory, std::string_view suffix) {
   std::vector<fs::directory_entry> out;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
-    if (it->path().extension() == kSuffix) out.push_back(*it);
+    if (it->path().extension() == suffix) out.push_back(*it);
   return out;
 }
 
@@ -104,7 +105,7 @@ std::optional<std::string> BinaryCache::find(const Hash128& key) const {
   const std::string path = path_of(key);
   std::optional<std::string> entry = read_file(path);
   if (!entry) return std::nullopt;
-  std::optional<std::string> body = payload(*entry, &key);
+  std::optional<std::string> body = payload(*entry, to_hex(key));
   if (body) utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // recently used
   return body;
 }
@@ -135,6 +136,11 @@ Status BinaryCache::store(const Hash128& key, const std::string& bytes) {
   return Unit{};
 }
 
+bool BinaryCache::remove(const Hash128& key) {
+  std::error_code error;
+  return !directory_.empty() && fs::remove(path_of(key), error);
+}
+
 void BinaryCache::trim() {
   written_since_trim_ = 0;
   struct Aged {
@@ -145,7 +151,11 @@ void BinaryCache::trim() {
   std::vector<Aged> all;
   std::uint64_t total = 0;
   std::error_code error;
-  for (const fs::directory_entry& e : entries(directory_)) {
+  // A write takes milliseconds: what is an hour old belongs to a writer that was killed.
+  const auto dead = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix))
+    if (const auto written = e.last_write_time(error); !error && written < dead) fs::remove(e.path(), error);
+  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
     Aged a{e.path(), e.file_size(error), e.last_write_time(error)};
     if (error) continue;
     total += a.bytes;
@@ -161,7 +171,7 @@ void BinaryCache::trim() {
 Result<CacheStats> BinaryCache::info() const {
   CacheStats stats;
   std::error_code error;
-  for (const fs::directory_entry& e : entries(directory_)) {
+  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
     ++stats.entries;
     stats.bytes += e.file_size(error);
   }
@@ -170,19 +180,24 @@ Result<CacheStats> BinaryCache::info() const {
 
 Result<CacheStats> BinaryCache::verify() const {
   CacheStats stats;
-  for (const fs::directory_entry& e : entries(directory_)) {
+  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
     ++stats.entries;
     const std::optional<std::string> entry = read_file(e.path().string());
     if (entry) stats.bytes += entry->size();
-    if (!entry || !payload(*entry, nullptr)) ++stats.damaged;
+    if (!entry || !payload(*entry, e.path().stem().string()))
+      stats.damaged_files.push_back(e.path().string());
   }
+  std::sort(stats.damaged_files.begin(), stats.damaged_files.end());
+  stats.damaged = stats.damaged_files.size();
   return stats;
 }
 
 Result<CacheStats> BinaryCache::clear() {
   CacheStats removed;
   std::error_code error;
-  for (const fs::directory_entry& e : entries(directory_)) {
+  // Of writers that were killed; one that still writes loses its entry, not its process.
+  for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix)) fs::remove(e.path(), error);
+  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
     const std::uint64_t bytes = e.file_size(error);
     if (!fs::remove(e.path(), error))
       return failure(Failure::Kind::io, fmt::format("cache {}: {}", e.path().string(), error.message()));

@@ -9,13 +9,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tilewright::runtime {
 
 struct CacheStats {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t damaged = 0;  // found by verify
+  std::uint64_t damaged = 0;               // found by verify
+  std::vector<std::string> damaged_files;  // their paths, sorted
 };
 
 class BinaryCache {
@@ -29,14 +31,17 @@ class BinaryCache {
   static std::string default_directory();
 
   const std::string& directory() const { return directory_; }
+  std::uint64_t max_bytes() const { return max_bytes_; }
   std::optional<std::string> find(const Hash128& key) const;
   // Failing to store costs a later compile, never an error for the caller: the reason is returned for
   // reports.
   Status store(const Hash128& key, const std::string& bytes);
 
+  bool remove(const Hash128& key);  // whether it was there
+
   Result<CacheStats> info() const;
-  Result<CacheStats> verify() const;  // reads every entry and counts the damaged ones
-  Result<CacheStats> clear();         // what was removed
+  Result<CacheStats> verify() const;  // reads every entry and names the damaged ones
+  Result<CacheStats> clear();         // what was removed; unfinished files of ended programs go as well
 
  private:
   void trim();

@@ -105,7 +105,7 @@ void Executable::replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with)
   kernels_[kernel] = std::move(with);
   for (Launch& l : launches_)
     if (l.kernel == kernel && l.program) l.program = kernels_[kernel]->program.get();
-  replay_.reset();
+  recordings_.clear();
 }
 
 void Executable::prepare() {
@@ -176,6 +176,12 @@ Status Executable::run_step(std::size_t s) {
                                  backends::CopyKind::device_to_device);
 }
 
+Executable::StepLaunch Executable::launch_of(std::size_t step) const {
+  const Launch& l = launches_[step];
+  if (plan_.steps[step].kind != PlanStep::Kind::launch || l.empty) return {};
+  return {l.kernel, l.views, l.scalars, {l.grid[0], l.grid[1], l.grid[2]}};
+}
+
 Status Executable::run(std::span<const std::shared_ptr<Buffer>> inputs,
                        std::span<const std::shared_ptr<Buffer>> outputs) {
   if (auto bound = bind(inputs, outputs); !bound) return bound;
@@ -184,22 +190,48 @@ Status Executable::run(std::span<const std::shared_ptr<Buffer>> inputs,
   return Unit{};
 }
 
-Status Executable::replay(std::span<const std::shared_ptr<Buffer>> inputs,
-                          std::span<const std::shared_ptr<Buffer>> outputs) {
-  if (auto bound = bind(inputs, outputs); !bound) return bound;
+bool Executable::can_replay() const {
   const bool only_launches = std::all_of(plan_.steps.begin(), plan_.steps.end(),
                                          [](const PlanStep& s) { return s.kind == PlanStep::Kind::launch; });
-  if (!only_launches) return run(inputs, outputs);
-  if (!replay_ || replay_addresses_ != addresses_) {
+  return only_launches && !device_->is_host() &&
+         std::count_if(launches_.begin(), launches_.end(), [](const Launch& l) { return !l.empty; }) > 1;
+}
+
+Status Executable::replay(std::span<const std::shared_ptr<Buffer>> inputs,
+                          std::span<const std::shared_ptr<Buffer>> outputs) {
+  constexpr std::size_t kMostRecordings = 8;
+  if (!can_replay()) return run(inputs, outputs);
+  if (auto bound = bind(inputs, outputs); !bound) return bound;
+  auto at = std::find_if(recordings_.begin(), recordings_.end(),
+                         [&](const Recording& r) { return r.addresses == addresses_; });
+  if (at == recordings_.end()) {
     std::vector<backends::RecordedLaunch> launches;
     for (const Launch& l : launches_)
       if (!l.empty) launches.push_back({l.program, l.views, l.scalars, {l.grid[0], l.grid[1], l.grid[2]}});
     auto recorded = device_->backend().record(launches);
     if (!recorded) return recorded.error();
-    replay_ = std::move(*recorded);
-    replay_addresses_ = addresses_;
+    if (recordings_.size() == kMostRecordings) recordings_.pop_back();
+    recordings_.push_back({addresses_, std::move(*recorded)});
+    at = recordings_.end() - 1;
   }
-  return replay_ ? replay_->run() : run(inputs, outputs);
+  std::rotate(recordings_.begin(), at, at + 1);
+  const std::unique_ptr<backends::Replay>& replay = recordings_.front().replay;
+  return replay ? replay->run() : run(inputs, outputs);
+}
+
+Result<double> Executable::time_kernel(std::size_t kernel, backends::Program& program, int launches) {
+  const auto launch = std::find_if(launches_.begin(), launches_.end(),
+                                   [&](const Launch& l) { return l.program && l.kernel == kernel; });
+  if (launch == launches_.end() || launch->empty) return 0.0;
+  const backends::LaunchArgs args{
+      launch->views.data(), launch->scalars.data(), {launch->grid[0], launch->grid[1], launch->grid[2]}};
+  backends::Backend& backend = device_->backend();
+  if (Status started = backend.timer_start(); !started) return started.error();
+  for (int i = 0; i < launches; ++i)
+    if (Status ran = program.launch(args); !ran) return ran.error();
+  auto us = backend.timer_stop_us();
+  if (!us) return us;
+  return *us / launches;
 }
 
 }  // namespace tilewright::runtime

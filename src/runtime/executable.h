@@ -51,12 +51,30 @@ class Executable {
   // done).
   Status run(std::span<const std::shared_ptr<Buffer>> inputs,
              std::span<const std::shared_ptr<Buffer>> outputs);
-  // The same through a recorded replay (CUDA graph); recorded again when an address changed.
+  // The same through a recorded replay (CUDA graph); recorded when these buffers are new to it.
   Status replay(std::span<const std::shared_ptr<Buffer>> inputs,
                 std::span<const std::shared_ptr<Buffer>> outputs);
+  // Whether replay() could gain anything: more than one launch, nothing else, on a device that records.
+  bool can_replay() const;
+  // µs per launch of a program in place of kernel `kernel`, on the buffers of the last run.
+  Result<double> time_kernel(std::size_t kernel, backends::Program& program, int launches);
 
   const tile::Plan& plan() const { return plan_; }
+  Device& device() const { return *device_; }
   const std::vector<std::shared_ptr<LoadedKernel>>& kernels() const { return kernels_; }
+  // One step at a time, for tools that measure or check single kernels: bind once, then run steps of plan().
+  Status bind(std::span<const std::shared_ptr<Buffer>> inputs,
+              std::span<const std::shared_ptr<Buffer>> outputs);
+  Status run_step(std::size_t step);
+  // What a launch step hands to its program, as bound last; no views for another step, or an empty launch.
+  struct StepLaunch {
+    std::size_t kernel = 0;
+    std::vector<void*> views;
+    std::vector<std::int64_t> scalars;
+    Index grid[tile::kMaxGridAxes] = {1, 1, 1};
+  };
+  StepLaunch launch_of(std::size_t step) const;
+
   // Puts another program (another schedule, an edited source) in a kernel's place.
   void replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with);
 
@@ -77,9 +95,6 @@ class Executable {
   };
 
   explicit Executable(const tile::Plan& plan) : plan_(plan) {}
-  Status bind(std::span<const std::shared_ptr<Buffer>> inputs,
-              std::span<const std::shared_ptr<Buffer>> outputs);
-  Status run_step(std::size_t step);
   void prepare();
 
   tile::Plan plan_;
@@ -88,8 +103,11 @@ class Executable {
   std::vector<Launch> launches_;  // one per step; unused for zero and copy
   std::vector<void*> addresses_;  // per buffer
   std::shared_ptr<Buffer> arena_;
-  std::unique_ptr<backends::Replay> replay_;
-  std::vector<void*> replay_addresses_;
+  struct Recording {
+    std::vector<void*> addresses;
+    std::unique_ptr<backends::Replay> replay;  // null: the device gains nothing from it
+  };
+  std::vector<Recording> recordings_;  // most recently used first
 };
 
 }  // namespace tilewright::runtime

@@ -1,5 +1,6 @@
 // Context: devices on demand, creation of tensors, the random state.
 #include "ops/composites.h"
+#include "runtime/probe.h"
 #include "tensor/state.h"
 
 #include <tilewright/base/philox.h>
@@ -22,7 +23,12 @@ DeviceState& ContextState::device(const std::string& name) {
       full, {.threads = options.threads, .isa = options.isa, .library_paths = options.cuda_library_paths},
       options.library_directory);
   if (!opened) throw Error(opened.error().message);
-  return *(devices[full] = std::make_unique<DeviceState>(std::move(*opened), &cache));
+  auto state = std::make_unique<DeviceState>(std::move(*opened), &cache);
+  // A file that cannot be read is as good as none: it changes reports only, and tw devices says what is
+  // wrong.
+  if (const auto stored = runtime::stored_ceilings(*state->device, cache.directory()))
+    state->ceilings = std::make_shared<const perf::Hardware>(perf::to_hardware(*stored));
+  return *(devices[full] = std::move(state));
 }
 
 }  // namespace detail
@@ -64,7 +70,8 @@ Tensor Context::from_memory(const void* data, DType data_dtype, Index count, con
   const std::lock_guard lock(state_->mutex);
   DeviceState& device = state_->device(state_->options.device);
   const ir::Type type{dtype, shape};
-  std::shared_ptr<runtime::Buffer> buffer = allocate(device.device, type);
+  std::shared_ptr<runtime::Buffer> buffer =
+      detail::at_place(where, [&] { return allocate(device.device, type); });
   std::vector<char> converted;
   if (data_dtype != dtype) {
     converted.resize(static_cast<std::size_t>(count) * size_bytes(dtype));
@@ -80,14 +87,16 @@ namespace {
 
 // Runs a graph without inputs, or with the seed as its only one.
 Tensor create(const std::shared_ptr<detail::ContextState>& context, const char* name,
-              const std::vector<Tensor>& inputs, const detail::GraphFunction& write) {
+              const std::vector<Tensor>& inputs, const detail::GraphFunction& write, const Location& where) {
   const std::lock_guard lock(context->mutex);
-  ir::Graph graph(name);
-  std::vector<ir::Value> values;
-  for (const Tensor& t : inputs) values.push_back({&graph, graph.add_input("seed", t.impl()->type)});
-  graph.set_outputs({write(graph, values).at(0).id});
-  DeviceState& device = context->device(context->options.device);
-  return run_graph(context, device, *compile_graph(device, graph, {}), inputs).at(0);
+  return detail::at_place(where, [&] {
+    ir::Graph graph(name);
+    std::vector<ir::Value> values;
+    for (const Tensor& t : inputs) values.push_back({&graph, graph.add_input("seed", t.impl()->type)});
+    graph.set_outputs({write(graph, values).at(0).id});
+    DeviceState& device = context->device(context->options.device);
+    return run_graph(context, device, *compile_graph(device, graph), inputs).at(0);
+  });
 }
 
 void check_shape(const char* name, const Shape& shape, const Location& where) {
@@ -102,14 +111,15 @@ Tensor Context::empty(const Shape& shape, DType dtype, const Location& where) {
   const std::lock_guard lock(state_->mutex);
   DeviceState& device = state_->device(state_->options.device);
   const ir::Type type{dtype, shape};
-  return make_tensor(state_, type, device.device, allocate(device.device, type));
+  return make_tensor(state_, type, device.device,
+                     detail::at_place(where, [&] { return allocate(device.device, type); }));
 }
 
 Tensor Context::full(const Shape& shape, double value, DType dtype, const Location& where) {
   check_shape("full", shape, where);
-  return create(state_, "full", {}, [&](ir::Graph& g, const auto&) {
-    return std::vector{ops::constant(g, dtype, shape, value)};
-  });
+  return create(
+      state_, "full", {},
+      [&](ir::Graph& g, const auto&) { return std::vector{ops::constant(g, dtype, shape, value)}; }, where);
 }
 Tensor Context::zeros(const Shape& shape, DType dtype, const Location& where) {
   return full(shape, 0, dtype, where);
@@ -123,9 +133,10 @@ Tensor Context::scalar(double value, DType dtype, const Location& where) {
 
 Tensor Context::arange(Index n, DType dtype, const Location& where) {
   check_shape("arange", {n}, where);
-  return create(state_, "arange", {}, [&](ir::Graph& g, const auto&) {
-    return std::vector{ops::cast(ops::iota(g, Shape{n}, 0), dtype)};
-  });
+  return create(
+      state_, "arange", {},
+      [&](ir::Graph& g, const auto&) { return std::vector{ops::cast(ops::iota(g, Shape{n}, 0), dtype)}; },
+      where);
 }
 
 namespace {
@@ -141,24 +152,29 @@ Tensor next_seed(Context& context) {
 Tensor Context::randn(const Shape& shape, DType dtype, const Location& where) {
   check_shape("randn", shape, where);
   if (!is_float(dtype)) throw Error(fmt::format("randn: {} is not a float type", name(dtype)), where);
-  return create(state_, "randn", {next_seed(*this)},
-                [&](ir::Graph&, const auto& in) { return std::vector{ops::randn(in[0], shape, 0, dtype)}; });
+  return create(
+      state_, "randn", {next_seed(*this)},
+      [&](ir::Graph&, const auto& in) { return std::vector{ops::randn(in[0], shape, 0, dtype)}; }, where);
 }
 
 Tensor Context::rand(const Shape& shape, DType dtype, const Location& where) {
   check_shape("rand", shape, where);
   if (!is_float(dtype)) throw Error(fmt::format("rand: {} is not a float type", name(dtype)), where);
-  return create(state_, "rand", {next_seed(*this)},
-                [&](ir::Graph&, const auto& in) { return std::vector{ops::rand(in[0], shape, 0, dtype)}; });
+  return create(
+      state_, "rand", {next_seed(*this)},
+      [&](ir::Graph&, const auto& in) { return std::vector{ops::rand(in[0], shape, 0, dtype)}; }, where);
 }
 
 Tensor Context::randint(const Shape& shape, Index high, DType dtype, const Location& where) {
   check_shape("randint", shape, where);
   if (high < 1 || high > (Index{1} << 32))
     throw Error(fmt::format("randint: high {} is not in [1, 2^32]", high), where);
-  return create(state_, "randint", {next_seed(*this)}, [&](ir::Graph&, const auto& in) {
-    return std::vector{ops::cast(ops::rem(ops::random_bits(in[0], shape, 0), high), dtype)};
-  });
+  return create(
+      state_, "randint", {next_seed(*this)},
+      [&](ir::Graph&, const auto& in) {
+        return std::vector{ops::cast(ops::rem(ops::random_bits(in[0], shape, 0), high), dtype)};
+      },
+      where);
 }
 
 }  // namespace tilewright

@@ -5,11 +5,15 @@
 #include "ir/text.h"
 
 #include <tilewright/perf/cost.h>
+#include <tilewright/perf/roofline.h>
+#include <tilewright/tile/cost.h>
 #include <tilewright/tile/text.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 namespace tilewright::detail {
 
@@ -21,30 +25,89 @@ std::string ops_text(const ir::Graph& graph, const std::vector<ir::NodeId>& node
   return text;
 }
 
-KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
+// The launch of a kernel in the plan; each is launched by one step.
+std::size_t step_of(const tile::Plan& plan, std::size_t kernel) {
+  for (std::size_t s = 0; s < plan.steps.size(); ++s)
+    if (plan.steps[s].kernel == static_cast<int>(kernel)) return s;
+  TW_CHECK(false, "every kernel of a plan is launched");
+  return 0;
+}
+
+// The least time of a kernel's own work: its stored ceilings, else the target's rules of thumb.
+void set_floor(const CompiledGraph& g, const perf::Cost& work, KernelReport& r) {
+  if (g.ceilings) {
+    // Between two calls the bytes lie where they fit.
+    const perf::Bounds b = perf::bounds(work, perf::holding(*g.ceilings, work.bytes()));
+    r.floor_us = 1e6 * b.lower_s;
+    r.bound = b.limit == perf::Limit::memory ? perf::level_holding(*g.ceilings, work.bytes())
+                                             : std::string(perf::name(b.limit));
+    return;
+  }
   const tile::Target& target = g.compiled.target;
+  const double rate = work.bytes() * 2 <= static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s
+                                                                                  : target.memory_bytes_per_s;
+  const double memory_us = 1e6 * work.bytes() / rate, math_us = 1e6 * work.flops() / target.flops_per_s;
+  r.floor_us = std::max(memory_us, math_us);
+  r.bound = memory_us >= math_us ? "memory" : "compute";
+}
+
+KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   const passes::Compiled::KernelInfo& info = g.compiled.kernels[i];
   const runtime::LoadedKernel& loaded = *g.executable->kernels()[i];
+  const tile::Kernel& kernel = g.compiled.plan.kernels[i];
+  const std::size_t step = step_of(g.compiled.plan, i);
+  const perf::Cost work = tile::cost(kernel, g.compiled.plan.steps[step].scalars);
   KernelReport r;
-  r.name = g.compiled.plan.kernels[i].name;
+  r.name = kernel.name;
   r.ops = ops_text(g.compiled.graph, info.nodes);
-  r.flops = info.cost.flops;
-  r.bytes = info.cost.bytes;
-  r.floor_us =
-      1e6 * std::max(info.cost.bytes / target.memory_bytes_per_s, info.cost.flops / target.flops_per_s);
+  r.flops = work.flops();
+  r.bytes = work.bytes();
+  r.cost = work;
+  set_floor(g, work, r);
+  if (g.times) r.measured_us = g.times->step_us[step];
   r.predicted_us = loaded.predicted_us;
   r.build_ms = loaded.build_ms;
   r.origin = loaded.origin == runtime::LoadedKernel::Origin::disk ? "disk" : "compiled";
   r.schedule = to_string(loaded.source.schedule);
   r.source = loaded.source.text;
-  r.tile = tile::print(g.compiled.plan.kernels[i]);
+  r.tile = tile::print(kernel);
   return r;
+}
+
+std::vector<std::string> tuning_text(const runtime::KernelTuning& tuning) {
+  if (tuning.stored) return {fmt::format("the stored winner, found in {:.1f} ms", tuning.ms)};
+  std::vector<std::string> lines;
+  for (const runtime::Trial& t : tuning.trials)
+    lines.push_back(fmt::format(
+        "{} predicted {:.2f} us, {}", to_string(t.schedule), t.predicted_us,
+        t.failure.empty() ? fmt::format("measured {:.2f} us", t.measured_us) : "failed: " + t.failure));
+  return lines;
+}
+
+std::string kernel_text(const KernelReport& k) {
+  std::string out = fmt::format("  kernel {}: {}\n", k.name, k.ops);
+  out += fmt::format("    {}B, {}FLOP, floor {:.2f} us ({})", perf::with_prefix(k.bytes),
+                     perf::with_prefix(k.flops), k.floor_us, k.bound);
+  if (k.measured_us > 0)
+    out += fmt::format(", measured {:.2f} us: {:.0f} % of the floor's speed", k.measured_us,
+                       100 * k.floor_us / k.measured_us);
+  out += fmt::format("; {} in {:.2f} ms\n", k.origin, k.build_ms);
+  if (!k.schedule.empty()) out += fmt::format("    schedule {}\n", k.schedule);
+  for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);
+  return out;
 }
 
 }  // namespace
 
 void describe(const CompiledGraph& g, SpecialisationReport& report) {
-  for (std::size_t i = 0; i < g.compiled.kernels.size(); ++i) report.kernels.push_back(kernel_report(g, i));
+  for (std::size_t i = 0; i < g.compiled.kernels.size(); ++i) {
+    report.kernels.push_back(kernel_report(g, i));
+    if (i < g.tuning.size()) report.kernels.back().tuning = tuning_text(g.tuning[i]);
+    report.floor_us += report.kernels.back().floor_us;
+  }
+  report.replayed = g.replay.replays();
+  report.direct_us = g.replay.direct_us();
+  report.replay_us = g.replay.replay_us();
   const ir::Graph& graph = g.compiled.graph;
   for (const passes::NotFused& n : g.compiled.fusion.not_fused)
     report.not_fused.push_back(fmt::format("{} %{} and {} %{}: {}", graph.node(n.producer).op->name,
@@ -52,26 +115,9 @@ void describe(const CompiledGraph& g, SpecialisationReport& report) {
                                            passes::explain(n.refusal)));
   report.fused = ir::print(graph);
   report.arena_bytes = g.compiled.plan.arena_bytes;
-}
-
-std::string explain_text(const std::vector<SpecialisationReport>& reports) {
-  if (reports.empty()) return "not compiled yet: the function has not been called\n";
-  std::string out = fmt::format("{} specialisation{}\n", reports.size(), reports.size() == 1 ? "" : "s");
-  for (const SpecialisationReport& r : reports) {
-    out += fmt::format("for {}\n  compiled in {:.2f} ms: {}\n", r.key, r.compile_ms, r.reason);
-    for (const std::string& b : r.breaks)
-      out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
-    for (const KernelReport& k : r.kernels) {
-      out += fmt::format("  kernel {}: {}\n", k.name, k.ops);
-      out += fmt::format("    {}B, {}FLOP, floor {:.2f} us; {} in {:.2f} ms\n", perf::with_prefix(k.bytes),
-                         perf::with_prefix(k.flops), k.floor_us, k.origin, k.build_ms);
-      if (!k.schedule.empty()) out += fmt::format("    schedule {}\n", k.schedule);
-    }
-    for (const std::string& n : r.not_fused) out += fmt::format("  not fused: {}\n", n);
-    if (r.arena_bytes > 0)
-      out += fmt::format("  temporaries: {}B\n", perf::with_prefix(static_cast<double>(r.arena_bytes)));
-  }
-  return out;
+  report.floor_source = g.ceilings ? g.ceilings->memory_bytes_per_s.source
+                                   : "rules of thumb: run `tw devices --probe` for this machine's";
+  if (g.times) report.measured_us = g.times->total_us;
 }
 
 std::vector<ir::Value> inline_graph(ir::Graph& into, const ir::Graph& graph,
@@ -95,4 +141,124 @@ std::vector<ir::Value> inline_graph(ir::Graph& into, const ir::Graph& graph,
   return out;
 }
 
+ManyFunction graph_function(ir::Graph graph) {
+  return [graph = std::make_shared<const ir::Graph>(std::move(graph))](const std::vector<Tensor>& args) {
+    if (args.size() != graph->inputs().size())
+      throw Error(fmt::format("graph @{}: {} arguments given, it takes {}", graph->name(), args.size(),
+                              graph->inputs().size()));
+    return apply(
+        "graph", args,
+        [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {
+          return inline_graph(into, *graph, inputs);
+        },
+        Location::current());
+  };
+}
+
+void CompiledCore::measure(const std::vector<Tensor>& args, const Location& where) {
+  const CompiledCall call = prepare(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "measure", where);
+  const std::lock_guard lock(context->mutex);
+  std::vector<std::shared_ptr<runtime::Buffer>> in, out;
+  for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
+  for (const ir::Type& type : call.graph->outputs) out.push_back(allocate(args[0].impl()->device, type));
+  auto times = runtime::time_steps(*call.graph->executable, in, out);
+  if (!times) throw Error(times.error().message, where);
+  call.graph->times = std::move(*times);
+}
+
+void CompiledCore::edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
+                        const Location& where) {
+  const CompiledCall call = prepare(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "edit", where);
+  const std::lock_guard lock(context->mutex);
+  const auto& kernels = call.graph->executable->kernels();
+  if (kernel >= kernels.size())
+    throw Error(fmt::format("edit: there is no kernel {}; the function has {}", kernel, kernels.size()),
+                where);
+  backends::Source edited = kernels[kernel]->source;
+  edited.text = source;
+  auto loaded =
+      context->device(args[0].device()).store.get_edited(call.graph->compiled.plan.kernels[kernel], edited);
+  if (!loaded) throw Error(loaded.error().message, where);
+  call.graph->executable->replace(kernel, std::move(*loaded));
+  call.graph->times.reset();  // they were the other text's
+}
+
 }  // namespace tilewright::detail
+
+namespace tilewright {
+
+std::string_view name(Stage stage) {
+  switch (stage) {
+    case Stage::graph:
+      return "graph";
+    case Stage::fused:
+      return "fused";
+    case Stage::tile:
+      return "tile";
+    case Stage::source:
+      return "source";
+  }
+  return "?";
+}
+
+std::string stage_text(const SpecialisationReport& report, Stage stage) {
+  if (stage == Stage::graph) return report.graph;
+  if (stage == Stage::fused) {
+    std::string text = report.fused;
+    for (const KernelReport& k : report.kernels) text += fmt::format("// kernel {}: {}\n", k.name, k.ops);
+    return text;
+  }
+  std::string text;
+  for (const KernelReport& k : report.kernels) text += stage == Stage::tile ? k.tile : k.source;
+  return text;
+}
+
+std::string explain(const std::vector<SpecialisationReport>& reports) {
+  if (reports.empty()) return "not compiled yet: the function has not been called\n";
+  std::string out = fmt::format("{} specialisation{}\n", reports.size(), reports.size() == 1 ? "" : "s");
+  for (const SpecialisationReport& r : reports) {
+    out += fmt::format("for {}\n  compiled in {:.2f} ms: {}\n", r.key, r.compile_ms, r.reason);
+    if (!r.dynamic.empty()) out += fmt::format("  dynamic dimensions: {}\n", r.dynamic);
+    for (const std::string& b : r.breaks)
+      out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
+    for (const KernelReport& k : r.kernels) out += detail::kernel_text(k);
+    if (r.replay_us > 0)
+      out += fmt::format("  launched one by one {:.2f} us, as a graph {:.2f} us: {}\n", r.direct_us,
+                         r.replay_us, r.replayed ? "replayed" : "not replayed");
+    for (const std::string& n : r.not_fused) out += fmt::format("  not fused: {}\n", n);
+    if (r.arena_bytes > 0)
+      out += fmt::format("  temporaries: {}B\n", perf::with_prefix(static_cast<double>(r.arena_bytes)));
+    if (r.kernels.empty()) continue;
+    out += fmt::format("  a call: floor {:.2f} us", r.floor_us);
+    if (r.measured_us > 0) out += fmt::format(", measured {:.2f} us", r.measured_us);
+    out += fmt::format(" (floors: {})\n", r.floor_source);
+  }
+  return out;
+}
+
+std::vector<std::string> dump_stages(const SpecialisationReport& report, const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw Error(fmt::format("cannot make the folder {}: {}", folder, error.message()));
+  std::vector<std::string> paths;
+  const auto write = [&](const std::string& file, const std::string& text) {
+    paths.push_back(folder + "/" + file);
+    std::ofstream to(paths.back(), std::ios::binary);
+    to << text;
+    to.flush();
+    if (!to) throw Error("cannot write " + paths.back());
+  };
+  for (const Stage stage : {Stage::graph, Stage::fused})
+    write(std::string(name(stage)) + ".tw", stage_text(report, stage));
+  for (const KernelReport& k : report.kernels) {
+    const bool cuda = k.source.find("__global__") != std::string::npos;
+    write(k.name + ".tile", k.tile);
+    write(k.name + (cuda ? ".cu" : ".cpp"), k.source);
+  }
+  return paths;
+}
+
+}  // namespace tilewright

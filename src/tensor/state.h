@@ -5,13 +5,18 @@
 #include "ir/graph.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
+#include "runtime/replay_choice.h"
+#include "runtime/step_times.h"
+#include "runtime/tuner.h"
 
+#include <tilewright/perf/hardware.h>
 #include <tilewright/tensor/tensor.h>
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace tilewright::detail {
 
@@ -37,8 +42,8 @@ struct Break {
 struct Trace {
   explicit Trace(std::string name) : graph(std::move(name)) {}
   ir::Graph graph;
-  std::vector<Tensor> inputs;                     // concrete tensors, in the order of the graph's inputs
-  std::size_t arguments = 0;                      // how many of them are the function's own; the rest it captured
+  std::vector<Tensor> inputs;  // concrete tensors, in the order of the graph's inputs
+  std::size_t arguments = 0;   // how many of them are the function's own; the rest it captured
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   bool fullgraph = false;
   bool fuse = true;
@@ -50,6 +55,10 @@ struct CompiledGraph {
   passes::Compiled compiled;
   std::unique_ptr<runtime::Executable> executable;
   std::vector<ir::Type> outputs;
+  runtime::ReplayChoice replay;
+  std::vector<runtime::KernelTuning> tuning;       // per kernel, with max_autotune after the first call
+  std::shared_ptr<const perf::Hardware> ceilings;  // of the device, when they were measured
+  std::optional<runtime::StepTimes> times;         // when it was measured
 };
 
 struct DeviceState {
@@ -57,6 +66,7 @@ struct DeviceState {
       : device(d), store(std::move(d), cache) {}
   std::shared_ptr<runtime::Device> device;
   runtime::KernelStore store;
+  std::shared_ptr<const perf::Hardware> ceilings;  // stored by tw devices --probe; null: never measured
   std::map<Hash128, std::shared_ptr<CompiledGraph>> graphs;  // by structure and options
 };
 
@@ -92,14 +102,39 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
 ir::NodeId node_in(Trace& trace, const Tensor& t);
 
 // Compiles (or finds) a graph for the device of `inputs` and runs it.
+struct GraphOptions {
+  bool fuse = true;
+  bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
+  bool replay = false;    // may be replayed
+};
+// Loads the kernels of what `graph` was compiled to.
+std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
+                                          const ir::Graph& graph);
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
-                                             const passes::PipelineOptions& options);
+                                             const GraphOptions& options = {});
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
-                              CompiledGraph& graph, const std::vector<Tensor>& inputs, bool replay = false);
+                              CompiledGraph& graph, const std::vector<Tensor>& inputs,
+                              const GraphOptions& options = {});
+// The same into buffers that are there. With `autotune` the first run tunes.
+void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
+                    std::span<const std::shared_ptr<runtime::Buffer>> inputs,
+                    std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options);
 
 // Runs what a trace has recorded so far and gives every value still alive its memory.
 void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device);
 
 std::string location_text(const Location& where);  // "model.cpp:41"
+
+// What `body` gives; an Error that names no place gets this one.
+template <class Body>
+auto at_place(const Location& where, Body body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    if (text.find(" (at ") != std::string::npos) throw;
+    throw Error(text, where);
+  }
+}
 
 }  // namespace tilewright::detail

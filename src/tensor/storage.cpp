@@ -36,9 +36,13 @@ Status fill_storage(const Tensor& t, std::uint8_t byte) {
 Status read_storage(const Tensor& t, void* to) { return buffer_of(t).read(to, storage_bytes(t)); }
 Status write_storage(const Tensor& t, const void* from) { return buffer_of(t).write(from, storage_bytes(t)); }
 
-backends::Backend& backend_of(Context& context, const std::string& device) {
+std::shared_ptr<runtime::Device> device_of(Context& context, const std::string& device) {
   const std::lock_guard lock(context.state()->mutex);
-  return context.state()->device(device).device->backend();
+  return context.state()->device(device).device;
 }
+backends::Backend& backend_of(Context& context, const std::string& device) {
+  return device_of(context, device)->backend();
+}
+std::string cache_directory(const Context& context) { return context.state()->cache.directory(); }
 
 }  // namespace tilewright::detail

@@ -2,7 +2,7 @@
 // a way to spoil them.
 #pragma once
 
-#include "backends/backend.h"
+#include "runtime/device.h"
 
 #include <tilewright/tensor/tensor.h>
 
@@ -19,5 +19,9 @@ Status write_storage(const Tensor& t, const void* from);
 
 // The backend of an opened device: its clock, its target. Throws Error when it cannot be opened.
 backends::Backend& backend_of(Context& context, const std::string& device);
+
+std::shared_ptr<runtime::Device> device_of(Context& context, const std::string& device);
+// The folder that the context caches in; empty: none.
+std::string cache_directory(const Context& context);
 
 }  // namespace tilewright::detail

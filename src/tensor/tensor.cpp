@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstring>
+#include <limits>
 
 namespace tilewright {
 
@@ -67,7 +68,7 @@ Tensor Tensor::to(const std::string& device, const Location& where) const {
   if (target.device == t.device) return *this;
   std::vector<char> raw(static_cast<std::size_t>(size()) * size_bytes(dtype()));
   read(raw.data(), dtype(), where);
-  auto buffer = detail::allocate(target.device, t.type);
+  auto buffer = detail::at_place(where, [&] { return detail::allocate(target.device, t.type); });
   if (auto done = buffer->write(raw.data(), raw.size()); !done) throw Error(done.error().message, where);
   return detail::make_tensor(context, t.type, target.device, std::move(buffer));
 }
@@ -96,6 +97,7 @@ Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,
 
 std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>& device,
                                           const ir::Type& type) {
+  ir::check_shape(type.shape);
   const auto bytes = static_cast<std::size_t>(type.shape.size()) * size_bytes(type.dtype);
   auto buffer = runtime::Buffer::allocate(device, bytes);
   if (!buffer)
@@ -149,7 +151,7 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
   for (const Tensor& t : operands)
     if (checked(t).device != device)
       throw Error(fmt::format("{}: operands are on {} and {}", name, device->name(), t.device()), where);
-  try {
+  return at_place(where, [&] {
     if (const std::shared_ptr<Trace> trace = trace_of(operands)) return record(trace, operands, write, where);
     ir::Graph graph(name);
     const ir::LocationScope scope(graph, location_text(where));
@@ -160,37 +162,57 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
     for (const ir::Value& v : write(graph, inputs)) outputs.push_back(v.id);
     graph.set_outputs(outputs);
     DeviceState& state = context->device(device->name());
-    return run_graph(context, state, *compile_graph(state, graph, {}), operands);
-  } catch (const Error& e) {
-    const std::string text = e.what();
-    if (text.find(" (at ") != std::string::npos) throw;
-    throw Error(text, where);
-  }
+    return run_graph(context, state, *compile_graph(state, graph), operands);
+  });
 }
 
-std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
-                                             const passes::PipelineOptions& options) {
-  const Hash128 key = Hasher().add(ir::print(graph)).add(options.fuse).add(options.simplify).digest();
-  if (auto it = device.graphs.find(key); it != device.graphs.end()) return it->second;
+std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
+                                          const ir::Graph& graph) {
   auto out = std::make_shared<CompiledGraph>();
-  out->compiled = passes::run_pipeline(graph, device.device->target(), options);
+  out->compiled = std::move(compiled);
   for (ir::NodeId o : graph.outputs()) out->outputs.push_back(graph.type(o));
   auto executable = runtime::Executable::create(out->compiled.plan, device.store);
   if (!executable) throw Error(executable.error().message);
   out->executable = std::move(*executable);
-  device.graphs[key] = out;
+  out->ceilings = device.ceilings;
   return out;
 }
 
+std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
+                                             const GraphOptions& options) {
+  const Hash128 key = Hasher().add(ir::print(graph)).add(options.fuse).add(options.autotune).digest();
+  if (auto it = device.graphs.find(key); it != device.graphs.end()) return it->second;
+  // A result of more elements than a grid has programs is first of all one that no memory holds: that is what
+  // is said.
+  for (ir::NodeId o : graph.outputs())
+    if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
+      allocate(device.device, graph.type(o));
+  return device.graphs[key] = load_graph(
+             device, passes::run_pipeline(graph, device.device->target(), {.fuse = options.fuse}), graph);
+}
+
+void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
+                    std::span<const std::shared_ptr<runtime::Buffer>> inputs,
+                    std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options) {
+  if (options.autotune && graph.tuning.empty()) {
+    auto tuned = runtime::tune(*graph.executable, device.store, &context->cache, inputs, outputs);
+    if (!tuned) throw Error(tuned.error().message);
+    graph.tuning = std::move(*tuned);
+  }
+  Status done = options.replay ? graph.replay.run(*graph.executable, inputs, outputs)
+                               : graph.executable->run(inputs, outputs);
+  if (!done) throw Error(done.error().message);
+}
+
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
-                              CompiledGraph& graph, const std::vector<Tensor>& inputs, bool replay) {
+                              CompiledGraph& graph, const std::vector<Tensor>& inputs,
+                              const GraphOptions& options) {
   std::vector<std::shared_ptr<runtime::Buffer>> in, out;
   in.reserve(inputs.size());
   out.reserve(graph.outputs.size());
   for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
   for (const ir::Type& type : graph.outputs) out.push_back(allocate(device.device, type));
-  auto done = replay ? graph.executable->replay(in, out) : graph.executable->run(in, out);
-  if (!done) throw Error(done.error().message);
+  run_graph_into(context, device, graph, in, out, options);
   std::vector<Tensor> tensors;
   tensors.reserve(out.size());
   for (std::size_t i = 0; i < out.size(); ++i)

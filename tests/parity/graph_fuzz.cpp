@@ -6,6 +6,8 @@
 #include "support/random_graph.h"
 #include "support/run_graph.h"
 
+#include <tilewright/tile/text.h>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -29,6 +31,20 @@ bool has_narrow_floats(const ir::Graph& graph) {
                      [](const ir::Node& n) { return is_narrow_float(n.type.dtype); });
 }
 
+// What is printed reads back as it was, in both languages.
+std::string text_difference(const passes::Compiled& compiled) {
+  const auto graph = ir::parse(ir::print(compiled.graph), ops::all_ops());
+  if (!graph) return "the graph's text does not parse: " + graph.error().message;
+  if (!(*graph == compiled.graph)) return "the graph's text reads back as another graph";
+  for (const tile::Kernel& kernel : compiled.plan.kernels) {
+    const std::string text = tile::print(kernel);
+    const auto parsed = tile::parse(text);
+    if (!parsed) return "a kernel's text does not parse: " + parsed.error().message + "\n" + text;
+    if (!(*parsed == kernel)) return "a kernel's text reads back as another kernel\n" + text;
+  }
+  return "";
+}
+
 // Empty when the device agrees.
 std::string check(GraphRunner& runner, std::uint64_t seed, const FuzzOptions& options) {
   const ir::Graph graph = random_graph({.seed = seed, .ops = options.ops, .matmuls = seed % 4 == 0});
@@ -37,6 +53,7 @@ std::string check(GraphRunner& runner, std::uint64_t seed, const FuzzOptions& op
   try {
     const passes::Compiled compiled =
         passes::run_pipeline(graph, runner.device->target(), {.fuse = !options.no_fuse});
+    if (const std::string text = text_difference(compiled); !text.empty()) return text;
     // Without narrow floats nothing is rounded between kernels, and the graph as written is the oracle.
     const ir::Graph oracle = has_narrow_floats(graph) ? with_stored_roundings(compiled) : graph;
     const std::vector<ir::HostTensor> got = runner.run(compiled, inputs);

@@ -1,6 +1,7 @@
 // Every row of the op table, on every element type and device, against its eval: ordinary, odd and extreme
-// numbers, ranks 0 to 6, empty, of one element, primes. Prints each call that differs.
-//   op_parity --device cpu [--isa avx2] [--op tanh] [--dtype bf16] [--every 3]
+// numbers, ranks 0 to 6, empty, of one element, primes, operands whole and as views. Prints each call that
+// differs.
+//   op_parity --device cpu [--isa avx2] [--op tanh] [--dtype bf16] [--every 3 --first 0]
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "support/op_samples.h"
@@ -17,7 +18,7 @@ namespace tilewright::test {
 
 struct ParityOptions {
   std::string device = "cpu", isa, op, dtype;
-  std::size_t every = 1;  // of n samples of a row and type take one, another one for the next type
+  std::size_t every = 1, first = 0;  // of n samples take one, beginning with this one
 };
 
 // Additions in any order and products in f32 of n numbers.
@@ -69,34 +70,40 @@ struct Tally {
   int wrong = 0;
 };
 
-void check(GraphRunner& runner, const ir::Op& op, DType dtype, const OpSample& sample, Values values,
+// What of `got` is wrong; empty: nothing.
+std::string compare(const ir::Op& op, DType dtype, const ir::Graph& graph,
+                    const std::vector<ir::HostTensor>& operands, const ir::HostTensor& got) {
+  Index elements = 0;
+  for (const ir::HostTensor& t : operands) elements = std::max(elements, t.type.shape.size());
+  const double relative = relative_bound(op, dtype, elements);
+  const double tiny = 2 * min_normal(compute_dtype(dtype) == DType::f64 ? DType::f64 : DType::f32);
+  const double absolute = (relative > 0 ? tiny : 0) + (accumulates(op) ? relative * magnitude(operands) : 0);
+  return compare(got, ops::evaluate(graph, operands)[0], relative, absolute);
+}
+
+void check(GraphRunner& runner, const ir::Op& op, DType dtype, const OpSample& sample, Placement placement,
            Tally& tally) {
-  // The order of additions decides between infinity and NaN; odd numbers are for what has one answer.
-  if (values == Values::odd && accumulates(op)) return;
+  // The order of additions decides whether large numbers overflow; odd numbers are for what has one answer.
+  const Values unusual = accumulates(op) ? Values::special : Values::odd;
   Random random(static_cast<std::uint64_t>(tally.checked) + 99);
-  const ir::Graph graph = sample_graph(op, sample);
-  const auto operands = sample_operands(op, sample, random, values);
+  const ir::Graph graph = sample_graph(op, sample, placement);
+  std::vector<GraphRunner::Tensors> sets;
+  for (Values values : {Values::ordinary, unusual})
+    sets.push_back(sample_operands(op, placed(sample, placement), random, values));
+  tally.checked += static_cast<int>(sets.size());
   std::string problem;
   try {
     const passes::Compiled compiled =
         passes::run_pipeline(graph, runner.device->target(), {.simplify = false});
-    const auto got = runner.run(compiled, operands);
-    const auto wanted = ops::evaluate(graph, operands);
-    Index elements = 0;
-    for (const ir::HostTensor& t : operands) elements = std::max(elements, t.type.shape.size());
-    const double relative = relative_bound(op, dtype, elements);
-    const double tiny = 2 * min_normal(compute_dtype(dtype) == DType::f64 ? DType::f64 : DType::f32);
-    const double absolute =
-        (relative > 0 ? tiny : 0) + (accumulates(op) ? relative * magnitude(operands) : 0);
-    problem = compare(got[0], wanted[0], relative, absolute);
+    const auto got = runner.run_each(compiled, sets);
+    for (std::size_t i = 0; i < sets.size() && problem.empty(); ++i)
+      problem = compare(op, dtype, graph, sets[i], got[i][0]);
   } catch (const std::exception& e) {
     problem = e.what();
   }
-  ++tally.checked;
   if (problem.empty()) return;
   ++tally.wrong;
-  fmt::print("{} of {}{}: {}\n{}", op.name, name(dtype), values == Values::odd ? ", odd numbers" : "",
-             problem, ir::print(graph));
+  fmt::print("{} of {}: {}\n{}", op.name, name(dtype), problem, ir::print(graph));
 }
 
 int run(const ParityOptions& options) {
@@ -109,9 +116,12 @@ int run(const ParityOptions& options) {
     for (DType dtype : kAllDTypes) {
       if (!options.dtype.empty() && name(dtype) != options.dtype) continue;
       const std::vector<OpSample> samples = op_samples(*op, dtype);
-      for (std::size_t i = turn++ % options.every; i < samples.size(); i += options.every)
-        for (Values values : {Values::ordinary, Values::odd})
-          check(runner, *op, dtype, samples[i], values, tally);
+      for (std::size_t i = 0; i < samples.size(); ++i)
+        for (Placement placement : kPlacements) {
+          const bool again = placement != Placement::whole && samples[i].operands.empty();
+          if (again || turn++ % options.every != options.first) continue;
+          check(runner, *op, dtype, samples[i], placement, tally);
+        }
     }
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -129,6 +139,7 @@ int main(int argc, char** argv) {
   app.add_option("--op", options.op, "only this row");
   app.add_option("--dtype", options.dtype, "only this element type");
   app.add_option("--every", options.every, "one of n samples")->check(CLI::PositiveNumber);
+  app.add_option("--first", options.first, "with --every: which one");
   CLI11_PARSE(app, argc, argv);
   return tilewright::test::run(options);
 }

@@ -39,6 +39,12 @@ double odd_float(DType dtype, Random& random) {
   return round_to(dtype, odd[random.below(std::size(odd))]);  // 8-bit floats store no infinity
 }
 
+double special_float(DType dtype, Random& random) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double special[] = {0.0, -0.0, infinity, -infinity, std::numeric_limits<double>::quiet_NaN()};
+  return round_to(dtype, special[random.below(std::size(special))]);
+}
+
 std::int64_t odd_integer(DType dtype, Random& random) {
   const double infinity = std::numeric_limits<double>::infinity();
   const std::int64_t odd[] = {0, 1, -1, 2, 7, float_to_int(dtype, infinity), float_to_int(dtype, -infinity)};
@@ -52,9 +58,14 @@ ir::HostTensor random_host(const ir::Type& type, const ir::Domain& domain, Rando
   const auto n = static_cast<std::size_t>(type.shape.size());
   const bool odd = values == Values::odd;
   if (is_float(type.dtype)) {
-    for (std::size_t i = 0; i < n; ++i)
-      out.f.push_back(odd && random.chance(0.5) ? odd_float(type.dtype, random)
-                                                : round_to(type.dtype, random.real(domain.low, domain.high)));
+    for (std::size_t i = 0; i < n; ++i) {
+      if (odd && random.chance(0.5))
+        out.f.push_back(odd_float(type.dtype, random));
+      else if (values == Values::special && random.chance(0.1))
+        out.f.push_back(special_float(type.dtype, random));
+      else
+        out.f.push_back(round_to(type.dtype, random.real(domain.low, domain.high)));
+    }
     return out;
   }
   const auto low = static_cast<Index>(std::floor(domain.low));

@@ -25,6 +25,7 @@ class Random {
 
 enum class Values {
   ordinary,  // uniform in the domain
+  special,   // also, seldom, ±0, ±inf and NaN: what any order of adding and multiplying treats alike
   odd        // also ±0, ±inf, NaN, subnormals, the largest and lowest numbers of the type
 };
 // Floats are values of the dtype exactly; integers and bool lie in the domain clipped to the type.

@@ -1,7 +1,11 @@
 // Sample calls by op class.
 #include "support/op_samples.h"
 
+#include "ops/functions.h"
+
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace tilewright::test {
 
@@ -186,11 +190,45 @@ std::vector<ir::HostTensor> sample_operands(const ir::Op& op, const OpSample& sa
   return operands;
 }
 
-ir::Graph sample_graph(const ir::Op& op, const OpSample& sample) {
+namespace {
+
+Shape placed(const Shape& shape, Placement placement) {
+  std::vector<Index> extents = shape.extents();
+  if (placement == Placement::transposed) std::reverse(extents.begin(), extents.end());
+  if (placement == Placement::sliced)
+    for (Index& extent : extents) extent = 2 * extent + 1;
+  return Shape(extents);
+}
+
+// The operand of shape `shape` in an input of shape placed(shape, placement).
+ir::Value view_of(ir::Value input, const Shape& shape, Placement placement) {
+  const auto rank = static_cast<std::size_t>(shape.rank());
+  if (placement == Placement::whole || rank == 0) return input;
+  if (placement == Placement::transposed) {
+    std::vector<Index> perm;
+    for (std::size_t axis = rank; axis > 0; --axis) perm.push_back(static_cast<Index>(axis) - 1);
+    return ops::transpose(input, perm);
+  }
+  std::vector<Index> start;
+  for (Index extent : shape) start.push_back(extent > 0 ? 2 * extent - 1 : 0);
+  return ops::slice(input, start, std::vector<Index>(rank, -2), shape);
+}
+
+}  // namespace
+
+OpSample placed(const OpSample& sample, Placement placement) {
+  OpSample out = sample;
+  for (Type& type : out.operands) type.shape = placed(type.shape, placement);
+  return out;
+}
+
+ir::Graph sample_graph(const ir::Op& op, const OpSample& sample, Placement placement) {
   ir::Graph graph("sample");
   std::vector<ir::NodeId> operands;
-  for (const Type& type : sample.operands)
+  for (const Type& type : placed(sample, placement).operands)
     operands.push_back(graph.add_input(fmt::format("x{}", operands.size()), type));
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    operands[i] = view_of({&graph, operands[i]}, sample.operands[i].shape, placement).id;
   graph.set_outputs({graph.add(op, operands, sample.attrs)});
   return graph;
 }

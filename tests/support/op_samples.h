@@ -19,11 +19,22 @@ struct OpSample {
 // that the row refuses, and for `input`.
 std::vector<OpSample> op_samples(const ir::Op& op, DType dtype);
 
-// Operands for a sample, drawn from the row's domain.
+// How the operands lie in memory: as they are, or as views of the graph's inputs, so that their elements are
+// not neighbours.
+enum class Placement {
+  whole,
+  transposed,  // axes in reverse order
+  sliced       // every second element, backwards, of inputs that begin and end beyond it
+};
+constexpr Placement kPlacements[] = {Placement::whole, Placement::transposed, Placement::sliced};
+// The sample with the types of the inputs that its operands are views of.
+OpSample placed(const OpSample& sample, Placement placement);
+
+// Operands for a sample (or the inputs of a placed one), drawn from the row's domain.
 std::vector<ir::HostTensor> sample_operands(const ir::Op& op, const OpSample& sample, Random& random,
                                             Values values = Values::ordinary);
 
-// One-node graph of the sample: an input per operand, the op's result as output.
-ir::Graph sample_graph(const ir::Op& op, const OpSample& sample);
+// The op alone (and the views that `placement` wants): an input per operand, the op's result as output.
+ir::Graph sample_graph(const ir::Op& op, const OpSample& sample, Placement placement = Placement::whole);
 
 }  // namespace tilewright::test

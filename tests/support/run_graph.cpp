@@ -44,12 +44,11 @@ GraphRunner::GraphRunner(const std::string& name, const std::string& isa) {
   device = std::move(*opened);
 }
 
-std::vector<ir::HostTensor> GraphRunner::run(const passes::Compiled& compiled,
-                                             std::span<const ir::HostTensor> inputs) {
-  const ir::Graph& graph = compiled.graph;
-  runtime::KernelStore store(device, &cache);
-  auto executable = runtime::Executable::create(compiled.plan, store);
-  if (!executable) throw Error(executable.error().message);
+namespace {
+
+GraphRunner::Tensors run_once(runtime::Executable& executable, const ir::Graph& graph,
+                              const std::shared_ptr<runtime::Device>& device,
+                              std::span<const ir::HostTensor> inputs) {
   auto buffer = [&](std::size_t bytes) {
     auto b = runtime::Buffer::allocate(device, bytes);
     if (!b) throw Error(b.error().message);
@@ -68,7 +67,7 @@ std::vector<ir::HostTensor> GraphRunner::run(const passes::Compiled& compiled,
     // What is not written must show.
     if (bytes > 0) (void)device->backend().fill(out.back()->data(), 0xA5, bytes).value();
   }
-  if (auto done = (*executable)->run(in, out); !done) throw Error(done.error().message);
+  if (auto done = executable.run(in, out); !done) throw Error(done.error().message);
   std::vector<ir::HostTensor> results;
   for (std::size_t i = 0; i < out.size(); ++i) {
     std::vector<char> bytes(out[i]->bytes());
@@ -76,6 +75,24 @@ std::vector<ir::HostTensor> GraphRunner::run(const passes::Compiled& compiled,
     results.push_back(unpack(graph.type(graph.outputs()[i]), bytes));
   }
   return results;
+}
+
+}  // namespace
+
+std::vector<GraphRunner::Tensors> GraphRunner::run_each(const passes::Compiled& compiled,
+                                                        std::span<const Tensors> sets) {
+  runtime::KernelStore store(device, &cache);
+  auto executable = runtime::Executable::create(compiled.plan, store);
+  if (!executable) throw Error(executable.error().message);
+  std::vector<Tensors> results;
+  for (const Tensors& inputs : sets)
+    results.push_back(run_once(**executable, compiled.graph, device, inputs));
+  return results;
+}
+
+GraphRunner::Tensors GraphRunner::run(const passes::Compiled& compiled,
+                                      std::span<const ir::HostTensor> inputs) {
+  return run_each(compiled, std::vector<Tensors>{{inputs.begin(), inputs.end()}}).front();
 }
 
 ir::Graph with_stored_roundings(const passes::Compiled& compiled) {

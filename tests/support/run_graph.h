@@ -13,8 +13,11 @@ namespace tilewright::test {
 
 struct GraphRunner {
   explicit GraphRunner(const std::string& device, const std::string& isa = "");
+  using Tensors = std::vector<ir::HostTensor>;
   // Loads and runs; throws Error.
-  std::vector<ir::HostTensor> run(const passes::Compiled& compiled, std::span<const ir::HostTensor> inputs);
+  Tensors run(const passes::Compiled& compiled, std::span<const ir::HostTensor> inputs);
+  // The same for several sets of inputs, loaded once.
+  std::vector<Tensors> run_each(const passes::Compiled& compiled, std::span<const Tensors> sets);
   std::shared_ptr<runtime::Device> device;
   runtime::BinaryCache cache{""};
 };

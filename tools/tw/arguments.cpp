@@ -1,6 +1,9 @@
 // Reading arguments; every error says what was expected.
 #include "tw/arguments.h"
 
+#include "runtime/binary_cache.h"
+#include "runtime/probe.h"
+
 #include <tilewright/base/error.h>
 #include <tilewright/perf/ceiling_file.h>
 
@@ -9,8 +12,6 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 
 namespace tilewright::tw {
 
@@ -65,32 +66,50 @@ DType dtype_argument(std::string_view text) {
   throw Error(fmt::format("unknown element type '{}'; known: {}", text, fmt::join(names, ", ")));
 }
 
-std::string here_ceiling_path() {
-  namespace fs = std::filesystem;
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const fs::path base =
-      cache != nullptr && *cache != 0 ? fs::path(cache) : fs::path(home == nullptr ? "." : home) / ".cache";
-  return (base / "tilewright" / "ceilings.json").string();
+std::string cache_argument(const std::string& text) {
+  return text == "auto" ? runtime::BinaryCache::default_directory() : text;
 }
 
+namespace {
+
+// The first device of this machine that opens: its processor, else a GPU where no CPU backend is installed.
+std::shared_ptr<runtime::Device> device_here(const std::string& name) {
+  const std::vector<std::string> names =
+      name.empty() ? std::vector<std::string>{"cpu", "cuda:0"} : std::vector{name};
+  std::string why;
+  for (const std::string& each : names) {
+    auto device = runtime::Device::open(each);
+    if (device) return *device;
+    why = why.empty() ? device.error().message : why;
+  }
+  throw Error(fmt::format("--hw here{}{}: {}", name.empty() ? "" : ":", name, why));
+}
+
+perf::Ceilings ceilings_argument(const std::string& text) {
+  if (!text.starts_with("here")) {
+    const auto ceilings = perf::read_ceilings(text);
+    if (!ceilings) throw Error(fmt::format("--hw {}: {}", text, ceilings.error().message));
+    return *ceilings;
+  }
+  const auto device = device_here(text.size() > 5 ? text.substr(5) : "");
+  const auto ceilings = runtime::stored_ceilings(*device, cache_argument("auto"));
+  if (!ceilings) throw Error(fmt::format("--hw {}: {}", text, ceilings.error().message));
+  return *ceilings;
+}
+
+}  // namespace
+
 perf::Hardware hardware_argument(const std::string& text) {
-  const bool here = text == "here";
+  const bool here = text == "here" || text.starts_with("here:");
   const bool file = text.find('/') != std::string::npos || text.ends_with(".json");
   if (!here && !file) {
     try {
       return perf::find_hardware(text);
     } catch (const Error& error) {
-      throw Error(fmt::format("{}, here, or the path of a ceiling file", error.what()));
+      throw Error(fmt::format("{}, here, here:cuda:0, or the path of a ceiling file", error.what()));
     }
   }
-  const std::string path = here ? here_ceiling_path() : text;
-  const auto ceilings = perf::read_ceilings(path);
-  if (!ceilings.ok()) {
-    const std::string hint = here ? "; measure this machine first" : "";
-    throw Error(fmt::format("--hw {}: {}{}", text, ceilings.error().message, hint));
-  }
-  return perf::to_hardware(*ceilings);
+  return perf::to_hardware(ceilings_argument(text));
 }
 
 Sweep sweep_argument(const std::string& text) {

@@ -16,10 +16,11 @@ namespace tilewright::tw {
 // the list.
 DType dtype_argument(std::string_view text);
 
-// A known name, `here` for what was measured on this machine, or the path of a ceiling file. Throws Error.
+// A known name, `here` (the CPU) or `here:cuda:0` for what `tw devices --probe` measured on this machine, or
+// the path of a ceiling file. Throws Error.
 perf::Hardware hardware_argument(const std::string& text);
-// Where the measured ceilings of this machine are kept.
-std::string here_ceiling_path();
+// The value of --cache: a folder, "auto" for the user's, "" for none.
+std::string cache_argument(const std::string& text);
 
 // "b=1:512", "b=1:512:8" (steps of 8) or "b=1:65536:x2" (doubling); both ends included.
 struct Sweep {

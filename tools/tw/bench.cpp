@@ -61,6 +61,7 @@ void add_run(CLI::App& bench) {
   sub->add_option("--ceilings", in->ceilings,
                   "auto: those stored by tw devices --probe, else measured now; measure; none")
       ->check(CLI::IsMember({"auto", "measure", "none"}));
+  sub->add_flag("--autotune", in->autotune, "Time the compiled program with measured schedules as well");
   sub->add_flag("--peers", in->peers, "Time PyTorch as well, in a process of its own, where it is installed");
   sub->add_option("--python", in->python, "Interpreter of the peers");
   sub->add_flag("--expect", in->expect, "Judge the medians by the stored expectations of this hardware");

@@ -17,6 +17,7 @@ struct BenchInput {
   std::string expectations;  // folder of the expectation files
   bool expect = false, update = false, accept_regressions = false;
   bool peers = false;
+  bool autotune = false;  // also with measured schedules
   std::string python;  // interpreter of the peers; empty: the first with PyTorch
   std::uint64_t seed = 1;
   double budget_s = 0;  // of timing for each workload; 0: the suite's, or 3
@@ -26,9 +27,6 @@ struct BenchInput {
 };
 
 void bench_run(const BenchInput& input);  // throws CLI::RuntimeError for exit codes 1 and 130
-
-// The ceilings that a run is held against: those stored for this machine, measured ones, or none.
-lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which);
 
 // Where a run is written: its JSON and its page.
 struct RunFiles {
@@ -53,5 +51,8 @@ class BenchProgress {
   double start_us_;
   bool terminal_;
 };
+
+// The ceilings that a run is held against: those stored for this machine, measured ones, or none.
+lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which, BenchProgress& progress);
 
 }  // namespace tilewright::tw

@@ -101,7 +101,7 @@ lab::RunRecord measure(const BenchInput& input, std::span<const lab::Job> jobs, 
   BenchProgress progress(jobs.size());
   progress.say(fmt::format("{} workloads on {}{}", jobs.size(), device.name,
                            device.peers ? ", peers: " + device.peers->describe() : ""));
-  device.ceilings = bench_ceilings(device, input.ceilings);
+  device.ceilings = bench_ceilings(device, input.ceilings, progress);
   lab::RunOptions options = run_options(input);
   options.progress = [&](std::string_view what) { progress.step(what); };
   const lab::RunEvents events{
@@ -112,8 +112,14 @@ lab::RunRecord measure(const BenchInput& input, std::span<const lab::Job> jobs, 
 
 }  // namespace
 
-lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which) {
-  return which == "none" ? lab::Ceilings{.source = "none"} : lab::measure_ceilings(device);
+lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which, BenchProgress& progress) {
+  if (which == "none") return {.source = "none"};
+  const auto source =
+      which == "measure" ? lab::CeilingSource::measured : lab::CeilingSource::stored_or_measured;
+  return lab::device_ceilings(
+      device, source,
+      {.progress = [&](std::string_view what) { progress.step(fmt::format("ceilings: {}", what)); },
+       .stop = lab::InterruptGuard::interrupted});
 }
 
 RunFiles write_run_files(const lab::RunRecord& run, const BenchInput& input) {
@@ -145,6 +151,7 @@ void bench_run(const BenchInput& input) {
   const auto jobs = lab::select_jobs(pairs, suites, input.names, input.settings, kind);
   lab::OpenDevice open = lab::open_lab_device(
       {.device = input.device, .cache_directory = input.cache, .threads = input.threads});
+  open.device.autotune = input.autotune;
   if (input.peers)
     open.device.peers = lab::open_peers(
         {input.python, open.device.name, input.threads > 0 ? input.threads : allowed_cpu_count()});

@@ -99,8 +99,9 @@ TEST(Bench, ExpectationsAreStoredAndJudged) {
 }
 
 TEST(Bench, CtrlCKeepsWhatWasMeasured) {
-  const Outcome outcome = run_tw("bench run elu copy --set n=4096 --budget 600 --ceilings none --out stopped",
-                                 "timeout --preserve-status -s INT 3");
+  const Outcome outcome =
+      run_tw("bench run elu copy --set n=2^4..2^24 --budget 600 --ceilings none --out stopped",
+             "timeout --preserve-status -s INT 2");
   EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
   const Json run = read_json("stopped/run.json");
   EXPECT_TRUE(run.back()["environment"]["interrupted"].get<bool>());

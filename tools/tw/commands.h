@@ -9,6 +9,11 @@ class App;
 namespace tilewright::tw {
 
 void add_bench(CLI::App& app);
+void add_cache(CLI::App& app);
+void add_devices(CLI::App& app);
+void add_doctor(CLI::App& app);
+void add_explain(CLI::App& app);
+void add_kernel(CLI::App& app);
 void add_roofline(CLI::App& app);
 
 }  // namespace tilewright::tw

@@ -43,8 +43,13 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Print the help of every subcommand and exit");
   app.failure_message(failure_message);
-  tilewright::tw::add_bench(app);
+  tilewright::tw::add_devices(app);
   tilewright::tw::add_roofline(app);
+  tilewright::tw::add_explain(app);
+  tilewright::tw::add_kernel(app);
+  tilewright::tw::add_bench(app);
+  tilewright::tw::add_cache(app);
+  tilewright::tw::add_doctor(app);
 
   // Exit codes: 0 done, 1 could not be done, 2 asked for wrongly; 130 interrupted.
   try {

@@ -157,6 +157,7 @@ void add_roofline(CLI::App& app) {
   add_attention(*sub);
   add_work(*sub);
   add_table(*sub);
+  add_programs(*sub);
 }
 
 }  // namespace tilewright::tw

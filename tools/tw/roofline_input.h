@@ -90,5 +90,6 @@ std::vector<std::pair<std::string, std::string>> type_settings(const Work& w) {
 
 void add_tiled(CLI::App& roofline);
 void add_attention(CLI::App& roofline);
+void add_programs(CLI::App& roofline);  // each pair by its name, and graph files
 
 }  // namespace tilewright::tw

@@ -77,7 +77,9 @@ TEST(Command, HereWithoutMeasurementsSaysSo) {
   const Outcome outcome =
       run_tw("roofline dot --n 8 --hw here", "XDG_CACHE_HOME=" + work_folder() + "/empty");
   EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_NE(outcome.output.find("measure this machine first"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("was not measured on this machine: run `tw devices --probe`"),
+            std::string::npos)
+      << outcome.output;
 }
 
 TEST(Command, WhatCannotBeDoneExitsWithOne) {

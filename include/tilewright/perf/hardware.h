@@ -25,11 +25,19 @@ struct MathRate {
   friend bool operator==(const MathRate&, const MathRate&) = default;
 };
 
+// Rates by what is done to the bytes; a copy counts what it reads and what it writes.
+struct Traffic {
+  std::optional<Figure> read, write, copy;  // bytes per second
+  double best() const;                      // 0 when none is known
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+};
+
 struct MemoryLevel {
   std::string name;                   // "L2", "shared memory"
   Figure bytes;                       // of one instance
   int instances = 1;                  // on the device
   std::optional<Figure> bytes_per_s;  // of all instances together
+  Traffic traffic;                    // the same by kind, where it was measured
   friend bool operator==(const MemoryLevel&, const MemoryLevel&) = default;
 };
 
@@ -44,6 +52,8 @@ struct Hardware {
   std::vector<MemoryLevel> levels;          // on chip, nearest to the math first
   std::optional<Figure> link_bytes_per_s;   // to other devices, one direction
   std::optional<Figure> launch_s;           // between two dependent kernels
+  std::optional<Figure> graph_launch_s;     // the same inside a recorded graph
+  Traffic memory_traffic;                   // memory_bytes_per_s by kind, where it was measured
   // Matrix and vector units work at the same time; on a CPU they are the same instructions' ports.
   bool matrix_beside_vector = true;
   friend bool operator==(const Hardware&, const Hardware&) = default;
@@ -67,9 +77,18 @@ struct Rate {
 // vector rate and the reverse. Throws Error when nothing can stand in (f64 on a TPU).
 Rate rate(const Hardware& hardware, MathUnit unit, DType dtype);
 
+// The same machine for data that lies in one of its caches between two uses: memory_bytes_per_s (and by kind)
+// is that of the innermost level that holds `working_set_bytes`. Levels without a rate, and those that no
+// launch finds as the last one left them (shared memory), are passed over.
+Hardware holding(const Hardware& hardware, double working_set_bytes);
+// The level's name: "L3", "memory".
+std::string level_holding(const Hardware& hardware, double working_set_bytes);
+
 // One measured ceiling. `what` is a key: "memory_bytes", "memory_bytes_per_s", "matrix.bf16", "vector.f32",
-// "special_ops_per_s", "link_bytes_per_s", "launch_s", "matrix_beside_vector", "level.L2.bytes",
-// "level.L2.bytes_per_s", "level.L2.instances".
+// "special_ops_per_s", "link_bytes_per_s", "launch_s", "graph_launch_s", "matrix_beside_vector",
+// "level.L2.bytes", "level.L2.bytes_per_s", "level.L2.instances"; by kind "memory.read_bytes_per_s" (write,
+// copy) and "level.L2.read_bytes_per_s", of which the best stands in where "…bytes_per_s" itself is not
+// given.
 struct Measurement {
   std::string what;
   double value = 0;

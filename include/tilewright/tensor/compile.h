@@ -2,21 +2,32 @@
 // types and devices. value_and_grad(): its derivative, ahead of time.
 #pragma once
 
+#include <tilewright/perf/cost.h>
 #include <tilewright/tensor/functions.h>
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 namespace tilewright {
+
+// A dimension of an argument whose size may change from call to call.
+struct DynamicDim {
+  int argument = 0;
+  int axis = 0;
+};
 
 struct CompileOptions {
   bool fullgraph = false;     // a host read inside the function is an Error instead of a graph break
   bool fuse = true;           // false: one kernel per op, for comparison
   bool max_autotune = false;  // measure the schedules the model ranks first, on the first call's data
   bool replay = true;         // CUDA: replay the launches as a graph where that measures faster
+  // Kernels take these sizes as arguments: another size costs a lowering (well under a millisecond for a small
+  // function), not a compilation. Where sizes cannot share kernels, explain() says why.
+  std::vector<DynamicDim> dynamic = {};
 };
 
 // What one specialisation became.
@@ -25,27 +36,56 @@ struct KernelReport {
   std::string ops;  // the graph ops it computes
   double flops = 0;
   double bytes = 0;
-  double floor_us = 0;  // the later of bytes over measured bandwidth and FLOPs over peak
+  perf::Cost cost;         // the same by unit and element type, reads and writes apart
+  double floor_us = 0;     // the least time by the roofline: see SpecialisationReport::floor_source
+  std::string bound;       // what the floor is of: "compute", "memory", "L3", …
+  double measured_us = 0;  // after measure(); 0: not measured
   double predicted_us = 0;
   double build_ms = 0;
   std::string origin;  // "compiled", "disk"
   std::string schedule;
-  std::string source;  // what was compiled
-  std::string tile;    // tile IR
+  std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
+  std::string source;               // what was compiled
+  std::string tile;                 // tile IR
 };
 struct SpecialisationReport {
   std::string key;     // the guards: types and devices of the arguments
-  std::string reason;  // why it was compiled
+  std::string reason;   // why it was compiled
+  std::string dynamic;  // with dynamic dimensions: what the kernels take as arguments, or why they cannot
   double compile_ms = 0;
   std::vector<KernelReport> kernels;
   std::vector<std::string> not_fused;  // "exp -> sum: …"
   std::vector<std::string> breaks;     // host reads, with their lines
-  std::string graph, fused;            // stage dumps
+  std::string graph, fused;            // stage dumps: as traced, and after the passes with its kernels
+  std::string floor_source;            // which figures the floors are made of
+  double floor_us = 0;                 // of all kernels, one after another
+  double measured_us = 0;              // of a whole call, after measure(); 0: not measured
   Index arena_bytes = 0;
-  bool replayed = false;
+  bool replayed = false;                // runs as a graph …
+  double direct_us = 0, replay_us = 0;  // … because of these times; 0 where they were not taken
 };
 
+// The stages of a compilation, in their order: the graph as traced, after the passes, each kernel's tile IR,
+// each kernel's C++ or CUDA C++.
+enum class Stage { graph, fused, tile, source };
+inline constexpr Stage kAllStages[] = {Stage::graph, Stage::fused, Stage::tile, Stage::source};
+std::string_view name(Stage stage);  // "graph", …
+std::string stage_text(const SpecialisationReport& report, Stage stage);
+// Writes every stage of every kernel below `folder`, which is made: graph.tw, fused.tw, <kernel>.tile,
+// <kernel>.cpp or .cu. Returns the paths. Throws Error when a file cannot be written.
+std::vector<std::string> dump_stages(const SpecialisationReport& report, const std::string& folder);
+// Guards, kernels with their floors and times, fusions refused and why: what explain() returns.
+std::string explain(const std::vector<SpecialisationReport>& reports);
+
 namespace detail {
+
+struct CompiledGraph;
+// What a call with certain arguments runs: a graph compiled for them, and its inputs (the arguments, then
+// what the function captured).
+struct CompiledCall {
+  std::shared_ptr<CompiledGraph> graph;
+  std::vector<Tensor> inputs;
+};
 
 using ManyFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
@@ -58,10 +98,22 @@ class CompiledCore {
   void call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args, const Location& where);
   std::vector<SpecialisationReport> report() const;
   std::string explain() const;
+  // Compiles for these arguments if that was not done; throws Error for a function with graph breaks.
+  CompiledCall prepare(const std::vector<Tensor>& args, const Location& where);
+  void measure(const std::vector<Tensor>& args, const Location& where);
+  void edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
+            const Location& where);
 
  private:
   struct State;
   std::unique_ptr<State> state_;
+};
+
+// A tensor together with the place of the call: after a pack of arguments there is no room for a default one.
+struct FirstArgument {
+  FirstArgument(const Tensor& t, const Location& at = Location::current()) : tensor(t), where(at) {}
+  const Tensor& tensor;
+  Location where;
 };
 
 // Results of user functions: a Tensor, a vector, or a tuple or pair of Tensors.
@@ -149,16 +201,16 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
 template <class R>
 class Compiled {
  public:
-  Compiled(detail::ManyFunction f, CompileOptions options)
+  Compiled(detail::ManyFunction f, CompileOptions options = {})
       : core_(std::make_shared<detail::CompiledCore>(std::move(f), options)) {}
 
   template <class... T>
     requires(std::convertible_to<T, const Tensor&> && ...)
-  R operator()(const T&... args) const {
-    return detail::Unpack<R>::from(core_->call({args...}, Location::current()));
+  R operator()(const detail::FirstArgument& first, const T&... others) const {
+    return detail::Unpack<R>::from(core_->call({first.tensor, others...}, first.where));
   }
-  R operator()(const std::vector<Tensor>& args) const {
-    return detail::Unpack<R>::from(core_->call(args, Location::current()));
+  R operator()(const std::vector<Tensor>& args, const Location& where = Location::current()) const {
+    return detail::Unpack<R>::from(core_->call(args, where));
   }
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. Not for
   // functions with graph breaks.
@@ -166,8 +218,24 @@ class Compiled {
             const Location& where = Location::current()) const {
     core_->call_into(outputs, args, where);
   }
+  // Guards, kernels, floors, fusions refused and why, and the times of what was measured; for each
+  // specialisation, the one called last first.
   std::string explain() const { return core_->explain(); }
   std::vector<SpecialisationReport> report() const { return core_->report(); }
+  // Times each kernel and the whole call on these arguments (about half a second): explain() and report()
+  // then show them beside their floors. Arguments that fit a cache are found there, as by a loop that calls
+  // the function.
+  void measure(const std::vector<Tensor>& args, const Location& where = Location::current()) const {
+    core_->measure(args, where);
+  }
+  // Puts an edited text of kernel `kernel` (its place in report().kernels) in the place of the printed one,
+  // for these arguments. Throws Error with the compiler's message and the text's line when it does not
+  // compile.
+  void edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
+            const Location& where = Location::current()) const {
+    core_->edit(kernel, source, args, where);
+  }
+  const std::shared_ptr<detail::CompiledCore>& core() const { return core_; }
 
  private:
   std::shared_ptr<detail::CompiledCore> core_;

@@ -22,8 +22,9 @@ using tile::Kernel;
 
 namespace {
 
-// Freed tensors that are kept for the next ones: up to a quarter of the machine's memory. Five temporaries of an
-// eager cross-entropy over 2048 x 50304 take 2 GiB; clearing their pages anew took longer than computing them.
+// Freed tensors that are kept for the next ones: up to a quarter of the machine's memory. Five temporaries of
+// an eager cross-entropy over 2048 x 50304 take 2 GiB; clearing their pages anew took longer than computing
+// them.
 std::size_t kept_bytes() {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page <= 0) return std::size_t{2} << 30;
@@ -88,6 +89,12 @@ std::string CpuBackend::binary_key() const {
   Hasher headers;
   for (const DeviceHeader& h : device_headers()) headers.add(h.name).add(h.text);
   return fmt::format("cpu {} {} headers {}", compiler_version(), to_string(cpu_), to_hex(headers.digest()));
+}
+
+std::vector<backends::DeviceFact> CpuBackend::facts() const {
+  std::vector<backends::DeviceFact> facts = host_facts(cpu_, pool_->size());
+  facts.push_back({"compiler", 0, compiler_version()});
+  return facts;
 }
 
 std::vector<backends::Candidate> CpuBackend::candidates(const Kernel& kernel) const {

@@ -21,6 +21,7 @@ class CpuBackend : public backends::Backend {
 
   const tile::Target& target() const override { return target_; }
   std::string binary_key() const override;
+  std::vector<backends::DeviceFact> facts() const override;
   std::vector<backends::Candidate> candidates(const tile::Kernel& kernel) const override;
   Result<backends::Source> print(const tile::Kernel& kernel, const tile::Schedule& schedule) const override;
   Result<backends::Binary> compile(const tile::Kernel& kernel, const backends::Source& source) const override;

@@ -2,9 +2,13 @@
 #include "backends/cpu/host.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <string>
 
 #if defined(__x86_64__)
@@ -22,11 +26,16 @@ std::string read_line(const std::string& path) {
   return line;
 }
 
+// The folder in which a core's caches are described.
+std::string cache_folder(int core, int index) {
+  return fmt::format("/sys/devices/system/cpu/cpu{}/cache/index{}/", core, index);
+}
+
 // The largest data cache of a level that CPU 0 sees; 0 when the system does not say.
 Index cache_bytes(int level) {
   Index bytes = 0;
   for (int i = 0; i < 8; ++i) {
-    const std::string base = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", i);
+    const std::string base = cache_folder(0, i);
     if (read_line(base + "level") != std::to_string(level) || read_line(base + "type") == "Instruction")
       continue;
     const std::string size = read_line(base + "size");  // "1024K"
@@ -53,7 +62,51 @@ std::string brand() {
   return first == std::string::npos ? "CPU" : text.substr(first, last - first + 1);
 }
 
+// How many caches of a level the cores that this process may use have among them.
+int cache_instances(int level) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return 1;
+  std::set<std::string> sharers;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed)) continue;
+    for (int i = 0; i < 8; ++i) {
+      const std::string base = cache_folder(core, i);
+      if (read_line(base + "level") == std::to_string(level) && read_line(base + "type") != "Instruction")
+        sharers.insert(read_line(base + "shared_cpu_list"));
+    }
+  }
+  return std::max(1, static_cast<int>(sharers.size()));
+}
+
+std::string size_text(double bytes) {
+  if (bytes >= 1 << 30) return fmt::format("{:.1f} GiB", bytes / (1 << 30));
+  return bytes >= 1 << 20 ? fmt::format("{:g} MiB", bytes / (1 << 20))
+                          : fmt::format("{:g} KiB", bytes / 1024);
+}
+
 }  // namespace
+
+std::vector<backends::DeviceFact> host_facts(const CpuTarget& target, int threads) {
+  std::vector<backends::DeviceFact> facts = {
+      {"processor", 0, brand()},
+      {"cores", static_cast<double>(threads), fmt::format("{} used, one thread on each", threads)},
+      {"isa", 0,
+       fmt::format("{}{}{}, tuned for {}", target.cpu, target.features.empty() ? "" : " + ",
+                   fmt::join(target.features, " "), target.tune)}};
+  for (int level = 1; level <= 3; ++level) {
+    const auto bytes = static_cast<double>(cache_bytes(level));
+    if (bytes == 0) continue;
+    const int instances = cache_instances(level);
+    facts.push_back(
+        {fmt::format("l{}_bytes", level), bytes, fmt::format("{} x {}", instances, size_text(bytes))});
+    facts.push_back({fmt::format("l{}_instances", level), static_cast<double>(instances), ""});
+  }
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  facts.push_back({"memory_bytes", memory, size_text(memory)});
+  return facts;
+}
 
 tile::Target host_tile_target(Isa isa, int threads) {
   tile::Target t;

@@ -1,6 +1,7 @@
 // Alignment and bounds of block accesses, from the ranges of their starts.
 #include "backends/cuda/access.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace tilewright::cuda {
@@ -44,6 +45,13 @@ Index Access::widest(int axis, int limit_bytes) const {
     common = std::gcd(common, std::gcd(step, common) * std::gcd(stride.divisor, common));
   }
   return common & -common;
+}
+
+bool Access::aligned(int axis, Index vector) const {
+  constexpr Index kWidestAccess = 16;
+  const auto size = static_cast<Index>(size_bytes(view_->dtype));
+  const Index bytes = vector * size;
+  return widest(axis, kWidestAccess) * size >= std::min(kWidestAccess, bytes & -bytes);
 }
 
 bool Access::checked_above(int dim) const {

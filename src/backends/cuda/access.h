@@ -29,6 +29,8 @@ class Access {
   // Elements of the widest access along `axis` that is aligned wherever it starts at a multiple of itself; at
   // most `limit_bytes`.
   Index widest(int axis, int limit_bytes) const;
+  // Whether `vector` elements at a multiple of `vector` are where memory.cuh's load and store need them.
+  bool aligned(int axis, Index vector) const;
   // Whether a check is needed: a bounded op whose block may leave the view along `dim`, at its start or its
   // end.
   bool checked_below(int dim) const { return op_->bounded && range(start(dim)).low < 0; }

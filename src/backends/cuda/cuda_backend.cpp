@@ -150,6 +150,42 @@ std::string CudaBackend::binary_key() const {
                      fmt::join(flags, " "));
 }
 
+std::vector<backends::DeviceFact> CudaBackend::facts() const {
+  std::vector<backends::DeviceFact> facts = {{"processor", 0, target_.name},
+                                             {"architecture", 0, target_.arch}};
+  const auto add = [&](const char* key, double value, std::string text) {
+    facts.push_back({key, value, std::move(text)});
+  };
+  const auto kib = [&](const char* key, double bytes) {
+    add(key, bytes, fmt::format("{:g} KiB", bytes / 1024));
+  };
+  if (device_) {
+    const DeviceLimits& l = device_->context.limits();
+    add("pci_bus", 0, l.pci_bus_id);
+    add("multiprocessors", l.multiprocessors, fmt::format("{}", l.multiprocessors));
+    kib("shared_bytes_per_multiprocessor", l.shared_bytes_per_multiprocessor);
+    kib("shared_bytes_per_block", l.shared_bytes_per_block);
+    add("registers_per_multiprocessor", l.registers_per_multiprocessor,
+        fmt::format("{}", l.registers_per_multiprocessor));
+    add("threads_per_multiprocessor", l.max_threads_per_multiprocessor,
+        fmt::format("{}", l.max_threads_per_multiprocessor));
+    kib("l2_bytes", l.l2_bytes);
+    const auto memory = static_cast<double>(l.memory_bytes);
+    add("memory_bytes", memory, fmt::format("{:.1f} GiB", memory / (1 << 30)));
+    if (l.clock_khz > 0)
+      add("clock_hz", l.clock_khz * 1e3, fmt::format("{:.0f} MHz at most", l.clock_khz / 1e3));
+    if (l.memory_clock_khz > 0)
+      add("memory_clock_hz", l.memory_clock_khz * 1e3,
+          fmt::format("{:.0f} MHz, {} bits: {:.0f} GB/s at the pins", l.memory_clock_khz / 1e3,
+                      l.memory_bus_bits, l.peak_memory_bytes_per_second() * 1e-9));
+    if (const auto version = driver_version(device_->driver()); version) add("driver", 0, "CUDA " + *version);
+  }
+  const Result<Nvrtc>& compiler = nvrtc();
+  add("compiler", 0,
+      compiler ? fmt::format("NVRTC {} ({})", compiler->version(), compiler->library_path()) : "none");
+  return facts;
+}
+
 std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& kernel) const {
   return list_candidates(kernel, target_, {.architecture = target_.arch, .max_shared_bytes = shared_bytes_});
 }

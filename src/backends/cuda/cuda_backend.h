@@ -25,6 +25,7 @@ class CudaBackend final : public backends::Backend {
 
   const tile::Target& target() const override { return target_; }
   std::string binary_key() const override;
+  std::vector<backends::DeviceFact> facts() const override;
 
   std::vector<backends::Candidate> candidates(const tile::Kernel& kernel) const override;
   Result<backends::Source> print(const tile::Kernel& kernel, const tile::Schedule& schedule) const override;

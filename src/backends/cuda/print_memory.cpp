@@ -81,7 +81,9 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
       terms.push_back(
           times(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")", scaled(f.vector)));
       a.col_step = scaled(f.row_threads() * f.vector);
-      if (!access.contiguous(axis)) a.element_step = stride_text(access, access.dim_of(axis));
+      // The vectors were chosen for the main tile: what lies otherwise is read element by element.
+      if (!access.contiguous(axis) || !access.aligned(axis, f.vector))
+        a.element_step = stride_text(access, access.dim_of(axis));
     }
   }
   const std::string view = identifier(access.view().name);

@@ -39,6 +39,49 @@ bool is_discrete(Prim prim) {
          prim == Prim::trunc || prim == Prim::sign || prim == Prim::rem;
 }
 
+Accuracy stored_accuracy(const Kernel& kernel, int view) {
+  switch (kernel.views[static_cast<std::size_t>(view)].dtype) {
+    case DType::bf16:
+    case DType::f8e4m3:
+    case DType::f8e5m2:
+      return Accuracy::coarse;
+    case DType::f16:
+      return Accuracy::narrow;
+    default:
+      return Accuracy::exact;
+  }
+}
+
+// What an op that is no control needs of operand i, when `result` is needed of its result.
+Accuracy operand_need(const Kernel& kernel, const Op& op, std::size_t i, Accuracy result) {
+  switch (op.kind) {
+    case OpKind::store:
+    case OpKind::scatter:
+      return i == 0 ? stored_accuracy(kernel, op.param) : Accuracy::exact;
+    case OpKind::atomic_add:
+      return i == 0 ? std::min(stored_accuracy(kernel, op.param), Accuracy::narrow) : Accuracy::exact;
+    case OpKind::broadcast:
+    case OpKind::reshape:
+    case OpKind::transpose:
+      return result;
+    case OpKind::cast: {
+      const DType to = kernel.type(op.results[0]).dtype;
+      return to == DType::f32 || is_narrow_float(to) ? result : Accuracy::exact;
+    }
+    case OpKind::apply:
+      if (is_discrete(op.prim) || (op.prim == Prim::select && i == 0)) return Accuracy::exact;
+      return passes_relative_error(op.prim) ? result : std::min(result, Accuracy::narrow);
+    case OpKind::reduce:
+      if (op.monoid == tile::Monoid::argmax || op.monoid == tile::Monoid::argmin) return Accuracy::exact;
+      return std::min(result, Accuracy::narrow);
+    case OpKind::scan:
+    case OpKind::dot:
+      return std::min(result, Accuracy::narrow);
+    default:
+      return Accuracy::exact;
+  }
+}
+
 class Uses {
  public:
   explicit Uses(const Kernel& kernel) : kernel_(kernel), need_(kernel.values.size(), Accuracy::coarse) {}
@@ -59,21 +102,6 @@ class Uses {
     old = need;
     changed_ = true;
   }
-  void limit_all(const Op& op, Accuracy need) {
-    for (ValueId v : op.operands) limit(v, need);
-  }
-  Accuracy stored(int view) const {
-    switch (kernel_.views[static_cast<std::size_t>(view)].dtype) {
-      case DType::bf16:
-      case DType::f8e4m3:
-      case DType::f8e5m2:
-        return Accuracy::coarse;
-      case DType::f16:
-        return Accuracy::narrow;
-      default:
-        return Accuracy::exact;
-    }
-  }
 
   void visit(const Block& block, const Op* owner) {
     for (auto op = block.ops.rbegin(); op != block.ops.rend(); ++op) {
@@ -89,47 +117,11 @@ class Uses {
   }
 
   void visit(const Op& op, const Op* owner) {
+    if (op.kind == OpKind::yield) return yielded(op, *owner);
+    // What a loop carries was bounded with the block's arguments.
+    const std::size_t count = op.kind == OpKind::loop ? 3 : op.operands.size();
     const Accuracy result = op.results.empty() ? Accuracy::exact : at(op.results[0]);
-    switch (op.kind) {
-      case OpKind::store:
-      case OpKind::scatter:
-        limit_all({.operands = {op.operands.begin() + 1, op.operands.end()}}, Accuracy::exact);
-        return limit(op.operands[0], stored(op.param));
-      case OpKind::atomic_add:
-        limit_all({.operands = {op.operands.begin() + 1, op.operands.end()}}, Accuracy::exact);
-        return limit(op.operands[0], std::min(stored(op.param), Accuracy::narrow));
-      case OpKind::broadcast:
-      case OpKind::reshape:
-      case OpKind::transpose:
-        return limit(op.operands[0], result);
-      case OpKind::cast: {
-        const DType to = kernel_.type(op.results[0]).dtype;
-        return limit(op.operands[0], to == DType::f32 || is_narrow_float(to) ? result : Accuracy::exact);
-      }
-      case OpKind::apply:
-        return applied(op, result);
-      case OpKind::reduce:
-        if (op.monoid == tile::Monoid::argmax || op.monoid == tile::Monoid::argmin)
-          return limit_all(op, Accuracy::exact);
-        [[fallthrough]];
-      case OpKind::scan:
-      case OpKind::dot:
-        return limit_all(op, std::min(result, Accuracy::narrow));
-      case OpKind::yield:
-        return yielded(op, *owner);
-      case OpKind::loop:  // the carried operands were bounded with the block's arguments
-        return limit_all({.operands = {op.operands.begin(), op.operands.begin() + 3}}, Accuracy::exact);
-      default:
-        return limit_all(op, Accuracy::exact);
-    }
-  }
-
-  void applied(const Op& op, Accuracy result) {
-    if (is_discrete(op.prim)) return limit_all(op, Accuracy::exact);
-    if (op.prim == Prim::select) limit(op.operands[0], Accuracy::exact);
-    const Accuracy need = passes_relative_error(op.prim) ? result : std::min(result, Accuracy::narrow);
-    for (std::size_t i = op.prim == Prim::select ? 1 : 0; i < op.operands.size(); ++i)
-      limit(op.operands[i], need);
+    for (std::size_t i = 0; i < count; ++i) limit(op.operands[i], operand_need(kernel_, op, i, result));
   }
 
   void yielded(const Op& op, const Op& owner) {
@@ -147,5 +139,24 @@ class Uses {
 }  // namespace
 
 std::vector<Accuracy> needed_accuracy(const Kernel& kernel) { return Uses(kernel).run(); }
+
+std::vector<Accuracy> accuracy_in_loop(const Kernel& kernel, const ElementLoop& loop,
+                                       const std::vector<Accuracy>& of_values) {
+  std::vector<Accuracy> needed(loop.body.size(), Accuracy::coarse), out = of_values;
+  for (std::size_t i = loop.body.size(); i-- > 0;) {
+    const Instr& in = loop.body[i];
+    const bool computes = in.kind == Instr::Kind::compute;
+    const Accuracy result = computes       ? needed[i]
+                            : in.value < 0 ? Accuracy::exact
+                                           : of_values[static_cast<std::size_t>(in.value)];
+    if (computes && in.value >= 0) out[static_cast<std::size_t>(in.value)] = result;
+    for (std::size_t k = 0; k < in.operands.size(); ++k) {
+      if (in.operands[k].is_scalar()) continue;
+      Accuracy& need = needed[static_cast<std::size_t>(in.operands[k].instr)];
+      need = std::min(need, in.kind == Instr::Kind::keep ? result : operand_need(kernel, *in.op, k, result));
+    }
+  }
+  return out;
+}
 
 }  // namespace tilewright::printer

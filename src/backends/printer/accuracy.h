@@ -8,6 +8,8 @@
 // selections: these pass a relative error on as it is, while a sum may cancel and show it enlarged.
 #pragma once
 
+#include "backends/printer/loop_plan.h"
+
 #include <tilewright/tile/kernel.h>
 
 #include <vector>
@@ -22,5 +24,9 @@ enum class Accuracy : unsigned char {
 
 // One entry per value of the kernel.
 std::vector<Accuracy> needed_accuracy(const tile::Kernel& kernel);
+
+// The same where a loop computes a value, perhaps again: there only the loop's own uses count.
+std::vector<Accuracy> accuracy_in_loop(const tile::Kernel& kernel, const ElementLoop& loop,
+                                       const std::vector<Accuracy>& of_values);
 
 }  // namespace tilewright::printer

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "backends/reference/compute.h"
@@ -17,6 +18,18 @@ using tile::Op;
 using tile::OpKind;
 using tile::TileType;
 using tile::ValueId;
+
+namespace {
+
+// Values have the precision of float64 and the range of their type. (Error bounds settle this themselves.)
+void keep_range(DType dtype, std::vector<double>& values) {
+  if (!is_float(dtype) || dtype == DType::f64) return;
+  const double limit = max_finite(dtype);
+  for (double& v : values)
+    if (std::abs(v) > limit) v = round_to(dtype, v);
+}
+
+}  // namespace
 
 void Machine::run(Index program) {
   program_ = program;
@@ -52,7 +65,10 @@ void Machine::run_op(const Op& op) {
       return run_branch(op);
     default:
       compute(kernel_, op, values_);
-      if (launch_.bounds) launch_.bounds->compute(op, values_);
+      if (launch_.bounds)
+        launch_.bounds->compute(op, values_);
+      else
+        keep_range(kernel_.type(op.results[0]).dtype, at(values_, op.results[0]).f);
   }
 }
 

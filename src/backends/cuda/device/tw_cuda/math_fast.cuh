@@ -78,8 +78,8 @@ TW_DEVICE float cos_poly(float r) {
   return fmaf(r2, fmaf(r2, 4.045807e-2f, -0.49976041f), 1.f);
 }
 // A kernel that wants several functions of one argument reduces it once and hands the result to each.
-TW_DEVICE float sin(Reduced a) { return in_quadrant(a.quadrant, sin_poly(a.rest), cos_poly(a.rest)); }
-TW_DEVICE float cos(Reduced a) { return in_quadrant(a.quadrant + 1, sin_poly(a.rest), cos_poly(a.rest)); }
+TW_DEVICE float sin(Reduced a) { return sin_in_quadrant(a.quadrant, sin_poly(a.rest), cos_poly(a.rest)); }
+TW_DEVICE float cos(Reduced a) { return cos_in_quadrant(a.quadrant, sin_poly(a.rest), cos_poly(a.rest)); }
 TW_DEVICE float sin(float x) { return fast::sin(reduce_quarter(x)); }
 TW_DEVICE float cos(float x) { return fast::cos(reduce_quarter(x)); }
 

@@ -1,0 +1,178 @@
+// Running probe kernels and storing what they measured.
+#include "runtime/probe.h"
+
+#include "runtime/probe_parts.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <tilewright/base/philox.h>
+#include <tilewright/tile/builder.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+
+namespace tilewright::runtime {
+
+namespace {
+
+constexpr std::size_t kNumbersBytes = 64 << 10;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string slug(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto u = static_cast<unsigned char>(c);
+    if (std::isalnum(u))
+      out += static_cast<char>(std::tolower(u));
+    else if (!out.empty() && out.back() != '-')
+      out += '-';
+  }
+  while (!out.empty() && out.back() == '-') out.pop_back();
+  return out;
+}
+
+}  // namespace
+
+// The parameters that every probe's text takes. The body is never run: it only says that a program is long
+// work, which a backend that keeps short launches on one thread must know.
+tile::Kernel probe_parameters() {
+  constexpr Index kShare = 1 << 20;
+  tile::Builder k("probe");
+  const auto x = k.view("x", DType::f32, {64 * kShare}), y = k.view("y", DType::f32, {64});
+  const auto program = k.program_id(0);
+  k.store(y, {program}, k.reduce(tile::Monoid::sum, k.load(x, {program * kShare}, {.shape = {kShare}}), 0));
+  tile::Kernel kernel = k.finish({{{64 * kShare, kShare}}});
+  for (const char* name : {"share_bytes", "repeats", "spare_0", "spare_1"})
+    kernel.scalars.push_back({name, DType::i64});
+  return kernel;
+}
+
+backends::Source source_of(const ProbeKernel& kernel) {
+  backends::Source source{.text = kernel.text, .entry = kernel.entry, .launch = {}, .schedule = {}};
+  source.launch.threads = kernel.threads;
+  source.launch.shared_bytes = kernel.shared_bytes;
+  return source;
+}
+
+Status ProbeBench::reserve(std::size_t bytes) {
+  if (x_ && x_->bytes() >= bytes) return Unit{};
+  bytes = std::max(bytes, kNumbersBytes);
+  x_.reset();
+  y_.reset();
+  for (std::shared_ptr<Buffer>* buffer : {&x_, &y_}) {
+    auto made = Buffer::allocate(std::shared_ptr<Device>(&device_, [](Device*) {}), bytes);
+    if (!made) return made.error();
+    *buffer = std::move(*made);
+    // Not zeros, which a virtual machine's host may keep as one shared page.
+    if (Status filled = backend().fill((*buffer)->data(), 0x5A, bytes); !filled) return filled;
+  }
+  // The start of x feeds the arithmetic: not zeros, which draw less power, but numbers that are small and
+  // normal in every float type, from f8e4m3 to f64.
+  std::vector<std::uint16_t> numbers(kNumbersBytes / 2);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = static_cast<std::uint16_t>(0x3400u | (philox4x32(1, i)[0] & 0x83feu));
+  return backend().copy(x_->data(), numbers.data(), kNumbersBytes, backends::CopyKind::host_to_device);
+}
+
+Result<std::unique_ptr<backends::Program>> ProbeBench::load(const ProbeKernel& kernel) const {
+  const tile::Kernel meaning = probe_parameters();
+  const backends::Source source = source_of(kernel);
+  auto binary = backend().compile(meaning, source);
+  if (!binary) return binary.error();
+  return backend().load(meaning, source, *binary);
+}
+
+Result<double> ProbeBench::run_us(backends::Program& program, const Work& work, Index repeats) {
+  void* const views[2] = {x_->data(), y_->data()};
+  const std::int64_t scalars[4] = {work.share_bytes, repeats, 0, 0};
+  backends::LaunchArgs args{views, scalars, {work.programs, 1, 1}};
+  if (Status s = backend().timer_start(); !s) return s.error();
+  if (Status s = program.launch(args); !s) return s.error();
+  return backend().timer_stop_us();
+}
+
+Status ProbeBench::next(std::string_view what) const {
+  if (options_.stop && options_.stop())
+    return failure(Failure::Kind::device, "interrupted: nothing was stored");
+  if (options_.progress) options_.progress(what);
+  return Unit{};
+}
+
+Result<double> ProbeBench::best_rate(backends::Program& program, const Work& work) {
+  constexpr double kSampleUs = 3000;  // long against a clock's resolution and a launch's cost
+  Index repeats = 1;
+  std::vector<double> rates;
+  const double end = seconds_now() + options_.seconds_each;
+  while (rates.size() < 3 || seconds_now() < end) {
+    if (options_.stop && options_.stop())
+      return failure(Failure::Kind::device, "interrupted: nothing was stored");
+    const auto us = run_us(program, work, repeats);
+    if (!us) return us.error();
+    if (*us < kSampleUs && repeats < (Index{1} << 40)) {
+      // Too short to count.
+      repeats = std::max(repeats + 1,
+                         static_cast<Index>(static_cast<double>(repeats) *
+                                            std::clamp(1.3 * kSampleUs / std::max(*us, 1.0), 1.0, 64.0)));
+      continue;
+    }
+    rates.push_back(work.amount * static_cast<double>(repeats) / *us * 1e6);
+  }
+  // What a tenth of the samples reach: a single sample may be a clock's slip.
+  const auto place = rates.begin() + static_cast<std::ptrdiff_t>(rates.size() / 10);
+  std::nth_element(rates.begin(), place, rates.end(), std::greater<>());
+  return *place;
+}
+
+Result<double> ProbeBench::launch_seconds(const std::function<Status()>& launch_all, int count) {
+  double best = 1e30;
+  const double end = seconds_now() + options_.seconds_each / 2;
+  for (int sample = 0; sample < 5 || seconds_now() < end; ++sample) {
+    if (Status s = backend().timer_start(); !s) return s.error();
+    if (Status s = launch_all(); !s) return s.error();
+    const auto us = backend().timer_stop_us();
+    if (!us) return us.error();
+    best = std::min(best, *us * 1e-6 / count);
+  }
+  return best;
+}
+
+Result<Probed> probe(Device& device, const ProbeOptions& options) {
+  if (device.target().kind == tile::TargetKind::reference)
+    return failure(Failure::Kind::unsupported, "the reference interpreter has no speed to measure");
+  Probed out;
+  const bool cuda = device.target().kind == tile::TargetKind::cuda;
+  out.ceilings.name = device.name();
+  out.ceilings.title = fmt::format("{} ({} {})", device.target().name, device.target().units,
+                                   cuda ? "multiprocessors" : "threads");
+  const ProbeReport report{out, fmt::format("{}, {:%Y-%m-%d}", options.how, fmt::gmtime(std::time(nullptr)))};
+  const double memory = backends::fact_value(device.backend().facts(), "memory_bytes");
+  if (memory > 0) out.ceilings.measurements.push_back({"memory_bytes", memory, "as the system tells it"});
+  ProbeBench bench(device, options);
+  if (Status done = cuda ? probe_cuda(bench, report) : probe_cpu(bench, report); !done) return done.error();
+  return out;
+}
+
+std::string ceilings_path(const Device& device, const std::string& cache_directory) {
+  if (cache_directory.empty()) return "";
+  const tile::Target& t = device.target();
+  const char* unit = t.kind == tile::TargetKind::cuda ? "sm" : "c";
+  return fmt::format("{}/ceilings/{}-{}{}.json", cache_directory, slug(t.name), t.units, unit);
+}
+
+Result<perf::Ceilings> stored_ceilings(const Device& device, const std::string& cache_directory) {
+  const std::string path = ceilings_path(device, cache_directory);
+  if (path.empty() || !std::filesystem::exists(path))
+    return failure(
+        Failure::Kind::not_found,
+        fmt::format("{} was not measured on this machine: run `tw devices --probe`", device.name()));
+  return perf::read_ceilings(path);
+}
+
+}  // namespace tilewright::runtime

@@ -1,0 +1,8 @@
+// The library that a Context opens as its CUDA backend in these tests: the program around it makes the
+// backend.
+#include "cuda_compile/compiling_backend.h"
+
+extern "C" tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
+    const tilewright::backends::BackendOptions& options) {
+  return tw_open_compiling_backend(options);
+}

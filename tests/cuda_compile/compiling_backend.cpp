@@ -1,0 +1,135 @@
+// Compiling for an architecture, and memory of the host that nobody looks into.
+#include "cuda_compile/compiling_backend.h"
+
+#include "backends/cuda/cuda_backend.h"
+
+#include <tilewright/base/hash.h>
+
+#include <fmt/format.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+namespace tilewright::test {
+
+namespace {
+// Four registers of a thread: what ptxas may spill once, outside loops, to keep within the block's registers.
+// A schedule that asks for too many spills hundreds of bytes.
+constexpr int kFewBytes = 16;
+}  // namespace
+
+using backends::Backend;
+using backends::Binary;
+using backends::Candidate;
+using backends::Source;
+
+KernelCompiler::KernelCompiler(std::string architecture)
+    : architecture_(std::move(architecture)),
+      printer_(cuda::CudaBackend::open({.compile_only = architecture_}).value()) {}
+
+Status KernelCompiler::compile(const tile::Kernel& kernel) {
+  const std::vector<Candidate> candidates = printer_->candidates(kernel);
+  if (candidates.empty() || !candidates.front().refusal.empty())
+    return failure(Failure::Kind::unsupported,
+                   fmt::format("no schedule: {}", candidates.empty() ? "none" : candidates.front().refusal));
+  auto source = printer_->print(kernel, candidates.front().schedule);
+  if (!source) return source.error();
+  return compile(kernel, *source);
+}
+
+Status KernelCompiler::compile(const tile::Kernel& kernel, const Source& source) {
+  ++asked_;
+  // The same kernel under another name is the same kernel.
+  std::string text = source.text;
+  for (std::size_t at = 0; (at = text.find(source.entry, at)) != std::string::npos; at += 6)
+    text.replace(at, source.entry.size(), "kernel");
+  if (!seen_.insert(to_hex(hash_bytes(text))).second) return Unit{};
+  auto binary = printer_->compile(kernel, source);
+  if (!binary) return binary.error();
+  const cuda::CompileLog log = cuda::parse_compile_log(binary->log);
+  const auto complain = [&](const std::string& what) {
+    complaints_.push_back(
+        fmt::format("{} [{}]: {}\n{}", kernel.name, to_string(source.schedule), what, source.text));
+  };
+  for (const cuda::PerformanceWarning& w : log.warnings) complain(w.code + " " + w.text);
+  if (log.kernels.empty()) complain("the log names no kernel: its spills are unknown");
+  for (const cuda::KernelResources& k : log.kernels) {
+    const int spilled = std::max(k.spill_store_bytes, k.spill_load_bytes);
+    const std::string what = fmt::format("{} registers, {} bytes of spill stores, {} of loads", k.registers,
+                                         k.spill_store_bytes, k.spill_load_bytes);
+    if (spilled > kFewBytes)
+      complain(what);
+    else if (spilled > 0)
+      notes_.push_back(fmt::format("{} [{}]: {}", kernel.name, to_string(source.schedule), what));
+  }
+  return Unit{};
+}
+
+namespace {
+
+class IdleProgram final : public backends::Program {
+ public:
+  Status launch(const backends::LaunchArgs&) override { return Unit{}; }
+};
+
+class CompilingBackend final : public Backend {
+ public:
+  explicit CompilingBackend(KernelCompiler& compiler) : compiler_(compiler) {}
+
+  const tile::Target& target() const override { return compiler_.printer().target(); }
+  std::string binary_key() const override { return "compile only " + compiler_.architecture(); }
+  std::vector<Candidate> candidates(const tile::Kernel& k) const override {
+    return compiler_.printer().candidates(k);
+  }
+  Result<Source> print(const tile::Kernel& k, const tile::Schedule& s) const override {
+    return compiler_.printer().print(k, s);
+  }
+  Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const override {
+    if (Status s = compiler_.compile(kernel, source); !s) return s.error();
+    return Binary{};
+  }
+  Result<std::unique_ptr<backends::Program>> load(const tile::Kernel&, const Source&,
+                                                  const Binary&) override {
+    return std::unique_ptr<backends::Program>(new IdleProgram);
+  }
+
+  // Pages that are never touched cost nothing, however large the pairs' tensors are.
+  Result<void*> allocate(std::size_t bytes) override {
+    void* at =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED)
+      return failure(Failure::Kind::out_of_memory, fmt::format("no {} bytes to map", bytes));
+    return at;
+  }
+  void release(void* address, std::size_t bytes) override { munmap(address, bytes); }
+  Status copy(void*, const void*, std::size_t, backends::CopyKind) override { return Unit{}; }
+  Status fill(void*, int, std::size_t) override { return Unit{}; }
+  Status synchronize() override { return Unit{}; }
+  Status timer_start() override { return Unit{}; }
+  Result<double> timer_stop_us() override { return 0.0; }
+  Result<std::unique_ptr<backends::Replay>> record(const std::vector<backends::RecordedLaunch>&) override {
+    return std::unique_ptr<backends::Replay>();
+  }
+
+ private:
+  KernelCompiler& compiler_;
+};
+
+// A library that is opened by name can be handed nothing else.
+KernelCompiler* contexts_compiler = nullptr;
+
+}  // namespace
+
+std::unique_ptr<Backend> open_compiling_backend(KernelCompiler& compiler) {
+  return std::make_unique<CompilingBackend>(compiler);
+}
+
+void use_for_contexts(KernelCompiler& compiler) { contexts_compiler = &compiler; }
+
+}  // namespace tilewright::test
+
+extern "C" tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tw_open_compiling_backend(
+    const tilewright::backends::BackendOptions&) {
+  return tilewright::test::open_compiling_backend(*tilewright::test::contexts_compiler);
+}

@@ -1,0 +1,102 @@
+// Compiles by NVRTC every kernel that the lab pairs run on a GPU, at the lab's sizes, and those of random
+// graphs: none fails, none spills, none is warned of.
+//   cuda_compile --arch sm_90a [--graphs 500] [--seed 1] [--no-pairs]
+#include "cuda_compile/compiling_backend.h"
+#include "ir/text.h"
+#include "pairs/lab_device.h"
+#include "pairs/pairs.h"
+#include "passes/pipeline.h"
+#include "support/random_graph.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+
+namespace tilewright::test {
+
+struct Options {
+  std::string architecture = "sm_90a";
+  std::uint64_t seed = 1, graphs = 500;
+  bool no_pairs = false;
+};
+
+// Runs every contender of every pair of the quick suite once, on a device that only compiles.
+int compile_pairs(KernelCompiler& compiler) {
+  use_for_contexts(compiler);
+  lab::OpenDevice open =
+      lab::open_lab_device({.device = "cuda", .cache_directory = "", .library_directory = TW_BACKEND_FOLDER});
+  const std::vector<lab::Pair> pairs = lab::all_pairs();
+  const std::vector<lab::Suite> suites = lab::all_suites();
+  const std::vector<std::string> names = {"quick"};
+  int failed = 0, ran = 0;
+  for (const lab::Job& job : lab::select_jobs(pairs, suites, names, {}, lab::DeviceKind::cuda)) {
+    const std::string what = job.pair->name + " " + job.knobs.to_string();
+    auto instance = job.pair->make(job.knobs, open.device);
+    if (!instance) {
+      fmt::print("{}: {}\n", what, instance.error().message);
+      ++failed;
+      continue;
+    }
+    for (const lab::Contender& contender : instance->contenders) {
+      if (!contender.unavailable.empty()) continue;
+      ++ran;
+      if (const Status done = contender.run(0); !done) {
+        fmt::print("{}, {}: {}\n", what, contender.name, done.error().message);
+        ++failed;
+      }
+    }
+  }
+  fmt::print("{} contenders of the lab's pairs, {} failed\n", ran, failed);
+  return failed;
+}
+
+int compile_graphs(KernelCompiler& compiler, const Options& options) {
+  int failed = 0;
+  for (std::uint64_t seed = options.seed; seed < options.seed + options.graphs; ++seed) {
+    const ir::Graph graph = random_graph({.seed = seed, .matmuls = seed % 4 == 0});
+    try {
+      const passes::Compiled compiled = passes::run_pipeline(graph, compiler.printer().target());
+      for (const tile::Kernel& kernel : compiled.plan.kernels) (void)compiler.compile(kernel).value();
+    } catch (const Error& e) {
+      ++failed;
+      fmt::print("seed {}: {}\n{}", seed, e.what(), ir::print(graph));
+    }
+  }
+  fmt::print("{} random graphs, {} failed\n", options.graphs, failed);
+  return failed;
+}
+
+int run(const Options& options) {
+  auto nvrtc = cuda::Nvrtc::open(cuda::nvrtc_search_from_environment());
+  if (!nvrtc) {
+    fmt::print("NVRTC is missing, so that no kernel was compiled; `scripts/setup.sh test` installs it.\n{}\n",
+               nvrtc.error().message);
+    return 1;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  KernelCompiler compiler(options.architecture);
+  int failed = options.no_pairs ? 0 : compile_pairs(compiler);
+  failed += compile_graphs(compiler, options);
+  for (const std::string& note : compiler.notes()) fmt::print("note: {}\n", note);
+  for (const std::string& complaint : compiler.complaints()) fmt::print("{}\n", complaint);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  fmt::print(
+      "{} kernels asked for, {} different ones compiled for {} by NVRTC {}, {} complaints, in {:.0f} s\n",
+      compiler.asked(), compiler.compiled(), options.architecture, nvrtc->version(),
+      compiler.complaints().size(), seconds);
+  return failed == 0 && compiler.complaints().empty() ? 0 : 1;
+}
+
+}  // namespace tilewright::test
+
+int main(int argc, char** argv) {
+  tilewright::test::Options options;
+  CLI::App app("kernels of the lab and of random graphs, compiled by NVRTC");
+  app.add_option("--arch", options.architecture, "sm_80, sm_90a");
+  app.add_option("--seed", options.seed);
+  app.add_option("--graphs", options.graphs, "how many random graphs");
+  app.add_flag("--no-pairs", options.no_pairs);
+  CLI11_PARSE(app, argc, argv);
+  return tilewright::test::run(options);
+}

@@ -1,0 +1,153 @@
+// What a user does wrong with tensors and kernels throws an Error that names the op, what it was given and
+// the user's line; nothing crashes.
+#include <tilewright/tilewright.hpp>
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+
+namespace tilewright {
+namespace {
+
+std::string message_of(const std::function<void()>& mistake) {
+  try {
+    mistake();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+// The message has each part, and the place in this file.
+void expect_says(const std::function<void()>& mistake, const std::vector<std::string>& parts) {
+  const std::string message = message_of(mistake);
+  for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+class UserErrors : public ::testing::TestWithParam<const char*> {
+ protected:
+  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  const std::string here_ = "user_errors_test.cpp:";
+};
+
+TEST_P(UserErrors, ShapesThatDoNotMeet) {
+  const Tensor a = ctx_.zeros({4, 8}), b = ctx_.zeros({7, 3});
+  expect_says([&] { matmul(a, b); }, {"matmul", "[4,8]", "[7,3]", here_});
+  expect_says([&] { add(a, b); }, {"[4,8]", "[7,3]", here_});
+  expect_says([&] { concat({a, b}, 0); }, {"concat", "[4,8]", "[7,3]", here_});
+  expect_says([&] { reshape(a, {5, 5}); }, {"reshape", "[4,8]", "[5,5]", here_});
+  expect_says([&] { broadcast_to(a, {4, 9}); }, {"[4,8]", "[4,9]", here_});
+  expect_says([&] { ctx_.from(std::vector<float>{1, 2, 3}, {2}); }, {"3 values", "[2]", here_});
+  expect_says([&] { a.item(); }, {"32 elements", here_});
+}
+
+TEST_P(UserErrors, TypesThatDoNotFit) {
+  const Tensor x = ctx_.zeros({3}), i = ctx_.zeros({3}, DType::i32);
+  expect_says([&] { bit_and(x, x); }, {"bit_and", "f32", here_});
+  expect_says([&] { shl(x, i); }, {"shl", "f32", here_});
+  expect_says([&] { take(x, x, 0); }, {"take", "f32", here_});
+  expect_says([&] { where(x, x, x); }, {"where", "f32", here_});
+  expect_says([&] { ctx_.rand({2}, DType::i32); }, {"rand", "i32", here_});
+}
+
+TEST_P(UserErrors, AxesOutOfRange) {
+  const Tensor x = ctx_.zeros({2, 3});
+  expect_says([&] { sum(x, {2}); }, {"sum", "2", "[2,3]", here_});
+  expect_says([&] { sum(x, {-3}); }, {"sum", "-3", here_});
+  expect_says([&] { sum(x, {0, 0}); }, {"sum", "named twice", here_});
+  expect_says([&] { softmax(x, 5); }, {"5", here_});
+  expect_says([&] { transpose(x, {0, 2}); }, {"transpose", here_});
+  expect_says([&] { select(x, 1, 3); }, {"3", here_});
+  expect_says([&] { unsqueeze(x, 4); }, {"4", here_});
+  expect_says([&] { squeeze(x, 0); }, {here_});
+}
+
+TEST_P(UserErrors, MemoryThatThereIsNot) {
+  const Index huge = Index{1} << 46;
+  expect_says([&] { ctx_.empty({huge}); }, {"f32[70368744177664]", GetParam(), "memory", here_});
+  expect_says([&] { ctx_.zeros({huge}); }, {"f32[70368744177664]", GetParam(), "memory", here_});
+  expect_says([&] { ctx_.empty({huge, huge}); },
+              {"[70368744177664,70368744177664]", "too many elements", here_});
+  const Tensor row = ctx_.ones({1 << 20, 1});
+  expect_says([&] { row + ctx_.ones({1, 1 << 24}); }, {"f32[1048576,16777216]", "memory", here_});
+  EXPECT_EQ(ctx_.ones({2}).to_vector<float>(), (std::vector<float>{1, 1})) << "the context goes on";
+}
+
+TEST_P(UserErrors, ATensorOfAContextThatIsGone) {
+  std::optional<Context> gone(std::in_place, ContextOptions{.device = GetParam(), .cache_directory = ""});
+  const Tensor x = gone->ones({3});
+  const auto twice = compile([](const Tensor& t) { return t + t; });
+  twice(x);
+  gone.reset();
+  expect_says([&] { x + x; }, {"Context no longer exists"});
+  expect_says([&] { twice(x); }, {"Context no longer exists", here_});
+  expect_says([&] { x.to("reference"); }, {"Context no longer exists", here_});
+  expect_says([&] { x.to_vector<float>(); }, {"Context no longer exists", here_});
+  expect_says([&] { x.item(); }, {here_});
+  EXPECT_EQ(x.shape(), Shape({3})) << "what is known without the device stays";
+}
+
+TEST_P(UserErrors, TensorsWithoutAValue) {
+  const Tensor none;
+  expect_says([&] { none.shape(); }, {"never given a value"});
+  expect_says([&] { none + none; }, {"add: at least one operand must be a tensor", here_});
+  expect_says([&] { exp(none); }, {"never given a value"});
+  expect_says([&] { compile([](const Tensor& t) { return t; })(none); }, {"never given a value", here_});
+}
+
+tile::Kernel copy_kernel(Index columns) {
+  tile::Builder k("copy");
+  auto x = k.view("x", DType::f32, {8, columns});
+  auto y = k.view("y", DType::f32, {8, columns});
+  tile::Value row = k.program_id(0);
+  k.store(y, {row, 0}, k.load(x, {row, 0}, {.shape = {columns}}));
+  return k.finish({{{8, 1}}});
+}
+
+TEST_P(UserErrors, AKernelOnTensorsThatAreTooSmall) {
+  TileFunction copy(copy_kernel(16));
+  const Tensor x = ctx_.ones({8, 16}), small = ctx_.ones({7, 16}), wrong = ctx_.ones({8, 16}, DType::f16);
+  EXPECT_EQ(copy({x, out({8, 16})}).at(0).to_vector<float>(), std::vector<float>(128, 1.f));
+  expect_says([&] { copy({small, out({8, 16})}); }, {"copy", "view x", "112", here_});
+  expect_says([&] { copy({x, out({8, 15})}); }, {"copy", "view y", "120", here_});
+  expect_says([&] { copy({wrong, out({8, 16})}); }, {"view x", "f32", "f16", here_});
+  expect_says([&] { copy({x}); }, {"copy", "1 views given", "2", here_});
+  expect_says([&] { copy({x, x}); }, {"view y", "written", here_});
+  expect_says([&] { copy({x, out({8, 16})}, {1.0}); }, {"1 scalars given", here_});
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, UserErrors, ::testing::Values("reference", "cpu"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(Devices, UnknownOnesAreNamedWithTheKnown) {
+  for (const char* name : {"tpu", "", "cuda:", "cuda:x", "cuda:-1", "cpu:0:1", "CPU"})
+    EXPECT_NE(message_of([&] {
+                Context({.device = name});
+              }).find("unknown device '" + std::string(name) + "'; devices are cpu, cuda:N and reference"),
+              std::string::npos)
+        << name;
+  Context ctx({.device = "reference", .cache_directory = ""});
+  EXPECT_NE(message_of([&] { ctx.ones({1}).to("npu"); }).find("unknown device 'npu'"), std::string::npos);
+}
+
+TEST(Devices, ABackendThatIsNotThereIsNamedWithItsFile) {
+  const std::string message =
+      message_of([] { Context({.device = "cpu", .library_directory = "/nonexistent"}); });
+  EXPECT_NE(message.find("/nonexistent/libtw_cpu.so"), std::string::npos) << message;
+}
+
+TEST(Kernels, ThatLeaveTheirViewAreRefusedWhenTheyAreBuilt) {
+  const std::string message = message_of([] {
+    tile::Builder k("too_far");
+    auto x = k.view("x", DType::f32, {8, 16});
+    auto y = k.view("y", DType::f32, {8, 16});
+    k.store(y, {k.program_id(0), 0}, k.load(x, {k.program_id(0), 1}, {.shape = {16}}));
+    (void)k.finish({{{8, 1}}});
+  });
+  EXPECT_NE(message.find("user_errors_test.cpp:"), std::string::npos) << message;
+  EXPECT_NE(message.find("load"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace tilewright

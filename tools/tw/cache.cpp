@@ -1,0 +1,107 @@
+// tw cache: the folder of compiled kernels.
+#include <fmt/format.h>
+#include <tilewright/perf/cost.h>
+
+#include <CLI/CLI.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+#include "runtime/binary_cache.h"
+#include "tw/arguments.h"
+#include "tw/commands.h"
+
+namespace tilewright::tw {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using runtime::BinaryCache;
+using runtime::CacheStats;
+
+struct CacheInput {
+  std::string cache = "auto";
+  bool json = false;
+};
+
+BinaryCache open_cache(const CacheInput& input) {
+  const std::string folder = cache_argument(input.cache);
+  if (folder.empty())
+    throw Error("there is no cache folder: neither HOME nor XDG_CACHE_HOME is set; give one with --cache");
+  return BinaryCache(folder);
+}
+
+CacheStats checked(Result<CacheStats> stats) {
+  if (!stats) throw std::runtime_error(stats.error().message);
+  return std::move(*stats);
+}
+
+std::string bytes_text(std::uint64_t bytes) { return perf::with_prefix(static_cast<double>(bytes)) + "B"; }
+
+std::string entries_text(const CacheStats& stats) {
+  return fmt::format("{} {}, {}", stats.entries, stats.entries == 1 ? "entry" : "entries",
+                     bytes_text(stats.bytes));
+}
+
+Json to_json(const BinaryCache& cache, const CacheStats& stats) {
+  return {{"directory", cache.directory()},
+          {"entries", stats.entries},
+          {"bytes", stats.bytes},
+          {"limit_bytes", cache.max_bytes()}};
+}
+
+void info(const CacheInput& input) {
+  const BinaryCache cache = open_cache(input);
+  const CacheStats stats = checked(cache.info());
+  if (input.json) return fmt::print("{}\n", to_json(cache, stats).dump(2));
+  const bool there = std::filesystem::is_directory(cache.directory());
+  fmt::print("directory  {}{}\n", cache.directory(), there ? "" : " (not made yet)");
+  fmt::print("entries    {}\n", stats.entries);
+  fmt::print("bytes      {} of at most {}; the least recently used go first\n", bytes_text(stats.bytes),
+             bytes_text(cache.max_bytes()));
+}
+
+void verify(const CacheInput& input) {
+  const BinaryCache cache = open_cache(input);
+  const CacheStats stats = checked(cache.verify());
+  if (input.json) {
+    Json out = to_json(cache, stats);
+    out["damaged"] = stats.damaged_files;
+    fmt::print("{}\n", out.dump(2));
+  } else {
+    for (const std::string& path : stats.damaged_files) fmt::print("damaged: {}\n", path);
+    fmt::print("{} in {}, {} damaged{}\n", entries_text(stats), cache.directory(), stats.damaged,
+               stats.damaged > 0
+                   ? "; a damaged entry is compiled again when it is asked for, `tw cache clear` removes all"
+                   : "");
+  }
+  if (stats.damaged > 0) throw CLI::RuntimeError(1);
+}
+
+void clear(const CacheInput& input) {
+  BinaryCache cache = open_cache(input);
+  const CacheStats removed = checked(cache.clear());
+  if (input.json) return fmt::print("{}\n", to_json(cache, removed).dump(2));
+  fmt::print("removed {} from {}\n", entries_text(removed), cache.directory());
+}
+
+}  // namespace
+
+void add_cache(CLI::App& app) {
+  CLI::App* sub = app.add_subcommand("cache", "The compiled kernels on disk");
+  sub->require_subcommand(1);
+  const auto add = [sub](const char* name, const char* about, void (*command)(const CacheInput&)) {
+    auto in = std::make_shared<CacheInput>();
+    CLI::App* each = sub->add_subcommand(name, about);
+    each->add_option("--cache", in->cache,
+                     "The folder (default: $XDG_CACHE_HOME/tilewright or ~/.cache/tilewright)");
+    each->add_flag("--json", in->json, "Print one JSON object");
+    each->callback([in, command] { command(*in); });
+  };
+  add("info", "Where it is, how many entries it holds and how many bytes", info);
+  add("verify", "Read every entry and compare its checksum; exit code 1 when one is damaged", verify);
+  add("clear", "Remove every entry, and say what was removed; measured ceilings stay", clear);
+}
+
+}  // namespace tilewright::tw

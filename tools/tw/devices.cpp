@@ -1,0 +1,179 @@
+// tw devices: what this machine has, what each device is made of, and what it was measured to do at best.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <tilewright/perf/cost.h>
+
+#include "harness/interrupt.h"
+#include "runtime/binary_cache.h"
+#include "runtime/probe.h"
+#include "tw/arguments.h"
+#include "tw/commands.h"
+#include "tw/progress.h"
+
+namespace tilewright::tw {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using perf::with_prefix;
+
+struct DevicesInput {
+  std::string device, cache = "auto";
+  int threads = 0;
+  double seconds = 0.25;
+  bool json = false, probe = false;
+};
+
+// A device that was looked for: opened, or why not.
+struct Found {
+  std::string name;
+  std::shared_ptr<runtime::Device> device;
+  Failure why;
+};
+
+std::vector<Found> find_devices(const DevicesInput& input) {
+  const auto open = [&](const std::string& name) {
+    auto device = runtime::Device::open(name, {.threads = input.threads});
+    return device ? Found{name, *device, {}} : Found{name, nullptr, device.error()};
+  };
+  if (!input.device.empty()) {
+    std::vector<Found> one = {open(input.device)};
+    if (!one[0].device) throw Error(one[0].why.message);
+    return one;
+  }
+  std::vector<Found> all = {open("cpu"), open("cuda:0")};
+  for (int i = 1; all.back().device; ++i) {
+    Found next = open(fmt::format("cuda:{}", i));
+    if (!next.device) break;
+    all.push_back(std::move(next));
+  }
+  return all;
+}
+
+void print_rates(const perf::Hardware& h) {
+  const auto line = [](const std::string& label, const std::string& text) {
+    fmt::print("    {:<18}{}\n", label, text);
+  };
+  const auto traffic = [&](const std::string& name, const perf::Traffic& t) {
+    std::string text;
+    for (const auto& [kind, figure] : {std::pair{"read", t.read}, {"write", t.write}, {"copy", t.copy}})
+      if (figure)
+        text += fmt::format("{}{} {:>8}B/s", text.empty() ? "" : ",  ", kind, with_prefix(figure->value));
+    if (!text.empty()) line(name, text);
+  };
+  for (const perf::MemoryLevel& level : h.levels) traffic(level.name, level.traffic);
+  traffic("memory", h.memory_traffic);
+  for (const auto& [unit, rates] : {std::pair{"multiply-add", &h.vector}, {"dot", &h.matrix}})
+    for (const perf::MathRate& r : *rates)
+      line(fmt::format("{} {}", unit, name(r.dtype)),
+           fmt::format("{}FLOP/s", with_prefix(r.flops_per_s.value)));
+  if (h.launch_s)
+    line("launch", fmt::format("{}s a kernel, one after another", with_prefix(h.launch_s->value)));
+  if (h.graph_launch_s)
+    line("launch in a graph", fmt::format("{}s a kernel", with_prefix(h.graph_launch_s->value)));
+}
+
+void print_text(const std::vector<Found>& all, const std::string& cache) {
+  for (const Found& found : all) {
+    if (!found.device) {
+      fmt::print("{}: not available: {}\n", found.name, found.why.message);
+      continue;
+    }
+    fmt::print("{}: {}\n", found.name, found.device->target().name);
+    for (const backends::DeviceFact& fact : found.device->backend().facts())
+      if (!fact.text.empty() && fact.key != "processor") fmt::print("  {:<30}  {}\n", fact.key, fact.text);
+    const auto ceilings = runtime::stored_ceilings(*found.device, cache);
+    if (!ceilings) {
+      const bool none = ceilings.error().kind == Failure::Kind::not_found;
+      fmt::print("  {}\n", none ? "not measured; run tw devices --probe" : ceilings.error().message);
+      continue;
+    }
+    fmt::print("  measured ({}):\n", ceilings->measurements.back().how);
+    print_rates(perf::to_hardware(*ceilings));
+  }
+}
+
+Json to_json(const Found& found, const std::string& cache) {
+  Json out = {{"device", found.name}, {"available", found.device != nullptr}};
+  if (!found.device) {
+    out["reason"] = found.why.message;
+    return out;
+  }
+  out["name"] = found.device->target().name;
+  out["limits"] = Json::object();
+  for (const backends::DeviceFact& fact : found.device->backend().facts())
+    out["limits"][fact.key] = fact.value > 0 ? Json(fact.value) : Json(fact.text);
+  out["ceilings"] = nullptr;
+  const auto ceilings = runtime::stored_ceilings(*found.device, cache);
+  if (ceilings) {
+    out["ceilings"] = Json::object();
+    for (const perf::Measurement& m : ceilings->measurements)
+      out["ceilings"][m.what] = {{"value", m.value}, {"how", m.how}};
+    out["ceilings_file"] = runtime::ceilings_path(*found.device, cache);
+  } else {
+    out["reason"] = ceilings.error().message;
+  }
+  return out;
+}
+
+void probe_all(const std::vector<Found>& all, const DevicesInput& input, const std::string& cache) {
+  if (cache.empty())
+    throw Error("--probe has nowhere to store what it measures: set HOME or give a folder with --cache");
+  const lab::InterruptGuard guard;
+  for (const Found& found : all) {
+    if (!found.device) continue;
+    ProgressLine progress(found.name);
+    const auto probed =
+        runtime::probe(*found.device, {.seconds_each = input.seconds,
+                                       .progress = [&](std::string_view what) { progress.step(what); },
+                                       .stop = lab::InterruptGuard::interrupted});
+    progress.clear();
+    if (lab::InterruptGuard::interrupted()) {
+      fmt::print(stderr, "{}: interrupted; nothing was stored for it\n", found.name);
+      throw CLI::RuntimeError(130);
+    }
+    if (!probed) throw std::runtime_error(probed.error().message);
+    const std::string path = runtime::ceilings_path(*found.device, cache);
+    if (Status written = perf::write_ceilings(probed->ceilings, path); !written)
+      throw std::runtime_error(written.error().message);
+    for (const std::string& left : probed->left_out)
+      fmt::print(stderr, "{}: left out {}\n", found.name, left);
+    fmt::print(stderr, "{}: {} figures stored in {}\n", found.name, probed->ceilings.measurements.size(),
+               path);
+  }
+}
+
+void run(const DevicesInput& input) {
+  const std::vector<Found> all = find_devices(input);
+  const std::string cache = cache_argument(input.cache);
+  if (input.probe) probe_all(all, input, cache);
+  if (!input.json) return print_text(all, cache);
+  Json out = Json::array();
+  for (const Found& found : all) out.push_back(to_json(found, cache));
+  fmt::print("{}\n", out.dump(2));
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app) {
+  CLI::App* sub =
+      app.add_subcommand("devices", "The devices of this machine, their limits and measured ceilings");
+  auto in = std::make_shared<DevicesInput>();
+  sub->add_flag(
+      "--probe", in->probe,
+      "Measure bandwidths of each cache level, multiply-add rates and launch latency, and store them "
+      "for tw bench, tw explain and tw roofline --hw here");
+  sub->add_option("--device", in->device, "Only this one: cpu or cuda:N");
+  sub->add_option("--seconds", in->seconds, "Of measuring for each figure (default 0.25)")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
+  sub->add_option("--cache", in->cache, "Folder that the figures are stored in (default: the user's cache)");
+  sub->add_flag("--json", in->json, "Print a JSON array");
+  sub->callback([in] { run(*in); });
+}
+
+}  // namespace tilewright::tw

@@ -1,0 +1,92 @@
+// tw explain: what a program was compiled to, what that costs, and what it could cost at best.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "tw/commands.h"
+#include "tw/subject.h"
+
+namespace tilewright::tw {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ExplainInput {
+  SubjectInput subject;
+  std::string stage, dump;
+  bool json = false, time = true;
+};
+
+Json to_json(const SpecialisationReport& r) {
+  Json kernels = Json::array();
+  for (const KernelReport& k : r.kernels) {
+    kernels.push_back({{"name", k.name},
+                       {"ops", k.ops},
+                       {"flops", k.flops},
+                       {"bytes", k.bytes},
+                       {"floor_us", k.floor_us},
+                       {"bound", k.bound},
+                       {"measured_us", k.measured_us > 0 ? Json(k.measured_us) : Json(nullptr)},
+                       {"schedule", k.schedule},
+                       {"origin", k.origin},
+                       {"build_ms", k.build_ms}});
+  }
+  return {{"guards", r.key},
+          {"reason", r.reason},
+          {"compile_ms", r.compile_ms},
+          {"kernels", kernels},
+          {"not_fused", r.not_fused},
+          {"breaks", r.breaks},
+          {"temporary_bytes", r.arena_bytes},
+          {"floor_us", r.floor_us},
+          {"floor_source", r.floor_source},
+          {"measured_us", r.measured_us > 0 ? Json(r.measured_us) : Json(nullptr)}};
+}
+
+void print_stages(const SpecialisationReport& report, const std::string& wanted) {
+  for (const Stage stage : kAllStages) {
+    if (wanted != "all" && wanted != name(stage)) continue;
+    if (wanted == "all") fmt::print("// ---- {}\n", name(stage));
+    fmt::print("{}", stage_text(report, stage));
+  }
+}
+
+void run(const ExplainInput& input) {
+  const Subject subject = open_subject(input.subject);
+  subject.prepare();
+  const bool time = input.time && input.stage.empty() && input.dump.empty();
+  if (time) subject.function.measure(subject.inputs);
+  for (const std::vector<Tensor>& inputs : subject.more_inputs) {
+    subject.function(inputs);
+    if (time) subject.function.measure(inputs);
+  }
+  const SpecialisationReport report = subject.report();
+  if (!input.dump.empty()) {
+    for (const std::string& path : dump_stages(report, input.dump)) fmt::print("{}\n", path);
+  }
+  if (!input.stage.empty()) return print_stages(report, input.stage);
+  if (!input.dump.empty()) return;
+  if (input.json) return fmt::print("{}\n", to_json(report).dump(2));
+  fmt::print("{} on {}\n{}", subject.title, subject.open.device.name, subject.function.explain());
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  CLI::App* sub = app.add_subcommand(
+      "explain", "What a program was compiled to: kernels, guards, fusions refused, cost, floor and time");
+  auto in = std::make_shared<ExplainInput>();
+  add_subject_options(*sub, in->subject);
+  sub->add_option("--stage", in->stage, "Print a stage instead: graph, fused, tile, source, or all")
+      ->check(CLI::IsMember({"graph", "fused", "tile", "source", "all"}));
+  sub->add_option("--dump", in->dump, "Write every stage of every kernel to files in this folder");
+  sub->add_flag("--time,!--no-time", in->time,
+                "Measure each kernel beside its floor (about half a second; the default)");
+  sub->add_flag("--json", in->json, "Print one JSON object");
+  sub->callback([in] { run(*in); });
+}
+
+}  // namespace tilewright::tw

@@ -1,0 +1,218 @@
+// tw explain and tw kernel: pairs, graph files, stages, and edited kernels that are right, wrong and broken.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tw/run_command.h"
+
+namespace tilewright::tw {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string kSmall = "softmax --set cols=256 --set elements=65536 ";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string read(const std::string& name) {
+  std::ostringstream text;
+  text << std::ifstream(work_folder() + "/" + name).rdbuf();
+  return text.str();
+}
+void write(const std::string& name, const std::string& text) {
+  std::ofstream(work_folder() + "/" + name) << text;
+}
+
+void replace(std::string& text, const std::string& what, const std::string& with) {
+  const auto at = text.find(what);
+  ASSERT_NE(at, std::string::npos) << what << " is not in\n" << text;
+  text.replace(at, what.size(), with);
+}
+
+constexpr const char* kGraph = R"(graph @scaled(%x: f32[64,256], %i: i64[8]) -> f32[8,256] {
+  %1 = take %x, %i {axis=0} : f32[8,256]
+  %2 = exp %1 : f32[8,256]
+  return %2
+}
+)";
+
+TEST(Explain, ShowsKernelsFloorsAndTimes) {
+  const Outcome outcome = run_tw("explain " + kSmall);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  for (const char* part : {"columns=256", "for f32[256,256] on cpu", "first call", "kernel max_sub_exp",
+                           "floor ", "measured ", "schedule ", "floors: "})
+    EXPECT_TRUE(contains(outcome.output, part)) << part << "\n" << outcome.output;
+  const Json json = Json::parse(run_tw("explain --json " + kSmall).output);
+  ASSERT_EQ(json.at("kernels").size(), 1u);
+  const Json& kernel = json.at("kernels")[0];
+  EXPECT_EQ(kernel.at("bytes").get<double>(), 2 * 4 * 65536);
+  EXPECT_GT(kernel.at("flops").get<double>(), 4 * 65536);
+  EXPECT_GT(kernel.at("floor_us").get<double>(), 0);
+  EXPECT_GT(kernel.at("measured_us").get<double>(), 0);
+  EXPECT_GT(json.at("measured_us").get<double>(), 0);
+}
+
+TEST(Explain, SeveralValuesAreRecompilesWithTheirReasons) {
+  const Outcome outcome = run_tw("explain elu --set n=1024,4096 --no-time");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  for (const char* part : {"2 specialisations", "first call", "argument 0 is f32[4096], was f32[1024]"})
+    EXPECT_TRUE(contains(outcome.output, part)) << part << "\n" << outcome.output;
+}
+
+TEST(Explain, NamesRefusedFusions) {
+  const Json json = Json::parse(run_tw("explain gpt2_block --set time=16 --no-time --json").output);
+  EXPECT_GT(json.at("kernels").size(), 3u);
+  EXPECT_FALSE(json.at("not_fused").empty());
+}
+
+TEST(Explain, PrintsEachStage) {
+  EXPECT_TRUE(contains(run_tw("explain --stage graph " + kSmall).output, "graph @main("));
+  const std::string fused = run_tw("explain --stage fused " + kSmall).output;
+  EXPECT_TRUE(contains(fused, "graph @main(") && contains(fused, "// kernel max_sub_exp")) << fused;
+  EXPECT_TRUE(contains(run_tw("explain --stage tile " + kSmall).output, "kernel @max_sub_exp"));
+  EXPECT_TRUE(contains(run_tw("explain --stage source " + kSmall).output, "extern \"C\" void max_sub_exp"));
+  const std::string all = run_tw("explain --stage all " + kSmall).output;
+  for (const char* stage : {"// ---- graph", "// ---- fused", "// ---- tile", "// ---- source"})
+    EXPECT_TRUE(contains(all, stage)) << stage;
+  EXPECT_EQ(run_tw("explain --stage soup " + kSmall).exit_code, 2);
+}
+
+TEST(Explain, DumpsFilesThatAreReadAgain) {
+  const Outcome dumped = run_tw("explain --dump stages " + kSmall);
+  EXPECT_EQ(dumped.exit_code, 0) << dumped.output;
+  for (const char* file : {"stages/graph.tw", "stages/fused.tw", "stages/max_sub_exp_sum_0.tile",
+                           "stages/max_sub_exp_sum_0.cpp"})
+    EXPECT_FALSE(read(file).empty()) << file;
+  const Outcome again = run_tw("explain stages/fused.tw --no-time");
+  EXPECT_EQ(again.exit_code, 0) << again.output;
+  EXPECT_TRUE(contains(again.output, "kernel max_sub_exp")) << again.output;
+}
+
+TEST(Explain, TakesGraphFilesAndStdin) {
+  write("take.tw", kGraph);
+  const Outcome file = run_tw("explain take.tw");
+  EXPECT_EQ(file.exit_code, 0) << file.output;
+  EXPECT_TRUE(contains(file.output, "take exp")) << file.output;
+  EXPECT_TRUE(contains(run_tw("explain - --no-time < take.tw").output, "take exp"));
+  write("broken.tw", "graph @x(%a: f32[4]) -> f32[4] {\n  %1 = expo %a : f32[4]\n  return %1\n}\n");
+  const Outcome broken = run_tw("explain broken.tw");
+  EXPECT_EQ(broken.exit_code, 2);
+  EXPECT_TRUE(contains(broken.output, "broken.tw: ") && contains(broken.output, "expo")) << broken.output;
+  EXPECT_TRUE(contains(run_tw("explain softmaxx").output, "no pair or suite is named 'softmaxx'"));
+  EXPECT_TRUE(contains(run_tw("explain missing.tw").output, "cannot read missing.tw"));
+}
+
+TEST(RooflineOfPrograms, IsTheSumOfTheKernels) {
+  const Json a =
+      Json::parse(run_tw("roofline softmax --set cols=256 --set elements=65536 --hw h100 --json").output);
+  EXPECT_EQ(a.at("bytes").get<double>(), 2 * 4 * 65536);
+  EXPECT_EQ(a.at("bound"), "memory");
+  write("roof.tw", kGraph);
+  const Outcome graph = run_tw("roofline graph roof.tw --hw h100");
+  EXPECT_EQ(graph.exit_code, 0) << graph.output;
+  EXPECT_TRUE(contains(graph.output, "bound by")) << graph.output;
+}
+
+TEST(Kernel, ListsAndShows) {
+  const Outcome list = run_tw("kernel list " + kSmall);
+  EXPECT_EQ(list.exit_code, 0);
+  EXPECT_TRUE(contains(list.output, "  0  max_sub_exp_sum_0")) << list.output;
+  const std::string shown = run_tw("kernel show " + kSmall).output;
+  EXPECT_TRUE(contains(shown, "// tw kernel: 0 of softmax --set cols=256 --set elements=65536 --device cpu"))
+      << shown;
+  EXPECT_TRUE(contains(shown, "// launch: threads=1")) << shown;
+  EXPECT_TRUE(contains(shown, "extern \"C\" void max_sub_exp_sum_0")) << shown;
+  const Outcome none = run_tw("kernel show --kernel 7 " + kSmall);
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(contains(none.output, "has no kernel '7'; it has 0 max_sub_exp_sum_0")) << none.output;
+}
+
+TEST(Kernel, AnUntouchedEditIsRightAndTimed) {
+  ASSERT_EQ(run_tw("kernel edit -o same.cpp " + kSmall).exit_code, 0);
+  const Outcome run = run_tw("kernel run same.cpp --budget 0.05");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  for (const char* part : {"right: 65536 elements", "original ", "edited ", "interleaved"})
+    EXPECT_TRUE(contains(run.output, part)) << part << "\n" << run.output;
+}
+
+TEST(Kernel, AWrongEditIsCaught) {
+  ASSERT_EQ(run_tw("kernel edit -o wrong.cpp elu --set n=4096").exit_code, 0);
+  std::string text = read("wrong.cpp");
+  replace(text, "store(", "if (i != 64) store(");
+  write("wrong.cpp", text);
+  const Outcome run = run_tw("kernel run wrong.cpp --budget 0.05");
+  EXPECT_EQ(run.exit_code, 1) << run.output;
+  EXPECT_TRUE(contains(run.output, "WRONG: ")) << run.output;
+  EXPECT_TRUE(contains(run.output, "nan")) << run.output;
+}
+
+TEST(Kernel, ABrokenEditGivesTheCompilersMessageWithTheUsersLine) {
+  ASSERT_EQ(run_tw("kernel edit -o broken.cpp elu --set n=4096").exit_code, 0);
+  write("broken.cpp", read("broken.cpp") + "int f() { return nothing_of_the_kind; }\n");
+  std::string text = read("broken.cpp");
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  const Outcome run = run_tw("kernel run broken.cpp");
+  EXPECT_EQ(run.exit_code, 1);
+  EXPECT_TRUE(contains(run.output, "broken.cpp:" + std::to_string(lines) + ":")) << run.output;
+  EXPECT_TRUE(contains(run.output, "nothing_of_the_kind")) << run.output;
+}
+
+TEST(Kernel, TileTextIsEditedToo) {
+  ASSERT_EQ(run_tw("kernel edit --tile -o elu.tile elu --set n=4096").exit_code, 0);
+  const Outcome same = run_tw("kernel run elu.tile --budget 0.05");
+  EXPECT_EQ(same.exit_code, 0) << same.output;
+  EXPECT_TRUE(contains(same.output, "edited ")) << same.output;
+  std::string text = read("elu.tile");
+  replace(text, "= exp ", "= exp2 ");
+  write("elu2.tile", text);
+  const Outcome wrong = run_tw("kernel run elu2.tile --budget 0.05");
+  EXPECT_EQ(wrong.exit_code, 1) << wrong.output;
+  EXPECT_TRUE(contains(wrong.output, "WRONG: ")) << wrong.output;
+  write("elu3.tile", read("elu.tile") + "}\n");
+  const Outcome broken = run_tw("kernel run elu3.tile");
+  EXPECT_EQ(broken.exit_code, 1);
+  EXPECT_TRUE(contains(broken.output, "elu3.tile: 18:1: ")) << broken.output;
+}
+
+TEST(Kernel, AKernelOfTheUsersOwnIsProvedAndTimed) {
+  write("own.tile", R"(kernel @twice(
+    %x: view<f32,[%n],strides=[1],align=16>,
+    %y: view<f32,[%n],strides=[1],align=16>,
+    %n: i64)
+    grid(cdiv(%n,1024)) {
+  %0 = program_id 0 : i64
+  %1 = constant 1024 : i64
+  %2 = mul %0, %1 : i64
+  %3 = load %x[%2] {fill=0.0} : tile<f32,[1024]>
+  %4 = add %3, %3 : tile<f32,[1024]>
+  store %y[%2], %4 {bounded=true} : tile<f32,[1024]>
+}
+)");
+  const Outcome missing = run_tw("kernel run own.tile");
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_TRUE(contains(missing.output, "--scalar n=")) << missing.output;
+  const Outcome run = run_tw("kernel run own.tile --scalar n=5000 --budget 0.05");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_TRUE(contains(run.output, "right: 5000 elements")) << run.output;
+  EXPECT_TRUE(contains(run_tw("kernel show own.tile --scalar n=5000").output, "extern \"C\" void twice"));
+}
+
+TEST(Kernel, EditOpensTheEditor) {
+  std::filesystem::remove(work_folder() + "/max_sub_exp_sum_0.cpp");
+  const Outcome edited = run_tw("kernel edit " + kSmall, "EDITOR='sed -i s/unroll=4/unroll=4,seen/'");
+  EXPECT_EQ(edited.exit_code, 0) << edited.output;
+  EXPECT_TRUE(contains(edited.output, "run it: tw kernel run max_sub_exp_sum_0.cpp")) << edited.output;
+  EXPECT_TRUE(contains(read("max_sub_exp_sum_0.cpp"), "extern \"C\"")) << edited.output;
+  const Outcome without = run_tw("kernel edit " + kSmall, "EDITOR=");
+  EXPECT_EQ(without.exit_code, 2);
+  EXPECT_TRUE(contains(without.output, "-o FILE")) << without.output;
+}
+
+}  // namespace
+}  // namespace tilewright::tw

@@ -1,0 +1,117 @@
+// tw kernel: the kernels of a program, to look at, to edit, and to run edited.
+#include <fmt/format.h>
+#include <tilewright/perf/cost.h>
+#include <tilewright/tile/text.h>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "tw/commands.h"
+#include "tw/kernel_input.h"
+
+namespace tilewright::tw {
+
+namespace {
+
+void list(const KernelInput& input) {
+  const KernelBench bench = KernelBench::open(input);
+  fmt::print("{} on {}\n", bench.title(), bench.device().name());
+  for (std::size_t i = 0; i < bench.size(); ++i) {
+    fmt::print("{:>3}  {}\n", i, bench.kernel(i).name);
+    if (i < bench.reports().size()) {
+      const KernelReport& k = bench.reports()[i];
+      fmt::print("     {}\n     {}B, {}FLOP, floor {:.2f} us ({})\n", k.ops, perf::with_prefix(k.bytes),
+                 perf::with_prefix(k.flops), k.floor_us, k.bound);
+    }
+    fmt::print("     schedule {}\n", to_string(bench.loaded(i).source.schedule));
+  }
+}
+
+// The kernel's text with the lines that `tw kernel run` reads.
+std::string editable(const KernelBench& bench, std::size_t kernel, const KernelInput& input) {
+  if (input.tile) return file_head(input, kernel, nullptr) + tile::print(bench.kernel(kernel));
+  const backends::Source& source = bench.loaded(kernel).source;
+  return file_head(input, kernel, &source) + source.text;
+}
+
+void show(const KernelInput& input) {
+  const KernelBench bench = KernelBench::open(input);
+  fmt::print("{}", editable(bench, bench.find(input.kernel), input));
+}
+
+// A word of the shell that stands for itself.
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+void edit(const KernelInput& input) {
+  if (input.subject.what == "-")
+    throw Error("an edit must know its program again later: give a file instead of -");
+  const char* editor = std::getenv("EDITOR");
+  const bool open_editor = input.output.empty();
+  if (open_editor && (editor == nullptr || *editor == 0))
+    throw Error("EDITOR is not set: set it, or write the kernel to a file with -o FILE");
+  const KernelBench bench = KernelBench::open(input);
+  const std::size_t kernel = bench.find(input.kernel);
+  const bool cuda = bench.device().target().kind == tile::TargetKind::cuda;
+  const std::string extension = input.tile ? ".tile" : cuda ? ".cu" : ".cpp";
+  const std::string path = open_editor ? bench.kernel(kernel).name + extension : input.output;
+  if (input.tile != is_tile_path(path)) throw Error("-o: a file of tile IR ends in .tile, and no other does");
+  // An edit that exists is not written over: it is opened again.
+  const bool exists = open_editor && std::filesystem::exists(path);
+  if (!exists) {
+    std::ofstream file(path, std::ios::binary);
+    file << editable(bench, kernel, input);
+    file.flush();
+    if (!file) throw std::runtime_error("cannot write " + path);
+  }
+  if (open_editor) {
+    const std::string command = std::string(editor) + " " + quoted(path);
+    if (std::system(command.c_str()) != 0) throw std::runtime_error("the editor failed: " + command);
+  }
+  fmt::print("{}{}\nrun it: tw kernel run {}\n", path, exists ? " (was there already)" : "", path);
+}
+
+}  // namespace
+
+void add_kernel(CLI::App& app) {
+  CLI::App* kernel =
+      app.add_subcommand("kernel", "The kernels of a program: list, show, edit, and run edited ones");
+  kernel->require_subcommand(1);
+  const auto add = [kernel](const char* name, const char* about, void (*command)(const KernelInput&)) {
+    auto in = std::make_shared<KernelInput>();
+    CLI::App* sub = kernel->add_subcommand(name, about);
+    add_subject_options(*sub, in->subject);
+    sub->add_option("--scalar", in->scalars, "Of a kernel in a .tile file: name=value")->take_all();
+    sub->callback([in, command] { command(*in); });
+    return std::pair(sub, in);
+  };
+  add("list", "The kernels with their ops, cost and schedule", list);
+  auto [shown, show_input] = add("show", "The source of a kernel, with its schedule and launch", show);
+  auto [edited, edit_input] = add("edit", "Open a kernel's source in $EDITOR, or write it to a file", edit);
+  edited->add_option("-o,--output", edit_input->output, "Write the kernel here instead of opening an editor");
+  for (auto& [sub, in] : {std::pair(shown, show_input), std::pair(edited, edit_input)}) {
+    sub->add_option("--kernel", in->kernel, "Number or name of the kernel (default: the first)");
+    sub->add_flag("--tile", in->tile, "Its tile IR instead of what was printed from it");
+  }
+  auto in = std::make_shared<KernelInput>();
+  CLI::App* run = kernel->add_subcommand(
+      "run",
+      "Compile an edited kernel, prove it against the interpreter, time it interleaved with the original");
+  run->add_option("file", in->file, "Written by `tw kernel edit`, or a .tile file of your own")->required();
+  run->add_option("--of", in->subject.what,
+                  "The pair or graph file it is an edit of (default: what the file says)");
+  run->add_option("--set", in->subject.settings, "With --of: key=value, a knob of the pair")->take_all();
+  run->add_option("--kernel", in->kernel, "With --of: number or name of the kernel");
+  run->add_option("--scalar", in->scalars, "Of a kernel of your own: name=value")->take_all();
+  run->add_option("--budget", in->budget_s, "Seconds of timing (default 2)")->check(CLI::PositiveNumber);
+  add_device_options(*run, in->subject);
+  run->callback([in] { run_kernel(*in); });
+}
+
+}  // namespace tilewright::tw
