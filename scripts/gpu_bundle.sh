@@ -11,8 +11,8 @@ limit_mib=40
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF >/dev/null
 # tw_cuda is opened at run time: no program links it by need. Programs of other folders come as this checkout has them.
-targets=(gpu_tests tw_cuda)
-programs=(gpu_tests)
+targets=(gpu_tests op_parity graph_fuzz kernel_fuzz tw_cuda)
+programs=(gpu_tests op_parity graph_fuzz kernel_fuzz)
 if ninja -C "$build" -t query tw >/dev/null 2>&1; then
   targets+=(tw)
   programs+=(tw)

@@ -6,8 +6,8 @@
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 #include "runtime/replay_choice.h"
-#include "runtime/tuner.h"
 #include "runtime/step_times.h"
+#include "runtime/tuner.h"
 
 #include <tilewright/perf/hardware.h>
 #include <tilewright/tensor/tensor.h>
@@ -56,7 +56,7 @@ struct CompiledGraph {
   std::unique_ptr<runtime::Executable> executable;
   std::vector<ir::Type> outputs;
   runtime::ReplayChoice replay;
-  std::vector<runtime::KernelTuning> tuning;  // per kernel, with max_autotune after the first call
+  std::vector<runtime::KernelTuning> tuning;       // per kernel, with max_autotune after the first call
   std::shared_ptr<const perf::Hardware> ceilings;  // of the device, when they were measured
   std::optional<runtime::StepTimes> times;         // when it was measured
 };
