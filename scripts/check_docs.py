@@ -8,7 +8,7 @@ import sys
 import check_layers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENTS = ("README.md", "HACKING.md", "src/README.md", "docs/tour.md")
+DOCUMENTS = ("README.md", "HACKING.md", "src/README.md", "docs/tour.md", "docs/commands.md")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#:]+)\)")

@@ -10,13 +10,9 @@ build=${2:-build-gpu}
 limit_mib=40
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF >/dev/null
-# tw_cuda is opened at run time: no program links it by need. Programs of other folders come as this checkout has them.
-targets=(gpu_tests op_parity graph_fuzz kernel_fuzz tw_cuda)
-programs=(gpu_tests op_parity graph_fuzz kernel_fuzz)
-if ninja -C "$build" -t query tw >/dev/null 2>&1; then
-  targets+=(tw)
-  programs+=(tw)
-fi
+# tw_cuda is opened at run time: no program links it by need.
+programs=(tw gpu_tests op_parity graph_fuzz kernel_fuzz)
+targets=(tw_cuda "${programs[@]}")
 ninja -C "$build" -j "${JOBS:-2}" "${targets[@]}"
 
 rm -rf "$bundle"
@@ -31,7 +27,11 @@ ldd "$bundle"/* | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
     if ! [[ $name =~ $system ]]; then cp -L "$path" "$bundle/$name"; fi
   done
 strip --strip-unneeded "$bundle"/*
-if [ -d lab/peers ]; then cp -r lab/peers "$bundle/peers"; fi
+mkdir -p "$bundle/peers"
+cp lab/peers/*.py "$bundle/peers/"
+# The text that the gpt2_block pair reads, where it looks for it in the folder it is started from.
+mkdir -p "$bundle/lab/data"
+cp lab/data/tinyshakespeare.txt "$bundle/lab/data/"
 
 fail() {
   echo "gpu_bundle: $*" >&2
@@ -53,6 +53,11 @@ lost=$(find "$moved" -maxdepth 1 -type f -exec ldd {} + | awk -v inside="$moved/
   /not found/ {print $1 " is not found"}
   ($1 in ours) && index($3, inside) != 1 {print $1 " comes from " $3}' | sort -u)
 [ -z "$lost" ] || fail "the bundle does not stand alone: $lost"
+# It starts from there, with nothing said about where libraries lie.
+for program in tw graph_fuzz kernel_fuzz; do  # gpu_tests starts only where there is a GPU
+  env -i "$moved/$program" --help >/dev/null || fail "$program does not start"
+done
+env -i HOME="$moved" "$moved/tw" doctor --json >/dev/null || [ $? -eq 1 ] || fail "tw doctor does not run"
 size_kib=$(du -sk "$bundle" | cut -f1)
 [ "$size_kib" -le $((limit_mib * 1024)) ] || fail "$bundle takes $size_kib KiB, more than $limit_mib MiB"
 echo "gpu_bundle: $bundle, $size_kib KiB: $(cd "$bundle" && echo *)"

@@ -17,6 +17,7 @@ constexpr Index kPointwiseElements = 4096;
 // On a GPU: one 16-byte access for each of 128 threads. Measured on an H200, 2^28 f32 elements: 512 elements
 // a program reach 4,279 GB/s, 4096 in 128 threads 3,860 (docs/notes/2026-11-21-first-h200.md).
 constexpr Index kPointwiseBytesGpu = 128 * 16;
+constexpr Index kShortBlock = 256;
 // Edge of the square tiles that turn a transposed access around; 64 f32 are 4 cache lines.
 constexpr Index kTransposeEdge = 64;
 // Rows and columns of a block of a column reduction.
@@ -163,7 +164,8 @@ class Chooser {
     t.column = column;
     t.looped = several || !fits(extent(column));
     if (t.looped) {
-      t.columns = std::min(extent(column), kPointwiseElements);
+      // On a target that keeps no row: blocks that rows of most lengths are made of.
+      t.columns = std::min(extent(column), target_.row_bytes > 0 ? kPointwiseElements : kShortBlock);
       t.accumulate_tiles = gpu();
       return t;
     }
@@ -279,6 +281,7 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program) {
   }
   for (const auto& [node, bytes] : read) cost.bytes += bytes;
   for (const ProgramOutput& o : program.outputs) {
+    if (o.node < 0) continue;  // partial results: small beside what they are made of
     const ir::Type& type = graph.type(o.node);
     cost.bytes += static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype)) *
                   (o.accumulate ? 2 : 1);

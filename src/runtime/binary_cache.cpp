@@ -76,7 +76,7 @@ bool write_all(int file, const char* data, std::size_t size) {
   return true;
 }
 
-std::vector<fs::directory_entry> entries(const std::string& directory, std::string_view suffix = kSuffix) {
+std::vector<fs::directory_entry> entries(const std::string& directory, std::string_view suffix) {
   std::vector<fs::directory_entry> out;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
@@ -155,7 +155,7 @@ void BinaryCache::trim() {
   const auto dead = fs::file_time_type::clock::now() - std::chrono::hours(1);
   for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix))
     if (const auto written = e.last_write_time(error); !error && written < dead) fs::remove(e.path(), error);
-  for (const fs::directory_entry& e : entries(directory_)) {
+  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
     Aged a{e.path(), e.file_size(error), e.last_write_time(error)};
     if (error) continue;
     total += a.bytes;
@@ -171,7 +171,7 @@ void BinaryCache::trim() {
 Result<CacheStats> BinaryCache::info() const {
   CacheStats stats;
   std::error_code error;
-  for (const fs::directory_entry& e : entries(directory_)) {
+  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
     ++stats.entries;
     stats.bytes += e.file_size(error);
   }
@@ -180,7 +180,7 @@ Result<CacheStats> BinaryCache::info() const {
 
 Result<CacheStats> BinaryCache::verify() const {
   CacheStats stats;
-  for (const fs::directory_entry& e : entries(directory_)) {
+  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
     ++stats.entries;
     const std::optional<std::string> entry = read_file(e.path().string());
     if (entry) stats.bytes += entry->size();
@@ -195,14 +195,15 @@ Result<CacheStats> BinaryCache::verify() const {
 Result<CacheStats> BinaryCache::clear() {
   CacheStats removed;
   std::error_code error;
-  for (const fs::directory_entry& e : entries(directory_)) {
+  // Of writers that were killed; one that still writes loses its entry, not its process.
+  for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix)) fs::remove(e.path(), error);
+  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
     const std::uint64_t bytes = e.file_size(error);
     if (!fs::remove(e.path(), error))
       return failure(Failure::Kind::io, fmt::format("cache {}: {}", e.path().string(), error.message()));
     ++removed.entries;
     removed.bytes += bytes;
   }
-  for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix)) fs::remove(e.path(), error);
   return removed;
 }
 

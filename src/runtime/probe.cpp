@@ -25,20 +25,6 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The parameters that every probe's text takes. The body is never run: it only says that a program is long
-// work, which a backend that keeps short launches on one thread must know.
-tile::Kernel parameters() {
-  constexpr Index kShare = 1 << 20;
-  tile::Builder k("probe");
-  const auto x = k.view("x", DType::f32, {64 * kShare}), y = k.view("y", DType::f32, {64});
-  const auto program = k.program_id(0);
-  k.store(y, {program}, k.reduce(tile::Monoid::sum, k.load(x, {program * kShare}, {.shape = {kShare}}), 0));
-  tile::Kernel kernel = k.finish({{{64 * kShare, kShare}}});
-  for (const char* name : {"share_bytes", "repeats", "spare_0", "spare_1"})
-    kernel.scalars.push_back({name, DType::i64});
-  return kernel;
-}
-
 std::string slug(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -53,6 +39,27 @@ std::string slug(std::string_view text) {
 }
 
 }  // namespace
+
+// The parameters that every probe's text takes. The body is never run: it only says that a program is long
+// work, which a backend that keeps short launches on one thread must know.
+tile::Kernel probe_parameters() {
+  constexpr Index kShare = 1 << 20;
+  tile::Builder k("probe");
+  const auto x = k.view("x", DType::f32, {64 * kShare}), y = k.view("y", DType::f32, {64});
+  const auto program = k.program_id(0);
+  k.store(y, {program}, k.reduce(tile::Monoid::sum, k.load(x, {program * kShare}, {.shape = {kShare}}), 0));
+  tile::Kernel kernel = k.finish({{{64 * kShare, kShare}}});
+  for (const char* name : {"share_bytes", "repeats", "spare_0", "spare_1"})
+    kernel.scalars.push_back({name, DType::i64});
+  return kernel;
+}
+
+backends::Source source_of(const ProbeKernel& kernel) {
+  backends::Source source{.text = kernel.text, .entry = kernel.entry, .launch = {}, .schedule = {}};
+  source.launch.threads = kernel.threads;
+  source.launch.shared_bytes = kernel.shared_bytes;
+  return source;
+}
 
 Status ProbeBench::reserve(std::size_t bytes) {
   if (x_ && x_->bytes() >= bytes) return Unit{};
@@ -75,10 +82,8 @@ Status ProbeBench::reserve(std::size_t bytes) {
 }
 
 Result<std::unique_ptr<backends::Program>> ProbeBench::load(const ProbeKernel& kernel) const {
-  const tile::Kernel meaning = parameters();
-  backends::Source source{.text = kernel.text, .entry = kernel.entry, .launch = {}, .schedule = {}};
-  source.launch.threads = kernel.threads;
-  source.launch.shared_bytes = kernel.shared_bytes;
+  const tile::Kernel meaning = probe_parameters();
+  const backends::Source source = source_of(kernel);
   auto binary = backend().compile(meaning, source);
   if (!binary) return binary.error();
   return backend().load(meaning, source, *binary);

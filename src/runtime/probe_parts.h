@@ -27,6 +27,7 @@ class ProbeBench {
   const tile::Target& target() const { return device_.target(); }
   const ProbeOptions& options() const { return options_; }
   Status reserve(std::size_t bytes);  // of each view; filled, so that every page is there
+  std::vector<void*> views() const { return {x_->data(), y_->data()}; }
   Result<std::unique_ptr<backends::Program>> load(const ProbeKernel& kernel) const;
 
   struct Work {
@@ -63,5 +64,11 @@ struct ProbeReport {
 
 Status probe_cpu(ProbeBench& bench, const ProbeReport& report);
 Status probe_cuda(ProbeBench& bench, const ProbeReport& report);
+Status probe_cuda_math(ProbeBench& bench, const ProbeReport& report);  // a part of probe_cuda
+std::vector<ProbeKernel> cuda_math_kernels();
+// What probe_cuda compiles, for tests on machines without a GPU.
+std::vector<ProbeKernel> cuda_probe_kernels();
+backends::Source source_of(const ProbeKernel& kernel);
+tile::Kernel probe_parameters();  // the views and scalars that every probe takes
 
 }  // namespace tilewright::runtime

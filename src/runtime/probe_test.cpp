@@ -2,6 +2,8 @@
 // machine is, is nobody's promise.
 #include "runtime/probe.h"
 
+#include "runtime/probe_parts.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -59,6 +61,21 @@ TEST_F(Probe, StopsWhenAsked) {
   const auto probed = probe(*device_, {.stop = [] { return true; }});
   ASSERT_FALSE(probed);
   EXPECT_NE(probed.error().message.find("interrupted"), std::string::npos);
+}
+
+TEST(ProbeOfCuda, EveryKernelCompilesForHopperWithoutSlowCode) {
+  const auto device = Device::open("cuda:0", {.compile_only = "sm_90a"});
+  if (!device) GTEST_SKIP() << device.error().message;
+  if ((*device)->backend().binary_key().find("nvrtc none") != std::string::npos) GTEST_SKIP() << "no NVRTC";
+  for (const ProbeKernel& kernel : cuda_probe_kernels()) {
+    const auto binary = (*device)->backend().compile(probe_parameters(), source_of(kernel));
+    ASSERT_TRUE(binary) << binary.error().message << kernel.text;
+    EXPECT_EQ(binary->log.find("C75"), std::string::npos) << binary->log;  // a serialised wgmma
+    EXPECT_EQ(binary->log.find("spill stores") != std::string::npos &&
+                  binary->log.find(" 0 bytes spill stores") == std::string::npos,
+              false)
+        << binary->log;
+  }
 }
 
 TEST(ProbeOnReference, IsRefused) {

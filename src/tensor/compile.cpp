@@ -1,6 +1,7 @@
 // Compiled functions: tracing once per key, guards, graph breaks, and the calls after that.
 #include "ir/text.h"
 #include "passes/differentiate.h"
+#include "tensor/dynamic.h"
 #include "tensor/explain.h"
 #include "tensor/state.h"
 
@@ -35,7 +36,8 @@ struct Specialisation {
   std::vector<Tensor> captured;        // concrete tensors the function used beside its arguments
   std::vector<int> input_of_argument;  // position of argument i among the graph's inputs
   std::vector<Break> breaks;
-  std::string traced;  // the graph as written
+  std::string traced;   // the graph as written
+  std::string dynamic;  // what came of the dynamic dimensions
   double compile_ms = 0;
 };
 
@@ -90,20 +92,27 @@ struct Traced {
   std::vector<Tensor> results;
 };
 
-// Runs the function on recorded stand-ins of the arguments.
+std::vector<ir::Type> types_of(const std::vector<Tensor>& args) {
+  std::vector<ir::Type> types;
+  types.reserve(args.size());
+  for (const Tensor& a : args) types.push_back(a.impl()->type);
+  return types;
+}
+
+// Runs the function on recorded stand-ins of the arguments, of the types given.
 Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& args,
-                      const CompileOptions& options, const std::shared_ptr<ContextState>& context) {
+                      const std::vector<ir::Type>& types, const CompileOptions& options,
+                      const std::shared_ptr<ContextState>& context) {
   Traced out{std::make_shared<Trace>("main"), {}};
   out.trace->fullgraph = options.fullgraph;
   out.trace->fuse = options.fuse;
   std::vector<Tensor> stand_ins;
   out.trace->arguments = args.size();
-  for (const Tensor& a : args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
     // Each argument is an input of its own, even when a tensor is given twice: the next call may give two.
-    const ir::NodeId node =
-        out.trace->graph.add_input(fmt::format("a{}", out.trace->inputs.size()), a.impl()->type);
-    out.trace->inputs.push_back(a);
-    Tensor t = make_tensor(context, a.impl()->type, a.impl()->device, nullptr);
+    const ir::NodeId node = out.trace->graph.add_input(fmt::format("a{}", i), types[i]);
+    out.trace->inputs.push_back(args[i]);
+    Tensor t = make_tensor(context, types[i], args[i].impl()->device, nullptr);
     t.impl()->trace = out.trace;
     t.impl()->node = node;
     out.trace->values.push_back(t.shared_impl());
@@ -113,6 +122,13 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
   for (const Tensor& r : out.results)
     if (!r.defined()) throw Error("compile: the function returned a tensor without a value");
   return out;
+}
+
+// Makes the results the outputs of the traced graph.
+void finish(Traced& traced) {
+  std::vector<ir::NodeId> outputs;
+  for (const Tensor& r : traced.results) outputs.push_back(node_in(*traced.trace, r));
+  traced.trace->graph.set_outputs(outputs);
 }
 
 }  // namespace
@@ -143,7 +159,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
                   where);
   }
   DeviceState& device = context->device(guards[0].device);
-  Traced traced = trace_function(function, args, options, context);
+  Traced traced = trace_function(function, args, types_of(args), options, context);
   Trace& trace = *traced.trace;
   auto fresh = std::make_unique<Specialisation>();
   fresh->reason = recompile_reason(specialisations, guards);
@@ -153,16 +169,29 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     flush(trace, context, device);
     ran = std::move(traced.results);
   } else {
-    std::vector<ir::NodeId> outputs;
-    for (const Tensor& r : traced.results) outputs.push_back(node_in(trace, r));
-    trace.graph.set_outputs(outputs);
+    finish(traced);
     fresh->traced = ir::print(trace.graph);
-    fresh->graph = compile_graph(device, trace.graph, graph_options(options));
+    if (options.dynamic.empty()) {
+      fresh->graph = compile_graph(device, trace.graph, graph_options(options));
+    } else {
+      const std::vector<ir::Type> types = types_of(args);
+      check_dynamic(options.dynamic, types, where);
+      const auto trace_at = [&](const std::vector<ir::Type>& other) {
+        Traced again = trace_function(function, args, other, options, context);
+        if (!again.trace->breaks.empty()) throw Error("it reads values on the host");
+        finish(again);
+        return again.trace->graph;
+      };
+      fresh->graph = compile_for_sizes(device, trace.graph, trace_at, types, options, fresh->dynamic);
+    }
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());
   }
   fresh->compile_ms = ms_since(start);
   specialisations.insert(specialisations.begin(), std::move(fresh));
+  // With changing sizes there is no end of them; each may hold memory for temporaries.
+  constexpr std::size_t kMostSizes = 64;
+  if (!options.dynamic.empty() && specialisations.size() > kMostSizes) specialisations.pop_back();
   return *specialisations.front();
 }
 
@@ -192,7 +221,7 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   const std::lock_guard lock(context->mutex);
   Specialisation* s = state_->find(args);
   if (s && !s->graph) {
-    Traced traced = trace_function(state_->function, args, state_->options, context);
+    Traced traced = trace_function(state_->function, args, types_of(args), state_->options, context);
     s->breaks = traced.trace->breaks;
     flush(*traced.trace, context, context->device(s->guards[0].device));
     return traced.results;
@@ -258,6 +287,7 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
     for (const Guard& g : s->guards)
       r.key += fmt::format("{}{} on {}", r.key.empty() ? "" : ", ", to_string(g.type), g.device);
     r.reason = s->reason;
+    r.dynamic = s->dynamic;
     r.compile_ms = s->compile_ms;
     r.graph = s->traced;
     for (const Break& b : s->breaks)

@@ -220,6 +220,7 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
   std::string out = fmt::format("{} specialisation{}\n", reports.size(), reports.size() == 1 ? "" : "s");
   for (const SpecialisationReport& r : reports) {
     out += fmt::format("for {}\n  compiled in {:.2f} ms: {}\n", r.key, r.compile_ms, r.reason);
+    if (!r.dynamic.empty()) out += fmt::format("  dynamic dimensions: {}\n", r.dynamic);
     for (const std::string& b : r.breaks)
       out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
     for (const KernelReport& k : r.kernels) out += detail::kernel_text(k);

@@ -107,6 +107,9 @@ struct GraphOptions {
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
 };
+// Loads the kernels of what `graph` was compiled to.
+std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
+                                          const ir::Graph& graph);
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options = {});
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,

@@ -168,6 +168,18 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
   });
 }
 
+std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
+                                          const ir::Graph& graph) {
+  auto out = std::make_shared<CompiledGraph>();
+  out->compiled = std::move(compiled);
+  for (ir::NodeId o : graph.outputs()) out->outputs.push_back(graph.type(o));
+  auto executable = runtime::Executable::create(out->compiled.plan, device.store);
+  if (!executable) throw Error(executable.error().message);
+  out->executable = std::move(*executable);
+  out->ceilings = device.ceilings;
+  return out;
+}
+
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options) {
   const Hash128 key = Hasher().add(ir::print(graph)).add(options.fuse).add(options.autotune).digest();
@@ -177,15 +189,8 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
   for (ir::NodeId o : graph.outputs())
     if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
       allocate(device.device, graph.type(o));
-  auto out = std::make_shared<CompiledGraph>();
-  out->compiled = passes::run_pipeline(graph, device.device->target(), {.fuse = options.fuse});
-  for (ir::NodeId o : graph.outputs()) out->outputs.push_back(graph.type(o));
-  auto executable = runtime::Executable::create(out->compiled.plan, device.store);
-  if (!executable) throw Error(executable.error().message);
-  out->executable = std::move(*executable);
-  out->ceilings = device.ceilings;
-  device.graphs[key] = out;
-  return out;
+  return device.graphs[key] = load_graph(
+             device, passes::run_pipeline(graph, device.device->target(), {.fuse = options.fuse}), graph);
 }
 
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,

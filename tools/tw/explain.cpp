@@ -59,6 +59,10 @@ void run(const ExplainInput& input) {
   subject.prepare();
   const bool time = input.time && input.stage.empty() && input.dump.empty();
   if (time) subject.function.measure(subject.inputs);
+  for (const std::vector<Tensor>& inputs : subject.more_inputs) {
+    subject.function(inputs);
+    if (time) subject.function.measure(inputs);
+  }
   const SpecialisationReport report = subject.report();
   if (!input.dump.empty()) {
     for (const std::string& path : dump_stages(report, input.dump)) fmt::print("{}\n", path);

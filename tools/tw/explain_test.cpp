@@ -58,6 +58,13 @@ TEST(Explain, ShowsKernelsFloorsAndTimes) {
   EXPECT_GT(json.at("measured_us").get<double>(), 0);
 }
 
+TEST(Explain, SeveralValuesAreRecompilesWithTheirReasons) {
+  const Outcome outcome = run_tw("explain elu --set n=1024,4096 --no-time");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+  for (const char* part : {"2 specialisations", "first call", "argument 0 is f32[4096], was f32[1024]"})
+    EXPECT_TRUE(contains(outcome.output, part)) << part << "\n" << outcome.output;
+}
+
 TEST(Explain, NamesRefusedFusions) {
   const Json json = Json::parse(run_tw("explain gpt2_block --set time=16 --no-time --json").output);
   EXPECT_GT(json.at("kernels").size(), 3u);

@@ -34,7 +34,7 @@ void list(const KernelInput& input) {
 std::string editable(const KernelBench& bench, std::size_t kernel, const KernelInput& input) {
   if (input.tile) return file_head(input, kernel, nullptr) + tile::print(bench.kernel(kernel));
   const backends::Source& source = bench.loaded(kernel).source;
-  return file_head(input, kernel, &source.launch) + source.text;
+  return file_head(input, kernel, &source) + source.text;
 }
 
 void show(const KernelInput& input) {

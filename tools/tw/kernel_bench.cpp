@@ -146,11 +146,13 @@ runtime::Executable::StepLaunch KernelBench::launch(std::size_t kernel) {
   throw Error(fmt::format("{}: kernel {} is never launched", title_, kernel));
 }
 
-std::string file_head(const KernelInput& input, std::size_t kernel, const backends::LaunchShape* launch) {
+std::string file_head(const KernelInput& input, std::size_t kernel, const backends::Source* source) {
   std::string text = fmt::format("{}{} of {}\n", kHead, kernel, subject_arguments(input.subject));
-  if (launch != nullptr)
-    text += fmt::format("{}threads={} cluster={} shared_bytes={} programs_per_block={}\n", kLaunch,
-                        launch->threads, launch->cluster, launch->shared_bytes, launch->programs_per_block);
+  if (source == nullptr) return text;
+  const backends::LaunchShape* const launch = &source->launch;
+  text += fmt::format("// schedule: {}\n", to_string(source->schedule));
+  text += fmt::format("{}threads={} cluster={} shared_bytes={} programs_per_block={}\n", kLaunch,
+                      launch->threads, launch->cluster, launch->shared_bytes, launch->programs_per_block);
   return text;
 }
 

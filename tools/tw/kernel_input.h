@@ -62,8 +62,9 @@ bool is_tile_path(const std::string& path);
 
 // The lines with which an edited file says where it is from:
 //   // tw kernel: 0 of softmax --set columns=8192 --device cpu
+//   // schedule: unroll=4
 //   // launch: threads=1 cluster=1 shared_bytes=0 programs_per_block=1
-std::string file_head(const KernelInput& input, std::size_t kernel, const backends::LaunchShape* launch);
+std::string file_head(const KernelInput& input, std::size_t kernel, const backends::Source* source);
 struct FileHead {
   SubjectInput subject;
   std::string kernel;

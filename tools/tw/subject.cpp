@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -27,18 +28,31 @@ bool is_file(const std::string& what) {
          std::filesystem::is_regular_file(what);
 }
 
-// The first combination of a pair's knobs, settings applied.
+bool has_several_values(const std::vector<std::string>& settings) {
+  return std::any_of(settings.begin(), settings.end(), [](const std::string& s) {
+    return s.find(',') != std::string::npos || s.find("..") != std::string::npos;
+  });
+}
+
+// The first combination of a pair's knobs, settings applied; the others too where settings ask for several.
 Subject open_pair(const SubjectInput& input, lab::OpenDevice open) {
   const std::vector<lab::Pair> pairs = lab::all_pairs();
-  const auto kind = open.device.kind;
   const std::string names[] = {input.what};
-  const std::vector<lab::Job> jobs = lab::select_jobs(pairs, {}, names, input.settings, kind);
-  auto instance = jobs.at(0).pair->make(jobs[0].knobs, open.device);
-  if (!instance) throw Error(fmt::format("{}: {}", input.what, instance.error().message));
-  if (!instance->compiled) throw Error(input.what + " has no compiled contender");
-  const std::shared_ptr<lab::CompiledAccess> access = instance->compiled;
-  return {std::move(open), std::make_shared<lab::PairInstance>(std::move(*instance)),
-          fmt::format("{} {}", input.what, jobs[0].knobs.to_string()), access->function, access->inputs};
+  std::vector<lab::Job> jobs = lab::select_jobs(pairs, {}, names, input.settings, open.device.kind);
+  if (!has_several_values(input.settings)) jobs.resize(1);
+  std::vector<std::shared_ptr<lab::PairInstance>> made;
+  std::string title = input.what;
+  for (const lab::Job& job : jobs) {
+    auto instance = job.pair->make(job.knobs, open.device);
+    if (!instance) throw Error(fmt::format("{}: {}", input.what, instance.error().message));
+    if (!instance->compiled) throw Error(input.what + " has no compiled contender");
+    made.push_back(std::make_shared<lab::PairInstance>(std::move(*instance)));
+    title += fmt::format("{} {}", made.size() > 1 ? "," : "", job.knobs.to_string());
+  }
+  Subject subject{std::move(open), {}, title, made[0]->compiled->function, made[0]->compiled->inputs};
+  for (std::size_t i = 1; i < made.size(); ++i) subject.more_inputs.push_back(made[i]->compiled->inputs);
+  subject.keep.assign(made.begin(), made.end());
+  return subject;
 }
 
 // Indices must lie inside what they pick from: the smallest extent that any pick of the graph walks.
@@ -72,7 +86,7 @@ Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
   std::vector<Tensor> inputs;
   for (const ir::NodeId id : graph->inputs())
     inputs.push_back(random_input(*open.context, graph->type(id), limit));
-  return {std::move(open), nullptr, name,
+  return {std::move(open), {}, name,
           Compiled<std::vector<Tensor>>(detail::graph_function(std::move(*graph))), std::move(inputs)};
 }
 

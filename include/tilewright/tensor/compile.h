@@ -14,11 +14,20 @@
 
 namespace tilewright {
 
+// A dimension of an argument whose size may change from call to call.
+struct DynamicDim {
+  int argument = 0;
+  int axis = 0;
+};
+
 struct CompileOptions {
   bool fullgraph = false;     // a host read inside the function is an Error instead of a graph break
   bool fuse = true;           // false: one kernel per op, for comparison
   bool max_autotune = false;  // measure the schedules the model ranks first, on the first call's data
   bool replay = true;         // CUDA: replay the launches as a graph where that measures faster
+  // Kernels take these sizes as arguments: another size costs a lowering (well under a millisecond for a small
+  // function), not a compilation. Where sizes cannot share kernels, explain() says why.
+  std::vector<DynamicDim> dynamic = {};
 };
 
 // What one specialisation became.
@@ -41,7 +50,8 @@ struct KernelReport {
 };
 struct SpecialisationReport {
   std::string key;     // the guards: types and devices of the arguments
-  std::string reason;  // why it was compiled
+  std::string reason;   // why it was compiled
+  std::string dynamic;  // with dynamic dimensions: what the kernels take as arguments, or why they cannot
   double compile_ms = 0;
   std::vector<KernelReport> kernels;
   std::vector<std::string> not_fused;  // "exp -> sum: …"

@@ -12,7 +12,7 @@ struct Schedule {
   int vector_bytes = 0;     // widest single access
   int unroll = 1;           // CPU: independent vector chains in flight; CUDA: independent accesses per thread
   int cluster = 1;          // CUDA: programs that share one tile row through distributed shared memory
-  int stages = 1;           // pipelined loops: blocks in flight
+  int stages = 1;           // pipelined loops: blocks in flight; CPU: 2 fetches the next program's rows ahead
   int programs_per_sm =
       0;  // CUDA: resident programs the register budget is cut for; 0 lets the compiler choose
   bool streaming_stores = false;  // stores bypass the caches

@@ -41,6 +41,10 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
   const double resident = 0.5 * static_cast<double>(target.cache_bytes);
   const bool cached = cost.work.bytes() <= resident;
   const double rate = cached ? target.cache_bytes_per_s : target.memory_bytes_per_s;
+  // Rows that a reduction walks first and others after it: the next ones are fetched meanwhile (prefetch.h).
+  bool walks_again = false;
+  tile::for_each_op(
+      kernel.body, [&](const tile::Op& op) { walks_again = walks_again || op.kind == tile::OpKind::reduce; });
   const double launch_us = 1e6 * target.launch_s;
   std::vector<backends::Candidate> all;
   for (const bool streaming : {false, true})
@@ -48,6 +52,7 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
       backends::Candidate c;
       c.schedule.unroll = unroll;
       c.schedule.streaming_stores = streaming;
+      if (walks_again && !cached) c.schedule.stages = 2;
       // A cached store first reads the line it overwrites; a streaming one makes the next reader fetch it
       // again.
       const double stored = cost.work.bytes_written;

@@ -1,5 +1,6 @@
 // Hand-written tile kernels through the Backend interface, on every instruction set, against plain loops.
 #include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/printer.h"
 #include "backends/cpu/testing.h"
 
 #include <tilewright/base/philox.h>
@@ -98,6 +99,24 @@ TEST_P(KernelTest, SoftmaxOfRows) {
       }
       ASSERT_EQ(out[in.size()], -77);
     }
+}
+
+// The loop after the first is the one that fetches, at the distance of one program.
+TEST(PrefetchTest, TheNextRowIsFetchedWhileThisOneIsComputed) {
+  Builder k("normalise");
+  const auto x = k.view("x", DType::f32, {9, 100}), y = k.view("y", DType::f32, {9, 100});
+  const Value r = k.program_id(0);
+  const Value t = k.load(x, {r, 0}, {.shape = {100}});
+  k.store(y, {r, 0}, t * k.reduce(Monoid::sum, t, 0));
+  const tile::Kernel kernel = k.finish({{{9, 1}}});
+  const auto text = [&](int stages) {
+    return print_kernel(kernel, {.unroll = 1, .stages = stages}, /*lanes=*/16).value().text;
+  };
+  EXPECT_EQ(text(1).find("fetch_ahead"), std::string::npos);
+  const std::string ahead = text(2);
+  EXPECT_NE(ahead.find("x_next = x + program * 100 + 100;"), std::string::npos) << ahead;
+  EXPECT_NE(ahead.find("fetch_ahead<64>(x_next + i);"), std::string::npos) << ahead;
+  EXPECT_GT(ahead.find("fetch_ahead"), ahead.find("reduce_sum(")) << ahead;
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryIsa, KernelTest, ::testing::ValuesIn(kAllIsas),

@@ -50,6 +50,8 @@ KernelText::KernelText(const tile::Kernel& k, const tile::Schedule& s, int vecto
       schedule(s),
       lanes(vector_lanes),
       plan(printer::plan_loops(k, {.keep_above_flops = kKeepAboveFlops, .keep_loads = false})),
+      affine(k, tile::known_statically(k)),
+      ranges(printer::value_ranges(k)),
       definitions_(k.values.size()) {
   tile::for_each_op(kernel.body, [&](const Op& op) {
     for (ValueId v : op.results) definitions_[static_cast<std::size_t>(v)] = &op;

@@ -3,7 +3,9 @@
 
 #include "backends/cpu/code.h"
 #include "backends/printer/loop_plan.h"
+#include "backends/printer/value_range.h"
 
+#include <tilewright/tile/affine.h>
 #include <tilewright/tile/kernel.h>
 #include <tilewright/tile/schedule.h>
 
@@ -37,6 +39,8 @@ class KernelText {
   const tile::Schedule& schedule;
   const int lanes;  // TW_LANES of the headers
   const printer::LoopPlan plan;
+  const tile::AffineTable affine;
+  const std::vector<printer::ValueRange> ranges;
   Code code;
   Names names;
   std::vector<std::string> views;  // the pointers' names

@@ -53,7 +53,7 @@ std::string LoopText::mask(const Node& n, Pass& pass) {
 void LoopText::print_body(Pass& pass, Which which) {
   for (int i : part_.instrs) {
     const Node& n = node(i);
-    if (!n.along_vec || n.in_place) continue;
+    if (!n.along_vec || n.in_place || (!n.needed && !is_writing(i))) continue;
     if (which != Which::all && is_inner(i) != (which == Which::along_other)) continue;
     if (is_accumulating(instr(i)))
       accumulate(i, pass);
@@ -88,6 +88,7 @@ std::string LoopText::compute_text(int i, int copy, Pass& pass) {
     case OpKind::arange:
       return fmt::format("convert<vi64>(iota()) + ({})", at(pass, copy));
     case OpKind::random: {
+      if (is_block_of_words(i)) return words_text(i, copy, pass);
       k_.include("tw_cpu/philox.h");
       const Term counter = term(instr.operands[1], copy, pass);
       return fmt::format("convert<vi64>(philox_word({}, bits_as<vu64>({})))",

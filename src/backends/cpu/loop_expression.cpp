@@ -95,6 +95,8 @@ Term LoopText::term(const printer::Ref& ref, int copy, Pass& pass) {
 // An apply or cast on its operands' terms.
 Term LoopText::operation(int i, int copy, Pass& pass) {
   const Instr& instr = this->instr(i);
+  if (const int side = counting_side(i); side >= 0)
+    return {.text = lane_mask_text(i, side, copy, pass), .dtype = DType::boolean, .form = Form::vector};
   if (instr.op->kind == OpKind::cast)
     return cast_text(k_, k_.kernel.type(instr.value).dtype, term(instr.operands[0], copy, pass));
   for (const int side : {0, 1}) {

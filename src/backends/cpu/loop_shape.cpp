@@ -124,7 +124,8 @@ int copies_that_fit(const KernelText& k, const LoopPart& part, int wanted) {
   return std::clamp(registers * 3 / 4 / most, 1, std::max(wanted, 1));
 }
 
-// Work of one vector, in operations.
+}  // namespace
+
 double vector_operations(const LoopPart& part) {
   double operations = 0;
   for (int i : part.instrs) {
@@ -137,6 +138,8 @@ double vector_operations(const LoopPart& part) {
   return operations;
 }
 
+namespace {
+
 // A core looks about 300 instructions ahead. Where one vector's work is far shorter than that, it overlaps
 // vectors by itself and two copies only save loop overhead (measured on Zen 4: elu 2.47 ns a vector with two
 // copies, 2.44 with four); long chains and accumulators need all the copies that the schedule allows.
@@ -146,6 +149,9 @@ int wanted_copies(const KernelText& k, const LoopPart& part) {
   const bool accumulates =
       std::any_of(part.instrs.begin(), part.instrs.end(), [&](int i) { return is_reduction(part.at(i)); });
   const int most = std::max(k.schedule.unroll, 1);
+  // A block of random words is four vectors.
+  for (int i : part.instrs)
+    if (part.at(i).kind == Instr::Kind::compute && part.at(i).op->kind == OpKind::random) return 4;
   return accumulates || vector_operations(part) > kShortOperations ? most : (most + 1) / 2;
 }
 

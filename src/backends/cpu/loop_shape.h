@@ -33,6 +33,9 @@ std::vector<LoopPart> split_by_reduced_axis(const printer::ElementLoop& loop);
 // The loop axis a reduce or scan runs along; -1 when that axis has one element.
 int reduced_axis(const printer::Instr& instr);
 
+// Work of one vector, in operations.
+double vector_operations(const LoopPart& part);
+
 LoopShape choose_shape(const KernelText& k, const LoopPart& part);
 
 // The access of a load, store, reload, keep or scan instruction.

@@ -1,6 +1,7 @@
 // What depends on what in an element loop, and the loops around its instructions.
 #include "backends/cpu/loop_text.h"
 
+#include "backends/cpu/prefetch.h"
 #include "backends/cpu/scalar_text.h"
 
 #include <tilewright/base/error.h>
@@ -14,8 +15,12 @@ namespace tilewright::cpu {
 using printer::Instr;
 using tile::OpKind;
 
-LoopText::LoopText(KernelText& k, LoopPart part)
-    : k_(k), part_(std::move(part)), shape_(choose_shape(k, part_)), nodes_(part_.loop->body.size()) {
+LoopText::LoopText(KernelText& k, LoopPart part, std::vector<const printer::Instr*> ahead)
+    : k_(k),
+      part_(std::move(part)),
+      shape_(choose_shape(k, part_)),
+      nodes_(part_.loop->body.size()),
+      ahead_(std::move(ahead)) {
   vec_count_ = int_text(shape_.vec_count);
   other_count_ = int_text(shape_.other_count);
   if (part_.loop->shape.size() == 1) {
@@ -30,6 +35,7 @@ void LoopText::print() {
   analyse();
   k_.include("tw_cpu/memory.h");
   declare_pointers();
+  declare_prefetches();
   print_uniform(/*along_other=*/false);
   if (shape_.vec_outside)
     print_columns_outside();
@@ -66,6 +72,7 @@ void LoopText::analyse() {
   is_ragged_ = vec_count_ != int_text(shape_.vec_count) || shape_.vec_count % k_.lanes != 0;
   for (int i : part_.instrs)
     if (is_access(instr(i))) analyse_access(i);
+  find_needed_lanes();
   choose_in_place();
 }
 
@@ -154,6 +161,24 @@ void LoopText::declare_pointers() {
     }
     n.base = n.pointer = variable;
   }
+}
+
+// Where the next program's blocks begin. It may be beyond the view: fetching ahead never faults.
+void LoopText::declare_prefetches() {
+  for (const Instr* each : ahead_) {
+    const Access access = instr_access(k_, *each, part_.loop->shape);
+    if (!access.stride[0].is(1)) continue;
+    const std::string variable = k_.names.unique(access.name + "_next");
+    k_.code.line("const {}* {} = {} + {};", memory_type(access.dtype), variable, access.pointer,
+                 next_program_distance(k_, *each->op));
+    ahead_pointers_.emplace_back(variable, access.dtype);
+  }
+}
+
+void LoopText::print_prefetches(const Pass& pass) {
+  for (const auto& [pointer, dtype] : ahead_pointers_)
+    k_.code.line("fetch_ahead<{}>({} + {});", pass.copies * k_.lanes * memory_bytes(dtype), pointer,
+                 pass.index);
 }
 
 void LoopText::print_rows() {
@@ -248,6 +273,7 @@ void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
   if (whole != "0") {
     Pass pass{.copies = shape_.copies, .index = vec_};
     k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, whole, step);
+    print_prefetches(pass);
     body(pass);
     k_.code.close();
   }

@@ -20,7 +20,8 @@ namespace tilewright::cpu {
 
 class LoopText {
  public:
-  LoopText(KernelText& k, LoopPart part);
+  // `ahead`: loads of whose blocks the next program's are fetched meanwhile.
+  LoopText(KernelText& k, LoopPart part, std::vector<const printer::Instr*> ahead = {});
   void print();
 
  private:
@@ -41,6 +42,7 @@ class LoopText {
     int operations = 1;     // in its expression, with what is written inside it
     bool in_place = false;  // written inside its consumer's expression instead of having a name
     bool in_mad = false;    // … as the product of a multiply-add
+    bool needed = false;    // someone reads its lanes, not only where they begin to count
     Access access;
     std::string base;     // pointer to the access' first element
     std::string pointer;  // to the row's first element
@@ -55,6 +57,7 @@ class LoopText {
     bool masked = false;
     std::string index;                         // of the first vector's first lane
     std::map<std::string, std::string> masks;  // window → variable
+    std::string words;                         // the last block of random words
   };
 
   // --- what depends on what (loop_text.cpp)
@@ -68,12 +71,26 @@ class LoopText {
   Window window_of(const Access& access);
   std::string limit_variable(const std::string& from, const std::string& to, Index most);
 
+  // --- integers that count lanes (loop_lanes.cpp)
+  bool is_uniform(const printer::Ref& ref) const;
+  bool counts_lanes(const printer::Ref& ref) const;
+  void add_first(const printer::Ref& ref, Sum& sum, Pass& pass);
+  std::string first_text(const printer::Ref& ref, int copy, Pass& pass);
+  bool first_is_multiple(const printer::Ref& ref, Index factor) const;
+  int counting_side(int i) const;
+  bool is_block_of_words(int i) const;
+  void find_needed_lanes();
+  std::string lane_mask_text(int i, int side, int copy, Pass& pass);
+  std::string words_text(int i, int copy, Pass& pass);
+
   // --- the order of loops (loop_text.cpp)
   void print_rows();
   void print_columns_outside();
   void print_along_vec(const std::function<void(Pass&)>& body);
   std::string whole_vectors();
   void declare_pointers();
+  void declare_prefetches();
+  void print_prefetches(const Pass& pass);
   void print_row_start();
   void declare_row(int i, std::set<std::string>& declared);
   void print_uniform(bool along_other);
@@ -126,9 +143,11 @@ class LoopText {
   LoopShape shape_;
   std::vector<Node> nodes_;
   std::string vec_count_, other_count_;  // numbers, or variables where the loop is trimmed
-  bool is_ragged_ = false;               // the count is not known to be a whole number of vectors
-  bool has_vectors_ = false;             // something changes along the vectors' axis
-  std::string vec_;                      // the variables of the two axes
+  std::vector<const Instr*> ahead_;
+  std::vector<std::pair<std::string, DType>> ahead_pointers_;
+  bool is_ragged_ = false;    // the count is not known to be a whole number of vectors
+  bool has_vectors_ = false;  // something changes along the vectors' axis
+  std::string vec_;           // the variables of the two axes
   std::string row_;
   std::map<std::string, std::string> limits_;    // "extent - start" → variable
   std::map<std::string, std::string> pointers_;  // expression → variable, also of rows

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <new>
 
@@ -13,10 +15,17 @@ namespace {
 // Waking the pool pays from about this much work on: a dispatch costs 1 to 2 µs, and a worker that sleeps 50.
 constexpr double kInlineUs = 20;
 
+// Huge pages from this size on: pages of 4 KiB lie in the caches by chance, and rows that should stay there
+// together may push each other out.
+constexpr Index kHugePage = Index{2} << 20, kHugeFrom = Index{64} << 10;
+
 char* allocate_scratch(Index bytes) {
+  const Index unit = bytes >= kHugeFrom ? kHugePage : 4096, size = round_up(bytes, unit);
   auto* memory =
-      static_cast<char*>(std::aligned_alloc(4096, static_cast<std::size_t>(round_up(bytes, 4096))));
+      static_cast<char*>(std::aligned_alloc(static_cast<std::size_t>(unit), static_cast<std::size_t>(size)));
   if (!memory) throw std::bad_alloc();
+  if (unit == kHugePage)
+    madvise(memory, static_cast<std::size_t>(size), MADV_HUGEPAGE);  // a refusal costs speed, not correctness
   return memory;
 }
 

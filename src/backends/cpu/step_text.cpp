@@ -122,14 +122,18 @@ void print_assign(KernelText& k, const Step& step) {
 
 }  // namespace
 
-void print_steps(KernelText& k, const std::vector<Step>& steps) {
+void print_steps(KernelText& k, const std::vector<Step>& steps, const Prefetches& prefetches) {
   for (const Step& step : steps) {
     switch (step.kind) {
       case Step::Kind::scalar:
         print_scalar(k, *step.op);
         break;
       case Step::Kind::elements:
-        for (const LoopPart& part : split_by_reduced_axis(step.loop)) LoopText(k, part).print();
+        for (const LoopPart& part : split_by_reduced_axis(step.loop)) {
+          const auto ahead = prefetches.find(&step.loop);
+          LoopText(k, part, ahead == prefetches.end() ? std::vector<const printer::Instr*>() : ahead->second)
+              .print();
+        }
         break;
       case Step::Kind::relayout:
         print_relayout(k, *step.op);

@@ -60,7 +60,9 @@ class Candidates {
     if (!seen_.insert({s.threads, s.threads_per_row, s.cluster}).second) return;
     evaluate(s);
     s.stages = 2;
-    if (work_.exchanges > 0 && !work_.loops && s.threads == s.threads_per_row && work_.programs > 2 * target_.units) evaluate(s);
+    if (work_.exchanges > 0 && !work_.loops && s.threads == s.threads_per_row &&
+        work_.programs > 2 * target_.units)
+      evaluate(s);
   }
 
   void evaluate(const tile::Schedule& s) {
@@ -77,9 +79,10 @@ class Candidates {
     const Occupancy o = occupancy(input, *layouts, options_.max_shared_bytes);
     if (s.stages > 1 && !o.staged) return;
     if (o.blocks == 0) {
-      c.refusal = o.staged ? "the rows under way do not fit shared memory"
-                           : fmt::format("about {} registers for each of {} threads: more than a multiprocessor has",
-                                         o.registers, s.threads);
+      c.refusal =
+          o.staged ? "the rows under way do not fit shared memory"
+                   : fmt::format("about {} registers for each of {} threads: more than a multiprocessor has",
+                                 o.registers, s.threads);
     } else {
       c.predicted_us = predicted_us(work_, o, *layouts, s, target_);
     }

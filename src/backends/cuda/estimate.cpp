@@ -27,7 +27,7 @@ constexpr int kBlocksPerMultiprocessor = 32;
 // Addresses, counters and the temporaries of an expression, as ptxas usually needs.
 constexpr int kBaseRegisters = 20;
 constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
-constexpr double kUnknownPrograms = 100000;  // a grid that arguments decide: large
+constexpr double kUnknownPrograms = 100000;       // a grid that arguments decide: large
 
 void for_each_step(const Step& step, const std::function<void(const Step&)>& fn) {
   fn(step);
@@ -109,7 +109,8 @@ double registers_of(const Layouts& layouts, ValueId v, const tile::Kernel& kerne
 }
 
 // Buffers an element loop reads and writes, by storage.
-void touched(const printer::LoopPlan& plan, const Step& step, std::set<ValueId>& reads, std::set<ValueId>& writes) {
+void touched(const printer::LoopPlan& plan, const Step& step, std::set<ValueId>& reads,
+             std::set<ValueId>& writes) {
   for (const Instr& in : step.loop.body) {
     if (in.value < 0 || in.kind == Instr::Kind::compute) continue;
     (in.kind == Instr::Kind::reload ? reads : writes).insert(plan.storage(in.value));
@@ -133,8 +134,12 @@ double loaded_bytes(const tile::Kernel& kernel, const Layouts& layouts, const El
     if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load) continue;
     const auto walked = std::count_if(in.axes.begin(), in.axes.end(), [](int a) { return a >= 0; });
     const bool whole = walked == static_cast<long>(long_axes(loop.shape).size());
-    const Index elements = whole ? (it->second.part == Part::rows ? f.row_steps() : it->second.part == Part::cols ? f.col_steps() * f.vector : f.elements_per_thread()) : 1;
-    bytes += static_cast<double>(elements) * static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
+    const Index elements = whole ? (it->second.part == Part::rows   ? f.row_steps()
+                                    : it->second.part == Part::cols ? f.col_steps() * f.vector
+                                                                    : f.elements_per_thread())
+                                 : 1;
+    bytes += static_cast<double>(elements) *
+             static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
   }
   return bytes;
 }
@@ -145,7 +150,8 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
   KernelWork work;
   for (const tile::GridAxis& axis : kernel.grid)
     for (const tile::GridFactor& f : axis)
-      work.programs *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
+      work.programs *=
+          f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
   const std::vector<bool> differs = printer::differ_between_programs(kernel);
   const std::vector<printer::Accuracy> of_values = printer::needed_accuracy(kernel);
   std::set<const Op*> counted;
@@ -155,7 +161,8 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
     if (step.kind == Step::Kind::dot) {
       const auto& a = kernel.type(step.op->operands[0]).shape;
       const auto& b = kernel.type(step.op->operands[1]).shape;
-      work.instructions += 1.5 * static_cast<double>(a[0]) * static_cast<double>(a[1]) * static_cast<double>(b[1]);
+      work.instructions +=
+          1.5 * static_cast<double>(a[0]) * static_cast<double>(a[1]) * static_cast<double>(b[1]);
     }
     if (step.kind != Step::Kind::elements) return;
     double elements = 1;
@@ -163,16 +170,20 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
     bool reduces = false;
     const std::vector<printer::Accuracy> accuracy = printer::accuracy_in_loop(kernel, step.loop, of_values);
     for (const Instr& in : step.loop.body) {
-      const bool narrow = in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
+      const bool narrow =
+          in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
       work.instructions += elements * instructions_of(in, narrow);
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
-      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && step.loop.shape.size() == 2) work.scans_rows = true;
-      const bool load = in.op && in.kind == Instr::Kind::compute && (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
+      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && step.loop.shape.size() == 2)
+        work.scans_rows = true;
+      const bool load = in.op && in.kind == Instr::Kind::compute &&
+                        (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
       const bool store = in.kind == Instr::Kind::effect;
       if ((!load && !store) || !counted.insert(in.op).second) continue;
       const tile::TileType& tile = kernel.type(store ? in.op->operands[0] : in.op->results[0]);
-      const double bytes = static_cast<double>(tile.size()) *
-                           static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
+      const double bytes =
+          static_cast<double>(tile.size()) *
+          static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
       const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
                                    [&](ValueId v) { return differs[static_cast<std::size_t>(v)]; });
       (own ? work.streamed_bytes : work.cached_bytes) += bytes;
@@ -185,8 +196,10 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
 
 namespace {
 
-// Registers that hold tiles where most do: across the border of two steps, or while a loop's loads are under way.
-double tile_registers(const LayoutInput& input, const Layouts& layouts, const std::set<const Op*>& staged, double& bytes_ahead) {
+// Registers that hold tiles where most do: across the border of two steps, or while a loop's loads are under
+// way.
+double tile_registers(const LayoutInput& input, const Layouts& layouts, const std::set<const Op*>& staged,
+                      double& bytes_ahead) {
   const std::vector<Step>& steps = input.plan.steps;
   std::vector<std::set<ValueId>> reads(steps.size()), writes(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) touched(input.plan, steps[i], reads[i], writes[i]);
@@ -197,16 +210,21 @@ double tile_registers(const LayoutInput& input, const Layouts& layouts, const st
     double before = 0, after = 0;
     for (const auto& [v, place] : layouts.buffers) {
       if (in_shared.count(v)) continue;
-      const bool read_here = std::any_of(reads.begin() + static_cast<long>(i), reads.end(), [&](const auto& r) { return r.count(v) > 0; });
-      const bool read_later = std::any_of(reads.begin() + static_cast<long>(i) + 1, reads.end(), [&](const auto& r) { return r.count(v) > 0; });
-      const bool written = std::any_of(writes.begin(), writes.begin() + static_cast<long>(i) + 1, [&](const auto& w) { return w.count(v) > 0; });
-      const bool written_before = std::any_of(writes.begin(), writes.begin() + static_cast<long>(i), [&](const auto& w) { return w.count(v) > 0; });
+      const bool read_here = std::any_of(reads.begin() + static_cast<long>(i), reads.end(),
+                                         [&](const auto& r) { return r.count(v) > 0; });
+      const bool read_later = std::any_of(reads.begin() + static_cast<long>(i) + 1, reads.end(),
+                                          [&](const auto& r) { return r.count(v) > 0; });
+      const bool written = std::any_of(writes.begin(), writes.begin() + static_cast<long>(i) + 1,
+                                       [&](const auto& w) { return w.count(v) > 0; });
+      const bool written_before = std::any_of(writes.begin(), writes.begin() + static_cast<long>(i),
+                                              [&](const auto& w) { return w.count(v) > 0; });
       if (written_before && read_here) before += registers_of(layouts, v, input.kernel);
       if (written && read_later) after += registers_of(layouts, v, input.kernel);
     }
     double loads = 0;
     for_each_step(steps[i], [&](const Step& s) {
-      if (s.kind == Step::Kind::elements) loads = std::max(loads, loaded_bytes(input.kernel, layouts, s.loop));
+      if (s.kind == Step::Kind::elements)
+        loads = std::max(loads, loaded_bytes(input.kernel, layouts, s.loop));
     });
     if (bytes_ahead == 0) bytes_ahead = loads;
     most = std::max({most, before + (staged.empty() ? loads / 4 : 0), after});
@@ -236,9 +254,10 @@ Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shar
   }
   const tile::Schedule& s = input.schedule;
   out.registers = std::min(255, (kBaseRegisters + static_cast<int>(most) + 7) / 8 * 8);
-  out.blocks = std::min({kRegistersPerMultiprocessor / (out.registers * s.threads), kThreadsPerMultiprocessor / s.threads,
-                         kBlocksPerMultiprocessor});
-  if (s.programs_per_sm > 0) out.blocks = std::max(out.blocks, std::min(s.programs_per_sm, kThreadsPerMultiprocessor / s.threads));
+  out.blocks = std::min({kRegistersPerMultiprocessor / (out.registers * s.threads),
+                         kThreadsPerMultiprocessor / s.threads, kBlocksPerMultiprocessor});
+  if (s.programs_per_sm > 0)
+    out.blocks = std::max(out.blocks, std::min(s.programs_per_sm, kThreadsPerMultiprocessor / s.threads));
   if (!staged.empty()) {
     out.staged = true;
     const Index bytes = slots * kSlotBytes * s.threads * s.stages;
@@ -250,45 +269,51 @@ Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shar
 
 double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts,
                     const tile::Schedule& schedule, const tile::Target& target) {
-  // Fitted to runs of the lab's kernels on an H200: a block's start, memory's latency under load, a barrier with its
-  // shuffles (more warps, longer), and the share of the peak issue rate that such code reaches.
-  constexpr double kBlockStartUs = 0.3, kMemoryLatencyUs = 0.7, kExchangeUs = 0.2, kExchangeOf1024Us = 0.35, kClusterUs = 0.8,
-                   kShuffleUs = 0.08, kLanesPerUs = 128 * 1.7e3 * 0.8;
+  // Fitted to runs of the lab's kernels on an H200: a block's start, memory's latency under load, a barrier
+  // with its shuffles (more warps, longer), and the share of the peak issue rate that such code reaches.
+  constexpr double kBlockStartUs = 0.3, kMemoryLatencyUs = 0.7, kExchangeUs = 0.2, kExchangeOf1024Us = 0.35,
+                   kClusterUs = 0.8, kShuffleUs = 0.08, kLanesPerUs = 128 * 1.7e3 * 0.8;
   constexpr double kThreadsToFill = 512;  // that keep the four schedulers of a multiprocessor busy
   const double units = std::max(1, target.units), resident = std::max(1, o.blocks);
   const double programs_in_block = static_cast<double>(layouts.programs_per_block) / schedule.cluster;
   const double blocks = std::ceil(work.programs / layouts.programs_per_block) * schedule.cluster;
-  // Rows that go through shared memory on their way took an eighth longer than rows that go straight to registers.
-  constexpr double kStagedCost = 1.12;
   const double memory_us =
-      (o.staged ? kStagedCost : 1) * work.programs *
-      (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) * 1e6;
+      work.programs *
+      (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) *
+      1e6;
   const double instructions = work.instructions * o.waste;
   const double compute_us = work.programs * instructions / (units * kLanesPerUs);
-  double exchange_us = schedule.threads_per_row > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;
+  double exchange_us =
+      schedule.threads_per_row > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;
   if (schedule.cluster > 1) exchange_us += kClusterUs;
   // What one block does from its start to its end, alone: its own reads at its multiprocessor's rate, too.
-  double block_us = work.exchanges * exchange_us +
-                    instructions * programs_in_block / (kLanesPerUs * std::min(1.0, schedule.threads / kThreadsToFill));
+  double block_us =
+      work.exchanges * exchange_us +
+      instructions * programs_in_block / (kLanesPerUs * std::min(1.0, schedule.threads / kThreadsToFill));
   if (!o.staged)
-    block_us += kBlockStartUs + kMemoryLatencyUs + work.read_bytes * programs_in_block * units / target.memory_bytes_per_s * 1e6;
+    block_us += kBlockStartUs + kMemoryLatencyUs +
+                work.read_bytes * programs_in_block * units / target.memory_bytes_per_s * 1e6;
   if (work.scans_rows)
     for (const Frame& f : layouts.frames)
-      block_us += static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector);
+      block_us +=
+          static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector);
   const double waves = blocks / (units * resident);
   const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
   // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
   const double in_flight = resident * schedule.threads * o.bytes_ahead / o.waste;
   const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
-  // The three overlap where several blocks of a multiprocessor stand at different points; a block alone loads, computes and
-  // stores one after the other, unless its rows come ahead. Exponents fitted to the softmax rows of
-  // docs/notes/2026-11-21-first-h200.md.
+  // The three overlap where several blocks of a multiprocessor stand at different points; a block alone
+  // loads, computes and stores one after the other, unless its rows come ahead. Exponents fitted to the
+  // softmax rows of docs/notes/2026-11-21-first-h200.md.
   const double overlap = resident >= 3 || work.exchanges == 0 || o.staged ? 5 : resident == 2 ? 2.5 : 1.2;
-  const double busy = std::pow(std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) +
-                                   std::pow(compute_us, overlap),
-                               1 / overlap);
+  const double busy = std::pow(
+      std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap),
+      1 / overlap);
+  // Rows that go through shared memory on their way: by an eighth to a quarter slower than predicted
+  // (softmax, layer_norm, docs/notes/2026-11-21-second-h200.md).
+  constexpr double kStagedCost = 1.18;
   // Of equals, the shorter code: it compiles faster.
-  return busy * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
+  return busy * (o.staged ? kStagedCost : 1) * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
 }
 
 }  // namespace tilewright::cuda

@@ -22,7 +22,8 @@ std::unique_ptr<backends::Backend> open_for(const char* architecture) {
 class KernelCompile : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(Nvrtc::open(nvrtc_search_from_environment()).ok()) << "`scripts/setup.sh test` installs NVRTC";
+    ASSERT_TRUE(Nvrtc::open(nvrtc_search_from_environment()).ok())
+        << "`scripts/setup.sh test` installs NVRTC";
     backend_ = open_for(GetParam());
   }
 

@@ -40,7 +40,7 @@ class KernelPrinter {
     std::string name;
     Place place;
     DType dtype;
-    std::string type;  // of an element
+    std::string type;     // of an element
     bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
   };
   // A load that is copied ahead: its slots of 16 bytes a thread, and those before it.
@@ -134,6 +134,8 @@ class KernelPrinter {
   std::string effect_guard(const Loop& loop) const;
   std::string row_text(const Loop& loop) const;
   std::string col_text(const Loop& loop) const;
+  std::optional<std::string> column_offset(Loop& loop, const printer::Ref& ref);
+  std::optional<Expr> column_test(Loop& loop, const Instr& in);
   int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
   Part spread_of(const Loop& loop, const std::vector<int>& axes) const;
 

@@ -306,6 +306,8 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
     need("math_fast");
     const Instr& inner = loop.plan->body[*tanh];
     value = {fmt::format("fast::one_plus_tanh({})", operand(loop, inner.operands[0]).text), "f32"};
+  } else if (const auto test = column_test(loop, in)) {
+    value = *test;
   } else {
     value = compute(*in.op, operands);
   }
@@ -317,6 +319,56 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   const std::string name = unique(value_name(in.value));
   out_.line("const {} {} = {};", value.type, name, value.text);
   value.text = name;
+}
+
+// What a column's number has besides the element's place in the row, as text: of arange 0, of n + arange n.
+std::optional<std::string> KernelPrinter::column_offset(Loop& loop, const printer::Ref& ref) {
+  if (ref.is_scalar()) return std::nullopt;
+  const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
+  if (in.kind != Instr::Kind::compute) return std::nullopt;
+  if (in.op->kind == OpKind::arange) {
+    const bool walks_columns = !in.axes.empty() && in.axes[0] >= 0 && role(loop, in.axes[0]) == 1;
+    return walks_columns ? std::optional<std::string>("0") : std::nullopt;
+  }
+  if (in.op->kind != OpKind::apply || in.op->prim != tile::Prim::add) return std::nullopt;
+  for (std::size_t side : {0u, 1u}) {
+    const printer::Ref& other = in.operands[1 - side];
+    const auto offset = column_offset(loop, in.operands[side]);
+    if (!offset || !other.is_scalar()) continue;
+    const std::string text = scalar(other.scalar).text;
+    return *offset == "0" ? text : fmt::format("{} + {}", *offset, text);
+  }
+  return std::nullopt;
+}
+
+// Whether a column is a number: c · T + v = number - t · V. The right side is one for a thread, and the left
+// one is known where the loops are unrolled, which leaves one comparison an element. All of it modulo 2^32,
+// where both sides fit.
+std::optional<Expr> KernelPrinter::column_test(Loop& loop, const Instr& in) {
+  const Op& op = *in.op;
+  const bool tests = op.kind == OpKind::apply && (op.prim == tile::Prim::eq || op.prim == tile::Prim::ne);
+  if (!tests || level(loop, in) != Level::element || kernel_.type(op.operands[0]).dtype != DType::i64)
+    return std::nullopt;
+  for (std::size_t side : {0u, 1u}) {
+    const printer::Ref& number = in.operands[1 - side];
+    const printer::ValueRange& columns = range(op.operands[side]);
+    if (!number.is_scalar() || columns.low <= -2147483647 || columns.high >= 2147483647) continue;
+    const auto offset = column_offset(loop, in.operands[side]);
+    if (!offset) continue;
+    const Frame& f = loop.frame;
+    std::string place = f.col_steps() > 1 ? fmt::format("c * {}", f.row_threads() * f.vector) : "";
+    if (f.vector > 1) place += place.empty() ? "v" : " + v";
+    Expr n = scalar(number.scalar);
+    if (n.type == "i64") {
+      need("edge");
+      n.text = fmt::format("saturate_i32({})", n.text);
+    }
+    return Expr{
+        fmt::format("u32({}) {} u32({}) - u32({}) - u32({} * {})", place.empty() ? "0" : place,
+                    op.prim == tile::Prim::eq ? "==" : "!=", n.text, *offset, loop.thread.t, f.vector),
+        "bool"};
+  }
+  return std::nullopt;
 }
 
 // What an integer of the loop is in terms of its row and column.
@@ -370,10 +422,11 @@ bool KernelPrinter::draws_fours(const Loop& loop, std::size_t i) const {
   return form && form->col == 1 && form->row % 4 == 0 && form->divisor % 4 == 0;
 }
 
-// The tanh in an addition of 1 + tanh x. That cancels where x is far below 0; as 2 / (1 + e^-2x) it does not, and costs
-// less than the tanh alone: for values that end in narrow floats.
+// The tanh in an addition of 1 + tanh x. That cancels where x is far below 0; as 2 / (1 + e^-2x) it does not,
+// and costs less than the tanh alone: for values that end in narrow floats.
 std::optional<std::size_t> KernelPrinter::tanh_beside_one(const Loop& loop, const Instr& in) const {
-  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || in.op->prim != tile::Prim::add) return std::nullopt;
+  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || in.op->prim != tile::Prim::add)
+    return std::nullopt;
   if (kernel_.type(in.value).dtype != DType::f32 ||
       accuracy_[static_cast<std::size_t>(in.value)] == printer::Accuracy::exact)
     return std::nullopt;
@@ -382,8 +435,11 @@ std::optional<std::size_t> KernelPrinter::tanh_beside_one(const Loop& loop, cons
     const Instr& one = loop.plan->body[static_cast<std::size_t>(in.operands[side].instr)];
     const auto other = static_cast<std::size_t>(in.operands[1 - side].instr);
     const Instr& tanh = loop.plan->body[other];
-    if (one.kind != Instr::Kind::compute || one.op->kind != OpKind::constant || one.op->number.f != 1.0) continue;
-    if (tanh.kind == Instr::Kind::compute && tanh.op->kind == OpKind::apply && tanh.op->prim == tile::Prim::tanh) return other;
+    if (one.kind != Instr::Kind::compute || one.op->kind != OpKind::constant || one.op->number.f != 1.0)
+      continue;
+    if (tanh.kind == Instr::Kind::compute && tanh.op->kind == OpKind::apply &&
+        tanh.op->prim == tile::Prim::tanh)
+      return other;
   }
   return std::nullopt;
 }

@@ -23,80 +23,32 @@ struct Refusal {
 };
 
 // Words that a value must not be called: C++ keywords, and functions of the device headers.
-constexpr std::string_view kReserved[] = {"add",       "sub",
-                                          "mul",       "div",
-                                          "rem",       "neg",
-                                          "abs",       "sign",
-                                          "floor",     "ceil",
-                                          "round",     "trunc",
-                                          "sqrt",      "exp",
-                                          "exp2",      "expm1",
-                                          "log",       "log2",
-                                          "log1p",     "sin",
-                                          "cos",       "tan",
-                                          "tanh",      "erf",
-                                          "rsqrt",     "pow",
-                                          "atan2",     "min",
-                                          "max",       "fma",
-                                          "isnan",     "shl",
-                                          "shr",       "load",
-                                          "store",     "cast",
-                                          "stage",     "fast",
-                                          "fetch",     "fetch_if",
-                                          "fetched",   "fetch_program",
-                                          "turn",      "hop",
-                                          "first",     "opaque",
-                                          "t",         "g",
-                                          "r",         "c",
-                                          "v",         "row",
-                                          "col",       "int",
-                                          "float",     "double",
-                                          "bool",      "char",
-                                          "long",      "short",
-                                          "if",        "else",
-                                          "for",       "do",
-                                          "while",     "return",
-                                          "switch",    "case",
-                                          "default",   "and",
-                                          "or",        "not",
-                                          "xor",       "true",
-                                          "false",     "const",
-                                          "auto",      "this",
-                                          "new",       "delete",
-                                          "i8",        "u8",
-                                          "i16",       "u16",
-                                          "i32",       "u32",
-                                          "i64",       "u64",
-                                          "f32",       "f64",
-                                          "bf16",      "f16",
-                                          "f8e4m3",    "f8e5m2",
-                                          "Vec",       "Max",
-                                          "Min",       "Sum",
-                                          "Product",   "And",
-                                          "Or",        "ArgMax",
-                                          "ArgMin",    "same",
-                                          "sigmoid",   "reciprocal",
-                                          "inside",    "step",
-                                          "program",   "programs",
-                                          "rank",      "tw",
-                                          "infinity",  "not_a_number",
-                                          "signed",    "unsigned",
-                                          "void",      "template",
-                                          "class",     "struct",
-                                          "union",     "operator",
-                                          "namespace", "using",
-                                          "static",    "extern",
-                                          "register",  "volatile",
-                                          "inline",    "public",
-                                          "private",   "protected",
-                                          "try",       "catch",
-                                          "throw",     "typename",
-                                          "goto",      "break",
-                                          "continue",  "enum",
-                                          "sizeof",    "typedef",
-                                          "virtual",   "friend",
-                                          "export",    "asm",
-                                          "mutable",   "explicit"};
+constexpr std::string_view kReserved[] = {
+    "add",      "sub",      "mul",       "div",        "rem",      "neg",
+    "abs",      "sign",     "floor",     "ceil",       "round",    "trunc",
+    "sqrt",     "exp",      "exp2",      "expm1",      "log",      "log2",
+    "log1p",    "sin",      "cos",       "tan",        "tanh",     "erf",
+    "rsqrt",    "pow",      "atan2",     "min",        "max",      "fma",
+    "isnan",    "shl",      "shr",       "load",       "store",    "cast",
+    "stage",    "fast",     "fetch",     "fetch_if",   "fetched",  "fetch_program",
+    "turn",     "hop",      "first",     "opaque",     "t",        "g",
+    "r",        "c",        "v",         "row",        "col",      "int",
+    "float",    "double",   "bool",      "char",       "long",     "short",
+    "if",       "else",     "for",       "do",         "while",    "return",
+    "switch",   "case",     "default",   "and",        "or",       "not",
+    "xor",      "true",     "false",     "const",      "auto",     "this",
+    "new",      "delete",   "i8",        "u8",         "i16",      "u16",
+    "i32",      "u32",      "i64",       "u64",        "f32",      "f64",
+    "bf16",     "f16",      "f8e4m3",    "f8e5m2",     "Vec",      "Max",
+    "Min",      "Sum",      "Product",   "And",        "Or",       "ArgMax",
+    "ArgMin",   "same",     "sigmoid",   "reciprocal", "inside",   "step",
+    "program",  "programs", "rank",      "tw",         "infinity", "not_a_number",
+    "signed",   "unsigned", "void",      "template",   "class",    "struct",
+    "union",    "operator", "namespace", "using",      "static",   "extern",
+    "register", "volatile", "inline",    "public",     "private",  "protected",
+    "try",      "catch",    "throw",     "typename",   "goto",     "break",
+    "continue", "enum",     "sizeof",    "typedef",    "virtual",  "friend",
+    "export",   "asm",      "mutable",   "explicit"};
 
 bool is_packed(const Layouts& layouts) { return layouts.programs_per_block > 1; }
 
@@ -282,7 +234,9 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
   if (!walks())
     for (int axis : program_axes_)
       head.write(fmt::format("const i32 program_{} = {};", axis, program_id(axis).text));
-  if (stepped_) head.write("int step = 0;  // counts the exchanges that are repeated: neighbours in time use different scratch");
+  if (stepped_)
+    head.write(
+        "int step = 0;  // counts the exchanges that are repeated: neighbours in time use different scratch");
   if (schedule_.cluster > 1 && cluster_waited_)
     head.write(
         "cluster_arrive();  // every block of the cluster has started: waited for before the first exchange");
@@ -322,7 +276,8 @@ void KernelPrinter::print_persistent_body() {
     out_.open("for (i32 program = first; program < {}; program += hop)", programs);
     print_turn(programs);
   } else {
-    out_.open("for (i32 program = i32(blockIdx.x){0}; program < {1}; program += i32(gridDim.x){0})", divide, programs);
+    out_.open("for (i32 program = i32(blockIdx.x){0}; program < {1}; program += i32(gridDim.x){0})", divide,
+              programs);
   }
   for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
   out_.append(body);

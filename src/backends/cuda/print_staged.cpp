@@ -1,5 +1,5 @@
-// Staged loads: a persistent kernel copies the rows of the next programs into shared memory while it computes on the
-// present one's. Memory is busy all the time, and the rows take no registers.
+// Staged loads: a persistent kernel copies the rows of the next programs into shared memory while it computes
+// on the present one's. Memory is busy all the time, and the rows take no registers.
 #include "backends/cuda/kernel_printer.h"
 #include "backends/cuda/staging.h"
 
@@ -15,10 +15,12 @@ using tile::OpKind;
 // Names for what is copied ahead, and their places in shared memory.
 void KernelPrinter::choose_staged() {
   for (const Step& step : plan_.steps)
-    if (step.kind == Step::Kind::scalar && !step.op->results.empty()) scalar_definitions_[step.op->results[0]] = step.op;
+    if (step.kind == Step::Kind::scalar && !step.op->results.empty())
+      scalar_definitions_[step.op->results[0]] = step.op;
   for (const StagedLoad& load : find_staged_loads({kernel_, plan_, ranges_, schedule_}, layouts_)) {
-    const Staged s{unique(identifier(kernel_.views[static_cast<std::size_t>(load.op->param)].name) + "_ahead"), load.slots,
-                   staged_slots_};
+    const Staged s{
+        unique(identifier(kernel_.views[static_cast<std::size_t>(load.op->param)].name) + "_ahead"),
+        load.slots, staged_slots_};
     staged_slots_ += s.slots;
     staged_[load.op] = s;
     const ValueId storage = plan_.storage(load.op->results[0]);
@@ -62,7 +64,8 @@ void KernelPrinter::print_fetch(Loop& loop, const Instr& in) {
   fetch_.append(here);
 }
 
-// Once more what the body computes from the program id, for another program: the same names, in the fetching function.
+// Once more what the body computes from the program id, for another program: the same names, in the fetching
+// function.
 void KernelPrinter::print_foreseen(ValueId v) {
   if (!foreseen_.insert(v).second) return;
   const Op& op = *scalar_definitions_.at(v);
@@ -93,7 +96,8 @@ std::string KernelPrinter::staged_vector(const Registers& r) const {
                      staged_slot(r, r.name));
 }
 
-// Before the loop over programs: where the rows lie, how a program is fetched, and the first of them under way.
+// Before the loop over programs: where the rows lie, how a program is fetched, and the first of them under
+// way.
 void KernelPrinter::print_staging(const std::string& programs) {
   const int ahead = schedule_.stages - 1;
   for (const auto& [op, s] : staged_in_order())
@@ -103,8 +107,10 @@ void KernelPrinter::print_staging(const std::string& programs) {
   out_.open("const auto fetch_program = [&](i32 program, int turn)");
   out_.append(fetch_);
   out_.close_with("};");
-  out_.line("const i32 first = {}, hop = {};", schedule_.cluster > 1 ? fmt::format("i32(blockIdx.x) / {}", schedule_.cluster) : "i32(blockIdx.x)",
-            schedule_.cluster > 1 ? fmt::format("i32(gridDim.x) / {}", schedule_.cluster) : "i32(gridDim.x)");
+  out_.line(
+      "const i32 first = {}, hop = {};",
+      schedule_.cluster > 1 ? fmt::format("i32(blockIdx.x) / {}", schedule_.cluster) : "i32(blockIdx.x)",
+      schedule_.cluster > 1 ? fmt::format("i32(gridDim.x) / {}", schedule_.cluster) : "i32(gridDim.x)");
   out_.open("for (int i = 0; i < {}; ++i)", ahead);
   out_.line("if (first + i * hop < {}) fetch_program(first + i * hop, i);", programs);
   out_.write("copy_async_commit();");
@@ -115,7 +121,8 @@ void KernelPrinter::print_staging(const std::string& programs) {
 // At the head of the loop over programs: one more program is fetched, the present one's rows have arrived.
 void KernelPrinter::print_turn(const std::string& programs) {
   const int ahead = schedule_.stages - 1;
-  out_.line("if (program + {0} * hop < {1}) fetch_program(program + {0} * hop, turn == 0 ? {0} : turn - 1);", ahead, programs);
+  out_.line("if (program + {0} * hop < {1}) fetch_program(program + {0} * hop, turn == 0 ? {0} : turn - 1);",
+            ahead, programs);
   out_.write("copy_async_commit();");
   out_.line("copy_async_wait<{}>();", ahead);
   for (const auto& [op, s] : staged_in_order())
@@ -126,10 +133,13 @@ void KernelPrinter::print_turn(const std::string& programs) {
 // By place in memory, not by address of the op.
 std::vector<std::pair<const tile::Op*, KernelPrinter::Staged>> KernelPrinter::staged_in_order() const {
   std::vector<std::pair<const Op*, Staged>> all(staged_.begin(), staged_.end());
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second.first_slot < b.second.first_slot; });
+  std::sort(all.begin(), all.end(),
+            [](const auto& a, const auto& b) { return a.second.first_slot < b.second.first_slot; });
   return all;
 }
 
-Index KernelPrinter::staged_bytes() const { return staged_slots_ * schedule_.threads * schedule_.stages * kSlotBytes; }
+Index KernelPrinter::staged_bytes() const {
+  return staged_slots_ * schedule_.threads * schedule_.stages * kSlotBytes;
+}
 
 }  // namespace tilewright::cuda

@@ -25,7 +25,8 @@ class Finder {
 
   std::vector<StagedLoad> run() {
     for (const Step& step : input_.plan.steps) {
-      if (step.kind == Step::Kind::scalar && !step.op->results.empty()) scalars_[step.op->results[0]] = step.op;
+      if (step.kind == Step::Kind::scalar && !step.op->results.empty())
+        scalars_[step.op->results[0]] = step.op;
       if (step.kind != Step::Kind::elements) continue;
       for (const Instr& in : step.loop.body)
         if (in.op && in.op->kind == OpKind::load && in.kind == Instr::Kind::compute) ++loads_[in.op];
@@ -68,11 +69,14 @@ class Finder {
   }
 
   bool stageable(const ElementLoop& loop, Place place, const Instr& in) const {
-    if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load || loads_.at(in.op) > 1) return false;
+    if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load || loads_.at(in.op) > 1)
+      return false;
     const tile::ViewUse& use = uses_[static_cast<std::size_t>(in.op->param)];
     if (use.written || use.accumulated) return false;
-    const auto walked = static_cast<std::size_t>(std::count_if(in.axes.begin(), in.axes.end(), [](int a) { return a >= 0; }));
-    if (walked != long_axes(loop.shape).size() || in.axes.back() != long_axes(loop.shape).back()) return false;
+    const auto walked =
+        static_cast<std::size_t>(std::count_if(in.axes.begin(), in.axes.end(), [](int a) { return a >= 0; }));
+    if (walked != long_axes(loop.shape).size() || in.axes.back() != long_axes(loop.shape).back())
+      return false;
     const Frame& f = layouts_.frame(place);
     const Access access(input_.kernel, input_.ranges, *in.op);
     const int axis = static_cast<int>(in.axes.size()) - 1;
@@ -87,7 +91,8 @@ class Finder {
       if (!foreseeable(access.start(d)) || access.checked_below(d)) return false;
       own = own || differs_[static_cast<std::size_t>(access.start(d))];
       bounded = bounded || access.checked_above(d);
-      if (access.axis_of(d) == axis && access.checked_above(d) && !access.whole_vectors(axis, f.vector)) return false;
+      if (access.axis_of(d) == axis && access.checked_above(d) && !access.whole_vectors(axis, f.vector))
+        return false;
     }
     // cp.async writes zeros for what lies outside.
     const tile::Number& fill = access.op().number;
@@ -105,6 +110,8 @@ class Finder {
 
 }  // namespace
 
-std::vector<StagedLoad> find_staged_loads(const LayoutInput& input, const Layouts& layouts) { return Finder(input, layouts).run(); }
+std::vector<StagedLoad> find_staged_loads(const LayoutInput& input, const Layouts& layouts) {
+  return Finder(input, layouts).run();
+}
 
 }  // namespace tilewright::cuda

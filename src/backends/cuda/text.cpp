@@ -35,8 +35,9 @@ std::string literal(DType dtype, const tile::Number& number) {
 std::string stored_literal(DType dtype, const tile::Number& number) {
   if (!is_narrow_float(dtype)) {
     if (dtype == DType::i64) return fmt::format("i64({})", integer(number.i));
-    return dtype == DType::i8 || dtype == DType::u8 ? literal(dtype, number)
-                                                    : fmt::format("{}({})", element_type(dtype), literal(dtype, number));
+    return dtype == DType::i8 || dtype == DType::u8
+               ? literal(dtype, number)
+               : fmt::format("{}({})", element_type(dtype), literal(dtype, number));
   }
   std::uint16_t bits = 0;
   store_f64(&bits, dtype, number.f);

@@ -11,6 +11,19 @@ using Vector = vec<T>;
 TW_INLINE vmask lanes_below(i64 count) {
   return iota() < vi32((i32)(count < 0 ? 0 : count > TW_LANES ? TW_LANES : count));
 }
+// The lanes whose numbers first, first + 1, … are below the limit; up to it; the one that is it.
+TW_INLINE vmask lanes_before(i64 limit, i64 first) {
+  i64 count;
+  if (__builtin_sub_overflow(limit, first, &count)) count = limit < 0 ? 0 : TW_LANES;
+  return lanes_below(count);
+}
+TW_INLINE vmask lanes_up_to(i64 limit, i64 first) {
+  return limit == 0x7fffffffffffffff ? vmask(-1) : lanes_before(limit + 1, first);
+}
+TW_INLINE vmask lane_at(i64 number, i64 first) {
+  const u64 lane = (u64)number - (u64)first;
+  return iota() == vi32(lane < TW_LANES ? (i32)lane : -1);
+}
 // A count that may be negative or too large, as one of [0, most].
 TW_INLINE i64 limit(i64 count, i64 most) { return count < 0 ? 0 : count > most ? most : count; }
 TW_INLINE vmask mask_of(bool b) { return vmask(-(i32)b); }

@@ -1,6 +1,6 @@
 // Philox4x32-10 (Salmon et al., SC 2011): word (counter & 3) of the block that (seed, counter >> 2) names.
 #pragma once
-#include "tw_cpu/core.h"
+#include "tw_cpu/zip.h"
 
 namespace tw {
 
@@ -45,26 +45,6 @@ TW_INLINE vu32 philox_word(u64 seed, vu64 counter) {
   const vu32 low = (index & 1u) != 0u ? words.word[1] : words.word[0];
   const vu32 high = (index & 1u) != 0u ? words.word[3] : words.word[2];
   return index >= 2u ? high : low;
-}
-
-// a0 b0 a1 b1 … of the first or the second halves.
-TW_INLINE vu32 zip_first(vu32 a, vu32 b) {
-#if TW_LANES == 16
-  return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-#elif TW_LANES == 8
-  return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-#else
-  return __builtin_shufflevector(a, b, 0, 4, 1, 5);
-#endif
-}
-TW_INLINE vu32 zip_second(vu32 a, vu32 b) {
-#if TW_LANES == 16
-  return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-#elif TW_LANES == 8
-  return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
-#else
-  return __builtin_shufflevector(a, b, 2, 6, 3, 7);
-#endif
 }
 
 // The words of the 4 · TW_LANES counters from `first` (a multiple of 4) on, in order: a quarter of the work.

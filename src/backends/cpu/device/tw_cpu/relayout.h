@@ -1,13 +1,39 @@
 // Tiles whose elements move to other places: transpose and reshape between buffers.
 #pragma once
-#include "tw_cpu/core.h"
+#include "tw_cpu/memory.h"
+#include "tw_cpu/zip.h"
 
 namespace tw {
 
+// A block of as many rows as lanes. Zipping row i with the one half the rows further on moves one bit of the row's
+// number into the lane's; after all bits rows and lanes have changed places.
+template <class T>
+TW_INLINE void transpose_block(const T* from, i64 from_stride, T* to, i64 to_stride) {
+  vec<T> rows[TW_LANES], zipped[TW_LANES];
+#pragma clang loop unroll(full)
+  for (int i = 0; i < TW_LANES; ++i) rows[i] = load(from + i * from_stride);
+#pragma clang loop unroll(full)
+  for (int bit = 1; bit < TW_LANES; bit *= 2) {
+#pragma clang loop unroll(full)
+    for (int i = 0; i < TW_LANES / 2; ++i) {
+      zipped[2 * i] = zip_first(rows[i], rows[i + TW_LANES / 2]);
+      zipped[2 * i + 1] = zip_second(rows[i], rows[i + TW_LANES / 2]);
+    }
+#pragma clang loop unroll(full)
+    for (int i = 0; i < TW_LANES; ++i) rows[i] = zipped[i];
+  }
+#pragma clang loop unroll(full)
+  for (int i = 0; i < TW_LANES; ++i) store(to + i * to_stride, rows[i]);
+}
+
 template <int Rows, int Columns, class T>
 static void transpose(const T* from, i64 from_stride, T* to, i64 to_stride) {
+  constexpr i64 kRows = Rows / TW_LANES * TW_LANES, kColumns = Columns / TW_LANES * TW_LANES;
+  for (i64 r = 0; r < kRows; r += TW_LANES)
+    for (i64 c = 0; c < kColumns; c += TW_LANES)
+      transpose_block(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
   for (i64 r = 0; r < Rows; ++r)
-    for (i64 c = 0; c < Columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+    for (i64 c = r < kRows ? kColumns : 0; c < Columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
 }
 
 // The same elements in row-major order.

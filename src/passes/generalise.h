@@ -1,0 +1,18 @@
+// generalise: kernels that take sizes as arguments, from two plans of one function at two sizes.
+//
+// Lowering works on constant sizes. What a plan owes to a size is found by comparison: where the plans at two
+// sizes have the same kernels but for numbers, those numbers become scalar parameters, and each launch passes
+// its own. A plan of a third size gives the same kernels, so that only its numbers are new: nothing is
+// compiled. Each size's numbers come from its own lowering, so nothing is extrapolated.
+#pragma once
+
+#include <tilewright/base/error.h>
+#include <tilewright/tile/plan.h>
+
+namespace tilewright::passes {
+
+// `plan` with scalar parameters where `other` has another number. Scalar constants of i64, f32 and f64,
+// extents, strides and grids may differ; a Failure names what differs otherwise (a tile's shape, an op).
+Result<tile::Plan> generalise(const tile::Plan& plan, const tile::Plan& other);
+
+}  // namespace tilewright::passes

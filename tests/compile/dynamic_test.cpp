@@ -1,0 +1,137 @@
+// Dynamic dimensions: the values of every size, and kernels that are compiled for the first size only.
+#include <tilewright/tilewright.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <set>
+
+namespace tilewright {
+namespace {
+
+using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+
+struct Case {
+  const char* name;
+  Function function;
+  std::vector<Shape> shapes;  // -1: the dynamic size
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"pointwise",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+         return {where(x[0] > 0.f, x[0], exp(x[0]) - 1.f)};
+       },
+       {{-1, 24}}},
+      {"softmax of rows",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> { return {softmax(x[0])}; },
+       {{-1, 96}}},
+      {"softmax of longer rows",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> { return {softmax(x[0])}; },
+       {{5, -1}}},
+      {"mean of everything",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> { return {mean(x[0] * x[0])}; },
+       {{-1, 48}}},
+      {"two arguments of one size",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+         return {sum(x[0] * x[1], {1}), x[0] + x[1]};
+       },
+       {{-1, 32}, {-1, 1}}},
+      {"a matrix product",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> { return {matmul(x[0], x[1])}; },
+       {{-1, 16}, {16, 40}}},
+      {"a transpose",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> { return {transpose(x[0], {1, 0}) * 2.f}; },
+       {{-1, 70}}},
+  };
+  return all;
+}
+
+std::vector<DynamicDim> dynamic_of(const Case& c) {
+  std::vector<DynamicDim> out;
+  for (std::size_t a = 0; a < c.shapes.size(); ++a)
+    for (int axis = 0; axis < c.shapes[a].rank(); ++axis)
+      if (c.shapes[a][axis] == -1) out.push_back({static_cast<int>(a), axis});
+  return out;
+}
+
+std::vector<Tensor> arguments(Context& ctx, const Case& c, Index size) {
+  std::vector<Tensor> out;
+  for (const Shape& shape : c.shapes) {
+    std::vector<Index> extents = shape.extents();
+    for (Index& e : extents)
+      if (e == -1) e = size;
+    out.push_back(ctx.randn(Shape(extents)));
+  }
+  return out;
+}
+
+class Dynamic : public ::testing::TestWithParam<const char*> {
+ protected:
+  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+};
+
+TEST_P(Dynamic, EverySizeHasTheValuesOfEagerExecution) {
+  for (const Case& c : cases()) {
+    const auto compiled = compile(c.function, {.dynamic = dynamic_of(c)});
+    for (Index size : {40, 41, 7, 1, 100, 300, 513, 1030, 0}) {
+      if (size == 0 && std::string(c.name).find("mean") != std::string::npos) continue;  // 0 / 0
+      const std::vector<Tensor> x = arguments(ctx_, c, size);
+      const std::vector<Tensor> got = compiled(x), want = c.function(x);
+      ASSERT_EQ(got.size(), want.size());
+      for (std::size_t o = 0; o < got.size(); ++o) {
+        ASSERT_EQ(got[o].shape(), want[o].shape()) << c.name << " at " << size;
+        const std::vector<float> a = got[o].to_vector<float>(), b = want[o].to_vector<float>();
+        for (std::size_t i = 0; i < a.size(); ++i)
+          ASSERT_NEAR(a[i], b[i], 1e-5 * (1 + std::fabs(b[i])))
+              << c.name << " at " << size << ", element " << i;
+      }
+    }
+  }
+}
+
+TEST_P(Dynamic, AnotherSizeCompilesNothing) {
+  for (const Case& c : cases()) {
+    // How many partial sums there are depends on the size, and with it the kernel that adds them up.
+    if (std::string(c.name).find("mean") != std::string::npos) continue;
+    const auto compiled = compile(c.function, {.dynamic = dynamic_of(c)});
+    std::set<std::string> sources;
+    for (Index size : {1032, 2056, 1544, 4104}) {
+      compiled(arguments(ctx_, c, size));
+      const SpecialisationReport newest = compiled.report().front();
+      EXPECT_NE(newest.dynamic.find("as arguments"), std::string::npos) << c.name << ": " << newest.dynamic;
+      for (const KernelReport& k : newest.kernels) sources.insert(k.source);
+    }
+    EXPECT_EQ(sources.size(), compiled.report().front().kernels.size()) << c.name;
+  }
+}
+
+TEST_P(Dynamic, WhatCannotShareKernelsSaysWhy) {
+  const auto compiled =
+      compile([](const Tensor& x) { return matmul(x, transpose(x, {1, 0})); }, {.dynamic = {{0, 0}}});
+  compiled(ctx_.randn({1, 8}));
+  const std::string how = compiled.report().front().dynamic;
+  EXPECT_FALSE(how.empty());
+  EXPECT_NE(compiled.explain().find("dynamic dimensions: "), std::string::npos) << compiled.explain();
+}
+
+TEST_P(Dynamic, ADimensionThatIsNotThereIsRefused) {
+  const auto compiled = compile([](const Tensor& x) { return exp(x); }, {.dynamic = {{0, 2}}});
+  const auto message = [&] {
+    try {
+      compiled(ctx_.randn({2, 3}));
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  }();
+  EXPECT_NE(message.find("dynamic axis 2 of argument 0, which has rank 2"), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Dynamic, ::testing::Values("reference", "cpu"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tilewright

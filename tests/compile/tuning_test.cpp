@@ -1,0 +1,58 @@
+// max_autotune: what is measured, kept and stored.
+#include <tilewright/tilewright.hpp>
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace tilewright {
+namespace {
+
+struct Folder {
+  std::string path =
+      (std::filesystem::temp_directory_path() / ("tw_tuning_" + std::to_string(getpid()))).string();
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+TEST(Tuning, MeasuresCandidatesKeepsTheFastestAndStoresIt) {
+  const Folder folder;
+  const auto rows = [](const Tensor& x) { return softmax(x); };
+  std::string winner;
+  {
+    Context ctx({.cache_directory = folder.path});
+    const auto tuned = compile(rows, {.max_autotune = true});
+    const Tensor x = ctx.randn({256, 1000});
+    const std::vector<float> got = tuned(x).to_vector<float>(), want = softmax(x).to_vector<float>();
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-6) << i;
+    const KernelReport kernel = tuned.report().front().kernels.front();
+    ASSERT_GE(kernel.tuning.size(), 2u);
+    EXPECT_NE(kernel.tuning.front().find("measured"), std::string::npos) << kernel.tuning.front();
+    EXPECT_EQ(kernel.tuning.front().find(kernel.schedule), 0u)
+        << kernel.tuning.front() << " | " << kernel.schedule;
+    winner = kernel.schedule;
+  }
+  Context ctx({.cache_directory = folder.path});
+  const auto again = compile(rows, {.max_autotune = true});
+  again(ctx.randn({256, 1000}));
+  const KernelReport kernel = again.report().front().kernels.front();
+  EXPECT_EQ(kernel.schedule, winner);
+  ASSERT_EQ(kernel.tuning.size(), 1u);
+  EXPECT_NE(kernel.tuning.front().find("stored winner"), std::string::npos) << kernel.tuning.front();
+}
+
+TEST(Tuning, IsNotSharedWithFunctionsThatDidNotAskForIt) {
+  Context ctx({.cache_directory = ""});
+  const auto f = [](const Tensor& x) { return exp(x) * 2.f; };
+  const auto tuned = compile(f, {.max_autotune = true});
+  const auto plain = compile(f);
+  const Tensor x = ctx.randn({1 << 16});
+  tuned(x);
+  plain(x);
+  EXPECT_FALSE(tuned.report().front().kernels.front().tuning.empty());
+  EXPECT_TRUE(plain.report().front().kernels.front().tuning.empty());
+}
+
+}  // namespace
+}  // namespace tilewright
