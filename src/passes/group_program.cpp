@@ -363,7 +363,8 @@ class Walker {
                    ? value
                    : push({.kind = Sym::Kind::where, .operands = {inside, value, result}, .dtype = dtype});
     }
-    return result;
+    // Of nothing but empty pieces no element exists; a reduction over it still asks for one.
+    return result < 0 ? push({.kind = Sym::Kind::constant, .dtype = compute_dtype(n.type.dtype)}) : result;
   }
 
   int load(NodeId id, const Coordinates& at, int mask) {

@@ -72,6 +72,8 @@ TEST_P(ParityTest, MatmulWithEpilogue) {
   check(samples::matmul_gelu(DType::f32, {64, 64, 64, 64, 64, 64}));
   check(samples::matmul_gelu(DType::bf16, {20, 40, 33, 20, 24, 16}));
   check(samples::matmul_gelu(DType::f16, {20, 40, 33, 7, 5, 16}));
+  // Columns of one element: rows of the result are neighbours in memory.
+  for (const DType d : {DType::f32, DType::bf16}) check(samples::matmul_gelu(d, {33, 3, 70, 20, 1, 35}));
 }
 
 TEST_P(ParityTest, Attention) {

@@ -2,6 +2,7 @@
 // the inner dimension runs: each row's element of a is spread over the lanes and multiplied into a row of b.
 #pragma once
 #include "tw_cpu/memory.h"
+#include "tw_cpu/reduce.h"
 
 namespace tw {
 
@@ -87,9 +88,25 @@ TW_INLINE void dot_columns(const typename D::stored* a, i64 a_stride, const type
     dot_block<D, kRest, Vectors>(a + kDone * a_stride, a_stride, b, b_stride, c + kDone * c_stride, c_stride, depth);
 }
 
+// One column: its elements, and those of b, stand side by side without room for vectors between them.
+template <class D, int Rows, int Depth>
+TW_INLINE void dot_one_column(const typename D::stored* a, i64 a_stride, const typename D::stored* b,
+                              typename D::sum* c) {
+  constexpr i64 kWhole = Depth / TW_LANES * TW_LANES;
+  for (i64 r = 0; r < Rows; ++r) {
+    const typename D::stored* row = a + r * a_stride;
+    typename D::vector sum = typename D::vector(0);
+    for (i64 k = 0; k < kWhole; k += TW_LANES) sum = multiply_add(D::row(row + k), D::row(b + k), sum);
+    typename D::sum total = c[r] + (kWhole > 0 ? reduce_sum(sum) : 0);
+    for (i64 k = kWhole; k < Depth; ++k) total += D::spread(row[k])[0] * D::spread(b[k])[0];
+    c[r] = total;
+  }
+}
+
 template <class Element, int Rows, int Columns, int Depth, class T, class S>
 static void dot(const T* a, i64 a_stride, const T* b, i64 b_stride, S* c, i64 c_stride) {
   typedef DotElement<Element> D;
+  if constexpr (Columns == 1) return dot_one_column<D, Rows, Depth>(a, a_stride, b, c);
   constexpr int kWidth = kDotVectors * TW_LANES, kVectors = (Columns + TW_LANES - 1) / TW_LANES;
   for (i64 n = 0; n + kWidth <= kVectors * TW_LANES; n += kWidth)
     dot_columns<D, Rows, Columns, kDotVectors>(a, a_stride, b + n, b_stride, c + n, c_stride, Depth);
