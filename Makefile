@@ -41,19 +41,19 @@ golden: build/build.ninja ## rewrite the goldens and the outputs in docs/; read 
 	git status --short
 
 fuzz: build/build.ninja ## FUZZ_SECONDS of malformed text per parser, FUZZ_GRAPHS random graphs, FUZZ_KERNELS kernels
-	scripts/setup.sh build test fuzz
+	scripts/setup.sh build test clang
 	scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_GRAPHS) $(FUZZ_KERNELS)
 
-asan: ## the unit tests under the address and undefined-behaviour sanitizers
-	@scripts/setup.sh build test
+asan: ## the unit tests under Clang's address and undefined-behaviour sanitizers
+	@scripts/setup.sh build test clang
 	@cmake --preset asan >/dev/null
 	@$(PHASE) "build, asan" cmake --build build-asan -j $(JOBS) --target unit_tests
 	@$(PHASE) "tests, asan" $(CTEST) --test-dir build-asan -L unit
 
 ubsan: asan
 
-tsan: ## the unit tests under the thread sanitizer
-	@scripts/setup.sh build test
+tsan: ## the unit tests under Clang's thread sanitizer
+	@scripts/setup.sh build test clang
 	@cmake --preset tsan >/dev/null
 	@$(PHASE) "build, tsan" cmake --build build-tsan -j $(JOBS) --target unit_tests
 	@$(PHASE) "tests, tsan" $(CTEST) --test-dir build-tsan -L unit

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what this project needs and the machine lacks: Debian packages (as root or through sudo), and for the tests
 # NVRTC from PyPI into .cache/nvrtc, where no CUDA is installed. Does nothing, quickly, where all is there.
-# Usage: scripts/setup.sh [build] [test] [lint] [fuzz]      (default: build)
+# Usage: scripts/setup.sh [build] [test] [lint] [clang]      (default: build)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ build=(g++ cmake make ninja-build ccache git
   libgtest-dev libgmock-dev python3)
 test=(python3-pip)
 lint=(clang-tidy-19 clang-format-19 python3)
-fuzz=(clang-19 libclang-rt-19-dev)
+clang=(clang-19 libclang-rt-19-dev) # what the sanitizers and libFuzzer build with
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -59,9 +59,9 @@ for part; do
     build) packages+=("${build[@]}") ;;
     test) packages+=("${test[@]}") ;;
     lint) packages+=("${lint[@]}") ;;
-    fuzz) packages+=("${fuzz[@]}") ;;
+    clang) packages+=("${clang[@]}") ;;
     *)
-      echo "setup: no part '$part'; there are build, test, lint, fuzz" >&2
+      echo "setup: no part '$part'; there are build, test, lint, clang" >&2
       exit 2
       ;;
   esac

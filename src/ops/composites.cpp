@@ -66,7 +66,8 @@ Value gelu(Value x, Gelu kind) {
   if (kind == Gelu::erf) return 0.5 * x * (erf(x * (1 / std::numbers::sqrt2)) + 1.0);
   const double scale = std::sqrt(2 / std::numbers::pi);
   // 0.044715: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
-  return 0.5 * x * (tanh(scale * (x + 0.044715 * (x * x * x))) + 1.0);
+  // 0.5 (1 + tanh u) = sigmoid(2 u), which does not cancel where u is far below 0.
+  return x * sigmoid(x * (2 * scale + 2 * scale * 0.044715 * (x * x)));
 }
 
 Value silu(Value x) { return x * sigmoid(x); }

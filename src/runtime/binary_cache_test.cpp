@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -154,15 +155,15 @@ TEST_F(Cache, AFullDiskLeavesNoEntryAndSaysSo) {
 }
 
 TEST_F(Cache, ProcessesThatWriteTheSameKeysAtOnceSeeWholeEntries) {
-  std::vector<pid_t> children;
-  for (int process = 0; process < 4; ++process)
-    children.push_back(start([&] {
+  std::array<pid_t, 4> children{};
+  for (pid_t& child : children)
+    child = start([&] {
       for (std::uint64_t round = 0; round < 50; ++round)
         for (std::uint64_t k = 1; k <= 5; ++k) {
           if (!cache_.store(key_of(k), body_of(k)).ok()) _exit(1);
           if (cache_.find(key_of(k)) != body_of(k)) _exit(2);
         }
-    }));
+    });
   for (pid_t child : children) EXPECT_EQ(end_of(child), 0);
   EXPECT_EQ(cache_.info().value().entries, 5u);
   EXPECT_EQ(cache_.verify().value().damaged, 0u);

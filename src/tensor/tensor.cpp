@@ -128,6 +128,7 @@ std::vector<Tensor> record(const std::shared_ptr<Trace>& trace, const std::vecto
                            const GraphFunction& write, const Location& where) {
   const ir::LocationScope scope(trace->graph, location_text(where));
   std::vector<ir::Value> values;
+  values.reserve(operands.size());
   for (const Tensor& t : operands) values.push_back({&trace->graph, node_in(*trace, t)});
   std::vector<Tensor> out;
   for (const ir::Value& v : write(trace->graph, values)) {
@@ -156,6 +157,7 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
     ir::Graph graph(name);
     const ir::LocationScope scope(graph, location_text(where));
     std::vector<ir::Value> inputs;
+    inputs.reserve(operands.size());
     for (std::size_t i = 0; i < operands.size(); ++i)
       inputs.push_back({&graph, graph.add_input(fmt::format("a{}", i), operands[i].impl()->type)});
     std::vector<ir::NodeId> outputs;

@@ -19,15 +19,14 @@ const std::vector<Shape> kShapes = {{}, {1}, {0}, {7}, {3, 5}, {2, 0, 3}, {1, 13
 
 // Only what the row accepts stays.
 void keep_accepted(const ir::Op& op, std::vector<OpSample>& samples) {
-  std::vector<OpSample> accepted;
-  for (OpSample& sample : samples) {
+  std::erase_if(samples, [&](const OpSample& sample) {
     try {
       op.infer(sample.operands, sample.attrs);
-      accepted.push_back(std::move(sample));
+      return false;
     } catch (const Error&) {
+      return true;
     }
-  }
-  samples = std::move(accepted);
+  });
 }
 
 Attrs constant_attrs(DType dtype, const Shape& shape) {

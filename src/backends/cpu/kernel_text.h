@@ -62,6 +62,8 @@ class KernelText {
   Range range(tile::ValueId scalar) const;
   // Whether v counts the programs along a grid axis that has one for each of [0, extent).
   bool is_program_of(tile::ValueId v, const tile::Dim& extent) const;
+  // What computes it; null for arguments of blocks.
+  const tile::Op* definition(tile::ValueId v) const { return definitions_[static_cast<std::size_t>(v)]; }
   // The constant a scalar is, if it is one.
   std::optional<Index> constant(tile::ValueId scalar) const;
 

@@ -99,6 +99,7 @@ Term LoopText::operation(int i, int copy, Pass& pass) {
     return {.text = lane_mask_text(i, side, copy, pass), .dtype = DType::boolean, .form = Form::vector};
   if (instr.op->kind == OpKind::cast)
     return cast_text(k_, k_.kernel.type(instr.value).dtype, term(instr.operands[0], copy, pass));
+  if (std::optional<Term> sigmoid = one_plus_tanh(i, copy, pass)) return *sigmoid;
   for (const int side : {0, 1}) {
     if (!is_prim(instr, Prim::add) && !is_prim(instr, Prim::sub)) break;
     const printer::Ref& product = instr.operands[static_cast<std::size_t>(side)];
@@ -108,6 +109,26 @@ Term LoopText::operation(int i, int copy, Pass& pass) {
   std::vector<Term> operands;
   for (const printer::Ref& r : instr.operands) operands.push_back(term(r, copy, pass));
   return apply_text(k_, *instr.op, operands);
+}
+
+bool LoopText::is_constant(const printer::Ref& ref, double value) const {
+  const tile::Op* op = ref.is_scalar() ? k_.definition(ref.scalar) : instr(ref.instr).op;
+  return op && op->kind == OpKind::constant && op->number.f == value;
+}
+
+// tanh(x) + 1, where nobody else reads the tanh.
+std::optional<Term> LoopText::one_plus_tanh(int i, int copy, Pass& pass) {
+  const Instr& sum = instr(i);
+  if (!is_prim(sum, Prim::add) || dtype_of(sum.operands[0]) != DType::f32) return std::nullopt;
+  for (const std::size_t side : {0, 1}) {
+    const printer::Ref& tanh = sum.operands[side];
+    if (tanh.is_scalar() || !node(tanh.instr).in_place || !is_prim(instr(tanh.instr), Prim::tanh)) continue;
+    if (!is_constant(sum.operands[1 - side], 1)) continue;
+    k_.include("tw_cpu/sigmoid.h");
+    const std::string x = as_vector(k_, term(instr(tanh.instr).operands[0], copy, pass));
+    return Term{.text = fmt::format("one_plus_tanh({})", x), .dtype = DType::f32, .form = Form::vector};
+  }
+  return std::nullopt;
 }
 
 // a*b + c, a*b - c or c - a*b, whose product is operand `side`.

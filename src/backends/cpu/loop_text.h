@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -102,6 +103,8 @@ class LoopText {
   void print_vector(int i, Pass& pass);
   std::string compute_text(int i, int copy, Pass& pass);
   Term operation(int i, int copy, Pass& pass);
+  std::optional<Term> one_plus_tanh(int i, int copy, Pass& pass);
+  bool is_constant(const printer::Ref& ref, double value) const;
   Term multiply_add(int i, int side, int copy, Pass& pass);
   std::string load_text(int i, int copy, Pass& pass);
   std::string offsets_text(int i, std::size_t first, int copy, Pass& pass);

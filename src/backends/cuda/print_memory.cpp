@@ -368,6 +368,7 @@ void KernelPrinter::print_scalar_effect(const Op& op) {
   } else {
     std::vector<Expr> indices;
     const int rank = kernel_.views[static_cast<std::size_t>(op.param)].rank();
+    indices.reserve(static_cast<std::size_t>(rank));
     for (int d = 0; d < rank; ++d) indices.push_back(scalar(op.operands[static_cast<std::size_t>(d) + 1]));
     offset = view_offset(op.param, indices);
     if (op.masked) guard = join_conditions({guard, wrapped(scalar(op.operands.back()).text)});

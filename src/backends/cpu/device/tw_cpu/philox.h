@@ -8,33 +8,38 @@ struct PhiloxBlock {
   vu32 word[4];
 };
 
-// The halves of the 64-bit products of 32-bit lanes and a factor: even and odd lanes apart, as the
-// instruction multiplies the low half of each 64-bit lane.
-struct Product {
-  vu32 high, low;
-};
+// Words in the low halves of 64-bit lanes; what stands in the high halves is of no account, as the instruction
+// multiplies low halves only: a product's words need no mask, and its high word one shift.
 typedef u64 wide_lanes __attribute__((ext_vector_type(TW_LANES / 2)));
-TW_INLINE Product multiply(vu32 x, u64 factor) {
-  const wide_lanes low_half = 0xffffffffu, pairs = bits_as<wide_lanes>(x);
-  const wide_lanes even = (pairs & low_half) * factor, odd = (pairs >> 32) * factor;
-  return {bits_as<vu32>((even >> 32) | (odd & ~low_half)), bits_as<vu32>((even & low_half) | (odd << 32))};
-}
-
-// A block in each lane; lane i has the counter words low[i], high[i], 0, 0.
-TW_INLINE PhiloxBlock philox_block(u64 seed, vu32 low, vu32 high) {
-  vu32 a = low, b = high, c = 0u, d = 0u;
+struct HalfBlocks {
+  wide_lanes word[4];
+};
+TW_INLINE wide_lanes multiply_low(wide_lanes x, u64 factor) { return (x & 0xffffffffu) * factor; }
+TW_INLINE HalfBlocks philox_rounds(u64 seed, wide_lanes low, wide_lanes high) {
+  wide_lanes a = low, b = high, c = 0u, d = 0u;
   u32 key0 = (u32)seed, key1 = (u32)(seed >> 32);
 #pragma unroll
   for (int round = 0; round < 10; ++round) {
-    const Product p0 = multiply(a, 0xD2511F53u), p1 = multiply(c, 0xCD9E8D57u);
-    a = p1.high ^ b ^ key0;
-    b = p1.low;
-    c = p0.high ^ d ^ key1;
-    d = p0.low;
+    const wide_lanes p0 = multiply_low(a, 0xD2511F53u), p1 = multiply_low(c, 0xCD9E8D57u);
+    a = (p1 >> 32) ^ b ^ (u64)key0;
+    b = p1;
+    c = (p0 >> 32) ^ d ^ (u64)key1;
+    d = p0;
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
   return {{a, b, c, d}};
+}
+
+// A block in each lane; lane i has the counter words low[i], high[i], 0, 0.
+TW_INLINE PhiloxBlock philox_block(u64 seed, vu32 low, vu32 high) {
+  const HalfBlocks even = philox_rounds(seed, bits_as<wide_lanes>(low), bits_as<wide_lanes>(high));
+  const HalfBlocks odd = philox_rounds(seed, bits_as<wide_lanes>(low) >> 32, bits_as<wide_lanes>(high) >> 32);
+  PhiloxBlock block;
+#pragma unroll
+  for (int i = 0; i < 4; ++i)
+    block.word[i] = bits_as<vu32>((even.word[i] & 0xffffffffu) | (odd.word[i] << 32));
+  return block;
 }
 
 // Any counters: a whole block for each word.
