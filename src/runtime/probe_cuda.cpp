@@ -178,6 +178,7 @@ std::vector<ProbeKernel> cuda_probe_kernels() {
        {four(kSharedLoad) + four(kUse), four(kSharedStore), four(kSharedLoad) + four(kSharedStore)})
     all.push_back(moving(kShared, body));
   all.push_back({.text = kShortCopy, .threads = kShortBlock});
+  all.push_back({.text = kShortCopy, .threads = kShortBlock});
   for (ProbeKernel& each : cuda_math_kernels()) all.push_back(std::move(each));
   return all;
 }
