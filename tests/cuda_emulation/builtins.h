@@ -30,7 +30,7 @@ double pow(double, double), atan2(double, double), fmod(double, double), fma(dou
 double floor(double), ceil(double), rint(double), trunc(double), sqrt(double), sin(double), cos(double),
     tan(double);
 double fmax(double, double), fmin(double, double);
-float nextafterf(float, float), copysignf(float, float);
+float nextafterf(float, float), copysignf(float, float), fmaxf(float, float), fminf(float, float);
 }
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
