@@ -417,7 +417,8 @@ class Emitter {
     tile::View flat =
         view(source_of(o.node), dtype, {graph_.type(o.node).shape.size()}, {{1, -1}}, buffer_name(o.node));
     Value index = index_value(o.offset);
-    Value computed_value = value(o.sym);  // before index.type(): emitting moves the table that type() points into
+    Value computed_value =
+        value(o.sym);  // before index.type(): emitting moves the table that type() points into
     Value stored = k_.cast(k_.broadcast(computed_value, index.type().shape), dtype);
     k_.scatter(flat, {index}, stored, overhang_mask());
   }

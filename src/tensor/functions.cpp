@@ -63,10 +63,11 @@ TW_BINARY(add)
 TW_BINARY(sub)
 TW_BINARY(mul)
 TW_BINARY(div)
-TW_BINARY(trunc_div) TW_BINARY(rem) TW_BINARY(pow) TW_BINARY(atan2) TW_BINARY(minimum) TW_BINARY(maximum)
-    TW_BINARY(eq) TW_BINARY(ne) TW_BINARY(lt) TW_BINARY(le) TW_BINARY(gt) TW_BINARY(ge) TW_BINARY(bit_and)
-        TW_BINARY(bit_or) TW_BINARY(bit_xor) TW_BINARY(shl) TW_BINARY(shr) TW_BINARY(logical_and)
-            TW_BINARY(logical_or) TW_BINARY(logical_xor)
+TW_BINARY(trunc_div)
+TW_BINARY(rem) TW_BINARY(pow) TW_BINARY(atan2) TW_BINARY(minimum) TW_BINARY(maximum) TW_BINARY(eq)
+    TW_BINARY(ne) TW_BINARY(lt) TW_BINARY(le) TW_BINARY(gt) TW_BINARY(ge) TW_BINARY(bit_and) TW_BINARY(bit_or)
+        TW_BINARY(bit_xor) TW_BINARY(shl) TW_BINARY(shr) TW_BINARY(logical_and) TW_BINARY(logical_or)
+            TW_BINARY(logical_xor)
 #undef TW_BINARY
 
 #define TW_OPERATOR(symbol, function) \
@@ -91,11 +92,12 @@ TW_UNARY(neg)
 TW_UNARY(abs)
 TW_UNARY(sign)
 TW_UNARY(floor)
-TW_UNARY(ceil) TW_UNARY(round) TW_UNARY(trunc) TW_UNARY(sqrt) TW_UNARY(rsqrt) TW_UNARY(reciprocal)
-    TW_UNARY(square) TW_UNARY(exp) TW_UNARY(exp2) TW_UNARY(expm1) TW_UNARY(log) TW_UNARY(log2) TW_UNARY(log1p)
-        TW_UNARY(sin) TW_UNARY(cos) TW_UNARY(tan) TW_UNARY(tanh) TW_UNARY(erf) TW_UNARY(sigmoid)
-            TW_UNARY(isnan) TW_UNARY(isinf) TW_UNARY(isfinite) TW_UNARY(bit_not) TW_UNARY(logical_not)
-                TW_UNARY(relu) TW_UNARY(silu) TW_UNARY(softplus) TW_UNARY(stop_gradient)
+TW_UNARY(ceil)
+TW_UNARY(round) TW_UNARY(trunc) TW_UNARY(sqrt) TW_UNARY(rsqrt) TW_UNARY(reciprocal) TW_UNARY(square)
+    TW_UNARY(exp) TW_UNARY(exp2) TW_UNARY(expm1) TW_UNARY(log) TW_UNARY(log2) TW_UNARY(log1p) TW_UNARY(sin)
+        TW_UNARY(cos) TW_UNARY(tan) TW_UNARY(tanh) TW_UNARY(erf) TW_UNARY(sigmoid) TW_UNARY(isnan)
+            TW_UNARY(isinf) TW_UNARY(isfinite) TW_UNARY(bit_not) TW_UNARY(logical_not) TW_UNARY(relu)
+                TW_UNARY(silu) TW_UNARY(softplus) TW_UNARY(stop_gradient)
 #undef TW_UNARY
 
                     Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at) {
@@ -183,7 +185,8 @@ TW_REDUCTION(sum)
 TW_REDUCTION(prod)
 TW_REDUCTION(max)
 TW_REDUCTION(min)
-TW_REDUCTION(any) TW_REDUCTION(all) TW_REDUCTION(mean) TW_REDUCTION(logsumexp)
+TW_REDUCTION(any)
+TW_REDUCTION(all) TW_REDUCTION(mean) TW_REDUCTION(logsumexp)
 #undef TW_REDUCTION
 
     Tensor var(const Tensor& x, const Axes& axes, Index ddof, Keep keep, const Location& where) {

@@ -165,7 +165,9 @@ inline void ptx_st_global_L2__cache_hint_v4_u32(void* p, unsigned x, unsigned y,
                                                 unsigned long long) {
   *static_cast<uint4*>(p) = {x, y, z, w};
 }
-inline void ptx_cp_async_cg_shared_global_L2__128B(unsigned to, const void* from, int bytes) { emu_copy_async(to, from, bytes); }
+inline void ptx_cp_async_cg_shared_global_L2__128B(unsigned to, const void* from, int bytes) {
+  emu_copy_async(to, from, bytes);
+}
 inline void ptx_cp_async_commit_group() { emu_commit_group(); }
 inline void ptx_cp_async_wait_group(int pending) { emu_wait_group(pending); }
 inline void ptx_cluster_ctarank(unsigned& rank) { rank = emu_ids().rank; }

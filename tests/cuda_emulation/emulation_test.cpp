@@ -16,10 +16,13 @@ namespace {
 using testing::check_kernel;
 
 TEST(Emulation, TranslatesPtxAndSharedMemory) {
-  EXPECT_EQ(translate("asm volatile(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(o.v[0]) : \"f\"(f(a, b)), \"f\"(b));"),
-            "ptx_max_NaN_f32(o.v[0], f(a, b), b);");
-  EXPECT_EQ(translate("asm(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));"), "ptx_cluster_ctarank(rank);");
-  EXPECT_EQ(translate("__shared__ f32 m[2][8];"), "f32 (&m)[2][8] = *static_cast<f32 (*)[2][8]>(emu_shared(sizeof(f32 [2][8])));");
+  EXPECT_EQ(
+      translate("asm volatile(\"max.NaN.f32 %0, %1, %2;\" : \"=f\"(o.v[0]) : \"f\"(f(a, b)), \"f\"(b));"),
+      "ptx_max_NaN_f32(o.v[0], f(a, b), b);");
+  EXPECT_EQ(translate("asm(\"mov.u32 %0, %%cluster_ctarank;\" : \"=r\"(rank));"),
+            "ptx_cluster_ctarank(rank);");
+  EXPECT_EQ(translate("__shared__ f32 m[2][8];"),
+            "f32 (&m)[2][8] = *static_cast<f32 (*)[2][8]>(emu_shared(sizeof(f32 [2][8])));");
 }
 
 constexpr tile::Schedule kSchedules[] = {
@@ -40,10 +43,11 @@ class Emulated : public ::testing::Test {
  protected:
   Emulated() : backend_(open_emulated_cuda("sm_90a").value()) {}
   // Returns whether the schedule was taken.
-  bool check(const tile::Kernel& kernel, const tile::Schedule& schedule, const std::vector<std::int64_t>& scalars,
-             double odd_share = 0.01) {
-    const auto r = check_kernel(*backend_, kernel, schedule,
-                                {.scalars = scalars, .odd_share = odd_share, .model = {.scale = 2, .flush_subnormals = true}});
+  bool check(const tile::Kernel& kernel, const tile::Schedule& schedule,
+             const std::vector<std::int64_t>& scalars, double odd_share = 0.01) {
+    const auto r = check_kernel(
+        *backend_, kernel, schedule,
+        {.scalars = scalars, .odd_share = odd_share, .model = {.scale = 2, .flush_subnormals = true}});
     EXPECT_TRUE(r.problem.empty()) << r.problem;
     return r.refused.empty();
   }
@@ -61,7 +65,8 @@ TEST_F(Emulated, HandWrittenKernelsMatchTheReference) {
 // TILEWRIGHT_RANDOM_KERNELS=first:count for more of them.
 TEST_F(Emulated, RandomKernelsMatchTheReference) {
   int first = 0, count = 40;
-  if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS")) std::sscanf(range, "%d:%d", &first, &count);
+  if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS"))
+    std::sscanf(range, "%d:%d", &first, &count);
   int taken = 0;
   for (int seed = first; seed < first + count; ++seed) {
     const testing::RandomKernel random = testing::random_kernel(static_cast<std::uint64_t>(seed));
@@ -70,7 +75,8 @@ TEST_F(Emulated, RandomKernelsMatchTheReference) {
     taken += check(random.kernel, s, random.scalars) ? 1 : 0;
     const auto candidates = backend_->candidates(random.kernel);
     ASSERT_FALSE(candidates.empty());
-    ASSERT_TRUE(check(random.kernel, candidates.front().schedule, random.scalars)) << "the first candidate was refused";
+    ASSERT_TRUE(check(random.kernel, candidates.front().schedule, random.scalars))
+        << "the first candidate was refused";
   }
   EXPECT_GT(taken, count / 3) << "schedules were refused";
 }

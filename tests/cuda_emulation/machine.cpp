@@ -241,7 +241,8 @@ void* emu_shared(unsigned long bytes) {
   if (me->shared_used > (48u << 10)) std::abort();
   return at;
 }
-// 16 bytes to shared memory, some time before the group is waited for: until then the place holds nothing sensible.
+// 16 bytes to shared memory, some time before the group is waited for: until then the place holds nothing
+// sensible.
 void emu_copy_async(unsigned address, const void* from, int bytes) {
   unsigned char* to = machine->block().shared.data() + address;
   std::memset(to, 0xee, 16);

@@ -1,6 +1,7 @@
 // Fuzzes the parser of tile text: no input crashes it, and what it accepts is printed and read back equal.
-//   cmake -S . -B build-fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DTILEWRIGHT_FUZZ=ON -DTILEWRIGHT_CPU=OFF
-//   ninja -C build-fuzz fuzz_tile_text && build-fuzz/fuzz_tile_text -max_total_time=60 tests/fuzz/corpus/tile_text
+//   cmake -S . -B build-fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 -DTILEWRIGHT_FUZZ=ON
+//   -DTILEWRIGHT_CPU=OFF ninja -C build-fuzz fuzz_tile_text && build-fuzz/fuzz_tile_text -max_total_time=60
+//   tests/fuzz/corpus/tile_text
 #include <tilewright/tile/text.h>
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The blocks that docs/tour.md shows, printed by the program it describes. With TILEWRIGHT_UPDATE set the file
-// is rewritten instead; the change is read as a diff.
+// The blocks that docs/tour.md shows, printed by the program it describes. With TILEWRIGHT_UPDATE set the
+// file is rewritten instead; the change is read as a diff.
 #include <tilewright/tilewright.hpp>
 
 #include <gtest/gtest.h>

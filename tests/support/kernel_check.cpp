@@ -7,8 +7,8 @@
 
 namespace tilewright::testing {
 
-KernelCheck check_kernel(backends::Backend& backend, const tile::Kernel& kernel, const tile::Schedule& schedule,
-                         const ParityOptions& options) {
+KernelCheck check_kernel(backends::Backend& backend, const tile::Kernel& kernel,
+                         const tile::Schedule& schedule, const ParityOptions& options) {
   KernelCheck result;
   std::string source;
   const ParityReport report = check_parity(kernel, options, on_backend(backend, schedule, source));

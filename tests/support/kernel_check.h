@@ -10,7 +10,7 @@ struct KernelCheck {
   std::string problem;  // empty when all is well; else what differs, and the printed source
   std::string refused;  // not empty: the backend does not take this schedule
 };
-KernelCheck check_kernel(backends::Backend& backend, const tile::Kernel& kernel, const tile::Schedule& schedule,
-                         const ParityOptions& options);
+KernelCheck check_kernel(backends::Backend& backend, const tile::Kernel& kernel,
+                         const tile::Schedule& schedule, const ParityOptions& options);
 
 }  // namespace tilewright::testing

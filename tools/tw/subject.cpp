@@ -86,8 +86,11 @@ Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
   std::vector<Tensor> inputs;
   for (const ir::NodeId id : graph->inputs())
     inputs.push_back(random_input(*open.context, graph->type(id), limit));
-  return {std::move(open), {}, name,
-          Compiled<std::vector<Tensor>>(detail::graph_function(std::move(*graph))), std::move(inputs)};
+  return {std::move(open),
+          {},
+          name,
+          Compiled<std::vector<Tensor>>(detail::graph_function(std::move(*graph))),
+          std::move(inputs)};
 }
 
 }  // namespace

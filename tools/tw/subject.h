@@ -31,7 +31,7 @@ void add_device_options(CLI::App& sub, SubjectInput& input);
 struct Subject {
   lab::OpenDevice open;
   std::vector<std::shared_ptr<void>> keep;  // the pair's instances
-  std::string title;           // "softmax columns=8192 …", "mlp.tw"
+  std::string title;                        // "softmax columns=8192 …", "mlp.tw"
   Compiled<std::vector<Tensor>> function;
   std::vector<Tensor> inputs;
   // Inputs of the further combinations that settings of several values ask for: each is a recompile.

@@ -1,4 +1,5 @@
-// Plan: what the compiler hands to the runtime: kernels, buffers and the order of launches. Nothing of graphs is left.
+// Plan: what the compiler hands to the runtime: kernels, buffers and the order of launches. Nothing of graphs
+// is left.
 #pragma once
 
 #include <tilewright/tile/kernel.h>
@@ -27,11 +28,11 @@ struct ViewBinding {
 struct PlanStep {
   enum class Kind : std::uint8_t { launch, zero, copy };
   Kind kind = Kind::launch;
-  int kernel = -1;                  // launch
-  std::vector<ViewBinding> views;   // launch
+  int kernel = -1;                 // launch
+  std::vector<ViewBinding> views;  // launch
   std::vector<std::int64_t> scalars;
-  int buffer = -1;                  // zero: filled with zero bytes; copy: to
-  int from = -1;                    // copy: from
+  int buffer = -1;  // zero: filled with zero bytes; copy: to
+  int from = -1;    // copy: from
   friend bool operator==(const PlanStep&, const PlanStep&) = default;
 };
 

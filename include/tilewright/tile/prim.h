@@ -117,7 +117,8 @@ inline constexpr PrimInfo kPrims[kPrimCount] = {
     {Prim::tan, "tan", 1, PrimClass::floating, false, 24, 4},
     {Prim::tanh, "tanh", 1, PrimClass::floating, false, 16, 2},
     {Prim::erf, "erf", 1, PrimClass::floating, false, 20, 2},
-    // e^-|x| to 1 ulp, which is 2 of a quotient with a larger mantissa; likewise 1 of the sum's rounding; 0.5.
+    // e^-|x| to 1 ulp, which is 2 of a quotient with a larger mantissa; likewise 1 of the sum's rounding;
+    // 0.5.
     {Prim::sigmoid, "sigmoid", 1, PrimClass::floating, false, 14, 3.5},
     {Prim::fma, "fma", 3, PrimClass::floating, false, 2, 0.5},   // a * b + c, rounded once
     {Prim::select, "select", 3, PrimClass::any, false, 1, 0.5},  // first operand is bool

@@ -11,13 +11,14 @@ enum class TargetKind : unsigned char { reference, cpu, cuda };
 
 struct Target {
   TargetKind kind = TargetKind::cpu;
-  std::string name;              // "AMD EPYC, avx512", "NVIDIA H200"
-  std::string arch;              // "avx512", "avx2", "baseline"; "sm_90a", "sm_80"
-  int units = 1;                 // cores or multiprocessors
-  int vector_bytes = 64;         // widest single access of a lane
-  Index row_bytes = 256 * 1024;  // f32 bytes of one row that a program can keep on chip (L2 share; registers of a cluster)
-  int max_threads = 1;           // per program
-  int max_cluster = 1;           // programs that can share a row
+  std::string name;       // "AMD EPYC, avx512", "NVIDIA H200"
+  std::string arch;       // "avx512", "avx2", "baseline"; "sm_90a", "sm_80"
+  int units = 1;          // cores or multiprocessors
+  int vector_bytes = 64;  // widest single access of a lane
+  Index row_bytes =
+      256 * 1024;  // f32 bytes of one row that a program can keep on chip (L2 share; registers of a cluster)
+  int max_threads = 1;  // per program
+  int max_cluster = 1;  // programs that can share a row
   double memory_bytes_per_s = 20e9;
   double cache_bytes_per_s = 200e9;  // last-level cache
   Index cache_bytes = 16 << 20;      // last-level cache

@@ -20,7 +20,8 @@ std::string LoopText::copy_name(const std::string& name, int copy, const Pass& p
 }
 
 std::string LoopText::at(const Pass& pass, int copy) const {
-  return copy == 0 ? pass.index : fmt::format("{} + {}", pass.index, copy * k_.lanes);
+  return copy == 0 ? pass.index
+                   : fmt::format("{} + {}", pass.index, copy * (pass.apart > 0 ? pass.apart : k_.lanes));
 }
 
 // The lanes that exist at all.

@@ -177,8 +177,8 @@ void LoopText::declare_prefetches() {
 
 void LoopText::print_prefetches(const Pass& pass) {
   for (const auto& [pointer, dtype] : ahead_pointers_)
-    k_.code.line("fetch_ahead<{}>({} + {});", pass.copies * k_.lanes * memory_bytes(dtype), pointer,
-                 pass.index);
+    k_.code.line("fetch_ahead<{}>({} + {}{});", pass.copies * k_.lanes * memory_bytes(dtype), pointer,
+                 pass.index, pass.apart > 0 ? fmt::format(" * {}", pass.copies) : "");
 }
 
 void LoopText::print_rows() {
@@ -267,12 +267,33 @@ std::string LoopText::whole_vectors() {
   return variable;
 }
 
+// How far apart the copies of a loop over memory lie: each in pages of its own, so that a core reads several
+// streams. Its prefetchers stop at the end of a page, and one stream then waits (measured on Zen 4: 22 GB/s
+// in one stream of reads a core, 58 in four; docs/notes/2026-11-21-cpu-memory-probe.md). 0: side by side.
+Index LoopText::streams_apart(const std::string& whole) const {
+  constexpr Index kPage = 4096;
+  const bool from_memory = k_.schedule.streaming_stores || k_.schedule.stages > 1;
+  if (!from_memory || shape_.vec_outside || shape_.copies < 2 || whole != int_text(shape_.vec_count))
+    return 0;
+  if (shape_.vec_count % (static_cast<Index>(shape_.copies) * k_.lanes) != 0) return 0;
+  const Index apart = shape_.vec_count / shape_.copies;
+  for (int i : part_.instrs) {
+    const Instr& in = instr(i);
+    if (in.kind == Instr::Kind::scan || (in.op && in.op->kind == OpKind::random)) return 0;
+    if (is_access(in) && node(i).along_vec && apart * memory_bytes(node(i).access.dtype) < kPage) return 0;
+  }
+  return apart;
+}
+
 void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
   const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
   const std::string whole = whole_vectors();
   if (whole != "0") {
-    Pass pass{.copies = shape_.copies, .index = vec_};
-    k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, whole, step);
+    Pass pass{.copies = shape_.copies, .apart = streams_apart(whole), .index = vec_};
+    if (pass.apart > 0)
+      k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, pass.apart, k_.lanes);
+    else
+      k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, whole, step);
     print_prefetches(pass);
     body(pass);
     k_.code.close();

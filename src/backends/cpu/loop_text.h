@@ -55,6 +55,7 @@ class LoopText {
   // One pass over the body: how many vectors, whether lanes may be missing.
   struct Pass {
     int copies = 1;
+    Index apart = 0;  // elements from one copy to the next; 0: a vector
     bool masked = false;
     std::string index;                         // of the first vector's first lane
     std::map<std::string, std::string> masks;  // window → variable
@@ -69,6 +70,7 @@ class LoopText {
   bool is_product_of_mad(int i) const;
   bool is_inner(int i) const { return node(i).along_other || is_writing(i); }
   void trim_axis(int axis, std::string* count);
+  Index streams_apart(const std::string& whole) const;
   Window window_of(const Access& access);
   std::string limit_variable(const std::string& from, const std::string& to, Index most);
 

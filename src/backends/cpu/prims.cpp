@@ -95,7 +95,8 @@ std::string fill_in(std::string_view pattern, const std::vector<std::string>& op
 std::string in_parentheses(const Term& t) { return t.is_simple ? t.text : "(" + t.text + ")"; }
 // A function's type comes from its arguments, and an integer literal alone, "(-3)" too, would be an int.
 std::string argument(const Term& t) {
-  const bool is_number = is_integer(t.dtype) && t.text.find_first_not_of("()-0123456789") == std::string::npos;
+  const bool is_number =
+      is_integer(t.dtype) && t.text.find_first_not_of("()-0123456789") == std::string::npos;
   return is_number ? fmt::format("{}({})", scalar_type(t.dtype), t.text) : t.text;
 }
 bool is_narrow_integer(DType d) { return d == DType::i8 || d == DType::u8; }

@@ -1,5 +1,5 @@
-// gpu_tests --bench-kernels FILE: the lab's workloads as hand-written tile kernels under several schedules, one JSON object
-// a line: what the time model predicts and what the device does.
+// gpu_tests --bench-kernels FILE: the lab's workloads as hand-written tile kernels under several schedules,
+// one JSON object a line: what the time model predicts and what the device does.
 #pragma once
 
 #include <string>

@@ -40,8 +40,9 @@ TEST(Parity, SmallKernelsMatchTheReference) {
       if (c.refusal.empty()) schedules.push_back(c.schedule);
     for (const tile::Schedule& s : schedules) {
       // Approximate instructions err by more than their exact namesakes: 2^-17 where a value ends in bf16.
-      const auto r = check_kernel(*backend, k.kernel, s,
-                                  {.scalars = k.scalars, .odd_share = 0.0002, .model = {.scale = 32, .flush_subnormals = true}});
+      const auto r = check_kernel(
+          *backend, k.kernel, s,
+          {.scalars = k.scalars, .odd_share = 0.0002, .model = {.scale = 32, .flush_subnormals = true}});
       EXPECT_TRUE(r.problem.empty()) << k.name << ": " << r.problem;
       checked += r.refused.empty() ? 1 : 0;
     }
@@ -53,14 +54,17 @@ TEST(Parity, SmallKernelsMatchTheReference) {
 TEST(Parity, RandomKernelsMatchTheReference) {
   const auto backend = open_backend();
   int first = 0, count = 200, checked = 0;
-  if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS")) std::sscanf(range, "%d:%d", &first, &count);
+  if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS"))
+    std::sscanf(range, "%d:%d", &first, &count);
   for (int seed = first; seed < first + count; ++seed) {
     const auto random = ::tilewright::testing::random_kernel(static_cast<std::uint64_t>(seed));
-    std::vector<tile::Schedule> schedules = {kOddSchedules[static_cast<std::size_t>(seed) % std::size(kOddSchedules)]};
+    std::vector<tile::Schedule> schedules = {
+        kOddSchedules[static_cast<std::size_t>(seed) % std::size(kOddSchedules)]};
     schedules.push_back(backend->candidates(random.kernel).front().schedule);
     for (const tile::Schedule& s : schedules) {
-      const auto r = check_kernel(*backend, random.kernel, s,
-                                  {.scalars = random.scalars, .model = {.scale = 32, .flush_subnormals = true}});
+      const auto r =
+          check_kernel(*backend, random.kernel, s,
+                       {.scalars = random.scalars, .model = {.scale = 32, .flush_subnormals = true}});
       EXPECT_TRUE(r.problem.empty()) << "seed " << seed << ": " << r.problem;
       checked += r.refused.empty() ? 1 : 0;
     }

@@ -1,5 +1,6 @@
-// dot: c += a · b on tiles in buffers, whose rows have room for whole vectors. A block of c stays in registers while
-// the inner dimension runs: each row's element of a is spread over the lanes and multiplied into a row of b.
+// dot: c += a · b on tiles in buffers, whose rows have room for whole vectors. A block of c stays in
+// registers while the inner dimension runs: each row's element of a is spread over the lanes and multiplied
+// into a row of b.
 #pragma once
 #include "tw_cpu/memory.h"
 #include "tw_cpu/reduce.h"
@@ -12,15 +13,17 @@ struct DotElement {
   typedef Element stored;
   typedef i32 sum;  // of i8, u8 and i32
   typedef vec<sum> vector;
-  static inline __attribute__((always_inline)) vector row(const stored* at) { return convert<vector>(load(at)); }
+  static inline __attribute__((always_inline)) vector row(const stored* at) {
+    return convert<vector>(load(at));
+  }
   static inline __attribute__((always_inline)) vector spread(stored x) { return vector((sum)x); }
 };
-#define TW_DOT_ELEMENT(type)                                              \
-  template <>                                                             \
-  struct DotElement<type> {                                               \
-    typedef type stored;                                                  \
-    typedef type sum;                                                     \
-    typedef v##type vector;                                               \
+#define TW_DOT_ELEMENT(type)                                                                       \
+  template <>                                                                                      \
+  struct DotElement<type> {                                                                        \
+    typedef type stored;                                                                           \
+    typedef type sum;                                                                              \
+    typedef v##type vector;                                                                        \
     static inline __attribute__((always_inline)) vector row(const stored* at) { return load(at); } \
     static inline __attribute__((always_inline)) vector spread(stored x) { return vector(x); }     \
   };
@@ -42,7 +45,9 @@ struct DotElement<Narrow<Stored, Vector, Widen>> {
 };
 
 template <class V>
-TW_INLINE V multiply_add(V a, V b, V c) { return a * b + c; }
+TW_INLINE V multiply_add(V a, V b, V c) {
+  return a * b + c;
+}
 TW_INLINE vf32 multiply_add(vf32 a, vf32 b, vf32 c) { return mad(a, b, c); }
 TW_INLINE vf64 multiply_add(vf64 a, vf64 b, vf64 c) { return mad(a, b, c); }
 
@@ -79,13 +84,15 @@ TW_INLINE void dot_block(const typename D::stored* a, i64 a_stride, const typena
 }
 
 template <class D, int Rows, int Columns, int Vectors>
-TW_INLINE void dot_columns(const typename D::stored* a, i64 a_stride, const typename D::stored* b, i64 b_stride,
-                           typename D::sum* c, i64 c_stride, i64 depth) {
+TW_INLINE void dot_columns(const typename D::stored* a, i64 a_stride, const typename D::stored* b,
+                           i64 b_stride, typename D::sum* c, i64 c_stride, i64 depth) {
   for (i64 r = 0; r + kDotRows <= Rows; r += kDotRows)
-    dot_block<D, kDotRows, Vectors>(a + r * a_stride, a_stride, b, b_stride, c + r * c_stride, c_stride, depth);
+    dot_block<D, kDotRows, Vectors>(a + r * a_stride, a_stride, b, b_stride, c + r * c_stride, c_stride,
+                                    depth);
   constexpr int kRest = Rows % kDotRows, kDone = Rows - kRest;
   if constexpr (kRest > 0)
-    dot_block<D, kRest, Vectors>(a + kDone * a_stride, a_stride, b, b_stride, c + kDone * c_stride, c_stride, depth);
+    dot_block<D, kRest, Vectors>(a + kDone * a_stride, a_stride, b, b_stride, c + kDone * c_stride, c_stride,
+                                 depth);
 }
 
 // One column: its elements, and those of b, stand side by side without room for vectors between them.

@@ -31,7 +31,8 @@ TW_INLINE void store_stream(T* p, vec<T> x) {
 template <int Bytes, class T>
 TW_INLINE void fetch_ahead(const T* p) {
 #pragma clang loop unroll(full)
-  for (int at = 0; at < Bytes; at += 64) __builtin_prefetch((const char*)p + at, /*to write*/ 0, /*not the first level*/ 2);
+  for (int at = 0; at < Bytes; at += 64)
+    __builtin_prefetch((const char*)p + at, /*to write*/ 0, /*not the first level*/ 2);
 }
 // Orders streaming stores before what follows.
 TW_INLINE void fence_streams() { __builtin_ia32_sfence(); }

@@ -8,8 +8,8 @@ struct PhiloxBlock {
   vu32 word[4];
 };
 
-// Words in the low halves of 64-bit lanes; what stands in the high halves is of no account, as the instruction
-// multiplies low halves only: a product's words need no mask, and its high word one shift.
+// Words in the low halves of 64-bit lanes; what stands in the high halves is of no account, as the
+// instruction multiplies low halves only: a product's words need no mask, and its high word one shift.
 typedef u64 wide_lanes __attribute__((ext_vector_type(TW_LANES / 2)));
 struct HalfBlocks {
   wide_lanes word[4];

@@ -5,8 +5,8 @@
 
 namespace tw {
 
-// A block of as many rows as lanes. Zipping row i with the one half the rows further on moves one bit of the row's
-// number into the lane's; after all bits rows and lanes have changed places.
+// A block of as many rows as lanes. Zipping row i with the one half the rows further on moves one bit of the
+// row's number into the lane's; after all bits rows and lanes have changed places.
 template <class T>
 TW_INLINE void transpose_block(const T* from, i64 from_stride, T* to, i64 to_stride) {
   vec<T> rows[TW_LANES], zipped[TW_LANES];
@@ -33,7 +33,8 @@ static void transpose(const T* from, i64 from_stride, T* to, i64 to_stride) {
     for (i64 c = 0; c < kColumns; c += TW_LANES)
       transpose_block(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
   for (i64 r = 0; r < Rows; ++r)
-    for (i64 c = r < kRows ? kColumns : 0; c < Columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
+    for (i64 c = r < kRows ? kColumns : 0; c < Columns; ++c)
+      to[c * to_stride + r] = from[r * from_stride + c];
 }
 
 // The same elements in row-major order.

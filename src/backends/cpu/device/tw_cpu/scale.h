@@ -21,7 +21,8 @@ TW_INLINE vf32 clamp_magnitude(vf32 x, vf32 limit) {
 // x · 2^n for whole n, |n| ≤ 250, with one rounding where the result is subnormal. In two steps, as 2^n
 // itself may be out of range. The bits of a sum hold n, a NaN's too: no conversion is undefined.
 TW_INLINE vf32 scale_by_power_of_two(vf32 x, vf32 n) {
-  const vi32 whole = bits_as<vi32>(n + kRoundToWhole) - __builtin_bit_cast(i32, kRoundToWhole), half = whole >> 1;
+  const vi32 whole = bits_as<vi32>(n + kRoundToWhole) - __builtin_bit_cast(i32, kRoundToWhole),
+             half = whole >> 1;
   return x * bits_as<vf32>((half + 127) << 23) * bits_as<vf32>((whole - half + 127) << 23);
 }
 #endif

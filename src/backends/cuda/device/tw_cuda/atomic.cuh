@@ -1,5 +1,5 @@
-// atomic_add for every element type: the hardware's where it has one, a compare-and-swap loop on the enclosing word for the
-// narrow ones.
+// atomic_add for every element type: the hardware's where it has one, a compare-and-swap loop on the
+// enclosing word for the narrow ones.
 #pragma once
 
 #include "tw_cuda/convert.cuh"

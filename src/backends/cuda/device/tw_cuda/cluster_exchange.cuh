@@ -1,4 +1,5 @@
-// Row reductions of a cluster: every warp leaves its partial in every block, so that one cluster barrier is all.
+// Row reductions of a cluster: every warp leaves its partial in every block, so that one cluster barrier is
+// all.
 #pragma once
 
 #include "tw_cuda/cluster.cuh"
@@ -8,8 +9,8 @@
 
 namespace tw {
 
-// parts[r][b · warps + w]: of row r and warp w of block b. cluster_sync() must have been passed once before, so that all
-// blocks have started, and again before the parts are taken.
+// parts[r][b · warps + w]: of row r and warp w of block b. cluster_sync() must have been passed once before,
+// so that all blocks have started, and again before the parts are taken.
 template <int kBlocks, class T, int kRows, int kParts>
 TW_DEVICE void put_parts_cluster(T (&parts)[kRows][kParts], const T (&x)[kRows]) {
   constexpr int kWarps = kParts / kBlocks;

@@ -5,10 +5,11 @@
 
 namespace tw {
 
-// acc[r][c] += Σ_k a[row][k] · b[k][column] for the thread's kRows rows, kRowStep apart from `row`, and its kSteps vectors of
-// N columns, kColStep apart from `col`. a is [kM, kK] with rows kPitchA elements apart, b [kK, …] with kPitchB; kPitchA is a
-// multiple of 4 and kPitchB of N. Rows beyond kM repeat the last one.
-template <int kRows, int kSteps, int kRowStep, int kColStep, int kM, int kK, int kPitchA, int kPitchB, class T, class Acc, int N>
+// acc[r][c] += Σ_k a[row][k] · b[k][column] for the thread's kRows rows, kRowStep apart from `row`, and its
+// kSteps vectors of N columns, kColStep apart from `col`. a is [kM, kK] with rows kPitchA elements apart, b
+// [kK, …] with kPitchB; kPitchA is a multiple of 4 and kPitchB of N. Rows beyond kM repeat the last one.
+template <int kRows, int kSteps, int kRowStep, int kColStep, int kM, int kK, int kPitchA, int kPitchB,
+          class T, class Acc, int N>
 TW_DEVICE void dot_accumulate(Vec<Acc, N>* acc, const T* a, const T* b, int row, int col) {
   constexpr int kStep = kK % 4 == 0 ? 4 : 1;  // elements of a row of a that one access brings
 #pragma unroll 4

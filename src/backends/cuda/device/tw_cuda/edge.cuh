@@ -9,10 +9,12 @@ TW_DEVICE float infinity() { return bits_to_f32(0x7f800000u); }
 TW_DEVICE float not_a_number() { return bits_to_f32(0x7fffffffu); }
 
 // The nearest i32: compares with every smaller number as the i64 does.
-TW_DEVICE i32 saturate_i32(i64 x) { return x > 0x7fffffffll ? 0x7fffffff : x < -0x80000000ll ? -0x7fffffff - 1 : i32(x); }
+TW_DEVICE i32 saturate_i32(i64 x) {
+  return x > 0x7fffffffll ? 0x7fffffff : x < -0x80000000ll ? -0x7fffffff - 1 : i32(x);
+}
 
-// The same registers, but the compiler no longer knows what it computed from them: it converts them again instead of keeping
-// the results.
+// The same registers, but the compiler no longer knows what it computed from them: it converts them again
+// instead of keeping the results.
 template <class T, int N>
 TW_DEVICE void opaque(Vec<T, N>& x) {
   if constexpr (sizeof(Vec<T, N>) % 4 == 0) {
@@ -61,7 +63,9 @@ TW_DEVICE void store_strided(int first, int end, T* p, i64 step, const Vec<T, N>
 }
 
 // Of a tile of `size` elements that starts at `start` in an extent: where it begins and ends to be inside.
-TW_DEVICE int first_inside(i64 start, int size) { return start >= 0 ? 0 : -start > size ? size : int(-start); }
+TW_DEVICE int first_inside(i64 start, int size) {
+  return start >= 0 ? 0 : -start > size ? size : int(-start);
+}
 TW_DEVICE int end_inside(i64 start, i64 extent, int size) {
   const i64 n = extent - start;
   return n < 0 ? 0 : n > size ? size : int(n);

@@ -1,5 +1,6 @@
-// What threads of a program tell each other when a tile is spread over them (layout.h has the picture): results of row
-// and column reductions, scans. Partials of several reductions are put first and taken after one common barrier.
+// What threads of a program tell each other when a tile is spread over them (layout.h has the picture):
+// results of row and column reductions, scans. Partials of several reductions are put first and taken after
+// one common barrier.
 #pragma once
 
 #include "tw_cuda/block.cuh"
@@ -18,8 +19,9 @@ TW_DEVICE Vec<T, 1>* as_vectors(T* x) {
   return reinterpret_cast<Vec<T, 1>*>(x);
 }
 
-// ---- along a row ------------------------------------------------------------------------------------------------------
-// One value for each of this thread's rows, combined over the kLanes neighbouring lanes that share them.
+// ---- along a row
+// ------------------------------------------------------------------------------------------------------ One
+// value for each of this thread's rows, combined over the kLanes neighbouring lanes that share them.
 template <class Op, int kLanes, class T, int kRows>
 TW_DEVICE void reduce_lanes(T (&x)[kRows]) {
 #pragma unroll
@@ -30,7 +32,8 @@ TW_DEVICE void reduce_lanes(T& x) {
   x = warp_reduce<Op, kLanes>(x);
 }
 
-// The first lane of each warp leaves its rows' partials; parts[r][w] is that of row r and of warp w of the row's warps.
+// The first lane of each warp leaves its rows' partials; parts[r][w] is that of row r and of warp w of the
+// row's warps.
 template <class T, int kRows, int kParts>
 TW_DEVICE void put_parts(T (&parts)[kRows][kParts], const T (&x)[kRows]) {
   if (threadIdx.x % 32 == 0) {
@@ -72,8 +75,9 @@ TW_DEVICE void take_parts(T& x, const T (&parts)[1][kParts]) {
   x = take_part<Op>(parts[0]);
 }
 
-// ---- along the columns ------------------------------------------------------------------------------------------------
-// Vectors of a thread's columns, combined over the row groups: kThreads threads a row, kGroups groups. `stage` holds
+// ---- along the columns
+// ------------------------------------------------------------------------------------------------ Vectors of
+// a thread's columns, combined over the row groups: kThreads threads a row, kGroups groups. `stage` holds
 // kParts rows of the tile; every thread of the block must call.
 template <class Op, int kThreads, int kGroups, int kSteps, class T, int N>
 TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
@@ -102,7 +106,8 @@ TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
       for (int v = 0; v < N; ++v) {
         T sum = stage[(c * N + v) * kThreads + t];
 #pragma unroll 4
-        for (int p = 1; p < kParts; ++p) sum = Op::template combine<T>(sum, stage[p * kCols + (c * N + v) * kThreads + t]);
+        for (int p = 1; p < kParts; ++p)
+          sum = Op::template combine<T>(sum, stage[p * kCols + (c * N + v) * kThreads + t]);
         x[c].v[v] = sum;
       }
   }
@@ -115,9 +120,10 @@ TW_DEVICE void reduce_groups_one(T& x, T* stage) {
   x = one[0].v[0];
 }
 
-// ---- scans ------------------------------------------------------------------------------------------------------------
-// Inclusive scan along the columns of a thread's kRows rows of kSteps vectors. `stage` holds kSteps partials of each warp
-// for each row.
+// ---- scans
+// ------------------------------------------------------------------------------------------------------------
+// Inclusive scan along the columns of a thread's kRows rows of kSteps vectors. `stage` holds kSteps partials
+// of each warp for each row.
 template <class Op, int kThreads, int kRows, int kSteps, class T, int N>
 TW_DEVICE void scan_columns(Vec<T, N>* x, T* stage) {
   constexpr int kWarps = kThreads <= 32 ? 1 : kThreads / 32;
@@ -166,7 +172,8 @@ TW_DEVICE void scan_columns(Vec<T, N>* x, T* stage) {
   }
 }
 
-// Inclusive scan along the rows, kGroups groups apart in the thread order. `stage` holds one vector of every thread.
+// Inclusive scan along the rows, kGroups groups apart in the thread order. `stage` holds one vector of every
+// thread.
 template <class Op, int kThreads, int kGroups, int kRows, int kSteps, class T, int N>
 TW_DEVICE void scan_rows(Vec<T, N>* x, T* stage) {
   const int t = int(threadIdx.x) % kThreads, group = int(threadIdx.x) / kThreads;

@@ -1,6 +1,6 @@
-// Rows on their way: each thread copies the vectors that it will work on itself into its own slots of shared memory, so
-// that no barrier is needed, and reads them when their group has arrived. A slot is 16 bytes; slots of one vector lie
-// kThreads slots apart, neighbouring threads side by side.
+// Rows on their way: each thread copies the vectors that it will work on itself into its own slots of shared
+// memory, so that no barrier is needed, and reads them when their group has arrived. A slot is 16 bytes;
+// slots of one vector lie kThreads slots apart, neighbouring threads side by side.
 #pragma once
 
 #include "tw_cuda/async.cuh"
@@ -11,7 +11,8 @@ template <int N, int kThreads, class T>
 TW_DEVICE void fetch(uint4* slot, const T* from) {
   constexpr int kSlots = N * int(sizeof(T)) / 16;
 #pragma unroll
-  for (int i = 0; i < kSlots; ++i) copy_async16(slot + i * kThreads, reinterpret_cast<const uint4*>(from) + i);
+  for (int i = 0; i < kSlots; ++i)
+    copy_async16(slot + i * kThreads, reinterpret_cast<const uint4*>(from) + i);
 }
 // Zeros where not `in_bounds`; nothing is read then.
 template <int N, int kThreads, class T>

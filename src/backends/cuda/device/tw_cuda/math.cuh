@@ -32,8 +32,8 @@ TW_DEVICE double sin(double x) { return ::sin(x); }
 TW_DEVICE double cos(double x) { return ::cos(x); }
 TW_DEVICE double tan(double x) { return ::tan(x); }
 
-// CUDA's exp2f errs by up to 2.4 ulp (ex2.approx). The Taylor series of 2^f, |f| <= 1/2, to the seventh power leaves
-// 2^-27; the two factors keep results below the normal range. 1.5 ulp.
+// CUDA's exp2f errs by up to 2.4 ulp (ex2.approx). The Taylor series of 2^f, |f| <= 1/2, to the seventh power
+// leaves 2^-27; the two factors keep results below the normal range. 1.5 ulp.
 TW_DEVICE float exp2(float x) {
   const float bounded = fminf(fmaxf(x, -160.f), 160.f);
   const float n = rintf(bounded);

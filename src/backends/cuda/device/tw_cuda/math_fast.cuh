@@ -47,8 +47,8 @@ TW_DEVICE float log2(float x) {
   return fabsf(t) < 0.0625f ? near : detail::lg2(x);
 }
 TW_DEVICE float log(float x) { return log2(x) * kLn2; }
-// Absolute error 2^-22, relative 2^-17 near 0, where a short series stands in: for sums such as 1 + tanh x, which show an
-// absolute error enlarged.
+// Absolute error 2^-22, relative 2^-17 near 0, where a short series stands in: for sums such as 1 + tanh x,
+// which show an absolute error enlarged.
 TW_DEVICE float tanh_sum(float x) {
   const float e = detail::ex2(fabsf(x) * (-2.f * kLog2E));
   const float far = (1.f - e) * detail::rcp(1.f + e);
@@ -57,9 +57,7 @@ TW_DEVICE float tanh_sum(float x) {
   return fabsf(x) < 0.125f ? near : copysignf(far, x);
 }
 // 1 + tanh x without its cancellation: 2^-21 for every x.
-TW_DEVICE float one_plus_tanh(float x) {
-  return 2.f * detail::rcp(1.f + detail::ex2(x * (-2.f * kLog2E)));
-}
+TW_DEVICE float one_plus_tanh(float x) { return 2.f * detail::rcp(1.f + detail::ex2(x * (-2.f * kLog2E))); }
 TW_DEVICE float tanh(float x) {  // 2^-11
   float y;
   asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
