@@ -31,6 +31,9 @@ std::size_t bytes_of(DType dtype, const Shape& shape) {
 // huge pages where there are any, as our own allocator does; both are shown.
 constexpr const char* kKeepPages[] = {"MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=1000000000000",
                                       "MALLOC_TOP_PAD_=268435456", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
+// Its threads sleep between its calls: as they are set up they would turn for milliseconds on the cores that the
+// next contender is timed on. Waking them costs its own calls some microseconds.
+constexpr const char* kSleepBetweenCalls = "OMP_WAIT_POLICY=passive";
 constexpr std::string_view kKeptName = "torch, pages kept";
 
 // The process and its folder, shared by all contenders.
@@ -218,7 +221,8 @@ class NoPeers final : public Peers {
 
 // Starts the script with one interpreter; a Failure when it has no PyTorch or PyTorch no such device.
 Result<HostPtr> start(const std::string& python, const PeerOptions& options,
-                      const std::vector<std::string>& variables = {}) {
+                      std::vector<std::string> variables = {}) {
+  variables.emplace_back(kSleepBetweenCalls);
   auto host = std::make_shared<Host>();
   host->options = options;
   const std::string script = host->folder.path() + "/peer.py";
