@@ -159,13 +159,16 @@ class Chooser {
     return t;
   }
 
+  // On the CPU a loop over a block walks several streams, which take some pages to get up to speed.
+  Index loop_block() const { return gpu() ? kPointwiseElements : 8 * kPointwiseElements; }
+
   TileShape row_reduction(int column, bool several, const std::vector<int>& parallel) const {
     TileShape t;
     t.column = column;
     t.looped = several || !fits(extent(column));
     if (t.looped) {
       // On a target that keeps no row: blocks that rows of most lengths are made of.
-      t.columns = std::min(extent(column), target_.row_bytes > 0 ? kPointwiseElements : kShortBlock);
+      t.columns = std::min(extent(column), target_.row_bytes > 0 ? loop_block() : kShortBlock);
       t.accumulate_tiles = gpu();
       return t;
     }
@@ -229,7 +232,7 @@ class Chooser {
     for (int u : reduced)
       if (u != v) work *= static_cast<double>(extent(u));
     const Index programs = program_count(program_, t);
-    const Index wanted = target_.units * (gpu() ? 8 : 4);
+    const Index wanted = target_.units * (gpu() ? 8 : 64);
     constexpr double kWorthSplitting =
         1 << 16;  // elements: below it the second launch costs more than it saves
     if (programs * 2 > wanted || work * static_cast<double>(programs) < kWorthSplitting) return;
