@@ -247,10 +247,13 @@ Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shar
   for (const auto& [loop, place] : layouts.loops) {
     if (place.part != Part::all && place.part != Part::cols) continue;
     const Frame& f = layouts.frame(place);
-    const double held = static_cast<double>(f.elements_per_thread() * f.groups * f.row_threads());
-    if (static_cast<double>(f.elements_per_thread()) <= out.elements) continue;
-    out.elements = static_cast<double>(f.elements_per_thread());
-    out.waste = held / static_cast<double>(std::max<Index>(1, f.rows * f.cols));
+    const auto elements = static_cast<double>(f.elements_per_thread());
+    if (elements < out.elements) continue;
+    const double held = elements * static_cast<double>(f.groups * f.row_threads());
+    const double waste = held / static_cast<double>(std::max<Index>(1, f.rows * f.cols));
+    // The loops come in the order of their addresses: of equals, the one that wastes most counts.
+    out.waste = elements > out.elements ? waste : std::max(out.waste, waste);
+    out.elements = elements;
   }
   const tile::Schedule& s = input.schedule;
   out.registers = std::min(255, (kBaseRegisters + static_cast<int>(most) + 7) / 8 * 8);
