@@ -1,6 +1,8 @@
 // Groups to kernels, shared reductions to two of them, matmul to its blocked kernel.
 #include "passes/lower.h"
 
+#include "passes/choose_dot_tiles.h"
+
 #include <tilewright/base/error.h>
 
 #include <algorithm>
@@ -168,17 +170,15 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
 
 namespace {
 
-struct MatmulShape {
-  Index batch = 1, m = 0, n = 0, k = 0;
-};
-
-MatmulShape matmul_shape(const Shape& a, const Shape& b) {
-  MatmulShape s;
-  for (int axis = 0; axis + 2 < a.rank(); ++axis) s.batch *= a[axis];
-  s.m = a[a.rank() - 2];
-  s.k = a[a.rank() - 1];
-  s.n = b[b.rank() - 1];
-  return s;
+// Operands of two types (8-bit floats) meet in f32.
+DotProblem dot_problem(const ir::Type& a, const ir::Type& b) {
+  DotProblem p;
+  for (int axis = 0; axis + 2 < a.shape.rank(); ++axis) p.batch *= a.shape[axis];
+  p.m = a.shape[a.shape.rank() - 2];
+  p.k = a.shape[a.shape.rank() - 1];
+  p.n = b.shape[b.shape.rank() - 1];
+  p.dtype = a.dtype == b.dtype ? a.dtype : DType::f32;
+  return p;
 }
 
 }  // namespace
@@ -186,34 +186,29 @@ MatmulShape matmul_shape(const Shape& a, const Shape& b) {
 Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& target,
                      const std::string& name) {
   const ir::Node& node = graph.node(id);
-  const ir::Type& a = graph.type(node.operands[0]);
-  const MatmulShape s = matmul_shape(a.shape, graph.type(node.operands[1]).shape);
+  const ir::Type &a = graph.type(node.operands[0]), &b = graph.type(node.operands[1]);
+  const DotProblem s = dot_problem(a, b);
   Lowered out;
   if (s.batch * s.m * s.n == 0) return out;
   if (s.k == 0) {
     out.zeroed.push_back(id);
     return out;
   }
-  const bool gpu = target.kind == tile::TargetKind::cuda;
-  const Index edge = gpu ? 64 : 128;
-  const Index bm = std::min(edge, s.m), bn = std::min(edge, s.n), bk = std::min<Index>(gpu ? 16 : 256, s.k);
-  // Operands of two types (8-bit floats) meet in f32.
-  const DType dtype_a = a.dtype, dtype_b = graph.type(node.operands[1]).dtype;
-  const DType dtype = dtype_a == dtype_b ? dtype_a : DType::f32;
-  const DType acc_dtype = is_float(dtype)       ? compute_dtype(dtype)
-                          : dtype == DType::i64 ? DType::i64
-                                                : DType::i32;
+  const auto [bm, bn, bk] = choose_dot_tiles(s, target);
+  const DType acc_dtype = is_float(s.dtype)       ? compute_dtype(s.dtype)
+                          : s.dtype == DType::i64 ? DType::i64
+                                                  : DType::i32;
 
   tile::Builder k(name);
   k.constant("BM", bm), k.constant("BN", bn), k.constant("BK", bk);
-  auto va = k.view("a", dtype_a, {s.batch, s.m, s.k}), vb = k.view("b", dtype_b, {s.batch, s.k, s.n});
+  auto va = k.view("a", a.dtype, {s.batch, s.m, s.k}), vb = k.view("b", b.dtype, {s.batch, s.k, s.n});
   auto vc = k.view("c", node.type.dtype, {s.batch, s.m, s.n});
   tile::Value column = k.program_id(0) * bn, row = k.program_id(1) * bm, batch = k.program_id(2);
   const bool ragged = s.m % bm != 0 || s.n % bn != 0 || s.k % bk != 0;
   auto block = [&](tile::View view, tile::Value i, tile::Value j, Index rows, Index columns) {
     tile::LoadOptions options{.shape = {rows, columns}};
     if (ragged) options.fill = 0.0;
-    return k.cast(k.load(view, {batch, i, j}, options), dtype);
+    return k.cast(k.load(view, {batch, i, j}, options), s.dtype);
   };
   std::vector<tile::Value> acc =
       k.loop(Index{0}, s.k, bk, {k.literal(acc_dtype, 0.0, {bm, bn})},
