@@ -237,33 +237,26 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
 
 void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
                              const Location& where) {
-  check_arguments(args, where);
-  const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
+  const CompiledCall call = prepare(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "into", where);
   const std::lock_guard lock(context->mutex);
-  Specialisation* s = state_->find(args);
-  std::vector<Tensor> ran;
-  if (!s) s = &state_->specialise(args, context, ran, where);
-  if (!s->graph)
-    throw Error("into: the function reads values on the host, so its results cannot be placed", where);
-  const std::vector<ir::Type>& types = s->graph->outputs;
+  const std::string device = args[0].device();
+  const std::vector<ir::Type>& types = call.graph->outputs;
   if (outputs.size() != types.size())
     throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), types.size()),
                 where);
   std::vector<std::shared_ptr<runtime::Buffer>> in, out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorImpl& t = *outputs[i].impl();
-    if (!(t.type == types[i]) || !t.buffer || t.device->name() != s->guards[0].device)
-      throw Error(
-          fmt::format("into: output {} must be {} on {}", i, to_string(types[i]), s->guards[0].device),
-          where);
+    if (!(t.type == types[i]) || !t.buffer || t.device->name() != device)
+      throw Error(fmt::format("into: output {} must be {} on {}", i, to_string(types[i]), device), where);
     for (const Tensor& a : args)
       if (a.impl()->buffer == t.buffer)
         throw Error(fmt::format("into: output {} is also an argument", i), where);
     out.push_back(t.buffer);
   }
-  for (const Tensor& t : graph_inputs(*s, args)) in.push_back(t.impl()->buffer);
-  run_graph_into(context, context->device(s->guards[0].device), *s->graph, in, out,
-                 graph_options(state_->options));
+  for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
+  run_graph_into(context, context->device(device), *call.graph, in, out, graph_options(state_->options));
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
@@ -278,6 +271,29 @@ CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Locati
         "the function reads values on the host, so it is no single program: explain() names the lines",
         where);
   return {s->graph, graph_inputs(*s, args)};
+}
+
+void CompiledCore::edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
+                        const Location& where) {
+  const CompiledCall call = prepare(args, where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "edit", where);
+  const std::lock_guard lock(context->mutex);
+  const auto& kernels = call.graph->executable->kernels();
+  if (kernel >= kernels.size())
+    throw Error(fmt::format("edit: there is no kernel {}; the function has {}", kernel, kernels.size()),
+                where);
+  DeviceState& device = context->device(args[0].device());
+  backends::Source edited = kernels[kernel]->source;
+  edited.text = source;
+  auto loaded = device.store.get_edited(call.graph->compiled.plan.kernels[kernel], edited);
+  if (!loaded) throw Error(loaded.error().message, where);
+  // Other functions with the same graph share what was compiled for it: the edited one is this function's
+  // own.
+  auto own = load_graph(device, call.graph->compiled, call.graph->outputs);
+  for (std::size_t i = 0; i < kernels.size(); ++i)
+    own->executable->replace(i, i == kernel ? std::move(*loaded) : kernels[i]);
+  own->tuning = call.graph->tuning;
+  state_->find(args)->graph = std::move(own);
 }
 
 std::vector<SpecialisationReport> CompiledCore::report() const {

@@ -1,5 +1,6 @@
 // Context: devices on demand, creation of tensors, the random state.
 #include "ops/composites.h"
+#include "runtime/measured_target.h"
 #include "runtime/probe.h"
 #include "tensor/state.h"
 
@@ -24,10 +25,12 @@ DeviceState& ContextState::device(const std::string& name) {
       options.library_directory);
   if (!opened) throw Error(opened.error().message);
   auto state = std::make_unique<DeviceState>(std::move(*opened), &cache);
-  // A file that cannot be read is as good as none: it changes reports only, and tw devices says what is
+  // A file that cannot be read is as good as none: rules of thumb stand in, and tw devices says what is
   // wrong.
-  if (const auto stored = runtime::stored_ceilings(*state->device, cache.directory()))
+  if (const auto stored = runtime::stored_ceilings(*state->device, cache.directory())) {
     state->ceilings = std::make_shared<const perf::Hardware>(perf::to_hardware(*stored));
+    state->target = runtime::with_ceilings(state->target, *state->ceilings);
+  }
   return *(devices[full] = std::move(state));
 }
 

@@ -59,24 +59,26 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
                                                  const TraceAt& trace_at,
                                                  const std::vector<ir::Type>& arguments,
                                                  const CompileOptions& options, std::string& how) {
-  const tile::Target& target = device.device->target();
+  const passes::PipelineOptions pipeline{.fuse = options.fuse};
   // Rows held whole are tiles as long as the row. Walked in blocks they may have any length.
-  tile::Target by_blocks = target;
+  tile::Target by_blocks = device.target;
   by_blocks.row_bytes = 0;
+  std::optional<ir::Graph> probes[kProbes];
+  std::optional<passes::Compiled> for_these_sizes;
   how = "";
-  for (const tile::Target& lowered_for : {target, by_blocks}) {
-    passes::Compiled compiled = passes::run_pipeline(graph, lowered_for, {.fuse = options.fuse});
-    compiled.target = target;
+  for (const tile::Target& lowered_for : {device.target, by_blocks}) {
+    passes::Compiled compiled = passes::run_pipeline(graph, lowered_for, pipeline);
+    compiled.target = device.target;
     for (int probe = 0; probe < kProbes; ++probe) {
       std::string reason;
       try {
-        const ir::Graph other = trace_at(types_at(arguments, options.dynamic, probe));
-        auto general = passes::generalise(
-            compiled.plan, passes::run_pipeline(other, lowered_for, {.fuse = options.fuse}).plan);
+        if (!probes[probe]) probes[probe] = trace_at(types_at(arguments, options.dynamic, probe));
+        auto general = passes::generalise(compiled.plan,
+                                          passes::run_pipeline(*probes[probe], lowered_for, pipeline).plan);
         if (general) {
           how = fmt::format("kernels take up to {} sizes as arguments", argument_count(*general));
           compiled.plan = std::move(*general);
-          return load_graph(device, std::move(compiled), graph);
+          return load_graph(device, std::move(compiled), output_types(graph));
         }
         reason = general.error().message;
       } catch (const Error& e) {
@@ -84,8 +86,9 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
       }
       if (how.empty()) how = "kernels for these sizes alone: " + reason;
     }
+    if (!for_these_sizes) for_these_sizes = std::move(compiled);
   }
-  return load_graph(device, passes::run_pipeline(graph, target, {.fuse = options.fuse}), graph);
+  return load_graph(device, std::move(*for_these_sizes), output_types(graph));
 }
 
 }  // namespace tilewright::detail

@@ -167,24 +167,6 @@ void CompiledCore::measure(const std::vector<Tensor>& args, const Location& wher
   call.graph->times = std::move(*times);
 }
 
-void CompiledCore::edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
-                        const Location& where) {
-  const CompiledCall call = prepare(args, where);
-  const std::shared_ptr<ContextState> context = context_of(args[0], "edit", where);
-  const std::lock_guard lock(context->mutex);
-  const auto& kernels = call.graph->executable->kernels();
-  if (kernel >= kernels.size())
-    throw Error(fmt::format("edit: there is no kernel {}; the function has {}", kernel, kernels.size()),
-                where);
-  backends::Source edited = kernels[kernel]->source;
-  edited.text = source;
-  auto loaded =
-      context->device(args[0].device()).store.get_edited(call.graph->compiled.plan.kernels[kernel], edited);
-  if (!loaded) throw Error(loaded.error().message, where);
-  call.graph->executable->replace(kernel, std::move(*loaded));
-  call.graph->times.reset();  // they were the other text's
-}
-
 }  // namespace tilewright::detail
 
 namespace tilewright {

@@ -63,10 +63,11 @@ struct CompiledGraph {
 
 struct DeviceState {
   DeviceState(std::shared_ptr<runtime::Device> d, runtime::BinaryCache* cache)
-      : device(d), store(std::move(d), cache) {}
+      : device(d), store(d, cache), target(d->target()) {}
   std::shared_ptr<runtime::Device> device;
   runtime::KernelStore store;
   std::shared_ptr<const perf::Hardware> ceilings;  // stored by tw devices --probe; null: never measured
+  tile::Target target;  // what graphs are compiled for: the device's, with the ceilings where they are known
   std::map<Hash128, std::shared_ptr<CompiledGraph>> graphs;  // by structure and options
 };
 
@@ -107,9 +108,10 @@ struct GraphOptions {
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
 };
-// Loads the kernels of what `graph` was compiled to.
+std::vector<ir::Type> output_types(const ir::Graph& graph);
+// Loads the kernels of a compiled graph with these outputs.
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
-                                          const ir::Graph& graph);
+                                          std::vector<ir::Type> outputs);
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options = {});
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,

@@ -168,11 +168,18 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
   });
 }
 
+std::vector<ir::Type> output_types(const ir::Graph& graph) {
+  std::vector<ir::Type> types;
+  types.reserve(graph.outputs().size());
+  for (ir::NodeId o : graph.outputs()) types.push_back(graph.type(o));
+  return types;
+}
+
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
-                                          const ir::Graph& graph) {
+                                          std::vector<ir::Type> outputs) {
   auto out = std::make_shared<CompiledGraph>();
   out->compiled = std::move(compiled);
-  for (ir::NodeId o : graph.outputs()) out->outputs.push_back(graph.type(o));
+  out->outputs = std::move(outputs);
   auto executable = runtime::Executable::create(out->compiled.plan, device.store);
   if (!executable) throw Error(executable.error().message);
   out->executable = std::move(*executable);
@@ -190,7 +197,7 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
     if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
       allocate(device.device, graph.type(o));
   return device.graphs[key] = load_graph(
-             device, passes::run_pipeline(graph, device.device->target(), {.fuse = options.fuse}), graph);
+             device, passes::run_pipeline(graph, device.target, {.fuse = options.fuse}), output_types(graph));
 }
 
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,

@@ -25,8 +25,8 @@ struct CompileOptions {
   bool fuse = true;           // false: one kernel per op, for comparison
   bool max_autotune = false;  // measure the schedules the model ranks first, on the first call's data
   bool replay = true;         // CUDA: replay the launches as a graph where that measures faster
-  // Kernels take these sizes as arguments: another size costs a lowering (well under a millisecond for a
-  // small function), not a compilation. Where sizes cannot share kernels, explain() says why.
+  // Kernels take these sizes as arguments: another size costs a lowering, not a compilation. Where sizes
+  // cannot share kernels, explain() says why.
   std::vector<DynamicDim> dynamic = {};
 };
 

@@ -1,0 +1,13 @@
+// The target graphs are compiled for, with the machine's measured ceilings in place of rules of thumb.
+#pragma once
+
+#include <tilewright/perf/hardware.h>
+#include <tilewright/tile/target.h>
+
+namespace tilewright::runtime {
+
+// Memory and last-level cache at the rate of a copy, f32 arithmetic outside matrix units, and the time of a
+// launch; what was not measured stays as it is.
+tile::Target with_ceilings(tile::Target target, const perf::Hardware& ceilings);
+
+}  // namespace tilewright::runtime
