@@ -98,7 +98,6 @@ inline unsigned __float_as_uint(float v) { return __builtin_bit_cast(unsigned, v
 inline double __longlong_as_double(long long v) { return __builtin_bit_cast(double, v); }
 inline long long __double_as_longlong(double v) { return __builtin_bit_cast(long long, v); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((unsigned long long)a * b >> 32); }
-inline float __fdividef(float a, float b) { return a / b; }
 inline float rsqrtf(float x) { return 1.f / sqrtf(x); }
 inline double rsqrt(double x) { return 1. / sqrt(x); }
 inline long long __double2ll_rz(double x) {
@@ -147,6 +146,8 @@ inline void ptx_cvt_rn_f16x2_f32(unsigned& out, float high, float low) {
 }
 inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = exp2f(x); }
 inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = 1.f / x; }
+inline void ptx_rcp_approx_f32(float& y, float x) { y = 1.f / x; }
+inline void ptx_div_full_f32(float& y, float a, float b) { y = a / b; }
 inline void ptx_lg2_approx_f32(float& y, float x) { y = log2f(x); }
 inline void ptx_sqrt_approx_f32(float& y, float x) { y = sqrtf(x); }
 inline void ptx_tanh_approx_f32(float& y, float x) { y = tanhf(x); }

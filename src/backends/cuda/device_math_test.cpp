@@ -42,7 +42,6 @@ static inline int __float2int_rz(float x) { return static_cast<int>(x); }
 static inline int __double2int_rz(double x) { return static_cast<int>(x); }
 static inline float rsqrtf(float x) { return 1.f / std::sqrt(x); }
 static inline double rsqrt(double x) { return 1. / std::sqrt(x); }
-static inline float __fdividef(float a, float b) { return a / b; }
 using std::memcpy;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"

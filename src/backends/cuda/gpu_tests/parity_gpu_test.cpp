@@ -50,10 +50,10 @@ TEST(Parity, SmallKernelsMatchTheReference) {
   fmt::print("{} kernel runs compared\n", checked);
 }
 
-// TILEWRIGHT_RANDOM_KERNELS=first:count for others.
+// A few: kernel_fuzz takes any number. TILEWRIGHT_RANDOM_KERNELS=first:count for others.
 TEST(Parity, RandomKernelsMatchTheReference) {
   const auto backend = open_backend();
-  int first = 0, count = 200, checked = 0;
+  int first = 0, count = 24, checked = 0;
   if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS"))
     std::sscanf(range, "%d:%d", &first, &count);
   for (int seed = first; seed < first + count; ++seed) {

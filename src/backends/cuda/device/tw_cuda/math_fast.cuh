@@ -1,7 +1,7 @@
 // Cheaper primitives for values that end in bf16 or fp8: relative error at most 2^-10, a quarter of bf16's
 // unit in the last place at its worst. They bound the error of the one operation: a difference of nearly
-// equal results (1 - tanh x for large x) shows it enlarged, which is for the caller to know. Results below
-// 2^-126 become 0, reciprocals above 2^126 infinite.
+// equal results (1 - tanh x for large x) shows it enlarged, which is for the caller to know. Those that end in
+// ex2 give 0 below 2^-126; quotients and reciprocals hold over the whole range, as bf16 has f32's.
 #pragma once
 
 #include "tw_cuda/math.cuh"
@@ -14,7 +14,7 @@ TW_DEVICE float ex2(float x) {  // 2^-22
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
-TW_DEVICE float rcp(float x) {  // 2^-23
+TW_DEVICE float rcp(float x) {  // 2^-23; 0 for x from 2^126 on, infinite for subnormal x
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
@@ -31,9 +31,16 @@ inline constexpr float kLn2 = 0.693147181f;
 
 TW_DEVICE float exp2(float x) { return detail::ex2(x); }
 TW_DEVICE float exp(float x) { return detail::ex2(x * kLog2E); }  // the product is off by 2^-18 at |x| = 88
-TW_DEVICE float reciprocal(float x) { return detail::rcp(x); }
-// One multiplication and one rcp.approx; a divisor above 2^126 gives 0.
-TW_DEVICE float div(float a, float b) { return __fdividef(a, b); }
+TW_DEVICE float reciprocal(float x) {  // 2^-23
+  float y;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+TW_DEVICE float div(float a, float b) {  // 2 ulp: scales what one rcp.approx cannot take
+  float y;
+  asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+  return y;
+}
 TW_DEVICE float rsqrt(float x) { return rsqrtf(x); }  // the accurate one is as short
 TW_DEVICE float sqrt(float x) {                       // 2^-23
   float y;
