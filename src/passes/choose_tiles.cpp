@@ -1,6 +1,8 @@
 // Tile shapes from strides, extents and what the target keeps on chip.
 #include "passes/choose_tiles.h"
 
+#include "passes/dot_axes.h"
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -113,7 +115,7 @@ class Chooser {
 
   // Arithmetic takes longer than memory: more elements to a thread, for chains of instructions that overlap.
   bool is_compute_bound() const {
-    const GroupCost cost = group_cost(graph_, program_);
+    const GroupCost cost = group_cost(graph_, program_, target_);
     return cost.flops / target_.flops_per_s > cost.bytes / target_.memory_bytes_per_s;
   }
 
@@ -258,19 +260,64 @@ double touched(const IndexExpr& offset, const GroupProgram& program) {
 }  // namespace
 
 TileShape choose_tiles(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
+  if (program.dot() >= 0) return choose_dot_shape(program, target);
   return Chooser(graph, program, target).run();
 }
 
-GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program) {
+// How often each sym is computed in a program with a dot: once for each point it depends on, what an operand
+// is made of again for every block of the result that reads it.
+std::vector<double> dot_points(const GroupProgram& program, const tile::Target& target) {
+  const TileShape shape = choose_dot_shape(program, target);
+  const std::vector<int>& operands = program.syms[at(program.dot())].operands;
+  const auto blocks = [&](int v, Index block) {
+    return v < 0 ? 1.0 : static_cast<double>(ceil_div(program.extents[at(v)], block));
+  };
+  std::vector<double> points;
+  for (const std::vector<bool>& on : dependence(program)) {
+    double count = 1;
+    for (std::size_t v = 0; v < on.size(); ++v)
+      if (on[v]) count *= static_cast<double>(program.extents[v]);
+    points.push_back(count);
+  }
+  for (int side = 0; side < 2; ++side) {
+    std::vector<int> open = {operands[at(side)]};
+    while (!open.empty()) {
+      const int s = open.back();
+      open.pop_back();
+      points[at(s)] *= side == 0 ? blocks(shape.column, shape.columns) : blocks(shape.row, shape.rows);
+      const std::vector<int>& next = program.syms[at(s)].operands;
+      open.insert(open.end(), next.begin(), next.end());
+    }
+  }
+  return points;
+}
+
+// 16- and 8-bit operands that are blocks of memory as they stand; what is computed on the way goes by the
+// vector units' registers.
+bool fits_matrix_units(const GroupProgram& program) {
+  const Sym& dot = program.syms[at(program.dot())];
+  return size_bytes(dot.meet) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int o) {
+           return program.syms[at(o)].kind == Sym::Kind::load;
+         });
+}
+
+GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
   GroupCost cost;
+  const int dot = program.dot();
+  const std::vector<double> points_of = dot >= 0 ? dot_points(program, target) : std::vector<double>{};
   double all = 1, parallel = 1;
   for (std::size_t v = 0; v < program.extents.size(); ++v) {
     all *= static_cast<double>(program.extents[v]);
     if (!program.reduced[v]) parallel *= static_cast<double>(program.extents[v]);
   }
   std::map<ir::NodeId, double> read;
-  for (const Sym& s : program.syms) {
-    const double points = s.reduced ? all : parallel;
+  if (dot >= 0) {
+    cost.dot_flops = 2 * all;
+    cost.dot_on_matrix_units = fits_matrix_units(program);
+  }
+  for (std::size_t i = 0; i < program.syms.size(); ++i) {
+    const Sym& s = program.syms[i];
+    const double points = dot >= 0 ? points_of[i] : s.reduced ? all : parallel;
     if (s.kind == Sym::Kind::load && s.node >= 0) {
       const ir::Type& type = graph.type(s.node);
       double elements = s.dynamic.empty() ? touched(s.offset, program) : points;
@@ -296,7 +343,9 @@ double GroupCost::seconds(const tile::Target& target) const {
   // Data that fits the last-level cache moves at its speed.
   const double bandwidth = bytes * 2 < static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s
                                                                                : target.memory_bytes_per_s;
-  return target.launch_s + std::max(bytes / bandwidth, flops / target.flops_per_s);
+  const bool matrix = dot_on_matrix_units && target.matrix_flops_per_s > 0;
+  const double dot_s = dot_flops / (matrix ? target.matrix_flops_per_s : target.flops_per_s);
+  return target.launch_s + std::max(bytes / bandwidth, flops / target.flops_per_s + dot_s);
 }
 
 }  // namespace tilewright::passes

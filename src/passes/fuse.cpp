@@ -18,7 +18,6 @@ constexpr std::size_t kMaxViews = 48;  // kernel parameters stay well under CUDA
 constexpr Index kSiblingBytes = 1 << 12;
 
 bool computes(const ir::Node& n) { return n.op->kind != OpClass::input && !is_inlined(n); }
-bool stands_alone(const ir::Node& n) { return n.op->kind == OpClass::matmul; }
 
 // The computed or input nodes an operand leads to through views.
 void sources(const Graph& graph, NodeId id, std::set<NodeId>& out) {
@@ -82,7 +81,6 @@ class Fuser {
   }
 
   std::optional<double> seconds(const Group& group, Refusal* why) const {
-    if (group.nodes.size() == 1 && stands_alone(graph_.node(group.nodes[0]))) return target_.launch_s;
     auto built = build_program(graph_, group);
     if (auto* refusal = std::get_if<Refusal>(&built)) {
       *why = *refusal;
@@ -96,7 +94,7 @@ class Fuser {
       *why = Refusal::too_many_operands;
       return std::nullopt;
     }
-    return group_cost(graph_, program).seconds(target_);
+    return group_cost(graph_, program, target_).seconds(target_);
   }
 
   void refresh(State& g) {
@@ -132,9 +130,6 @@ class Fuser {
   Trial try_merge(int a, int b) const {
     const State& ga = groups_[static_cast<std::size_t>(a)];
     const State& gb = groups_[static_cast<std::size_t>(b)];
-    for (const State* g : {&ga, &gb})
-      for (NodeId id : g->nodes)
-        if (stands_alone(graph_.node(id))) return {Refusal::opaque, 0};
     if (path_through_third(a, b) || path_through_third(b, a)) return {Refusal::would_cycle, 0};
     std::set<NodeId> nodes = ga.nodes;
     nodes.insert(gb.nodes.begin(), gb.nodes.end());
@@ -218,10 +213,7 @@ class Fuser {
         Group merged = make_group(nodes);
         merged.outputs = consumer.group.outputs;
         Refusal why = Refusal::none;
-        const std::optional<double> s =
-            consumer.nodes.size() == 1 && stands_alone(graph_.node(*consumer.nodes.begin()))
-                ? std::nullopt
-                : seconds(merged, &why);
+        const std::optional<double> s = seconds(merged, &why);
         possible = possible && s.has_value();
         before += consumer.seconds;
         after += s.value_or(0);

@@ -24,8 +24,9 @@ Fusion fuse(const ir::Graph& graph, const tile::Target& target);
 // No fusion: every node that computes is a group of its own (eager mode).
 Fusion keep_apart(const ir::Graph& graph);
 
-// Inserts a copy (a cast to the same type) where memory must hold what is only a view: operands of matmul,
-// sources of gathers, outputs that are views, inputs or constants, and outputs named twice.
+// Inserts a copy (a cast to the same type) where memory must hold what is only a view: operands of a matmul
+// that are no strided views of memory, sources of gathers, outputs that are views, inputs or constants, and
+// outputs named twice.
 ir::Graph materialize(const ir::Graph& graph);
 
 }  // namespace tilewright::passes

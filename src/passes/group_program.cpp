@@ -28,6 +28,7 @@ std::string_view name(Refusal refusal) {
                                         "indirect_through_fused",
                                         "scan_needs_whole_row",
                                         "opaque",
+                                        "dot_operand_not_plain",
                                         "no_time_saved",
                                         "too_many_operands"};
   return names[static_cast<std::size_t>(refusal)];
@@ -43,7 +44,8 @@ std::string_view explain(Refusal refusal) {
       "dependent reductions run over axes that do not merge into one loop",
       "one gathers from the other's result, which must be in memory for that",
       "a scan needs its whole axis in one loop",
-      "matmul and scatter kernels stand alone",
+      "a scatter, or a second matmul, needs a kernel of its own",
+      "what the matmul would read is neither memory nor arithmetic on it",
       "the cost model predicts no time saved",
       "the kernel would take more views than a launch allows",
   };
@@ -75,6 +77,12 @@ int GroupProgram::levels() const {
   int most = 0;
   for (const Sym& s : syms) most = std::max(most, s.level);
   return most;
+}
+
+int GroupProgram::dot() const {
+  for (std::size_t s = 0; s < syms.size(); ++s)
+    if (syms[s].kind == Sym::Kind::dot) return static_cast<int>(s);
+  return -1;
 }
 
 std::vector<int> GroupProgram::reduced_variables() const {
@@ -125,8 +133,28 @@ class Walker {
     return size;
   }
 
-  // The iteration space: that of the first reduction's operand, else the largest output's.
+  // The result of a matmul and its depth, which stays a variable even where it is 1.
+  void choose_dot_space(const Node& matmul) {
+    for (NodeId id : group_.nodes) {
+      const Node& n = graph_.node(id);
+      const bool other = n.op->kind == OpClass::matmul && &n != &matmul;
+      if (other || (reduces(n) && reduced_size(n) != 1)) throw Stop{Refusal::opaque};
+    }
+    const Shape& a = graph_.type(matmul.operands[0]).shape;
+    std::vector<Index> extents = matmul.type.shape.extents();
+    has_dot_ = true;
+    const std::size_t depth = extents.size() - 1;  // rows, depth, columns
+    extents.insert(extents.end() - 1, a[a.rank() - 1]);
+    space_ = Shape(extents);
+    reduced_axis_.assign(extents.size(), false);
+    reduced_axis_[depth] = true;
+    make_variables();
+  }
+
+  // The iteration space: a matmul's, that of the first reduction's operand, else the largest output's.
   void choose_space() {
+    for (NodeId id : group_.nodes)
+      if (graph_.node(id).op->kind == OpClass::matmul) return choose_dot_space(graph_.node(id));
     for (NodeId id : group_.nodes) {
       const Node& n = graph_.node(id);
       if (!reduces(n) || reduced_size(n) == 1) continue;
@@ -149,7 +177,7 @@ class Walker {
 
   void make_variables() {
     for (int axis = 0; axis < space_.rank(); ++axis) {
-      if (space_[axis] == 1) {
+      if (space_[axis] == 1 && !reduced_axis_[static_cast<std::size_t>(axis)]) {
         identity_.push_back(0);
       } else {
         identity_.push_back(IndexExpr::variable(static_cast<int>(program_.extents.size())));
@@ -164,12 +192,13 @@ class Walker {
 
   // The part of the space an output walks: all of it, or its parallel axes.
   Coordinates output_coordinates(const Shape& shape) {
-    if (shape == space_) return identity_;
-    if (shape.size() == space_.size())
-      return delinearize(linearize(identity_, space_), shape, program_.extents);
     const Shape parallel(parallel_extents_);
     if (shape.size() == parallel.size())
       return delinearize(linearize(parallel_, parallel), shape, program_.extents);
+    if (has_dot_) throw Stop{Refusal::shapes_differ};  // its loop holds only the operands
+    if (shape == space_) return identity_;
+    if (shape.size() == space_.size())
+      return delinearize(linearize(identity_, space_), shape, program_.extents);
     throw Stop{Refusal::shapes_differ};
   }
 
@@ -212,8 +241,9 @@ class Walker {
     if (sym.mask >= 0) inherit(sym, sym.mask);
     for (std::size_t v = 0; v < program_.extents.size(); ++v)
       if (program_.reduced[v] && sym.offset.depends_on(static_cast<int>(v))) sym.reduced = true;
-    if (sym.kind == Sym::Kind::reduce || sym.kind == Sym::Kind::scan) ++sym.level;
-    if (sym.kind == Sym::Kind::reduce) sym.reduced = false;
+    const bool reduces = sym.kind == Sym::Kind::reduce || sym.kind == Sym::Kind::dot;
+    if (reduces || sym.kind == Sym::Kind::scan) ++sym.level;
+    if (reduces) sym.reduced = false;
     program_.syms.push_back(std::move(sym));
     return static_cast<int>(program_.syms.size()) - 1;
   }
@@ -256,6 +286,8 @@ class Walker {
         return reduce(n, id, at);
       case OpClass::scan:
         return scan(n, id, at);
+      case OpClass::matmul:
+        return dot(n, id, at);
       case OpClass::take:
         return take(n, at, mask);
       case OpClass::take_along:
@@ -457,6 +489,34 @@ class Walker {
                  .monoid = *n.op->monoid});
   }
 
+  // Leading axes of the operands are broadcast to the result's.
+  int dot(const Node& n, NodeId id, const Coordinates& at) {
+    for (const IndexExpr& e : at)
+      if (depends_on_reduced(e)) throw Stop{Refusal::opaque};
+    const auto rank = at.size();
+    // A variable that walks both a row and a column of the result walks a diagonal: no tile does.
+    for (std::size_t v = 0; v < program_.extents.size(); ++v)
+      if (at[rank - 2].depends_on(static_cast<int>(v)) && at[rank - 1].depends_on(static_cast<int>(v)))
+        throw Stop{Refusal::shapes_differ};
+    const auto operand = [&](NodeId o, std::size_t kept, bool depth_last) {
+      const Shape& shape = graph_.type(o).shape;
+      Coordinates inner;
+      for (int axis = 0; axis + 2 < shape.rank(); ++axis)
+        inner.push_back(shape[axis] == 1 ? IndexExpr(0)
+                                         : at[rank - static_cast<std::size_t>(shape.rank() - axis)]);
+      inner.push_back(depth_last ? at[kept] : reduced_[0]);
+      inner.push_back(depth_last ? reduced_[0] : at[kept]);
+      return walk(o, inner, -1);
+    };
+    const int a = operand(n.operands[0], rank - 2, true), b = operand(n.operands[1], rank - 1, false);
+    const DType da = graph_.type(n.operands[0]).dtype, db = graph_.type(n.operands[1]).dtype;
+    return push({.kind = Sym::Kind::dot,
+                 .node = id,
+                 .operands = {a, b},
+                 .dtype = compute_dtype(n.type.dtype),
+                 .meet = da == db ? da : DType::f32});  // 8-bit floats of two types
+  }
+
   int scan(const Node& n, NodeId id, const Coordinates& at) {
     if (reduced_size(n) == 1) return walk(n.operands[0], at, -1);
     const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
@@ -484,6 +544,7 @@ class Walker {
   const Group& group_;
   std::set<NodeId> members_;
   Shape space_;
+  bool has_dot_ = false;
   std::vector<bool> reduced_axis_;
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
@@ -504,6 +565,18 @@ bool needs_one_reduced_loop(const GroupProgram& program) {
   });
 }
 
+// A dot's operands are tiles: blocks of memory, and arithmetic on them.
+bool has_plain_operands(const GroupProgram& program, int dot) {
+  std::vector<int> open = program.syms[static_cast<std::size_t>(dot)].operands;
+  while (!open.empty()) {
+    const Sym& s = program.syms[static_cast<std::size_t>(open.back())];
+    open.pop_back();
+    if (!s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0) return false;
+    open.insert(open.end(), s.operands.begin(), s.operands.end());
+  }
+  return true;
+}
+
 }  // namespace
 
 std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group) {
@@ -513,17 +586,18 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
       GroupProgram program = walked;
       split_variables(program, split);
       merge_variables(program);
+      if (const int dot = program.dot(); dot >= 0 && !has_plain_operands(program, dot)) continue;
       if (program.reduced_variables().size() <= 1 || !needs_one_reduced_loop(program)) return program;
     }
-    return Refusal::several_reduced_loops;
+    return walked.dot() >= 0 ? Refusal::dot_operand_not_plain : Refusal::several_reduced_loops;
   } catch (const Stop& stop) {
     return stop.refusal;
   }
 }
 
 std::string to_string(const ir::Graph& graph, const GroupProgram& program) {
-  constexpr std::string_view kinds[] = {"load",   "index", "constant", "op",    "cast",
-                                        "reduce", "scan",  "in_range", "where", "random"};
+  constexpr std::string_view kinds[] = {"load", "index",    "constant", "op",     "cast", "reduce",
+                                        "scan", "in_range", "where",    "random", "dot"};
   std::string out = fmt::format("space [{}]", fmt::join(program.extents, ","));
   for (int v : program.reduced_variables()) out += fmt::format(" i{} reduced", v);
   out += "\n";

@@ -23,7 +23,8 @@ enum class Refusal : std::uint8_t {
   several_reduced_loops,         // dependent reductions over axes that do not merge into one
   indirect_through_fused,        // take from a value that is not in memory
   scan_needs_whole_row,          // a scan shares no loop with other axes
-  opaque,                        // matmul or scatter stands alone
+  opaque,                        // a scatter, or a second matmul, needs a kernel of its own
+  dot_operand_not_plain,         // what a matmul would read is neither memory nor arithmetic on it
   no_time_saved,                 // the cost model predicts no gain
   too_many_operands,             // more views than a kernel may take
 };
@@ -42,6 +43,7 @@ struct Sym {
     in_range,  // bool: low <= offset + operand < high
     where,     // operands: condition, a, b
     random,    // operands: seed; counter `offset`
+    dot,       // Σ over the reduced variables of operand a · operand b, which meet in `meet`
   };
   Kind kind = Kind::constant;
   ir::NodeId node = -1;
@@ -52,6 +54,7 @@ struct Sym {
   DType dtype = DType::f32;                    // as stored (load), rounded (cast) or computed
   tile::Number number;
   tile::Monoid monoid = tile::Monoid::sum;
+  DType meet = DType::f32;
   Index low = 0, high = 0;
   bool reduced = false;  // its value changes with a reduced variable
   int level = 0;         // reductions and scans it waits for, one after another
@@ -73,6 +76,7 @@ struct GroupProgram {
   std::vector<ProgramOutput> outputs;
 
   int levels() const;  // longest chain of dependent reductions
+  int dot() const;     // the sym, or -1: a program has at most one, and then no other reduction
   std::vector<int> reduced_variables() const;
   std::vector<int> parallel_variables() const;
 };

@@ -1,7 +1,5 @@
-// Groups to kernels, shared reductions to two of them, matmul to its blocked kernel.
+// Groups to kernels, shared reductions to two of them.
 #include "passes/lower.h"
-
-#include "passes/choose_dot_tiles.h"
 
 #include <tilewright/base/error.h>
 
@@ -84,7 +82,7 @@ bool reduces_nothing(const GroupProgram& program) {
 
 GroupProgram without_empty_reductions(GroupProgram program) {
   for (Sym& s : program.syms) {
-    if (s.kind != Sym::Kind::reduce) continue;
+    if (s.kind != Sym::Kind::reduce && s.kind != Sym::Kind::dot) continue;
     s.kind = Sym::Kind::constant;
     s.operands.clear();
     s.number = identity(s.monoid, s.dtype);
@@ -165,59 +163,6 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
   TileShape merge_shape = choose_tiles(graph, merged, target);
   merge_shape.splits = 1;
   out.kernels.push_back(emit_tiles(graph, merged, merge_shape, name, out.temporaries));
-  return out;
-}
-
-namespace {
-
-// Operands of two types (8-bit floats) meet in f32.
-DotProblem dot_problem(const ir::Type& a, const ir::Type& b) {
-  DotProblem p;
-  for (int axis = 0; axis + 2 < a.shape.rank(); ++axis) p.batch *= a.shape[axis];
-  p.m = a.shape[a.shape.rank() - 2];
-  p.k = a.shape[a.shape.rank() - 1];
-  p.n = b.shape[b.shape.rank() - 1];
-  p.dtype = a.dtype == b.dtype ? a.dtype : DType::f32;
-  return p;
-}
-
-}  // namespace
-
-Lowered lower_matmul(const ir::Graph& graph, ir::NodeId id, const tile::Target& target,
-                     const std::string& name) {
-  const ir::Node& node = graph.node(id);
-  const ir::Type &a = graph.type(node.operands[0]), &b = graph.type(node.operands[1]);
-  const DotProblem s = dot_problem(a, b);
-  Lowered out;
-  if (s.batch * s.m * s.n == 0) return out;
-  if (s.k == 0) {
-    out.zeroed.push_back(id);
-    return out;
-  }
-  const auto [bm, bn, bk] = choose_dot_tiles(s, target);
-  const DType acc_dtype = is_float(s.dtype)       ? compute_dtype(s.dtype)
-                          : s.dtype == DType::i64 ? DType::i64
-                                                  : DType::i32;
-
-  tile::Builder k(name);
-  k.constant("BM", bm), k.constant("BN", bn), k.constant("BK", bk);
-  auto va = k.view("a", a.dtype, {s.batch, s.m, s.k}), vb = k.view("b", b.dtype, {s.batch, s.k, s.n});
-  auto vc = k.view("c", node.type.dtype, {s.batch, s.m, s.n});
-  tile::Value column = k.program_id(0) * bn, row = k.program_id(1) * bm, batch = k.program_id(2);
-  const bool ragged = s.m % bm != 0 || s.n % bn != 0 || s.k % bk != 0;
-  auto block = [&](tile::View view, tile::Value i, tile::Value j, Index rows, Index columns) {
-    tile::LoadOptions options{.shape = {rows, columns}};
-    if (ragged) options.fill = 0.0;
-    return k.cast(k.load(view, {batch, i, j}, options), s.dtype);
-  };
-  std::vector<tile::Value> acc =
-      k.loop(Index{0}, s.k, bk, {k.literal(acc_dtype, 0.0, {bm, bn})},
-             [&](tile::Value i, const std::vector<tile::Value>& carried) {
-               return std::vector{k.dot(block(va, row, i, bm, bk), block(vb, i, column, bk, bn), carried[0])};
-             });
-  k.store(vc, {batch, row, column}, k.cast(acc[0], node.type.dtype), {.bounded = ragged});
-  out.kernels.push_back({k.finish({{{s.n, bn}}, {{s.m, bm}}, {{s.batch, 1}}}),
-                         {{node.operands[0], -1, 0}, {node.operands[1], -1, 0}, {id, -1, 0}}});
   return out;
 }
 

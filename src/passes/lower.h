@@ -15,8 +15,4 @@ struct Lowered {
 Lowered lower(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
               const std::string& name);
 
-// [.., M, K] × [.., K, N] with contiguous operands: a blocked kernel, one program per block of the result.
-Lowered lower_matmul(const ir::Graph& graph, ir::NodeId node, const tile::Target& target,
-                     const std::string& name);
-
 }  // namespace tilewright::passes

@@ -22,6 +22,12 @@ NodeId copy_of(Graph& graph, NodeId id) {
   return graph.add(ops::kCast, {id}, {{"dtype", dtype}}, graph.node(id).location);
 }
 
+// A matmul walks strided views; pieces put together, padded or cut by divisions are made memory first.
+bool reads_as_it_stands(const Graph& graph, NodeId matmul) {
+  if (graph.type(matmul).shape.size() == 0) return true;  // nothing is read
+  return std::holds_alternative<GroupProgram>(build_program(graph, {{matmul}, {matmul}}));
+}
+
 }  // namespace
 
 Graph materialize(const Graph& graph) {
@@ -39,10 +45,14 @@ Graph materialize(const Graph& graph) {
     std::vector<NodeId> operands;
     for (NodeId o : n.operands) operands.push_back(to(o));
     const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along;
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      if ((n.op->kind == OpClass::matmul || (gathers && i == 0)) && !is_stored(out, operands[i]))
-        operands[i] = copy_of(out, operands[i]);
-    renamed[static_cast<std::size_t>(id)] = out.add(*n.op, operands, n.attrs, n.location);
+    if (gathers && !is_stored(out, operands[0])) operands[0] = copy_of(out, operands[0]);
+    NodeId added = out.add(*n.op, operands, n.attrs, n.location);
+    if (n.op->kind == OpClass::matmul && !reads_as_it_stands(out, added)) {
+      for (NodeId& o : operands)
+        if (!is_stored(out, o)) o = copy_of(out, o);
+      added = out.add(*n.op, operands, n.attrs, n.location);
+    }
+    renamed[static_cast<std::size_t>(id)] = added;
   }
   std::vector<NodeId> outputs;
   std::set<NodeId> taken;

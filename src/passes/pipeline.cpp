@@ -77,20 +77,13 @@ class PlanWriter {
   }
 
   void add_group(const Group& g) {
-    const ir::Node& first = graph_.node(g.nodes[0]);
-    GroupCost cost;
-    Lowered lowered;
-    if (first.op->kind == OpClass::matmul) {
-      lowered = lower_matmul(graph_, g.nodes[0], target_, kernel_name(g));
-      cost = matmul_cost(g.nodes[0]);
-    } else {
-      auto built = build_program(graph_, g);
-      if (auto* refusal = std::get_if<Refusal>(&built))
-        throw Error(fmt::format("{}: this program cannot be lowered: {}", first.op->name, explain(*refusal)));
-      const GroupProgram& program = std::get<GroupProgram>(built);
-      cost = group_cost(graph_, program);
-      lowered = lower(graph_, program, target_, kernel_name(g));
-    }
+    auto built = build_program(graph_, g);
+    if (auto* refusal = std::get_if<Refusal>(&built))
+      throw Error(fmt::format("{}: this program cannot be lowered: {}", graph_.node(g.nodes[0]).op->name,
+                              explain(*refusal)));
+    const GroupProgram& program = std::get<GroupProgram>(built);
+    const GroupCost cost = group_cost(graph_, program, target_);
+    Lowered lowered = lower(graph_, program, target_, kernel_name(g));
     std::vector<int> temporaries;
     for (const Temporary& t : lowered.temporaries) {
       out_.plan.buffers.push_back({PlanBuffer::Role::temporary, -1, t.dtype, t.elements, -1});
@@ -111,18 +104,6 @@ class PlanWriter {
       out_.kernels.push_back({g.nodes, cost});
       out_.plan.steps.push_back(std::move(step));
     }
-  }
-
-  GroupCost matmul_cost(NodeId id) const {
-    const ir::Node& n = graph_.node(id);
-    GroupCost cost;
-    const Shape& a = graph_.type(n.operands[0]).shape;
-    cost.flops = 2.0 * static_cast<double>(n.type.shape.size()) * static_cast<double>(a[a.rank() - 1]);
-    auto bytes = [&](const ir::Type& t) {
-      return static_cast<double>(t.shape.size()) * static_cast<double>(size_bytes(t.dtype));
-    };
-    cost.bytes = bytes(graph_.type(n.operands[0])) + bytes(graph_.type(n.operands[1])) + bytes(n.type);
-    return cost;
   }
 
   Compiled& out_;

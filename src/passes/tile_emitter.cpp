@@ -1,14 +1,10 @@
-// GroupProgram → tile IR. In a frame with rows and columns every tile has rank 2 with unit axes where it does
-// not vary, so that the builder's broadcasting does the rest; without rows tiles have rank 1.
+// GroupProgram → tile IR: the grid, the loops over reduced variables, and what is stored.
 #include "passes/tile_emitter.h"
+#include "passes/frame_values.h"
 
 #include <tilewright/base/error.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <bit>
-#include <cctype>
 #include <limits>
 
 namespace tilewright::passes {
@@ -47,397 +43,175 @@ class Emitter {
  public:
   Emitter(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
           const std::string& name, const std::vector<Temporary>& temporaries)
-      : graph_(graph),
-        program_(program),
+      : program_(program),
         shape_(shape),
-        k_(name),
-        temporaries_(temporaries),
-        values_(program.syms.size()),
-        have_(program.syms.size(), 0) {}
+        s_(graph, program, name, temporaries),
+        k_(s_.k),
+        dot_(program.dot()),
+        walked_(walked_variable(program, shape)),
+        f_(s_, {shape.row, shape.column, shape.rows, shape.columns, has_rows()},
+           {shape.looped, tile_reduced()}) {}
 
   EmittedKernel run() {
-    choose_variables();
     declare_constants();
-    if (!shape_.looped) {
+    choose_starts();
+    if (dot_ >= 0) {
+      dot_pass();
+      for (const ProgramOutput& o : program_.outputs) store(o);
+    } else if (!shape_.looped) {
       for (const ProgramOutput& o : program_.outputs) store(o);
     } else {
       // Indices of the parallel axes stand before the loops that share them.
       for (int v : {shape_.row, shape_.column})
-        if (v >= 0 && v != tile_reduced_) variable(v);
+        if (v >= 0 && v != walked_) f_.variable(v);
       for (int level = 1; level <= program_.levels(); ++level) reduction_pass(level);
       if (shape_.splits > 1)
         store_partials();
       else
         store_outputs_looped();
     }
-    return {k_.finish({grid_}), std::move(sources_)};
+    return {k_.finish(grid_), std::move(s_.sources)};
   }
 
  private:
-  // --- variables
-  bool has_rows() const { return shape_.row >= 0; }
-  bool ragged(int v) const {
-    return v == tile_reduced_ ? shape_.looped && program_.extents[at(v)] % block(v) != 0
-                              : program_.extents[at(v)] % block(v) != 0;
-  }
   static std::size_t at(int v) { return static_cast<std::size_t>(v); }
-  Index block(int v) const { return v == shape_.row ? shape_.rows : v == shape_.column ? shape_.columns : 1; }
+  const Sym& sym(int s) const { return program_.syms[at(s)]; }
+  bool has_rows() const { return shape_.row >= 0 || dot_ >= 0; }
+  // The reduced variable the innermost loop walks in blocks, or that the tile holds whole.
+  static int walked_variable(const GroupProgram& program, const TileShape& shape) {
+    if (shape.depth_variable >= 0) return shape.depth_variable;
+    for (int v : {shape.column, shape.row})
+      if (v >= 0 && program.reduced[at(v)]) return v;
+    return -1;
+  }
+  // … when it is an axis of the tile, too.
+  int tile_reduced() const { return dot_ >= 0 ? -1 : walked_; }
+  Index block(int v) const {
+    if (v == shape_.depth_variable) return shape_.depth;
+    return v == shape_.row ? shape_.rows : v == shape_.column ? shape_.columns : 1;
+  }
 
   void declare_constants() {
+    if (dot_ >= 0) {
+      k_.constant("BM", shape_.rows), k_.constant("BN", shape_.columns), k_.constant("BK", shape_.depth);
+      return;
+    }
     if (shape_.column >= 0) k_.constant("BN", shape_.columns);
     if (has_rows()) k_.constant("BM", shape_.rows);
   }
 
+  // --- the grid
+  struct Part {
+    int variable;  // -1: the split
+    Index extent, block;
+  };
+
   // Scalar start of every variable: from the program id, or 0 for a reduced one that fits the tile.
-  void choose_variables() {
-    starts_.resize(program_.extents.size());
-    for (int v : {shape_.row, shape_.column})
-      if (v >= 0 && program_.reduced[at(v)]) tile_reduced_ = v;
-    std::vector<int> order;  // fastest first
+  void choose_starts() {
+    std::vector<Part> parts;  // fastest first
     for (int v : {shape_.column, shape_.row})
-      if (v >= 0 && !program_.reduced[at(v)]) order.push_back(v);
+      if (v >= 0 && !program_.reduced[at(v)]) parts.push_back({v, s_.extent(v), block(v)});
     for (int v = static_cast<int>(program_.extents.size()) - 1; v >= 0; --v)
-      if (!program_.reduced[at(v)] && v != shape_.row && v != shape_.column) order.push_back(v);
-    struct Part {
-      int variable;
-      Index extent, block;
-    };
-    std::vector<Part> parts;
-    for (int v : order) parts.push_back({v, program_.extents[at(v)], block(v)});
+      if (!program_.reduced[at(v)] && v != shape_.row && v != shape_.column)
+        parts.push_back({v, s_.extent(v), 1});
     if (shape_.splits > 1) parts.push_back({-1, shape_.splits, 1});
+    if (dot_ >= 0) {
+      // Blocks of columns, of rows, and the rest are grid axes of their own: schedules order them.
+      const auto take = [&](int v) {
+        std::vector<Part> taken;
+        std::copy_if(parts.begin(), parts.end(), std::back_inserter(taken),
+                     [&](const Part& p) { return p.variable == v && v >= 0; });
+        std::erase_if(parts, [&](const Part& p) { return p.variable == v && v >= 0; });
+        return taken;
+      };
+      add_grid_axis(take(shape_.column));
+      add_grid_axis(take(shape_.row));
+    }
+    if (dot_ < 0 || !parts.empty()) add_grid_axis(parts);
+    if (walked_ >= 0) s_.start(walked_) = k_.literal_int(DType::i64, 0);
+    for (int v : program_.reduced_variables())
+      if (v != walked_) TW_CHECK(shape_.looped, "several reduced variables need loops");
+  }
+
+  void add_grid_axis(std::vector<Part> parts) {
     std::erase_if(parts, [&](const Part& p) {
       const bool single = ceil_div(p.extent, p.block) == 1;
-      if (single && p.variable >= 0) starts_[at(p.variable)] = k_.literal_int(DType::i64, 0);
+      if (single && p.variable >= 0) s_.start(p.variable) = k_.literal_int(DType::i64, 0);
       return single;
     });
+    std::vector<std::pair<Builder::SizeArg, Index>> axis;
     Value rest;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Index count = ceil_div(parts[i].extent, parts[i].block);
       if (i == 0) {
-        rest = k_.program_id(0);
-        k_.name_value(rest, "pid");
+        rest = k_.program_id(static_cast<int>(grid_.size()));
+        if (dot_ < 0) k_.name_value(rest, "pid");
       }
       Value coordinate = i + 1 == parts.size() ? rest : rest % count;
       if (i + 1 < parts.size()) rest = rest / count;
       if (parts[i].variable < 0)
         split_ = coordinate;
       else
-        starts_[at(parts[i].variable)] = parts[i].block == 1 ? coordinate : coordinate * parts[i].block;
-      grid_.push_back({Builder::SizeArg(parts[i].extent), parts[i].block});
+        s_.start(parts[i].variable) = parts[i].block == 1 ? coordinate : coordinate * parts[i].block;
+      axis.push_back({Builder::SizeArg(parts[i].extent), parts[i].block});
     }
-    if (grid_.empty()) grid_.push_back({Builder::SizeArg(1), 1});
-    if (tile_reduced_ >= 0) starts_[at(tile_reduced_)] = k_.literal_int(DType::i64, 0);
-    for (int v : program_.reduced_variables())
-      if (v != tile_reduced_) TW_CHECK(shape_.looped, "several reduced variables need loops");
+    if (axis.empty()) axis.push_back({Builder::SizeArg(1), 1});
+    grid_.push_back(std::move(axis));
   }
 
-  bool is_tile(int v) const { return v >= 0 && (v == shape_.row || v == shape_.column); }
-
-  // The variable's value: scalar, or a tile along its axis.
-  Value variable(int v) {
-    if (!is_tile(v) || block(v) == 1) return starts_[at(v)];
-    auto& cached = v == tile_reduced_ ? reduced_index_ : index_[v];
-    if (!cached.type_known) {
-      Value i = starts_[at(v)] + k_.arange(block(v));
-      if (has_rows()) i = k_.expand(i, v == shape_.row ? 1 : 0);
-      cached = {i, true};
-    }
-    return cached.value;
-  }
-
-  Value index_value(const IndexExpr& e) {
-    Value sum;
-    bool any = false;
-    auto plus = [&](Value v) {
-      sum = any ? sum + v : v;
-      any = true;
-    };
-    for (const IndexExpr::Term& t : e.terms()) {
-      Value atom = t.div_mod ? div_mod(*t.div_mod) : variable(t.variable);
-      plus(t.factor == 1 ? atom : atom * t.factor);
-    }
-    if (!any) return k_.literal_int(DType::i64, e.constant());
-    return e.constant() == 0 ? sum : sum + e.constant();
-  }
-
-  // Floor semantics: the emitted indices are never negative inside the space; under a mask a wrong value is
-  // not read.
-  Value div_mod(const IndexExpr::DivMod& d) {
-    Value inner = index_value(d.inner);
-    return d.is_division ? inner / d.divisor : inner % d.divisor;
-  }
-
-  // --- values
-  const Sym& sym(int s) const { return program_.syms[static_cast<std::size_t>(s)]; }
-
-  Value value(int s) {
-    const auto i = static_cast<std::size_t>(s);
-    if (have_[i] != 0 && (have_[i] == kForever || have_[i] == scope_)) return values_[i];
-    values_[i] = compute(s);
-    have_[i] = sym(s).reduced && shape_.looped ? scope_ : kForever;
-    return values_[i];
-  }
-
-  // In the type arithmetic uses. A value and its widened form live equally long.
-  Value computed(int s) {
-    Value v = value(s);
-    if (compute_dtype(v.dtype()) == v.dtype()) return v;
-    auto& [narrow, wide] = widened_[s];
-    if (wide.id() < 0 || narrow != v.id()) {
-      narrow = v.id();
-      wide = k_.cast(v, compute_dtype(v.dtype()));
-    }
-    return wide;
-  }
-
-  Value compute(int s) {
-    const Sym& m = sym(s);
-    switch (m.kind) {
-      case Sym::Kind::load:
-        return load(m);
-      case Sym::Kind::index:
-        return index_value(m.offset);
-      case Sym::Kind::constant:
-        return is_float(m.dtype) ? k_.literal(m.dtype, m.number.f) : k_.literal_int(m.dtype, m.number.i);
-      case Sym::Kind::op: {
-        std::vector<Value> operands;
-        for (int o : m.operands) operands.push_back(computed(o));
-        const ir::Node& node = graph_.node(m.node);
-        return node.op->lower(k_, operands, node.attrs);
-      }
-      case Sym::Kind::cast:
-        return k_.cast(value(m.operands[0]), m.dtype);
-      case Sym::Kind::in_range: {
-        Value i = m.operands.empty() ? index_value(m.offset) : k_.cast(value(m.operands[0]), DType::i64);
-        return (i >= m.low) & (i < m.high);
-      }
-      case Sym::Kind::where:
-        return tile::where(value(m.operands[0]), computed(m.operands[1]), computed(m.operands[2]));
-      case Sym::Kind::random:
-        return k_.random(value(m.operands[0]), index_value(m.offset));
-      case Sym::Kind::reduce:
-        return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
-      case Sym::Kind::scan:
-        return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
-    }
-    TW_CHECK(false, "unknown sym");
-  }
-
-  int reduced_axis() const { return has_rows() && tile_reduced_ == shape_.column ? 1 : 0; }
-
-  // Stretches the reduced axis (a value that does not vary along it still counts once per element).
-  Value full(Value v) {
-    std::vector<Index> shape = v.type().shape;
-    if (shape.empty()) shape.assign(has_rows() ? 2 : 1, 1);
-    shape[static_cast<std::size_t>(reduced_axis())] = block(tile_reduced_);
-    return k_.broadcast(v, shape);
-  }
-
-  // A reduced tile keeps its unit axis in a frame of rank 2.
-  Value keep_rank(Value v) { return has_rows() ? k_.expand(v, reduced_axis()) : v; }
-
-  // --- memory
-  tile::View view(const BufferSource& source, DType dtype, const std::vector<Builder::SizeArg>& extents,
-                  const std::vector<tile::Dim>& strides, const std::string& name) {
-    const Index bytes = source.offset * static_cast<Index>(size_bytes(dtype));
-    constexpr Index kBufferAlign = 256;  // Backend::allocate promises it
-    Index align = kBufferAlign;
-    while (bytes % align != 0) align /= 2;
-    for (std::size_t i = 0; i < sources_.size(); ++i) {
-      const tile::ViewParam& p = k_.param(tile::View{static_cast<int>(i)});
-      if (sources_[i].node == source.node && sources_[i].temporary == source.temporary &&
-          sources_[i].offset == source.offset && p.strides == strides && p.extents.size() == extents.size() &&
-          std::equal(extents.begin(), extents.end(), p.extents.begin(),
-                     [](const Builder::SizeArg& a, const tile::Dim& b) { return a.dim == b; }))
-        return {static_cast<int>(i)};
-    }
-    sources_.push_back(source);
-    return k_.view(unique_name(name), dtype, extents, {.strides = strides, .align_bytes = align});
-  }
-
-  // A buffer may be seen through several views; graph inputs may have any name.
-  std::string unique_name(std::string name) {
-    for (char& c : name)
-      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-    if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "v" + name;
-    std::string unique = name;
-    for (int n = 1; !names_.insert(unique).second; ++n) unique = fmt::format("{}_{}", name, n);
-    return unique;
-  }
-
-  struct Access {
-    tile::View view;
-    std::vector<tile::Operand> starts;
-    int row_dim = -1, column_dim = -1;
-    bool bounded = false;
-  };
-
-  // One more, leading dimension of a view, walked by a value instead of a loop variable.
-  struct Picked {
-    Value start;
-    Index stride;
-    Index extent;
-  };
-
-  Access block_access(const IndexExpr& offset, BufferSource source, DType dtype, const std::string& name,
-                      const std::optional<Picked>& picked = std::nullopt) {
-    Access a;
-    std::vector<Builder::SizeArg> extents;
-    std::vector<tile::Dim> strides;
-    source.offset += offset.constant();
-    if (picked) {
-      extents.push_back(picked->extent);
-      strides.push_back({picked->stride, -1});
-      a.starts.push_back(picked->start);
-    }
-    for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v) {
-      const Index stride = offset.factor(v);
-      if (stride == 0) continue;
-      if (v == shape_.row) a.row_dim = static_cast<int>(extents.size());
-      if (v == shape_.column) a.column_dim = static_cast<int>(extents.size());
-      a.bounded = a.bounded || (is_tile(v) && ragged(v));
-      extents.push_back(program_.extents[at(v)]);
-      strides.push_back({stride, -1});
-      a.starts.push_back(starts_[at(v)]);
-    }
-    a.view = view(source, dtype, extents, strides, name);
-    return a;
-  }
-
-  std::string buffer_name(ir::NodeId node) const {
-    if (node < 0) return "partial";
-    const ir::Node& n = graph_.node(node);
-    return n.name.empty() ? fmt::format("t{}", node) : n.name;
-  }
-  static BufferSource source_of(ir::NodeId node) {
-    return node >= 0 ? BufferSource{node, -1, 0} : BufferSource{-1, -1 - node, 0};
-  }
-
-  // An index that is one scalar for the tile picks a row: a block load from there, of row 0 where the mask
-  // forbids it.
-  std::optional<Value> load_picked_row(const Sym& m) {
-    if (!m.offset.is_affine() || m.dynamic.size() != 1 || m.mask < 0) return std::nullopt;
-    const auto [index, stride] = m.dynamic[0];
-    Value valid = value(m.mask);
-    Value row = k_.cast(value(index), DType::i64);
-    if (row.rank() != 0 || valid.rank() != 0 || stride <= 0) return std::nullopt;
-    Value start = tile::where(valid, row, Index{0});
-    Value v =
-        load_block(m, Picked{start, stride, ceil_div(buffer_elements(m.node) - m.offset.constant(), stride)});
-    return tile::where(valid, k_.cast(v, compute_dtype(v.dtype())), 0.0);
-  }
-
-  Value load(const Sym& m) {
-    if (std::optional<Value> picked = load_picked_row(m)) return *picked;
-    if (!m.offset.is_affine() || !m.dynamic.empty() || m.mask >= 0) return gather(m);
-    return load_block(m, std::nullopt);
-  }
-
-  Value load_block(const Sym& m, const std::optional<Picked>& picked) {
-    Access a = block_access(m.offset, source_of(m.node), m.dtype, buffer_name(m.node), picked);
-    const Index row_stride = shape_.row >= 0 ? std::abs(m.offset.factor(shape_.row)) : 0;
-    const Index column_stride = shape_.column >= 0 ? std::abs(m.offset.factor(shape_.column)) : 0;
-    tile::LoadOptions options;
-    if (a.bounded) options.fill = 0.0;
-    const bool turned = a.row_dim >= 0 && a.column_dim >= 0 && row_stride == 1 && column_stride != 1;
-    if (a.row_dim >= 0 && a.column_dim >= 0) {
-      options.shape = turned ? std::vector<Index>{shape_.columns, shape_.rows}
-                             : std::vector<Index>{shape_.rows, shape_.columns};
-      options.dims =
-          turned ? std::vector<int>{a.column_dim, a.row_dim} : std::vector<int>{a.row_dim, a.column_dim};
-    } else if (a.column_dim >= 0) {
-      options.shape = {shape_.columns};
-      options.dims = {a.column_dim};
-    } else if (a.row_dim >= 0) {
-      options.shape = {shape_.rows};
-      options.dims = {a.row_dim};
-    }
-    Value v = k_.load(a.view, a.starts, options);
-    if (turned) return k_.transpose(v);
-    if (has_rows() && v.rank() == 1) return k_.expand(v, a.row_dim >= 0 ? 1 : 0);
-    return v;
-  }
-
-  Index buffer_elements(ir::NodeId node) const {
-    return node >= 0 ? graph_.type(node).shape.size()
-                     : temporaries_[static_cast<std::size_t>(-1 - node)].elements;
-  }
-
-  Value dynamic_index(const IndexExpr& offset, const std::vector<std::pair<int, Index>>& dynamic) {
-    Value i = index_value(offset);
-    for (auto [s, stride] : dynamic) {
-      Value step = k_.cast(value(s), DType::i64);
-      i = i + (stride == 1 ? step : step * stride);
-    }
-    return i;
-  }
-
-  // Inside the space, for tiles that overhang it.
-  std::optional<Value> overhang_mask() {
-    std::optional<Value> mask;
-    for (int v : {shape_.row, shape_.column}) {
-      if (v < 0 || !ragged(v)) continue;
-      Value inside = variable(v) < program_.extents[at(v)];
-      mask = mask ? *mask & inside : inside;
-    }
-    return mask;
-  }
-
-  Value gather(const Sym& m) {
-    tile::View flat =
-        view(source_of(m.node), m.dtype, {buffer_elements(m.node)}, {{1, -1}}, buffer_name(m.node));
-    Value index = dynamic_index(m.offset, m.dynamic);
-    std::optional<Value> mask = overhang_mask();
-    if (m.mask >= 0) mask = mask ? *mask & value(m.mask) : value(m.mask);
-    return k_.gather(flat, {index}, {.mask = mask});
-  }
-
-  // The tile shape an output offset asks for, as the frame sees it.
-  Value fit(Value v, bool rows, bool columns) {
-    if (!has_rows()) return columns ? k_.broadcast(v, {shape_.columns}) : k_.reshape(v, {});
-    if (rows && columns) return k_.broadcast(v, {shape_.rows, shape_.columns});
-    if (rows) return k_.reshape(k_.broadcast(v, {shape_.rows, 1}), {shape_.rows});
-    if (columns) return k_.reshape(k_.broadcast(v, {1, shape_.columns}), {shape_.columns});
-    return v.rank() == 0 ? v : k_.reshape(v, {});
-  }
-
+  // --- what is stored
   void store(const ProgramOutput& o) {
     if (o.accumulate) return accumulate(o);
-    const DType dtype = graph_.type(o.node).dtype;
+    const DType dtype = s_.graph.type(o.node).dtype;
     if (!o.offset.is_affine()) return scatter_output(o, dtype);
-    Access a = block_access(o.offset, source_of(o.node), dtype, buffer_name(o.node));
-    Value v = k_.cast(fit(value(o.sym), a.row_dim >= 0, a.column_dim >= 0), dtype);
-    tile::StoreOptions options{.dims = {}, .bounded = a.bounded};
-    if (a.row_dim >= 0) options.dims.push_back(a.row_dim);
-    if (a.column_dim >= 0) options.dims.push_back(a.column_dim);
-    k_.store(a.view, a.starts, v, options);
+    FrameValues::Access a =
+        f_.block_access(o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node));
+    Value v = k_.cast(f_.fit(f_.value(o.sym), a.row_dim >= 0, a.column_dim >= 0), dtype);
+    k_.store(a.view, a.starts, v, {.dims = a.dims(), .bounded = a.bounded});
   }
 
   void scatter_output(const ProgramOutput& o, DType dtype) {
-    tile::View flat =
-        view(source_of(o.node), dtype, {graph_.type(o.node).shape.size()}, {{1, -1}}, buffer_name(o.node));
-    Value index = index_value(o.offset);
+    tile::View flat = s_.flat_view(o.node, dtype);
+    Value index = f_.index_value(o.offset);
     Value computed_value =
-        value(o.sym);  // before index.type(): emitting moves the table that type() points into
+        f_.value(o.sym);  // before index.type(): emitting moves the table that type() points into
     Value stored = k_.cast(k_.broadcast(computed_value, index.type().shape), dtype);
-    k_.scatter(flat, {index}, stored, overhang_mask());
+    k_.scatter(flat, {index}, stored, f_.overhang_mask());
   }
 
   void accumulate(const ProgramOutput& o) {
-    const DType dtype =
-        o.node >= 0 ? graph_.type(o.node).dtype : temporaries_[static_cast<std::size_t>(-1 - o.node)].dtype;
-    tile::View flat =
-        view(source_of(o.node), dtype, {buffer_elements(o.node)}, {{1, -1}}, buffer_name(o.node));
-    Value index = dynamic_index(o.offset, o.dynamic);
-    std::vector<Index> frame;
-    if (has_rows())
-      frame = {shape_.rows, shape_.columns};
-    else if (shape_.column >= 0)
-      frame = {shape_.columns};
-    std::optional<Value> mask = overhang_mask();
-    if (o.mask >= 0) mask = mask ? *mask & value(o.mask) : value(o.mask);
-    k_.atomic_add(flat, {k_.broadcast(index, frame)}, k_.cast(k_.broadcast(value(o.sym), frame), dtype),
+    const DType dtype = o.node >= 0 ? s_.graph.type(o.node).dtype : s_.temporaries[at(-1 - o.node)].dtype;
+    tile::View flat = s_.flat_view(o.node, dtype);
+    Value index = f_.dynamic_index(o.offset, o.dynamic);
+    const std::vector<Index> frame = f_.whole_shape();
+    std::optional<Value> mask = f_.overhang_mask();
+    if (o.mask >= 0) mask = mask ? *mask & f_.value(o.mask) : f_.value(o.mask);
+    k_.atomic_add(flat, {k_.broadcast(index, frame)}, k_.cast(k_.broadcast(f_.value(o.sym), frame), dtype),
                   mask);
+  }
+
+  // --- a dot: operands are tiles of frames of their own, rows × depth and depth × columns
+  void dot_pass() {
+    const Sym& m = sym(dot_);
+    const FrameLoops loops{true, walked_};
+    FrameValues a(s_, {shape_.row, walked_, shape_.rows, shape_.depth, true, true}, loops);
+    FrameValues b(s_, {walked_, shape_.column, shape_.depth, shape_.columns, true, true}, loops);
+    const DType acc = m.dtype == DType::i64 ? DType::i64 : is_float(m.dtype) ? m.dtype : DType::i32;
+    std::vector<Value> sum = loop_over_reduced(
+        {k_.literal(acc, 0.0, {shape_.rows, shape_.columns})}, [&](const std::vector<Value>& carried) {
+          Value left = operand(a, m.operands[0], {shape_.rows, shape_.depth});
+          Value right = operand(b, m.operands[1], {shape_.depth, shape_.columns});
+          return std::vector{k_.dot(left, right, carried[0])};
+        });
+    f_.set(dot_, sum[0].dtype() == m.dtype ? sum[0] : k_.cast(sum[0], m.dtype));
+  }
+
+  Value operand(FrameValues& frame, int s, const std::vector<Index>& shape) {
+    const Sym& m = sym(s);
+    Value v = k_.broadcast(k_.cast(frame.value(s), sym(dot_).meet), shape);
+    // Beyond the depth a load gives 0, what is computed from it anything.
+    if (m.kind == Sym::Kind::load || !frame.ragged(walked_)) return v;
+    return tile::where(k_.broadcast(frame.variable(walked_) < s_.extent(walked_), shape), v, 0.0);
   }
 
   // --- loops over the reduced variables
@@ -453,7 +227,7 @@ class Emitter {
   void hoist(int level) {
     for (std::size_t s = 0; s < program_.syms.size(); ++s) {
       const Sym& m = program_.syms[s];
-      if (!m.reduced && m.level < level && m.kind != Sym::Kind::reduce) value(static_cast<int>(s));
+      if (!m.reduced && m.level < level && m.kind != Sym::Kind::reduce) f_.value(static_cast<int>(s));
     }
   }
 
@@ -491,7 +265,7 @@ class Emitter {
       shape = {shape_.columns};
     if (!whole) {
       if (has_rows())
-        shape[static_cast<std::size_t>(reduced_axis())] = 1;
+        shape[static_cast<std::size_t>(f_.reduced_axis())] = 1;
       else
         shape = {};
     }
@@ -518,9 +292,8 @@ class Emitter {
       if (is_index(m.monoid))
         v = last[next++];
       else if (shape_.accumulate_tiles)
-        v = keep_rank(k_.reduce(m.monoid, v, reduced_axis()));
-      values_[static_cast<std::size_t>(s)] = v;
-      have_[static_cast<std::size_t>(s)] = kForever;
+        v = f_.keep_rank(k_.reduce(m.monoid, v, f_.reduced_axis()));
+      f_.set(s, v);
     }
   }
 
@@ -529,16 +302,16 @@ class Emitter {
     std::size_t next = 0;
     for (int s : syms) {
       const Sym& m = sym(s);
-      Value operand = k_.broadcast(full(computed(m.operands[0])), accumulator_shape(true));
-      if (ragged(tile_reduced_)) {
-        Value inside = variable(tile_reduced_) < program_.extents[at(tile_reduced_)];
+      Value operand = k_.broadcast(f_.full(f_.computed(m.operands[0])), accumulator_shape(true));
+      if (f_.ragged(walked_)) {
+        Value inside = f_.variable(walked_) < s_.extent(walked_);
         operand = tile::where(k_.broadcast(inside, operand.type().shape), operand,
                               literal(operand.dtype(), m.monoid, operand.type().shape));
       }
       if (is_index(m.monoid)) {
         Value best = carried[next], where_best = carried[next + 1];
-        Value here = keep_rank(k_.reduce(extreme(m.monoid), operand, reduced_axis()));
-        Value index = keep_rank(k_.reduce(m.monoid, operand, reduced_axis())) + starts_[at(tile_reduced_)];
+        Value here = f_.keep_rank(k_.reduce(extreme(m.monoid), operand, f_.reduced_axis()));
+        Value index = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis())) + s_.start(walked_);
         Value better = m.monoid == Monoid::argmax ? here > best : here < best;
         if (is_float(here.dtype()))
           better = better | (k_.apply(Prim::isnan, {here}) & ~k_.apply(Prim::isnan, {best}));
@@ -550,7 +323,7 @@ class Emitter {
       Value acc = carried[next++];
       out.push_back(combine(
           m.monoid, acc,
-          shape_.accumulate_tiles ? operand : keep_rank(k_.reduce(m.monoid, operand, reduced_axis()))));
+          shape_.accumulate_tiles ? operand : f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()))));
     }
     return out;
   }
@@ -560,28 +333,25 @@ class Emitter {
   std::vector<Value> loop_over_reduced(const std::vector<Value>& initial, const Body& body) {
     std::vector<int> outer;
     for (int v : program_.reduced_variables())
-      if (v != tile_reduced_) outer.push_back(v);
+      if (v != walked_) outer.push_back(v);
     return nest(outer, 0, initial, body);
   }
 
   std::vector<Value> nest(const std::vector<int>& outer, std::size_t depth, const std::vector<Value>& initial,
                           const Body& body) {
     const bool innermost = depth == outer.size();
-    const int v = innermost ? tile_reduced_ : outer[depth];
-    tile::Operand lower = Index{0}, upper = program_.extents[at(v)];
+    const int v = innermost ? walked_ : outer[depth];
+    tile::Operand lower = Index{0}, upper = s_.extent(v);
     if (innermost && shape_.splits > 1) {
       Value first = split_ * shape_.split_length;
       lower = first;
-      upper = tile::min(first + shape_.split_length, program_.extents[at(v)]);
+      upper = tile::min(first + shape_.split_length, s_.extent(v));
     }
     return k_.loop(lower, upper, block(v), initial, [&](Value i, const std::vector<Value>& carried) {
-      starts_[at(v)] = i;
+      s_.start(v) = i;
       if (!innermost) return nest(outer, depth + 1, carried, body);
-      ++scope_;
-      reduced_index_ = {};
-      std::vector<Value> next = body(carried);
-      reduced_index_ = {};
-      return next;
+      ++s_.body;
+      return body(carried);
     });
   }
 
@@ -589,7 +359,7 @@ class Emitter {
     hoist(program_.levels() + 1);
     bool any_reduced = false;
     for (const ProgramOutput& o : program_.outputs) {
-      if (sym(o.sym).reduced || (tile_reduced_ >= 0 && o.offset.depends_on(tile_reduced_)))
+      if (sym(o.sym).reduced || (walked_ >= 0 && o.offset.depends_on(walked_)))
         any_reduced = true;
       else
         store(o);
@@ -597,7 +367,7 @@ class Emitter {
     if (!any_reduced) return;
     loop_over_reduced({}, [&](const std::vector<Value>&) {
       for (const ProgramOutput& o : program_.outputs)
-        if (sym(o.sym).reduced || o.offset.depends_on(tile_reduced_)) store(o);
+        if (sym(o.sym).reduced || o.offset.depends_on(walked_)) store(o);
       return std::vector<Value>{};
     });
   }
@@ -610,7 +380,7 @@ class Emitter {
       std::vector<tile::Dim> strides;
       std::vector<tile::Operand> starts;
       Index size = 1;
-      for (int v : program_.parallel_variables()) size *= program_.extents[at(v)];
+      for (int v : program_.parallel_variables()) size *= s_.extent(v);
       extents.push_back(shape_.splits);
       strides.push_back({size, -1});
       starts.push_back(split_);
@@ -618,16 +388,16 @@ class Emitter {
       bool bounded = false;
       Index step = size;
       for (int v : program_.parallel_variables()) {
-        step /= program_.extents[at(v)];
+        step /= s_.extent(v);
         if (v == shape_.row) row_dim = static_cast<int>(extents.size());
         if (v == shape_.column) column_dim = static_cast<int>(extents.size());
-        bounded = bounded || (is_tile(v) && ragged(v));
-        extents.push_back(program_.extents[at(v)]);
+        bounded = bounded || (f_.is_tile(v) && f_.ragged(v));
+        extents.push_back(s_.extent(v));
         strides.push_back({step, -1});
-        starts.push_back(starts_[at(v)]);
+        starts.push_back(s_.start(v));
       }
-      Value v = fit(value(s), row_dim >= 0, column_dim >= 0);
-      tile::View partial = view({-1, temporary++, 0}, v.dtype(), extents, strides, "partial");
+      Value v = f_.fit(f_.value(s), row_dim >= 0, column_dim >= 0);
+      tile::View partial = s_.view({-1, temporary++, 0}, v.dtype(), extents, strides, "partial");
       tile::StoreOptions options{.dims = {}, .bounded = bounded};
       if (row_dim >= 0) options.dims.push_back(row_dim);
       if (column_dim >= 0) options.dims.push_back(column_dim);
@@ -635,29 +405,15 @@ class Emitter {
     }
   }
 
-  struct Cached {
-    Value value;
-    bool type_known = false;
-  };
-  static constexpr int kForever = -1;
-
-  const ir::Graph& graph_;
   const GroupProgram& program_;
   const TileShape& shape_;
-  Builder k_;
-  const std::vector<Temporary>& temporaries_;
-  std::vector<Value> values_;
-  std::vector<int> have_;  // 0: not yet; kForever; else the loop body it belongs to
-  int scope_ = 0;
-  int tile_reduced_ = -1;
-  std::vector<Value> starts_;
-  std::map<int, std::pair<tile::ValueId, Value>> widened_;
-  std::map<int, Cached> index_;
-  Cached reduced_index_;
+  EmitState s_;
+  Builder& k_;
+  const int dot_;  // sym, or -1
+  const int walked_;
+  FrameValues f_;  // the frame of what is stored
   Value split_;
-  std::vector<std::pair<Builder::SizeArg, Index>> grid_;
-  std::vector<BufferSource> sources_;
-  std::set<std::string> names_;
+  std::vector<std::vector<std::pair<Builder::SizeArg, Index>>> grid_;
 };
 
 }  // namespace

@@ -20,6 +20,8 @@ struct TileShape {
   Index splits = 1;  // looped: programs that share one reduction
   Index split_length =
       0;  // elements of the reduced tile variable each of them takes; a multiple of the block
+  int depth_variable = -1;        // of a program with a dot: the reduced variable its loop walks …
+  Index depth = 1;                // … and by how many elements; row and column are those of the result
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };

@@ -24,6 +24,8 @@ tile::Target with_ceilings(tile::Target target, const perf::Hardware& ceilings) 
   }
   for (const perf::MathRate& rate : ceilings.vector)
     if (rate.dtype == DType::f32) set_if_known(target.flops_per_s, rate.flops_per_s.value);
+  for (const perf::MathRate& rate : ceilings.matrix)
+    if (rate.dtype == DType::bf16) set_if_known(target.matrix_flops_per_s, rate.flops_per_s.value);
   if (ceilings.launch_s) set_if_known(target.launch_s, ceilings.launch_s->value);
   return target;
 }

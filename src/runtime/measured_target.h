@@ -6,8 +6,8 @@
 
 namespace tilewright::runtime {
 
-// Memory and last-level cache at the rate of a copy, f32 arithmetic outside matrix units, and the time of a
-// launch; what was not measured stays as it is.
+// Memory and last-level cache at the rate of a copy, f32 arithmetic outside matrix units, 16-bit products on
+// them, and the time of a launch; what was not measured stays as it is.
 tile::Target with_ceilings(tile::Target target, const perf::Hardware& ceilings);
 
 }  // namespace tilewright::runtime

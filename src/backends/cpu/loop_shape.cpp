@@ -57,8 +57,9 @@ std::vector<LoopPart> split_by_reduced_axis(const ElementLoop& loop) {
 bool is_access(const Instr& instr) {
   if (instr.kind == Instr::Kind::compute) return instr.op->kind == OpKind::load;
   if (instr.kind == Instr::Kind::effect) return instr.op->kind == OpKind::store;
-  // A reduction over one element only moves it into its buffer.
-  return instr.kind != Instr::Kind::reduce || (reduced_axis(instr) < 0 && instr.axes.size() == 2);
+  // A reduction over one element only moves it into its buffer; a reshape to a scalar has none.
+  return instr.kind != Instr::Kind::reduce ||
+         (instr.op->kind == OpKind::reduce && reduced_axis(instr) < 0 && instr.axes.size() == 2);
 }
 
 Access instr_access(const KernelText& k, const Instr& instr, const std::vector<Index>& loop_shape) {

@@ -1,0 +1,63 @@
+#include "passes/dot_axes.h"
+
+#include <tilewright/base/error.h>
+
+namespace tilewright::passes {
+
+namespace {
+
+std::size_t at(int i) { return static_cast<std::size_t>(i); }
+
+}  // namespace
+
+std::vector<std::vector<bool>> dependence(const GroupProgram& program) {
+  std::vector<std::vector<bool>> all;
+  for (const Sym& s : program.syms) {
+    std::vector<bool> on(program.extents.size());
+    const auto take = [&](int operand) {
+      for (std::size_t v = 0; v < on.size(); ++v) on[v] = on[v] || all[at(operand)][v];
+    };
+    for (int o : s.operands) take(o);
+    for (auto [o, stride] : s.dynamic) take(o);
+    if (s.mask >= 0) take(s.mask);
+    for (std::size_t v = 0; v < on.size(); ++v) {
+      on[v] = on[v] || s.offset.depends_on(static_cast<int>(v));
+      if (program.reduced[v] && (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::dot)) on[v] = false;
+    }
+    all.push_back(std::move(on));
+  }
+  return all;
+}
+
+DotAxes dot_axes(const GroupProgram& program) {
+  const Sym& dot = program.syms[at(program.dot())];
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  const std::vector<bool>&a = depends[at(dot.operands[0])], &b = depends[at(dot.operands[1])];
+  const auto longest = [&](const std::vector<bool>& of, const std::vector<bool>& not_of) {
+    int best = -1;
+    for (int v : program.parallel_variables())
+      if (of[at(v)] && !not_of[at(v)] && (best < 0 || program.extents[at(v)] >= program.extents[at(best)]))
+        best = v;
+    return best;
+  };
+  return {longest(a, b), longest(b, a), program.reduced_variables().back()};
+}
+
+TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target) {
+  const DotAxes axes = dot_axes(program);
+  const auto extent = [&](int v) { return v < 0 ? Index{1} : program.extents[at(v)]; };
+  DotProblem problem{.batch = 1, .m = extent(axes.m), .n = extent(axes.n), .k = extent(axes.k)};
+  for (int v : program.parallel_variables())
+    if (v != axes.m && v != axes.n) problem.batch *= extent(v);
+  problem.dtype = program.syms[at(program.dot())].meet;
+  const DotTiles tiles = choose_dot_tiles(problem, target);
+  return {.row = axes.m,
+          .column = axes.n,
+          .rows = tiles.bm,
+          .columns = tiles.bn,
+          .looped = true,
+          .depth_variable = axes.k,
+          .depth = tiles.bk};
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,243 @@
+// Syms to tile ops, each once a frame (once a loop body where it depends on what the loop walks).
+#include "passes/frame_values.h"
+
+#include <tilewright/base/error.h>
+
+#include <cstdlib>
+
+namespace tilewright::passes {
+
+using tile::Builder;
+using tile::Value;
+
+bool FrameValues::ragged(int v) const {
+  // A reduced variable that no loop walks fills the tile.
+  if (v == loops_.reduced && !loops_.looped) return false;
+  return s_.extent(v) % block(v) != 0;
+}
+
+Value FrameValues::variable(int v) {
+  if (!is_tile(v) || block(v) == 1) return s_.start(v);
+  // Only the reduced variable's start changes from one loop body to the next.
+  const int body = v == loops_.reduced && loops_.looped ? s_.body : kForever;
+  if (auto it = index_.find(v); it != index_.end() && it->second.body == body) return it->second.value;
+  Value i = s_.start(v) + k_.arange(block(v));
+  if (frame_.has_rows) i = k_.expand(i, v == frame_.row ? 1 : 0);
+  index_[v] = {i, body};
+  return i;
+}
+
+Value FrameValues::index_value(const IndexExpr& e) {
+  Value sum;
+  bool any = false;
+  auto plus = [&](Value v) {
+    sum = any ? sum + v : v;
+    any = true;
+  };
+  for (const IndexExpr::Term& t : e.terms()) {
+    Value atom = t.div_mod ? div_mod(*t.div_mod) : variable(t.variable);
+    plus(t.factor == 1 ? atom : atom * t.factor);
+  }
+  if (!any) return k_.literal_int(DType::i64, e.constant());
+  return e.constant() == 0 ? sum : sum + e.constant();
+}
+
+// Floor semantics: the emitted indices are never negative inside the space; under a mask a wrong value is not
+// read.
+Value FrameValues::div_mod(const IndexExpr::DivMod& d) {
+  Value inner = index_value(d.inner);
+  return d.is_division ? inner / d.divisor : inner % d.divisor;
+}
+
+Value FrameValues::value(int s) {
+  const auto i = static_cast<std::size_t>(s);
+  if (have_[i] != 0 && (have_[i] == kForever || have_[i] == s_.body)) return values_[i];
+  values_[i] = compute(s);
+  have_[i] = sym(s).reduced && loops_.looped ? s_.body : kForever;
+  return values_[i];
+}
+
+void FrameValues::set(int s, Value v) {
+  values_[static_cast<std::size_t>(s)] = v;
+  have_[static_cast<std::size_t>(s)] = kForever;
+}
+
+// A value and its widened form live equally long.
+Value FrameValues::computed(int s) {
+  Value v = value(s);
+  if (compute_dtype(v.dtype()) == v.dtype()) return v;
+  auto& [narrow, wide] = widened_[s];
+  if (wide.id() < 0 || narrow != v.id()) {
+    narrow = v.id();
+    wide = k_.cast(v, compute_dtype(v.dtype()));
+  }
+  return wide;
+}
+
+Value FrameValues::compute(int s) {
+  const Sym& m = sym(s);
+  switch (m.kind) {
+    case Sym::Kind::load:
+      return load(m);
+    case Sym::Kind::index:
+      return index_value(m.offset);
+    case Sym::Kind::constant:
+      return is_float(m.dtype) ? k_.literal(m.dtype, m.number.f) : k_.literal_int(m.dtype, m.number.i);
+    case Sym::Kind::op: {
+      std::vector<Value> operands;
+      for (int o : m.operands) operands.push_back(computed(o));
+      const ir::Node& node = s_.graph.node(m.node);
+      return node.op->lower(k_, operands, node.attrs);
+    }
+    case Sym::Kind::cast:
+      return k_.cast(value(m.operands[0]), m.dtype);
+    case Sym::Kind::in_range: {
+      Value i = m.operands.empty() ? index_value(m.offset) : k_.cast(value(m.operands[0]), DType::i64);
+      return (i >= m.low) & (i < m.high);
+    }
+    case Sym::Kind::where:
+      return tile::where(value(m.operands[0]), computed(m.operands[1]), computed(m.operands[2]));
+    case Sym::Kind::random:
+      return k_.random(value(m.operands[0]), index_value(m.offset));
+    case Sym::Kind::reduce:
+      return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
+    case Sym::Kind::scan:
+      return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
+    case Sym::Kind::dot:
+      break;  // its loop sets it
+  }
+  TW_CHECK(false, "a sym that no frame computes");
+}
+
+Value FrameValues::full(Value v) {
+  std::vector<Index> shape = v.type().shape;
+  if (shape.empty()) shape.assign(frame_.has_rows ? 2 : 1, 1);
+  shape[static_cast<std::size_t>(reduced_axis())] = block(loops_.reduced);
+  return k_.broadcast(v, shape);
+}
+
+std::vector<Index> FrameValues::whole_shape() const {
+  if (frame_.has_rows) return {frame_.rows, frame_.columns};
+  if (frame_.column >= 0) return {frame_.columns};
+  return {};
+}
+
+Value FrameValues::fit(Value v, bool rows, bool columns) {
+  if (!frame_.has_rows) return columns ? k_.broadcast(v, {frame_.columns}) : k_.reshape(v, {});
+  if (rows && columns) return k_.broadcast(v, {frame_.rows, frame_.columns});
+  if (rows) return k_.reshape(k_.broadcast(v, {frame_.rows, 1}), {frame_.rows});
+  if (columns) return k_.reshape(k_.broadcast(v, {1, frame_.columns}), {frame_.columns});
+  return v.rank() == 0 ? v : k_.reshape(v, {});
+}
+
+std::vector<int> FrameValues::Access::dims() const {
+  std::vector<int> out;
+  if (row_dim >= 0) out.push_back(row_dim);
+  if (column_dim >= 0) out.push_back(column_dim);
+  return out;
+}
+
+FrameValues::Access FrameValues::block_access(const IndexExpr& offset, BufferSource source, DType dtype,
+                                              const std::string& name, const std::optional<Picked>& picked) {
+  Access a;
+  std::vector<Builder::SizeArg> extents;
+  std::vector<tile::Dim> strides;
+  source.offset += offset.constant();
+  if (picked) {
+    extents.push_back(picked->extent);
+    strides.push_back({picked->stride, -1});
+    a.starts.push_back(picked->start);
+  }
+  for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v) {
+    const Index stride = offset.factor(v);
+    if (stride == 0 && !(frame_.matrix && is_tile(v))) continue;
+    if (v == frame_.row) a.row_dim = static_cast<int>(extents.size());
+    if (v == frame_.column) a.column_dim = static_cast<int>(extents.size());
+    a.bounded = a.bounded || (is_tile(v) && ragged(v));
+    extents.push_back(s_.extent(v));
+    strides.push_back({stride, -1});
+    a.starts.push_back(s_.start(v));
+  }
+  for (int* dim : {&a.row_dim, &a.column_dim})
+    if (frame_.matrix && *dim < 0) {  // no variable: one row, or one column
+      *dim = static_cast<int>(extents.size());
+      extents.push_back(1);
+      strides.push_back({0, -1});
+      a.starts.push_back(Index{0});
+    }
+  a.view = s_.view(source, dtype, extents, strides, name);
+  return a;
+}
+
+Value FrameValues::load(const Sym& m) {
+  if (std::optional<Value> picked = load_picked_row(m)) return *picked;
+  if (!m.offset.is_affine() || !m.dynamic.empty() || m.mask >= 0) return gather(m);
+  return load_block(m, std::nullopt);
+}
+
+// An index that is one scalar for the tile picks a row: a block load from there, of row 0 where the mask
+// forbids it.
+std::optional<Value> FrameValues::load_picked_row(const Sym& m) {
+  if (!m.offset.is_affine() || m.dynamic.size() != 1 || m.mask < 0) return std::nullopt;
+  const auto [index, stride] = m.dynamic[0];
+  Value valid = value(m.mask);
+  Value row = k_.cast(value(index), DType::i64);
+  if (row.rank() != 0 || valid.rank() != 0 || stride <= 0) return std::nullopt;
+  Value start = tile::where(valid, row, Index{0});
+  const Index rows = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
+  Value v = load_block(m, Picked{start, stride, rows});
+  return tile::where(valid, k_.cast(v, compute_dtype(v.dtype())), 0.0);
+}
+
+Value FrameValues::load_block(const Sym& m, const std::optional<Picked>& picked) {
+  Access a = block_access(m.offset, EmitState::source_of(m.node), m.dtype, s_.buffer_name(m.node), picked);
+  const Index row_stride = frame_.row >= 0 ? std::abs(m.offset.factor(frame_.row)) : 0;
+  const Index column_stride = frame_.column >= 0 ? std::abs(m.offset.factor(frame_.column)) : 0;
+  tile::LoadOptions options;
+  if (a.bounded) options.fill = 0.0;
+  const bool turned = a.row_dim >= 0 && a.column_dim >= 0 && row_stride == 1 && column_stride != 1;
+  if (a.row_dim >= 0 && a.column_dim >= 0) {
+    options.shape = turned ? std::vector<Index>{frame_.columns, frame_.rows}
+                           : std::vector<Index>{frame_.rows, frame_.columns};
+    options.dims = turned ? std::vector<int>{a.column_dim, a.row_dim} : a.dims();
+  } else if (a.column_dim >= 0) {
+    options.shape = {frame_.columns};
+    options.dims = {a.column_dim};
+  } else if (a.row_dim >= 0) {
+    options.shape = {frame_.rows};
+    options.dims = {a.row_dim};
+  }
+  Value v = k_.load(a.view, a.starts, options);
+  if (turned) return k_.transpose(v);
+  if (frame_.has_rows && v.rank() == 1) return k_.expand(v, a.row_dim >= 0 ? 1 : 0);
+  return v;
+}
+
+Value FrameValues::dynamic_index(const IndexExpr& offset, const std::vector<std::pair<int, Index>>& dynamic) {
+  Value i = index_value(offset);
+  for (auto [s, stride] : dynamic) {
+    Value step = k_.cast(value(s), DType::i64);
+    i = i + (stride == 1 ? step : step * stride);
+  }
+  return i;
+}
+
+std::optional<Value> FrameValues::overhang_mask() {
+  std::optional<Value> mask;
+  for (int v : {frame_.row, frame_.column}) {
+    if (v < 0 || !ragged(v)) continue;
+    Value inside = variable(v) < s_.extent(v);
+    mask = mask ? *mask & inside : inside;
+  }
+  return mask;
+}
+
+Value FrameValues::gather(const Sym& m) {
+  tile::View flat = s_.flat_view(m.node, m.dtype);
+  Value index = dynamic_index(m.offset, m.dynamic);
+  std::optional<Value> mask = overhang_mask();
+  if (m.mask >= 0) mask = mask ? *mask & value(m.mask) : value(m.mask);
+  return k_.gather(flat, {index}, {.mask = mask});
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,100 @@
+// FrameValues: a GroupProgram's values as tiles of one frame. A frame says which loop variables the axes of a
+// tile walk. With rows every tile has rank 2, with unit axes where it does not vary, so that the builder's
+// broadcasting does the rest; without rows tiles have rank 1.
+#pragma once
+
+#include "passes/emit_state.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace tilewright::passes {
+
+struct Frame {
+  int row = -1, column = -1;  // variables; -1: nothing walks the axis, its extent is 1
+  Index rows = 1, columns = 1;
+  bool has_rows = false;
+  bool matrix = false;  // an operand of a dot: its loads are blocks of rank 2 whatever memory varies along
+};
+
+// What the loops around a frame do to it.
+struct FrameLoops {
+  bool looped = false;  // reduced variables are walked in blocks: what depends on them lives in one loop body
+  int reduced = -1;     // the tile's reduced variable, or -1
+};
+
+class FrameValues {
+ public:
+  FrameValues(EmitState& state, const Frame& frame, const FrameLoops& loops)
+      : s_(state),
+        k_(state.k),
+        frame_(frame),
+        loops_(loops),
+        values_(state.program.syms.size()),
+        have_(state.program.syms.size(), 0) {}
+
+  tile::Value value(int sym);
+  tile::Value computed(int sym);  // in the type arithmetic uses
+  void set(int sym, tile::Value v);
+
+  tile::Value variable(int v);  // its values: a scalar, or a tile along its axis
+  tile::Value index_value(const IndexExpr& e);
+  tile::Value dynamic_index(const IndexExpr& offset, const std::vector<std::pair<int, Index>>& dynamic);
+  // What stands inside the space, for tiles that overhang it; the tile's reduced variable apart.
+  std::optional<tile::Value> overhang_mask();
+  bool is_tile(int v) const { return v >= 0 && (v == frame_.row || v == frame_.column); }
+  bool ragged(int v) const;
+
+  int reduced_axis() const { return frame_.has_rows && loops_.reduced == frame_.column ? 1 : 0; }
+  // Stretches the reduced axis: a value that does not vary along it still counts once per element.
+  tile::Value full(tile::Value v);
+  // A reduced tile keeps its unit axis in a frame of rank 2.
+  tile::Value keep_rank(tile::Value v) { return frame_.has_rows ? k_.expand(v, reduced_axis()) : v; }
+  // The tile shape an output's offset asks for.
+  tile::Value fit(tile::Value v, bool rows, bool columns);
+  std::vector<Index> whole_shape() const;
+
+  struct Access {
+    tile::View view;
+    std::vector<tile::Operand> starts;
+    int row_dim = -1, column_dim = -1;
+    bool bounded = false;
+    std::vector<int> dims() const;  // the view dimension each tile axis walks
+  };
+  // One more, leading dimension of a view, walked by a value instead of a loop variable.
+  struct Picked {
+    tile::Value start;
+    Index stride;
+    Index extent;
+  };
+  Access block_access(const IndexExpr& offset, BufferSource source, DType dtype, const std::string& name,
+                      const std::optional<Picked>& picked = std::nullopt);
+
+ private:
+  const Sym& sym(int s) const { return s_.program.syms[static_cast<std::size_t>(s)]; }
+  Index block(int v) const { return v == frame_.row ? frame_.rows : v == frame_.column ? frame_.columns : 1; }
+  tile::Value compute(int s);
+  tile::Value div_mod(const IndexExpr::DivMod& d);
+  tile::Value load(const Sym& m);
+  tile::Value load_block(const Sym& m, const std::optional<Picked>& picked);
+  std::optional<tile::Value> load_picked_row(const Sym& m);
+  tile::Value gather(const Sym& m);
+
+  static constexpr int kForever = -1;
+  struct Walked {
+    tile::Value value;
+    int body = 0;
+  };
+
+  EmitState& s_;
+  tile::Builder& k_;
+  Frame frame_;
+  FrameLoops loops_;
+  std::vector<tile::Value> values_;
+  std::vector<int> have_;  // 0: not yet; kForever; else the loop body it belongs to
+  std::map<int, std::pair<tile::ValueId, tile::Value>> widened_;
+  std::map<int, Walked> index_;  // by variable
+};
+
+}  // namespace tilewright::passes
