@@ -2,6 +2,7 @@
 #include "passes/choose_tiles.h"
 
 #include "passes/dot_axes.h"
+#include "passes/online.h"
 
 #include <algorithm>
 #include <cmath>
@@ -260,26 +261,35 @@ double touched(const IndexExpr& offset, const GroupProgram& program) {
 }  // namespace
 
 TileShape choose_tiles(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
-  if (program.dot() >= 0) return choose_dot_shape(program, target);
+  if (program.dot() >= 0 || program.has_inner_dots()) return choose_dot_shape(program, target);
   return Chooser(graph, program, target).run();
 }
 
 // How often each sym is computed in a program with a dot: once for each point it depends on, what an operand
 // is made of again for every block of the result that reads it.
-std::vector<double> dot_points(const GroupProgram& program, const tile::Target& target) {
+std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& program,
+                               const tile::Target& target) {
   const TileShape shape = choose_dot_shape(program, target);
-  const std::vector<int>& operands = program.syms[at(program.dot())].operands;
+  const std::vector<int> operands =
+      program.dot() >= 0 ? program.syms[at(program.dot())].operands : std::vector<int>{};
   const auto blocks = [&](int v, Index block) {
     return v < 0 ? 1.0 : static_cast<double>(ceil_div(program.extents[at(v)], block));
   };
   std::vector<double> points;
-  for (const std::vector<bool>& on : dependence(program)) {
-    double count = 1;
-    for (std::size_t v = 0; v < on.size(); ++v)
-      if (on[v]) count *= static_cast<double>(program.extents[v]);
+  double passes = static_cast<double>(reduction_passes(graph, program).size());
+  for (const ProgramOutput& o : program.outputs)
+    if (program.syms[at(o.sym)].reduced) {  // walked once more to be stored
+      passes += 1;
+      break;
+    }
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  for (std::size_t s = 0; s < depends.size(); ++s) {
+    double count = program.syms[s].reduced ? passes : 1;
+    for (std::size_t v = 0; v < depends[s].size(); ++v)
+      if (depends[s][v]) count *= static_cast<double>(program.extents[v]);
     points.push_back(count);
   }
-  for (int side = 0; side < 2; ++side) {
+  for (int side = 0; side < static_cast<int>(operands.size()); ++side) {
     std::vector<int> open = {operands[at(side)]};
     while (!open.empty()) {
       const int s = open.back();
@@ -295,29 +305,40 @@ std::vector<double> dot_points(const GroupProgram& program, const tile::Target& 
 // 16- and 8-bit operands that are blocks of memory as they stand; what is computed on the way goes by the
 // vector units' registers.
 bool fits_matrix_units(const GroupProgram& program) {
-  const Sym& dot = program.syms[at(program.dot())];
-  return size_bytes(dot.meet) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int o) {
-           return program.syms[at(o)].kind == Sym::Kind::load;
-         });
+  return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
+    if (s.kind != Sym::Kind::dot) return true;
+    // A row of scores goes from the registers it was computed in into the next product.
+    const bool chained = !s.inner && program.has_inner_dots();
+    return size_bytes(s.meet) <= 2 && (chained || program.syms[at(s.operands[0])].kind == Sym::Kind::load) &&
+           program.syms[at(s.operands[1])].kind == Sym::Kind::load;
+  });
+}
+
+// Multiply-adds of a dot's own: its points times its depth.
+double dot_flops_of(const GroupProgram& program, const std::vector<double>& points, int s) {
+  double depth = 1;
+  const Sym& m = program.syms[at(s)];
+  for (std::size_t v = 0; v < program.extents.size(); ++v)
+    if (m.inner ? m.offset.depends_on(static_cast<int>(v)) : program.reduced[v])
+      depth *= static_cast<double>(program.extents[v]);
+  return 2 * points[at(s)] * depth;
 }
 
 GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
   GroupCost cost;
-  const int dot = program.dot();
-  const std::vector<double> points_of = dot >= 0 ? dot_points(program, target) : std::vector<double>{};
+  const bool dots = program.dot() >= 0 || program.has_inner_dots();
+  const std::vector<double> points_of = dots ? dot_points(graph, program, target) : std::vector<double>{};
   double all = 1, parallel = 1;
   for (std::size_t v = 0; v < program.extents.size(); ++v) {
     all *= static_cast<double>(program.extents[v]);
     if (!program.reduced[v]) parallel *= static_cast<double>(program.extents[v]);
   }
   std::map<ir::NodeId, double> read;
-  if (dot >= 0) {
-    cost.dot_flops = 2 * all;
-    cost.dot_on_matrix_units = fits_matrix_units(program);
-  }
+  cost.dot_on_matrix_units = dots && fits_matrix_units(program);
   for (std::size_t i = 0; i < program.syms.size(); ++i) {
     const Sym& s = program.syms[i];
-    const double points = dot >= 0 ? points_of[i] : s.reduced ? all : parallel;
+    const double points = dots ? points_of[i] : s.reduced ? all : parallel;
+    if (s.kind == Sym::Kind::dot) cost.dot_flops += dot_flops_of(program, points_of, static_cast<int>(i));
     if (s.kind == Sym::Kind::load && s.node >= 0) {
       const ir::Type& type = graph.type(s.node);
       double elements = s.dynamic.empty() ? touched(s.offset, program) : points;
@@ -326,7 +347,8 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
       bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
     }
     if (s.kind == Sym::Kind::op) cost.flops += points * graph.node(s.node).op->flops;
-    if (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan) cost.flops += all;
+    if (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan)
+      cost.flops += dots ? points_of[at(s.operands[0])] : all;
     if (s.kind == Sym::Kind::random) cost.flops += points * 40;
   }
   for (const auto& [node, bytes] : read) cost.bytes += bytes;

@@ -8,6 +8,7 @@ namespace tilewright::passes {
 
 // -1 where no variable remains: that extent is 1.
 struct DotAxes {
+  int dot = -1;  // sym: the dot over the reduced variables, else an inner one
   int m = -1, n = -1, k = -1;
 };
 

@@ -53,8 +53,14 @@ Value FrameValues::value(int s) {
   const auto i = static_cast<std::size_t>(s);
   if (have_[i] != 0 && (have_[i] == kForever || have_[i] == s_.body)) return values_[i];
   values_[i] = compute(s);
-  have_[i] = sym(s).reduced && loops_.looped ? s_.body : kForever;
+  const bool changes = (sym(s).reduced && loops_.looped) || sym(s).level >= moving_level_;
+  have_[i] = changes ? s_.body : kForever;
   return values_[i];
+}
+
+void FrameValues::set_in_body(int s, Value v) {
+  values_[static_cast<std::size_t>(s)] = v;
+  have_[static_cast<std::size_t>(s)] = s_.body;
 }
 
 void FrameValues::set(int s, Value v) {
@@ -104,9 +110,56 @@ Value FrameValues::compute(int s) {
     case Sym::Kind::scan:
       return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
     case Sym::Kind::dot:
-      break;  // its loop sets it
+      TW_CHECK(m.inner, "the loop of a dot sets it");
+      return inner_dot(s);
   }
-  TW_CHECK(false, "a sym that no frame computes");
+  TW_CHECK(false, "a sym of no kind");
+}
+
+// A frame of rows and depth, or of depth and columns. All of the depth is in the tile.
+FrameValues& FrameValues::operand_frame(int dot, int side) {
+  std::unique_ptr<FrameValues>& frame = operand_frames_[{dot, side}];
+  if (frame) return *frame;
+  const int depth = sym(dot).offset.single_variable();
+  const Index extent = s_.extent(depth);
+  const Frame f = side == 0 ? Frame{frame_.row, depth, frame_.rows, extent, true, true}
+                            : Frame{depth, frame_.column, extent, frame_.columns, true, true};
+  frame = std::make_unique<FrameValues>(s_, f, FrameLoops{true, side == 0 ? -1 : loops_.reduced});
+  return *frame;
+}
+
+void FrameValues::hoist(int s, int level) {
+  const Sym& m = sym(s);
+  if (m.kind == Sym::Kind::dot || (m.kind == Sym::Kind::reduce && m.level < level)) return;
+  if (!m.reduced && m.level < level) {
+    value(s);
+    return;
+  }
+  for (int o : m.operands) hoist(o, level);
+}
+
+void FrameValues::hoist_dot_operands() {
+  for (int s = 0; s < static_cast<int>(s_.program.syms.size()); ++s)
+    if (sym(s).inner)
+      for (int side : {0, 1})
+        operand_frame(s, side).hoist(sym(s).operands[static_cast<std::size_t>(side)], 1);
+}
+
+Value FrameValues::inner_dot(int s) {
+  const Sym& m = sym(s);
+  Value a = operand_frame(s, 0).dot_operand(m.operands[0], m.meet);
+  Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.meet);
+  const DType acc = is_float(m.dtype) || m.dtype == DType::i64 ? m.dtype : DType::i32;
+  Value sum = k_.dot(a, b, k_.literal(acc, 0.0, {frame_.rows, frame_.columns}));
+  return acc == m.dtype ? sum : k_.cast(sum, m.dtype);
+}
+
+Value FrameValues::dot_operand(int s, DType meet) {
+  const std::vector<Index> shape = {frame_.rows, frame_.columns};
+  Value v = k_.broadcast(k_.cast(value(s), meet), shape);
+  // Outside the space a load gives 0, what is computed from it anything.
+  if (sym(s).kind == Sym::Kind::load || loops_.reduced < 0 || !ragged(loops_.reduced)) return v;
+  return tile::where(k_.broadcast(variable(loops_.reduced) < s_.extent(loops_.reduced), shape), v, 0.0);
 }
 
 Value FrameValues::full(Value v) {

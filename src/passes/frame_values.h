@@ -6,6 +6,7 @@
 #include "passes/emit_state.h"
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -37,6 +38,15 @@ class FrameValues {
   tile::Value value(int sym);
   tile::Value computed(int sym);  // in the type arithmetic uses
   void set(int sym, tile::Value v);
+  void set_in_body(int sym, tile::Value v);  // for the loop body that is being written
+  // From this level on values change with every loop body, until they are said to rest again.
+  void moving_from(int level) { moving_level_ = level; }
+  void rest() { moving_level_ = kNoLevel; }
+  // Computes, before the loops, what `sym` is made of and no loop changes: reductions below `level` are done.
+  void hoist(int sym, int level);
+  void hoist_dot_operands();  // the same for all inner dots
+  // An operand of a dot as a tile of this frame's shape, in the type in which the operands meet.
+  tile::Value dot_operand(int sym, DType meet);
 
   tile::Value variable(int v);  // its values: a scalar, or a tile along its axis
   tile::Value index_value(const IndexExpr& e);
@@ -81,7 +91,11 @@ class FrameValues {
   std::optional<tile::Value> load_picked_row(const Sym& m);
   tile::Value gather(const Sym& m);
 
+  tile::Value inner_dot(int s);
+  FrameValues& operand_frame(int dot, int side);
+
   static constexpr int kForever = -1;
+  static constexpr int kNoLevel = 1 << 20;
   struct Walked {
     tile::Value value;
     int body = 0;
@@ -94,7 +108,9 @@ class FrameValues {
   std::vector<tile::Value> values_;
   std::vector<int> have_;  // 0: not yet; kForever; else the loop body it belongs to
   std::map<int, std::pair<tile::ValueId, tile::Value>> widened_;
-  std::map<int, Walked> index_;  // by variable
+  std::map<int, Walked> index_;                                                 // by variable
+  std::map<std::pair<int, int>, std::unique_ptr<FrameValues>> operand_frames_;  // by inner dot and side
+  int moving_level_ = kNoLevel;
 };
 
 }  // namespace tilewright::passes

@@ -28,6 +28,7 @@ std::string_view name(Refusal refusal) {
                                         "indirect_through_fused",
                                         "scan_needs_whole_row",
                                         "opaque",
+                                        "dots_do_not_chain",
                                         "dot_operand_not_plain",
                                         "no_time_saved",
                                         "too_many_operands"};
@@ -44,7 +45,8 @@ std::string_view explain(Refusal refusal) {
       "dependent reductions run over axes that do not merge into one loop",
       "one gathers from the other's result, which must be in memory for that",
       "a scan needs its whole axis in one loop",
-      "a scatter, or a second matmul, needs a kernel of its own",
+      "a scatter needs a kernel of its own",
+      "the matmul shares no loop with the other matmul or reduction",
       "what the matmul would read is neither memory nor arithmetic on it",
       "the cost model predicts no time saved",
       "the kernel would take more views than a launch allows",
@@ -79,10 +81,19 @@ int GroupProgram::levels() const {
   return most;
 }
 
+bool GroupProgram::is_outer_dot(int sym) const {
+  const Sym& s = syms[static_cast<std::size_t>(sym)];
+  return s.kind == Sym::Kind::dot && !s.inner;
+}
+
 int GroupProgram::dot() const {
   for (std::size_t s = 0; s < syms.size(); ++s)
-    if (syms[s].kind == Sym::Kind::dot) return static_cast<int>(s);
+    if (is_outer_dot(static_cast<int>(s))) return static_cast<int>(s);
   return -1;
+}
+
+bool GroupProgram::has_inner_dots() const {
+  return std::any_of(syms.begin(), syms.end(), [](const Sym& s) { return s.inner; });
 }
 
 std::vector<int> GroupProgram::reduced_variables() const {
@@ -95,7 +106,7 @@ std::vector<int> GroupProgram::reduced_variables() const {
 std::vector<int> GroupProgram::parallel_variables() const {
   std::vector<int> out;
   for (std::size_t v = 0; v < extents.size(); ++v)
-    if (!reduced[v]) out.push_back(static_cast<int>(v));
+    if (!reduced[v] && !inner[v]) out.push_back(static_cast<int>(v));
   return out;
 }
 
@@ -109,7 +120,11 @@ struct Stop {
 class Walker {
  public:
   Walker(const ir::Graph& graph, const Group& group)
-      : graph_(graph), group_(group), members_(group.nodes.begin(), group.nodes.end()) {}
+      : graph_(graph),
+        group_(group),
+        members_(group.nodes.begin(), group.nodes.end()),
+        has_matmul_(std::any_of(group.nodes.begin(), group.nodes.end(),
+                                [&](NodeId id) { return graph.node(id).op->kind == OpClass::matmul; })) {}
 
   GroupProgram run() {
     choose_space();
@@ -133,13 +148,29 @@ class Walker {
     return size;
   }
 
-  // The result of a matmul and its depth, which stays a variable even where it is 1.
-  void choose_dot_space(const Node& matmul) {
+  // The last matmul of the group, unless a reduction of the group reads what comes of it.
+  const Node* outer_matmul() const {
+    const Node* last = nullptr;
+    std::set<NodeId> after;
     for (NodeId id : group_.nodes) {
       const Node& n = graph_.node(id);
-      const bool other = n.op->kind == OpClass::matmul && &n != &matmul;
-      if (other || (reduces(n) && reduced_size(n) != 1)) throw Stop{Refusal::opaque};
+      const bool reads = std::any_of(n.operands.begin(), n.operands.end(), [&](NodeId o) {
+        while (is_inlined(graph_.node(o)) && !graph_.node(o).operands.empty()) o = graph_.node(o).operands[0];
+        return after.count(o) != 0;
+      });
+      if (n.op->kind == OpClass::matmul) {
+        last = &n;
+        after = {id};
+      } else if (reads) {
+        if (reduces(n) && reduced_size(n) != 1) last = nullptr;
+        after.insert(id);
+      }
     }
+    return last;
+  }
+
+  // The result of a matmul and its depth, which stays a variable even where it is 1.
+  void choose_dot_space(const Node& matmul) {
     const Shape& a = graph_.type(matmul.operands[0]).shape;
     std::vector<Index> extents = matmul.type.shape.extents();
     has_dot_ = true;
@@ -153,8 +184,7 @@ class Walker {
 
   // The iteration space: a matmul's, that of the first reduction's operand, else the largest output's.
   void choose_space() {
-    for (NodeId id : group_.nodes)
-      if (graph_.node(id).op->kind == OpClass::matmul) return choose_dot_space(graph_.node(id));
+    if (const Node* matmul = outer_matmul()) return choose_dot_space(*matmul);
     for (NodeId id : group_.nodes) {
       const Node& n = graph_.node(id);
       if (!reduces(n) || reduced_size(n) == 1) continue;
@@ -183,6 +213,7 @@ class Walker {
         identity_.push_back(IndexExpr::variable(static_cast<int>(program_.extents.size())));
         program_.extents.push_back(space_[axis]);
         program_.reduced.push_back(reduced_axis_[static_cast<std::size_t>(axis)]);
+        program_.inner.push_back(false);
       }
       (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_ : parallel_).push_back(identity_.back());
       (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_extents_ : parallel_extents_)
@@ -241,7 +272,7 @@ class Walker {
     if (sym.mask >= 0) inherit(sym, sym.mask);
     for (std::size_t v = 0; v < program_.extents.size(); ++v)
       if (program_.reduced[v] && sym.offset.depends_on(static_cast<int>(v))) sym.reduced = true;
-    const bool reduces = sym.kind == Sym::Kind::reduce || sym.kind == Sym::Kind::dot;
+    const bool reduces = sym.kind == Sym::Kind::reduce || (sym.kind == Sym::Kind::dot && !sym.inner);
     if (reduces || sym.kind == Sym::Kind::scan) ++sym.level;
     if (reduces) sym.reduced = false;
     program_.syms.push_back(std::move(sym));
@@ -265,6 +296,7 @@ class Walker {
     const Node& n = graph_.node(id);
     if (is_inlined(n)) return inlined(n, id, at, mask);
     if (!members_.count(id)) return load(id, at, mask);
+    if (n.op->kind == OpClass::scan && has_matmul_) throw Stop{Refusal::dots_do_not_chain};
     switch (n.op->kind) {
       case OpClass::pointwise: {
         Sym s{.kind = Sym::Kind::op, .node = id, .dtype = compute_dtype(n.type.dtype)};
@@ -489,32 +521,56 @@ class Walker {
                  .monoid = *n.op->monoid});
   }
 
-  // Leading axes of the operands are broadcast to the result's.
+  // Leading axes of the operands are broadcast to the result's. A result that is needed along the reduced
+  // axes is computed block by block inside their loop, over a variable of its own.
   int dot(const Node& n, NodeId id, const Coordinates& at) {
-    for (const IndexExpr& e : at)
-      if (depends_on_reduced(e)) throw Stop{Refusal::opaque};
     const auto rank = at.size();
+    const bool inner =
+        std::any_of(at.begin(), at.end(), [&](const IndexExpr& e) { return depends_on_reduced(e); });
+    const Shape& a_shape = graph_.type(n.operands[0]).shape;
+    const Index depth_extent = a_shape[a_shape.rank() - 1];
+    IndexExpr depth;
+    if (inner) {
+      // Its columns walk the reduced axis and nothing else of it does; all of its depth is on chip.
+      constexpr Index kMostInnerDepth = 256;
+      const bool elsewhere =
+          std::any_of(at.begin(), at.end() - 1, [&](const IndexExpr& e) { return depends_on_reduced(e); });
+      if (elsewhere || !at[rank - 1].is_affine() || depth_extent > kMostInnerDepth || depth_extent == 0)
+        throw Stop{Refusal::dots_do_not_chain};
+      depth = IndexExpr::variable(static_cast<int>(program_.extents.size()));
+      program_.extents.push_back(depth_extent);
+      program_.reduced.push_back(false);
+      program_.inner.push_back(true);
+    } else {
+      // One loop: that of the matmul the space was chosen for.
+      if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || outer_.value_or(id) != id)
+        throw Stop{Refusal::dots_do_not_chain};
+      outer_ = id;
+      depth = reduced_[0];
+    }
     // A variable that walks both a row and a column of the result walks a diagonal: no tile does.
     for (std::size_t v = 0; v < program_.extents.size(); ++v)
       if (at[rank - 2].depends_on(static_cast<int>(v)) && at[rank - 1].depends_on(static_cast<int>(v)))
         throw Stop{Refusal::shapes_differ};
     const auto operand = [&](NodeId o, std::size_t kept, bool depth_last) {
       const Shape& shape = graph_.type(o).shape;
-      Coordinates inner;
+      Coordinates inner_at;
       for (int axis = 0; axis + 2 < shape.rank(); ++axis)
-        inner.push_back(shape[axis] == 1 ? IndexExpr(0)
-                                         : at[rank - static_cast<std::size_t>(shape.rank() - axis)]);
-      inner.push_back(depth_last ? at[kept] : reduced_[0]);
-      inner.push_back(depth_last ? reduced_[0] : at[kept]);
-      return walk(o, inner, -1);
+        inner_at.push_back(shape[axis] == 1 ? IndexExpr(0)
+                                            : at[rank - static_cast<std::size_t>(shape.rank() - axis)]);
+      inner_at.push_back(depth_last ? at[kept] : depth);
+      inner_at.push_back(depth_last ? depth : at[kept]);
+      return walk(o, inner_at, -1);
     };
     const int a = operand(n.operands[0], rank - 2, true), b = operand(n.operands[1], rank - 1, false);
     const DType da = graph_.type(n.operands[0]).dtype, db = graph_.type(n.operands[1]).dtype;
     return push({.kind = Sym::Kind::dot,
                  .node = id,
                  .operands = {a, b},
+                 .offset = inner ? depth : IndexExpr(0),
                  .dtype = compute_dtype(n.type.dtype),
-                 .meet = da == db ? da : DType::f32});  // 8-bit floats of two types
+                 .meet = da == db ? da : DType::f32,  // 8-bit floats of two types
+                 .inner = inner});
   }
 
   int scan(const Node& n, NodeId id, const Coordinates& at) {
@@ -543,8 +599,10 @@ class Walker {
   const ir::Graph& graph_;
   const Group& group_;
   std::set<NodeId> members_;
+  bool has_matmul_;
   Shape space_;
   bool has_dot_ = false;
+  std::optional<NodeId> outer_;
   std::vector<bool> reduced_axis_;
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
@@ -557,6 +615,7 @@ class Walker {
 namespace {
 
 bool needs_one_reduced_loop(const GroupProgram& program) {
+  if (program.has_inner_dots()) return true;
   for (const Sym& s : program.syms)
     if (s.kind == Sym::Kind::scan) return true;
   if (program.levels() > 1) return true;
@@ -566,8 +625,17 @@ bool needs_one_reduced_loop(const GroupProgram& program) {
 }
 
 // A dot's operands are tiles: blocks of memory, and arithmetic on them.
-bool has_plain_operands(const GroupProgram& program, int dot) {
-  std::vector<int> open = program.syms[static_cast<std::size_t>(dot)].operands;
+bool has_plain_operands(const GroupProgram& program) {
+  std::vector<int> open;
+  for (const Sym& s : program.syms) {
+    if (s.kind != Sym::Kind::dot) continue;
+    // What a loop has reduced stands in the frame of its rows, which only operand a of its own dot shares.
+    const auto level = [&](std::size_t side) {
+      return program.syms[static_cast<std::size_t>(s.operands[side])].level;
+    };
+    if (level(1) > 0 || (s.inner && level(0) > 0)) return false;
+    open.insert(open.end(), s.operands.begin(), s.operands.end());
+  }
   while (!open.empty()) {
     const Sym& s = program.syms[static_cast<std::size_t>(open.back())];
     open.pop_back();
@@ -586,10 +654,11 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
       GroupProgram program = walked;
       split_variables(program, split);
       merge_variables(program);
-      if (const int dot = program.dot(); dot >= 0 && !has_plain_operands(program, dot)) continue;
+      if (!has_plain_operands(program)) continue;
       if (program.reduced_variables().size() <= 1 || !needs_one_reduced_loop(program)) return program;
     }
-    return walked.dot() >= 0 ? Refusal::dot_operand_not_plain : Refusal::several_reduced_loops;
+    const bool dots = walked.dot() >= 0 || walked.has_inner_dots();
+    return dots ? Refusal::dot_operand_not_plain : Refusal::several_reduced_loops;
   } catch (const Stop& stop) {
     return stop.refusal;
   }

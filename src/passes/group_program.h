@@ -23,7 +23,8 @@ enum class Refusal : std::uint8_t {
   several_reduced_loops,         // dependent reductions over axes that do not merge into one
   indirect_through_fused,        // take from a value that is not in memory
   scan_needs_whole_row,          // a scan shares no loop with other axes
-  opaque,                        // a scatter, or a second matmul, needs a kernel of its own
+  opaque,                        // a scatter stands alone
+  dots_do_not_chain,             // two matmuls, or one and a reduction, that share no loop
   dot_operand_not_plain,         // what a matmul would read is neither memory nor arithmetic on it
   no_time_saved,                 // the cost model predicts no gain
   too_many_operands,             // more views than a kernel may take
@@ -43,18 +44,19 @@ struct Sym {
     in_range,  // bool: low <= offset + operand < high
     where,     // operands: condition, a, b
     random,    // operands: seed; counter `offset`
-    dot,       // Σ over the reduced variables of operand a · operand b, which meet in `meet`
+    dot,       // Σ over the reduced variables (inner: over one inner variable) of a · b, which meet in `meet`
   };
   Kind kind = Kind::constant;
   ir::NodeId node = -1;
   std::vector<int> operands;
-  IndexExpr offset;
+  IndexExpr offset;                            // of an inner dot: its depth variable
   std::vector<std::pair<int, Index>> dynamic;  // load: adds value of sym × stride
   int mask = -1;                               // load: bool sym; reads 0 where false
   DType dtype = DType::f32;                    // as stored (load), rounded (cast) or computed
   tile::Number number;
   tile::Monoid monoid = tile::Monoid::sum;
   DType meet = DType::f32;
+  bool inner = false;
   Index low = 0, high = 0;
   bool reduced = false;  // its value changes with a reduced variable
   int level = 0;         // reductions and scans it waits for, one after another
@@ -72,11 +74,14 @@ struct ProgramOutput {
 struct GroupProgram {
   Extents extents;            // of the loop variables
   std::vector<bool> reduced;  // which of them are reduced away
+  std::vector<bool> inner;    // which are the depth of a dot inside the loop, held whole
   std::vector<Sym> syms;      // operands before users
   std::vector<ProgramOutput> outputs;
 
   int levels() const;  // longest chain of dependent reductions
-  int dot() const;     // the sym, or -1: a program has at most one, and then no other reduction
+  int dot() const;     // the sym of the dot over the reduced variables, or -1: there is at most one
+  bool is_outer_dot(int sym) const;
+  bool has_inner_dots() const;
   std::vector<int> reduced_variables() const;
   std::vector<int> parallel_variables() const;
 };

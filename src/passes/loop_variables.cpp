@@ -26,6 +26,7 @@ SplitAt find_split(const IndexExpr& e, const GroupProgram& program, SplitReduced
     if (nested.variable >= 0) return nested;
     const int v = t.div_mod->inner.single_variable();
     if (v >= 0 && program.reduced[static_cast<std::size_t>(v)] && reduced == SplitReduced::no) continue;
+    if (v >= 0 && program.inner[static_cast<std::size_t>(v)]) continue;
     if (v >= 0 && extents[static_cast<std::size_t>(v)] % t.div_mod->divisor == 0 &&
         t.div_mod->divisor < extents[static_cast<std::size_t>(v)])
       return {v, t.div_mod->divisor};
@@ -40,6 +41,7 @@ void apply_split(GroupProgram& program, const SplitAt& split) {
   extents[at] /= split.inner;
   extents.insert(extents.begin() + split.variable + 1, split.inner);
   program.reduced.insert(program.reduced.begin() + split.variable + 1, program.reduced[at]);
+  program.inner.insert(program.inner.begin() + split.variable + 1, program.inner[at]);
   auto by = [&](int v) {
     if (v < split.variable) return IndexExpr::variable(v);
     if (v > split.variable) return IndexExpr::variable(v + 1);
@@ -57,8 +59,8 @@ bool div_mod_depends_on(const IndexExpr& e, int v) {
 
 bool can_merge(GroupProgram& program, int outer) {
   const int inner = outer + 1;
-  if (program.reduced[static_cast<std::size_t>(outer)] != program.reduced[static_cast<std::size_t>(inner)])
-    return false;
+  const auto a = static_cast<std::size_t>(outer), b = static_cast<std::size_t>(inner);
+  if (program.reduced[a] != program.reduced[b] || program.inner[a] || program.inner[b]) return false;
   bool merges = true;
   for_each_expr(program, [&](IndexExpr& e) {
     merges = merges && !div_mod_depends_on(e, outer) && !div_mod_depends_on(e, inner) &&
@@ -72,6 +74,7 @@ void apply_merge(GroupProgram& program, int outer) {
   extents[static_cast<std::size_t>(outer)] *= extents[static_cast<std::size_t>(outer) + 1];
   extents.erase(extents.begin() + outer + 1);
   program.reduced.erase(program.reduced.begin() + outer + 1);
+  program.inner.erase(program.inner.begin() + outer + 1);
   // The outer's multiples vanish: the merged variable carries the inner's factor.
   auto by = [&](int v) {
     if (v < outer) return IndexExpr::variable(v);

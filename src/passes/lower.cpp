@@ -20,6 +20,7 @@ GroupProgram merge_program(const GroupProgram& program, Index splits, const std:
     renamed[v] = static_cast<int>(merged.extents.size());
     merged.extents.push_back(program.extents[static_cast<std::size_t>(v)]);
     merged.reduced.push_back(false);
+    merged.inner.push_back(false);
     size *= merged.extents.back();
   }
   IndexExpr partial = 0;
@@ -29,6 +30,7 @@ GroupProgram merge_program(const GroupProgram& program, Index splits, const std:
   partial = partial + IndexExpr::variable(split) * size;
   merged.extents.push_back(splits);
   merged.reduced.push_back(true);
+  merged.inner.push_back(false);
 
   auto by = [&](int v) { return IndexExpr::variable(renamed.at(v)); };
   std::map<int, int> syms;
@@ -82,7 +84,7 @@ bool reduces_nothing(const GroupProgram& program) {
 
 GroupProgram without_empty_reductions(GroupProgram program) {
   for (Sym& s : program.syms) {
-    if (s.kind != Sym::Kind::reduce && s.kind != Sym::Kind::dot) continue;
+    if (s.kind != Sym::Kind::reduce && (s.kind != Sym::Kind::dot || s.inner)) continue;
     s.kind = Sym::Kind::constant;
     s.operands.clear();
     s.number = identity(s.monoid, s.dtype);
@@ -90,11 +92,13 @@ GroupProgram without_empty_reductions(GroupProgram program) {
   GroupProgram kept = program;
   kept.extents.clear();
   kept.reduced.clear();
+  kept.inner.clear();
   std::map<int, int> renamed;
   for (int v : program.parallel_variables()) {
     renamed[v] = static_cast<int>(kept.extents.size());
     kept.extents.push_back(program.extents[static_cast<std::size_t>(v)]);
     kept.reduced.push_back(false);
+    kept.inner.push_back(false);
   }
   auto by = [&](int v) { return renamed.count(v) ? IndexExpr::variable(renamed.at(v)) : IndexExpr(0); };
   for (Sym& s : kept.syms) s.offset = substitute(s.offset, by, kept.extents);
@@ -127,6 +131,7 @@ void widen_accumulation(const ir::Graph& graph, GroupProgram& program, const til
     GroupProgram narrow;
     narrow.extents = {type.shape.size()};
     narrow.reduced = {false};
+    narrow.inner = {false};
     narrow.syms = {
         {.kind = Sym::Kind::load, .node = -1 - temporary, .offset = IndexExpr::variable(0), .dtype = wide}};
     narrow.outputs = {{o.node, 0, IndexExpr::variable(0), {}, -1, false}};

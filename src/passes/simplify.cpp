@@ -38,7 +38,7 @@ namespace {
 constexpr int kMaxRounds = 16;
 
 std::optional<Value> rewrite(const Candidate& candidate) {
-  for (std::span<const Rewrite> table : {pointwise_rewrites(), view_rewrites(), pick_rewrites()})
+  for (std::span<const Rewrite> table : rewrite_tables())
     for (const Rewrite& rule : table)
       if (auto replacement = rule.apply(candidate)) return replacement;
   return std::nullopt;
@@ -75,6 +75,10 @@ Graph round(const Graph& old) {
 }
 
 }  // namespace
+
+std::vector<std::span<const Rewrite>> rewrite_tables() {
+  return {pointwise_rewrites(), view_rewrites(), pick_rewrites(), matmul_rewrites()};
+}
 
 Graph simplify(const Graph& graph) {
   Graph before = round(graph);

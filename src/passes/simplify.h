@@ -30,9 +30,7 @@ struct Rewrite {
   std::optional<ir::Value> (*apply)(const Candidate& node);  // the replacement, or empty
 };
 
-// In the order they are tried.
-std::span<const Rewrite> pointwise_rewrites();
-std::span<const Rewrite> view_rewrites();
-std::span<const Rewrite> pick_rewrites();
+// All of them, in the order they are tried.
+std::vector<std::span<const Rewrite>> rewrite_tables();
 
 }  // namespace tilewright::passes

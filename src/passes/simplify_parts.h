@@ -1,4 +1,4 @@
-// Questions that the rewrites of simplify ask about values.
+// The tables, and questions that the rewrites of simplify ask about values.
 #pragma once
 
 #include "ops/functions.h"
@@ -6,6 +6,11 @@
 #include "passes/simplify.h"
 
 namespace tilewright::passes {
+
+std::span<const Rewrite> pointwise_rewrites();
+std::span<const Rewrite> view_rewrites();
+std::span<const Rewrite> pick_rewrites();
+std::span<const Rewrite> matmul_rewrites();
 
 inline const ir::Node& node_of(ir::Value v) { return v.graph->node(v.id); }
 inline bool is_a(ir::Value v, const ir::Op& row) { return node_of(v).op == &row; }

@@ -181,7 +181,7 @@ TEST_F(Simplify, KeepsTheSignatureWhenAnOutputIsAnInput) {
 }
 
 TEST_F(Simplify, EveryRewriteIsDocumented) {
-  for (std::span<const Rewrite> table : {pointwise_rewrites(), view_rewrites(), pick_rewrites()})
+  for (std::span<const Rewrite> table : rewrite_tables())
     for (const Rewrite& rule : table) {
       EXPECT_FALSE(rule.name.empty());
       EXPECT_FALSE(rule.doc.empty());

@@ -1,11 +1,13 @@
 // GroupProgram → tile IR: the grid, the loops over reduced variables, and what is stored.
 #include "passes/tile_emitter.h"
 #include "passes/frame_values.h"
+#include "passes/online.h"
 
 #include <tilewright/base/error.h>
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 namespace tilewright::passes {
 
@@ -49,22 +51,22 @@ class Emitter {
         k_(s_.k),
         dot_(program.dot()),
         walked_(walked_variable(program, shape)),
-        f_(s_, {shape.row, shape.column, shape.rows, shape.columns, has_rows()},
-           {shape.looped, tile_reduced()}) {}
+        f_(s_, loop_frame(), {shape.looped, walked_}),
+        columns_(s_, {walked_, shape.column, shape.depth, shape.columns, true, true}, {true, walked_}),
+        result_(s_, result_frame(), {shape.looped, -1}),
+        out_(dot_ >= 0 ? result_ : f_) {}
 
   EmittedKernel run() {
     declare_constants();
     choose_starts();
-    if (dot_ >= 0) {
-      dot_pass();
-      for (const ProgramOutput& o : program_.outputs) store(o);
-    } else if (!shape_.looped) {
+    if (!shape_.looped) {
       for (const ProgramOutput& o : program_.outputs) store(o);
     } else {
       // Indices of the parallel axes stand before the loops that share them.
-      for (int v : {shape_.row, shape_.column})
-        if (v >= 0 && v != walked_) f_.variable(v);
-      for (int level = 1; level <= program_.levels(); ++level) reduction_pass(level);
+      if (dot_ < 0)
+        for (int v : {shape_.row, shape_.column})
+          if (v >= 0 && v != walked_) f_.variable(v);
+      for (const ReductionPass& pass : reduction_passes(s_.graph, program_)) reduction_pass(pass);
       if (shape_.splits > 1)
         store_partials();
       else
@@ -76,7 +78,7 @@ class Emitter {
  private:
   static std::size_t at(int v) { return static_cast<std::size_t>(v); }
   const Sym& sym(int s) const { return program_.syms[at(s)]; }
-  bool has_rows() const { return shape_.row >= 0 || dot_ >= 0; }
+  bool has_rows() const { return shape_.row >= 0 || dot_ >= 0 || program_.has_inner_dots(); }
   // The reduced variable the innermost loop walks in blocks, or that the tile holds whole.
   static int walked_variable(const GroupProgram& program, const TileShape& shape) {
     if (shape.depth_variable >= 0) return shape.depth_variable;
@@ -84,8 +86,14 @@ class Emitter {
       if (v >= 0 && program.reduced[at(v)]) return v;
     return -1;
   }
-  // … when it is an axis of the tile, too.
-  int tile_reduced() const { return dot_ >= 0 ? -1 : walked_; }
+  // What stands in the loops: with a dot its operand a, rows × depth, whose other operand, depth × columns,
+  // and whose result, rows × columns, have frames of their own.
+  Frame loop_frame() const {
+    if (dot_ < 0) return result_frame();
+    const bool plain = program_.levels() == 1 && !program_.has_inner_dots();
+    return {shape_.row, walked_, shape_.rows, shape_.depth, true, plain};
+  }
+  Frame result_frame() const { return {shape_.row, shape_.column, shape_.rows, shape_.columns, has_rows()}; }
   Index block(int v) const {
     if (v == shape_.depth_variable) return shape_.depth;
     return v == shape_.row ? shape_.rows : v == shape_.column ? shape_.columns : 1;
@@ -111,9 +119,9 @@ class Emitter {
     std::vector<Part> parts;  // fastest first
     for (int v : {shape_.column, shape_.row})
       if (v >= 0 && !program_.reduced[at(v)]) parts.push_back({v, s_.extent(v), block(v)});
-    for (int v = static_cast<int>(program_.extents.size()) - 1; v >= 0; --v)
-      if (!program_.reduced[at(v)] && v != shape_.row && v != shape_.column)
-        parts.push_back({v, s_.extent(v), 1});
+    const std::vector<int> parallel = program_.parallel_variables();
+    for (auto v = parallel.rbegin(); v != parallel.rend(); ++v)
+      if (*v != shape_.row && *v != shape_.column) parts.push_back({*v, s_.extent(*v), 1});
     if (shape_.splits > 1) parts.push_back({-1, shape_.splits, 1});
     if (dot_ >= 0) {
       // Blocks of columns, of rows, and the rest are grid axes of their own: schedules order them.
@@ -128,7 +136,8 @@ class Emitter {
       add_grid_axis(take(shape_.row));
     }
     if (dot_ < 0 || !parts.empty()) add_grid_axis(parts);
-    if (walked_ >= 0) s_.start(walked_) = k_.literal_int(DType::i64, 0);
+    for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v)
+      if (v == walked_ || program_.inner[at(v)]) s_.start(v) = k_.literal_int(DType::i64, 0);
     for (int v : program_.reduced_variables())
       if (v != walked_) TW_CHECK(shape_.looped, "several reduced variables need loops");
   }
@@ -165,53 +174,29 @@ class Emitter {
     const DType dtype = s_.graph.type(o.node).dtype;
     if (!o.offset.is_affine()) return scatter_output(o, dtype);
     FrameValues::Access a =
-        f_.block_access(o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node));
-    Value v = k_.cast(f_.fit(f_.value(o.sym), a.row_dim >= 0, a.column_dim >= 0), dtype);
+        out_.block_access(o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node));
+    Value v = k_.cast(out_.fit(out_.value(o.sym), a.row_dim >= 0, a.column_dim >= 0), dtype);
     k_.store(a.view, a.starts, v, {.dims = a.dims(), .bounded = a.bounded});
   }
 
   void scatter_output(const ProgramOutput& o, DType dtype) {
     tile::View flat = s_.flat_view(o.node, dtype);
-    Value index = f_.index_value(o.offset);
+    Value index = out_.index_value(o.offset);
     Value computed_value =
-        f_.value(o.sym);  // before index.type(): emitting moves the table that type() points into
+        out_.value(o.sym);  // before index.type(): emitting moves the table that type() points into
     Value stored = k_.cast(k_.broadcast(computed_value, index.type().shape), dtype);
-    k_.scatter(flat, {index}, stored, f_.overhang_mask());
+    k_.scatter(flat, {index}, stored, out_.overhang_mask());
   }
 
   void accumulate(const ProgramOutput& o) {
     const DType dtype = o.node >= 0 ? s_.graph.type(o.node).dtype : s_.temporaries[at(-1 - o.node)].dtype;
     tile::View flat = s_.flat_view(o.node, dtype);
-    Value index = f_.dynamic_index(o.offset, o.dynamic);
-    const std::vector<Index> frame = f_.whole_shape();
-    std::optional<Value> mask = f_.overhang_mask();
-    if (o.mask >= 0) mask = mask ? *mask & f_.value(o.mask) : f_.value(o.mask);
-    k_.atomic_add(flat, {k_.broadcast(index, frame)}, k_.cast(k_.broadcast(f_.value(o.sym), frame), dtype),
+    Value index = out_.dynamic_index(o.offset, o.dynamic);
+    const std::vector<Index> frame = out_.whole_shape();
+    std::optional<Value> mask = out_.overhang_mask();
+    if (o.mask >= 0) mask = mask ? *mask & out_.value(o.mask) : out_.value(o.mask);
+    k_.atomic_add(flat, {k_.broadcast(index, frame)}, k_.cast(k_.broadcast(out_.value(o.sym), frame), dtype),
                   mask);
-  }
-
-  // --- a dot: operands are tiles of frames of their own, rows × depth and depth × columns
-  void dot_pass() {
-    const Sym& m = sym(dot_);
-    const FrameLoops loops{true, walked_};
-    FrameValues a(s_, {shape_.row, walked_, shape_.rows, shape_.depth, true, true}, loops);
-    FrameValues b(s_, {walked_, shape_.column, shape_.depth, shape_.columns, true, true}, loops);
-    const DType acc = m.dtype == DType::i64 ? DType::i64 : is_float(m.dtype) ? m.dtype : DType::i32;
-    std::vector<Value> sum = loop_over_reduced(
-        {k_.literal(acc, 0.0, {shape_.rows, shape_.columns})}, [&](const std::vector<Value>& carried) {
-          Value left = operand(a, m.operands[0], {shape_.rows, shape_.depth});
-          Value right = operand(b, m.operands[1], {shape_.depth, shape_.columns});
-          return std::vector{k_.dot(left, right, carried[0])};
-        });
-    f_.set(dot_, sum[0].dtype() == m.dtype ? sum[0] : k_.cast(sum[0], m.dtype));
-  }
-
-  Value operand(FrameValues& frame, int s, const std::vector<Index>& shape) {
-    const Sym& m = sym(s);
-    Value v = k_.broadcast(k_.cast(frame.value(s), sym(dot_).meet), shape);
-    // Beyond the depth a load gives 0, what is computed from it anything.
-    if (m.kind == Sym::Kind::load || !frame.ragged(walked_)) return v;
-    return tile::where(k_.broadcast(frame.variable(walked_) < s_.extent(walked_), shape), v, 0.0);
   }
 
   // --- loops over the reduced variables
@@ -227,8 +212,22 @@ class Emitter {
   void hoist(int level) {
     for (std::size_t s = 0; s < program_.syms.size(); ++s) {
       const Sym& m = program_.syms[s];
-      if (!m.reduced && m.level < level && m.kind != Sym::Kind::reduce) f_.value(static_cast<int>(s));
+      if (!m.reduced && m.level < level && m.kind != Sym::Kind::reduce && m.kind != Sym::Kind::dot)
+        f_.value(static_cast<int>(s));
     }
+  }
+
+  // In a program with a dot, other values may belong to the frame of the result.
+  void hoist(const ReductionPass& pass) {
+    if (dot_ < 0) {
+      hoist(pass.first_level);
+    } else {
+      for (int s : pass.syms) {
+        f_.hoist(sym(s).operands[0], pass.first_level);
+        if (s == dot_) columns_.hoist(sym(s).operands[1], pass.first_level);
+      }
+    }
+    f_.hoist_dot_operands();
   }
 
   static bool is_index(Monoid m) { return m == Monoid::argmax || m == Monoid::argmin; }
@@ -258,11 +257,7 @@ class Emitter {
 
   // The operand's tile shape inside the loop: it may not vary along the parallel tile axis.
   std::vector<Index> accumulator_shape(bool whole) const {
-    std::vector<Index> shape;
-    if (has_rows())
-      shape = {shape_.rows, shape_.columns};
-    else
-      shape = {shape_.columns};
+    std::vector<Index> shape = f_.whole_shape();
     if (!whole) {
       if (has_rows())
         shape[static_cast<std::size_t>(f_.reduced_axis())] = 1;
@@ -272,60 +267,137 @@ class Emitter {
     return shape;
   }
 
-  void reduction_pass(int level) {
-    hoist(level);
-    const std::vector<int> syms = reductions(level);
+  // Several levels in one loop: no whole tiles are carried, since each level needs the one before complete.
+  bool accumulates_tiles(const ReductionPass& pass) const {
+    return shape_.accumulate_tiles && sym(pass.syms.back()).level == pass.first_level;
+  }
+
+  void reduction_pass(const ReductionPass& pass) {
+    hoist(pass);
     std::vector<Value> initial;
-    for (int s : syms) {
+    for (int s : pass.syms) {
       const Sym& m = sym(s);
+      if (s == dot_) {
+        const DType acc = is_float(m.dtype) || m.dtype == DType::i64 ? m.dtype : DType::i32;
+        initial.push_back(k_.literal(acc, 0.0, {shape_.rows, shape_.columns}));
+        continue;
+      }
       const DType operand_dtype = compute_dtype(sym(m.operands[0]).dtype);
-      const bool whole = shape_.accumulate_tiles && !is_index(m.monoid);
+      const bool whole = accumulates_tiles(pass) && !is_index(m.monoid);
       initial.push_back(literal(operand_dtype, m.monoid, accumulator_shape(whole)));
       if (is_index(m.monoid)) initial.push_back(k_.literal_int(DType::i64, 0, accumulator_shape(false)));
     }
+    f_.moving_from(pass.first_level);
     std::vector<Value> last = loop_over_reduced(
-        initial, [&](const std::vector<Value>& carried) { return accumulate_block(syms, carried); });
+        initial, [&](const std::vector<Value>& carried) { return accumulate_block(pass, carried); });
+    f_.rest();
     std::size_t next = 0;
-    for (int s : syms) {
+    for (int s : pass.syms) {
       const Sym& m = sym(s);
       Value v = last[next++];
-      if (is_index(m.monoid))
+      if (s == dot_)
+        v = v.dtype() == m.dtype ? v : k_.cast(v, m.dtype);
+      else if (is_index(m.monoid))
         v = last[next++];
-      else if (shape_.accumulate_tiles)
+      else if (accumulates_tiles(pass))
         v = f_.keep_rank(k_.reduce(m.monoid, v, f_.reduced_axis()));
       f_.set(s, v);
+      if (dot_ >= 0) out_.set(s, v);
     }
   }
 
-  std::vector<Value> accumulate_block(const std::vector<int>& syms, const std::vector<Value>& carried) {
+  using Moved = std::map<int, std::pair<Value, Value>>;  // reduction → its old value and its new one
+
+  std::vector<Value> accumulate_block(const ReductionPass& pass, const std::vector<Value>& carried) {
     std::vector<Value> out;
-    std::size_t next = 0;
-    for (int s : syms) {
+    Moved moved;
+    factors_.clear();
+    for (std::size_t i = 0; i < pass.syms.size(); ++i) {
+      const int s = pass.syms[i];
       const Sym& m = sym(s);
-      Value operand = k_.broadcast(f_.full(f_.computed(m.operands[0])), accumulator_shape(true));
-      if (f_.ragged(walked_)) {
-        Value inside = f_.variable(walked_) < s_.extent(walked_);
-        operand = tile::where(k_.broadcast(inside, operand.type().shape), operand,
-                              literal(operand.dtype(), m.monoid, operand.type().shape));
-      }
-      if (is_index(m.monoid)) {
-        Value best = carried[next], where_best = carried[next + 1];
-        Value here = f_.keep_rank(k_.reduce(extreme(m.monoid), operand, f_.reduced_axis()));
-        Value index = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis())) + s_.start(walked_);
-        Value better = m.monoid == Monoid::argmax ? here > best : here < best;
-        if (is_float(here.dtype()))
-          better = better | (k_.apply(Prim::isnan, {here}) & ~k_.apply(Prim::isnan, {best}));
-        out.push_back(tile::where(better, here, best));
-        out.push_back(tile::where(better, index, where_best));
-        next += 2;
+      Value before = carried[out.size()];
+      if (s != dot_ && is_index(m.monoid)) {
+        const auto [best, where_best] = better_of(m, before, carried[out.size() + 1]);
+        out.push_back(best);
+        out.push_back(where_best);
         continue;
       }
-      Value acc = carried[next++];
-      out.push_back(combine(
-          m.monoid, acc,
-          shape_.accumulate_tiles ? operand : f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()))));
+      Value scaled = before;
+      if (pass.factors[i] && pass.factors[i]->kind != Change::Kind::none)
+        scaled = before * factor(*pass.factors[i], moved);
+      if (s == dot_) {
+        Value a = f_.dot_operand(m.operands[0], m.meet), b = columns_.dot_operand(m.operands[1], m.meet);
+        out.push_back(k_.dot(a, b, scaled));
+        continue;
+      }
+      Value operand = block_operand(m);
+      if (!accumulates_tiles(pass)) operand = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()));
+      Value after = combine(m.monoid, scaled, operand);
+      out.push_back(after);
+      if (sym(pass.syms.back()).level == pass.first_level) continue;
+      moved[s] = {before, finite(m, after)};
+      f_.set_in_body(s, moved[s].second);
     }
     return out;
+  }
+
+  // What this block adds to a reduction: nothing outside the space.
+  Value block_operand(const Sym& m) {
+    Value operand = k_.broadcast(f_.full(f_.computed(m.operands[0])), accumulator_shape(true));
+    if (!f_.ragged(walked_)) return operand;
+    Value inside = f_.variable(walked_) < s_.extent(walked_);
+    return tile::where(k_.broadcast(inside, operand.type().shape), operand,
+                       literal(operand.dtype(), m.monoid, operand.type().shape));
+  }
+
+  std::pair<Value, Value> better_of(const Sym& m, Value best, Value where_best) {
+    Value operand = block_operand(m);
+    Value here = f_.keep_rank(k_.reduce(extreme(m.monoid), operand, f_.reduced_axis()));
+    Value index = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis())) + s_.start(walked_);
+    Value better = m.monoid == Monoid::argmax ? here > best : here < best;
+    if (is_float(here.dtype()))
+      better = better | (k_.apply(Prim::isnan, {here}) & ~k_.apply(Prim::isnan, {best}));
+    return {tile::where(better, here, best), tile::where(better, index, where_best)};
+  }
+
+  // A maximum of nothing so far is -inf, from which no difference can be taken: what is subtracted is 0 then.
+  Value finite(const Sym& m, Value v) {
+    if (!is_float(v.dtype()) || (m.monoid != Monoid::max && m.monoid != Monoid::min)) return v;
+    const double nothing = identity(m.monoid, v.dtype()).f;
+    return tile::where(v == nothing, 0.0, v);
+  }
+
+  // Reductions of one level often need the same factor.
+  Value factor(const Change& c, const Moved& moved) {
+    for (const auto& [known, value] : factors_)
+      if (*known == c) return value;
+    factors_.emplace_back(&c, change(c, moved));
+    return factors_.back().second;
+  }
+
+  Value change(const Change& c, const Moved& moved) {
+    const auto part = [&](std::size_t i) { return change(*c.parts[i], moved); };
+    switch (c.kind) {
+      case Change::Kind::old_to_new:
+        return moved.at(c.sym).second - moved.at(c.sym).first;
+      case Change::Kind::exp:
+        return k_.apply(Prim::exp, {part(0)});
+      case Change::Kind::exp2:
+        return k_.apply(Prim::exp2, {part(0)});
+      case Change::Kind::product:
+        return part(0) * part(1);
+      case Change::Kind::inverse:
+        return 1.0 / part(0);
+      case Change::Kind::sum:
+        return part(0) + part(1);
+      case Change::Kind::negative:
+        return -part(0);
+      case Change::Kind::scaled:
+        return part(0) * f_.computed(c.sym);
+      case Change::Kind::none:
+        break;
+    }
+    TW_CHECK(false, "no change has no value");
   }
 
   using Body = std::function<std::vector<Value>(const std::vector<Value>&)>;
@@ -347,16 +419,19 @@ class Emitter {
       lower = first;
       upper = tile::min(first + shape_.split_length, s_.extent(v));
     }
-    return k_.loop(lower, upper, block(v), initial, [&](Value i, const std::vector<Value>& carried) {
-      s_.start(v) = i;
-      if (!innermost) return nest(outer, depth + 1, carried, body);
-      ++s_.body;
-      return body(carried);
-    });
+    std::vector<Value> last =
+        k_.loop(lower, upper, block(v), initial, [&](Value i, const std::vector<Value>& carried) {
+          s_.start(v) = i;
+          if (!innermost) return nest(outer, depth + 1, carried, body);
+          ++s_.body;
+          return body(carried);
+        });
+    ++s_.body;  // what was computed in there is not there any more
+    return last;
   }
 
   void store_outputs_looped() {
-    hoist(program_.levels() + 1);
+    if (dot_ < 0) hoist(program_.levels() + 1);
     bool any_reduced = false;
     for (const ProgramOutput& o : program_.outputs) {
       if (sym(o.sym).reduced || (walked_ >= 0 && o.offset.depends_on(walked_)))
@@ -411,8 +486,11 @@ class Emitter {
   Builder& k_;
   const int dot_;  // sym, or -1
   const int walked_;
-  FrameValues f_;  // the frame of what is stored
+  FrameValues f_;                 // in the loops
+  FrameValues columns_, result_;  // of a dot: operand b, and what it gives
+  FrameValues& out_;              // what is stored
   Value split_;
+  std::vector<std::pair<const Change*, Value>> factors_;  // of the loop body that is being written
   std::vector<std::vector<std::pair<Builder::SizeArg, Index>>> grid_;
 };
 

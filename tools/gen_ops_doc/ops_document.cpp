@@ -112,7 +112,7 @@ std::string rewrites_text() {
       "how a "
       "result is rounded, never whether it is NaN or infinite, nor the sign of a zero.\n\n| name | rewrite "
       "|\n|---|---|\n";
-  for (std::span<const passes::Rewrite> table : {passes::pointwise_rewrites(), passes::view_rewrites()})
+  for (std::span<const passes::Rewrite> table : passes::rewrite_tables())
     for (const passes::Rewrite& rule : table) text += fmt::format("| `{}` | {} |\n", rule.name, rule.doc);
   return text;
 }
