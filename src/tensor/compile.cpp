@@ -58,7 +58,7 @@ struct CompiledCore::State {
 };
 
 CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
-    : state_(std::make_unique<State>(State{std::move(function), options, {}})) {}
+    : state_(std::make_unique<State>(State{std::move(function), std::move(options), {}})) {}
 CompiledCore::~CompiledCore() = default;
 
 namespace {

@@ -12,13 +12,7 @@
 namespace tilewright::cpu {
 namespace {
 
-double error_ulp(float got, double exact) {
-  if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) == std::isnan(got) ? 0 : HUGE_VAL;
-  const double wanted = std::clamp(exact, -0x1p128, 0x1p128),
-               found = std::clamp<double>(got, -0x1p128, 0x1p128);
-  const int exponent = std::clamp(wanted == 0 ? -126 : std::ilogb(wanted), -126, 127);
-  return std::abs(found - wanted) / std::ldexp(1.0, exponent - 23);
-}
+using testing::error_ulp;
 
 std::string binary_text(const std::string& header, const std::string& function) {
   return fmt::format(

@@ -101,7 +101,7 @@ Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::Bac
 Result<std::unique_ptr<CudaBackend::Device>> CudaBackend::open_device(int ordinal) {
   auto driver = open_driver();
   if (!driver) return driver.error();
-  auto kept = std::make_unique<Driver>(std::move(*driver));
+  auto kept = std::make_unique<Driver>(*driver);
   auto context = Context::open(*kept, ordinal);
   if (!context) return context.error();
   auto device = std::make_unique<Device>(std::move(kept), std::move(*context));
