@@ -3,8 +3,8 @@
 with anything of ours that it includes, is not looked at again: what was clean is remembered in the user's cache folder.
 
 Most of clang-tidy's time goes into the headers of the standard library, which it parses and matches anew for each source. So
-the sources that a folder gives to a target are looked at as one unit, a file that includes them all: a fifth of the time. Where two of them
-give one name to different things, the unit does not compile; then it says so, and takes some of them apart.
+the sources of a folder, or of a few small ones, are looked at as one unit, a file that includes them all: a quarter of the time.
+Where two of them give one name to different things, the unit does not compile; then it says so, and takes some of them apart.
 
 Usage: scripts/lint.py [--build DIR] [--changed] [FILE...]
   --build DIR   a configured build folder (default: build)
@@ -12,7 +12,6 @@ Usage: scripts/lint.py [--build DIR] [--changed] [FILE...]
   FILE          only these sources"""
 import argparse
 import concurrent.futures
-import dataclasses
 import hashlib
 import itertools
 import json
@@ -30,46 +29,42 @@ TIDY, FORMAT = "clang-tidy-19", "clang-format-19"
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "tilewright" / "lint"
 # A unit includes sources by design.
-ARGUMENTS = ["--quiet", f"--config-file={ROOT}/.clang-tidy", f"--header-filter=^{ROOT}/", "--checks=-bugprone-suspicious-include"]
+ARGUMENTS = ["--quiet", f"--config-file={ROOT}/.clang-tidy", f"--header-filter=^{ROOT}/",
+             "--checks=-bugprone-suspicious-include"]
 # Tests read well or not by eye, and GoogleTest's macros are most of what the path-sensitive checks would walk.
 TEST_ARGUMENTS = ["--checks=-bugprone-suspicious-include,-clang-analyzer-*"]
 # The sources of a unit are headers to the path-sensitive checks, which would pass over them. They stay within a function: with
-# the calls inlined they take ten times as long and what they say depends on what else is in the unit.
-FLAGS = ["-w", "-ferror-limit=0", "-Xclang", "-analyzer-opt-analyze-headers", "-Xclang", "-analyzer-config", "-Xclang", "ipa=none"]
-VERBOSE = bool(os.environ.get("V"))
+# the calls inlined they take ten times as long, and what they say depends on what else is in the unit. 10000 states a function take half the time
+# of the 225000 that are allowed.
+FLAGS = ["-w", "-ferror-limit=0", "-Xclang", "-analyzer-opt-analyze-headers",
+         "-Xclang", "-analyzer-config", "-Xclang", "ipa=none,max-nodes=10000"]
+MOST_SOURCES = 25  # of a unit: the units should fill all cores to the end
 DIAGNOSTIC = re.compile(r"^(?=/\S+:\d+:\d+: (?:error|warning):)", re.MULTILINE)
-
-
-@dataclasses.dataclass(frozen=True)
-class Compilation:
-    """How a source is compiled: the target it belongs to, and the flags that decide what its text means."""
-    target: str
-    flags: tuple
 
 
 def output_of(*command):
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
-def compilation_of(command):
+def flags_of(command):
+    """The flags of a compile command that decide what a text means."""
     words, flags = shlex.split(command), []
-    target = re.search(r"CMakeFiles/([^/]+)\.dir/", command)[1]
     for word, following in itertools.pairwise(words):
         if word in ("-isystem", "-include"):
             flags += [word, following]
         elif word.startswith(("-I", "-D", "-std", "-m", "-fno-exceptions", "-fno-rtti")):
             flags.append(word)
-    return Compilation(target, tuple(flags))
+    return tuple(flags)
 
 
 def sources_of(build):
-    """{source relative to the root: its compilation} of what stands in our folders."""
-    compilations = {}
+    """{source relative to the root: its flags} of what stands in our folders."""
+    all_flags = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])
         if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in check_layers.TREES:
-            compilations[path.relative_to(ROOT)] = compilation_of(entry["command"])
-    return compilations
+            all_flags[path.relative_to(ROOT)] = flags_of(entry["command"])
+    return all_flags
 
 
 def with_includes(source, known):
@@ -103,30 +98,42 @@ def is_test(source):
     return source.stem.endswith("_test") or source.parts[0] == "tests"
 
 
-def command_of(sources, compilation):
+def command_of(sources, flags):
     """Asks clang-tidy about a file, whose name is to follow and then the flags that it is compiled with."""
-    return [TIDY, *ARGUMENTS, *(TEST_ARGUMENTS if is_test(sources[0]) else [])], ["--", *compilation.flags, *FLAGS]
+    return [TIDY, *ARGUMENTS, *(TEST_ARGUMENTS if is_test(sources[0]) else [])], ["--", *flags, *FLAGS]
 
 
-def key_of(source, compilation, files, version):
+def key_of(source, flags, files, version):
     """Names the question "is this source clean?" by all that the answer depends on, system headers apart."""
     digest = hashlib.sha256()
-    command = str(command_of([source], compilation)).replace(str(ROOT), ".")
+    command = str(command_of([source], flags)).replace(str(ROOT), ".")
     parts = [version, (ROOT / ".clang-tidy").read_text(), command]
     for part in parts + [f"{path}\n{(ROOT / path).read_text()}" for path in files]:
         digest.update(part.encode() + b"\0")
     return digest.hexdigest()
 
 
-def units_of(sources, compilations):
-    """The sources in lists that lie together and are compiled alike, the longest first."""
+def units_of(sources, all_flags):
+    """The sources in lists that are compiled alike, the longest first. A list is of whole folders; a pair or a lesson is one of
+    its own, for they all use the same names."""
     def kind(source):
-        return str(compilations[source]), source.parent, is_test(source)
-    units = [list(unit) for _, unit in itertools.groupby(sorted(sources, key=lambda s: (kind(s), s)), key=kind)]
+        repeats = source.parts[0] == "tutorial" or source.parts[:2] == ("lab", "pairs")
+        return str(all_flags[source]), is_test(source), source.parent if repeats else None
+
+    units = []
+    for _, alike in itertools.groupby(sorted(sources, key=lambda s: (*map(str, kind(s)), s)), key=kind):
+        unit = []
+        for _, folder in itertools.groupby(alike, key=lambda source: source.parent):
+            folder = list(folder)
+            if unit and len(unit) + len(folder) > MOST_SOURCES:
+                units.append(unit)
+                unit = []
+            unit = unit + folder
+        units.append(unit)
     return sorted(units, key=lambda unit: -sum((ROOT / source).stat().st_size for source in unit))
 
 
-def tidy(build, unit, compilation):
+def tidy(build, unit, flags):
     """What clang-tidy says of the sources of a unit: nothing where they are clean."""
     name = "_".join(unit[0].with_suffix("").parts) + f"_{len(unit)}.cpp"
     file = build / "lint" / name
@@ -134,8 +141,8 @@ def tidy(build, unit, compilation):
     # A program each, all in one unit: main() is renamed.
     includes = [f'#define main main_{at}\n#include "{ROOT / source}"\n#undef main\n' for at, source in enumerate(unit)]
     file.write_text("".join(includes))
-    command, flags = command_of(unit, compilation)
-    run = subprocess.run([*command, file, *flags], cwd=ROOT, capture_output=True, text=True)
+    before, behind = command_of(unit, flags)
+    run = subprocess.run([*before, file, *behind], cwd=ROOT, capture_output=True, text=True)
     if run.returncode == 0:
         return ""
     errors = [line for line in run.stdout.splitlines() if "[clang-diagnostic-error" in line]
@@ -144,7 +151,7 @@ def tidy(build, unit, compilation):
         rest = [source for source in unit if source not in apart]
         parts = [apart, rest] if apart and rest else [[source] for source in unit]
         print(f"lint: not in one unit: {errors[0]}", flush=True)
-        return "".join(tidy(build, part, compilation) for part in parts)
+        return "".join(tidy(build, part, flags) for part in parts)
     return run.stdout or run.stderr
 
 
@@ -164,30 +171,30 @@ def main():
     options = parser.parse_args()
     build = options.build.resolve()
 
-    compilations = sources_of(build)
+    all_flags = sources_of(build)
     known = {}
-    includes = {source: with_includes(source, known) for source in sorted(compilations)}
-    chosen = set(compilations)
+    includes = {source: with_includes(source, known) for source in sorted(all_flags)}
+    chosen = set(all_flags)
     if options.files:
         chosen = {path.resolve().relative_to(ROOT) for path in options.files}
-        unknown = chosen - set(compilations)
+        unknown = chosen - set(all_flags)
         if unknown:
             sys.exit(f"lint: not compiled in {build}: {', '.join(map(str, sorted(unknown)))}")
     elif options.changed:
         changed = changed_files()
-        chosen = {source for source in compilations if changed & set(includes[source])}
+        chosen = {source for source in all_flags if changed & set(includes[source])}
 
     whole = not options.files and not options.changed
     clean = check_format(all_files() if whole else sorted({path for s in chosen for path in includes[s]}))
     version = output_of(TIDY, "--version")
-    keys = {source: key_of(source, compilations[source], includes[source], version) for source in chosen}
+    keys = {source: key_of(source, all_flags[source], includes[source], version) for source in chosen}
     todo = [source for source in chosen if not (CACHE / keys[source]).exists()]
-    units = units_of(todo, compilations)
+    units = units_of(todo, all_flags)
     print(f"lint: {len(chosen)} sources, {len(chosen) - len(todo)} known to be clean", flush=True)
     CACHE.mkdir(parents=True, exist_ok=True)
     started, done, seen = time.monotonic(), 0, set()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        jobs = {pool.submit(tidy, build, unit, compilations[unit[0]]): unit for unit in units}
+        jobs = {pool.submit(tidy, build, unit, all_flags[unit[0]]): unit for unit in units}
         for job in concurrent.futures.as_completed(jobs):
             complaints = job.result()
             clean = clean and not complaints
@@ -199,8 +206,7 @@ def main():
                 for source in jobs[job]:
                     (CACHE / keys[source]).touch()
             done += len(jobs[job])
-            if VERBOSE:
-                print(f"lint: {done} of {len(todo)}, {time.monotonic() - started:.0f} s {jobs[job][0]}", flush=True)
+            print(f"lint: {done} of {len(todo)}, {time.monotonic() - started:.0f} s", flush=True)
     print("lint: clean" if clean else "lint: not clean")
     sys.exit(0 if clean else 1)
 

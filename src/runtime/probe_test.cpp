@@ -11,7 +11,6 @@
 namespace tilewright::runtime {
 namespace {
 
-
 class Probe : public testing::Test {
  protected:
   void SetUp() override {
