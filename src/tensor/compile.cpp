@@ -339,6 +339,7 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
   }
   const std::vector<Tensor> results = f(stand_ins);
   std::vector<ir::NodeId> outputs;
+  outputs.reserve(results.size());
   for (const Tensor& r : results) outputs.push_back(node_in(*trace, r));
   trace->graph.set_outputs(outputs);
   const ir::Graph joint = [&] {
