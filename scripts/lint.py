@@ -114,11 +114,11 @@ def key_of(source, flags, files, version):
 
 
 def units_of(sources, all_flags):
-    """The sources in lists that are compiled alike, the longest first. A list is of whole folders; a pair or a lesson is one of
-    its own, for they all use the same names."""
+    """The sources in lists that are compiled alike, the longest first. A list is of whole folders. Tests of two folders do not
+    share one (testing:: is GoogleTest's in some, ours in others), nor do pairs and lessons, which all use the same names."""
     def kind(source):
-        repeats = source.parts[0] == "tutorial" or source.parts[:2] == ("lab", "pairs")
-        return str(all_flags[source]), is_test(source), source.parent if repeats else None
+        alone = is_test(source) or source.parts[0] == "tutorial" or source.parts[:2] == ("lab", "pairs")
+        return str(all_flags[source]), is_test(source), source.parent if alone else None
 
     units = []
     for _, alike in itertools.groupby(sorted(sources, key=lambda s: (*map(str, kind(s)), s)), key=kind):

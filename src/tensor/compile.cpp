@@ -127,6 +127,7 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
 // Makes the results the outputs of the traced graph.
 void finish(Traced& traced) {
   std::vector<ir::NodeId> outputs;
+  outputs.reserve(traced.results.size());
   for (const Tensor& r : traced.results) outputs.push_back(node_in(*traced.trace, r));
   traced.trace->graph.set_outputs(outputs);
 }
@@ -291,7 +292,7 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
   // own.
   auto own = load_graph(device, call.graph->compiled, call.graph->outputs);
   for (std::size_t i = 0; i < kernels.size(); ++i)
-    own->executable->replace(i, i == kernel ? std::move(*loaded) : kernels[i]);
+    own->executable->replace(i, i == kernel ? *loaded : kernels[i]);
   own->tuning = call.graph->tuning;
   state_->find(args)->graph = std::move(own);
 }

@@ -196,7 +196,7 @@ TEST(DeviceTest, PhiloxWordsAreBases) {
       for (const std::uint64_t seed : {0ull, 42ull, 0xdeadbeefcafef00dull}) {
         std::uint32_t single[64], block[64];
         const int lanes = kernel.function(seed, first, single, block);
-        for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(4 * lanes); ++i) {
+        for (std::uint64_t i = 0; i < 4 * static_cast<std::uint64_t>(lanes); ++i) {
           const std::uint32_t wanted = philox4x32(seed, (first + i) >> 2)[(first + i) & 3];
           ASSERT_EQ(single[i], wanted) << name(isa) << " " << first << " + " << i;
           ASSERT_EQ(block[i], wanted) << name(isa) << " " << first << " + " << i;
