@@ -7,9 +7,8 @@
 namespace tilewright::lab {
 namespace {
 
-RunRecord run_of(std::vector<Row> rows) { return {std::move(rows), synthetic::sample_run().environment}; }
-
-Row timed(double us) { return synthetic::row_of("elu", "tile", "4096", us, Verdict::faster); }
+using synthetic::run_of;
+using synthetic::timed;
 
 std::string verdict_of(const Row& a, const Row& b) {
   return compare_runs(run_of({a}), run_of({b})).rows.at(0).verdict;

@@ -10,9 +10,8 @@
 namespace tilewright::lab {
 namespace {
 
-Row timed(double us) { return synthetic::row_of("elu", "tile", "4096", us, Verdict::faster); }
-
-RunRecord run_of(std::vector<Row> rows) { return {std::move(rows), synthetic::sample_run().environment}; }
+using synthetic::run_of;
+using synthetic::timed;
 
 Expectations expecting(double us) {
   return update_expectations(run_of({timed(us)}), {"here", {}}, Regressions::refuse).merged;
@@ -22,7 +21,7 @@ Outcome outcome_of(const Row& row, const Expectations& expectations, const Rerun
   return check_expectations({row}, expectations, {}, rerun).at(0).outcome;
 }
 
-std::string folder() {
+std::string expectations_folder() {
   return (std::filesystem::temp_directory_path() / ("tilewright_expect_" + std::to_string(getpid())))
       .string();
 }
@@ -100,14 +99,14 @@ TEST(UpdateExpectations, WhatTheRunDidNotMeasureStays) {
 }
 
 TEST(ExpectationsFile, ReadsBackWhatItWrote) {
-  ASSERT_TRUE(write_expectations(expecting(1000), folder()).ok());
-  const auto read = read_expectations(folder(), "here");
+  ASSERT_TRUE(write_expectations(expecting(1000), expectations_folder()).ok());
+  const auto read = read_expectations(expectations_folder(), "here");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(*read, expecting(1000));
 }
 
 TEST(ExpectationsFile, AMissingFileIsAnEmptySet) {
-  const auto read = read_expectations(folder(), "never-seen");
+  const auto read = read_expectations(expectations_folder(), "never-seen");
   ASSERT_TRUE(read.ok());
   EXPECT_TRUE(read->entries.empty());
   EXPECT_EQ(read->key, "never-seen");
@@ -117,8 +116,8 @@ TEST(ExpectationsFile, EntriesThatCannotBeTrueAreRefused) {
   const auto refused = [](const std::function<void(Expectation&)>& spoil) {
     Expectations expectations = expecting(1000);
     spoil(expectations.entries[0]);
-    EXPECT_TRUE(write_expectations(expectations, folder()).ok());
-    const auto read = read_expectations(folder(), "here");
+    EXPECT_TRUE(write_expectations(expectations, expectations_folder()).ok());
+    const auto read = read_expectations(expectations_folder(), "here");
     return !read.ok() && read.error().message.find("elu/tile") != std::string::npos;
   };
   EXPECT_TRUE(refused([](Expectation& e) { e.roofline = 3.9; }));  // 31 TB/s of an 8 TB/s part
@@ -129,11 +128,11 @@ TEST(ExpectationsFile, EntriesThatCannotBeTrueAreRefused) {
 }
 
 TEST(ExpectationsFile, OfOtherHardwareOrMalformedIsRefused) {
-  ASSERT_TRUE(write_file(folder() + "/there.json", to_json(expecting(1000))).ok());
-  EXPECT_NE(read_expectations(folder(), "there").error().message.find("for the hardware 'here'"),
+  ASSERT_TRUE(write_file(expectations_folder() + "/there.json", to_json(expecting(1000))).ok());
+  EXPECT_NE(read_expectations(expectations_folder(), "there").error().message.find("for the hardware 'here'"),
             std::string::npos);
-  ASSERT_TRUE(write_file(folder() + "/broken.json", "{\"key\": \"broken\"}").ok());
-  EXPECT_FALSE(read_expectations(folder(), "broken").ok());
+  ASSERT_TRUE(write_file(expectations_folder() + "/broken.json", "{\"key\": \"broken\"}").ok());
+  EXPECT_FALSE(read_expectations(expectations_folder(), "broken").ok());
 }
 
 }  // namespace

@@ -45,7 +45,10 @@ std::vector<Tick> linear_ticks(const AxisSpec& axis) {
     }
   }
   std::vector<Tick> all;
-  for (double v = std::ceil(axis.low / step) * step; v <= axis.high + step * 1e-9; v += step) {
+  const double first = std::ceil(axis.low / step) * step;
+  const int count = static_cast<int>(std::floor((axis.high - first) / step + 1e-9)) + 1;
+  for (int i = 0; i < count; ++i) {
+    const double v = first + i * step;
     all.push_back({v, short_number(v)});
   }
   return all;
@@ -55,7 +58,10 @@ std::vector<Tick> linear_ticks(const AxisSpec& axis) {
 std::vector<Tick> decimal_ticks(const AxisSpec& axis) {
   const double decades = std::log10(axis.high / axis.low);
   std::vector<Tick> all;
-  for (double decade = std::pow(10, std::floor(std::log10(axis.low))); decade <= axis.high; decade *= 10) {
+  const int first = static_cast<int>(std::floor(std::log10(axis.low)));
+  const int last = static_cast<int>(std::floor(std::log10(axis.high)));
+  for (int exponent = first; exponent <= last; ++exponent) {
+    const double decade = std::pow(10, exponent);
     for (double factor : {1.0, 2.0, 5.0}) {
       const double value = factor * decade;
       if (factor > 1 && decades >= 3) continue;
@@ -219,7 +225,9 @@ void Plot::text_along(Point from, Point to, const std::string& text, const std::
   const double angle = std::atan2(py(to.y) - y, px(to.x) - x);
   const double w = kCharacter * static_cast<double>(display_width(text));
   // Boxes are upright: a chain of small ones covers the slanted text.
-  for (double at = 8; at < w + 8; at += 10) {
+  const int boxes = static_cast<int>(std::ceil(w / 10));
+  for (int box = 0; box < boxes; ++box) {
+    const double at = 8 + 10 * box;
     const double cx = x + at * std::cos(angle), cy = y + at * std::sin(angle) - 6;
     taken_.push_back({cx - 5, cy - 7, cx + 5, cy + 7});
   }

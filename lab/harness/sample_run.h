@@ -1,6 +1,7 @@
 // A run with every kind of row, for the tests of what reads and shows runs.
 #pragma once
 
+#include <utility>
 #include "harness/record.h"
 
 namespace tilewright::lab::synthetic {
@@ -72,5 +73,9 @@ inline RunRecord sample_run() {
                          "tw devices --probe, 2026-11-21"}});
   return run;
 }
+
+inline Row timed(double us) { return row_of("elu", "tile", "4096", us, Verdict::faster); }
+
+inline RunRecord run_of(std::vector<Row> rows) { return {std::move(rows), sample_run().environment}; }
 
 }  // namespace tilewright::lab::synthetic

@@ -52,7 +52,8 @@ OutputAccess access(SharedPtr shared, std::shared_ptr<std::vector<Tensor>> resul
 }
 
 void finish_contender(Contender& contender, const SharedPtr& shared,
-                      const std::shared_ptr<std::vector<Tensor>>& results, std::function<void()> ensure) {
+                      const std::shared_ptr<std::vector<Tensor>>& results,
+                      const std::function<void()>& ensure) {
   contender.finish = [context = shared->context] { return guarded([&] { context->synchronize(); }); };
   for (std::size_t o = 0; o < shared->workload.outputs.size(); ++o)
     contender.outputs.push_back(access(shared, results, o, ensure));

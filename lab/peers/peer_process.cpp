@@ -36,6 +36,7 @@ Result<PeerProcess> PeerProcess::start(const std::string& python, const std::str
   posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
   char* const arguments[] = {const_cast<char*>(python.c_str()), const_cast<char*>(script.c_str()), nullptr};
   std::vector<char*> environment;
+  environment.reserve(variables.size());
   for (const std::string& variable : variables) environment.push_back(const_cast<char*>(variable.c_str()));
   for (char** at = environ; *at != nullptr; ++at) environment.push_back(*at);
   environment.push_back(nullptr);

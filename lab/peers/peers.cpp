@@ -31,8 +31,8 @@ std::size_t bytes_of(DType dtype, const Shape& shape) {
 // huge pages where there are any, as our own allocator does; both are shown.
 constexpr const char* kKeepPages[] = {"MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHOLD_=1000000000000",
                                       "MALLOC_TOP_PAD_=268435456", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"};
-// Its threads sleep between its calls: as they are set up they would turn for milliseconds on the cores that the
-// next contender is timed on. Waking them costs its own calls some microseconds.
+// Its threads sleep between its calls: as they are set up they would turn for milliseconds on the cores that
+// the next contender is timed on. Waking them costs its own calls some microseconds.
 constexpr const char* kSleepBetweenCalls = "OMP_WAIT_POLICY=passive";
 constexpr std::string_view kKeptName = "torch, pages kept";
 
@@ -190,7 +190,7 @@ class TorchPeers final : public Peers {
     }
     if (host_->options.device == "cpu") return all;
     if (host_->facts.at("compile").get<bool>()) all.push_back(prepare(*inputs, "torch.compile"));
-    if (workload.target == "elu" && host_->facts.at("triton") != "")
+    if (workload.target == "elu" && !host_->facts.at("triton").get<std::string>().empty())
       all.push_back(prepare(*inputs, "triton"));
     return all;
   }

@@ -14,7 +14,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // One f64 input of the numbers given.
-struct Fixture : testing::Test {
+struct Composites : testing::Test {
   ir::Graph g;
   std::vector<ir::HostTensor> inputs;
   Value input(const std::vector<double>& numbers, Shape shape = {}, DType dtype = DType::f64) {
@@ -37,7 +37,6 @@ struct Fixture : testing::Test {
     return {out.i.begin(), out.i.end()};
   }
 };
-using Composites = Fixture;
 
 void expect_near(const std::vector<double>& got, const std::vector<double>& wanted, double bound = 1e-12) {
   ASSERT_EQ(got.size(), wanted.size());

@@ -11,7 +11,7 @@ namespace {
 
 using ir::Value;
 
-struct Fixture : testing::Test {
+struct GradientFixture : testing::Test {
   ir::Graph g;
   Value input(const char* name, DType dtype = DType::f32, const Shape& shape = {}) {
     return {&g, g.add_input(name, {dtype, shape})};
@@ -46,7 +46,7 @@ struct Fixture : testing::Test {
     return "no error";
   }
 };
-using Differentiate = Fixture;
+using Differentiate = GradientFixture;
 using Numbers = std::vector<std::vector<double>>;
 
 TEST_F(Differentiate, AddsUpEveryUseOfAValue) {

@@ -8,7 +8,7 @@ namespace tilewright::passes {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
+std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::vector<std::vector<bool>> dependence(const GroupProgram& program) {
   for (const Sym& s : program.syms) {
     std::vector<bool> on(program.extents.size());
     const auto take = [&](int operand) {
-      for (std::size_t v = 0; v < on.size(); ++v) on[v] = on[v] || all[at(operand)][v];
+      for (std::size_t v = 0; v < on.size(); ++v) on[v] = on[v] || all[place_of(operand)][v];
     };
     for (int o : s.operands) take(o);
     for (auto [o, stride] : s.dynamic) take(o);
@@ -37,13 +37,14 @@ DotAxes dot_axes(const GroupProgram& program) {
   int sym = program.dot();
   for (std::size_t s = 0; sym < 0 && s < program.syms.size(); ++s)
     if (program.syms[s].inner) sym = static_cast<int>(s);
-  const Sym& dot = program.syms[at(sym)];
+  const Sym& dot = program.syms[place_of(sym)];
   const std::vector<std::vector<bool>> depends = dependence(program);
-  const std::vector<bool>&a = depends[at(dot.operands[0])], &b = depends[at(dot.operands[1])];
+  const std::vector<bool>&a = depends[place_of(dot.operands[0])], &b = depends[place_of(dot.operands[1])];
   const auto longest = [&](const std::vector<bool>& of, const std::vector<bool>& not_of) {
     int best = -1;
     for (int v : program.parallel_variables())
-      if (of[at(v)] && !not_of[at(v)] && (best < 0 || program.extents[at(v)] >= program.extents[at(best)]))
+      if (of[place_of(v)] && !not_of[place_of(v)] &&
+          (best < 0 || program.extents[place_of(v)] >= program.extents[place_of(best)]))
         best = v;
     return best;
   };
@@ -63,12 +64,12 @@ DotTiles stream_tiles(const DotProblem& p, const tile::Target& target) {
 
 TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target) {
   const DotAxes axes = dot_axes(program);
-  const auto extent = [&](int v) { return v < 0 ? Index{1} : program.extents[at(v)]; };
+  const auto extent = [&](int v) { return v < 0 ? Index{1} : program.extents[place_of(v)]; };
   DotProblem problem{.batch = 1, .m = extent(axes.m), .n = extent(axes.n), .k = extent(axes.k)};
   for (int v : program.parallel_variables())
     if (v != axes.m && v != axes.n) problem.batch *= extent(v);
   const bool stream = program.has_inner_dots() || program.levels() > 1;
-  problem.dtype = program.syms[at(axes.dot)].meet;
+  problem.dtype = program.syms[place_of(axes.dot)].meet;
   const DotTiles tiles = stream ? stream_tiles(problem, target) : choose_dot_tiles(problem, target);
   // Without a dot over the reduced variable its blocks are the tile's columns.
   if (program.dot() < 0)

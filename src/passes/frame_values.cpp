@@ -91,6 +91,7 @@ Value FrameValues::compute(int s) {
       return is_float(m.dtype) ? k_.literal(m.dtype, m.number.f) : k_.literal_int(m.dtype, m.number.i);
     case Sym::Kind::op: {
       std::vector<Value> operands;
+      operands.reserve(m.operands.size());
       for (int o : m.operands) operands.push_back(computed(o));
       const ir::Node& node = s_.graph.node(m.node);
       return node.op->lower(k_, operands, node.attrs);

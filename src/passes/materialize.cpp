@@ -43,6 +43,7 @@ Graph materialize(const Graph& graph) {
     }
     if (!live[static_cast<std::size_t>(id)]) continue;
     std::vector<NodeId> operands;
+    operands.reserve(n.operands.size());
     for (NodeId o : n.operands) operands.push_back(to(o));
     const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along;
     if (gathers && !is_stored(out, operands[0])) operands[0] = copy_of(out, operands[0]);

@@ -78,13 +78,13 @@ Replacement sum_of_one(const Candidate& n) {
   return ops::reshape(sum, n.type.shape);
 }
 
-constexpr Rewrite kRewrites[] = {
+constexpr Rewrite kPickRewrites[] = {
     {"sum_of_one", "sum(where(iota = i, v, 0)) = v at i where v is pointwise in inputs: a gather",
      sum_of_one},
 };
 
 }  // namespace
 
-std::span<const Rewrite> pick_rewrites() { return kRewrites; }
+std::span<const Rewrite> pick_rewrites() { return kPickRewrites; }
 
 }  // namespace tilewright::passes

@@ -198,7 +198,7 @@ Replacement compute_before_expand(const Candidate& n) {
   return ops::broadcast_to({&graph, graph.add(n.op, operands, n.attrs)}, n.type.shape);
 }
 
-constexpr Rewrite kRewrites[] = {
+constexpr Rewrite kPointwiseRewrites[] = {
     {"drop_stop_gradient", "stop_gradient(x) = x", drop_stop_gradient},
     {"fold_constants", "f(constants) = constant, f pointwise or cast", fold_constants},
     {"order_operands", "a + b = b + a for commutative ops: constants last, else by age", order_operands},
@@ -222,6 +222,6 @@ constexpr Rewrite kRewrites[] = {
 
 }  // namespace
 
-std::span<const Rewrite> pointwise_rewrites() { return kRewrites; }
+std::span<const Rewrite> pointwise_rewrites() { return kPointwiseRewrites; }
 
 }  // namespace tilewright::passes

@@ -13,7 +13,7 @@ namespace {
 
 using ir::Value;
 
-struct Fixture : testing::Test {
+struct SimplifyFixture : testing::Test {
   ir::Graph g{"g"};
   Value input(const char* name, DType dtype = DType::f32, const Shape& shape = {4}) {
     return {&g, g.add_input(name, {dtype, shape})};
@@ -28,7 +28,7 @@ struct Fixture : testing::Test {
     return names;
   }
 };
-using Simplify = Fixture;
+using Simplify = SimplifyFixture;
 
 TEST_F(Simplify, DropsDeadNodesAndKeepsInputs) {
   const Value x = input("x");

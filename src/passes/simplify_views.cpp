@@ -161,7 +161,7 @@ Replacement reduce_of_constant(const Candidate& n) {
   return ops::mul(one, count);
 }
 
-constexpr Rewrite kRewrites[] = {
+constexpr Rewrite kViewRewrites[] = {
     {"view_of_same", "reshape, expand, transpose, slice, pad, concat that change nothing", view_of_same},
     {"view_of_constant", "a view of a constant is a constant of another shape", view_of_constant},
     {"reshape_of_reshape", "the last shape counts", reshape_of_reshape},
@@ -180,6 +180,6 @@ constexpr Rewrite kRewrites[] = {
 
 }  // namespace
 
-std::span<const Rewrite> view_rewrites() { return kRewrites; }
+std::span<const Rewrite> view_rewrites() { return kViewRewrites; }
 
 }  // namespace tilewright::passes

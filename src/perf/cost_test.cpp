@@ -6,7 +6,7 @@
 namespace tilewright::perf {
 namespace {
 
-Cost sample() {
+Cost sample_cost() {
   Cost cost;
   cost.matrix[DType::bf16] = 134e6;
   cost.vector[DType::f32] = 65536;
@@ -24,7 +24,7 @@ TEST(Cost, AddsEveryPart) {
   other.bytes_read = 4;
   other.bytes_written = 5;
   other.link_bytes = 6;
-  const Cost sum = sample() + other;
+  const Cost sum = sample_cost() + other;
   EXPECT_EQ(sum.matrix[DType::bf16], 134e6 + 1);
   EXPECT_EQ(sum.vector[DType::f32], 65536);
   EXPECT_EQ(sum.vector[DType::f64], 2);
@@ -32,15 +32,15 @@ TEST(Cost, AddsEveryPart) {
   EXPECT_EQ(sum.bytes(), 1048576 + 524288 + 9);
   EXPECT_EQ(sum.link_bytes, 6);
   EXPECT_EQ(other + other, other * 2);
-  EXPECT_NE(sum, sample());
+  EXPECT_NE(sum, sample_cost());
 }
 
-TEST(Cost, FlopsCountBothUnitsAndNotTheSpecialOps) { EXPECT_EQ(sample().flops(), 134e6 + 65536); }
+TEST(Cost, FlopsCountBothUnitsAndNotTheSpecialOps) { EXPECT_EQ(sample_cost().flops(), 134e6 + 65536); }
 
 TEST(Cost, IntensityOfNoTrafficIsZero) { EXPECT_EQ(Cost().intensity(), 0); }
 
 TEST(Cost, PrintsWhatItHolds) {
-  EXPECT_EQ(to_string(sample()),
+  EXPECT_EQ(to_string(sample_cost()),
             "134 MFLOP bf16 dot + 65.5 kFLOP f32 + 32.8 k special, 1.05 MB read, 524 kB written");
   EXPECT_EQ(to_string(Cost()), "nothing");
   EXPECT_EQ(to_string(Cost{.bytes_read = 12}), "12 B read");

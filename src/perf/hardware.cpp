@@ -74,7 +74,7 @@ std::optional<Figure>* traffic_of(Traffic& traffic, std::string_view property) {
 // The best figure by kind, for who knows one rate only.
 std::optional<Figure> best_of(const Traffic& traffic) {
   for (const auto* figure : {&traffic.read, &traffic.copy, &traffic.write})
-    if (*figure && (*figure)->value == traffic.best()) return **figure;
+    if (*figure && (*figure)->value == traffic.best()) return *figure;
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 // Binding addresses and walking the plan.
 #include "runtime/executable.h"
 
+#include <tilewright/base/clock.h>
 #include <tilewright/base/error.h>
 
 #include <fmt/format.h>
@@ -16,10 +17,6 @@ using tile::PlanBuffer;
 using tile::PlanStep;
 
 namespace {
-
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
 
 Hash128 key_of(const Device& device, const Source& source) {
   Hasher h;

@@ -77,6 +77,7 @@ class Check {
     if (Status s = program.launch(args); !s) return s.error();
     if (Status s = backend_.synchronize(); !s) return s.error();
     std::vector<reference::ViewBinding> bindings;
+    bindings.reserve(copies_.size());
     for (HostCopy& copy : copies_) bindings.push_back(copy.binding());
     const auto bounds = reference::run_with_bounds(kernel_, bindings, launch_.scalars);
     if (!bounds) return bounds.error();

@@ -5,6 +5,7 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <tilewright/base/clock.h>
 #include <tilewright/base/philox.h>
 #include <tilewright/tile/builder.h>
 
@@ -20,10 +21,6 @@ namespace tilewright::runtime {
 namespace {
 
 constexpr std::size_t kNumbersBytes = 64 << 10;
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string slug(std::string_view text) {
   std::string out;

@@ -10,9 +10,6 @@ namespace tilewright::runtime {
 
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kBlocksPerUnit = 4;  // 2048 threads: as many as a multiprocessor holds
-
 // Each step moves 16 bytes a thread, four steps in flight.
 constexpr const char* kBandwidth = R"(extern "C" __global__ void __launch_bounds__(512) probe(
     const char* __restrict__ x, char* __restrict__ y, long long share, long long repeats, long long, long long) {{
@@ -102,7 +99,7 @@ Result<double> short_copy_rate(ProbeBench& bench, Index bytes) {
   return 2 * static_cast<double>(bytes) / *seconds;
 }
 
-struct Level {
+struct CudaLevel {
   std::string prefix;  // "memory.", "level.L2."
   const char* frame;
   std::string load, store;
@@ -110,7 +107,7 @@ struct Level {
   Index blocks;
 };
 
-Status measure_level(ProbeBench& bench, const Level& level, const ProbeReport& report) {
+Status measure_cuda_level(ProbeBench& bench, const CudaLevel& level, const ProbeReport& report) {
   const Index blocks = level.blocks;
   const bool shared = level.share_bytes == 0;
   constexpr double kSharedStep = 4.0 * kThreads * 16;
@@ -201,11 +198,11 @@ Status probe_cuda(ProbeBench& bench, const ProbeReport& report) {
   const Index l2_share = static_cast<Index>(l2 / 3) / l2_blocks, memory_share = (Index{4} << 30) / blocks;
   if (Status s = bench.next("memory for the probes"); !s) return s;
   if (Status s = bench.reserve(std::size_t{4} << 30); !s) return s;
-  const Level levels[] = {{"level.shared.", kShared, four(kSharedLoad), four(kSharedStore), 0, blocks},
-                          {"level.L2.", kBandwidth, four(kLoad), four(kStore), l2_share, l2_blocks},
-                          {"memory.", kBandwidth, four(kLoad), four(kStore), memory_share, blocks}};
-  for (const Level& each : levels)
-    if (Status s = measure_level(bench, each, report); !s) return s;
+  const CudaLevel levels[] = {{"level.shared.", kShared, four(kSharedLoad), four(kSharedStore), 0, blocks},
+                              {"level.L2.", kBandwidth, four(kLoad), four(kStore), l2_share, l2_blocks},
+                              {"memory.", kBandwidth, four(kLoad), four(kStore), memory_share, blocks}};
+  for (const CudaLevel& each : levels)
+    if (Status s = measure_cuda_level(bench, each, report); !s) return s;
   if (Status s = probe_cuda_math(bench, report); !s) return s;
   return measure_launches(bench, report);
 }

@@ -10,9 +10,6 @@ namespace tilewright::runtime {
 
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kBlocksPerUnit = 4;  // 2048 threads: as many as a multiprocessor holds
-
 // Eight chains of a multiply-add in each thread. `type` is that of a register, `constraint` its letter.
 struct Fma {
   const char *what, *instruction, *type, *constraint;
@@ -22,11 +19,11 @@ constexpr Fma kFmas[] = {{"vector.f32", "fma.rn.f32", "float", "f", 2},
                          {"vector.f64", "fma.rn.f64", "double", "d", 2},
                          {"vector.f16", "fma.rn.f16x2", "unsigned", "r", 4},
                          {"vector.bf16", "fma.rn.bf16x2", "unsigned", "r", 4}};
-constexpr int kChains = 8, kUnroll = 16;
+constexpr int kFmaChains = 8, kUnroll = 16;
 
 ProbeKernel fma_kernel(const Fma& fma) {
   std::string steps;
-  for (int c = 0; c < kChains; ++c)
+  for (int c = 0; c < kFmaChains; ++c)
     steps +=
         fmt::format("      asm volatile(\"{} %0, %0, %1, %2;\" : \"+{}\"(s[{}]) : \"{}\"(a), \"{}\"(b));\n",
                     fma.instruction, fma.constraint, c, fma.constraint, fma.constraint);
@@ -47,7 +44,7 @@ ProbeKernel fma_kernel(const Fma& fma) {
   if (s[0] == ({0})12345) y[0] = s[0];
 }}
 )",
-              fma.type, kChains, kUnroll, steps),
+              fma.type, kFmaChains, kUnroll, steps),
           .threads = kThreads};
 }
 
@@ -158,14 +155,14 @@ std::vector<MathProbe> math_probes() {
   std::vector<MathProbe> all;
   for (const Fma& f : kFmas)
     all.push_back({f.what, f.instruction, fma_kernel(f), kBlocksPerUnit,
-                   double(kChains) * kUnroll * f.operations * kThreads});
+                   double(kFmaChains) * kUnroll * f.operations * kThreads});
   for (std::size_t i = 0; i < std::size(kMmas); ++i) {
     const Mma& m = kMmas[i];
     all.push_back({m.what, "mma.sync", mma_kernel(m), kBlocksPerUnit,
                    double(kTiles) * kUnroll * m.operations * kThreads / 32});
     const Wgmma& w = kWgmmas[i];
     all.push_back(
-        {w.what, "wgmma", wgmma_kernel(w), 1, 2.0 * 64 * 256 * w.k * kGroupSteps * (kGroupThreads / 128)});
+        {w.what, "wgmma", wgmma_kernel(w), 1, 2.0 * 64 * 256 * w.k * kGroupSteps * kGroupThreads / 128});
   }
   return all;
 }

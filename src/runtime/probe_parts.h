@@ -18,6 +18,9 @@ struct ProbeKernel {
   Index shared_bytes = 0;
 };
 
+// CUDA: blocks so large, so many a multiprocessor, fill its 2048 threads.
+inline constexpr int kThreads = 512, kBlocksPerUnit = 4;
+
 // A place on the device for the probes' data and the programs compiled so far.
 class ProbeBench {
  public:

@@ -11,15 +11,12 @@
 namespace tilewright::runtime {
 namespace {
 
-std::shared_ptr<Device> cpu() {
-  auto device = Device::open("cpu");
-  return device ? *device : nullptr;
-}
-
 class Probe : public testing::Test {
  protected:
   void SetUp() override {
-    if (!(device_ = cpu())) GTEST_SKIP() << "no CPU backend in this build";
+    auto device = Device::open("cpu");
+    ASSERT_TRUE(device) << device.error().message;
+    device_ = *device;
   }
   std::shared_ptr<Device> device_;
 };
@@ -65,8 +62,9 @@ TEST_F(Probe, StopsWhenAsked) {
 
 TEST(ProbeOfCuda, EveryKernelCompilesForHopperWithoutSlowCode) {
   const auto device = Device::open("cuda:0", {.compile_only = "sm_90a"});
-  if (!device) GTEST_SKIP() << device.error().message;
-  if ((*device)->backend().binary_key().find("nvrtc none") != std::string::npos) GTEST_SKIP() << "no NVRTC";
+  ASSERT_TRUE(device) << device.error().message;
+  ASSERT_EQ((*device)->backend().binary_key().find("nvrtc none"), std::string::npos)
+      << "scripts/setup.sh test installs NVRTC";
   for (const ProbeKernel& kernel : cuda_probe_kernels()) {
     const auto binary = (*device)->backend().compile(probe_parameters(), source_of(kernel));
     ASSERT_TRUE(binary) << binary.error().message << kernel.text;

@@ -1,6 +1,8 @@
 // Timing steps one by one, and the run as a whole.
 #include "runtime/step_times.h"
 
+#include <tilewright/base/clock.h>
+
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -8,10 +10,6 @@
 namespace tilewright::runtime {
 
 namespace {
-
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // The median over batches that last at least 200 us, or that are one call.
 Result<double> median_us(backends::Backend& backend, const std::function<Status()>& call, double budget_s) {

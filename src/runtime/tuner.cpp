@@ -1,6 +1,8 @@
 // Rounds over candidates.
 #include "runtime/tuner.h"
 
+#include <tilewright/base/clock.h>
+
 #include <tilewright/tile/text.h>
 
 #include <algorithm>
@@ -12,10 +14,6 @@ namespace tilewright::runtime {
 using backends::Candidate;
 
 namespace {
-
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -33,7 +31,8 @@ class KernelTuner {
     const auto start = std::chrono::steady_clock::now();
     KernelTuning out;
     const std::vector<Candidate> candidates = legal_candidates();
-    if (candidates.size() > 1 && !(out.stored = use_stored(candidates))) {
+    out.stored = candidates.size() > 1 && use_stored(candidates);
+    if (candidates.size() > 1 && !out.stored) {
       if (auto measured = measure(candidates); !measured) return measured.error();
       for (Entrant& e : entrants_) out.trials.push_back(std::move(e.trial));
     }

@@ -58,7 +58,7 @@ struct CompiledCore::State {
 };
 
 CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
-    : state_(std::make_unique<State>(State{std::move(function), options, {}})) {}
+    : state_(std::make_unique<State>(State{std::move(function), std::move(options), {}})) {}
 CompiledCore::~CompiledCore() = default;
 
 namespace {
@@ -127,6 +127,7 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
 // Makes the results the outputs of the traced graph.
 void finish(Traced& traced) {
   std::vector<ir::NodeId> outputs;
+  outputs.reserve(traced.results.size());
   for (const Tensor& r : traced.results) outputs.push_back(node_in(*traced.trace, r));
   traced.trace->graph.set_outputs(outputs);
 }
@@ -291,7 +292,7 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
   // own.
   auto own = load_graph(device, call.graph->compiled, call.graph->outputs);
   for (std::size_t i = 0; i < kernels.size(); ++i)
-    own->executable->replace(i, i == kernel ? std::move(*loaded) : kernels[i]);
+    own->executable->replace(i, i == kernel ? *loaded : kernels[i]);
   own->tuning = call.graph->tuning;
   state_->find(args)->graph = std::move(own);
 }
@@ -339,6 +340,7 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
   }
   const std::vector<Tensor> results = f(stand_ins);
   std::vector<ir::NodeId> outputs;
+  outputs.reserve(results.size());
   for (const Tensor& r : results) outputs.push_back(node_in(*trace, r));
   trace->graph.set_outputs(outputs);
   const ir::Graph joint = [&] {

@@ -95,6 +95,7 @@ Tensor create(const std::shared_ptr<detail::ContextState>& context, const char* 
   return detail::at_place(where, [&] {
     ir::Graph graph(name);
     std::vector<ir::Value> values;
+    values.reserve(inputs.size());
     for (const Tensor& t : inputs) values.push_back({&graph, graph.add_input("seed", t.impl()->type)});
     graph.set_outputs({write(graph, values).at(0).id});
     DeviceState& device = context->device(context->options.device);

@@ -77,6 +77,7 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
 std::vector<std::string> tuning_text(const runtime::KernelTuning& tuning) {
   if (tuning.stored) return {fmt::format("the stored winner, found in {:.1f} ms", tuning.ms)};
   std::vector<std::string> lines;
+  lines.reserve(tuning.trials.size());
   for (const runtime::Trial& t : tuning.trials)
     lines.push_back(fmt::format(
         "{} predicted {:.2f} us, {}", to_string(t.schedule), t.predicted_us,
@@ -132,6 +133,7 @@ std::vector<ir::Value> inline_graph(ir::Graph& into, const ir::Graph& graph,
       to = inputs[next_input++].id;
     } else if (live[static_cast<std::size_t>(id)]) {
       std::vector<ir::NodeId> operands;
+      operands.reserve(n.operands.size());
       for (ir::NodeId o : n.operands) operands.push_back(renamed[static_cast<std::size_t>(o)]);
       to = into.add(*n.op, operands, n.attrs, n.location);
     }

@@ -65,24 +65,46 @@ TW_BINARY(mul)
 TW_BINARY(div)
 TW_BINARY(trunc_div)
 TW_BINARY(rem)
-TW_BINARY(pow) TW_BINARY(atan2) TW_BINARY(minimum) TW_BINARY(maximum) TW_BINARY(eq) TW_BINARY(ne)
-    TW_BINARY(lt) TW_BINARY(le) TW_BINARY(gt) TW_BINARY(ge) TW_BINARY(bit_and) TW_BINARY(bit_or)
-        TW_BINARY(bit_xor) TW_BINARY(shl) TW_BINARY(shr) TW_BINARY(logical_and) TW_BINARY(logical_or)
-            TW_BINARY(logical_xor)
+TW_BINARY(pow)
+TW_BINARY(atan2)
+TW_BINARY(minimum)
+TW_BINARY(maximum)
+TW_BINARY(eq)
+TW_BINARY(ne)
+TW_BINARY(lt)
+TW_BINARY(le)
+TW_BINARY(gt)
+TW_BINARY(ge)
+TW_BINARY(bit_and)
+TW_BINARY(bit_or)
+TW_BINARY(bit_xor)
+TW_BINARY(shl)
+TW_BINARY(shr)
+TW_BINARY(logical_and)
+TW_BINARY(logical_or)
+TW_BINARY(logical_xor)
 #undef TW_BINARY
 
 #define TW_OPERATOR(symbol, function) \
   Tensor operator symbol(const Arg& a, const Arg& b) { return function(a, b, a.where); }
-                TW_OPERATOR(+, add) TW_OPERATOR(-, sub) TW_OPERATOR(*, mul) TW_OPERATOR(/, div)
-                    TW_OPERATOR(%, rem) TW_OPERATOR(<, lt) TW_OPERATOR(<=, le) TW_OPERATOR(>, gt)
-                        TW_OPERATOR(>=, ge) TW_OPERATOR(==, eq) TW_OPERATOR(!=, ne) TW_OPERATOR(&, bit_and)
-                            TW_OPERATOR(|, bit_or) TW_OPERATOR(^, bit_xor) TW_OPERATOR(<<, shl)
-                                TW_OPERATOR(>>, shr)
+TW_OPERATOR(+, add)
+TW_OPERATOR(-, sub)
+TW_OPERATOR(*, mul)
+TW_OPERATOR(/, div)
+TW_OPERATOR(%, rem)
+TW_OPERATOR(<, lt)
+TW_OPERATOR(<=, le)
+TW_OPERATOR(>, gt)
+TW_OPERATOR(>=, ge)
+TW_OPERATOR(==, eq)
+TW_OPERATOR(!=, ne)
+TW_OPERATOR(&, bit_and)
+TW_OPERATOR(|, bit_or)
+TW_OPERATOR(^, bit_xor)
+TW_OPERATOR(<<, shl)
+TW_OPERATOR(>>, shr)
 #undef TW_OPERATOR
-                                    Tensor
-                                    operator-(const Tensor& a) {
-  return neg(a);
-}
+Tensor operator-(const Tensor& a) { return neg(a); }
 Tensor operator~(const Tensor& a) { return bit_not(a); }
 
 #define TW_UNARY(function)                                  \
@@ -95,14 +117,35 @@ TW_UNARY(sign)
 TW_UNARY(floor)
 TW_UNARY(ceil)
 TW_UNARY(round)
-TW_UNARY(trunc) TW_UNARY(sqrt) TW_UNARY(rsqrt) TW_UNARY(reciprocal) TW_UNARY(square) TW_UNARY(exp)
-    TW_UNARY(exp2) TW_UNARY(expm1) TW_UNARY(log) TW_UNARY(log2) TW_UNARY(log1p) TW_UNARY(sin) TW_UNARY(cos)
-        TW_UNARY(tan) TW_UNARY(tanh) TW_UNARY(erf) TW_UNARY(sigmoid) TW_UNARY(isnan) TW_UNARY(isinf)
-            TW_UNARY(isfinite) TW_UNARY(bit_not) TW_UNARY(logical_not) TW_UNARY(relu) TW_UNARY(silu)
-                TW_UNARY(softplus) TW_UNARY(stop_gradient)
+TW_UNARY(trunc)
+TW_UNARY(sqrt)
+TW_UNARY(rsqrt)
+TW_UNARY(reciprocal)
+TW_UNARY(square)
+TW_UNARY(exp)
+TW_UNARY(exp2)
+TW_UNARY(expm1)
+TW_UNARY(log)
+TW_UNARY(log2)
+TW_UNARY(log1p)
+TW_UNARY(sin)
+TW_UNARY(cos)
+TW_UNARY(tan)
+TW_UNARY(tanh)
+TW_UNARY(erf)
+TW_UNARY(sigmoid)
+TW_UNARY(isnan)
+TW_UNARY(isinf)
+TW_UNARY(isfinite)
+TW_UNARY(bit_not)
+TW_UNARY(logical_not)
+TW_UNARY(relu)
+TW_UNARY(silu)
+TW_UNARY(softplus)
+TW_UNARY(stop_gradient)
 #undef TW_UNARY
 
-                    Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at) {
+Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at) {
   std::vector<Tensor> operands = tensors({&a, &b});
   operands.insert(operands.begin(), condition);
   return one("where", operands, at, [&](const Values& in) {
@@ -189,10 +232,11 @@ TW_REDUCTION(max)
 TW_REDUCTION(min)
 TW_REDUCTION(any)
 TW_REDUCTION(all)
-TW_REDUCTION(mean) TW_REDUCTION(logsumexp)
+TW_REDUCTION(mean)
+TW_REDUCTION(logsumexp)
 #undef TW_REDUCTION
 
-    Tensor var(const Tensor& x, const Axes& axes, Index ddof, Keep keep, const Location& where) {
+Tensor var(const Tensor& x, const Axes& axes, Index ddof, Keep keep, const Location& where) {
   return one("var", {x}, where,
              [&](const Values& in) { return ops::var(in[0], axes, {ddof, to_ops(keep)}); });
 }

@@ -62,7 +62,7 @@ struct CompiledGraph {
 };
 
 struct DeviceState {
-  DeviceState(std::shared_ptr<runtime::Device> d, runtime::BinaryCache* cache)
+  DeviceState(const std::shared_ptr<runtime::Device>& d, runtime::BinaryCache* cache)
       : device(d), store(d, cache), target(d->target()) {}
   std::shared_ptr<runtime::Device> device;
   runtime::KernelStore store;

@@ -109,7 +109,7 @@ void AffineTable::visit(const Kernel& kernel, const Block& block) {
 }
 
 Affine AffineTable::form_of(const Kernel& kernel, const Op& op) const {
-  const Affine opaque = single(Variable::opaque, op.results[0]);
+  Affine opaque = single(Variable::opaque, op.results[0]);
   switch (op.kind) {
     case OpKind::constant:
       return {op.number.i, {}};

@@ -26,6 +26,7 @@ namespace {
 
 std::string types(const std::vector<Value>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const Value& v : values) texts.push_back(to_string(v.type()));
   return fmt::format("{}", fmt::join(texts, ", "));
 }
@@ -219,6 +220,7 @@ std::vector<ValueId> Builder::index_operands(View view, const std::vector<Operan
   }
   *shape = joined.extents();
   std::vector<ValueId> ids;
+  ids.reserve(values.size());
   for (const Value& v : values) ids.push_back(broadcast(v, *shape, where).id());
   return ids;
 }
@@ -457,6 +459,7 @@ std::vector<Value> Builder::loop(Operand lower, Operand upper, Operand step,
   open.close();
   op.blocks.push_back(std::move(block));
   std::vector<Value> results;
+  results.reserve(initial.size());
   for (const Value& v : initial) results.push_back(fresh(TileType(v.type())));
   for (const Value& v : results) op.results.push_back(v.id());
   push_effect(std::move(op), where);

@@ -72,7 +72,8 @@ class Footprints {
       if (!range) return static_cast<double>(kMaxViewSpan);
       const Index step =
           t.variable == Variable::loop ? table_.of(table_.loop_of(t.index).operands[2]).constant : 1;
-      count *= static_cast<double>((range->high - range->low) / step + 1);
+      const Index values = (range->high - range->low) / step + 1;
+      count *= static_cast<double>(values);
     }
     return count;
   }

@@ -17,8 +17,8 @@ namespace tilewright::tile {
 template <class T>
 T parse_number(const Token& token) {
   T value{};
-  const char* end = token.text.data() + token.text.size();
-  const auto [stop, error] = std::from_chars(token.text.data(), end, value);
+  const char *begin = token.text.data(), *end = begin + token.text.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
   if (error != std::errc() || stop != end)
     throw SyntaxError(token, fmt::format("'{}' is not a number of this type", token.text.substr(0, 40)));
   return value;

@@ -73,12 +73,14 @@ class Printer {
   }
   std::string dims(const std::vector<Dim>& list) const {
     std::vector<std::string> texts;
+    texts.reserve(list.size());
     for (const Dim& d : list) texts.push_back(dim(d));
     return fmt::format("[{}]", fmt::join(texts, ","));
   }
 
   std::string header() const {
     std::vector<std::string> params;
+    params.reserve(kernel_.views.size());
     for (const ViewParam& v : kernel_.views)
       params.push_back(fmt::format("%{}: view<{},{},strides={},align={}>", v.name, name(v.dtype),
                                    dims(v.extents), dims(v.strides), v.align_bytes));
@@ -94,11 +96,12 @@ class Printer {
     std::string tail = fmt::format(" grid({})", fmt::join(axes, ", "));
     if (!kernel_.constants.empty()) {
       std::vector<std::string> constants;
+      constants.reserve(kernel_.constants.size());
       for (const ConstParam& c : kernel_.constants)
         constants.push_back(fmt::format("{}={}", c.name, c.value));
       tail += fmt::format(" const({})", fmt::join(constants, ", "));
     }
-    const std::string line = fmt::format("kernel @{}({}){}", kernel_.name, fmt::join(params, ", "), tail);
+    std::string line = fmt::format("kernel @{}({}){}", kernel_.name, fmt::join(params, ", "), tail);
     constexpr std::size_t kLineLimit = 110;
     if (line.size() <= kLineLimit) return line;
     return fmt::format("kernel @{}(\n    {})\n   {}", kernel_.name, fmt::join(params, ",\n    "), tail);

@@ -60,7 +60,8 @@ std::string check_type(const TileType& type) {
   Index size = 1;
   for (Index extent : type.shape) {
     if (extent < 1) return fmt::format("{} has an extent below 1", to_string(type));
-    if (extent > kMaxTileElements || (size *= extent) > kMaxTileElements)
+    size *= std::min(extent, kMaxTileElements + 1);  // both within 2^31: no overflow
+    if (size > kMaxTileElements)
       return fmt::format("{} has more than {} elements; walk over it in a loop", to_string(type),
                          kMaxTileElements);
   }

@@ -19,6 +19,7 @@ struct Subject {
   const TileType& result() const { return kernel.type(op.results[0]); }
   std::string operand_types() const {
     std::vector<std::string> texts;
+    texts.reserve(op.operands.size());
     for (ValueId id : op.operands) texts.push_back(to_string(kernel.type(id)));
     return fmt::format("{}", fmt::join(texts, ", "));
   }

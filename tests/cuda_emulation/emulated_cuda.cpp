@@ -133,7 +133,8 @@ class EmulatedProgram final : public backends::Program {
     for (int axis : cuda::grid_parameters(kernel_))
       grid.push_back(static_cast<std::int32_t>(args.grid[axis]));
     std::vector<void*> parameters;
-    for (void*& v : views) parameters.push_back(&v);
+    parameters.reserve(views.size());
+    for (void*& v : views) parameters.push_back(static_cast<void*>(&v));
     for (std::int64_t& s : scalars) parameters.push_back(&s);
     for (std::int32_t& g : grid) parameters.push_back(&g);
     const auto entry = reinterpret_cast<void (*)(void**)>(object_.symbol("emu_entry"));

@@ -162,8 +162,8 @@ std::string Machine::run_cluster(unsigned first_block) {
     top -= 2;  // thread_main finds its stack aligned as after a call
     top[0] = reinterpret_cast<void*>(&thread_main);
     top -= 6;
-    std::memset(top, 0, 6 * sizeof(void*));
-    t.at = top;
+    std::memset(static_cast<void*>(top), 0, 6 * sizeof(void*));
+    t.at = static_cast<void*>(top);
   }
   for (std::size_t left = threads_.size(); left > 0;) {
     const std::uint64_t before = progress_;

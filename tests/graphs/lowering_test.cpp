@@ -108,6 +108,7 @@ TEST(PointwiseRows, LowerMeansWhatEvalComputes) {
       for (Values values : {Values::ordinary, Values::odd}) {
         const auto operands = sample_operands(*op, sample, random, values);
         std::vector<const ir::HostTensor*> pointers;
+        pointers.reserve(operands.size());
         for (const ir::HostTensor& t : operands) pointers.push_back(&t);
         ir::HostTensor wanted = op->eval(pointers, sample.attrs, type);
         wanted.type.dtype = compute_dtype(type.dtype);

@@ -251,6 +251,7 @@ void check_rows(Values values) {
       for (const OpSample& sample : op_samples(*op, dtype)) {
         const auto operands = sample_operands(*op, sample, random, values);
         std::vector<const ir::HostTensor*> pointers;
+        pointers.reserve(operands.size());
         for (const ir::HostTensor& t : operands) pointers.push_back(&t);
         const ir::Type type = op->infer(sample.operands, sample.attrs);
         const ir::HostTensor wanted = naive_result({*op, operands, sample.attrs, type});
@@ -275,6 +276,7 @@ TEST(StructuralRows, EvalFollowsTheDefinitionOnInfinitiesNansAndLimits) {
       for (const OpSample& sample : op_samples(*op, dtype)) {
         const auto operands = sample_operands(*op, sample, random, Values::odd);
         std::vector<const ir::HostTensor*> pointers;
+        pointers.reserve(operands.size());
         for (const ir::HostTensor& t : operands) pointers.push_back(&t);
         const ir::Type type = op->infer(sample.operands, sample.attrs);
         EXPECT_EQ(difference(op->eval(pointers, sample.attrs, type),

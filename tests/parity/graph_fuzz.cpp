@@ -3,6 +3,7 @@
 //   graph_fuzz --device cpu --count 5000 --seed 1 [--shard i/n] [--no-fuse]
 #include "ir/text.h"
 #include "ops/ops.h"
+#include "parity/seeds.h"
 #include "support/random_graph.h"
 #include "support/run_graph.h"
 
@@ -12,16 +13,11 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <chrono>
-#include <set>
 
 namespace tilewright::test {
 
 struct FuzzOptions {
-  std::string device = "cpu", isa, shard = "0/1";
-  std::uint64_t seed = 1, count = 1000;
-  std::set<std::uint64_t>
-      known;  // seeds that are known to fail; one that passes is named, so that the list can follow
+  std::string device = "cpu", isa;
   int ops = 12;
   bool no_fuse = false, print = false;
 };
@@ -74,34 +70,15 @@ std::string check(GraphRunner& runner, std::uint64_t seed, const FuzzOptions& op
 
 int main(int argc, char** argv) {
   tilewright::test::FuzzOptions options;
+  tilewright::test::Seeds seeds;
   CLI::App app("random graphs against the float64 oracle");
   app.add_option("--device", options.device);
   app.add_option("--isa", options.isa);
-  app.add_option("--seed", options.seed);
-  app.add_option("--count", options.count);
-  app.add_option("--known", options.known, "seeds known to fail; one that passes is named")->delimiter(',');
+  add_options(app, seeds);
   app.add_option("--ops", options.ops);
-  app.add_option("--shard", options.shard, "i/n: every n-th seed, beginning with the i-th");
   app.add_flag("--no-fuse", options.no_fuse);
   app.add_flag("--print", options.print);
   CLI11_PARSE(app, argc, argv);
-  const std::uint64_t part = std::stoull(options.shard),
-                      parts = std::stoull(options.shard.substr(options.shard.find('/') + 1));
   tilewright::test::GraphRunner runner(options.device, options.isa);
-  std::uint64_t done = 0, wrong = 0, expected = 0;
-  const auto start = std::chrono::steady_clock::now();
-  for (std::uint64_t i = part; i < options.count; i += parts, ++done) {
-    const std::string problem = tilewright::test::check(runner, options.seed + i, options);
-    const bool known = options.known.count(options.seed + i) != 0;
-    if (known && problem.empty())
-      fmt::print("seed {} is listed as failing and passes: take it from the list\n", options.seed + i);
-    if (known && !problem.empty()) ++expected;
-    if (known || problem.empty()) continue;
-    fmt::print("seed {}: {}\n", options.seed + i, problem);
-    if (++wrong >= 10) break;
-  }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{} passed, {} failed, {} known to fail, in {:.1f} s\n", done - std::min(done, wrong + expected),
-             wrong, expected, seconds);
-  return wrong == 0 ? 0 : 1;
+  return try_seeds(seeds, [&](std::uint64_t seed) { return check(runner, seed, options); });
 }

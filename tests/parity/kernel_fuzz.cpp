@@ -5,9 +5,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <set>
 
+#include "parity/seeds.h"
 #include "runtime/device.h"
 #include "support/backend_parity.h"
 #include "support/random_kernel.h"
@@ -15,22 +14,20 @@
 namespace tilewright::testing {
 
 struct FuzzOptions {
-  std::string device = "cpu", isa, shard = "0/1";
-  std::uint64_t seed = 1, count = 1000;
-  std::set<std::uint64_t>
-      known;  // seeds that are known to fail; one that passes is named, so that the list can follow
+  std::string device = "cpu", isa;
   int steps = 8;
   double scale = 1;
   bool all_schedules = false, print_source = false;
 };
 
 struct FuzzCount {
-  std::uint64_t passed = 0, failed = 0, refused = 0, known = 0;
-  Index compared = 0, undecided = 0;
+  Index refused = 0, compared = 0, undecided = 0;
   double worst = 0;
 };
 
-void check(backends::Backend& backend, std::uint64_t seed, const FuzzOptions& options, FuzzCount& count) {
+// What is wrong with the schedules of a seed, or nothing.
+std::string check(backends::Backend& backend, std::uint64_t seed, const FuzzOptions& options,
+                  FuzzCount& count) {
   const RandomKernel random = random_kernel(seed, {.steps = options.steps});
   std::vector<backends::Candidate> candidates = backend.candidates(random.kernel);
   if (!options.all_schedules && candidates.size() > 1) candidates.resize(1);
@@ -39,6 +36,7 @@ void check(backends::Backend& backend, std::uint64_t seed, const FuzzOptions& op
                              .odd_share = seed % 3 == 0 ? 0.02 : 0,
                              .model = {.scale = options.scale, .flush_subnormals = true},
                              .undecided_limit = 1};
+  std::string problems;
   for (const backends::Candidate& candidate : candidates) {
     std::string source;
     if (!candidate.refusal.empty()) {
@@ -50,54 +48,41 @@ void check(backends::Backend& backend, std::uint64_t seed, const FuzzOptions& op
     count.compared += report.compared;
     count.undecided += report.undecided;
     count.worst = std::max(count.worst, report.worst);
-    const bool known = options.known.count(seed) != 0;
-    if (known && !report.ok()) {
-      ++count.known;
-      continue;
-    }
-    if (known && report.ok())
-      fmt::print("seed {} is listed as failing and passes: take it from the list\n", seed);
-    ++(report.ok() ? count.passed : count.failed);
     if (!report.ok())
-      fmt::print("seed {} [{}]: {}\n{}\n", seed, to_string(candidate.schedule), report.message,
-                 options.print_source ? source : "");
+      problems += fmt::format("[{}] {}\n{}", to_string(candidate.schedule), report.message,
+                              options.print_source ? source : "");
   }
+  return problems;
 }
 
 }  // namespace tilewright::testing
 
 int main(int argc, char** argv) {
   tilewright::testing::FuzzOptions options;
+  tilewright::test::Seeds seeds;
   CLI::App app("random tile kernels against the reference interpreter");
   app.add_option("--device", options.device);
   app.add_option("--isa", options.isa);
-  app.add_option("--seed", options.seed);
-  app.add_option("--count", options.count);
-  app.add_option("--known", options.known, "seeds known to fail; one that passes is named")->delimiter(',');
+  add_options(app, seeds);
   app.add_option("--steps", options.steps, "random steps per kernel");
   app.add_option("--scale", options.scale, "times the error that each op may bring");
-  app.add_option("--shard", options.shard, "i/n: every n-th seed, beginning with the i-th");
   app.add_flag("--all-schedules", options.all_schedules, "not only the backend's first choice");
   app.add_flag("--print", options.print_source, "print the source of what differs");
   CLI11_PARSE(app, argc, argv);
-  const std::uint64_t part = std::stoull(options.shard),
-                      parts = std::stoull(options.shard.substr(options.shard.find('/') + 1));
   auto device = tilewright::runtime::Device::open(options.device, {.isa = options.isa});
   if (!device) {
     fmt::print("{}\n", device.error().message);
     return 1;
   }
   tilewright::testing::FuzzCount count;
-  const auto start = std::chrono::steady_clock::now();
-  constexpr std::uint64_t kMaxFailures = 10;
-  for (std::uint64_t i = part; i < options.count && count.failed < kMaxFailures; i += parts)
-    tilewright::testing::check((*device)->backend(), options.seed + i, options, count);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print(
-      "{} passed, {} failed, {} known to fail, {} refused in {:.1f} s; {} elements compared, {} undecided, "
-      "worst {:.2f} of the "
-      "bound\n",
-      count.passed, count.failed, count.known, count.refused, seconds, count.compared, count.undecided,
-      count.worst);
-  return count.failed == 0 ? 0 : 1;
+  return try_seeds(
+      seeds,
+      [&](std::uint64_t seed) {
+        return tilewright::testing::check((*device)->backend(), seed, options, count);
+      },
+      [&] {
+        return fmt::format(
+            "; {} schedules refused, {} elements compared, {} undecided, worst {:.2f} of the bound",
+            count.refused, count.compared, count.undecided, count.worst);
+      });
 }

@@ -41,28 +41,30 @@ double relative_bound(const ir::Op& op, DType dtype, Index operand_elements) {
   return (compute_dtype(dtype) == DType::f64 && ulp > 0.5 ? 16 : ulp) * ulp_size;
 }
 
-// Sums cancel: their error follows the largest magnitude that takes part.
-double magnitude(std::span<const ir::HostTensor> operands) {
-  double largest = 1;
-  for (const ir::HostTensor& t : operands)
-    for (double v : t.f) largest = std::max(largest, std::fabs(v));
-  return largest;
-}
-
-// Empty when each element lies between the bounds, both stored in the result's type.
-std::string compare(const ir::HostTensor& got, const ir::HostTensor& wanted, double relative,
-                    double absolute) {
+// Empty when each element lies between the bounds, both stored in the result's type. Sums cancel: their error
+// follows `terms`, what the magnitudes of an element's terms add up to; and what is finite in every order
+// must not overflow.
+std::string compare(const ir::HostTensor& got, const ir::HostTensor& wanted, const ir::HostTensor* terms,
+                    double relative, double absolute) {
   const DType dtype = wanted.type.dtype;
   for (std::size_t i = 0; i < wanted.i.size(); ++i)
     if (got.i[i] != wanted.i[i]) return fmt::format("element {}: {} instead of {}", i, got.i[i], wanted.i[i]);
   for (std::size_t i = 0; i < wanted.f.size(); ++i) {
-    const double w = wanted.f[i];
+    const double w = wanted.f[i], stored = round_to(dtype, w);
     if (std::isnan(w) && std::isnan(got.f[i])) continue;
-    const double slack = std::isinf(w) ? 0 : relative * std::fabs(w) + absolute;
-    if (!(got.f[i] >= round_to(dtype, w - slack) && got.f[i] <= round_to(dtype, w + slack)))
-      return fmt::format("element {}: {} instead of {} (stored {})", i, got.f[i], w, round_to(dtype, w));
+    const double scale = terms != nullptr ? terms->f[i] : std::fabs(w);
+    const double slack = std::isinf(w) ? 0 : relative * scale + absolute;
+    const bool overflows = terms != nullptr && std::isfinite(stored) && !std::isfinite(got.f[i]);
+    if (overflows || !(got.f[i] >= round_to(dtype, w - slack) && got.f[i] <= round_to(dtype, w + slack)))
+      return fmt::format("element {}: {} instead of {} (stored {})", i, got.f[i], w, stored);
   }
   return "";
+}
+
+std::vector<ir::HostTensor> magnitudes(std::vector<ir::HostTensor> operands) {
+  for (ir::HostTensor& t : operands)
+    for (double& v : t.f) v = std::fabs(v);
+  return operands;
 }
 
 struct Tally {
@@ -77,18 +79,24 @@ std::string compare(const ir::Op& op, DType dtype, const ir::Graph& graph,
   for (const ir::HostTensor& t : operands) elements = std::max(elements, t.type.shape.size());
   const double relative = relative_bound(op, dtype, elements);
   const double tiny = 2 * min_normal(compute_dtype(dtype) == DType::f64 ? DType::f64 : DType::f32);
-  const double absolute = (relative > 0 ? tiny : 0) + (accumulates(op) ? relative * magnitude(operands) : 0);
-  return compare(got, ops::evaluate(graph, operands)[0], relative, absolute);
+  const double absolute = relative > 0 ? tiny : 0;
+  const ir::HostTensor wanted = ops::evaluate(graph, operands)[0];
+  if (!accumulates(op)) return compare(got, wanted, nullptr, relative, absolute);
+  const ir::HostTensor terms = ops::evaluate(graph, magnitudes(operands))[0];
+  return compare(got, wanted, &terms, relative, absolute);
 }
 
 void check(GraphRunner& runner, const ir::Op& op, DType dtype, const OpSample& sample, Placement placement,
            Tally& tally) {
-  // The order of additions decides whether large numbers overflow; odd numbers are for what has one answer.
-  const Values unusual = accumulates(op) ? Values::special : Values::odd;
+  // The order of additions decides whether many large numbers overflow: odd numbers are for what has one
+  // answer.
+  const std::vector<Values> kinds =
+      accumulates(op) ? std::vector{Values::ordinary, Values::special, Values::tiny, Values::large}
+                      : std::vector{Values::ordinary, Values::odd};
   Random random(static_cast<std::uint64_t>(tally.checked) + 99);
   const ir::Graph graph = sample_graph(op, sample, placement);
   std::vector<GraphRunner::Tensors> sets;
-  for (Values values : {Values::ordinary, unusual})
+  for (const Values values : kinds)
     sets.push_back(sample_operands(op, placed(sample, placement), random, values));
   tally.checked += static_cast<int>(sets.size());
   std::string problem;

@@ -45,6 +45,21 @@ double special_float(DType dtype, Random& random) {
   return round_to(dtype, special[random.below(std::size(special))]);
 }
 
+double tiny_float(DType dtype, Random& random) {
+  const double least = min_subnormal(dtype), normal = min_normal(dtype);
+  const double tiny[] = {0.0, least, 3 * least, normal * 0.75, normal, 2 * normal};
+  return round_to(dtype, tiny[random.below(std::size(tiny))] * (random.chance(0.5) ? 1 : -1));
+}
+
+// Each of the two is at a place of its own, the lowest only where there are two places.
+void put_extremes(DType dtype, std::vector<double>& values, Random& random) {
+  const auto n = static_cast<Index>(values.size());
+  if (n == 0) return;
+  const Index at = random.below(n);
+  if (n > 1) values[static_cast<std::size_t>((at + 1 + random.below(n - 1)) % n)] = -max_finite(dtype);
+  values[static_cast<std::size_t>(at)] = max_finite(dtype);
+}
+
 std::int64_t odd_integer(DType dtype, Random& random) {
   const double infinity = std::numeric_limits<double>::infinity();
   const std::int64_t odd[] = {0, 1, -1, 2, 7, float_to_int(dtype, infinity), float_to_int(dtype, -infinity)};
@@ -63,9 +78,14 @@ ir::HostTensor random_host(const ir::Type& type, const ir::Domain& domain, Rando
         out.f.push_back(odd_float(type.dtype, random));
       else if (values == Values::special && random.chance(0.1))
         out.f.push_back(special_float(type.dtype, random));
+      else if (values == Values::tiny)
+        out.f.push_back(tiny_float(type.dtype, random));
+      else if (values == Values::large)
+        out.f.push_back(random.chance(0.5) ? 1 : -1);
       else
         out.f.push_back(round_to(type.dtype, random.real(domain.low, domain.high)));
     }
+    if (values == Values::large) put_extremes(type.dtype, out.f, random);
     return out;
   }
   const auto low = static_cast<Index>(std::floor(domain.low));

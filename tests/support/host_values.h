@@ -26,7 +26,9 @@ class Random {
 enum class Values {
   ordinary,  // uniform in the domain
   special,   // also, seldom, ±0, ±inf and NaN: what any order of adding and multiplying treats alike
-  odd        // also ±0, ±inf, NaN, subnormals, the largest and lowest numbers of the type
+  odd,       // also ±0, ±inf, NaN, subnormals, the largest and lowest numbers of the type
+  tiny,      // ±0, subnormals and the smallest normal numbers of the type
+  large      // ±1, the largest and the lowest number of the type once each: no order of adding them overflows
 };
 // Floats are values of the dtype exactly; integers and bool lie in the domain clipped to the type.
 ir::HostTensor random_host(const ir::Type& type, const ir::Domain& domain, Random& random,

@@ -142,6 +142,7 @@ class Check {
         reference::run_with_bounds(kernel_, bindings(reference), options_.scalars, options_.model);
     if (!bounds.ok()) return fail(bounds.error().message);
     std::vector<HostView> views;
+    views.reserve(result.size());
     for (Memory& m : result) views.push_back(m.host_view());
     if (Status s = backend(kernel_, views, options_.scalars); !s.ok()) {
       report_.refused = s.error().kind == Failure::Kind::unsupported;
@@ -168,6 +169,7 @@ class Check {
 
   std::vector<reference::ViewBinding> bindings(std::vector<Memory>& memory) const {
     std::vector<reference::ViewBinding> all;
+    all.reserve(memory.size());
     for (std::size_t v = 0; v < memory.size(); ++v) all.push_back(memory[v].binding(inputs_[v]));
     return all;
   }

@@ -411,6 +411,7 @@ class Generator {
   // The program's own cell in front of further dims.
   std::vector<Builder::SizeArg> cells(const std::vector<Index>& shape) {
     std::vector<Builder::SizeArg> sizes;
+    sizes.reserve(programs_.size());
     for (Index n : programs_) sizes.emplace_back(n);
     for (Index n : shape) sizes.emplace_back(n);
     return sizes;

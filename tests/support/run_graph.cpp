@@ -116,6 +116,7 @@ ir::Graph with_stored_roundings(const passes::Compiled& compiled) {
     }
     auto add = [&](const std::vector<ir::NodeId>& from) {
       std::vector<ir::NodeId> operands;
+      operands.reserve(n.operands.size());
       for (ir::NodeId o : n.operands) operands.push_back(from[static_cast<std::size_t>(o)]);
       return out.add(*n.op, operands, n.attrs);
     };

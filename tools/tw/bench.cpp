@@ -17,6 +17,7 @@ namespace {
 
 std::string values_text(const std::vector<lab::KnobValue>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const lab::KnobValue& value : values) texts.push_back(lab::to_string(value));
   return fmt::format("{}", fmt::join(texts, ","));
 }

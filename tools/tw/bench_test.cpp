@@ -18,10 +18,6 @@ Json read_json(const std::string& name) {
   return Json::parse(file);
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(Bench, RunWritesRowsOfTheStatedFieldsAndOneEnvironment) {
   const Outcome outcome = run_tw("bench run elu --set n=4096 --json elu.json " + kSmall);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.output;

@@ -14,10 +14,6 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // A cache folder of its own, empty.
 std::string fresh_cache(const std::string& name) {
   const std::string folder = work_folder() + "/" + name;

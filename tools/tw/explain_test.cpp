@@ -14,13 +14,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kSmall = "softmax --set cols=256 --set elements=65536 ";
+const std::string kSmallSoftmax = "softmax --set cols=256 --set elements=65536 ";
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::string read(const std::string& name) {
+std::string read_work_file(const std::string& name) {
   std::ostringstream text;
   text << std::ifstream(work_folder() + "/" + name).rdbuf();
   return text.str();
@@ -43,12 +39,12 @@ constexpr const char* kGraph = R"(graph @scaled(%x: f32[64,256], %i: i64[8]) -> 
 )";
 
 TEST(Explain, ShowsKernelsFloorsAndTimes) {
-  const Outcome outcome = run_tw("explain " + kSmall);
+  const Outcome outcome = run_tw("explain " + kSmallSoftmax);
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
   for (const char* part : {"columns=256", "for f32[256,256] on cpu", "first call", "kernel max_sub_exp",
                            "floor ", "measured ", "schedule ", "floors: "})
     EXPECT_TRUE(contains(outcome.output, part)) << part << "\n" << outcome.output;
-  const Json json = Json::parse(run_tw("explain --json " + kSmall).output);
+  const Json json = Json::parse(run_tw("explain --json " + kSmallSoftmax).output);
   ASSERT_EQ(json.at("kernels").size(), 1u);
   const Json& kernel = json.at("kernels")[0];
   EXPECT_EQ(kernel.at("bytes").get<double>(), 2 * 4 * 65536);
@@ -72,23 +68,24 @@ TEST(Explain, NamesRefusedFusions) {
 }
 
 TEST(Explain, PrintsEachStage) {
-  EXPECT_TRUE(contains(run_tw("explain --stage graph " + kSmall).output, "graph @main("));
-  const std::string fused = run_tw("explain --stage fused " + kSmall).output;
+  EXPECT_TRUE(contains(run_tw("explain --stage graph " + kSmallSoftmax).output, "graph @main("));
+  const std::string fused = run_tw("explain --stage fused " + kSmallSoftmax).output;
   EXPECT_TRUE(contains(fused, "graph @main(") && contains(fused, "// kernel max_sub_exp")) << fused;
-  EXPECT_TRUE(contains(run_tw("explain --stage tile " + kSmall).output, "kernel @max_sub_exp"));
-  EXPECT_TRUE(contains(run_tw("explain --stage source " + kSmall).output, "extern \"C\" void max_sub_exp"));
-  const std::string all = run_tw("explain --stage all " + kSmall).output;
+  EXPECT_TRUE(contains(run_tw("explain --stage tile " + kSmallSoftmax).output, "kernel @max_sub_exp"));
+  EXPECT_TRUE(
+      contains(run_tw("explain --stage source " + kSmallSoftmax).output, "extern \"C\" void max_sub_exp"));
+  const std::string all = run_tw("explain --stage all " + kSmallSoftmax).output;
   for (const char* stage : {"// ---- graph", "// ---- fused", "// ---- tile", "// ---- source"})
     EXPECT_TRUE(contains(all, stage)) << stage;
-  EXPECT_EQ(run_tw("explain --stage soup " + kSmall).exit_code, 2);
+  EXPECT_EQ(run_tw("explain --stage soup " + kSmallSoftmax).exit_code, 2);
 }
 
 TEST(Explain, DumpsFilesThatAreReadAgain) {
-  const Outcome dumped = run_tw("explain --dump stages " + kSmall);
+  const Outcome dumped = run_tw("explain --dump stages " + kSmallSoftmax);
   EXPECT_EQ(dumped.exit_code, 0) << dumped.output;
   for (const char* file : {"stages/graph.tw", "stages/fused.tw", "stages/max_sub_exp_sum_0.tile",
                            "stages/max_sub_exp_sum_0.cpp"})
-    EXPECT_FALSE(read(file).empty()) << file;
+    EXPECT_FALSE(read_work_file(file).empty()) << file;
   const Outcome again = run_tw("explain stages/fused.tw --no-time");
   EXPECT_EQ(again.exit_code, 0) << again.output;
   EXPECT_TRUE(contains(again.output, "kernel max_sub_exp")) << again.output;
@@ -120,21 +117,21 @@ TEST(RooflineOfPrograms, IsTheSumOfTheKernels) {
 }
 
 TEST(Kernel, ListsAndShows) {
-  const Outcome list = run_tw("kernel list " + kSmall);
+  const Outcome list = run_tw("kernel list " + kSmallSoftmax);
   EXPECT_EQ(list.exit_code, 0);
   EXPECT_TRUE(contains(list.output, "  0  max_sub_exp_sum_0")) << list.output;
-  const std::string shown = run_tw("kernel show " + kSmall).output;
+  const std::string shown = run_tw("kernel show " + kSmallSoftmax).output;
   EXPECT_TRUE(contains(shown, "// tw kernel: 0 of softmax --set cols=256 --set elements=65536 --device cpu"))
       << shown;
   EXPECT_TRUE(contains(shown, "// launch: threads=1")) << shown;
   EXPECT_TRUE(contains(shown, "extern \"C\" void max_sub_exp_sum_0")) << shown;
-  const Outcome none = run_tw("kernel show --kernel 7 " + kSmall);
+  const Outcome none = run_tw("kernel show --kernel 7 " + kSmallSoftmax);
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_TRUE(contains(none.output, "has no kernel '7'; it has 0 max_sub_exp_sum_0")) << none.output;
 }
 
 TEST(Kernel, AnUntouchedEditIsRightAndTimed) {
-  ASSERT_EQ(run_tw("kernel edit -o same.cpp " + kSmall).exit_code, 0);
+  ASSERT_EQ(run_tw("kernel edit -o same.cpp " + kSmallSoftmax).exit_code, 0);
   const Outcome run = run_tw("kernel run same.cpp --budget 0.05");
   EXPECT_EQ(run.exit_code, 0) << run.output;
   for (const char* part : {"right: 65536 elements", "original ", "edited ", "interleaved"})
@@ -143,7 +140,7 @@ TEST(Kernel, AnUntouchedEditIsRightAndTimed) {
 
 TEST(Kernel, AWrongEditIsCaught) {
   ASSERT_EQ(run_tw("kernel edit -o wrong.cpp elu --set n=4096").exit_code, 0);
-  std::string text = read("wrong.cpp");
+  std::string text = read_work_file("wrong.cpp");
   replace(text, "store(", "if (i != 64) store(");
   write("wrong.cpp", text);
   const Outcome run = run_tw("kernel run wrong.cpp --budget 0.05");
@@ -154,8 +151,8 @@ TEST(Kernel, AWrongEditIsCaught) {
 
 TEST(Kernel, ABrokenEditGivesTheCompilersMessageWithTheUsersLine) {
   ASSERT_EQ(run_tw("kernel edit -o broken.cpp elu --set n=4096").exit_code, 0);
-  write("broken.cpp", read("broken.cpp") + "int f() { return nothing_of_the_kind; }\n");
-  std::string text = read("broken.cpp");
+  write("broken.cpp", read_work_file("broken.cpp") + "int f() { return nothing_of_the_kind; }\n");
+  std::string text = read_work_file("broken.cpp");
   const auto lines = std::count(text.begin(), text.end(), '\n');
   const Outcome run = run_tw("kernel run broken.cpp");
   EXPECT_EQ(run.exit_code, 1);
@@ -168,13 +165,13 @@ TEST(Kernel, TileTextIsEditedToo) {
   const Outcome same = run_tw("kernel run elu.tile --budget 0.05");
   EXPECT_EQ(same.exit_code, 0) << same.output;
   EXPECT_TRUE(contains(same.output, "edited ")) << same.output;
-  std::string text = read("elu.tile");
+  std::string text = read_work_file("elu.tile");
   replace(text, "= exp ", "= exp2 ");
   write("elu2.tile", text);
   const Outcome wrong = run_tw("kernel run elu2.tile --budget 0.05");
   EXPECT_EQ(wrong.exit_code, 1) << wrong.output;
   EXPECT_TRUE(contains(wrong.output, "WRONG: ")) << wrong.output;
-  write("elu3.tile", read("elu.tile") + "}\n");
+  write("elu3.tile", read_work_file("elu.tile") + "}\n");
   const Outcome broken = run_tw("kernel run elu3.tile");
   EXPECT_EQ(broken.exit_code, 1);
   EXPECT_TRUE(contains(broken.output, "elu3.tile: 18:1: ")) << broken.output;
@@ -205,11 +202,11 @@ TEST(Kernel, AKernelOfTheUsersOwnIsProvedAndTimed) {
 
 TEST(Kernel, EditOpensTheEditor) {
   std::filesystem::remove(work_folder() + "/max_sub_exp_sum_0.cpp");
-  const Outcome edited = run_tw("kernel edit " + kSmall, "EDITOR='sed -i s/unroll=4/unroll=4,seen/'");
+  const Outcome edited = run_tw("kernel edit " + kSmallSoftmax, "EDITOR='sed -i s/unroll=4/unroll=4,seen/'");
   EXPECT_EQ(edited.exit_code, 0) << edited.output;
   EXPECT_TRUE(contains(edited.output, "run it: tw kernel run max_sub_exp_sum_0.cpp")) << edited.output;
-  EXPECT_TRUE(contains(read("max_sub_exp_sum_0.cpp"), "extern \"C\"")) << edited.output;
-  const Outcome without = run_tw("kernel edit " + kSmall, "EDITOR=");
+  EXPECT_TRUE(contains(read_work_file("max_sub_exp_sum_0.cpp"), "extern \"C\"")) << edited.output;
+  const Outcome without = run_tw("kernel edit " + kSmallSoftmax, "EDITOR=");
   EXPECT_EQ(without.exit_code, 2);
   EXPECT_TRUE(contains(without.output, "-o FILE")) << without.output;
 }

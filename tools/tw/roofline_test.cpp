@@ -173,7 +173,7 @@ TEST(Roofline, TableHasASourceForEveryFigure) {
 }
 
 TEST(Roofline, PlotsWriteSvgAndPng) {
-  if (run_tw("--help; command -v gnuplot").exit_code != 0) GTEST_SKIP() << "gnuplot is not installed";
+  ASSERT_EQ(run_tw("--help; command -v gnuplot").exit_code, 0) << "scripts/setup.sh installs gnuplot";
   const std::string matmul = "roofline matmul --hw tpu-v5e --b 64 --d 4096 --f 4096 --plot ";
   const auto starts_with = [](const std::string& file, const std::string& magic) {
     std::ifstream in(work_folder() + "/" + file, std::ios::binary);

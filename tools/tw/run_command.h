@@ -15,4 +15,8 @@ Outcome run_tw(const std::string& arguments, const std::string& prefix = "");
 // The folder that the command runs in; made when it is not there.
 std::string work_folder();
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 }  // namespace tilewright::tw

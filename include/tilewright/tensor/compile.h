@@ -182,9 +182,9 @@ template <class F>
 ManyFunction erase(F f) {
   using S = Signature<F>;
   if constexpr (S::takes_vector) {
-    return [f](const std::vector<Tensor>& args) { return pack(f(args)); };
+    return [f = std::move(f)](const std::vector<Tensor>& args) { return pack(f(args)); };
   } else {
-    return [f](const std::vector<Tensor>& args) {
+    return [f = std::move(f)](const std::vector<Tensor>& args) {
       if (args.size() != S::arity)
         throw Error("a compiled function was called with another number of arguments");
       return pack(spread(f, args, std::make_index_sequence<S::arity>{}));
@@ -202,7 +202,7 @@ template <class R>
 class Compiled {
  public:
   Compiled(detail::ManyFunction f, CompileOptions options = {})
-      : core_(std::make_shared<detail::CompiledCore>(std::move(f), options)) {}
+      : core_(std::make_shared<detail::CompiledCore>(std::move(f), std::move(options))) {}
 
   template <class... T>
     requires(std::convertible_to<T, const Tensor&> && ...)
@@ -246,14 +246,15 @@ class Compiled {
 // specialisation.
 template <class F>
 auto compile(F f, CompileOptions options = {}) {
-  return Compiled<typename detail::Signature<F>::Result>(detail::erase(f), options);
+  return Compiled<typename detail::Signature<F>::Result>(detail::erase(std::move(f)), std::move(options));
 }
 
 // (value, gradients with respect to the arguments numbered in `wrt`) of a function whose first result is a
 // scalar. May be called at once or inside compile().
 template <class F>
 auto value_and_grad(F f, std::vector<int> wrt = {0}) {
-  return [many = detail::erase(f), wrt](const std::vector<Tensor>& args) -> std::vector<Tensor> {
+  return [many = detail::erase(std::move(f)),
+          wrt = std::move(wrt)](const std::vector<Tensor>& args) -> std::vector<Tensor> {
     return detail::value_and_grad(many, wrt, args, Location::current());
   };
 }

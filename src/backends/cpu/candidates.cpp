@@ -14,6 +14,7 @@ constexpr std::int64_t kAssumedSize = 4096;
 
 std::vector<std::int64_t> assumed_scalars(const tile::Kernel& kernel) {
   std::vector<std::int64_t> scalars;
+  scalars.reserve(kernel.scalars.size());
   for (const tile::ScalarParam& p : kernel.scalars)
     scalars.push_back(p.dtype == DType::i64 ? kAssumedSize : 0);
   return scalars;

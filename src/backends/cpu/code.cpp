@@ -70,13 +70,13 @@ void Code::add(const std::string& line) {
     text_ += "\n";
     return;
   }
-  text_.append(static_cast<std::size_t>(2 * depth_), ' ');
+  text_.append(2 * static_cast<std::size_t>(depth_), ' ');
   text_ += line + "\n";
 }
 
 void Code::declare(std::string_view type, const std::vector<std::string>& declarators) {
   const std::string all = fmt::format("{} {};", type, fmt::join(declarators, ", "));
-  if (all.size() + static_cast<std::size_t>(2 * depth_) <= kLineWidth) return add(all);
+  if (all.size() + 2 * static_cast<std::size_t>(depth_) <= kLineWidth) return add(all);
   for (const std::string& each : declarators) line("{} {};", type, each);
 }
 

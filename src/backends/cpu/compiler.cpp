@@ -101,7 +101,7 @@ std::vector<std::string> frontend_arguments(const CompileOptions& options) {
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files_in_memory(const std::string& source,
                                                                 const CompileOptions& options) {
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  files->setCurrentWorkingDirectory("/");
+  TW_CHECK(!files->setCurrentWorkingDirectory("/"), "files in memory have a root");
   files->addFileNoOwn("/" + options.source_name, 0, llvm::MemoryBufferRef(source, options.source_name));
   const auto add = [&](const std::string& path, llvm::StringRef text) {
     files->addFileNoOwn("/" + path, 0, llvm::MemoryBufferRef(text, path));
@@ -204,6 +204,7 @@ Result<std::string> compile_cpp(const std::string& source, const CompileOptions&
 
   const auto arguments = frontend_arguments(options);
   std::vector<const char*> pointers;
+  pointers.reserve(arguments.size());
   for (const auto& argument : arguments) pointers.push_back(argument.c_str());
   auto invocation = std::make_shared<clang::CompilerInvocation>();
   if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers, *diagnostics))

@@ -8,6 +8,7 @@
 #include "backends/cpu/printer.h"
 #include "backends/cpu/program.h"
 
+#include <tilewright/base/clock.h>
 #include <tilewright/base/hash.h>
 
 #include <fmt/format.h>
@@ -32,10 +33,6 @@ std::size_t kept_bytes() {
 }
 // A copy is shared among the threads from this size on: below, one thread's caches and the dispatch decide.
 constexpr std::size_t kParallelBytes = std::size_t{1} << 20;
-
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
 
 // The launches one after another: nothing is gained over launching them, but the caller needs only one way.
 class LaunchList : public backends::Replay {

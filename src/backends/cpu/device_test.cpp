@@ -12,13 +12,7 @@
 namespace tilewright::cpu {
 namespace {
 
-double error_ulp(float got, double exact) {
-  if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) == std::isnan(got) ? 0 : HUGE_VAL;
-  const double wanted = std::clamp(exact, -0x1p128, 0x1p128),
-               found = std::clamp<double>(got, -0x1p128, 0x1p128);
-  const int exponent = std::clamp(wanted == 0 ? -126 : std::ilogb(wanted), -126, 127);
-  return std::abs(found - wanted) / std::ldexp(1.0, exponent - 23);
-}
+using testing::error_ulp;
 
 std::string binary_text(const std::string& header, const std::string& function) {
   return fmt::format(
@@ -202,7 +196,7 @@ TEST(DeviceTest, PhiloxWordsAreBases) {
       for (const std::uint64_t seed : {0ull, 42ull, 0xdeadbeefcafef00dull}) {
         std::uint32_t single[64], block[64];
         const int lanes = kernel.function(seed, first, single, block);
-        for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(4 * lanes); ++i) {
+        for (std::uint64_t i = 0; i < 4 * static_cast<std::uint64_t>(lanes); ++i) {
           const std::uint32_t wanted = philox4x32(seed, (first + i) >> 2)[(first + i) & 3];
           ASSERT_EQ(single[i], wanted) << name(isa) << " " << first << " + " << i;
           ASSERT_EQ(block[i], wanted) << name(isa) << " " << first << " + " << i;

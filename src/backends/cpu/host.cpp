@@ -124,7 +124,7 @@ tile::Target host_tile_target(Isa isa, int threads) {
   // operations a cycle.
   t.memory_bytes_per_s = std::min(20e9 * threads, 200e9);
   t.cache_bytes_per_s = 120e9 * threads;
-  t.flops_per_s = threads * 2.0 * (t.vector_bytes / 4) * 3e9;
+  t.flops_per_s = threads * 2.0 * t.vector_bytes / 4 * 3e9;
   t.launch_s = 1e-6;
   return t;
 }

@@ -73,6 +73,7 @@ void LoopText::print_vector(int i, Pass& pass) {
   if (n.text.empty())
     n.text = k_.names.unique(instr.op ? k_.value_hint(*instr.op, instr.value) : k_.hint(instr.value, "t"));
   std::vector<std::string> declarators;
+  declarators.reserve(pass.copies);
   for (int copy = 0; copy < pass.copies; ++copy)
     declarators.push_back(fmt::format("{} = {}", copy_name(n.text, copy, pass), compute_text(i, copy, pass)));
   k_.code.declare(fmt::format("const {}", vector_type(k_.kernel.type(instr.value).dtype)), declarators);
@@ -149,6 +150,7 @@ void LoopText::print_store(int i, Pass& pass) {
   const bool whole = to_buffer && n.access.stride[shape_.vec].is(1);
   if (whole) unmasked.masked = false;
   std::vector<std::string> values;
+  values.reserve(pass.copies);
   for (int copy = 0; copy < pass.copies; ++copy)
     values.push_back(as_vector(k_, term(instr(i).operands[0], copy, pass)));
   if (instr(i).kind == Instr::Kind::reduce &&
@@ -213,7 +215,7 @@ void LoopText::print_indexed_effect(int i, Pass& pass) {
     std::string lanes = exist.empty() ? "vmask(-1)" : exist;
     if (op.masked) {
       const std::string own = as_vector(k_, term(instr(i).operands.back(), copy, pass));
-      lanes = exist.empty() ? own : own + " & " + exist;
+      lanes = exist.empty() ? own : fmt::format("{} & {}", own, exist);
     }
     const Term value = term(instr(i).operands[0], copy, pass);
     k_.code.line("{}{}({}, {}, {}, {});", op.kind == OpKind::scatter ? "scatter" : "atomic_add",

@@ -107,6 +107,7 @@ Term LoopText::operation(int i, int copy, Pass& pass) {
     return multiply_add(i, side, copy, pass);
   }
   std::vector<Term> operands;
+  operands.reserve(instr.operands.size());
   for (const printer::Ref& r : instr.operands) operands.push_back(term(r, copy, pass));
   return apply_text(k_, *instr.op, operands);
 }
@@ -138,7 +139,7 @@ Term LoopText::multiply_add(int i, int side, int copy, Pass& pass) {
   const Term a = term(product.operands[0], copy, pass), b = term(product.operands[1], copy, pass);
   const Term c = term(sum.operands[static_cast<std::size_t>(1 - side)], copy, pass);
   const auto text = [&](const Term& t, bool negate) {
-    const std::string vector = as_vector(k_, t);
+    std::string vector = as_vector(k_, t);
     if (!negate) return vector;
     return t.form == Form::scalar || t.is_simple ? "-" + vector : "-(" + vector + ")";
   };

@@ -45,6 +45,7 @@ void LoopText::declare_accumulators(const Pass& pass) {
     }
     std::vector<std::string> declarators;
     std::string type(vector_type(dtype));
+    declarators.reserve(pass.copies);
     for (int copy = 0; copy < pass.copies; ++copy)
       declarators.push_back(
           fmt::format("{}{} = {}", n.text, copy,
@@ -103,6 +104,7 @@ void LoopText::finish_reductions(Pass& pass) {
 void LoopText::finish_along_vec(int i, int copies) {
   const Instr& instr = this->instr(i);
   std::vector<std::string> terms;
+  terms.reserve(copies);
   for (int copy = 0; copy < copies; ++copy) terms.push_back(fmt::format("{}{}", node(i).text, copy));
   const Monoid monoid = instr.op->monoid;
   print_kept_scalar(i, across_lanes_text(k_, monoid, combine_all(monoid, terms)));
@@ -112,7 +114,7 @@ void LoopText::finish_along_vec(int i, int copies) {
 void LoopText::print_kept_scalar(int i, const std::string& value) {
   const Instr& instr = this->instr(i);
   const tile::TileType& type = k_.kernel.type(instr.value);
-  const bool only_one = instr.kind == Instr::Kind::reduce && reduced_axis(instr) < 0 && instr.op &&
+  const bool only_one = instr.kind == Instr::Kind::reduce && reduced_axis(instr) < 0 &&
                         finds_index(instr.op->monoid) && instr.op->kind == tile::OpKind::reduce;
   const std::string text = only_one ? "0" : value;
   if (type.rank() == 0) {

@@ -46,7 +46,7 @@ std::string LoopText::uniform_text(int i) {
   if (instr.kind == Instr::Kind::reload) return read_element(n.access.dtype, n.base, row_element(n));
   switch (instr.op->kind) {
     case OpKind::load: {
-      const std::string element = read_element(n.access.dtype, n.base, row_element(n));
+      std::string element = read_element(n.access.dtype, n.base, row_element(n));
       if (n.window.row_conditions.empty()) return element;
       return fmt::format("{} ? {} : {}", fmt::join(n.window.row_conditions, " && "), element,
                          literal(n.access.dtype, instr.op->number));
@@ -61,10 +61,11 @@ std::string LoopText::uniform_text(int i) {
       const tile::Op& op = *instr.op;
       const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(op.param)];
       std::vector<std::string> indices;
+      indices.reserve(view.extents.size());
       for (std::size_t d = 0; d < view.extents.size(); ++d)
         indices.push_back(term(instr.operands[d], 0, none).text);
-      const std::string element = read_element(view.dtype, k_.views[static_cast<std::size_t>(op.param)],
-                                               element_offset(k_, view, indices));
+      std::string element = read_element(view.dtype, k_.views[static_cast<std::size_t>(op.param)],
+                                         element_offset(k_, view, indices));
       if (!op.masked) return element;
       return fmt::format("{} ? {} : {}", term(instr.operands.back(), 0, none).text, element,
                          literal(view.dtype, op.number));
@@ -72,6 +73,7 @@ std::string LoopText::uniform_text(int i) {
     default: {
       TW_CHECK(instr.op->kind == OpKind::apply, "no text for this op in an element loop");
       std::vector<Term> operands;
+      operands.reserve(instr.operands.size());
       for (const printer::Ref& r : instr.operands) operands.push_back(term(r, 0, none));
       return apply_text(k_, *instr.op, operands).text;
     }
@@ -97,6 +99,7 @@ void LoopText::print_uniform_effect(int i) {
   } else {
     const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(op.param)];
     std::vector<std::string> indices;
+    indices.reserve(view.extents.size());
     for (std::size_t d = 0; d < view.extents.size(); ++d)
       indices.push_back(term(instr.operands[1 + d], 0, none).text);
     if (op.masked) conditions.push_back(term(instr.operands.back(), 0, none).text);

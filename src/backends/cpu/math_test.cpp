@@ -12,6 +12,8 @@
 namespace tilewright::cpu {
 namespace {
 
+using testing::error_ulp;
+
 struct Case {
   const char* name;
   const char* header;
@@ -35,16 +37,6 @@ const Case kCases[] = {
     {"sqrt", "root", [](double x) { return std::sqrt(x); }},
     {"rsqrt", "root", [](double x) { return 1 / std::sqrt(x); }},
 };
-
-// |got - exact| in units of the last place that f32 has at `exact`; infinity counts as the next power of two.
-double error_ulp(float got, double exact) {
-  if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) == std::isnan(got) ? 0 : HUGE_VAL;
-  const double beyond = 0x1p128;
-  const double wanted = std::clamp(exact, -beyond, beyond);
-  const double found = std::clamp(static_cast<double>(got), -beyond, beyond);
-  const int exponent = std::clamp(wanted == 0 ? -126 : std::ilogb(wanted), -126, 127);
-  return std::abs(found - wanted) / std::ldexp(1.0, exponent - 23);
-}
 
 // All bit patterns at a stride (a prime, so that every exponent gets every kind of mantissa), the special
 // values and their neighbours, multiples of 1/64, and a dense sweep of the range where most arguments are.

@@ -24,7 +24,7 @@ constexpr Format kFormats[] = {{"f16", DType::f16, "u16", 16},
                                {"f8e5m2", DType::f8e5m2, "u8", 8}};
 
 // Every f32 at a stride, each format's values, the ties between neighbours and what lies beside both.
-std::vector<float> arguments() {
+std::vector<float> narrow_arguments() {
   std::vector<float> x;
   for (std::uint64_t bits = 0; bits < 1ull << 32; bits += 4099)
     x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(bits)));
@@ -59,7 +59,7 @@ std::vector<To> run(Isa isa, const std::string& header, const std::string& expre
 
 template <class Code>
 void check_format(const Format& format) {
-  const auto x = arguments();
+  const auto x = narrow_arguments();
   std::vector<Code> codes(1u << (8 * sizeof(Code)));
   for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<Code>(i);
   for (const Isa isa : testing::runnable_isas()) {
@@ -128,7 +128,7 @@ void check_cast(const std::string& expression, const char* from, const char* to,
 }
 
 TEST(ConvertTest, FloatToIntegerTruncatesAndSaturatesAsBaseDoes) {
-  const auto x = arguments();
+  const auto x = narrow_arguments();
   std::vector<double> wide(x.begin(), x.end());
   for (const double limit : {0x1p31, 0x1p63, 128.0, 256.0, 0.0})
     for (const double sign : {1.0, -1.0})

@@ -47,6 +47,7 @@ class FunctionText {
       const tile::ViewParam& view = k_.kernel.views[i];
       k_.views.push_back(k_.names.unique(view.name));
       std::vector<std::string> extents;
+      extents.reserve(view.extents.size());
       for (const tile::Dim& d : view.extents)
         extents.push_back(d.is_constant() ? int_text(d.value)
                                           : k_.kernel.scalars[static_cast<std::size_t>(d.scalar)].name);
@@ -135,6 +136,7 @@ class FunctionText {
 
   std::string head() const {
     std::vector<std::string> grid;
+    grid.reserve(k_.kernel.grid.size());
     for (const tile::GridAxis& axis : k_.kernel.grid) grid.push_back(grid_text(axis));
     std::string text =
         fmt::format("// {}: grid [{}], {} lanes\n", k_.kernel.name, fmt::join(grid, ", "), k_.lanes);

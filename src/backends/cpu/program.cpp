@@ -17,14 +17,14 @@ constexpr double kInlineUs = 20;
 
 // Huge pages from this size on: pages of 4 KiB lie in the caches by chance, and rows that should stay there
 // together may push each other out.
-constexpr Index kHugePage = Index{2} << 20, kHugeFrom = Index{64} << 10;
+constexpr Index kHugeUnit = Index{2} << 20, kHugeFrom = Index{64} << 10;
 
 char* allocate_scratch(Index bytes) {
-  const Index unit = bytes >= kHugeFrom ? kHugePage : 4096, size = round_up(bytes, unit);
+  const Index unit = bytes >= kHugeFrom ? kHugeUnit : 4096, size = round_up(bytes, unit);
   auto* memory =
       static_cast<char*>(std::aligned_alloc(static_cast<std::size_t>(unit), static_cast<std::size_t>(size)));
   if (!memory) throw std::bad_alloc();
-  if (unit == kHugePage)
+  if (unit == kHugeUnit)
     madvise(memory, static_cast<std::size_t>(size), MADV_HUGEPAGE);  // a refusal costs speed, not correctness
   return memory;
 }

@@ -101,6 +101,7 @@ void print_scalar(KernelText& k, const Op& op) {
       break;
     case OpKind::apply: {
       std::vector<Term> operands;
+      operands.reserve(op.operands.size());
       for (ValueId v : op.operands) operands.push_back(scalar_term(k, v));
       text = apply_text(k, op, operands).text;
       break;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -18,6 +20,16 @@ inline std::vector<Isa> runnable_isas() {
   for (const Isa isa : kAllIsas)
     if (host_runs(isa)) isas.push_back(isa);
   return isas;
+}
+
+// |got - exact| in units of the last place that f32 has at `exact`; infinity counts as the next power of two.
+inline double error_ulp(float got, double exact) {
+  if (std::isnan(exact) || std::isnan(got)) return std::isnan(exact) == std::isnan(got) ? 0 : HUGE_VAL;
+  const double beyond = 0x1p128;
+  const double wanted = std::clamp(exact, -beyond, beyond);
+  const double found = std::clamp(static_cast<double>(got), -beyond, beyond);
+  const int exponent = std::clamp(wanted == 0 ? -126 : std::ilogb(wanted), -126, 127);
+  return std::abs(found - wanted) / std::ldexp(1.0, exponent - 23);
 }
 
 inline CompileOptions options_for(Isa isa) { return {.target = host_target(isa)}; }

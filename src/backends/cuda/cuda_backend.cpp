@@ -37,8 +37,7 @@ tile::Target target_of(const DeviceLimits& limits) {
   const double clock_hz = limits.clock_khz > 0 ? limits.clock_khz * 1e3 : 1.7e9;
   t.flops_per_s = 2.0 * 128 * limits.multiprocessors * clock_hz;
   // Dense 16-bit multiply-adds a cycle: 2048 a multiprocessor from Hopper on, 1024 before.
-  t.matrix_flops_per_s =
-      2.0 * (limits.compute_major >= 9 ? 2048 : 1024) * limits.multiprocessors * clock_hz;
+  t.matrix_flops_per_s = 2.0 * (limits.compute_major >= 9 ? 2048 : 1024) * limits.multiprocessors * clock_hz;
   t.launch_s = 2.5e-6;
   return t;
 }
@@ -101,7 +100,7 @@ Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::Bac
 Result<std::unique_ptr<CudaBackend::Device>> CudaBackend::open_device(int ordinal) {
   auto driver = open_driver();
   if (!driver) return driver.error();
-  auto kept = std::make_unique<Driver>(std::move(*driver));
+  auto kept = std::make_unique<Driver>(*driver);
   auto context = Context::open(*kept, ordinal);
   if (!context) return context.error();
   auto device = std::make_unique<Device>(std::move(kept), std::move(*context));

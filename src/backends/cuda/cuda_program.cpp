@@ -96,7 +96,8 @@ Status CudaProgram::launch(const backends::LaunchArgs& args) {
   if (!blocks) return blocks.error();
   if (*blocks == 0) return Unit{};
   if (Status s = backend_.enter(); !s) return s;
-  for (std::size_t i = 0; i < views_; ++i) parameters_[i] = const_cast<void**>(args.views + i);
+  for (std::size_t i = 0; i < views_; ++i)
+    parameters_[i] = static_cast<void*>(const_cast<void**>(args.views + i));
   for (std::size_t i = 0; i < scalar_bytes_.size(); ++i)
     parameters_[views_ + i] = const_cast<std::int64_t*>(args.scalars + i);
   for (std::size_t i = 0; i < grid_axes_.size(); ++i)

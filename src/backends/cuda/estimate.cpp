@@ -29,15 +29,6 @@ constexpr int kBaseRegisters = 20;
 constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
 constexpr double kUnknownPrograms = 100000;       // a grid that arguments decide: large
 
-void for_each_step(const Step& step, const std::function<void(const Step&)>& fn) {
-  fn(step);
-  for (const auto& body : step.body)
-    for (const Step& inner : body) for_each_step(inner, fn);
-}
-void for_each_step(const std::vector<Step>& steps, const std::function<void(const Step&)>& fn) {
-  for (const Step& s : steps) for_each_step(s, fn);
-}
-
 // Machine instructions of a primitive on f32, roughly; values that end in narrow floats take the short forms.
 double instructions_of(Prim prim, bool narrow) {
   switch (prim) {

@@ -32,7 +32,7 @@ class Arguments {
   template <class T>
   Arguments& add(const T& value) {
     static_assert(std::is_trivially_copyable_v<T>, "kernel arguments are plain bytes");
-    return add_bytes(&value, sizeof(T), alignof(T));
+    return add_bytes(static_cast<const void*>(&value), sizeof(T), alignof(T));
   }
   Arguments& add_bytes(const void* bytes, std::size_t size, std::size_t alignment);
   template <class T>

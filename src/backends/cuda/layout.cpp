@@ -44,12 +44,6 @@ void for_each_loop(const std::vector<Step>& steps, const std::function<void(cons
     for (const auto& body : s.body) for_each_loop(body, fn);
   }
 }
-void for_each_step(const std::vector<Step>& steps, const std::function<void(const Step&)>& fn) {
-  for (const Step& s : steps) {
-    fn(s);
-    for (const auto& body : s.body) for_each_step(body, fn);
-  }
-}
 
 Index elements(const std::vector<Index>& shape) {
   return std::accumulate(shape.begin(), shape.end(), Index{1}, std::multiplies<>());

@@ -111,6 +111,7 @@ class Program {
 
   api::nvrtcResult compile(const std::vector<std::string>& flags) {
     std::vector<const char*> pointers;
+    pointers.reserve(flags.size());
     for (const auto& flag : flags) pointers.push_back(flag.c_str());
     return nvrtc_.compile_program(program_, static_cast<int>(pointers.size()), pointers.data());
   }

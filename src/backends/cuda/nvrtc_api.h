@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-struct _nvrtcProgram;
+struct _nvrtcProgram;  // NOLINT(bugprone-reserved-identifier): its name in nvrtc.h
 
 namespace tilewright::cuda::api {
 

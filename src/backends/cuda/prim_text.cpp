@@ -115,7 +115,7 @@ std::string prim_expression(const PrimUse& use, const std::vector<std::string>& 
   // Operands of operators stand in brackets unless they are plain; arguments of functions need none.
   const bool call = std::string_view(text).find("({0}") != std::string_view::npos;
   for (const std::string& o : operands) args.push_back(call ? o : wrapped(o));
-  const std::string out = fmt::vformat(text, args);
+  std::string out = fmt::vformat(text, args);
   // Bitwise operators promote narrow integers to int.
   const bool bitwise = use.prim == Prim::bit_and || use.prim == Prim::bit_or || use.prim == Prim::bit_xor ||
                        use.prim == Prim::bit_not;

@@ -294,6 +294,7 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
     return;
   }
   std::vector<Expr> operands;
+  operands.reserve(in.operands.size());
   for (const printer::Ref& ref : in.operands) operands.push_back(operand(loop, ref));
   if (draws_fours(loop, i)) {
     need("philox");
@@ -583,6 +584,7 @@ void KernelPrinter::print_scattered(Loop& loop, std::size_t i) {
   const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(op.param)];
   const Expr value = operand(loop, in.operands[0]);
   std::vector<Expr> indices;
+  indices.reserve(view.rank());
   for (int d = 0; d < view.rank(); ++d)
     indices.push_back(operand(loop, in.operands[static_cast<std::size_t>(d) + 1]));
   std::string guard = effect_guard(loop);

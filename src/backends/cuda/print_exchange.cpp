@@ -277,7 +277,7 @@ void KernelPrinter::print_scans(Loop& loop) {
 
 // A value in other registers than its own: through shared memory, as a row-major tile.
 KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
-  const Registers from = buffer(v);
+  Registers from = buffer(v);
   if (place.part == Part::one || same_spread(layouts_, from.place, place)) return from;
   Registers to = from;
   to.place = place;

@@ -166,6 +166,7 @@ std::string KernelPrinter::header_comment() const {
   std::string text = fmt::format("// {}: ", kernel_.name);
   const auto dims = [&](const std::vector<tile::Dim>& all) {
     std::vector<std::string> parts;
+    parts.reserve(all.size());
     for (const tile::Dim& d : all)
       parts.push_back(d.is_constant() ? fmt::format("{}", d.value)
                                       : kernel_.scalars[static_cast<std::size_t>(d.scalar)].name);
@@ -224,6 +225,7 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
     head.line("const i32 program = i32(blockIdx.x) * {} + i32(threadIdx.x) / {};", packed,
               schedule_.threads / packed);
     std::vector<std::string> counts;
+    counts.reserve(axes);
     for (int i = 0; i < axes; ++i) counts.push_back(grid_text(i));
     head.line("if (program >= {}) return;", fmt::join(counts, " * "));
   } else if (!walks() && !program_axes_.empty()) {
@@ -256,6 +258,7 @@ Expr KernelPrinter::program_id(int axis) {
 // One block walks over every gridDim.x-th program.
 void KernelPrinter::print_persistent_body() {
   std::vector<std::string> counts;
+  counts.reserve(static_cast<int>(kernel_.grid.size()));
   for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
   if (is_packed(layouts_)) refuse("persistent: programs side by side do not walk");
   const std::string divide = schedule_.cluster > 1 ? fmt::format(" / {}", schedule_.cluster) : "";
@@ -393,6 +396,7 @@ void KernelPrinter::print_scalar(const Op& op) {
     e = scalar_load(op);
   } else {
     std::vector<Expr> operands;
+    operands.reserve(op.operands.size());
     for (ValueId o : op.operands) operands.push_back(scalar(o));
     e = compute(op, operands);
   }

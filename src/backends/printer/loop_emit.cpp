@@ -208,6 +208,7 @@ class LoopEmitter {
   std::vector<int> full_axes(ValueId v) const {
     std::vector<int> axes;
     const std::vector<Index>& shape = facts_.kernel().type(v).shape;
+    axes.reserve(shape.size());
     for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back(shape[i] == 1 ? -1 : static_cast<int>(i));
     return axes;
   }
@@ -279,6 +280,7 @@ std::string text(const Kernel& kernel, const ElementLoop& loop, const std::strin
   for (std::size_t i = 0; i < loop.body.size(); ++i) {
     const Instr& in = loop.body[i];
     std::vector<std::string> refs;
+    refs.reserve(in.operands.size());
     for (const Ref& r : in.operands)
       refs.push_back(r.is_scalar() ? fmt::format("%{}", r.scalar) : fmt::format("#{}", r.instr));
     std::string what(kinds[static_cast<int>(in.kind)]);

@@ -9,6 +9,7 @@
 
 #include <tilewright/tile/kernel.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -81,6 +82,10 @@ struct LoopPlan {
     return value;
   }
 };
+
+// The steps in order, each before those of its bodies.
+void for_each_step(const Step& step, const std::function<void(const Step&)>& fn);
+void for_each_step(const std::vector<Step>& steps, const std::function<void(const Step&)>& fn);
 
 LoopPlan plan_loops(const tile::Kernel& kernel, const LoopPolicy& policy);
 std::string to_string(const tile::Kernel& kernel, const LoopPlan& plan);  // for goldens

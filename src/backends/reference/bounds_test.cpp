@@ -51,6 +51,7 @@ void round_results(Kernel& kernel, Block& block) {
 Status run_on_host(const Kernel& kernel, const std::vector<HostView>& views,
                    const std::vector<std::int64_t>& scalars) {
   std::vector<ViewBinding> bindings;
+  bindings.reserve(views.size());
   for (const HostView& v : views)
     bindings.push_back({.data = v.data + v.origin_bytes,
                         .extent_bytes = v.bytes - v.origin_bytes,

@@ -83,9 +83,10 @@ void cast(const Tile& from, DType from_dtype, Tile& to, DType to_dtype) {
 }
 
 void apply(const Kernel& kernel, const Op& op, Values& values, Tile& result) {
-  const Tile* operands[3] = {};
-  for (std::size_t i = 0; i < op.operands.size(); ++i) operands[i] = &at(values, op.operands[i]);
-  const Tile &a = *operands[0], &b = operands[1] ? *operands[1] : a, &c = operands[2] ? *operands[2] : a;
+  const auto operand = [&](std::size_t i) -> const Tile& {
+    return at(values, op.operands[i < op.operands.size() ? i : 0]);
+  };
+  const Tile &a = operand(0), &b = operand(1), &c = operand(2);
   if (op.prim == Prim::select) {
     for (std::size_t i = 0; i < result.f.size(); ++i) result.f[i] = a.i[i] != 0 ? b.f[i] : c.f[i];
     for (std::size_t i = 0; i < result.i.size(); ++i) result.i[i] = a.i[i] != 0 ? b.i[i] : c.i[i];
@@ -240,7 +241,7 @@ void compute(const Kernel& kernel, const Op& op, Values& values) {
   Tile& result = at(values, op.results[0]);
   const auto size = static_cast<std::size_t>(type.size());
   (is_float(type.dtype) ? result.f.resize(size) : result.i.resize(size));
-  const Tile* first = op.operands.empty() ? nullptr : &at(values, op.operands[0]);
+  const auto first = [&]() -> const Tile& { return at(values, op.operands[0]); };
   switch (op.kind) {
     case OpKind::constant:
       if (is_float(type.dtype)) return result.f.assign(size, op.number.f);
@@ -249,22 +250,24 @@ void compute(const Kernel& kernel, const Op& op, Values& values) {
       return std::iota(result.i.begin(), result.i.end(), 0);
     case OpKind::broadcast: {
       const BroadcastWalk walk = walk_broadcast(kernel.type(op.operands[0]), type);
-      return is_float(type.dtype) ? broadcast(first->f, walk, result.f) : broadcast(first->i, walk, result.i);
+      return is_float(type.dtype) ? broadcast(first().f, walk, result.f)
+                                  : broadcast(first().i, walk, result.i);
     }
     case OpKind::reshape:
-      (is_float(type.dtype) ? void(result.f = first->f) : void(result.i = first->i));
+      (is_float(type.dtype) ? void(result.f = first().f) : void(result.i = first().i));
       return;
     case OpKind::transpose: {
       const TileType& from = kernel.type(op.operands[0]);
-      return is_float(type.dtype) ? transpose(first->f, from, result.f) : transpose(first->i, from, result.i);
+      return is_float(type.dtype) ? transpose(first().f, from, result.f)
+                                  : transpose(first().i, from, result.i);
     }
     case OpKind::cast:
-      return cast(*first, kernel.type(op.operands[0]).dtype, result, type.dtype);
+      return cast(first(), kernel.type(op.operands[0]).dtype, result, type.dtype);
     case OpKind::apply:
       return apply(kernel, op, values, result);
     case OpKind::reduce:
     case OpKind::scan:
-      return along_axis(kernel, op, *first, result);
+      return along_axis(kernel, op, first(), result);
     case OpKind::dot:
       return dot(kernel, op, values, result);
     case OpKind::random:

@@ -177,6 +177,7 @@ TEST(Interpreter, ReducesAndScansEitherAxisWithEachMonoid) {
       for (Index o = 0; o < results; ++o) {
         const auto at = [&](Index j) { return axis == 0 ? j * columns + o : o * columns + j; };
         std::vector<double> line;
+        line.reserve(length);
         for (Index j = 0; j < length; ++j) line.push_back(x[at(j)]);
         const std::vector<double> want = prefixes(monoid, line);
         const auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };

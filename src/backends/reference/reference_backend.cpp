@@ -26,6 +26,7 @@ class InterpretedProgram final : public backends::Program {
   Status launch(const backends::LaunchArgs& args) override {
     std::vector<ViewBinding> views;
     // The extents of the buffers are not known here; unchecked runs do not ask for them.
+    views.reserve(kernel_.views.size());
     for (std::size_t i = 0; i < kernel_.views.size(); ++i) views.push_back({.data = args.views[i]});
     return run(kernel_, views,
                std::vector<std::int64_t>(args.scalars, args.scalars + kernel_.scalars.size()));

@@ -3,6 +3,7 @@
 #include "backends/cuda/gpu_tests/bench_kernels.h"
 
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/gpu_tests/must.h"
 #include "support/hand_kernels.h"
 
 #include <tilewright/base/philox.h>
@@ -20,12 +21,6 @@ namespace {
 using backends::Backend;
 using backends::CopyKind;
 using tile::samples::HandKernel;
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw Error(result.error().message);
-  return std::move(*result);
-}
 
 Index elements_of(const tile::ViewParam& v) {
   Index n = 1;
@@ -99,6 +94,7 @@ Timing time_launches(Backend& backend, backends::Program& program, const backend
 
 void bench(Backend& backend, const HandKernel& k, std::FILE* out) {
   std::vector<void*> views;
+  views.reserve(k.kernel.views.size());
   for (std::size_t v = 0; v < k.kernel.views.size(); ++v)
     views.push_back(make_view(backend, k.kernel.views[v], static_cast<unsigned>(v) + 1));
   backends::LaunchArgs args{.views = views.data(), .scalars = k.scalars.data()};

@@ -9,18 +9,12 @@
 
 #include "backends/cuda/copy.h"
 #include "backends/cuda/gpu_tests/kernels.h"
+#include "backends/cuda/gpu_tests/must.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/memory_pool.h"
 #include "backends/cuda/nvrtc.h"
 
 namespace tilewright::cuda {
-
-// The value, or the test's end with the failure's message.
-template <class T>
-T must(Result<T> result) {
-  if (!result.ok()) throw Error(result.error().message);
-  return std::move(*result);
-}
 
 struct Gpu {
   Driver driver;

@@ -60,6 +60,7 @@ void measure_pool(Gpu& gpu) {
     print(fmt::format("pool_{}", bytes), median_us(10000, pair, [] {}), "allocate and free from the cache");
   }
   std::vector<Buffer> many;
+  many.reserve(1000);
   for (int i = 0; i < 1000; ++i)
     many.push_back(must(gpu.pool.allocate(std::size_t{1} << (9 + i % 14), gpu.stream.get())));
   const auto mixed = [&, i = std::size_t{0}]() mutable {

@@ -30,7 +30,7 @@ TEST(GpuContext, NamesTheArchitectureOfABinaryItCannotLoad) {
   auto& gpu = Gpu::open();
   const auto module = Module::load(gpu.context, std::string_view("not a cubin at all\0", 19));
   ASSERT_FALSE(module.ok());
-  EXPECT_THAT(module.error().message, testing::HasSubstr(gpu.context.limits().architecture()));
+  EXPECT_THAT(module.error().message, ::testing::HasSubstr(gpu.context.limits().architecture()));
 }
 
 TEST(GpuCopy, BringsBackWhatWasSent) {
@@ -59,11 +59,11 @@ TEST(GpuPool, FailsWithAMessageWhenTheDeviceIsFull) {
   const auto wanted = gpu.pool.allocate(std::size_t{1} << 42, gpu.stream.get());
   ASSERT_FALSE(wanted.ok());
   EXPECT_EQ(wanted.error().kind, Failure::Kind::out_of_memory);
-  EXPECT_THAT(wanted.error().message, testing::HasSubstr("wanted 4096.00 GiB"));
+  EXPECT_THAT(wanted.error().message, ::testing::HasSubstr("wanted 4096.00 GiB"));
   EXPECT_TRUE(gpu.pool.allocate(1000, gpu.stream.get()).ok());
 }
 
-class GpuLaunch : public testing::Test {
+class GpuLaunch : public ::testing::Test {
  protected:
   static constexpr int kCount = 100000;
   Gpu& gpu_ = Gpu::open();
@@ -108,7 +108,7 @@ TEST_F(GpuLaunch, ReportsWhatTheKernelOccupies) {
 TEST_F(GpuLaunch, NamesAKernelThatIsNotThere) {
   const auto missing = module_.function("shrink");
   ASSERT_FALSE(missing.ok());
-  EXPECT_THAT(missing.error().message, testing::HasSubstr("kernel \"shrink\""));
+  EXPECT_THAT(missing.error().message, ::testing::HasSubstr("kernel \"shrink\""));
 }
 
 TEST_F(GpuLaunch, BuiltGraphReplaysAndTakesNewArguments) {

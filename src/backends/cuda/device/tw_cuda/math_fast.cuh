@@ -1,7 +1,7 @@
 // Cheaper primitives for values that end in bf16 or fp8: relative error at most 2^-10, a quarter of bf16's
 // unit in the last place at its worst. They bound the error of the one operation: a difference of nearly
-// equal results (1 - tanh x for large x) shows it enlarged, which is for the caller to know. Those that end in
-// ex2 give 0 below 2^-126; quotients and reciprocals hold over the whole range, as bf16 has f32's.
+// equal results (1 - tanh x for large x) shows it enlarged, which is for the caller to know. Those that end
+// in ex2 give 0 below 2^-126; quotients and reciprocals hold over the whole range, as bf16 has f32's.
 #pragma once
 
 #include "tw_cuda/math.cuh"
@@ -31,7 +31,7 @@ inline constexpr float kLn2 = 0.693147181f;
 
 TW_DEVICE float exp2(float x) { return detail::ex2(x); }
 TW_DEVICE float exp(float x) { return detail::ex2(x * kLog2E); }  // the product is off by 2^-18 at |x| = 88
-TW_DEVICE float reciprocal(float x) {  // 2^-23
+TW_DEVICE float reciprocal(float x) {                             // 2^-23
   float y;
   asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;

@@ -1,0 +1,17 @@
+// Time that has passed on this machine, in the units that are printed.
+#pragma once
+
+#include <chrono>
+
+namespace tilewright {
+
+inline double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Since a moment that stays the same while the program runs.
+inline double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace tilewright
