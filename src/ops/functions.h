@@ -148,6 +148,9 @@ Value scatter_add_along(Value index, Value update, Index axis, const Shape& shap
 // NumPy's matmul: vectors get a unit axis that disappears again, batch axes broadcast, types promote. `dtype`
 // is the result's type: f32 for 8-bit floats and i32 for 8-bit integers unless given.
 Value matmul(Value a, Value b, std::optional<DType> dtype = {});
+// Sums of products over named axes, "bhqd,bhkd->bhqk": axes that the result lacks are summed. Two operands,
+// letters, no axis twice in one operand. One matmul of views of the operands; its result's type.
+Value einsum(std::string_view spec, Value a, Value b);
 
 }  // namespace tilewright::ops
 
