@@ -26,17 +26,24 @@ TW_INLINE void dot_few_along(const typename E::word* few, const DotOperand<E>& l
     if (o + i < large.outer) c[(o + i) * c_stride] += reduce_sum(sum[i]);
 }
 
-// c[o …] += Σ few · large[o …] for neighbouring rows of the large operand.
-template <class E>
-TW_INLINE void dot_few_across(const typename E::word* few, const DotOperand<E>& large, i64 o, i64 steps,
-                              typename E::sum* c) {
-  vec<typename E::sum> sum = load(c + o);
+// c[f][o …] += Σ few[f] · large[o …] for neighbouring rows of the large operand, each word of which is read
+// once.
+template <class E, int Few>
+TW_INLINE void dot_few_across(const typename E::word* few, i64 stride, const DotOperand<E>& large, i64 o,
+                              i64 steps, typename E::sum* c, i64 c_stride) {
+  vec<typename E::sum> sum[Few];
+#pragma clang loop unroll(full)
+  for (int f = 0; f < Few; ++f) sum[f] = load(c + f * c_stride + o);
   for (i64 k = 0; k < steps; ++k) {
     const vec<typename E::word> words = large.across(o, k);
-    sum = E::add(sum, vec<typename E::word>(few[k]), words);
-    if constexpr (E::kCorrects) sum -= E::add(vi32(0), vu32(E::kCorrection), words);
+#pragma clang loop unroll(full)
+    for (int f = 0; f < Few; ++f) {
+      sum[f] = E::add(sum[f], vec<typename E::word>(few[f * stride + k]), words);
+      if constexpr (E::kCorrects) sum[f] -= E::add(vi32(0), vu32(E::kCorrection), words);
+    }
   }
-  store(c + o, sum);
+#pragma clang loop unroll(full)
+  for (int f = 0; f < Few; ++f) store(c + f * c_stride + o, sum[f]);
 }
 
 // c[f * few_stride + o * large_stride] += Σ few[f] · large[o]; rows of c have room for whole vectors where
@@ -46,14 +53,13 @@ static void dot_few(const DotOperand<E>& few, const DotOperand<E>& large, typena
                     i64 large_stride) {
   constexpr i64 kStride = (Depth / E::kDepth / TW_LANES + 2) * TW_LANES;
   constexpr i64 kRows = (Few + TW_LANES - 1) / TW_LANES * TW_LANES;  // packed in whole vectors if transposed
-  alignas(64) typename E::word words[kRows * kStride];
+  alignas(64) typename E::word words[kRows * kStride] = {};  // rows of few that do not exist stay zero
   const i64 inner = few.inner > large.inner ? few.inner : large.inner;
   const i64 steps = (inner + E::kDepth - 1) / E::kDepth;
   pack_left<E, Few, kStride>(few, 0, steps, words);
   if (large.inner_stride != 1 && large_stride == 1) {
     for (i64 o = 0; o < large.outer; o += TW_LANES)
-      for (i64 f = 0; f < few.outer; ++f)
-        dot_few_across(words + f * kStride, large, o, steps, c + f * few_stride);
+      dot_few_across<E, Few>(words, kStride, large, o, steps, c, few_stride);
     return;
   }
   for (i64 o = 0; o < large.outer; o += kFewRows)
