@@ -52,7 +52,8 @@ std::string_view element_of(DType dtype) {
   }
 }
 
-// Words per element along the inner dimension at most, as tw_cpu/dot_room.h has them.
+// At least DotRoom::kBytes of tw_cpu/dot.h, which the printed kernel asserts: bytes may go in pairs or in
+// quads.
 Index room_bytes(const Kernel& kernel, const Op& op, int lanes) {
   const TileType& b = kernel.type(op.operands[1]);
   const DType sum = kernel.type(op.results[0]).dtype;
