@@ -7,8 +7,58 @@ namespace tilewright::passes {
 
 namespace {
 
-DotTiles cpu_tiles(const DotProblem& p) {
-  return {std::min<Index>(128, p.m), std::min<Index>(128, p.n), std::min<Index>(256, p.k)};
+// --- CPU: tw_cpu/dot.h packs blocks of both operands and keeps 6 rows and a few vectors of c in registers;
+// tw_cpu/dot_few.h reads an operand once, where it stands, if the other one has fewer rows than that.
+constexpr Index kRegisterRows = 6;
+
+// Times in cycles of a core that starts one multiplication of vectors a cycle.
+// Per element packed and per element of c that is zeroed, stored and loaded again:
+// docs/notes/2026-11-21-cpu-gemm.md.
+constexpr double kPackCycles = 0.5, kResultCycles = 1, kProgramCycles = 1000;
+// A block's b fills half of L2 (256 x 512 x 4 bytes of 1 MiB), its c may reach into L3.
+constexpr Index kMostRows = 516, kMostColumns = 512, kDepthBytes = 1024;
+
+// Blocks of about `most`, all alike up to rounding to whole `unit`s.
+Index even_block(Index size, Index most, Index unit) {
+  const Index parts = std::max<Index>((size + most / 2) / most, 1);
+  return std::min(round_up(ceil_div(size, parts), unit), size);
+}
+
+// Few rows (or a column): the large operand streams from memory, so only its order and its share per core
+// matter.
+DotTiles few_rows(const DotProblem& p, const tile::Target& target) {
+  // Eight rows of b at a time are as many streams as prefetchers follow; their part of c stays in L1.
+  const Index columns = p.batch >= target.units ? p.n : ceil_div(p.n, Index{target.units});
+  return {p.m, std::min(round_up(even_block(columns, 2048, 1), 64), p.n), std::min<Index>(8, p.k)};
+}
+DotTiles one_column(const DotProblem& p, const tile::Target& target) {
+  const Index rows = p.batch >= target.units ? p.m : ceil_div(p.m, Index{target.units});
+  return {even_block(rows, 256, 4), 1, even_block(p.k, 4096, 16)};
+}
+
+DotTiles cpu_tiles(const DotProblem& p, const tile::Target& target) {
+  if (p.n == 1) return one_column(p, target);
+  if (p.m < kRegisterRows) return few_rows(p, target);
+  const Index lanes = target.vector_bytes / 4, bytes = static_cast<Index>(size_bytes(p.dtype));
+  const bool widened = bytes == 2 && target.vector_bytes < 64;
+  const Index bk = even_block(p.k, kDepthBytes / (widened ? 4 : bytes), 16);
+  DotTiles best;
+  double best_cycles = 0;
+  const auto consider = [&](Index bm, Index bn) {
+    const Index programs = p.batch * ceil_div(p.m, bm) * ceil_div(p.n, bn);
+    const double rows = static_cast<double>(bm), columns = static_cast<double>(round_up(bn, lanes)),
+                 depth = static_cast<double>(p.k), packed = static_cast<double>(bytes) / 4;
+    const double multiply = rows * columns * depth / static_cast<double>(lanes) * packed;
+    const double pack = kPackCycles * (rows + columns) * depth * packed;
+    const double cycles = static_cast<double>(ceil_div(programs, Index{target.units})) *
+                          (multiply + pack + kResultCycles * rows * columns + kProgramCycles);
+    if (best_cycles == 0 || cycles < best_cycles) best = {bm, bn, bk}, best_cycles = cycles;
+  };
+  for (Index i = ceil_div(p.m, kMostRows), tried = 0; tried < 32 && i <= p.m; ++i, ++tried)
+    for (Index j = ceil_div(p.n, kMostColumns), other = 0; other < 32 && j <= p.n; ++j, ++other)
+      consider(std::min(round_up(ceil_div(p.m, i), kRegisterRows), p.m),
+               std::min(round_up(ceil_div(p.n, j), lanes), p.n));
+  return best;
 }
 
 DotTiles cuda_tiles(const DotProblem& p) {
@@ -18,7 +68,7 @@ DotTiles cuda_tiles(const DotProblem& p) {
 }  // namespace
 
 DotTiles choose_dot_tiles(const DotProblem& problem, const tile::Target& target) {
-  return target.kind == tile::TargetKind::cuda ? cuda_tiles(problem) : cpu_tiles(problem);
+  return target.kind == tile::TargetKind::cuda ? cuda_tiles(problem) : cpu_tiles(problem, target);
 }
 
 }  // namespace tilewright::passes

@@ -1,6 +1,8 @@
 // Names, buffers' layouts and ranges of scalars.
 #include "backends/cpu/kernel_text.h"
 
+#include "backends/cpu/dot_operands.h"
+
 #include <tilewright/base/error.h>
 
 #include <algorithm>
@@ -49,7 +51,9 @@ KernelText::KernelText(const tile::Kernel& k, const tile::Schedule& s, int vecto
     : kernel(k),
       schedule(s),
       lanes(vector_lanes),
-      plan(printer::plan_loops(k, {.keep_above_flops = kKeepAboveFlops, .keep_loads = false})),
+      in_place(dot_operands_in_place(k)),
+      plan(printer::plan_loops(
+          k, {.keep_above_flops = kKeepAboveFlops, .keep_loads = false, .read_in_place = in_place})),
       affine(k, tile::known_statically(k)),
       ranges(printer::value_ranges(k)),
       definitions_(k.values.size()) {
@@ -127,7 +131,13 @@ Range KernelText::range(ValueId v) const {
     return range_of(*op);
   if (const auto loop = inductions_.find(v); loop != inductions_.end()) {
     const std::vector<ValueId>& bounds = loop->second->operands;
-    if (range(bounds[2]).low > 0) return {range(bounds[0]).low, saturate(range(bounds[1]).high - 1)};
+    const Range from = range(bounds[0]), to = range(bounds[1]), step = range(bounds[2]);
+    if (step.low > 0) {
+      Index last = saturate(to.high - 1);
+      if (from.low == from.high && step.low == step.high && is_bounded(to) && last >= from.low)
+        last = from.low + (last - from.low) / step.low * step.low;
+      return {from.low, last};
+    }
   }
   return {-kUnbounded, kUnbounded};
 }

@@ -37,13 +37,15 @@ class KernelText {
 
   const tile::Kernel& kernel;
   const tile::Schedule& schedule;
-  const int lanes;  // TW_LANES of the headers
+  const int lanes;                         // TW_LANES of the headers
+  const std::set<tile::ValueId> in_place;  // operands of dots that are read from their views
   const printer::LoopPlan plan;
   const tile::AffineTable affine;
   const std::vector<printer::ValueRange> ranges;
   Code code;
   Names names;
   std::vector<std::string> views;  // the pointers' names
+  std::string room;                // the memory for what dots pack
   bool streams = false;            // some store bypasses the caches
 
   void include(std::string_view header) { headers_.emplace(header); }

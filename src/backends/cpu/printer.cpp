@@ -1,6 +1,7 @@
 // The function around a kernel's steps: parameters, buffers, the loop over programs.
 #include "backends/cpu/printer.h"
 
+#include "backends/cpu/dot_text.h"
 #include "backends/cpu/step_text.h"
 
 #include <fmt/ranges.h>
@@ -82,6 +83,12 @@ class FunctionText {
       bytes += round_up(b.elements * memory_bytes(b.dtype), 64);
       buffers.push_back(b);
       k_.add_buffer(v, std::move(b));
+    }
+    // Dots run one after another and share the room for what they pack.
+    if (const Index room = dot_room_bytes(k_.kernel, k_.lanes); room > 0) {
+      k_.room = k_.names.unique("room");
+      buffers.push_back({.name = k_.room, .dtype = DType::u8, .elements = room});
+      bytes += room;
     }
     const bool on_stack = bytes <= kStackBytes;
     Index offset = 0;

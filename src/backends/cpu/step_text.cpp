@@ -1,6 +1,7 @@
 // Control: loops, branches, assignments; and the tile ops that are calls of a header's function.
 #include "backends/cpu/step_text.h"
 
+#include "backends/cpu/dot_text.h"
 #include "backends/cpu/loop_text.h"
 #include "backends/cpu/scalar_text.h"
 
@@ -42,19 +43,6 @@ void print_relayout(KernelText& k, const tile::Op& op) {
   else
     k.code.line("reshape<{}, {}, {}, {}>({}, {}, {}, {});", from.rows, from.columns, to.rows, to.columns,
                 from.data, from.stride, to.data, to.stride);
-}
-
-void print_dot(KernelText& k, const tile::Op& op) {
-  k.include("tw_cpu/dot.h");
-  const Matrix a = matrix(k, op.operands[0]), b = matrix(k, op.operands[1]), c = matrix(k, op.results[0]);
-  const DType dtype = k.kernel.type(op.operands[0]).dtype;
-  std::string element(name(dtype));
-  if (is_narrow_float(dtype)) {
-    k.include("tw_cpu/narrow.h");
-    element = fmt::format("Narrow<{}, {}, {}_to_f32>", memory_type(dtype), vector_type(dtype), name(dtype));
-  }
-  k.code.line("dot<{}, {}, {}, {}>({}, {}, {}, {}, {}, {});  // {} += {} · {}", element, c.rows, c.columns,
-              a.columns, a.data, a.stride, b.data, b.stride, c.data, c.stride, c.data, a.data, b.data);
 }
 
 void print_loop(KernelText& k, const Step& step) {

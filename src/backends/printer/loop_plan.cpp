@@ -95,6 +95,7 @@ class Planner {
   }
 
   bool is_control(const Op& op) const {
+    if (op.kind == OpKind::transpose && policy_.read_in_place.count(op.results[0])) return false;
     return op.kind == OpKind::dot || op.kind == OpKind::loop || op.kind == OpKind::branch ||
            facts_.is_relayout(op);
   }
@@ -116,10 +117,12 @@ class Planner {
     buffers_.insert(target);
   }
 
-  // Tile operands of a control op must stand in buffers.
+  // Tile operands of a control op must stand in buffers, but for those of dots that are read in place.
   void add_control_roots(const Op& op, Segment& segment) {
     auto materialize = [&](ValueId v) {
-      if (facts_.rank(v) > 0 && !facts_.buffered(v) && !produced_by_root(v, segment)) add_keep(v, v, segment);
+      if (facts_.rank(v) > 0 && !policy_.read_in_place.count(v) && !facts_.buffered(v) &&
+          !produced_by_root(v, segment))
+        add_keep(v, v, segment);
     };
     if (op.kind == OpKind::dot) {
       materialize(op.operands[0]);

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,8 @@ namespace tilewright::printer {
 struct LoopPolicy {
   double keep_above_flops = 4;  // keep what costs more than this to compute again from loads and kept values
   bool keep_loads = false;      // keep loaded values (registers) rather than read the cache again
+  // Operands of dots which the backend reads from the view: blocks that only dots use, or transposes of such.
+  std::set<tile::ValueId> read_in_place = {};
 };
 
 // An operand: another instruction of the same loop, or a scalar value of the kernel.

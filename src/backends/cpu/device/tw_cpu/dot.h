@@ -1,81 +1,56 @@
-// dot: c += a · b on tiles in buffers, whose rows have room for whole vectors. A block of c stays in
-// registers while the inner dimension runs: each row's element of a is spread over the lanes and multiplied
-// into a row of b.
+// dot: c += a · b for a block of c in the caches.
+//
+// b is packed once into panels, a by a few rows at a time. Then a block of c, as large as the registers hold
+// beside a step's words, is added to along the whole inner dimension before it is stored again.
 #pragma once
-#include "tw_cpu/memory.h"
-#include "tw_cpu/reduce.h"
+#include "tw_cpu/dot_pack.h"
 
 namespace tw {
 
-// An element type whose values are used as they are stored: what is read, what is accumulated.
-template <class Element>
-struct DotElement {
-  typedef Element stored;
-  typedef i32 sum;  // of i8, u8 and i32
-  typedef vec<sum> vector;
-  static inline __attribute__((always_inline)) vector row(const stored* at) {
-    return convert<vector>(load(at));
-  }
-  static inline __attribute__((always_inline)) vector spread(stored x) { return vector((sum)x); }
-};
-#define TW_DOT_ELEMENT(type)                                                                       \
-  template <>                                                                                      \
-  struct DotElement<type> {                                                                        \
-    typedef type stored;                                                                           \
-    typedef type sum;                                                                              \
-    typedef v##type vector;                                                                        \
-    static inline __attribute__((always_inline)) vector row(const stored* at) { return load(at); } \
-    static inline __attribute__((always_inline)) vector spread(stored x) { return vector(x); }     \
-  };
-TW_DOT_ELEMENT(f32)
-TW_DOT_ELEMENT(f64)
-TW_DOT_ELEMENT(i64)
-#undef TW_DOT_ELEMENT
+// Rows of c in registers, and rows of a that are packed together: a few blocks, and whole vectors where a is
+// transposed.
+constexpr int kDotRows = 6, kDotPackedRows = 48;
 
-// Floats of 16 and 8 bits, widened as they are read.
-template <class Stored, class Vector, vf32 (*Widen)(Vector)>
-struct Narrow {};
-template <class Stored, class Vector, vf32 (*Widen)(Vector)>
-struct DotElement<Narrow<Stored, Vector, Widen>> {
-  typedef Stored stored;
-  typedef f32 sum;
-  typedef vf32 vector;
-  static inline __attribute__((always_inline)) vector row(const stored* at) { return Widen(load(at)); }
-  static inline __attribute__((always_inline)) vector spread(stored x) { return Widen(Vector(x)); }
+// Vectors of a row of c in registers: 6 x 4 registers of sums, 4 of b and an element of a make 29 of 32;
+// 6 x 2, 2 and one make 15 of 16.
+template <class E>
+constexpr int dot_vectors = (TW_LANES == 16 ? 16 : 8) / (int)sizeof(typename E::sum);
+
+// What is packed of b and of a, in words: `Depth` elements along the inner dimension at most.
+template <class E, int Columns, int Depth>
+struct DotRoom {
+  static constexpr i64 kSteps = ((Depth + E::kDepth - 1) / E::kDepth + TW_LANES - 1) / TW_LANES * TW_LANES;
+  static constexpr i64 kWidth = dot_vectors<E> * TW_LANES;
+  static constexpr i64 kPanel = (kSteps + E::kCorrects) * kWidth;
+  static constexpr i64 kRight = (Columns + kWidth - 1) / kWidth * kPanel;
+  static constexpr i64 kBytes = kRight * (i64)sizeof(typename E::word);
+  static constexpr i64 kStride = kSteps + TW_LANES;  // rows of a power of two would meet in the cache
 };
 
-template <class V>
-TW_INLINE V multiply_add(V a, V b, V c) {
-  return a * b + c;
-}
-TW_INLINE vf32 multiply_add(vf32 a, vf32 b, vf32 c) { return mad(a, b, c); }
-TW_INLINE vf64 multiply_add(vf64 a, vf64 b, vf64 c) { return mad(a, b, c); }
-
-// As many rows and vectors of c as the registers hold beside a row of b and an element of a.
-#if TW_LANES == 16
-constexpr int kDotRows = 6, kDotVectors = 4;
-#else
-constexpr int kDotRows = 6, kDotVectors = 2;
-#endif
-
-template <class D, int Rows, int Vectors>
-TW_INLINE void dot_block(const typename D::stored* a, i64 a_stride, const typename D::stored* b, i64 b_stride,
-                         typename D::sum* c, i64 c_stride, i64 depth) {
-  typename D::vector sum[Rows][Vectors];
+template <class E, int Rows, int Vectors, i64 Stride, i64 Width>
+static __attribute__((noinline)) void dot_block(const typename E::word* left, const typename E::word* right,
+                                                typename E::sum* c, i64 c_stride, i64 steps) {
+  vec<typename E::sum> sum[Rows][Vectors];
 #pragma clang loop unroll(full)
   for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
     for (int v = 0; v < Vectors; ++v) sum[r][v] = load(c + r * c_stride + v * TW_LANES);
-  for (i64 k = 0; k < depth; ++k) {
-    typename D::vector row[Vectors];
+  if constexpr (E::kCorrects) {
 #pragma clang loop unroll(full)
-    for (int v = 0; v < Vectors; ++v) row[v] = D::row(b + k * b_stride + v * TW_LANES);
+    for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
-    for (int r = 0; r < Rows; ++r) {
-      const typename D::vector x = D::spread(a[r * a_stride + k]);
+      for (int v = 0; v < Vectors; ++v) sum[r][v] -= bits_as<vi32>(load(right + v * TW_LANES));
+    right += Width;
+  }
+  for (i64 k = 0; k < steps; ++k) {
+    vec<typename E::word> row[Vectors];
 #pragma clang loop unroll(full)
-      for (int v = 0; v < Vectors; ++v) sum[r][v] = multiply_add(x, row[v], sum[r][v]);
-    }
+    for (int v = 0; v < Vectors; ++v) row[v] = load(right + k * Width + v * TW_LANES);
+#pragma clang loop unroll(full)
+    for (int r = 0; r < Rows; ++r)
+#pragma clang loop unroll(full)
+      for (int v = 0; v < Vectors; ++v)
+        sum[r][v] = E::add(sum[r][v], vec<typename E::word>(left[r * Stride + k]), row[v]);
   }
 #pragma clang loop unroll(full)
   for (int r = 0; r < Rows; ++r)
@@ -83,43 +58,59 @@ TW_INLINE void dot_block(const typename D::stored* a, i64 a_stride, const typena
     for (int v = 0; v < Vectors; ++v) store(c + r * c_stride + v * TW_LANES, sum[r][v]);
 }
 
-template <class D, int Rows, int Columns, int Vectors>
-TW_INLINE void dot_columns(const typename D::stored* a, i64 a_stride, const typename D::stored* b,
-                           i64 b_stride, typename D::sum* c, i64 c_stride, i64 depth) {
-  for (i64 r = 0; r + kDotRows <= Rows; r += kDotRows)
-    dot_block<D, kDotRows, Vectors>(a + r * a_stride, a_stride, b, b_stride, c + r * c_stride, c_stride,
-                                    depth);
-  constexpr int kRest = Rows % kDotRows, kDone = Rows - kRest;
-  if constexpr (kRest > 0)
-    dot_block<D, kRest, Vectors>(a + kDone * a_stride, a_stride, b, b_stride, c + kDone * c_stride, c_stride,
-                                 depth);
-}
-
-// One column: its elements, and those of b, stand side by side without room for vectors between them.
-template <class D, int Rows, int Depth>
-TW_INLINE void dot_one_column(const typename D::stored* a, i64 a_stride, const typename D::stored* b,
-                              typename D::sum* c) {
-  constexpr i64 kWhole = Depth / TW_LANES * TW_LANES;
-  for (i64 r = 0; r < Rows; ++r) {
-    const typename D::stored* row = a + r * a_stride;
-    typename D::vector sum = typename D::vector(0);
-    for (i64 k = 0; k < kWhole; k += TW_LANES) sum = multiply_add(D::row(row + k), D::row(b + k), sum);
-    typename D::sum total = c[r] + (kWhole > 0 ? reduce_sum(sum) : 0);
-    for (i64 k = kWhole; k < Depth; ++k) total += D::spread(row[k])[0] * D::spread(b[k])[0];
-    c[r] = total;
+// `Rows` rows of c, all columns.
+template <class E, class Room, int Rows>
+static void dot_rows(const typename E::word* left, const typename E::word* right, typename E::sum* c,
+                     i64 c_stride, i64 columns, i64 steps) {
+  constexpr i64 kWidth = Room::kWidth;
+  for (i64 n = 0; n < columns; n += kWidth, right += Room::kPanel) {
+    if (n + kWidth <= columns) {
+      dot_block<E, Rows, dot_vectors<E>, Room::kStride, kWidth>(left, right, c + n, c_stride, steps);
+      continue;
+    }
+    for (i64 v = 0; n + v < columns; v += TW_LANES)
+      dot_block<E, Rows, 1, Room::kStride, kWidth>(left, right + v, c + n + v, c_stride, steps);
   }
 }
 
-template <class Element, int Rows, int Columns, int Depth, class T, class S>
-static void dot(const T* a, i64 a_stride, const T* b, i64 b_stride, S* c, i64 c_stride) {
-  typedef DotElement<Element> D;
-  if constexpr (Columns == 1) return dot_one_column<D, Rows, Depth>(a, a_stride, b, c);
-  constexpr int kWidth = kDotVectors * TW_LANES, kVectors = (Columns + TW_LANES - 1) / TW_LANES;
-  for (i64 n = 0; n + kWidth <= kVectors * TW_LANES; n += kWidth)
-    dot_columns<D, Rows, Columns, kDotVectors>(a, a_stride, b + n, b_stride, c + n, c_stride, Depth);
-  constexpr int kRest = kVectors % kDotVectors, kDone = (kVectors - kRest) * TW_LANES;
-  if constexpr (kRest > 0)
-    dot_columns<D, Rows, Columns, kRest>(a, a_stride, b + kDone, b_stride, c + kDone, c_stride, Depth);
+// b in panels, each with what its columns correct in front.
+template <class E, class Room>
+static void dot_pack_right(const DotOperand<E>& b, i64 columns, i64 steps, typename E::word* right) {
+  for (i64 n = 0; n < columns; n += Room::kWidth, right += Room::kPanel) {
+    typename E::word* panel = right + E::kCorrects * Room::kWidth;
+    pack_right<E, Room::kWidth>(b, n, steps, panel);
+    if constexpr (E::kCorrects)
+      for (i64 v = 0; v < Room::kWidth; v += TW_LANES) {
+        vec<typename E::sum> column = vec<typename E::sum>(0);
+        for (i64 k = 0; k < steps; ++k)
+          column = E::add(column, vu32(E::kCorrection), load(panel + k * Room::kWidth + v));
+        store(right + v, bits_as<vec<typename E::word>>(column));
+      }
+  }
+}
+
+// c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist; c's rows have room for whole
+// vectors, `room` for DotRoom::kRight words.
+template <class E, int Columns, int Depth>
+static void dot(const DotOperand<E>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
+                void* room) {
+  typedef DotRoom<E, Columns, Depth> Room;
+  auto* right = (typename E::word*)room;
+  alignas(64) typename E::word left[kDotPackedRows * Room::kStride];
+  const i64 inner = a.inner > b.inner ? a.inner : b.inner, steps = (inner + E::kDepth - 1) / E::kDepth;
+  dot_pack_right<E, Room>(b, b.outer, steps, right);
+  for (i64 m = 0; m < a.outer; m += kDotPackedRows) {
+    pack_left<E, kDotPackedRows, Room::kStride>(a, m, steps, left);
+    const i64 rows = a.outer - m < kDotPackedRows ? a.outer - m : kDotPackedRows;
+    i64 r = 0;
+    for (; r + kDotRows <= rows; r += kDotRows)
+      dot_rows<E, Room, kDotRows>(left + r * Room::kStride, right, c + (m + r) * c_stride, c_stride, b.outer,
+                                  steps);
+    for (; r + 2 <= rows; r += 2)
+      dot_rows<E, Room, 2>(left + r * Room::kStride, right, c + (m + r) * c_stride, c_stride, b.outer, steps);
+    if (r < rows)
+      dot_rows<E, Room, 1>(left + r * Room::kStride, right, c + (m + r) * c_stride, c_stride, b.outer, steps);
+  }
 }
 
 }  // namespace tw

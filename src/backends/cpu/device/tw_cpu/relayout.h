@@ -5,13 +5,11 @@
 
 namespace tw {
 
-// A block of as many rows as lanes. Zipping row i with the one half the rows further on moves one bit of the
-// row's number into the lane's; after all bits rows and lanes have changed places.
-template <class T>
-TW_INLINE void transpose_block(const T* from, i64 from_stride, T* to, i64 to_stride) {
-  vec<T> rows[TW_LANES], zipped[TW_LANES];
-#pragma clang loop unroll(full)
-  for (int i = 0; i < TW_LANES; ++i) rows[i] = load(from + i * from_stride);
+// As many rows as lanes. Zipping row i with the one half the rows further on moves one bit of the row's
+// number into the lane's; after all bits rows and lanes have changed places.
+template <class V>
+TW_INLINE void transpose_lanes(V (&rows)[TW_LANES]) {
+  V zipped[TW_LANES];
 #pragma clang loop unroll(full)
   for (int bit = 1; bit < TW_LANES; bit *= 2) {
 #pragma clang loop unroll(full)
@@ -22,6 +20,14 @@ TW_INLINE void transpose_block(const T* from, i64 from_stride, T* to, i64 to_str
 #pragma clang loop unroll(full)
     for (int i = 0; i < TW_LANES; ++i) rows[i] = zipped[i];
   }
+}
+
+template <class T>
+TW_INLINE void transpose_block(const T* from, i64 from_stride, T* to, i64 to_stride) {
+  vec<T> rows[TW_LANES];
+#pragma clang loop unroll(full)
+  for (int i = 0; i < TW_LANES; ++i) rows[i] = load(from + i * from_stride);
+  transpose_lanes(rows);
 #pragma clang loop unroll(full)
   for (int i = 0; i < TW_LANES; ++i) store(to + i * to_stride, rows[i]);
 }

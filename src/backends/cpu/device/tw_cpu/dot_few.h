@@ -1,0 +1,70 @@
+// dot where one operand has only a few rows (or columns): the other one is read once, where it stands in
+// memory, which takes longer than to multiply it.
+#pragma once
+#include "tw_cpu/dot_pack.h"
+#include "tw_cpu/reduce.h"
+
+namespace tw {
+
+// Rows of the large operand in flight: enough independent sums, and streams that the prefetchers follow.
+constexpr int kFewRows = 4;
+
+// c[o] += Σ few · large[o] for kFewRows rows of the large operand, whose inner elements are neighbours.
+template <class E>
+TW_INLINE void dot_few_along(const typename E::word* few, const DotOperand<E>& large, i64 o, i64 steps,
+                             typename E::sum* c, i64 c_stride) {
+  vec<typename E::sum> sum[kFewRows] = {};
+  for (i64 k = 0; k < steps; k += TW_LANES)
+#pragma clang loop unroll(full)
+    for (int i = 0; i < kFewRows; ++i) {
+      const vec<typename E::word> words = large.along(o + i, k);
+      sum[i] = E::add(sum[i], load(few + k), words);
+      if constexpr (E::kCorrects) sum[i] -= E::add(vi32(0), vu32(E::kCorrection), words);
+    }
+#pragma clang loop unroll(full)
+  for (int i = 0; i < kFewRows; ++i)
+    if (o + i < large.outer) c[(o + i) * c_stride] += reduce_sum(sum[i]);
+}
+
+// c[f][o …] += Σ few[f] · large[o …] for neighbouring rows of the large operand, each word of which is read
+// once.
+template <class E, int Few>
+TW_INLINE void dot_few_across(const typename E::word* few, i64 stride, const DotOperand<E>& large, i64 o,
+                              i64 steps, typename E::sum* c, i64 c_stride) {
+  vec<typename E::sum> sum[Few];
+#pragma clang loop unroll(full)
+  for (int f = 0; f < Few; ++f) sum[f] = load(c + f * c_stride + o);
+  for (i64 k = 0; k < steps; ++k) {
+    const vec<typename E::word> words = large.across(o, k);
+#pragma clang loop unroll(full)
+    for (int f = 0; f < Few; ++f) {
+      sum[f] = E::add(sum[f], vec<typename E::word>(few[f * stride + k]), words);
+      if constexpr (E::kCorrects) sum[f] -= E::add(vi32(0), vu32(E::kCorrection), words);
+    }
+  }
+#pragma clang loop unroll(full)
+  for (int f = 0; f < Few; ++f) store(c + f * c_stride + o, sum[f]);
+}
+
+// c[f * few_stride + o * large_stride] += Σ few[f] · large[o]; rows of c have room for whole vectors where
+// large_stride is 1.
+template <class E, int Few, int Depth>
+static void dot_few(const DotOperand<E>& few, const DotOperand<E>& large, typename E::sum* c, i64 few_stride,
+                    i64 large_stride) {
+  constexpr i64 kStride = (Depth / E::kDepth / TW_LANES + 2) * TW_LANES;
+  constexpr i64 kRows = (Few + TW_LANES - 1) / TW_LANES * TW_LANES;  // packed in whole vectors if transposed
+  alignas(64) typename E::word words[kRows * kStride] = {};  // rows of few that do not exist stay zero
+  const i64 inner = few.inner > large.inner ? few.inner : large.inner;
+  const i64 steps = (inner + E::kDepth - 1) / E::kDepth;
+  pack_left<E, Few, kStride>(few, 0, steps, words);
+  if (large.inner_stride != 1 && large_stride == 1) {
+    for (i64 o = 0; o < large.outer; o += TW_LANES)
+      dot_few_across<E, Few>(words, kStride, large, o, steps, c, few_stride);
+    return;
+  }
+  for (i64 o = 0; o < large.outer; o += kFewRows)
+    for (i64 f = 0; f < few.outer; ++f)
+      dot_few_along(words + f * kStride, large, o, steps, c + f * few_stride, large_stride);
+}
+
+}  // namespace tw

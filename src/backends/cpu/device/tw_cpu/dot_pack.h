@@ -1,0 +1,95 @@
+// Packing: blocks of a dot's operands become words in the order in which dot.h reads them.
+#pragma once
+#include "tw_cpu/dot_element.h"
+#include "tw_cpu/relayout.h"
+
+namespace tw {
+
+// A block of an operand in memory: `outer` counts rows of a or columns of b, `inner` what is summed over.
+// What lies behind these counts reads as zero.
+template <class E>
+struct DotOperand {
+  typedef typename E::stored stored;
+  typedef typename E::word word;
+  const stored* at;
+  i64 outer_stride, inner_stride;
+  i64 outer, inner;
+
+  // LANES words of one outer index; fast for neighbours in memory.
+  inline __attribute__((always_inline)) vec<word> along(i64 o, i64 step) const {
+    if (inner_stride == 1 && o < outer && (step + TW_LANES) * E::kDepth <= inner)
+      return E::words(at + o * outer_stride + step * E::kDepth);
+    stored edge[TW_LANES * E::kDepth];
+    copy_edge(edge, o, step * E::kDepth);
+    return E::words(edge);
+  }
+  // The words of one step for LANES outer indices; likewise.
+  inline __attribute__((always_inline)) vec<word> across(i64 o, i64 step) const {
+    vec<word> result = element_across(o, step, 0);
+    if constexpr (E::kDepth > 1) {
+#pragma clang loop unroll(full)
+      for (int d = 1; d < E::kDepth; ++d) result |= element_across(o, step, d);
+    }
+    return result;
+  }
+
+ private:
+  inline __attribute__((always_inline)) vec<word> element_across(i64 o, i64 step, int d) const {
+    const i64 i = step * E::kDepth + d;
+    if (outer_stride == 1 && o + TW_LANES <= outer && i < inner)
+      return E::place(load(at + o + i * inner_stride), d);
+    stored edge[TW_LANES];
+    copy_apart(edge, o, i);
+    return E::place(load(edge), d);
+  }
+  __attribute__((noinline)) void copy_edge(stored* edge, i64 o, i64 i) const {
+    for (int n = 0; n < TW_LANES * E::kDepth; ++n)
+      edge[n] = o < outer && i + n < inner ? at[o * outer_stride + (i + n) * inner_stride] : stored(0);
+  }
+  __attribute__((noinline)) void copy_apart(stored* edge, i64 o, i64 i) const {
+    for (int n = 0; n < TW_LANES; ++n)
+      edge[n] = o + n < outer && i < inner ? at[(o + n) * outer_stride + i * inner_stride] : stored(0);
+  }
+};
+
+// A panel of b: `Width` columns from column n on, all their words of one step side by side, step after step.
+template <class E, int Width>
+static void pack_right(const DotOperand<E>& b, i64 n, i64 steps, typename E::word* to) {
+  if (b.inner_stride != 1) {
+    for (i64 step = 0; step < steps; ++step)
+#pragma clang loop unroll(full)
+      for (int v = 0; v < Width; v += TW_LANES) store(to + step * Width + v, b.across(n + v, step));
+    return;
+  }
+  for (i64 step = 0; step < steps; step += TW_LANES)
+    for (int v = 0; v < Width; v += TW_LANES) {
+      vec<typename E::word> words[TW_LANES];
+#pragma clang loop unroll(full)
+      for (int i = 0; i < TW_LANES; ++i) words[i] = b.along(n + v + i, step);
+      transpose_lanes(words);
+#pragma clang loop unroll(full)
+      for (int i = 0; i < TW_LANES; ++i) store(to + (step + i) * Width + v, words[i]);
+    }
+}
+
+// Rows m … m + Rows of a, those that exist: the words of each one after another, `Stride` from row to row.
+template <class E, int Rows, int Stride>
+static void pack_left(const DotOperand<E>& a, i64 m, i64 steps, typename E::word* to) {
+  if (a.inner_stride == 1) {
+    for (i64 r = 0; r < Rows && m + r < a.outer; ++r)
+      for (i64 step = 0; step < steps; step += TW_LANES)
+        store(to + r * Stride + step, E::left(a.along(m + r, step)));
+    return;
+  }
+  for (i64 r = 0; r < Rows && m + r < a.outer; r += TW_LANES)
+    for (i64 step = 0; step < steps; step += TW_LANES) {
+      vec<typename E::word> words[TW_LANES];
+#pragma clang loop unroll(full)
+      for (int i = 0; i < TW_LANES; ++i) words[i] = E::left(a.across(m + r, step + i));
+      transpose_lanes(words);
+#pragma clang loop unroll(full)
+      for (int i = 0; i < TW_LANES; ++i) store(to + (r + i) * Stride + step, words[i]);
+    }
+}
+
+}  // namespace tw
