@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <string>
 
 namespace tilewright::ops {
 namespace {
@@ -185,6 +187,61 @@ TEST_F(Functions, EvaluateRefusesOtherInputs) {
   wrong.f = {1, 2, 3};
   EXPECT_EQ(message_of([&] { evaluate(g, {&wrong, 1}); }),
             "evaluate: input x is f32[3], the graph wants f32[2]");
+}
+
+// Against sums over all axes, written out.
+TEST_F(Functions, EinsumSumsProductsOverNamedAxes) {
+  struct Case {
+    const char* spec;
+    Shape a, b;
+  };
+  for (const Case& c :
+       {Case{"ik,kj->ij", {3, 4}, {4, 5}}, Case{"bhqd,bhkd->bhqk", {2, 2, 3, 4}, {2, 2, 5, 4}},
+        Case{"ab,cd->dbca", {2, 3}, {4, 2}}, Case{"abc,cb->a", {2, 3, 4}, {4, 3}}, Case{"i,i->", {6}, {6}},
+        Case{"abx,bcy->ca", {2, 3, 2}, {3, 2, 3}}, Case{"bthd,bshd->bhts", {1, 3, 2, 4}, {1, 2, 2, 4}},
+        Case{"ij,->ji", {2, 3}, {}}}) {
+    SCOPED_TRACE(c.spec);
+    g = ir::Graph("einsum");
+    const Value a = input(DType::f64, c.a), b = input(DType::f64, c.b);
+    const std::vector<double> got = numbers(einsum(c.spec, a, b));
+    const std::string spec = c.spec;
+    const std::size_t comma = spec.find(','), arrow = spec.find("->");
+    const std::string names[] = {spec.substr(0, comma), spec.substr(comma + 1, arrow - comma - 1),
+                                 spec.substr(arrow + 2)};
+    std::map<char, Index> sizes;
+    for (std::size_t i = 0; i < names[0].size(); ++i) sizes[names[0][i]] = c.a[static_cast<int>(i)];
+    for (std::size_t i = 0; i < names[1].size(); ++i) sizes[names[1][i]] = c.b[static_cast<int>(i)];
+    std::map<char, Index> at;
+    const auto position = [&](const std::string& axes) {
+      Index place = 0;
+      for (char axis : axes) place = place * sizes[axis] + at[axis];
+      return static_cast<std::size_t>(place);
+    };
+    std::vector<double> want(got.size());
+    Index points = 1;
+    for (const auto& [axis, size] : sizes) points *= size;
+    for (Index point = 0; point < points; ++point) {
+      Index rest = point;
+      for (const auto& [axis, size] : sizes) at[axis] = rest % size, rest /= size;
+      want[position(names[2])] +=
+          static_cast<double>(position(names[0])) * static_cast<double>(position(names[1]));
+    }
+    EXPECT_EQ(got, want);
+  }
+}
+
+TEST_F(Functions, EinsumSaysWhatIsWrongWithItsSpec) {
+  const Value a = input(DType::f32, {2, 3}), b = input(DType::f32, {4, 5});
+  const std::pair<const char*, const char*> wrong[] = {
+      {"ij,jk", "want \"axes of a, axes of b -> axes of the result\""},
+      {"ij,jk->ik", "axis j is 3 in one operand and 4 in the other"},
+      {"ijk,lm->il", "\"ijk\" names 3 axes, the operand is [2,3]"},
+      {"ii,kl->i", "axis i is named twice in \"ii\""},
+      {"ij,kl->iz", "the result's axis z is in neither operand"},
+      {"i1,kl->i", "'1' is no axis name"}};
+  for (const auto& [spec, message] : wrong)
+    EXPECT_NE(message_of([&] { einsum(spec, a, b); }).find(message), std::string::npos)
+        << message_of([&] { einsum(spec, a, b); });
 }
 
 }  // namespace
