@@ -305,12 +305,10 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
 // 16- and 8-bit operands that are blocks of memory as they stand; what is computed on the way goes by the
 // vector units' registers.
 bool fits_matrix_units(const GroupProgram& program) {
+  const auto is_load = [&](int operand) { return program.syms[at(operand)].kind == Sym::Kind::load; };
   return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
-    if (s.kind != Sym::Kind::dot) return true;
-    // A row of scores goes from the registers it was computed in into the next product.
-    const bool chained = !s.inner && program.has_inner_dots();
-    return size_bytes(s.meet) <= 2 && (chained || program.syms[at(s.operands[0])].kind == Sym::Kind::load) &&
-           program.syms[at(s.operands[1])].kind == Sym::Kind::load;
+    return s.kind != Sym::Kind::dot ||
+           (size_bytes(s.meet) <= 2 && is_load(s.operands[0]) && is_load(s.operands[1]));
   });
 }
 
