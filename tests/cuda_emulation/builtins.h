@@ -16,6 +16,10 @@ void* emu_remote(unsigned address);
 void emu_copy_async(unsigned address, const void* from, int bytes);
 void emu_commit_group();
 void emu_wait_group(int pending);
+void emu_barrier_init(unsigned address, unsigned arrivals);
+void emu_barrier_arrive(unsigned address, int rank, unsigned bytes);
+int emu_barrier_passed(unsigned address, unsigned parity);
+void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, const int* at, int rank);
 void emu_unknown_ptx();
 void* memcpy(void*, const void*, size_t);
 float expf(float), exp2f(float), expm1f(float), logf(float), log2f(float), log1pf(float), tanhf(float),
@@ -38,6 +42,7 @@ float nextafterf(float, float), copysignf(float, float), fmaxf(float, float), fm
 #define __constant__ const
 #define __global__
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 struct EmuIndex {
   unsigned x, y, z;
@@ -184,6 +189,40 @@ inline void ptx_st_shared__cluster_u32(unsigned address, unsigned word) {
 inline void ptx_ld_shared__cluster_u32(unsigned& out, unsigned address) {
   out = *static_cast<unsigned*>(emu_remote(address));
 }
+
+inline void ptx_mbarrier_init_shared__cta_b64(unsigned address, unsigned arrivals) {
+  emu_barrier_init(address, arrivals);
+}
+inline void ptx_fence_mbarrier_init_release_cluster() {}
+inline void ptx_mbarrier_arrive_shared__cta_b64(unsigned address) { emu_barrier_arrive(address, -1, 0); }
+inline void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(unsigned address, unsigned bytes) {
+  emu_barrier_arrive(address, -1, bytes);
+}
+inline void ptx_mbarrier_arrive_release_cluster_shared__cluster_b64(unsigned address) {
+  emu_barrier_arrive(address & 0xffffffu, int(address >> 24), 0);
+}
+inline void ptx_try_wait(unsigned& passed, unsigned address, unsigned parity) {
+  passed = unsigned(emu_barrier_passed(address, parity));
+}
+template <class... Index>
+inline void emu_tma_of(unsigned blocks, unsigned to, const void* map, unsigned barrier, Index... index) {
+  const int at[] = {index...};
+  emu_tma(blocks, to, map, barrier, at, int(sizeof...(Index)));
+}
+inline void ptx_cp_async_bulk_tensor_2d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
+    unsigned to, const void* map, unsigned barrier, int x, int y) {
+  emu_tma_of(0, to, map, barrier, x, y);
+}
+inline void ptx_cp_async_bulk_tensor_3d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
+    unsigned to, const void* map, unsigned barrier, int x, int y, int z) {
+  emu_tma_of(0, to, map, barrier, x, y, z);
+}
+// clang-format off: the translation looks for a name after a space
+inline void ptx_cp_async_bulk_tensor_3d_shared__cluster_global_tile_mbarrier__complete_tx__bytes_multicast__cluster(
+    unsigned to, const void* map, unsigned barrier, unsigned short blocks, int x, int y, int z) {
+  emu_tma_of(blocks, to, map, barrier, x, y, z);
+}
+// clang-format on
 
 // --- fp8: two values in 16 bits, low byte first; saturating, to nearest even
 inline float emu_f8(unsigned char bits, int mantissa, int bias) {

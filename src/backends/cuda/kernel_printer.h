@@ -5,6 +5,7 @@
 #include "backends/cuda/access.h"
 #include "backends/cuda/layout.h"
 #include "backends/cuda/printer.h"
+#include "backends/cuda/tensor_dot.h"
 #include "backends/cuda/text.h"
 #include "backends/printer/accuracy.h"
 #include "backends/printer/loop_plan.h"
@@ -34,6 +35,7 @@ class KernelPrinter {
   using ElementLoop = printer::ElementLoop;
   using Step = printer::Step;
   using ValueId = tile::ValueId;
+  using Op = tile::Op;
 
   // An array that holds one value spread over the threads.
   struct Registers {
@@ -61,7 +63,7 @@ class KernelPrinter {
   };
   struct Address {
     std::string base;          // pointer variable of this thread
-    std::string row_step;      // elements from one r to the next
+    std::string row_term;      // elements from r = 0 to r
     std::string col_step;      // elements from one c to the next
     std::string element_step;  // "" when contiguous
   };
@@ -97,6 +99,8 @@ class KernelPrinter {
   void print_branch(const Step& step);
   void print_assign(const Step& step);
   void print_persistent_body();
+  void print_program_ids();
+  void index_scalars();
   void wait_for_cluster();
   void declare_buffers(const std::vector<Step>& steps);
   Expr program_id(int axis);
@@ -133,6 +137,7 @@ class KernelPrinter {
   Expr operand(Loop& loop, const printer::Ref& ref);
   std::string effect_guard(const Loop& loop) const;
   std::string row_text(const Loop& loop) const;
+  std::string row_step_text(const Frame& frame, const std::function<std::string(Index)>& scaled) const;
   std::string col_text(const Loop& loop) const;
   std::optional<std::string> column_offset(Loop& loop, const printer::Ref& ref);
   std::optional<Expr> column_test(Loop& loop, const Instr& in);
@@ -185,7 +190,17 @@ class KernelPrinter {
   std::string staged_vector(const Registers& r) const;
   std::vector<std::pair<const tile::Op*, Staged>> staged_in_order() const;
   Index staged_bytes() const;
-  bool walks() const { return schedule_.persistent || schedule_.stages > 1; }
+  bool walks() const { return walks_programs(schedule_); }
+
+  // --- loops of dots on tensor cores fed by the copy engine (print_wgmma.cpp)
+  void print_wgmma_body();
+  void print_fetching(const Step& loop);
+  void print_block_loads(const std::string& block, const TensorOperand& operand, const TensorBlock& map);
+  void print_wgmma_loop(const Step& step);
+  void open_dot_loop(const Op& op);
+  std::string programs_text() const;
+  void open_program_loop();
+  void check_wgmma() const;
 
   // --- expressions (print_expressions.cpp)
   Expr scalar(ValueId v);
@@ -230,6 +245,7 @@ class KernelPrinter {
   bool crowded_ = false;       // a thread holds many elements: registers decide
   std::vector<bool> only_stored_;
   Layouts layouts_;
+  std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots
 
   Text out_{1};
   std::vector<std::string> shared_;  // declarations of static shared memory

@@ -31,6 +31,10 @@ Part KernelPrinter::spread_of(const Loop& loop, const std::vector<int>& axes) co
 std::string KernelPrinter::row_text(const Loop& loop) const {
   const Frame& f = loop.frame;
   if (f.rows == 1) return "0";
+  if (f.map == RowMap::mma)
+    return f.row_steps() == 2
+               ? fmt::format("r * 8 + {}", loop.thread.g)
+               : fmt::format("r / 2 * {} + r % 2 * 8 + {}", 2 * Index{f.groups}, loop.thread.g);
   if (f.groups == 1) return f.row_steps() == 1 ? "0" : "r";
   return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.groups, loop.thread.g);
 }
@@ -46,7 +50,7 @@ std::string KernelPrinter::col_text(const Loop& loop) const {
 
 std::string KernelPrinter::effect_guard(const Loop& loop) const {
   const bool packed = layouts_.programs_per_block > 1;
-  const std::string rank = schedule_.cluster > 1 ? "cluster_rank() == 0 && " : "";
+  const std::string rank = row_cluster(schedule_) > 1 ? "cluster_rank() == 0 && " : "";
   switch (loop.place.part) {
     case Part::all:
       return "";

@@ -48,18 +48,23 @@ TW_DEVICE void barrier_expect(Barrier& barrier, u32 bytes) {
                "r"(bytes)
                : "memory");
 }
-TW_DEVICE void barrier_wait(Barrier& barrier, u32 parity) {
+// In another block of the cluster: `address` in the cluster's shared window (remote_address).
+TW_DEVICE void barrier_arrive_remote(u32 address) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(address) : "memory");
+}
+// Whether the phase of that parity is over; the hardware waits a while for it.
+TW_DEVICE bool barrier_passed(Barrier& barrier, u32 parity) {
+  u32 passed;
   asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra over;\n"
-      "bra again;\n"
-      "over:\n"
-      "}" ::"r"(smem_address(&barrier)),
-      "r"(parity)
+      "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+      : "=r"(passed)
+      : "r"(smem_address(&barrier)), "r"(parity)
       : "memory");
+  return passed != 0;
+}
+TW_DEVICE void barrier_wait(Barrier& barrier, u32 parity) {
+  while (!barrier_passed(barrier, parity)) {
+  }
 }
 
 // ---- one-dimensional bulk copies: one thread moves kilobytes; addresses and sizes are multiples of 16 bytes
