@@ -79,6 +79,7 @@ class KernelPrinter {
     std::vector<Bounds> bounds;       // by instruction: stores
     std::vector<Address> addresses;
     std::vector<std::string> outputs;  // by instruction: the vector that a store or a keep collects
+    std::vector<bool> wide;            // by instruction: stores of four vectors at once, see is_wide_store
     Thread thread;
   };
   enum class Level : unsigned char { once, row, element };
@@ -132,6 +133,9 @@ class KernelPrinter {
   bool draws_fours(const Loop& loop, std::size_t i) const;
   std::optional<std::size_t> tanh_beside_one(const Loop& loop, const Instr& in) const;
   bool is_vector_store(const Loop& loop, std::size_t i) const;
+  bool is_wide_store(const Loop& loop, std::size_t i) const;
+  static Loop widened(const Loop& loop);
+  void print_wide_columns(Loop& loop);
   bool direct_copy(const Loop& loop, std::size_t i) const;
   bool keeps_load(const Loop& loop, std::size_t i) const;
   Expr operand(Loop& loop, const printer::Ref& ref);
@@ -253,6 +257,7 @@ class KernelPrinter {
   std::map<const tile::Op*, Staged> staged_;
   Index staged_slots_ = 0;
   Text fetch_{2};
+  std::vector<std::string> wide_parts_;  // of the loop that is printed, by instruction
   std::map<ValueId, const tile::Op*> scalar_definitions_;  // of the kernel's own body
   std::map<ValueId, std::string> scalar_lines_;            // as printed
   std::set<ValueId> foreseen_;

@@ -31,14 +31,18 @@ Result<const api::TensorMap*> TensorMaps::get(const Driver& driver, std::size_t 
   }
   const auto found = made_[i].find(key);
   if (found != made_[i].end()) return &found->second;
-  auto map = encode(driver, b, key);
-  if (!map) return map.error();
   if (made_[i].size() >= kMaxMade) made_[i].clear();
-  return &made_[i].insert({std::move(key), *map}).first->second;
+  api::TensorMap* const map = &made_[i][key];
+  if (auto s = encode(driver, b, key, map); !s) {
+    made_[i].erase(key);
+    return s.error();
+  }
+  return map;
 }
 
-Result<api::TensorMap> TensorMaps::encode(const Driver& driver, const Block& b,
-                                          const std::vector<std::int64_t>& key) {
+// Where the map lies it must stay: it is aligned more strictly than values that functions return.
+Status TensorMaps::encode(const Driver& driver, const Block& b, const std::vector<std::int64_t>& key,
+                          api::TensorMap* map) {
   const std::size_t rank = b.block.dims.size();
   std::vector<std::uint64_t> extents(rank), strides(rank);
   std::vector<std::uint32_t> box(rank), steps(rank, 1);
@@ -48,14 +52,11 @@ Result<api::TensorMap> TensorMaps::encode(const Driver& driver, const Block& b,
     box[i] = static_cast<std::uint32_t>(b.block.box[i]);
     strides[i] = static_cast<std::uint64_t>(stride.value) * size_bytes(b.view.dtype);
   }
-  api::TensorMap map{};
   const auto result = driver.tensor_map_encode_tiled(
-      &map, b.view.dtype == DType::bf16 ? kBfloat16 : kFloat16, static_cast<std::uint32_t>(rank),
+      map, b.view.dtype == DType::bf16 ? kBfloat16 : kFloat16, static_cast<std::uint32_t>(rank),
       reinterpret_cast<void*>(key[0]), extents.data(), strides.data() + 1, box.data(), steps.data(),
       /*interleave=*/0, kSwizzle128Bytes, kPromote256Bytes, /*oob_fill=*/0);
-  if (auto s = check(driver, result, fmt::format("cuTensorMapEncodeTiled of {}", b.view.name)); !s)
-    return s.error();
-  return map;
+  return check(driver, result, fmt::format("cuTensorMapEncodeTiled of {}", b.view.name));
 }
 
 }  // namespace tilewright::cuda

@@ -27,8 +27,8 @@ class TensorMaps {
     TensorBlock block;
     tile::ViewParam view;
   };
-  static Result<api::TensorMap> encode(const Driver& driver, const Block& block,
-                                       const std::vector<std::int64_t>& key);
+  static Status encode(const Driver& driver, const Block& block, const std::vector<std::int64_t>& key,
+                       api::TensorMap* map);
 
   std::vector<Block> blocks_;
   // By block: address and extents → map.
