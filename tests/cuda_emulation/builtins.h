@@ -198,7 +198,7 @@ inline void ptx_mbarrier_arrive_shared__cta_b64(unsigned address) { emu_barrier_
 inline void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(unsigned address, unsigned bytes) {
   emu_barrier_arrive(address, -1, bytes);
 }
-inline void ptx_mbarrier_arrive_release_cluster_shared__cluster_b64(unsigned address) {
+inline void ptx_mbarrier_arrive_shared__cluster_b64(unsigned address) {
   emu_barrier_arrive(address & 0xffffffu, int(address >> 24), 0);
 }
 inline void ptx_try_wait(unsigned& passed, unsigned address, unsigned parity) {

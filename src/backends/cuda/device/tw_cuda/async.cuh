@@ -50,7 +50,7 @@ TW_DEVICE void barrier_expect(Barrier& barrier, u32 bytes) {
 }
 // In another block of the cluster: `address` in the cluster's shared window (remote_address).
 TW_DEVICE void barrier_arrive_remote(u32 address) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(address) : "memory");
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address) : "memory");
 }
 // Whether the phase of that parity is over; the hardware waits a while for it.
 TW_DEVICE bool barrier_passed(Barrier& barrier, u32 parity) {
