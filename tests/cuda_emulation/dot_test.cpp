@@ -69,6 +69,25 @@ TEST_F(EmulatedDot, WhatFollowsTheLoopIsPrintedAsAnywhere) {
   check({.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true}, wgmma(128, 2));
 }
 
+tile::Schedule mma(int threads, int stages) {
+  return {.threads = threads, .threads_per_row = 4, .vector_bytes = 16, .stages = stages, .dot = DotUnit::mma};
+}
+
+TEST_F(EmulatedDot, ThreadsFeedTensorCoresThemselves) {
+  check({.m = 128, .n = 128, .k = 192}, mma(256, 3));
+  check({.m = 256, .n = 64, .k = 64, .block_m = 64, .block_n = 64, .bias_gelu = true}, mma(128, 2));
+  check({.dtype = DType::f16, .out = DType::f32, .m = 128, .n = 128, .k = 128}, mma(128, 4));
+  for (bool a : {false, true})
+    for (bool b : {false, true})
+      check({.m = 128, .n = 128, .k = 128, .a_by_columns = a, .b_by_columns = b}, mma(256, 2));
+}
+
+TEST_F(EmulatedDot, ThreadsTakeWhatTheCopyEngineCannot) {
+  check({.batch = 2, .m = 131, .n = 77, .k = 75}, mma(256, 3));
+  check({.m = 128, .n = 128, .k = 128, .b_by_columns = true, .gap = 3}, mma(256, 2));
+  check({.m = 130, .n = 136, .k = 72, .a_by_columns = true, .gap = 8, .align_bytes = 2}, mma(128, 2));
+}
+
 TEST_F(EmulatedDot, SaysWhyAScheduleIsRefused) {
   EXPECT_NE(refusal({.m = 130, .n = 131, .k = 64}, wgmma(256, 2)).find("multiple of 16 bytes"),
             std::string::npos);

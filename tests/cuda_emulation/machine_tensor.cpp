@@ -115,6 +115,8 @@ struct EmuIds {
 };
 EmuIds emu_ids();
 
+unsigned char* emu_shared_at(unsigned address) { return shared_of_block(-1) + address; }
+
 void emu_barrier_init(unsigned address, unsigned arrivals) {
   barrier_at(address, -1) = {static_cast<std::uint16_t>(arrivals), static_cast<std::uint16_t>(arrivals), 0};
 }

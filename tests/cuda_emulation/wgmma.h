@@ -2,7 +2,7 @@
 // for (machine_tensor.cpp).
 #pragma once
 
-#include "tw_cuda/types.cuh"
+#include "tw_cuda/block_layout.cuh"
 
 extern "C" {
 void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn, int b_mn,
@@ -12,8 +12,6 @@ void emu_wgmma_wait(int pending);
 }
 
 namespace tw {
-
-enum class Major { k = 0, mn = 1 };
 
 template <int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<f32, 2> (&)[kRows][kCols]) {}

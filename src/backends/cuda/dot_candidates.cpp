@@ -21,23 +21,13 @@ namespace {
 constexpr Index kMaxPlaces = 8;
 constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
 constexpr double kUnknownPrograms = 100000;
+constexpr Index kUnknownTrips = 64;
 
 double programs_of(const Kernel& kernel, std::size_t axis) {
   double n = 1;
   for (const tile::GridFactor& f : kernel.grid[axis])
     n *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
   return n;
-}
-
-Index trips_of(const Kernel& kernel, const Op& loop) {
-  const auto number = [&](tile::ValueId v, Index otherwise) {
-    for (const Op& op : kernel.body.ops)
-      if (op.kind == OpKind::constant && op.results[0] == v) return Index{op.number.i};
-    return otherwise;
-  };
-  constexpr Index kUnknownLength = 4096;
-  const Index step = std::max<Index>(1, number(loop.operands[2], 1));
-  return ceil_div(number(loop.operands[1], kUnknownLength) - number(loop.operands[0], 0), step);
 }
 
 class Lister {
@@ -74,7 +64,7 @@ class Lister {
                .dot = DotUnit::wgmma};
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_, 1) : 1;
     bool first = true;
-    for (int raster : {16, 8, 32, 4}) {
+    for (int raster : {16, 12, 8, 32}) {
       if (!first && raster > 2 * rows) continue;
       s.raster = kernel_.grid.size() > 1 ? raster : 0;
       if (first) {
@@ -85,7 +75,7 @@ class Lister {
       Candidate c;
       c.schedule = s;
       tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .swath = raster};
-      tiles.k = trips_of(kernel_, *dot->loop) * dot->a.depth;
+      tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
       for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) tiles.programs *= programs_of(kernel_, axis);
       c.predicted_us = tile::tensor_tiles_us(tiles, target_);
       found_.push_back(std::move(c));

@@ -205,6 +205,12 @@ class KernelPrinter {
   std::string programs_text() const;
   void open_program_loop();
   void check_wgmma() const;
+  void print_dot_blocks();
+
+  // --- loops of dots on tensor cores fed by the threads (print_mma.cpp)
+  void print_mma_loop(const Step& step);
+  void print_copy(const std::string& block, const TensorOperand& operand);
+  bool staggered() const;
 
   // --- expressions (print_expressions.cpp)
   Expr scalar(ValueId v);

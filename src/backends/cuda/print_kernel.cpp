@@ -251,6 +251,11 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
       head.line("const i32 program = i32(blockIdx.x){};",
                 row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "");
   }
+  if (!walks() && schedule_.raster > 0) {
+    need("raster");
+    head.line("const Place place = raster<{}>(i32(blockIdx.x), {}, {});", schedule_.raster, grid_text(0),
+              grid_text(1));
+  }
   if (!walks())
     for (int axis : program_axes_)
       head.write(fmt::format("const i32 program_{} = {};", axis, program_id(axis).text));
@@ -445,7 +450,7 @@ void KernelPrinter::print_loop(const Step& step) {
   const Op& op = *step.op;
   declare_buffers(step.body[0]);
   wait_for_cluster();
-  if (dot_ && dot_->loop == &op) return print_wgmma_loop(step);
+  if (dot_ && dot_->loop == &op) return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_mma_loop(step);
   const ValueId i = op.blocks[0].args[0];
   const std::string type = type_of(i), name = value_name(i);
   const std::string upper = value_name(i) + "_end", by = value_name(i) + "_step";

@@ -49,6 +49,11 @@ void KernelPrinter::check_wgmma() const {
     refuse(fmt::format("cluster={}: cannot share {} rows out", schedule_.cluster, shared.rows));
 }
 
+// The first tile alone must have as many blocks as the second warpgroup waits for.
+bool KernelPrinter::staggered() const {
+  return schedule_.threads == 2 * kWarpgroup && dot_->trips >= schedule_.stages;
+}
+
 std::string KernelPrinter::programs_text() const {
   std::vector<std::string> counts;
   for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
@@ -70,11 +75,8 @@ void KernelPrinter::print_wgmma_body() {
   print_steps(plan_.steps);
   std::swap(out_, multiply);
   if (stage_bytes_ > 0 || !shared_.empty()) refuse("dot=wgmma: threads exchange values after the loop");
-  for (const auto& [name, o] : {std::pair{"A", &dot_->a}, std::pair{"B", &dot_->b}})
-    out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(dot_->dtype), o->rows, o->depth,
-              o->k_major ? "k" : "mn");
+  print_dot_blocks();
   out_.line("__shared__ Ring<{}> ring;", places);
-  out_.line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;", places);
   if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
   out_.line("open_ring<{}, {}>(ring);", readers, schedule_.cluster);
   out_.line("Turn<{}> turn;", places);
@@ -89,6 +91,7 @@ void KernelPrinter::print_wgmma_body() {
   out_.close_else();
   out_.line("registers_up<{}>();", registers.multiplying);
   out_.write("const int group = warpgroup();");
+  if (staggered()) out_.write("follow(ring, group);");
   open_program_loop();
   print_program_ids();
   out_.append(multiply);
@@ -97,6 +100,14 @@ void KernelPrinter::print_wgmma_body() {
   out_.line("close_ring<{}>();", schedule_.cluster);
   const Index block_bytes = (dot_->a.rows + dot_->b.rows) * dot_->a.depth * static_cast<Index>(size_bytes(dot_->dtype));
   stage_bytes_ = places * block_bytes + kSwizzleBytes;
+}
+
+// How the operands' blocks lie, and where.
+void KernelPrinter::print_dot_blocks() {
+  for (const auto& [name, o] : {std::pair{"A", &dot_->a}, std::pair{"B", &dot_->b}})
+    out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(dot_->dtype), o->rows, o->depth,
+              o->k_major ? "k" : "mn");
+  out_.line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;", schedule_.stages);
 }
 
 // The loop's head, for both sides.
@@ -170,6 +181,7 @@ void KernelPrinter::print_wgmma_loop(const Step& step) {
             dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
   out_.write("wgmma_wait<1>();");
   out_.line("if ({} > {}) {}", i, lower, release);
+  if (staggered()) out_.write("lead(ring);");
   out_.write("turn.next();");
   out_.close();
   out_.write("wgmma_wait<0>();");

@@ -57,7 +57,8 @@ class Finder {
     out.b = operand(*dot.b.load, dot.b.transposed ? 0 : 1);
     for (const TensorOperand* o : {&out.a, &out.b})
       if (Status s = check_load(*o); !s) return s.error();
-    out.from_zero = starts_at_zero(*loop);
+    out.trips = trips(*loop);
+    out.from_zero = out.trips > 0 && starts_at_zero(*loop);
     return out;
   }
 
@@ -113,17 +114,25 @@ class Finder {
     return Unit{};
   }
 
+  const Op* number(ValueId v) const {
+    const auto it = made_by_.find(v);
+    return it != made_by_.end() && it->second->kind == OpKind::constant ? it->second : nullptr;
+  }
+
+  Index trips(const Op& loop) const {
+    const Op *lower = number(loop.operands[0]), *upper = number(loop.operands[1]),
+             *step = number(loop.operands[2]);
+    if (!lower || !upper || !step || upper->number.i <= lower->number.i) return 0;
+    return ceil_div(Index{upper->number.i - lower->number.i}, Index{step->number.i});
+  }
+
   bool starts_at_zero(const Op& loop) const {
-    const auto number = [&](ValueId v) -> const Op* {
-      const auto it = made_by_.find(v);
-      return it != made_by_.end() && it->second->kind == OpKind::constant ? it->second : nullptr;
-    };
     ValueId initial = loop.operands[3];
     for (auto it = made_by_.find(initial); it != made_by_.end() && it->second->kind == OpKind::broadcast;
          it = made_by_.find(initial))
       initial = it->second->operands[0];
-    const Op *zero = number(initial), *lower = number(loop.operands[0]), *upper = number(loop.operands[1]);
-    return zero && zero->number.f == 0 && lower && upper && lower->number.i < upper->number.i;
+    const Op* zero = number(initial);
+    return zero && zero->number.f == 0;
   }
 
   const Kernel& kernel_;

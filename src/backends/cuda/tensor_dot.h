@@ -33,6 +33,7 @@ struct TensorDot {
   const tile::Op* dot = nullptr;
   TensorOperand a, b;
   DType dtype = DType::bf16;
+  Index trips = 0;  // of the loop; 0 when arguments decide
   bool from_zero = false;  // the accumulator starts as zeros, and the loop runs at least once
 };
 

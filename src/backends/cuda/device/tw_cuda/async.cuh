@@ -16,6 +16,15 @@ TW_DEVICE void copy_async16(void* shared, const void* global, int bytes = 16) {
                "l"(global), "r"(bytes)
                : "memory");
 }
+TW_DEVICE void copy_async16_to(u32 shared, const void* global, int bytes) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(bytes)
+               : "memory");
+}
+TW_DEVICE void store_shared16(u32 shared, const Vec<u32, 4>& words) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(words.v[0]), "r"(words.v[1]),
+               "r"(words.v[2]), "r"(words.v[3])
+               : "memory");
+}
 TW_DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Waits until at most kPending of this thread's groups are unfinished; a barrier must follow before others
 // read.

@@ -3,12 +3,9 @@
 // holds rows 16 (t / 32) + t % 32 / 4 + 8 r and columns 8 c + 2 (t % 4) + v (layout.h, RowMap::mma).
 #pragma once
 
-#include "tw_cuda/types.cuh"
+#include "tw_cuda/block_layout.cuh"
 
 namespace tw {
-
-// Which of an operand's dimensions is contiguous in memory: k, or the rows of a (columns of b).
-enum class Major { k = 0, mn = 1 };
 
 // ---- order. The accumulators are named wherever the tensor cores take them over or give them back, so that
 // the compiler moves no use of them across.
