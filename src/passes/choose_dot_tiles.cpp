@@ -42,7 +42,13 @@ DotTiles tensor_tiles(const DotProblem& p, const tile::Target& target) {
 }
 
 DotTiles cuda_tiles(const DotProblem& p, const tile::Target& target) {
+  constexpr Index kFewest = 16;
+  const bool narrow = p.dtype == DType::bf16 || p.dtype == DType::f16;
   if (on_tensor_cores(p, target)) return tensor_tiles(p, target);
+  if (narrow && p.m >= kFewest && p.n >= kFewest && p.k >= kFewest) {  // mma.sync
+    const Index edge = p.batch * ceil_div(p.m, 128) * ceil_div(p.n, 128) >= target.units ? 128 : 64;
+    return {edge, edge, 64};
+  }
   return {std::min<Index>(64, p.m), std::min<Index>(64, p.n), std::min<Index>(16, p.k)};
 }
 

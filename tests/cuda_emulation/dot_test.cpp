@@ -77,6 +77,7 @@ TEST_F(EmulatedDot, ThreadsFeedTensorCoresThemselves) {
   check({.m = 128, .n = 128, .k = 192}, mma(256, 3));
   check({.m = 256, .n = 64, .k = 64, .block_m = 64, .block_n = 64, .bias_gelu = true}, mma(128, 2));
   check({.dtype = DType::f16, .out = DType::f32, .m = 128, .n = 128, .k = 128}, mma(128, 4));
+  check({.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true}, mma(256, 2));
   for (bool a : {false, true})
     for (bool b : {false, true})
       check({.m = 128, .n = 128, .k = 128, .a_by_columns = a, .b_by_columns = b}, mma(256, 2));

@@ -59,6 +59,7 @@ struct Warp {
 
 struct Block {
   Barrier barrier;
+  Barrier named;  // bar.sync of some of the threads
   std::vector<Warp> warps;
   std::vector<unsigned char> shared;  // static, then dynamic
 };
@@ -220,6 +221,12 @@ EmuIds emu_ids() {
 }
 
 void emu_sync_block() { machine->wait(machine->block().barrier); }
+
+void emu_bar_sync(int threads) {
+  auto& barrier = machine->block().named;
+  barrier.alive = static_cast<unsigned>(threads);
+  machine->wait(barrier);
+}
 
 // Arrives without waiting; emu_cluster_wait then waits for everyone's arrival.
 void emu_cluster_arrive() {

@@ -210,7 +210,6 @@ class KernelPrinter {
   // --- loops of dots on tensor cores fed by the threads (print_mma.cpp)
   void print_mma_loop(const Step& step);
   void print_copy(const std::string& block, const TensorOperand& operand);
-  bool staggered() const;
 
   // --- expressions (print_expressions.cpp)
   Expr scalar(ValueId v);

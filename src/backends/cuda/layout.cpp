@@ -218,7 +218,13 @@ class Assigner {
     f.cluster = 1;
     const Index warps = threads_ / 32;
     Index across = 1;
-    if (schedule().dot == tile::DotUnit::mma)
+    // What is reduced along a row stays within four lanes.
+    bool reduces = false;
+    for_each_loop(input_.plan.steps, [&](const ElementLoop& loop) {
+      for (const Instr& in : loop.body)
+        reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
+    });
+    if (schedule().dot == tile::DotUnit::mma && !reduces)
       while (across * 2 <= warps && f.rows * across < f.cols * warps / across && f.cols % (32 * across) == 0)
         across *= 2;
     f.threads_per_row = static_cast<int>(4 * across);

@@ -49,11 +49,6 @@ void KernelPrinter::check_wgmma() const {
     refuse(fmt::format("cluster={}: cannot share {} rows out", schedule_.cluster, shared.rows));
 }
 
-// The first tile alone must have as many blocks as the second warpgroup waits for.
-bool KernelPrinter::staggered() const {
-  return schedule_.threads == 2 * kWarpgroup && dot_->trips >= schedule_.stages;
-}
-
 std::string KernelPrinter::programs_text() const {
   std::vector<std::string> counts;
   for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
@@ -91,7 +86,6 @@ void KernelPrinter::print_wgmma_body() {
   out_.close_else();
   out_.line("registers_up<{}>();", registers.multiplying);
   out_.write("const int group = warpgroup();");
-  if (staggered()) out_.write("follow(ring, group);");
   open_program_loop();
   print_program_ids();
   out_.append(multiply);
@@ -174,6 +168,7 @@ void KernelPrinter::print_wgmma_loop(const Step& step) {
   const Registers acc = buffer(dot_->dot->results[0]);
   const std::string i = value_name(op.blocks[0].args[0]), lower = scalar(op.operands[0]).text;
   const std::string release = fmt::format("release_previous<{}>(ring, turn);", schedule_.cluster);
+  if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
   open_dot_loop(op);
   out_.write("wait_full(ring, turn);");
   out_.line("wgmma_block<A, B, {}>({}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, {});",
@@ -181,7 +176,6 @@ void KernelPrinter::print_wgmma_loop(const Step& step) {
             dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
   out_.write("wgmma_wait<1>();");
   out_.line("if ({} > {}) {}", i, lower, release);
-  if (staggered()) out_.write("lead(ring);");
   out_.write("turn.next();");
   out_.close();
   out_.write("wgmma_wait<0>();");

@@ -13,7 +13,6 @@ namespace tw {
 template <int kPlaces>
 struct Ring {
   Barrier full[kPlaces], empty[kPlaces];
-  Barrier lead;  // counts what the first warpgroup has read, see follow
 };
 
 // Which place is next, and the parity of the phase that its barriers are in.
@@ -37,7 +36,6 @@ TW_DEVICE void open_ring(Ring<kPlaces>& ring) {
       barrier_init(ring.full[i], 1);
       barrier_init(ring.empty[i], kReaders * kBlocks);
     }
-    barrier_init(ring.lead, kPlaces);
     barrier_init_done();
   }
   if constexpr (kBlocks > 1)
@@ -72,16 +70,11 @@ TW_DEVICE void release(Ring<kPlaces>& ring, int place) {
       barrier_arrive_remote(remote_address(smem_address(&ring.empty[place]), threadIdx.x % 128));
   }
 }
-// Two warpgroups that begin together also end together, and the tensor cores stand still while both store. So
-// the second begins when the first has read all that the ring holds, and stays that far behind: one of them
-// multiplies, at twice the rate, while the other stores. The first calls `lead` after each block.
-template <int kPlaces>
-TW_DEVICE void follow(Ring<kPlaces>& ring, int group) {
-  if (group > 0) barrier_wait(ring.lead, 0);
-}
-template <int kPlaces>
-TW_DEVICE void lead(Ring<kPlaces>& ring) {
-  if (threadIdx.x == 0) barrier_arrive(ring.lead);
+// The kThreads that multiply begin a tile together. One warpgroup that runs ahead of the other takes the places
+// that hide memory's latency: it always waits for the block that is just being fetched.
+template <int kThreads>
+TW_DEVICE void keep_step() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
 }
 // The place before the turn's.
 template <int kBlocks, int kPlaces>
