@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
+
 namespace tilewright::tile {
 
 std::string to_string(const Schedule& schedule) {
@@ -21,6 +23,9 @@ std::string to_string(const Schedule& schedule) {
   add("streaming_stores", schedule.streaming_stores, plain.streaming_stores);
   add("keep_in_registers", schedule.keep_in_registers, plain.keep_in_registers);
   add("persistent", schedule.persistent, plain.persistent);
+  constexpr std::string_view kUnits[] = {"fma", "mma", "wgmma"};
+  add("dot", kUnits[static_cast<std::size_t>(schedule.dot)], kUnits[0]);
+  add("raster", schedule.raster, plain.raster);
   return text.empty() ? "default" : text;
 }
 

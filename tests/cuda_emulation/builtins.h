@@ -16,6 +16,12 @@ void* emu_remote(unsigned address);
 void emu_copy_async(unsigned address, const void* from, int bytes);
 void emu_commit_group();
 void emu_wait_group(int pending);
+void emu_barrier_init(unsigned address, unsigned arrivals);
+void emu_barrier_arrive(unsigned address, int rank, unsigned bytes);
+int emu_barrier_passed(unsigned address, unsigned parity);
+void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, const int* at, int rank);
+void emu_bar_sync(int threads);
+unsigned char* emu_shared_at(unsigned address);
 void emu_unknown_ptx();
 void* memcpy(void*, const void*, size_t);
 float expf(float), exp2f(float), expm1f(float), logf(float), log2f(float), log1pf(float), tanhf(float),
@@ -38,6 +44,7 @@ float nextafterf(float, float), copysignf(float, float), fmaxf(float, float), fm
 #define __constant__ const
 #define __global__
 #define __launch_bounds__(...)
+#define __grid_constant__
 
 struct EmuIndex {
   unsigned x, y, z;
@@ -184,6 +191,88 @@ inline void ptx_st_shared__cluster_u32(unsigned address, unsigned word) {
 inline void ptx_ld_shared__cluster_u32(unsigned& out, unsigned address) {
   out = *static_cast<unsigned*>(emu_remote(address));
 }
+
+inline void ptx_bar_sync(int threads) { emu_bar_sync(threads); }
+inline void ptx_st_shared_v4_u32(unsigned address, unsigned x, unsigned y, unsigned z, unsigned w) {
+  *reinterpret_cast<uint4*>(emu_shared_at(address)) = {x, y, z, w};
+}
+// Lane l gets word l % 4 of row l / 4 of each 8x8 matrix; lane 8 j + i says where row i of matrix j lies.
+inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned& a, unsigned& b, unsigned& c, unsigned& d,
+                                                         unsigned address) {
+  unsigned rows[32];
+  memcpy(rows, emu_exchange(address), sizeof(rows));
+  unsigned* const out[] = {&a, &b, &c, &d};
+  for (unsigned j = 0; j < 4; ++j)
+    memcpy(out[j], emu_shared_at(rows[8 * j + emu_lane() / 4]) + emu_lane() % 4 * 4, 4);
+}
+inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsigned& b, unsigned& c, unsigned& d,
+                                                               unsigned address) {
+  unsigned rows[32];
+  memcpy(rows, emu_exchange(address), sizeof(rows));
+  unsigned* const out[] = {&a, &b, &c, &d};
+  for (unsigned j = 0; j < 4; ++j)
+    for (unsigned half = 0; half < 2; ++half)
+      memcpy(reinterpret_cast<char*>(out[j]) + 2 * half,
+             emu_shared_at(rows[8 * j + emu_lane() % 4 * 2 + half]) + emu_lane() / 4 * 2, 2);
+}
+template <class Convert>
+inline void emu_mma(float* const (&acc)[4], const unsigned (&a)[4], const unsigned (&b)[2], Convert as_float) {
+  unsigned left[4][32], right[2][32];
+  for (int i = 0; i < 4; ++i) memcpy(left[i], emu_exchange(a[i]), sizeof(left[i]));
+  for (int i = 0; i < 2; ++i) memcpy(right[i], emu_exchange(b[i]), sizeof(right[i]));
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = emu_lane() / 4, column = emu_lane() % 4 * 2 + i % 2;
+    for (unsigned k = 0; k < 16; ++k) {
+      const unsigned pair = k % 8 / 2, shift = k % 2 * 16;
+      *acc[i] += as_float((unsigned short)(left[i / 2 + k / 8 * 2][row * 4 + pair] >> shift)) *
+                 as_float((unsigned short)(right[k / 8][column * 4 + pair] >> shift));
+    }
+  }
+}
+inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(float& c0, float& c1, float& c2, float& c3,
+                                                                    unsigned a0, unsigned a1, unsigned a2,
+                                                                    unsigned a3, unsigned b0, unsigned b1) {
+  emu_mma({&c0, &c1, &c2, &c3}, {a0, a1, a2, a3}, {b0, b1},
+          [](unsigned short bits) { return __uint_as_float(unsigned(bits) << 16); });
+}
+inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(float& c0, float& c1, float& c2, float& c3,
+                                                                  unsigned a0, unsigned a1, unsigned a2,
+                                                                  unsigned a3, unsigned b0, unsigned b1) {
+  emu_mma({&c0, &c1, &c2, &c3}, {a0, a1, a2, a3}, {b0, b1}, emu_f16);
+}
+inline void ptx_mbarrier_init_shared__cta_b64(unsigned address, unsigned arrivals) {
+  emu_barrier_init(address, arrivals);
+}
+inline void ptx_fence_mbarrier_init_release_cluster() {}
+inline void ptx_mbarrier_arrive_shared__cta_b64(unsigned address) { emu_barrier_arrive(address, -1, 0); }
+inline void ptx_mbarrier_arrive_expect_tx_shared__cta_b64(unsigned address, unsigned bytes) {
+  emu_barrier_arrive(address, -1, bytes);
+}
+inline void ptx_mbarrier_arrive_shared__cluster_b64(unsigned address) {
+  emu_barrier_arrive(address & 0xffffffu, int(address >> 24), 0);
+}
+inline void ptx_try_wait(unsigned& passed, unsigned address, unsigned parity) {
+  passed = unsigned(emu_barrier_passed(address, parity));
+}
+template <class... Index>
+inline void emu_tma_of(unsigned blocks, unsigned to, const void* map, unsigned barrier, Index... index) {
+  const int at[] = {index...};
+  emu_tma(blocks, to, map, barrier, at, int(sizeof...(Index)));
+}
+inline void ptx_cp_async_bulk_tensor_2d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
+    unsigned to, const void* map, unsigned barrier, int x, int y) {
+  emu_tma_of(0, to, map, barrier, x, y);
+}
+inline void ptx_cp_async_bulk_tensor_3d_shared__cluster_global_tile_mbarrier__complete_tx__bytes(
+    unsigned to, const void* map, unsigned barrier, int x, int y, int z) {
+  emu_tma_of(0, to, map, barrier, x, y, z);
+}
+// clang-format off: the translation looks for a name after a space
+inline void ptx_cp_async_bulk_tensor_3d_shared__cluster_global_tile_mbarrier__complete_tx__bytes_multicast__cluster(
+    unsigned to, const void* map, unsigned barrier, unsigned short blocks, int x, int y, int z) {
+  emu_tma_of(blocks, to, map, barrier, x, y, z);
+}
+// clang-format on
 
 // --- fp8: two values in 16 bits, low byte first; saturating, to nearest even
 inline float emu_f8(unsigned char bits, int mantissa, int bias) {

@@ -5,6 +5,7 @@
 #include "backends/cpu/jit.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/device_headers.h"
+#include "backends/cuda/tensor_dot.h"
 #include "cuda_emulation/machine.h"
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 
 namespace tilewright::embedded {
 extern const std::string_view cuda_emulation_builtins;
+extern const std::string_view cuda_emulation_wgmma;
 }
 
 namespace tilewright::emulation {
@@ -63,6 +65,7 @@ std::string ptx_name(const std::string& code) {
     return "ptx_" + code.substr(special + 2, end - special - 2);
   }
   const std::size_t first = code.find('"') + 1;
+  if (code.find("mbarrier.try_wait") != std::string::npos) return "ptx_try_wait";
   if (code[first] == '{') return code.find("cvt.f32.f16") != std::string::npos ? "ptx_unpack" : "ptx_block";
   std::string name = "ptx_";
   for (std::size_t i = first; i < code.size() && code[i] != ' ' && code[i] != ';' && code[i] != '"'; ++i)
@@ -111,6 +114,7 @@ std::string entry_wrapper(const tile::Kernel& kernel, const Source& source) {
   for (const tile::ViewParam& v : kernel.views) add(fmt::format("tw::{}*", name(v.dtype)));
   for (const tile::ScalarParam& s : kernel.scalars) add(fmt::format("tw::{}", name(s.dtype)));
   for (std::size_t i = 0; i < cuda::grid_parameters(kernel).size(); ++i) add("tw::i32");
+  for (std::size_t i = 0; i < cuda::tensor_blocks(kernel, source.schedule).size(); ++i) add("tw::TensorMap");
   std::string text =
       fmt::format("extern \"C\" void emu_entry(void** p) {{ tw::{}({}); }}\n", source.entry, arguments);
   return std::regex_replace(text, std::regex("tw::bool"), "bool");
@@ -125,7 +129,7 @@ class EmulatedProgram final : public backends::Program {
   Status launch(const backends::LaunchArgs& args) override {
     const Index programs = args.grid[0] * args.grid[1] * args.grid[2];
     Index blocks = ceil_div(programs, source_.launch.programs_per_block);
-    if (source_.schedule.persistent || source_.schedule.stages > 1) blocks = std::min<Index>(blocks, units_);
+    if (cuda::walks_programs(source_.schedule)) blocks = std::min<Index>(blocks, units_);
     if (blocks == 0) return Unit{};
     std::vector<void*> views(args.views, args.views + kernel_.views.size());
     std::vector<std::int64_t> scalars(args.scalars, args.scalars + kernel_.scalars.size());
@@ -137,6 +141,10 @@ class EmulatedProgram final : public backends::Program {
     for (void*& v : views) parameters.push_back(static_cast<void*>(&v));
     for (std::int64_t& s : scalars) parameters.push_back(&s);
     for (std::int32_t& g : grid) parameters.push_back(&g);
+    std::vector<EmulatedMap> maps;
+    for (const cuda::TensorBlock& block : cuda::tensor_blocks(kernel_, source_.schedule))
+      maps.push_back(map_of(block, args));
+    for (EmulatedMap& map : maps) parameters.push_back(&map);
     const auto entry = reinterpret_cast<void (*)(void**)>(object_.symbol("emu_entry"));
     const std::string problem =
         run_grid({.blocks = static_cast<unsigned>(blocks * source_.launch.cluster),
@@ -149,6 +157,20 @@ class EmulatedProgram final : public backends::Program {
   }
 
  private:
+  EmulatedMap map_of(const cuda::TensorBlock& block, const backends::LaunchArgs& args) const {
+    const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(block.view)];
+    const auto number = [&](const tile::Dim& d) { return d.is_constant() ? d.value : args.scalars[d.scalar]; };
+    EmulatedMap map{.address = static_cast<const unsigned char*>(args.views[block.view]),
+                    .element_bytes = static_cast<int>(size_bytes(view.dtype))};
+    for (std::size_t i = 0; i < block.dims.size(); ++i) {
+      const auto d = static_cast<std::size_t>(block.dims[i]);
+      map.extents[i] = number(view.extents[d]);
+      map.strides_bytes[i] = number(view.strides[d]) * map.element_bytes;
+      map.box[i] = static_cast<int>(block.box[i]);
+    }
+    return map;
+  }
+
   tile::Kernel kernel_;
   Source source_;
   std::unique_ptr<cpu::Jit> jit_;
@@ -160,7 +182,8 @@ class EmulatedBackend final : public backends::Backend {
  public:
   explicit EmulatedBackend(std::unique_ptr<backends::Backend> printer) : printer_(std::move(printer)) {
     for (const cuda::DeviceHeader& h : cuda::device_headers())
-      headers_.push_back({h.name, translate(std::string(h.text))});
+      headers_.push_back({h.name, std::string_view(h.name) == "tw_cuda/wgmma.cuh" ? std::string(embedded::cuda_emulation_wgmma)
+                                                                : translate(std::string(h.text))});
     headers_.push_back({"builtins.h", std::string(embedded::cuda_emulation_builtins)});
   }
 
@@ -222,6 +245,8 @@ std::string translate(const std::string& text) {
   std::string out = translate_asm(text);
   out = std::regex_replace(out, std::regex(R"(extern __shared__ uint4 (\w+)\[\];)"),
                            "uint4* $1 = static_cast<uint4*>(emu_stage());");
+  out = std::regex_replace(out, std::regex(R"(__shared__ ([^;\[]+) (\w+);)"),
+                           "$1& $2 = *static_cast<$1*>(emu_shared(sizeof($1)));");
   return std::regex_replace(out, std::regex(R"(__shared__ ([^;\[]+) (\w+)((\[[^\]]*\])+);)"),
                             "$1 (&$2)$3 = *static_cast<$1 (*)$3>(emu_shared(sizeof($1 $3)));");
 }

@@ -59,6 +59,7 @@ struct Warp {
 
 struct Block {
   Barrier barrier;
+  Barrier named;  // bar.sync of some of the threads
   std::vector<Warp> warps;
   std::vector<unsigned char> shared;  // static, then dynamic
 };
@@ -78,6 +79,7 @@ struct Thread {
     unsigned bytes;
   };
   std::vector<std::vector<AsyncCopy>> groups{1};
+  std::vector<std::vector<Wgmma>> wgmmas{1};
 };
 
 class Machine {
@@ -118,6 +120,7 @@ class Machine {
   void* memory_ = nullptr;
   std::size_t memory_bytes_ = 0;
   std::uint64_t progress_ = 0;
+  std::vector<TensorCopy> tensor_copies_;
 };
 
 // Emulated code cannot be handed a context: the machine that runs on this host thread.
@@ -192,6 +195,15 @@ std::string run_grid(const LaunchSize& size, const std::function<void()>& thread
   return problem;
 }
 
+unsigned char* shared_of_block(int rank) {
+  return machine->blocks_[rank < 0 ? machine->current->rank : static_cast<unsigned>(rank)].shared.data();
+}
+unsigned own_rank() { return machine->current->rank; }
+void let_others_run() { machine->yield(); }
+void note_progress() { ++machine->progress_; }
+std::vector<std::vector<Wgmma>>& wgmma_groups() { return machine->current->wgmmas; }
+std::vector<TensorCopy>& tensor_copies() { return machine->tensor_copies_; }
+
 }  // namespace tilewright::emulation
 
 // --- what emulated code calls
@@ -209,6 +221,12 @@ EmuIds emu_ids() {
 }
 
 void emu_sync_block() { machine->wait(machine->block().barrier); }
+
+void emu_bar_sync(int threads) {
+  auto& barrier = machine->block().named;
+  barrier.alive = static_cast<unsigned>(threads);
+  machine->wait(barrier);
+}
 
 // Arrives without waiting; emu_cluster_wait then waits for everyone's arrival.
 void emu_cluster_arrive() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace tilewright::emulation {
 
@@ -15,8 +16,42 @@ struct LaunchSize {
   std::size_t shared_bytes = 0;
 };
 
+// What stands in a kernel's tensor map (CUtensorMap, 128 bytes) here; extents and box in elements, the
+// contiguous dimension first.
+struct alignas(64) EmulatedMap {
+  const unsigned char* address = nullptr;
+  int element_bytes = 2;
+  int box[4] = {1, 1, 1, 1};
+  long long extents[4] = {1, 1, 1, 1};
+  long long strides_bytes[4] = {};
+};
+static_assert(sizeof(EmulatedMap) == 128);
+
 // Runs `thread` once for each thread of the launch, cluster after cluster. Empty, or why it stopped ("threads
 // of block 3 wait for each other for ever").
 std::string run_grid(const LaunchSize& size, const std::function<void()>& thread);
+
+// --- for the functions that emulated code calls: the thread that runs now
+unsigned char* shared_of_block(int rank);  // -1: its own block's
+unsigned own_rank();
+void let_others_run();
+void note_progress();  // something happened that others may wait for
+
+// wgmma instructions under way in one thread, by committed group; the last one is open.
+struct Wgmma {
+  float* acc;
+  int columns;
+  unsigned long long a, b;
+  bool add, a_mn, b_mn, is_bf16;
+};
+std::vector<std::vector<Wgmma>>& wgmma_groups();
+// Copies of the copy engine that have not arrived yet.
+struct TensorCopy {
+  unsigned blocks;  // bits of ranks
+  unsigned to, barrier;
+  EmulatedMap map;
+  int at[4];
+};
+std::vector<TensorCopy>& tensor_copies();
 
 }  // namespace tilewright::emulation

@@ -1,6 +1,7 @@
 // The schedules worth trying for a kernel: ways to spread its largest tile over threads, ranked by predicted
 // time.
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/dot_candidates.h"
 #include "backends/cuda/estimate.h"
 #include "backends/cuda/layout.h"
 
@@ -174,7 +175,12 @@ class Candidates {
 
 std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target,
                                                  const PrintOptions& options) {
-  return Candidates(kernel, target, options).run();
+  // On tensor cores where they can: no other schedule comes near.
+  std::vector<backends::Candidate> dots = dot_candidates(kernel, target, options);
+  if (!dots.empty() && dots.front().refusal.empty()) return dots;
+  std::vector<backends::Candidate> all = Candidates(kernel, target, options).run();
+  all.insert(all.end(), dots.begin(), dots.end());
+  return all;
 }
 
 }  // namespace tilewright::cuda

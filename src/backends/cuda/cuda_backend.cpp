@@ -296,7 +296,7 @@ Result<std::unique_ptr<backends::Replay>> CudaBackend::record(
   if (!graph) return graph.error();
   std::vector<GraphNode> last;
   for (const backends::RecordedLaunch& recorded : launches) {
-    auto launch = static_cast<const CudaProgram*>(recorded.program)->prepare(recorded);
+    auto launch = static_cast<CudaProgram*>(recorded.program)->prepare(recorded);
     if (!launch) return launch.error();
     if (!launch->has_value()) continue;
     auto node = graph->add_launch(**launch, last);

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/printer.h"
+#include "backends/cuda/tensor_dot.h"
 
 #include <fmt/format.h>
 
@@ -39,12 +40,14 @@ Result<std::unique_ptr<backends::Program>> CudaProgram::load(CudaBackend& backen
   program->views_ = kernel.views.size();
   for (const tile::ScalarParam& s : kernel.scalars) program->scalar_bytes_.push_back(size_bytes(s.dtype));
   program->grid_axes_ = grid_parameters(kernel);
-  program->persistent_ = source.schedule.persistent || source.schedule.stages > 1;
+  program->persistent_ = walks_programs(source.schedule);
   auto resident = program->function_.blocks_per_multiprocessor(
       source.launch.threads, static_cast<std::size_t>(source.launch.shared_bytes));
   if (!resident) return resident.error();
   program->resident_blocks_ = Index{*resident} * backend.context().limits().multiprocessors;
-  program->parameters_.resize(program->views_ + kernel.scalars.size() + program->grid_axes_.size());
+  program->maps_ = TensorMaps(kernel, source.schedule);
+  program->parameters_.resize(program->views_ + kernel.scalars.size() + program->grid_axes_.size() +
+                              program->maps_.count());
   for (std::size_t i = 0; i < program->grid_axes_.size(); ++i)
     program->parameters_[program->views_ + kernel.scalars.size() + i] = &program->grid_values_[i];
   if (source.launch.cluster > 1) {
@@ -104,13 +107,18 @@ Status CudaProgram::launch(const backends::LaunchArgs& args) {
     grid_values_[i] = static_cast<std::int32_t>(args.grid[grid_axes_[i]]);
   config_.grid_x = *blocks;
   const Driver& driver = function_.driver();
+  for (std::size_t i = 0; i < maps_.count(); ++i) {
+    const auto map = maps_.get(driver, i, args.views, args.scalars);
+    if (!map) return map.error();
+    parameters_[parameters_.size() - maps_.count() + i] = const_cast<api::TensorMap*>(*map);
+  }
   const auto result = driver.launch_kernel_ex(&config_, function_.get(), parameters_.data(), nullptr);
   if (result == api::kSuccess) return Unit{};
   return driver_failure(driver, result,
                         fmt::format("launch of {} blocks of {} threads", *blocks, shape_.threads));
 }
 
-Result<std::optional<PreparedLaunch>> CudaProgram::prepare(const backends::RecordedLaunch& recorded) const {
+Result<std::optional<PreparedLaunch>> CudaProgram::prepare(const backends::RecordedLaunch& recorded) {
   const auto blocks = blocks_for(recorded.grid);
   if (!blocks) return blocks.error();
   if (*blocks == 0) return std::optional<PreparedLaunch>();
@@ -119,6 +127,11 @@ Result<std::optional<PreparedLaunch>> CudaProgram::prepare(const backends::Recor
   for (std::size_t i = 0; i < scalar_bytes_.size(); ++i)
     arguments.add_bytes(&recorded.scalars[i], scalar_bytes_[i], scalar_bytes_[i]);
   for (int axis : grid_axes_) arguments.add(static_cast<std::int32_t>(recorded.grid[axis]));
+  for (std::size_t i = 0; i < maps_.count(); ++i) {
+    const auto map = maps_.get(function_.driver(), i, recorded.views.data(), recorded.scalars.data());
+    if (!map) return map.error();
+    arguments.add(**map);
+  }
   LaunchShape shape;
   shape.grid[0] = *blocks;
   shape.block[0] = static_cast<unsigned>(shape_.threads);

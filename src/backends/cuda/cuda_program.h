@@ -4,6 +4,7 @@
 #include "backends/backend.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/module.h"
+#include "backends/cuda/tensor_map.h"
 
 #include <vector>
 
@@ -20,7 +21,7 @@ class CudaProgram final : public backends::Program {
   std::string describe() const override;
 
   // The same launch as a value that a graph node copies; fails like launch. An empty grid gives nothing.
-  Result<std::optional<PreparedLaunch>> prepare(const backends::RecordedLaunch& recorded) const;
+  Result<std::optional<PreparedLaunch>> prepare(const backends::RecordedLaunch& recorded);
 
  private:
   CudaProgram(CudaBackend& backend, Module module, Function function)
@@ -36,6 +37,7 @@ class CudaProgram final : public backends::Program {
   std::size_t views_ = 0;
   std::vector<std::size_t> scalar_bytes_;
   std::vector<int> grid_axes_;
+  TensorMaps maps_;
   Index resident_blocks_ = 0;  // of the whole device; a persistent kernel launches no more
   bool persistent_ = false;
   std::vector<void*> parameters_;  // addresses of the arguments; views and scalars are set at each launch

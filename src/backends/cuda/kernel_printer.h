@@ -5,6 +5,7 @@
 #include "backends/cuda/access.h"
 #include "backends/cuda/layout.h"
 #include "backends/cuda/printer.h"
+#include "backends/cuda/tensor_dot.h"
 #include "backends/cuda/text.h"
 #include "backends/printer/accuracy.h"
 #include "backends/printer/loop_plan.h"
@@ -34,6 +35,7 @@ class KernelPrinter {
   using ElementLoop = printer::ElementLoop;
   using Step = printer::Step;
   using ValueId = tile::ValueId;
+  using Op = tile::Op;
 
   // An array that holds one value spread over the threads.
   struct Registers {
@@ -61,7 +63,7 @@ class KernelPrinter {
   };
   struct Address {
     std::string base;          // pointer variable of this thread
-    std::string row_step;      // elements from one r to the next
+    std::string row_term;      // elements from r = 0 to r
     std::string col_step;      // elements from one c to the next
     std::string element_step;  // "" when contiguous
   };
@@ -77,6 +79,7 @@ class KernelPrinter {
     std::vector<Bounds> bounds;       // by instruction: stores
     std::vector<Address> addresses;
     std::vector<std::string> outputs;  // by instruction: the vector that a store or a keep collects
+    std::vector<bool> wide;            // by instruction: stores of four vectors at once, see is_wide_store
     Thread thread;
   };
   enum class Level : unsigned char { once, row, element };
@@ -97,6 +100,8 @@ class KernelPrinter {
   void print_branch(const Step& step);
   void print_assign(const Step& step);
   void print_persistent_body();
+  void print_program_ids();
+  void index_scalars();
   void wait_for_cluster();
   void declare_buffers(const std::vector<Step>& steps);
   Expr program_id(int axis);
@@ -128,11 +133,15 @@ class KernelPrinter {
   bool draws_fours(const Loop& loop, std::size_t i) const;
   std::optional<std::size_t> tanh_beside_one(const Loop& loop, const Instr& in) const;
   bool is_vector_store(const Loop& loop, std::size_t i) const;
+  bool is_wide_store(const Loop& loop, std::size_t i) const;
+  static Loop widened(const Loop& loop);
+  void print_wide_columns(Loop& loop);
   bool direct_copy(const Loop& loop, std::size_t i) const;
   bool keeps_load(const Loop& loop, std::size_t i) const;
   Expr operand(Loop& loop, const printer::Ref& ref);
   std::string effect_guard(const Loop& loop) const;
   std::string row_text(const Loop& loop) const;
+  std::string row_step_text(const Frame& frame, const std::function<std::string(Index)>& scaled) const;
   std::string col_text(const Loop& loop) const;
   std::optional<std::string> column_offset(Loop& loop, const printer::Ref& ref);
   std::optional<Expr> column_test(Loop& loop, const Instr& in);
@@ -185,7 +194,22 @@ class KernelPrinter {
   std::string staged_vector(const Registers& r) const;
   std::vector<std::pair<const tile::Op*, Staged>> staged_in_order() const;
   Index staged_bytes() const;
-  bool walks() const { return schedule_.persistent || schedule_.stages > 1; }
+  bool walks() const { return walks_programs(schedule_); }
+
+  // --- loops of dots on tensor cores fed by the copy engine (print_wgmma.cpp)
+  void print_wgmma_body();
+  void print_fetching(const Step& loop);
+  void print_block_loads(const std::string& block, const TensorOperand& operand, const TensorBlock& map);
+  void print_wgmma_loop(const Step& step);
+  void open_dot_loop(const Op& op);
+  std::string programs_text() const;
+  void open_program_loop();
+  void check_wgmma() const;
+  void print_dot_blocks();
+
+  // --- loops of dots on tensor cores fed by the threads (print_mma.cpp)
+  void print_mma_loop(const Step& step);
+  void print_copy(const std::string& block, const TensorOperand& operand);
 
   // --- expressions (print_expressions.cpp)
   Expr scalar(ValueId v);
@@ -230,6 +254,7 @@ class KernelPrinter {
   bool crowded_ = false;       // a thread holds many elements: registers decide
   std::vector<bool> only_stored_;
   Layouts layouts_;
+  std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots
 
   Text out_{1};
   std::vector<std::string> shared_;  // declarations of static shared memory
@@ -237,6 +262,7 @@ class KernelPrinter {
   std::map<const tile::Op*, Staged> staged_;
   Index staged_slots_ = 0;
   Text fetch_{2};
+  std::vector<std::string> wide_parts_;  // of the loop that is printed, by instruction
   std::map<ValueId, const tile::Op*> scalar_definitions_;  // of the kernel's own body
   std::map<ValueId, std::string> scalar_lines_;            // as printed
   std::set<ValueId> foreseen_;

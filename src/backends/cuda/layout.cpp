@@ -3,6 +3,7 @@
 #include "backends/cuda/layout.h"
 
 #include "backends/cuda/access.h"
+#include "backends/cuda/tensor_dot.h"
 
 #include <fmt/format.h>
 
@@ -31,7 +32,8 @@ bool same_spread(const Layouts& layouts, Place a, Place b) {
   if (a.part != b.part) return false;
   if (a.part == Part::one || a.frame == b.frame) return true;
   const Frame &x = layouts.frame(a), &y = layouts.frame(b);
-  if (x.threads_per_row != y.threads_per_row || x.groups != y.groups || x.cluster != y.cluster) return false;
+  if (x.threads_per_row != y.threads_per_row || x.groups != y.groups || x.cluster != y.cluster ||
+      x.map != y.map) return false;
   const bool rows = x.rows == y.rows, cols = x.cols == y.cols && x.vector == y.vector;
   return a.part == Part::rows ? rows : a.part == Part::cols ? cols : rows && cols;
 }
@@ -100,6 +102,7 @@ class Assigner {
   Result<Layouts> run() {
     if (Status s = check(); !s) return s.error();
     choose_main();
+    if (Status s = check_accumulators(); !s) return s.error();
     place_loops_of_two_axes();
     place_results();
     place_loops_of_one_axis();
@@ -123,8 +126,21 @@ class Assigner {
       return refuse(fmt::format(
           "threads_per_row={}: wants a power of two below a warp or whole warps that divide threads={}", row,
           s.threads));
-    if (s.cluster > 1 && row != s.threads)
+    if (row_cluster(s) > 1 && row != s.threads)
       return refuse("a cluster shares one row: threads_per_row must be threads");
+    return Unit{};
+  }
+
+  // Whole blocks of 16 rows of each warp (64 of each warpgroup) and whole vectors of all threads along them.
+  Status check_accumulators() {
+    if (schedule().dot == tile::DotUnit::fma) return Unit{};
+    for (const std::vector<Index>& shape : dot_shapes_) {
+      Frame f{.rows = shape[0], .cols = shape[1]};
+      spread_as_accumulator(f);
+      if (f.rows % (2 * Index{f.groups}) != 0 || f.cols % (2 * Index{f.threads_per_row}) != 0)
+        return refuse(fmt::format("dot: threads={} do not share tiles of {} by {} evenly", schedule().threads,
+                                  f.rows, f.cols));
+    }
     return Unit{};
   }
 
@@ -156,12 +172,14 @@ class Assigner {
         main_.empty()
             ? 1
             : main_[static_cast<std::size_t>(long_axes(main_).empty() ? 0 : long_axes(main_).back())];
-    f.cluster = schedule().cluster > 1 && f.cols == main_cols ? schedule().cluster : 1;
+    f.cluster = f.cols == main_cols ? row_cluster(schedule()) : 1;
     const VectorChoice choice = vector_choice(input_, tile_shape, std::max(1, schedule().vector_bytes));
     Index vector = choice.vector > 0 ? choice.vector : 4;
     while (vector > 1 && vector > f.cols) vector /= 2;
     f.vector = static_cast<int>(vector);
-    if (f.rows == 1) {
+    if (on_tensor_cores(tile_shape)) {
+      spread_as_accumulator(f);
+    } else if (f.rows == 1) {
       f.groups = 1;
       f.threads_per_row = threads_;
     } else {
@@ -181,6 +199,30 @@ class Assigner {
     int threads = power_of_two_below(ceil_div(f.cols, f.vector));
     while (threads > 1 && threads_ % threads != 0) threads /= 2;
     return std::min(threads, threads_);
+  }
+
+  bool on_tensor_cores(const std::vector<Index>& tile_shape) const {
+    return schedule().dot != tile::DotUnit::fma && dot_shapes_.count(tile_shape) > 0;
+  }
+
+  // wgmma: the warps below one another. mma: in rows and columns of warps that make their parts about square.
+  void spread_as_accumulator(Frame& f) const {
+    f.map = RowMap::mma;
+    f.vector = 2;
+    f.cluster = 1;
+    const Index warps = threads_ / 32;
+    Index across = 1;
+    // What is reduced along a row stays within four lanes.
+    bool reduces = false;
+    for_each_loop(input_.plan.steps, [&](const ElementLoop& loop) {
+      for (const Instr& in : loop.body)
+        reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
+    });
+    if (schedule().dot == tile::DotUnit::mma && !reduces)
+      while (across * 2 <= warps && f.rows * across < f.cols * warps / across && f.cols % (32 * across) == 0)
+        across *= 2;
+    f.threads_per_row = static_cast<int>(4 * across);
+    f.groups = threads_ / f.threads_per_row;
   }
 
   // About square blocks of elements per thread: each operand element read serves many products.
@@ -302,7 +344,7 @@ class Assigner {
   }
 
   Status check_cluster() {
-    if (schedule().cluster <= 1) return Unit{};
+    if (row_cluster(schedule()) <= 1) return Unit{};
     if (crosses_) return refuse("cluster: dot and transpose stay within one block");
     for (const Frame& f : out_.frames)
       if (f.cluster == 1 && f.cols > 1) return refuse("cluster: tiles with different row lengths");

@@ -5,7 +5,10 @@
 //   rows    r · groups + g                              for r < row_steps
 //   columns (c · threads_per_row · cluster + t) · vector + v   for c < col_steps, v < vector
 // with t counting through the blocks of a cluster. Loops over r, c and v are unrolled: a tile lives in
-// registers. Values of one axis (a row's sum, a column's weight) are spread as the rows or the columns of a
+// registers. The accumulator of tensor cores (RowMap::mma) is the same but for its rows: 4 threads a row and
+// warp, vectors of 2, and g counts 8 rows of every 16 in a warp; r alternates between the two halves:
+//   rows    r / 2 · 2 · groups + r % 2 · 8 + g / 8 · 16 + g % 8
+// Values of one axis (a row's sum, a column's weight) are spread as the rows or the columns of a
 // tile are, and repeated along the other axis. That is the whole set: blocked tiles and their slices.
 #pragma once
 
@@ -21,12 +24,15 @@
 
 namespace tilewright::cuda {
 
+enum class RowMap : unsigned char { strided, mma };
+
 struct Frame {
   Index rows = 1, cols = 1;
   int groups = 1;
   int threads_per_row = 32;
   int vector = 1;
   int cluster = 1;
+  RowMap map = RowMap::strided;
   Index row_steps() const { return ceil_div(rows, groups); }
   Index row_threads() const { return Index{threads_per_row} * cluster; }
   Index col_steps() const { return ceil_div(cols, row_threads() * vector); }

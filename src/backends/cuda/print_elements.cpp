@@ -9,6 +9,10 @@ namespace tilewright::cuda {
 using tile::Op;
 using tile::OpKind;
 
+namespace {
+constexpr int kQuad = 4;  // threads that share a row of an accumulator
+}
+
 int KernelPrinter::role(const Loop& loop, int loop_axis) const {
   const std::vector<int> axes = long_axes(loop.plan->shape);
   const auto at = std::find(axes.begin(), axes.end(), loop_axis);
@@ -31,6 +35,10 @@ Part KernelPrinter::spread_of(const Loop& loop, const std::vector<int>& axes) co
 std::string KernelPrinter::row_text(const Loop& loop) const {
   const Frame& f = loop.frame;
   if (f.rows == 1) return "0";
+  if (f.map == RowMap::mma)
+    return f.row_steps() == 2
+               ? fmt::format("r * 8 + {}", loop.thread.g)
+               : fmt::format("r / 2 * {} + r % 2 * 8 + {}", 2 * Index{f.groups}, loop.thread.g);
   if (f.groups == 1) return f.row_steps() == 1 ? "0" : "r";
   return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.groups, loop.thread.g);
 }
@@ -46,7 +54,7 @@ std::string KernelPrinter::col_text(const Loop& loop) const {
 
 std::string KernelPrinter::effect_guard(const Loop& loop) const {
   const bool packed = layouts_.programs_per_block > 1;
-  const std::string rank = schedule_.cluster > 1 ? "cluster_rank() == 0 && " : "";
+  const std::string rank = row_cluster(schedule_) > 1 ? "cluster_rank() == 0 && " : "";
   switch (loop.place.part) {
     case Part::all:
       return "";
@@ -138,6 +146,7 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   loop.bounds.resize(n);
   loop.addresses.resize(n);
   loop.outputs.resize(n);
+  loop.wide.resize(n);
   count_uses(loop);
   print_loads(loop);
   for (std::size_t i = 0; i < n; ++i)
@@ -145,8 +154,10 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
       const Access access(kernel_, ranges_, *plan.body[i].op);
       need("memory");
-      loop.bounds[i] = print_bounds(loop, plan.body[i], access);
-      loop.addresses[i] = print_address(loop, plan.body[i], access);
+      loop.wide[i] = is_wide_store(loop, i);
+      const Loop as_stored = loop.wide[i] ? widened(loop) : loop;
+      loop.bounds[i] = print_bounds(as_stored, plan.body[i], access);
+      loop.addresses[i] = print_address(as_stored, plan.body[i], access);
     }
   for (std::size_t i = 0; i < n; ++i)
     if (plan.body[i].kind == Instr::Kind::keep || plan.body[i].kind == Instr::Kind::scan) {
@@ -206,6 +217,7 @@ void KernelPrinter::print_row_body(Loop& loop) {
 
 void KernelPrinter::print_columns(Loop& loop) {
   const Frame& f = loop.frame;
+  if (std::find(loop.wide.begin(), loop.wide.end(), true) != loop.wide.end()) return print_wide_columns(loop);
   if (f.col_steps() > 1) out_.unrolled("c", f.col_steps());
   const bool guard = f.ragged_cols() && f.whole_vectors();
   if (guard) {
@@ -215,6 +227,41 @@ void KernelPrinter::print_columns(Loop& loop) {
   print_column_body(loop);
   if (guard) out_.close();
   if (f.col_steps() > 1) out_.close();
+}
+
+// The same columns seen as vectors of 16 bytes: what a store writes after the quad's exchange.
+KernelPrinter::Loop KernelPrinter::widened(const Loop& loop) {
+  Loop out = loop;
+  out.frame.vector *= kQuad;
+  return out;
+}
+
+// Four vectors at a time; then the four threads of a row exchange theirs, and each stores one of 16 bytes.
+void KernelPrinter::print_wide_columns(Loop& loop) {
+  need("quad");
+  const bool several = loop.frame.col_steps() > kQuad;
+  if (several) out_.unrolled("wide", loop.frame.col_steps() / kQuad);
+  std::vector<std::string> parts(loop.plan->body.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!loop.wide[i]) continue;
+    const Op& op = *loop.plan->body[i].op;
+    parts[i] = unique(identifier(kernel_.views[static_cast<std::size_t>(op.param)].name) + "_parts");
+    out_.line("Vec<{}, {}> {}[{}];", element_type(kernel_.type(op.operands[0]).dtype), loop.frame.vector,
+              parts[i], kQuad);
+  }
+  wide_parts_ = parts;
+  out_.unrolled("part", kQuad);
+  out_.line("const int c = {}part;", several ? fmt::format("wide * {} + ", kQuad) : "");
+  print_column_body(loop);
+  out_.close();
+  if (several) out_.write("const int c = wide;");
+  Loop wide = widened(loop);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!loop.wide[i]) continue;
+    wide.outputs[i] = fmt::format("across_quad({})", parts[i]);
+    print_store(wide, i);
+  }
+  if (several) out_.close();
 }
 
 void KernelPrinter::print_column_body(Loop& loop) {
@@ -445,6 +492,24 @@ std::optional<std::size_t> KernelPrinter::tanh_beside_one(const Loop& loop, cons
   return std::nullopt;
 }
 
+// Tensor cores leave a thread two neighbouring columns: too short a store of 16-bit elements. Four threads
+// share the row, and together they have whole vectors of 16 bytes.
+bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  const Frame& f = loop.frame;
+  if (!is_vector_store(loop, i) || loop.place.part != Part::all || f.map != RowMap::mma ||
+      f.threads_per_row != kQuad || f.col_steps() % kQuad != 0 || in.axes.size() != 2)
+    return false;
+  const Access access(kernel_, ranges_, *in.op);
+  const int axis = static_cast<int>(in.axes.size()) - 1;
+  const Index vector = Index{kQuad} * f.vector;
+  const int dim = access.dim_of(axis);
+  const bool whole = access.whole_vectors(axis, vector) ||
+                     (!access.checked_below(dim) && !access.checked_above(dim));
+  return size_bytes(access.view().dtype) == 2 && is_float(access.view().dtype) && access.contiguous(axis) &&
+         access.aligned(axis, vector) && whole && !direct_copy(loop, i);
+}
+
 bool KernelPrinter::is_vector_store(const Loop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   return in.kind == Instr::Kind::effect && in.op->kind == OpKind::store &&
@@ -552,7 +617,10 @@ void KernelPrinter::print_vector_tails(Loop& loop) {
       const DType dtype = kernel_.type(in.op->operands[0]).dtype;
       if (!direct_copy(loop, i) && is_narrow_float(dtype))
         loop.outputs[i] = fmt::format("from_f32<{}>({})", element_type(dtype), loop.outputs[i]);
-      print_store(loop, i);
+      if (loop.wide[i])
+        out_.line("{}[part] = {};", wide_parts_[i], loop.outputs[i]);
+      else
+        print_store(loop, i);
     } else if (in.kind == Instr::Kind::keep) {
       if (keeps_load(loop, i)) continue;
       const Registers r = buffer(in.value);

@@ -152,7 +152,7 @@ void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
 }
 
 void KernelPrinter::print_barrier() {
-  if (schedule_.cluster > 1)
+  if (row_cluster(schedule_) > 1)
     out_.write("cluster_sync();");
   else
     out_.write("__syncthreads();");

@@ -31,7 +31,8 @@ constexpr std::string_view kReserved[] = {
     "rsqrt",    "pow",      "atan2",     "min",        "max",      "fma",
     "isnan",    "shl",      "shr",       "load",       "store",    "cast",
     "stage",    "fast",     "fetch",     "fetch_if",   "fetched",  "fetch_program",
-    "turn",     "hop",      "first",     "opaque",     "t",        "g",
+    "turn",     "ring",     "group",     "place",      "full",     "rank",
+    "A",        "B",        "a_blocks",  "b_blocks",   "hop",      "first",     "opaque",     "t",        "g",
     "r",        "c",        "v",         "row",        "col",      "int",
     "float",    "double",   "bool",      "char",       "long",     "short",
     "if",       "else",     "for",       "do",         "while",    "return",
@@ -90,7 +91,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& s
     : kernel_(kernel),
       schedule_(schedule),
       options_(options),
-      plan_(printer::plan_loops(kernel, loop_policy(kernel, schedule))),
+      plan_(plan_for(kernel, schedule)),
       ranges_(printer::value_ranges(kernel)),
       kernel_accuracy_(printer::needed_accuracy(kernel)),
       accuracy_(kernel_accuracy_),
@@ -116,17 +117,25 @@ Result<backends::Source> KernelPrinter::run() {
   const auto unsupported = [](std::string why) {
     return failure(Failure::Kind::unsupported, std::move(why));
   };
-  if (schedule_.cluster > 1 && options_.architecture < "sm_90")
+  if (row_cluster(schedule_) > 1 && options_.architecture < "sm_90")
     return unsupported(
-        fmt::format("cluster={}: {} has no clusters", schedule_.cluster, options_.architecture));
+        fmt::format("cluster={}: {} has no clusters", row_cluster(schedule_), options_.architecture));
   auto layouts = assign_layouts({kernel_, plan_, ranges_, schedule_});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
   const std::string parameters = signature();
-  if (schedule_.cluster > 1) need("cluster_exchange");
+  if (row_cluster(schedule_) > 1) need("cluster_exchange");
   try {
-    if (schedule_.stages > 1) choose_staged();
-    if (walks())
+    if (schedule_.dot != tile::DotUnit::fma) {
+      auto dot = find_tensor_dot(kernel_, schedule_.dot);
+      if (!dot) return dot.error();
+      dot_ = std::move(*dot);
+    } else if (schedule_.stages > 1) {
+      choose_staged();
+    }
+    if (schedule_.dot == tile::DotUnit::wgmma)
+      print_wgmma_body();
+    else if (walks())
       print_persistent_body();
     else
       print_steps(plan_.steps);
@@ -145,8 +154,11 @@ Result<backends::Source> KernelPrinter::run() {
   need("edge");
   need("exchange");
   for (const std::string& h : headers_) text += fmt::format("#include \"tw_cuda/{}.cuh\"\n", h);
-  std::string bounds = fmt::format("{}", schedule_.threads);
-  if (schedule_.programs_per_sm > 0) bounds += fmt::format(", {}", schedule_.programs_per_sm);
+  std::string bounds = fmt::format("{}", block_threads(schedule_));
+  if (schedule_.dot == tile::DotUnit::wgmma)
+    bounds += ", 1";  // setmaxnreg wants the number
+  else if (schedule_.programs_per_sm > 0)
+    bounds += fmt::format(", {}", schedule_.programs_per_sm);
   text += fmt::format("\nnamespace tw {{\n\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n",
                       bounds, identifier(kernel_.name), parameters);
   text += head.str() + out_.str() + "}\n\n}  // namespace tw\n";
@@ -155,10 +167,12 @@ Result<backends::Source> KernelPrinter::run() {
   source.text = std::move(text);
   source.entry = identifier(kernel_.name);
   source.schedule = schedule_;
-  source.launch = {.threads = schedule_.threads,
+  // Blocks of a multicast have a program each.
+  const Index programs = layouts_.programs_per_block * schedule_.cluster / row_cluster(schedule_);
+  source.launch = {.threads = block_threads(schedule_),
                    .cluster = schedule_.cluster,
                    .shared_bytes = shared_bytes,
-                   .programs_per_block = layouts_.programs_per_block};
+                   .programs_per_block = programs};
   return source;
 }
 
@@ -184,7 +198,9 @@ std::string KernelPrinter::header_comment() const {
   for (const Frame& f : layouts_.frames) {
     if (f.rows * f.cols == 1) continue;
     text += fmt::format("// tiles [{},{}]: ", f.rows, f.cols);
-    if (f.rows > 1)
+    if (f.map == RowMap::mma)
+      text += "as tensor cores accumulate: row g, g + 8 and so on, ";
+    else if (f.rows > 1)
       text += f.groups > 1 ? fmt::format("row r*{} + g of {}, ", f.groups, f.row_steps()) : "row r, ";
     text += fmt::format("column (c*{} + t)*{} + v", f.row_threads(), f.vector);
     text += fmt::format("; {} rows, {} vectors of {} a thread\n", f.row_steps(), f.col_steps(), f.vector);
@@ -203,6 +219,10 @@ std::string KernelPrinter::signature() {
   for (const tile::ScalarParam& s : kernel_.scalars)
     parameters.push_back(fmt::format("{} {}", element_type(s.dtype), identifier(s.name)));
   for (int axis : grid_parameters(kernel_)) parameters.push_back(fmt::format("i32 grid_{}", axis));
+  for (const TensorBlock& block : tensor_blocks(kernel_, schedule_))
+    parameters.push_back(
+        fmt::format("const __grid_constant__ TensorMap {}",
+                    unique(kernel_.views[static_cast<std::size_t>(block.view)].name + "_map")));
   return fmt::format("{}", fmt::join(parameters, ", "));
 }
 
@@ -229,9 +249,14 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
     for (int i = 0; i < axes; ++i) counts.push_back(grid_text(i));
     head.line("if (program >= {}) return;", fmt::join(counts, " * "));
   } else if (!walks() && !program_axes_.empty()) {
-    if (axes > 1 || schedule_.cluster > 1)
+    if (axes > 1 || row_cluster(schedule_) > 1)
       head.line("const i32 program = i32(blockIdx.x){};",
-                schedule_.cluster > 1 ? fmt::format(" / {}", schedule_.cluster) : "");
+                row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "");
+  }
+  if (!walks() && schedule_.raster > 0) {
+    need("raster");
+    head.line("const Place place = raster<{}>(i32(blockIdx.x), {}, {});", schedule_.raster, grid_text(0),
+              grid_text(1));
   }
   if (!walks())
     for (int axis : program_axes_)
@@ -239,14 +264,15 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
   if (stepped_)
     head.write(
         "int step = 0;  // counts the exchanges that are repeated: neighbours in time use different scratch");
-  if (schedule_.cluster > 1 && cluster_waited_)
+  if (row_cluster(schedule_) > 1 && cluster_waited_)
     head.write(
         "cluster_arrive();  // every block of the cluster has started: waited for before the first exchange");
 }
 
 Expr KernelPrinter::program_id(int axis) {
   const int axes = static_cast<int>(kernel_.grid.size());
-  const bool plain = axes == 1 && schedule_.cluster == 1 && !is_packed(layouts_) && !walks();
+  const bool plain = axes == 1 && row_cluster(schedule_) == 1 && !is_packed(layouts_) && !walks();
+  if (schedule_.raster > 0 && axis < 2) return {axis == 0 ? "place.x" : "place.y", "i32"};
   std::string text = plain ? "i32(blockIdx.x)" : "program";
   std::string below;
   for (int i = 0; i < axis; ++i) below += (below.empty() ? "" : " * ") + grid_text(i);
@@ -255,13 +281,21 @@ Expr KernelPrinter::program_id(int axis) {
   return {text, "i32"};
 }
 
+void KernelPrinter::print_program_ids() {
+  if (schedule_.raster > 0) {
+    need("raster");
+    out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0), grid_text(1));
+  }
+  for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
+}
+
 // One block walks over every gridDim.x-th program.
 void KernelPrinter::print_persistent_body() {
   std::vector<std::string> counts;
   counts.reserve(static_cast<int>(kernel_.grid.size()));
   for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
   if (is_packed(layouts_)) refuse("persistent: programs side by side do not walk");
-  const std::string divide = schedule_.cluster > 1 ? fmt::format(" / {}", schedule_.cluster) : "";
+  const std::string divide = row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "";
   const std::string programs = fmt::format("{}", fmt::join(counts, " * "));
   declare_buffers(plan_.steps);
   wait_for_cluster();
@@ -282,14 +316,14 @@ void KernelPrinter::print_persistent_body() {
     out_.open("for (i32 program = i32(blockIdx.x){0}; program < {1}; program += i32(gridDim.x){0})", divide,
               programs);
   }
-  for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
+  print_program_ids();
   out_.append(body);
   out_.close();
 }
 
 // Before the first exchange, and before code that runs many times or not at all.
 void KernelPrinter::wait_for_cluster() {
-  if (schedule_.cluster == 1 || cluster_waited_) return;
+  if (row_cluster(schedule_) == 1 || cluster_waited_) return;
   out_.write("cluster_wait();");
   cluster_waited_ = true;
 }
@@ -308,7 +342,7 @@ const std::string& KernelPrinter::value_name(ValueId v) {
 }
 
 KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
-  const auto key = std::make_pair(frame.threads_per_row, frame.cluster);
+  const auto key = std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster);
   auto it = threads_.find(key);
   if (it != threads_.end()) return it->second;
   Thread names{threads_.empty() ? "t" : unique(fmt::format("t{}", frame.threads_per_row)),
@@ -318,6 +352,15 @@ KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
   if (frame.cluster > 1) {
     need("cluster_exchange");
     t = fmt::format("int(cluster_rank()) * {} + {}", frame.threads_per_row, t);
+  }
+  if (frame.map == RowMap::mma) {
+    const int across = frame.threads_per_row / 4;
+    const std::string warp_column =
+        across > 1 ? fmt::format("int(threadIdx.x) / 32 % {} * 4 + ", across) : "";
+    thread_lines_.push_back(fmt::format("const int {} = {}int(threadIdx.x) % 4;", names.t, warp_column));
+    thread_lines_.push_back(fmt::format("const int {} = int(threadIdx.x) / {} * 16 + int(threadIdx.x) % 32 / 4;",
+                                        names.g, 32 * across));
+    return threads_[key] = names;
   }
   thread_lines_.push_back(fmt::format("const int {} = {};", names.t, t));
   if (whole || is_packed(layouts_))
@@ -411,6 +454,7 @@ void KernelPrinter::print_loop(const Step& step) {
   const Op& op = *step.op;
   declare_buffers(step.body[0]);
   wait_for_cluster();
+  if (dot_ && dot_->loop == &op) return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_mma_loop(step);
   const ValueId i = op.blocks[0].args[0];
   const std::string type = type_of(i), name = value_name(i);
   const std::string upper = value_name(i) + "_end", by = value_name(i) + "_step";

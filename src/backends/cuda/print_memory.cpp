@@ -58,6 +58,15 @@ std::string KernelPrinter::base_offset(const Access& access) {
   return sum(terms);
 }
 
+// How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
+std::string KernelPrinter::row_step_text(const Frame& f,
+                                         const std::function<std::string(Index)>& scaled) const {
+  if (f.map == RowMap::strided) return times("r", scaled(f.groups));
+  const std::string half = scaled(8);
+  if (f.row_steps() == 2) return times("r", half);
+  return fmt::format("{} + {}", times("r / 2", scaled(2 * Index{f.groups})), times("r % 2", half));
+}
+
 KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Instr& in, const Access& access) {
   Address a;
   std::vector<std::string> terms{base_offset(access)};
@@ -76,7 +85,7 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
         terms.push_back(stride.is_constant() && std::abs(stride.value) * f.groups < (1 << 30)
                             ? times(loop.thread.g, stride_text(access, access.dim_of(axis)))
                             : times("i64(" + loop.thread.g + ")", stride_text(access, access.dim_of(axis))));
-      a.row_step = scaled(f.groups);
+      a.row_term = row_step_text(f, scaled);
     } else {
       terms.push_back(
           times(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")", scaled(f.vector)));
@@ -228,7 +237,7 @@ void KernelPrinter::print_load(Loop& loop, std::size_t i) {
   for_registers(r, [&] {
     std::string p = a.base;
     if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1)
-      p += " + " + times("r", a.row_step);
+      p += " + " + a.row_term;
     if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
     const std::string guard = join_conditions({b.uniform, row_condition});
     if (!vectors) {
@@ -271,7 +280,7 @@ void KernelPrinter::print_store(Loop& loop, std::size_t i) {
   const Address& a = loop.addresses[i];
   std::string p = a.base;
   if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1)
-    p += " + " + times("r", a.row_step);
+    p += " + " + a.row_term;
   if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
   std::string guard = join_conditions({effect_guard(loop), b.uniform});
   if (b.rows && (part == Part::all || part == Part::rows))

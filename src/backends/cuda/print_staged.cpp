@@ -12,11 +12,15 @@ namespace tilewright::cuda {
 using tile::Op;
 using tile::OpKind;
 
-// Names for what is copied ahead, and their places in shared memory.
-void KernelPrinter::choose_staged() {
+void KernelPrinter::index_scalars() {
   for (const Step& step : plan_.steps)
     if (step.kind == Step::Kind::scalar && !step.op->results.empty())
       scalar_definitions_[step.op->results[0]] = step.op;
+}
+
+// Names for what is copied ahead, and their places in shared memory.
+void KernelPrinter::choose_staged() {
+  index_scalars();
   for (const StagedLoad& load : find_staged_loads({kernel_, plan_, ranges_, schedule_}, layouts_)) {
     const Staged s{
         unique(identifier(kernel_.views[static_cast<std::size_t>(load.op->param)].name) + "_ahead"),
@@ -47,7 +51,7 @@ void KernelPrinter::print_fetch(Loop& loop, const Instr& in) {
   for_registers(r, [&] {
     std::string p = a.base, guard = b.uniform;
     const bool rows = loop.place.part == Part::all && loop.frame.row_steps() > 1;
-    if (rows) p += fmt::format(" + r * ({})", a.row_step);
+    if (rows) p += " + " + a.row_term;
     if (loop.frame.col_steps() > 1) p += fmt::format(" + c * ({})", a.col_step);
     const auto add = [&](bool needed, const std::string& condition) {
       if (needed) guard += (guard.empty() ? "" : " && ") + condition;
@@ -109,8 +113,8 @@ void KernelPrinter::print_staging(const std::string& programs) {
   out_.close_with("};");
   out_.line(
       "const i32 first = {}, hop = {};",
-      schedule_.cluster > 1 ? fmt::format("i32(blockIdx.x) / {}", schedule_.cluster) : "i32(blockIdx.x)",
-      schedule_.cluster > 1 ? fmt::format("i32(gridDim.x) / {}", schedule_.cluster) : "i32(gridDim.x)");
+      row_cluster(schedule_) > 1 ? fmt::format("i32(blockIdx.x) / {}", row_cluster(schedule_)) : "i32(blockIdx.x)",
+      row_cluster(schedule_) > 1 ? fmt::format("i32(gridDim.x) / {}", row_cluster(schedule_)) : "i32(gridDim.x)");
   out_.open("for (int i = 0; i < {}; ++i)", ahead);
   out_.line("if (first + i * hop < {}) fetch_program(first + i * hop, i);", programs);
   out_.write("copy_async_commit();");

@@ -16,6 +16,15 @@ TW_DEVICE void copy_async16(void* shared, const void* global, int bytes = 16) {
                "l"(global), "r"(bytes)
                : "memory");
 }
+TW_DEVICE void copy_async16_to(u32 shared, const void* global, int bytes) {
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(bytes)
+               : "memory");
+}
+TW_DEVICE void store_shared16(u32 shared, const Vec<u32, 4>& words) {
+  asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(shared), "r"(words.v[0]), "r"(words.v[1]),
+               "r"(words.v[2]), "r"(words.v[3])
+               : "memory");
+}
 TW_DEVICE void copy_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // Waits until at most kPending of this thread's groups are unfinished; a barrier must follow before others
 // read.
@@ -48,18 +57,23 @@ TW_DEVICE void barrier_expect(Barrier& barrier, u32 bytes) {
                "r"(bytes)
                : "memory");
 }
-TW_DEVICE void barrier_wait(Barrier& barrier, u32 parity) {
+// In another block of the cluster: `address` in the cluster's shared window (remote_address).
+TW_DEVICE void barrier_arrive_remote(u32 address) {
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address) : "memory");
+}
+// Whether the phase of that parity is over; the hardware waits a while for it.
+TW_DEVICE bool barrier_passed(Barrier& barrier, u32 parity) {
+  u32 passed;
   asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra over;\n"
-      "bra again;\n"
-      "over:\n"
-      "}" ::"r"(smem_address(&barrier)),
-      "r"(parity)
+      "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+      : "=r"(passed)
+      : "r"(smem_address(&barrier)), "r"(parity)
       : "memory");
+  return passed != 0;
+}
+TW_DEVICE void barrier_wait(Barrier& barrier, u32 parity) {
+  while (!barrier_passed(barrier, parity)) {
+  }
 }
 
 // ---- one-dimensional bulk copies: one thread moves kilobytes; addresses and sizes are multiples of 16 bytes

@@ -1,0 +1,19 @@
+// How fast tensor cores multiply tiles: what lowering chooses a tile's edges by, and a backend its schedules.
+#pragma once
+
+#include <tilewright/base/shape.h>
+#include <tilewright/tile/target.h>
+
+namespace tilewright::tile {
+
+// Programs of one tile [bm, bn] each, summed over k, of 16-bit operands.
+struct TensorTiles {
+  Index bm = 128, bn = 128, k = 1;
+  double programs = 1;
+  Index swath = 1;  // programs that run one after another share bn and walk this far along m
+};
+
+// Microseconds of all programs when each multiprocessor works on one at a time (sm_90a).
+double tensor_tiles_us(const TensorTiles& tiles, const Target& target);
+
+}  // namespace tilewright::tile

@@ -1,0 +1,42 @@
+// How an operand's block lies in shared memory for tensor cores.
+#pragma once
+
+#include "tw_cuda/async.cuh"
+#include "tw_cuda/exchange.cuh"
+
+namespace tw {
+
+// Which of an operand's dimensions is contiguous in memory: k, or the rows of a (columns of b).
+enum class Major { k = 0, mn = 1 };
+
+// 16-byte chunk c of a 128-byte row r stands at place c ^ (r % 8), as bits of the address: what 8 rows hold of
+// a chunk lies in different banks.
+TW_DEVICE u32 swizzle(u32 offset) { return offset ^ (offset >> 7 & 7u) << 4; }
+
+// kRows rows of a (or columns of b) by kDepth of k, in panels of 128-byte rows, swizzled. Major::k: kDepth /
+// 64 panels of kRows rows of k; Major::mn: kRows / 64 panels of kDepth rows.
+template <class T, int kRows, int kDepth, Major kMajor>
+struct Block {
+  using type = T;
+  static constexpr Major major = kMajor;
+  static constexpr int depth = kDepth;
+  static constexpr int bytes = kRows * kDepth * int(sizeof(T));
+  static constexpr int panel_bytes = 128 * (kMajor == Major::k ? kRows : kDepth);
+
+  // Bytes from the block's start to element (row, k).
+  TW_DEVICE static u32 place(int row, int k) {
+    const int x = kMajor == Major::k ? k : row, y = kMajor == Major::k ? row : k;
+    return u32(x / 64 * panel_bytes) + swizzle(u32(y * 128 + x % 64 * 2));
+  }
+  // Bytes to row `row` and step `step` of 16 along k, before swizzling. Both are multiples of what a wgmma
+  // descriptor can begin at: 8 rows of a panel, or 32 bytes inside its first row.
+  TW_DEVICE static constexpr int offset(int row, int step) {
+    return kMajor == Major::k ? row * 128 + step / 4 * panel_bytes + step % 4 * 32
+                              : row / 64 * panel_bytes + step * 16 * 128;
+  }
+};
+
+// Dynamic shared memory from the first multiple of 1024 bytes on, which swizzled blocks begin at.
+TW_DEVICE u32 block_stage() { return (smem_address(stage<char>()) + 1023) & ~1023u; }
+
+}  // namespace tw

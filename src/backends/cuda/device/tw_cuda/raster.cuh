@@ -1,0 +1,21 @@
+// The order in which programs are taken.
+#pragma once
+
+#include "tw_cuda/types.cuh"
+
+namespace tw {
+
+struct Place {
+  i32 x, y;  // program ids along the grid's first two axes
+};
+// Swaths of kRows along the second axis, which counts fastest inside a swath: programs that run at the same
+// time read few different blocks of either operand.
+template <int kRows>
+TW_DEVICE Place raster(i32 program, i32 width, i32 height) {
+  const i32 flat = program % (width * height);
+  const i32 swath = flat / (width * kRows), inside = flat - swath * width * kRows;
+  const i32 left = height - swath * kRows, rows = left < kRows ? left : kRows;
+  return {inside / rows, swath * kRows + inside % rows};
+}
+
+}  // namespace tw

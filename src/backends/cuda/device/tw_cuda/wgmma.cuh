@@ -1,0 +1,117 @@
+// wgmma (sm_90a): a warpgroup of 128 threads multiplies blocks of shared memory on the tensor cores while its
+// threads go on. The accumulator of a product of 64 rows lies in Vec<f32, 2> acc[2][columns / 8]: thread t
+// holds rows 16 (t / 32) + t % 32 / 4 + 8 r and columns 8 c + 2 (t % 4) + v (layout.h, RowMap::mma).
+#pragma once
+
+#include "tw_cuda/block_layout.cuh"
+
+namespace tw {
+
+// ---- order. The accumulators are named wherever the tensor cores take them over or give them back, so that
+// the compiler moves no use of them across.
+template <int kRows, int kCols>
+TW_DEVICE void wgmma_pin(Vec<f32, 2> (&acc)[kRows][kCols]) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kCols; ++c) asm volatile("" : "+f"(acc[r][c].v[0]), "+f"(acc[r][c].v[1])::"memory");
+  }
+}
+TW_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+TW_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Until at most kPending committed groups are under way.
+template <int kPending>
+TW_DEVICE void wgmma_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+// ---- registers: moved between warpgroups whose roles need different numbers of them
+template <int kRegisters>
+TW_DEVICE void registers_up() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+TW_DEVICE void registers_down() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+// ---- the instruction. acc = a · b (+ acc where `add`), 64 rows, 8 kCols columns, 16 deep; a and b are
+// matrix descriptors (wgmma_dot.cuh).
+namespace detail {
+
+#define TW_PAIR(c) "+f"(acc[0][c].v[0]), "+f"(acc[0][c].v[1]), "+f"(acc[1][c].v[0]), "+f"(acc[1][c].v[1])
+#define TW_PAIRS4(c) TW_PAIR(c), TW_PAIR(c + 1), TW_PAIR(c + 2), TW_PAIR(c + 3)
+#define TW_PAIRS8(c) TW_PAIRS4(c), TW_PAIRS4(c + 4)
+#define TW_PAIRS16(c) TW_PAIRS8(c), TW_PAIRS8(c + 8)
+#define TW_REGISTERS_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define TW_REGISTERS_16 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define TW_REGISTERS_32 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define TW_REGISTERS_48 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define TW_REGISTERS_64 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
+#define TW_REGISTERS_80 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define TW_REGISTERS_96 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define TW_REGISTERS_112 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+
+// kColumns: columns; kRegisters: the accumulator's names, then those of a, b, add and the two majors.
+#define TW_WGMMA(columns, type, registers, a_name, b_name, add_name, major_a, major_b, ...)                  \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name ", 0; wgmma.mma_async.sync.aligned.m64n" columns   \
+               "k16.f32." type "." type " {" registers "}, " a_name ", " b_name ", p, 1, 1, " major_a        \
+               ", " major_b "; }"                                                                            \
+               : __VA_ARGS__                                                                                 \
+               : "l"(a), "l"(b), "r"(int(add)), "n"(int(kA)), "n"(int(kB)))
+
+#define TW_WGMMA_OF(type)                                                                                    \
+  if constexpr (kCols == 4)                                                                                  \
+    TW_WGMMA("32", type, TW_REGISTERS_0,                                                                     \
+             "%16", "%17", "%18", "%19", "%20", TW_PAIRS4(0));                                               \
+  else if constexpr (kCols == 8)                                                                             \
+    TW_WGMMA("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16,                                                \
+             "%32", "%33", "%34", "%35", "%36", TW_PAIRS8(0));                                               \
+  else if constexpr (kCols == 12)                                                                            \
+    TW_WGMMA("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32,                           \
+             "%48", "%49", "%50", "%51", "%52", TW_PAIRS8(0), TW_PAIRS4(8));                                 \
+  else if constexpr (kCols == 16)                                                                            \
+    TW_WGMMA("128", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48,     \
+             "%64", "%65", "%66", "%67", "%68", TW_PAIRS16(0));                                              \
+  else if constexpr (kCols == 20)                                                                            \
+    TW_WGMMA("160", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64, \
+             "%80", "%81", "%82", "%83", "%84", TW_PAIRS16(0), TW_PAIRS4(16));                               \
+  else if constexpr (kCols == 24)                                                                            \
+    TW_WGMMA("192", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64 ", " TW_REGISTERS_80, \
+             "%96", "%97", "%98", "%99", "%100", TW_PAIRS16(0), TW_PAIRS8(16));                              \
+  else if constexpr (kCols == 28)                                                                            \
+    TW_WGMMA("224", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96, \
+             "%112", "%113", "%114", "%115", "%116", TW_PAIRS16(0), TW_PAIRS8(16), TW_PAIRS4(24));           \
+  else if constexpr (kCols == 32)                                                                            \
+    TW_WGMMA("256", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96 ", " TW_REGISTERS_112, \
+             "%128", "%129", "%130", "%131", "%132", TW_PAIRS16(0), TW_PAIRS16(16));                         \
+  else                                                                                                       \
+    static_assert(kCols < 0, "wgmma of 32, 64, 96, 128, 160, 192, 224 or 256 columns")
+
+}  // namespace detail
+
+template <class T, Major kA, Major kB, int kCols>
+TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
+  if constexpr (same<T, bf16>) {
+    TW_WGMMA_OF("bf16");
+  } else {
+    TW_WGMMA_OF("f16");
+  }
+}
+
+#undef TW_PAIR
+#undef TW_PAIRS4
+#undef TW_PAIRS8
+#undef TW_PAIRS16
+#undef TW_REGISTERS_0
+#undef TW_REGISTERS_16
+#undef TW_REGISTERS_32
+#undef TW_REGISTERS_48
+#undef TW_REGISTERS_64
+#undef TW_REGISTERS_80
+#undef TW_REGISTERS_96
+#undef TW_REGISTERS_112
+#undef TW_WGMMA
+#undef TW_WGMMA_OF
+
+}  // namespace tw

@@ -1,0 +1,40 @@
+// Products of blocks in shared memory by wgmma: the descriptors that say how a block lies there, and the
+// sequence of instructions for one block of k.
+#pragma once
+
+#include "tw_cuda/ring.cuh"
+#include "tw_cuda/wgmma.cuh"
+
+namespace tw {
+
+// A matrix descriptor (PTX, "Matrix Descriptor Format"): start, leading and stride offsets in units of 16 bytes,
+// 128-byte swizzle. Stride: from 8 rows of a panel to the next 8. Leading: from one panel to the next (unused
+// for Major::k).
+template <class Block>
+TW_DEVICE u64 descriptor(u32 address) {
+  constexpr u64 kShape = u64(1) << 62 | u64(1024 / 16) << 32 |
+                         u64(Block::major == Major::k ? 1 : Block::panel_bytes / 16) << 16;
+  return kShape | (address & 0x3ffff) >> 4;
+}
+
+// acc (+)= a · b for one block of k: kRowBlocks blocks of 64 rows a warpgroup, kGroups warpgroups below one
+// another. `a` and `b` are shared addresses of the blocks; nothing is waited for.
+template <class A, class B, int kGroups, int kRows, int kCols>
+TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int group, bool add) {
+  wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < A::depth / 16; ++step) {
+#pragma unroll
+    for (int i = 0; i < kRows / 2; ++i)
+      wgmma<typename A::type, A::major, B::major>(
+          &acc[2 * i],
+          descriptor<A>(a + u32(group) * A::offset(64, 0) + A::offset(i * kGroups * 64, step)),
+          descriptor<B>(b + B::offset(0, step)), add || step > 0);
+  }
+  wgmma_commit();
+}
+
+// Which warpgroup this is, as a value that the compiler knows to be the same in all threads of a warp.
+TW_DEVICE int warpgroup() { return int(__shfl_sync(kFullWarp, threadIdx.x / 128, 0)); }
+
+}  // namespace tw

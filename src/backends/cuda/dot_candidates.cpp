@@ -1,0 +1,108 @@
+// Places in the ring as many as shared memory has, swaths by what a wave of programs reads.
+#include "backends/cuda/dot_candidates.h"
+
+#include "backends/cuda/tensor_dot.h"
+
+#include <tilewright/tile/tensor_rate.h>
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using backends::Candidate;
+using tile::DotUnit;
+using tile::Kernel;
+using tile::Op;
+using tile::OpKind;
+using tile::Schedule;
+
+namespace {
+
+constexpr Index kMaxPlaces = 8;
+constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
+constexpr double kUnknownPrograms = 100000;
+constexpr Index kUnknownTrips = 64;
+constexpr Index kMaxCopies = 4;           // blocks under way by cp.async: enough for memory's latency
+constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
+constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
+
+double programs_of(const Kernel& kernel, std::size_t axis) {
+  double n = 1;
+  for (const tile::GridFactor& f : kernel.grid[axis])
+    n *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
+  return n;
+}
+
+class Lister {
+ public:
+  Lister(const Kernel& kernel, const tile::Target& target, const PrintOptions& options)
+      : kernel_(kernel), target_(target), options_(options) {}
+
+  std::vector<Candidate> run() {
+    if (options_.architecture == "sm_90a") list(DotUnit::wgmma);
+    if (found_.empty() || !found_.front().refusal.empty()) list(DotUnit::mma);
+    std::stable_sort(found_.begin(), found_.end(), [](const Candidate& a, const Candidate& b) {
+      return std::pair(!a.refusal.empty(), a.predicted_us) < std::pair(!b.refusal.empty(), b.predicted_us);
+    });
+    return std::move(found_);
+  }
+
+ private:
+  void refuse(DotUnit unit, const std::string& why) {
+    Candidate c;
+    c.schedule.dot = unit;
+    c.refusal = why;
+    found_.push_back(std::move(c));
+  }
+
+  void list(DotUnit unit) {
+    const auto dot = find_tensor_dot(kernel_, unit);
+    if (!dot) return refuse(unit, dot.error().message);
+    const bool wgmma = unit == DotUnit::wgmma;
+    const auto bytes = static_cast<Index>(size_bytes(dot->dtype));
+    const Index block_bytes = (dot->a.rows + dot->b.rows) * dot->a.depth * bytes;
+    const Index places = std::min(wgmma ? kMaxPlaces : kMaxCopies,
+                                  (options_.max_shared_bytes - kReservedBytes) / block_bytes);
+    const bool large = wgmma ? dot->a.rows % kWarpgroup == 0 : dot->a.rows * dot->b.rows >= kLargeTile;
+    Schedule s{.threads = large ? 2 * kWarpgroup : kWarpgroup,
+               .threads_per_row = 4,
+               .vector_bytes = 16,
+               .stages = static_cast<int>(places),
+               .dot = unit};
+    const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_, 1) : 1;
+    bool first = true;
+    for (int raster : {16, 12, 8, 32}) {
+      if (!first && raster > 2 * rows) continue;
+      s.raster = kernel_.grid.size() > 1 ? raster : 0;
+      if (first) {
+        const auto printed = print_kernel(kernel_, s, options_);
+        if (!printed) return refuse(unit, printed.error().message);
+      }
+      first = false;
+      Candidate c;
+      c.schedule = s;
+      tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .swath = raster};
+      tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
+      for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) tiles.programs *= programs_of(kernel_, axis);
+      c.predicted_us = tile::tensor_tiles_us(tiles, target_) * (wgmma ? 1 : kSlowerByThreads);
+      found_.push_back(std::move(c));
+      if (s.raster == 0) return;
+    }
+  }
+
+  const Kernel& kernel_;
+  const tile::Target& target_;
+  const PrintOptions& options_;
+  std::vector<Candidate> found_;
+};
+
+}  // namespace
+
+std::vector<Candidate> dot_candidates(const Kernel& kernel, const tile::Target& target,
+                                      const PrintOptions& options) {
+  bool dots = false;
+  tile::for_each_op(kernel.body, [&](const Op& op) { dots = dots || op.kind == OpKind::dot; });
+  return dots ? Lister(kernel, target, options).run() : std::vector<Candidate>();
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,51 @@
+// Dots on the device's tensor cores against the reference interpreter: as tests/cuda_emulation/dot_test.cpp.
+#include "backends/cuda/cuda_backend.h"
+#include "support/kernel_check.h"
+#include "support/matmul_kernels.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::cuda {
+namespace {
+
+using tile::samples::MatmulKernel;
+
+TEST(Dots, OnTensorCoresMatchTheReference) {
+  auto backend = CudaBackend::open({});
+  ASSERT_TRUE(backend.ok()) << backend.error().message;
+  const MatmulKernel kernels[] = {
+      {.m = 128, .n = 128, .k = 192},
+      {.m = 256, .n = 512, .k = 256, .block_n = 256},
+      {.m = 512, .n = 256, .k = 128, .b_by_columns = true},
+      {.m = 512, .n = 256, .k = 128, .a_by_columns = true},
+      {.m = 128, .n = 128, .k = 128, .a_by_columns = true, .b_by_columns = true},
+      {.dtype = DType::f16, .out = DType::f32, .m = 256, .n = 64, .k = 128, .block_m = 256, .block_n = 64},
+      {.batch = 2, .m = 200, .n = 136, .k = 72},
+      {.m = 130, .n = 264, .k = 40, .b_by_columns = true, .gap = 8},
+      {.m = 256, .n = 128, .k = 64, .bias_gelu = true},
+      {.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true}};
+  int checked = 0;
+  const auto check = [&](const MatmulKernel& m, const tile::Schedule& s) {
+    const auto r = ::tilewright::testing::check_kernel(
+        **backend, tile::samples::matmul(m), s,
+        {.odd_share = 0, .model = {.scale = 32, .flush_subnormals = true}});
+    EXPECT_TRUE(r.problem.empty()) << to_string(m) << ": " << r.problem;
+    checked += r.refused.empty() ? 1 : 0;
+  };
+  for (const MatmulKernel& m : kernels)
+    for (int threads : {128, 256})
+      for (int cluster : {0, 1, 2})
+        check(m, {.threads = threads,
+                  .threads_per_row = 4,
+                  .vector_bytes = 16,
+                  .cluster = std::max(1, cluster),
+                  .stages = 3,
+                  .dot = cluster > 0 ? tile::DotUnit::wgmma : tile::DotUnit::mma,
+                  .raster = 4});
+  check({.batch = 2, .m = 131, .n = 77, .k = 75},
+        {.threads = 256, .threads_per_row = 4, .vector_bytes = 16, .stages = 3, .dot = tile::DotUnit::mma});
+  EXPECT_GE(checked, 40);
+}
+
+}  // namespace
+}  // namespace tilewright::cuda

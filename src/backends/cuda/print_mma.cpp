@@ -1,0 +1,90 @@
+// The schedule dot=mma: all threads copy the blocks of later steps into shared memory (cp.async) while they
+// multiply the present ones by mma.sync. It takes what the copy engine cannot: odd strides, unaligned views,
+// and devices before sm_90.
+#include "backends/cuda/kernel_printer.h"
+
+namespace tilewright::cuda {
+
+using printer::Step;
+using tile::Op;
+
+// One operand's block of the step whose loads' starts stand in scalars_ now.
+void KernelPrinter::print_copy(const std::string& block, const TensorOperand& o) {
+  const Access access(kernel_, ranges_, *o.load);
+  const int inner_axis = access.axis_of(o.inner_dim());
+  std::string ends[2];
+  for (int side : {0, 1}) {
+    const int dim = side == 0 ? o.inner_dim() : o.outer_dim();
+    const Index size = side == 0 ? o.inner() : o.outer();
+    if (access.checked_below(dim)) refuse("dot=mma: a block may begin before its view");
+    ends[side] = access.checked_above(dim)
+                     ? fmt::format("end_inside({}, {}, {})", as_type(scalar(access.start(dim)), "i64"),
+                                   dim_text(access.extent(dim)), size)
+                     : integer(size);
+  }
+  for (int dim = 0; dim < access.rank(); ++dim)
+    if (access.axis_of(dim) < 0 && (access.checked_below(dim) || access.checked_above(dim)))
+      refuse("dot=mma: a block may lie outside its view as a whole");
+  constexpr Index kBytes = 16;
+  const Index chunk = kBytes / static_cast<Index>(size_bytes(access.view().dtype));
+  const bool inside = !access.checked_above(o.inner_dim()) || access.whole_vectors(inner_axis, chunk);
+  const bool whole = access.contiguous(inner_axis) && access.aligned(inner_axis, chunk) && inside;
+  const std::string lower = block == "A" ? "a" : "b";
+  std::vector<std::string> terms;
+  std::string offset = base_offset(access);
+  const std::string view = identifier(access.view().name);
+  out_.line("copy_block<{}, {}, {}>({}_blocks + place * {}::bytes, {}{}, {}, {}, {}, {});", block,
+            schedule_.threads, whole, lower, block, view, offset == "0" ? "" : " + " + offset,
+            stride_text(access, o.inner_dim()), stride_text(access, o.outer_dim()), ends[0], ends[1]);
+}
+
+void KernelPrinter::print_mma_loop(const Step& step) {
+  need("mma_dot");
+  need("edge");
+  if (schedule_.stages < 2) refuse("dot=mma: wants two stages at least");
+  const Op& op = *step.op;
+  const Registers acc = buffer(dot_->dot->results[0]);
+  const Frame& f = layouts_.frame(acc.place);
+  if (f.col_steps() % 2 != 0) refuse("dot=mma: a warp takes pairs of 8 columns");
+  const ValueId i = op.blocks[0].args[0];
+  const std::string name = value_name(i), lower = scalar(op.operands[0]).text,
+                    upper = scalar(op.operands[1]).text, by = scalar(op.operands[2]).text;
+  const int ahead = schedule_.stages - 1;
+  print_dot_blocks();
+  out_.open("const auto fetch = [&](i64 {}, int place)", name);
+  out_.open("if ({} < {})", name, upper);
+  scalars_[i] = {name, "i64"};
+  for (const Step& s : step.body[0])
+    if (s.kind == Step::Kind::scalar) print_scalar(*s.op);
+  print_copy("A", dot_->a);
+  print_copy("B", dot_->b);
+  out_.close();
+  out_.write("copy_async_commit();");
+  out_.close_with("};");
+  if (dot_->from_zero) {
+    const std::string element_text = element(acc);
+    for_registers(acc, [&] {
+      out_.unrolled("v", f.vector);
+      out_.line("{} = 0.f;", element_text);
+      out_.close();
+    });
+  }
+  out_.line("for (int i = 0; i < {0}; ++i) fetch({1} + i * {2}, i);", ahead, lower, wrapped(by));
+  out_.write("int turn = 0;  // which of the blocks under way is multiplied");
+  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower, upper, by);
+  out_.line("copy_async_wait<{}>();", ahead - 1);
+  out_.write("__syncthreads();");
+  out_.line("fetch({} + {} * {}, turn == 0 ? {} : turn - 1);", name, ahead, wrapped(by), ahead);
+  out_.line("mma_block<A, B, {}, {}>({}, a_blocks + turn * A::bytes, b_blocks + turn * B::bytes);",
+            schedule_.threads, f.threads_per_row / 4, acc.name);
+  out_.line("turn = turn == {} ? 0 : turn + 1;", ahead);
+  out_.close();
+  out_.write("copy_async_wait<0>();");
+  out_.write("__syncthreads();");
+  constexpr Index kSwizzleBytes = 1024;
+  use_stage(schedule_.stages * (dot_->a.rows + dot_->b.rows) * dot_->a.depth *
+                static_cast<Index>(size_bytes(dot_->dtype)) +
+            kSwizzleBytes);
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,189 @@
+// The schedule dot=wgmma: a persistent kernel whose last warpgroup fetches blocks by TMA into a ring in shared
+// memory while the others multiply them on the tensor cores and carry out what follows the loop.
+#include "backends/cuda/kernel_printer.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using printer::Step;
+using tile::Op;
+using tile::OpKind;
+
+namespace {
+
+// Registers a thread: the fetching warpgroup gives up what the others need. At the start all have 65536 / 384
+// = 168 (of 256 threads: 255); each sum stays below that of the start.
+struct RegisterShare {
+  int fetching, multiplying;
+};
+RegisterShare register_share(int warpgroups) {
+  return warpgroups == 1 ? RegisterShare{56, 256} : RegisterShare{40, 232};
+}
+
+// That multiply: with three, ptxas has 128 registers a thread for an instruction that names 154 (C7602).
+constexpr int kMaxWarpgroups = 2;
+constexpr Index kSwizzleBytes = 1024;
+
+}  // namespace
+
+// What the schedule promises and the layout does not check.
+void KernelPrinter::check_wgmma() const {
+  const int warpgroups = schedule_.threads / kWarpgroup;
+  if (options_.architecture != "sm_90a") refuse(fmt::format("dot=wgmma: {} has none", options_.architecture));
+  if (schedule_.threads % kWarpgroup != 0 || warpgroups > kMaxWarpgroups)
+    refuse("dot=wgmma: threads are one or two warpgroups of 128");
+  if (schedule_.stages < 2) refuse("dot=wgmma: wants two stages at least");
+  const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(dot_->dot->results[0])));
+  if (f.cols % 32 != 0 || f.cols > 256) refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
+  if (schedule_.cluster == 1) return;
+  const Index below = kernel_.grid.size() > 1 ? std::atoll(grid_text(1).c_str()) : 0;
+  if (dot_->a.shared == dot_->b.shared || schedule_.raster % schedule_.cluster != 0 || schedule_.raster == 0 ||
+      below == 0 || below % schedule_.cluster != 0)
+    refuse(fmt::format("cluster={}: no operand that neighbours along the second grid axis share",
+                       schedule_.cluster));
+  const TensorOperand& shared = dot_->a.shared ? dot_->a : dot_->b;
+  if (shared.rows % (schedule_.cluster * (shared.k_major ? 8 : 64)) != 0)
+    refuse(fmt::format("cluster={}: cannot share {} rows out", schedule_.cluster, shared.rows));
+}
+
+std::string KernelPrinter::programs_text() const {
+  std::vector<std::string> counts;
+  for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
+  return fmt::format("{}", fmt::join(counts, " * "));
+}
+
+void KernelPrinter::open_program_loop() {
+  out_.open("for (i32 program = i32(blockIdx.x); program < {0}; program += i32(gridDim.x))", programs_text());
+}
+
+void KernelPrinter::print_wgmma_body() {
+  check_wgmma();
+  need("wgmma_dot");
+  const int readers = schedule_.threads / kWarpgroup, places = schedule_.stages;
+  const RegisterShare registers = register_share(readers);
+  index_scalars();
+  Text multiply(3);
+  std::swap(out_, multiply);
+  print_steps(plan_.steps);
+  std::swap(out_, multiply);
+  if (stage_bytes_ > 0 || !shared_.empty()) refuse("dot=wgmma: threads exchange values after the loop");
+  print_dot_blocks();
+  out_.line("__shared__ Ring<{}> ring;", places);
+  if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
+  out_.line("open_ring<{}, {}>(ring);", readers, schedule_.cluster);
+  out_.line("Turn<{}> turn;", places);
+  out_.open("if (threadIdx.x >= {})", schedule_.threads);
+  out_.line("registers_down<{}>();", registers.fetching);
+  out_.open("if (threadIdx.x == {})", schedule_.threads);
+  open_program_loop();
+  for (const Step& step : plan_.steps)
+    if (step.op == dot_->loop) print_fetching(step);
+  out_.close();
+  out_.close();
+  out_.close_else();
+  out_.line("registers_up<{}>();", registers.multiplying);
+  out_.write("const int group = warpgroup();");
+  open_program_loop();
+  print_program_ids();
+  out_.append(multiply);
+  out_.close();
+  out_.close();
+  out_.line("close_ring<{}>();", schedule_.cluster);
+  const Index block_bytes = (dot_->a.rows + dot_->b.rows) * dot_->a.depth * static_cast<Index>(size_bytes(dot_->dtype));
+  stage_bytes_ = places * block_bytes + kSwizzleBytes;
+}
+
+// How the operands' blocks lie, and where.
+void KernelPrinter::print_dot_blocks() {
+  for (const auto& [name, o] : {std::pair{"A", &dot_->a}, std::pair{"B", &dot_->b}})
+    out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(dot_->dtype), o->rows, o->depth,
+              o->k_major ? "k" : "mn");
+  out_.line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;", schedule_.stages);
+}
+
+// The loop's head, for both sides.
+void KernelPrinter::open_dot_loop(const Op& op) {
+  const ValueId i = op.blocks[0].args[0];
+  const std::string name = value_name(i), lower = scalar(op.operands[0]).text;
+  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower, scalar(op.operands[1]).text,
+            scalar(op.operands[2]).text);
+  scalars_[i] = {name, "i64"};
+}
+
+void KernelPrinter::print_fetching(const Step& loop) {
+  foreseen_.clear();
+  foreseen_axes_.clear();
+  if (schedule_.raster > 0)
+    out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0), grid_text(1));
+  const auto foresee = [&](ValueId v) {
+    if (scalar_definitions_.count(v) > 0) print_foreseen(v);
+  };
+  for (ValueId v : loop.op->operands) foresee(v);
+  for (const TensorOperand* o : {&dot_->a, &dot_->b})
+    for (ValueId v : o->load->operands) foresee(v);
+  for (const Step& s : loop.body[0])
+    if (s.kind == Step::Kind::scalar)
+      for (ValueId v : s.op->operands) foresee(v);
+  open_dot_loop(*loop.op);
+  for (const Step& s : loop.body[0])
+    if (s.kind == Step::Kind::scalar) print_scalar(*s.op);
+  out_.write("Barrier& full = refill(ring, turn, A::bytes + B::bytes);");
+  const std::vector<TensorBlock> maps = tensor_blocks(kernel_, schedule_);
+  print_block_loads("A", dot_->a, maps[0]);
+  print_block_loads("B", dot_->b, maps[1]);
+  out_.write("turn.next();");
+  out_.close();
+}
+
+// One operand's block into its place: each block of a cluster fetches its share of what all of them need.
+void KernelPrinter::print_block_loads(const std::string& block, const TensorOperand& o,
+                                      const TensorBlock& map) {
+  const bool multicast = o.shared && schedule_.cluster > 1;
+  const Index panel = map.box[0], share = multicast ? schedule_.cluster : 1;
+  const Index panels = o.inner() / panel / (o.k_major ? 1 : share);
+  const std::string lower = block == "A" ? "a" : "b";
+  std::string to = fmt::format("{}_blocks + turn.place * {}::bytes", lower, block);
+  if (multicast)
+    to += fmt::format(" + rank * {}", o.k_major ? o.rows / share * kPanelBytes
+                                                : panels * o.depth * kPanelBytes);
+  std::vector<std::string> place;
+  for (int d : map.dims) {
+    std::string start = as_type(scalar(o.load->operands[static_cast<std::size_t>(d)]), "i32");
+    if (multicast && d == o.row_dim) start += fmt::format(" + i32(rank) * {}", o.rows / share);
+    place.push_back(start);
+  }
+  const std::string function =
+      fmt::format("tma_{}_panels<{}, {}::panel_bytes, {}>", multicast ? "multicast" : "load", panels, block, panel);
+  const std::string all = multicast ? fmt::format("{}, ", (1 << schedule_.cluster) - 1) : "";
+  out_.line("{}({}{}, {}_map, full, {});", function, all, to,
+            identifier(kernel_.views[static_cast<std::size_t>(map.view)].name), fmt::join(place, ", "));
+}
+
+// The multiplying side: while the tensor cores work on one block, the one before is given back.
+void KernelPrinter::print_wgmma_loop(const Step& step) {
+  const Op& op = *step.op;
+  const Registers acc = buffer(dot_->dot->results[0]);
+  const std::string i = value_name(op.blocks[0].args[0]), lower = scalar(op.operands[0]).text;
+  const std::string release = fmt::format("release_previous<{}>(ring, turn);", schedule_.cluster);
+  if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
+  open_dot_loop(op);
+  out_.write("wait_full(ring, turn);");
+  out_.line("wgmma_block<A, B, {}>({}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, {});",
+            schedule_.threads / kWarpgroup, acc.name,
+            dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
+  out_.write("wgmma_wait<1>();");
+  out_.line("if ({} > {}) {}", i, lower, release);
+  out_.write("turn.next();");
+  out_.close();
+  out_.write("wgmma_wait<0>();");
+  out_.line("wgmma_pin({});", acc.name);
+  if (dot_->from_zero)
+    out_.write(release);
+  else
+    out_.line("if ({} < {}) {}", lower, scalar(op.operands[1]).text, release);
+}
+
+}  // namespace tilewright::cuda

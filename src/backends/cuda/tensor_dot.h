@@ -1,0 +1,68 @@
+// TensorDot: a kernel's loop of one dot as the tensor cores run it: where the operands' blocks lie in memory
+// and which of their axes is contiguous. Such operands never stand in registers as tiles: `plan_for` leaves
+// them out of the loop plan, and the printer writes the loop as a pipeline (print_wgmma.cpp).
+#pragma once
+
+#include "backends/printer/loop_plan.h"
+
+#include <tilewright/base/error.h>
+#include <tilewright/tile/kernel.h>
+#include <tilewright/tile/schedule.h>
+
+#include <vector>
+
+namespace tilewright::cuda {
+
+// Rows of shared memory that TMA and wgmma swizzle as a whole, in bytes.
+inline constexpr Index kPanelBytes = 128;
+
+struct TensorOperand {
+  const tile::Op* load = nullptr;
+  Index rows = 0, depth = 0;  // of a block: rows of a or columns of b, and along k
+  int row_dim = 0, k_dim = 0;  // the view's dimensions that these walk
+  bool k_major = true;         // k is the contiguous one, else the rows are
+  bool shared = false;         // the same for neighbours along the grid's second axis
+  int inner_dim() const { return k_major ? k_dim : row_dim; }
+  int outer_dim() const { return k_major ? row_dim : k_dim; }
+  Index inner() const { return k_major ? depth : rows; }
+  Index outer() const { return k_major ? rows : depth; }
+};
+
+struct TensorDot {
+  const tile::Op* loop = nullptr;
+  const tile::Op* dot = nullptr;
+  TensorOperand a, b;
+  DType dtype = DType::bf16;
+  Index trips = 0;  // of the loop; 0 when arguments decide
+  bool from_zero = false;  // the accumulator starts as zeros, and the loop runs at least once
+};
+
+// Why a kernel's dots cannot run on `unit`, as a failure of kind unsupported.
+Result<TensorDot> find_tensor_dot(const tile::Kernel& kernel, tile::DotUnit unit);
+
+// How the copy engine must see a view for one operand: `dims` from the contiguous one outwards, `box`
+// elements of each at a time.
+struct TensorBlock {
+  int view = 0;
+  std::vector<int> dims;
+  std::vector<Index> box;
+};
+// The tensor maps that a printed kernel takes after its other parameters; none unless dot=wgmma.
+std::vector<TensorBlock> tensor_blocks(const tile::Kernel& kernel, const tile::Schedule& schedule);
+
+// The loop plan under a schedule; see above.
+printer::LoopPlan plan_for(const tile::Kernel& kernel, const tile::Schedule& schedule);
+
+// Threads of a block: those that multiply, and the warpgroup that fetches.
+inline constexpr int kWarpgroup = 128;
+inline int block_threads(const tile::Schedule& s) {
+  return s.threads + (s.dot == tile::DotUnit::wgmma ? kWarpgroup : 0);
+}
+// Whether a block carries out one program after another; the stages of dot=mma are those of its loop.
+inline bool walks_programs(const tile::Schedule& s) {
+  return s.persistent || (s.stages > 1 && s.dot != tile::DotUnit::mma);
+}
+// Blocks of a cluster that share a tile's row; those of a multicast share none.
+inline int row_cluster(const tile::Schedule& s) { return s.dot == tile::DotUnit::wgmma ? 1 : s.cluster; }
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,44 @@
+// A model of Hopper's tensor cores, fitted to docs/notes/2026-11-21-h200-gemm.md.
+#include <tilewright/tile/tensor_rate.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright::tile {
+
+namespace {
+
+constexpr double kFlopsPerCycle = 4096;      // of a multiprocessor, dense 16-bit
+constexpr double kSharedBytesPerCycle = 128;
+constexpr double kClockHz = 1.45e9;  // what is left of 1.98 GHz at full load, stalls of the pipeline included
+constexpr Index kRows = 64, kStep = 64;      // of one wgmma; of k in a block
+constexpr double kStoreCyclesPerElement = 0.045;  // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
+constexpr double kFillCycles = 1500;              // before the first block has arrived
+
+double tile_cycles(const TensorTiles& t) {
+  const double steps = static_cast<double>(ceil_div(t.k, kStep));
+  const auto bm = static_cast<double>(t.bm), bn = static_cast<double>(t.bn);
+  const double tensor = bm * bn * kStep * 2 / kFlopsPerCycle;
+  // Every 64 rows read theirs of a and all of b; each block is written once. What was measured is a tenth
+  // better than this sum.
+  const double read = bm / kRows * (kRows + bn) * kStep * 2, written = (bm + bn) * kStep * 2;
+  const double shared = 0.9 * (read + written) / kSharedBytesPerCycle;
+  return steps * std::max(tensor, shared) + kStoreCyclesPerElement * bm * bn;
+}
+
+}  // namespace
+
+double tensor_tiles_us(const TensorTiles& t, const Target& target) {
+  const double units = std::max(1, target.units);
+  const double waves = std::ceil(t.programs / units);
+  const double compute_us = (waves * tile_cycles(t) + kFillCycles) / kClockHz * 1e6;
+  // What the programs of a wave read that no other program of the wave has brought to the cache, at the
+  // memory's rate; a third of it shows.
+  const double together = std::min(t.programs, units);
+  const double high = std::min(static_cast<double>(t.swath), together);
+  const double rows = high * static_cast<double>(t.bm) + together / high * static_cast<double>(t.bn);
+  const double memory_us = waves * rows * static_cast<double>(t.k) * 2 / target.memory_bytes_per_s * 1e6;
+  return std::max(compute_us + memory_us / 3, memory_us) + target.launch_s * 1e6;
+}
+
+}  // namespace tilewright::tile

@@ -1,0 +1,100 @@
+// Dots on tensor cores mean what the kernel means: operands stored either way round, ragged edges, batches,
+// clusters, and what follows the loop.
+#include "cuda_emulation/emulated_cuda.h"
+
+#include "support/kernel_check.h"
+#include "support/matmul_kernels.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::emulation {
+namespace {
+
+using testing::check_kernel;
+using tile::DotUnit;
+using tile::samples::MatmulKernel;
+
+class EmulatedDot : public ::testing::Test {
+ protected:
+  EmulatedDot() : backend_(open_emulated_cuda("sm_90a").value()) {}
+  void check(const MatmulKernel& m, const tile::Schedule& schedule) {
+    const auto r = check_kernel(*backend_, tile::samples::matmul(m), schedule,
+                                {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+    EXPECT_TRUE(r.problem.empty()) << to_string(m) << ": " << r.problem;
+    EXPECT_TRUE(r.refused.empty()) << to_string(m) << ": " << r.refused;
+  }
+  std::string refusal(const MatmulKernel& m, const tile::Schedule& schedule) {
+    const auto source = backend_->print(tile::samples::matmul(m), schedule);
+    return source ? "" : source.error().message;
+  }
+  std::unique_ptr<backends::Backend> backend_;
+};
+
+tile::Schedule wgmma(int threads, int stages, int cluster = 1) {
+  return {.threads = threads,
+          .threads_per_row = 4,
+          .vector_bytes = 16,
+          .cluster = cluster,
+          .stages = stages,
+          .dot = DotUnit::wgmma,
+          .raster = 4};
+}
+
+TEST_F(EmulatedDot, WarpgroupsMultiplyBlocksThatTheCopyEngineBrings) {
+  check({.m = 128, .n = 128, .k = 192}, wgmma(256, 2));
+  check({.m = 256, .n = 256, .k = 64, .block_n = 256}, wgmma(256, 2));
+  check({.m = 128, .n = 64, .k = 128, .block_m = 64, .block_n = 64}, wgmma(128, 3));
+  check({.dtype = DType::f16, .out = DType::f32, .m = 256, .n = 64, .k = 128, .block_m = 256, .block_n = 64},
+        wgmma(256, 3));
+}
+
+TEST_F(EmulatedDot, OperandsLieEitherWayRound) {
+  for (bool a : {false, true})
+    for (bool b : {false, true})
+      check({.m = 128, .n = 128, .k = 128, .a_by_columns = a, .b_by_columns = b}, wgmma(256, 2));
+}
+
+TEST_F(EmulatedDot, RaggedEdgesAndBatches) {
+  check({.batch = 2, .m = 200, .n = 136, .k = 72}, wgmma(256, 2));
+  check({.m = 130, .n = 264, .k = 40, .a_by_columns = false, .b_by_columns = true, .gap = 8}, wgmma(128, 2));
+}
+
+TEST_F(EmulatedDot, ClustersShareAnOperand) {
+  for (bool b : {false, true})
+    check({.m = 512, .n = 256, .k = 128, .b_by_columns = b}, wgmma(256, 2, 2));
+}
+
+TEST_F(EmulatedDot, WhatFollowsTheLoopIsPrintedAsAnywhere) {
+  check({.m = 256, .n = 128, .k = 64, .bias_gelu = true}, wgmma(256, 2));
+  check({.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true}, wgmma(128, 2));
+}
+
+tile::Schedule mma(int threads, int stages) {
+  return {.threads = threads, .threads_per_row = 4, .vector_bytes = 16, .stages = stages, .dot = DotUnit::mma};
+}
+
+TEST_F(EmulatedDot, ThreadsFeedTensorCoresThemselves) {
+  check({.m = 128, .n = 128, .k = 192}, mma(256, 3));
+  check({.m = 256, .n = 64, .k = 64, .block_m = 64, .block_n = 64, .bias_gelu = true}, mma(128, 2));
+  check({.dtype = DType::f16, .out = DType::f32, .m = 128, .n = 128, .k = 128}, mma(128, 4));
+  check({.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true}, mma(256, 2));
+  for (bool a : {false, true})
+    for (bool b : {false, true})
+      check({.m = 128, .n = 128, .k = 128, .a_by_columns = a, .b_by_columns = b}, mma(256, 2));
+}
+
+TEST_F(EmulatedDot, ThreadsTakeWhatTheCopyEngineCannot) {
+  check({.batch = 2, .m = 131, .n = 77, .k = 75}, mma(256, 3));
+  check({.m = 128, .n = 128, .k = 128, .b_by_columns = true, .gap = 3}, mma(256, 2));
+  check({.m = 130, .n = 136, .k = 72, .a_by_columns = true, .gap = 8, .align_bytes = 2}, mma(128, 2));
+}
+
+TEST_F(EmulatedDot, SaysWhyAScheduleIsRefused) {
+  EXPECT_NE(refusal({.m = 130, .n = 131, .k = 64}, wgmma(256, 2)).find("multiple of 16 bytes"),
+            std::string::npos);
+  EXPECT_NE(refusal({.dtype = DType::f32, .out = DType::f32}, wgmma(256, 2)).find("bf16 or f16"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace tilewright::emulation

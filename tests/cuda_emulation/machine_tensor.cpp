@@ -1,0 +1,172 @@
+// The copy engine, its barriers and the tensor cores of the emulated machine. Everything asynchronous happens
+// as late as it may: a copy when its barrier is waited for, a product when its group is.
+#include "cuda_emulation/machine.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+
+namespace tilewright::emulation {
+namespace {
+
+// An mbarrier's 8 bytes.
+struct BarrierState {
+  std::uint16_t expected, pending;
+  std::int32_t bytes_and_phase;  // bytes still to come · 2 + the phase's parity
+  int phase() const { return bytes_and_phase & 1; }
+  int bytes() const { return bytes_and_phase >> 1; }
+  void add_bytes(int n) { bytes_and_phase += 2 * n; }
+  void finish_if_complete() {
+    if (pending != 0 || bytes() != 0) return;
+    pending = expected;
+    bytes_and_phase ^= 1;
+    note_progress();
+  }
+};
+static_assert(sizeof(BarrierState) == 8);
+
+BarrierState& barrier_at(unsigned address, int rank) {
+  return *reinterpret_cast<BarrierState*>(shared_of_block(rank) + address);
+}
+
+// 128-byte swizzle: the 16-byte chunk's number XOR the row's, both as bits of the address.
+unsigned swizzled(unsigned address) { return address ^ ((address >> 7 & 7u) << 4); }
+
+void carry_out(const TensorCopy& copy) {
+  const EmulatedMap& map = copy.map;
+  int i[4];
+  unsigned to = copy.to;
+  const auto each_element = [&](const auto& fn) {
+    for (i[3] = 0; i[3] < map.box[3]; ++i[3])
+      for (i[2] = 0; i[2] < map.box[2]; ++i[2])
+        for (i[1] = 0; i[1] < map.box[1]; ++i[1])
+          for (i[0] = 0; i[0] < map.box[0]; ++i[0], to += static_cast<unsigned>(map.element_bytes)) fn();
+  };
+  each_element([&] {
+    bool inside = true;
+    const unsigned char* from = map.address;
+    for (int d = 0; d < 4; ++d) {
+      const long long at = i[d] + static_cast<long long>(copy.at[d]);
+      inside = inside && at >= 0 && at < map.extents[d];
+      from += at * map.strides_bytes[d];
+    }
+    for (int rank = 0; rank < 16; ++rank) {
+      if ((copy.blocks >> rank & 1u) == 0) continue;
+      unsigned char* place = shared_of_block(rank) + swizzled(to);
+      if (inside)
+        std::memcpy(place, from, static_cast<std::size_t>(map.element_bytes));
+      else
+        std::memset(place, 0, static_cast<std::size_t>(map.element_bytes));
+    }
+  });
+  for (int rank = 0; rank < 16; ++rank) {
+    if ((copy.blocks >> rank & 1u) == 0) continue;
+    BarrierState& barrier = barrier_at(copy.barrier, rank);
+    barrier.add_bytes(-static_cast<int>(to - copy.to));
+    barrier.finish_if_complete();
+  }
+}
+
+float as_float(std::uint16_t bits, bool is_bf16) {
+  if (!is_bf16) return static_cast<float>(std::bit_cast<_Float16>(bits));
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+// Element (row, k) of an operand, as its descriptor says.
+float operand_element(unsigned long long descriptor, bool mn_major, int row, int k, bool is_bf16) {
+  const auto start = static_cast<unsigned>(descriptor & 0x3fffu) * 16;
+  const auto leading = static_cast<unsigned>(descriptor >> 16 & 0x3fffu) * 16;
+  const auto stride = static_cast<unsigned>(descriptor >> 32 & 0x3fffu) * 16;
+  const auto r = static_cast<unsigned>(row), d = static_cast<unsigned>(k);
+  const unsigned address = mn_major ? start + r / 64 * leading + r % 64 * 2 + d / 8 * stride + d % 8 * 128
+                                    : start + r / 8 * stride + r % 8 * 128 + d * 2;
+  std::uint16_t bits = 0;
+  std::memcpy(&bits, shared_of_block(-1) + swizzled(address), 2);
+  return as_float(bits, is_bf16);
+}
+
+void carry_out(const Wgmma& w, unsigned thread) {
+  const int row0 = static_cast<int>(thread % 128 / 32 * 16 + thread % 32 / 4);
+  for (int r = 0; r < 2; ++r) {
+    float left[16];
+    for (int k = 0; k < 16; ++k) left[k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.is_bf16);
+    for (int c = 0; c < w.columns / 8; ++c)
+      for (int v = 0; v < 2; ++v) {
+        const int column = 8 * c + 2 * static_cast<int>(thread % 4) + v;
+        float& acc = w.acc[(r * w.columns / 8 + c) * 2 + v];
+        float sum = w.add ? acc : 0.f;
+        for (int k = 0; k < 16; ++k) sum += left[k] * operand_element(w.b, w.b_mn, column, k, w.is_bf16);
+        acc = sum;
+      }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::emulation
+
+using namespace tilewright::emulation;
+
+extern "C" {
+
+struct EmuIds {
+  unsigned thread, block, blocks, threads, rank, cluster;
+};
+EmuIds emu_ids();
+
+unsigned char* emu_shared_at(unsigned address) { return shared_of_block(-1) + address; }
+
+void emu_barrier_init(unsigned address, unsigned arrivals) {
+  barrier_at(address, -1) = {static_cast<std::uint16_t>(arrivals), static_cast<std::uint16_t>(arrivals), 0};
+}
+// An arrival after `bytes` more are expected.
+void emu_barrier_arrive(unsigned address, int rank, unsigned bytes) {
+  BarrierState& barrier = barrier_at(address, rank);
+  barrier.add_bytes(static_cast<int>(bytes));
+  if (barrier.pending == 0) std::abort();  // more arrivals than the phase has
+  --barrier.pending;
+  barrier.finish_if_complete();
+}
+int emu_barrier_passed(unsigned address, unsigned parity) {
+  const auto passed = [&] { return barrier_at(address, -1).phase() != static_cast<int>(parity); };
+  if (passed()) return 1;
+  auto& copies = tensor_copies();
+  for (std::size_t i = 0; i < copies.size() && !passed();) {
+    if (copies[i].barrier == address && (copies[i].blocks >> own_rank() & 1u) != 0) {
+      carry_out(copies[i]);
+      copies.erase(copies.begin() + static_cast<long>(i));
+      note_progress();
+    } else {
+      ++i;
+    }
+  }
+  if (passed()) return 1;
+  let_others_run();
+  return 0;
+}
+void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, const int* at, int rank) {
+  TensorCopy copy{.blocks = blocks == 0 ? 1u << own_rank() : blocks, .to = to, .barrier = barrier, .map = {}, .at = {}};
+  copy.map = *static_cast<const EmulatedMap*>(map);
+  std::copy(at, at + rank, copy.at);
+  unsigned bytes = static_cast<unsigned>(copy.map.element_bytes);
+  for (int extent : copy.map.box) bytes *= static_cast<unsigned>(extent);
+  for (int r = 0; r < 16; ++r)
+    if ((copy.blocks >> r & 1u) != 0) std::memset(shared_of_block(r) + to, 0xee, bytes);
+  tensor_copies().push_back(copy);
+}
+
+void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn, int b_mn,
+               int is_bf16) {
+  wgmma_groups().back().push_back({acc, columns, a, b, add != 0, a_mn != 0, b_mn != 0, is_bf16 != 0});
+}
+void emu_wgmma_commit() { wgmma_groups().emplace_back(); }
+void emu_wgmma_wait(int pending) {
+  auto& groups = wgmma_groups();
+  const unsigned thread = emu_ids().thread;
+  while (static_cast<int>(groups.size()) - 1 > pending) {
+    for (const Wgmma& w : groups.front()) carry_out(w, thread);
+    groups.erase(groups.begin());
+  }
+}
+}

@@ -1,0 +1,34 @@
+// Stands in for the device header tw_cuda/wgmma.cuh: the same functions, whose work happens when it is waited
+// for (machine_tensor.cpp).
+#pragma once
+
+#include "tw_cuda/block_layout.cuh"
+
+extern "C" {
+void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn, int b_mn,
+               int is_bf16);
+void emu_wgmma_commit();
+void emu_wgmma_wait(int pending);
+}
+
+namespace tw {
+
+template <int kRows, int kCols>
+TW_DEVICE void wgmma_pin(Vec<f32, 2> (&)[kRows][kCols]) {}
+TW_DEVICE void wgmma_fence() {}
+TW_DEVICE void wgmma_commit() { emu_wgmma_commit(); }
+template <int kPending>
+TW_DEVICE void wgmma_wait() {
+  emu_wgmma_wait(kPending);
+}
+template <int kRegisters>
+TW_DEVICE void registers_up() {}
+template <int kRegisters>
+TW_DEVICE void registers_down() {}
+
+template <class T, Major kA, Major kB, int kCols>
+TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
+  emu_wgmma(&acc[0][0].v[0], 8 * kCols, a, b, add, int(kA), int(kB), same<T, bf16>);
+}
+
+}  // namespace tw

@@ -1,0 +1,68 @@
+// See matmul_kernels.h.
+#include "support/matmul_kernels.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numbers>
+
+namespace tilewright::tile::samples {
+
+std::string to_string(const MatmulKernel& m) {
+  return fmt::format("{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}", name(m.dtype), m.batch, m.m, m.n, m.k,
+                     m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "", m.b_by_columns ? " bT" : "",
+                     m.bias_gelu ? " bias_gelu" : "", m.row_sums ? " row_sums" : "",
+                     m.gap > 0 ? fmt::format(" gap {}", m.gap) : "");
+}
+
+namespace {
+
+View strided(Builder& k, const std::string& name, const MatmulKernel& m, Index rows, Index columns) {
+  const Index pitch = columns + m.gap;
+  return k.view(name, m.dtype, {m.batch, rows, columns},
+                {.strides = {{rows * pitch}, {pitch}, {1}}, .align_bytes = m.align_bytes});
+}
+
+Value gelu_tanh(Value x) {
+  const double c = std::sqrt(2 * std::numbers::inv_pi);
+  return 0.5 * x * (1.0 + tanh(c * (x + 0.044715 * x * x * x)));
+}
+
+}  // namespace
+
+Kernel matmul(const MatmulKernel& m) {
+  Builder k("matmul");
+  k.constant("BM", m.block_m), k.constant("BN", m.block_n), k.constant("BK", m.block_k);
+  const View a = m.a_by_columns ? strided(k, "a", m, m.k, m.m) : strided(k, "a", m, m.m, m.k);
+  const View b = m.b_by_columns ? strided(k, "b", m, m.n, m.k) : strided(k, "b", m, m.k, m.n);
+  const View c = k.view("c", m.out, {m.batch, m.m, m.n});
+  const Value column = k.program_id(0) * m.block_n, row = k.program_id(1) * m.block_m, batch = k.program_id(2);
+  const bool ragged = m.m % m.block_m != 0 || m.n % m.block_n != 0 || m.k % m.block_k != 0;
+  const auto block = [&](View view, bool by_columns, Value i, Value j, Index rows, Index columns) {
+    LoadOptions options{.shape = by_columns ? std::vector{columns, rows} : std::vector{rows, columns}};
+    if (ragged) options.fill = 0.0;
+    if (!by_columns) return k.load(view, {batch, i, j}, options);
+    return k.transpose(k.load(view, {batch, j, i}, options));
+  };
+  const Value zero = k.literal(compute_dtype(m.dtype), 0.0, {m.block_m, m.block_n});
+  const auto acc =
+      k.loop(Index{0}, m.k, m.block_k, {zero}, [&](Value i, const std::vector<Value>& carried) {
+        return std::vector{k.dot(block(a, m.a_by_columns, row, i, m.block_m, m.block_k),
+                                 block(b, m.b_by_columns, i, column, m.block_k, m.block_n), carried[0])};
+      });
+  Value out = acc[0];
+  if (m.bias_gelu) {
+    const View bias = k.view("bias", DType::f32, {m.n});
+    LoadOptions options{.shape = {m.block_n}};
+    if (ragged) options.fill = 0.0;
+    out = gelu_tanh(out + k.expand(k.load(bias, {column}, options), 0));
+  }
+  k.store(c, {batch, row, column}, k.cast(out, m.out), {.bounded = ragged});
+  if (m.row_sums) {
+    const View sums = k.view("sums", DType::f32, {m.m});
+    k.atomic_add(sums, {row + k.arange(m.block_m)}, k.reduce(Monoid::sum, out, 1));
+  }
+  return k.finish({{{m.n, m.block_n}}, {{m.m, m.block_m}}, {{m.batch, 1}}});
+}
+
+}  // namespace tilewright::tile::samples

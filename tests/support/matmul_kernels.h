@@ -1,0 +1,25 @@
+// Matmuls as tile kernels, in the shapes that a backend's schedules for dots must take: operands stored either
+// way round, ragged edges, batches, and what may follow the loop.
+#pragma once
+
+#include <tilewright/tile/builder.h>
+
+#include <string>
+
+namespace tilewright::tile::samples {
+
+struct MatmulKernel {
+  DType dtype = DType::bf16, out = DType::bf16;
+  Index batch = 1, m = 128, n = 128, k = 64;
+  Index block_m = 128, block_n = 128, block_k = 64;
+  bool a_by_columns = false, b_by_columns = false;  // memory holds a as [k, m], b as [n, k]
+  bool bias_gelu = false;                           // c = gelu_tanh(a · b + bias), bias f32 [n]
+  bool row_sums = false;                            // sums[i] = Σ_j c[i, j] of a program's columns, added atomically
+  Index gap = 0;                                    // elements between the rows of a and b
+  Index align_bytes = 256;
+};
+std::string to_string(const MatmulKernel& m);
+// Views a, b, c (and bias, sums); the grid counts columns, rows, batch.
+Kernel matmul(const MatmulKernel& m);
+
+}  // namespace tilewright::tile::samples
