@@ -8,12 +8,13 @@ namespace tilewright::tile {
 
 namespace {
 
-constexpr double kFlopsPerCycle = 4096;      // of a multiprocessor, dense 16-bit
+constexpr double kFlopsPerCycle = 4096;  // of a multiprocessor, dense 16-bit
 constexpr double kSharedBytesPerCycle = 128;
 constexpr double kClockHz = 1.45e9;  // what is left of 1.98 GHz at full load, stalls of the pipeline included
-constexpr Index kRows = 64, kStep = 64;      // of one wgmma; of k in a block
-constexpr double kStoreCyclesPerElement = 0.045;  // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
-constexpr double kFillCycles = 1500;              // before the first block has arrived
+constexpr Index kRows = 64, kStep = 64;  // of one wgmma; of k in a block
+constexpr double kStoreCyclesPerElement =
+    0.045;                            // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
+constexpr double kFillCycles = 1500;  // before the first block has arrived
 
 double tile_cycles(const TensorTiles& t) {
   const double steps = static_cast<double>(ceil_div(t.k, kStep));

@@ -60,8 +60,7 @@ TEST_F(EmulatedDot, RaggedEdgesAndBatches) {
 }
 
 TEST_F(EmulatedDot, ClustersShareAnOperand) {
-  for (bool b : {false, true})
-    check({.m = 512, .n = 256, .k = 128, .b_by_columns = b}, wgmma(256, 2, 2));
+  for (bool b : {false, true}) check({.m = 512, .n = 256, .k = 128, .b_by_columns = b}, wgmma(256, 2, 2));
 }
 
 TEST_F(EmulatedDot, WhatFollowsTheLoopIsPrintedAsAnywhere) {
@@ -70,7 +69,8 @@ TEST_F(EmulatedDot, WhatFollowsTheLoopIsPrintedAsAnywhere) {
 }
 
 tile::Schedule mma(int threads, int stages) {
-  return {.threads = threads, .threads_per_row = 4, .vector_bytes = 16, .stages = stages, .dot = DotUnit::mma};
+  return {
+      .threads = threads, .threads_per_row = 4, .vector_bytes = 16, .stages = stages, .dot = DotUnit::mma};
 }
 
 TEST_F(EmulatedDot, ThreadsFeedTensorCoresThemselves) {

@@ -19,7 +19,7 @@
 namespace tilewright::embedded {
 extern const std::string_view cuda_emulation_builtins;
 extern const std::string_view cuda_emulation_wgmma;
-}
+}  // namespace tilewright::embedded
 
 namespace tilewright::emulation {
 namespace {
@@ -159,7 +159,9 @@ class EmulatedProgram final : public backends::Program {
  private:
   EmulatedMap map_of(const cuda::TensorBlock& block, const backends::LaunchArgs& args) const {
     const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(block.view)];
-    const auto number = [&](const tile::Dim& d) { return d.is_constant() ? d.value : args.scalars[d.scalar]; };
+    const auto number = [&](const tile::Dim& d) {
+      return d.is_constant() ? d.value : args.scalars[d.scalar];
+    };
     EmulatedMap map{.address = static_cast<const unsigned char*>(args.views[block.view]),
                     .element_bytes = static_cast<int>(size_bytes(view.dtype))};
     for (std::size_t i = 0; i < block.dims.size(); ++i) {
@@ -182,8 +184,9 @@ class EmulatedBackend final : public backends::Backend {
  public:
   explicit EmulatedBackend(std::unique_ptr<backends::Backend> printer) : printer_(std::move(printer)) {
     for (const cuda::DeviceHeader& h : cuda::device_headers())
-      headers_.push_back({h.name, std::string_view(h.name) == "tw_cuda/wgmma.cuh" ? std::string(embedded::cuda_emulation_wgmma)
-                                                                : translate(std::string(h.text))});
+      headers_.push_back({h.name, std::string_view(h.name) == "tw_cuda/wgmma.cuh"
+                                      ? std::string(embedded::cuda_emulation_wgmma)
+                                      : translate(std::string(h.text))});
     headers_.push_back({"builtins.h", std::string(embedded::cuda_emulation_builtins)});
   }
 

@@ -146,7 +146,8 @@ int emu_barrier_passed(unsigned address, unsigned parity) {
   return 0;
 }
 void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, const int* at, int rank) {
-  TensorCopy copy{.blocks = blocks == 0 ? 1u << own_rank() : blocks, .to = to, .barrier = barrier, .map = {}, .at = {}};
+  TensorCopy copy{
+      .blocks = blocks == 0 ? 1u << own_rank() : blocks, .to = to, .barrier = barrier, .map = {}, .at = {}};
   copy.map = *static_cast<const EmulatedMap*>(map);
   std::copy(at, at + rank, copy.at);
   unsigned bytes = static_cast<unsigned>(copy.map.element_bytes);
@@ -156,8 +157,8 @@ void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, co
   tensor_copies().push_back(copy);
 }
 
-void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn, int b_mn,
-               int is_bf16) {
+void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
+               int b_mn, int is_bf16) {
   wgmma_groups().back().push_back({acc, columns, a, b, add != 0, a_mn != 0, b_mn != 0, is_bf16 != 0});
 }
 void emu_wgmma_commit() { wgmma_groups().emplace_back(); }

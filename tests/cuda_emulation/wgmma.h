@@ -5,8 +5,8 @@
 #include "tw_cuda/block_layout.cuh"
 
 extern "C" {
-void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn, int b_mn,
-               int is_bf16);
+void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
+               int b_mn, int is_bf16);
 void emu_wgmma_commit();
 void emu_wgmma_wait(int pending);
 }

@@ -10,9 +10,9 @@ namespace tilewright::tile::samples {
 
 std::string to_string(const MatmulKernel& m) {
   return fmt::format("{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}", name(m.dtype), m.batch, m.m, m.n, m.k,
-                     m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "", m.b_by_columns ? " bT" : "",
-                     m.bias_gelu ? " bias_gelu" : "", m.row_sums ? " row_sums" : "",
-                     m.gap > 0 ? fmt::format(" gap {}", m.gap) : "");
+                     m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "",
+                     m.b_by_columns ? " bT" : "", m.bias_gelu ? " bias_gelu" : "",
+                     m.row_sums ? " row_sums" : "", m.gap > 0 ? fmt::format(" gap {}", m.gap) : "");
 }
 
 namespace {
@@ -36,7 +36,8 @@ Kernel matmul(const MatmulKernel& m) {
   const View a = m.a_by_columns ? strided(k, "a", m, m.k, m.m) : strided(k, "a", m, m.m, m.k);
   const View b = m.b_by_columns ? strided(k, "b", m, m.n, m.k) : strided(k, "b", m, m.k, m.n);
   const View c = k.view("c", m.out, {m.batch, m.m, m.n});
-  const Value column = k.program_id(0) * m.block_n, row = k.program_id(1) * m.block_m, batch = k.program_id(2);
+  const Value column = k.program_id(0) * m.block_n, row = k.program_id(1) * m.block_m,
+              batch = k.program_id(2);
   const bool ragged = m.m % m.block_m != 0 || m.n % m.block_n != 0 || m.k % m.block_k != 0;
   const auto block = [&](View view, bool by_columns, Value i, Value j, Index rows, Index columns) {
     LoadOptions options{.shape = by_columns ? std::vector{columns, rows} : std::vector{rows, columns}};
@@ -45,11 +46,10 @@ Kernel matmul(const MatmulKernel& m) {
     return k.transpose(k.load(view, {batch, j, i}, options));
   };
   const Value zero = k.literal(compute_dtype(m.dtype), 0.0, {m.block_m, m.block_n});
-  const auto acc =
-      k.loop(Index{0}, m.k, m.block_k, {zero}, [&](Value i, const std::vector<Value>& carried) {
-        return std::vector{k.dot(block(a, m.a_by_columns, row, i, m.block_m, m.block_k),
-                                 block(b, m.b_by_columns, i, column, m.block_k, m.block_n), carried[0])};
-      });
+  const auto acc = k.loop(Index{0}, m.k, m.block_k, {zero}, [&](Value i, const std::vector<Value>& carried) {
+    return std::vector{k.dot(block(a, m.a_by_columns, row, i, m.block_m, m.block_k),
+                             block(b, m.b_by_columns, i, column, m.block_k, m.block_n), carried[0])};
+  });
   Value out = acc[0];
   if (m.bias_gelu) {
     const View bias = k.view("bias", DType::f32, {m.n});

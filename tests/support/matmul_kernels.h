@@ -1,5 +1,5 @@
-// Matmuls as tile kernels, in the shapes that a backend's schedules for dots must take: operands stored either
-// way round, ragged edges, batches, and what may follow the loop.
+// Matmuls as tile kernels, in the shapes that a backend's schedules for dots must take: operands stored
+// either way round, ragged edges, batches, and what may follow the loop.
 #pragma once
 
 #include <tilewright/tile/builder.h>
@@ -14,8 +14,8 @@ struct MatmulKernel {
   Index block_m = 128, block_n = 128, block_k = 64;
   bool a_by_columns = false, b_by_columns = false;  // memory holds a as [k, m], b as [n, k]
   bool bias_gelu = false;                           // c = gelu_tanh(a · b + bias), bias f32 [n]
-  bool row_sums = false;                            // sums[i] = Σ_j c[i, j] of a program's columns, added atomically
-  Index gap = 0;                                    // elements between the rows of a and b
+  bool row_sums = false;  // sums[i] = Σ_j c[i, j] of a program's columns, added atomically
+  Index gap = 0;          // elements between the rows of a and b
   Index align_bytes = 256;
 };
 std::string to_string(const MatmulKernel& m);

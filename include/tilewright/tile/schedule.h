@@ -19,7 +19,7 @@ struct Schedule {
   int vector_bytes = 0;     // widest single access
   int unroll = 1;           // CPU: independent vector chains in flight; CUDA: independent accesses per thread
   int cluster = 1;          // CUDA: programs that share one tile row through distributed shared memory; with
-                          // dot=wgmma those that get an operand's block by one multicast
+                            // dot=wgmma those that get an operand's block by one multicast
   int stages = 1;           // pipelined loops: blocks in flight; CPU: 2 fetches the next program's rows ahead
   int programs_per_sm =
       0;  // CUDA: resident programs the register budget is cut for; 0 lets the compiler choose
@@ -27,8 +27,9 @@ struct Schedule {
   bool keep_in_registers = true;  // CUDA: values used again stay in registers instead of being read again
   bool persistent = false;        // a program walks over several grid cells
   DotUnit dot = DotUnit::fma;     // wgmma: `threads` are those that multiply, one warpgroup more fetches
-  int raster = 0;  // CUDA: programs in swaths of this many along the grid's second axis, which counts fastest
-                   // inside a swath: neighbours in time read the same blocks; 0: the first axis counts fastest
+  int raster =
+      0;  // CUDA: programs in swaths of this many along the grid's second axis, which counts fastest
+          // inside a swath: neighbours in time read the same blocks; 0: the first axis counts fastest
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 std::string to_string(

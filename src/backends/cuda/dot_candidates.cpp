@@ -23,7 +23,7 @@ constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the fi
 constexpr double kUnknownPrograms = 100000;
 constexpr Index kUnknownTrips = 64;
 constexpr Index kMaxCopies = 4;           // blocks under way by cp.async: enough for memory's latency
-constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
+constexpr Index kLargeTile = 128 * 128;   // 64 accumulators for each of 256 threads
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
 
 double programs_of(const Kernel& kernel, std::size_t axis) {
@@ -61,8 +61,8 @@ class Lister {
     const bool wgmma = unit == DotUnit::wgmma;
     const auto bytes = static_cast<Index>(size_bytes(dot->dtype));
     const Index block_bytes = (dot->a.rows + dot->b.rows) * dot->a.depth * bytes;
-    const Index places = std::min(wgmma ? kMaxPlaces : kMaxCopies,
-                                  (options_.max_shared_bytes - kReservedBytes) / block_bytes);
+    const Index places =
+        std::min(wgmma ? kMaxPlaces : kMaxCopies, (options_.max_shared_bytes - kReservedBytes) / block_bytes);
     const bool large = wgmma ? dot->a.rows % kWarpgroup == 0 : dot->a.rows * dot->b.rows >= kLargeTile;
     Schedule s{.threads = large ? 2 * kWarpgroup : kWarpgroup,
                .threads_per_row = 4,
@@ -83,7 +83,8 @@ class Lister {
       c.schedule = s;
       tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .swath = raster};
       tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
-      for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) tiles.programs *= programs_of(kernel_, axis);
+      for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
+        tiles.programs *= programs_of(kernel_, axis);
       c.predicted_us = tile::tensor_tiles_us(tiles, target_) * (wgmma ? 1 : kSlowerByThreads);
       found_.push_back(std::move(c));
       if (s.raster == 0) return;

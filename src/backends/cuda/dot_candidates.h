@@ -10,8 +10,8 @@
 
 namespace tilewright::cuda {
 
-// Best predicted first. Where tensor cores cannot run the kernel's dots, one refused candidate a unit says why;
-// a kernel without dots has none.
+// Best predicted first. Where tensor cores cannot run the kernel's dots, one refused candidate a unit says
+// why; a kernel without dots has none.
 std::vector<backends::Candidate> dot_candidates(const tile::Kernel& kernel, const tile::Target& target,
                                                 const PrintOptions& options);
 

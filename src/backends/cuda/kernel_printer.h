@@ -262,7 +262,7 @@ class KernelPrinter {
   std::map<const tile::Op*, Staged> staged_;
   Index staged_slots_ = 0;
   Text fetch_{2};
-  std::vector<std::string> wide_parts_;  // of the loop that is printed, by instruction
+  std::vector<std::string> wide_parts_;                    // of the loop that is printed, by instruction
   std::map<ValueId, const tile::Op*> scalar_definitions_;  // of the kernel's own body
   std::map<ValueId, std::string> scalar_lines_;            // as printed
   std::set<ValueId> foreseen_;

@@ -33,7 +33,8 @@ bool same_spread(const Layouts& layouts, Place a, Place b) {
   if (a.part == Part::one || a.frame == b.frame) return true;
   const Frame &x = layouts.frame(a), &y = layouts.frame(b);
   if (x.threads_per_row != y.threads_per_row || x.groups != y.groups || x.cluster != y.cluster ||
-      x.map != y.map) return false;
+      x.map != y.map)
+    return false;
   const bool rows = x.rows == y.rows, cols = x.cols == y.cols && x.vector == y.vector;
   return a.part == Part::rows ? rows : a.part == Part::cols ? cols : rows && cols;
 }

@@ -504,8 +504,8 @@ bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
   const int axis = static_cast<int>(in.axes.size()) - 1;
   const Index vector = Index{kQuad} * f.vector;
   const int dim = access.dim_of(axis);
-  const bool whole = access.whole_vectors(axis, vector) ||
-                     (!access.checked_below(dim) && !access.checked_above(dim));
+  const bool whole =
+      access.whole_vectors(axis, vector) || (!access.checked_below(dim) && !access.checked_above(dim));
   return size_bytes(access.view().dtype) == 2 && is_float(access.view().dtype) && access.contiguous(axis) &&
          access.aligned(axis, vector) && whole && !direct_copy(loop, i);
 }

@@ -23,33 +23,59 @@ struct Refusal {
 };
 
 // Words that a value must not be called: C++ keywords, and functions of the device headers.
-constexpr std::string_view kReserved[] = {
-    "add",      "sub",      "mul",       "div",        "rem",      "neg",
-    "abs",      "sign",     "floor",     "ceil",       "round",    "trunc",
-    "sqrt",     "exp",      "exp2",      "expm1",      "log",      "log2",
-    "log1p",    "sin",      "cos",       "tan",        "tanh",     "erf",
-    "rsqrt",    "pow",      "atan2",     "min",        "max",      "fma",
-    "isnan",    "shl",      "shr",       "load",       "store",    "cast",
-    "stage",    "fast",     "fetch",     "fetch_if",   "fetched",  "fetch_program",
-    "turn",     "ring",     "group",     "place",      "full",     "rank",
-    "A",        "B",        "a_blocks",  "b_blocks",   "hop",      "first",     "opaque",     "t",        "g",
-    "r",        "c",        "v",         "row",        "col",      "int",
-    "float",    "double",   "bool",      "char",       "long",     "short",
-    "if",       "else",     "for",       "do",         "while",    "return",
-    "switch",   "case",     "default",   "and",        "or",       "not",
-    "xor",      "true",     "false",     "const",      "auto",     "this",
-    "new",      "delete",   "i8",        "u8",         "i16",      "u16",
-    "i32",      "u32",      "i64",       "u64",        "f32",      "f64",
-    "bf16",     "f16",      "f8e4m3",    "f8e5m2",     "Vec",      "Max",
-    "Min",      "Sum",      "Product",   "And",        "Or",       "ArgMax",
-    "ArgMin",   "same",     "sigmoid",   "reciprocal", "inside",   "step",
-    "program",  "programs", "rank",      "tw",         "infinity", "not_a_number",
-    "signed",   "unsigned", "void",      "template",   "class",    "struct",
-    "union",    "operator", "namespace", "using",      "static",   "extern",
-    "register", "volatile", "inline",    "public",     "private",  "protected",
-    "try",      "catch",    "throw",     "typename",   "goto",     "break",
-    "continue", "enum",     "sizeof",    "typedef",    "virtual",  "friend",
-    "export",   "asm",      "mutable",   "explicit"};
+constexpr std::string_view kReserved[] = {"add",        "sub",      "mul",
+                                          "div",        "rem",      "neg",
+                                          "abs",        "sign",     "floor",
+                                          "ceil",       "round",    "trunc",
+                                          "sqrt",       "exp",      "exp2",
+                                          "expm1",      "log",      "log2",
+                                          "log1p",      "sin",      "cos",
+                                          "tan",        "tanh",     "erf",
+                                          "rsqrt",      "pow",      "atan2",
+                                          "min",        "max",      "fma",
+                                          "isnan",      "shl",      "shr",
+                                          "load",       "store",    "cast",
+                                          "stage",      "fast",     "fetch",
+                                          "fetch_if",   "fetched",  "fetch_program",
+                                          "turn",       "ring",     "group",
+                                          "place",      "full",     "rank",
+                                          "A",          "B",        "a_blocks",
+                                          "b_blocks",   "hop",      "first",
+                                          "opaque",     "t",        "g",
+                                          "r",          "c",        "v",
+                                          "row",        "col",      "int",
+                                          "float",      "double",   "bool",
+                                          "char",       "long",     "short",
+                                          "if",         "else",     "for",
+                                          "do",         "while",    "return",
+                                          "switch",     "case",     "default",
+                                          "and",        "or",       "not",
+                                          "xor",        "true",     "false",
+                                          "const",      "auto",     "this",
+                                          "new",        "delete",   "i8",
+                                          "u8",         "i16",      "u16",
+                                          "i32",        "u32",      "i64",
+                                          "u64",        "f32",      "f64",
+                                          "bf16",       "f16",      "f8e4m3",
+                                          "f8e5m2",     "Vec",      "Max",
+                                          "Min",        "Sum",      "Product",
+                                          "And",        "Or",       "ArgMax",
+                                          "ArgMin",     "same",     "sigmoid",
+                                          "reciprocal", "inside",   "step",
+                                          "program",    "programs", "rank",
+                                          "tw",         "infinity", "not_a_number",
+                                          "signed",     "unsigned", "void",
+                                          "template",   "class",    "struct",
+                                          "union",      "operator", "namespace",
+                                          "using",      "static",   "extern",
+                                          "register",   "volatile", "inline",
+                                          "public",     "private",  "protected",
+                                          "try",        "catch",    "throw",
+                                          "typename",   "goto",     "break",
+                                          "continue",   "enum",     "sizeof",
+                                          "typedef",    "virtual",  "friend",
+                                          "export",     "asm",      "mutable",
+                                          "explicit"};
 
 bool is_packed(const Layouts& layouts) { return layouts.programs_per_block > 1; }
 
@@ -284,7 +310,8 @@ Expr KernelPrinter::program_id(int axis) {
 void KernelPrinter::print_program_ids() {
   if (schedule_.raster > 0) {
     need("raster");
-    out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0), grid_text(1));
+    out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0),
+              grid_text(1));
   }
   for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
 }
@@ -358,8 +385,8 @@ KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
     const std::string warp_column =
         across > 1 ? fmt::format("int(threadIdx.x) / 32 % {} * 4 + ", across) : "";
     thread_lines_.push_back(fmt::format("const int {} = {}int(threadIdx.x) % 4;", names.t, warp_column));
-    thread_lines_.push_back(fmt::format("const int {} = int(threadIdx.x) / {} * 16 + int(threadIdx.x) % 32 / 4;",
-                                        names.g, 32 * across));
+    thread_lines_.push_back(fmt::format(
+        "const int {} = int(threadIdx.x) / {} * 16 + int(threadIdx.x) % 32 / 4;", names.g, 32 * across));
     return threads_[key] = names;
   }
   thread_lines_.push_back(fmt::format("const int {} = {};", names.t, t));
@@ -454,7 +481,8 @@ void KernelPrinter::print_loop(const Step& step) {
   const Op& op = *step.op;
   declare_buffers(step.body[0]);
   wait_for_cluster();
-  if (dot_ && dot_->loop == &op) return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_mma_loop(step);
+  if (dot_ && dot_->loop == &op)
+    return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_mma_loop(step);
   const ValueId i = op.blocks[0].args[0];
   const std::string type = type_of(i), name = value_name(i);
   const std::string upper = value_name(i) + "_end", by = value_name(i) + "_step";

@@ -236,8 +236,7 @@ void KernelPrinter::print_load(Loop& loop, std::size_t i) {
                                         : "";
   for_registers(r, [&] {
     std::string p = a.base;
-    if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1)
-      p += " + " + a.row_term;
+    if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
     if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
     const std::string guard = join_conditions({b.uniform, row_condition});
     if (!vectors) {
@@ -279,8 +278,7 @@ void KernelPrinter::print_store(Loop& loop, std::size_t i) {
   const Bounds& b = loop.bounds[i];
   const Address& a = loop.addresses[i];
   std::string p = a.base;
-  if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1)
-    p += " + " + a.row_term;
+  if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
   if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
   std::string guard = join_conditions({effect_guard(loop), b.uniform});
   if (b.rows && (part == Part::all || part == Part::rows))

@@ -111,10 +111,11 @@ void KernelPrinter::print_staging(const std::string& programs) {
   out_.open("const auto fetch_program = [&](i32 program, int turn)");
   out_.append(fetch_);
   out_.close_with("};");
-  out_.line(
-      "const i32 first = {}, hop = {};",
-      row_cluster(schedule_) > 1 ? fmt::format("i32(blockIdx.x) / {}", row_cluster(schedule_)) : "i32(blockIdx.x)",
-      row_cluster(schedule_) > 1 ? fmt::format("i32(gridDim.x) / {}", row_cluster(schedule_)) : "i32(gridDim.x)");
+  out_.line("const i32 first = {}, hop = {};",
+            row_cluster(schedule_) > 1 ? fmt::format("i32(blockIdx.x) / {}", row_cluster(schedule_))
+                                       : "i32(blockIdx.x)",
+            row_cluster(schedule_) > 1 ? fmt::format("i32(gridDim.x) / {}", row_cluster(schedule_))
+                                       : "i32(gridDim.x)");
   out_.open("for (int i = 0; i < {}; ++i)", ahead);
   out_.line("if (first + i * hop < {}) fetch_program(first + i * hop, i);", programs);
   out_.write("copy_async_commit();");

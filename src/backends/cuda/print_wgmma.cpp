@@ -1,5 +1,5 @@
-// The schedule dot=wgmma: a persistent kernel whose last warpgroup fetches blocks by TMA into a ring in shared
-// memory while the others multiply them on the tensor cores and carry out what follows the loop.
+// The schedule dot=wgmma: a persistent kernel whose last warpgroup fetches blocks by TMA into a ring in
+// shared memory while the others multiply them on the tensor cores and carry out what follows the loop.
 #include "backends/cuda/kernel_printer.h"
 
 #include <fmt/ranges.h>
@@ -40,8 +40,8 @@ void KernelPrinter::check_wgmma() const {
   if (f.cols % 32 != 0 || f.cols > 256) refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
   if (schedule_.cluster == 1) return;
   const Index below = kernel_.grid.size() > 1 ? std::atoll(grid_text(1).c_str()) : 0;
-  if (dot_->a.shared == dot_->b.shared || schedule_.raster % schedule_.cluster != 0 || schedule_.raster == 0 ||
-      below == 0 || below % schedule_.cluster != 0)
+  if (dot_->a.shared == dot_->b.shared || schedule_.raster % schedule_.cluster != 0 ||
+      schedule_.raster == 0 || below == 0 || below % schedule_.cluster != 0)
     refuse(fmt::format("cluster={}: no operand that neighbours along the second grid axis share",
                        schedule_.cluster));
   const TensorOperand& shared = dot_->a.shared ? dot_->a : dot_->b;
@@ -92,7 +92,8 @@ void KernelPrinter::print_wgmma_body() {
   out_.close();
   out_.close();
   out_.line("close_ring<{}>();", schedule_.cluster);
-  const Index block_bytes = (dot_->a.rows + dot_->b.rows) * dot_->a.depth * static_cast<Index>(size_bytes(dot_->dtype));
+  const Index block_bytes =
+      (dot_->a.rows + dot_->b.rows) * dot_->a.depth * static_cast<Index>(size_bytes(dot_->dtype));
   stage_bytes_ = places * block_bytes + kSwizzleBytes;
 }
 
@@ -117,7 +118,8 @@ void KernelPrinter::print_fetching(const Step& loop) {
   foreseen_.clear();
   foreseen_axes_.clear();
   if (schedule_.raster > 0)
-    out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0), grid_text(1));
+    out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0),
+              grid_text(1));
   const auto foresee = [&](ValueId v) {
     if (scalar_definitions_.count(v) > 0) print_foreseen(v);
   };
@@ -147,16 +149,16 @@ void KernelPrinter::print_block_loads(const std::string& block, const TensorOper
   const std::string lower = block == "A" ? "a" : "b";
   std::string to = fmt::format("{}_blocks + turn.place * {}::bytes", lower, block);
   if (multicast)
-    to += fmt::format(" + rank * {}", o.k_major ? o.rows / share * kPanelBytes
-                                                : panels * o.depth * kPanelBytes);
+    to += fmt::format(" + rank * {}",
+                      o.k_major ? o.rows / share * kPanelBytes : panels * o.depth * kPanelBytes);
   std::vector<std::string> place;
   for (int d : map.dims) {
     std::string start = as_type(scalar(o.load->operands[static_cast<std::size_t>(d)]), "i32");
     if (multicast && d == o.row_dim) start += fmt::format(" + i32(rank) * {}", o.rows / share);
     place.push_back(start);
   }
-  const std::string function =
-      fmt::format("tma_{}_panels<{}, {}::panel_bytes, {}>", multicast ? "multicast" : "load", panels, block, panel);
+  const std::string function = fmt::format("tma_{}_panels<{}, {}::panel_bytes, {}>",
+                                           multicast ? "multicast" : "load", panels, block, panel);
   const std::string all = multicast ? fmt::format("{}, ", (1 << schedule_.cluster) - 1) : "";
   out_.line("{}({}{}, {}_map, full, {});", function, all, to,
             identifier(kernel_.views[static_cast<std::size_t>(map.view)].name), fmt::join(place, ", "));
@@ -171,9 +173,10 @@ void KernelPrinter::print_wgmma_loop(const Step& step) {
   if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
   open_dot_loop(op);
   out_.write("wait_full(ring, turn);");
-  out_.line("wgmma_block<A, B, {}>({}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, {});",
-            schedule_.threads / kWarpgroup, acc.name,
-            dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
+  out_.line(
+      "wgmma_block<A, B, {}>({}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, "
+      "{});",
+      schedule_.threads / kWarpgroup, acc.name, dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
   out_.write("wgmma_wait<1>();");
   out_.line("if ({} > {}) {}", i, lower, release);
   out_.write("turn.next();");

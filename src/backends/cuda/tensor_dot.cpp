@@ -183,9 +183,8 @@ LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule) {
     std::erase_if(plan.steps, [&](const Step& s) { return only_fills(plan, s, accumulator); });
   for (Step& step : plan.steps)
     if (step.op == dot->loop && step.kind == Step::Kind::loop)
-      std::erase_if(step.body[0], [](const Step& s) {
-        return s.kind != Step::Kind::scalar && s.kind != Step::Kind::dot;
-      });
+      std::erase_if(step.body[0],
+                    [](const Step& s) { return s.kind != Step::Kind::scalar && s.kind != Step::Kind::dot; });
   std::set<ValueId> inside;
   for (const Op& op : dot->loop->blocks[0].ops)
     for (ValueId r : op.results) inside.insert(r);

@@ -18,7 +18,7 @@ inline constexpr Index kPanelBytes = 128;
 
 struct TensorOperand {
   const tile::Op* load = nullptr;
-  Index rows = 0, depth = 0;  // of a block: rows of a or columns of b, and along k
+  Index rows = 0, depth = 0;   // of a block: rows of a or columns of b, and along k
   int row_dim = 0, k_dim = 0;  // the view's dimensions that these walk
   bool k_major = true;         // k is the contiguous one, else the rows are
   bool shared = false;         // the same for neighbours along the grid's second axis
@@ -33,7 +33,7 @@ struct TensorDot {
   const tile::Op* dot = nullptr;
   TensorOperand a, b;
   DType dtype = DType::bf16;
-  Index trips = 0;  // of the loop; 0 when arguments decide
+  Index trips = 0;         // of the loop; 0 when arguments decide
   bool from_zero = false;  // the accumulator starts as zeros, and the loop runs at least once
 };
 

@@ -17,8 +17,8 @@ class TensorMaps {
   TensorMaps(const tile::Kernel& kernel, const tile::Schedule& schedule);
 
   std::size_t count() const { return blocks_.size(); }
-  // Map `i` of the kernel's parameters (tensor_blocks) for these arguments. The pointer holds until the maps of
-  // many other addresses were asked for.
+  // Map `i` of the kernel's parameters (tensor_blocks) for these arguments. The pointer holds until the maps
+  // of many other addresses were asked for.
   Result<const api::TensorMap*> get(const Driver& driver, std::size_t i, void* const* views,
                                     const std::int64_t* scalars);
 

@@ -61,7 +61,9 @@ struct Way {
 };
 
 Way wgmma(Index bm, Index bn, int threads, int stages, int cluster, int raster) {
-  return {bm, bn, 64,
+  return {bm,
+          bn,
+          64,
           {.threads = threads,
            .threads_per_row = 4,
            .vector_bytes = 16,
@@ -118,8 +120,8 @@ class Bench {
                                                        .b_by_columns = p_.b_by_columns,
                                                        .bias_gelu = p_.bias_gelu});
     const std::string what =
-        fmt::format("\"problem\":\"{}\",\"blocks\":\"{}x{}x{}\",\"schedule\":\"{}\"", p_.name,
-                    way.block_m, way.block_n, way.block_k, to_string(way.schedule));
+        fmt::format("\"problem\":\"{}\",\"blocks\":\"{}x{}x{}\",\"schedule\":\"{}\"", p_.name, way.block_m,
+                    way.block_n, way.block_k, to_string(way.schedule));
     const auto source = backend_.print(kernel, way.schedule);
     if (!source) return fmt::print(out_, "{{{},\"refused\":\"{}\"}}\n", what, source.error().message);
     const auto compiled = backend_.compile(kernel, *source);
@@ -134,7 +136,8 @@ class Bench {
     must(program->launch(args));
     const double error = worst_error();
     const double us = time_us(*program, args);
-    fmt::print(out_, "{{{},\"us\":{:.2f},\"tflops\":{:.1f},\"error\":{:.4f},\"resources\":\"{}\"}}\n", what, us,
+    fmt::print(out_, "{{{},\"us\":{:.2f},\"tflops\":{:.1f},\"error\":{:.4f},\"resources\":\"{}\"}}\n", what,
+               us,
                2e-6 * static_cast<double>(p_.m) * static_cast<double>(p_.n) * static_cast<double>(p_.k) / us,
                error, program->describe());
     std::fflush(out_);
@@ -166,8 +169,9 @@ class Bench {
       const Index column = static_cast<Index>(random() % static_cast<std::uint64_t>(p_.n));
       double sum = 0;
       for (Index k = 0; k < p_.k; ++k)
-        sum += bf16(a_.host[static_cast<std::size_t>(row * p_.k + k)]) *
-               bf16(b_.host[static_cast<std::size_t>(p_.b_by_columns ? column * p_.k + k : k * p_.n + column)]);
+        sum +=
+            bf16(a_.host[static_cast<std::size_t>(row * p_.k + k)]) *
+            bf16(b_.host[static_cast<std::size_t>(p_.b_by_columns ? column * p_.k + k : k * p_.n + column)]);
       if (p_.bias_gelu) {
         const double x = sum + static_cast<double>(column % 7) - 3;
         sum = 0.5 * x * (1 + std::tanh(std::sqrt(2 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x)));

@@ -64,11 +64,10 @@ TW_DEVICE void barrier_arrive_remote(u32 address) {
 // Whether the phase of that parity is over; the hardware waits a while for it.
 TW_DEVICE bool barrier_passed(Barrier& barrier, u32 parity) {
   u32 passed;
-  asm volatile(
-      "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
-      : "=r"(passed)
-      : "r"(smem_address(&barrier)), "r"(parity)
-      : "memory");
+  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+               : "=r"(passed)
+               : "r"(smem_address(&barrier)), "r"(parity)
+               : "memory");
   return passed != 0;
 }
 TW_DEVICE void barrier_wait(Barrier& barrier, u32 parity) {

@@ -9,8 +9,8 @@ namespace tw {
 // Which of an operand's dimensions is contiguous in memory: k, or the rows of a (columns of b).
 enum class Major { k = 0, mn = 1 };
 
-// 16-byte chunk c of a 128-byte row r stands at place c ^ (r % 8), as bits of the address: what 8 rows hold of
-// a chunk lies in different banks.
+// 16-byte chunk c of a 128-byte row r stands at place c ^ (r % 8), as bits of the address: what 8 rows hold
+// of a chunk lies in different banks.
 TW_DEVICE u32 swizzle(u32 offset) { return offset ^ (offset >> 7 & 7u) << 4; }
 
 // kRows rows of a (or columns of b) by kDepth of k, in panels of 128-byte rows, swizzled. Major::k: kDepth /

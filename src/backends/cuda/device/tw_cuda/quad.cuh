@@ -5,8 +5,8 @@
 
 namespace tw {
 
-// Lane q of a quad has parts[i]: elements 2 q and 2 q + 1 of block i, of eight. Afterwards it has all of block
-// q: 16 bytes of 16-bit elements, which one access stores. A transposition in two steps of pairs.
+// Lane q of a quad has parts[i]: elements 2 q and 2 q + 1 of block i, of eight. Afterwards it has all of
+// block q: 16 bytes of 16-bit elements, which one access stores. A transposition in two steps of pairs.
 template <class T>
 TW_DEVICE Vec<T, 8> across_quad(const Vec<T, 2> (&parts)[4]) {
   Vec<u32, 4> words;

@@ -70,8 +70,8 @@ TW_DEVICE void release(Ring<kPlaces>& ring, int place) {
       barrier_arrive_remote(remote_address(smem_address(&ring.empty[place]), threadIdx.x % 128));
   }
 }
-// The kThreads that multiply begin a tile together. One warpgroup that runs ahead of the other takes the places
-// that hide memory's latency: it always waits for the block that is just being fetched.
+// The kThreads that multiply begin a tile together. One warpgroup that runs ahead of the other takes the
+// places that hide memory's latency: it always waits for the block that is just being fetched.
 template <int kThreads>
 TW_DEVICE void keep_step() {
   asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");

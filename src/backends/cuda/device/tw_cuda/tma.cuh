@@ -23,7 +23,8 @@ TW_DEVICE void prefetch_map(const TensorMap& map) {
 // phase.
 TW_DEVICE void tma_load(u32 to, const TensorMap& map, Barrier& barrier, i32 x, i32 y) {
   asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, "
+      "%4}], "
       "[%2];" ::"r"(to),
       "l"(&map), "r"(smem_address(&barrier)), "r"(x), "r"(y)
       : "memory");

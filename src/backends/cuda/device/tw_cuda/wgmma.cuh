@@ -49,43 +49,53 @@ namespace detail {
 #define TW_REGISTERS_48 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 #define TW_REGISTERS_64 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define TW_REGISTERS_80 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define TW_REGISTERS_96 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
-#define TW_REGISTERS_112 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define TW_REGISTERS_96 \
+  "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111"
+#define TW_REGISTERS_112 \
+  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 // kColumns: columns; kRegisters: the accumulator's names, then those of a, b, add and the two majors.
-#define TW_WGMMA(columns, type, registers, a_name, b_name, add_name, major_a, major_b, ...)                  \
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name ", 0; wgmma.mma_async.sync.aligned.m64n" columns   \
-               "k16.f32." type "." type " {" registers "}, " a_name ", " b_name ", p, 1, 1, " major_a        \
-               ", " major_b "; }"                                                                            \
-               : __VA_ARGS__                                                                                 \
+#define TW_WGMMA(columns, type, registers, a_name, b_name, add_name, major_a, major_b, ...)                \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name ", 0; wgmma.mma_async.sync.aligned.m64n" columns \
+               "k16.f32." type "." type " {" registers "}, " a_name ", " b_name ", p, 1, 1, " major_a      \
+               ", " major_b "; }"                                                                          \
+               : __VA_ARGS__                                                                               \
                : "l"(a), "l"(b), "r"(int(add)), "n"(int(kA)), "n"(int(kB)))
 
-#define TW_WGMMA_OF(type)                                                                                    \
-  if constexpr (kCols == 4)                                                                                  \
-    TW_WGMMA("32", type, TW_REGISTERS_0,                                                                     \
-             "%16", "%17", "%18", "%19", "%20", TW_PAIRS4(0));                                               \
-  else if constexpr (kCols == 8)                                                                             \
-    TW_WGMMA("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16,                                                \
-             "%32", "%33", "%34", "%35", "%36", TW_PAIRS8(0));                                               \
-  else if constexpr (kCols == 12)                                                                            \
-    TW_WGMMA("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32,                           \
-             "%48", "%49", "%50", "%51", "%52", TW_PAIRS8(0), TW_PAIRS4(8));                                 \
-  else if constexpr (kCols == 16)                                                                            \
-    TW_WGMMA("128", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48,     \
-             "%64", "%65", "%66", "%67", "%68", TW_PAIRS16(0));                                              \
-  else if constexpr (kCols == 20)                                                                            \
-    TW_WGMMA("160", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64, \
-             "%80", "%81", "%82", "%83", "%84", TW_PAIRS16(0), TW_PAIRS4(16));                               \
-  else if constexpr (kCols == 24)                                                                            \
-    TW_WGMMA("192", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64 ", " TW_REGISTERS_80, \
-             "%96", "%97", "%98", "%99", "%100", TW_PAIRS16(0), TW_PAIRS8(16));                              \
-  else if constexpr (kCols == 28)                                                                            \
-    TW_WGMMA("224", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96, \
-             "%112", "%113", "%114", "%115", "%116", TW_PAIRS16(0), TW_PAIRS8(16), TW_PAIRS4(24));           \
-  else if constexpr (kCols == 32)                                                                            \
-    TW_WGMMA("256", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96 ", " TW_REGISTERS_112, \
-             "%128", "%129", "%130", "%131", "%132", TW_PAIRS16(0), TW_PAIRS16(16));                         \
-  else                                                                                                       \
+#define TW_WGMMA_OF(type)                                                                                \
+  if constexpr (kCols == 4)                                                                              \
+    TW_WGMMA("32", type, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", TW_PAIRS4(0));               \
+  else if constexpr (kCols == 8)                                                                         \
+    TW_WGMMA("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",         \
+             TW_PAIRS8(0));                                                                              \
+  else if constexpr (kCols == 12)                                                                        \
+    TW_WGMMA("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49", "%50",  \
+             "%51", "%52", TW_PAIRS8(0), TW_PAIRS4(8));                                                  \
+  else if constexpr (kCols == 16)                                                                        \
+    TW_WGMMA("128", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, \
+             "%64", "%65", "%66", "%67", "%68", TW_PAIRS16(0));                                          \
+  else if constexpr (kCols == 20)                                                                        \
+    TW_WGMMA("160", type,                                                                                \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
+                            ", " TW_REGISTERS_64,                                                        \
+             "%80", "%81", "%82", "%83", "%84", TW_PAIRS16(0), TW_PAIRS4(16));                           \
+  else if constexpr (kCols == 24)                                                                        \
+    TW_WGMMA("192", type,                                                                                \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
+                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                   \
+             "%96", "%97", "%98", "%99", "%100", TW_PAIRS16(0), TW_PAIRS8(16));                          \
+  else if constexpr (kCols == 28)                                                                        \
+    TW_WGMMA("224", type,                                                                                \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
+                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,              \
+             "%112", "%113", "%114", "%115", "%116", TW_PAIRS16(0), TW_PAIRS8(16), TW_PAIRS4(24));       \
+  else if constexpr (kCols == 32)                                                                        \
+    TW_WGMMA("256", type,                                                                                \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
+                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96               \
+                            ", " TW_REGISTERS_112,                                                       \
+             "%128", "%129", "%130", "%131", "%132", TW_PAIRS16(0), TW_PAIRS16(16));                     \
+  else                                                                                                   \
     static_assert(kCols < 0, "wgmma of 32, 64, 96, 128, 160, 192, 224 or 256 columns")
 
 }  // namespace detail

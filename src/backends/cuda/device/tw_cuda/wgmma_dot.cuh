@@ -7,13 +7,13 @@
 
 namespace tw {
 
-// A matrix descriptor (PTX, "Matrix Descriptor Format"): start, leading and stride offsets in units of 16 bytes,
-// 128-byte swizzle. Stride: from 8 rows of a panel to the next 8. Leading: from one panel to the next (unused
-// for Major::k).
+// A matrix descriptor (PTX, "Matrix Descriptor Format"): start, leading and stride offsets in units of 16
+// bytes, 128-byte swizzle. Stride: from 8 rows of a panel to the next 8. Leading: from one panel to the next
+// (unused for Major::k).
 template <class Block>
 TW_DEVICE u64 descriptor(u32 address) {
-  constexpr u64 kShape = u64(1) << 62 | u64(1024 / 16) << 32 |
-                         u64(Block::major == Major::k ? 1 : Block::panel_bytes / 16) << 16;
+  constexpr u64 kShape =
+      u64(1) << 62 | u64(1024 / 16) << 32 | u64(Block::major == Major::k ? 1 : Block::panel_bytes / 16) << 16;
   return kShape | (address & 0x3ffff) >> 4;
 }
 
@@ -27,8 +27,7 @@ TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int g
 #pragma unroll
     for (int i = 0; i < kRows / 2; ++i)
       wgmma<typename A::type, A::major, B::major>(
-          &acc[2 * i],
-          descriptor<A>(a + u32(group) * A::offset(64, 0) + A::offset(i * kGroups * 64, step)),
+          &acc[2 * i], descriptor<A>(a + u32(group) * A::offset(64, 0) + A::offset(i * kGroups * 64, step)),
           descriptor<B>(b + B::offset(0, step)), add || step > 0);
   }
   wgmma_commit();
