@@ -41,7 +41,7 @@ class Divider {
     }
     if (op == &ops::kNeg) return factor(m.operands[0]);
     if (op == &ops::kMul || op == &ops::kDiv) {
-      const ChangePtr a = factor(m.operands[0]), b = factor(m.operands[1]);
+      ChangePtr a = factor(m.operands[0]), b = factor(m.operands[1]);
       if (!a || !b) return nullptr;
       if (b->kind == Kind::none) return a;
       const ChangePtr right = op == &ops::kMul ? b : make(Kind::inverse, {b});
@@ -108,7 +108,7 @@ ChangePtr carried_factor(const ir::Graph& graph, const GroupProgram& program, in
   const Sym& m = program.syms[static_cast<std::size_t>(s)];
   const bool adds = m.kind == Sym::Kind::dot || m.monoid == tile::Monoid::sum;
   if (!is_float(m.dtype) || !adds) return nullptr;
-  const ChangePtr first = factor_of(graph, program, m.operands[0], moving);
+  ChangePtr first = factor_of(graph, program, m.operands[0], moving);
   if (m.kind != Sym::Kind::dot || !first) return first;
   const ChangePtr second = factor_of(graph, program, m.operands[1], moving);
   return second && second->kind == Kind::none ? first : nullptr;

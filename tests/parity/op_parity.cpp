@@ -96,6 +96,7 @@ void check(GraphRunner& runner, const ir::Op& op, DType dtype, const OpSample& s
   Random random(static_cast<std::uint64_t>(tally.checked) + 99);
   const ir::Graph graph = sample_graph(op, sample, placement);
   std::vector<GraphRunner::Tensors> sets;
+  sets.reserve(kinds.size());
   for (const Values values : kinds)
     sets.push_back(sample_operands(op, placed(sample, placement), random, values));
   tally.checked += static_cast<int>(sets.size());

@@ -159,8 +159,8 @@ Tensor one_hot(const Tensor& index, Index classes, DType dtype = DType::f32, TW_
 
 // --- products, normalisation, losses
 Tensor matmul(const Tensor& a, const Tensor& b, TW_HERE);
-// Sums of products over named axes, "bhqd,bhkd->bhqk": axes that the result lacks are summed away. Throws Error
-// on a spec that is not "axes of a, axes of b -> axes of the result", and where sizes differ.
+// Sums of products over named axes, "bhqd,bhkd->bhqk": axes that the result lacks are summed away. Throws
+// Error on a spec that is not "axes of a, axes of b -> axes of the result", and where sizes differ.
 Tensor einsum(std::string_view spec, const Tensor& a, const Tensor& b, TW_HERE);
 Tensor softmax(const Tensor& x, Index axis = -1, TW_HERE);
 Tensor log_softmax(const Tensor& x, Index axis = -1, TW_HERE);

@@ -12,6 +12,7 @@
 namespace tilewright::cuda {
 namespace {
 
+// NOLINTBEGIN(bugprone-sizeof-expression): sizes of pointers are compared on purpose.
 // The same as seen by the calling convention: pointers meet pointers, and integers and enums meet by size.
 template <class A, class B>
 constexpr bool same_class =
@@ -192,3 +193,4 @@ static_assert(sizeof(api::TensorMap) == sizeof(CUtensorMap) &&
 }  // namespace
 }  // namespace tilewright::cuda
 #endif
+// NOLINTEND(bugprone-sizeof-expression)

@@ -10,6 +10,7 @@
 
 #include "tilewright/base/dtype.h"
 
+// NOLINTBEGIN(bugprone-reserved-identifier): they are CUDA's.
 // CUDA's words on the host. PTX statements vanish: functions made of them must not be called here.
 #define __device__
 #define __constant__
@@ -40,6 +41,7 @@ static inline long long __float2ll_rz(float x) { return static_cast<long long>(x
 static inline long long __double2ll_rz(double x) { return static_cast<long long>(x); }
 static inline int __float2int_rz(float x) { return static_cast<int>(x); }
 static inline int __double2int_rz(double x) { return static_cast<int>(x); }
+// NOLINTEND(bugprone-reserved-identifier)
 static inline float rsqrtf(float x) { return 1.f / std::sqrt(x); }
 static inline double rsqrt(double x) { return 1. / std::sqrt(x); }
 using std::memcpy;
