@@ -107,6 +107,7 @@ TEST_P(Matmul, GivesWhatItsPartsGiveInAsManyKernelsAsItNeeds) {
   for (const Case& c : cases()) {
     SCOPED_TRACE(c.name);
     std::vector<Tensor> args;
+    args.reserve(c.shapes.size());
     for (const Shape& s : c.shapes) args.push_back(ctx_.randn(s));
     const auto compiled = compile(c.function);
     const std::vector<Tensor> got = compiled(args), want = c.function(args);
