@@ -15,7 +15,8 @@ add_custom_target(unit_tests)
 add_library(tw_flags INTERFACE)
 target_compile_options(tw_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 sees overlaps in std::string + that are not there (GCC bug 105651)
-  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)  # libstdc++ 12 uses in stable_sort what it deprecates
+  # libstdc++ 12 uses in stable_sort what it deprecates; a backend's entry returns a Result to C++ under a C name.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations;-Wno-return-type-c-linkage>)
 if(TILEWRIGHT_SANITIZE)
   target_compile_options(tw_flags INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(tw_flags INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE})

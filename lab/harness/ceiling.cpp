@@ -117,6 +117,10 @@ Ceilings ceilings_of(const perf::Hardware& hardware, const std::string& source) 
   }
   for (const auto& rate : hardware.vector) {
     ceilings.math.push_back({perf::MathUnit::vector, rate.dtype, rate.flops_per_s.value});
+    // Where matrix units do not take a type exactly, its products are made of the same multiply-adds.
+    if ((rate.dtype == DType::f32 || rate.dtype == DType::f64) &&
+        !math_rate(ceilings, perf::MathUnit::matrix, rate.dtype))
+      ceilings.math.push_back({perf::MathUnit::matrix, rate.dtype, rate.flops_per_s.value});
   }
   return ceilings;
 }

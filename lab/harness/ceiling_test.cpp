@@ -74,5 +74,15 @@ TEST(Ceilings, OfPublishedHardwareHaveOneRateALevel) {
   EXPECT_FALSE(math_rate(ceilings, perf::MathUnit::vector, DType::bf16));
 }
 
+TEST(Ceilings, ProductsOfATypeWithoutMatrixUnitsGoAtTheRateOfMultiplyAdds) {
+  perf::Hardware hardware;
+  hardware.memory_bytes_per_s.value = 2e12;
+  hardware.matrix = {{DType::bf16, {9e14, ""}}};
+  hardware.vector = {{DType::f32, {6e13, ""}}, {DType::bf16, {1e14, ""}}};
+  const Ceilings ceilings = ceilings_of(hardware);
+  EXPECT_EQ(math_rate(ceilings, perf::MathUnit::matrix, DType::f32), 6e13);
+  EXPECT_EQ(math_rate(ceilings, perf::MathUnit::matrix, DType::bf16), 9e14);
+}
+
 }  // namespace
 }  // namespace tilewright::lab

@@ -92,6 +92,10 @@ TEST_F(EmulatedDot, ThreadsTakeWhatTheCopyEngineCannot) {
 TEST_F(EmulatedDot, SaysWhyAScheduleIsRefused) {
   EXPECT_NE(refusal({.m = 130, .n = 131, .k = 64}, wgmma(256, 2)).find("multiple of 16 bytes"),
             std::string::npos);
+  EXPECT_NE(refusal({.m = 70, .n = 50, .k = 40, .block_m = 32, .block_n = 32, .block_k = 16}, mma(128, 4))
+                .find("whole rows of 128 bytes"),
+            std::string::npos);
+  check({.m = 128, .n = 128, .k = 128, .block_m = 32, .block_n = 64}, mma(128, 2));
   EXPECT_NE(refusal({.dtype = DType::f32, .out = DType::f32}, wgmma(256, 2)).find("bf16 or f16"),
             std::string::npos);
 }

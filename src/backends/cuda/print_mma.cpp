@@ -46,6 +46,9 @@ void KernelPrinter::print_mma_loop(const Step& step) {
   const Registers acc = buffer(dot_->dot->results[0]);
   const Frame& f = layouts_.frame(acc.place);
   if (f.col_steps() % 2 != 0) refuse("dot=mma: a warp takes pairs of 8 columns");
+  const Index across = f.threads_per_row / 4, down = schedule_.threads / 32 / across;
+  if (dot_->a.rows % (16 * down) != 0 || dot_->b.rows % (16 * across) != 0)
+    refuse("dot=mma: the block is no whole number of the warps' 16 by 16");
   const ValueId i = op.blocks[0].args[0];
   const std::string name = value_name(i), lower = scalar(op.operands[0]).text,
                     upper = scalar(op.operands[1]).text, by = scalar(op.operands[2]).text;

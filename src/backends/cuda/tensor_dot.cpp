@@ -94,13 +94,15 @@ class Finder {
     if (o.load->bounded && o.load->number.f != 0) return refuse("a block is filled with other than zeros");
     const tile::ViewUse use = tile::view_uses(kernel_)[static_cast<std::size_t>(o.load->param)];
     if (use.written || use.accumulated) return refuse("an operand is written, too");
+    const Index bytes = static_cast<Index>(size_bytes(view(o).dtype));
+    if (o.inner() * bytes % kPanelBytes != 0 || o.depth % 16 != 0 || o.outer() % 8 != 0)
+      return refuse(fmt::format("blocks of {} are not whole rows of 128 bytes", view(o).name));
     if (unit_ != DotUnit::wgmma) return Unit{};
     const auto fail = [&](std::string_view why) {
       return refuse(fmt::format("the copy engine cannot read {}: {}", view(o).name, why));
     };
     constexpr Index kAlign = 16, kLargestBox = 256;
     constexpr int kLargestRank = 4;
-    const Index bytes = static_cast<Index>(size_bytes(view(o).dtype));
     if (view(o).rank() < 2 || view(o).rank() > kLargestRank) return fail("it has not 2 to 4 dimensions");
     if (stride(o, o.inner_dim()) != tile::Dim{1, -1}) return fail("no axis of its blocks is contiguous");
     if (view(o).align_bytes < kAlign) return fail("it is not aligned to 16 bytes");
@@ -109,8 +111,7 @@ class Finder {
       if (d != o.inner_dim() && (!s.is_constant() || s.value <= 0 || s.value * bytes % kAlign != 0))
         return fail("a stride is no multiple of 16 bytes");
     }
-    if (o.inner() * bytes % kPanelBytes != 0 || o.outer() > kLargestBox || o.depth % 16 != 0)
-      return fail("its blocks are not whole rows of 128 bytes");
+    if (o.outer() > kLargestBox) return fail("its blocks are more rows than it takes at once");
     return Unit{};
   }
 
