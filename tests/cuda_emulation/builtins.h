@@ -153,8 +153,6 @@ inline void ptx_cvt_rn_f16x2_f32(unsigned& out, float high, float low) {
 }
 inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = exp2f(x); }
 inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = 1.f / x; }
-inline void ptx_rcp_approx_f32(float& y, float x) { y = 1.f / x; }
-inline void ptx_div_full_f32(float& y, float a, float b) { y = a / b; }
 inline void ptx_lg2_approx_f32(float& y, float x) { y = log2f(x); }
 inline void ptx_sqrt_approx_f32(float& y, float x) { y = sqrtf(x); }
 inline void ptx_tanh_approx_f32(float& y, float x) { y = tanhf(x); }

@@ -14,7 +14,6 @@ namespace {
 using namespace tile;
 using testing::expect_parity;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Index kSizes[] = {1, 7, 17, 100, 1000};
 
 class ParityTest : public ::testing::TestWithParam<Isa> {

@@ -31,15 +31,18 @@ inline constexpr float kLn2 = 0.693147181f;
 
 TW_DEVICE float exp2(float x) { return detail::ex2(x); }
 TW_DEVICE float exp(float x) { return detail::ex2(x * kLog2E); }  // the product is off by 2^-18 at |x| = 88
-TW_DEVICE float reciprocal(float x) {                             // 2^-23
-  float y;
-  asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
+// Brings a divisor into the range that rcp takes; PTX's own full-range forms need more registers.
+TW_DEVICE float scale_of_divisor(float x) {
+  const float size = fabsf(x);
+  return size > 0x1p64f ? 0x1p-24f : size < 0x1p-64f ? 0x1p24f : 1.f;
 }
-TW_DEVICE float div(float a, float b) {  // 2 ulp: scales what one rcp.approx cannot take
-  float y;
-  asm("div.full.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
-  return y;
+TW_DEVICE float reciprocal(float x) {  // 2^-22
+  const float s = scale_of_divisor(x);
+  return detail::rcp(x * s) * s;
+}
+TW_DEVICE float div(float a, float b) {  // 2^-21
+  const float s = scale_of_divisor(b);
+  return a * s * detail::rcp(b * s);
 }
 TW_DEVICE float rsqrt(float x) { return rsqrtf(x); }  // the accurate one is as short
 TW_DEVICE float sqrt(float x) {                       // 2^-23
