@@ -28,8 +28,12 @@ ToleranceParts tolerance_parts(const ToleranceRule& rule, std::int64_t elements)
   const double lambda =
       std::sqrt(2 * std::log(2 * static_cast<double>(std::max<std::int64_t>(elements, 1)) / kFailure));
   const double m = rule.operations + reduction_chain(rule.reduction);
-  return {.storage = gamma_bound(rule.storage_roundings, unit_roundoff(rule.storage)),
-          .compute = std::min(gamma_bound(m, u), gamma_probable(m, u, lambda))};
+  const double k = rule.storage_roundings, u_storage = unit_roundoff(rule.storage);
+  const double probable = gamma_probable(m, u, lambda);
+  return {.storage = gamma_bound(k, u_storage),
+          .compute = std::min(gamma_bound(m, u), probable),
+          .probable_storage = gamma_probable(k, u_storage, lambda),
+          .probable_compute = probable};
 }
 
 double tolerance(const ToleranceRule& rule, std::int64_t elements) {

@@ -45,6 +45,9 @@ double tolerance(const ToleranceRule& rule, std::int64_t elements);
 // Its two terms: for references that know that what is stored on the way is smaller than what is summed.
 struct ToleranceParts {
   double storage = 0, compute = 0;
+  // The probable bounds of both, which hold for a root of squares too: Σ cᵢ δᵢ of independent roundings δᵢ is
+  // below λ u √(Σ cᵢ²) (Hoeffding's inequality, on which theirs rests).
+  double probable_storage = 0, probable_compute = 0;
 };
 ToleranceParts tolerance_parts(const ToleranceRule& rule, std::int64_t elements);
 

@@ -3,6 +3,8 @@
 // both would let a product in bf16 be wrong by √k roundings.
 #pragma once
 
+#include <cmath>
+
 #include "harness/tolerance.h"
 
 namespace tilewright::lab {
@@ -10,19 +12,23 @@ namespace tilewright::lab {
 class ErrorScale {
  public:
   // `rule` states one rounding to storage: the pair counts them in what it passes as `stored`.
-  ErrorScale(const ToleranceRule& rule, std::int64_t elements) {
-    const ToleranceParts parts = tolerance_parts(rule, elements);
-    storage_ = parts.storage / (parts.storage + parts.compute);
-  }
+  ErrorScale(const ToleranceRule& rule, std::int64_t elements)
+      : parts_(tolerance_parts(rule, elements)), tolerance_(parts_.storage + parts_.compute) {}
+
   // `stored`: what roundings to storage are relative to, added up over these roundings. `computed`: the same
-  // of the type computed in. Times tolerance(rule) it is the bound of both; linear, so that weights of a
-  // further sum may be weighed instead of its result.
+  // of the type computed in. Times the tolerance it is the bound of both.
   double operator()(double stored, double computed) const {
-    return storage_ * stored + (1 - storage_) * computed;
+    return (parts_.storage * stored + parts_.compute * computed) / tolerance_;
+  }
+  // The same for one term of a further sum, whose terms err independently: the scale of the sum's error is
+  // the root of Σ (term(…) · factor)².
+  double term(double stored, double computed) const {
+    return std::hypot(parts_.probable_storage * stored, parts_.probable_compute * computed) / tolerance_;
   }
 
  private:
-  double storage_ = 0;  // share of the tolerance
+  ToleranceParts parts_;
+  double tolerance_;
 };
 
 }  // namespace tilewright::lab

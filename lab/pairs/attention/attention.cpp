@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "pairs/error_scale.h"
 #include "pairs/pairs.h"
@@ -40,43 +41,51 @@ Tensor attention_as_written(const std::vector<Tensor>& in, const AttentionSizes&
 
 constexpr Index kQueriesAtOnce = 64;  // a block's scores stay in the cache for a few thousand keys
 
+// The Euclidean norms of the columns of `a` (rows, columns).
+HostArray column_norms(const double* a, Index rows, Index columns) {
+  HostArray norms(static_cast<std::size_t>(columns));
+  for (Index r = 0; r < rows; ++r) {
+    for (Index c = 0; c < columns; ++c)
+      norms[static_cast<std::size_t>(c)] += a[r * columns + c] * a[r * columns + c];
+  }
+  for (double& v : norms) v = std::sqrt(v);
+  return norms;
+}
+
 // One head: its keys and values in the forms that the loops take.
 struct Head {
   HostArray keys_transposed;  // (D, K)
   HostArray key_norms;        // (K)
-  HostArray value_sizes;      // |v| (K, D)
+  HostArray squared_values;   // (K, D)
+  HostArray value_norms;      // of columns (D)
 };
 
 Head prepare(const double* keys, const double* values, const AttentionSizes& s) {
-  Head head{host_transpose(keys, s.keys, s.depth, s.depth), HostArray(static_cast<std::size_t>(s.keys)),
-            HostArray(values, values + s.keys * s.depth)};
-  for (Index j = 0; j < s.keys; ++j) {
-    double sum = 0;
-    for (Index d = 0; d < s.depth; ++d) sum += keys[j * s.depth + d] * keys[j * s.depth + d];
-    head.key_norms[static_cast<std::size_t>(j)] = std::sqrt(sum);
-  }
-  for (double& v : head.value_sizes) v = std::fabs(v);
+  Head head{.keys_transposed = host_transpose(keys, s.keys, s.depth, s.depth),
+            .squared_values = HostArray(values, values + s.keys * s.depth),
+            .value_norms = column_norms(values, s.keys, s.depth)};
+  head.key_norms = column_norms(head.keys_transposed.data(), s.depth, s.keys);
+  for (double& v : head.squared_values) v *= v;
   return head;
 }
 
-// From the dot products of one query to its weights, and to the weights of |v| that bound its error: a weight
-// pⱼ off by the factor 1 + δⱼ, for all j, moves the result by at most Σ pⱼ (|δⱼ| + Σ pₗ |δₗ|) |vⱼ|.
-void weigh(std::span<double> p, std::span<double> error, std::span<const double> score_sizes,
+// From the dot products of one query with the keys it sees to its weights pⱼ, and to how far off each may be,
+// squared. `score_sizes`: what each dot product, scaled, sums.
+void weigh(std::span<double> p, std::span<double> squared_errors, std::span<const double> score_sizes,
            const ErrorScale& scale, double factor) {
-  double largest = -std::numeric_limits<double>::infinity(), sum = 0, mean = 0;
-  for (double v : p) largest = std::max(largest, v * factor);
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (double& v : p) largest = std::max(largest, v *= factor);
   for (std::size_t j = 0; j < p.size(); ++j) {
-    const double s = p[j] * factor;
-    p[j] = std::exp(s - largest);
+    // Stored: the dot product, the score, the weight. Computed: the dot product, the difference that exp
+    // takes, exp.
+    squared_errors[j] = scale.term(2 * std::fabs(p[j]) + 1, score_sizes[j] + (largest - p[j]) + 1);
+    p[j] = std::exp(p[j] - largest);
     sum += p[j];
-    // Stored: the dot product and the score. Computed: the dot product, and the difference that exp takes.
-    error[j] = scale(2 * std::fabs(s), score_sizes[j] + largest - s);
-    mean += p[j] * error[j];
   }
-  mean /= sum;
   for (std::size_t j = 0; j < p.size(); ++j) {
     p[j] /= sum;
-    error[j] = p[j] * (error[j] + mean + scale(1, 1));  // the weight itself, stored and summed
+    const double error = p[j] * squared_errors[j];
+    squared_errors[j] = error * error;
   }
 }
 
@@ -86,23 +95,45 @@ struct Block {
   Index first, count;
 };
 
+double norm(std::span<const double> v) {
+  double sum = 0;
+  for (double x : v) sum += x * x;
+  return std::sqrt(sum);
+}
+
+// `magnitude` comes with Σ εⱼ² vⱼ², where weight j is off by εⱼ = pⱼ δⱼ. With the weights' sum, which is off
+// as they are, the result y moves by Σ εⱼ (vⱼ − y), whose square is at most 2 (Σ εⱼ² vⱼ² + y² Σ εⱼ²).
+void finish_row(std::span<const double> y, std::span<double> magnitude, std::span<const double> p,
+                std::span<const double> squared_errors, const HostArray& value_norms,
+                const ErrorScale& scale) {
+  const double of_sum = std::accumulate(squared_errors.begin(), squared_errors.end(), 0.0);
+  const double length = norm(p);
+  for (std::size_t d = 0; d < y.size(); ++d) {
+    magnitude[d] = std::sqrt(2 * (magnitude[d] + y[d] * y[d] * of_sum)) +
+                   scale(std::fabs(y[d]), length * value_norms[d]);
+  }
+}
+
 void attend(const Block& b, const Head& head, const AttentionSizes& s, const ErrorScale& scale) {
   const Index d = s.depth, k = s.keys;
-  HostArray weights(static_cast<std::size_t>(b.count * k)), errors(weights.size());
+  HostArray weights(static_cast<std::size_t>(b.count * k)), squared_errors(weights.size());
   HostArray sizes(static_cast<std::size_t>(k));
   host_matmul({b.queries, head.keys_transposed.data(), weights.data(), b.count, k, d, d, k, k});
   for (Index i = 0; i < b.count; ++i) {
-    double norm = 0;
-    for (Index e = 0; e < d; ++e) norm += b.queries[i * d + e] * b.queries[i * d + e];
-    for (std::size_t j = 0; j < sizes.size(); ++j) sizes[j] = std::sqrt(norm) * head.key_norms[j] * s.scale();
+    const double length = norm({b.queries + i * d, static_cast<std::size_t>(d)}) * s.scale();
+    for (std::size_t j = 0; j < sizes.size(); ++j) sizes[j] = length * head.key_norms[j];
     const auto seen = static_cast<std::size_t>(s.seen(b.first + i));
     const auto row = row_of(weights, i, k);
-    weigh(row.first(seen), row_of(errors, i, k).first(seen), sizes, scale, s.scale());
+    weigh(row.first(seen), row_of(squared_errors, i, k).first(seen), sizes, scale, s.scale());
     std::fill(row.begin() + static_cast<Index>(seen), row.end(), 0.0);
   }
   host_matmul({weights.data(), b.values, b.to, b.count, d, k, k, d, d});
-  host_matmul({errors.data(), head.value_sizes.data(), b.magnitude, b.count, d, k, k, d, d});
-  for (Index e = 0; e < b.count * d; ++e) b.magnitude[e] += scale(std::fabs(b.to[e]), 0);
+  host_matmul({squared_errors.data(), head.squared_values.data(), b.magnitude, b.count, d, k, k, d, d});
+  const auto depth = static_cast<std::size_t>(d);
+  for (Index i = 0; i < b.count; ++i) {
+    finish_row({b.to + i * d, depth}, {b.magnitude + i * d, depth}, row_of(weights, i, k),
+               row_of(squared_errors, i, k), head.value_norms, scale);
+  }
 }
 
 std::vector<Reference> attention_reference(const HostArrays& in, const AttentionSizes& s,

@@ -18,26 +18,27 @@ struct MlpSizes {
   Index rows, width, hidden;
 };
 
-// Weights of the last sum: its values, and what their errors are relative to.
+// What the last product sums over, and how far off each may be, squared.
 struct Gated {
-  HostArray values, magnitude;  // (rows, hidden)
+  HostArray values, squared_errors;  // (rows, hidden)
 };
 
 Gated gated(const HostArrays& in, const MlpSizes& s, const ErrorScale& scale, ThreadPool& pool) {
   const ProductSizes sizes{.m = s.rows, .n = s.hidden, .k = s.width};
-  const HostProduct gate = host_product(in[0], in[1], sizes, pool),
-                    up = host_product(in[0], in[2], sizes, pool);
+  const HostProduct gate = host_product(in[0], in[1], sizes, pool);
+  const HostProduct up = host_product(in[0], in[2], sizes, pool);
   Gated h{HostArray(gate.values.size()), HostArray(gate.values.size())};
   for_rows(pool, s.rows, [&](Index i) {
     for (Index j = 0; j < s.hidden; ++j) {
       const auto at = static_cast<std::size_t>(i * s.hidden + j);
       const double g = gate.values[at], u = up.values[at], silu = g / (1 + std::exp(-g));
       h.values[at] = silu * u;
-      // Stored: g, silu(g), u and their product. Computed: both sums, silu, and the last sum.
+      // Stored: g, then silu(g), u and their product. Computed: both sums, and silu.
       const double size = std::fabs(h.values[at]);
-      h.magnitude[at] =
-          scale(kSiluSlope * std::fabs(g * u) + 3 * size,
-                kSiluSlope * gate.size(i, j) * std::fabs(u) + std::fabs(silu) * up.size(i, j) + size);
+      const double error =
+          scale.term(kSiluSlope * std::fabs(g * u) + 3 * size,
+                     kSiluSlope * gate.size(i, j) * std::fabs(u) + std::fabs(silu) * up.size(i, j) + size);
+      h.squared_errors[at] = error * error;
     }
   });
   return h;
@@ -45,17 +46,18 @@ Gated gated(const HostArrays& in, const MlpSizes& s, const ErrorScale& scale, Th
 
 std::vector<Reference> swiglu_reference(const HostArrays& in, const MlpSizes& s, const ErrorScale& scale,
                                         ThreadPool& pool) {
+  const ProductSizes sizes{.m = s.rows, .n = s.width, .k = s.hidden};
   const Gated h = gated(in, s, scale, pool);
-  HostArray w2 = in[3];  // (hidden, width)
-  Reference y{HostArray(in[0].size()), HostArray(in[0].size())};
-  const auto last = [&](const HostArray& from, HostArray& to) {
-    host_matmul({from.data(), w2.data(), to.data(), s.rows, s.width, s.hidden, s.hidden, s.width, s.width},
-                pool);
-  };
-  last(h.values, y.values);
-  for (double& v : w2) v = std::fabs(v);
-  last(h.magnitude, y.magnitude);
-  for (std::size_t i = 0; i < y.values.size(); ++i) y.magnitude[i] += scale(std::fabs(y.values[i]), 0);
+  HostProduct last = host_product(h.values, in[3], sizes, pool);
+  HostArray squares = in[3];
+  for (double& v : squares) v *= v;
+  Reference y{std::move(last.values), host_product(h.squared_errors, squares, sizes, pool).values};
+  for_rows(pool, s.rows, [&](Index i) {
+    for (Index j = 0; j < s.width; ++j) {
+      const auto at = static_cast<std::size_t>(i * s.width + j);
+      y.magnitude[at] = std::sqrt(y.magnitude[at]) + scale(std::fabs(y.values[at]), last.size(i, j));
+    }
+  });
   return {std::move(y)};
 }
 
