@@ -21,15 +21,24 @@ double reduction_chain(std::int64_t n) {
   return std::min(terms - 1, std::ceil(2 * std::sqrt(terms)));
 }
 
-double tolerance(const ToleranceRule& rule, std::int64_t elements) {
-  if (rule.kind == ToleranceRule::Kind::exact || !is_float(rule.storage)) return 0;
+ToleranceParts tolerance_parts(const ToleranceRule& rule, std::int64_t elements) {
+  if (rule.kind == ToleranceRule::Kind::exact || !is_float(rule.storage)) return {};
   constexpr double kFailure = 1e-6;  // of the whole output, shared among its elements
   const double u = unit_roundoff(rule.compute.value_or(compute_dtype(rule.storage)));
   const double lambda =
       std::sqrt(2 * std::log(2 * static_cast<double>(std::max<std::int64_t>(elements, 1)) / kFailure));
   const double m = rule.operations + reduction_chain(rule.reduction);
-  return gamma_bound(rule.storage_roundings, unit_roundoff(rule.storage)) +
-         std::min(gamma_bound(m, u), gamma_probable(m, u, lambda));
+  const double k = rule.storage_roundings, u_storage = unit_roundoff(rule.storage);
+  const double probable = gamma_probable(m, u, lambda);
+  return {.storage = gamma_bound(k, u_storage),
+          .compute = std::min(gamma_bound(m, u), probable),
+          .probable_storage = gamma_probable(k, u_storage, lambda),
+          .probable_compute = probable};
+}
+
+double tolerance(const ToleranceRule& rule, std::int64_t elements) {
+  const ToleranceParts parts = tolerance_parts(rule, elements);
+  return parts.storage + parts.compute;
 }
 
 }  // namespace tilewright::lab

@@ -42,6 +42,15 @@ double reduction_chain(std::int64_t n);
 // with λ such that a correct program exceeds it anywhere in the output with probability below 10⁻⁶.
 double tolerance(const ToleranceRule& rule, std::int64_t elements);
 
+// Its two terms: for references that know that what is stored on the way is smaller than what is summed.
+struct ToleranceParts {
+  double storage = 0, compute = 0;
+  // The probable bounds of both, which hold for a root of squares too: Σ cᵢ δᵢ of independent roundings δᵢ is
+  // below λ u √(Σ cᵢ²) (Hoeffding's inequality, on which theirs rests).
+  double probable_storage = 0, probable_compute = 0;
+};
+ToleranceParts tolerance_parts(const ToleranceRule& rule, std::int64_t elements);
+
 // A bound above this accepts nearly anything; the harness refuses to verify with it.
 inline constexpr double kVacuousTolerance = 0.5;
 

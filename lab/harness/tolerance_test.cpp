@@ -34,6 +34,14 @@ TEST(Tolerance, NarrowStorageDominatesAndCountsItsRoundings) {
               0.1 * once);
 }
 
+TEST(Tolerance, IsTheSumOfItsParts) {
+  const ToleranceRule rule{.storage = DType::bf16, .reduction = 100};
+  const ToleranceParts parts = tolerance_parts(rule, 10);
+  EXPECT_EQ(parts.storage, gamma_bound(1, unit_roundoff(DType::bf16)));
+  EXPECT_GT(parts.compute, 0);
+  EXPECT_EQ(tolerance(rule, 10), parts.storage + parts.compute);
+}
+
 TEST(Tolerance, LongReductionsGrowSlowerThanTheirLength) {
   EXPECT_EQ(reduction_chain(1), 0);
   EXPECT_EQ(reduction_chain(3), 2);

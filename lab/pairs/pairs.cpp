@@ -4,18 +4,29 @@
 namespace tilewright::lab {
 
 std::vector<Pair> all_pairs() {
-  return {copy_pair(),          sum_pair(),
-          transpose_pair(),     embedding_pair(),
-          elu_pair(),           sincos10_pair(),
-          softmax_pair(),       layernorm_gelu_pair(),
-          add_rmsnorm_pair(),   dropout_add_layernorm_pair(),
-          cross_entropy_pair(), gpt2_block_pair()};
+  return {copy_pair(),
+          sum_pair(),
+          transpose_pair(),
+          embedding_pair(),
+          elu_pair(),
+          sincos10_pair(),
+          softmax_pair(),
+          layernorm_gelu_pair(),
+          add_rmsnorm_pair(),
+          dropout_add_layernorm_pair(),
+          cross_entropy_pair(),
+          gemm_pair(),
+          gemm_bias_gelu_pair(),
+          gemv_pair(),
+          swiglu_mlp_pair(),
+          attention_pair(),
+          gpt2_block_pair()};
 }
 
 std::vector<Suite> all_suites() {
   // Past the last-level cache still, but no more than that needs.
   return {{.name = "quick",
-           .doc = "every pair once, in at most 90 s on two cores",
+           .doc = "each kind of work once, in at most 90 s on two cores",
            .entries = {{"copy"},
                        {"sum"},
                        {"transpose"},
@@ -27,7 +38,16 @@ std::vector<Suite> all_suites() {
                        {"add_rmsnorm", {"rows=4096"}},
                        {"dropout_add_layernorm", {"rows=4096"}},
                        {"cross_entropy", {"rows=512"}},
-                       {"gpt2_block", {"time=512"}}}}};
+                       {"gemm", {"shape=1024x1024x1024"}},
+                       {"attention", {"queries=512", "keys=512"}},
+                       {"gpt2_block", {"time=512"}}}},
+          {.name = "products",
+           .doc = "every pair around matrix products, at sizes that suit any machine",
+           .entries = {{"gemm", {"shape=512x512x512", "b_order=rows,columns"}},
+                       {"gemm_bias_gelu", {"shape=512x512x512"}},
+                       {"gemv", {"k=1024", "n=1024"}},
+                       {"swiglu_mlp", {"rows=128", "width=256", "hidden=512"}},
+                       {"attention", {"heads=4", "queries=256", "keys=256", "causal=no,yes"}}}}};
 }
 
 }  // namespace tilewright::lab

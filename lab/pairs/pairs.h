@@ -16,11 +16,17 @@ Pair layernorm_gelu_pair();
 Pair add_rmsnorm_pair();
 Pair dropout_add_layernorm_pair();
 Pair cross_entropy_pair();
+Pair gemm_pair();
+Pair gemm_bias_gelu_pair();
+Pair gemv_pair();
+Pair swiglu_mlp_pair();
+Pair attention_pair();
 Pair gpt2_block_pair();
 
 std::vector<Pair> all_pairs();
 
-// quick: everything once, small enough for a minute and a half on two cores.
+// quick: each kind of work once, small enough for a minute and a half on two cores. products: every pair
+// around matrix products, smaller still.
 std::vector<Suite> all_suites();
 
 }  // namespace tilewright::lab

@@ -55,6 +55,30 @@ def with_gradient(loss_function):
     return both
 
 
+def product(a, b, parameters):
+    return torch.matmul(a, b if parameters["b_order"] == "rows" else b.t())
+
+
+def gemm_bias_gelu(a, b, bias, parameters):
+    return F.gelu(torch.addmm(bias, a, b if parameters["b_order"] == "rows" else b.t()), approximate="tanh")
+
+
+def swiglu_mlp(x, w1, w3, w2):
+    return (F.silu(x @ w1) * (x @ w3)) @ w2
+
+
+def attention(q, k, v, *positions):  # positions of queries and of keys: only when it is causal
+    past = positions[0][:, None] >= positions[1][None, :] if positions else None
+    if hasattr(F, "scaled_dot_product_attention"):
+        if past is not None and q.shape[2] == k.shape[2]:  # the kernels know this mask without reading it
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=past)
+    scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
+    if past is not None:
+        scores = scores.masked_fill(~past, -math.inf)
+    return torch.softmax(scores, -1) @ v
+
+
 def gpt2_block(heads, tokens, targets, positions, wte, wpe, ln1w, ln1b, qkvw, qkvb, ow, ob, ln2w, ln2b, fcw, fcb, pw,
                pb, lnfw, lnfb):
     B, T = tokens.shape
@@ -89,9 +113,14 @@ def eager(work, parameters):
     if work == "gpt2_block":
         heads = int(parameters["heads"])
         return lambda *inputs: gpt2_block(heads, *inputs)
+    if work == "gemm":
+        return lambda a, b: product(a, b, parameters)
+    if work == "gemm_bias_gelu":
+        return lambda a, b, bias: gemm_bias_gelu(a, b, bias, parameters)
     return {"copy": copy_into(), "sum": torch.sum, "transpose": lambda x: x.t().contiguous(),
             "embedding": lambda table, index: F.embedding(index, table), "elu": elu, "sincos10": sincos10,
             "softmax": lambda x: torch.softmax(x, -1), "layernorm_gelu": layernorm_gelu, "add_rmsnorm": add_rmsnorm,
+            "gemv": torch.matmul, "swiglu_mlp": swiglu_mlp, "attention": attention,
             "cross_entropy": with_gradient(cross_entropy_loss)}[work]
 
 

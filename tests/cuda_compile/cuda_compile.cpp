@@ -21,14 +21,14 @@ struct Options {
   bool no_pairs = false;
 };
 
-// Runs every contender of every pair of the quick suite once, on a device that only compiles.
+// Runs every contender of every pair once, at the sizes of the suites, on a device that only compiles.
 int compile_pairs(KernelCompiler& compiler) {
   use_for_contexts(compiler);
   lab::OpenDevice open =
       lab::open_lab_device({.device = "cuda", .cache_directory = "", .library_directory = TW_BACKEND_FOLDER});
   const std::vector<lab::Pair> pairs = lab::all_pairs();
   const std::vector<lab::Suite> suites = lab::all_suites();
-  const std::vector<std::string> names = {"quick"};
+  const std::vector<std::string> names = {"quick", "products"};
   int failed = 0, ran = 0;
   for (const lab::Job& job : lab::select_jobs(pairs, suites, names, {}, lab::DeviceKind::cuda)) {
     const std::string what = job.pair->name + " " + job.knobs.to_string();

@@ -1,0 +1,76 @@
+// Products in float64 by plain loops, and the knobs of pairs that are made of products.
+#include "pairs/product.h"
+
+#include <cmath>
+
+namespace tilewright::lab {
+
+HostArray row_norms(const HostArray& a, Index columns, ThreadPool& pool) {
+  const Index rows = static_cast<Index>(a.size()) / columns;
+  HostArray norms(static_cast<std::size_t>(rows));
+  for_rows(pool, rows, [&](Index r) {
+    double sum = 0;
+    for (double v : row_of(a, r, columns)) sum += v * v;
+    norms[static_cast<std::size_t>(r)] = std::sqrt(sum);
+  });
+  return norms;
+}
+
+HostProduct host_product(const HostArray& a, const HostArray& b, const ProductSizes& s, ThreadPool& pool) {
+  const bool by_rows = s.b_order == BOrder::rows;
+  // Both forms: rows of b for the product, rows of its transpose for the norms.
+  const HostArray other =
+      by_rows ? host_transpose(b.data(), s.k, s.n, s.n) : host_transpose(b.data(), s.n, s.k, s.k);
+  const HostArray &rows = by_rows ? b : other, &columns = by_rows ? other : b;
+  HostProduct c{HostArray(static_cast<std::size_t>(s.m * s.n)), row_norms(a, s.k, pool),
+                row_norms(columns, s.k, pool)};
+  host_matmul({a.data(), rows.data(), c.values.data(), s.m, s.n, s.k, s.k, s.n, s.n}, pool);
+  return c;
+}
+
+Tensor product(const Tensor& a, const Tensor& b, BOrder order) {
+  return matmul(a, order == BOrder::rows ? b : transpose(b, {1, 0}));
+}
+
+perf::Cost product_cost(const std::vector<InputSpec>& inputs, const std::vector<OutputSpec>& outputs,
+                        double flops, DType dtype) {
+  perf::Cost cost = cost_of(inputs, outputs, 0);
+  cost.matrix[dtype] = flops;
+  return cost;
+}
+
+Knob product_dtype_knob() {
+  return {.name = "dtype",
+          .values = {DType::f32},
+          .doc = "element type",
+          .cuda_values = {DType::bf16},
+          .choices = {DType::f32, DType::f16, DType::bf16}};
+}
+
+std::vector<Knob> product_knobs() {
+  return {{.name = "shape",
+           .values = {Shape{1024, 1024, 1024}},
+           .doc = "m x n x k: c (m, n) = a (m, k) · b (k, n)",
+           .cuda_values = {Shape{8192, 8192, 8192}, Shape{4096, 4096, 4096}, Shape{8192, 3072, 768}}},
+          product_dtype_knob(),
+          {.name = "b_order",
+           .values = {std::string("rows")},
+           .doc = "what of b lies together in memory: rows, or columns",
+           .choices = {std::string("rows"), std::string("columns")}}};
+}
+
+ProductSizes product_sizes(const Knobs& knobs, const std::string& pair) {
+  const Shape& shape = knobs.shape("shape");
+  if (shape.rank() != 3 || shape.size() < 1)
+    throw Error("--set " + pair + ".shape: m x n x k, each at least 1, for example 8192x3072x768");
+  return {.m = shape[0],
+          .n = shape[1],
+          .k = shape[2],
+          .b_order = knobs.text("b_order") == "rows" ? BOrder::rows : BOrder::columns};
+}
+
+std::pair<std::string, std::string> b_order_parameter(BOrder order) {
+  return {"b_order", order == BOrder::rows ? "rows" : "columns"};
+}
+
+}  // namespace tilewright::lab

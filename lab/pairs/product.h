@@ -1,0 +1,53 @@
+// What pairs around matrix products share: the product in float64 with the size of its sums, cost, knobs.
+#pragma once
+
+#include "pairs/host_matmul.h"
+#include "pairs/tensor_pair.h"
+
+namespace tilewright::lab {
+
+enum class BOrder {
+  rows,
+  columns
+};  // how b (k, n) lies in memory; by columns: its transpose (n, k), row-major
+
+struct ProductSizes {
+  Index m = 0, n = 0, k = 0;
+  BOrder b_order = BOrder::rows;
+
+  Shape b_shape() const { return b_order == BOrder::rows ? Shape{k, n} : Shape{n, k}; }
+  double flops() const {
+    return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  }
+  std::string text() const { return shape_text(Shape{m, n, k}); }
+};
+
+// a (m, k) · b, and for each element a bound on what it sums: Σ |aᵢₚ| |bₚⱼ| ≤ |aᵢ| |bⱼ| (Cauchy and Schwarz).
+struct HostProduct {
+  HostArray values;                   // (m, n)
+  HostArray row_norms, column_norms;  // |aᵢ| (m), |bⱼ| (n)
+
+  double size(Index row, Index column) const {
+    return row_norms[static_cast<std::size_t>(row)] * column_norms[static_cast<std::size_t>(column)];
+  }
+};
+HostProduct host_product(const HostArray& a, const HostArray& b, const ProductSizes& sizes, ThreadPool& pool);
+
+// The Euclidean norm of each row of `a`, whose rows are `columns` long.
+HostArray row_norms(const HostArray& a, Index columns, ThreadPool& pool);
+
+// a · b of tensors, b as `order` says.
+Tensor product(const Tensor& a, const Tensor& b, BOrder order);
+
+// Compulsory traffic and the FLOPs of the products alone, as such rates are stated: what is done to their
+// results counts nothing.
+perf::Cost product_cost(const std::vector<InputSpec>& inputs, const std::vector<OutputSpec>& outputs,
+                        double flops, DType dtype);
+
+// The knobs, and what they say. `shape` is m x n x k.
+std::vector<Knob> product_knobs();
+ProductSizes product_sizes(const Knobs& knobs, const std::string& pair);
+Knob product_dtype_knob();
+std::pair<std::string, std::string> b_order_parameter(BOrder order);  // for peers
+
+}  // namespace tilewright::lab
