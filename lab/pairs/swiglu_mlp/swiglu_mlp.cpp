@@ -1,7 +1,5 @@
 // swiglu_mlp: y = (silu(x · w1) * (x · w3)) · w2, the MLP of Llama (N. Shazeer, GLU Variants Improve
 // Transformer, 2020): two products of the same x, their results multiplied, a third product.
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "pairs/error_scale.h"
