@@ -302,14 +302,14 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
   return points;
 }
 
-// 16- and 8-bit operands that are blocks of memory as they stand; what is computed on the way goes by the
-// vector units' registers.
+// A loop of one dot, of 16- and 8-bit operands that are blocks of memory as they stand. What is computed on
+// the way, and chains of dots, go by the vector units: the schedules for matrix units do not take them.
 bool fits_matrix_units(const GroupProgram& program) {
-  const auto is_load = [&](int operand) { return program.syms[at(operand)].kind == Sym::Kind::load; };
-  return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
-    return s.kind != Sym::Kind::dot ||
-           (size_bytes(s.meet) <= 2 && is_load(s.operands[0]) && is_load(s.operands[1]));
-  });
+  if (program.has_inner_dots() || program.levels() > 1) return false;
+  const Sym& dot = program.syms[at(program.dot())];
+  return size_bytes(dot.meet) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int operand) {
+           return program.syms[at(operand)].kind == Sym::Kind::load;
+         });
 }
 
 // Multiply-adds of a dot's own: its points times its depth.

@@ -19,7 +19,6 @@ namespace {
 struct Guard {
   ir::Type type;
   std::string device;
-  friend bool operator==(const Guard&, const Guard&) = default;
 };
 
 double ms_since(std::chrono::steady_clock::time_point start) {
