@@ -147,7 +147,11 @@ Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& 
     contender.unavailable = ready.error().message;
     return contender;
   }
-  inputs->workload.on_refresh([job] { return job->load(); });
+  // Whoever refreshes the inputs keeps neither them nor the job: both know the workload.
+  inputs->workload.on_refresh([known = std::weak_ptr(job)]() -> Status {
+    const auto alive = known.lock();
+    return alive ? alive->load() : Status(Unit{});
+  });
   contender.batch_us = [job](std::int64_t first, std::int64_t count) -> Result<double> {
     const auto answer =
         job->host().ask({{"command", "run"}, {"id", job->id}, {"first", first}, {"count", count}});
@@ -169,7 +173,10 @@ Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& 
 // Writes the inputs as files, now and after each change.
 Result<std::shared_ptr<PeerInputs>> write_inputs(const HostPtr& host, const PeerWorkload& workload) {
   auto inputs = std::make_shared<PeerInputs>(PeerInputs{host, workload, host->next_id++});
-  workload.on_refresh([inputs] { return inputs->write(); });  // before the contenders load
+  workload.on_refresh([known = std::weak_ptr(inputs)]() -> Status {  // before the contenders load
+    const auto alive = known.lock();
+    return alive ? alive->write() : Status(Unit{});
+  });
   if (Status written = inputs->write(); !written) return written.error();
   return inputs;
 }
