@@ -155,8 +155,10 @@ TEST(JitTest, AnObjectMayOutliveTheJit) {
 }
 
 TEST(JitTest, UnloadedObjectsGiveTheirMemoryBack) {
-#if defined(__SANITIZE_ADDRESS__) || (defined(__has_feature) && __has_feature(address_sanitizer))
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
   GTEST_SKIP() << "the address sanitizer keeps freed memory for a while";
+#endif
 #endif
   const auto resident_pages = [] {
     long size = 0, resident = 0;
