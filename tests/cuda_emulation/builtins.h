@@ -203,8 +203,8 @@ inline void ptx_ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned& a, unsigned& 
   for (unsigned j = 0; j < 4; ++j)
     memcpy(out[j], emu_shared_at(rows[8 * j + emu_lane() / 4]) + emu_lane() % 4 * 4, 4);
 }
-inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsigned& b, unsigned& c, unsigned& d,
-                                                               unsigned address) {
+inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsigned& b, unsigned& c,
+                                                               unsigned& d, unsigned address) {
   unsigned rows[32];
   memcpy(rows, emu_exchange(address), sizeof(rows));
   unsigned* const out[] = {&a, &b, &c, &d};
@@ -214,7 +214,8 @@ inline void ptx_ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsi
              emu_shared_at(rows[8 * j + emu_lane() % 4 * 2 + half]) + emu_lane() / 4 * 2, 2);
 }
 template <class Convert>
-inline void emu_mma(float* const (&acc)[4], const unsigned (&a)[4], const unsigned (&b)[2], Convert as_float) {
+inline void emu_mma(float* const (&acc)[4], const unsigned (&a)[4], const unsigned (&b)[2],
+                    Convert as_float) {
   unsigned left[4][32], right[2][32];
   for (int i = 0; i < 4; ++i) memcpy(left[i], emu_exchange(a[i]), sizeof(left[i]));
   for (int i = 0; i < 2; ++i) memcpy(right[i], emu_exchange(b[i]), sizeof(right[i]));
@@ -227,9 +228,10 @@ inline void emu_mma(float* const (&acc)[4], const unsigned (&a)[4], const unsign
     }
   }
 }
-inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(float& c0, float& c1, float& c2, float& c3,
-                                                                    unsigned a0, unsigned a1, unsigned a2,
-                                                                    unsigned a3, unsigned b0, unsigned b1) {
+inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_bf16_bf16_f32(float& c0, float& c1, float& c2,
+                                                                    float& c3, unsigned a0, unsigned a1,
+                                                                    unsigned a2, unsigned a3, unsigned b0,
+                                                                    unsigned b1) {
   emu_mma({&c0, &c1, &c2, &c3}, {a0, a1, a2, a3}, {b0, b1},
           [](unsigned short bits) { return __uint_as_float(unsigned(bits) << 16); });
 }

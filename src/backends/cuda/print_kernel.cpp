@@ -155,7 +155,7 @@ Result<backends::Source> KernelPrinter::run() {
     if (schedule_.dot != tile::DotUnit::fma) {
       auto dot = find_tensor_dot(kernel_, schedule_.dot);
       if (!dot) return dot.error();
-      dot_ = std::move(*dot);
+      dot_ = *dot;
     } else if (schedule_.stages > 1) {
       choose_staged();
     }

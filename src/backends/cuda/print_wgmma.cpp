@@ -51,6 +51,7 @@ void KernelPrinter::check_wgmma() const {
 
 std::string KernelPrinter::programs_text() const {
   std::vector<std::string> counts;
+  counts.reserve(kernel_.grid.size());
   for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
   return fmt::format("{}", fmt::join(counts, " * "));
 }
