@@ -66,7 +66,12 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
   std::optional<ir::Graph> probes[kProbes];
   std::optional<passes::Compiled> for_these_sizes;
   how = "";
+  // A matmul's tiles follow its sizes closely; by blocks they do not.
+  bool products = false;
+  for (ir::NodeId id = 0; id < graph.size(); ++id)
+    products = products || graph.node(id).op->kind == ir::OpClass::matmul;
   for (const tile::Target& lowered_for : {device.target, by_blocks}) {
+    if (products && lowered_for.row_bytes != 0) continue;
     passes::Compiled compiled = passes::run_pipeline(graph, lowered_for, pipeline);
     compiled.target = device.target;
     for (int probe = 0; probe < kProbes; ++probe) {
