@@ -1,8 +1,8 @@
 // What tensor cores and copy engine can take, and the plan without what they take over.
 #include "backends/cuda/tensor_dot.h"
 
+#include "backends/cuda/dot_loop.h"
 #include "backends/cuda/printer.h"
-#include "backends/printer/dot_loop.h"
 
 #include <fmt/format.h>
 
@@ -42,10 +42,10 @@ class Finder {
       loop = &op;
     }
     if (!loop) return refuse("no loop");
-    const auto found = printer::find_dot_loop(kernel_, *loop);
+    const auto found = find_dot_loop(kernel_, *loop);
     if (!found || !found->only_dots || found->dots.size() != 1 || loop->results.size() != 1)
       return refuse("the loop does more than one dot");
-    const printer::Dot& dot = found->dots[0];
+    const Dot& dot = found->dots[0];
     if (!dot.a.load || !dot.b.load) return refuse("something is computed on an operand");
     TensorDot out{.loop = loop, .dot = dot.op};
     out.dtype = kernel_.type(dot.a.value).dtype;

@@ -1,9 +1,9 @@
-#include "backends/printer/dot_loop.h"
+#include "backends/cuda/dot_loop.h"
 
 #include <gtest/gtest.h>
 #include <tilewright/tile/builder.h>
 
-namespace tilewright::printer {
+namespace tilewright::cuda {
 namespace {
 
 using tile::Builder;
@@ -72,4 +72,4 @@ TEST(DotLoop, ASumThatIsUsedInTheBodyIsNoPlainAccumulation) {
 }
 
 }  // namespace
-}  // namespace tilewright::printer
+}  // namespace tilewright::cuda

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace tilewright::printer {
+namespace tilewright::cuda {
 
 // Operand a or b of a dot, as the loop's body makes it.
 struct DotOperand {
@@ -34,4 +34,4 @@ struct DotLoop {
 // nothing else in the body reads.
 std::optional<DotLoop> find_dot_loop(const tile::Kernel& kernel, const tile::Op& loop);
 
-}  // namespace tilewright::printer
+}  // namespace tilewright::cuda

@@ -1,11 +1,11 @@
 // Walks from each dot back to the loads of its operands.
-#include "backends/printer/dot_loop.h"
+#include "backends/cuda/dot_loop.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-namespace tilewright::printer {
+namespace tilewright::cuda {
 
 using tile::Block;
 using tile::Kernel;
@@ -100,4 +100,4 @@ std::optional<DotLoop> find_dot_loop(const Kernel& kernel, const Op& loop) {
   return Finder(kernel, loop).run();
 }
 
-}  // namespace tilewright::printer
+}  // namespace tilewright::cuda
