@@ -24,6 +24,8 @@
 
 namespace tilewright::cuda {
 
+inline constexpr int kQuad = 4;  // threads that share a row of an accumulator
+
 enum class RowMap : unsigned char { strided, mma };
 
 struct Frame {
