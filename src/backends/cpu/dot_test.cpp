@@ -12,19 +12,8 @@ namespace tilewright::cpu {
 namespace {
 
 using namespace tile;
-using testing::expect_parity;
 
-class DotTest : public ::testing::TestWithParam<Isa> {
- protected:
-  void SetUp() override {
-    if (!host_runs(GetParam())) GTEST_SKIP() << "this machine lacks " << name(GetParam());
-    backend_ = CpuBackend::open({.threads = 2, .isa = std::string(name(GetParam()))}).value();
-  }
-  void check(const Kernel& kernel, testing::ParityOptions options = {}) {
-    expect_parity(*backend_, kernel, std::move(options));
-  }
-  std::unique_ptr<backends::Backend> backend_;
-};
+using DotTest = testing::OnIsa;
 
 enum class Order : unsigned char { rows, columns, apart };  // which axis of a matrix has stride 1
 

@@ -12,21 +12,10 @@ namespace tilewright::cpu {
 namespace {
 
 using namespace tile;
-using testing::expect_parity;
 
 constexpr Index kSizes[] = {1, 7, 17, 100, 1000};
 
-class ParityTest : public ::testing::TestWithParam<Isa> {
- protected:
-  void SetUp() override {
-    if (!host_runs(GetParam())) GTEST_SKIP() << "this machine lacks " << name(GetParam());
-    backend_ = CpuBackend::open({.threads = 2, .isa = std::string(name(GetParam()))}).value();
-  }
-  void check(const Kernel& kernel, testing::ParityOptions options = {}) {
-    expect_parity(*backend_, kernel, std::move(options));
-  }
-  std::unique_ptr<backends::Backend> backend_;
-};
+using ParityTest = testing::OnIsa;
 
 // y[shape] = f(x[shape]) in one program; x and y of their own types.
 Kernel unary_kernel(DType from, DType to, const std::vector<Index>& shape,

@@ -11,7 +11,8 @@
 #include <cstring>
 #include <vector>
 
-#include "backends/backend.h"
+#include "backends/cpu/cpu_backend.h"
+#include "backends/cpu/host.h"
 #include "backends/reference/interpreter.h"
 
 namespace tilewright::cpu::testing {
@@ -120,5 +121,18 @@ inline void expect_parity(backends::Backend& backend, const tile::Kernel& kernel
     }
   }
 }
+
+// A test of each instruction set that this machine has.
+class OnIsa : public ::testing::TestWithParam<Isa> {
+ protected:
+  void SetUp() override {
+    if (!host_runs(GetParam())) GTEST_SKIP() << "this machine lacks " << name(GetParam());
+    backend_ = CpuBackend::open({.threads = 2, .isa = std::string(name(GetParam()))}).value();
+  }
+  void check(const tile::Kernel& kernel, ParityOptions options = {}) {
+    expect_parity(*backend_, kernel, std::move(options));
+  }
+  std::unique_ptr<backends::Backend> backend_;
+};
 
 }  // namespace tilewright::cpu::testing
