@@ -2,6 +2,7 @@
 #include "ops/rows.h"
 #include "passes/fuse.h"
 
+#include <algorithm>
 #include <set>
 
 namespace tilewright::passes {
@@ -23,9 +24,11 @@ NodeId copy_of(Graph& graph, NodeId id) {
 }
 
 // A matmul walks strided views; pieces put together, padded or cut by divisions are made memory first.
-bool reads_as_it_stands(const Graph& graph, NodeId matmul) {
-  if (graph.type(matmul).shape.size() == 0) return true;  // nothing is read
-  return std::holds_alternative<GroupProgram>(build_program(graph, {{matmul}, {matmul}}));
+bool reads_as_it_stands(const Graph& graph, const ir::Node& matmul, const std::vector<NodeId>& operands) {
+  if (matmul.type.shape.size() == 0) return true;  // nothing is read
+  Graph trial = graph;
+  const NodeId id = trial.add(*matmul.op, operands, matmul.attrs, matmul.location);
+  return std::holds_alternative<GroupProgram>(build_program(trial, {{id}, {id}}));
 }
 
 }  // namespace
@@ -47,13 +50,11 @@ Graph materialize(const Graph& graph) {
     for (NodeId o : n.operands) operands.push_back(to(o));
     const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along;
     if (gathers && !is_stored(out, operands[0])) operands[0] = copy_of(out, operands[0]);
-    NodeId added = out.add(*n.op, operands, n.attrs, n.location);
-    if (n.op->kind == OpClass::matmul && !reads_as_it_stands(out, added)) {
+    const bool views = std::any_of(operands.begin(), operands.end(), [&](NodeId o) { return !is_stored(out, o); });
+    if (n.op->kind == OpClass::matmul && views && !reads_as_it_stands(out, n, operands))
       for (NodeId& o : operands)
         if (!is_stored(out, o)) o = copy_of(out, o);
-      added = out.add(*n.op, operands, n.attrs, n.location);
-    }
-    renamed[static_cast<std::size_t>(id)] = added;
+    renamed[static_cast<std::size_t>(id)] = out.add(*n.op, operands, n.attrs, n.location);
   }
   std::vector<NodeId> outputs;
   std::set<NodeId> taken;
