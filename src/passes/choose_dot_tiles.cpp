@@ -39,8 +39,7 @@ DotTiles one_column(const DotProblem& p, const tile::Target& target) {
 }
 
 DotTiles cpu_tiles(const DotProblem& p, const tile::Target& target) {
-  // On a target that keeps no row: edges that most sizes share, so that their kernels are one.
-  if (target.row_bytes == 0)
+  if (target.any_size)
     return {std::min<Index>(128, p.m), std::min<Index>(128, p.n), std::min<Index>(256, p.k)};
   if (p.n == 1) return one_column(p, target);
   if (p.m < kRegisterRows) return few_rows(p, target);
@@ -97,10 +96,10 @@ DotTiles tensor_tiles(const DotProblem& p, const tile::Target& target) {
 DotTiles cuda_tiles(const DotProblem& p, const tile::Target& target) {
   constexpr Index kFewest = 16;
   const bool narrow = p.dtype == DType::bf16 || p.dtype == DType::f16;
-  if (on_tensor_cores(p, target))
-    return target.row_bytes == 0 ? DotTiles{128, 128, 64} : tensor_tiles(p, target);
+  if (on_tensor_cores(p, target)) return target.any_size ? DotTiles{128, 128, 64} : tensor_tiles(p, target);
   if (narrow && p.m >= kFewest && p.n >= kFewest && p.k >= kFewest) {  // mma.sync
-    const Index edge = p.batch * ceil_div(p.m, 128) * ceil_div(p.n, 128) >= target.units ? 128 : 64;
+    const bool many = p.batch * ceil_div(p.m, 128) * ceil_div(p.n, 128) >= target.units;
+    const Index edge = many || target.any_size ? 128 : 64;
     return {edge, edge, 64};
   }
   return {std::min<Index>(64, p.m), std::min<Index>(64, p.n), std::min<Index>(16, p.k)};

@@ -129,14 +129,20 @@ FrameValues& FrameValues::operand_frame(int dot, int side) {
   return *frame;
 }
 
-void FrameValues::hoist(int s, int level) {
-  const Sym& m = sym(s);
-  if (m.kind == Sym::Kind::dot || (m.kind == Sym::Kind::reduce && m.level < level)) return;
-  if (!m.reduced && m.level < level) {
-    value(s);
-    return;
+void FrameValues::hoist(int of, int level) {
+  std::vector<bool> open(static_cast<std::size_t>(of) + 1);
+  open.back() = true;
+  std::vector<int> resting;
+  for (int s = of; s >= 0; --s) {
+    const Sym& m = sym(s);
+    if (!open[static_cast<std::size_t>(s)] || m.kind == Sym::Kind::dot) continue;
+    if (m.kind == Sym::Kind::reduce && m.level < level) continue;
+    if (!m.reduced && m.level < level)
+      resting.push_back(s);
+    else
+      for (int o : m.operands) open[static_cast<std::size_t>(o)] = true;
   }
-  for (int o : m.operands) hoist(o, level);
+  for (auto s = resting.rbegin(); s != resting.rend(); ++s) value(*s);
 }
 
 void FrameValues::hoist_dot_operands() {
@@ -150,7 +156,7 @@ Value FrameValues::inner_dot(int s) {
   const Sym& m = sym(s);
   Value a = operand_frame(s, 0).dot_operand(m.operands[0], m.meet);
   Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.meet);
-  const DType acc = is_float(m.dtype) || m.dtype == DType::i64 ? m.dtype : DType::i32;
+  const DType acc = accumulator(m.dtype);
   Value sum = k_.dot(a, b, k_.literal(acc, 0.0, {frame_.rows, frame_.columns}));
   return acc == m.dtype ? sum : k_.cast(sum, m.dtype);
 }

@@ -1,6 +1,8 @@
 // Priority fusion over pairs of groups.
 #include "passes/fuse.h"
 
+#include "passes/group_cost.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>

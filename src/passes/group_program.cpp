@@ -80,6 +80,19 @@ int GroupProgram::levels() const {
   return most;
 }
 
+// Operands stand before their users.
+std::vector<bool> GroupProgram::made_of(const std::vector<int>& of) const {
+  std::vector<bool> found(syms.size());
+  for (int s : of) found[static_cast<std::size_t>(s)] = true;
+  for (std::size_t s = syms.size(); s-- > 0;) {
+    if (!found[s]) continue;
+    for (int o : syms[s].operands) found[static_cast<std::size_t>(o)] = true;
+    for (auto [o, stride] : syms[s].dynamic) found[static_cast<std::size_t>(o)] = true;
+    if (syms[s].mask >= 0) found[static_cast<std::size_t>(syms[s].mask)] = true;
+  }
+  return found;
+}
+
 bool GroupProgram::is_outer_dot(int sym) const {
   const Sym& s = syms[static_cast<std::size_t>(sym)];
   return s.kind == Sym::Kind::dot && !s.inner;
@@ -123,7 +136,7 @@ bool needs_one_reduced_loop(const GroupProgram& program) {
 
 // A dot's operands are tiles: blocks of memory, and arithmetic on them.
 bool has_plain_operands(const GroupProgram& program) {
-  std::vector<int> open;
+  std::vector<int> operands;
   for (const Sym& s : program.syms) {
     if (s.kind != Sym::Kind::dot) continue;
     // What a loop has reduced stands in the frame of its rows, which only operand a of its own dot shares.
@@ -131,13 +144,12 @@ bool has_plain_operands(const GroupProgram& program) {
       return program.syms[static_cast<std::size_t>(s.operands[side])].level;
     };
     if (level(1) > 0 || (s.inner && level(0) > 0)) return false;
-    open.insert(open.end(), s.operands.begin(), s.operands.end());
+    operands.insert(operands.end(), s.operands.begin(), s.operands.end());
   }
-  while (!open.empty()) {
-    const Sym& s = program.syms[static_cast<std::size_t>(open.back())];
-    open.pop_back();
-    if (!s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0) return false;
-    open.insert(open.end(), s.operands.begin(), s.operands.end());
+  const std::vector<bool> needed = program.made_of(operands);
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    const Sym& s = program.syms[i];
+    if (needed[i] && (!s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0)) return false;
   }
   return true;
 }

@@ -79,6 +79,8 @@ struct GroupProgram {
   std::vector<ProgramOutput> outputs;
 
   int levels() const;  // longest chain of dependent reductions
+  // Which syms these are made of, themselves among them.
+  std::vector<bool> made_of(const std::vector<int>& of) const;
   int dot() const;     // the sym of the dot over the reduced variables, or -1: there is at most one
   bool is_outer_dot(int sym) const;
   bool has_inner_dots() const;

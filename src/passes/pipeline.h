@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/fuse.h"
+#include "passes/group_cost.h"
 
 #include <tilewright/perf/cost.h>
 #include <tilewright/tile/plan.h>

@@ -278,8 +278,7 @@ class Emitter {
     for (int s : pass.syms) {
       const Sym& m = sym(s);
       if (s == dot_) {
-        const DType acc = is_float(m.dtype) || m.dtype == DType::i64 ? m.dtype : DType::i32;
-        initial.push_back(k_.literal(acc, 0.0, {shape_.rows, shape_.columns}));
+        initial.push_back(k_.literal(accumulator(m.dtype), 0.0, {shape_.rows, shape_.columns}));
         continue;
       }
       const DType operand_dtype = compute_dtype(sym(m.operands[0]).dtype);

@@ -1,0 +1,124 @@
+// Counting over a program's syms, and the time model of fusion.
+#include "passes/group_cost.h"
+
+#include "passes/dot_axes.h"
+#include "passes/online.h"
+
+#include <algorithm>
+#include <map>
+
+namespace tilewright::passes {
+
+namespace {
+
+std::size_t index_of(int v) { return static_cast<std::size_t>(v); }
+
+double touched(const IndexExpr& offset, const GroupProgram& program) {
+  double elements = 1;
+  for (std::size_t v = 0; v < program.extents.size(); ++v)
+    if (offset.depends_on(static_cast<int>(v))) elements *= static_cast<double>(program.extents[v]);
+  return elements;
+}
+
+// How often each sym is computed in a program with a dot: once for each point it depends on, what an operand
+// is made of again for every block of the result that reads it.
+std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& program,
+                               const tile::Target& target) {
+  const TileShape shape = choose_dot_shape(program, target);
+  const std::vector<int> operands =
+      program.dot() >= 0 ? program.syms[index_of(program.dot())].operands : std::vector<int>{};
+  const auto blocks = [&](int v, Index block) {
+    return v < 0 ? 1.0 : static_cast<double>(ceil_div(program.extents[index_of(v)], block));
+  };
+  std::vector<double> points;
+  double passes = static_cast<double>(reduction_passes(graph, program).size());
+  for (const ProgramOutput& o : program.outputs)
+    if (program.syms[index_of(o.sym)].reduced) {  // walked once more to be stored
+      passes += 1;
+      break;
+    }
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  for (std::size_t s = 0; s < depends.size(); ++s) {
+    double count = program.syms[s].reduced ? passes : 1;
+    for (std::size_t v = 0; v < depends[s].size(); ++v)
+      if (depends[s][v]) count *= static_cast<double>(program.extents[v]);
+    points.push_back(count);
+  }
+  for (std::size_t side = 0; side < operands.size(); ++side) {
+    const double again = side == 0 ? blocks(shape.column, shape.columns) : blocks(shape.row, shape.rows);
+    const std::vector<bool> needed = program.made_of({operands[side]});
+    for (std::size_t s = 0; s < needed.size(); ++s)
+      if (needed[s]) points[s] *= again;
+  }
+  return points;
+}
+
+// A loop of one dot, of 16- and 8-bit operands that are blocks of memory as they stand. What is computed on
+// the way, and chains of dots, go by the vector units: the schedules for matrix units do not take them.
+bool fits_matrix_units(const GroupProgram& program) {
+  if (program.has_inner_dots() || program.levels() > 1) return false;
+  const Sym& dot = program.syms[index_of(program.dot())];
+  return size_bytes(dot.meet) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int operand) {
+           return program.syms[index_of(operand)].kind == Sym::Kind::load;
+         });
+}
+
+// Multiply-adds of a dot's own: its points times its depth.
+double dot_flops_of(const GroupProgram& program, const std::vector<double>& points, int s) {
+  double depth = 1;
+  const Sym& m = program.syms[index_of(s)];
+  for (std::size_t v = 0; v < program.extents.size(); ++v)
+    if (m.inner ? m.offset.depends_on(static_cast<int>(v)) : program.reduced[v])
+      depth *= static_cast<double>(program.extents[v]);
+  return 2 * points[index_of(s)] * depth;
+}
+
+}  // namespace
+
+GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
+  GroupCost cost;
+  const bool dots = program.dot() >= 0 || program.has_inner_dots();
+  const std::vector<double> points_of = dots ? dot_points(graph, program, target) : std::vector<double>{};
+  double all = 1, parallel = 1;
+  for (std::size_t v = 0; v < program.extents.size(); ++v) {
+    all *= static_cast<double>(program.extents[v]);
+    if (!program.reduced[v]) parallel *= static_cast<double>(program.extents[v]);
+  }
+  std::map<ir::NodeId, double> read;
+  cost.dot_on_matrix_units = dots && fits_matrix_units(program);
+  for (std::size_t i = 0; i < program.syms.size(); ++i) {
+    const Sym& s = program.syms[i];
+    const double points = dots ? points_of[i] : s.reduced ? all : parallel;
+    if (s.kind == Sym::Kind::dot) cost.dot_flops += dot_flops_of(program, points_of, static_cast<int>(i));
+    if (s.kind == Sym::Kind::load && s.node >= 0) {
+      const ir::Type& type = graph.type(s.node);
+      double elements = s.dynamic.empty() ? touched(s.offset, program) : points;
+      if (s.dynamic.empty()) elements = std::min(elements, static_cast<double>(type.shape.size()));
+      double& bytes = read[s.node];
+      bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
+    }
+    if (s.kind == Sym::Kind::op) cost.flops += points * graph.node(s.node).op->flops;
+    if (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan)
+      cost.flops += dots ? points_of[index_of(s.operands[0])] : all;
+    if (s.kind == Sym::Kind::random) cost.flops += points * 40;
+  }
+  for (const auto& [node, bytes] : read) cost.bytes += bytes;
+  for (const ProgramOutput& o : program.outputs) {
+    if (o.node < 0) continue;  // partial results: small beside what they are made of
+    const ir::Type& type = graph.type(o.node);
+    cost.bytes += static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype)) *
+                  (o.accumulate ? 2 : 1);
+  }
+  return cost;
+}
+
+double GroupCost::seconds(const tile::Target& target) const {
+  // Data that fits the last-level cache moves at its speed.
+  const double bandwidth = bytes * 2 < static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s
+                                                                               : target.memory_bytes_per_s;
+  const bool matrix = dot_on_matrix_units && target.matrix_flops_per_s > 0;
+  const double dot_s = dot_flops / (matrix ? target.matrix_flops_per_s : target.flops_per_s);
+  return target.launch_s + std::max(bytes / bandwidth, flops / target.flops_per_s + dot_s);
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,21 @@
+// What a fusion group costs: the measure by which fusion decides.
+#pragma once
+
+#include "passes/group_program.h"
+
+#include <tilewright/tile/target.h>
+
+namespace tilewright::passes {
+
+// Bytes a group must move (each buffer element it touches once) and FLOPs it does; what fusion compares.
+struct GroupCost {
+  double bytes = 0;
+  double flops = 0;  // apart from the dot's
+  double dot_flops = 0;
+  bool dot_on_matrix_units = false;
+  double seconds(const tile::Target& target) const;
+};
+// The target says how often what a dot's operands are made of is computed again.
+GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target);
+
+}  // namespace tilewright::passes
