@@ -61,17 +61,13 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
                                                  const CompileOptions& options, std::string& how) {
   const passes::PipelineOptions pipeline{.fuse = options.fuse};
   // Rows held whole are tiles as long as the row. Walked in blocks they may have any length.
-  tile::Target by_blocks = device.target;
+  tile::Target whole_rows = device.target;
+  whole_rows.any_size = true;
+  tile::Target by_blocks = whole_rows;
   by_blocks.row_bytes = 0;
   std::optional<ir::Graph> probes[kProbes];
-  std::optional<passes::Compiled> for_these_sizes;
   how = "";
-  // A matmul's tiles follow its sizes closely; by blocks they do not.
-  bool products = false;
-  for (ir::NodeId id = 0; id < graph.size(); ++id)
-    products = products || graph.node(id).op->kind == ir::OpClass::matmul;
-  for (const tile::Target& lowered_for : {device.target, by_blocks}) {
-    if (products && lowered_for.row_bytes != 0) continue;
+  for (const tile::Target& lowered_for : {whole_rows, by_blocks}) {
     passes::Compiled compiled = passes::run_pipeline(graph, lowered_for, pipeline);
     compiled.target = device.target;
     for (int probe = 0; probe < kProbes; ++probe) {
@@ -91,9 +87,8 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
       }
       if (how.empty()) how = "kernels for these sizes alone: " + reason;
     }
-    if (!for_these_sizes) for_these_sizes = std::move(compiled);
   }
-  return load_graph(device, std::move(*for_these_sizes), output_types(graph));
+  return load_graph(device, passes::run_pipeline(graph, device.target, pipeline), output_types(graph));
 }
 
 }  // namespace tilewright::detail
