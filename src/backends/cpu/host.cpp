@@ -31,7 +31,8 @@ std::string cache_folder(int core, int index) {
   return fmt::format("/sys/devices/system/cpu/cpu{}/cache/index{}/", core, index);
 }
 
-// The largest data cache of a level that CPU 0 sees; 0 when the system does not say.
+// The largest data cache of a level that CPU 0 sees, by /sys or, where that is hidden, by the processor itself;
+// 0 when neither says.
 Index cache_bytes(int level) {
   Index bytes = 0;
   for (int i = 0; i < 8; ++i) {
@@ -45,7 +46,8 @@ Index cache_bytes(int level) {
     if (size.back() == 'M') value <<= 20;
     bytes = std::max(bytes, value);
   }
-  return bytes;
+  constexpr int kByLevel[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+  return bytes > 0 ? bytes : std::max<Index>(0, sysconf(kByLevel[level - 1]));
 }
 
 std::string brand() {
