@@ -9,6 +9,24 @@ namespace tilewright::passes {
 
 namespace {
 
+constexpr std::size_t kMostRanked = 8;
+
+struct RankedTiles {
+  DotTiles tiles;
+  double cost = 0;
+};
+
+// Of equals, the first.
+std::vector<DotTiles> best_first(std::vector<RankedTiles> all) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const RankedTiles& a, const RankedTiles& b) { return a.cost < b.cost; });
+  std::vector<DotTiles> out;
+  for (const RankedTiles& r : all)
+    if (out.size() < kMostRanked && std::find(out.begin(), out.end(), r.tiles) == out.end())
+      out.push_back(r.tiles);
+  return out;
+}
+
 // --- CPU: tw_cpu/dot.h packs blocks of both operands and keeps 6 rows and a few vectors of c in registers;
 // tw_cpu/dot_few.h reads an operand once, where it stands, if the other one has fewer rows than that.
 constexpr Index kRegisterRows = 6;
@@ -38,16 +56,15 @@ DotTiles one_column(const DotProblem& p, const tile::Target& target) {
   return {even_block(rows, 256, 4), 1, even_block(p.k, 4096, 16)};
 }
 
-DotTiles cpu_tiles(const DotProblem& p, const tile::Target& target) {
+std::vector<DotTiles> cpu_tiles(const DotProblem& p, const tile::Target& target) {
   if (target.any_size)
-    return {std::min<Index>(128, p.m), std::min<Index>(128, p.n), std::min<Index>(256, p.k)};
-  if (p.n == 1) return one_column(p, target);
-  if (p.m < kRegisterRows) return few_rows(p, target);
+    return {{std::min<Index>(128, p.m), std::min<Index>(128, p.n), std::min<Index>(256, p.k)}};
+  if (p.n == 1) return {one_column(p, target)};
+  if (p.m < kRegisterRows) return {few_rows(p, target)};
   const Index lanes = target.vector_bytes / 4, bytes = static_cast<Index>(size_bytes(p.dtype));
   const bool widened = bytes == 2 && target.vector_bytes < 64;
   const Index bk = even_block(p.k, kDepthBytes / (widened ? 4 : bytes), 16);
-  DotTiles best;
-  double best_cycles = 0;
+  std::vector<RankedTiles> all;
   const auto consider = [&](Index bm, Index bn) {
     const Index programs = p.batch * ceil_div(p.m, bm) * ceil_div(p.n, bn);
     const double rows = static_cast<double>(bm), columns = static_cast<double>(round_up(bn, lanes)),
@@ -56,13 +73,13 @@ DotTiles cpu_tiles(const DotProblem& p, const tile::Target& target) {
     const double pack = kPackCycles * (rows + columns) * depth * packed;
     const double cycles = static_cast<double>(ceil_div(programs, Index{target.units})) *
                           (multiply + pack + kResultCycles * rows * columns + kProgramCycles);
-    if (best_cycles == 0 || cycles < best_cycles) best = {bm, bn, bk}, best_cycles = cycles;
+    all.push_back({{bm, bn, bk}, cycles});
   };
   for (Index i = ceil_div(p.m, kMostRows), tried = 0; tried < 32 && i <= p.m; ++i, ++tried)
     for (Index j = ceil_div(p.n, kMostColumns), other = 0; other < 32 && j <= p.n; ++j, ++other)
       consider(std::min(round_up(ceil_div(p.m, i), kRegisterRows), p.m),
                std::min(round_up(ceil_div(p.n, j), lanes), p.n));
-  return best;
+  return best_first(std::move(all));
 }
 
 // What the copy engine and the tensor cores take: 16-bit operands whose rows are whole 16 bytes. Of the tiles
@@ -74,12 +91,11 @@ bool on_tensor_cores(const DotProblem& p, const tile::Target& target) {
          p.n >= 2 * kFewest && p.k >= kFewest && p.n % kAligned == 0 && p.k % kAligned == 0;
 }
 
-DotTiles tensor_tiles(const DotProblem& p, const tile::Target& target) {
+std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& target) {
   constexpr DotTiles kTiles[] = {{128, 256, 64}, {128, 192, 64}, {128, 128, 64}, {256, 128, 64},
                                  {128, 64, 64},  {64, 128, 64},  {64, 64, 64},   {64, 32, 64}};
   constexpr Index kSwath = 16;
-  DotTiles best = kTiles[0];
-  double best_us = 0;
+  std::vector<RankedTiles> all;
   for (const DotTiles& t : kTiles) {
     const Index programs = p.batch * ceil_div(p.m, t.bm) * ceil_div(p.n, t.bn);
     const double us = tile::tensor_tiles_us({.bm = t.bm,
@@ -88,26 +104,27 @@ DotTiles tensor_tiles(const DotProblem& p, const tile::Target& target) {
                                              .programs = static_cast<double>(programs),
                                              .swath = std::min(kSwath, ceil_div(p.m, t.bm))},
                                             target);
-    if (best_us == 0 || us < best_us) best = t, best_us = us;
+    all.push_back({t, us});
   }
-  return best;
+  return best_first(std::move(all));
 }
 
-DotTiles cuda_tiles(const DotProblem& p, const tile::Target& target) {
+std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target) {
   constexpr Index kFewest = 16;
   const bool narrow = p.dtype == DType::bf16 || p.dtype == DType::f16;
-  if (on_tensor_cores(p, target)) return target.any_size ? DotTiles{128, 128, 64} : tensor_tiles(p, target);
+  if (on_tensor_cores(p, target))
+    return target.any_size ? std::vector{DotTiles{128, 128, 64}} : tensor_tiles(p, target);
   if (narrow && p.m >= kFewest && p.n >= kFewest && p.k >= kFewest) {  // mma.sync
     const bool many = p.batch * ceil_div(p.m, 128) * ceil_div(p.n, 128) >= target.units;
     const Index edge = many || target.any_size ? 128 : 64;
-    return {edge, edge, 64};
+    return {{edge, edge, 64}};
   }
-  return {std::min<Index>(64, p.m), std::min<Index>(64, p.n), std::min<Index>(16, p.k)};
+  return {{std::min<Index>(64, p.m), std::min<Index>(64, p.n), std::min<Index>(16, p.k)}};
 }
 
 }  // namespace
 
-DotTiles choose_dot_tiles(const DotProblem& problem, const tile::Target& target) {
+std::vector<DotTiles> rank_dot_tiles(const DotProblem& problem, const tile::Target& target) {
   return target.kind == tile::TargetKind::cuda ? cuda_tiles(problem, target) : cpu_tiles(problem, target);
 }
 

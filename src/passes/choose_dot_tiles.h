@@ -4,6 +4,8 @@
 #include <tilewright/base/dtype.h>
 #include <tilewright/tile/target.h>
 
+#include <vector>
+
 namespace tilewright::passes {
 
 // c[batch, m, n] = Σ_k a[batch, m, k] · b[batch, k, n]; every size at least 1.
@@ -14,8 +16,10 @@ struct DotProblem {
 
 struct DotTiles {
   Index bm = 1, bn = 1, bk = 1;
+  friend bool operator==(const DotTiles&, const DotTiles&) = default;
 };
 
-DotTiles choose_dot_tiles(const DotProblem& problem, const tile::Target& target);
+// Edges worth measuring, the one that the model finds fastest first; at least one.
+std::vector<DotTiles> rank_dot_tiles(const DotProblem& problem, const tile::Target& target);
 
 }  // namespace tilewright::passes

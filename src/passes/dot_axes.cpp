@@ -62,7 +62,7 @@ DotTiles stream_tiles(const DotProblem& p, const tile::Target& target) {
 
 }  // namespace
 
-TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target) {
+std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target) {
   const DotAxes axes = dot_axes(program);
   const auto extent = [&](int v) { return v < 0 ? Index{1} : program.extents[place_of(v)]; };
   DotProblem problem{.batch = 1, .m = extent(axes.m), .n = extent(axes.n), .k = extent(axes.k)};
@@ -70,17 +70,26 @@ TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& targ
     if (v != axes.m && v != axes.n) problem.batch *= extent(v);
   const bool stream = program.has_inner_dots() || program.levels() > 1;
   problem.dtype = program.syms[place_of(axes.dot)].meet;
-  const DotTiles tiles = stream ? stream_tiles(problem, target) : choose_dot_tiles(problem, target);
-  // Without a dot over the reduced variable its blocks are the tile's columns.
-  if (program.dot() < 0)
-    return {.row = axes.m, .column = axes.k, .rows = tiles.bm, .columns = tiles.bk, .looped = true};
-  return {.row = axes.m,
-          .column = axes.n,
-          .rows = tiles.bm,
-          .columns = tiles.bn,
-          .looped = true,
-          .depth_variable = axes.k,
-          .depth = tiles.bk};
+  std::vector<TileShape> shapes;
+  for (const DotTiles& tiles :
+       stream ? std::vector{stream_tiles(problem, target)} : rank_dot_tiles(problem, target)) {
+    if (program.dot() < 0)  // the reduced variable's blocks are the tile's columns
+      shapes.push_back(
+          {.row = axes.m, .column = axes.k, .rows = tiles.bm, .columns = tiles.bk, .looped = true});
+    else
+      shapes.push_back({.row = axes.m,
+                        .column = axes.n,
+                        .rows = tiles.bm,
+                        .columns = tiles.bn,
+                        .looped = true,
+                        .depth_variable = axes.k,
+                        .depth = tiles.bk});
+  }
+  return shapes;
+}
+
+TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target) {
+  return rank_dot_shapes(program, target).front();
 }
 
 }  // namespace tilewright::passes

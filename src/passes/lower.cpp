@@ -1,6 +1,8 @@
 // Groups to kernels, shared reductions to two of them.
 #include "passes/lower.h"
 
+#include "passes/dot_axes.h"
+
 #include <tilewright/base/error.h>
 
 #include <algorithm>
@@ -141,11 +143,23 @@ void widen_accumulation(const ir::Graph& graph, GroupProgram& program, const til
   }
 }
 
+std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const GroupProgram& program,
+                                      const tile::Target& target, const EmittedKernel& chosen) {
+  std::vector<tile::Kernel> out;
+  const std::vector<TileShape> shapes = rank_dot_shapes(program, target);
+  for (auto s = shapes.begin() + 1; s != shapes.end(); ++s) {
+    EmittedKernel other = emit_tiles(graph, program, *s, chosen.kernel.name, {});
+    if (other.views == chosen.views) out.push_back(std::move(other.kernel));
+  }
+  return out;
+}
+
 }  // namespace
 
 Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::Target& target,
-              const std::string& name) {
+              const LowerOptions& options) {
   Lowered out;
+  const std::string& name = options.name;
   GroupProgram program = reduces_nothing(original) ? without_empty_reductions(original) : original;
   for (Index e : program.extents)
     if (e == 0) {  // nothing is added to the zeros
@@ -156,6 +170,8 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
   const TileShape shape = choose_tiles(graph, program, target);
   if (shape.splits <= 1) {
     out.kernels.insert(out.kernels.begin(), emit_tiles(graph, program, shape, name, out.temporaries));
+    if (options.variants && out.kernels.size() == 1 && shape.depth_variable >= 0)
+      out.variants = other_tiles(graph, program, target, out.kernels.front());
     return out;
   }
   const std::vector<int> reductions = reductions_of(program);

@@ -10,9 +10,15 @@ struct Lowered {
   std::vector<Temporary> temporaries;
   std::vector<ir::NodeId> zeroed;  // outputs that must hold zeros before the first kernel
   std::vector<int> zeroed_temporaries;
+  // The only kernel with other tiles, for a tuner: the same views in the same order, the same results.
+  std::vector<tile::Kernel> variants;
 };
 
+struct LowerOptions {
+  std::string name;  // of the kernel
+  bool variants = false;
+};
 Lowered lower(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
-              const std::string& name);
+              const LowerOptions& options);
 
 }  // namespace tilewright::passes

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <utility>
 
 namespace tilewright::passes {
 
@@ -22,8 +23,8 @@ namespace {
 
 class PlanWriter {
  public:
-  PlanWriter(Compiled& compiled, const tile::Target& target)
-      : out_(compiled), graph_(compiled.graph), target_(target) {}
+  PlanWriter(Compiled& compiled, const tile::Target& target, const PipelineOptions& options)
+      : out_(compiled), graph_(compiled.graph), target_(target), options_(options) {}
 
   void run() {
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
@@ -83,7 +84,8 @@ class PlanWriter {
                               explain(*refusal)));
     const GroupProgram& program = std::get<GroupProgram>(built);
     const GroupCost cost = group_cost(graph_, program, target_);
-    Lowered lowered = lower(graph_, program, target_, kernel_name(g));
+    Lowered lowered =
+        lower(graph_, program, target_, {.name = kernel_name(g), .variants = options_.variants});
     std::vector<int> temporaries;
     for (const Temporary& t : lowered.temporaries) {
       out_.plan.buffers.push_back({PlanBuffer::Role::temporary, -1, t.dtype, t.elements, -1});
@@ -102,6 +104,7 @@ class PlanWriter {
             {v.node >= 0 ? buffer(v.node) : temporaries[static_cast<std::size_t>(v.temporary)], v.offset});
       out_.plan.kernels.push_back(std::move(k.kernel));
       out_.kernels.push_back({g.nodes, cost});
+      out_.variants.push_back(std::exchange(lowered.variants, {}));
       out_.plan.steps.push_back(std::move(step));
     }
   }
@@ -109,6 +112,7 @@ class PlanWriter {
   Compiled& out_;
   const ir::Graph& graph_;
   const tile::Target& target_;
+  const PipelineOptions& options_;
   std::map<NodeId, int> buffer_of_;
 };
 
@@ -119,7 +123,7 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   out.target = target;
   out.graph = materialize(options.simplify ? simplify(graph) : graph);
   out.fusion = options.fuse ? fuse(out.graph, target) : keep_apart(out.graph);
-  PlanWriter(out, target).run();
+  PlanWriter(out, target, options).run();
   return out;
 }
 

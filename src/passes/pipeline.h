@@ -20,11 +20,14 @@ struct Compiled {
     GroupCost cost;
   };
   std::vector<KernelInfo> kernels;  // beside plan.kernels
+  // Beside plan.kernels: the same kernel with other tiles, where they were asked for and there are any.
+  std::vector<std::vector<tile::Kernel>> variants;
 };
 
 struct PipelineOptions {
   bool fuse = true;  // false: one kernel per node (eager)
   bool simplify = true;
+  bool variants = false;  // for a tuner
 };
 
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target,

@@ -39,6 +39,7 @@ struct BufferSource {
   ir::NodeId node = -1;  // or
   int temporary = -1;
   Index offset = 0;  // elements
+  friend bool operator==(const BufferSource&, const BufferSource&) = default;
 };
 
 struct EmittedKernel {

@@ -105,6 +105,20 @@ void Executable::replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with)
   recordings_.clear();
 }
 
+void Executable::replace(std::size_t kernel, const tile::Kernel& of, std::shared_ptr<LoadedKernel> with) {
+  plan_.kernels[kernel] = of;
+  for (Launch& l : launches_)
+    if (l.kernel == kernel && l.program) set_grid(l, of);
+  replace(kernel, std::move(with));
+}
+
+void Executable::set_grid(Launch& launch, const tile::Kernel& kernel) {
+  const std::vector<Index> grid = tile::grid_extents(kernel, launch.scalars);
+  launch.empty = std::count(grid.begin(), grid.end(), 0) > 0;
+  std::fill(std::begin(launch.grid), std::end(launch.grid), 1);
+  std::copy(grid.begin(), grid.end(), std::begin(launch.grid));
+}
+
 void Executable::prepare() {
   addresses_.assign(plan_.buffers.size(), nullptr);
   for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
@@ -118,12 +132,7 @@ void Executable::prepare() {
     l.kernel = static_cast<std::size_t>(step.kernel);
     l.program = kernels_[l.kernel]->program.get();
     l.scalars = step.scalars;
-    const tile::Kernel& kernel = plan_.kernels[l.kernel];
-    const std::vector<Index> grid = tile::grid_extents(kernel, l.scalars);
-    for (std::size_t axis = 0; axis < grid.size(); ++axis) {
-      l.grid[axis] = grid[axis];
-      l.empty = l.empty || grid[axis] == 0;
-    }
+    set_grid(l, plan_.kernels[l.kernel]);
     l.views.assign(step.views.size(), nullptr);
     for (std::size_t v = 0; v < step.views.size(); ++v) {
       const auto b = static_cast<std::size_t>(step.views[v].buffer);
@@ -216,12 +225,15 @@ Status Executable::replay(std::span<const std::shared_ptr<Buffer>> inputs,
   return replay ? replay->run() : run(inputs, outputs);
 }
 
-Result<double> Executable::time_kernel(std::size_t kernel, backends::Program& program, int launches) {
+Result<double> Executable::time_kernel(std::size_t kernel, const tile::Kernel& of, backends::Program& program,
+                                       int launches) {
   const auto launch = std::find_if(launches_.begin(), launches_.end(),
                                    [&](const Launch& l) { return l.program && l.kernel == kernel; });
   if (launch == launches_.end() || launch->empty) return 0.0;
+  Launch timed = *launch;
+  set_grid(timed, of);
   const backends::LaunchArgs args{
-      launch->views.data(), launch->scalars.data(), {launch->grid[0], launch->grid[1], launch->grid[2]}};
+      timed.views.data(), timed.scalars.data(), {timed.grid[0], timed.grid[1], timed.grid[2]}};
   backends::Backend& backend = device_->backend();
   if (Status started = backend.timer_start(); !started) return started.error();
   for (int i = 0; i < launches; ++i)

@@ -56,8 +56,10 @@ class Executable {
                 std::span<const std::shared_ptr<Buffer>> outputs);
   // Whether replay() could gain anything: more than one launch, nothing else, on a device that records.
   bool can_replay() const;
-  // µs per launch of a program in place of kernel `kernel`, on the buffers of the last run.
-  Result<double> time_kernel(std::size_t kernel, backends::Program& program, int launches);
+  // µs per launch of a program in place of kernel `kernel`, on the buffers of the last run; `of` is what it
+  // was made from: the plan's kernel, or the same with other tiles.
+  Result<double> time_kernel(std::size_t kernel, const tile::Kernel& of, backends::Program& program,
+                             int launches);
 
   const tile::Plan& plan() const { return plan_; }
   Device& device() const { return *device_; }
@@ -77,6 +79,8 @@ class Executable {
 
   // Puts another program (another schedule, an edited source) in a kernel's place.
   void replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with);
+  // The same for a kernel with other tiles: it takes its place in plan(), too.
+  void replace(std::size_t kernel, const tile::Kernel& of, std::shared_ptr<LoadedKernel> with);
 
  private:
   struct Patch {  // views[view] of launch ← address of buffer + offset
@@ -96,6 +100,7 @@ class Executable {
 
   explicit Executable(const tile::Plan& plan) : plan_(plan) {}
   void prepare();
+  static void set_grid(Launch& launch, const tile::Kernel& kernel);
 
   tile::Plan plan_;
   std::shared_ptr<Device> device_;

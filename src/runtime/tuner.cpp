@@ -5,6 +5,9 @@
 
 #include <tilewright/tile/text.h>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -21,16 +24,38 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+std::string tiles_of(const tile::Kernel& kernel) {
+  std::vector<std::string> constants;
+  constants.reserve(kernel.constants.size());
+  for (const tile::ConstParam& c : kernel.constants)
+    constants.push_back(fmt::format("{}={}", c.name, c.value));
+  return fmt::format("{}", fmt::join(constants, " "));
+}
+
+// A schedule of the kernel, or of one of its variants.
+struct Choice {
+  const tile::Kernel* kernel = nullptr;
+  Candidate candidate;
+  std::string text() const { return to_string(candidate.schedule) + " " + tiles_of(*kernel); }
+};
+
 class KernelTuner {
  public:
   KernelTuner(Executable& executable, std::size_t kernel, KernelStore& store, BinaryCache* cache,
-              const TuneOptions& options)
-      : executable_(executable), index_(kernel), store_(store), cache_(cache), options_(options) {}
+              std::span<const tile::Kernel> variants, const TuneOptions& options)
+      : executable_(executable),
+        index_(kernel),
+        kernels_{executable.plan().kernels[kernel]},
+        store_(store),
+        cache_(cache),
+        options_(options) {
+    kernels_.insert(kernels_.end(), variants.begin(), variants.end());
+  }
 
   Result<KernelTuning> run() {
     const auto start = std::chrono::steady_clock::now();
     KernelTuning out;
-    const std::vector<Candidate> candidates = legal_candidates();
+    const std::vector<Choice> candidates = legal_choices();
     out.stored = candidates.size() > 1 && use_stored(candidates);
     if (candidates.size() > 1 && !out.stored) {
       if (auto measured = measure(candidates); !measured) return measured.error();
@@ -42,34 +67,39 @@ class KernelTuner {
 
  private:
   struct Entrant {
+    Choice choice;
     Trial trial;
     std::shared_ptr<LoadedKernel> loaded;
   };
 
-  const tile::Kernel& kernel() const { return executable_.plan().kernels[index_]; }
-
-  std::vector<Candidate> legal_candidates() const {
-    std::vector<Candidate> out;
-    for (Candidate& c : store_.device()->backend().candidates(kernel()))
-      if (c.refusal.empty() && out.size() < static_cast<std::size_t>(options_.candidates))
-        out.push_back(std::move(c));
+  // Those with the least predicted times; of equals the plan's own kernel first.
+  std::vector<Choice> legal_choices() const {
+    std::vector<Choice> out;
+    for (const tile::Kernel& kernel : kernels_)
+      for (Candidate& c : store_.device()->backend().candidates(kernel))
+        if (c.refusal.empty()) out.push_back({&kernel, std::move(c)});
+    std::stable_sort(out.begin(), out.end(), [](const Choice& a, const Choice& b) {
+      return a.candidate.predicted_us < b.candidate.predicted_us;
+    });
+    out.resize(std::min(out.size(), static_cast<std::size_t>(options_.candidates)));
     return out;
   }
 
   // The winner depends on what it was chosen from.
-  Hash128 key(const std::vector<Candidate>& candidates) const {
+  Hash128 key(const std::vector<Choice>& choices) const {
     Hasher h;
-    h.add(std::string("schedule")).add(store_.device()->backend().binary_key()).add(tile::print(kernel()));
-    for (const Candidate& c : candidates) h.add(to_string(c.schedule));
+    h.add(std::string("schedule")).add(store_.device()->backend().binary_key());
+    h.add(tile::print(kernels_.front()));
+    for (const Choice& c : choices) h.add(c.text());
     return h.digest();
   }
 
-  bool use_stored(const std::vector<Candidate>& candidates) {
-    const std::optional<std::string> winner = cache_ ? cache_->find(key(candidates)) : std::nullopt;
+  bool use_stored(const std::vector<Choice>& choices) {
+    const std::optional<std::string> winner = cache_ ? cache_->find(key(choices)) : std::nullopt;
     if (!winner) return false;
-    for (const Candidate& c : candidates) {
-      if (to_string(c.schedule) != *winner) continue;
-      auto loaded = store_.get(kernel(), c.schedule);
+    for (const Choice& c : choices) {
+      if (c.text() != *winner) continue;
+      auto loaded = store_.get(*c.kernel, c.candidate.schedule);
       if (!loaded) return false;
       use(std::move(*loaded), c);
       return true;
@@ -77,16 +107,19 @@ class KernelTuner {
     return false;
   }
 
-  void use(std::shared_ptr<LoadedKernel> loaded, const Candidate& candidate) {
-    loaded->predicted_us = candidate.predicted_us;
+  void use(std::shared_ptr<LoadedKernel> loaded, const Choice& choice) {
+    loaded->predicted_us = choice.candidate.predicted_us;
     if (loaded->candidates.empty()) loaded->candidates = executable_.kernels()[index_]->candidates;
-    executable_.replace(index_, std::move(loaded));
+    executable_.replace(index_, *choice.kernel, std::move(loaded));
   }
 
-  Status measure(const std::vector<Candidate>& candidates) {
-    for (const Candidate& c : candidates) {
-      Entrant e{.trial = {.schedule = c.schedule, .predicted_us = c.predicted_us}, .loaded = nullptr};
-      if (auto loaded = store_.get(kernel(), c.schedule))
+  Status measure(const std::vector<Choice>& choices) {
+    for (const Choice& c : choices) {
+      Entrant e{.choice = c, .trial = {}, .loaded = nullptr};
+      e.trial.tiles = tiles_of(*c.kernel);
+      e.trial.schedule = c.candidate.schedule;
+      e.trial.predicted_us = c.candidate.predicted_us;
+      if (auto loaded = store_.get(*c.kernel, c.candidate.schedule))
         e.loaded = std::move(*loaded);
       else
         e.trial.failure = loaded.error().message;
@@ -99,8 +132,8 @@ class KernelTuner {
     Entrant& winner = entrants_.front();
     if (!winner.loaded || winner.trial.measured_us == 0)
       return Unit{};  // nothing ran: the model's choice stays
-    if (cache_) (void)cache_->store(key(candidates), to_string(winner.trial.schedule));
-    use(winner.loaded, {.schedule = winner.trial.schedule, .predicted_us = winner.trial.predicted_us});
+    if (cache_) (void)cache_->store(key(choices), winner.choice.text());
+    use(winner.loaded, winner.choice);
     return Unit{};
   }
 
@@ -136,19 +169,20 @@ class KernelTuner {
     double once = e.trial.measured_us;
     if (once == 0) {
       // The first launch loads code and fills caches; the second says how many a round takes.
-      auto cold = executable_.time_kernel(index_, *e.loaded->program, 1);
+      auto cold = executable_.time_kernel(index_, *e.choice.kernel, *e.loaded->program, 1);
       if (!cold) return cold;
-      auto warm = executable_.time_kernel(index_, *e.loaded->program, 1);
+      auto warm = executable_.time_kernel(index_, *e.choice.kernel, *e.loaded->program, 1);
       if (!warm) return warm;
       once = *warm;
     }
     const int launches =
         std::clamp(static_cast<int>(options_.round_us / std::max(once, 0.1)), 1, kMostLaunches);
-    return executable_.time_kernel(index_, *e.loaded->program, launches);
+    return executable_.time_kernel(index_, *e.choice.kernel, *e.loaded->program, launches);
   }
 
   Executable& executable_;
   std::size_t index_;
+  std::vector<tile::Kernel> kernels_;  // the plan's, then its variants
   KernelStore& store_;
   BinaryCache* cache_;
   const TuneOptions& options_;
@@ -158,6 +192,7 @@ class KernelTuner {
 }  // namespace
 
 Result<std::vector<KernelTuning>> tune(Executable& executable, KernelStore& store, BinaryCache* cache,
+                                       const Variants& variants,
                                        std::span<const std::shared_ptr<Buffer>> inputs,
                                        std::span<const std::shared_ptr<Buffer>> outputs,
                                        const TuneOptions& options) {
@@ -165,7 +200,10 @@ Result<std::vector<KernelTuning>> tune(Executable& executable, KernelStore& stor
   if (Status ran = executable.run(inputs, outputs); !ran) return ran.error();
   std::vector<KernelTuning> out;
   for (std::size_t k = 0; k < executable.plan().kernels.size(); ++k) {
-    auto tuned = KernelTuner(executable, k, store, cache, options).run();
+    auto tuned =
+        KernelTuner(executable, k, store, cache,
+                    k < variants.size() ? std::span(variants[k]) : std::span<const tile::Kernel>{}, options)
+            .run();
     if (!tuned) return tuned.error();
     out.push_back(std::move(*tuned));
   }

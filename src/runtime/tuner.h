@@ -1,5 +1,6 @@
-// Tuner: measures, on the data of a call, the schedules that the backend's model ranks first, and keeps the
-// fastest for each kernel. Winners are stored beside the binaries, by device and kernel (its sizes included).
+// Tuner: measures, on the data of a call, the schedules that the backend's model ranks first, for a kernel
+// and its variants with other tiles, and keeps the fastest. Winners are stored beside the binaries, by device
+// and kernel (its sizes included).
 #pragma once
 
 #include "runtime/executable.h"
@@ -10,6 +11,7 @@
 namespace tilewright::runtime {
 
 struct Trial {
+  std::string tiles;  // the kernel's constants, "BM=128 BN=256 BK=64"; empty where it has none
   tile::Schedule schedule;
   double predicted_us = 0;
   double measured_us = 0;  // median of the rounds; 0 where it failed
@@ -29,9 +31,13 @@ struct TuneOptions {
   double keep = 1.25;
 };
 
+// Kernels that may take the place of each of the plan's: the same views and results, other tiles.
+using Variants = std::vector<std::vector<tile::Kernel>>;
+
 // One entry per kernel of the plan. Writes the outputs (with the values of a run, or of part of one): the
 // caller runs the executable afterwards.
 Result<std::vector<KernelTuning>> tune(Executable& executable, KernelStore& store, BinaryCache* cache,
+                                       const Variants& variants,
                                        std::span<const std::shared_ptr<Buffer>> inputs,
                                        std::span<const std::shared_ptr<Buffer>> outputs,
                                        const TuneOptions& options = {});

@@ -80,7 +80,8 @@ std::vector<std::string> tuning_text(const runtime::KernelTuning& tuning) {
   lines.reserve(tuning.trials.size());
   for (const runtime::Trial& t : tuning.trials)
     lines.push_back(fmt::format(
-        "{} predicted {:.2f} us, {}", to_string(t.schedule), t.predicted_us,
+        "{}{}{} predicted {:.2f} us, {}", to_string(t.schedule), t.tiles.empty() ? "" : " ", t.tiles,
+        t.predicted_us,
         t.failure.empty() ? fmt::format("measured {:.2f} us", t.measured_us) : "failed: " + t.failure));
   return lines;
 }

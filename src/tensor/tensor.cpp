@@ -197,16 +197,20 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
     if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
       allocate(device.device, graph.type(o));
   return device.graphs[key] = load_graph(
-             device, passes::run_pipeline(graph, device.target, {.fuse = options.fuse}), output_types(graph));
+             device,
+             passes::run_pipeline(graph, device.target, {.fuse = options.fuse, .variants = options.autotune}),
+             output_types(graph));
 }
 
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
                     std::span<const std::shared_ptr<runtime::Buffer>> inputs,
                     std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options) {
   if (options.autotune && graph.tuning.empty()) {
-    auto tuned = runtime::tune(*graph.executable, device.store, &context->cache, inputs, outputs);
+    auto tuned = runtime::tune(*graph.executable, device.store, &context->cache, graph.compiled.variants,
+                               inputs, outputs);
     if (!tuned) throw Error(tuned.error().message);
     graph.tuning = std::move(*tuned);
+    graph.compiled.plan = graph.executable->plan();  // with the tiles that won
   }
   Status done = options.replay ? graph.replay.run(*graph.executable, inputs, outputs)
                                : graph.executable->run(inputs, outputs);

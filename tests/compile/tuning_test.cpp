@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 
 namespace tilewright {
 namespace {
@@ -40,6 +41,39 @@ TEST(Tuning, MeasuresCandidatesKeepsTheFastestAndStoresIt) {
   EXPECT_EQ(kernel.schedule, winner);
   ASSERT_EQ(kernel.tuning.size(), 1u);
   EXPECT_NE(kernel.tuning.front().find("stored winner"), std::string::npos) << kernel.tuning.front();
+}
+
+// "BM=96 BN=128 BK=256" of a line of the report, or of a kernel's text.
+std::string tiles_in(const std::string& text) {
+  const std::size_t from = text.find("BM=");
+  if (from == std::string::npos) return "";
+  std::string tiles = text.substr(from, text.find_first_of(")p", from) - from);
+  std::erase(tiles, ',');
+  while (!tiles.empty() && tiles.back() == ' ') tiles.pop_back();
+  return tiles;
+}
+
+TEST(Tuning, MeasuresProductsWithOtherTiles) {
+  const Folder folder;
+  const auto product = [](const Tensor& a, const Tensor& b) { return matmul(a, b) + 1.f; };
+  std::string winner;
+  for (const bool stored : {false, true}) {
+    Context ctx({.cache_directory = folder.path});
+    const auto tuned = compile(product, {.max_autotune = true});
+    const Tensor a = ctx.randn({200, 300}), b = ctx.randn({300, 260});
+    const std::vector<float> got = tuned(a, b).to_vector<float>(),
+                             want = (matmul(a, b) + 1.f).to_vector<float>();
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-4) << i;
+    const KernelReport kernel = tuned.report().front().kernels.front();
+    if (!stored) {
+      std::set<std::string> tiles;
+      for (const std::string& line : kernel.tuning) tiles.insert(tiles_in(line));
+      EXPECT_GE(tiles.size(), 3u) << kernel.tuning.front();
+      winner = tiles_in(kernel.tuning.front());
+    }
+    // What the report shows, and what runs, is the kernel with the tiles that won.
+    EXPECT_EQ(tiles_in(kernel.tile), winner) << kernel.tile;
+  }
 }
 
 TEST(Tuning, IsNotSharedWithFunctionsThatDidNotAskForIt) {

@@ -23,7 +23,8 @@ struct DynamicDim {
 struct CompileOptions {
   bool fullgraph = false;     // a host read inside the function is an Error instead of a graph break
   bool fuse = true;           // false: one kernel per op, for comparison
-  bool max_autotune = false;  // measure the schedules the model ranks first, on the first call's data
+  // Measure the schedules (and tiles of matmuls) that the model ranks first, on the first call's data.
+  bool max_autotune = false;
   bool replay = true;         // CUDA: replay the launches as a graph where that measures faster
   // Kernels take these sizes as arguments: another size costs a lowering, not a compilation. Where sizes
   // cannot share kernels, explain() says why.
