@@ -4,23 +4,15 @@
 namespace tilewright::lab {
 
 std::vector<Pair> all_pairs() {
-  return {copy_pair(),
-          sum_pair(),
-          transpose_pair(),
-          embedding_pair(),
-          elu_pair(),
-          sincos10_pair(),
-          softmax_pair(),
-          layernorm_gelu_pair(),
-          add_rmsnorm_pair(),
-          dropout_add_layernorm_pair(),
-          cross_entropy_pair(),
-          gemm_pair(),
-          gemm_bias_gelu_pair(),
-          gemv_pair(),
-          swiglu_mlp_pair(),
-          attention_pair(),
-          gpt2_block_pair()};
+  return {copy_pair(),          sum_pair(),
+          transpose_pair(),     embedding_pair(),
+          elu_pair(),           sincos10_pair(),
+          softmax_pair(),       layernorm_gelu_pair(),
+          add_rmsnorm_pair(),   dropout_add_layernorm_pair(),
+          cross_entropy_pair(), gemm_pair(),
+          gemm_batched_pair(),  gemm_bias_gelu_pair(),
+          gemv_pair(),          swiglu_mlp_pair(),
+          attention_pair(),     gpt2_block_pair()};
 }
 
 std::vector<Suite> all_suites() {
@@ -44,6 +36,7 @@ std::vector<Suite> all_suites() {
           {.name = "products",
            .doc = "every pair around matrix products, at sizes that suit any machine",
            .entries = {{"gemm", {"shape=512x512x512", "b_order=rows,columns"}},
+                       {"gemm_batched", {"shape=12x256x256x64", "form=one_by_one,batched,strided"}},
                        {"gemm_bias_gelu", {"shape=512x512x512"}},
                        {"gemv", {"k=1024", "n=1024"}},
                        {"swiglu_mlp", {"rows=128", "width=256", "hidden=512"}},

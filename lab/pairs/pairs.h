@@ -17,6 +17,7 @@ Pair add_rmsnorm_pair();
 Pair dropout_add_layernorm_pair();
 Pair cross_entropy_pair();
 Pair gemm_pair();
+Pair gemm_batched_pair();
 Pair gemm_bias_gelu_pair();
 Pair gemv_pair();
 Pair swiglu_mlp_pair();

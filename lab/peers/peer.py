@@ -59,6 +59,14 @@ def product(a, b, parameters):
     return torch.matmul(a, b if parameters["b_order"] == "rows" else b.t())
 
 
+def gemm_batched(a, b, parameters):
+    if parameters["form"] == "one_by_one":
+        return torch.stack([x @ y for x, y in zip(a, b)])
+    if parameters["form"] == "strided":
+        return torch.matmul(a.transpose(0, 1), b.transpose(0, 1)).transpose(0, 1).contiguous()
+    return torch.matmul(a, b)
+
+
 def gemm_bias_gelu(a, b, bias, parameters):
     return F.gelu(torch.addmm(bias, a, b if parameters["b_order"] == "rows" else b.t()), approximate="tanh")
 
@@ -115,6 +123,8 @@ def eager(work, parameters):
         return lambda *inputs: gpt2_block(heads, *inputs)
     if work == "gemm":
         return lambda a, b: product(a, b, parameters)
+    if work == "gemm_batched":
+        return lambda a, b: gemm_batched(a, b, parameters)
     if work == "gemm_bias_gelu":
         return lambda a, b, bias: gemm_bias_gelu(a, b, bias, parameters)
     return {"copy": copy_into(), "sum": torch.sum, "transpose": lambda x: x.t().contiguous(),
