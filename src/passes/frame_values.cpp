@@ -3,6 +3,7 @@
 
 #include <tilewright/base/error.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace tilewright::passes {
@@ -84,7 +85,7 @@ Value FrameValues::compute(int s) {
   const Sym& m = sym(s);
   switch (m.kind) {
     case Sym::Kind::load:
-      return load(m);
+      return load(s);
     case Sym::Kind::index:
       return index_value(m.offset);
     case Sym::Kind::constant:
@@ -137,10 +138,13 @@ void FrameValues::hoist(int of, int level) {
     const Sym& m = sym(s);
     if (!open[static_cast<std::size_t>(s)] || m.kind == Sym::Kind::dot) continue;
     if (m.kind == Sym::Kind::reduce && m.level < level) continue;
-    if (!m.reduced && m.level < level)
+    if (!m.reduced && m.level < level) {
       resting.push_back(s);
-    else
-      for (int o : m.operands) open[static_cast<std::size_t>(o)] = true;
+      continue;
+    }
+    for (int o : m.operands) open[static_cast<std::size_t>(o)] = true;
+    for (auto [o, stride] : m.dynamic) open[static_cast<std::size_t>(o)] = true;
+    if (m.mask >= 0) open[static_cast<std::size_t>(m.mask)] = true;
   }
   for (auto s = resting.rbegin(); s != resting.rend(); ++s) value(*s);
 }
@@ -197,20 +201,20 @@ std::vector<int> FrameValues::Access::dims() const {
   return out;
 }
 
-FrameValues::Access FrameValues::block_access(const IndexExpr& offset, BufferSource source, DType dtype,
-                                              const std::string& name, const std::optional<Picked>& picked) {
+FrameValues::Access FrameValues::block_access(const Block& of) {
   Access a;
+  BufferSource source = of.source;
   std::vector<Builder::SizeArg> extents;
   std::vector<tile::Dim> strides;
-  source.offset += offset.constant();
-  if (picked) {
-    extents.push_back(picked->extent);
-    strides.push_back({picked->stride, -1});
-    a.starts.push_back(picked->start);
+  source.offset += of.offset.constant();
+  if (of.picked) {
+    extents.push_back(of.picked->extent);
+    strides.push_back({of.picked->stride, -1});
+    a.starts.push_back(of.picked->start);
   }
   for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v) {
-    const Index stride = offset.factor(v);
-    if (stride == 0 && !(frame_.matrix && is_tile(v))) continue;
+    const Index stride = of.offset.factor(v);
+    if (stride == 0 && !(of.matrix && is_tile(v))) continue;
     if (v == frame_.row) a.row_dim = static_cast<int>(extents.size());
     if (v == frame_.column) a.column_dim = static_cast<int>(extents.size());
     a.bounded = a.bounded || (is_tile(v) && ragged(v));
@@ -219,42 +223,54 @@ FrameValues::Access FrameValues::block_access(const IndexExpr& offset, BufferSou
     a.starts.push_back(s_.start(v));
   }
   for (int* dim : {&a.row_dim, &a.column_dim})
-    if (frame_.matrix && *dim < 0) {  // no variable: one row, or one column
+    if (of.matrix && *dim < 0) {  // no variable: one row, or one column
       *dim = static_cast<int>(extents.size());
       extents.push_back(1);
       strides.push_back({0, -1});
       a.starts.push_back(Index{0});
     }
-  a.view = s_.view(source, dtype, extents, strides, name);
+  a.view = s_.view(source, of.dtype, extents, strides, of.name);
   return a;
 }
 
-Value FrameValues::load(const Sym& m) {
-  if (std::optional<Value> picked = load_picked_row(m)) return *picked;
-  if (!m.offset.is_affine() || !m.dynamic.empty() || m.mask >= 0) return gather(m);
-  return load_block(m, std::nullopt);
+bool FrameValues::is_dot_operand(int s) const {
+  return std::any_of(s_.program.syms.begin(), s_.program.syms.end(), [&](const Sym& m) {
+    return m.kind == Sym::Kind::dot && (m.operands[0] == s || m.operands[1] == s);
+  });
 }
 
-// An index that is one scalar for the tile picks a row: a block load from there, of row 0 where the mask
-// forbids it.
-std::optional<Value> FrameValues::load_picked_row(const Sym& m) {
+Value FrameValues::load(int s) {
+  const Sym& m = sym(s);
+  if (std::optional<Value> picked = load_picked_row(s)) return *picked;
+  if (!m.offset.is_affine() || !m.dynamic.empty() || m.mask >= 0) return gather(m);
+  return load_block(s, std::nullopt);
+}
+
+// An index that is one scalar for the tile picks a row: a block load from there. What the mask forbids lies
+// behind the last row, where a load gives 0.
+std::optional<Value> FrameValues::load_picked_row(int s) {
+  const Sym& m = sym(s);
   if (!m.offset.is_affine() || m.dynamic.size() != 1 || m.mask < 0) return std::nullopt;
   const auto [index, stride] = m.dynamic[0];
   Value valid = value(m.mask);
   Value row = k_.cast(value(index), DType::i64);
   if (row.rank() != 0 || valid.rank() != 0 || stride <= 0) return std::nullopt;
-  Value start = tile::where(valid, row, Index{0});
   const Index rows = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
-  Value v = load_block(m, Picked{start, stride, rows});
-  return tile::where(valid, k_.cast(v, compute_dtype(v.dtype())), 0.0);
+  return load_block(s, Picked{tile::where(valid, row, rows), stride, rows});
 }
 
-Value FrameValues::load_block(const Sym& m, const std::optional<Picked>& picked) {
-  Access a = block_access(m.offset, EmitState::source_of(m.node), m.dtype, s_.buffer_name(m.node), picked);
+Value FrameValues::load_block(int s, const std::optional<Picked>& picked) {
+  const Sym& m = sym(s);
+  Access a = block_access({.offset = m.offset,
+                           .source = EmitState::source_of(m.node),
+                           .dtype = m.dtype,
+                           .name = s_.buffer_name(m.node),
+                           .picked = picked,
+                           .matrix = frame_.matrix && is_dot_operand(s)});
   const Index row_stride = frame_.row >= 0 ? std::abs(m.offset.factor(frame_.row)) : 0;
   const Index column_stride = frame_.column >= 0 ? std::abs(m.offset.factor(frame_.column)) : 0;
   tile::LoadOptions options;
-  if (a.bounded) options.fill = 0.0;
+  if (a.bounded || picked) options.fill = 0.0;
   const bool turned = a.row_dim >= 0 && a.column_dim >= 0 && row_stride == 1 && column_stride != 1;
   if (a.row_dim >= 0 && a.column_dim >= 0) {
     options.shape = turned ? std::vector<Index>{frame_.columns, frame_.rows}

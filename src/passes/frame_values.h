@@ -13,15 +13,13 @@
 namespace tilewright::passes {
 
 // In which a dot that gives `dtype` is summed.
-inline DType accumulator(DType dtype) {
-  return is_float(dtype) || dtype == DType::i64 ? dtype : DType::i32;
-}
+inline DType accumulator(DType dtype) { return is_float(dtype) || dtype == DType::i64 ? dtype : DType::i32; }
 
 struct Frame {
   int row = -1, column = -1;  // variables; -1: nothing walks the axis, its extent is 1
   Index rows = 1, columns = 1;
   bool has_rows = false;
-  bool matrix = false;  // an operand of a dot: its loads are blocks of rank 2 whatever memory varies along
+  bool matrix = false;  // an operand of a dot: a block of memory has rank 2 whatever it varies along
 };
 
 // What the loops around a frame do to it.
@@ -47,7 +45,8 @@ class FrameValues {
   // From this level on values change with every loop body, until they are said to rest again.
   void moving_from(int level) { moving_level_ = level; }
   void rest() { moving_level_ = kNoLevel; }
-  // Computes, before the loops, what sym `of` is made of and no loop changes: reductions below `level` are done.
+  // Computes, before the loops, what sym `of` is made of and no loop changes: reductions below `level` are
+  // done.
   void hoist(int of, int level);
   void hoist_dot_operands();  // the same for all inner dots
   // An operand of a dot as a tile of this frame's shape, in the type in which the operands meet.
@@ -83,17 +82,25 @@ class FrameValues {
     Index stride;
     Index extent;
   };
-  Access block_access(const IndexExpr& offset, BufferSource source, DType dtype, const std::string& name,
-                      const std::optional<Picked>& picked = std::nullopt);
+  struct Block {
+    IndexExpr offset;
+    BufferSource source;
+    DType dtype = DType::f32;
+    std::string name;
+    std::optional<Picked> picked = {};
+    bool matrix = false;  // both axes, even those that memory does not vary along
+  };
+  Access block_access(const Block& block);
 
  private:
   const Sym& sym(int s) const { return s_.program.syms[static_cast<std::size_t>(s)]; }
   Index block(int v) const { return v == frame_.row ? frame_.rows : v == frame_.column ? frame_.columns : 1; }
   tile::Value compute(int s);
   tile::Value div_mod(const IndexExpr::DivMod& d);
-  tile::Value load(const Sym& m);
-  tile::Value load_block(const Sym& m, const std::optional<Picked>& picked);
-  std::optional<tile::Value> load_picked_row(const Sym& m);
+  bool is_dot_operand(int s) const;
+  tile::Value load(int s);
+  tile::Value load_block(int s, const std::optional<Picked>& picked);
+  std::optional<tile::Value> load_picked_row(int s);
   tile::Value gather(const Sym& m);
 
   tile::Value inner_dot(int s);

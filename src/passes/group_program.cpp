@@ -1,6 +1,7 @@
 // A group's program: walked, its loop variables split and merged, and judged.
 #include "passes/group_program.h"
 
+#include "passes/dot_axes.h"
 #include "passes/loop_variables.h"
 #include "passes/walk_group.h"
 
@@ -134,6 +135,22 @@ bool needs_one_reduced_loop(const GroupProgram& program) {
   });
 }
 
+// A load from where an index says that is the same for the whole tile.
+bool picks_a_block(const GroupProgram& program, const Sym& load) {
+  if (load.dynamic.size() != 1 || load.mask < 0) return false;
+  const int index = load.dynamic[0].first;
+  const Sym& mask = program.syms[static_cast<std::size_t>(load.mask)];
+  if (mask.kind != Sym::Kind::in_range || mask.operands != std::vector<int>{index}) return false;
+  const std::vector<bool> walked = dependence(program)[static_cast<std::size_t>(index)];
+  const DotAxes axes = dot_axes(program);
+  for (std::size_t v = 0; v < walked.size(); ++v) {
+    const int variable = static_cast<int>(v);
+    const bool in_tile = variable == axes.m || variable == axes.n || program.reduced[v] || program.inner[v];
+    if (walked[v] && in_tile) return false;
+  }
+  return true;
+}
+
 // A dot's operands are tiles: blocks of memory, and arithmetic on them.
 bool has_plain_operands(const GroupProgram& program) {
   std::vector<int> operands;
@@ -149,7 +166,9 @@ bool has_plain_operands(const GroupProgram& program) {
   const std::vector<bool> needed = program.made_of(operands);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const Sym& s = program.syms[i];
-    if (needed[i] && (!s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0)) return false;
+    if (!needed[i]) continue;
+    const bool whole = s.dynamic.empty() && s.mask < 0;
+    if (!s.offset.is_affine() || (!whole && !picks_a_block(program, s))) return false;
   }
   return true;
 }

@@ -174,7 +174,7 @@ class Emitter {
     const DType dtype = s_.graph.type(o.node).dtype;
     if (!o.offset.is_affine()) return scatter_output(o, dtype);
     FrameValues::Access a =
-        out_.block_access(o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node));
+        out_.block_access({o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node)});
     Value v = k_.cast(out_.fit(out_.value(o.sym), a.row_dim >= 0, a.column_dim >= 0), dtype);
     k_.store(a.view, a.starts, v, {.dims = a.dims(), .bounded = a.bounded});
   }
