@@ -118,16 +118,24 @@ class Walker {
     }
   }
 
-  // The part of the space an output walks: all of it, or its parallel axes.
+  // The part of the space an output walks: all of it, its parallel axes, or of a dot's the rows: what was
+  // reduced along them stands beside the result.
   Coordinates output_coordinates(const Shape& shape) {
     const Shape parallel(parallel_extents_);
     if (shape.size() == parallel.size())
       return delinearize(linearize(parallel_, parallel), shape, program_.extents);
-    if (has_dot_) throw Stop{Refusal::shapes_differ};  // its loop holds only the operands
+    if (has_dot_) return row_coordinates(shape);
     if (shape == space_) return identity_;
     if (shape.size() == space_.size())
       return delinearize(linearize(identity_, space_), shape, program_.extents);
     throw Stop{Refusal::shapes_differ};
+  }
+
+  Coordinates row_coordinates(const Shape& shape) const {
+    const Shape rows(std::vector<Index>(parallel_extents_.begin(), parallel_extents_.end() - 1));
+    if (shape.size() != rows.size()) throw Stop{Refusal::shapes_differ};
+    const Coordinates at(parallel_.begin(), parallel_.end() - 1);
+    return delinearize(linearize(at, rows), shape, program_.extents);
   }
 
   void add_output(NodeId id) {
@@ -136,6 +144,10 @@ class Walker {
       return add_scatter(id, n);
     const Coordinates at = output_coordinates(n.type.shape);
     const int sym = walk(id, at, -1);
+    // Arithmetic on rows that the loop has no part in gains nothing from standing in its kernel.
+    const bool rows_alone = has_dot_ && n.type.shape.size() != Shape(parallel_extents_).size();
+    if (rows_alone && program_.syms[static_cast<std::size_t>(sym)].level == 0)
+      throw Stop{Refusal::shapes_differ};
     program_.outputs.push_back({id, sym, linearize(at, n.type.shape), {}, -1, false});
   }
 
@@ -439,10 +451,10 @@ class Walker {
       program_.reduced.push_back(false);
       program_.inner.push_back(true);
     } else {
-      // One loop: that of the matmul the space was chosen for.
-      if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || outer_.value_or(id) != id)
+      // One loop: that of the matmul the space was chosen for, and one result of it.
+      if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || walked_outer_)
         throw Stop{Refusal::dots_do_not_chain};
-      outer_ = id;
+      walked_outer_ = true;
       depth = reduced_[0];
     }
     // A variable that walks both a row and a column of the result walks a diagonal: no tile does.
@@ -499,7 +511,7 @@ class Walker {
   bool has_matmul_;
   Shape space_;
   bool has_dot_ = false;
-  std::optional<NodeId> outer_;
+  bool walked_outer_ = false;
   std::vector<bool> reduced_axis_;
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
