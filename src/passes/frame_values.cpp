@@ -203,6 +203,9 @@ FrameValues::Access FrameValues::block_access(const IndexExpr& offset, BufferSou
   std::vector<Builder::SizeArg> extents;
   std::vector<tile::Dim> strides;
   source.offset += offset.constant();
+  // What no axis of the tile walks is a scalar in any frame.
+  const bool matrix = frame_.matrix && ((frame_.row >= 0 && offset.factor(frame_.row) != 0) ||
+                                        (frame_.column >= 0 && offset.factor(frame_.column) != 0));
   if (picked) {
     extents.push_back(picked->extent);
     strides.push_back({picked->stride, -1});
@@ -210,7 +213,7 @@ FrameValues::Access FrameValues::block_access(const IndexExpr& offset, BufferSou
   }
   for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v) {
     const Index stride = offset.factor(v);
-    if (stride == 0 && !(frame_.matrix && is_tile(v))) continue;
+    if (stride == 0 && !(matrix && is_tile(v))) continue;
     if (v == frame_.row) a.row_dim = static_cast<int>(extents.size());
     if (v == frame_.column) a.column_dim = static_cast<int>(extents.size());
     a.bounded = a.bounded || (is_tile(v) && ragged(v));
@@ -219,7 +222,7 @@ FrameValues::Access FrameValues::block_access(const IndexExpr& offset, BufferSou
     a.starts.push_back(s_.start(v));
   }
   for (int* dim : {&a.row_dim, &a.column_dim})
-    if (frame_.matrix && *dim < 0) {  // no variable: one row, or one column
+    if (matrix && *dim < 0) {  // no variable: one row, or one column
       *dim = static_cast<int>(extents.size());
       extents.push_back(1);
       strides.push_back({0, -1});

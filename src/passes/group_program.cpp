@@ -149,7 +149,8 @@ bool has_plain_operands(const GroupProgram& program) {
   const std::vector<bool> needed = program.made_of(operands);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const Sym& s = program.syms[i];
-    if (needed[i] && (!s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0)) return false;
+    if (!needed[i] || s.kind != Sym::Kind::load) continue;
+    if (!s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0) return false;
   }
   return true;
 }

@@ -40,6 +40,7 @@ class Divider {
       return d ? make(op == &ops::kExp ? Kind::exp : Kind::exp2, {d}) : nullptr;
     }
     if (op == &ops::kNeg) return factor(m.operands[0]);
+    if (op == &ops::kWhere) return factor_of_where(m);
     if (op == &ops::kMul || op == &ops::kDiv) {
       ChangePtr a = factor(m.operands[0]), b = factor(m.operands[1]);
       if (!a || !b) return nullptr;

@@ -1,6 +1,8 @@
 // Walks a group from its outputs back to memory, composing index expressions.
 #include "passes/walk_group.h"
 
+#include "passes/fold_index.h"
+
 #include <algorithm>
 #include <map>
 
@@ -210,6 +212,10 @@ class Walker {
       case OpClass::pointwise: {
         Sym s{.kind = Sym::Kind::op, .node = id, .dtype = compute_dtype(n.type.dtype)};
         for (NodeId o : n.operands) s.operands.push_back(walk(o, at, mask));
+        if (auto folded = fold_index(program_, *n.op, s.operands)) {
+          if (const int* known = std::get_if<int>(&*folded)) return *known;
+          return push(std::get<Sym>(std::move(*folded)));
+        }
         return push(std::move(s));
       }
       case OpClass::cast:
@@ -356,14 +362,29 @@ class Walker {
     Coordinates inner(at.begin(), at.begin() + axis);
     inner.push_back(0);
     inner.insert(inner.end(), at.begin() + axis + rank, at.end());
+    if (is_position_inside(index, n.operands[0], axis)) {
+      inner[static_cast<std::size_t>(axis)] = program_.syms[static_cast<std::size_t>(index)].offset;
+      return walk(n.operands[0], inner, mask);
+    }
     return indirect(n.operands[0], inner, static_cast<int>(axis), index, mask);
   }
 
   int take_along(const Node& n, Coordinates at, int mask) {
     const int index = walk(n.operands[1], at, mask);
     const Index axis = n.attrs.integer("axis");
+    if (is_position_inside(index, n.operands[0], axis)) {
+      at[static_cast<std::size_t>(axis)] = program_.syms[static_cast<std::size_t>(index)].offset;
+      return walk(n.operands[0], at, mask);
+    }
     at[static_cast<std::size_t>(axis)] = 0;
     return indirect(n.operands[0], at, static_cast<int>(axis), index, mask);
+  }
+
+  // An index made of loop variables alone, which always lies inside: the element is a view's.
+  bool is_position_inside(int index, NodeId source, Index axis) const {
+    const Sym& s = program_.syms[static_cast<std::size_t>(index)];
+    return s.kind == Sym::Kind::index &&
+           always_inside(s.offset, graph_.type(source).shape[static_cast<int>(axis)], program_.extents);
   }
 
   // An index outside [0, extent) reads zero.
