@@ -32,10 +32,42 @@ class Walker {
                                          [](const ProgramOutput& o) { return o.accumulate; });
     // Each addition must happen once, which a space with reduced axes does not promise.
     if (accumulates && !program_.reduced_variables().empty()) throw Stop{Refusal::opaque};
+    drop_unused();
     return std::move(program_);
   }
 
  private:
+  // What was walked before it turned out that nothing needs it: a choice that positions decide, an index that
+  // became a view's.
+  void drop_unused() {
+    std::vector<int> stored;
+    for (const ProgramOutput& o : program_.outputs) {
+      stored.push_back(o.sym);
+      for (auto [s, stride] : o.dynamic) stored.push_back(s);
+      if (o.mask >= 0) stored.push_back(o.mask);
+    }
+    const std::vector<bool> used = program_.made_of(stored);
+    std::vector<int> place(used.size(), -1);
+    std::vector<Sym> kept;
+    const auto move = [&](int& s) {
+      if (s >= 0) s = place[static_cast<std::size_t>(s)];
+    };
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!used[i]) continue;
+      place[i] = static_cast<int>(kept.size());
+      kept.push_back(std::move(program_.syms[i]));
+      for (int& o : kept.back().operands) move(o);
+      for (auto& [o, stride] : kept.back().dynamic) move(o);
+      move(kept.back().mask);
+    }
+    program_.syms = std::move(kept);
+    for (ProgramOutput& o : program_.outputs) {
+      move(o.sym);
+      for (auto& [s, stride] : o.dynamic) move(s);
+      move(o.mask);
+    }
+  }
+
   bool reduces(const Node& n) const { return n.op->kind == OpClass::reduce || n.op->kind == OpClass::scan; }
 
   // Elements behind one result; 1 means that the reduction or scan changes nothing.
