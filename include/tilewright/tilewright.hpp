@@ -1,6 +1,7 @@
 // Everything a user of Tilewright needs. Inside the library include the single headers instead.
 #pragma once
 
+#include <tilewright/tensor/attention.h>
 #include <tilewright/tensor/compile.h>
 #include <tilewright/tensor/functions.h>
 #include <tilewright/tensor/tensor.h>

@@ -46,9 +46,9 @@ Value var(Value x, const Axes& axes, const VarOptions& options) {
 
 Value logsumexp(Value x, const Axes& axes, Keep keep) {
   x = as_float(x);
-  const Value largest = stop_gradient(max(x, axes, Keep::yes));
-  // inf - inf would be NaN: an infinite maximum is not subtracted.
-  const Value shift = where(isinf(largest), 0.0, largest);
+  // inf - inf would be NaN: what is subtracted is finite.
+  const double most = max_finite(x.dtype());
+  const Value shift = minimum(maximum(stop_gradient(max(x, axes, Keep::yes)), -most), most);
   const Value total = log(sum(exp(x - shift), axes, Keep::yes)) + shift;
   if (keep == Keep::yes) return total;
   return reshape(total, max(x, axes, Keep::no).shape());

@@ -207,6 +207,9 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
   std::vector<Builder::SizeArg> extents;
   std::vector<tile::Dim> strides;
   source.offset += of.offset.constant();
+  // What no axis of the tile walks is a scalar in any frame.
+  const bool matrix = of.matrix && ((frame_.row >= 0 && of.offset.factor(frame_.row) != 0) ||
+                                    (frame_.column >= 0 && of.offset.factor(frame_.column) != 0));
   if (of.picked) {
     extents.push_back(of.picked->extent);
     strides.push_back({of.picked->stride, -1});
@@ -214,7 +217,7 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
   }
   for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v) {
     const Index stride = of.offset.factor(v);
-    if (stride == 0 && !(of.matrix && is_tile(v))) continue;
+    if (stride == 0 && !(matrix && is_tile(v))) continue;
     if (v == frame_.row) a.row_dim = static_cast<int>(extents.size());
     if (v == frame_.column) a.column_dim = static_cast<int>(extents.size());
     a.bounded = a.bounded || (is_tile(v) && ragged(v));
@@ -223,7 +226,7 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
     a.starts.push_back(s_.start(v));
   }
   for (int* dim : {&a.row_dim, &a.column_dim})
-    if (of.matrix && *dim < 0) {  // no variable: one row, or one column
+    if (matrix && *dim < 0) {  // no variable: one row, or one column
       *dim = static_cast<int>(extents.size());
       extents.push_back(1);
       strides.push_back({0, -1});

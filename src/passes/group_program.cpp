@@ -166,7 +166,7 @@ bool has_plain_operands(const GroupProgram& program) {
   const std::vector<bool> needed = program.made_of(operands);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const Sym& s = program.syms[i];
-    if (!needed[i]) continue;
+    if (!needed[i] || s.kind != Sym::Kind::load) continue;
     const bool whole = s.dynamic.empty() && s.mask < 0;
     if (!s.offset.is_affine() || (!whole && !picks_a_block(program, s))) return false;
   }

@@ -115,12 +115,12 @@ Range range(const IndexExpr& a, const Extents& extents) {
 
 namespace {
 
-// a = divisor * quotient + rest, term by term.
+// a = divisor * quotient + rest, term by term. The rest is never negative: tile IR's division truncates.
 struct Split {
   IndexExpr quotient;
   IndexExpr rest;
 };
-Split split(const IndexExpr& a, Index divisor) {
+Split split(const IndexExpr& a, Index divisor, const Extents& extents) {
   const Index q = floor_div_constant(a.constant(), divisor);
   Split s{IndexExpr(q), IndexExpr(a.constant() - q * divisor)};
   for (const IndexExpr::Term& t : a.terms()) {
@@ -136,7 +136,9 @@ Split split(const IndexExpr& a, Index divisor) {
     else
       s.rest = s.rest + atom * t.factor;
   }
-  return s;
+  const Index below = -floor_div_constant(range(s.rest, extents).low, divisor);
+  if (below <= 0 || range(a, extents).low < 0) return s;
+  return {s.quotient + IndexExpr(-below), s.rest + IndexExpr(below * divisor)};
 }
 
 bool inside(const IndexExpr& a, Index divisor, const Extents& extents) {
@@ -150,7 +152,7 @@ bool inside(const IndexExpr& a, Index divisor, const Extents& extents) {
 IndexExpr floor_div(const IndexExpr& a, Index divisor, const Extents& extents) {
   if (divisor == 1) return a;
   if (!extents.empty()) {
-    const Split s = split(a, divisor);
+    const Split s = split(a, divisor, extents);
     if (inside(s.rest, divisor, extents)) return s.quotient;
     if (!(s.quotient == IndexExpr(0))) return s.quotient + floor_div(s.rest, divisor, extents);
     // (x / m) / n = x / (m n)
@@ -169,7 +171,7 @@ IndexExpr remainder(const IndexExpr& a, Index divisor, const Extents& extents) {
   if (divisor == 1) return 0;
   IndexExpr inner = a;
   if (!extents.empty()) {
-    inner = split(a, divisor).rest;
+    inner = split(a, divisor, extents).rest;
     if (inside(inner, divisor, extents)) return inner;
     // (x mod m) mod n = x mod n when n divides m
     if (inner.constant() == 0 && inner.terms().size() == 1 && inner.terms()[0].factor == 1 &&

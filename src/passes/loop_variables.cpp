@@ -88,12 +88,17 @@ void apply_merge(GroupProgram& program, int outer) {
 }  // namespace
 
 void split_variables(GroupProgram& program, SplitReduced reduced) {
+  // Rows and columns of a dot stay whole for what is only a number: a mask's arithmetic on positions.
+  const bool dots = program.dot() >= 0 || program.has_inner_dots();
   for (int rounds = 0; rounds < 16;
        ++rounds) {  // each round lowers the number of divisors; 16 bounds odd inputs
     SplitAt split;
-    for_each_expr(program, [&](IndexExpr& e) {
+    const auto look = [&](const IndexExpr& e) {
       if (split.variable < 0) split = find_split(e, program, reduced);
-    });
+    };
+    for (const Sym& s : program.syms)
+      if (!dots || (s.kind != Sym::Kind::index && s.kind != Sym::Kind::in_range)) look(s.offset);
+    for (const ProgramOutput& o : program.outputs) look(o.offset);
     if (split.variable < 0) return;
     apply_split(program, split);
   }

@@ -40,6 +40,7 @@ class Divider {
       return d ? make(op == &ops::kExp ? Kind::exp : Kind::exp2, {d}) : nullptr;
     }
     if (op == &ops::kNeg) return factor(m.operands[0]);
+    if (op == &ops::kWhere) return factor_of_where(m);
     if (op == &ops::kMul || op == &ops::kDiv) {
       ChangePtr a = factor(m.operands[0]), b = factor(m.operands[1]);
       if (!a || !b) return nullptr;
@@ -84,6 +85,20 @@ class Divider {
         const ChangePtr d = difference(m.operands[at(side)]);
         return d ? make(Kind::scaled, {d}, by) : nullptr;
       }
+    if (op == &ops::kMaximum || op == &ops::kMinimum) return clamped(m, op == &ops::kMaximum);
+    return nullptr;
+  }
+
+  // What keeps a maximum of nothing finite. Both ends of a reduction's own change can be clamped, no others.
+  ChangePtr clamped(const Sym& m, bool from_below) const {
+    for (int side : {0, 1}) {
+      const int bound = m.operands[at(1 - side)];
+      if (moves_[at(bound)] || sym(bound).reduced) continue;
+      const ChangePtr d = difference(m.operands[at(side)]);
+      const bool ends =
+          d && (d->kind == Kind::old_to_new || d->kind == Kind::at_least || d->kind == Kind::at_most);
+      if (ends) return make(from_below ? Kind::at_least : Kind::at_most, {d}, bound);
+    }
     return nullptr;
   }
 

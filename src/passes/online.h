@@ -26,6 +26,8 @@ struct Change {
     sum,       // differences added
     negative,  // of a difference
     scaled,    // a difference times the value of `sym`
+    at_least,  // the difference of old_to_new, each end first raised to the value of `sym` …
+    at_most,   // … or lowered to it
   };
   Kind kind = Kind::none;
   int sym = -1;

@@ -176,7 +176,28 @@ class Emitter {
     FrameValues::Access a =
         out_.block_access({o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node)});
     Value v = k_.cast(out_.fit(out_.value(o.sym), a.row_dim >= 0, a.column_dim >= 0), dtype);
-    k_.store(a.view, a.starts, v, {.dims = a.dims(), .bounded = a.bounded});
+    const auto write = [&] { k_.store(a.view, a.starts, v, {.dims = a.dims(), .bounded = a.bounded}); };
+    const std::optional<Value> first = is_first_of_its_writers(o);
+    if (!first) return write();
+    k_.branch(
+        *first,
+        [&] {
+          write();
+          return std::vector<Value>{};
+        },
+        [] { return std::vector<Value>{}; });
+  }
+
+  // Programs that differ only in variables an output does not walk would all write it, as those of the blocks
+  // of columns would what depends on the rows: the first of them does.
+  std::optional<Value> is_first_of_its_writers(const ProgramOutput& o) {
+    std::optional<Value> first;
+    for (int v : program_.parallel_variables()) {
+      if (o.offset.depends_on(v) || ceil_div(s_.extent(v), block(v)) == 1) continue;
+      const Value here = s_.start(v) == Index{0};
+      first = first ? *first & here : here;
+    }
+    return first;
   }
 
   void scatter_output(const ProgramOutput& o, DType dtype) {
@@ -378,7 +399,11 @@ class Emitter {
     const auto part = [&](std::size_t i) { return change(*c.parts[i], moved); };
     switch (c.kind) {
       case Change::Kind::old_to_new:
-        return moved.at(c.sym).second - moved.at(c.sym).first;
+      case Change::Kind::at_least:
+      case Change::Kind::at_most: {
+        const auto [before, after] = ends(c, moved);
+        return after - before;
+      }
       case Change::Kind::exp:
         return k_.apply(Prim::exp, {part(0)});
       case Change::Kind::exp2:
@@ -397,6 +422,14 @@ class Emitter {
         break;
     }
     TW_CHECK(false, "no change has no value");
+  }
+
+  std::pair<Value, Value> ends(const Change& c, const Moved& moved) {
+    if (c.kind == Change::Kind::old_to_new) return moved.at(c.sym);
+    const auto [before, after] = ends(*c.parts[0], moved);
+    const Value bound = f_.computed(c.sym);
+    if (c.kind == Change::Kind::at_least) return {tile::max(before, bound), tile::max(after, bound)};
+    return {tile::min(before, bound), tile::min(after, bound)};
   }
 
   using Body = std::function<std::vector<Value>(const std::vector<Value>&)>;

@@ -1,6 +1,8 @@
 // Walks a group from its outputs back to memory, composing index expressions.
 #include "passes/walk_group.h"
 
+#include "passes/fold_index.h"
+
 #include <algorithm>
 #include <map>
 
@@ -30,10 +32,42 @@ class Walker {
                                          [](const ProgramOutput& o) { return o.accumulate; });
     // Each addition must happen once, which a space with reduced axes does not promise.
     if (accumulates && !program_.reduced_variables().empty()) throw Stop{Refusal::opaque};
+    drop_unused();
     return std::move(program_);
   }
 
  private:
+  // What was walked before it turned out that nothing needs it: a choice that positions decide, an index that
+  // became a view's.
+  void drop_unused() {
+    std::vector<int> stored;
+    for (const ProgramOutput& o : program_.outputs) {
+      stored.push_back(o.sym);
+      for (auto [s, stride] : o.dynamic) stored.push_back(s);
+      if (o.mask >= 0) stored.push_back(o.mask);
+    }
+    const std::vector<bool> used = program_.made_of(stored);
+    std::vector<int> place(used.size(), -1);
+    std::vector<Sym> kept;
+    const auto move = [&](int& s) {
+      if (s >= 0) s = place[static_cast<std::size_t>(s)];
+    };
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!used[i]) continue;
+      place[i] = static_cast<int>(kept.size());
+      kept.push_back(std::move(program_.syms[i]));
+      for (int& o : kept.back().operands) move(o);
+      for (auto& [o, stride] : kept.back().dynamic) move(o);
+      move(kept.back().mask);
+    }
+    program_.syms = std::move(kept);
+    for (ProgramOutput& o : program_.outputs) {
+      move(o.sym);
+      for (auto& [s, stride] : o.dynamic) move(s);
+      move(o.mask);
+    }
+  }
+
   bool reduces(const Node& n) const { return n.op->kind == OpClass::reduce || n.op->kind == OpClass::scan; }
 
   // Elements behind one result; 1 means that the reduction or scan changes nothing.
@@ -118,16 +152,24 @@ class Walker {
     }
   }
 
-  // The part of the space an output walks: all of it, or its parallel axes.
+  // The part of the space an output walks: all of it, its parallel axes, or of a dot's the rows: what was
+  // reduced along them stands beside the result.
   Coordinates output_coordinates(const Shape& shape) {
     const Shape parallel(parallel_extents_);
     if (shape.size() == parallel.size())
       return delinearize(linearize(parallel_, parallel), shape, program_.extents);
-    if (has_dot_) throw Stop{Refusal::shapes_differ};  // its loop holds only the operands
+    if (has_dot_) return row_coordinates(shape);
     if (shape == space_) return identity_;
     if (shape.size() == space_.size())
       return delinearize(linearize(identity_, space_), shape, program_.extents);
     throw Stop{Refusal::shapes_differ};
+  }
+
+  Coordinates row_coordinates(const Shape& shape) const {
+    const Shape rows(std::vector<Index>(parallel_extents_.begin(), parallel_extents_.end() - 1));
+    if (shape.size() != rows.size()) throw Stop{Refusal::shapes_differ};
+    const Coordinates at(parallel_.begin(), parallel_.end() - 1);
+    return delinearize(linearize(at, rows), shape, program_.extents);
   }
 
   void add_output(NodeId id) {
@@ -136,6 +178,10 @@ class Walker {
       return add_scatter(id, n);
     const Coordinates at = output_coordinates(n.type.shape);
     const int sym = walk(id, at, -1);
+    // Arithmetic on rows that the loop has no part in gains nothing from standing in its kernel.
+    const bool rows_alone = has_dot_ && n.type.shape.size() != Shape(parallel_extents_).size();
+    if (rows_alone && program_.syms[static_cast<std::size_t>(sym)].level == 0)
+      throw Stop{Refusal::shapes_differ};
     program_.outputs.push_back({id, sym, linearize(at, n.type.shape), {}, -1, false});
   }
 
@@ -198,6 +244,10 @@ class Walker {
       case OpClass::pointwise: {
         Sym s{.kind = Sym::Kind::op, .node = id, .dtype = compute_dtype(n.type.dtype)};
         for (NodeId o : n.operands) s.operands.push_back(walk(o, at, mask));
+        if (auto folded = fold_index(program_, *n.op, s.operands)) {
+          if (const int* known = std::get_if<int>(&*folded)) return *known;
+          return push(std::get<Sym>(std::move(*folded)));
+        }
         return push(std::move(s));
       }
       case OpClass::cast:
@@ -344,14 +394,29 @@ class Walker {
     Coordinates inner(at.begin(), at.begin() + axis);
     inner.push_back(0);
     inner.insert(inner.end(), at.begin() + axis + rank, at.end());
+    if (is_position_inside(index, n.operands[0], axis)) {
+      inner[static_cast<std::size_t>(axis)] = program_.syms[static_cast<std::size_t>(index)].offset;
+      return walk(n.operands[0], inner, mask);
+    }
     return indirect(n.operands[0], inner, static_cast<int>(axis), index, mask);
   }
 
   int take_along(const Node& n, Coordinates at, int mask) {
     const int index = walk(n.operands[1], at, mask);
     const Index axis = n.attrs.integer("axis");
+    if (is_position_inside(index, n.operands[0], axis)) {
+      at[static_cast<std::size_t>(axis)] = program_.syms[static_cast<std::size_t>(index)].offset;
+      return walk(n.operands[0], at, mask);
+    }
     at[static_cast<std::size_t>(axis)] = 0;
     return indirect(n.operands[0], at, static_cast<int>(axis), index, mask);
+  }
+
+  // An index made of loop variables alone, which always lies inside: the element is a view's.
+  bool is_position_inside(int index, NodeId source, Index axis) const {
+    const Sym& s = program_.syms[static_cast<std::size_t>(index)];
+    return s.kind == Sym::Kind::index &&
+           always_inside(s.offset, graph_.type(source).shape[static_cast<int>(axis)], program_.extents);
   }
 
   // An index outside [0, extent) reads zero.
@@ -439,10 +504,10 @@ class Walker {
       program_.reduced.push_back(false);
       program_.inner.push_back(true);
     } else {
-      // One loop: that of the matmul the space was chosen for.
-      if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || outer_.value_or(id) != id)
+      // One loop: that of the matmul the space was chosen for, and one result of it.
+      if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || walked_outer_)
         throw Stop{Refusal::dots_do_not_chain};
-      outer_ = id;
+      walked_outer_ = true;
       depth = reduced_[0];
     }
     // A variable that walks both a row and a column of the result walks a diagonal: no tile does.
@@ -499,7 +564,7 @@ class Walker {
   bool has_matmul_;
   Shape space_;
   bool has_dot_ = false;
-  std::optional<NodeId> outer_;
+  bool walked_outer_ = false;
   std::vector<bool> reduced_axis_;
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;

@@ -41,6 +41,25 @@ class Attention : public ::testing::TestWithParam<const char*> {
     }
     return compiled.report().front().kernels.size();
   }
+
+  // Several results, each compared with the same ops one by one.
+  template <class F>
+  KernelReport expect_kernels(std::size_t kernels, const F& f, const std::vector<Tensor>& args) {
+    const detail::ManyFunction many = detail::erase(f);
+    const Compiled<std::vector<Tensor>> compiled(many);
+    const auto got = compiled(args), want = many(args);
+    for (std::size_t o = 0; o < got.size(); ++o) {
+      EXPECT_EQ(got[o].shape(), want.at(o).shape());
+      const auto x = got[o].to_vector<float>(), y = want[o].to_vector<float>();
+      for (std::size_t e = 0; e < x.size(); ++e)
+        if (!(std::abs(x[e] - y[e]) <= 4e-6 * (1 + std::abs(y[e])))) {
+          ADD_FAILURE() << "output " << o << ", element " << e << ": " << x[e] << " for " << y[e];
+          break;
+        }
+    }
+    EXPECT_EQ(compiled.report().front().kernels.size(), kernels) << compiled.explain();
+    return compiled.report().front().kernels[0];
+  }
 };
 
 TEST_P(Attention, IsOneKernel) {
@@ -100,6 +119,59 @@ TEST_P(Attention, SharesKeysAmongHeads) {
   const auto got = compiled(q, k, v).to_vector<float>(), want = f(q, k, v).to_vector<float>();
   for (std::size_t e = 0; e < got.size(); ++e) ASSERT_NEAR(got[e], want[e], 4e-6) << e;
   EXPECT_EQ(compiled.report().front().kernels.size(), 1U) << compiled.explain();
+}
+
+// What was reduced along the rows is stored beside the result.
+TEST_P(Attention, StoresWhatItReducedAlongTheRows) {
+  struct Case {
+    Index queries, keys, depth, columns;
+  };
+  for (const Case& c : {Case{100, 777, 32, 32}, Case{7, 300, 16, 80}, Case{64, 40, 8, 1}}) {
+    SCOPED_TRACE(c.columns);
+    const auto f = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
+      const Tensor s = scores(q, k), largest = max(s, {-1}, Keep::yes), e = exp(s - largest);
+      const Tensor total = sum(e, {-1}, Keep::yes);
+      const Shape rows{2, 3, c.queries};
+      return std::vector<Tensor>{matmul(e, v) / total, reshape(largest + log(total), rows),
+                                 reshape(largest, rows), reshape(total, {6, c.queries})};
+    };
+    expect_kernels(1, f,
+                   {ctx_.randn({2, 3, c.queries, c.depth}), ctx_.randn({2, 3, c.keys, c.depth}),
+                    ctx_.randn({2, 3, c.keys, c.columns})});
+  }
+}
+
+// Programs of several blocks of columns share rows, and the first of them stores what depends on the rows.
+TEST_P(Attention, StoresRowsOnceBesideManyColumns) {
+  const auto f = [](const Tensor& x, const Tensor& w) {
+    const Tensor largest = max(x, {-1}, Keep::yes);
+    return std::vector<Tensor>{matmul(x, w) - largest, reshape(largest * 2.f, {2, 50})};
+  };
+  // Nothing is saved where launches cost nothing.
+  const std::size_t kernels = ctx_.options().device == "cpu" ? 1 : 2;
+  const auto tile = expect_kernels(kernels, f, {ctx_.randn({100, 90}), ctx_.randn({90, 2000})}).tile;
+  EXPECT_EQ(tile.find("branch") != std::string::npos, kernels == 1) << tile;
+}
+
+// The rows' log-sum-exp alone is a kernel of the same kind, without a product at its end.
+TEST_P(Attention, ReducesScoresWithoutAProduct) {
+  const auto f = [](const Tensor& q, const Tensor& k) {
+    return std::vector<Tensor>{logsumexp(matmul(q, transpose(k, {0, 2, 1})), {-1})};
+  };
+  expect_kernels(1, f, {ctx_.randn({2, 300, 32}), ctx_.randn({2, 1000, 32})});
+}
+
+// Another element of the product is another product: it is not computed a second time beside it.
+TEST_P(Attention, KeepsOneResultOfAProduct) {
+  const Tensor a = ctx_.randn({40, 30}), b = ctx_.randn({30, 50});
+  const auto f = [](const Tensor& x, const Tensor& y) {
+    const Tensor product = matmul(x, y);
+    return std::pair{exp(product), cumsum(slice(product, 1, {.start = 3, .stop = 4}) * 2.f, 0)};
+  };
+  const auto compiled = compile(f);
+  const auto got = compiled(a, b), want = f(a, b);
+  const auto x = got.second.to_vector<float>(), y = want.second.to_vector<float>();
+  for (std::size_t e = 0; e < x.size(); ++e) ASSERT_NEAR(x[e], y[e], 1e-4) << e;
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Attention, ::testing::Values("reference", "cpu"),

@@ -1,0 +1,72 @@
+// Attention by name: softmax(scale · q · kᵀ, under score and mask functions) · v for each head. A composition
+// of plain operations, which the compiler makes one kernel of; nothing of the size of the scores is stored.
+// The functions are those of FlexAttention (Dong et al., arXiv 2412.05496): they compute with indices, so
+// that what they need is arithmetic in the kernel.
+#pragma once
+
+#include <tilewright/tensor/functions.h>
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace tilewright {
+
+// Where scores stand, as i64 tensors that broadcast to their shape (B, H, Tq, Tk): the sequence (B, 1, 1, 1),
+// the query head (1, H, 1, 1), the query (Tq, 1) and the key (Tk).
+struct ScoreIndices {
+  Tensor batch, head, query, key;
+};
+// Scores in the place of the scores given, f32 (f64 for f64 operands): any float tensor that broadcasts to
+// their shape. May use captured tensors, into which gradients flow.
+using ScoreFunction = std::function<Tensor(const Tensor& score, const ScoreIndices& at)>;
+// bool, broadcasts to the scores' shape: true where the query attends to the key.
+using MaskFunction = std::function<Tensor(const ScoreIndices& at)>;
+
+struct AttentionOptions {
+  std::optional<double> scale = {};  // of q · kᵀ; 1/√D unless given
+  ScoreFunction score = {};
+  MaskFunction mask = {};  // applied after the score function
+  double dropout = 0;      // probability in [0, 1) with which a weight is dropped; the rest is scaled up
+  std::optional<Tensor> seed = {};  // i64[]: of the dropout; the same seed drops the same weights
+};
+
+// q (B, H, Tq, D), k (B, Hkv, Tk, D), v (B, Hkv, Tk, Dv) of one float type give (B, H, Tq, Dv) of that type,
+// of 8-bit floats in f32. H is a multiple of Hkv: every H / Hkv query heads, one after another, share a head
+// of k and v. Tq and Tk may differ. Query i and key j carry the numbers i and j whatever the lengths: where
+// the last query stands at the last key, masks take the offset Tk - Tq. A row with nothing to attend gives 0.
+// Throws Error on shapes or types that do not fit, on a mask that is not bool, on results of the functions
+// that do not broadcast, and on dropout outside [0, 1) or without a seed.
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {},
+                 const Location& where = Location::current());
+// The same, with log Σ exp(scores) of each row (B, H, Tq) in f32 (f64 for f64 operands): -inf where nothing
+// is attended.
+std::pair<Tensor, Tensor> attention_with_lse(const Tensor& q, const Tensor& k, const Tensor& v,
+                                             const AttentionOptions& options = {},
+                                             const Location& where = Location::current());
+
+// table[i0, i1, …] at every place of the integer indices, one for each axis, which broadcast. Outside an axis
+// it reads 0. For captured tensors in score and mask functions: element(ids, {at.batch, at.query}).
+Tensor element(const Tensor& table, const std::vector<Tensor>& indices,
+               const Location& where = Location::current());
+
+// --- masks. `offset`: the number of the first query among the keys, Tk - Tq where both end together.
+MaskFunction causal_mask(Index offset = 0);  // keys up to the query's own place
+MaskFunction window_mask(Index before, Index after = 0, Index offset = 0);  // and so many to either side
+MaskFunction prefix_mask(Index length);                                     // the first keys
+MaskFunction prefix_mask(const Tensor& lengths);  // (B): as many as each sequence has
+MaskFunction document_mask(const Tensor& ids);    // (T) or (B, T): keys of the query's own document
+MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids);
+MaskFunction all_of(const std::vector<MaskFunction>& masks);  // at least one
+MaskFunction any_of(const std::vector<MaskFunction>& masks);
+
+// --- scores
+// ALiBi (Press et al., arXiv 2108.12409): plus slope · (key - query), a slope for each head: (H).
+ScoreFunction alibi_score(const Tensor& slopes, Index offset = 0);
+ScoreFunction soft_cap_score(double cap);  // cap · tanh(score / cap)
+// Plus a tensor that broadcasts to the scores' shape: (Tq, Tk), (H, Tq, Tk), (B, 1, Tq, Tk) …
+ScoreFunction bias_score(const Tensor& bias);
+ScoreFunction chain(const std::vector<ScoreFunction>& scores);  // one after another
+
+}  // namespace tilewright

@@ -1,0 +1,114 @@
+// By op: arithmetic, comparisons, and what bools make of them.
+#include "passes/fold_index.h"
+
+#include "ops/rows.h"
+
+namespace tilewright::passes {
+
+namespace {
+
+using Folded = std::optional<std::variant<int, Sym>>;
+
+class Folder {
+ public:
+  Folder(const GroupProgram& program, const ir::Op& op, const std::vector<int>& operands)
+      : program_(program), op_(op), operands_(operands) {}
+
+  Folded run() const {
+    if (&op_ == &ops::kWhere) return where();
+    if (&op_ == &ops::kBitAnd || &op_ == &ops::kBitOr) return both_bools();
+    if (&op_ == &ops::kBitNot && is_bool(sym(0).dtype) && truth(0)) return boolean(!*truth(0));
+    if (operands_.size() != 2) return {};
+    const std::optional<IndexExpr> a = index(0), b = index(1);
+    if (!a || !b) return {};
+    if (Folded compared = comparison(range(*a - *b, program_.extents))) return compared;
+    if (&op_ == &ops::kAdd) return of(*a + *b);
+    if (&op_ == &ops::kSub) return of(*a - *b);
+    if (&op_ == &ops::kMul && b->is_constant()) return of(*a * b->constant());
+    if (&op_ == &ops::kMul && a->is_constant()) return of(*b * a->constant());
+    // Division truncates: it is the floor's only of what is never negative.
+    if (!b->is_constant() || b->constant() <= 0 || range(*a, program_.extents).low < 0) return {};
+    if (&op_ == &ops::kDiv) return of(floor_div(*a, b->constant(), program_.extents));
+    if (&op_ == &ops::kRem) return of(remainder(*a, b->constant(), program_.extents));
+    return {};
+  }
+
+ private:
+  // Far from where 64-bit arithmetic wraps around.
+  static constexpr Index kMost = Index{1} << 40;
+
+  const Sym& sym(std::size_t operand) const {
+    return program_.syms[static_cast<std::size_t>(operands_[operand])];
+  }
+  std::optional<IndexExpr> index(std::size_t operand) const {
+    const Sym& s = sym(operand);
+    if (s.dtype != DType::i64) return {};
+    if (s.kind == Sym::Kind::index) return s.offset;
+    if (s.kind == Sym::Kind::constant && std::abs(s.number.i) < kMost) return IndexExpr(s.number.i);
+    return {};
+  }
+  std::optional<bool> truth(std::size_t operand) const {
+    if (sym(operand).kind != Sym::Kind::constant) return {};
+    return sym(operand).number.i != 0;
+  }
+
+  static Sym boolean(bool value) {
+    return {.kind = Sym::Kind::constant, .dtype = DType::boolean, .number = {0, value ? 1 : 0}};
+  }
+  Folded of(const IndexExpr& e) const {
+    const Range r = range(e, program_.extents);
+    if (r.low < -kMost || r.high > kMost) return {};
+    return Sym{.kind = Sym::Kind::index, .offset = e, .dtype = DType::i64};
+  }
+
+  // Of a and b, whose difference lies in `d`.
+  Folded comparison(const Range& d) const {
+    const auto decide = [](bool always, bool never) -> Folded {
+      if (always) return boolean(true);
+      return never ? Folded(boolean(false)) : std::nullopt;
+    };
+    const bool zero = d.low == 0 && d.high == 0, apart = d.low > 0 || d.high < 0;
+    if (&op_ == &ops::kLt) return decide(d.high < 0, d.low >= 0);
+    if (&op_ == &ops::kLe) return decide(d.high <= 0, d.low > 0);
+    if (&op_ == &ops::kGt) return decide(d.low > 0, d.high <= 0);
+    if (&op_ == &ops::kGe) return decide(d.low >= 0, d.high < 0);
+    if (&op_ == &ops::kEq) return decide(zero, apart);
+    if (&op_ == &ops::kNe) return decide(apart, zero);
+    if (&op_ == &ops::kMaximum && d.low >= 0) return operands_[0];
+    if (&op_ == &ops::kMaximum && d.high <= 0) return operands_[1];
+    if (&op_ == &ops::kMinimum && d.high <= 0) return operands_[0];
+    if (&op_ == &ops::kMinimum && d.low >= 0) return operands_[1];
+    return {};
+  }
+
+  Folded where() const {
+    const std::optional<bool> condition = truth(0);
+    if (!condition) return {};
+    return operands_[*condition ? 1 : 2];
+  }
+
+  Folded both_bools() const {
+    if (!is_bool(sym(0).dtype)) return {};
+    const bool neutral = &op_ == &ops::kBitAnd;
+    for (std::size_t i : {0, 1})
+      if (const std::optional<bool> t = truth(i)) return operands_[*t == neutral ? 1 - i : i];
+    return {};
+  }
+
+  const GroupProgram& program_;
+  const ir::Op& op_;
+  const std::vector<int>& operands_;
+};
+
+}  // namespace
+
+Folded fold_index(const GroupProgram& program, const ir::Op& op, const std::vector<int>& operands) {
+  return Folder(program, op, operands).run();
+}
+
+bool always_inside(const IndexExpr& index, Index extent, const Extents& extents) {
+  const Range r = range(index, extents);
+  return r.low >= 0 && r.high < extent;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,21 @@
+// Integer arithmetic on positions, folded while a group is walked: sums, products, quotients and remainders
+// become index expressions, and comparisons that the variables' ranges decide become constants. An element
+// read at such an index is a view's (document ids, biases, lengths), not a gather.
+#pragma once
+
+#include "passes/group_program.h"
+
+#include <optional>
+#include <variant>
+
+namespace tilewright::passes {
+
+// What the op gives: a sym that is there already, or a new one of kind index or constant; none where nothing
+// folds.
+std::optional<std::variant<int, Sym>> fold_index(const GroupProgram& program, const ir::Op& op,
+                                                 const std::vector<int>& operands);
+
+// Every value of the index lies in [0, extent).
+bool always_inside(const IndexExpr& index, Index extent, const Extents& extents);
+
+}  // namespace tilewright::passes

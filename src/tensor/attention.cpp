@@ -1,0 +1,212 @@
+// attention(): the scores, the user's functions of them, and what they weigh, recorded as one program.
+#include "ops/attention.h"
+#include "ops/promote.h"
+#include "tensor/state.h"
+
+#include <tilewright/tensor/attention.h>
+#include <tilewright/tensor/compile.h>
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace tilewright {
+
+using detail::apply;
+using ir::Value;
+using Values = std::vector<Value>;
+
+namespace {
+
+ScoreIndices score_indices(const Tensor& scores, const Location& where) {
+  const Shape& s = scores.shape();
+  const auto write = [&](ir::Graph& graph, const Values&) {
+    return Values{ops::iota(graph, {s[0], 1, 1, 1}, 0), ops::iota(graph, {1, s[1], 1, 1}, 1),
+                  ops::iota(graph, {s[2], 1}, 0), ops::iota(graph, {s[3]}, 0)};
+  };
+  const std::vector<Tensor> at = apply("attention", {scores}, write, where);
+  return {at[0], at[1], at[2], at[3]};
+}
+
+bool broadcasts_to(const Shape& from, const Shape& to) {
+  if (from.rank() > to.rank()) return false;
+  for (int i = 1; i <= from.rank(); ++i)
+    if (from[from.rank() - i] != 1 && from[from.rank() - i] != to[to.rank() - i]) return false;
+  return true;
+}
+
+void check_result(const char* function, const Tensor& got, bool fits, const Shape& scores, const char* wanted,
+                  const Location& where) {
+  if (!got.defined())
+    throw Error(fmt::format("attention: the {} function returned no tensor", function), where);
+  if (!fits || !broadcasts_to(got.shape(), scores))
+    throw Error(fmt::format("attention: the {} function returned {}{}, wanted {} that broadcasts to {}",
+                            function, name(got.dtype()), to_string(got.shape()), wanted, to_string(scores)),
+                where);
+}
+
+// The last tensor of `in` is the seed, where there is one.
+std::vector<Tensor> record(const std::vector<Tensor>& in, const AttentionOptions& options,
+                           const Location& where) {
+  const Tensor &q = in[0], &k = in[1], &v = in[2];
+  const auto write_scores = [&](ir::Graph&, const Values& x) {
+    ops::check_attention(x[0], x[1], x[2]);
+    const auto depth = static_cast<double>(x[0].shape()[3]);
+    return Values{ops::attention_scores(x[0], x[1], options.scale.value_or(1 / std::sqrt(depth)))};
+  };
+  Tensor scores = apply("attention", {q, k, v}, write_scores, where)[0];
+  const Shape shape = scores.shape();
+  const DType dtype = scores.dtype();
+  std::vector<Tensor> operands{scores, v};
+  if (options.score || options.mask) {
+    const ScoreIndices at = score_indices(scores, where);
+    if (options.score) {
+      const Tensor s = options.score(scores, at);
+      check_result("score", s, s.defined() && is_float(s.dtype()), shape, "floats", where);
+      operands[0] = broadcast_to(cast(s, dtype, where), shape, where);
+    }
+    if (options.mask) {
+      const Tensor m = options.mask(at);
+      check_result("mask", m, m.defined() && is_bool(m.dtype()), shape, "bools", where);
+      operands.push_back(m);
+    }
+  }
+  if (options.dropout != 0) operands.push_back(in[3]);
+  const auto write_result = [&](ir::Graph&, const Values& x) {
+    ops::AttendOptions o{.dropout = options.dropout, .result = ops::is_f8(q.dtype()) ? dtype : q.dtype()};
+    std::size_t next = 2;
+    if (options.mask) o.mask = x[next++];
+    if (options.dropout != 0) o.seed = x[next];
+    const ops::Attended y = ops::attend(x[0], x[1], o);
+    return Values{y.out, y.lse};
+  };
+  return apply("attention", operands, write_result, where);
+}
+
+std::vector<Tensor> run(const std::vector<Tensor>& qkv, const AttentionOptions& options, std::size_t results,
+                        const Location& where) {
+  std::vector<Tensor> in = qkv;
+  for (const Tensor& t : in)
+    if (!t.defined()) throw Error("attention: an operand was never given a value", where);
+  if (!(options.dropout >= 0 && options.dropout < 1))
+    throw Error(fmt::format("attention: dropout is {}, it must be in [0, 1)", options.dropout), where);
+  if (options.dropout != 0) {
+    if (!options.seed || !options.seed->defined()) throw Error("attention: dropout needs a seed", where);
+    in.push_back(*options.seed);
+  }
+  // Recorded where a recording is going on, else a program of its own: its parts are never run one by one.
+  detail::CompiledCore core(
+      [&](const std::vector<Tensor>& t) {
+        std::vector<Tensor> all = record(t, options, where);
+        all.resize(results);
+        return all;
+      },
+      {});
+  return core.call(in, where);
+}
+
+}  // namespace
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
+                 const Location& where) {
+  return run({q, k, v}, options, 1, where)[0];
+}
+
+std::pair<Tensor, Tensor> attention_with_lse(const Tensor& q, const Tensor& k, const Tensor& v,
+                                             const AttentionOptions& options, const Location& where) {
+  const std::vector<Tensor> both = run({q, k, v}, options, 2, where);
+  return {both[0], both[1]};
+}
+
+Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Location& where) {
+  const Shape& shape = table.shape();
+  if (static_cast<int>(indices.size()) != shape.rank() || indices.empty())
+    throw Error(fmt::format("element: {} indices for {}", indices.size(), to_string(shape)), where);
+  for (const Tensor& i : indices)
+    if (!is_integer(i.dtype()))
+      throw Error(fmt::format("element: an index is {}, wanted integers", name(i.dtype())), where);
+  if (shape.rank() == 1) return take(table, indices[0], 0, where);
+  Tensor place, inside;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const Tensor i = cast(indices[static_cast<std::size_t>(axis)], DType::i64, where);
+    const Tensor here = logical_and(ge(i, 0, where), lt(i, shape[axis], where), where);
+    place = axis == 0 ? i : add(mul(place, shape[axis], where), i, where);
+    inside = axis == 0 ? here : logical_and(inside, here, where);
+  }
+  return take(reshape(table, {-1}, where), tilewright::where(inside, place, -1, where), 0, where);
+}
+
+namespace {
+
+// The query's number among the keys.
+Tensor place(const ScoreIndices& at, Index offset) { return offset == 0 ? at.query : at.query + offset; }
+
+// What `ids` (T) or (B, T) says of each position.
+Tensor id_of(const Tensor& ids, const ScoreIndices& at, const Tensor& position) {
+  if (ids.rank() == 1) return element(ids, {position});
+  return element(ids, {at.batch, position});
+}
+
+MaskFunction combine(const std::vector<MaskFunction>& masks, const char* name,
+                     Tensor (*with)(const Arg&, const Arg&, const Location&)) {
+  if (masks.empty()) throw Error(fmt::format("{}: no masks given", name));
+  return [masks, with](const ScoreIndices& at) {
+    Tensor m = masks[0](at);
+    for (std::size_t i = 1; i < masks.size(); ++i) m = with(m, masks[i](at), Location::current());
+    return m;
+  };
+}
+
+}  // namespace
+
+MaskFunction causal_mask(Index offset) {
+  return [offset](const ScoreIndices& at) { return at.key <= place(at, offset); };
+}
+
+MaskFunction window_mask(Index before, Index after, Index offset) {
+  return [=](const ScoreIndices& at) {
+    const Tensor distance = place(at, offset) - at.key;
+    return logical_and(distance <= before, distance >= -after);
+  };
+}
+
+MaskFunction prefix_mask(Index length) {
+  return [length](const ScoreIndices& at) { return at.key < length; };
+}
+
+MaskFunction prefix_mask(const Tensor& lengths) {
+  return [lengths](const ScoreIndices& at) { return at.key < element(lengths, {at.batch}); };
+}
+
+MaskFunction document_mask(const Tensor& ids) { return document_mask(ids, ids); }
+
+MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids) {
+  return [=](const ScoreIndices& at) { return id_of(query_ids, at, at.query) == id_of(key_ids, at, at.key); };
+}
+
+MaskFunction all_of(const std::vector<MaskFunction>& masks) { return combine(masks, "all_of", logical_and); }
+MaskFunction any_of(const std::vector<MaskFunction>& masks) { return combine(masks, "any_of", logical_or); }
+
+ScoreFunction alibi_score(const Tensor& slopes, Index offset) {
+  return [=](const Tensor& score, const ScoreIndices& at) {
+    return score + element(slopes, {at.head}) * cast(at.key - place(at, offset), score.dtype());
+  };
+}
+
+ScoreFunction soft_cap_score(double cap) {
+  return [cap](const Tensor& score, const ScoreIndices&) { return tanh(score / cap) * cap; };
+}
+
+ScoreFunction bias_score(const Tensor& bias) {
+  return [bias](const Tensor& score, const ScoreIndices&) { return score + bias; };
+}
+
+ScoreFunction chain(const std::vector<ScoreFunction>& scores) {
+  return [scores](const Tensor& score, const ScoreIndices& at) {
+    Tensor s = score;
+    for (const ScoreFunction& f : scores) s = f(s, at);
+    return s;
+  };
+}
+
+}  // namespace tilewright

@@ -1,0 +1,423 @@
+// attention() with score and mask functions: values against loops on the host in float64, over lengths, head
+// dims, shared heads and combinations of masks; rows with nothing to attend; gradients; what users do wrong.
+#include <tilewright/tilewright.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <random>
+
+namespace tilewright {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+struct Sizes {
+  Index batch = 1, heads = 2, shared = 1, queries = 10, keys = 10, depth = 16, columns = 16;
+};
+
+using HostScore = std::function<double(double score, Index b, Index h, Index q, Index k)>;
+using HostMask = std::function<bool(Index b, Index h, Index q, Index k)>;
+
+struct Problem {
+  Sizes sizes;
+  std::vector<float> q, k, v;
+  HostScore score = [](double s, Index, Index, Index, Index) { return s; };
+  HostMask mask = [](Index, Index, Index, Index) { return true; };
+};
+
+struct Expected {
+  std::vector<double> out, lse;
+};
+
+Expected on_the_host(const Problem& p) {
+  const Sizes& s = p.sizes;
+  Expected e;
+  const Index kv_heads = s.heads / s.shared;
+  std::vector<double> scores(static_cast<std::size_t>(s.keys));
+  const auto at = [](Index i) { return static_cast<std::size_t>(i); };
+  for (Index b = 0; b < s.batch; ++b)
+    for (Index h = 0; h < s.heads; ++h)
+      for (Index q = 0; q < s.queries; ++q) {
+        const Index head = b * kv_heads + h / s.shared;
+        double largest = -kInfinity, total = 0;
+        for (Index k = 0; k < s.keys; ++k) {
+          double sum = 0;
+          for (Index d = 0; d < s.depth; ++d)
+            sum += static_cast<double>(p.q[at(((b * s.heads + h) * s.queries + q) * s.depth + d)]) *
+                   static_cast<double>(p.k[at((head * s.keys + k) * s.depth + d)]);
+          sum = p.score(sum / std::sqrt(static_cast<double>(s.depth)), b, h, q, k);
+          scores[at(k)] = p.mask(b, h, q, k) ? sum : -kInfinity;
+          largest = std::max(largest, scores[at(k)]);
+        }
+        for (double& v : scores) total += v = v == -kInfinity ? 0 : std::exp(v - largest);
+        e.lse.push_back(total == 0 ? -kInfinity : std::log(total) + largest);
+        for (Index c = 0; c < s.columns; ++c) {
+          double sum = 0;
+          for (Index k = 0; k < s.keys; ++k)
+            sum += scores[at(k)] * static_cast<double>(p.v[at((head * s.keys + k) * s.columns + c)]);
+          e.out.push_back(total == 0 ? 0 : sum / total);
+        }
+      }
+  return e;
+}
+
+std::vector<float> normal(Index count, std::mt19937& random, float spread = 1) {
+  std::normal_distribution<float> d(0, spread);
+  std::vector<float> out(static_cast<std::size_t>(count));
+  for (float& v : out) v = d(random);
+  return out;
+}
+
+class AttentionFunctions : public ::testing::TestWithParam<const char*> {
+ protected:
+  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+  std::mt19937 random_{17};
+
+  Problem problem(const Sizes& s, float spread = 1) {
+    const Index kv = s.batch * s.heads / s.shared * s.keys;
+    return {.sizes = s,
+            .q = normal(s.batch * s.heads * s.queries * s.depth, random_, spread),
+            .k = normal(kv * s.depth, random_),
+            .v = normal(kv * s.columns, random_)};
+  }
+  std::vector<Tensor> tensors(const Problem& p) {
+    const Sizes& s = p.sizes;
+    const Index kv = s.heads / s.shared;
+    return {ctx_.from(p.q, {s.batch, s.heads, s.queries, s.depth}),
+            ctx_.from(p.k, {s.batch, kv, s.keys, s.depth}), ctx_.from(p.v, {s.batch, kv, s.keys, s.columns})};
+  }
+
+  // Results and log-sum-exp against the host's, and one kernel.
+  void check(const Problem& p, const AttentionOptions& options, std::optional<std::size_t> kernels = 1) {
+    const auto compiled = compile([&](const Tensor& q, const Tensor& k, const Tensor& v) {
+      return attention_with_lse(q, k, v, options);
+    });
+    const std::vector<Tensor> in = tensors(p);
+    const auto [out, lse] = compiled(in);
+    const Expected want = on_the_host(p);
+    near(out.to_vector<float>(), want.out, 4e-6);
+    near(lse.to_vector<float>(), want.lse, 4e-6);
+    const std::size_t got = compiled.report().front().kernels.size();
+    EXPECT_EQ(got, kernels.value_or(got)) << compiled.explain();
+  }
+  static void near(const std::vector<float>& got, const std::vector<double>& want, double bound) {
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t e = 0; e < got.size(); ++e) {
+      if (std::isinf(want[e]) && static_cast<double>(got[e]) == want[e]) continue;
+      ASSERT_LE(std::abs(static_cast<double>(got[e]) - want[e]), bound * (1 + std::abs(want[e]))) << e;
+    }
+  }
+};
+
+TEST_P(AttentionFunctions, TakesLengthsHeadDimsAndSharedHeads) {
+  for (const Sizes& s :
+       {Sizes{2, 4, 2, 33, 70, 32, 32}, Sizes{1, 6, 3, 1, 300, 64, 64}, Sizes{1, 2, 2, 70, 33, 128, 40},
+        Sizes{1, 1, 1, 5, 40, 256, 256}, Sizes{2, 2, 1, 17, 257, 80, 80}, Sizes{1, 4, 4, 7, 1, 48, 16}}) {
+    SCOPED_TRACE(s.depth);
+    check(problem(s), {}, s.keys == 1 ? 2 : 1);  // over one key there is no loop to share
+  }
+}
+
+TEST_P(AttentionFunctions, MasksByPosition) {
+  const Sizes s{1, 2, 1, 150, 290, 32, 32};
+  struct Case {
+    MaskFunction mask;
+    HostMask host;
+  };
+  const Index ends = s.keys - s.queries;
+  const std::vector<Case> cases = {
+      {causal_mask(ends), [&](Index, Index, Index q, Index k) { return k <= q + ends; }},
+      {causal_mask(), [&](Index, Index, Index q, Index k) { return k <= q; }},
+      {causal_mask(-40), [&](Index, Index, Index q, Index k) { return k <= q - 40; }},
+      {window_mask(20), [&](Index, Index, Index q, Index k) { return k <= q && k >= q - 20; }},
+      {window_mask(7, 30, ends),
+       [&](Index, Index, Index q, Index k) { return k <= q + ends + 30 && k >= q + ends - 7; }},
+      {prefix_mask(13), [&](Index, Index, Index, Index k) { return k < 13; }},
+      {prefix_mask(0), [&](Index, Index, Index, Index) { return false; }},
+      {any_of({causal_mask(), prefix_mask(50)}),
+       [&](Index, Index, Index q, Index k) { return k <= q || k < 50; }},
+      {all_of({causal_mask(), window_mask(9, 9)}),
+       [&](Index, Index, Index q, Index k) { return k <= q && k >= q - 9; }},
+      {[](const ScoreIndices& at) { return ((at.query + at.key) % 3) == at.head; },
+       [&](Index, Index h, Index q, Index k) { return (q + k) % 3 == h; }},
+  };
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(i);
+    Problem p = problem(s);
+    p.mask = cases[i].host;
+    check(p, {.mask = cases[i].mask});
+  }
+}
+
+TEST_P(AttentionFunctions, MasksByCapturedTensors) {
+  const Sizes s{2, 4, 2, 90, 90, 32, 32};
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(s.batch * s.keys));
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<std::int32_t>(i % 90 / (i < 90 ? 23 : 41));
+  const Tensor of_batches = ctx_.from(ids, {2, 90}), of_all = select(of_batches, 0, 1);
+  const std::vector<Index> lengths = {77, 0};
+  Problem p = problem(s);
+  p.mask = [&](Index b, Index, Index q, Index k) {
+    return ids[static_cast<std::size_t>(b * 90 + q)] == ids[static_cast<std::size_t>(b * 90 + k)] && k <= q;
+  };
+  check(p, {.mask = all_of({document_mask(of_batches), causal_mask()})});
+  p.mask = [&](Index, Index, Index q, Index k) {
+    return ids[static_cast<std::size_t>(90 + q)] == ids[static_cast<std::size_t>(90 + k)];
+  };
+  check(p, {.mask = document_mask(of_all)});
+  p.mask = [&](Index b, Index, Index, Index k) { return k < lengths[static_cast<std::size_t>(b)]; };
+  check(p, {.mask = prefix_mask(ctx_.from(lengths, {2}))});
+}
+
+TEST_P(AttentionFunctions, ChangesScores) {
+  const Sizes s{2, 4, 2, 40, 60, 32, 32};
+  const std::vector<float> slopes = {0.5f, 0.25f, 0.125f, 0.0625f};
+  const std::vector<float> bias = normal(s.heads * s.queries * s.keys, random_);
+  Problem p = problem(s, 3);
+  const auto alibi = [&](double x, Index, Index h, Index q, Index k) {
+    return x + static_cast<double>(slopes[static_cast<std::size_t>(h)]) * static_cast<double>(k - q - 20);
+  };
+  p.score = alibi;
+  check(p, {.score = alibi_score(ctx_.from(slopes, {4}), 20)});
+  p.score = [](double x, Index, Index, Index, Index) { return 2 * std::tanh(x / 2); };
+  check(p, {.score = soft_cap_score(2)});
+  p.score = [&](double x, Index b, Index h, Index q, Index k) {
+    return 5 * std::tanh(alibi(x, b, h, q, k) / 5);
+  };
+  p.mask = [](Index, Index, Index q, Index k) { return k <= q + 20; };
+  check(p, {.score = chain({alibi_score(ctx_.from(slopes, {4}), 20), soft_cap_score(5)}),
+            .mask = causal_mask(20)});
+  p.mask = [](Index, Index, Index, Index) { return true; };
+  p.score = [&](double x, Index, Index h, Index q, Index k) {
+    return x + static_cast<double>(bias[static_cast<std::size_t>((h * s.queries + q) * s.keys + k)]);
+  };
+  check(p, {.score = bias_score(ctx_.from(bias, {s.heads, s.queries, s.keys}))});
+  // A bias of the distance alone: a table, read as a view.
+  const std::vector<float> table = normal(s.queries + s.keys, random_);
+  const Tensor relative = ctx_.from(table, {s.queries + s.keys});
+  p.score = [&](double x, Index, Index, Index q, Index k) {
+    return x + static_cast<double>(table[static_cast<std::size_t>(q - k + s.keys)]);
+  };
+  check(p, {.score = [&](const Tensor& x, const ScoreIndices& at) {
+          return x + element(relative, {at.query - at.key + s.keys});
+        }});
+}
+
+struct RandomMask {
+  MaskFunction mask;
+  HostMask host;
+};
+
+// Atoms with random numbers, their complements, and combinations of two such.
+RandomMask random_mask(std::mt19937& random, const Sizes& s, int depth) {
+  const auto below = [&](Index n) { return static_cast<Index>(random() % static_cast<unsigned>(n)); };
+  const Index offset = below(s.keys + s.queries) - s.queries;
+  if (depth > 0) {
+    const RandomMask a = random_mask(random, s, depth - 1), b = random_mask(random, s, depth - 1);
+    if (below(2) == 0)
+      return {all_of({a.mask, b.mask}),
+              [=](Index i, Index h, Index q, Index k) { return a.host(i, h, q, k) && b.host(i, h, q, k); }};
+    return {any_of({a.mask, b.mask}),
+            [=](Index i, Index h, Index q, Index k) { return a.host(i, h, q, k) || b.host(i, h, q, k); }};
+  }
+  const Index x = below(s.keys + 1), y = below(s.keys + 1);
+  switch (below(6)) {
+    case 0:
+      return {causal_mask(offset), [=](Index, Index, Index q, Index k) { return k <= q + offset; }};
+    case 1:
+      return {window_mask(x / 4, y / 4, offset), [=](Index, Index, Index q, Index k) {
+                return k >= q + offset - x / 4 && k <= q + offset + y / 4;
+              }};
+    case 2:
+      return {prefix_mask(x), [=](Index, Index, Index, Index k) { return k < x; }};
+    case 3:
+      return {[=](const ScoreIndices& at) { return (at.query * 3 - x) != at.key * 2; },
+              [=](Index, Index, Index q, Index k) { return q * 3 - x != k * 2; }};
+    case 4:
+      return {[=](const ScoreIndices& at) { return trunc_div(at.query, 16) == trunc_div(at.key, 16); },
+              [=](Index, Index, Index q, Index k) { return q / 16 == k / 16; }};
+    default:
+      return {[=](const ScoreIndices& at) { return ~((at.head + at.batch) * 10 < at.key); },
+              [=](Index b, Index h, Index, Index k) { return (h + b) * 10 >= k; }};
+  }
+}
+
+TEST_P(AttentionFunctions, TakesRandomMasks) {
+  const auto one_of = [&](std::initializer_list<Index> of) { return of.begin()[random_() % of.size()]; };
+  for (int i = 0; i < 24; ++i) {
+    SCOPED_TRACE(i);
+    const Index shared = one_of({1, 2}), depth = one_of({32, 48, 64, 96, 128, 256});
+    const Sizes s{one_of({1, 2}),
+                  shared * one_of({1, 2}),
+                  shared,
+                  one_of({1, 2, 31, 64, 100, 200}),
+                  one_of({3, 130, 256, 300, 600}),
+                  depth,
+                  one_of({depth, 32})};
+    Problem p = problem(s);
+    const RandomMask mask = random_mask(random_, s, i % 3);
+    p.mask = mask.host;
+    check(p, {.mask = mask.mask}, std::nullopt);
+  }
+}
+
+TEST_P(AttentionFunctions, TakesScoresThatOverflowWithoutTheirMaximum) {
+  Problem p = problem({1, 2, 1, 40, 300, 32, 32}, 200);
+  p.mask = [](Index, Index, Index q, Index k) { return k > 2 * q; };
+  const auto options = AttentionOptions{.mask = [](const ScoreIndices& at) { return at.key > at.query * 2; }};
+  const auto [out, lse] = attention_with_lse(tensors(p)[0], tensors(p)[1], tensors(p)[2], options);
+  const Expected want = on_the_host(p);
+  // Scores of some hundreds carry errors of 1e-5 each.
+  near(out.to_vector<float>(), want.out, 2e-3);
+  near(lse.to_vector<float>(), want.lse, 1e-6);
+}
+
+TEST_P(AttentionFunctions, GivesZeroOfNothing) {
+  const Tensor q = ctx_.randn({1, 2, 3, 16}), none = ctx_.zeros({1, 2, 0, 16});
+  const auto [out, lse] = attention_with_lse(q, none, none);
+  for (float v : out.to_vector<float>()) EXPECT_EQ(v, 0);
+  for (float v : lse.to_vector<float>()) EXPECT_EQ(v, -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(attention(ctx_.zeros({2, 3, 0, 8}), ctx_.zeros({2, 3, 5, 8}), ctx_.zeros({2, 3, 5, 8})).shape(),
+            Shape({2, 3, 0, 8}));
+}
+
+TEST_P(AttentionFunctions, NarrowTypesKeepTheirType) {
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    Problem p = problem({1, 4, 2, 30, 200, 64, 64});
+    p.mask = [](Index, Index, Index q, Index k) { return k <= q + 170; };
+    for (std::vector<float>* x : {&p.q, &p.k, &p.v})
+      for (float& value : *x) value = static_cast<float>(round_to(dtype, static_cast<double>(value)));
+    const std::vector<Tensor> in = tensors(p);
+    const auto [out, lse] = attention_with_lse(cast(in[0], dtype), cast(in[1], dtype), cast(in[2], dtype),
+                                               {.mask = causal_mask(170)});
+    EXPECT_EQ(out.dtype(), dtype);
+    EXPECT_EQ(lse.dtype(), DType::f32);
+    const Expected want = on_the_host(p);
+    // The weights and the result are rounded to the type.
+    near(out.to_vector<float>(), want.out, 3 * unit_roundoff(dtype));
+    near(lse.to_vector<float>(), want.lse, 4e-6);
+  }
+}
+
+// Of what is kept the weights are scaled, so that the mean over many keys stays; the same seed drops the
+// same.
+TEST_P(AttentionFunctions, DropsWeights) {
+  const Tensor q = ctx_.zeros({1, 2, 50, 32}), k = ctx_.zeros({1, 2, 900, 32}),
+               v = ctx_.ones({1, 2, 900, 32});
+  const auto f = [](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& seed) {
+    return attention(a, b, c, {.dropout = 0.25, .seed = seed});
+  };
+  const auto compiled = compile(f);
+  const Tensor seed = ctx_.scalar(5, DType::i64);
+  const auto got = compiled(q, k, v, seed).to_vector<float>();
+  double mean = 0;
+  for (float x : got) mean += static_cast<double>(x) / static_cast<double>(got.size());
+  // 100 rows of 900 weights: one standard deviation of the mean is sqrt(1/3 / 90000) = 0.002.
+  EXPECT_NEAR(mean, 1, 0.008);
+  EXPECT_GT(std::abs(got[0] - 1), 1e-4);
+  EXPECT_EQ(got, f(q, k, v, seed).to_vector<float>());
+  EXPECT_NE(got, compiled(q, k, v, ctx_.scalar(6, DType::i64)).to_vector<float>());
+  EXPECT_EQ(compiled.report().front().kernels.size(), 1U) << compiled.explain();
+}
+
+// By differences of the loss, for q, k, v and a captured bias. Queries without keys, by the mask and by the
+// bias, have gradients of 0.
+TEST_P(AttentionFunctions, HasGradients) {
+  const Sizes s{1, 2, 2, 5, 7, 4, 3};
+  Problem p = problem(s);
+  std::vector<float> bias = normal(s.queries * s.keys, random_);
+  std::fill_n(bias.begin() + 4 * s.keys, s.keys, -std::numeric_limits<float>::infinity());
+  std::vector<Tensor> in = tensors(p);
+  in.push_back(ctx_.from(bias, {s.queries, s.keys}));
+  for (Tensor& t : in) t = cast(t, DType::f64);
+  const auto loss = [](const std::vector<Tensor>& x) {
+    AttentionOptions o{.score = chain({soft_cap_score(3), bias_score(x[3])}),
+                       .mask = [](const ScoreIndices& at) { return (at.key <= at.query) & (at.query != 2); }};
+    const auto [out, lse] = attention_with_lse(x[0], x[1], x[2], o);
+    return std::vector<Tensor>{sum(out * out) + sum(tilewright::where(isfinite(lse), lse, 0.0))};
+  };
+  const auto got = value_and_grad(loss, {0, 1, 2, 3})(in);
+  constexpr double kStep = 1e-6;
+  for (std::size_t a = 0; a < in.size(); ++a) {
+    const auto gradient = got[1 + a].to_vector<double>();
+    const auto values = in[a].to_vector<double>();
+    for (std::size_t e = 0; e < values.size(); e += 3) {
+      const auto moved = [&](double by) {
+        std::vector<double> x = values;
+        x[e] += by;
+        std::vector<Tensor> args = in;
+        args[a] = ctx_.from(x, in[a].shape());
+        return loss(args)[0].item();
+      };
+      ASSERT_NEAR(gradient[e], (moved(kStep) - moved(-kStep)) / (2 * kStep), 1e-7) << a << " " << e;
+    }
+  }
+  const auto of_q = got[1].to_vector<double>();
+  for (Index row : {2, 4})
+    for (Index d = 0; d < s.depth; ++d) EXPECT_EQ(of_q[static_cast<std::size_t>(row * s.depth + d)], 0);
+}
+
+std::string message_of(const std::function<void()>& mistake) {
+  try {
+    mistake();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST_P(AttentionFunctions, SaysWhatDoesNotFit) {
+  const Tensor q = ctx_.zeros({2, 4, 5, 8}), k = ctx_.zeros({2, 2, 6, 8});
+  const auto says = [&](const std::function<void()>& mistake, const std::vector<std::string>& parts) {
+    const std::string message = message_of(mistake);
+    for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << message;
+    EXPECT_NE(message.find("attention_functions_test.cpp:"), std::string::npos) << message;
+  };
+  const auto zeros = [&](const Shape& s, DType d = DType::f32) { return ctx_.zeros(s, d); };
+  says([&] { attention(zeros({4, 5, 8}), k, k); }, {"wants (batch, heads, length, head dim)", "f32[4,5,8]"});
+  says([&] { attention(zeros({1, 4, 5, 8}), k, k); }, {"batches differ", "f32[1,4,5,8]", "f32[2,2,6,8]"});
+  says([&] { attention(q, k, zeros({2, 4, 6, 8})); }, {"k and v differ in heads"});
+  says([&] { attention(q, k, zeros({2, 2, 7, 8})); }, {"k and v differ in length"});
+  says([&] { attention(zeros({2, 4, 5, 16}), k, k); }, {"q and k differ in head dim"});
+  says([&] { attention(zeros({2, 5, 5, 8}), k, k); }, {"no multiple"});
+  says([&] { attention(zeros({2, 4, 5, 8}, DType::bf16), k, k); }, {"one float type", "bf16[2,4,5,8]"});
+  says(
+      [&] {
+        attention(zeros({2, 4, 5, 8}, DType::i32), zeros({2, 4, 5, 8}, DType::i32),
+                  zeros({2, 4, 5, 8}, DType::i32));
+      },
+      {"one float type", "i32"});
+  says([&] { attention(q, k, k, {.mask = [](const ScoreIndices& at) { return at.key; }}); },
+       {"the mask function returned i64[6]", "bools"});
+  says([&] { attention(q, k, k, {.mask = [&](const ScoreIndices&) { return zeros({5}) > 0.f; }}); },
+       {"the mask function returned bool[5]", "[2,4,5,6]"});
+  says([&] { attention(q, k, k, {.mask = [](const ScoreIndices&) { return Tensor(); }}); },
+       {"the mask function returned no tensor"});
+  says([&] { attention(q, k, k, {.score = [](const Tensor& s, const ScoreIndices&) { return s > 0.f; }}); },
+       {"the score function returned bool[2,4,5,6]", "floats"});
+  says([&] { attention(q, k, k, {.score = bias_score(zeros({3, 1, 4, 5, 6}))}); },
+       {"the score function returned f32[3,2,4,5,6]"});
+  says([&] { attention(q, k, k, {.dropout = 1, .seed = ctx_.scalar(1, DType::i64)}); }, {"dropout is 1"});
+  says([&] { attention(q, k, k, {.dropout = 0.5}); }, {"dropout needs a seed"});
+  says([&] { attention(q, Tensor(), k); }, {"never given a value"});
+  says([&] { element(k, {k}); }, {"element", "1 indices for [2,2,6,8]"});
+  says([&] { element(zeros({3}), {zeros({3})}); }, {"element", "f32"});
+  EXPECT_NE(message_of([] { all_of({}); }).find("no masks"), std::string::npos);
+}
+
+TEST_P(AttentionFunctions, ReadsElementsOfTables) {
+  const Tensor table = ctx_.from(std::vector<float>{1, 2, 3, 4, 5, 6}, {2, 3});
+  const Tensor i = ctx_.from(std::vector<Index>{0, 1, 1, 2, 0}, {5}),
+               j = ctx_.from(std::vector<Index>{2, 0, 2, 0, -1}, {5});
+  EXPECT_EQ(element(table, {i, j}).to_vector<float>(), (std::vector<float>{3, 4, 6, 0, 0}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, AttentionFunctions, ::testing::Values("reference", "cpu"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tilewright
