@@ -109,8 +109,18 @@ class Fuser {
     std::set<int> out;
     for (NodeId id : groups_[static_cast<std::size_t>(g)].nodes)
       for (NodeId c : consumers_[index(id)])
-        if (group_of_[index(c)] != g) out.insert(group_of_[index(c)]);
+        if (group_of_[index(c)] != g) add_readers(group_of_[index(c)], out);
+    out.erase(g);
     return out;
+  }
+
+  // The group, or those it was copied into.
+  void add_readers(int group, std::set<int>& out) const {
+    const auto copies = copied_into_.find(group);
+    if (copies == copied_into_.end())
+      out.insert(group);
+    else
+      for (int into : copies->second) add_readers(into, out);
   }
 
   // A path from a to b that leaves both.
@@ -231,6 +241,7 @@ class Fuser {
         consumer.seconds = seconds(consumer.group, &why).value_or(0);
       }
       g.alive = false;
+      copied_into_[static_cast<int>(i)] = consumers;
     }
   }
 
@@ -283,7 +294,8 @@ class Fuser {
   std::vector<bool> live_;
   std::set<NodeId> graph_outputs_;
   std::vector<std::set<NodeId>> sources_, consumers_;
-  std::vector<int> group_of_;
+  std::vector<int> group_of_;  // of a node; a group that was copied is no longer alive
+  std::map<int, std::set<int>> copied_into_;
   std::vector<State> groups_;
   std::map<std::pair<int, int>, Refusal> refusals_;
 };

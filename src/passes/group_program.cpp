@@ -173,6 +173,18 @@ bool has_plain_operands(const GroupProgram& program) {
   return true;
 }
 
+// What a dot's loop reduces beside it stands in the frame of its rows, which knows no columns.
+bool reduces_along_rows(const GroupProgram& program) {
+  if (program.dot() < 0) return true;
+  const int columns = dot_axes(program).n;
+  if (columns < 0) return true;
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  for (std::size_t s = 0; s < depends.size(); ++s)
+    if (program.syms[s].kind == Sym::Kind::reduce && depends[s][static_cast<std::size_t>(columns)])
+      return false;
+  return true;
+}
+
 }  // namespace
 
 std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group) {
@@ -182,7 +194,7 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
       GroupProgram program = walked;
       split_variables(program, split);
       merge_variables(program);
-      if (!has_plain_operands(program)) continue;
+      if (!has_plain_operands(program) || !reduces_along_rows(program)) continue;
       if (program.reduced_variables().size() <= 1 || !needs_one_reduced_loop(program)) return program;
     }
     const bool dots = walked.dot() >= 0 || walked.has_inner_dots();
