@@ -151,6 +151,13 @@ bool picks_a_block(const GroupProgram& program, const Sym& load) {
   return true;
 }
 
+bool has_inner_dot(const GroupProgram& program, int sym) {
+  const std::vector<bool> parts = program.made_of({sym});
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    if (parts[i] && program.syms[i].inner) return true;
+  return false;
+}
+
 // A dot's operands are tiles: blocks of memory, and arithmetic on them.
 bool has_plain_operands(const GroupProgram& program) {
   std::vector<int> operands;
@@ -161,6 +168,8 @@ bool has_plain_operands(const GroupProgram& program) {
       return program.syms[static_cast<std::size_t>(s.operands[side])].level;
     };
     if (level(1) > 0 || (s.inner && level(0) > 0)) return false;
+    // An inner dot's columns are those of the depth, in which operand b has its rows.
+    if (has_inner_dot(program, s.operands[1])) return false;
     operands.insert(operands.end(), s.operands.begin(), s.operands.end());
   }
   const std::vector<bool> needed = program.made_of(operands);

@@ -137,7 +137,7 @@ Split split(const IndexExpr& a, Index divisor, const Extents& extents) {
       s.rest = s.rest + atom * t.factor;
   }
   const Index below = -floor_div_constant(range(s.rest, extents).low, divisor);
-  if (below <= 0 || range(a, extents).low < 0) return s;
+  if (below <= 0) return s;
   return {s.quotient + IndexExpr(-below), s.rest + IndexExpr(below * divisor)};
 }
 

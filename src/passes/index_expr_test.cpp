@@ -27,12 +27,13 @@ TEST(IndexExpr, QuotientsAndRemaindersOfPositionsWalkedBackwards) {
   const Extents extents = {326, 3};
   for (const Index divisor : {2, 3, 7, 31, 93}) {
     for (const Index step : {-2, -1, 2, 3}) {
-      const Index start = step < 0 ? 650 : 0;  // never negative as a whole
+      const Index start = step < 0 ? 600 : -40;  // a padding's positions lie outside what is padded
       const IndexExpr at = IndexExpr::variable(0) * step + IndexExpr::variable(1) * divisor + start;
       const IndexExpr quotient = floor_div(at, divisor, extents), rest = remainder(at, divisor, extents);
       for (Index i = 0; i < extents[0]; ++i)
         for (Index j = 0; j < extents[1]; ++j) {
           const Index position = step * i + divisor * j + start;
+          if (position < 0) continue;  // under a mask
           ASSERT_EQ(value_at(quotient, {i, j}), position / divisor) << to_string(quotient) << " at " << i;
           ASSERT_EQ(value_at(rest, {i, j}), position % divisor) << to_string(rest) << " at " << i;
         }
