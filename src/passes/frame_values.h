@@ -12,11 +12,6 @@
 
 namespace tilewright::passes {
 
-// In which a dot that gives `dtype` is summed.
-inline DType accumulator(DType dtype) {
-  return is_float(dtype) || dtype == DType::i64 ? dtype : DType::i32;
-}
-
 struct Frame {
   int row = -1, column = -1;  // variables; -1: nothing walks the axis, its extent is 1
   Index rows = 1, columns = 1;
@@ -47,7 +42,8 @@ class FrameValues {
   // From this level on values change with every loop body, until they are said to rest again.
   void moving_from(int level) { moving_level_ = level; }
   void rest() { moving_level_ = kNoLevel; }
-  // Computes, before the loops, what sym `of` is made of and no loop changes: reductions below `level` are done.
+  // Computes, before the loops, what sym `of` is made of and no loop changes: reductions below `level` are
+  // done.
   void hoist(int of, int level);
   void hoist_dot_operands();  // the same for all inner dots
   // An operand of a dot as a tile of this frame's shape, in the type in which the operands meet.

@@ -50,7 +50,8 @@ Graph materialize(const Graph& graph) {
     for (NodeId o : n.operands) operands.push_back(to(o));
     const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along;
     if (gathers && !is_stored(out, operands[0])) operands[0] = copy_of(out, operands[0]);
-    const bool views = std::any_of(operands.begin(), operands.end(), [&](NodeId o) { return !is_stored(out, o); });
+    const bool views =
+        std::any_of(operands.begin(), operands.end(), [&](NodeId o) { return !is_stored(out, o); });
     if (n.op->kind == OpClass::matmul && views && !reads_as_it_stands(out, n, operands))
       for (NodeId& o : operands)
         if (!is_stored(out, o)) o = copy_of(out, o);
