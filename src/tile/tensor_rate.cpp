@@ -13,7 +13,7 @@ constexpr double kSharedBytesPerCycle = 128;
 constexpr double kClockHz = 1.45e9;  // what is left of 1.98 GHz at full load, stalls of the pipeline included
 constexpr Index kRows = 64, kStep = 64;  // of one wgmma; of k in a block
 constexpr double kStoreCyclesPerElement =
-    0.045;                            // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
+    0.045;  // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
 // What a multiprocessor takes in from L2: 10.7 TB/s for all of them, reached by tiles of 128x128.
 constexpr double kIntakeBytesPerCycle = 56;
 constexpr double kFillCycles = 1500;  // before the first block has arrived

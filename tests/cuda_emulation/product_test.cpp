@@ -25,8 +25,8 @@ TEST(EmulatedProducts, KernelsOfEveryFormMatchTheReference) {
       int taken = 0;
       for (const backends::Candidate& c : backend->candidates(kernel)) {
         if (!c.refusal.empty() || taken == 2) continue;
-        const auto r = testing::check_kernel(*backend, kernel, c.schedule,
-                                             {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+        const auto r = testing::check_kernel(
+            *backend, kernel, c.schedule, {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
         EXPECT_TRUE(r.problem.empty()) << to_string(product) << ": " << r.problem;
         taken += r.refused.empty() ? 1 : 0;
       }

@@ -4,7 +4,6 @@
 #include "ops/composites.h"
 #include "ops/functions.h"
 
-
 #include <fmt/format.h>
 
 #include <random>
@@ -74,7 +73,9 @@ ProductGraph random_product(std::uint64_t seed) {
     return all[random() % std::size(all)];
   };
   constexpr DType kDTypes[] = {DType::f32, DType::bf16, DType::f16, DType::f8e4m3, DType::f8e5m2, DType::i8};
-  const auto size = [&] { return one_of(1, 1, 2, 3, 5, 7, 8, 11, 15, 16, 17, 32, 64, 100, 127, 128, 129, 200); };
+  const auto size = [&] {
+    return one_of(1, 1, 2, 3, 5, 7, 8, 11, 15, 16, 17, 32, 64, 100, 127, 128, 129, 200);
+  };
   ProductGraph p{.m = size(), .n = size()};
   p.batch = random() % 4 == 0 ? one_of(2, 3, 5) : 1;
   p.k = one_of(0, 1, 7, 16, 31, 64, 100, 127, 129, 192, 256, 300, 512, 1000, 2048, 5000);

@@ -153,8 +153,8 @@ class WorkCounter {
   KernelWork run(const printer::LoopPlan& plan) {
     for (const tile::GridAxis& axis : kernel_.grid)
       for (const tile::GridFactor& f : axis)
-        work_.programs *=
-            f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
+        work_.programs *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block))
+                                                 : kUnknownPrograms;
     walk(plan.steps, 1);
     return work_;
   }
