@@ -11,7 +11,7 @@ limit_mib=40
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF >/dev/null
 # tw_cuda is opened at run time: no program links it by need.
-programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity lesson_05_gemm_lesson_05)
+programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity lesson_05_gemm_lesson_05)
 targets=(tw_cuda "${programs[@]}")
 ninja -C "$build" -j "${JOBS:-2}" "${targets[@]}"
 

@@ -35,6 +35,7 @@ constexpr Index kRegisterRows = 6;
 // Per element packed and per element of c that is zeroed, stored and loaded again:
 // docs/notes/2026-11-21-cpu-gemm.md.
 constexpr double kPackCycles = 0.5, kResultCycles = 1, kProgramCycles = 1000;
+constexpr double kMergeCycles = 8000;  // a second kernel's start on all cores
 // A block's b fills half of L2 (256 x 512 x 4 bytes of 1 MiB), its c may reach into L3.
 constexpr Index kMostRows = 516, kMostColumns = 512, kDepthBytes = 1024;
 
@@ -44,16 +45,26 @@ Index even_block(Index size, Index most, Index unit) {
   return std::min(round_up(ceil_div(size, parts), unit), size);
 }
 
+// Fewer blocks than cores: cores share what they sum, if it is long.
+DotTiles few_blocks(const DotProblem& p, DotTiles tiles, const tile::Target& target) {
+  constexpr Index kLong = 1 << 14;  // of k, for each part: a few µs of memory time
+  const Index blocks = p.batch * ceil_div(p.m, tiles.bm) * ceil_div(p.n, tiles.bn);
+  if (p.splits && blocks < target.units)
+    tiles.splits = std::clamp<Index>(target.units / blocks, 1, std::max<Index>(p.k / kLong, 1));
+  return tiles;
+}
+
 // Few rows (or a column): the large operand streams from memory, so only its order and its share per core
 // matter.
 DotTiles few_rows(const DotProblem& p, const tile::Target& target) {
   // Eight rows of b at a time are as many streams as prefetchers follow; their part of c stays in L1.
   const Index columns = p.batch >= target.units ? p.n : ceil_div(p.n, Index{target.units});
-  return {p.m, std::min(round_up(even_block(columns, 2048, 1), 64), p.n), std::min<Index>(8, p.k)};
+  return few_blocks(
+      p, {p.m, std::min(round_up(even_block(columns, 2048, 1), 64), p.n), std::min<Index>(8, p.k)}, target);
 }
 DotTiles one_column(const DotProblem& p, const tile::Target& target) {
   const Index rows = p.batch >= target.units ? p.m : ceil_div(p.m, Index{target.units});
-  return {even_block(rows, 256, 4), 1, even_block(p.k, 4096, 16)};
+  return few_blocks(p, {even_block(rows, 256, 4), 1, even_block(p.k, 4096, 16)}, target);
 }
 
 std::vector<DotTiles> cpu_tiles(const DotProblem& p, const tile::Target& target) {
@@ -65,64 +76,118 @@ std::vector<DotTiles> cpu_tiles(const DotProblem& p, const tile::Target& target)
   const bool widened = bytes == 2 && target.vector_bytes < 64;
   const Index bk = even_block(p.k, kDepthBytes / (widened ? 4 : bytes), 16);
   std::vector<RankedTiles> all;
-  const auto consider = [&](Index bm, Index bn) {
-    const Index programs = p.batch * ceil_div(p.m, bm) * ceil_div(p.n, bn);
+  const auto consider = [&](Index bm, Index bn, Index splits) {
+    const Index programs = p.batch * ceil_div(p.m, bm) * ceil_div(p.n, bn) * splits;
     const double rows = static_cast<double>(bm), columns = static_cast<double>(round_up(bn, lanes)),
-                 depth = static_cast<double>(p.k), packed = static_cast<double>(bytes) / 4;
+                 depth = static_cast<double>(ceil_div(p.k, splits)), packed = static_cast<double>(bytes) / 4;
     const double multiply = rows * columns * depth / static_cast<double>(lanes) * packed;
     const double pack = kPackCycles * (rows + columns) * depth * packed;
     const double cycles = static_cast<double>(ceil_div(programs, Index{target.units})) *
                           (multiply + pack + kResultCycles * rows * columns + kProgramCycles);
-    all.push_back({{bm, bn, bk}, cycles});
+    const double merge =
+        splits == 1
+            ? 0
+            : kMergeCycles + kResultCycles * static_cast<double>(splits * p.batch * p.m * p.n / target.units);
+    all.push_back({{bm, bn, bk, splits}, cycles + merge});
   };
   for (Index i = ceil_div(p.m, kMostRows), tried = 0; tried < 32 && i <= p.m; ++i, ++tried)
     for (Index j = ceil_div(p.n, kMostColumns), other = 0; other < 32 && j <= p.n; ++j, ++other)
-      consider(std::min(round_up(ceil_div(p.m, i), kRegisterRows), p.m),
-               std::min(round_up(ceil_div(p.n, j), lanes), p.n));
+      for (Index splits = 1; splits <= (p.splits ? Index{target.units} : 1) && splits * bk <= p.k; ++splits)
+        consider(std::min(round_up(ceil_div(p.m, i), kRegisterRows), p.m),
+                 std::min(round_up(ceil_div(p.n, j), lanes), p.n), splits);
   return best_first(std::move(all));
 }
 
-// What the copy engine and the tensor cores take: 16-bit operands whose rows are whole 16 bytes. Of the tiles
-// whose accumulators fit the registers the one that the model finds fastest; a tile may be larger than the
-// problem, the rest of it is zeros.
-bool on_tensor_cores(const DotProblem& p, const tile::Target& target) {
-  constexpr Index kFewest = 16, kAligned = 8;
-  return target.arch == "sm_90a" && (p.dtype == DType::bf16 || p.dtype == DType::f16) && p.m >= kFewest &&
-         p.n >= 2 * kFewest && p.k >= kFewest && p.n % kAligned == 0 && p.k % kAligned == 0;
+constexpr Index kDepth = 64;        // of the blocks that tensor cores take
+constexpr Index kFewestBlocks = 4;  // of k for each of the programs that share it
+
+// The programs that share k write their sums, and a second kernel reads them.
+double merge_us(const DotProblem& p, Index splits, const tile::Target& target) {
+  if (splits == 1) return 0;
+  const double bytes = 2.0 * 4 * static_cast<double>(splits * p.batch * p.m * p.n);
+  const double rate =
+      bytes < static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s : target.memory_bytes_per_s;
+  return (target.launch_s + bytes / rate) * 1e6;
 }
 
+// Numbers of programs worth trying for one sum: as many as two waves of the machine have room for.
+Index most_splits(const DotProblem& p, Index programs, Index bk, const tile::Target& target) {
+  if (!p.splits || target.any_size) return 1;
+  return std::clamp<Index>(2 * target.units / programs, 1, std::max<Index>(p.k / (kFewestBlocks * bk), 1));
+}
+
+// Of the tiles whose accumulators fit the registers, and of the ways to share k, what the model finds
+// fastest; a tile may be larger than the problem, the rest of it is zeros.
 std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& target) {
-  constexpr DotTiles kTiles[] = {{128, 256, 64}, {128, 192, 64}, {128, 128, 64}, {256, 128, 64},
-                                 {128, 64, 64},  {64, 128, 64},  {64, 64, 64},   {64, 32, 64}};
+  constexpr DotTiles kTiles[] = {{128, 256, kDepth}, {128, 192, kDepth}, {128, 128, kDepth},
+                                 {256, 128, kDepth}, {128, 64, kDepth},  {64, 128, kDepth},
+                                 {64, 64, kDepth},   {64, 32, kDepth}};
   constexpr Index kSwath = 16;
   std::vector<RankedTiles> all;
-  for (const DotTiles& t : kTiles) {
+  for (DotTiles t : kTiles) {
+    RankedTiles best;
     const Index programs = p.batch * ceil_div(p.m, t.bm) * ceil_div(p.n, t.bn);
-    const double us = tile::tensor_tiles_us({.bm = t.bm,
-                                             .bn = t.bn,
-                                             .k = p.k,
-                                             .programs = static_cast<double>(programs),
-                                             .swath = std::min(kSwath, ceil_div(p.m, t.bm))},
-                                            target);
-    all.push_back({t, us});
+    for (t.splits = 1; t.splits <= most_splits(p, programs, t.bk, target); ++t.splits) {
+      const double us = tile::tensor_tiles_us({.bm = t.bm,
+                                               .bn = t.bn,
+                                               .k = ceil_div(p.k, t.splits),
+                                               .programs = static_cast<double>(programs * t.splits),
+                                               .swath = std::min(kSwath, ceil_div(p.m, t.bm)),
+                                               .inside_m = p.m,
+                                               .inside_n = p.n},
+                                              target) +
+                        merge_us(p, t.splits, target);
+      if (best.cost == 0 || us < best.cost) best = {t, us};
+    }
+    all.push_back(best);
   }
   return best_first(std::move(all));
+}
+
+// Tiles of fixed edges, by as many programs for one sum as end soonest. `share` is what the tile's inner loop
+// reaches of the multiprocessor's peak, `peak` FLOPs a second of all of them.
+DotTiles shared_out(const DotProblem& p, DotTiles tiles, double peak, double share,
+                    const tile::Target& target) {
+  constexpr double kStartUs =
+      2;  // a program's first block, its results, and its sums' way through shared memory
+  const Index programs = p.batch * ceil_div(p.m, tiles.bm) * ceil_div(p.n, tiles.bn);
+  const double unit_flops_per_us = peak * share / std::max(1, target.units) * 1e-6;
+  double best_us = 0;
+  Index best = 1;
+  for (Index splits = 1; splits <= most_splits(p, programs, tiles.bk, target); ++splits) {
+    const double flops = 2.0 * static_cast<double>(tiles.bm * tiles.bn * ceil_div(p.k, splits));
+    const double waves = static_cast<double>(ceil_div(programs * splits, Index{target.units}));
+    const double us = waves * (flops / unit_flops_per_us + kStartUs) + merge_us(p, splits, target);
+    if (best_us == 0 || us < best_us) best = splits, best_us = us;
+  }
+  tiles.splits = best;
+  return tiles;
 }
 
 std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target) {
-  constexpr Index kFewest = 16;
-  const bool narrow = p.dtype == DType::bf16 || p.dtype == DType::f16;
   if (on_tensor_cores(p, target))
-    return target.any_size ? std::vector{DotTiles{128, 128, 64}} : tensor_tiles(p, target);
-  if (narrow && p.m >= kFewest && p.n >= kFewest && p.k >= kFewest) {  // mma.sync
+    return target.any_size ? std::vector{DotTiles{128, 128, kDepth}} : tensor_tiles(p, target);
+  constexpr Index kFewest = 9;  // rows of mma.sync's 16; fewer are sums (dot_as_sums.h)
+  const bool narrow = p.dtype == DType::bf16 || p.dtype == DType::f16;
+  if (narrow && p.in_memory && p.m >= kFewest && p.n >= kFewest && p.k >= kFewest) {  // mma.sync
     const bool many = p.batch * ceil_div(p.m, 128) * ceil_div(p.n, 128) >= target.units;
     const Index edge = many || target.any_size ? 128 : 64;
-    return {{edge, edge, 64}};
+    constexpr double kShareOfMma = 0.3;  // docs/notes/2026-11-21-h200-gemm.md
+    return {shared_out(p, {edge, edge, kDepth}, target.matrix_flops_per_s, kShareOfMma, target)};
   }
-  return {{std::min<Index>(64, p.m), std::min<Index>(64, p.n), std::min<Index>(16, p.k)}};
+  constexpr double kShareOfFma = 0.3;  // of the GPT-2 block's products, docs/notes/2026-11-21-third-h200.md
+  return {shared_out(p, {std::min<Index>(64, p.m), std::min<Index>(64, p.n), std::min<Index>(16, p.k)},
+                     target.flops_per_s, kShareOfFma, target)};
 }
 
 }  // namespace
+
+// 16-bit operands of which the copy engine brings whole rows. Fewer than 64 rows stand beside zeros.
+bool on_tensor_cores(const DotProblem& p, const tile::Target& target) {
+  constexpr Index kFewest = 2, kFewestDeep = 16;
+  return target.arch == "sm_90a" && (p.dtype == DType::bf16 || p.dtype == DType::f16) && p.copied &&
+         p.m >= kFewest && p.n >= kFewest && p.k >= kFewestDeep;
+}
 
 std::vector<DotTiles> rank_dot_tiles(const DotProblem& problem, const tile::Target& target) {
   return target.kind == tile::TargetKind::cuda ? cuda_tiles(problem, target) : cpu_tiles(problem, target);

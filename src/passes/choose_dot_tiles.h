@@ -12,12 +12,19 @@ namespace tilewright::passes {
 struct DotProblem {
   Index batch = 1, m = 1, n = 1, k = 1;
   DType dtype = DType::f32;  // in which the operands meet
+  bool in_memory = true;     // the operands are read as they stand, nothing is computed on them …
+  bool copied = true;        // … and their blocks lie as a copy engine takes them
+  bool splits = false;       // several programs may share one sum
 };
 
 struct DotTiles {
   Index bm = 1, bn = 1, bk = 1;
+  Index splits = 1;  // programs that share k; a second kernel adds what they give
   friend bool operator==(const DotTiles&, const DotTiles&) = default;
 };
+
+// Whether the copy engine feeds tensor cores with it (wgmma).
+bool on_tensor_cores(const DotProblem& problem, const tile::Target& target);
 
 // Edges worth measuring, the one that the model finds fastest first; at least one.
 std::vector<DotTiles> rank_dot_tiles(const DotProblem& problem, const tile::Target& target);

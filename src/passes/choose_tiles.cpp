@@ -25,6 +25,7 @@ constexpr Index kTransposeEdge = 64;
 // Rows and columns of a block of a column reduction.
 constexpr Index kColumnBlock = 512;
 constexpr Index kColumnRows = 32;
+constexpr Index kColumnBytesGpu = 512;  // of a row of such a block: what a warp reads at once
 
 std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
@@ -103,6 +104,20 @@ class Chooser {
     for (const ProgramOutput& o : program_.outputs)
       if (o.node >= 0) widest = std::max(widest, static_cast<Index>(size_bytes(graph_.type(o.node).dtype)));
     return widest;
+  }
+
+  // Bytes of an element of the load that reads most elements.
+  Index main_access() const {
+    Index bytes = 4;
+    double most = 0;
+    for (const Sym& s : program_.syms) {
+      if (s.kind != Sym::Kind::load) continue;
+      double elements = 1;
+      for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v)
+        if (s.offset.depends_on(v)) elements *= static_cast<double>(extent(v));
+      if (elements > most) most = elements, bytes = static_cast<Index>(size_bytes(s.dtype));
+    }
+    return bytes;
   }
 
   // The outer neighbour of the column: the next variable outwards that is parallel.
@@ -191,20 +206,34 @@ class Chooser {
     TileShape t;
     t.column = column;
     t.row = reduced.back();
-    t.columns = std::min(extent(column), kColumnBlock);
-    if (gpu()) t.columns = std::min<Index>(t.columns, 128);
+    t.columns = std::min(extent(column), gpu() ? column_width(extent(t.row)) : kColumnBlock);
     const bool dependent = program_.levels() > 1 || stores_reduced() || has_scan();
     if (dependent && reduced.size() == 1) {
       // The whole reduced axis on chip, over a narrow strip of columns.
       t.columns = std::min(extent(column), gpu() ? Index{32} : Index{64});
       t.rows = extent(t.row);
       if (fits(t.rows * t.columns)) return t;
-      t.columns = std::min(extent(column), gpu() ? Index{128} : kColumnBlock);
+      t.columns = std::min(extent(column), gpu() ? column_width(extent(t.row)) : kColumnBlock);
     }
     t.looped = true;
-    t.rows = std::min(extent(t.row), kColumnRows);
+    t.rows = std::min(extent(t.row), gpu() ? column_rows(t.columns) : kColumnRows);
     t.accumulate_tiles = gpu();
     return t;
+  }
+
+  // What a warp reads at once; more where there are few rows, while every multiprocessor has a program.
+  Index column_width(Index rows) const {
+    const Index least = kColumnBytesGpu / main_access();
+    const auto shared = static_cast<Index>(parallel_points() / (4.0 * target_.units));
+    return std::clamp(std::min(shared, kPointwiseElements / std::max<Index>(rows, 1)) / least * least, least,
+                      kPointwiseElements);
+  }
+
+  // Each reduction carries a tile of its own from block to block.
+  Index column_rows(Index columns) const {
+    const auto carried = std::count_if(program_.syms.begin(), program_.syms.end(),
+                                       [](const Sym& s) { return s.kind == Sym::Kind::reduce; });
+    return std::max<Index>(kPointwiseElements / columns / std::max<Index>(carried, 1), 1);
   }
 
   bool stores_reduced() const {
@@ -237,7 +266,7 @@ class Chooser {
     const Index wanted = target_.units * (gpu() ? 8 : 64);
     constexpr double kWorthSplitting =
         1 << 16;  // elements: below it the second launch costs more than it saves
-    if (programs * 2 > wanted || work * static_cast<double>(programs) < kWorthSplitting) return;
+    if (programs * 2 > wanted || work * parallel_points() < kWorthSplitting) return;
     const Index splits = std::min(ceil_div(wanted, programs), ceil_div(length, block));
     if (splits < 2) return;
     t.split_length = round_up(ceil_div(length, splits), block);

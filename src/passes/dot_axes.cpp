@@ -60,30 +60,84 @@ DotTiles stream_tiles(const DotProblem& p, const tile::Target& target) {
   return {std::min<Index>(64, p.m), std::min<Index>(256, p.n), std::min<Index>(gpu ? 64 : 256, p.k)};
 }
 
-}  // namespace
+// An operand that the copy engine reads: a block of memory of at most 4 dimensions, one of the block's two
+// axes contiguous, every other stride whole 16 bytes.
+bool is_copied(const GroupProgram& program, int operand, int row, int k) {
+  constexpr int kMostDimensions = 4;
+  constexpr Index kAlign = 16;
+  const Sym& s = program.syms[place_of(operand)];
+  if (s.kind != Sym::Kind::load || row < 0) return false;
+  const Index bytes = static_cast<Index>(size_bytes(s.dtype));
+  int contiguous = 0, dimensions = 0;
+  for (int v = 0; v < static_cast<int>(program.extents.size()); ++v) {
+    const Index stride = s.offset.factor(v);
+    if (stride == 0 && v != row && v != k) continue;
+    ++dimensions;
+    if (stride == 1 && (v == row || v == k))
+      ++contiguous;
+    else if (stride <= 0 || stride * bytes % kAlign != 0)
+      return false;
+  }
+  return contiguous == 1 && dimensions <= kMostDimensions && s.offset.constant() * bytes % kAlign == 0;
+}
 
-std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target) {
-  const DotAxes axes = dot_axes(program);
-  const auto extent = [&](int v) { return v < 0 ? Index{1} : program.extents[place_of(v)]; };
+// One loop of one dot, whose sums a second kernel can add before the rest is computed of them.
+bool can_split(const GroupProgram& program) {
+  return program.dot() >= 0 && !program.has_inner_dots() && program.levels() == 1 &&
+         program.reduced_variables().size() == 1 &&
+         std::none_of(program.syms.begin(), program.syms.end(),
+                      [](const Sym& s) { return s.kind == Sym::Kind::reduce; }) &&
+         std::none_of(program.outputs.begin(), program.outputs.end(),
+                      [&](const ProgramOutput& o) { return program.syms[place_of(o.sym)].reduced; });
+}
+
+DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
+  const auto extent = [&](int v) {
+    return v < 0 ? Index{1} : std::max<Index>(program.extents[place_of(v)], 1);
+  };
   DotProblem problem{.batch = 1, .m = extent(axes.m), .n = extent(axes.n), .k = extent(axes.k)};
   for (int v : program.parallel_variables())
     if (v != axes.m && v != axes.n) problem.batch *= extent(v);
+  const Sym& dot = program.syms[place_of(axes.dot)];
+  problem.dtype = dot.meet;
+  problem.in_memory = std::all_of(dot.operands.begin(), dot.operands.end(),
+                                  [&](int o) { return program.syms[place_of(o)].kind == Sym::Kind::load; });
+  problem.copied = is_copied(program, dot.operands[0], axes.m, axes.k) &&
+                   is_copied(program, dot.operands[1], axes.n, axes.k);
+  problem.splits = can_split(program);
+  return problem;
+}
+
+}  // namespace
+
+bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
+  return on_tensor_cores(problem_of(program, dot_axes(program)), target);
+}
+
+std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target) {
+  const DotAxes axes = dot_axes(program);
+  const DotProblem problem = problem_of(program, axes);
   const bool stream = program.has_inner_dots() || program.levels() > 1;
-  problem.dtype = program.syms[place_of(axes.dot)].meet;
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
        stream ? std::vector{stream_tiles(problem, target)} : rank_dot_tiles(problem, target)) {
-    if (program.dot() < 0)  // the reduced variable's blocks are the tile's columns
+    if (program.dot() < 0) {  // the reduced variable's blocks are the tile's columns
       shapes.push_back(
           {.row = axes.m, .column = axes.k, .rows = tiles.bm, .columns = tiles.bk, .looped = true});
-    else
-      shapes.push_back({.row = axes.m,
-                        .column = axes.n,
-                        .rows = tiles.bm,
-                        .columns = tiles.bn,
-                        .looped = true,
-                        .depth_variable = axes.k,
-                        .depth = tiles.bk});
+      continue;
+    }
+    TileShape shape{.row = axes.m,
+                    .column = axes.n,
+                    .rows = tiles.bm,
+                    .columns = tiles.bn,
+                    .looped = true,
+                    .depth_variable = axes.k,
+                    .depth = tiles.bk};
+    if (tiles.splits > 1) {
+      shape.split_length = round_up(ceil_div(problem.k, tiles.splits), tiles.bk);
+      shape.splits = ceil_div(problem.k, shape.split_length);
+    }
+    shapes.push_back(shape);
   }
   return shapes;
 }

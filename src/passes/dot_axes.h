@@ -16,6 +16,9 @@ struct DotAxes {
 // other parallel variables choose the block of the result, the other reduced ones are loops around k.
 DotAxes dot_axes(const GroupProgram& program);
 
+// Whether tensor cores multiply the program's dot, its operands brought by the copy engine.
+bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
+
 // Best first; choose_dot_shape() is the first of them.
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target);
 TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target);

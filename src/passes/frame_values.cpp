@@ -114,6 +114,8 @@ Value FrameValues::compute(int s) {
     case Sym::Kind::dot:
       TW_CHECK(m.inner, "the loop of a dot sets it");
       return inner_dot(s);
+    case Sym::Kind::product:
+      return computed(m.operands[0]) * computed(m.operands[1]);
   }
   TW_CHECK(false, "a sym of no kind");
 }

@@ -12,9 +12,6 @@
 
 namespace tilewright::passes {
 
-// In which a dot that gives `dtype` is summed.
-inline DType accumulator(DType dtype) { return is_float(dtype) || dtype == DType::i64 ? dtype : DType::i32; }
-
 struct Frame {
   int row = -1, column = -1;  // variables; -1: nothing walks the axis, its extent is 1
   Index rows = 1, columns = 1;

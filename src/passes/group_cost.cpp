@@ -1,6 +1,8 @@
 // Counting over a program's syms, and the time model of fusion.
 #include "passes/group_cost.h"
 
+#include "passes/choose_tiles.h"
+#include "passes/dot_as_sums.h"
 #include "passes/dot_axes.h"
 #include "passes/online.h"
 
@@ -75,32 +77,77 @@ double dot_flops_of(const GroupProgram& program, const std::vector<double>& poin
 
 }  // namespace
 
-GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
-  GroupCost cost;
-  const bool dots = program.dot() >= 0 || program.has_inner_dots();
-  const std::vector<double> points_of = dots ? dot_points(graph, program, target) : std::vector<double>{};
+namespace {
+
+// How often each sym of a program of sums is computed: once for each point that it depends on, and again in
+// every program of the grid that shares these.
+std::vector<double> sum_points(const ir::Graph& graph, const GroupProgram& program,
+                               const tile::Target& target) {
+  const TileShape shape = choose_tiles(graph, program, target);
+  std::vector<double> points;
+  for (const std::vector<bool>& depends : dependence(program)) {
+    double count = 1;
+    for (std::size_t v = 0; v < depends.size(); ++v) {
+      const int variable = static_cast<int>(v);
+      const Index block = variable == shape.row ? shape.rows : variable == shape.column ? shape.columns : 1;
+      if (depends[v])
+        count *= static_cast<double>(program.extents[v]);
+      else if (!program.reduced[v])
+        count *= static_cast<double>(ceil_div(program.extents[v], block));
+    }
+    points.push_back(count);
+  }
+  return points;
+}
+
+void count_flops(const ir::Graph& graph, const GroupProgram& program, const std::vector<double>& points,
+                 GroupCost& cost) {
+  for (std::size_t i = 0; i < program.syms.size(); ++i) {
+    const Sym& s = program.syms[i];
+    if (s.kind == Sym::Kind::dot) cost.dot_flops += dot_flops_of(program, points, static_cast<int>(i));
+    if (s.kind == Sym::Kind::op) cost.flops += points[i] * graph.node(s.node).op->flops;
+    if (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan)
+      cost.flops += points[index_of(s.operands[0])];
+    if (s.kind == Sym::Kind::random) cost.flops += points[i] * 40;
+    if (s.kind == Sym::Kind::product) cost.flops += points[i];
+  }
+}
+
+// Once for each point of the space, or of its parallel axes.
+std::vector<double> plain_points(const GroupProgram& program) {
   double all = 1, parallel = 1;
   for (std::size_t v = 0; v < program.extents.size(); ++v) {
     all *= static_cast<double>(program.extents[v]);
     if (!program.reduced[v]) parallel *= static_cast<double>(program.extents[v]);
   }
+  std::vector<double> points;
+  for (const Sym& s : program.syms) points.push_back(s.reduced ? all : parallel);
+  return points;
+}
+
+}  // namespace
+
+GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
+  GroupCost cost;
+  const bool dots = program.dot() >= 0 || program.has_inner_dots();
+  const GroupProgram form = best_form(program, target);
+  const bool sums = dots && form.dot() < 0 && !form.has_inner_dots();
+  const std::vector<double> points = dots ? dot_points(graph, program, target) : plain_points(program);
+  if (sums)
+    count_flops(graph, form, sum_points(graph, form, target), cost);
+  else
+    count_flops(graph, program, points, cost);
+  cost.dot_on_matrix_units = dots && !sums && fits_matrix_units(program);
   std::map<ir::NodeId, double> read;
-  cost.dot_on_matrix_units = dots && fits_matrix_units(program);
   for (std::size_t i = 0; i < program.syms.size(); ++i) {
     const Sym& s = program.syms[i];
-    const double points = dots ? points_of[i] : s.reduced ? all : parallel;
-    if (s.kind == Sym::Kind::dot) cost.dot_flops += dot_flops_of(program, points_of, static_cast<int>(i));
-    if (s.kind == Sym::Kind::load && s.node >= 0) {
-      const ir::Type& type = graph.type(s.node);
-      double elements = s.dynamic.empty() ? touched(s.offset, program) : points;
-      if (s.dynamic.empty()) elements = std::min(elements, static_cast<double>(type.shape.size()));
-      double& bytes = read[s.node];
-      bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
-    }
-    if (s.kind == Sym::Kind::op) cost.flops += points * graph.node(s.node).op->flops;
-    if (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan)
-      cost.flops += dots ? points_of[index_of(s.operands[0])] : all;
-    if (s.kind == Sym::Kind::random) cost.flops += points * 40;
+    if (s.kind != Sym::Kind::load || s.node < 0) continue;
+    const ir::Type& type = graph.type(s.node);
+    const double elements = s.dynamic.empty()
+                                ? std::min(touched(s.offset, program), static_cast<double>(type.shape.size()))
+                                : points[i];
+    double& bytes = read[s.node];
+    bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
   }
   for (const auto& [node, bytes] : read) cost.bytes += bytes;
   for (const ProgramOutput& o : program.outputs) {

@@ -215,7 +215,7 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
 
 std::string to_string(const ir::Graph& graph, const GroupProgram& program) {
   constexpr std::string_view kinds[] = {"load", "index",    "constant", "op",     "cast", "reduce",
-                                        "scan", "in_range", "where",    "random", "dot"};
+                                        "scan", "in_range", "where",    "random", "dot",  "product"};
   std::string out = fmt::format("space [{}]", fmt::join(program.extents, ","));
   for (int v : program.reduced_variables()) out += fmt::format(" i{} reduced", v);
   out += "\n";

@@ -45,6 +45,7 @@ struct Sym {
     where,     // operands: condition, a, b
     random,    // operands: seed; counter `offset`
     dot,       // Σ over the reduced variables (inner: over one inner variable) of a · b, which meet in `meet`
+    product,   // of two operands, in `dtype` (dot_as_sums.h)
   };
   Kind kind = Kind::constant;
   ir::NodeId node = -1;
@@ -61,6 +62,9 @@ struct Sym {
   bool reduced = false;  // its value changes with a reduced variable
   int level = 0;         // reductions and scans it waits for, one after another
 };
+
+// In which a dot that gives `dtype` is summed.
+inline DType accumulator(DType dtype) { return is_float(dtype) || dtype == DType::i64 ? dtype : DType::i32; }
 
 struct ProgramOutput {
   ir::NodeId node = -1;
@@ -81,7 +85,7 @@ struct GroupProgram {
   int levels() const;  // longest chain of dependent reductions
   // Which syms these are made of, themselves among them.
   std::vector<bool> made_of(const std::vector<int>& of) const;
-  int dot() const;     // the sym of the dot over the reduced variables, or -1: there is at most one
+  int dot() const;  // the sym of the dot over the reduced variables, or -1: there is at most one
   bool is_outer_dot(int sym) const;
   bool has_inner_dots() const;
   std::vector<int> reduced_variables() const;

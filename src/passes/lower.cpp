@@ -1,7 +1,9 @@
 // Groups to kernels, shared reductions to two of them.
 #include "passes/lower.h"
 
+#include "passes/dot_as_sums.h"
 #include "passes/dot_axes.h"
+#include "passes/loop_variables.h"
 
 #include <tilewright/base/error.h>
 
@@ -11,6 +13,10 @@
 namespace tilewright::passes {
 
 namespace {
+
+bool is_reduction(const GroupProgram& program, int s) {
+  return program.syms[static_cast<std::size_t>(s)].kind == Sym::Kind::reduce || program.is_outer_dot(s);
+}
 
 // The second kernel of a shared reduction: the same program with every reduction's operand read from the
 // partials, over the parallel variables and one more, the split.
@@ -39,7 +45,7 @@ GroupProgram merge_program(const GroupProgram& program, Index splits, const std:
   for (std::size_t s = 0; s < program.syms.size(); ++s) {
     Sym sym = program.syms[s];
     if (sym.reduced) continue;  // lives in the first kernel only
-    if (sym.kind == Sym::Kind::reduce) {
+    if (is_reduction(program, static_cast<int>(s))) {
       const auto position =
           std::find(reductions.begin(), reductions.end(), static_cast<int>(s)) - reductions.begin();
       Sym load{.kind = Sym::Kind::load,
@@ -49,6 +55,7 @@ GroupProgram merge_program(const GroupProgram& program, Index splits, const std:
       load.reduced = true;
       merged.syms.push_back(load);
       sym.operands = {static_cast<int>(merged.syms.size()) - 1};
+      sym.kind = Sym::Kind::reduce;  // of a dot: the sum of its parts
     } else {
       for (int& o : sym.operands) o = syms.at(o);
       for (auto& [o, stride] : sym.dynamic) o = syms.at(o);
@@ -73,7 +80,7 @@ GroupProgram merge_program(const GroupProgram& program, Index splits, const std:
 std::vector<int> reductions_of(const GroupProgram& program) {
   std::vector<int> out;
   for (std::size_t s = 0; s < program.syms.size(); ++s)
-    if (program.syms[s].kind == Sym::Kind::reduce) out.push_back(static_cast<int>(s));
+    if (is_reduction(program, static_cast<int>(s))) out.push_back(static_cast<int>(s));
   return out;
 }
 
@@ -143,13 +150,19 @@ void widen_accumulation(const ir::Graph& graph, GroupProgram& program, const til
   }
 }
 
+// The kernel with other tiles, and the depth shared among as many programs.
 std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const GroupProgram& program,
-                                      const tile::Target& target, const EmittedKernel& chosen) {
+                                      const tile::Target& target, const TileShape& shape,
+                                      const Lowered& lowered) {
   std::vector<tile::Kernel> out;
-  const std::vector<TileShape> shapes = rank_dot_shapes(program, target);
+  const EmittedKernel& chosen = lowered.kernels.front();
+  std::vector<TileShape> shapes = rank_dot_shapes(program, target);
   for (auto s = shapes.begin() + 1; s != shapes.end(); ++s) {
-    EmittedKernel other = emit_tiles(graph, program, *s, chosen.kernel.name, {});
-    if (other.views == chosen.views) out.push_back(std::move(other.kernel));
+    if (shape.split_length % s->depth != 0) continue;
+    s->splits = shape.splits, s->split_length = shape.split_length;
+    EmittedKernel other = emit_tiles(graph, program, *s, chosen.kernel.name, lowered.temporaries);
+    if (other.views == chosen.views && !(other.kernel == chosen.kernel))
+      out.push_back(std::move(other.kernel));
   }
   return out;
 }
@@ -166,12 +179,13 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
       for (const ProgramOutput& o : original.outputs) out.zeroed.push_back(o.node);
       return out;
     }
+  program = best_form(program, target);
   widen_accumulation(graph, program, target, name, out);
   const TileShape shape = choose_tiles(graph, program, target);
   if (shape.splits <= 1) {
     out.kernels.insert(out.kernels.begin(), emit_tiles(graph, program, shape, name, out.temporaries));
     if (options.variants && out.kernels.size() == 1 && shape.depth_variable >= 0)
-      out.variants = other_tiles(graph, program, target, out.kernels.front());
+      out.variants = other_tiles(graph, program, target, shape, out);
     return out;
   }
   const std::vector<int> reductions = reductions_of(program);
@@ -180,7 +194,10 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
   for (int r : reductions)
     out.temporaries.push_back({program.syms[static_cast<std::size_t>(r)].dtype, points});
   out.kernels.push_back(emit_tiles(graph, program, shape, name + "_partial", out.temporaries));
-  const GroupProgram merged = merge_program(program, shape.splits, reductions);
+  if (options.variants && shape.depth_variable >= 0)
+    out.variants = other_tiles(graph, program, target, shape, out);
+  GroupProgram merged = merge_program(program, shape.splits, reductions);
+  merge_variables(merged);
   TileShape merge_shape = choose_tiles(graph, merged, target);
   merge_shape.splits = 1;
   out.kernels.push_back(emit_tiles(graph, merged, merge_shape, name, out.temporaries));

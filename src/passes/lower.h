@@ -10,7 +10,7 @@ struct Lowered {
   std::vector<Temporary> temporaries;
   std::vector<ir::NodeId> zeroed;  // outputs that must hold zeros before the first kernel
   std::vector<int> zeroed_temporaries;
-  // The only kernel with other tiles, for a tuner: the same views in the same order, the same results.
+  // The first kernel with other tiles, for a tuner: the same views in the same order, the same results.
   std::vector<tile::Kernel> variants;
 };
 

@@ -449,7 +449,10 @@ class Emitter {
     if (innermost && shape_.splits > 1) {
       Value first = split_ * shape_.split_length;
       lower = first;
-      upper = tile::min(first + shape_.split_length, s_.extent(v));
+      // Parts of one length have loops of known trips.
+      upper = first + shape_.split_length;
+      if (s_.extent(v) % shape_.split_length != 0)
+        upper = tile::min(first + shape_.split_length, s_.extent(v));
     }
     std::vector<Value> last =
         k_.loop(lower, upper, block(v), initial, [&](Value i, const std::vector<Value>& carried) {
@@ -482,7 +485,9 @@ class Emitter {
   // Partials lie [splits][parallel variables], row-major over the parallel variables in order.
   void store_partials() {
     int temporary = 0;
-    for (int s : reductions(1)) {
+    std::vector<int> shared = reductions(1);
+    if (dot_ >= 0) shared.push_back(dot_);
+    for (int s : shared) {
       std::vector<Builder::SizeArg> extents;
       std::vector<tile::Dim> strides;
       std::vector<tile::Operand> starts;
@@ -498,12 +503,12 @@ class Emitter {
         step /= s_.extent(v);
         if (v == shape_.row) row_dim = static_cast<int>(extents.size());
         if (v == shape_.column) column_dim = static_cast<int>(extents.size());
-        bounded = bounded || (f_.is_tile(v) && f_.ragged(v));
+        bounded = bounded || (out_.is_tile(v) && out_.ragged(v));
         extents.push_back(s_.extent(v));
         strides.push_back({step, -1});
         starts.push_back(s_.start(v));
       }
-      Value v = f_.fit(f_.value(s), row_dim >= 0, column_dim >= 0);
+      Value v = out_.fit(out_.value(s), row_dim >= 0, column_dim >= 0);
       tile::View partial = s_.view({-1, temporary++, 0}, v.dtype(), extents, strides, "partial");
       tile::StoreOptions options{.dims = {}, .bounded = bounded};
       if (row_dim >= 0) options.dims.push_back(row_dim);

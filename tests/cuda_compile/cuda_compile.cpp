@@ -6,6 +6,7 @@
 #include "pairs/lab_device.h"
 #include "pairs/pairs.h"
 #include "passes/pipeline.h"
+#include "support/product_graphs.h"
 #include "support/random_graph.h"
 
 #include <fmt/format.h>
@@ -67,6 +68,36 @@ int compile_graphs(KernelCompiler& compiler, const Options& options) {
   return failed;
 }
 
+// Matmuls: random ones, and those whose forms only large sizes have.
+int compile_products(KernelCompiler& compiler) {
+  using Around = ProductGraph::Around;
+  std::vector<ProductGraph> products = {
+      {.n = 8192, .k = 8192, .dtype = DType::bf16},
+      {.n = 8192, .k = 8192, .dtype = DType::bf16, .b_by_columns = true},
+      {.n = 8192, .k = 8192, .dtype = DType::bf16, .around = Around::scaled_weights},
+      {.m = 8, .n = 8192, .k = 8192, .dtype = DType::bf16},
+      {.m = 8, .n = 8192, .k = 8192, .b_by_columns = true, .around = Around::bias_and_silu},
+      {.m = 8, .n = 8192, .k = 8192, .around = Around::scaled_weights},
+      {.m = 128, .n = 8192, .k = 8192, .dtype = DType::bf16, .around = Around::bias_and_silu},
+      {.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16},
+      {.m = 128, .n = 128, .k = 65536},
+      {.m = 1024, .n = 1024, .k = 1024},
+      {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights}};
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) products.push_back(random_product(seed));
+  int failed = 0;
+  for (const ProductGraph& product : products) {
+    try {
+      const passes::Compiled compiled = passes::run_pipeline(graph_of(product), compiler.printer().target());
+      for (const tile::Kernel& kernel : compiled.plan.kernels) (void)compiler.compile(kernel).value();
+    } catch (const Error& e) {
+      ++failed;
+      fmt::print("{}: {}\n", to_string(product), e.what());
+    }
+  }
+  fmt::print("{} products, {} failed\n", products.size(), failed);
+  return failed;
+}
+
 int run(const Options& options) {
   auto nvrtc = cuda::Nvrtc::open(cuda::nvrtc_search_from_environment());
   if (!nvrtc) {
@@ -77,6 +108,7 @@ int run(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   KernelCompiler compiler(options.architecture);
   int failed = options.no_pairs ? 0 : compile_pairs(compiler);
+  failed += compile_products(compiler);
   failed += compile_graphs(compiler, options);
   for (const std::string& note : compiler.notes()) fmt::print("note: {}\n", note);
   for (const std::string& complaint : compiler.complaints()) fmt::print("{}\n", complaint);

@@ -11,6 +11,8 @@ struct TensorTiles {
   Index bm = 128, bn = 128, k = 1;
   double programs = 1;
   Index swath = 1;  // programs that run one after another share bn and walk this far along m
+  // Of bm and bn what lies inside the problem, 0 for all: the rest are zeros that no memory gives.
+  Index inside_m = 0, inside_n = 0;
 };
 
 // Microseconds of all programs when each multiprocessor works on one at a time (sm_90a).

@@ -140,7 +140,8 @@ class Candidates {
       if (threads > target_.max_threads) continue;
       const Index elements = main_.rows * main_.cols / threads;
       if (elements > 2 * kMaxElements || (elements < main_.vector && threads > 64)) continue;
-      for (int row = threads; row >= std::min(8, threads); row /= 2) {
+      const int least = static_cast<int>(std::min<Index>(8, vectors_rounded_up()));
+      for (int row = threads; row >= least; row /= 2) {
         if (Index{row} > vectors_rounded_up()) continue;
         const Index rows_each = ceil_div(main_.rows, threads / row);
         const Index columns_each = ceil_div(vectors(), row) * main_.vector;
@@ -151,9 +152,10 @@ class Candidates {
     }
   }
 
-  // Tiles too large for registers still run: they spill.
+  // Tiles too large for registers still run: they spill. Tiny ones leave threads without work.
   void fallback() {
-    const int threads = 1024;
+    const auto wanted = std::bit_ceil(static_cast<std::uint64_t>(main_.rows * main_.cols / 32 + 1));
+    const int threads = static_cast<int>(std::clamp<std::uint64_t>(wanted, 64, 1024));
     const int row =
         main_.rows == 1 ? threads : static_cast<int>(std::clamp<Index>(vectors_rounded_up(), 1, threads));
     add({.threads = threads, .threads_per_row = row});

@@ -4,6 +4,8 @@
 #include "backends/cuda/staging.h"
 #include "backends/printer/accuracy.h"
 
+#include <tilewright/tile/affine.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -28,6 +30,7 @@ constexpr int kBlocksPerMultiprocessor = 32;
 constexpr int kBaseRegisters = 20;
 constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
 constexpr double kUnknownPrograms = 100000;       // a grid that arguments decide: large
+constexpr Index kUnknownTrips = 16;               // of a loop that arguments decide
 
 // Machine instructions of a primitive on f32, roughly; values that end in narrow floats take the short forms.
 double instructions_of(Prim prim, bool narrow) {
@@ -137,52 +140,92 @@ double loaded_bytes(const tile::Kernel& kernel, const Layouts& layouts, const El
 
 }  // namespace
 
-KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan) {
-  KernelWork work;
-  for (const tile::GridAxis& axis : kernel.grid)
-    for (const tile::GridFactor& f : axis)
-      work.programs *=
-          f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
-  const std::vector<bool> differs = printer::differ_between_programs(kernel);
-  const std::vector<printer::Accuracy> of_values = printer::needed_accuracy(kernel);
-  std::set<const Op*> counted;
-  for_each_step(plan.steps, [&](const Step& step) {
-    if (step.kind == Step::Kind::loop) work.loops = true;
-    if (step.kind == Step::Kind::relayout || step.kind == Step::Kind::dot) work.exchanges += 2;
-    if (step.kind == Step::Kind::dot) {
-      const auto& a = kernel.type(step.op->operands[0]).shape;
-      const auto& b = kernel.type(step.op->operands[1]).shape;
-      work.instructions +=
-          1.5 * static_cast<double>(a[0]) * static_cast<double>(a[1]) * static_cast<double>(b[1]);
+namespace {
+
+class WorkCounter {
+ public:
+  explicit WorkCounter(const tile::Kernel& kernel)
+      : kernel_(kernel),
+        scalars_(kernel, tile::known_statically(kernel)),
+        differs_(printer::differ_between_programs(kernel)),
+        accuracy_(printer::needed_accuracy(kernel)) {}
+
+  KernelWork run(const printer::LoopPlan& plan) {
+    for (const tile::GridAxis& axis : kernel_.grid)
+      for (const tile::GridFactor& f : axis)
+        work_.programs *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block))
+                                                 : kUnknownPrograms;
+    walk(plan.steps, 1);
+    return work_;
+  }
+
+ private:
+  void walk(const std::vector<Step>& steps, double times) {
+    for (const Step& step : steps) {
+      if (step.kind == Step::Kind::relayout) work_.exchanges += 2 * times;
+      if (step.kind == Step::Kind::dot) count_dot(*step.op, times);
+      if (step.kind == Step::Kind::elements) count_elements(step.loop, times);
+      double inside = times;
+      if (step.kind == Step::Kind::loop) {
+        work_.loops = true;
+        inside *= static_cast<double>(scalars_.trip_count(*step.op).value_or(kUnknownTrips));
+        work_.rounds += inside;
+      }
+      for (const auto& body : step.body) walk(body, inside);
     }
-    if (step.kind != Step::Kind::elements) return;
-    double elements = 1;
-    for (Index e : step.loop.shape) elements *= static_cast<double>(e);
+  }
+
+  void count_dot(const Op& op, double times) {
+    const auto& a = kernel_.type(op.operands[0]).shape;
+    const auto& b = kernel_.type(op.operands[1]).shape;
+    work_.exchanges += 2 * times;
+    work_.instructions +=
+        times * 1.5 * static_cast<double>(a[0]) * static_cast<double>(a[1]) * static_cast<double>(b[1]);
+  }
+
+  void count_elements(const ElementLoop& loop, double times) {
+    double elements = times;
+    for (Index e : loop.shape) elements *= static_cast<double>(e);
     bool reduces = false;
-    const std::vector<printer::Accuracy> accuracy = printer::accuracy_in_loop(kernel, step.loop, of_values);
-    for (const Instr& in : step.loop.body) {
+    const std::vector<printer::Accuracy> accuracy = printer::accuracy_in_loop(kernel_, loop, accuracy_);
+    for (const Instr& in : loop.body) {
       const bool narrow =
           in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
-      work.instructions += elements * instructions_of(in, narrow);
+      work_.instructions += elements * instructions_of(in, narrow);
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
-      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && step.loop.shape.size() == 2)
-        work.scans_rows = true;
-      const bool load = in.op && in.kind == Instr::Kind::compute &&
-                        (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
-      const bool store = in.kind == Instr::Kind::effect;
-      if ((!load && !store) || !counted.insert(in.op).second) continue;
-      const tile::TileType& tile = kernel.type(store ? in.op->operands[0] : in.op->results[0]);
-      const double bytes =
-          static_cast<double>(tile.size()) *
-          static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
-      const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
-                                   [&](ValueId v) { return differs[static_cast<std::size_t>(v)]; });
-      (own ? work.streamed_bytes : work.cached_bytes) += bytes;
-      if (own && load) work.read_bytes += bytes;
+      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && loop.shape.size() == 2) work_.scans_rows = true;
+      count_access(in, times);
     }
-    work.exchanges += reduces ? 1 : 0;
-  });
-  return work;
+    work_.exchanges += reduces ? times : 0;
+  }
+
+  void count_access(const Instr& in, double times) {
+    const bool load = in.op && in.kind == Instr::Kind::compute &&
+                      (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
+    const bool store = in.kind == Instr::Kind::effect;
+    if ((!load && !store) || !counted_.insert(in.op).second) return;
+    const tile::TileType& tile = kernel_.type(store ? in.op->operands[0] : in.op->results[0]);
+    const double bytes =
+        times * static_cast<double>(tile.size()) *
+        static_cast<double>(size_bytes(kernel_.views[static_cast<std::size_t>(in.op->param)].dtype));
+    const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
+                                 [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
+    (own ? work_.streamed_bytes : work_.cached_bytes) += bytes;
+    if (own && load) work_.read_bytes += bytes;
+  }
+
+  const tile::Kernel& kernel_;
+  const tile::AffineTable scalars_;
+  const std::vector<bool> differs_;
+  const std::vector<printer::Accuracy> accuracy_;
+  std::set<const Op*> counted_;
+  KernelWork work_;
+};
+
+}  // namespace
+
+KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan) {
+  return WorkCounter(kernel).run(plan);
 }
 
 namespace {
@@ -285,7 +328,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
       work.exchanges * exchange_us +
       instructions * programs_in_block / (kLanesPerUs * std::min(1.0, schedule.threads / kThreadsToFill));
   if (!o.staged)
-    block_us += kBlockStartUs + kMemoryLatencyUs +
+    block_us += kBlockStartUs + kMemoryLatencyUs * std::max(1.0, work.rounds) +
                 work.read_bytes * programs_in_block * units / target.memory_bytes_per_s * 1e6;
   if (work.scans_rows)
     for (const Frame& f : layouts.frames)

@@ -4,6 +4,8 @@
 #include "backends/cuda/dot_loop.h"
 #include "backends/cuda/printer.h"
 
+#include <tilewright/tile/affine.h>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,7 +59,7 @@ class Finder {
     out.b = operand(*dot.b.load, dot.b.transposed ? 0 : 1);
     for (const TensorOperand* o : {&out.a, &out.b})
       if (Status s = check_load(*o); !s) return s.error();
-    out.trips = trips(*loop);
+    out.trips = tile::AffineTable(kernel_, tile::known_statically(kernel_)).trip_count(*loop).value_or(0);
     out.from_zero = out.trips > 0 && starts_at_zero(*loop);
     return out;
   }
@@ -118,13 +120,6 @@ class Finder {
   const Op* number(ValueId v) const {
     const auto it = made_by_.find(v);
     return it != made_by_.end() && it->second->kind == OpKind::constant ? it->second : nullptr;
-  }
-
-  Index trips(const Op& loop) const {
-    const Op *lower = number(loop.operands[0]), *upper = number(loop.operands[1]),
-             *step = number(loop.operands[2]);
-    if (!lower || !upper || !step || upper->number.i <= lower->number.i) return 0;
-    return ceil_div(Index{upper->number.i - lower->number.i}, Index{step->number.i});
   }
 
   bool starts_at_zero(const Op& loop) const {

@@ -1,0 +1,41 @@
+// What a GPU would run for matmuls of sizes that break tilings: the printed kernels, emulated, against the
+// interpreter.
+#include "cuda_emulation/emulated_cuda.h"
+
+#include "passes/pipeline.h"
+#include "support/kernel_check.h"
+#include "support/product_graphs.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::emulation {
+namespace {
+
+TEST(EmulatedProducts, KernelsOfEveryFormMatchTheReference) {
+  auto backend = open_emulated_cuda("sm_90a").value();
+  int dots = 0, shared = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    test::ProductGraph product = test::random_product(seed);
+    if (product.m * product.n * product.k > 1 << 20) product.k = std::min<Index>(product.k, 512);
+    const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend->target());
+    shared += compiled.plan.kernels.size() > 1 ? 1 : 0;
+    for (const tile::Kernel& kernel : compiled.plan.kernels) {
+      tile::for_each_op(kernel.body,
+                        [&](const tile::Op& op) { dots += op.kind == tile::OpKind::dot ? 1 : 0; });
+      int taken = 0;
+      for (const backends::Candidate& c : backend->candidates(kernel)) {
+        if (!c.refusal.empty() || taken == 2) continue;
+        const auto r = testing::check_kernel(
+            *backend, kernel, c.schedule, {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+        EXPECT_TRUE(r.problem.empty()) << to_string(product) << ": " << r.problem;
+        taken += r.refused.empty() ? 1 : 0;
+      }
+      EXPECT_GT(taken, 0) << to_string(product) << " " << kernel.name << ": no schedule";
+    }
+  }
+  EXPECT_GT(dots, 5);
+  EXPECT_GT(shared, 0);
+}
+
+}  // namespace
+}  // namespace tilewright::emulation

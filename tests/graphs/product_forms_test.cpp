@@ -1,0 +1,74 @@
+// Which form lowering gives a matmul on a GPU. That every form means the same: product_parity.
+#include "passes/pipeline.h"
+#include "support/product_graphs.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::test {
+namespace {
+
+tile::Target h200() {
+  tile::Target t;
+  t.kind = tile::TargetKind::cuda;
+  t.arch = "sm_90a";
+  t.units = 132;
+  t.vector_bytes = 16;
+  t.max_threads = 1024;
+  t.max_cluster = 8;
+  t.row_bytes = Index{1024} * 32 * 8 * 4;
+  t.memory_bytes_per_s = 4.25e12;
+  t.cache_bytes_per_s = 8.5e12;
+  t.cache_bytes = 50 << 20;
+  t.flops_per_s = 57e12;
+  t.matrix_flops_per_s = 920e12;
+  t.launch_s = 2.5e-6;
+  return t;
+}
+
+struct Form {
+  int kernels = 0, dots = 0, sums = 0;
+  friend bool operator==(const Form&, const Form&) = default;
+};
+std::ostream& operator<<(std::ostream& out, const Form& f) {
+  return out << f.kernels << " kernels, " << f.dots << " dots, " << f.sums << " sums";
+}
+
+Form form_of(const ProductGraph& product) {
+  const passes::Compiled compiled = passes::run_pipeline(graph_of(product), h200());
+  Form form{.kernels = static_cast<int>(compiled.plan.kernels.size())};
+  for (const tile::Kernel& kernel : compiled.plan.kernels)
+    tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+      form.dots += op.kind == tile::OpKind::dot ? 1 : 0;
+      form.sums += op.kind == tile::OpKind::reduce ? 1 : 0;
+    });
+  return form;
+}
+
+TEST(ProductForms, OneRowIsASumOfProducts) {
+  // By columns of b, k is contiguous: a row of b in each program.
+  EXPECT_EQ(form_of({.n = 8192, .k = 8192, .dtype = DType::bf16, .b_by_columns = true}), (Form{1, 0, 1}));
+  // Else programs share k, and a second kernel adds their parts.
+  EXPECT_EQ(form_of({.n = 8192, .k = 8192, .dtype = DType::bf16}), (Form{2, 0, 2}));
+  EXPECT_EQ(form_of({.m = 8192, .n = 1, .k = 4096}), (Form{1, 0, 1}));
+  EXPECT_EQ(form_of({.n = 4096, .k = 4096, .around = ProductGraph::Around::scaled_weights}), (Form{2, 0, 2}));
+}
+
+TEST(ProductForms, FewRowsShareWhatTheyRead) {
+  EXPECT_EQ(form_of({.m = 4, .n = 8192, .k = 4096, .b_by_columns = true}), (Form{1, 0, 4}));
+  // Tensor cores multiply few rows beside zeros at the memory's rate, too.
+  EXPECT_EQ(form_of({.m = 4, .n = 8192, .k = 4096, .dtype = DType::bf16}).sums,
+            form_of({.m = 4, .n = 8192, .k = 4096, .dtype = DType::bf16}).kernels - 1);
+  EXPECT_EQ(form_of({.m = 64, .n = 8192, .k = 4096}).dots, 1);
+}
+
+TEST(ProductForms, FewTilesShareTheirDepth) {
+  EXPECT_EQ(form_of({.m = 128, .n = 8192, .k = 8192, .dtype = DType::bf16}), (Form{2, 1, 1}));
+  EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16}), (Form{2, 1, 1}));
+  EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536}), (Form{2, 1, 1}));
+  EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536, .around = ProductGraph::Around::bias_and_silu}),
+            (Form{2, 1, 1}));
+  EXPECT_EQ(form_of({.m = 8192, .n = 8192, .k = 8192, .dtype = DType::bf16}), (Form{1, 1, 0}));
+}
+
+}  // namespace
+}  // namespace tilewright::test

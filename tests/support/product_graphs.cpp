@@ -1,0 +1,96 @@
+// See product_graphs.h.
+#include "support/product_graphs.h"
+
+#include "ops/composites.h"
+#include "ops/functions.h"
+
+#include <fmt/format.h>
+
+#include <random>
+
+namespace tilewright::test {
+
+using ir::Value;
+using ops::cast;
+using Around = ProductGraph::Around;
+
+namespace {
+
+constexpr Index kScaleBlock = 32;  // of k, for each scale of 8-bit weights
+
+constexpr std::string_view kAroundNames[] = {"", ", bias and silu", ", an operand computed",
+                                             ", weights with scales"};
+
+Value input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
+  return {&graph, graph.add_input(name, {dtype, shape})};
+}
+
+// b (k, n) of 8 bits times a scale for each block of k and column, in the type of a.
+Value scaled_weights(ir::Graph& graph, const ProductGraph& p) {
+  const Index blocks = p.k / kScaleBlock;
+  const Value scale = input(graph, "scale", DType::f32, {blocks, p.n});
+  const Value b = cast(input(graph, "b", DType::i8, {p.k, p.n}), DType::f32);
+  const Value each = ops::broadcast_to(ops::reshape(scale, {blocks, 1, p.n}), {blocks, kScaleBlock, p.n});
+  return cast(b * ops::reshape(each, {p.k, p.n}), p.dtype);
+}
+
+Value operand_b(ir::Graph& graph, const ProductGraph& p) {
+  if (p.around == Around::scaled_weights) return scaled_weights(graph, p);
+  const auto shape = [&](Index rows, Index columns) {
+    return p.batch == 1 ? Shape{rows, columns} : Shape{p.batch, rows, columns};
+  };
+  if (!p.b_by_columns) return input(graph, "b", p.dtype, shape(p.k, p.n));
+  return ops::swap_axes(input(graph, "b", p.dtype, shape(p.n, p.k)), -1, -2);
+}
+
+}  // namespace
+
+std::string to_string(const ProductGraph& p) {
+  return fmt::format("{} x {} x {} x {} {}{}{}", p.batch, p.m, p.n, p.k, name(p.dtype),
+                     p.b_by_columns ? " bT" : "", kAroundNames[static_cast<std::size_t>(p.around)]);
+}
+
+ir::Graph graph_of(const ProductGraph& p) {
+  ir::Graph graph("product");
+  Value a = input(graph, "a", p.dtype, p.batch == 1 ? Shape{p.m, p.k} : Shape{p.batch, p.m, p.k});
+  const Value b = operand_b(graph, p);
+  if (p.around == Around::computed_operand) a = cast(ops::tanh(cast(a, DType::f32)), p.dtype);
+  const Value y = ops::matmul(a, b);
+  if (p.around != Around::bias_and_silu) {
+    graph.set_outputs({y.id});
+    return graph;
+  }
+  const Value bias = input(graph, "bias", DType::f32, {p.n});
+  const Value z = ops::silu(cast(y, DType::f32) + ops::broadcast_to(bias, y.shape()));
+  graph.set_outputs({y.id, z.id});
+  return graph;
+}
+
+ProductGraph random_product(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const auto one_of = [&](auto... of) {
+    const Index all[] = {of...};
+    return all[random() % std::size(all)];
+  };
+  constexpr DType kDTypes[] = {DType::f32, DType::bf16, DType::f16, DType::f8e4m3, DType::f8e5m2, DType::i8};
+  const auto size = [&] {
+    return one_of(1, 1, 2, 3, 5, 7, 8, 11, 15, 16, 17, 32, 64, 100, 127, 128, 129, 200);
+  };
+  ProductGraph p{.m = size(), .n = size()};
+  p.batch = random() % 4 == 0 ? one_of(2, 3, 5) : 1;
+  p.k = one_of(0, 1, 7, 16, 31, 64, 100, 127, 129, 192, 256, 300, 512, 1000, 2048, 5000);
+  constexpr Index kMostProducts = 1 << 22;
+  while (p.batch * p.m * p.n * p.k > kMostProducts) (p.m > p.n ? p.m : p.n) /= 2;
+  p.dtype = kDTypes[random() % std::size(kDTypes)];
+  p.b_by_columns = random() % 2 == 0;
+  p.around = static_cast<Around>(random() % 4);
+  if (p.around == Around::scaled_weights) {
+    p.batch = 1, p.b_by_columns = false;
+    p.k = round_up(p.k, kScaleBlock);
+    if (p.dtype != DType::bf16) p.dtype = DType::f32;
+  }
+  if (!is_float(p.dtype)) p.around = Around::nothing;
+  return p;
+}
+
+}  // namespace tilewright::test

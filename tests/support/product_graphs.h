@@ -1,0 +1,26 @@
+// Graphs around one matmul, whose sizes break tilings: for comparing what lowering makes of them with the
+// float64 oracle.
+#pragma once
+
+#include "ir/graph.h"
+
+#include <cstdint>
+#include <string>
+
+namespace tilewright::test {
+
+// a (m, k) · b (k, n), batched; b may lie by columns. `around` says what stands before and after the product.
+struct ProductGraph {
+  enum class Around : std::uint8_t { nothing, bias_and_silu, computed_operand, scaled_weights };
+  Index batch = 1, m = 1, n = 1, k = 1;
+  DType dtype = DType::f32;  // of the operands; scaled_weights: of a, b is of 8 bits with a scale for 32 of k
+  bool b_by_columns = false;
+  Around around = Around::nothing;
+};
+std::string to_string(const ProductGraph& product);
+ir::Graph graph_of(const ProductGraph& product);
+
+// Of 1 to some hundred rows and columns, k from 0 to some thousand: small enough to interpret.
+ProductGraph random_product(std::uint64_t seed);
+
+}  // namespace tilewright::test
