@@ -53,10 +53,10 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
   return points;
 }
 
-// A loop of one dot, of 16- and 8-bit operands that are blocks of memory as they stand. What is computed on
-// the way, and chains of dots, go by the vector units: the schedules for matrix units do not take them.
-bool fits_matrix_units(const GroupProgram& program) {
-  if (program.has_inner_dots() || program.levels() > 1) return false;
+// A loop of one dot, of 16- and 8-bit operands that are blocks of memory as they stand, or a chain that the
+// target's schedules take. What is computed on the way goes by the vector units.
+bool fits_matrix_units(const GroupProgram& program, const tile::Target& target) {
+  if (program.has_inner_dots() || program.levels() > 1) return chains_on_tensor_cores(program, target);
   const Sym& dot = program.syms[index_of(program.dot())];
   return size_bytes(dot.meet) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int operand) {
            return program.syms[index_of(operand)].kind == Sym::Kind::load;
@@ -85,7 +85,7 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
     if (!program.reduced[v]) parallel *= static_cast<double>(program.extents[v]);
   }
   std::map<ir::NodeId, double> read;
-  cost.dot_on_matrix_units = dots && fits_matrix_units(program);
+  cost.dot_on_matrix_units = dots && fits_matrix_units(program, target);
   for (std::size_t i = 0; i < program.syms.size(); ++i) {
     const Sym& s = program.syms[i];
     const double points = dots ? points_of[i] : s.reduced ? all : parallel;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/access.h"
+#include "backends/cuda/dot_chain.h"
 #include "backends/cuda/layout.h"
 #include "backends/cuda/printer.h"
 #include "backends/cuda/tensor_dot.h"
@@ -90,6 +91,7 @@ class KernelPrinter {
   };
 
   // --- head and steps (print_kernel.cpp)
+  Status find_dots();
   std::string header_comment() const;
   std::string signature();
   void print_thread_coordinates(Text& head);
@@ -97,6 +99,8 @@ class KernelPrinter {
   void print_step(const Step& step);
   void print_scalar(const tile::Op& op);
   void print_loop(const Step& step);
+  void open_loop(const Step& step);
+  void close_loop();
   void print_branch(const Step& step);
   void print_assign(const Step& step);
   void print_persistent_body();
@@ -199,13 +203,43 @@ class KernelPrinter {
   // --- loops of dots on tensor cores fed by the copy engine (print_wgmma.cpp)
   void print_wgmma_body();
   void print_fetching(const Step& loop);
-  void print_block_loads(const std::string& block, const TensorOperand& operand, const TensorBlock& map);
+  // Names of a block's type, of its places in shared memory, of the turn that says which is next, of the
+  // barrier that counts its bytes, and of its tensor map.
+  struct BlockNames {
+    std::string type, stage, turn, full, map;
+  };
+  void print_block_loads(const BlockNames& names, const TensorOperand& operand, const TensorBlock& map);
+  void foresee(ValueId v);
+  void print_raster();
   void print_wgmma_loop(const Step& step);
   void open_dot_loop(const Op& op);
   std::string programs_text() const;
   void open_program_loop();
   void check_wgmma() const;
   void print_dot_blocks();
+  void print_dot_ring();
+
+  // --- chains of dots fed by the copy engine (print_chain.cpp)
+  struct ChainText {
+    std::string type, turned;  // of a block as its first reader sees it; with rows and depth exchanged
+    std::string stage, ring, turn, full;
+    int places = 1;
+  };
+  void check_chain() const;
+  void name_chain();
+  void print_chain_blocks();
+  void print_chain_fetching();
+  void print_chain_fetching(const Step& loop);
+  void print_chain_fetch(std::size_t block, const Op& load);
+  void print_chain_loop(const Step& step);
+  void print_chain_dot(const Step& step);
+  void print_chain_issue(const ChainDot& dot);
+  void print_chain_done(const ChainDot& dot);
+  void print_chain_release(int block);
+  std::string chain_place(int block) const;
+  std::string chain_type(int block, bool k_major) const;
+  bool reads_first(const ChainDot& dot, int block) const;
+  bool reads_last(const ChainDot& dot, int block) const;
 
   // --- loops of dots on tensor cores fed by the threads (print_mma.cpp)
   void print_mma_loop(const Step& step);
@@ -254,7 +288,10 @@ class KernelPrinter {
   bool crowded_ = false;       // a thread holds many elements: registers decide
   std::vector<bool> only_stored_;
   Layouts layouts_;
-  std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots
+  std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots: one, or
+  std::optional<DotChain> chain_;
+  std::vector<ChainText> chain_text_;    // by block
+  std::vector<std::string> map_names_;  // of the kernel's tensor maps
 
   Text out_{1};
   std::vector<std::string> shared_;  // declarations of static shared memory

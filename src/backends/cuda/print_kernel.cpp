@@ -153,9 +153,7 @@ Result<backends::Source> KernelPrinter::run() {
   if (row_cluster(schedule_) > 1) need("cluster_exchange");
   try {
     if (schedule_.dot != tile::DotUnit::fma) {
-      auto dot = find_tensor_dot(kernel_, schedule_.dot);
-      if (!dot) return dot.error();
-      dot_ = *dot;
+      if (Status s = find_dots(); !s) return s.error();
     } else if (schedule_.stages > 1) {
       choose_staged();
     }
@@ -202,6 +200,20 @@ Result<backends::Source> KernelPrinter::run() {
   return source;
 }
 
+// What the schedule's unit makes of the kernel's dots.
+Status KernelPrinter::find_dots() {
+  auto dot = find_tensor_dot(kernel_, schedule_.dot);
+  if (dot) {
+    dot_ = *dot;
+    return Unit{};
+  }
+  if (schedule_.dot != tile::DotUnit::wgmma) return dot.error();
+  auto chain = find_dot_chain(kernel_);
+  if (!chain) return chain.error();
+  chain_ = std::move(*chain);
+  return Unit{};
+}
+
 std::string KernelPrinter::header_comment() const {
   std::string text = fmt::format("// {}: ", kernel_.name);
   const auto dims = [&](const std::vector<tile::Dim>& all) {
@@ -245,10 +257,10 @@ std::string KernelPrinter::signature() {
   for (const tile::ScalarParam& s : kernel_.scalars)
     parameters.push_back(fmt::format("{} {}", element_type(s.dtype), identifier(s.name)));
   for (int axis : grid_parameters(kernel_)) parameters.push_back(fmt::format("i32 grid_{}", axis));
-  for (const TensorBlock& block : tensor_blocks(kernel_, schedule_))
-    parameters.push_back(
-        fmt::format("const __grid_constant__ TensorMap {}",
-                    unique(kernel_.views[static_cast<std::size_t>(block.view)].name + "_map")));
+  for (const TensorBlock& block : tensor_blocks(kernel_, schedule_)) {
+    map_names_.push_back(unique(kernel_.views[static_cast<std::size_t>(block.view)].name + "_map"));
+    parameters.push_back("const __grid_constant__ TensorMap " + map_names_.back());
+  }
   return fmt::format("{}", fmt::join(parameters, ", "));
 }
 
@@ -307,12 +319,14 @@ Expr KernelPrinter::program_id(int axis) {
   return {text, "i32"};
 }
 
+void KernelPrinter::print_raster() {
+  if (schedule_.raster == 0) return;
+  need("raster");
+  out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0), grid_text(1));
+}
+
 void KernelPrinter::print_program_ids() {
-  if (schedule_.raster > 0) {
-    need("raster");
-    out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0),
-              grid_text(1));
-  }
+  print_raster();
   for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
 }
 
@@ -429,7 +443,7 @@ void KernelPrinter::print_step(const Step& step) {
     case Step::Kind::relayout:
       return print_relayout(step);
     case Step::Kind::dot:
-      return print_dot(step);
+      return chain_ ? print_chain_dot(step) : print_dot(step);
     case Step::Kind::loop:
       return print_loop(step);
     case Step::Kind::branch:
@@ -483,6 +497,14 @@ void KernelPrinter::print_loop(const Step& step) {
   wait_for_cluster();
   if (dot_ && dot_->loop == &op)
     return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_mma_loop(step);
+  if (chain_ && chain_->has_dots(op)) return print_chain_loop(step);
+  open_loop(step);
+  print_steps(step.body[0]);
+  close_loop();
+}
+
+void KernelPrinter::open_loop(const Step& step) {
+  const Op& op = *step.op;
   const ValueId i = op.blocks[0].args[0];
   const std::string type = type_of(i), name = value_name(i);
   const std::string upper = value_name(i) + "_end", by = value_name(i) + "_step";
@@ -493,7 +515,9 @@ void KernelPrinter::print_loop(const Step& step) {
   out_.line("const {0} {1} = {0}({1}_i);", type, name);
   scalars_[i] = {name, type};
   ++loop_depth_;
-  print_steps(step.body[0]);
+}
+
+void KernelPrinter::close_loop() {
   --loop_depth_;
   out_.close();
 }
