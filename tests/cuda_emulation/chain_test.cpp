@@ -62,6 +62,19 @@ TEST_F(EmulatedChain, ScoresThatOverflowWithoutTheirMaximum) {
   check({.queries = 128, .keys = 256}, chain(256));
 }
 
+TEST_F(EmulatedChain, RoundsOverlap) {
+  for (bool turns : {false, true}) {
+    tile::Schedule s = chain(256);
+    s.ahead = true, s.take_turns = turns;
+    check({.heads = 3, .queries = 200, .keys = 555, .depth = 128, .columns = 128, .causal = true}, s);
+    check({.queries = 256, .keys = 256, .depth = 64, .columns = 128, .causal = true, .skips = true}, s);
+    check({.queries = 128, .keys = 100, .causal = true, .unseen = 150, .log_sum_exp = true}, s);
+    s.stages = 3, s.descending = true;
+    const AttentionKernel a{.heads = 2, .queries = 200, .keys = 200, .block_n = 64, .causal = true};
+    check_kernel_of(a, attention_gradient_q(a), s);
+  }
+}
+
 TEST_F(EmulatedChain, TwoProductsBeforeTheLast) {
   const AttentionKernel a{.heads = 2, .queries = 128, .keys = 200, .block_n = 64, .causal = true};
   check_kernel_of(a, attention_gradient_q(a), chain(256));

@@ -44,7 +44,7 @@ class Writer {
           const Value values = block(v, i, a_.block_n, a_.columns);
           return std::vector{highest, sum, k_.dot(k_.cast(p, a_.dtype), values, carried[2] * rescale)};
         });
-    const Value empty = last[1] == 0.0;
+    const Value empty = last[0] == -kInfinity;
     const Value result = last[2] * where(empty, 0.0, 1.0 / where(empty, 1.0, last[1]));
     k_.store(y, {head_, row_, 0}, k_.cast(result, a_.out), {.bounded = true});
     if (a_.log_sum_exp) {

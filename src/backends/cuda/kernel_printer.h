@@ -109,6 +109,7 @@ class KernelPrinter {
   void wait_for_cluster();
   void declare_buffers(const std::vector<Step>& steps);
   Expr program_id(int axis);
+  std::string descending_id(int axis) const;
   std::string grid_text(int axis) const;
 
   // --- names
@@ -223,6 +224,7 @@ class KernelPrinter {
   struct ChainText {
     std::string type, turned;  // of a block as its first reader sees it; with rows and depth exchanged
     std::string stage, ring, turn, full;
+    std::string late_turn;  // of a late dot that is not the first to read the block; or empty
     int places = 1;
   };
   void check_chain() const;
@@ -235,8 +237,24 @@ class KernelPrinter {
   void print_chain_dot(const Step& step);
   void print_chain_issue(const ChainDot& dot);
   void print_chain_done(const ChainDot& dot);
-  void print_chain_release(int block);
-  std::string chain_place(int block) const;
+  void print_chain_release(int block, const std::string& turn);
+  // … whose rounds overlap (print_chain_rounds.cpp)
+  struct ChainRound {
+    std::vector<const Step*> scalars, first, between, sums, after;
+    const ChainDot* late = nullptr;
+  };
+  ChainRound chain_round(const Step& loop, const ChainDot& late) const;
+  void print_chain_rounds(const Step& loop, const ChainDot& late);
+  void print_chain_open(const ChainRound& round);
+  void print_chain_first(const ChainRound& round);
+  void print_chain_rest(const ChainRound& round);
+  void print_chain_sums(const ChainRound& round);
+  void print_chain_wait(const ChainDot& dot);
+  Registers chain_left(const ChainDot& dot);
+  bool reads_last_early(const ChainDot& dot, int block) const;
+  void name_late_dots();
+  const std::string& chain_turn(const ChainDot& dot, int block) const;
+  std::string chain_place(const ChainDot& dot, int block) const;
   std::string chain_type(int block, bool k_major) const;
   bool reads_first(const ChainDot& dot, int block) const;
   bool reads_last(const ChainDot& dot, int block) const;
@@ -291,6 +309,8 @@ class KernelPrinter {
   std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots: one, or
   std::optional<DotChain> chain_;
   std::vector<ChainText> chain_text_;    // by block
+  std::map<ValueId, Registers> chain_parts_;  // by storage: the operand of a late dot, as it reads it
+  std::set<std::string> declared_parts_;
   std::vector<std::string> map_names_;  // of the kernel's tensor maps
 
   Text out_{1};

@@ -1,6 +1,7 @@
 // Chains of dots under the schedule dot=wgmma: each block of memory has a ring of its own in shared memory,
 // which the last warpgroup fills. The others multiply, carry out the element loops on the accumulators in
 // their registers, and multiply what these leave there.
+#include "backends/cuda/chain_plan.h"
 #include "backends/cuda/kernel_printer.h"
 
 #include <algorithm>
@@ -53,6 +54,31 @@ void KernelPrinter::name_chain() {
       const bool turned = chain_->blocks[static_cast<std::size_t>(block)].operand.k_major != k_major;
       if (turned && text.turned.empty()) text.turned = unique(text.type + "_turned");
     }
+  if (schedule_.ahead) name_late_dots();
+}
+
+// What runs under the next round's steps keeps its operand until it is done: these steps leave the next one's
+// in f32, in the registers that the first products are computed on in.
+void KernelPrinter::name_late_dots() {
+  bool any = false;
+  for (const Step& step : plan_.steps) {
+    const ChainDot* late = step.kind == Step::Kind::loop ? late_dot(*chain_, *step.op) : nullptr;
+    if (!late) continue;
+    any = true;
+    const tile::ValueId left = plan_.storage(late->op->operands[0]);
+    if (std::none_of(step.body[0].begin(), step.body[0].end(),
+                     [&](const Step& s) { return keeps(plan_, s, left); }))
+      refuse("ahead: operand a is not made in the loop");
+    for (int block : {late->b})
+      if (ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+          !reads_first(*late, block) && text.late_turn.empty())
+        text.late_turn = unique(text.turn + "_late");
+    if (chain_parts_.count(left) > 0) continue;
+    const Registers narrow = buffer(left);
+    chain_parts_[left] = narrow;
+    buffers_[left] = {unique(narrow.name + "_wide"), narrow.place, DType::f32, "f32"};
+  }
+  if (!any) refuse("ahead: no last product of a round that adds to what the loop carries");
 }
 
 // How the blocks lie, and where; barriers.
@@ -76,7 +102,9 @@ void KernelPrinter::print_chain_blocks() {
     out_.line("__shared__ Ring<{}> {};", text.places, text.ring);
     out_.line("open_ring<{}, 1>({});", schedule_.threads / kWarpgroup, text.ring);
   }
-  for (const ChainText& text : chain_text_) out_.line("Turn<{}> {};", text.places, text.turn);
+  for (const ChainText& text : chain_text_)
+    out_.line("Turn<{}> {}{};", text.places, text.turn,
+              text.late_turn.empty() ? "" : ", " + text.late_turn);
   stage_bytes_ = bytes;
 }
 
@@ -137,24 +165,34 @@ void KernelPrinter::print_chain_loop(const Step& step) {
   for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
     if (chain_->blocks[i].resident())
       out_.line("wait_full({}, {});", chain_text_[i].ring, chain_text_[i].turn);
-  open_loop(step);
-  print_steps(step.body[0]);
-  close_loop();
+  const ChainDot* late = schedule_.ahead ? late_dot(*chain_, *step.op) : nullptr;
+  if (late) {
+    print_chain_rounds(step, *late);
+  } else {
+    open_loop(step);
+    print_steps(step.body[0]);
+    close_loop();
+  }
   if (chain_->dots.back().loop != step.op) return;
   for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
-    if (chain_->blocks[i].resident()) print_chain_release(static_cast<int>(i));
+    if (chain_->blocks[i].resident()) print_chain_release(static_cast<int>(i), chain_text_[i].turn);
 }
 
-void KernelPrinter::print_chain_release(int block) {
-  const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
-  out_.line("release<1>({}, {}.place);", text.ring, text.turn);
-  out_.line("{}.next();", text.turn);
+void KernelPrinter::print_chain_release(int block, const std::string& turn) {
+  out_.line("release<1>({}, {}.place);", chain_text_[static_cast<std::size_t>(block)].ring, turn);
+  out_.line("{}.next();", turn);
 }
 
-std::string KernelPrinter::chain_place(int block) const {
+const std::string& KernelPrinter::chain_turn(const ChainDot& d, int block) const {
   const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
-  return text.places == 1 ? text.stage
-                          : fmt::format("{} + {}.place * {}::bytes", text.stage, text.turn, text.type);
+  return !text.late_turn.empty() && late_dot(*chain_, *d.loop) == &d ? text.late_turn : text.turn;
+}
+
+std::string KernelPrinter::chain_place(const ChainDot& d, int block) const {
+  const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+  return text.places == 1
+             ? text.stage
+             : fmt::format("{} + {}.place * {}::bytes", text.stage, chain_turn(d, block), text.type);
 }
 
 std::string KernelPrinter::chain_type(int block, bool k_major) const {
@@ -162,30 +200,44 @@ std::string KernelPrinter::chain_type(int block, bool k_major) const {
   return chain_->blocks[static_cast<std::size_t>(block)].operand.k_major == k_major ? text.type : text.turned;
 }
 
-// Hands a product to the tensor cores.
-void KernelPrinter::print_chain_issue(const ChainDot& d) {
+// The registers that hold operand a.
+KernelPrinter::Registers KernelPrinter::chain_left(const ChainDot& d) {
+  const auto parts = chain_parts_.find(plan_.storage(d.op->operands[0]));
+  return parts == chain_parts_.end() ? buffer(d.op->operands[0]) : parts->second;
+}
+
+// The blocks of a dot that come anew each round and are read by nobody before it.
+void KernelPrinter::print_chain_wait(const ChainDot& d) {
   for (int block : {d.a, d.b})
     if (block >= 0 && !chain_->blocks[static_cast<std::size_t>(block)].resident() && reads_first(d, block))
       out_.line("wait_full({}, {});", chain_text_[static_cast<std::size_t>(block)].ring,
                 chain_text_[static_cast<std::size_t>(block)].turn);
+}
+
+// Hands a product to the tensor cores.
+void KernelPrinter::print_chain_issue(const ChainDot& d) {
   const Registers acc = buffer(d.op->results[0]);
   const std::string b_type = chain_type(d.b, d.b_k_major), add = d.from_zero ? "false" : "true";
   if (d.a >= 0)
     out_.line("wgmma_block<{}, {}, {}>({}, {}, {}, group, {});", chain_type(d.a, d.a_k_major), b_type,
-              schedule_.threads / kWarpgroup, acc.name, chain_place(d.a), chain_place(d.b), add);
+              schedule_.threads / kWarpgroup, acc.name, chain_place(d, d.a), chain_place(d, d.b), add);
   else
-    out_.line("wgmma_block<{}>({}, {}, {}, {});", b_type, acc.name, buffer(d.op->operands[0]).name,
-              chain_place(d.b), add);
+    out_.line("wgmma_block<{}>({}, {}, {}, {});", b_type, acc.name, chain_left(d).name, chain_place(d, d.b),
+              add);
 }
 
 // After a wait: the product's registers are the threads' own again, and the blocks nobody reads any more are
 // free.
 void KernelPrinter::print_chain_done(const ChainDot& d) {
   out_.line("wgmma_pin({});", buffer(d.op->results[0]).name);
-  if (d.a < 0) out_.line("wgmma_pin({});", buffer(d.op->operands[0]).name);
-  for (int block : {d.a, d.b})
-    if (block >= 0 && !chain_->blocks[static_cast<std::size_t>(block)].resident() && reads_last(d, block))
-      print_chain_release(block);
+  if (d.a < 0) out_.line("wgmma_pin({});", chain_left(d).name);
+  for (int block : {d.a, d.b}) {
+    if (block < 0 || chain_->blocks[static_cast<std::size_t>(block)].resident()) continue;
+    if (reads_last(d, block))
+      print_chain_release(block, chain_turn(d, block));
+    else if (reads_last_early(d, block))
+      out_.line("{}.next();", chain_turn(d, block));
+  }
 }
 
 bool KernelPrinter::reads_first(const ChainDot& dot, int block) const {
@@ -201,8 +253,18 @@ bool KernelPrinter::reads_last(const ChainDot& dot, int block) const {
   return last == &dot;
 }
 
+// The last but for the late one, which has a turn of its own.
+bool KernelPrinter::reads_last_early(const ChainDot& dot, int block) const {
+  if (chain_text_[static_cast<std::size_t>(block)].late_turn.empty()) return false;
+  const ChainDot *last = nullptr, *late = late_dot(*chain_, *dot.loop);
+  for (const ChainDot& d : chain_->dots)
+    if (d.loop == dot.loop && &d != late && (d.a == block || d.b == block)) last = &d;
+  return last == &dot;
+}
+
 void KernelPrinter::print_chain_dot(const Step& step) {
   const ChainDot& d = *chain_->find(*step.op);
+  print_chain_wait(d);
   print_chain_issue(d);
   out_.write("wgmma_wait<0>();");
   print_chain_done(d);

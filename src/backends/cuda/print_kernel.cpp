@@ -311,12 +311,24 @@ Expr KernelPrinter::program_id(int axis) {
   const int axes = static_cast<int>(kernel_.grid.size());
   const bool plain = axes == 1 && row_cluster(schedule_) == 1 && !is_packed(layouts_) && !walks();
   if (schedule_.raster > 0 && axis < 2) return {axis == 0 ? "place.x" : "place.y", "i32"};
+  if (schedule_.descending) return {descending_id(axis), "i32"};
   std::string text = plain ? "i32(blockIdx.x)" : "program";
   std::string below;
   for (int i = 0; i < axis; ++i) below += (below.empty() ? "" : " * ") + grid_text(i);
   if (!below.empty()) text += axis > 1 ? fmt::format(" / ({})", below) : fmt::format(" / {}", below);
   if (axis + 1 < axes) text += fmt::format(" % {}", grid_text(axis));
   return {text, "i32"};
+}
+
+// The second axis counts slowest and from its end.
+std::string KernelPrinter::descending_id(int axis) const {
+  const auto axes = static_cast<int>(kernel_.grid.size());
+  if (axes < 2 || is_packed(layouts_) || row_cluster(schedule_) > 1 || schedule_.raster > 0)
+    refuse("descending: wants a second grid axis, and no other order of programs");
+  const std::string others = axes > 2 ? fmt::format("{} * {}", grid_text(0), grid_text(2)) : grid_text(0);
+  if (axis == 0) return fmt::format("program % {}", grid_text(0));
+  if (axis == 2) return fmt::format("program / {} % {}", grid_text(0), grid_text(2));
+  return fmt::format("{} - 1 - program / ({})", grid_text(1), others);
 }
 
 void KernelPrinter::print_raster() {

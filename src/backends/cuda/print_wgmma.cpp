@@ -36,7 +36,10 @@ void KernelPrinter::check_wgmma() const {
   if (schedule_.threads % kWarpgroup != 0 || warpgroups > kMaxWarpgroups)
     refuse("dot=wgmma: threads are one or two warpgroups of 128");
   if (schedule_.stages < 2) refuse("dot=wgmma: wants two stages at least");
+  if (schedule_.take_turns && (!schedule_.ahead || warpgroups < 2))
+    refuse("take_turns: wants ahead and several warpgroups");
   if (chain_) return check_chain();
+  if (schedule_.ahead) refuse("ahead: the loop is no chain of dots");
   const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(dot_->dot->results[0])));
   if (f.cols % 32 != 0 || f.cols > 256) refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
   if (schedule_.cluster == 1) return;
@@ -88,6 +91,9 @@ void KernelPrinter::print_wgmma_body() {
   out_.close_else();
   out_.line("registers_up<{}>();", registers.multiplying);
   out_.write("const int group = warpgroup();");
+  if (schedule_.take_turns)
+    out_.line("if (group == {}) give_turn<{}>(group);", schedule_.threads / kWarpgroup - 1,
+              schedule_.threads / kWarpgroup);
   open_program_loop();
   print_program_ids();
   out_.append(multiply);

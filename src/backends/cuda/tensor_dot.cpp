@@ -1,7 +1,7 @@
 // What tensor cores and copy engine can take, and the plan without what they take over.
 #include "backends/cuda/tensor_dot.h"
 
-#include "backends/cuda/dot_chain.h"
+#include "backends/cuda/chain_plan.h"
 #include "backends/cuda/dot_loop.h"
 #include "backends/cuda/printer.h"
 
@@ -88,29 +88,6 @@ std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedul
   return blocks;
 }
 
-namespace {
-
-// Without what writes the zeros that dots begin with.
-void erase_fills(const DotChain& chain, const LoopPlan& plan, std::vector<Step>& steps) {
-  std::set<ValueId> filled;
-  for (const ChainDot& d : chain.dots)
-    if (d.from_zero) filled.insert(plan.storage(d.op->results[0]));
-  for (Step& step : steps) {
-    for (auto& body : step.body) erase_fills(chain, plan, body);
-    if (step.kind == Step::Kind::elements)
-      std::erase_if(step.loop.body, [&](const Instr& in) {
-        return in.kind == Instr::Kind::keep && filled.count(plan.storage(in.value)) > 0;
-      });
-  }
-  std::erase_if(steps, [](const Step& s) {
-    return s.kind == Step::Kind::elements &&
-           std::all_of(s.loop.body.begin(), s.loop.body.end(),
-                       [](const Instr& in) { return in.kind == Instr::Kind::compute; });
-  });
-}
-
-}  // namespace
-
 LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule) {
   printer::LoopPolicy policy = loop_policy(kernel, schedule);
   if (schedule.dot == DotUnit::fma) return printer::plan_loops(kernel, policy);
@@ -119,7 +96,8 @@ LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule) {
     const Result<DotChain> chain = schedule.dot == DotUnit::wgmma ? find_dot_chain(kernel) : dot.error();
     if (chain) policy.read_in_place = chain->in_place;
     LoopPlan plan = printer::plan_loops(kernel, policy);
-    if (chain) erase_fills(*chain, plan, plan.steps);
+    if (chain) erase_fills(*chain, plan);
+    if (chain && schedule.ahead) part_sums(*chain, plan);
     return plan;
   }
   LoopPlan plan = printer::plan_loops(kernel, policy);
