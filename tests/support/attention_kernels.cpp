@@ -5,13 +5,14 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace tilewright::tile::samples {
 
 std::string to_string(const AttentionKernel& a) {
   return fmt::format("{} -> {}, {} heads / {}, {}x{}x{}x{} blocks {}x{}{}{}{}{}", name(a.dtype), name(a.out),
                      a.heads, a.shared, a.queries, a.keys, a.depth, a.columns, a.block_m, a.block_n,
-                     a.causal ? fmt::format(" causal, {} unseen", a.unseen) : "", a.skips ? " skips" : "",
+                     a.causal ? fmt::format(" causal, {} unseen", a.unseen) : "", fmt::format("{}{}", a.skips ? " skips" : "", a.splits ? " splits" : ""),
                      a.log_sum_exp ? " lse" : "", a.gap > 0 ? fmt::format(" gap {}", a.gap) : "");
 }
 
@@ -34,16 +35,25 @@ class Writer {
     const Value lowest = k_.literal(DType::f32, -kInfinity, {a_.block_m, 1}),
                 none = k_.literal(DType::f32, 0, {a_.block_m, 1}),
                 zero = k_.literal(DType::f32, 0, {a_.block_m, a_.columns});
-    const auto last = k_.loop(
-        Index{0}, end(), a_.block_n, {lowest, none, zero}, [&](Value i, const std::vector<Value>& carried) {
-          const Value s = scores(queries, k, i);
-          const Value highest = max(carried[0], k_.expand(k_.reduce(Monoid::max, s, 1), 1));
-          const Value base = where(highest == -kInfinity, 0.0, highest);
-          const Value p = exp(s - base), rescale = exp(carried[0] - base);
-          const Value sum = carried[1] * rescale + k_.expand(k_.reduce(Monoid::sum, p, 1), 1);
-          const Value values = block(v, i, a_.block_n, a_.columns);
-          return std::vector{highest, sum, k_.dot(k_.cast(p, a_.dtype), values, carried[2] * rescale)};
-        });
+    const auto blocks = [&](Operand from, Operand to, const std::vector<Value>& start, Mask mask) {
+      return k_.loop(from, to, a_.block_n, start, [&](Value i, const std::vector<Value>& carried) {
+        const Value s = scores(queries, k, i, mask);
+        const Value highest = max(carried[0], k_.expand(k_.reduce(Monoid::max, s, 1), 1));
+        const Value base = mask == Mask::none ? highest : where(highest == -kInfinity, 0.0, highest);
+        const Value p = exp(s - base), rescale = exp(carried[0] - base);
+        const Value sum = carried[1] * rescale + k_.expand(k_.reduce(Monoid::sum, p, 1), 1);
+        const Value values = block(v, i, a_.block_n, a_.columns);
+        return std::vector{highest, sum, k_.dot(k_.cast(p, a_.dtype), values, carried[2] * rescale)};
+      });
+    };
+    std::vector<Value> last{lowest, none, zero};
+    if (a_.splits) {
+      const Value whole = whole_end();
+      last = blocks(Index{0}, whole, last, Mask::none);
+      last = blocks(whole, end(), last, Mask::needed);
+    } else {
+      last = blocks(Index{0}, end(), last, Mask::needed);
+    }
     const Value empty = last[0] == -kInfinity;
     const Value result = last[2] * where(empty, 0.0, 1.0 / where(empty, 1.0, last[1]));
     k_.store(y, {head_, row_, 0}, k_.cast(result, a_.out), {.bounded = true});
@@ -102,19 +112,32 @@ class Writer {
     return k_.load(view, {head, row, 0}, {.shape = {count, width}, .fill = 0.0});
   }
 
-  Value scores(Value queries, View k, Value i) {
+  enum class Mask : unsigned char { none, needed };
+
+  Value scores(Value queries, View k, Value i, Mask mask) {
     const Value keys = block(k, i, a_.block_n, a_.depth);
     const Value none = k_.literal(DType::f32, 0, {a_.block_m, a_.block_n});
-    return masked(k_.dot(queries, k_.transpose(keys), none), i);
+    const Value products = k_.dot(queries, k_.transpose(keys), none);
+    return mask == Mask::none ? products * scale() : masked(products, i);
   }
 
   // Query r sees the keys up to its own place, counted from both ends, less those that nobody sees.
   Value masked(Value s, Value i) {
     const Value key = k_.expand(i + k_.arange(a_.block_n), 0);
-    Value seen = key < a_.keys;
-    if (a_.causal)
-      seen = seen & (key <= k_.expand(row_ + k_.arange(a_.block_m), 1) + (a_.keys - a_.queries - a_.unseen));
-    return where(seen, s * scale(), -kInfinity);
+    std::optional<Value> seen;
+    if (a_.keys % a_.block_n != 0) seen = key < a_.keys;
+    if (a_.causal) {
+      const Value last = k_.expand(row_ + k_.arange(a_.block_m), 1) + (a_.keys - a_.queries - a_.unseen);
+      seen = seen ? *seen & (key <= last) : key <= last;
+    }
+    return seen ? where(*seen, s * scale(), -kInfinity) : s * scale();
+  }
+
+  // The end of the blocks that all rows of a program see as a whole.
+  Value whole_end() {
+    Value seen = k_.literal_int(DType::i64, a_.keys);
+    if (a_.causal) seen = max(Index{0}, min(seen, row_ + (1 + a_.keys - a_.queries - a_.unseen)));
+    return seen / a_.block_n * a_.block_n;
   }
 
   Value end() {

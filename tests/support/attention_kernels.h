@@ -16,6 +16,7 @@ struct AttentionKernel {
   bool causal = false;
   Index unseen = 0;          // causal: the first queries see no key at all
   bool skips = false;        // causal: the loop ends with the last block that a program sees
+  bool splits = false;       // the blocks that are seen as a whole have a loop of their own, without a mask
   bool log_sum_exp = false;  // a second result, f32 [heads, queries]
   Index gap = 0;             // elements between rows
 };

@@ -28,7 +28,8 @@ constexpr Index kLargeTile = 128 * 128;   // 64 accumulators for each of 256 thr
 constexpr Index kMaxChainPlaces = 3;      // a chain computes longer on a block than memory takes to bring one
 constexpr Index kWarpgroupRows = 64;      // of one wgmma
 constexpr Index kMaxWarpgroups = 2;
-constexpr double kChainShare = 0.6;       // of the tensor cores' rate, beside the steps between the dots
+// Of the tensor cores' rate, beside the steps between the dots; and what it costs to wait for these.
+constexpr double kChainShare = 0.6, kPlainChain = 1.5, kAheadChain = 1.1;
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
 
 double programs_of(const Kernel& kernel, std::size_t axis) {
@@ -108,16 +109,38 @@ class Lister {
     const Index places =
         std::min(kMaxChainPlaces, (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, kMaxWarpgroups);
+    Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
+               .threads_per_row = 4,
+               .vector_bytes = 16,
+               .stages = static_cast<int>(places),
+               .dot = DotUnit::wgmma,
+               .descending = ends_by_row(*chain)};
+    std::string why = add_chain(s, kPlainChain * chain_us(*chain));
+    if (!why.empty()) return refuse(DotUnit::wgmma, why);
+    s.ahead = true;
+    add_chain(s, kAheadChain * chain_us(*chain));
+    s.take_turns = groups > 1;
+    if (s.take_turns) add_chain(s, chain_us(*chain));
+  }
+
+  // Why not, where it cannot be printed.
+  std::string add_chain(const Schedule& s, double us) {
+    const auto printed = print_kernel(kernel_, s, options_);
+    if (!printed) return printed.error().message;
     Candidate c;
-    c.schedule = {.threads = static_cast<int>(groups) * kWarpgroup,
-                  .threads_per_row = 4,
-                  .vector_bytes = 16,
-                  .stages = static_cast<int>(places),
-                  .dot = DotUnit::wgmma};
-    const auto printed = print_kernel(kernel_, c.schedule, options_);
-    if (!printed) return refuse(DotUnit::wgmma, printed.error().message);
-    c.predicted_us = chain_us(*chain);
+    c.schedule = s;
+    c.predicted_us = us;
     found_.push_back(std::move(c));
+    return "";
+  }
+
+  // Whether a loop's length depends on the program's rows.
+  bool ends_by_row(const DotChain& chain) const {
+    const OperandReader reader(kernel_, DotUnit::wgmma);
+    return kernel_.grid.size() > 1 &&
+           std::any_of(chain.dots.begin(), chain.dots.end(), [&](const ChainDot& d) {
+             return reader.follows(d.loop->operands[0], 1) || reader.follows(d.loop->operands[1], 1);
+           });
   }
 
   double chain_us(const DotChain& chain) const {

@@ -20,11 +20,12 @@ struct RegisterShare {
   int fetching, multiplying;
 };
 RegisterShare register_share(int warpgroups) {
-  return warpgroups == 1 ? RegisterShare{56, 256} : RegisterShare{40, 232};
+  return warpgroups == 1 ? RegisterShare{56, 256} : warpgroups == 2 ? RegisterShare{40, 232} : RegisterShare{32, 160};
 }
 
-// That multiply: with three, ptxas has 128 registers a thread for an instruction that names 154 (C7602).
-constexpr int kMaxWarpgroups = 2;
+// That multiply. Of products, two: with three, ptxas has 128 registers a thread for an instruction that names
+// 154 (C7602). A chain's sums are smaller.
+constexpr int kMaxWarpgroups = 2, kMaxChainWarpgroups = 3;
 constexpr Index kSwizzleBytes = 1024;
 
 }  // namespace
@@ -33,7 +34,7 @@ constexpr Index kSwizzleBytes = 1024;
 void KernelPrinter::check_wgmma() const {
   const int warpgroups = schedule_.threads / kWarpgroup;
   if (options_.architecture != "sm_90a") refuse(fmt::format("dot=wgmma: {} has none", options_.architecture));
-  if (schedule_.threads % kWarpgroup != 0 || warpgroups > kMaxWarpgroups)
+  if (schedule_.threads % kWarpgroup != 0 || warpgroups > (chain_ ? kMaxChainWarpgroups : kMaxWarpgroups))
     refuse("dot=wgmma: threads are one or two warpgroups of 128");
   if (schedule_.stages < 2) refuse("dot=wgmma: wants two stages at least");
   if (schedule_.take_turns && (!schedule_.ahead || warpgroups < 2))

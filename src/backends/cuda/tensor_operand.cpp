@@ -45,6 +45,12 @@ void OperandReader::gather_axes(ValueId v, std::set<int>& axes) const {
   for (ValueId o : op->operands) gather_axes(o, axes);
 }
 
+bool OperandReader::follows(ValueId v, int grid_axis) const {
+  std::set<int> axes;
+  gather_axes(v, axes);
+  return axes.count(grid_axis) > 0;
+}
+
 Status OperandReader::check(const TensorOperand& o) const {
   if (o.load->bounded && o.load->number.f != 0) return refuse_dot("a block is filled with other than zeros");
   const tile::ViewUse& use = uses_[static_cast<std::size_t>(o.load->param)];

@@ -51,6 +51,8 @@ class OperandReader {
   // The constant that makes a scalar, or null.
   const tile::Op* number(tile::ValueId v) const;
   bool is_zero_tile(tile::ValueId v) const;
+  // Whether a scalar follows the program's place along a grid axis.
+  bool follows(tile::ValueId v, int grid_axis) const;
   // How often a loop runs: 0 when arguments decide, or not at all.
   Index trips(const tile::Op& loop) const;
 
