@@ -153,6 +153,26 @@ class KernelPrinter {
   int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
   Part spread_of(const Loop& loop, const std::vector<int>& axes) const;
 
+  // --- exponentials in chains of dots (print_exp.cpp)
+  struct Scaled {
+    int instr;  // the product
+    printer::Ref x;
+    double by;
+  };
+  struct ExpBelow {
+    int sub = -1, mul = -1;  // instructions that become part of the expression
+    printer::Ref x, y;
+    double scale = 1;
+  };
+  std::optional<double> constant_of(const Loop& loop, const printer::Ref& ref) const;
+  std::optional<Scaled> scaled(const Loop& loop, const printer::Ref& ref) const;
+  std::optional<Scaled> scaled_extreme(const Loop& loop, const Instr& in) const;
+  std::optional<ExpBelow> exp_below(const Loop& loop, const Instr& in) const;
+  bool comes_from_dot(const Loop& loop, const printer::Ref& ref) const;
+  static int uses_of(const Loop& loop, int instr);
+  void print_exp_offsets(Loop& loop);
+  std::string exp_text(Loop& loop, std::size_t i, const ExpBelow& below);
+
   // --- registers
   std::string declaration(const Registers& r) const;
   std::string at(const Registers& r) const;          // "x[r][c]"
@@ -273,7 +293,8 @@ class KernelPrinter {
   std::string type_of(ValueId v) const;
   const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
   std::string as_type(const Expr& e, const std::string& type) const;
-  bool only_stored(ValueId v) const;
+  bool only_stored(ValueId v) const;  // every use rounds it to its narrow type
+  void find_only_stored();
 
   // --- exchanges (print_exchange.cpp)
   struct Reduction {
@@ -287,6 +308,7 @@ class KernelPrinter {
   void print_reduction_starts_of_row(Loop& loop);
   void print_exchange(Loop& loop);
   void print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions);
+  void print_scaled_extreme(Loop& loop, const Reduction& reduction);
   void print_reduction_end(Loop& loop, const Reduction& reduction);
   void print_scans(Loop& loop);
   void print_relayout(const Step& step);

@@ -130,11 +130,25 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& s
   for (const tile::ScalarParam& s : kernel.scalars) used_names_.insert(identifier(s.name));
   tile::for_each_op(kernel.body, [&](const Op& op) {
     if (op.kind == OpKind::load || op.kind == OpKind::gather) ++loads_of_view_[op.param];
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      const bool stored = i == 0 && (op.kind == OpKind::store || op.kind == OpKind::scatter);
-      if (!stored) only_stored_[static_cast<std::size_t>(op.operands[i])] = false;
-    }
   });
+  find_only_stored();
+}
+
+// Users stand behind what they use, so they are looked at first. A tile that a dot reads is kept as it is
+// stored, and a choice between two values rounds neither.
+void KernelPrinter::find_only_stored() {
+  std::vector<const Op*> ops;
+  tile::for_each_op(kernel_.body, [&](const Op& op) { ops.push_back(&op); });
+  const auto long_both_ways = [&](ValueId v) { return long_axes(kernel_.type(v).shape).size() == 2; };
+  for (auto op = ops.rbegin(); op != ops.rend(); ++op)
+    for (std::size_t i = 0; i < (*op)->operands.size(); ++i) {
+      const ValueId v = (*op)->operands[i];
+      const bool stored = i == 0 && ((*op)->kind == OpKind::store || (*op)->kind == OpKind::scatter);
+      const bool multiplied = i < 2 && (*op)->kind == OpKind::dot && long_both_ways(v);
+      const bool chosen = i > 0 && (*op)->kind == OpKind::apply && (*op)->prim == tile::Prim::select &&
+                          only_stored((*op)->results[0]);
+      if (!stored && !multiplied && !chosen) only_stored_[static_cast<std::size_t>(v)] = false;
+    }
 }
 
 void KernelPrinter::refuse(const std::string& why) const { throw Refusal{why}; }
