@@ -18,8 +18,8 @@ DotAxes dot_axes(const GroupProgram& program);
 
 TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target);
 
-// Whether a chain of dots runs on the target's tensor cores: 16-bit operands which the copy engine can bring as
-// whole rows of 128 bytes, but for operands a that are computed.
+// Whether a chain of dots runs on the target's tensor cores: 16-bit operands which the copy engine can bring
+// as whole rows of 128 bytes, but for operands a that are computed.
 bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
 
 // For each sym, whether each variable changes its value.

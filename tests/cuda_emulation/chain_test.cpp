@@ -18,8 +18,9 @@ class EmulatedChain : public ::testing::Test {
  protected:
   EmulatedChain() : backend_(open_emulated_cuda("sm_90a").value()) {}
   void check_kernel_of(const AttentionKernel& a, const tile::Kernel& kernel, const tile::Schedule& schedule) {
-    const auto r = check_kernel(*backend_, kernel, schedule,
-                                {.scale = spread_, .odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+    const auto r =
+        check_kernel(*backend_, kernel, schedule,
+                     {.scale = spread_, .odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
     EXPECT_TRUE(r.problem.empty()) << to_string(a) << ": " << r.problem;
     EXPECT_TRUE(r.refused.empty()) << to_string(a) << ": " << r.refused;
   }
@@ -31,11 +32,8 @@ class EmulatedChain : public ::testing::Test {
 };
 
 tile::Schedule chain(int threads, int stages = 2) {
-  return {.threads = threads,
-          .threads_per_row = 4,
-          .vector_bytes = 16,
-          .stages = stages,
-          .dot = DotUnit::wgmma};
+  return {
+      .threads = threads, .threads_per_row = 4, .vector_bytes = 16, .stages = stages, .dot = DotUnit::wgmma};
 }
 
 TEST_F(EmulatedChain, ScoresStayInRegisters) {

@@ -12,7 +12,8 @@ namespace tilewright::tile::samples {
 std::string to_string(const AttentionKernel& a) {
   return fmt::format("{} -> {}, {} heads / {}, {}x{}x{}x{} blocks {}x{}{}{}{}{}", name(a.dtype), name(a.out),
                      a.heads, a.shared, a.queries, a.keys, a.depth, a.columns, a.block_m, a.block_n,
-                     a.causal ? fmt::format(" causal, {} unseen", a.unseen) : "", fmt::format("{}{}", a.skips ? " skips" : "", a.splits ? " splits" : ""),
+                     a.causal ? fmt::format(" causal, {} unseen", a.unseen) : "",
+                     fmt::format("{}{}", a.skips ? " skips" : "", a.splits ? " splits" : ""),
                      a.log_sum_exp ? " lse" : "", a.gap > 0 ? fmt::format(" gap {}", a.gap) : "");
 }
 
@@ -71,7 +72,8 @@ class Writer {
                delta = k_.view("delta", DType::f32, {a_.heads, a_.queries});
     const View dq = k_.view("dq", a_.out, {a_.heads, a_.queries, a_.depth});
     begin();
-    const Value queries = block(q, row_, a_.block_m, a_.depth), above = block(dy, row_, a_.block_m, a_.columns);
+    const Value queries = block(q, row_, a_.block_m, a_.depth),
+                above = block(dy, row_, a_.block_m, a_.columns);
     const auto vector = [&](View view) {
       return k_.expand(k_.load(view, {head_, row_}, {.shape = {a_.block_m}, .fill = 0.0}), 1);
     };
@@ -155,6 +157,8 @@ class Writer {
 }  // namespace
 
 Kernel attention(const AttentionKernel& a) { return Writer(a, "attention").forward(); }
-Kernel attention_gradient_q(const AttentionKernel& a) { return Writer(a, "attention_gradient_q").gradient_q(); }
+Kernel attention_gradient_q(const AttentionKernel& a) {
+  return Writer(a, "attention_gradient_q").gradient_q();
+}
 
 }  // namespace tilewright::tile::samples

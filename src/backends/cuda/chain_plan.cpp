@@ -19,9 +19,7 @@ bool keeps(const LoopPlan& plan, const Instr& in, const std::set<ValueId>& buffe
   return in.kind == Instr::Kind::keep && buffers.count(plan.storage(in.value)) > 0;
 }
 
-bool is_root(const Instr& in) {
-  return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload;
-}
+bool is_root(const Instr& in) { return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload; }
 
 // The loop with those of its results alone that `wanted` names, and what they are made of.
 ElementLoop part(const ElementLoop& loop, const std::function<bool(const Instr&)>& wanted) {
@@ -51,8 +49,7 @@ void erase_fills(const LoopPlan& plan, const std::set<ValueId>& filled, std::vec
     if (step.kind == Step::Kind::elements)
       step.loop = part(step.loop, [&](const Instr& in) { return !keeps(plan, in, filled); });
   }
-  std::erase_if(steps,
-                [](const Step& s) { return s.kind == Step::Kind::elements && s.loop.body.empty(); });
+  std::erase_if(steps, [](const Step& s) { return s.kind == Step::Kind::elements && s.loop.body.empty(); });
 }
 
 void part_sums(const LoopPlan& plan, const std::set<ValueId>& sums, std::vector<Step>& body) {

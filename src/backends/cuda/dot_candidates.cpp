@@ -23,10 +23,10 @@ constexpr Index kMaxPlaces = 8;
 constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
 constexpr double kUnknownPrograms = 100000;
 constexpr Index kUnknownTrips = 64;
-constexpr Index kMaxCopies = 4;           // blocks under way by cp.async: enough for memory's latency
-constexpr Index kLargeTile = 128 * 128;   // 64 accumulators for each of 256 threads
-constexpr Index kMaxChainPlaces = 3;      // a chain computes longer on a block than memory takes to bring one
-constexpr Index kWarpgroupRows = 64;      // of one wgmma
+constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
+constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
+constexpr Index kMaxChainPlaces = 3;     // a chain computes longer on a block than memory takes to bring one
+constexpr Index kWarpgroupRows = 64;     // of one wgmma
 constexpr Index kMaxWarpgroups = 2;
 // Of the tensor cores' rate, beside the steps between the dots; and what it costs to wait for these.
 constexpr double kChainShare = 0.6, kPlainChain = 1.5, kAheadChain = 1.1;

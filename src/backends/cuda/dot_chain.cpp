@@ -104,12 +104,12 @@ class Finder {
     for (std::size_t i = 0; i < out_.blocks.size(); ++i) {
       ChainBlock& known = out_.blocks[i];
       const TensorOperand& o = known.operand;
-      if (known.resident() != resident || o.load->param != load.param || o.inner_dim() != operand.inner_dim() ||
-          o.outer_dim() != operand.outer_dim() || o.inner() != operand.inner() || o.outer() != operand.outer())
+      if (known.resident() != resident || o.load->param != load.param ||
+          o.inner_dim() != operand.inner_dim() || o.outer_dim() != operand.outer_dim() ||
+          o.inner() != operand.inner() || o.outer() != operand.outer())
         continue;
-      const auto fetched =
-          std::find_if(known.fetches.begin(), known.fetches.end(),
-                       [&](const ChainBlock::Fetch& f) { return f.loop == round; });
+      const auto fetched = std::find_if(known.fetches.begin(), known.fetches.end(),
+                                        [&](const ChainBlock::Fetch& f) { return f.loop == round; });
       if (fetched == known.fetches.end()) {
         known.fetches.push_back({round, &load});
         return static_cast<int>(i);

@@ -330,7 +330,7 @@ class KernelPrinter {
   Layouts layouts_;
   std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots: one, or
   std::optional<DotChain> chain_;
-  std::vector<ChainText> chain_text_;    // by block
+  std::vector<ChainText> chain_text_;         // by block
   std::map<ValueId, Registers> chain_parts_;  // by storage: the operand of a late dot, as it reads it
   std::set<std::string> declared_parts_;
   std::vector<std::string> map_names_;  // of the kernel's tensor maps

@@ -103,8 +103,7 @@ void KernelPrinter::print_chain_blocks() {
     out_.line("open_ring<{}, 1>({});", schedule_.threads / kWarpgroup, text.ring);
   }
   for (const ChainText& text : chain_text_)
-    out_.line("Turn<{}> {}{};", text.places, text.turn,
-              text.late_turn.empty() ? "" : ", " + text.late_turn);
+    out_.line("Turn<{}> {}{};", text.places, text.turn, text.late_turn.empty() ? "" : ", " + text.late_turn);
   stage_bytes_ = bytes;
 }
 

@@ -1,5 +1,5 @@
-// Chains of dots whose rounds overlap (Schedule::ahead): the first products of a round and the last one of the
-// round before are handed to the tensor cores together, and the steps between the first and the last run
+// Chains of dots whose rounds overlap (Schedule::ahead): the first products of a round and the last one of
+// the round before are handed to the tensor cores together, and the steps between the first and the last run
 // beside the last one.
 #include "backends/cuda/chain_plan.h"
 #include "backends/cuda/kernel_printer.h"
@@ -99,9 +99,8 @@ void KernelPrinter::print_chain_sums(const ChainRound& round) {
   const Registers narrow = chain_left(*round.late), wide = buffer(round.late->op->operands[0]);
   need("convert");
   need("memory");
-  for_registers(narrow, [&] {
-    out_.line("{} = from_f32<{}>({});", at(narrow), element_type(narrow.dtype), at(wide));
-  });
+  for_registers(
+      narrow, [&] { out_.line("{} = from_f32<{}>({});", at(narrow), element_type(narrow.dtype), at(wide)); });
   for (const Step* s : round.after) print_step(*s);
 }
 

@@ -65,7 +65,6 @@ std::string KernelPrinter::effect_guard(const Loop& loop) const {
   return rank + "threadIdx.x == 0";
 }
 
-
 void KernelPrinter::print_elements(const ElementLoop& plan) {
   Loop loop;
   loop.plan = &plan;

@@ -231,7 +231,8 @@ void KernelPrinter::print_scaled_extreme(Loop& loop, const Reduction& red) {
   if (!product) return;
   Registers state = buffer(in.value);
   state.name = red.state;
-  for_registers(state, [&] { out_.line("{} *= {};", element(state), literal(DType::f32, {product->by, 0})); });
+  for_registers(state,
+                [&] { out_.line("{} *= {};", element(state), literal(DType::f32, {product->by, 0})); });
 }
 
 // From the accumulator to the value: narrow integers, bools and indices were kept in words.

@@ -1,6 +1,6 @@
-// Exponentials of what lies below a row's own number, e^(x·c - y), in kernels of chained dots: as powers of 2,
-// one multiply-add and one instruction of the special units for each element. And a row's largest x·c, c > 0:
-// the largest x, times c, which is the same number since rounding keeps order.
+// Exponentials of what lies below a row's own number, e^(x·c - y), in kernels of chained dots: as powers of
+// 2, one multiply-add and one instruction of the special units for each element. And a row's largest x·c, c >
+// 0: the largest x, times c, which is the same number since rounding keeps order.
 #include "backends/cuda/kernel_printer.h"
 
 #include <algorithm>
@@ -70,7 +70,8 @@ std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop
   const Instr& sub = loop.plan->body[static_cast<std::size_t>(in.operands[0].instr)];
   if (!applies(sub, Prim::sub) || uses_of(loop, in.operands[0].instr) != 1) return std::nullopt;
   const printer::Ref x = sub.operands[0], y = sub.operands[1];
-  const bool below = y.is_scalar() || level(loop, loop.plan->body[static_cast<std::size_t>(y.instr)]) == Level::row;
+  const bool below =
+      y.is_scalar() || level(loop, loop.plan->body[static_cast<std::size_t>(y.instr)]) == Level::row;
   if (!below || !comes_from_dot(loop, x)) return std::nullopt;
   ExpBelow out{.sub = in.operands[0].instr, .x = x, .y = y};
   if (const auto product = scaled(loop, x); product && uses_of(loop, product->instr) == 1) {
@@ -101,9 +102,8 @@ void KernelPrinter::print_exp_offsets(Loop& loop) {
 }
 
 std::string KernelPrinter::exp_text(Loop& loop, std::size_t i, const ExpBelow& below) {
-  const std::string by = below.scale == 1.0
-                             ? "fast::kLog2E"
-                             : literal(DType::f32, {below.scale * std::numbers::log2e, 0});
+  const std::string by =
+      below.scale == 1.0 ? "fast::kLog2E" : literal(DType::f32, {below.scale * std::numbers::log2e, 0});
   return fmt::format("fast::exp2(fmaf({}, {}, {}))", operand(loop, below.x).text, by, loop.outputs[i]);
 }
 
@@ -111,7 +111,8 @@ std::string KernelPrinter::exp_text(Loop& loop, std::size_t i, const ExpBelow& b
 std::optional<KernelPrinter::Scaled> KernelPrinter::scaled_extreme(const Loop& loop, const Instr& in) const {
   const bool extreme = in.kind == Instr::Kind::reduce && in.op->kind == OpKind::reduce &&
                        (in.op->monoid == tile::Monoid::max || in.op->monoid == tile::Monoid::min);
-  if (!chain_ || !extreme || loop.place.part != Part::all || role(loop, in.op->axis) != 1) return std::nullopt;
+  if (!chain_ || !extreme || loop.place.part != Part::all || role(loop, in.op->axis) != 1)
+    return std::nullopt;
   auto product = scaled(loop, in.operands[0]);
   if (!product || !(product->by > 0) || !std::isfinite(product->by)) return std::nullopt;
   return product;

@@ -160,17 +160,15 @@ Result<backends::Source> KernelPrinter::run() {
   if (row_cluster(schedule_) > 1 && options_.architecture < "sm_90")
     return unsupported(
         fmt::format("cluster={}: {} has no clusters", row_cluster(schedule_), options_.architecture));
+  if (schedule_.dot != tile::DotUnit::fma)
+    if (Status s = find_dots(); !s) return s.error();
   auto layouts = assign_layouts({kernel_, plan_, ranges_, schedule_});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
   const std::string parameters = signature();
   if (row_cluster(schedule_) > 1) need("cluster_exchange");
   try {
-    if (schedule_.dot != tile::DotUnit::fma) {
-      if (Status s = find_dots(); !s) return s.error();
-    } else if (schedule_.stages > 1) {
-      choose_staged();
-    }
+    if (schedule_.dot == tile::DotUnit::fma && schedule_.stages > 1) choose_staged();
     if (schedule_.dot == tile::DotUnit::wgmma)
       print_wgmma_body();
     else if (walks())

@@ -20,7 +20,9 @@ struct RegisterShare {
   int fetching, multiplying;
 };
 RegisterShare register_share(int warpgroups) {
-  return warpgroups == 1 ? RegisterShare{56, 256} : warpgroups == 2 ? RegisterShare{40, 232} : RegisterShare{32, 160};
+  return warpgroups == 1   ? RegisterShare{56, 256}
+         : warpgroups == 2 ? RegisterShare{40, 232}
+                           : RegisterShare{32, 160};
 }
 
 // That multiply. Of products, two: with three, ptxas has 128 registers a thread for an instruction that names

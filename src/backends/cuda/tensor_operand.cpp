@@ -13,9 +13,7 @@ using tile::Op;
 using tile::OpKind;
 using tile::ValueId;
 
-Failure refuse_dot(std::string why) {
-  return failure(Failure::Kind::unsupported, "dot: " + std::move(why));
-}
+Failure refuse_dot(std::string why) { return failure(Failure::Kind::unsupported, "dot: " + std::move(why)); }
 
 OperandReader::OperandReader(const Kernel& kernel, DotUnit unit)
     : kernel_(kernel), unit_(unit), uses_(tile::view_uses(kernel)) {

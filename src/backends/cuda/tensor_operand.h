@@ -43,8 +43,8 @@ class OperandReader {
  public:
   OperandReader(const tile::Kernel& kernel, tile::DotUnit unit);
 
-  // The block that `load` reads, whose tile axis `row_axis` walks the rows of a or the columns of b. A failure
-  // of kind unsupported says why `unit` cannot take it.
+  // The block that `load` reads, whose tile axis `row_axis` walks the rows of a or the columns of b. A
+  // failure of kind unsupported says why `unit` cannot take it.
   Result<TensorOperand> read(const tile::Op& load, int row_axis) const;
 
   const tile::Op* maker(tile::ValueId v) const;  // null: a block's argument

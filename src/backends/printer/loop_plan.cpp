@@ -167,9 +167,8 @@ class Planner {
     const std::function<bool(ValueId)> leads_to_it = [&](ValueId v) {
       if (facts_.use_count(v) != 1) return false;
       const Op* op = facts_.definition(v);
-      return v == carried ||
-             (op && (op->kind == OpKind::apply || op->kind == OpKind::cast) &&
-              std::any_of(op->operands.begin(), op->operands.end(), leads_to_it));
+      return v == carried || (op && (op->kind == OpKind::apply || op->kind == OpKind::cast) &&
+                              std::any_of(op->operands.begin(), op->operands.end(), leads_to_it));
     };
     return leads_to_it(dot.operands[2]) ? carried : -1;
   }

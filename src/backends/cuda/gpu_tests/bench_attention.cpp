@@ -97,7 +97,9 @@ class Bench {
     must_have(program->launch(args));
     const double error = worst_error();
     const double us = launch_us(backend_, *program, args);
-    fmt::print(out_, "{{{},\"us\":{:.2f},\"tflops\":{:.1f},\"error\":{:.4f},\"compile_ms\":{:.0f},\"resources\":\"{}\"}}\n",
+    fmt::print(out_,
+               "{{{},\"us\":{:.2f},\"tflops\":{:.1f},\"error\":{:.4f},\"compile_ms\":{:.0f},\"resources\":\"{"
+               "}\"}}\n",
                what, us, flops() / us * 1e-6, error, binary->compile_ms, program->describe());
     std::fflush(out_);
   }
@@ -135,8 +137,8 @@ class Bench {
     for (Index j = 0; j < seen; ++j) {
       double score = 0;
       for (Index d = 0; d < s.depth; ++d) score += at(q_, query + d) * at(k_, (keys + j) * s.depth + d);
-      highest = std::max(highest, weights[static_cast<std::size_t>(j)] =
-                                      score / std::sqrt(static_cast<double>(s.depth)));
+      highest = std::max(
+          highest, weights[static_cast<std::size_t>(j)] = score / std::sqrt(static_cast<double>(s.depth)));
     }
     for (Index j = 0; j < seen; ++j) {
       const double weight = std::exp(weights[static_cast<std::size_t>(j)] - highest);

@@ -123,7 +123,8 @@ class Bench {
       for (Index k = 0; k < p_.k; ++k)
         sum +=
             bf16_value(a_.host[static_cast<std::size_t>(row * p_.k + k)]) *
-            bf16_value(b_.host[static_cast<std::size_t>(p_.b_by_columns ? column * p_.k + k : k * p_.n + column)]);
+            bf16_value(
+                b_.host[static_cast<std::size_t>(p_.b_by_columns ? column * p_.k + k : k * p_.n + column)]);
       if (p_.bias_gelu) {
         const double x = sum + static_cast<double>(column % 7) - 3;
         sum = 0.5 * x * (1 + std::tanh(std::sqrt(2 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x)));

@@ -51,7 +51,12 @@ TEST_F(Chains, RaggedLengthsAndMasks) {
 
 TEST_F(Chains, RowsThatSeeNothing) {
   for (bool skips : {false, true})
-    check({.queries = 256, .keys = 256, .causal = true, .unseen = 150, .skips = skips, .splits = skips,
+    check({.queries = 256,
+           .keys = 256,
+           .causal = true,
+           .unseen = 150,
+           .skips = skips,
+           .splits = skips,
            .log_sum_exp = true});
 }
 
