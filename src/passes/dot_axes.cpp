@@ -53,10 +53,52 @@ DotAxes dot_axes(const GroupProgram& program) {
 
 namespace {
 
+// One step of 1 and others that are whole 16 bytes, as many as a tensor map has.
+bool copy_engine_reads(const Sym& s) {
+  constexpr Index kAligned = 8;
+  constexpr int kLargestRank = 4;
+  if (s.kind != Sym::Kind::load || !s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0 ||
+      s.offset.constant() % kAligned != 0)
+    return false;
+  int ones = 0, others = 0;
+  for (const IndexExpr::Term& t : s.offset.terms()) {
+    const bool strides = t.factor > 0 && t.factor % kAligned == 0;
+    if (t.factor != 1 && !strides) return false;
+    ++(t.factor == 1 ? ones : others);
+  }
+  return ones == 1 && ones + others <= kLargestRank;
+}
+
+}  // namespace
+
+bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
+  constexpr Index kFewest = 16, kPanel = 64;
+  if (target.arch != "sm_90a") return false;
+  const DotAxes axes = dot_axes(program);
+  if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
+  const DType meet = program.syms[place_of(axes.dot)].meet;
+  if (meet != DType::bf16 && meet != DType::f16) return false;
+  return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
+    if (s.kind != Sym::Kind::dot) return true;
+    const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
+    const bool whole = !s.inner || program.extents[place_of(s.offset.single_variable())] % kPanel == 0;
+    return s.meet == meet && whole && copy_engine_reads(b) &&
+           (a.kind != Sym::Kind::load || copy_engine_reads(a));
+  });
+}
+
+namespace {
+
 // A chain of dots and reductions in one loop: blocks of the scores, rows × depth, stay on chip with what is
-// carried. On the CPU 64 × 256 of f32 are 64 KiB, a part of L2; on a GPU 64 × 64 are a warpgroup's registers.
-DotTiles stream_tiles(const DotProblem& p, const tile::Target& target) {
+// carried. On the CPU 64 × 256 of f32 are 64 KiB, a part of L2; on a GPU 64 × 64 are a warpgroup's registers,
+// on tensor cores 64 × 128 for each of two.
+DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const tile::Target& target) {
   const bool gpu = target.kind == tile::TargetKind::cuda;
+  if (chains_on_tensor_cores(program, target)) {
+    constexpr Index kRows = 64, kPanel = 64, kMostColumns = 256, kRegisterColumns = 128;
+    const Index columns = std::min(round_up(p.n, kPanel), kMostColumns);
+    return {p.m > kRows ? 2 * kRows : kRows, columns, columns > kRegisterColumns ? kPanel : 2 * kPanel};
+  }
   return {std::min<Index>(64, p.m), std::min<Index>(256, p.n), std::min<Index>(gpu ? 64 : 256, p.k)};
 }
 
@@ -120,7 +162,7 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
   const bool stream = program.has_inner_dots() || program.levels() > 1;
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
-       stream ? std::vector{stream_tiles(problem, target)} : rank_dot_tiles(problem, target)) {
+       stream ? std::vector{stream_tiles(program, problem, target)} : rank_dot_tiles(problem, target)) {
     if (program.dot() < 0) {  // the reduced variable's blocks are the tile's columns
       shapes.push_back(
           {.row = axes.m, .column = axes.k, .rows = tiles.bm, .columns = tiles.bk, .looped = true});

@@ -23,6 +23,10 @@ bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target);
 TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target);
 
+// Whether a chain of dots runs on the target's tensor cores: 16-bit operands which the copy engine can bring
+// as whole rows of 128 bytes, but for operands a that are computed.
+bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
+
 // For each sym, whether each variable changes its value.
 std::vector<std::vector<bool>> dependence(const GroupProgram& program);
 

@@ -55,10 +55,10 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
   return points;
 }
 
-// A loop of one dot, of 16- and 8-bit operands that are blocks of memory as they stand. What is computed on
-// the way, and chains of dots, go by the vector units: the schedules for matrix units do not take them.
-bool fits_matrix_units(const GroupProgram& program) {
-  if (program.has_inner_dots() || program.levels() > 1) return false;
+// A loop of one dot, of 16- and 8-bit operands that are blocks of memory as they stand, or a chain that the
+// target's schedules take. What is computed on the way goes by the vector units.
+bool fits_matrix_units(const GroupProgram& program, const tile::Target& target) {
+  if (program.has_inner_dots() || program.levels() > 1) return chains_on_tensor_cores(program, target);
   const Sym& dot = program.syms[index_of(program.dot())];
   return size_bytes(dot.meet) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int operand) {
            return program.syms[index_of(operand)].kind == Sym::Kind::load;
@@ -74,10 +74,6 @@ double dot_flops_of(const GroupProgram& program, const std::vector<double>& poin
       depth *= static_cast<double>(program.extents[v]);
   return 2 * points[index_of(s)] * depth;
 }
-
-}  // namespace
-
-namespace {
 
 // How often each sym of a program of sums is computed: once for each point that it depends on, and again in
 // every program of the grid that shares these.
@@ -137,7 +133,7 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
     count_flops(graph, form, sum_points(graph, form, target), cost);
   else
     count_flops(graph, program, points, cost);
-  cost.dot_on_matrix_units = dots && !sums && fits_matrix_units(program);
+  cost.dot_on_matrix_units = dots && !sums && fits_matrix_units(program, target);
   std::map<ir::NodeId, double> read;
   for (std::size_t i = 0; i < program.syms.size(); ++i) {
     const Sym& s = program.syms[i];

@@ -152,6 +152,8 @@ std::vector<ReductionPass> reduction_passes(const ir::Graph& graph, const GroupP
         here.push_back(static_cast<int>(s));
     }
     if (here.empty()) continue;
+    // The product last: what its operand is made of is still at hand for the sums.
+    std::stable_partition(here.begin(), here.end(), [&](int s) { return !program.is_outer_dot(s); });
     std::vector<ChangePtr> factors;
     if (!passes.empty())
       for (int s : here) factors.push_back(carried_factor(graph, program, s, passes.back().syms));

@@ -20,7 +20,8 @@ void emu_barrier_init(unsigned address, unsigned arrivals);
 void emu_barrier_arrive(unsigned address, int rank, unsigned bytes);
 int emu_barrier_passed(unsigned address, unsigned parity);
 void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, const int* at, int rank);
-void emu_bar_sync(int threads);
+void emu_bar_sync(int id, int threads);
+void emu_bar_arrive(int id, int threads);
 unsigned char* emu_shared_at(unsigned address);
 void emu_unknown_ptx();
 void* memcpy(void*, const void*, size_t);
@@ -190,7 +191,8 @@ inline void ptx_ld_shared__cluster_u32(unsigned& out, unsigned address) {
   out = *static_cast<unsigned*>(emu_remote(address));
 }
 
-inline void ptx_bar_sync(int threads) { emu_bar_sync(threads); }
+inline void ptx_bar_sync(int id, int threads) { emu_bar_sync(id, threads); }
+inline void ptx_bar_arrive(int id, int threads) { emu_bar_arrive(id, threads); }
 inline void ptx_st_shared_v4_u32(unsigned address, unsigned x, unsigned y, unsigned z, unsigned w) {
   *reinterpret_cast<uint4*>(emu_shared_at(address)) = {x, y, z, w};
 }

@@ -59,7 +59,7 @@ struct Warp {
 
 struct Block {
   Barrier barrier;
-  Barrier named;  // bar.sync of some of the threads
+  Barrier named[16];  // bar.sync and bar.arrive of some of the threads
   std::vector<Warp> warps;
   std::vector<unsigned char> shared;  // static, then dynamic
 };
@@ -222,10 +222,17 @@ EmuIds emu_ids() {
 
 void emu_sync_block() { machine->wait(machine->block().barrier); }
 
-void emu_bar_sync(int threads) {
-  auto& barrier = machine->block().named;
+void emu_bar_sync(int id, int threads) {
+  auto& barrier = machine->block().named[id];
   barrier.alive = static_cast<unsigned>(threads);
   machine->wait(barrier);
+}
+void emu_bar_arrive(int id, int threads) {
+  auto& barrier = machine->block().named[id];
+  barrier.alive = static_cast<unsigned>(threads);
+  ++barrier.arrived;
+  barrier.release_if_full();
+  ++machine->progress_;
 }
 
 // Arrives without waiting; emu_cluster_wait then waits for everyone's arrival.

@@ -43,6 +43,8 @@ struct Wgmma {
   int columns;
   unsigned long long a, b;
   bool add, a_mn, b_mn, is_bf16;
+  const unsigned* parts[4] =
+      {};  // operand a, where it stands in registers: they are read when it is waited for
 };
 std::vector<std::vector<Wgmma>>& wgmma_groups();
 // Copies of the copy engine that have not arrived yet.

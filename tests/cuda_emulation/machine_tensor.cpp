@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+extern "C" const unsigned* emu_exchange(unsigned mine);
+
 namespace tilewright::emulation {
 namespace {
 
@@ -87,11 +89,25 @@ float operand_element(unsigned long long descriptor, bool mn_major, int row, int
   return as_float(bits, is_bf16);
 }
 
+// This thread's rows of operand a, from the registers of the four threads that share each of them.
+void gather_parts(const Wgmma& w, unsigned thread, float (&left)[2][16]) {
+  for (int part = 0; part < 4; ++part) {
+    const unsigned* words = emu_exchange(*w.parts[part]);
+    for (unsigned quad = 0; quad < 4; ++quad)
+      for (unsigned half = 0; half < 2; ++half)
+        left[part % 2][static_cast<unsigned>(part) / 2 * 8 + 2 * quad + half] =
+            as_float(static_cast<std::uint16_t>(words[thread % 32 / 4 * 4 + quad] >> (16 * half)), w.is_bf16);
+  }
+}
+
 void carry_out(const Wgmma& w, unsigned thread) {
   const int row0 = static_cast<int>(thread % 128 / 32 * 16 + thread % 32 / 4);
+  float rows[2][16];
+  if (w.parts[0] != nullptr) gather_parts(w, thread, rows);
   for (int r = 0; r < 2; ++r) {
-    float left[16];
-    for (int k = 0; k < 16; ++k) left[k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.is_bf16);
+    float(&left)[16] = rows[r];
+    if (w.parts[0] == nullptr)
+      for (int k = 0; k < 16; ++k) left[k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.is_bf16);
     for (int c = 0; c < w.columns / 8; ++c)
       for (int v = 0; v < 2; ++v) {
         const int column = 8 * c + 2 * static_cast<int>(thread % 4) + v;
@@ -160,6 +176,12 @@ void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, co
 void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
                int b_mn, int is_bf16) {
   wgmma_groups().back().push_back({acc, columns, a, b, add != 0, a_mn != 0, b_mn != 0, is_bf16 != 0});
+}
+void emu_wgmma_parts(float* acc, int columns, const unsigned* const* parts, unsigned long long b, int add,
+                     int b_mn, int is_bf16) {
+  Wgmma w{acc, columns, 0, b, add != 0, false, b_mn != 0, is_bf16 != 0};
+  std::copy(parts, parts + 4, w.parts);
+  wgmma_groups().back().push_back(w);
 }
 void emu_wgmma_commit() { wgmma_groups().emplace_back(); }
 void emu_wgmma_wait(int pending) {

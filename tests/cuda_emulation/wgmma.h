@@ -7,6 +7,8 @@
 extern "C" {
 void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
                int b_mn, int is_bf16);
+void emu_wgmma_parts(float* acc, int columns, const unsigned* const* parts, unsigned long long b, int add,
+                     int b_mn, int is_bf16);
 void emu_wgmma_commit();
 void emu_wgmma_wait(int pending);
 }
@@ -15,6 +17,8 @@ namespace tw {
 
 template <int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<f32, 2> (&)[kRows][kCols]) {}
+template <class T, int kRows, int kCols>
+TW_DEVICE void wgmma_pin(Vec<T, 2> (&)[kRows][kCols]) {}
 TW_DEVICE void wgmma_fence() {}
 TW_DEVICE void wgmma_commit() { emu_wgmma_commit(); }
 template <int kPending>
@@ -29,6 +33,15 @@ TW_DEVICE void registers_down() {}
 template <class T, Major kA, Major kB, int kCols>
 TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
   emu_wgmma(&acc[0][0].v[0], 8 * kCols, a, b, add, int(kA), int(kB), same<T, bf16>);
+}
+template <class T, Major kB, int kAcross, int kCols>
+TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcross], int step, u64 b,
+                           bool add) {
+  const unsigned* const parts[4] = {reinterpret_cast<const unsigned*>(&a[0][2 * step]),
+                                    reinterpret_cast<const unsigned*>(&a[1][2 * step]),
+                                    reinterpret_cast<const unsigned*>(&a[0][2 * step + 1]),
+                                    reinterpret_cast<const unsigned*>(&a[1][2 * step + 1])};
+  emu_wgmma_parts(&acc[0][0].v[0], 8 * kCols, parts, b, add, int(kB), same<T, bf16>);
 }
 
 }  // namespace tw

@@ -30,6 +30,11 @@ struct Schedule {
   int raster =
       0;  // CUDA: programs in swaths of this many along the grid's second axis, which counts fastest
           // inside a swath: neighbours in time read the same blocks; 0: the first axis counts fastest
+  bool ahead = false;  // CUDA, chains of dots: the last product of a round and the first ones of the next
+                       // are under way while the steps between them are computed
+  bool take_turns = false;  // … and while one warpgroup computes, the next hands over its products
+  bool descending = false;  // CUDA: the grid's second axis counts slowest, from its end: the longest programs
+                            // of a triangle begin first
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 std::string to_string(

@@ -1,6 +1,7 @@
 // Places in the ring as many as shared memory has, swaths by what a wave of programs reads.
 #include "backends/cuda/dot_candidates.h"
 
+#include "backends/cuda/dot_chain.h"
 #include "backends/cuda/tensor_dot.h"
 
 #include <tilewright/tile/tensor_rate.h>
@@ -22,8 +23,13 @@ constexpr Index kMaxPlaces = 8;
 constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
 constexpr double kUnknownPrograms = 100000;
 constexpr Index kUnknownTrips = 64;
-constexpr Index kMaxCopies = 4;           // blocks under way by cp.async: enough for memory's latency
-constexpr Index kLargeTile = 128 * 128;   // 64 accumulators for each of 256 threads
+constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
+constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
+constexpr Index kMaxChainPlaces = 3;     // a chain computes longer on a block than memory takes to bring one
+constexpr Index kWarpgroupRows = 64;     // of one wgmma
+constexpr Index kMaxWarpgroups = 2;
+// Of the tensor cores' rate, beside the steps between the dots; and what it costs to wait for these.
+constexpr double kChainShare = 0.6, kPlainChain = 1.5, kAheadChain = 1.1;
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
 
 double programs_of(const Kernel& kernel, std::size_t axis) {
@@ -57,7 +63,7 @@ class Lister {
 
   void list(DotUnit unit) {
     const auto dot = find_tensor_dot(kernel_, unit);
-    if (!dot) return refuse(unit, dot.error().message);
+    if (!dot) return unit == DotUnit::wgmma ? list_chain() : refuse(unit, dot.error().message);
     const bool wgmma = unit == DotUnit::wgmma;
     const auto bytes = static_cast<Index>(size_bytes(dot->dtype));
     const Index block_bytes = (dot->a.rows + dot->b.rows) * dot->a.depth * bytes;
@@ -89,6 +95,64 @@ class Lister {
       found_.push_back(std::move(c));
       if (s.raster == 0) return;
     }
+  }
+
+  // Dots that feed one another: as many warpgroups as the rows have 64s, as many places as there is room for.
+  void list_chain() {
+    const auto chain = find_dot_chain(kernel_);
+    if (!chain) return refuse(DotUnit::wgmma, chain.error().message);
+    Index once = kReservedBytes, each = 0;
+    for (const ChainBlock& b : chain->blocks)
+      (b.resident() ? once : each) +=
+          b.operand.rows * b.operand.depth * static_cast<Index>(size_bytes(chain->dtype));
+    const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
+    const Index places =
+        std::min(kMaxChainPlaces, (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
+    const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, kMaxWarpgroups);
+    Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
+               .threads_per_row = 4,
+               .vector_bytes = 16,
+               .stages = static_cast<int>(places),
+               .dot = DotUnit::wgmma,
+               .descending = ends_by_row(*chain)};
+    std::string why = add_chain(s, kPlainChain * chain_us(*chain));
+    if (!why.empty()) return refuse(DotUnit::wgmma, why);
+    s.ahead = true;
+    add_chain(s, kAheadChain * chain_us(*chain));
+    s.take_turns = groups > 1;
+    if (s.take_turns) add_chain(s, chain_us(*chain));
+  }
+
+  // Why not, where it cannot be printed.
+  std::string add_chain(const Schedule& s, double us) {
+    const auto printed = print_kernel(kernel_, s, options_);
+    if (!printed) return printed.error().message;
+    Candidate c;
+    c.schedule = s;
+    c.predicted_us = us;
+    found_.push_back(std::move(c));
+    return "";
+  }
+
+  // Whether a loop's length depends on the program's rows.
+  bool ends_by_row(const DotChain& chain) const {
+    const OperandReader reader(kernel_, DotUnit::wgmma);
+    return kernel_.grid.size() > 1 &&
+           std::any_of(chain.dots.begin(), chain.dots.end(), [&](const ChainDot& d) {
+             return reader.follows(d.loop->operands[0], 1) || reader.follows(d.loop->operands[1], 1);
+           });
+  }
+
+  double chain_us(const DotChain& chain) const {
+    const OperandReader reader(kernel_, DotUnit::wgmma);
+    double flops = 0;
+    for (const ChainDot& d : chain.dots) {
+      const auto &a = kernel_.type(d.op->operands[0]).shape, &b = kernel_.type(d.op->operands[1]).shape;
+      const Index trips = reader.trips(*d.loop);
+      flops += 2.0 * static_cast<double>(a[0] * a[1] * b[1] * (trips > 0 ? trips : kUnknownTrips));
+    }
+    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_, axis);
+    return (flops / (kChainShare * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;
   }
 
   const Kernel& kernel_;

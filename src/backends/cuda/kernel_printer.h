@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/access.h"
+#include "backends/cuda/dot_chain.h"
 #include "backends/cuda/layout.h"
 #include "backends/cuda/printer.h"
 #include "backends/cuda/tensor_dot.h"
@@ -90,6 +91,7 @@ class KernelPrinter {
   };
 
   // --- head and steps (print_kernel.cpp)
+  Status find_dots();
   std::string header_comment() const;
   std::string signature();
   void print_thread_coordinates(Text& head);
@@ -97,6 +99,8 @@ class KernelPrinter {
   void print_step(const Step& step);
   void print_scalar(const tile::Op& op);
   void print_loop(const Step& step);
+  void open_loop(const Step& step);
+  void close_loop();
   void print_branch(const Step& step);
   void print_assign(const Step& step);
   void print_persistent_body();
@@ -105,6 +109,7 @@ class KernelPrinter {
   void wait_for_cluster();
   void declare_buffers(const std::vector<Step>& steps);
   Expr program_id(int axis);
+  std::string descending_id(int axis) const;
   std::string grid_text(int axis) const;
 
   // --- names
@@ -147,6 +152,26 @@ class KernelPrinter {
   std::optional<Expr> column_test(Loop& loop, const Instr& in);
   int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
   Part spread_of(const Loop& loop, const std::vector<int>& axes) const;
+
+  // --- exponentials in chains of dots (print_exp.cpp)
+  struct Scaled {
+    int instr;  // the product
+    printer::Ref x;
+    double by;
+  };
+  struct ExpBelow {
+    int sub = -1, mul = -1;  // instructions that become part of the expression
+    printer::Ref x, y;
+    double scale = 1;
+  };
+  std::optional<double> constant_of(const Loop& loop, const printer::Ref& ref) const;
+  std::optional<Scaled> scaled(const Loop& loop, const printer::Ref& ref) const;
+  std::optional<Scaled> scaled_extreme(const Loop& loop, const Instr& in) const;
+  std::optional<ExpBelow> exp_below(const Loop& loop, const Instr& in) const;
+  bool comes_from_dot(const Loop& loop, const printer::Ref& ref) const;
+  static int uses_of(const Loop& loop, int instr);
+  void print_exp_offsets(Loop& loop);
+  std::string exp_text(Loop& loop, std::size_t i, const ExpBelow& below);
 
   // --- registers
   std::string declaration(const Registers& r) const;
@@ -199,13 +224,60 @@ class KernelPrinter {
   // --- loops of dots on tensor cores fed by the copy engine (print_wgmma.cpp)
   void print_wgmma_body();
   void print_fetching(const Step& loop);
-  void print_block_loads(const std::string& block, const TensorOperand& operand, const TensorBlock& map);
+  // Names of a block's type, of its places in shared memory, of the turn that says which is next, of the
+  // barrier that counts its bytes, and of its tensor map.
+  struct BlockNames {
+    std::string type, stage, turn, full, map;
+  };
+  void print_block_loads(const BlockNames& names, const TensorOperand& operand, const TensorBlock& map);
+  void foresee(ValueId v);
+  void print_raster();
   void print_wgmma_loop(const Step& step);
   void open_dot_loop(const Op& op);
   std::string programs_text() const;
   void open_program_loop();
   void check_wgmma() const;
   void print_dot_blocks();
+  void print_dot_ring();
+
+  // --- chains of dots fed by the copy engine (print_chain.cpp)
+  struct ChainText {
+    std::string type, turned;  // of a block as its first reader sees it; with rows and depth exchanged
+    std::string stage, ring, turn, full;
+    std::string late_turn;  // of a late dot that is not the first to read the block; or empty
+    int places = 1;
+  };
+  void check_chain() const;
+  void name_chain();
+  void print_chain_blocks();
+  void print_chain_fetching();
+  void print_chain_fetching(const Step& loop);
+  void print_chain_fetch(std::size_t block, const Op& load);
+  void print_chain_loop(const Step& step);
+  void print_chain_dot(const Step& step);
+  void print_chain_issue(const ChainDot& dot);
+  void print_chain_done(const ChainDot& dot);
+  void print_chain_release(int block, const std::string& turn);
+  // … whose rounds overlap (print_chain_rounds.cpp)
+  struct ChainRound {
+    std::vector<const Step*> scalars, first, between, sums, after;
+    const ChainDot* late = nullptr;
+  };
+  ChainRound chain_round(const Step& loop, const ChainDot& late) const;
+  void print_chain_rounds(const Step& loop, const ChainDot& late);
+  void print_chain_open(const ChainRound& round);
+  void print_chain_first(const ChainRound& round);
+  void print_chain_rest(const ChainRound& round);
+  void print_chain_sums(const ChainRound& round);
+  void print_chain_wait(const ChainDot& dot);
+  Registers chain_left(const ChainDot& dot);
+  bool reads_last_early(const ChainDot& dot, int block) const;
+  void name_late_dots();
+  const std::string& chain_turn(const ChainDot& dot, int block) const;
+  std::string chain_place(const ChainDot& dot, int block) const;
+  std::string chain_type(int block, bool k_major) const;
+  bool reads_first(const ChainDot& dot, int block) const;
+  bool reads_last(const ChainDot& dot, int block) const;
 
   // --- loops of dots on tensor cores fed by the threads (print_mma.cpp)
   void print_mma_loop(const Step& step);
@@ -221,7 +293,8 @@ class KernelPrinter {
   std::string type_of(ValueId v) const;
   const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
   std::string as_type(const Expr& e, const std::string& type) const;
-  bool only_stored(ValueId v) const;
+  bool only_stored(ValueId v) const;  // every use rounds it to its narrow type
+  void find_only_stored();
 
   // --- exchanges (print_exchange.cpp)
   struct Reduction {
@@ -235,6 +308,7 @@ class KernelPrinter {
   void print_reduction_starts_of_row(Loop& loop);
   void print_exchange(Loop& loop);
   void print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions);
+  void print_scaled_extreme(Loop& loop, const Reduction& reduction);
   void print_reduction_end(Loop& loop, const Reduction& reduction);
   void print_scans(Loop& loop);
   void print_relayout(const Step& step);
@@ -254,7 +328,12 @@ class KernelPrinter {
   bool crowded_ = false;       // a thread holds many elements: registers decide
   std::vector<bool> only_stored_;
   Layouts layouts_;
-  std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots
+  std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots: one, or
+  std::optional<DotChain> chain_;
+  std::vector<ChainText> chain_text_;         // by block
+  std::map<ValueId, Registers> chain_parts_;  // by storage: the operand of a late dot, as it reads it
+  std::set<std::string> declared_parts_;
+  std::vector<std::string> map_names_;  // of the kernel's tensor maps
 
   Text out_{1};
   std::vector<std::string> shared_;  // declarations of static shared memory

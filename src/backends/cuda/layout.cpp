@@ -152,7 +152,7 @@ class Assigner {
       if (axes == 2) two_axes_ = true;
     });
     for_each_step(input_.plan.steps, [&](const Step& s) {
-      if (s.kind == Step::Kind::dot) dot_shapes_.insert(shape(s.op->results[0]));
+      if (s.kind == Step::Kind::dot) add_dot_shapes(*s.op);
       if ((s.kind == Step::Kind::dot || s.kind == Step::Kind::relayout) && s.op) crosses_ = true;
     });
     if (!two_axes_ && !crosses_ && schedule().threads_per_row < schedule().threads) {
@@ -161,6 +161,14 @@ class Assigner {
     } else {
       threads_ = schedule().threads;
     }
+  }
+
+  // Operand a, where it stands in registers, is spread as an accumulator, too.
+  void add_dot_shapes(const tile::Op& dot) {
+    dot_shapes_.insert(shape(dot.results[0]));
+    const std::vector<ValueId>& buffers = input_.plan.buffers;
+    const bool kept = std::find(buffers.begin(), buffers.end(), storage(dot.operands[0])) != buffers.end();
+    if (kept && schedule().dot != tile::DotUnit::fma) dot_shapes_.insert(shape(dot.operands[0]));
   }
 
   // The frame for a tile shape; rank 1 and unit axes give a single row.

@@ -65,7 +65,6 @@ std::string KernelPrinter::effect_guard(const Loop& loop) const {
   return rank + "threadIdx.x == 0";
 }
 
-
 void KernelPrinter::print_elements(const ElementLoop& plan) {
   Loop loop;
   loop.plan = &plan;
@@ -116,8 +115,13 @@ void KernelPrinter::count_uses(Loop& loop) const {
   for (const Instr& in : loop.plan->body)
     for (const printer::Ref& ref : in.operands)
       if (!ref.is_scalar()) ++loop.uses[static_cast<std::size_t>(ref.instr)];
-  for (const Instr& in : loop.plan->body)
+  for (const Instr& in : loop.plan->body) {
     if (const auto tanh = tanh_beside_one(loop, in)) --loop.uses[*tanh];
+    if (const auto below = exp_below(loop, in))
+      for (int part : {below->sub, below->mul})
+        if (part >= 0) --loop.uses[static_cast<std::size_t>(part)];
+    if (const auto product = scaled_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(product->instr)];
+  }
 }
 
 // Where an instruction is computed: what does not change along a row once a row, what changes along no axis
@@ -144,6 +148,7 @@ void KernelPrinter::print_row_body(Loop& loop) {
     out_.open("if ({}{} < {})", steps, row_text(loop), loop.frame.rows);
   }
   print_at(loop, Level::row);
+  print_exp_offsets(loop);
   if (loop.place.part == Part::all || loop.place.part == Part::cols)
     print_columns(loop);
   else
@@ -292,6 +297,8 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
     value = {fmt::format("fast::one_plus_tanh({})", operand(loop, inner.operands[0]).text), "f32"};
   } else if (const auto test = column_test(loop, in)) {
     value = *test;
+  } else if (const auto below = exp_below(loop, in)) {
+    value = {exp_text(loop, i, *below), "f32"};
   } else {
     value = compute(*in.op, operands);
   }

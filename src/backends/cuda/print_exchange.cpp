@@ -118,7 +118,8 @@ void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
   const Reduction red = reduction(loop, i);
   const int side = role(loop, in.op->axis);
   const bool scalar_result = kernel_.type(in.value).rank() == 0;
-  Expr value = operand(loop, in.operands[0]);
+  const auto product = scaled_extreme(loop, in);
+  Expr value = operand(loop, product ? product->x : in.operands[0]);
   if (side < 0) {  // an axis of one element: the element itself
     const std::string target = scalar_result ? value_name(in.value) : element(buffer(in.value));
     out_.line("{} = {};", target, finds_index(in.op->monoid) ? "0" : value.text);
@@ -192,8 +193,10 @@ void KernelPrinter::print_exchange(Loop& loop) {
 void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions) {
   const Frame& f = loop.frame;
   const int lanes = std::min(f.threads_per_row, 32);
-  for (const Reduction& r : reductions)
+  for (const Reduction& r : reductions) {
     if (lanes > 1) out_.line("reduce_lanes<{}, {}>({});", r.monoid, lanes, r.state);
+    print_scaled_extreme(loop, r);
+  }
   const int warps = f.threads_per_row > 32 ? f.threads_per_row / 32 : 1;
   const int parts = warps * f.cluster;
   if (parts == 1) return;
@@ -219,6 +222,17 @@ void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>&
     out_.write("++step;");
     stepped_ = true;
   }
+}
+
+// The factor that all elements of the row had.
+void KernelPrinter::print_scaled_extreme(Loop& loop, const Reduction& red) {
+  const Instr& in = loop.plan->body[red.instr];
+  const auto product = scaled_extreme(loop, in);
+  if (!product) return;
+  Registers state = buffer(in.value);
+  state.name = red.state;
+  for_registers(state,
+                [&] { out_.line("{} *= {};", element(state), literal(DType::f32, {product->by, 0})); });
 }
 
 // From the accumulator to the value: narrow integers, bools and indices were kept in words.

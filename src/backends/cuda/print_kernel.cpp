@@ -130,11 +130,25 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& s
   for (const tile::ScalarParam& s : kernel.scalars) used_names_.insert(identifier(s.name));
   tile::for_each_op(kernel.body, [&](const Op& op) {
     if (op.kind == OpKind::load || op.kind == OpKind::gather) ++loads_of_view_[op.param];
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      const bool stored = i == 0 && (op.kind == OpKind::store || op.kind == OpKind::scatter);
-      if (!stored) only_stored_[static_cast<std::size_t>(op.operands[i])] = false;
-    }
   });
+  find_only_stored();
+}
+
+// Users stand behind what they use, so they are looked at first. A tile that a dot reads is kept as it is
+// stored, and a choice between two values rounds neither.
+void KernelPrinter::find_only_stored() {
+  std::vector<const Op*> ops;
+  tile::for_each_op(kernel_.body, [&](const Op& op) { ops.push_back(&op); });
+  const auto long_both_ways = [&](ValueId v) { return long_axes(kernel_.type(v).shape).size() == 2; };
+  for (auto op = ops.rbegin(); op != ops.rend(); ++op)
+    for (std::size_t i = 0; i < (*op)->operands.size(); ++i) {
+      const ValueId v = (*op)->operands[i];
+      const bool stored = i == 0 && ((*op)->kind == OpKind::store || (*op)->kind == OpKind::scatter);
+      const bool multiplied = i < 2 && (*op)->kind == OpKind::dot && long_both_ways(v);
+      const bool chosen = i > 0 && (*op)->kind == OpKind::apply && (*op)->prim == tile::Prim::select &&
+                          only_stored((*op)->results[0]);
+      if (!stored && !multiplied && !chosen) only_stored_[static_cast<std::size_t>(v)] = false;
+    }
 }
 
 void KernelPrinter::refuse(const std::string& why) const { throw Refusal{why}; }
@@ -146,19 +160,15 @@ Result<backends::Source> KernelPrinter::run() {
   if (row_cluster(schedule_) > 1 && options_.architecture < "sm_90")
     return unsupported(
         fmt::format("cluster={}: {} has no clusters", row_cluster(schedule_), options_.architecture));
+  if (schedule_.dot != tile::DotUnit::fma)
+    if (Status s = find_dots(); !s) return s.error();
   auto layouts = assign_layouts({kernel_, plan_, ranges_, schedule_});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
   const std::string parameters = signature();
   if (row_cluster(schedule_) > 1) need("cluster_exchange");
   try {
-    if (schedule_.dot != tile::DotUnit::fma) {
-      auto dot = find_tensor_dot(kernel_, schedule_.dot);
-      if (!dot) return dot.error();
-      dot_ = *dot;
-    } else if (schedule_.stages > 1) {
-      choose_staged();
-    }
+    if (schedule_.dot == tile::DotUnit::fma && schedule_.stages > 1) choose_staged();
     if (schedule_.dot == tile::DotUnit::wgmma)
       print_wgmma_body();
     else if (walks())
@@ -200,6 +210,20 @@ Result<backends::Source> KernelPrinter::run() {
                    .shared_bytes = shared_bytes,
                    .programs_per_block = programs};
   return source;
+}
+
+// What the schedule's unit makes of the kernel's dots.
+Status KernelPrinter::find_dots() {
+  auto dot = find_tensor_dot(kernel_, schedule_.dot);
+  if (dot) {
+    dot_ = *dot;
+    return Unit{};
+  }
+  if (schedule_.dot != tile::DotUnit::wgmma) return dot.error();
+  auto chain = find_dot_chain(kernel_);
+  if (!chain) return chain.error();
+  chain_ = std::move(*chain);
+  return Unit{};
 }
 
 std::string KernelPrinter::header_comment() const {
@@ -245,10 +269,10 @@ std::string KernelPrinter::signature() {
   for (const tile::ScalarParam& s : kernel_.scalars)
     parameters.push_back(fmt::format("{} {}", element_type(s.dtype), identifier(s.name)));
   for (int axis : grid_parameters(kernel_)) parameters.push_back(fmt::format("i32 grid_{}", axis));
-  for (const TensorBlock& block : tensor_blocks(kernel_, schedule_))
-    parameters.push_back(
-        fmt::format("const __grid_constant__ TensorMap {}",
-                    unique(kernel_.views[static_cast<std::size_t>(block.view)].name + "_map")));
+  for (const TensorBlock& block : tensor_blocks(kernel_, schedule_)) {
+    map_names_.push_back(unique(kernel_.views[static_cast<std::size_t>(block.view)].name + "_map"));
+    parameters.push_back("const __grid_constant__ TensorMap " + map_names_.back());
+  }
   return fmt::format("{}", fmt::join(parameters, ", "));
 }
 
@@ -299,6 +323,7 @@ Expr KernelPrinter::program_id(int axis) {
   const int axes = static_cast<int>(kernel_.grid.size());
   const bool plain = axes == 1 && row_cluster(schedule_) == 1 && !is_packed(layouts_) && !walks();
   if (schedule_.raster > 0 && axis < 2) return {axis == 0 ? "place.x" : "place.y", "i32"};
+  if (schedule_.descending) return {descending_id(axis), "i32"};
   std::string text = plain ? "i32(blockIdx.x)" : "program";
   std::string below;
   for (int i = 0; i < axis; ++i) below += (below.empty() ? "" : " * ") + grid_text(i);
@@ -307,12 +332,25 @@ Expr KernelPrinter::program_id(int axis) {
   return {text, "i32"};
 }
 
+// The second axis counts slowest and from its end.
+std::string KernelPrinter::descending_id(int axis) const {
+  const auto axes = static_cast<int>(kernel_.grid.size());
+  if (axes < 2 || is_packed(layouts_) || row_cluster(schedule_) > 1 || schedule_.raster > 0)
+    refuse("descending: wants a second grid axis, and no other order of programs");
+  const std::string others = axes > 2 ? fmt::format("{} * {}", grid_text(0), grid_text(2)) : grid_text(0);
+  if (axis == 0) return fmt::format("program % {}", grid_text(0));
+  if (axis == 2) return fmt::format("program / {} % {}", grid_text(0), grid_text(2));
+  return fmt::format("{} - 1 - program / ({})", grid_text(1), others);
+}
+
+void KernelPrinter::print_raster() {
+  if (schedule_.raster == 0) return;
+  need("raster");
+  out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0), grid_text(1));
+}
+
 void KernelPrinter::print_program_ids() {
-  if (schedule_.raster > 0) {
-    need("raster");
-    out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0),
-              grid_text(1));
-  }
+  print_raster();
   for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
 }
 
@@ -429,7 +467,7 @@ void KernelPrinter::print_step(const Step& step) {
     case Step::Kind::relayout:
       return print_relayout(step);
     case Step::Kind::dot:
-      return print_dot(step);
+      return chain_ ? print_chain_dot(step) : print_dot(step);
     case Step::Kind::loop:
       return print_loop(step);
     case Step::Kind::branch:
@@ -483,6 +521,14 @@ void KernelPrinter::print_loop(const Step& step) {
   wait_for_cluster();
   if (dot_ && dot_->loop == &op)
     return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_mma_loop(step);
+  if (chain_ && chain_->has_dots(op)) return print_chain_loop(step);
+  open_loop(step);
+  print_steps(step.body[0]);
+  close_loop();
+}
+
+void KernelPrinter::open_loop(const Step& step) {
+  const Op& op = *step.op;
   const ValueId i = op.blocks[0].args[0];
   const std::string type = type_of(i), name = value_name(i);
   const std::string upper = value_name(i) + "_end", by = value_name(i) + "_step";
@@ -493,7 +539,9 @@ void KernelPrinter::print_loop(const Step& step) {
   out_.line("const {0} {1} = {0}({1}_i);", type, name);
   scalars_[i] = {name, type};
   ++loop_depth_;
-  print_steps(step.body[0]);
+}
+
+void KernelPrinter::close_loop() {
   --loop_depth_;
   out_.close();
 }

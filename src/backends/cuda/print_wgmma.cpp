@@ -20,11 +20,14 @@ struct RegisterShare {
   int fetching, multiplying;
 };
 RegisterShare register_share(int warpgroups) {
-  return warpgroups == 1 ? RegisterShare{56, 256} : RegisterShare{40, 232};
+  return warpgroups == 1   ? RegisterShare{56, 256}
+         : warpgroups == 2 ? RegisterShare{40, 232}
+                           : RegisterShare{32, 160};
 }
 
-// That multiply: with three, ptxas has 128 registers a thread for an instruction that names 154 (C7602).
-constexpr int kMaxWarpgroups = 2;
+// That multiply. Of products, two: with three, ptxas has 128 registers a thread for an instruction that names
+// 154 (C7602). A chain's sums are smaller.
+constexpr int kMaxWarpgroups = 2, kMaxChainWarpgroups = 3;
 constexpr Index kSwizzleBytes = 1024;
 
 }  // namespace
@@ -33,9 +36,13 @@ constexpr Index kSwizzleBytes = 1024;
 void KernelPrinter::check_wgmma() const {
   const int warpgroups = schedule_.threads / kWarpgroup;
   if (options_.architecture != "sm_90a") refuse(fmt::format("dot=wgmma: {} has none", options_.architecture));
-  if (schedule_.threads % kWarpgroup != 0 || warpgroups > kMaxWarpgroups)
+  if (schedule_.threads % kWarpgroup != 0 || warpgroups > (chain_ ? kMaxChainWarpgroups : kMaxWarpgroups))
     refuse("dot=wgmma: threads are one or two warpgroups of 128");
   if (schedule_.stages < 2) refuse("dot=wgmma: wants two stages at least");
+  if (schedule_.take_turns && (!schedule_.ahead || warpgroups < 2))
+    refuse("take_turns: wants ahead and several warpgroups");
+  if (chain_) return check_chain();
+  if (schedule_.ahead) refuse("ahead: the loop is no chain of dots");
   const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(dot_->dot->results[0])));
   if (f.cols % 32 != 0 || f.cols > 256) refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
   if (schedule_.cluster == 1) return;
@@ -63,39 +70,51 @@ void KernelPrinter::open_program_loop() {
 void KernelPrinter::print_wgmma_body() {
   check_wgmma();
   need("wgmma_dot");
-  const int readers = schedule_.threads / kWarpgroup, places = schedule_.stages;
-  const RegisterShare registers = register_share(readers);
+  const RegisterShare registers = register_share(schedule_.threads / kWarpgroup);
   index_scalars();
+  if (chain_) name_chain();
   Text multiply(3);
   std::swap(out_, multiply);
   print_steps(plan_.steps);
   std::swap(out_, multiply);
-  if (stage_bytes_ > 0 || !shared_.empty()) refuse("dot=wgmma: threads exchange values after the loop");
-  print_dot_blocks();
-  out_.line("__shared__ Ring<{}> ring;", places);
-  if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
-  out_.line("open_ring<{}, {}>(ring);", readers, schedule_.cluster);
-  out_.line("Turn<{}> turn;", places);
+  if (stage_bytes_ > 0 || !shared_.empty()) refuse("dot=wgmma: threads exchange values");
+  if (chain_)
+    print_chain_blocks();
+  else
+    print_dot_ring();
   out_.open("if (threadIdx.x >= {})", schedule_.threads);
   out_.line("registers_down<{}>();", registers.fetching);
   out_.open("if (threadIdx.x == {})", schedule_.threads);
   open_program_loop();
+  if (chain_) print_chain_fetching();
   for (const Step& step : plan_.steps)
-    if (step.op == dot_->loop) print_fetching(step);
+    if (dot_ && step.op == dot_->loop) print_fetching(step);
   out_.close();
   out_.close();
   out_.close_else();
   out_.line("registers_up<{}>();", registers.multiplying);
   out_.write("const int group = warpgroup();");
+  if (schedule_.take_turns)
+    out_.line("if (group == {}) give_turn<{}>(group);", schedule_.threads / kWarpgroup - 1,
+              schedule_.threads / kWarpgroup);
   open_program_loop();
   print_program_ids();
   out_.append(multiply);
   out_.close();
   out_.close();
   out_.line("close_ring<{}>();", schedule_.cluster);
+}
+
+// Blocks of both operands share the places of one ring.
+void KernelPrinter::print_dot_ring() {
+  print_dot_blocks();
+  out_.line("__shared__ Ring<{}> ring;", schedule_.stages);
+  if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
+  out_.line("open_ring<{}, {}>(ring);", schedule_.threads / kWarpgroup, schedule_.cluster);
+  out_.line("Turn<{}> turn;", schedule_.stages);
   const Index block_bytes =
       (dot_->a.rows + dot_->b.rows) * dot_->a.depth * static_cast<Index>(size_bytes(dot_->dtype));
-  stage_bytes_ = places * block_bytes + kSwizzleBytes;
+  stage_bytes_ = schedule_.stages * block_bytes + kSwizzleBytes;
 }
 
 // How the operands' blocks lie, and where.
@@ -118,12 +137,7 @@ void KernelPrinter::open_dot_loop(const Op& op) {
 void KernelPrinter::print_fetching(const Step& loop) {
   foreseen_.clear();
   foreseen_axes_.clear();
-  if (schedule_.raster > 0)
-    out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0),
-              grid_text(1));
-  const auto foresee = [&](ValueId v) {
-    if (scalar_definitions_.count(v) > 0) print_foreseen(v);
-  };
+  print_raster();
   for (ValueId v : loop.op->operands) foresee(v);
   for (const TensorOperand* o : {&dot_->a, &dot_->b})
     for (ValueId v : o->load->operands) foresee(v);
@@ -135,20 +149,24 @@ void KernelPrinter::print_fetching(const Step& loop) {
     if (s.kind == Step::Kind::scalar) print_scalar(*s.op);
   out_.write("Barrier& full = refill(ring, turn, A::bytes + B::bytes);");
   const std::vector<TensorBlock> maps = tensor_blocks(kernel_, schedule_);
-  print_block_loads("A", dot_->a, maps[0]);
-  print_block_loads("B", dot_->b, maps[1]);
+  print_block_loads({"A", "a_blocks", "turn", "full", map_names_[0]}, dot_->a, maps[0]);
+  print_block_loads({"B", "b_blocks", "turn", "full", map_names_[1]}, dot_->b, maps[1]);
   out_.write("turn.next();");
   out_.close();
 }
 
+// What a scalar of the kernel's own body is made of, in the fetching function.
+void KernelPrinter::foresee(ValueId v) {
+  if (scalar_definitions_.count(v) > 0) print_foreseen(v);
+}
+
 // One operand's block into its place: each block of a cluster fetches its share of what all of them need.
-void KernelPrinter::print_block_loads(const std::string& block, const TensorOperand& o,
+void KernelPrinter::print_block_loads(const BlockNames& names, const TensorOperand& o,
                                       const TensorBlock& map) {
   const bool multicast = o.shared && schedule_.cluster > 1;
   const Index panel = map.box[0], share = multicast ? schedule_.cluster : 1;
   const Index panels = o.inner() / panel / (o.k_major ? 1 : share);
-  const std::string lower = block == "A" ? "a" : "b";
-  std::string to = fmt::format("{}_blocks + turn.place * {}::bytes", lower, block);
+  std::string to = fmt::format("{} + {}.place * {}::bytes", names.stage, names.turn, names.type);
   if (multicast)
     to += fmt::format(" + rank * {}",
                       o.k_major ? o.rows / share * kPanelBytes : panels * o.depth * kPanelBytes);
@@ -159,10 +177,9 @@ void KernelPrinter::print_block_loads(const std::string& block, const TensorOper
     place.push_back(start);
   }
   const std::string function = fmt::format("tma_{}_panels<{}, {}::panel_bytes, {}>",
-                                           multicast ? "multicast" : "load", panels, block, panel);
+                                           multicast ? "multicast" : "load", panels, names.type, panel);
   const std::string all = multicast ? fmt::format("{}, ", (1 << schedule_.cluster) - 1) : "";
-  out_.line("{}({}{}, {}_map, full, {});", function, all, to,
-            identifier(kernel_.views[static_cast<std::size_t>(map.view)].name), fmt::join(place, ", "));
+  out_.line("{}({}{}, {}, {}, {});", function, all, to, names.map, names.full, fmt::join(place, ", "));
 }
 
 // The multiplying side: while the tensor cores work on one block, the one before is given back.

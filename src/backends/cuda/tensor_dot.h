@@ -3,6 +3,7 @@
 // them out of the loop plan, and the printer writes the loop as a pipeline (print_wgmma.cpp).
 #pragma once
 
+#include "backends/cuda/tensor_operand.h"
 #include "backends/printer/loop_plan.h"
 
 #include <tilewright/base/error.h>
@@ -12,21 +13,6 @@
 #include <vector>
 
 namespace tilewright::cuda {
-
-// Rows of shared memory that TMA and wgmma swizzle as a whole, in bytes.
-inline constexpr Index kPanelBytes = 128;
-
-struct TensorOperand {
-  const tile::Op* load = nullptr;
-  Index rows = 0, depth = 0;   // of a block: rows of a or columns of b, and along k
-  int row_dim = 0, k_dim = 0;  // the view's dimensions that these walk
-  bool k_major = true;         // k is the contiguous one, else the rows are
-  bool shared = false;         // the same for neighbours along the grid's second axis
-  int inner_dim() const { return k_major ? k_dim : row_dim; }
-  int outer_dim() const { return k_major ? row_dim : k_dim; }
-  Index inner() const { return k_major ? depth : rows; }
-  Index outer() const { return k_major ? rows : depth; }
-};
 
 struct TensorDot {
   const tile::Op* loop = nullptr;
@@ -40,13 +26,6 @@ struct TensorDot {
 // Why a kernel's dots cannot run on `unit`, as a failure of kind unsupported.
 Result<TensorDot> find_tensor_dot(const tile::Kernel& kernel, tile::DotUnit unit);
 
-// How the copy engine must see a view for one operand: `dims` from the contiguous one outwards, `box`
-// elements of each at a time.
-struct TensorBlock {
-  int view = 0;
-  std::vector<int> dims;
-  std::vector<Index> box;
-};
 // The tensor maps that a printed kernel takes after its other parameters; none unless dot=wgmma.
 std::vector<TensorBlock> tensor_blocks(const tile::Kernel& kernel, const tile::Schedule& schedule);
 

@@ -50,6 +50,7 @@ class Text {
     if (!out_.empty() && out_.back() == '\n' && !(out_.size() > 1 && out_[out_.size() - 2] == '\n'))
       out_ += '\n';
   }
+  void indent_by(int levels) { indent_ += levels; }
   void append(const Text& other) { out_ += other.out_; }
   int indent() const { return indent_; }
   const std::string& str() const { return out_; }

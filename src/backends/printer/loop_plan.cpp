@@ -7,6 +7,8 @@
 #include <tilewright/base/error.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
 
 namespace tilewright::printer {
@@ -26,7 +28,14 @@ bool is_effect(OpKind kind) {
 class Planner {
  public:
   Planner(const Kernel& kernel, const LoopPolicy& policy)
-      : kernel_(kernel), policy_(policy), facts_(kernel), uses_(view_uses(kernel)) {}
+      : kernel_(kernel), policy_(policy), facts_(kernel), uses_(view_uses(kernel)) {
+    tile::for_each_op(kernel.body, [&](const Op& op) {
+      if (op.kind != OpKind::loop) return;
+      const Block& body = op.blocks[0];
+      for (std::size_t i = 1; i < body.args.size(); ++i)
+        next_of_[body.ops.back().operands[i - 1]] = body.args[i];
+    });
+  }
 
   LoopPlan run() {
     LoopPlan plan;
@@ -129,6 +138,9 @@ class Planner {
       materialize(op.operands[1]);
       if (can_accumulate_in_place(op)) {
         aliases_[op.results[0]] = op.operands[2];
+      } else if (const ValueId carried = scaled_in_place(op); carried >= 0) {
+        aliases_[op.results[0]] = carried;
+        add_keep(op.operands[2], carried, segment);
       } else {
         add_keep(op.operands[2], op.results[0], segment);
       }
@@ -144,6 +156,21 @@ class Planner {
 
   bool can_accumulate_in_place(const Op& dot) const {
     return facts_.is_block_arg(dot.operands[2]) && facts_.use_count(dot.operands[2]) == 1;
+  }
+
+  // The carried tile that is read only to be computed on and then added to, its next value the dot's result:
+  // what is computed takes its place. Else -1.
+  ValueId scaled_in_place(const Op& dot) const {
+    const auto next = next_of_.find(dot.results[0]);
+    if (next == next_of_.end() || facts_.use_count(dot.results[0]) != 1) return -1;
+    const ValueId carried = next->second;
+    const std::function<bool(ValueId)> leads_to_it = [&](ValueId v) {
+      if (facts_.use_count(v) != 1) return false;
+      const Op* op = facts_.definition(v);
+      return v == carried || (op && (op->kind == OpKind::apply || op->kind == OpKind::cast) &&
+                              std::any_of(op->operands.begin(), op->operands.end(), leads_to_it));
+    };
+    return leads_to_it(dot.operands[2]) ? carried : -1;
   }
 
   static bool produced_by_root(ValueId v, const Segment& segment) {
@@ -321,6 +348,7 @@ class Planner {
   std::vector<tile::ViewUse> uses_;
   std::set<ValueId> buffers_;
   std::map<ValueId, ValueId> aliases_;
+  std::map<ValueId, ValueId> next_of_;  // what a loop yields → the carried argument that it is next
 };
 
 }  // namespace

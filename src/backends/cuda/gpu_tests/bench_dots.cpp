@@ -2,6 +2,7 @@
 #include "backends/cuda/gpu_tests/bench_dots.h"
 
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/gpu_tests/bench_tools.h"
 #include "support/matmul_kernels.h"
 
 #include <fmt/format.h>
@@ -20,35 +21,6 @@ using backends::CopyKind;
 using tile::DotUnit;
 using tile::Schedule;
 using tile::samples::MatmulKernel;
-
-template <class T>
-T must(Result<T> result) {
-  if (!result) throw Error(result.error().message);
-  return std::move(*result);
-}
-
-struct Matrix {
-  std::vector<std::uint16_t> host;
-  void* device = nullptr;
-};
-
-// Standard normal bf16 values: drawn from a table, which is quick enough for gigabytes.
-Matrix random_matrix(Backend& backend, Index elements, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<std::uint16_t> table(1 << 16);
-  for (std::uint16_t& t : table) store_f64(&t, DType::bf16, normal(random));
-  Matrix m;
-  m.host.resize(static_cast<std::size_t>(elements));
-  for (std::size_t i = 0; i < m.host.size(); i += 4) {
-    const std::uint64_t word = random();
-    for (std::size_t j = 0; j < 4 && i + j < m.host.size(); ++j)
-      m.host[i + j] = table[word >> (16 * j) & 0xffff];
-  }
-  m.device = must(backend.allocate(m.host.size() * 2));
-  must(backend.copy(m.device, m.host.data(), m.host.size() * 2, CopyKind::host_to_device));
-  return m;
-}
 
 struct Problem {
   std::string name;
@@ -87,11 +59,6 @@ std::vector<Way> ways() {
   return all;
 }
 
-double bf16(std::uint16_t bits) { return load_f64(&bits, DType::bf16); }
-
-// Short bursts run at either of two clocks, 10 % apart (docs/notes/2026-11-21-h200-gemm.md): a round is long.
-constexpr double kRoundUs = 100e3;
-
 class Bench {
  public:
   Bench(Backend& backend, const Problem& p, std::FILE* out)
@@ -103,8 +70,8 @@ class Bench {
         c_(random_matrix(backend, p.m * p.n, 3)) {
     std::vector<float> bias(static_cast<std::size_t>(p.n));
     for (std::size_t i = 0; i < bias.size(); ++i) bias[i] = static_cast<float>(i % 7) - 3.f;
-    bias_ = must(backend.allocate(bias.size() * 4));
-    must(backend.copy(bias_, bias.data(), bias.size() * 4, CopyKind::host_to_device));
+    bias_ = must_have(backend.allocate(bias.size() * 4));
+    must_have(backend.copy(bias_, bias.data(), bias.size() * 4, CopyKind::host_to_device));
   }
   ~Bench() {
     for (void* v : {a_.device, b_.device, c_.device, bias_}) backend_.release(v, 0);
@@ -127,15 +94,15 @@ class Bench {
     const auto compiled = backend_.compile(kernel, *source);
     if (!compiled) return fmt::print(out_, "{{{},\"refused\":\"does not compile\"}}\n", what);
     const auto& binary = *compiled;
-    const auto program = must(backend_.load(kernel, *source, binary));
+    const auto program = must_have(backend_.load(kernel, *source, binary));
     std::vector<void*> views{a_.device, b_.device, c_.device, bias_};
     backends::LaunchArgs args{.views = views.data()};
     const std::vector<Index> grid = tile::grid_extents(kernel, {});
     std::copy(grid.begin(), grid.end(), args.grid);
-    must(backend_.fill(c_.device, 0xff, c_.host.size() * 2));
-    must(program->launch(args));
+    must_have(backend_.fill(c_.device, 0xff, c_.host.size() * 2));
+    must_have(program->launch(args));
     const double error = worst_error();
-    const double us = time_us(*program, args);
+    const double us = launch_us(backend_, *program, args);
     fmt::print(out_, "{{{},\"us\":{:.2f},\"tflops\":{:.1f},\"error\":{:.4f},\"resources\":\"{}\"}}\n", what,
                us,
                2e-6 * static_cast<double>(p_.m) * static_cast<double>(p_.n) * static_cast<double>(p_.k) / us,
@@ -144,24 +111,9 @@ class Bench {
   }
 
  private:
-  double time_us(backends::Program& program, const backends::LaunchArgs& args) {
-    must(backend_.timer_start());
-    for (int i = 0; i < 3; ++i) must(program.launch(args));
-    const double once = must(backend_.timer_stop_us()) / 3;
-    const int launches = std::clamp(static_cast<int>(kRoundUs / std::max(once, 1.0)), 3, 4000);
-    std::vector<double> rounds;
-    for (int round = 0; round < 7; ++round) {
-      must(backend_.timer_start());
-      for (int i = 0; i < launches; ++i) must(program.launch(args));
-      rounds.push_back(must(backend_.timer_stop_us()) / launches);
-    }
-    std::sort(rounds.begin(), rounds.end());
-    return rounds[rounds.size() / 2];
-  }
-
   // Of 2000 elements, against sums in double, in units of the largest.
   double worst_error() {
-    must(backend_.copy(c_.host.data(), c_.device, c_.host.size() * 2, CopyKind::device_to_host));
+    must_have(backend_.copy(c_.host.data(), c_.device, c_.host.size() * 2, CopyKind::device_to_host));
     std::mt19937_64 random(4);
     double worst = 0;
     for (int i = 0; i < 2000; ++i) {
@@ -170,13 +122,14 @@ class Bench {
       double sum = 0;
       for (Index k = 0; k < p_.k; ++k)
         sum +=
-            bf16(a_.host[static_cast<std::size_t>(row * p_.k + k)]) *
-            bf16(b_.host[static_cast<std::size_t>(p_.b_by_columns ? column * p_.k + k : k * p_.n + column)]);
+            bf16_value(a_.host[static_cast<std::size_t>(row * p_.k + k)]) *
+            bf16_value(
+                b_.host[static_cast<std::size_t>(p_.b_by_columns ? column * p_.k + k : k * p_.n + column)]);
       if (p_.bias_gelu) {
         const double x = sum + static_cast<double>(column % 7) - 3;
         sum = 0.5 * x * (1 + std::tanh(std::sqrt(2 * std::numbers::inv_pi) * (x + 0.044715 * x * x * x)));
       }
-      const double got = bf16(c_.host[static_cast<std::size_t>(row * p_.n + column)]);
+      const double got = bf16_value(c_.host[static_cast<std::size_t>(row * p_.n + column)]);
       const double error = std::abs(got - sum) / std::sqrt(static_cast<double>(p_.k));
       worst = error >= worst ? error : error != error ? 1e30 : worst;
     }
@@ -195,7 +148,7 @@ class Bench {
 void bench_dots(const std::string& path, const std::string& only) {
   std::FILE* out = std::fopen(path.c_str(), "w");
   if (out == nullptr) throw Error(fmt::format("cannot write {}", path));
-  auto backend = must(CudaBackend::open({}));
+  auto backend = must_have(CudaBackend::open({}));
   const Problem problems[] = {{"8192^3", 8192, 8192, 8192},
                               {"4096^3", 4096, 4096, 4096},
                               {"8192x3072x768", 8192, 3072, 768},

@@ -74,7 +74,16 @@ TW_DEVICE void release(Ring<kPlaces>& ring, int place) {
 // places that hide memory's latency: it always waits for the block that is just being fetched.
 template <int kThreads>
 TW_DEVICE void keep_step() {
-  asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
+  asm volatile("bar.sync %0, %1;" ::"r"(1), "n"(kThreads) : "memory");
+}
+// Warpgroups that hand their products to the tensor cores one after another, so that one computes while the
+// next one's are under way: each has a barrier, on which the one before arrives. Before the first round the
+// last gives the first its turn.
+TW_DEVICE void take_turn(int group) { asm volatile("bar.sync %0, %1;" ::"r"(2 + group), "n"(256) : "memory"); }
+template <int kGroups>
+TW_DEVICE void give_turn(int group) {
+  const int next = group + 1 == kGroups ? 0 : group + 1;
+  asm volatile("bar.arrive %0, %1;" ::"r"(2 + next), "n"(256) : "memory");
 }
 // The place before the turn's.
 template <int kBlocks, int kPlaces>

@@ -17,6 +17,20 @@ TW_DEVICE void wgmma_pin(Vec<f32, 2> (&acc)[kRows][kCols]) {
     for (int c = 0; c < kCols; ++c) asm volatile("" : "+f"(acc[r][c].v[0]), "+f"(acc[r][c].v[1])::"memory");
   }
 }
+// The same for an operand in registers.
+template <class T, int kRows, int kCols>
+TW_DEVICE void wgmma_pin(Vec<T, 2> (&a)[kRows][kCols]) {
+  static_assert(sizeof(T) == 2, "operands are 16 bits wide");
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kCols; ++c) {
+      u32 word = bit_cast<u32>(a[r][c]);
+      asm volatile("" : "+r"(word)::"memory");
+      a[r][c] = bit_cast<Vec<T, 2>>(word);
+    }
+  }
+}
 TW_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 TW_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Until at most kPending committed groups are under way.
@@ -98,6 +112,54 @@ namespace detail {
   else                                                                                                   \
     static_assert(kCols < 0, "wgmma of 32, 64, 96, 128, 160, 192, 224 or 256 columns")
 
+// The same with 16 columns of a in the threads' registers: `parts` as the accumulator of a product lies.
+#define TW_WGMMA_PARTS(columns, type, registers, a0, a1, a2, a3, b_name, add_name, major_b, ...)              \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name                                                     \
+               ", 0; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" registers "}, {" \
+               a0 ", " a1 ", " a2 ", " a3 "}, " b_name ", p, 1, 1, " major_b "; }"                              \
+               : __VA_ARGS__                                                                                  \
+               : "r"(parts[0]), "r"(parts[1]), "r"(parts[2]), "r"(parts[3]), "l"(b), "r"(int(add)),           \
+                 "n"(int(kB)))
+
+#define TW_WGMMA_PARTS_OF(type)                                                                              \
+  if constexpr (kCols == 4)                                                                                  \
+    TW_WGMMA_PARTS("32", type, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", "%21", "%22",              \
+                   TW_PAIRS4(0));                                                                            \
+  else if constexpr (kCols == 8)                                                                             \
+    TW_WGMMA_PARTS("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",       \
+                   "%37", "%38", TW_PAIRS8(0));                                                              \
+  else if constexpr (kCols == 12)                                                                            \
+    TW_WGMMA_PARTS("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49",       \
+                   "%50", "%51", "%52", "%53", "%54", TW_PAIRS8(0), TW_PAIRS4(8));                           \
+  else if constexpr (kCols == 16)                                                                            \
+    TW_WGMMA_PARTS("128", type,                                                                              \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, "%64",     \
+                   "%65", "%66", "%67", "%68", "%69", "%70", TW_PAIRS16(0));                                 \
+  else if constexpr (kCols == 20)                                                                            \
+    TW_WGMMA_PARTS("160", type,                                                                              \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48             \
+                                  ", " TW_REGISTERS_64,                                                      \
+                   "%80", "%81", "%82", "%83", "%84", "%85", "%86", TW_PAIRS16(0), TW_PAIRS4(16));           \
+  else if constexpr (kCols == 24)                                                                            \
+    TW_WGMMA_PARTS("192", type,                                                                              \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48             \
+                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                 \
+                   "%96", "%97", "%98", "%99", "%100", "%101", "%102", TW_PAIRS16(0), TW_PAIRS8(16));        \
+  else if constexpr (kCols == 28)                                                                            \
+    TW_WGMMA_PARTS("224", type,                                                                              \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48             \
+                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,            \
+                   "%112", "%113", "%114", "%115", "%116", "%117", "%118", TW_PAIRS16(0), TW_PAIRS8(16),     \
+                   TW_PAIRS4(24));                                                                           \
+  else if constexpr (kCols == 32)                                                                            \
+    TW_WGMMA_PARTS("256", type,                                                                              \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48             \
+                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96             \
+                                  ", " TW_REGISTERS_112,                                                     \
+                   "%128", "%129", "%130", "%131", "%132", "%133", "%134", TW_PAIRS16(0), TW_PAIRS16(16));   \
+  else                                                                                                       \
+    static_assert(kCols < 0, "wgmma of 32, 64, 96, 128, 160, 192, 224 or 256 columns")
+
 }  // namespace detail
 
 template <class T, Major kA, Major kB, int kCols>
@@ -106,6 +168,19 @@ TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
     TW_WGMMA_OF("bf16");
   } else {
     TW_WGMMA_OF("f16");
+  }
+}
+
+// a: rows t / 4 and t / 4 + 8 of a warp's 16, columns 16 step + 2 (t % 4) + {0, 1} and 8 further.
+template <class T, Major kB, int kAcross, int kCols>
+TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcross], int step, u64 b,
+                           bool add) {
+  const u32 parts[4] = {bit_cast<u32>(a[0][2 * step]), bit_cast<u32>(a[1][2 * step]),
+                        bit_cast<u32>(a[0][2 * step + 1]), bit_cast<u32>(a[1][2 * step + 1])};
+  if constexpr (same<T, bf16>) {
+    TW_WGMMA_PARTS_OF("bf16");
+  } else {
+    TW_WGMMA_PARTS_OF("f16");
   }
 }
 
@@ -123,5 +198,7 @@ TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
 #undef TW_REGISTERS_112
 #undef TW_WGMMA
 #undef TW_WGMMA_OF
+#undef TW_WGMMA_PARTS
+#undef TW_WGMMA_PARTS_OF
 
 }  // namespace tw

@@ -33,6 +33,22 @@ TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int g
   wgmma_commit();
 }
 
+// The same with a in registers: its columns are the depth of b.
+template <class B, class T, int kRows, int kAcross, int kCols>
+TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], const Vec<T, 2> (&a)[kRows][kAcross], u32 b,
+                           bool add) {
+  static_assert(kAcross * 8 == B::depth, "operands meet");
+  wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < B::depth / 16; ++step) {
+#pragma unroll
+    for (int i = 0; i < kRows / 2; ++i)
+      wgmma_parts<T, B::major>(&acc[2 * i], &a[2 * i], step, descriptor<B>(b + B::offset(0, step)),
+                               add || step > 0);
+  }
+  wgmma_commit();
+}
+
 // Which warpgroup this is, as a value that the compiler knows to be the same in all threads of a warp.
 TW_DEVICE int warpgroup() { return int(__shfl_sync(kFullWarp, threadIdx.x / 128, 0)); }
 

@@ -1,0 +1,110 @@
+#include "backends/cuda/chain_plan.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace tilewright::cuda {
+
+using printer::ElementLoop;
+using printer::Instr;
+using printer::LoopPlan;
+using printer::Step;
+using tile::Op;
+using tile::OpKind;
+using tile::ValueId;
+
+namespace {
+
+bool keeps(const LoopPlan& plan, const Instr& in, const std::set<ValueId>& buffers) {
+  return in.kind == Instr::Kind::keep && buffers.count(plan.storage(in.value)) > 0;
+}
+
+bool is_root(const Instr& in) { return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload; }
+
+// The loop with those of its results alone that `wanted` names, and what they are made of.
+ElementLoop part(const ElementLoop& loop, const std::function<bool(const Instr&)>& wanted) {
+  std::vector<bool> needed(loop.body.size());
+  for (std::size_t i = loop.body.size(); i-- > 0;) {
+    needed[i] = is_root(loop.body[i]) ? wanted(loop.body[i]) : needed[i];
+    if (!needed[i]) continue;
+    for (const printer::Ref& ref : loop.body[i].operands)
+      if (!ref.is_scalar()) needed[static_cast<std::size_t>(ref.instr)] = true;
+  }
+  ElementLoop out{loop.shape, {}};
+  std::vector<int> place(loop.body.size(), -1);
+  for (std::size_t i = 0; i < loop.body.size(); ++i) {
+    if (!needed[i]) continue;
+    place[i] = static_cast<int>(out.body.size());
+    Instr in = loop.body[i];
+    for (printer::Ref& ref : in.operands)
+      if (!ref.is_scalar()) ref.instr = place[static_cast<std::size_t>(ref.instr)];
+    out.body.push_back(std::move(in));
+  }
+  return out;
+}
+
+void erase_fills(const LoopPlan& plan, const std::set<ValueId>& filled, std::vector<Step>& steps) {
+  for (Step& step : steps) {
+    for (auto& body : step.body) erase_fills(plan, filled, body);
+    if (step.kind == Step::Kind::elements)
+      step.loop = part(step.loop, [&](const Instr& in) { return !keeps(plan, in, filled); });
+  }
+  std::erase_if(steps, [](const Step& s) { return s.kind == Step::Kind::elements && s.loop.body.empty(); });
+}
+
+void part_sums(const LoopPlan& plan, const std::set<ValueId>& sums, std::vector<Step>& body) {
+  std::vector<Step> out;
+  for (Step& step : body) {
+    const auto is_sum = [&](const Instr& in) { return keeps(plan, in, sums); };
+    const auto is_other = [&](const Instr& in) { return is_root(in) && !is_sum(in); };
+    const auto& all = step.loop.body;
+    if (step.kind != Step::Kind::elements || std::none_of(all.begin(), all.end(), is_sum) ||
+        std::none_of(all.begin(), all.end(), is_other)) {
+      out.push_back(std::move(step));
+      continue;
+    }
+    Step rest{.kind = Step::Kind::elements}, own{.kind = Step::Kind::elements};
+    rest.loop = part(step.loop, is_other);
+    own.loop = part(step.loop, is_sum);
+    out.push_back(std::move(rest));
+    out.push_back(std::move(own));
+  }
+  body = std::move(out);
+}
+
+}  // namespace
+
+void erase_fills(const DotChain& chain, LoopPlan& plan) {
+  std::set<ValueId> filled;
+  for (const ChainDot& d : chain.dots)
+    if (d.from_zero) filled.insert(plan.storage(d.op->results[0]));
+  erase_fills(plan, filled, plan.steps);
+}
+
+const ChainDot* late_dot(const DotChain& chain, const Op& loop) {
+  const ChainDot* last = nullptr;
+  int count = 0;
+  for (const ChainDot& d : chain.dots) {
+    if (d.loop != &loop) continue;
+    if (last != nullptr && (last->a < 0 || !last->from_zero)) return nullptr;
+    last = &d;
+    ++count;
+  }
+  return count > 1 && last->a < 0 && !last->from_zero ? last : nullptr;
+}
+
+void part_sums(const DotChain& chain, LoopPlan& plan) {
+  for (Step& step : plan.steps) {
+    if (step.kind != Step::Kind::loop) continue;
+    if (const ChainDot* late = late_dot(chain, *step.op))
+      part_sums(plan, {plan.storage(late->op->results[0])}, step.body[0]);
+  }
+}
+
+bool keeps(const LoopPlan& plan, const Step& step, ValueId buffer) {
+  return step.kind == Step::Kind::elements &&
+         std::any_of(step.loop.body.begin(), step.loop.body.end(),
+                     [&](const Instr& in) { return keeps(plan, in, {buffer}); });
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,22 @@
+// The loop plan of a chain of dots: without what the tensor cores do by themselves, and cut so that they have
+// work while the element loops run.
+#pragma once
+
+#include "backends/cuda/dot_chain.h"
+#include "backends/printer/loop_plan.h"
+
+namespace tilewright::cuda {
+
+// Without the element loops that write the zeros that dots begin with.
+void erase_fills(const DotChain& chain, printer::LoopPlan& plan);
+
+// The dot of a loop that may run under the steps of the next round: the last one, which adds to what the loop
+// carries; those before it wait for nothing but blocks of memory. Null where it is not so.
+const ChainDot* late_dot(const DotChain& chain, const tile::Op& loop);
+
+// Puts what is written to the late dots' sums into element loops of their own.
+void part_sums(const DotChain& chain, printer::LoopPlan& plan);
+// Whether a step writes what is carried in `buffer`.
+bool keeps(const printer::LoopPlan& plan, const printer::Step& step, tile::ValueId buffer);
+
+}  // namespace tilewright::cuda

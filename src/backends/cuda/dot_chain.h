@@ -1,0 +1,45 @@
+// DotChain: loops whose bodies multiply, compute on the products, and multiply those again, as tensor cores
+// run them: every operand is a block of memory, which the copy engine brings, or (a alone) a tile in
+// registers, spread as the accumulator of a product is. Everything between the dots are the loop plan's
+// element loops on these accumulators.
+#pragma once
+
+#include "backends/cuda/tensor_operand.h"
+
+#include <vector>
+
+namespace tilewright::cuda {
+
+// A block of memory that dots read.
+struct ChainBlock {
+  struct Fetch {
+    const tile::Op* loop = nullptr;  // of each round; null: once a program, before the loops
+    const tile::Op* load = nullptr;
+  };
+  TensorOperand operand;       // as its first reader sees it
+  std::vector<Fetch> fetches;  // of each loop that reads it
+  bool resident() const { return fetches.front().loop == nullptr; }
+};
+
+struct ChainDot {
+  const tile::Op* op = nullptr;
+  const tile::Op* loop = nullptr;
+  int a = -1, b = -1;  // blocks; a: -1 for registers
+  bool a_k_major = true, b_k_major = true;
+  bool from_zero = false;  // its sum begins with zeros in each round
+};
+
+struct DotChain {
+  std::vector<ChainBlock> blocks;
+  std::vector<ChainDot> dots;  // in program order
+  DType dtype = DType::bf16;
+  std::set<tile::ValueId> in_place;  // loads, and transposes of them, that only dots read
+
+  const ChainDot* find(const tile::Op& dot) const;
+  bool has_dots(const tile::Op& loop) const;
+};
+
+// Why a kernel's dots are no such chain, as a failure of kind unsupported.
+Result<DotChain> find_dot_chain(const tile::Kernel& kernel);
+
+}  // namespace tilewright::cuda

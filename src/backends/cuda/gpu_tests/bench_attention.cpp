@@ -1,0 +1,197 @@
+// See bench_attention.h. Normal random data; medians over rounds of launches timed by device events.
+#include "backends/cuda/gpu_tests/bench_attention.h"
+
+#include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/gpu_tests/bench_tools.h"
+#include "support/attention_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <random>
+
+namespace tilewright::cuda {
+namespace {
+
+using backends::Backend;
+using backends::CopyKind;
+using tile::Schedule;
+using tile::samples::AttentionKernel;
+
+struct Problem {
+  std::string name;
+  AttentionKernel sizes;
+};
+struct Way {
+  Index block_m = 128, block_n = 128;
+  bool splits = true;
+  Schedule schedule;
+};
+
+Way way(int threads, Index block_n, int stages) {
+  return {.block_m = threads / 2,
+          .block_n = block_n,
+          .schedule = {.threads = threads,
+                       .threads_per_row = 4,
+                       .vector_bytes = 16,
+                       .stages = stages,
+                       .dot = tile::DotUnit::wgmma,
+                       .ahead = true,
+                       .take_turns = true}};
+}
+
+std::vector<Way> ways(const AttentionKernel& sizes) {
+  std::vector<Way> all;
+  const Index widest = sizes.depth <= 64 ? 192 : 160;
+  for (Index block_n : {Index{128}, widest, Index{96}}) all.push_back(way(256, block_n, 2));
+  all.push_back(way(256, 128, 3));
+  if (sizes.depth <= 64)
+    for (Index block_n : {Index{96}, Index{128}}) all.push_back(way(384, block_n, 2));
+  all.push_back(all[0]);
+  all.back().schedule.take_turns = false;
+  all.push_back(all.back());
+  all.back().schedule.ahead = false;
+  if (sizes.causal) {
+    for (Way& w : all) w.schedule.descending = true;
+    all.push_back(all[0]);
+    all.back().schedule.descending = false;
+    all.push_back(all[0]);
+    all.back().splits = false;
+  }
+  return all;
+}
+
+class Bench {
+ public:
+  Bench(Backend& backend, const Problem& p, std::FILE* out)
+      : backend_(backend),
+        p_(p),
+        out_(out),
+        q_(random_matrix(backend, p.sizes.heads * p.sizes.queries * p.sizes.depth, 1)),
+        k_(random_matrix(backend, key_heads() * p.sizes.keys * p.sizes.depth, 2)),
+        v_(random_matrix(backend, key_heads() * p.sizes.keys * p.sizes.columns, 3)),
+        y_(random_matrix(backend, p.sizes.heads * p.sizes.queries * p.sizes.columns, 4)) {}
+  ~Bench() {
+    for (void* v : {q_.device, k_.device, v_.device, y_.device}) backend_.release(v, 0);
+  }
+
+  void run(const Way& w) {
+    AttentionKernel sizes = p_.sizes;
+    sizes.block_m = w.block_m, sizes.block_n = w.block_n, sizes.splits = w.splits;
+    const tile::Kernel kernel = attention(sizes);
+    const std::string what =
+        fmt::format("\"problem\":\"{}\",\"blocks\":\"{}x{}{}\",\"schedule\":\"{}\"", p_.name, w.block_m,
+                    w.block_n, w.splits ? " split" : "", to_string(w.schedule));
+    const auto source = backend_.print(kernel, w.schedule);
+    if (!source) return fmt::print(out_, "{{{},\"refused\":\"{}\"}}\n", what, source.error().message);
+    const auto binary = backend_.compile(kernel, *source);
+    if (!binary) return fmt::print(out_, "{{{},\"refused\":\"does not compile\"}}\n", what);
+    const auto program = must_have(backend_.load(kernel, *source, *binary));
+    std::vector<void*> views{q_.device, k_.device, v_.device, y_.device};
+    backends::LaunchArgs args{.views = views.data()};
+    const std::vector<Index> grid = tile::grid_extents(kernel, {});
+    std::copy(grid.begin(), grid.end(), args.grid);
+    must_have(backend_.fill(y_.device, 0xff, y_.host.size() * 2));
+    must_have(program->launch(args));
+    const double error = worst_error();
+    const double us = launch_us(backend_, *program, args);
+    fmt::print(out_,
+               "{{{},\"us\":{:.2f},\"tflops\":{:.1f},\"error\":{:.4f},\"compile_ms\":{:.0f},\"resources\":\"{"
+               "}\"}}\n",
+               what, us, flops() / us * 1e-6, error, binary->compile_ms, program->describe());
+    std::fflush(out_);
+  }
+
+ private:
+  Index key_heads() const { return p_.sizes.heads / p_.sizes.shared; }
+  double flops() const {
+    const AttentionKernel& s = p_.sizes;
+    const double all = 2.0 * static_cast<double>(s.heads * (s.depth + s.columns)) *
+                       static_cast<double>(s.queries) * static_cast<double>(s.keys);
+    return s.causal ? all / 2 : all;
+  }
+
+  // Of some rows, in units of the largest that a value is likely to have.
+  double worst_error() {
+    must_have(backend_.copy(y_.host.data(), y_.device, y_.host.size() * 2, CopyKind::device_to_host));
+    std::mt19937_64 random(4);
+    double worst = 0;
+    for (int i = 0; i < 24; ++i) {
+      const auto head = static_cast<Index>(random() % static_cast<std::uint64_t>(p_.sizes.heads));
+      const auto row = static_cast<Index>(random() % static_cast<std::uint64_t>(p_.sizes.queries));
+      const double error = row_error(head, row);
+      worst = error >= worst ? error : error != error ? 1e30 : worst;
+    }
+    return worst;
+  }
+
+  double row_error(Index head, Index row) {
+    const AttentionKernel& s = p_.sizes;
+    const Index seen = s.causal ? row + 1 + s.keys - s.queries : s.keys;
+    const auto at = [](const Matrix& m, Index i) { return bf16_value(m.host[static_cast<std::size_t>(i)]); };
+    std::vector<double> weights(static_cast<std::size_t>(seen)), sums(static_cast<std::size_t>(s.columns));
+    const Index keys = head / s.shared * s.keys, query = (head * s.queries + row) * s.depth;
+    double highest = -1e300, total = 0;
+    for (Index j = 0; j < seen; ++j) {
+      double score = 0;
+      for (Index d = 0; d < s.depth; ++d) score += at(q_, query + d) * at(k_, (keys + j) * s.depth + d);
+      highest = std::max(
+          highest, weights[static_cast<std::size_t>(j)] = score / std::sqrt(static_cast<double>(s.depth)));
+    }
+    for (Index j = 0; j < seen; ++j) {
+      const double weight = std::exp(weights[static_cast<std::size_t>(j)] - highest);
+      total += weight;
+      for (Index d = 0; d < s.columns; ++d)
+        sums[static_cast<std::size_t>(d)] += weight * at(v_, (keys + j) * s.columns + d);
+    }
+    double worst = 0, size = 0;
+    for (double& x : sums) x /= total, size += x * x;
+    size = std::sqrt(size / static_cast<double>(s.columns));
+    for (Index d = 0; d < s.columns; ++d) {
+      const double got = at(y_, (head * s.queries + row) * s.columns + d);
+      const double error = std::abs(got - sums[static_cast<std::size_t>(d)]) / size;
+      worst = error >= worst ? error : error != error ? 1e30 : worst;
+    }
+    return worst;
+  }
+
+  Backend& backend_;
+  const Problem& p_;
+  std::FILE* out_;
+  Matrix q_, k_, v_, y_;
+};
+
+AttentionKernel square(Index heads, Index length, Index depth) {
+  return {.heads = heads, .queries = length, .keys = length, .depth = depth, .columns = depth};
+}
+
+AttentionKernel causal(AttentionKernel a) {
+  a.causal = a.skips = true;
+  return a;
+}
+
+}  // namespace
+
+void bench_attention(const std::string& path, const std::string& only) {
+  std::FILE* out = std::fopen(path.c_str(), "w");
+  if (out == nullptr) throw Error(fmt::format("cannot write {}", path));
+  auto backend = must_have(CudaBackend::open({}));
+  AttentionKernel grouped = causal(square(64, 8192, 128));
+  grouped.shared = 8;
+  const Problem problems[] = {{"d128 causal 16k", causal(square(16, 16384, 128))},
+                              {"d64 causal 16k", causal(square(48, 16384, 64))},
+                              {"d128 full 4k", square(64, 4096, 128)},
+                              {"d64 full 4k", square(64, 4096, 64)},
+                              {"d128 full 16k", square(16, 16384, 128)},
+                              {"d128 causal 8k, 8 heads share", grouped}};
+  for (const Problem& p : problems) {
+    if (p.name.find(only) == std::string::npos) continue;
+    Bench bench(*backend, p, out);
+    for (const Way& w : ways(p.sizes)) bench.run(w);
+  }
+  std::fclose(out);
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,73 @@
+// Chains of dots on the device against the reference interpreter: as tests/cuda_emulation/chain_test.cpp.
+#include "backends/cuda/cuda_backend.h"
+#include "support/attention_kernels.h"
+#include "support/kernel_check.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::cuda {
+namespace {
+
+using tile::samples::AttentionKernel;
+
+class Chains : public ::testing::Test {
+ protected:
+  Chains() : backend_(CudaBackend::open({}).value()) {}
+
+  // Under every schedule that the backend proposes.
+  void check(const std::string& what, const tile::Kernel& kernel, double spread = 1) {
+    int checked = 0;
+    for (const backends::Candidate& c : backend_->candidates(kernel)) {
+      if (!c.refusal.empty() || c.schedule.dot != tile::DotUnit::wgmma) continue;
+      const auto r = ::tilewright::testing::check_kernel(
+          *backend_, kernel, c.schedule,
+          {.scale = spread, .odd_share = 0, .model = {.scale = 32, .flush_subnormals = true}});
+      EXPECT_TRUE(r.problem.empty()) << what << ": " << r.problem;
+      EXPECT_TRUE(r.refused.empty()) << what << ": " << r.refused;
+      ++checked;
+    }
+    EXPECT_GE(checked, 3) << what;
+  }
+  void check(const AttentionKernel& a, double spread = 1) { check(to_string(a), attention(a), spread); }
+
+  std::unique_ptr<backends::Backend> backend_;
+};
+
+TEST_F(Chains, AttentionMatchesTheReference) {
+  check({.queries = 128, .keys = 512});
+  check({.heads = 2, .queries = 256, .keys = 640, .depth = 128, .columns = 128});
+  check({.dtype = DType::f16, .out = DType::f32, .queries = 256, .keys = 256, .columns = 128});
+  check({.heads = 4, .shared = 2, .queries = 128, .keys = 256, .depth = 128, .columns = 128});
+}
+
+TEST_F(Chains, RaggedLengthsAndMasks) {
+  for (bool splits : {false, true}) {
+    check({.heads = 3, .queries = 200, .keys = 333, .splits = splits, .gap = 8});
+    check({.heads = 2, .queries = 200, .keys = 333, .causal = true, .splits = splits, .gap = 8});
+    check({.heads = 5, .queries = 700, .keys = 700, .causal = true, .skips = true, .splits = splits});
+    check({.queries = 130, .keys = 1, .causal = true, .splits = splits});
+  }
+}
+
+TEST_F(Chains, RowsThatSeeNothing) {
+  for (bool skips : {false, true})
+    check({.queries = 256,
+           .keys = 256,
+           .causal = true,
+           .unseen = 150,
+           .skips = skips,
+           .splits = skips,
+           .log_sum_exp = true});
+}
+
+TEST_F(Chains, ScoresThatOverflowWithoutTheirMaximum) { check({.queries = 128, .keys = 512}, 12); }
+
+TEST_F(Chains, TwoProductsBeforeTheLast) {
+  for (bool causal : {false, true}) {
+    const AttentionKernel a{.heads = 2, .queries = 200, .keys = 300, .block_n = 64, .causal = causal};
+    check(to_string(a), attention_gradient_q(a));
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::cuda

@@ -1,0 +1,272 @@
+// Chains of dots under the schedule dot=wgmma: each block of memory has a ring of its own in shared memory,
+// which the last warpgroup fills. The others multiply, carry out the element loops on the accumulators in
+// their registers, and multiply what these leave there.
+#include "backends/cuda/chain_plan.h"
+#include "backends/cuda/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using printer::Step;
+using tile::Op;
+using tile::OpKind;
+
+namespace {
+
+constexpr Index kSwizzleBytes = 1024;
+
+}  // namespace
+
+// What the schedule promises and the layout does not check.
+void KernelPrinter::check_chain() const {
+  if (schedule_.cluster > 1) refuse("dot=wgmma: chains of dots stay within one block");
+  for (const ChainDot& d : chain_->dots) {
+    const auto place = layouts_.buffers.find(plan_.storage(d.op->results[0]));
+    TW_CHECK(place != layouts_.buffers.end(), "a dot's result has no registers");
+    const Frame& f = layouts_.frame(place->second);
+    if (f.map != RowMap::mma || f.cols % 32 != 0 || f.cols > 256)
+      refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
+    if (d.a >= 0) continue;
+    const auto left = layouts_.buffers.find(plan_.storage(d.op->operands[0]));
+    if (left == layouts_.buffers.end() || left->second.part != Part::all ||
+        layouts_.frame(left->second).map != RowMap::mma)
+      refuse("dot: operand a does not stand in registers as an accumulator");
+  }
+}
+
+// Names for what a block's ring consists of.
+void KernelPrinter::name_chain() {
+  for (const ChainBlock& b : chain_->blocks) {
+    const std::string& view = kernel_.views[static_cast<std::size_t>(b.operand.load->param)].name;
+    chain_text_.push_back({.type = unique(view + "_block"),
+                           .turned = "",
+                           .stage = unique(view + "_blocks"),
+                           .ring = unique(view + "_ring"),
+                           .turn = unique(view + "_turn"),
+                           .full = unique(view + "_full"),
+                           .places = b.resident() ? 1 : schedule_.stages});
+  }
+  for (const ChainDot& d : chain_->dots)
+    for (const auto& [block, k_major] : {std::pair{d.a, d.a_k_major}, std::pair{d.b, d.b_k_major}}) {
+      if (block < 0) continue;
+      ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+      const bool turned = chain_->blocks[static_cast<std::size_t>(block)].operand.k_major != k_major;
+      if (turned && text.turned.empty()) text.turned = unique(text.type + "_turned");
+    }
+  if (schedule_.ahead) name_late_dots();
+}
+
+// What runs under the next round's steps keeps its operand until it is done: these steps leave the next one's
+// in f32, in the registers that the first products are computed on in.
+void KernelPrinter::name_late_dots() {
+  bool any = false;
+  for (const Step& step : plan_.steps) {
+    const ChainDot* late = step.kind == Step::Kind::loop ? late_dot(*chain_, *step.op) : nullptr;
+    if (!late) continue;
+    any = true;
+    const tile::ValueId left = plan_.storage(late->op->operands[0]);
+    if (std::none_of(step.body[0].begin(), step.body[0].end(),
+                     [&](const Step& s) { return keeps(plan_, s, left); }))
+      refuse("ahead: operand a is not made in the loop");
+    for (int block : {late->b})
+      if (ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+          !reads_first(*late, block) && text.late_turn.empty())
+        text.late_turn = unique(text.turn + "_late");
+    if (chain_parts_.count(left) > 0) continue;
+    const Registers narrow = buffer(left);
+    chain_parts_[left] = narrow;
+    buffers_[left] = {unique(narrow.name + "_wide"), narrow.place, DType::f32, "f32"};
+  }
+  if (!any) refuse("ahead: no last product of a round that adds to what the loop carries");
+}
+
+// How the blocks lie, and where; barriers.
+void KernelPrinter::print_chain_blocks() {
+  Index bytes = kSwizzleBytes;
+  std::string end = "block_stage()";
+  for (std::size_t i = 0; i < chain_->blocks.size(); ++i) {
+    const TensorOperand& o = chain_->blocks[i].operand;
+    const ChainText& text = chain_text_[i];
+    const auto define = [&](const std::string& name, Index rows, Index depth, bool k_major) {
+      out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(chain_->dtype), rows, depth,
+                k_major ? "k" : "mn");
+    };
+    define(text.type, o.rows, o.depth, o.k_major);
+    if (!text.turned.empty()) define(text.turned, o.depth, o.rows, !o.k_major);
+    out_.line("const u32 {} = {};", text.stage, end);
+    end = fmt::format("{} + {} * {}::bytes", text.stage, text.places, text.type);
+    bytes += text.places * o.rows * o.depth * static_cast<Index>(size_bytes(chain_->dtype));
+  }
+  for (const ChainText& text : chain_text_) {
+    out_.line("__shared__ Ring<{}> {};", text.places, text.ring);
+    out_.line("open_ring<{}, 1>({});", schedule_.threads / kWarpgroup, text.ring);
+  }
+  for (const ChainText& text : chain_text_)
+    out_.line("Turn<{}> {}{};", text.places, text.turn, text.late_turn.empty() ? "" : ", " + text.late_turn);
+  stage_bytes_ = bytes;
+}
+
+// --- the fetching side
+
+void KernelPrinter::print_chain_fetching() {
+  foreseen_.clear();
+  foreseen_axes_.clear();
+  print_raster();
+  for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
+    if (chain_->blocks[i].resident()) {
+      for (tile::ValueId v : chain_->blocks[i].fetches.front().load->operands) foresee(v);
+      print_chain_fetch(i, *chain_->blocks[i].fetches.front().load);
+    }
+  for (const Step& step : plan_.steps)
+    if (step.kind == Step::Kind::loop && chain_->has_dots(*step.op)) print_chain_fetching(step);
+}
+
+void KernelPrinter::print_chain_fetching(const Step& loop) {
+  std::vector<std::pair<std::size_t, const Op*>> loads;
+  std::set<tile::ValueId> needed;
+  for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
+    for (const ChainBlock::Fetch& f : chain_->blocks[i].fetches)
+      if (f.loop == loop.op) {
+        loads.emplace_back(i, f.load);
+        needed.insert(f.load->operands.begin(), f.load->operands.end());
+      }
+  // Scalars of the loop's body that the starts are made of, last first.
+  std::vector<const Op*> inside;
+  for (auto s = loop.body[0].rbegin(); s != loop.body[0].rend(); ++s)
+    if (s->kind == Step::Kind::scalar && !s->op->results.empty() && needed.count(s->op->results[0]) > 0) {
+      inside.push_back(s->op);
+      needed.insert(s->op->operands.begin(), s->op->operands.end());
+    }
+  for (tile::ValueId v : loop.op->operands)
+    if (kernel_.type(v).rank() == 0) foresee(v);
+  for (tile::ValueId v : needed) foresee(v);
+  open_dot_loop(*loop.op);
+  for (auto op = inside.rbegin(); op != inside.rend(); ++op) print_scalar(**op);
+  for (const auto& [block, load] : loads) print_chain_fetch(block, *load);
+  out_.close();
+}
+
+void KernelPrinter::print_chain_fetch(std::size_t block, const Op& load) {
+  const ChainText& text = chain_text_[block];
+  TensorOperand o = chain_->blocks[block].operand;
+  o.load = &load;
+  out_.line("Barrier& {} = refill({}, {}, {}::bytes);", text.full, text.ring, text.turn, text.type);
+  print_block_loads({text.type, text.stage, text.turn, text.full, map_names_[block]}, o,
+                    tensor_blocks(kernel_, schedule_)[block]);
+  out_.line("{}.next();", text.turn);
+}
+
+// --- the multiplying side
+
+// Around a loop of dots: what is fetched once is there before the first, and free after the last of them.
+void KernelPrinter::print_chain_loop(const Step& step) {
+  for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
+    if (chain_->blocks[i].resident())
+      out_.line("wait_full({}, {});", chain_text_[i].ring, chain_text_[i].turn);
+  const ChainDot* late = schedule_.ahead ? late_dot(*chain_, *step.op) : nullptr;
+  if (late) {
+    print_chain_rounds(step, *late);
+  } else {
+    open_loop(step);
+    print_steps(step.body[0]);
+    close_loop();
+  }
+  if (chain_->dots.back().loop != step.op) return;
+  for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
+    if (chain_->blocks[i].resident()) print_chain_release(static_cast<int>(i), chain_text_[i].turn);
+}
+
+void KernelPrinter::print_chain_release(int block, const std::string& turn) {
+  out_.line("release<1>({}, {}.place);", chain_text_[static_cast<std::size_t>(block)].ring, turn);
+  out_.line("{}.next();", turn);
+}
+
+const std::string& KernelPrinter::chain_turn(const ChainDot& d, int block) const {
+  const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+  return !text.late_turn.empty() && late_dot(*chain_, *d.loop) == &d ? text.late_turn : text.turn;
+}
+
+std::string KernelPrinter::chain_place(const ChainDot& d, int block) const {
+  const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+  return text.places == 1
+             ? text.stage
+             : fmt::format("{} + {}.place * {}::bytes", text.stage, chain_turn(d, block), text.type);
+}
+
+std::string KernelPrinter::chain_type(int block, bool k_major) const {
+  const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+  return chain_->blocks[static_cast<std::size_t>(block)].operand.k_major == k_major ? text.type : text.turned;
+}
+
+// The registers that hold operand a.
+KernelPrinter::Registers KernelPrinter::chain_left(const ChainDot& d) {
+  const auto parts = chain_parts_.find(plan_.storage(d.op->operands[0]));
+  return parts == chain_parts_.end() ? buffer(d.op->operands[0]) : parts->second;
+}
+
+// The blocks of a dot that come anew each round and are read by nobody before it.
+void KernelPrinter::print_chain_wait(const ChainDot& d) {
+  for (int block : {d.a, d.b})
+    if (block >= 0 && !chain_->blocks[static_cast<std::size_t>(block)].resident() && reads_first(d, block))
+      out_.line("wait_full({}, {});", chain_text_[static_cast<std::size_t>(block)].ring,
+                chain_text_[static_cast<std::size_t>(block)].turn);
+}
+
+// Hands a product to the tensor cores.
+void KernelPrinter::print_chain_issue(const ChainDot& d) {
+  const Registers acc = buffer(d.op->results[0]);
+  const std::string b_type = chain_type(d.b, d.b_k_major), add = d.from_zero ? "false" : "true";
+  if (d.a >= 0)
+    out_.line("wgmma_block<{}, {}, {}>({}, {}, {}, group, {});", chain_type(d.a, d.a_k_major), b_type,
+              schedule_.threads / kWarpgroup, acc.name, chain_place(d, d.a), chain_place(d, d.b), add);
+  else
+    out_.line("wgmma_block<{}>({}, {}, {}, {});", b_type, acc.name, chain_left(d).name, chain_place(d, d.b),
+              add);
+}
+
+// After a wait: the product's registers are the threads' own again, and the blocks nobody reads any more are
+// free.
+void KernelPrinter::print_chain_done(const ChainDot& d) {
+  out_.line("wgmma_pin({});", buffer(d.op->results[0]).name);
+  if (d.a < 0) out_.line("wgmma_pin({});", chain_left(d).name);
+  for (int block : {d.a, d.b}) {
+    if (block < 0 || chain_->blocks[static_cast<std::size_t>(block)].resident()) continue;
+    if (reads_last(d, block))
+      print_chain_release(block, chain_turn(d, block));
+    else if (reads_last_early(d, block))
+      out_.line("{}.next();", chain_turn(d, block));
+  }
+}
+
+bool KernelPrinter::reads_first(const ChainDot& dot, int block) const {
+  for (const ChainDot& d : chain_->dots)
+    if (d.loop == dot.loop && (d.a == block || d.b == block)) return &d == &dot;
+  return false;
+}
+
+bool KernelPrinter::reads_last(const ChainDot& dot, int block) const {
+  const ChainDot* last = nullptr;
+  for (const ChainDot& d : chain_->dots)
+    if (d.loop == dot.loop && (d.a == block || d.b == block)) last = &d;
+  return last == &dot;
+}
+
+// The last but for the late one, which has a turn of its own.
+bool KernelPrinter::reads_last_early(const ChainDot& dot, int block) const {
+  if (chain_text_[static_cast<std::size_t>(block)].late_turn.empty()) return false;
+  const ChainDot *last = nullptr, *late = late_dot(*chain_, *dot.loop);
+  for (const ChainDot& d : chain_->dots)
+    if (d.loop == dot.loop && &d != late && (d.a == block || d.b == block)) last = &d;
+  return last == &dot;
+}
+
+void KernelPrinter::print_chain_dot(const Step& step) {
+  const ChainDot& d = *chain_->find(*step.op);
+  print_chain_wait(d);
+  print_chain_issue(d);
+  out_.write("wgmma_wait<0>();");
+  print_chain_done(d);
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,107 @@
+// Chains of dots whose rounds overlap (Schedule::ahead): the first products of a round and the last one of
+// the round before are handed to the tensor cores together, and the steps between the first and the last run
+// beside the last one.
+#include "backends/cuda/chain_plan.h"
+#include "backends/cuda/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using printer::Step;
+using tile::Op;
+
+// The steps of a round by what they wait for.
+KernelPrinter::ChainRound KernelPrinter::chain_round(const Step& loop, const ChainDot& late) const {
+  ChainRound round{.late = &late};
+  const tile::ValueId sum = plan_.storage(late.op->results[0]);
+  bool passed = false;
+  for (const Step& s : loop.body[0]) {
+    if (s.kind == Step::Kind::dot && s.op == late.op)
+      passed = true;
+    else if (s.kind == Step::Kind::dot)
+      round.first.push_back(&s);
+    else if (s.kind == Step::Kind::scalar)
+      round.scalars.push_back(&s);
+    else if (passed)
+      round.after.push_back(&s);
+    else
+      (keeps(plan_, s, sum) ? round.sums : round.between).push_back(&s);
+  }
+  return round;
+}
+
+void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
+  const ChainRound round = chain_round(loop, late);
+  const Op& op = *loop.op;
+  const tile::ValueId i = op.blocks[0].args[0];
+  const std::string type = type_of(i), name = value_name(i);
+  const std::string lower = scalar(op.operands[0]).text, upper = unique(name + "_end"),
+                    by = unique(name + "_step");
+  const Registers parts = chain_left(late);
+  if (declared_parts_.insert(parts.name).second) out_.write(declaration(parts));
+  out_.line("const i64 {} = {}, {} = {};", upper, scalar(op.operands[1]).text, by,
+            scalar(op.operands[2]).text);
+  const bool runs = OperandReader(kernel_, schedule_.dot).trips(op) > 0;
+  if (!runs) out_.open("if ({} < {})", lower, upper);
+  scalars_[i] = {name, type};
+  ++loop_depth_;
+  out_.write("{");
+  out_.indent_by(1);
+  out_.line("const {0} {1} = {0}({2});", type, name, lower);
+  print_chain_open(round);
+  print_chain_first(round);
+  out_.write("wgmma_wait<0>();");
+  print_chain_rest(round);
+  print_chain_sums(round);
+  out_.close();
+  out_.open("for (i64 {0}_i = {1} + {3}; {0}_i < {2}; {0}_i += {3})", name, wrapped(lower), upper, by);
+  out_.line("const {0} {1} = {0}({1}_i);", type, name);
+  print_chain_open(round);
+  if (schedule_.take_turns) out_.write("take_turn(group);");
+  print_chain_first(round);
+  print_chain_wait(late);
+  print_chain_issue(late);
+  if (schedule_.take_turns) out_.line("give_turn<{}>(group);", schedule_.threads / kWarpgroup);
+  out_.write("wgmma_wait<1>();");
+  print_chain_rest(round);
+  out_.write("wgmma_wait<0>();");
+  print_chain_done(late);
+  print_chain_sums(round);
+  out_.close();
+  --loop_depth_;
+  print_chain_wait(late);
+  print_chain_issue(late);
+  out_.write("wgmma_wait<0>();");
+  print_chain_done(late);
+  if (!runs) out_.close();
+}
+
+// The blocks of the first products, which wait for nothing else.
+void KernelPrinter::print_chain_open(const ChainRound& round) {
+  for (const Step* s : round.scalars) print_step(*s);
+  for (const Step* s : round.first) print_chain_wait(*chain_->find(*s->op));
+}
+
+void KernelPrinter::print_chain_first(const ChainRound& round) {
+  for (const Step* s : round.first) print_chain_issue(*chain_->find(*s->op));
+}
+
+// What is computed on them once they are there.
+void KernelPrinter::print_chain_rest(const ChainRound& round) {
+  for (const Step* s : round.first) print_chain_done(*chain_->find(*s->op));
+  for (const Step* s : round.between) print_step(*s);
+}
+
+// What waits for the last product of the round before: its sum is rescaled, its operand replaced.
+void KernelPrinter::print_chain_sums(const ChainRound& round) {
+  for (const Step* s : round.sums) print_step(*s);
+  const Registers narrow = chain_left(*round.late), wide = buffer(round.late->op->operands[0]);
+  need("convert");
+  need("memory");
+  for_registers(
+      narrow, [&] { out_.line("{} = from_f32<{}>({});", at(narrow), element_type(narrow.dtype), at(wide)); });
+  for (const Step* s : round.after) print_step(*s);
+}
+
+}  // namespace tilewright::cuda

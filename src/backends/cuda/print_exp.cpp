@@ -1,0 +1,121 @@
+// Exponentials of what lies below a row's own number, e^(x·c - y), in kernels of chained dots: as powers of
+// 2, one multiply-add and one instruction of the special units for each element. And a row's largest x·c, c >
+// 0: the largest x, times c, which is the same number since rounding keeps order.
+#include "backends/cuda/kernel_printer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace tilewright::cuda {
+
+using tile::OpKind;
+using tile::Prim;
+
+namespace {
+
+bool applies(const printer::Instr& in, Prim prim) {
+  return in.kind == printer::Instr::Kind::compute && in.op->kind == OpKind::apply && in.op->prim == prim;
+}
+
+}  // namespace
+
+// A constant that an operand is.
+std::optional<double> KernelPrinter::constant_of(const Loop& loop, const printer::Ref& ref) const {
+  const tile::Op* op = nullptr;
+  if (!ref.is_scalar()) {
+    const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
+    op = in.kind == Instr::Kind::compute ? in.op : nullptr;
+  } else if (const auto found = scalar_definitions_.find(ref.scalar); found != scalar_definitions_.end()) {
+    op = found->second;
+  }
+  if (!op || op->kind != OpKind::constant || kernel_.type(op->results[0]).dtype != DType::f32)
+    return std::nullopt;
+  return op->number.f;
+}
+
+// x and c of x · c.
+std::optional<KernelPrinter::Scaled> KernelPrinter::scaled(const Loop& loop, const printer::Ref& ref) const {
+  if (ref.is_scalar()) return std::nullopt;
+  const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
+  if (!applies(in, Prim::mul) || kernel_.type(in.value).dtype != DType::f32) return std::nullopt;
+  for (std::size_t side : {0u, 1u})
+    if (const auto c = constant_of(loop, in.operands[side]); c && !in.operands[1 - side].is_scalar())
+      return Scaled{ref.instr, in.operands[1 - side], *c};
+  return std::nullopt;
+}
+
+// x carries rounding errors of its own size, beside which those of x · log2 e and y · log2 e are as small: it
+// is a sum of products, or computed from one.
+bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) const {
+  if (ref.is_scalar()) return false;
+  const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
+  if (in.kind == Instr::Kind::reload)
+    return std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
+      return plan_.storage(d.op->results[0]) == plan_.storage(in.value);
+    });
+  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || in.op->prim == Prim::exp ||
+      in.op->prim == Prim::exp2)
+    return false;
+  return std::any_of(in.operands.begin(), in.operands.end(),
+                     [&](const printer::Ref& o) { return comes_from_dot(loop, o); });
+}
+
+std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop, const Instr& in) const {
+  if (!chain_ || !applies(in, Prim::exp) || in.operands[0].is_scalar() ||
+      kernel_.type(in.value).dtype != DType::f32 ||
+      accuracy_[static_cast<std::size_t>(in.value)] == printer::Accuracy::exact ||
+      level(loop, in) != Level::element || loop.place.part != Part::all)
+    return std::nullopt;
+  const Instr& sub = loop.plan->body[static_cast<std::size_t>(in.operands[0].instr)];
+  if (!applies(sub, Prim::sub) || uses_of(loop, in.operands[0].instr) != 1) return std::nullopt;
+  const printer::Ref x = sub.operands[0], y = sub.operands[1];
+  const bool below =
+      y.is_scalar() || level(loop, loop.plan->body[static_cast<std::size_t>(y.instr)]) == Level::row;
+  if (!below || !comes_from_dot(loop, x)) return std::nullopt;
+  ExpBelow out{.sub = in.operands[0].instr, .x = x, .y = y};
+  if (const auto product = scaled(loop, x); product && uses_of(loop, product->instr) == 1) {
+    out.mul = product->instr;
+    out.x = product->x;
+    out.scale = product->by;
+  }
+  return out;
+}
+
+// By the instructions of the loop, whatever is printed as part of another expression.
+int KernelPrinter::uses_of(const Loop& loop, int instr) {
+  int uses = 0;
+  for (const Instr& in : loop.plan->body)
+    for (const printer::Ref& ref : in.operands) uses += !ref.is_scalar() && ref.instr == instr ? 1 : 0;
+  return uses;
+}
+
+// What is the same along a row, before its elements.
+void KernelPrinter::print_exp_offsets(Loop& loop) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const auto below = exp_below(loop, loop.plan->body[i]);
+    if (!below) continue;
+    need("math_fast");
+    loop.outputs[i] = unique(value_name(loop.plan->body[i].value) + "_offset");
+    out_.line("const f32 {} = {} * -fast::kLog2E;", loop.outputs[i], wrapped(operand(loop, below->y).text));
+  }
+}
+
+std::string KernelPrinter::exp_text(Loop& loop, std::size_t i, const ExpBelow& below) {
+  const std::string by =
+      below.scale == 1.0 ? "fast::kLog2E" : literal(DType::f32, {below.scale * std::numbers::log2e, 0});
+  return fmt::format("fast::exp2(fmaf({}, {}, {}))", operand(loop, below.x).text, by, loop.outputs[i]);
+}
+
+// The row's largest of x · c, c > 0, in an accumulator that this loop owns.
+std::optional<KernelPrinter::Scaled> KernelPrinter::scaled_extreme(const Loop& loop, const Instr& in) const {
+  const bool extreme = in.kind == Instr::Kind::reduce && in.op->kind == OpKind::reduce &&
+                       (in.op->monoid == tile::Monoid::max || in.op->monoid == tile::Monoid::min);
+  if (!chain_ || !extreme || loop.place.part != Part::all || role(loop, in.op->axis) != 1)
+    return std::nullopt;
+  auto product = scaled(loop, in.operands[0]);
+  if (!product || !(product->by > 0) || !std::isfinite(product->by)) return std::nullopt;
+  return product;
+}
+
+}  // namespace tilewright::cuda
