@@ -71,6 +71,9 @@ struct ProgramOutput {
   bool accumulate = false;                     // atomic_add onto zeros
 };
 
+// The depth of an inner dot is in a tile as a whole: this long at most.
+inline constexpr Index kMostInnerDepth = 256;
+
 struct GroupProgram {
   Extents extents;            // of the loop variables
   std::vector<bool> reduced;  // which of them are reduced away
@@ -81,7 +84,7 @@ struct GroupProgram {
   int levels() const;  // longest chain of dependent reductions
   // Which syms these are made of, themselves among them.
   std::vector<bool> made_of(const std::vector<int>& of) const;
-  int dot() const;     // the sym of the dot over the reduced variables, or -1: there is at most one
+  int dot() const;  // the sym of the dot over the reduced variables, or -1: there is at most one
   bool is_outer_dot(int sym) const;
   bool has_inner_dots() const;
   std::vector<int> reduced_variables() const;
