@@ -108,9 +108,17 @@ class Fuser {
 
   std::set<int> consumer_groups(int g) const {
     std::set<int> out;
-    for (NodeId id : groups_[static_cast<std::size_t>(g)].nodes)
-      for (NodeId c : consumers_[index(id)])
-        if (group_of_[index(c)] != g) out.insert(group_of_[index(c)]);
+    for (NodeId id : groups_[static_cast<std::size_t>(g)].nodes) {
+      if (copies_.count(id)) continue;  // whoever reads it has its own
+      for (NodeId c : consumers_[index(id)]) {
+        const auto copied = copies_.find(c);
+        if (copied != copies_.end())
+          out.insert(copied->second.begin(), copied->second.end());
+        else
+          out.insert(group_of_[index(c)]);
+      }
+    }
+    out.erase(g);
     return out;
   }
 
@@ -222,6 +230,11 @@ class Fuser {
         after += s.value_or(0);
       }
       if (!possible || after >= before) continue;
+      for (NodeId id : g.nodes) {
+        std::set<int>& in = copies_[id];
+        in.erase(static_cast<int>(i));
+        in.insert(consumers.begin(), consumers.end());
+      }
       for (int c : consumers) {
         State& consumer = groups_[static_cast<std::size_t>(c)];
         consumer.nodes.insert(g.nodes.begin(), g.nodes.end());
@@ -289,6 +302,7 @@ class Fuser {
   std::set<NodeId> graph_outputs_;
   std::vector<std::set<NodeId>> sources_, consumers_;
   std::vector<int> group_of_;
+  std::map<NodeId, std::set<int>> copies_;  // of what was duplicated: the groups that compute it
   std::vector<State> groups_;
   std::map<std::pair<int, int>, Refusal> refusals_;
 };

@@ -167,10 +167,10 @@ bool inner_dots_follow_the_loop(const GroupProgram& program) {
                 : program.made_of({program.syms[static_cast<std::size_t>(outer)].operands[1]});
   for (std::size_t s = 0; s < program.syms.size(); ++s) {
     const Sym& m = program.syms[s];
+    // Reductions stand beside the rows.
+    if (m.kind == Sym::Kind::reduce && outer >= 0 && walks(m.operands[0], axes.n)) return false;
     if (!m.inner) continue;
     if (streamed[s] || walks(m.operands[0], axes.k) || walks(m.operands[1], axes.m)) return false;
-    // Its columns walk the loop's variable, or its rows nothing of it.
-    if (!m.offset.is_affine()) return false;
   }
   return true;
 }

@@ -34,8 +34,8 @@ class Search {
   }
 
   std::set<NodeId> run() {
-    for (NodeId id = 0; id < graph_.size(); ++id)
-      if (live_[static_cast<std::size_t>(id)]) consider(id);
+    while (!collect()) {
+    }
     if (products_.empty()) return {};
     std::set<NodeId> again = products_;
     // Masks and the like only as parts of such values: from users back to what they are made of.
@@ -47,6 +47,15 @@ class Search {
   }
 
  private:
+  // False: more is kept than before.
+  bool collect() {
+    products_.clear(), light_.clear();
+    const std::size_t kept = kept_.size();
+    for (NodeId id = 0; id < graph_.size() && kept_.size() == kept; ++id)
+      if (live_[static_cast<std::size_t>(id)]) consider(id);
+    return kept_.size() == kept;
+  }
+
   void consider(NodeId id) {
     const ir::Node& n = graph_.node(id);
     if (kept_.count(id) || !is_read_as_value(id)) return;
@@ -59,7 +68,11 @@ class Search {
     if (n.op->kind == OpClass::matmul) {
       const Shape& a = graph_.type(n.operands[0]).shape;
       const Index depth = a[a.rank() - 1];
-      if (!of_product && much_larger && depth > 0 && depth <= kMostInnerDepth) products_.insert(id);
+      if (!much_larger || depth == 0 || depth > kMostInnerDepth) return;
+      // Of a product of products the larger one is computed again, from the smaller ones in memory.
+      for (NodeId s : from)
+        if (products_.count(s)) kept_.insert(s);
+      if (!of_product) products_.insert(id);
     } else if (is_elementwise(n)) {
       if (of_product)
         products_.insert(id);

@@ -2,6 +2,7 @@
 #include "passes/simplify_parts.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace tilewright::passes {
 
@@ -60,14 +61,17 @@ Replacement softmax_after_product(const Candidate& n) {
 
 Value swapped(Value v) { return ops::swap_axes(v, -1, -2); }
 
-// Would the swap add a node to the graph that is not there?
+// The swapped value, if the graph has it.
 std::optional<Value> known_swapped(Value v) {
-  const int rank = v.shape().rank();
-  std::vector<Index> perm;
-  for (int i = 0; i < rank; ++i) perm.push_back(i);
-  std::swap(perm[static_cast<std::size_t>(rank) - 1], perm[static_cast<std::size_t>(rank) - 2]);
-  if (is_a(v, ops::kTranspose) && node_of(v).attrs.integers("perm") == perm) return operand_of(v);
-  const auto id = v.graph->find(ops::kTranspose, {v.id}, {{"perm", perm}});
+  const bool turned = is_a(v, ops::kTranspose);
+  const Value base = turned ? operand_of(v) : v;
+  const auto rank = static_cast<std::size_t>(v.shape().rank());
+  std::vector<Index> straight(rank);
+  std::iota(straight.begin(), straight.end(), 0);
+  std::vector<Index> perm = turned ? node_of(v).attrs.integers("perm") : straight;
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  if (perm == straight) return base;
+  const auto id = v.graph->find(ops::kTranspose, {base.id}, {{"perm", perm}});
   return id ? std::optional(Value{v.graph, *id}) : std::nullopt;
 }
 
