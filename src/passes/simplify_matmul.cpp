@@ -150,9 +150,12 @@ Replacement scaled_row_sum(const Candidate& n) {
 // several heads share. Between the two only batch axes may be split or merged.
 Replacement sum_of_products(const Candidate& n) {
   if (!n.is(ops::kSum)) return {};
-  const bool reshaped = is_a(n.x[0], ops::kReshape);
-  const Value product = reshaped ? operand_of(n.x[0]) : n.x[0];
-  if (!n.is_read_once(n.x[0]) || !n.is_read_once(product)) return {};
+  Value product = n.x[0];
+  for (const ir::Op* step : {&ops::kReshape, &ops::kCast}) {
+    if (!n.is_read_once(product)) return {};
+    if (is_a(product, *step) && is_float(product.dtype())) product = operand_of(product);
+  }
+  if (!n.is_read_once(product)) return {};
   if (node_of(product).op->kind != OpClass::matmul) return {};
   const Shape& shape = n.x[0].shape();
   const int rank = shape.rank(), inner_rank = product.shape().rank();
@@ -183,7 +186,9 @@ Replacement sum_of_products(const Candidate& n) {
   const Value left = deeper(a, true), right = deeper(b, false);
   ir::Graph& graph = *a.graph;
   const Value sum{&graph, graph.add(ops::kMatmul, {left.id, right.id}, node_of(product).attrs)};
-  return sum.type() == n.type ? Replacement(sum) : std::nullopt;
+  if (sum.type() == n.type) return sum;
+  const bool narrower = is_float(sum.dtype()) && size_bytes(n.type.dtype) < size_bytes(sum.dtype());
+  return narrower ? Replacement(ops::cast(sum, n.type.dtype)) : std::nullopt;
 }
 
 constexpr Rewrite kMatmulRewrites[] = {
