@@ -90,6 +90,7 @@ Replacement transpose_of_matmul(const Candidate& n) {
   Value turned{&graph, graph.add(ops::kMatmul, {a.id, b.id}, node_of(product).attrs)};
   if (narrowed) turned = ops::cast(turned, n.type.dtype);
   std::vector<Index> rest;
+  rest.reserve(perm.size());
   for (Index axis : perm) rest.push_back(axis == rank - 1 ? rank - 2 : axis == rank - 2 ? rank - 1 : axis);
   return ops::transpose(turned, rest);
 }
