@@ -122,6 +122,16 @@ NodeId Graph::add_input(const std::string& name, const Type& type) {
   return id;
 }
 
+std::optional<NodeId> Graph::find(const Op& op, const std::vector<NodeId>& operands,
+                                  const Attrs& attrs) const {
+  const std::uint64_t hash = structural_hash(op, operands, attrs);
+  for (auto [at, end] = interned_.equal_range(hash); at != end; ++at) {
+    const Node& node = this->node(at->second);
+    if (node.op == &op && node.operands == operands && node.attrs == attrs) return at->second;
+  }
+  return std::nullopt;
+}
+
 NodeId Graph::add(const Op& op, const std::vector<NodeId>& operands, const Attrs& attrs,
                   const std::string& location) {
   const std::string& where = location.empty() ? location_ : location;
@@ -131,14 +141,10 @@ NodeId Graph::add(const Op& op, const std::vector<NodeId>& operands, const Attrs
     TW_CHECK(id >= 0 && id < size(), "an operand is a node of the same graph");
     types.push_back(type(id));
   }
-  const std::uint64_t hash = structural_hash(op, operands, attrs);
-  for (auto [at, end] = interned_.equal_range(hash); at != end; ++at) {
-    const Node& node = this->node(at->second);
-    if (node.op == &op && node.operands == operands && node.attrs == attrs) return at->second;
-  }
+  if (const std::optional<NodeId> known = find(op, operands, attrs)) return *known;
   const NodeId id = size();
   nodes_.push_back({&op, operands, attrs, infer_at(op, types, attrs, where), where, ""});
-  interned_.emplace(hash, id);
+  interned_.emplace(structural_hash(op, operands, attrs), id);
   return id;
 }
 

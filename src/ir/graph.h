@@ -79,6 +79,9 @@ class Graph {
   // equal one is already there.
   NodeId add(const Op& op, const std::vector<NodeId>& operands, const Attrs& attrs = {},
              const std::string& location = "");
+  // The node that add() would return without adding one.
+  std::optional<NodeId> find(const Op& op, const std::vector<NodeId>& operands,
+                             const Attrs& attrs = {}) const;
   void set_outputs(std::vector<NodeId> outputs);
   // Where nodes come from that are added without a location of their own; see LocationScope.
   const std::string& location() const { return location_; }

@@ -2,6 +2,9 @@
 #include "passes/fuse.h"
 
 #include "passes/group_cost.h"
+#include "passes/recompute.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -19,29 +22,25 @@ constexpr std::size_t kMaxViews = 48;  // kernel parameters stay well under CUDA
 // A pair of siblings is looked at when the buffer they share is at least this large.
 constexpr Index kSiblingBytes = 1 << 12;
 
-bool computes(const ir::Node& n) { return n.op->kind != OpClass::input && !is_inlined(n); }
-
-// The computed or input nodes an operand leads to through views.
-void sources(const Graph& graph, NodeId id, std::set<NodeId>& out) {
-  for (NodeId o : graph.node(id).operands) {
-    if (is_inlined(graph.node(o)))
-      sources(graph, o, out);
-    else
-      out.insert(o);
-  }
+double bytes_of(const ir::Type& type) {
+  return static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype));
 }
+
+bool computes(const ir::Node& n) { return n.op->kind != OpClass::input && !is_inlined(n); }
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, const tile::Target& target)
-      : graph_(graph), target_(target), live_(graph.live()) {
+  // The nodes in `again` are parts of every group that reads them, and never stored.
+  Fuser(const Graph& graph, const tile::Target& target, std::set<NodeId> again)
+      : graph_(graph), target_(target), again_(std::move(again)), live_(graph.live()) {
     for (NodeId o : graph.outputs()) graph_outputs_.insert(storage_node(graph, o));
     sources_.resize(static_cast<std::size_t>(graph.size()));
     consumers_.resize(static_cast<std::size_t>(graph.size()));
     group_of_.assign(static_cast<std::size_t>(graph.size()), -1);
     for (NodeId id = 0; id < graph.size(); ++id) {
       if (!live_[index(id)] || !computes(graph.node(id)) || graph.type(id).shape.size() == 0) continue;
-      sources(graph, id, sources_[index(id)]);
+      if (again_.count(id)) continue;
+      sources_[index(id)] = sources_of(graph, id, again_);
       for (NodeId s : sources_[index(id)]) consumers_[index(s)].insert(id);
       group_of_[index(id)] = static_cast<int>(groups_.size());
       groups_.push_back({true, {id}, {}, 0});
@@ -73,7 +72,9 @@ class Fuser {
 
   Group make_group(const std::set<NodeId>& nodes) const {
     Group g;
-    g.nodes.assign(nodes.begin(), nodes.end());
+    std::set<NodeId> all = nodes;
+    add_recomputed(graph_, again_, all);
+    g.nodes.assign(all.begin(), all.end());
     for (NodeId id : nodes) {
       bool needed = graph_outputs_.count(id) != 0;
       for (NodeId c : consumers_[index(id)]) needed = needed || !nodes.count(c);
@@ -107,20 +108,18 @@ class Fuser {
 
   std::set<int> consumer_groups(int g) const {
     std::set<int> out;
-    for (NodeId id : groups_[static_cast<std::size_t>(g)].nodes)
-      for (NodeId c : consumers_[index(id)])
-        if (group_of_[index(c)] != g) add_readers(group_of_[index(c)], out);
+    for (NodeId id : groups_[static_cast<std::size_t>(g)].nodes) {
+      if (copies_.count(id)) continue;  // whoever reads it has its own
+      for (NodeId c : consumers_[index(id)]) {
+        const auto copied = copies_.find(c);
+        if (copied != copies_.end())
+          out.insert(copied->second.begin(), copied->second.end());
+        else
+          out.insert(group_of_[index(c)]);
+      }
+    }
     out.erase(g);
     return out;
-  }
-
-  // The group, or those it was copied into.
-  void add_readers(int group, std::set<int>& out) const {
-    const auto copies = copied_into_.find(group);
-    if (copies == copied_into_.end())
-      out.insert(group);
-    else
-      for (int into : copies->second) add_readers(into, out);
   }
 
   // A path from a to b that leaves both.
@@ -231,6 +230,11 @@ class Fuser {
         after += s.value_or(0);
       }
       if (!possible || after >= before) continue;
+      for (NodeId id : g.nodes) {
+        std::set<int>& in = copies_[id];
+        in.erase(static_cast<int>(i));
+        in.insert(consumers.begin(), consumers.end());
+      }
       for (int c : consumers) {
         State& consumer = groups_[static_cast<std::size_t>(c)];
         consumer.nodes.insert(g.nodes.begin(), g.nodes.end());
@@ -241,7 +245,6 @@ class Fuser {
         consumer.seconds = seconds(consumer.group, &why).value_or(0);
       }
       g.alive = false;
-      copied_into_[static_cast<int>(i)] = consumers;
     }
   }
 
@@ -268,6 +271,9 @@ class Fuser {
       waiting.erase(next);
     }
     for (const auto& [pair, refusal] : refusals_) record(pair.first, pair.second, refusal, out);
+    for (const State& g : groups_)
+      if (g.alive) out.seconds += g.seconds;
+    out.recomputed.assign(again_.begin(), again_.end());
     return out;
   }
 
@@ -291,19 +297,64 @@ class Fuser {
 
   const Graph& graph_;
   const tile::Target& target_;
+  std::set<NodeId> again_;
   std::vector<bool> live_;
   std::set<NodeId> graph_outputs_;
   std::vector<std::set<NodeId>> sources_, consumers_;
-  std::vector<int> group_of_;  // of a node; a group that was copied is no longer alive
-  std::map<int, std::set<int>> copied_into_;
+  std::vector<int> group_of_;
+  std::map<NodeId, std::set<int>> copies_;  // of what was duplicated: the groups that compute it
   std::vector<State> groups_;
   std::map<std::pair<int, int>, Refusal> refusals_;
 };
 
+// With the values stored, and without.
+struct Alternatives {
+  Fusion stored, recomputed;
+};
+
+Fusion choose_recomputation(const Graph& graph, const tile::Target& target, Recompute recompute,
+                            Alternatives both) {
+  const std::set<NodeId> again(both.recomputed.recomputed.begin(), both.recomputed.recomputed.end());
+  double bytes = 0, affected = 0;
+  for (const Group& g : both.stored.groups) {
+    const bool touches = std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) {
+      const std::set<NodeId> from = sources_of(graph, id, {});
+      return again.count(id) != 0 ||
+             std::any_of(from.begin(), from.end(), [&](NodeId s) { return again.count(s) != 0; });
+    });
+    if (!touches) continue;
+    const auto program = build_program(graph, g);
+    affected += group_cost(graph, std::get<GroupProgram>(program), target).seconds(target);
+    for (NodeId o : g.outputs)
+      if (again.count(o)) bytes += bytes_of(graph.type(o));
+  }
+  if (bytes == 0) return std::move(both.stored);  // everything that reads them is one kernel already
+  // Memory is worth this much time of the kernels concerned: kernels that compute attention's scores again do
+  // 11 products of the 6.
+  constexpr double kSlowest = 2;
+  const double more = both.recomputed.seconds - both.stored.seconds;
+  const bool beyond_cache = bytes * 2 > static_cast<double>(target.cache_bytes);
+  const bool worth = more < 0 || (beyond_cache && more <= (kSlowest - 1) * affected);
+  const bool chosen = recompute == Recompute::always || worth;
+  Fusion& taken = chosen ? both.recomputed : both.stored;
+  taken.recomputing = fmt::format(
+      "{} values of {:.1f} MB are {}: predicted {:.1f} us stored, {:.1f} us computed again", again.size(),
+      bytes / 1e6, chosen ? "computed again by each kernel that reads them" : "stored", affected * 1e6,
+      (affected + more) * 1e6);
+  return std::move(taken);
+}
+
 }  // namespace
 
-Fusion fuse(const Graph& graph, const tile::Target& target) { return Fuser(graph, target).run(); }
+Fusion fuse(const Graph& graph, const tile::Target& target, Recompute recompute) {
+  Fusion stored = Fuser(graph, target, {}).run();
+  if (recompute == Recompute::never) return stored;
+  const std::set<NodeId> again = recomputable(graph, recompute == Recompute::always ? 1 : kMuchLarger);
+  if (again.empty()) return stored;
+  Fusion recomputed = Fuser(graph, target, again).run();
+  return choose_recomputation(graph, target, recompute, {std::move(stored), std::move(recomputed)});
+}
 
-Fusion keep_apart(const Graph& graph) { return Fuser(graph, tile::Target{}).apart(); }
+Fusion keep_apart(const Graph& graph) { return Fuser(graph, tile::Target{}, {}).apart(); }
 
 }  // namespace tilewright::passes

@@ -4,6 +4,8 @@
 
 #include "passes/choose_tiles.h"
 
+#include <tilewright/passes/recompute.h>
+
 namespace tilewright::passes {
 
 // Two neighbouring groups that stayed apart, and why.
@@ -16,10 +18,14 @@ struct NotFused {
 struct Fusion {
   std::vector<Group> groups;  // in an order that respects every dependence
   std::vector<NotFused> not_fused;
+  std::vector<ir::NodeId> recomputed;  // in every group that reads them, instead of stored
+  std::string recomputing;             // what was decided about such values, and why; empty: there are none
+  double seconds = 0;                  // predicted, of all groups
 };
 
 // `graph` must be materialized (below). Chains, siblings and cheap producers of several consumers are fused.
-Fusion fuse(const ir::Graph& graph, const tile::Target& target);
+// Large values that are cheap to make are computed again in each group that reads them (recompute.h).
+Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
 
 // No fusion: every node that computes is a group of its own (eager mode).
 Fusion keep_apart(const ir::Graph& graph);

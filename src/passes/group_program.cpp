@@ -126,7 +126,7 @@ std::vector<int> GroupProgram::parallel_variables() const {
 namespace {
 
 bool needs_one_reduced_loop(const GroupProgram& program) {
-  if (program.has_inner_dots()) return true;
+  if (program.has_inner_dots() && program.dot() < 0) return true;
   for (const Sym& s : program.syms)
     if (s.kind == Sym::Kind::scan) return true;
   if (program.levels() > 1) return true;
@@ -151,11 +151,26 @@ bool picks_a_block(const GroupProgram& program, const Sym& load) {
   return true;
 }
 
-bool has_inner_dot(const GroupProgram& program, int sym) {
-  const std::vector<bool> parts = program.made_of({sym});
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    if (parts[i] && program.syms[i].inner) return true;
-  return false;
+// Dots inside the loop give blocks of rows × the variable it walks: their first operand stays, their second
+// streams by with it. What they give is read by operand a of the dot over that variable.
+bool inner_dots_follow_the_loop(const GroupProgram& program) {
+  if (!program.has_inner_dots()) return true;
+  if (program.reduced_variables().empty()) return false;
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  const DotAxes axes = dot_axes(program);
+  const auto walks = [&](int sym, int v) {
+    return v >= 0 && depends[static_cast<std::size_t>(sym)][static_cast<std::size_t>(v)];
+  };
+  const int outer = program.dot();
+  const std::vector<bool> streamed =
+      outer < 0 ? std::vector<bool>(program.syms.size())
+                : program.made_of({program.syms[static_cast<std::size_t>(outer)].operands[1]});
+  for (std::size_t s = 0; s < program.syms.size(); ++s) {
+    const Sym& m = program.syms[s];
+    if (!m.inner) continue;
+    if (streamed[s] || walks(m.operands[0], axes.k) || walks(m.operands[1], axes.m)) return false;
+  }
+  return true;
 }
 
 // A dot's operands are tiles: blocks of memory, and arithmetic on them.
@@ -168,8 +183,6 @@ bool has_plain_operands(const GroupProgram& program) {
       return program.syms[static_cast<std::size_t>(s.operands[side])].level;
     };
     if (level(1) > 0 || (s.inner && level(0) > 0)) return false;
-    // An inner dot's columns are those of the depth, in which operand b has its rows.
-    if (has_inner_dot(program, s.operands[1])) return false;
     operands.insert(operands.end(), s.operands.begin(), s.operands.end());
   }
   const std::vector<bool> needed = program.made_of(operands);
@@ -203,7 +216,9 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
       GroupProgram program = walked;
       split_variables(program, split);
       merge_variables(program);
-      if (!has_plain_operands(program) || !reduces_along_rows(program)) continue;
+      if (!has_plain_operands(program) || !reduces_along_rows(program) ||
+          !inner_dots_follow_the_loop(program))
+        continue;
       if (program.reduced_variables().size() <= 1 || !needs_one_reduced_loop(program)) return program;
     }
     const bool dots = walked.dot() >= 0 || walked.has_inner_dots();

@@ -75,6 +75,9 @@ struct ProgramOutput {
   bool accumulate = false;                     // atomic_add onto zeros
 };
 
+// The depth of an inner dot is in a tile as a whole: this long at most.
+inline constexpr Index kMostInnerDepth = 256;
+
 struct GroupProgram {
   Extents extents;            // of the loop variables
   std::vector<bool> reduced;  // which of them are reduced away

@@ -122,7 +122,7 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   Compiled out;
   out.target = target;
   out.graph = materialize(options.simplify ? simplify(graph) : graph);
-  out.fusion = options.fuse ? fuse(out.graph, target) : keep_apart(out.graph);
+  out.fusion = options.fuse ? fuse(out.graph, target, options.recompute) : keep_apart(out.graph);
   PlanWriter(out, target, options).run();
   return out;
 }

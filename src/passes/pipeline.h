@@ -27,6 +27,7 @@ struct Compiled {
 struct PipelineOptions {
   bool fuse = true;  // false: one kernel per node (eager)
   bool simplify = true;
+  Recompute recompute = Recompute::by_cost;
   bool variants = false;  // for a tuner
 };
 

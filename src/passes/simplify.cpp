@@ -44,9 +44,21 @@ std::optional<Value> rewrite(const Candidate& candidate) {
   return std::nullopt;
 }
 
+// How many live nodes and outputs read each node.
+std::vector<int> count_readers(const Graph& graph, const std::vector<bool>& live) {
+  std::vector<int> count(live.size());
+  const auto users = graph.users();
+  for (std::size_t i = 0; i < live.size(); ++i)
+    for (NodeId user : users[i]) count[i] += live[static_cast<std::size_t>(user)] ? 1 : 0;
+  for (NodeId id : graph.outputs()) ++count[static_cast<std::size_t>(id)];
+  return count;
+}
+
 Graph round(const Graph& old) {
   Graph fresh(old.name());
   const std::vector<bool> live = old.live();
+  const std::vector<int> read = count_readers(old, live);
+  std::vector<int> readers;
   std::vector<NodeId> moved(static_cast<std::size_t>(old.size()), -1);
   for (NodeId id : old.inputs()) {
     const ir::Node& node = old.node(id);
@@ -59,7 +71,7 @@ Graph round(const Graph& old) {
     if (!live[at] || moved[at] >= 0) continue;
     const ir::LocationScope scope(fresh, node.location);
     std::vector<NodeId> operands;
-    Candidate candidate{*node.op, {}, node.attrs, node.type};
+    Candidate candidate{*node.op, {}, node.attrs, node.type, readers};
     for (NodeId operand : node.operands) {
       operands.push_back(moved[static_cast<std::size_t>(operand)]);
       candidate.x.push_back({&fresh, operands.back()});
@@ -67,6 +79,8 @@ Graph round(const Graph& old) {
     const auto replacement = rewrite(candidate);
     if (replacement) TW_CHECK(replacement->type() == node.type, "a rewrite keeps the type");
     moved[at] = replacement ? replacement->id : fresh.add(*node.op, operands, node.attrs);
+    readers.resize(static_cast<std::size_t>(fresh.size()));
+    readers[static_cast<std::size_t>(moved[at])] += read[at];
   }
   std::vector<NodeId> outputs;
   for (NodeId id : old.outputs()) outputs.push_back(moved[static_cast<std::size_t>(id)]);

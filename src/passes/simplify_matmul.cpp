@@ -1,6 +1,9 @@
 // Rewrites of matrix products.
 #include "passes/simplify_parts.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace tilewright::passes {
 
 namespace {
@@ -56,7 +59,149 @@ Replacement softmax_after_product(const Candidate& n) {
   return {};
 }
 
+Value swapped(Value v) { return ops::swap_axes(v, -1, -2); }
+
+// The swapped value, if the graph has it.
+std::optional<Value> known_swapped(Value v) {
+  const bool turned = is_a(v, ops::kTranspose);
+  const Value base = turned ? operand_of(v) : v;
+  const auto rank = static_cast<std::size_t>(v.shape().rank());
+  std::vector<Index> straight(rank);
+  std::iota(straight.begin(), straight.end(), 0);
+  std::vector<Index> perm = turned ? node_of(v).attrs.integers("perm") : straight;
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  if (perm == straight) return base;
+  const auto id = v.graph->find(ops::kTranspose, {base.id}, {{"perm", perm}});
+  return id ? std::optional(Value{v.graph, *id}) : std::nullopt;
+}
+
+// Gradients come as transposed products of transposed operands. A product that is written as it is read costs
+// no copy, and its operands are views whichever way they lie.
+Replacement transpose_of_matmul(const Candidate& n) {
+  if (!n.is(ops::kTranspose)) return {};
+  const bool narrowed = is_a(n.x[0], ops::kCast);
+  const Value product = narrowed ? operand_of(n.x[0]) : n.x[0];
+  if (!n.is_read_once(n.x[0]) || !n.is_read_once(product)) return {};
+  const std::vector<Index>& perm = n.attrs.integers("perm");
+  const Index rank = product.shape().rank();
+  if (node_of(product).op->kind != OpClass::matmul || perm.back() != rank - 2) return {};
+  ir::Graph& graph = *product.graph;
+  const Value a = swapped(operand_of(product, 1)), b = swapped(operand_of(product, 0));
+  Value turned{&graph, graph.add(ops::kMatmul, {a.id, b.id}, node_of(product).attrs)};
+  if (narrowed) turned = ops::cast(turned, n.type.dtype);
+  std::vector<Index> rest;
+  rest.reserve(perm.size());
+  for (Index axis : perm) rest.push_back(axis == rank - 1 ? rank - 2 : axis == rank - 2 ? rank - 1 : axis);
+  return ops::transpose(turned, rest);
+}
+
+// The same product in another order, if the graph has it: Σ_k e_k Σ_d a_d b_dk = Σ_d a_d Σ_k e_k b_dk.
+Replacement row_sum_of_product(const Candidate& n) {
+  if (!n.is(ops::kSum) || !is_a(n.x[0], ops::kMul) || !is_float(n.type.dtype)) return {};
+  const Index last = n.x[0].shape().rank() - 1;
+  if (n.attrs.integers("axes") != std::vector<Index>{last}) return {};
+  for (std::size_t i : {0, 1}) {
+    Value product = operand_of(n.x[0], i), e = operand_of(n.x[0], 1 - i);
+    if (is_a(product, ops::kCast)) product = operand_of(product);
+    if (node_of(product).op->kind != OpClass::matmul) continue;
+    const Value a = operand_of(product), b = operand_of(product, 1);
+    const std::optional<Value> turned = known_swapped(b);
+    if (!turned) continue;
+    ir::Graph& graph = *e.graph;
+    std::optional<ir::NodeId> other;
+    if (e.dtype() == b.dtype()) other = graph.find(ops::kMatmul, {e.id, turned->id}, node_of(product).attrs);
+    const ir::Attrs narrow{{"dtype", std::string(name(b.dtype()))}};
+    if (const auto cast = graph.find(ops::kCast, {e.id}, narrow); cast && !other)
+      other = graph.find(ops::kMatmul, {*cast, turned->id}, node_of(product).attrs);
+    if (!other || graph.type(*other).shape.size() >= product.shape().size()) continue;
+    const auto wide = [&](Value v) { return ops::cast(v, n.type.dtype); };
+    return ops::sum(ops::mul(wide(a), wide({&graph, *other})), {last});
+  }
+  return {};
+}
+
+// The scaled value that the graph has is read instead of the one before it.
+Replacement scaled_row_sum(const Candidate& n) {
+  if (!n.is(ops::kMul) || !is_float(n.type.dtype)) return {};
+  ir::Graph& graph = *n.x[0].graph;
+  for (std::size_t i : {0, 1}) {
+    const Value factor = n.x[i], column = n.x[1 - i];
+    const Value sum = is_a(column, ops::kReshape) ? operand_of(column) : column;
+    if (!n.is_read_once(column) || !n.is_read_once(sum)) continue;
+    if (!is_a(sum, ops::kSum) || !is_a(operand_of(sum), ops::kMul)) continue;
+    const Value product = operand_of(sum);
+    const Shape& wide = product.shape();
+    const Index last = wide.rank() - 1;
+    if (node_of(sum).attrs.integers("axes") != std::vector<Index>{last}) continue;
+    const auto stretched = graph.find(ops::kExpand, {factor.id}, {{"shape", wide.extents()}});
+    if (!stretched || factor.shape().rank() != wide.rank() || factor.shape()[static_cast<int>(last)] != 1)
+      continue;
+    for (std::size_t side : {0, 1}) {
+      const Value x = operand_of(product, side), other = operand_of(product, 1 - side);
+      auto scaled = graph.find(ops::kMul, {x.id, *stretched});
+      if (!scaled) scaled = graph.find(ops::kMul, {*stretched, x.id});
+      if (scaled && *scaled != product.id)
+        return ops::reshape(ops::sum(ops::mul(other, Value{&graph, *scaled}), {last}), n.type.shape);
+    }
+  }
+  return {};
+}
+
+// Axes of a product's batch that are summed make its depth longer: weights that every batch shares, keys that
+// several heads share. Between the two only batch axes may be split or merged.
+Replacement sum_of_products(const Candidate& n) {
+  if (!n.is(ops::kSum)) return {};
+  Value product = n.x[0];
+  for (const ir::Op* step : {&ops::kReshape, &ops::kCast}) {
+    if (!n.is_read_once(product)) return {};
+    if (is_a(product, *step) && is_float(product.dtype())) product = operand_of(product);
+  }
+  if (!n.is_read_once(product)) return {};
+  if (node_of(product).op->kind != OpClass::matmul) return {};
+  const Shape& shape = n.x[0].shape();
+  const int rank = shape.rank(), inner_rank = product.shape().rank();
+  const std::vector<Index>& axes = n.attrs.integers("axes");
+  if (rank < 3 || axes.empty() || axes.back() >= rank - 2) return {};
+  for (int i : {1, 2})
+    if (shape[rank - i] != product.shape()[inner_rank - i]) return {};
+  const Value a = operand_of(product), b = operand_of(product, 1);
+  // Kept batch axes first, those that are summed beside the depth.
+  const auto deeper = [&](Value v, bool depth_last) {
+    const Index rows = v.shape()[inner_rank - 2], columns = v.shape()[inner_rank - 1];
+    std::vector<Index> split(shape.begin(), shape.end() - 2), perm, joined;
+    split.insert(split.end(), {rows, columns});
+    Index depth = depth_last ? columns : rows;
+    for (int i = 0; i + 2 < rank; ++i)
+      if (std::find(axes.begin(), axes.end(), i) == axes.end())
+        perm.push_back(i), joined.push_back(shape[i]);
+      else
+        depth *= shape[i];
+    if (depth_last) perm.push_back(rank - 2);
+    perm.insert(perm.end(), axes.begin(), axes.end());
+    if (!depth_last) perm.push_back(rank - 2);
+    perm.push_back(rank - 1);
+    joined.insert(joined.end(), {depth_last ? rows : depth, depth_last ? depth : columns});
+    return ops::reshape(ops::transpose(ops::reshape(v, Shape(split)), perm), Shape(joined));
+  };
+  if (product.shape().size() == 0 || a.shape()[inner_rank - 1] == 0) return {};
+  const Value left = deeper(a, true), right = deeper(b, false);
+  ir::Graph& graph = *a.graph;
+  const Value sum{&graph, graph.add(ops::kMatmul, {left.id, right.id}, node_of(product).attrs)};
+  if (sum.type() == n.type) return sum;
+  const bool narrower = is_float(sum.dtype()) && size_bytes(n.type.dtype) < size_bytes(sum.dtype());
+  return narrower ? Replacement(ops::cast(sum, n.type.dtype)) : std::nullopt;
+}
+
 constexpr Rewrite kMatmulRewrites[] = {
+    {"transpose_of_matmul", "transpose(matmul(a, b)) = matmul(transpose(b), transpose(a))",
+     transpose_of_matmul},
+    {"row_sum_of_product",
+     "sum(matmul(a, b) * e, last) = sum(a * matmul(e, transpose(b)), last) where that matmul is there and "
+     "smaller",
+     row_sum_of_product},
+    {"scaled_row_sum", "c * sum(a * b, last) = sum(a * (b * expand c), last) where b * expand c is there",
+     scaled_row_sum},
+    {"sum_of_products", "sum(matmul(a, b), batch axes) = one matmul whose depth holds them", sum_of_products},
     {"softmax_after_product",
      "matmul(e * expand(1 / sum e), v) = matmul(e, v) * (1 / sum e) for e = exp(x - max x)",
      softmax_after_product},

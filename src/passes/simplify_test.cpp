@@ -173,6 +173,41 @@ TEST_F(Simplify, ASumThatPicksOneElementReadsIt) {
   EXPECT_NE(ops_of(ops::sum(ops::where(is_label, x, 1.0), {1})).find("sum"), std::string::npos);
 }
 
+TEST_F(Simplify, ATransposedProductIsAProductOfTransposes) {
+  const Value a = input("a", DType::f32, {2, 3, 4}), b = input("b", DType::f32, {2, 4, 5});
+  const auto turned = [](Value v) { return ops::swap_axes(v, -1, -2); };
+  const Value x = input("x", DType::f32, {2, 4, 3});
+  EXPECT_EQ(ops_of(turned(ops::matmul(turned(x), b))), "transpose matmul");
+  // One that is read as it is, too, stays: the product is not made twice.
+  const Value product = ops::matmul(a, b);
+  EXPECT_EQ(ops_of(ops::concat({ops::reshape(turned(product), {30}), ops::reshape(product, {30})}, 0)),
+            "matmul transpose reshape reshape concat");
+  // Where other axes move as well, rows and columns change places all the same.
+  EXPECT_EQ(ops_of(ops::transpose(ops::matmul(a, b), {2, 0, 1})), "transpose transpose matmul transpose");
+}
+
+TEST_F(Simplify, RowSumsOfAProductComeFromTheSmallerOne) {
+  const Value e = ops::exp(input("s", DType::f32, {2, 8, 9})), v = input("v", DType::f32, {2, 9, 3}),
+              g = input("g", DType::f32, {2, 8, 3});
+  const Value y = ops::matmul(e, v);
+  const Value wide = ops::sum(ops::matmul(g, ops::swap_axes(v, -1, -2)) * e, {-1});
+  EXPECT_EQ(ops_of(wide * ops::sum(y, {-1})), "exp matmul mul sum sum mul");
+  // Without the other product there is nothing to gain.
+  EXPECT_EQ(ops_of(wide), "exp transpose matmul mul sum");
+  // A result that is scaled row by row is read instead of the one before it.
+  const Value scale = input("c", DType::f32, {2, 8, 1}), z = y * scale;
+  const Value row = ops::sum(g * y, {-1}, ops::Keep::yes) * scale;
+  EXPECT_EQ(ops_of(ops::concat({z, row}, 2)), "exp matmul expand mul mul sum reshape concat");
+}
+
+TEST_F(Simplify, SumsOverABatchOfProductsAreOneProduct) {
+  const Value a = input("a", DType::f32, {2, 3, 4, 5}), b = input("b", DType::f32, {2, 3, 5, 6});
+  EXPECT_EQ(ops_of(ops::sum(ops::matmul(a, b), {1})), "transpose reshape reshape matmul");
+  EXPECT_EQ(ops_of(ops::sum(ops::reshape(ops::matmul(a, b), {6, 4, 6}), {0})),
+            "reshape transpose reshape reshape matmul");
+  EXPECT_EQ(ops_of(ops::sum(ops::matmul(a, b), {2})), "matmul sum");
+}
+
 TEST_F(Simplify, KeepsTheSignatureWhenAnOutputIsAnInput) {
   const Value x = input("x");
   g.set_outputs({(x * 1.0).id, x.id, (x * 1.0).id});

@@ -484,7 +484,8 @@ class Walker {
   }
 
   // Leading axes of the operands are broadcast to the result's. A result that is needed along the reduced
-  // axes is computed block by block inside their loop, over a variable of its own.
+  // axes is computed block by block inside their loop, over a variable of its own; the operand that walks
+  // them comes second, whichever it is in the graph.
   int dot(const Node& n, NodeId id, const Coordinates& at) {
     const auto rank = at.size();
     const bool inner =
@@ -492,12 +493,10 @@ class Walker {
     const Shape& a_shape = graph_.type(n.operands[0]).shape;
     const Index depth_extent = a_shape[a_shape.rank() - 1];
     IndexExpr depth;
+    bool turned = false;
     if (inner) {
-      // Its columns walk the reduced axis and nothing else of it does; all of its depth is on chip.
-      constexpr Index kMostInnerDepth = 256;
-      const bool elsewhere =
-          std::any_of(at.begin(), at.end() - 1, [&](const IndexExpr& e) { return depends_on_reduced(e); });
-      if (elsewhere || !at[rank - 1].is_affine() || depth_extent > kMostInnerDepth || depth_extent == 0)
+      turned = depends_on_reduced(at[rank - 2]);
+      if (turned == depends_on_reduced(at[rank - 1]) || depth_extent > kMostInnerDepth || depth_extent == 0)
         throw Stop{Refusal::dots_do_not_chain};
       depth = IndexExpr::variable(static_cast<int>(program_.extents.size()));
       program_.extents.push_back(depth_extent);
@@ -524,7 +523,10 @@ class Walker {
       inner_at.push_back(depth_last ? depth : at[kept]);
       return walk(o, inner_at, -1);
     };
-    const int a = operand(n.operands[0], rank - 2, true), b = operand(n.operands[1], rank - 1, false);
+    int a = operand(n.operands[0], rank - 2, true), b = operand(n.operands[1], rank - 1, false);
+    // Blocks of rows stay while columns stream by: what dots inside the loop give are rows.
+    if (!inner) turned = has_inner_dots(b);
+    if (turned) std::swap(a, b);
     const DType da = graph_.type(n.operands[0]).dtype, db = graph_.type(n.operands[1]).dtype;
     return push({.kind = Sym::Kind::dot,
                  .node = id,
@@ -533,6 +535,13 @@ class Walker {
                  .dtype = compute_dtype(n.type.dtype),
                  .meet = da == db ? da : DType::f32,  // 8-bit floats of two types
                  .inner = inner});
+  }
+
+  bool has_inner_dots(int sym) const {
+    const std::vector<bool> parts = program_.made_of({sym});
+    for (std::size_t s = 0; s < parts.size(); ++s)
+      if (parts[s] && program_.syms[s].inner) return true;
+    return false;
   }
 
   int scan(const Node& n, NodeId id, const Coordinates& at) {

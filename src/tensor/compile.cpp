@@ -42,7 +42,7 @@ struct Specialisation {
 
 namespace {
 GraphOptions graph_options(const CompileOptions& o) {
-  return {.fuse = o.fuse, .autotune = o.max_autotune, .replay = o.replay};
+  return {.fuse = o.fuse, .recompute = o.recompute, .autotune = o.max_autotune, .replay = o.replay};
 }
 }  // namespace
 
@@ -105,6 +105,7 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
   Traced out{std::make_shared<Trace>("main"), {}};
   out.trace->fullgraph = options.fullgraph;
   out.trace->fuse = options.fuse;
+  out.trace->recompute = options.recompute;
   std::vector<Tensor> stand_ins;
   out.trace->arguments = args.size();
   for (std::size_t i = 0; i < args.size(); ++i) {

@@ -59,7 +59,7 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
                                                  const TraceAt& trace_at,
                                                  const std::vector<ir::Type>& arguments,
                                                  const CompileOptions& options, std::string& how) {
-  const passes::PipelineOptions pipeline{.fuse = options.fuse};
+  const passes::PipelineOptions pipeline{.fuse = options.fuse, .recompute = options.recompute};
   // Rows held whole are tiles as long as the row. Walked in blocks they may have any length.
   tile::Target whole_rows = device.target;
   whole_rows.any_size = true;

@@ -115,6 +115,7 @@ void describe(const CompiledGraph& g, SpecialisationReport& report) {
     report.not_fused.push_back(fmt::format("{} %{} and {} %{}: {}", graph.node(n.producer).op->name,
                                            n.producer, graph.node(n.consumer).op->name, n.consumer,
                                            passes::explain(n.refusal)));
+  report.recomputing = g.compiled.fusion.recomputing;
   report.fused = ir::print(graph);
   report.arena_bytes = g.compiled.plan.arena_bytes;
   report.floor_source = g.ceilings ? g.ceilings->memory_bytes_per_s.source
@@ -213,6 +214,7 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
       out += fmt::format("  launched one by one {:.2f} us, as a graph {:.2f} us: {}\n", r.direct_us,
                          r.replay_us, r.replayed ? "replayed" : "not replayed");
     for (const std::string& n : r.not_fused) out += fmt::format("  not fused: {}\n", n);
+    if (!r.recomputing.empty()) out += fmt::format("  {}\n", r.recomputing);
     if (r.arena_bytes > 0)
       out += fmt::format("  temporaries: {}B\n", perf::with_prefix(static_cast<double>(r.arena_bytes)));
     if (r.kernels.empty()) continue;

@@ -47,6 +47,7 @@ struct Trace {
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   bool fullgraph = false;
   bool fuse = true;
+  Recompute recompute = Recompute::by_cost;
   std::vector<Break> breaks;
 };
 
@@ -105,6 +106,7 @@ ir::NodeId node_in(Trace& trace, const Tensor& t);
 // Compiles (or finds) a graph for the device of `inputs` and runs it.
 struct GraphOptions {
   bool fuse = true;
+  Recompute recompute = Recompute::by_cost;
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
 };

@@ -189,7 +189,8 @@ std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled 
 
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options) {
-  const Hash128 key = Hasher().add(ir::print(graph)).add(options.fuse).add(options.autotune).digest();
+  const Hash128 key =
+      Hasher().add(ir::print(graph)).add(options.fuse).add(options.recompute).add(options.autotune).digest();
   if (auto it = device.graphs.find(key); it != device.graphs.end()) return it->second;
   // A result of more elements than a grid has programs is first of all one that no memory holds: that is what
   // is said.
@@ -198,7 +199,9 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
       allocate(device.device, graph.type(o));
   return device.graphs[key] = load_graph(
              device,
-             passes::run_pipeline(graph, device.target, {.fuse = options.fuse, .variants = options.autotune}),
+             passes::run_pipeline(
+                 graph, device.target,
+                 {.fuse = options.fuse, .recompute = options.recompute, .variants = options.autotune}),
              output_types(graph));
 }
 
@@ -245,7 +248,9 @@ void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceSta
   if (!alive.empty()) {
     trace.graph.set_outputs(outputs);
     results =
-        run_graph(context, device, *compile_graph(device, trace.graph, {.fuse = trace.fuse}), trace.inputs);
+        run_graph(context, device,
+                  *compile_graph(device, trace.graph, {.fuse = trace.fuse, .recompute = trace.recompute}),
+                  trace.inputs);
   }
   for (std::size_t i = 0; i < alive.size(); ++i) {
     alive[i]->buffer = results[i].impl()->buffer;

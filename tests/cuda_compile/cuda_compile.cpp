@@ -57,7 +57,9 @@ int compile_graphs(KernelCompiler& compiler, const Options& options) {
   for (std::uint64_t seed = options.seed; seed < options.seed + options.graphs; ++seed) {
     const ir::Graph graph = random_graph({.seed = seed, .matmuls = seed % 4 == 0});
     try {
-      const passes::Compiled compiled = passes::run_pipeline(graph, compiler.printer().target());
+      const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
+      const passes::Compiled compiled =
+          passes::run_pipeline(graph, compiler.printer().target(), {.recompute = recompute});
       for (const tile::Kernel& kernel : compiled.plan.kernels) (void)compiler.compile(kernel).value();
     } catch (const Error& e) {
       ++failed;

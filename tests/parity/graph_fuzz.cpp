@@ -47,8 +47,9 @@ std::string check(GraphRunner& runner, std::uint64_t seed, const FuzzOptions& op
   if (options.print) fmt::print("{}", ir::print(graph));
   const std::vector<ir::HostTensor> inputs = random_inputs(graph, seed);
   try {
-    const passes::Compiled compiled =
-        passes::run_pipeline(graph, runner.device->target(), {.fuse = !options.no_fuse});
+    const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
+    const passes::Compiled compiled = passes::run_pipeline(
+        graph, runner.device->target(), {.fuse = !options.no_fuse, .recompute = recompute});
     if (const std::string text = text_difference(compiled); !text.empty()) return text;
     // Without narrow floats nothing is rounded between kernels, and the graph as written is the oracle.
     const ir::Graph oracle = has_narrow_floats(graph) ? with_stored_roundings(compiled) : graph;

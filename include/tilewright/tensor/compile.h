@@ -2,6 +2,7 @@
 // types and devices. value_and_grad(): its derivative, ahead of time.
 #pragma once
 
+#include <tilewright/passes/recompute.h>
 #include <tilewright/perf/cost.h>
 #include <tilewright/tensor/functions.h>
 
@@ -21,11 +22,12 @@ struct DynamicDim {
 };
 
 struct CompileOptions {
-  bool fullgraph = false;     // a host read inside the function is an Error instead of a graph break
-  bool fuse = true;           // false: one kernel per op, for comparison
+  bool fullgraph = false;  // a host read inside the function is an Error instead of a graph break
+  bool fuse = true;        // false: one kernel per op, for comparison
+  Recompute recompute = Recompute::by_cost;  // of large values that several kernels read
   // Measure the schedules (and tiles of matmuls) that the model ranks first, on the first call's data.
   bool max_autotune = false;
-  bool replay = true;         // CUDA: replay the launches as a graph where that measures faster
+  bool replay = true;  // CUDA: replay the launches as a graph where that measures faster
   // Kernels take these sizes as arguments: another size costs a lowering, not a compilation. Where sizes
   // cannot share kernels, explain() says why.
   std::vector<DynamicDim> dynamic = {};
@@ -56,6 +58,7 @@ struct SpecialisationReport {
   double compile_ms = 0;
   std::vector<KernelReport> kernels;
   std::vector<std::string> not_fused;  // "exp -> sum: …"
+  std::string recomputing;             // large values: stored, or computed again; with the predicted times
   std::vector<std::string> breaks;     // host reads, with their lines
   std::string graph, fused;            // stage dumps: as traced, and after the passes with its kernels
   std::string floor_source;            // which figures the floors are made of
