@@ -53,37 +53,43 @@ struct BlockGradients {
 
 struct RowParts {
   std::span<const double> dy, y;        // (D)
-  std::span<const double> p, p_errors;  // (keys)
+  std::span<const double> p, p_errors;  // (keys), the errors εⱼ² before the division by the sum
   std::span<const double> dp;           // (keys)
   std::span<const double> value_norms;  // (keys)
 };
 
-// One row of dS and the squares of its errors.
+// One row of dS and the squares of its errors. With changes εⱼ of the weights before they are divided by
+// their sum, and cⱼ = dpⱼ − D, dsⱼ moves by εⱼ cⱼ − pⱼ Σ εₖ (cⱼ + cₖ).
 void row_gradients(const RowParts& r, std::span<double> ds, std::span<double> errors,
                    const ErrorScale& scale) {
   const double length = euclidean_norm(r.dy);
-  double d = 0, squared_dp = 0, of_products = 0;
+  double d = 0, squared_products = 0, of_dp = 0;
   for (std::size_t j = 0; j < r.p.size(); ++j) {
-    d += r.p[j] * r.dp[j];
-    squared_dp += r.dp[j] * r.dp[j] * r.p[j] * r.p[j];
-    // Stored: dp, and its product with p. What sums: |dy| |v|.
-    const double error = scale.term(2 * std::fabs(r.dp[j]), length * r.value_norms[j]);
+    const double product = r.p[j] * r.dp[j], size = length * r.value_norms[j];
+    d += product;
+    squared_products += product * product;
+    const double error = scale.term(std::fabs(r.dp[j]), size);
     errors[j] = error * error;
-    of_products += r.p_errors[j] * r.dp[j] * r.dp[j] + r.p[j] * r.p[j] * errors[j];
+    const double in_sum = r.p[j] * scale.term(2 * std::fabs(r.dp[j]), size);  // dp, and p dp, stored
+    of_dp += in_sum * in_sum;
   }
   // D is summed over keys, or as Σ dy y over the depth, of y as it is stored.
   double squared_dyy = 0;
   for (std::size_t c = 0; c < r.y.size(); ++c) squared_dyy += r.y[c] * r.y[c] * r.dy[c] * r.dy[c];
-  const double of_sum =
-      scale.term(std::fabs(d) + std::sqrt(squared_dyy), std::sqrt(squared_dp) + length * euclidean_norm(r.y));
-  const double d_error = of_products + of_sum * of_sum;
+  const double of_sum = scale.term(std::fabs(d) + std::sqrt(squared_dyy),
+                                   std::sqrt(squared_products) + length * euclidean_norm(r.y));
+  double of_p = 0, of_p_here = 0;
   for (std::size_t j = 0; j < r.p.size(); ++j) {
-    const double change = r.dp[j] - d;
+    of_p += r.p_errors[j];
+    of_p_here += r.p_errors[j] * (r.dp[j] - d) * (r.dp[j] - d);
+  }
+  for (std::size_t j = 0; j < r.p.size(); ++j) {
+    const double change = r.dp[j] - d, squared_p = r.p[j] * r.p[j];
     ds[j] = r.p[j] * change;
-    // Stored: the difference, its product with p. The errors of p are in D's, too: (a + b)² ≤ 2 (a² + b²).
+    // Stored: the difference, its product with p.
     const double rounding = scale.term(2 * std::fabs(ds[j]), r.p[j] * (std::fabs(r.dp[j]) + std::fabs(d)));
-    errors[j] =
-        2 * (r.p_errors[j] * change * change + r.p[j] * r.p[j] * (errors[j] + d_error)) + rounding * rounding;
+    errors[j] = r.p_errors[j] * change * change + 2 * squared_p * (of_p * change * change + of_p_here) +
+                squared_p * (errors[j] + of_dp + of_sum * of_sum) + rounding * rounding;
   }
 }
 
@@ -99,8 +105,6 @@ BlockGradients block_gradients(const Head& head, const QueryBlock& block, const 
   for (Index i = 0; i < block.count; ++i) {
     const std::span<const double> p = row_of(g.p, i, keys);
     const std::span<double> p_errors = row_of(g.p_errors, i, keys);
-    const double of_sum = std::accumulate(p_errors.begin(), p_errors.end(), 0.0);
-    for (std::size_t j = 0; j < p.size(); ++j) p_errors[j] = 2 * (p_errors[j] + p[j] * p[j] * of_sum);
     row_gradients({.dy = {head.dy + at + i * d, depth},
                    .y = {y + at + i * d, depth},
                    .p = p,
@@ -108,6 +112,9 @@ BlockGradients block_gradients(const Head& head, const QueryBlock& block, const 
                    .dp = row_of(dp, i, keys),
                    .value_norms = {head.value_norms.data() + block.keys.begin, p.size()}},
                   row_of(g.ds, i, keys), row_of(g.ds_errors, i, keys), scale);
+    // Of weights divided by their sum.
+    const double of_sum = std::accumulate(p_errors.begin(), p_errors.end(), 0.0);
+    for (std::size_t j = 0; j < p.size(); ++j) p_errors[j] += p[j] * p[j] * of_sum;
   }
   return g;
 }

@@ -143,10 +143,12 @@ TensorWorkload attention_workload(const AttentionWork& work) {
   check_attention_work(work);
   const AttentionSizes& s = work.sizes;
   const SeenKeys seen = seen_keys(s, work.mask);
-  TensorWorkload w{.target = work.target,
-                   .shape = fmt::format("B{} {} Q{} K{} D{}{}", s.batch, heads_text(s), s.queries, s.keys,
-                                        s.depth, work.mask.text()),
-                   .dtype = std::string(name(work.dtype))};
+  const std::string lengths =
+      s.queries == s.keys ? fmt::format("T{}", s.keys) : fmt::format("Q{} K{}", s.queries, s.keys);
+  TensorWorkload w{
+      .target = work.target,
+      .shape = fmt::format("B{} {} {} D{}{}", s.batch, heads_text(s), lengths, s.depth, work.mask.text()),
+      .dtype = std::string(name(work.dtype))};
   w.inputs = attention_inputs(work);
   // Roundings of exp and of what is around it, as softmax counts them.
   w.outputs = {{"y",
