@@ -16,14 +16,6 @@ namespace tilewright::lab {
 
 namespace {
 
-const Work* work_of(const RunRecord& run, const Row& row) {
-  for (const WorkEntry& e : run.environment.work) {
-    if (e.target == row.target && e.device == row.device && e.shape == row.shape && e.dtype == row.dtype)
-      return &e.work;
-  }
-  return nullptr;
-}
-
 const Ceilings* ceilings_of_device(const RunRecord& run, const std::string& device) {
   for (const DeviceCeilings& entry : run.environment.ceilings) {
     if (entry.device == device && !entry.ceilings.levels.empty()) return &entry.ceilings;
@@ -39,9 +31,10 @@ struct RooflinePoint {
 std::vector<RooflinePoint> roofline_points(const RunRecord& run, const std::string& device) {
   std::vector<RooflinePoint> points;
   for (const Row* row : representative_rows(run, device)) {
-    const Work* work = work_of(run, *row);
-    if (!work || work->cost.flops() <= 0 || work->cost.bytes() <= 0) continue;
-    points.push_back({row, work->cost.intensity(), work->cost.flops() / *row->median_us / 1e3});
+    const WorkEntry* entry = work_of(run, *row);
+    if (!entry || entry->work.cost.flops() <= 0 || entry->work.cost.bytes() <= 0) continue;
+    const perf::Cost& cost = entry->work.cost;
+    points.push_back({row, cost.intensity(), cost.flops() / *row->median_us / 1e3});
   }
   return points;
 }
@@ -102,6 +95,14 @@ void label_workloads(Plot& plot, const std::vector<RooflinePoint>& points) {
 }
 
 }  // namespace
+
+const WorkEntry* work_of(const RunRecord& run, const Row& row) {
+  for (const WorkEntry& e : run.environment.work) {
+    if (e.target == row.target && e.device == row.device && e.shape == row.shape && e.dtype == row.dtype)
+      return &e;
+  }
+  return nullptr;
+}
 
 bool drawable(const Row& row, const std::string& device) {
   return row.device == device && row.verified && row.median_us && row.verdict != Verdict::impossible;

@@ -20,6 +20,8 @@ struct Chart {
   std::string title, caption, svg;
 };
 
+// The work of the instance that a row is of; null when the run does not say.
+const WorkEntry* work_of(const RunRecord& run, const Row& row);
 inline constexpr int kChartWidth = 720;  // in the SVG's own units; the page scales it
 // Whether a row has a time that a chart of this device may show, and what its point says.
 bool drawable(const Row& row, const std::string& device);
@@ -35,8 +37,8 @@ Chart roofline_chart(const RunRecord& run, const std::string& device, const Seri
 // One line a workload, one dot a contender, from 0 to 100 % of the roofline.
 Chart share_chart(const RunRecord& run, const std::string& device, const SeriesStyles& styles);
 
-// For each target that ran at four sizes or more: rate against N, one curve a contender, with intervals, and
-// the ceiling dashed.
+// For each target that ran at four sizes or more: rate against N, or what the pair says is swept, one curve a
+// contender, with intervals, and the ceiling dashed.
 std::vector<Chart> rate_charts(const RunRecord& run, const std::string& device, const SeriesStyles& styles);
 
 }  // namespace tilewright::lab

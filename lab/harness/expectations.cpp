@@ -164,7 +164,7 @@ std::vector<ExpectationCheck> check_expectations(const std::vector<Row>& rows,
                                                  const ExpectationRules& rules, const Rerun& rerun) {
   std::vector<ExpectationCheck> checks;
   for (const Row& row : rows) {
-    if (row.verdict == Verdict::unavailable || row.verdict == Verdict::untimed) continue;
+    if (could_not_run(row.verdict) || row.verdict == Verdict::untimed) continue;
     checks.push_back(check_row(row, expectations.find(row.key()), rules, rerun));
   }
   return checks;
@@ -174,7 +174,7 @@ ExpectationUpdate update_expectations(const RunRecord& run, const Expectations& 
                                       const ExpectationRules& rules) {
   ExpectationUpdate update{old, {}, {}};
   for (const Row& row : run.rows) {
-    if (row.verdict == Verdict::unavailable) continue;
+    if (could_not_run(row.verdict)) continue;
     const std::string key = row.key();
     const Expectation* known = old.find(key);
     if (const std::string why = refusal(row, known, regressions, rules); !why.empty()) {

@@ -107,17 +107,19 @@ perf::FlopsByType parse_flops(const Json& j) {
 
 Json work_json(const WorkEntry& e) {
   const perf::Cost& cost = e.work.cost;
-  return {{"target", e.target},
-          {"device", e.device},
-          {"shape", e.shape},
-          {"dtype", e.dtype},
-          {"matrix_flops", flops_json(cost.matrix)},
-          {"vector_flops", flops_json(cost.vector)},
-          {"special_ops", cost.special_ops},
-          {"bytes_read", cost.bytes_read},
-          {"bytes_written", cost.bytes_written},
-          {"link_bytes", cost.link_bytes},
-          {"working_set_bytes", e.work.working_set_bytes}};
+  Json j = {{"target", e.target},
+            {"device", e.device},
+            {"shape", e.shape},
+            {"dtype", e.dtype},
+            {"matrix_flops", flops_json(cost.matrix)},
+            {"vector_flops", flops_json(cost.vector)},
+            {"special_ops", cost.special_ops},
+            {"bytes_read", cost.bytes_read},
+            {"bytes_written", cost.bytes_written},
+            {"link_bytes", cost.link_bytes},
+            {"working_set_bytes", e.work.working_set_bytes}};
+  if (e.sweep) j["sweep"] = {{"axis", e.sweep->axis}, {"value", e.sweep->value}, {"series", e.sweep->series}};
+  return j;
 }
 
 WorkEntry parse_work(const Json& j) {
@@ -129,6 +131,10 @@ WorkEntry parse_work(const Json& j) {
   e.work.cost.bytes_written = j.at("bytes_written");
   e.work.cost.link_bytes = j.at("link_bytes");
   e.work.working_set_bytes = j.at("working_set_bytes");
+  if (j.contains("sweep")) {
+    const Json& s = j.at("sweep");
+    e.sweep = SweepPoint{s.at("axis"), s.at("value"), s.at("series")};
+  }
   return e;
 }
 

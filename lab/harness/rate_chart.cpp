@@ -24,34 +24,59 @@ double elements(const std::string& shape) {
   return n;
 }
 
+// Where a row stands: what its pair says, or its shape's elements; value 0 when neither does.
+SweepPoint point_of(const RunRecord& run, const Row& row) {
+  const WorkEntry* entry = work_of(run, row);
+  if (entry && entry->sweep) return *entry->sweep;
+  return {.axis = "N", .value = elements(row.shape)};
+}
+
 struct Sweep {
   std::string target, dtype, unit;
+  SweepPoint of;                                               // but its value
   std::map<std::string, std::map<double, const Row*>> curves;  // contender → size → row
   std::set<double> sizes;
+
+  bool takes(const Row& row, const SweepPoint& at) const {
+    return target == row.target && dtype == row.dtype && unit == row.unit && of.axis == at.axis &&
+           of.series == at.series;
+  }
 };
 
 std::vector<Sweep> find_sweeps(const RunRecord& run, const std::string& device) {
   std::vector<Sweep> sweeps;
   for (const Row& row : run.rows) {
-    const double n = elements(row.shape);
-    if (!drawable(row, device) || !row.rate || n <= 0) continue;
-    auto it = std::find_if(sweeps.begin(), sweeps.end(), [&](const Sweep& s) {
-      return s.target == row.target && s.dtype == row.dtype && s.unit == row.unit;
-    });
-    if (it == sweeps.end()) it = sweeps.insert(sweeps.end(), {row.target, row.dtype, row.unit, {}, {}});
-    it->curves[row.contender][n] = &row;
-    it->sizes.insert(n);
+    const SweepPoint at = point_of(run, row);
+    if (!drawable(row, device) || !row.rate || at.value <= 0) continue;
+    auto it = std::find_if(sweeps.begin(), sweeps.end(), [&](const Sweep& s) { return s.takes(row, at); });
+    if (it == sweeps.end()) it = sweeps.insert(sweeps.end(), {row.target, row.dtype, row.unit, at, {}, {}});
+    it->curves[row.contender][at.value] = &row;
+    it->sizes.insert(at.value);
   }
   std::erase_if(sweeps, [](const Sweep& s) { return s.sizes.size() < 4; });
   return sweeps;
 }
 
+// Rates in their unit, or in thousands of it where they are tens of thousands.
+struct ShownUnit {
+  std::string name;
+  double factor = 1;
+};
+ShownUnit shown_unit(const Sweep& sweep) {
+  double top = 0;
+  for (const auto& [contender, curve] : sweep.curves) {
+    for (const auto& [n, row] : curve) top = std::max(top, *row->rate);
+  }
+  if (top >= 1e4 && sweep.unit.starts_with("G")) return {"T" + sweep.unit.substr(1), 1e-3};
+  return {sweep.unit, 1};
+}
+
 // The rate at the floor: what the dashed line shows.
-std::vector<Point> ceiling_line(const Sweep& sweep) {
+std::vector<Point> ceiling_line(const Sweep& sweep, double factor) {
   std::map<double, double> best;
   for (const auto& [contender, curve] : sweep.curves) {
     for (const auto& [n, row] : curve) {
-      if (row->roofline && *row->roofline > 0) best[n] = *row->rate / *row->roofline;
+      if (row->roofline && *row->roofline > 0) best[n] = factor * *row->rate / *row->roofline;
     }
   }
   std::vector<Point> points;
@@ -61,17 +86,20 @@ std::vector<Point> ceiling_line(const Sweep& sweep) {
 }
 
 Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
-  const std::vector<Point> ceiling = ceiling_line(sweep);
+  const ShownUnit unit = shown_unit(sweep);
+  const auto rate = [&](const Row& row) { return unit.factor * *row.rate; };
+  const std::vector<Point> ceiling = ceiling_line(sweep, unit.factor);
   double top = 0;
   for (const auto& [contender, curve] : sweep.curves) {
-    for (const auto& [n, row] : curve) top = std::max(top, *row->rate);
+    for (const auto& [n, row] : curve) top = std::max(top, rate(*row));
   }
   // Where the data fits in a cache the ceiling is far above: the line may then leave the chart.
   double lowest_ceiling = std::numeric_limits<double>::infinity();
   for (const Point& p : ceiling) lowest_ceiling = std::min(lowest_ceiling, p.y);
   if (std::isfinite(lowest_ceiling)) top = std::max(top, lowest_ceiling);
-  const AxisSpec x{"elements (N)", Scale::log2, *sweep.sizes.begin(), *sweep.sizes.rbegin()};
-  const AxisSpec y{sweep.unit, Scale::linear, 0, 1.12 * top};
+  const AxisSpec x{sweep.of.axis == "N" ? "elements (N)" : sweep.of.axis, Scale::log2, *sweep.sizes.begin(),
+                   *sweep.sizes.rbegin()};
+  const AxisSpec y{unit.name, Scale::linear, 0, 1.12 * top};
   Plot plot(x, y, kChartWidth, 380, sweep.target);
   std::vector<Point> inside;
   for (const Point& p : ceiling) {
@@ -83,22 +111,22 @@ Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
   }
   std::vector<std::pair<Point, std::string>> ends;
   for (const auto& [contender, curve] : sweep.curves) {
-    ends.emplace_back(Point{curve.rbegin()->first, *curve.rbegin()->second->rate}, contender);
+    ends.emplace_back(Point{curve.rbegin()->first, rate(*curve.rbegin()->second)}, contender);
     const std::string& style = styles.at(contender);
     std::vector<Point> points;
-    for (const auto& [n, row] : curve) points.push_back({n, *row->rate});
+    for (const auto& [n, row] : curve) points.push_back({n, rate(*row)});
     plot.line(points, style, contender);
     for (const auto& [n, row] : curve) {
-      const double amount = *row->rate * *row->median_us;
+      const double amount = rate(*row) * *row->median_us;
       if (row->ci95_us) plot.whisker(n, {amount / row->ci95_us->high, amount / row->ci95_us->low}, style);
-      plot.point({n, *row->rate}, style, tooltip(*row));
+      plot.point({n, rate(*row)}, style, tooltip(*row));
     }
   }
   for (const auto& [at, contender] : ends)
     plot.label(at, contender, "ink");  // after all points, to avoid them
-  return {fmt::format("{}, {}: {} against N", sweep.target, sweep.dtype, sweep.unit),
-          "Medians with 95 % intervals. The dashed line is the measured ceiling of the memory level that the "
-          "data is in.",
+  const std::string work = sweep.of.series.empty() ? sweep.target : sweep.target + " " + sweep.of.series;
+  return {fmt::format("{}, {}: {} against {}", work, sweep.dtype, unit.name, sweep.of.axis),
+          "Medians with 95 % intervals. The dashed line is the least time that the measured ceilings allow.",
           plot.svg()};
 }
 
@@ -108,8 +136,9 @@ std::vector<const Row*> representative_rows(const RunRecord& run, const std::str
   const std::vector<Sweep> sweeps = find_sweeps(run, device);
   std::vector<const Row*> rows;
   for (const Row& row : run.rows) {
+    const SweepPoint at = point_of(run, row);
     const bool smaller = std::any_of(sweeps.begin(), sweeps.end(), [&](const Sweep& s) {
-      return s.target == row.target && s.dtype == row.dtype && elements(row.shape) < *s.sizes.rbegin();
+      return s.takes(row, at) && at.value < *s.sizes.rbegin();
     });
     if (drawable(row, device) && !smaller) rows.push_back(&row);
   }

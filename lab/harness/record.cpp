@@ -17,9 +17,10 @@ namespace tilewright::lab {
 
 namespace {
 
-constexpr Verdict kAllVerdicts[] = {
-    Verdict::baseline, Verdict::faster,     Verdict::slower,      Verdict::same,    Verdict::wrong,
-    Verdict::failed,   Verdict::impossible, Verdict::unavailable, Verdict::untimed, Verdict::uncompared};
+constexpr Verdict kAllVerdicts[] = {Verdict::baseline,   Verdict::faster,      Verdict::slower,
+                                    Verdict::same,       Verdict::wrong,       Verdict::failed,
+                                    Verdict::impossible, Verdict::unavailable, Verdict::no_memory,
+                                    Verdict::untimed,    Verdict::uncompared};
 
 Failure io_failure(std::string_view what, const std::string& path, int error) {
   return failure(Failure::Kind::io, fmt::format("{} {}: {}", what, path, std::strerror(error)));
@@ -56,6 +57,8 @@ std::string_view name(Verdict verdict) {
       return "IMPOSSIBLE";
     case Verdict::unavailable:
       return "UNAVAILABLE";
+    case Verdict::no_memory:
+      return "NO MEMORY";
     case Verdict::untimed:
       return "UNTIMED";
     case Verdict::uncompared:

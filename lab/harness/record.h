@@ -21,9 +21,12 @@ enum class Verdict {
   failed,       // it could not run, or the clocks disagree
   impossible,   // faster than the measured ceilings allow: an error of measurement, not a record
   unavailable,  // cannot run on this machine; the note says why
+  no_memory,    // the device cannot hold what it needs; its time and rate are shown as −1
   untimed,      // verified, but the run was stopped before its first sample
   uncompared,   // timed, but the baseline was not
 };
+// Nothing is wrong, and nothing was measured: this machine cannot do it.
+inline bool could_not_run(Verdict v) { return v == Verdict::unavailable || v == Verdict::no_memory; }
 std::string_view name(Verdict verdict);  // "BASELINE", "FASTER", …
 std::optional<Verdict> parse_verdict(std::string_view text);
 
@@ -54,6 +57,7 @@ struct Row {
 struct WorkEntry {
   std::string target, device, shape, dtype;
   Work work;
+  std::optional<SweepPoint> sweep = {};
   friend bool operator==(const WorkEntry&, const WorkEntry&) = default;
 };
 

@@ -24,7 +24,7 @@ std::string tiles(const RunRecord& run) {
   int timed = 0, verified = 0, checked = 0, faster = 0, slower = 0, bad = 0;
   std::vector<double> shares;
   for (const Row& row : run.rows) {
-    if (row.verdict == Verdict::unavailable) continue;
+    if (could_not_run(row.verdict)) continue;
     ++checked;
     verified += row.verified ? 1 : 0;
     timed += row.median_us ? 1 : 0;
@@ -64,6 +64,7 @@ std::string_view verdict_class(Verdict verdict) {
 std::string cell(const std::string& html) { return "<td>" + (html.empty() ? "–" : html) + "</td>"; }
 
 std::string time_cell(const Row& row) {
+  if (row.verdict == Verdict::no_memory) return cell("−1");
   if (!row.median_us) return cell("");
   if (!row.ci95_us) return cell(time_text(*row.median_us));
   return cell(fmt::format("{} <small>±{:.1f} %</small>", time_text(*row.median_us),
@@ -111,7 +112,9 @@ std::string table(const RunRecord& run) {
     }
     html += fmt::format("<td class='l'>{}</td>", escape_html(row.contender));
     html += time_cell(row) + cell(row.samples > 0 ? fmt::format("{}", row.samples) : "");
-    html += cell(row.rate ? fmt::format("{:.4g} {}", *row.rate, escape_html(row.unit)) : "");
+    html += row.verdict == Verdict::no_memory
+                ? cell("−1")
+                : cell(row.rate ? fmt::format("{:.4g} {}", *row.rate, escape_html(row.unit)) : "");
     html += share_cell(row) + speedup_cell(row) + error_cell(row);
     html += fmt::format("<td class='l {}'>{}</td></tr>\n", verdict_class(row.verdict), name(row.verdict));
     if (!row.note.empty())

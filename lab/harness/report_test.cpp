@@ -1,5 +1,6 @@
 #include "harness/report.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <stack>
@@ -79,6 +80,29 @@ TEST(Charts, TheSweepBecomesOneCurveAContender) {
   EXPECT_EQ(charts[0].title, "elu, f32: GB/s against N");
   EXPECT_EQ(count(charts[0].svg, "<path class='line s"), 3);
   EXPECT_EQ(count(charts[0].svg, "<circle"), 12);
+}
+
+// A pair whose shape is no product of numbers says itself where it stands.
+TEST(Charts, WhatAPairSaysIsSweptIsTheAxisAndEachSeriesAChart) {
+  RunRecord run;
+  for (const char* series : {"H48 D64", "H48 D64 causal"}) {
+    for (double length = 512; length <= 8192; length *= 2) {
+      Row row = synthetic::row_of("attention", "compiled", fmt::format("Q{} {}", length, series), 100,
+                                  Verdict::faster);
+      row.rate = 50 * length;  // up to 400 TFLOP/s
+      row.unit = "GFLOP/s";
+      run.rows.push_back(row);
+      run.environment.work.push_back(
+          {row.target, row.device, row.shape, row.dtype, {}, SweepPoint{"sequence length", length, series}});
+    }
+  }
+  const auto charts = rate_charts(run, "cpu", series_styles(run));
+  ASSERT_EQ(charts.size(), 2u);
+  EXPECT_EQ(charts[0].title, "attention H48 D64, f32: TFLOP/s against sequence length");
+  EXPECT_EQ(charts[1].title, "attention H48 D64 causal, f32: TFLOP/s against sequence length");
+  EXPECT_EQ(count(charts[0].svg, "<circle"), 5);
+  EXPECT_NE(charts[0].svg.find(">400<"), std::string::npos) << charts[0].svg;
+  EXPECT_EQ(parse_run(to_json(run))->environment.work, run.environment.work);
 }
 
 TEST(Charts, TheRooflineHasItsCeilingsAndAPointForEachContender) {

@@ -22,6 +22,11 @@ void set_verification(Row& row, const Contender& contender, const Verification& 
     row.note = contender.unavailable;
     return;
   }
+  if (v.no_memory) {
+    row.verdict = Verdict::no_memory;
+    row.note = v.reason;
+    return;
+  }
   row.max_rel_err = v.max_rel_err;
   row.tolerance = v.tolerance;
   row.verdict = v.verified ? Verdict::untimed : Verdict::wrong;
@@ -129,11 +134,12 @@ void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const La
   }
 }
 
-InstanceResult unavailable(const Job& job, const LabDevice& device, const std::string& why) {
+InstanceResult unavailable(const Job& job, const LabDevice& device, const Failure& why) {
   InstanceResult result;
   Row row{job.pair->name, "all", device.name, job.knobs.to_string(), ""};
-  row.verdict = Verdict::unavailable;
-  row.note = why;
+  const bool no_memory = why.kind == Failure::Kind::out_of_memory;
+  row.verdict = no_memory ? Verdict::no_memory : Verdict::unavailable;
+  row.note = why.message;
   result.rows.push_back(row);
   return result;
 }
@@ -143,7 +149,8 @@ InstanceResult unavailable(const Job& job, const LabDevice& device, const std::s
 InstanceResult run_instance(PairInstance& instance, LabDevice& device, const RunOptions& options) {
   TW_CHECK(!instance.contenders.empty(), "an instance has a contender");
   InstanceResult result;
-  result.work = {instance.target, instance.device, instance.shape, instance.dtype, instance.work};
+  result.work = {instance.target, instance.device, instance.shape,
+                 instance.dtype,  instance.work,   instance.sweep};
   std::vector<Verification> verifications = verify(instance, options.seed, options.progress);
   for (std::size_t c = 0; c < instance.contenders.size(); ++c) {
     result.rows.push_back(empty_row(instance, instance.contenders[c]));
@@ -151,7 +158,7 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
   }
   const std::vector<bool> take = to_time(verifications);
   if (std::count(take.begin(), take.end(), true) == 0) return result;
-  const auto digest_before = prepare_timed(instance, options.seed);
+  const auto digest_before = prepare_timed(instance, take, options.seed);
   if (!digest_before) {
     fail_all(result.rows, digest_before.error().message);
     return result;
@@ -185,8 +192,8 @@ RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOption
     if (events.started) events.started(job);
     auto instance = job.pair->make(job.knobs, device);
     if (instance && events.made) events.made(job, *instance);
-    const InstanceResult result = instance ? run_instance(*instance, device, options)
-                                           : unavailable(job, device, instance.error().message);
+    const InstanceResult result =
+        instance ? run_instance(*instance, device, options) : unavailable(job, device, instance.error());
     run.rows.insert(run.rows.end(), result.rows.begin(), result.rows.end());
     if (instance) run.environment.work.push_back(result.work);
     run.environment.frame_us = std::max(run.environment.frame_us, result.frame_us);

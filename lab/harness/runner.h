@@ -36,8 +36,8 @@ struct RunEvents {
 };
 
 // Makes and runs every job, telling `events`. A job that the
-// device cannot do becomes one row, UNAVAILABLE, with the reason. Stops after the current instance when
-// options.timing.stop says so, and keeps what was measured.
+// device cannot do becomes one row, UNAVAILABLE or NO MEMORY, with the reason. Stops after the current
+// instance when options.timing.stop says so, and keeps what was measured.
 RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOptions& options,
                    Environment environment, const RunEvents& events = {});
 

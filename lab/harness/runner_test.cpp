@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "harness/synthetic.h"
+#include "harness/table.h"
 
 namespace tilewright::lab {
 namespace {
@@ -122,6 +123,22 @@ TEST(RunInstance, UnavailableContendersSayWhy) {
   EXPECT_TRUE(sound({{row}, {}}));
 }
 
+TEST(RunInstance, WhatTheDeviceCannotHoldIsNoErrorAndTheOthersAreTimed) {
+  Stage stage;
+  Contender& naive = stage.add("eager", 40);
+  naive.run = [](std::int64_t) -> Status { return failure(Failure::Kind::out_of_memory, "cuda: no memory"); };
+  stage.add("compiled", 20);
+  const std::vector<Row> rows = stage.rows();
+  EXPECT_EQ(rows[0].verdict, Verdict::no_memory);
+  EXPECT_NE(rows[0].note.find("cuda: no memory"), std::string::npos);
+  EXPECT_FALSE(rows[0].median_us);
+  EXPECT_EQ(rows[1].verdict, Verdict::uncompared);
+  EXPECT_TRUE(rows[1].median_us);
+  EXPECT_TRUE(sound({rows, {}}));
+  EXPECT_NE(render_csv(rows).find(",-1,"), std::string::npos);
+  EXPECT_NE(render_table({rows, {}}).find("−1"), std::string::npos);
+}
+
 TEST(RunInstance, ComputeBoundWorkIsRatedInFlops) {
   Stage stage;
   stage.device.ceilings.math = {{perf::MathUnit::vector, DType::f32, 1e8}};  // 2000 FLOPs: 20 us
@@ -164,7 +181,7 @@ TEST(RunJobs, KeepsGoingPastWhatADeviceCannotDoAndStopsWhenAsked) {
   const RunRecord run = run_jobs(jobs, stage.device, stage.options, {},
                                  {.done = [&](const Job&, const InstanceResult&) { ++seen; }});
   ASSERT_EQ(run.rows.size(), 2u);
-  EXPECT_EQ(run.rows[0].verdict, Verdict::unavailable);
+  EXPECT_EQ(run.rows[0].verdict, Verdict::no_memory);
   EXPECT_EQ(run.rows[0].note, "needs 99 GiB");
   EXPECT_EQ(run.rows[1].verdict, Verdict::baseline);
   EXPECT_TRUE(run.environment.interrupted);

@@ -85,9 +85,12 @@ void verify_round(const PairInstance& instance, const Contender& contender, int 
                   const std::vector<Reference>& truth, const Result<std::uint64_t>& digest_before,
                   Verification& v) {
   const std::string when = fmt::format("round {}", round + 1);
-  if (Status s = poison(contender, kPoisons[round]); !s)
-    return fail(v, when + ": poisoning: " + s.error().message);
-  if (Status s = run_once(contender, round); !s) return fail(v, when + ": " + s.error().message);
+  const auto stop = [&](const char* what, const Failure& failure) {
+    v.no_memory = failure.kind == Failure::Kind::out_of_memory;
+    fail(v, fmt::format("{}: {}{}", when, what, failure.message));
+  };
+  if (Status s = poison(contender, kPoisons[round]); !s) return stop("poisoning: ", s.error());
+  if (Status s = run_once(contender, round); !s) return stop("", s.error());
   if (const std::string why = aliasing(instance, contender); !why.empty()) return fail(v, when + ": " + why);
   const auto digest_after = instance.input_digest();
   if (!digest_before || !digest_after) return fail(v, when + ": the inputs cannot be read back");
@@ -138,17 +141,19 @@ std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, con
       }
       tell("verify " + instance.contenders[c].name);
       verify_round(instance, instance.contenders[c], round, truth, before, all[c]);
-      if (!all[c].verified) inputs_intact = false;
+      if (!all[c].verified && !all[c].no_memory) inputs_intact = false;
     }
   }
   return all;
 }
 
-Result<std::uint64_t> prepare_timed(PairInstance& instance, std::uint64_t seed) {
+Result<std::uint64_t> prepare_timed(PairInstance& instance, const std::vector<bool>& take,
+                                    std::uint64_t seed) {
+  TW_CHECK(take.size() == instance.contenders.size(), "one choice per contender");
   if (Status s = instance.refresh_inputs(seed + std::size(kPoisons)); !s) return s.error();
-  for (const Contender& contender : instance.contenders) {
-    if (!contender.unavailable.empty()) continue;
-    if (Status s = poison(contender, kPoisons[0]); !s) return s.error();
+  for (std::size_t c = 0; c < take.size(); ++c) {
+    if (!take[c]) continue;
+    if (Status s = poison(instance.contenders[c], kPoisons[0]); !s) return s.error();
   }
   return instance.input_digest();
 }

@@ -13,6 +13,7 @@ struct Verification {
   double max_rel_err = 0;  // of the output that came closest to its bound, over all rounds
   double tolerance = 0;    // that output's
   std::string reason;      // when not verified: what is wrong and where
+  bool no_memory = false;  // … the device could not hold what it needs: not a wrong program
 };
 
 // Checks every available contender in full, in rounds of fresh inputs. A round: new random inputs; outputs
@@ -24,9 +25,11 @@ struct Verification {
 using Progress = std::function<void(std::string_view what)>;
 std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const Progress& progress = {});
 
-// Gives the inputs data that no contender has seen and poisons every output: what a contender then leaves
-// behind is the work of the timed runs. Call before timing; returns the inputs' digest.
-Result<std::uint64_t> prepare_timed(PairInstance& instance, std::uint64_t seed);
+// Gives the inputs data that no contender has seen and poisons the outputs of those for which `take[c]`
+// holds: what a contender then leaves behind is the work of the timed runs. Call before timing; returns the
+// inputs' digest.
+Result<std::uint64_t> prepare_timed(PairInstance& instance, const std::vector<bool>& take,
+                                    std::uint64_t seed);
 
 // Compares what each contender left after its last iteration, `last_iteration[c]`, and merges the outcome
 // into `verifications`. An iteration of −1: the contender did not run. Inputs that are no longer those of

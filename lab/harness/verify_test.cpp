@@ -27,7 +27,7 @@ Verification verdict_after_timing(Body body, int copies = 2) {
   synthetic::add(instance, memory, "suspect", std::move(body));
   auto verifications = verify(instance, 1);
   EXPECT_TRUE(verifications.front().verified) << verifications.front().reason;
-  const auto digest_before = prepare_timed(instance, 1);
+  const auto digest_before = prepare_timed(instance, {true}, 1);
   for (std::int64_t i = 0; i < iterations; ++i) EXPECT_TRUE(instance.contenders[0].run(i).ok());
   verify_timed(instance, *digest_before, std::vector<std::int64_t>{iterations - 1}, verifications);
   return verifications.front();
@@ -166,6 +166,7 @@ TEST(Verify, AFailedRunIsNotVerifiedAndSaysWhy) {
   const Verification v = verify(instance, 1).front();
   EXPECT_FALSE(v.verified);
   EXPECT_NE(v.reason.find("no memory for y"), std::string::npos) << v.reason;
+  EXPECT_TRUE(v.no_memory);
 }
 
 TEST(Verify, UnavailableContendersAreNotRun) {
@@ -205,7 +206,7 @@ TEST(VerifyTimed, OutputsArePoisonedBeforeTheTimedRuns) {
   auto [instance, memory] = synthetic::instance();
   synthetic::add(instance, memory, "honest", synthetic::right);
   verify(instance, 1);
-  ASSERT_TRUE(prepare_timed(instance, 1).ok());
+  ASSERT_TRUE(prepare_timed(instance, {true}, 1).ok());
   for (float y : memory->outputs[0]) ASSERT_TRUE(std::isnan(y));
 }
 
@@ -218,7 +219,7 @@ TEST(VerifyTimed, CatchesInputsChangedWhileTimed) {
                  });
   auto verifications = verify(instance, 1);
   ASSERT_TRUE(verifications[0].verified);
-  const auto digest_before = prepare_timed(instance, 1);
+  const auto digest_before = prepare_timed(instance, {true}, 1);
   ASSERT_TRUE(instance.contenders[0].run(0).ok());
   verify_timed(instance, *digest_before, std::vector<std::int64_t>{0}, verifications);
   EXPECT_FALSE(verifications[0].verified);

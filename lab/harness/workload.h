@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -79,8 +80,17 @@ struct Reference {
   std::vector<double> magnitude = {};
 };
 
+// Where an instance stands in a sweep: the page draws rate against it.
+struct SweepPoint {
+  std::string axis;    // what grows: "sequence length"
+  double value = 0;    // how far it has
+  std::string series;  // what stays the same: "B1 H48 D64 causal"
+  friend bool operator==(const SweepPoint&, const SweepPoint&) = default;
+};
+
 struct PairInstance {
   std::string target, device, shape, dtype;  // names for the record: "softmax", "cpu", "8192x1024", "bf16"
+  std::optional<SweepPoint> sweep = {};      // none: a shape of numbers alone says it by its elements
   Work work;                                 // of one iteration
   std::string unit = {};                     // "GB/s" or "GFLOP/s"; empty: whichever bounds the work
   std::vector<OutputSpec> outputs;

@@ -4,15 +4,29 @@
 namespace tilewright::lab {
 
 std::vector<Pair> all_pairs() {
-  return {copy_pair(),          sum_pair(),
-          transpose_pair(),     embedding_pair(),
-          elu_pair(),           sincos10_pair(),
-          softmax_pair(),       layernorm_gelu_pair(),
-          add_rmsnorm_pair(),   dropout_add_layernorm_pair(),
-          cross_entropy_pair(), gemm_pair(),
-          gemm_batched_pair(),  gemm_bias_gelu_pair(),
-          gemv_pair(),          swiglu_mlp_pair(),
-          attention_pair(),     gpt2_block_pair()};
+  return {copy_pair(),
+          sum_pair(),
+          transpose_pair(),
+          embedding_pair(),
+          elu_pair(),
+          sincos10_pair(),
+          softmax_pair(),
+          layernorm_gelu_pair(),
+          add_rmsnorm_pair(),
+          dropout_add_layernorm_pair(),
+          cross_entropy_pair(),
+          gemm_pair(),
+          gemm_batched_pair(),
+          gemm_bias_gelu_pair(),
+          grouped_gemm_pair(),
+          gemv_pair(),
+          swiglu_mlp_pair(),
+          attention_pair(),
+          attention_window_pair(),
+          attention_documents_pair(),
+          attention_decode_pair(),
+          attention_gradient_pair(),
+          gpt2_block_pair()};
 }
 
 std::vector<Suite> all_suites() {
@@ -39,8 +53,13 @@ std::vector<Suite> all_suites() {
                        {"gemm_batched", {"shape=12x256x256x64", "form=one_by_one,batched,strided"}},
                        {"gemm_bias_gelu", {"shape=512x512x512"}},
                        {"gemv", {"k=1024", "n=1024"}},
+                       {"grouped_gemm", {"rows=512", "n=256", "k=128"}},
                        {"swiglu_mlp", {"rows=128", "width=256", "hidden=512"}},
-                       {"attention", {"heads=4", "queries=256", "keys=256", "causal=no,yes"}}}}};
+                       {"attention", {"heads=4", "queries=256", "causal=no,yes"}},
+                       {"attention_window", {"length=1024", "window=128,0"}},
+                       {"attention_documents", {"length=1024"}},
+                       {"attention_decode", {"batch=2", "heads=8", "kv_heads=2", "keys=1024"}},
+                       {"attention_gradient", {"length=256"}}}}};
 }
 
 }  // namespace tilewright::lab

@@ -19,9 +19,14 @@ Pair cross_entropy_pair();
 Pair gemm_pair();
 Pair gemm_batched_pair();
 Pair gemm_bias_gelu_pair();
+Pair grouped_gemm_pair();
 Pair gemv_pair();
 Pair swiglu_mlp_pair();
 Pair attention_pair();
+Pair attention_window_pair();
+Pair attention_documents_pair();
+Pair attention_decode_pair();
+Pair attention_gradient_pair();
 Pair gpt2_block_pair();
 
 std::vector<Pair> all_pairs();

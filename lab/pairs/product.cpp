@@ -16,6 +16,16 @@ HostArray row_norms(const HostArray& a, Index columns, ThreadPool& pool) {
   return norms;
 }
 
+HostArray column_norms(const double* a, Index rows, Index columns) {
+  HostArray norms(static_cast<std::size_t>(columns));
+  for (Index r = 0; r < rows; ++r) {
+    for (Index c = 0; c < columns; ++c)
+      norms[static_cast<std::size_t>(c)] += a[r * columns + c] * a[r * columns + c];
+  }
+  for (double& v : norms) v = std::sqrt(v);
+  return norms;
+}
+
 HostProduct host_product(const HostArray& a, const HostArray& b, const ProductSizes& s, ThreadPool& pool) {
   const bool by_rows = s.b_order == BOrder::rows;
   // Both forms: rows of b for the product, rows of its transpose for the norms.

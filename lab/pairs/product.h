@@ -36,6 +36,9 @@ HostProduct host_product(const HostArray& a, const HostArray& b, const ProductSi
 // The Euclidean norm of each row of `a`, whose rows are `columns` long.
 HostArray row_norms(const HostArray& a, Index columns, ThreadPool& pool);
 
+// The same of each column of `a` (rows, columns).
+HostArray column_norms(const double* a, Index rows, Index columns);
+
 // a · b of tensors, b as `order` says.
 Tensor product(const Tensor& a, const Tensor& b, BOrder order);
 

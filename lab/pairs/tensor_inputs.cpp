@@ -3,6 +3,7 @@
 
 #include <tilewright/base/hash.h>
 #include <tilewright/tensor/functions.h>
+#include <tilewright/tensor/out_of_memory.h>
 
 #include <algorithm>
 #include <cmath>
@@ -73,6 +74,8 @@ Status TensorInputs::refresh(std::uint64_t seed) {
     for (const auto& listener : listeners_) {
       if (Status heard = listener(); !heard) return heard;
     }
+  } catch (const OutOfMemory& error) {
+    return failure(Failure::Kind::out_of_memory, error.what());
   } catch (const Error& error) {
     return failure(Failure::Kind::device, error.what());
   }

@@ -1,6 +1,8 @@
 // Instances from descriptions.
 #include "pairs/tensor_pair.h"
 
+#include <tilewright/tensor/out_of_memory.h>
+
 #include <numeric>
 
 #include "pairs/lab_device.h"
@@ -26,6 +28,8 @@ Status guarded(F&& f) {
   try {
     f();
     return Unit{};
+  } catch (const OutOfMemory& error) {
+    return failure(Failure::Kind::out_of_memory, error.what());
   } catch (const Error& error) {
     return failure(Failure::Kind::device, error.what());
   }
@@ -133,7 +137,8 @@ double output_bytes(const std::vector<OutputSpec>& outputs) {
 
 PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   const TensorWorkload& w = shared->workload;
-  PairInstance instance{.target = w.target, .device = device.name, .shape = w.shape, .dtype = w.dtype};
+  PairInstance instance{
+      .target = w.target, .device = device.name, .shape = w.shape, .dtype = w.dtype, .sweep = w.sweep};
   instance.work.cost = w.cost;
   instance.work.working_set_bytes = shared->inputs.working_bytes() + output_bytes(w.outputs);
   instance.unit = w.unit;
@@ -165,13 +170,14 @@ Result<PairInstance> make_instance(TensorWorkload workload, LabDevice& device) {
   TW_CHECK(device.context != nullptr, "a pair on tensors needs a context");
   const std::int64_t copies =
       copies_for(workload.inputs, output_bytes(workload.outputs), cache_bytes(device));
-  try {
+  std::optional<Result<PairInstance>> made;
+  const Status done = guarded([&] {
     auto shared = std::make_shared<Shared>(std::move(workload), copies, device);
-    if (Status made = shared->inputs.refresh(0); !made) return made.error();
-    return assemble(shared, device);
-  } catch (const Error& error) {
-    return failure(Failure::Kind::device, error.what());
-  }
+    const Status filled = shared->inputs.refresh(0);
+    made = filled ? Result(assemble(shared, device)) : Result<PairInstance>(filled.error());
+  });
+  if (!done) return done.error();
+  return std::move(*made);
 }
 
 perf::Cost cost_of(const std::vector<InputSpec>& inputs, const std::vector<OutputSpec>& outputs, double flops,

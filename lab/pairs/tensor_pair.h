@@ -19,7 +19,8 @@ using TensorFunction = std::function<std::vector<Tensor>(const std::vector<Tenso
 using TileLaunch = std::function<void(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs)>;
 
 struct TensorWorkload {
-  std::string target, shape, dtype;  // names for the record
+  std::string target, shape, dtype;      // names for the record
+  std::optional<SweepPoint> sweep = {};  // as PairInstance::sweep
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   perf::Cost cost;        // of one iteration: arithmetic and compulsory traffic

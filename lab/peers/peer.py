@@ -75,16 +75,126 @@ def swiglu_mlp(x, w1, w3, w2):
     return (F.silu(x @ w1) * (x @ w3)) @ w2
 
 
-def attention(q, k, v, *positions):  # positions of queries and of keys: only when it is causal
-    past = positions[0][:, None] >= positions[1][None, :] if positions else None
-    if hasattr(F, "scaled_dot_product_attention"):
-        if past is not None and q.shape[2] == k.shape[2]:  # the kernels know this mask without reading it
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=past)
+# Masks are made once, at the first call: no peer is timed making what it can keep. `rest`: the places of queries
+# and of keys, and the documents' ids, where there is a mask at all.
+
+def sees(parameters, rest):
+    if not rest:
+        return None
+    query, key = rest[0][:, None], rest[1][None, :]
+    mask = torch.ones(len(rest[0]), len(rest[1]), dtype=torch.bool, device=rest[0].device)
+    if parameters["causal"] == "yes":
+        mask &= query >= key
+    if int(parameters["window"]) > 0:
+        mask &= query - key < int(parameters["window"])
+    if parameters["documents"] == "yes":
+        mask &= rest[2][:, None] == rest[2][None, :]
+    return mask
+
+
+def repeated(x, heads):
+    return x if x.shape[1] == heads else x.repeat_interleave(heads // x.shape[1], 1)
+
+
+def written_attention(q, k, v, mask):
+    k, v = repeated(k, q.shape[1]), repeated(v, q.shape[1])
     scores = (q @ k.transpose(-1, -2)) / math.sqrt(q.shape[-1])
-    if past is not None:
-        scores = scores.masked_fill(~past, -math.inf)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
     return torch.softmax(scores, -1) @ v
+
+
+def sdpa(parameters):
+    """scaled_dot_product_attention, or what it stands for where PyTorch is older."""
+    plain = parameters["window"] == "0" and parameters["documents"] == "no"
+    keep = {}
+
+    def run(q, k, v, *rest):
+        if not hasattr(F, "scaled_dot_product_attention"):
+            if "mask" not in keep:
+                keep["mask"] = sees(parameters, rest)
+            return written_attention(q, k, v, keep["mask"])
+        shared = {"enable_gqa": True} if q.shape[1] != k.shape[1] else {}
+        if not rest or (plain and q.shape[2] == k.shape[2]):  # the kernels know this mask without reading it
+            return F.scaled_dot_product_attention(q, k, v, is_causal=bool(rest), **shared)
+        if "mask" not in keep:
+            keep["mask"] = sees(parameters, rest)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=keep["mask"], **shared)
+
+    return run
+
+
+def cudnn_attention(parameters):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    run = sdpa(parameters)
+
+    def with_cudnn(*inputs):
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return run(*inputs)
+
+    return with_cudnn
+
+
+def flex_attention(parameters):
+    from torch.nn.attention.flex_attention import create_block_mask, flex_attention as flex
+    compiled_flex, keep = torch.compile(flex), {}
+    window = int(parameters["window"])
+
+    def run(q, k, v, *rest):
+        if rest and "mask" not in keep:
+            offset, ids = k.shape[2] - q.shape[2], rest[2] if parameters["documents"] == "yes" else None
+
+            def mask(b, h, i, j):
+                seen = i + offset >= j if parameters["causal"] == "yes" else j >= 0
+                if window > 0:
+                    seen = seen & (i + offset - j < window)
+                return seen & (ids[i] == ids[j]) if ids is not None else seen
+
+            keep["mask"] = create_block_mask(mask, None, None, q.shape[2], k.shape[2], device=q.device)
+        return compiled_flex(q, k, v, block_mask=keep.get("mask"), enable_gqa=q.shape[1] != k.shape[1])
+
+    return run
+
+
+def with_gradients(forward):
+    def run(q, k, v, dy, *rest):
+        q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
+        y = forward(q, k, v, *rest)
+        return (y.detach(), *(g.contiguous() for g in torch.autograd.grad(y, (q, k, v), dy)))
+    return run
+
+
+# --- groups of rows, a matrix each
+
+def grouped_gemm(x, w, which, parameters):
+    if parameters["form"] == "masked":
+        rows = torch.arange(x.shape[1], device=x.device)
+        return (x @ w).masked_fill(rows[None, :, None] >= which[:, None, None], 0)
+    # As loops over experts are written: the groups' ids lie sorted, so each group is a slice.
+    each = x.shape[0] // len(which)
+    y = torch.zeros(x.shape[0], w.shape[2], dtype=x.dtype, device=x.device)
+    row = 0
+    for group, blocks in zip(*(t.tolist() for t in torch.unique_consecutive(which, return_counts=True))):
+        if 0 <= group < w.shape[0]:
+            torch.mm(x[row:row + blocks * each], w[group], out=y[row:row + blocks * each])
+        row += blocks * each
+    return y
+
+
+def torch_grouped_mm(parameters):
+    """One call for all groups, in bf16 on newer GPUs: takes where each group ends."""
+    if parameters["form"] == "masked":
+        raise ValueError("torch._grouped_mm wants groups one after another")
+    keep = {}
+
+    def run(x, w, which):
+        if "ends" not in keep:
+            each = x.shape[0] // len(which)
+            sizes = torch.bincount(which, minlength=w.shape[0]) * each
+            keep["ends"] = torch.cumsum(sizes, 0).to(torch.int32)
+        return torch._grouped_mm(x, w, offs=keep["ends"])
+
+    return run
 
 
 def gpt2_block(heads, tokens, targets, positions, wte, wpe, ln1w, ln1b, qkvw, qkvb, ow, ob, ln2w, ln2b, fcw, fcb, pw,
@@ -118,25 +228,28 @@ def copy_into():
 
 
 def eager(work, parameters):
-    if work == "gpt2_block":
-        heads = int(parameters["heads"])
-        return lambda *inputs: gpt2_block(heads, *inputs)
-    if work == "gemm":
-        return lambda a, b: product(a, b, parameters)
-    if work == "gemm_batched":
-        return lambda a, b: gemm_batched(a, b, parameters)
-    if work == "gemm_bias_gelu":
-        return lambda a, b, bias: gemm_bias_gelu(a, b, bias, parameters)
+    if work.startswith("attention"):
+        run = sdpa(parameters)
+        return with_gradients(run) if work == "attention_gradient" else run
+    bound = {"gpt2_block": lambda *inputs: gpt2_block(int(parameters["heads"]), *inputs),
+             "gemm": lambda a, b: product(a, b, parameters),
+             "gemm_batched": lambda a, b: gemm_batched(a, b, parameters),
+             "gemm_bias_gelu": lambda a, b, bias: gemm_bias_gelu(a, b, bias, parameters),
+             "grouped_gemm": lambda x, w, which: grouped_gemm(x, w, which, parameters)}
+    if work in bound:
+        return bound[work]
     return {"copy": copy_into(), "sum": torch.sum, "transpose": lambda x: x.t().contiguous(),
             "embedding": lambda table, index: F.embedding(index, table), "elu": elu, "sincos10": sincos10,
             "softmax": lambda x: torch.softmax(x, -1), "layernorm_gelu": layernorm_gelu, "add_rmsnorm": add_rmsnorm,
-            "gemv": torch.matmul, "swiglu_mlp": swiglu_mlp, "attention": attention,
+            "gemv": torch.matmul, "swiglu_mlp": swiglu_mlp,
             "cross_entropy": with_gradient(cross_entropy_loss)}[work]
 
 
 def compiled(work, parameters):
     if work == "cross_entropy":
         return with_gradient(torch.compile(cross_entropy_loss))
+    if work == "attention_gradient":
+        return with_gradients(torch.compile(sdpa(parameters)))
     return torch.compile(eager(work, parameters))
 
 
@@ -166,6 +279,11 @@ def program(mode, work, parameters):
         return compiled(work, parameters)
     if mode == "triton" and work == "elu":
         return triton_elu()
+    if mode in ("cudnn", "flex_attention") and work.startswith("attention"):
+        run = cudnn_attention(parameters) if mode == "cudnn" else flex_attention(parameters)
+        return with_gradients(run) if work == "attention_gradient" else run
+    if mode == "torch._grouped_mm" and work == "grouped_gemm":
+        return torch_grouped_mm(parameters)
     raise ValueError(f"{mode} has no {work}")
 
 
@@ -265,6 +383,11 @@ def answer(request, jobs):
     raise ValueError(f"unknown command {command}")
 
 
+def lacks_memory(error):
+    of_gpu = getattr(torch.cuda, "OutOfMemoryError", MemoryError)
+    return isinstance(error, (MemoryError, of_gpu)) or "allocate memory" in str(error)
+
+
 def main():
     jobs = {}
     for line in sys.stdin:
@@ -272,7 +395,7 @@ def main():
             with torch.enable_grad():
                 reply = answer(json.loads(line), jobs)
         except Exception as error:  # an answer, not an end: the harness writes it into the row
-            reply = {"error": f"{type(error).__name__}: {error}"[:500]}
+            reply = {"error": f"{type(error).__name__}: {error}"[:500], "no_memory": lacks_memory(error)}
         reply_to.write(json.dumps(reply) + "\n")
         reply_to.flush()
 

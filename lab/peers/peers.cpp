@@ -49,7 +49,11 @@ struct Host {
     if (!line) return line.error();
     Json answer = Json::parse(*line, nullptr, false);
     if (answer.is_discarded()) return failure(Failure::Kind::io, "the peer's answer is not JSON: " + *line);
-    if (answer.contains("error")) return failure(Failure::Kind::device, answer["error"].get<std::string>());
+    if (answer.contains("error")) {
+      const bool memory = answer.value("no_memory", false);
+      return failure(memory ? Failure::Kind::out_of_memory : Failure::Kind::device,
+                     answer["error"].get<std::string>());
+    }
     return answer;
   }
   Status tell(const Json& request) {
@@ -197,8 +201,7 @@ class TorchPeers final : public Peers {
     }
     if (host_->options.device == "cpu") return all;
     if (host_->facts.at("compile").get<bool>()) all.push_back(prepare(*inputs, "torch.compile"));
-    if (workload.target == "elu" && !host_->facts.at("triton").get<std::string>().empty())
-      all.push_back(prepare(*inputs, "triton"));
+    for (const char* mode : more_modes(workload)) all.push_back(prepare(*inputs, mode));
     return all;
   }
 
@@ -209,6 +212,14 @@ class TorchPeers final : public Peers {
   }
 
  private:
+  // What PyTorch has for this work beside its ordinary functions; where it lacks it, the row says so.
+  std::vector<const char*> more_modes(const PeerWorkload& workload) const {
+    if (workload.target == "elu" && !host_->facts.at("triton").get<std::string>().empty()) return {"triton"};
+    if (workload.target.starts_with("attention")) return {"cudnn", "flex_attention"};
+    if (workload.target == "grouped_gemm") return {"torch._grouped_mm"};
+    return {};
+  }
+
   HostPtr host_, keeping_;
 };
 

@@ -34,6 +34,13 @@ Value log_softmax(Value x, Index axis = -1);
 Value layer_norm(Value x, std::optional<Value> gamma, std::optional<Value> beta, double epsilon = 1e-5);
 Value rms_norm(Value x, std::optional<Value> gamma, double epsilon = 1e-5);
 
+// --- products with a matrix of w (G, K, N) for each group of rows
+// x (T, K) in as many blocks of equal height as group_of_block (blocks) has numbers: (T, N). A number outside
+// [0, G) gives zeros.
+Value grouped_matmul(Value x, Value w, Value group_of_block);
+// x (G, M, K): (G, M, N), of each group the first counts[g] rows; the others are zeros.
+Value masked_matmul(Value x, Value w, Value counts);
+
 // --- losses and embeddings
 enum class Reduction { mean, sum, none };
 struct CrossEntropyOptions {

@@ -277,6 +277,14 @@ Tensor einsum(std::string_view spec, const Tensor& a, const Tensor& b, const Loc
 Tensor matmul(const Tensor& a, const Tensor& b, const Location& where) {
   return one("matmul", {a, b}, where, [](const Values& in) { return ops::matmul(in[0], in[1]); });
 }
+Tensor grouped_matmul(const Tensor& x, const Tensor& w, const Tensor& group_of_block, const Location& where) {
+  return one("grouped_matmul", {x, w, group_of_block}, where,
+             [](const Values& in) { return ops::grouped_matmul(in[0], in[1], in[2]); });
+}
+Tensor masked_matmul(const Tensor& x, const Tensor& w, const Tensor& counts, const Location& where) {
+  return one("masked_matmul", {x, w, counts}, where,
+             [](const Values& in) { return ops::masked_matmul(in[0], in[1], in[2]); });
+}
 Tensor softmax(const Tensor& x, Index axis, const Location& where) {
   return one("softmax", {x}, where, [&](const Values& in) { return ops::softmax(in[0], axis); });
 }

@@ -10,6 +10,7 @@
 #include "runtime/tuner.h"
 
 #include <tilewright/perf/hardware.h>
+#include <tilewright/tensor/out_of_memory.h>
 #include <tilewright/tensor/tensor.h>
 
 #include <functional>
@@ -137,8 +138,12 @@ auto at_place(const Location& where, Body body) {
   } catch (const Error& e) {
     const std::string text = e.what();
     if (text.find(" (at ") != std::string::npos) throw;
+    if (dynamic_cast<const OutOfMemory*>(&e)) throw OutOfMemory(text, where);
     throw Error(text, where);
   }
 }
+
+// Throws OutOfMemory where that is why, Error otherwise.
+[[noreturn]] void raise(const Failure& failure, const std::string& message);
 
 }  // namespace tilewright::detail

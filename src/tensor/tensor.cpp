@@ -95,13 +95,19 @@ Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,
   return Tensor(std::move(impl));
 }
 
+void raise(const Failure& failure, const std::string& message) {
+  if (failure.kind == Failure::Kind::out_of_memory) throw OutOfMemory(message);
+  throw Error(message);
+}
+
 std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>& device,
                                           const ir::Type& type) {
   ir::check_shape(type.shape);
   const auto bytes = static_cast<std::size_t>(type.shape.size()) * size_bytes(type.dtype);
   auto buffer = runtime::Buffer::allocate(device, bytes);
   if (!buffer)
-    throw Error(fmt::format("{} on {}: {}", to_string(type), device->name(), buffer.error().message));
+    raise(buffer.error(),
+          fmt::format("{} on {}: {}", to_string(type), device->name(), buffer.error().message));
   return std::move(*buffer);
 }
 
@@ -181,7 +187,7 @@ std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled 
   out->compiled = std::move(compiled);
   out->outputs = std::move(outputs);
   auto executable = runtime::Executable::create(out->compiled.plan, device.store);
-  if (!executable) throw Error(executable.error().message);
+  if (!executable) raise(executable.error(), executable.error().message);
   out->executable = std::move(*executable);
   out->ceilings = device.ceilings;
   return out;
@@ -217,7 +223,7 @@ void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& d
   }
   Status done = options.replay ? graph.replay.run(*graph.executable, inputs, outputs)
                                : graph.executable->run(inputs, outputs);
-  if (!done) throw Error(done.error().message);
+  if (!done) raise(done.error(), done.error().message);
 }
 
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,

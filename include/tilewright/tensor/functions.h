@@ -162,6 +162,16 @@ Tensor matmul(const Tensor& a, const Tensor& b, TW_HERE);
 // Sums of products over named axes, "bhqd,bhkd->bhqk": axes that the result lacks are summed away. Throws
 // Error on a spec that is not "axes of a, axes of b -> axes of the result", and where sizes differ.
 Tensor einsum(std::string_view spec, const Tensor& a, const Tensor& b, TW_HERE);
+// A product with one matrix of w (G, K, N) for each block of rows, as mixtures of experts need it: x (T, K)
+// lies in blocks of T / B rows, and block b is multiplied by w[group_of_block[b]]; group_of_block (B) of
+// integers. Gives (T, N) of matmul's type; a number outside [0, G) gives a block of zeros, which pads groups
+// to whole blocks. No copy of w is gathered: the kernel reads each matrix where it lies. Throws Error on
+// other ranks, differing K, and T that is no multiple of B.
+Tensor grouped_matmul(const Tensor& x, const Tensor& w, const Tensor& group_of_block, TW_HERE);
+// The same where each group has room for M rows and uses the first counts[g]: x (G, M, K), w (G, K, N),
+// counts (G) of integers give (G, M, N), zeros in the rows past the count whatever x holds there. Throws
+// Error on other ranks, and where groups or K differ.
+Tensor masked_matmul(const Tensor& x, const Tensor& w, const Tensor& counts, TW_HERE);
 Tensor softmax(const Tensor& x, Index axis = -1, TW_HERE);
 Tensor log_softmax(const Tensor& x, Index axis = -1, TW_HERE);
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,

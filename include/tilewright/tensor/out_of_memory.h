@@ -1,0 +1,14 @@
+// What is thrown where a device cannot hold a tensor or what a function needs beside its results: no mistake,
+// and something a program may catch, to go on with less.
+#pragma once
+
+#include <tilewright/base/error.h>
+
+namespace tilewright {
+
+class OutOfMemory : public Error {
+ public:
+  using Error::Error;
+};
+
+}  // namespace tilewright
