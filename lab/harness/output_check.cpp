@@ -51,6 +51,11 @@ double relative_error(double got, double want, double magnitude, const Rule& rul
   return std::isnan(error) ? kInfinity : error;
 }
 
+// Of an element without a reference: whether anything was written, and it is a number.
+double error_without_reference(double got, std::optional<double> poison) {
+  return std::isfinite(got) && !(poison && got == *poison) ? 0 : kInfinity;
+}
+
 struct Part {
   OutputCheck check;
   double zero_error = 0;  // the error that an output of zeros would show
@@ -64,9 +69,12 @@ Part check_range(std::span<const double> got, const Reference& want, const Rule&
   part.check.max_rel_err = -1;  // so that the first element becomes the worst
   const bool shared_magnitude = want.magnitude.size() == 1;
   for (std::size_t i = begin; i < end; ++i) {
+    const bool known = want.known.at(static_cast<std::int64_t>(i));
     const double magnitude = want.magnitude.empty() ? 0 : want.magnitude[shared_magnitude ? 0 : i];
-    const double value = want.values[i];
-    const double error = relative_error(got[i], value, magnitude, rule);
+    const double value = known ? want.values[i] : 0;
+    const double error =
+        known ? relative_error(got[i], value, magnitude, rule) : error_without_reference(got[i], poison);
+    part.check.compared += known ? 1 : 0;
     if (error > part.check.max_rel_err) {
       part.check.max_rel_err = error;
       part.check.worst = static_cast<std::int64_t>(i);
@@ -91,6 +99,7 @@ void merge(Part& into, const Part& from) {
     into.check.max_rel_err = from.check.max_rel_err;
     into.check.worst = from.check.worst;
   }
+  into.check.compared += from.check.compared;
   into.check.wrong += from.check.wrong;
   into.check.unexpected_nan += from.check.unexpected_nan;
   into.check.unwritten += from.check.unwritten;
@@ -139,6 +148,9 @@ OutputCheck check_output(std::span<const double> got, const Reference& want, con
            fmt::format("the reference of output '{}' has its shape", spec.name));
   TW_CHECK(want.magnitude.size() <= 1 || want.magnitude.size() == elements,
            "magnitude: none, one, or one per element");
+  TW_CHECK(want.known.rows.empty() ||
+               want.known.length * static_cast<Index>(want.known.rows.size()) == spec.shape.size(),
+           "what is known is said of every row");
   OutputCheck check;
   check.elements = spec.shape.size();
   check.tolerance = tolerance(spec.rule, check.elements);
@@ -153,6 +165,7 @@ OutputCheck check_output(std::span<const double> got, const Reference& want, con
   std::optional<double> poisoned;
   if (poison) poisoned = poison_value(spec.dtype, *poison);
   const Part all = check_all(got, want, rule, poisoned);
+  check.compared = all.check.compared;
   check.max_rel_err = all.check.max_rel_err;
   check.worst = all.check.worst;
   check.wrong = all.check.wrong;

@@ -11,7 +11,8 @@ namespace tilewright::lab {
 
 struct OutputCheck {
   std::int64_t elements = 0;
-  double max_rel_err = 0;  // infinity for a NaN, an infinity or a value in the wrong place
+  std::int64_t compared = 0;  // of these with the reference; the others were asked to be written and finite
+  double max_rel_err = 0;     // infinity for a NaN, an infinity or a value in the wrong place
   double tolerance = 0;
   std::int64_t worst = 0;           // row-major index of the worst element
   double got = 0, want = 0;         // its values

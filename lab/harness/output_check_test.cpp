@@ -45,6 +45,19 @@ TEST(CheckOutput, OneWrongElementAmongAMillionIsFound) {
   EXPECT_NE(describe(check, spec).find("1 of 1048576 elements are wrong"), std::string::npos);
 }
 
+TEST(CheckOutput, WhereTheReferenceKnowsSomeRowsTheOthersMustBeWrittenAndFinite) {
+  const Reference want{{1, 2, 0, 0, 0, 0, 5, 6}, {}, {.length = 2, .rows = {true, false, false, true}}};
+  const auto check = [&](std::vector<double> got, std::uint8_t poison) {
+    return check_output(got, want, spec_of(DType::f32, 8), poison);
+  };
+  EXPECT_TRUE(check({1, 2, 7, 8, 9, 0, 5, 6}, 0xFF).ok());
+  EXPECT_EQ(check({1, 2, 7, 8, 9, 0, 5, 6}, 0xFF).compared, 4);
+  EXPECT_EQ(check({1, 2, 7, 8, 9, 0, 5, 7}, 0xFF).wrong, 1);
+  EXPECT_EQ(check({1, 2, 7, kNan, 9, 0, 5, 6}, 0xFF).unwritten, 1);
+  EXPECT_EQ(check({1, 2, 7, kInf, 9, 0, 5, 6}, 0xFF).wrong, 1);
+  EXPECT_EQ(check({1, 2, poison_value(DType::f32, 0x5A), 8, 9, 0, 5, 6}, 0x5A).unwritten, 1);
+}
+
 TEST(CheckOutput, NanAndInfinityMatchOnlyThemselves) {
   EXPECT_TRUE(one(DType::f32, kNan, kNan).ok());
   EXPECT_TRUE(one(DType::f32, -kInf, -kInf).ok());

@@ -31,6 +31,12 @@ void set_verification(Row& row, const Contender& contender, const Verification& 
   row.tolerance = v.tolerance;
   row.verdict = v.verified ? Verdict::untimed : Verdict::wrong;
   if (!v.verified) row.note = v.reason;
+  if (v.verified && v.compared < 1) {
+    row.note += fmt::format(
+        "{}compared with the reference in {:.2g} % of its rows, drawn anew in each round; the others must be "
+        "written and finite",
+        row.note.empty() ? "" : "; ", 100 * v.compared);
+  }
 }
 
 void set_times(Row& row, const ContenderTiming& timing, const PairInstance& instance, const LabDevice& device,

@@ -139,6 +139,25 @@ TEST(RunInstance, WhatTheDeviceCannotHoldIsNoErrorAndTheOthersAreTimed) {
   EXPECT_NE(render_table({rows, {}}).find("−1"), std::string::npos);
 }
 
+TEST(RunInstance, ARowSaysHowMuchOfItHadAReference) {
+  Stage stage;
+  stage.add("eager", 40);
+  stage.add("wrong where it is known", 40, [](const Floats& x, Floats& y, std::int64_t i) {
+    synthetic::right(x, y, i);
+    y[999] += 1;
+  });
+  stage.instance.reference = [whole = stage.instance.reference](std::int64_t iteration) {
+    std::vector<Reference> r = whole(iteration);
+    r[0].known = {.length = 100, .rows = std::vector<bool>(10)};
+    r[0].known.rows[9] = true;
+    return r;
+  };
+  const std::vector<Row> rows = stage.rows();
+  EXPECT_EQ(rows[0].verdict, Verdict::baseline);
+  EXPECT_NE(rows[0].note.find("in 10 % of its rows"), std::string::npos) << rows[0].note;
+  EXPECT_EQ(rows[1].verdict, Verdict::wrong);
+}
+
 TEST(RunInstance, ComputeBoundWorkIsRatedInFlops) {
   Stage stage;
   stage.device.ceilings.math = {{perf::MathUnit::vector, DType::f32, 1e8}};  // 2000 FLOPs: 20 us

@@ -76,6 +76,9 @@ void compare(const PairInstance& instance, const Contender& contender, const std
     }
     const OutputCheck check = check_output(*got, truth[o], instance.outputs[o], poison_byte);
     merge_worst(v, check);
+    if (check.elements > 0)
+      v.compared =
+          std::min(v.compared, static_cast<double>(check.compared) / static_cast<double>(check.elements));
     if (!check.ok()) fail(v, fmt::format("{}: {}", when, describe(check, instance.outputs[o])));
   }
 }

@@ -12,6 +12,7 @@ struct Verification {
   bool verified = false;
   double max_rel_err = 0;  // of the output that came closest to its bound, over all rounds
   double tolerance = 0;    // that output's
+  double compared = 1;     // the share of an output's elements that had a reference, the least
   std::string reason;      // when not verified: what is wrong and where
   bool no_memory = false;  // … the device could not hold what it needs: not a wrong program
 };
@@ -19,7 +20,8 @@ struct Verification {
 // Checks every available contender in full, in rounds of fresh inputs. A round: new random inputs; outputs
 // poisoned (with NaN bytes in the first round, with an improbable finite value in the second, so that what is
 // not written shows even where the reference is NaN or an integer); one iteration; every element of every
-// output compared; the inputs' digest unchanged; no output inside an input. Catches: outputs of zeros, stale,
+// output compared (of a reference that knows only some rows, those; the others must be written and
+// finite); the inputs' digest unchanged; no output inside an input. Catches: outputs of zeros, stale,
 // constant, cached, partly written or aliasing their input. One Verification per contender; an unavailable
 // one is not verified. `progress` is told what is about to be done: "reference", "verify eager".
 using Progress = std::function<void(std::string_view what)>;

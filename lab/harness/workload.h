@@ -71,6 +71,17 @@ struct Contender {
   std::string note = {};              // a condition of the figure that the reader must know
 };
 
+// Which parts of an output a reference knows, where all of it would take minutes: rows of `length` elements,
+// drawn at random from the data of the round, so that no program knows them either.
+struct KnownRows {
+  std::int64_t length = 1;
+  std::vector<bool> rows = {};  // empty: all are known
+
+  bool at(std::int64_t element) const {
+    return rows.empty() || rows[static_cast<std::size_t>(element / length)];
+  }
+};
+
 // The float64 truth of one output, row-major.
 struct Reference {
   std::vector<double> values;
@@ -78,6 +89,8 @@ struct Reference {
   // for a difference |a| + |b|: the scale that cancellation loses. One element: the same for all. Empty: the
   // value alone.
   std::vector<double> magnitude = {};
+  // Elements outside hold nothing: of them only that they are written and finite is asked.
+  KnownRows known = {};
 };
 
 // Where an instance stands in a sweep: the page draws rate against it.

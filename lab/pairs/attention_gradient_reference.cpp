@@ -4,6 +4,7 @@
 #include "pairs/attention_gradient_reference.h"
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace tilewright::lab {
@@ -188,7 +189,8 @@ void head_gradients(const Head& head, const double* y, const AttentionSizes& s, 
 std::vector<Reference> attention_gradient_reference(const HostArrays& in, const AttentionSizes& s,
                                                     const SeenKeys& seen, const ErrorScale& scale,
                                                     ThreadPool& pool) {
-  std::vector<Reference> all = attention_reference(in, s, seen, scale, pool);
+  std::vector<Reference> all =
+      attention_reference(in, s, seen, scale, pool, std::numeric_limits<double>::infinity());
   for (std::size_t i = 0; i < 3; ++i) all.push_back({HostArray(in[i].size()), HostArray(in[i].size())});
   for_rows(pool, s.batch * s.heads, [&](Index h) {
     const auto sum = [&](Reference& r, Index length) {

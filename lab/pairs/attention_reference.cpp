@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <random>
 
 namespace tilewright::lab {
 
@@ -78,6 +79,27 @@ void attend(const QueryBlock& block, const double* queries, const double* values
   }
 }
 
+// About `share` of the jobs, the first and the last among them; empty: all. Which ones hangs on the data,
+// which is new in each round.
+std::vector<bool> some_of(Index jobs, double share, const HostArray& data) {
+  if (!(share < 1)) return {};
+  std::mt19937_64 random(digest(data.data(), std::min<std::size_t>(data.size(), 1024) * sizeof(double)));
+  std::vector<bool> taken(static_cast<std::size_t>(jobs));
+  for (auto job = taken.begin(); job != taken.end(); ++job)
+    *job = static_cast<double>(random() >> 11) * 0x1p-53 < share;
+  taken.front() = taken.back() = true;
+  return taken;
+}
+
+KnownRows known_rows(const std::vector<bool>& blocks, const AttentionSizes& s) {
+  KnownRows known{.length = s.depth};
+  const Index each = ceil_div(s.queries, kQueriesAtOnce);
+  for (Index h = 0; !blocks.empty() && h < s.batch * s.heads; ++h)
+    for (Index q = 0; q < s.queries; ++q)
+      known.rows.push_back(blocks[static_cast<std::size_t>(h * each + q / kQueriesAtOnce)]);
+  return known;
+}
+
 }  // namespace
 
 double attention_flops(const AttentionSizes& s, const SeenKeys& seen) {
@@ -129,7 +151,8 @@ BlockWeights block_weights(const double* queries, const HostArray& keys_transpos
 }
 
 std::vector<Reference> attention_reference(const HostArrays& in, const AttentionSizes& s,
-                                           const SeenKeys& seen, const ErrorScale& scale, ThreadPool& pool) {
+                                           const SeenKeys& seen, const ErrorScale& scale, ThreadPool& pool,
+                                           double most_flops) {
   const Index of_keys = s.keys * s.depth, of_queries = s.queries * s.depth;
   std::vector<Head> prepared(static_cast<std::size_t>(s.batch * s.kv_heads));
   for_rows(pool, s.batch * s.kv_heads, [&](Index h) {
@@ -138,7 +161,11 @@ std::vector<Reference> attention_reference(const HostArrays& in, const Attention
   });
   Reference y{HostArray(in[0].size()), HostArray(in[0].size())};
   const Index blocks = ceil_div(s.queries, kQueriesAtOnce);
+  const std::vector<bool> taken =
+      some_of(s.batch * s.heads * blocks, most_flops / attention_flops(s, seen), in[0]);
+  y.known = known_rows(taken, s);
   for_rows(pool, s.batch * s.heads * blocks, [&](Index job) {
+    if (!taken.empty() && !taken[static_cast<std::size_t>(job)]) return;
     const Index h = job / blocks, shared = h / s.heads_sharing();
     const QueryBlock block = query_block(seen, job % blocks);
     const Index at = h * of_queries + block.first * s.depth;

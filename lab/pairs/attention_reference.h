@@ -28,9 +28,13 @@ using SeenKeys = std::vector<KeyRange>;  // of each query, in every sequence and
 // 4 FLOPs for each query, key it attends to, head and element of depth.
 double attention_flops(const AttentionSizes& s, const SeenKeys& seen);
 
+// What a reference may take at most, about 10 s of 16 cores: beyond it knows some blocks of queries only.
+inline constexpr double kMostReferenceFlops = 5e11;
+
 // Of inputs q, k, v. `scale` is the output's.
 std::vector<Reference> attention_reference(const HostArrays& in, const AttentionSizes& s,
-                                           const SeenKeys& seen, const ErrorScale& scale, ThreadPool& pool);
+                                           const SeenKeys& seen, const ErrorScale& scale, ThreadPool& pool,
+                                           double most_flops = kMostReferenceFlops);
 
 // --- the parts, for references of what is made of attention
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "harness/verify.h"
@@ -175,6 +176,36 @@ TEST(Pairs, AMaskOffByOneIsNotVerified) {
   EXPECT_TRUE(verified(work, [](AttentionMask&) {}));
   EXPECT_FALSE(verified(work, [](AttentionMask& m) { m.documents.clear(); }));
   EXPECT_FALSE(verified(work, [](AttentionMask& m) { m.causal = false; }));
+}
+
+// Past a budget the reference knows some blocks of queries, other ones for other data, and of these the same.
+TEST(AttentionReference, OfLargeSizesKnowsBlocksDrawnFromTheData) {
+  const AttentionSizes s = {.batch = 2, .heads = 4, .kv_heads = 2, .queries = 300, .keys = 300, .depth = 8};
+  const SeenKeys seen = seen_keys(s, {.causal = true});
+  const ErrorScale scale({.storage = DType::f32, .reduction = 308}, s.of_queries().size());
+  ThreadPool pool(1);
+  const auto some = [&](double offset, double share) {
+    HostArrays in;
+    for (const Shape& shape : {s.of_queries(), s.of_keys(), s.of_keys()}) {
+      HostArray a(static_cast<std::size_t>(shape.size()));
+      for (std::size_t i = 0; i < a.size(); ++i) a[i] = std::sin(0.37 * static_cast<double>(i) + offset);
+      in.push_back(std::move(a));
+    }
+    return attention_reference(in, s, seen, scale, pool, share * attention_flops(s, seen))[0];
+  };
+  const Reference all = some(0, 1), half = some(0, 0.5), other = some(1, 0.5);
+  EXPECT_TRUE(all.known.rows.empty());
+  ASSERT_EQ(half.known.rows.size(), 2400u);
+  EXPECT_NE(half.known.rows, other.known.rows);
+  const auto known = std::count(half.known.rows.begin(), half.known.rows.end(), true);
+  EXPECT_GT(known, 600);
+  EXPECT_LT(known, 1800);
+  EXPECT_TRUE(half.known.rows.front() && half.known.rows.back());
+  for (std::size_t i = 0; i < all.values.size(); ++i) {
+    const bool has = half.known.at(static_cast<Index>(i));
+    ASSERT_EQ(half.values[i], has ? all.values[i] : 0) << i;
+    ASSERT_EQ(half.magnitude[i], has ? all.magnitude[i] : 0) << i;
+  }
 }
 
 TEST(Documents, AreOfRandomLengthsThatAddUp) {

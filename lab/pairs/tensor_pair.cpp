@@ -180,6 +180,10 @@ Result<PairInstance> make_instance(TensorWorkload workload, LabDevice& device) {
   return std::move(*made);
 }
 
+Knob dtype_knob() {
+  return {.name = "dtype", .values = {DType::f32}, .doc = "element type", .cuda_values = {DType::bf16}};
+}
+
 perf::Cost cost_of(const std::vector<InputSpec>& inputs, const std::vector<OutputSpec>& outputs, double flops,
                    DType compute) {
   perf::Cost cost;

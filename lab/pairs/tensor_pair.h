@@ -44,6 +44,8 @@ struct CompiledAccess {
   std::vector<Tensor> inputs;
 };
 
+Knob dtype_knob();  // f32 on the CPU, bf16 on a GPU
+
 // A Failure when the device cannot hold it.
 Result<PairInstance> make_instance(TensorWorkload workload, LabDevice& device);
 

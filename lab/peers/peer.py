@@ -104,22 +104,24 @@ def written_attention(q, k, v, mask):
     return torch.softmax(scores, -1) @ v
 
 
-def sdpa(parameters):
+def fused_attention(q, k, v, mask, causal):
+    shared = {"enable_gqa": True} if q.shape[1] != k.shape[1] else {}
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, **shared)
+
+
+def sdpa(parameters, fused=fused_attention):
     """scaled_dot_product_attention, or what it stands for where PyTorch is older."""
     plain = parameters["window"] == "0" and parameters["documents"] == "no"
     keep = {}
 
     def run(q, k, v, *rest):
-        if not hasattr(F, "scaled_dot_product_attention"):
-            if "mask" not in keep:
-                keep["mask"] = sees(parameters, rest)
-            return written_attention(q, k, v, keep["mask"])
-        shared = {"enable_gqa": True} if q.shape[1] != k.shape[1] else {}
-        if not rest or (plain and q.shape[2] == k.shape[2]):  # the kernels know this mask without reading it
-            return F.scaled_dot_product_attention(q, k, v, is_causal=bool(rest), **shared)
+        known = not rest or (plain and q.shape[2] == k.shape[2])  # its kernels know this mask without reading it
+        has_fused = hasattr(F, "scaled_dot_product_attention")
         if "mask" not in keep:
-            keep["mask"] = sees(parameters, rest)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=keep["mask"], **shared)
+            keep["mask"] = None if known and has_fused else sees(parameters, rest)
+        if has_fused:
+            return fused(q, k, v, keep["mask"], bool(rest) and known)
+        return written_attention(q, k, v, keep["mask"])
 
     return run
 
@@ -160,7 +162,7 @@ def with_gradients(forward):
     def run(q, k, v, dy, *rest):
         q, k, v = (x.detach().requires_grad_() for x in (q, k, v))
         y = forward(q, k, v, *rest)
-        return (y.detach(), *(g.contiguous() for g in torch.autograd.grad(y, (q, k, v), dy)))
+        return (y.detach(), *torch.autograd.grad(y, (q, k, v), dy))
     return run
 
 
@@ -248,8 +250,9 @@ def eager(work, parameters):
 def compiled(work, parameters):
     if work == "cross_entropy":
         return with_gradient(torch.compile(cross_entropy_loss))
-    if work == "attention_gradient":
-        return with_gradients(torch.compile(sdpa(parameters)))
+    if work.startswith("attention"):
+        run = sdpa(parameters, torch.compile(fused_attention))
+        return with_gradients(run) if work == "attention_gradient" else run
     return torch.compile(eager(work, parameters))
 
 
@@ -345,9 +348,10 @@ class Job:
     def poison(self, output, byte):
         if self.results is None:
             self.once(0)
-        flat = self.results[output].detach().reshape(-1)
-        assert flat.data_ptr() == self.results[output].data_ptr(), "the output is not contiguous"
-        flat.view(torch.uint8).fill_(byte)
+        result = self.results[output].detach()
+        if result.dim() == 0:
+            result = result.view(1)
+        result.view(torch.uint8).fill_(byte)  # the bytes where they lie: axes may be permuted, but for the last
 
 
 def answer(request, jobs):

@@ -18,15 +18,11 @@ TileLaunch add_rmsnorm_kernel(Index rows, Index columns, DType dtype) {
   const auto x = k.view("x", dtype, {rows, columns}), r = k.view("r", dtype, {rows, columns});
   const auto w = k.view("w", dtype, {columns}), y = k.view("y", dtype, {rows, columns});
   const auto row = k.program_id(0);
-  const tile::LoadOptions whole{.shape = {columns}};
-  const auto s = widen(k, k.load(x, {row, 0}, whole)) + widen(k, k.load(r, {row, 0}, whole));
+  const auto s = load_row(k, x, row, columns) + load_row(k, r, row, columns);
   const auto mean = k.reduce(tile::Monoid::sum, s * s, 0) * (1.0 / static_cast<double>(columns));
-  const auto scaled = s * tile::rsqrt(mean + kEpsilon) * widen(k, k.load(w, {0}, whole));
+  const auto scaled = s * tile::rsqrt(mean + kEpsilon) * load_vector(k, w, columns);
   k.store(y, {row, 0}, narrow(k, scaled, dtype));
-  auto kernel = std::make_shared<TileFunction>(k.finish({{{rows, 1}}}));
-  return [kernel](const std::vector<Tensor>& out, const std::vector<Tensor>& in) {
-    (*kernel)({in[0], in[1], in[2], into(out[0])});
-  };
+  return launch_of(k.finish({{{rows, 1}}}));
 }
 
 std::vector<Reference> add_rmsnorm_reference(const HostArrays& in, Index rows, Index columns,
@@ -73,10 +69,7 @@ Pair add_rmsnorm_pair() {
           .doc = "rms_norm(x + r) * w",
           .knobs = {{.name = "rows", .values = {Index{8192}}, .doc = "rows of x"},
                     {.name = "columns", .values = {Index{4096}}, .doc = "elements of a row"},
-                    {.name = "dtype",
-                     .values = {DType::f32},
-                     .doc = "element type",
-                     .cuda_values = {DType::bf16}}},
+                    dtype_knob()},
           .make = make};
 }
 

@@ -3,6 +3,7 @@
 
 #include "pairs/pairs.h"
 #include "pairs/tensor_pair.h"
+#include "pairs/tile_help.h"
 
 namespace tilewright::lab {
 
@@ -14,10 +15,7 @@ TileLaunch copy_kernel(Index n, DType dtype, DeviceKind kind) {
   const Index block = k.constant("BLOCK", kind == DeviceKind::cuda ? 4096 : 16384);
   const auto start = k.program_id(0) * block;
   k.store(y, {start}, k.load(x, {start}, {.shape = {block}, .fill = 0.0}), {.bounded = true});
-  auto kernel = std::make_shared<TileFunction>(k.finish({{{n, block}}}));
-  return [kernel](const std::vector<Tensor>& out, const std::vector<Tensor>& in) {
-    (*kernel)({in[0], into(out[0])});
-  };
+  return launch_of(k.finish({{{n, block}}}));
 }
 
 Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {

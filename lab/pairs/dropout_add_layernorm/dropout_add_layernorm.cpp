@@ -28,20 +28,12 @@ TileLaunch dropout_add_layernorm_kernel(const Sizes& s, DType dtype) {
   const auto w = k.view("w", dtype, {columns}), b = k.view("b", dtype, {columns});
   const auto seed = k.view("seed", DType::i64, {1}), y = k.view("y", dtype, {s.rows, columns});
   const auto row = k.program_id(0);
-  const tile::LoadOptions whole{.shape = {columns}};
   const auto bits = k.random(k.load(seed, {0}), k.arange(columns) + row * columns);
-  const auto dropped =
-      where(bits >= threshold(s.p), widen(k, k.load(x, {row, 0}, whole)) * (1 / (1 - s.p)), 0.0);
-  const auto t = widen(k, k.load(r, {row, 0}, whole)) + dropped;
-  const double share = 1.0 / static_cast<double>(columns);
-  const auto centered = t - k.reduce(tile::Monoid::sum, t, 0) * share;
-  const auto variance = k.reduce(tile::Monoid::sum, centered * centered, 0) * share;
-  const auto scaled = centered * tile::rsqrt(variance + 1e-5) * widen(k, k.load(w, {0}, whole));
-  k.store(y, {row, 0}, narrow(k, scaled + widen(k, k.load(b, {0}, whole)), dtype));
-  auto kernel = std::make_shared<TileFunction>(k.finish({{{s.rows, 1}}}));
-  return [kernel](const std::vector<Tensor>& out, const std::vector<Tensor>& in) {
-    (*kernel)({in[0], in[1], in[2], in[3], in[4], into(out[0])});
-  };
+  const auto dropped = where(bits >= threshold(s.p), load_row(k, x, row, columns) * (1 / (1 - s.p)), 0.0);
+  const auto t = standardised(k, load_row(k, r, row, columns) + dropped, columns);
+  const auto scaled = t * load_vector(k, w, columns) + load_vector(k, b, columns);
+  k.store(y, {row, 0}, narrow(k, scaled, dtype));
+  return launch_of(k.finish({{{s.rows, 1}}}));
 }
 
 std::vector<Reference> dropout_add_layernorm_reference(const HostArrays& in, const Sizes& s,
@@ -100,10 +92,7 @@ Pair dropout_add_layernorm_pair() {
                      .doc = "elements of a row",
                      .cuda_values = {Index{4096}}},
                     {.name = "p", .values = {0.1}, .doc = "probability of dropping an element"},
-                    {.name = "dtype",
-                     .values = {DType::f32},
-                     .doc = "element type",
-                     .cuda_values = {DType::bf16}}},
+                    dtype_knob()},
           .make = make};
 }
 

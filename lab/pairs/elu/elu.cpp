@@ -22,10 +22,7 @@ TileLaunch elu_kernel(Index n, DType dtype, DeviceKind kind) {
   const auto start = k.program_id(0) * block;
   const auto t = widen(k, k.load(x, {start}, {.shape = {block}, .fill = 0.0}));
   k.store(y, {start}, narrow(k, where(t > 0.f, t, tile::exp(t) - 1.f), dtype), {.bounded = true});
-  auto kernel = std::make_shared<TileFunction>(k.finish({{{n, block}}}));
-  return [kernel](const std::vector<Tensor>& out, const std::vector<Tensor>& in) {
-    (*kernel)({in[0], into(out[0])});
-  };
+  return launch_of(k.finish({{{n, block}}}));
 }
 
 std::vector<Reference> elu_reference(const HostArrays& in, ThreadPool& pool) {

@@ -7,6 +7,7 @@
 
 #include "pairs/pairs.h"
 #include "pairs/tensor_pair.h"
+#include "pairs/tile_help.h"
 
 namespace tilewright::lab {
 
@@ -25,10 +26,7 @@ TileLaunch embedding_kernel(const Sizes& s, DType dtype) {
   const auto token = k.program_id(0);
   const auto row = k.load(index, {token});
   k.store(y, {token, 0}, k.load(table, {row, 0}, {.shape = {s.columns}, .fill = 0.0}));
-  auto kernel = std::make_shared<TileFunction>(k.finish({{{s.tokens, 1}}}));
-  return [kernel](const std::vector<Tensor>& out, const std::vector<Tensor>& in) {
-    (*kernel)({in[0], in[1], into(out[0])});
-  };
+  return launch_of(k.finish({{{s.tokens, 1}}}));
 }
 
 std::vector<Reference> embedding_reference(const HostArrays& in, const Sizes& s, ThreadPool& pool) {
@@ -75,10 +73,7 @@ Pair embedding_pair() {
                      .values = {Index{16384}},
                      .doc = "rows that are picked",
                      .cuda_values = {Index{1} << 18}},
-                    {.name = "dtype",
-                     .values = {DType::f32},
-                     .doc = "element type",
-                     .cuda_values = {DType::bf16}}},
+                    dtype_knob()},
           .make = make};
 }
 

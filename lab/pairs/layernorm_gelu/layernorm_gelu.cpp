@@ -18,20 +18,13 @@ TileLaunch layernorm_gelu_kernel(Index rows, Index columns, DType dtype) {
   const auto w = k.view("w", dtype, {columns}), b = k.view("b", dtype, {columns});
   const auto y = k.view("y", dtype, {rows, columns});
   const auto row = k.program_id(0);
-  const auto t = widen(k, k.load(x, {row, 0}, {.shape = {columns}}));
-  const double share = 1.0 / static_cast<double>(columns);
-  const auto centered = t - k.reduce(tile::Monoid::sum, t, 0) * share;
-  const auto variance = k.reduce(tile::Monoid::sum, centered * centered, 0) * share;
-  const auto scale = widen(k, k.load(w, {0}, {.shape = {columns}}));
-  const auto shift = widen(k, k.load(b, {0}, {.shape = {columns}}));
-  const auto z = centered * tile::rsqrt(variance + 1e-5) * scale + shift;
+  const auto t = standardised(k, load_row(k, x, row, columns), columns);
+  const auto scale = load_vector(k, w, columns), shift = load_vector(k, b, columns);
+  const auto z = t * scale + shift;
   // x Φ(x) by tanh, as the logistic function of twice the argument: ½ (1 + tanh u) = σ(2u)
   const auto gelu = z * tile::sigmoid(z * (kGelu * 2) * (z * z * kGeluCubic + 1.0));
   k.store(y, {row, 0}, narrow(k, gelu, dtype));
-  auto kernel = std::make_shared<TileFunction>(k.finish({{{rows, 1}}}));
-  return [kernel](const std::vector<Tensor>& out, const std::vector<Tensor>& in) {
-    (*kernel)({in[0], in[1], in[2], into(out[0])});
-  };
+  return launch_of(k.finish({{{rows, 1}}}));
 }
 
 std::vector<Reference> layernorm_gelu_reference(const HostArrays& in, Index rows, Index columns,
@@ -75,10 +68,7 @@ Pair layernorm_gelu_pair() {
           .doc = "gelu(layer_norm(x) * w + b), gelu by tanh",
           .knobs = {{.name = "rows", .values = {Index{8192}}, .doc = "rows of x"},
                     {.name = "columns", .values = {Index{4096}}, .doc = "elements of a row"},
-                    {.name = "dtype",
-                     .values = {DType::f32},
-                     .doc = "element type",
-                     .cuda_values = {DType::bf16}}},
+                    dtype_knob()},
           .make = make};
 }
 

@@ -6,6 +6,7 @@
 
 #include "pairs/pairs.h"
 #include "pairs/tensor_pair.h"
+#include "pairs/tile_help.h"
 
 namespace tilewright::lab {
 
@@ -26,10 +27,7 @@ TileLaunch sincos10_kernel(Index n, DeviceKind kind) {
   auto t = k.load(x, {start}, {.shape = {block}, .fill = 0.0});
   for (int i = 0; i < kTimes; ++i) t = tile::sin(t) + tile::cos(t);
   k.store(y, {start}, t, {.bounded = true});
-  auto kernel = std::make_shared<TileFunction>(k.finish({{{n, block}}}));
-  return [kernel](const std::vector<Tensor>& out, const std::vector<Tensor>& in) {
-    (*kernel)({in[0], into(out[0])});
-  };
+  return launch_of(k.finish({{{n, block}}}));
 }
 
 // The magnitude carries what each step's rounding becomes in the later ones: e ← |cos x − sin x| e + |sin x|

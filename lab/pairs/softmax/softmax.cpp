@@ -17,13 +17,10 @@ TileLaunch softmax_kernel(Index rows, Index columns, DType dtype) {
   tile::Builder k("softmax");
   const auto x = k.view("x", dtype, {rows, columns}), y = k.view("y", dtype, {rows, columns});
   const auto row = k.program_id(0);
-  const auto t = widen(k, k.load(x, {row, 0}, {.shape = {columns}}));
+  const auto t = load_row(k, x, row, columns);
   const auto e = tile::exp(t - k.reduce(tile::Monoid::max, t, 0));
   k.store(y, {row, 0}, narrow(k, e * (1.0 / k.reduce(tile::Monoid::sum, e, 0)), dtype));
-  auto kernel = std::make_shared<TileFunction>(k.finish({{{rows, 1}}}));
-  return [kernel](const std::vector<Tensor>& out, const std::vector<Tensor>& in) {
-    (*kernel)({in[0], into(out[0])});
-  };
+  return launch_of(k.finish({{{rows, 1}}}));
 }
 
 std::vector<Reference> softmax_reference(const HostArrays& in, Index rows, Index columns, ThreadPool& pool) {
@@ -69,10 +66,7 @@ Pair softmax_pair() {
                      .values = {Index{1} << 25},
                      .doc = "elements in all; rows = elements / columns",
                      .cuda_values = {Index{1} << 26}},
-                    {.name = "dtype",
-                     .values = {DType::f32},
-                     .doc = "element type",
-                     .cuda_values = {DType::bf16}}},
+                    dtype_knob()},
           .make = make};
 }
 

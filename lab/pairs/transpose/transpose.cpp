@@ -3,6 +3,7 @@
 
 #include "pairs/pairs.h"
 #include "pairs/tensor_pair.h"
+#include "pairs/tile_help.h"
 
 namespace tilewright::lab {
 
@@ -16,10 +17,7 @@ TileLaunch transpose_kernel(Index rows, Index columns, DType dtype, DeviceKind k
   const auto r = k.program_id(0) * block, c = k.program_id(1) * block;
   const auto t = k.load(x, {r, c}, {.shape = {block, block}, .fill = 0.0});
   k.store(y, {c, r}, k.transpose(t), {.bounded = true});
-  auto kernel = std::make_shared<TileFunction>(k.finish({{{rows, block}}, {{columns, block}}}));
-  return [kernel](const std::vector<Tensor>& out, const std::vector<Tensor>& in) {
-    (*kernel)({in[0], into(out[0])});
-  };
+  return launch_of(k.finish({{{rows, block}}, {{columns, block}}}));
 }
 
 std::vector<Reference> transpose_reference(const HostArrays& in, Index rows, Index columns,
