@@ -313,12 +313,24 @@ std::optional<Value> FrameValues::overhang_mask() {
   return mask;
 }
 
+// Overhang is masked only along axes that the index or its mask varies along: elsewhere every element reads
+// what one inside the space reads, and the value keeps the shape of what it is made of.
 Value FrameValues::gather(const Sym& m) {
   tile::View flat = s_.flat_view(m.node, m.dtype);
   Value index = dynamic_index(m.offset, m.dynamic);
-  std::optional<Value> mask = overhang_mask();
-  if (m.mask >= 0) mask = mask ? *mask & value(m.mask) : value(m.mask);
+  std::optional<Value> mask;
+  if (m.mask >= 0) mask = value(m.mask);
+  for (int v : {frame_.row, frame_.column}) {
+    if (v < 0 || !ragged(v) || !(varies(index, v) || (m.mask >= 0 && varies(value(m.mask), v)))) continue;
+    Value inside = variable(v) < s_.extent(v);
+    mask = mask ? *mask & inside : inside;
+  }
   return k_.gather(flat, {index}, {.mask = mask});
+}
+
+bool FrameValues::varies(Value v, int along) const {
+  const std::vector<Index>& shape = v.type().shape;
+  return !shape.empty() && shape[!frame_.has_rows || along == frame_.row ? 0 : 1] != 1;
 }
 
 }  // namespace tilewright::passes

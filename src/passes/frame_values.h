@@ -99,6 +99,7 @@ class FrameValues {
   tile::Value load_block(int s, const std::optional<Picked>& picked);
   std::optional<tile::Value> load_picked_row(int s);
   tile::Value gather(const Sym& m);
+  bool varies(tile::Value v, int along) const;  // the tile, along the axis of a variable of the tile
 
   tile::Value inner_dot(int s);
   FrameValues& operand_frame(int dot, int side);

@@ -1,0 +1,38 @@
+// Shapes of values inside a frame.
+#include "passes/frame_values.h"
+
+#include "ir/text.h"
+#include "ops/ops.h"
+
+#include <tilewright/tile/text.h>
+
+#include <gtest/gtest.h>
+
+namespace tilewright::passes {
+namespace {
+
+// The last block of rows overhangs; what a column's minimum picks is one value for all rows all the same.
+TEST(FrameValues, AGatherVariesAlongTheAxesOfItsIndexAlone) {
+  const ir::Graph graph = ir::parse(R"(graph @g(%x: f32[35,4], %table: f32[7]) -> (f32[4]) {
+  %2 = min %x {axes=[0]} : f32[4]
+  %3 = cast %2 {dtype=i32} : i32[4]
+  %4 = take %table, %3 {axis=0} : f32[4]
+  return %4
+}
+)",
+                                    ops::all_ops())
+                              .value();
+  const auto program = std::get<GroupProgram>(build_program(graph, {.nodes = {2, 3, 4}, .outputs = {4}}));
+  const TileShape shape{.row = 0, .column = 1, .rows = 32, .columns = 4, .looped = true};
+  const tile::Kernel kernel = emit_tiles(graph, program, shape, "k", {}).kernel;
+  int gathers = 0;
+  tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+    if (op.kind != tile::OpKind::gather) return;
+    ++gathers;
+    EXPECT_EQ(kernel.type(op.results[0]).shape, (std::vector<Index>{1, 4})) << tile::print(kernel);
+  });
+  EXPECT_EQ(gathers, 1);
+}
+
+}  // namespace
+}  // namespace tilewright::passes
