@@ -19,12 +19,11 @@ bool FrameValues::ragged(int v) const {
 
 Value FrameValues::variable(int v) {
   if (!is_tile(v) || block(v) == 1) return s_.start(v);
-  // Only the reduced variable's start changes from one loop body to the next.
-  const int body = v == loops_.reduced && loops_.looped ? s_.body : kForever;
-  if (auto it = index_.find(v); it != index_.end() && it->second.body == body) return it->second.value;
+  if (auto it = index_.find(v); it != index_.end() && is_there(it->second.body)) return it->second.value;
   Value i = s_.start(v) + k_.arange(block(v));
   if (frame_.has_rows) i = k_.expand(i, v == frame_.row ? 1 : 0);
-  index_[v] = {i, body};
+  // Only the reduced variable's start changes from one loop body to the next.
+  index_[v] = {i, lifetime(v == loops_.reduced && loops_.looped)};
   return i;
 }
 
@@ -52,10 +51,10 @@ Value FrameValues::div_mod(const IndexExpr::DivMod& d) {
 
 Value FrameValues::value(int s) {
   const auto i = static_cast<std::size_t>(s);
-  if (have_[i] != 0 && (have_[i] == kForever || have_[i] == s_.body)) return values_[i];
+  if (have_[i] != 0 && is_there(have_[i])) return values_[i];
   values_[i] = compute(s);
   const bool changes = (sym(s).reduced && loops_.looped) || sym(s).level >= moving_level_;
-  have_[i] = changes ? s_.body : kForever;
+  have_[i] = lifetime(changes);
   return values_[i];
 }
 
@@ -69,14 +68,15 @@ void FrameValues::set(int s, Value v) {
   have_[static_cast<std::size_t>(s)] = kForever;
 }
 
-// A value and its widened form live equally long.
+// A value from before a loop may be widened in it, and again behind it.
 Value FrameValues::computed(int s) {
   Value v = value(s);
   if (compute_dtype(v.dtype()) == v.dtype()) return v;
-  auto& [narrow, wide] = widened_[s];
-  if (wide.id() < 0 || narrow != v.id()) {
+  auto& [narrow, wide, body] = widened_[s];
+  if (wide.id() < 0 || narrow != v.id() || !is_there(body)) {
     narrow = v.id();
     wide = k_.cast(v, compute_dtype(v.dtype()));
+    body = lifetime(false);
   }
   return wide;
 }

@@ -34,5 +34,23 @@ TEST(FrameValues, AGatherVariesAlongTheAxesOfItsIndexAlone) {
   EXPECT_EQ(gathers, 1);
 }
 
+// %scale is loaded before the loop, and widened where it multiplies: in the loop, and again behind it.
+TEST(FrameValues, WhatIsWidenedInALoopIsNotThereBehindIt) {
+  const ir::Graph graph = ir::parse(R"(graph @g(%x: bf16[35], %scale: bf16[]) -> (bf16[]) {
+  %2 = reshape %scale {shape=[1]} : bf16[1]
+  %3 = expand %2 {shape=[35]} : bf16[35]
+  %4 = mul %x, %3 : bf16[35]
+  %5 = sum %4 {axes=[0]} : bf16[]
+  %6 = mul %5, %scale : bf16[]
+  return %6
+}
+)",
+                                    ops::all_ops())
+                              .value();
+  const auto program = std::get<GroupProgram>(build_program(graph, {.nodes = {4, 5, 6}, .outputs = {6}}));
+  const TileShape shape{.column = 0, .columns = 8, .looped = true};
+  EXPECT_NO_THROW(emit_tiles(graph, program, shape, "k", {}));
+}
+
 }  // namespace
 }  // namespace tilewright::passes
