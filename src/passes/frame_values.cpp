@@ -259,9 +259,17 @@ std::optional<Value> FrameValues::load_picked_row(int s) {
   const auto [index, stride] = m.dynamic[0];
   Value valid = value(m.mask);
   Value row = k_.cast(value(index), DType::i64);
-  if (row.rank() != 0 || valid.rank() != 0 || stride <= 0) return std::nullopt;
+  if (row.rank() != 0 || valid.rank() != 0 || stride <= 0 || !begins_inside(m)) return std::nullopt;
   const Index rows = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
   return load_block(s, Picked{tile::where(valid, row, rows), stride, rows});
+}
+
+// From its constant on a view only goes forward, as far as the buffer does: under a mask an offset may begin
+// elsewhere.
+bool FrameValues::begins_inside(const Sym& load) const {
+  for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v)
+    if (load.offset.factor(v) < 0) return false;
+  return load.offset.constant() >= 0 && load.offset.constant() < s_.buffer_elements(load.node);
 }
 
 Value FrameValues::load_block(int s, const std::optional<Picked>& picked) {

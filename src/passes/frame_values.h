@@ -98,6 +98,7 @@ class FrameValues {
   tile::Value load(int s);
   tile::Value load_block(int s, const std::optional<Picked>& picked);
   std::optional<tile::Value> load_picked_row(int s);
+  bool begins_inside(const Sym& load) const;
   tile::Value gather(const Sym& m);
   bool varies(tile::Value v, int along) const;  // the tile, along the axis of a variable of the tile
 

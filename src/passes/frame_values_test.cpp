@@ -52,5 +52,23 @@ TEST(FrameValues, WhatIsWidenedInALoopIsNotThereBehindIt) {
   EXPECT_NO_THROW(emit_tiles(graph, program, shape, "k", {}));
 }
 
+// The second half reads %x backwards: outside of it the offset begins behind %x's end.
+TEST(FrameValues, APickedRowOfAPartThatBeginsElsewhereIsAGather) {
+  const ir::Graph graph = ir::parse(R"(graph @g(%x: f32[4,8,5], %i: i64[]) -> (f32[8,1,5]) {
+  %2 = reshape %i {shape=[1]} : i64[1]
+  %3 = take %x, %2 {axis=1} : f32[4,1,5]
+  %4 = slice %3 {shape=[4,1,5], start=[3,0,0], step=[-1,1,1]} : f32[4,1,5]
+  %5 = concat %3, %4 {axis=0} : f32[8,1,5]
+  %6 = neg %5 : f32[8,1,5]
+  return %6
+}
+)",
+                                    ops::all_ops())
+                              .value();
+  const auto program = std::get<GroupProgram>(build_program(graph, {.nodes = {3, 6}, .outputs = {6}}));
+  EXPECT_NO_THROW(emit_tiles(graph, program, {.column = 1, .columns = 8}, "k", {}))
+      << to_string(graph, program);
+}
+
 }  // namespace
 }  // namespace tilewright::passes
