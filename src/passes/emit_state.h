@@ -22,6 +22,7 @@ struct EmitState {
   tile::Builder k;
   std::vector<tile::Value> starts;  // of each variable: its first value in this program or loop iteration
   int body = 0;                     // the loop body that is being written, counted
+  bool in_loop = false;
   std::vector<BufferSource> sources;
 
   Index extent(int v) const { return program.extents[static_cast<std::size_t>(v)]; }

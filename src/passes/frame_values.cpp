@@ -19,12 +19,11 @@ bool FrameValues::ragged(int v) const {
 
 Value FrameValues::variable(int v) {
   if (!is_tile(v) || block(v) == 1) return s_.start(v);
-  // Only the reduced variable's start changes from one loop body to the next.
-  const int body = v == loops_.reduced && loops_.looped ? s_.body : kForever;
-  if (auto it = index_.find(v); it != index_.end() && it->second.body == body) return it->second.value;
+  if (auto it = index_.find(v); it != index_.end() && is_there(it->second.body)) return it->second.value;
   Value i = s_.start(v) + k_.arange(block(v));
   if (frame_.has_rows) i = k_.expand(i, v == frame_.row ? 1 : 0);
-  index_[v] = {i, body};
+  // Only the reduced variable's start changes from one loop body to the next.
+  index_[v] = {i, lifetime(v == loops_.reduced && loops_.looped)};
   return i;
 }
 
@@ -52,10 +51,10 @@ Value FrameValues::div_mod(const IndexExpr::DivMod& d) {
 
 Value FrameValues::value(int s) {
   const auto i = static_cast<std::size_t>(s);
-  if (have_[i] != 0 && (have_[i] == kForever || have_[i] == s_.body)) return values_[i];
+  if (have_[i] != 0 && is_there(have_[i])) return values_[i];
   values_[i] = compute(s);
   const bool changes = (sym(s).reduced && loops_.looped) || sym(s).level >= moving_level_;
-  have_[i] = changes ? s_.body : kForever;
+  have_[i] = lifetime(changes);
   return values_[i];
 }
 
@@ -69,14 +68,15 @@ void FrameValues::set(int s, Value v) {
   have_[static_cast<std::size_t>(s)] = kForever;
 }
 
-// A value and its widened form live equally long.
+// A value from before a loop may be widened in it, and again behind it.
 Value FrameValues::computed(int s) {
   Value v = value(s);
   if (compute_dtype(v.dtype()) == v.dtype()) return v;
-  auto& [narrow, wide] = widened_[s];
-  if (wide.id() < 0 || narrow != v.id()) {
+  auto& [narrow, wide, body] = widened_[s];
+  if (wide.id() < 0 || narrow != v.id() || !is_there(body)) {
     narrow = v.id();
     wide = k_.cast(v, compute_dtype(v.dtype()));
+    body = lifetime(false);
   }
   return wide;
 }
@@ -259,9 +259,17 @@ std::optional<Value> FrameValues::load_picked_row(int s) {
   const auto [index, stride] = m.dynamic[0];
   Value valid = value(m.mask);
   Value row = k_.cast(value(index), DType::i64);
-  if (row.rank() != 0 || valid.rank() != 0 || stride <= 0) return std::nullopt;
+  if (row.rank() != 0 || valid.rank() != 0 || stride <= 0 || !begins_inside(m)) return std::nullopt;
   const Index rows = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
   return load_block(s, Picked{tile::where(valid, row, rows), stride, rows});
+}
+
+// From its constant on a view only goes forward, as far as the buffer does: under a mask an offset may begin
+// elsewhere.
+bool FrameValues::begins_inside(const Sym& load) const {
+  for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v)
+    if (load.offset.factor(v) < 0) return false;
+  return load.offset.constant() >= 0 && load.offset.constant() < s_.buffer_elements(load.node);
 }
 
 Value FrameValues::load_block(int s, const std::optional<Picked>& picked) {
@@ -313,12 +321,24 @@ std::optional<Value> FrameValues::overhang_mask() {
   return mask;
 }
 
+// Overhang is masked only along axes that the index or its mask varies along: elsewhere every element reads
+// what one inside the space reads, and the value keeps the shape of what it is made of.
 Value FrameValues::gather(const Sym& m) {
   tile::View flat = s_.flat_view(m.node, m.dtype);
   Value index = dynamic_index(m.offset, m.dynamic);
-  std::optional<Value> mask = overhang_mask();
-  if (m.mask >= 0) mask = mask ? *mask & value(m.mask) : value(m.mask);
+  std::optional<Value> mask;
+  if (m.mask >= 0) mask = value(m.mask);
+  for (int v : {frame_.row, frame_.column}) {
+    if (v < 0 || !ragged(v) || !(varies(index, v) || (m.mask >= 0 && varies(value(m.mask), v)))) continue;
+    Value inside = variable(v) < s_.extent(v);
+    mask = mask ? *mask & inside : inside;
+  }
   return k_.gather(flat, {index}, {.mask = mask});
+}
+
+bool FrameValues::varies(Value v, int along) const {
+  const std::vector<Index>& shape = v.type().shape;
+  return !shape.empty() && shape[!frame_.has_rows || along == frame_.row ? 0 : 1] != 1;
 }
 
 }  // namespace tilewright::passes

@@ -98,7 +98,9 @@ class FrameValues {
   tile::Value load(int s);
   tile::Value load_block(int s, const std::optional<Picked>& picked);
   std::optional<tile::Value> load_picked_row(int s);
+  bool begins_inside(const Sym& load) const;
   tile::Value gather(const Sym& m);
+  bool varies(tile::Value v, int along) const;  // the tile, along the axis of a variable of the tile
 
   tile::Value inner_dot(int s);
   FrameValues& operand_frame(int dot, int side);
@@ -109,6 +111,14 @@ class FrameValues {
     tile::Value value;
     int body = 0;
   };
+  struct Widened {
+    tile::ValueId narrow = -1;
+    tile::Value wide;
+    int body = 0;
+  };
+  // What is written in a loop's body is there in that body alone, whether it changes or not.
+  int lifetime(bool changes) const { return changes || s_.in_loop ? s_.body : kForever; }
+  bool is_there(int body) const { return body == kForever || body == s_.body; }
 
   EmitState& s_;
   tile::Builder& k_;
@@ -116,7 +126,7 @@ class FrameValues {
   FrameLoops loops_;
   std::vector<tile::Value> values_;
   std::vector<int> have_;  // 0: not yet; kForever; else the loop body it belongs to
-  std::map<int, std::pair<tile::ValueId, tile::Value>> widened_;
+  std::map<int, Widened> widened_;
   std::map<int, Walked> index_;                                                 // by variable
   std::map<std::pair<int, int>, std::unique_ptr<FrameValues>> operand_frames_;  // by inner dot and side
   int moving_level_ = kNoLevel;

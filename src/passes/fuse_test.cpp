@@ -63,5 +63,19 @@ TEST(Fusion, ReductionsBesideAProductStandInItsRows) {
   expect_ordered(graph, fuse(graph, {}));
 }
 
+// The rows of a concat would make two variables of one axis: the place of a maximum is counted along one.
+TEST(Fusion, ThePlaceOfAMaximumIsCountedAlongOneVariable) {
+  const ir::Graph graph = parsed(R"(graph @g(%a: f32[4,8], %b: f32[1,8]) -> (i64[]) {
+  %2 = concat %a, %b {axis=0} : f32[5,8]
+  %3 = reshape %2 {shape=[40]} : f32[40]
+  %4 = argmax %3 {axes=[0]} : i64[]
+  return %4
+}
+)");
+  const auto built = build_program(graph, {.nodes = {4}, .outputs = {4}});
+  ASSERT_TRUE(std::holds_alternative<GroupProgram>(built));
+  EXPECT_EQ(std::get<GroupProgram>(built).extents, (Extents{40}));
+}
+
 }  // namespace
 }  // namespace tilewright::passes

@@ -127,8 +127,11 @@ namespace {
 
 bool needs_one_reduced_loop(const GroupProgram& program) {
   if (program.has_inner_dots() && program.dot() < 0) return true;
+  // The place of an extreme is counted along one variable.
   for (const Sym& s : program.syms)
-    if (s.kind == Sym::Kind::scan) return true;
+    if (s.kind == Sym::Kind::scan || (s.kind == Sym::Kind::reduce &&
+                                      (s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin)))
+      return true;
   if (program.levels() > 1) return true;
   return std::any_of(program.outputs.begin(), program.outputs.end(), [&](const ProgramOutput& o) {
     return program.levels() > 0 && program.syms[static_cast<std::size_t>(o.sym)].reduced;

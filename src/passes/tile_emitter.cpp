@@ -459,8 +459,10 @@ class Emitter {
           s_.start(v) = i;
           if (!innermost) return nest(outer, depth + 1, carried, body);
           ++s_.body;
+          s_.in_loop = true;
           return body(carried);
         });
+    s_.in_loop = false;
     ++s_.body;  // what was computed in there is not there any more
     return last;
   }
