@@ -52,7 +52,8 @@ Attended attend(Value scores, Value v, const AttendOptions& options) {
   const DType dtype = scores.dtype();
   if (options.mask) scores = where(broadcast_to(*options.mask, scores.shape()), scores, -kInfinity);
   // -inf - -inf would be NaN: what is subtracted is finite. The results do not depend on it.
-  const Value shift = maximum(stop_gradient(max(scores, {-1}, Keep::yes)), -max_finite(dtype));
+  const Value highest = stop_gradient(max(scores, {-1}, Keep::yes)),
+              shift = maximum(highest, -max_finite(dtype));
   const Value weights = exp(scores - shift), total = sum(weights, {-1}, Keep::yes);
   Value kept = weights;
   if (options.dropout != 0) kept = dropout(weights, *options.seed, {.p = options.dropout});
@@ -61,7 +62,8 @@ Attended attend(Value scores, Value v, const AttendOptions& options) {
   const Value product = matmul(cast(kept, values.dtype()), share_heads(values, scores.shape()[1]), dtype);
   // The sum is divided by after the product, where there are fewer elements; 1 stands in for that of nothing,
   // so that gradients stay finite, too.
-  const Value nothing = eq(total, 0.0), divisor = where(nothing, 1.0, total);
+  // The maximum tells a row of nothing: a comparison of the sum would want its exponentials exact.
+  const Value nothing = eq(highest, -kInfinity), divisor = where(nothing, 1.0, total);
   const Value lse = where(nothing, -kInfinity, log(divisor) + shift);
   return {cast(product * reciprocal(divisor), options.result), squeeze(lse, -1)};
 }

@@ -4,6 +4,7 @@
 #include "passes/dot_as_sums.h"
 #include "passes/dot_axes.h"
 #include "passes/loop_variables.h"
+#include "passes/split_loops.h"
 
 #include <tilewright/base/error.h>
 
@@ -150,6 +151,16 @@ void widen_accumulation(const ir::Graph& graph, GroupProgram& program, const til
   }
 }
 
+// Chains of dots on tensor cores wait for what stands between these: masks are left out where they can be.
+EmittedKernel emit(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+                   const TileShape& shape, const std::string& name,
+                   const std::vector<Temporary>& temporaries) {
+  EmittedKernel out = emit_tiles(graph, program, shape, name, temporaries);
+  const bool chain = program.has_inner_dots() || (program.dot() >= 0 && program.levels() > 1);
+  if (chain && chains_on_tensor_cores(program, target)) out.kernel = split_masked_loops(out.kernel);
+  return out;
+}
+
 // The kernel with other tiles, and the depth shared among as many programs.
 std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const GroupProgram& program,
                                       const tile::Target& target, const TileShape& shape,
@@ -160,7 +171,7 @@ std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const GroupProgram
   for (auto s = shapes.begin() + 1; s != shapes.end(); ++s) {
     if (shape.split_length % s->depth != 0) continue;
     s->splits = shape.splits, s->split_length = shape.split_length;
-    EmittedKernel other = emit_tiles(graph, program, *s, chosen.kernel.name, lowered.temporaries);
+    EmittedKernel other = emit(graph, program, target, *s, chosen.kernel.name, lowered.temporaries);
     if (other.views == chosen.views && !(other.kernel == chosen.kernel))
       out.push_back(std::move(other.kernel));
   }
@@ -183,7 +194,7 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
   widen_accumulation(graph, program, target, name, out);
   const TileShape shape = choose_tiles(graph, program, target);
   if (shape.splits <= 1) {
-    out.kernels.insert(out.kernels.begin(), emit_tiles(graph, program, shape, name, out.temporaries));
+    out.kernels.insert(out.kernels.begin(), emit(graph, program, target, shape, name, out.temporaries));
     if (options.variants && out.kernels.size() == 1 && shape.depth_variable >= 0)
       out.variants = other_tiles(graph, program, target, shape, out);
     return out;

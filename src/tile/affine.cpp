@@ -13,26 +13,6 @@ using Variable = Affine::Variable;
 
 Affine single(Variable variable, int index) { return {0, {{variable, index, 1}}}; }
 
-// a + factor · b, empty on overflow.
-std::optional<Affine> add_scaled(const Affine& a, const Affine& b, Index factor) {
-  Affine sum = a;
-  Index product = 0;
-  if (__builtin_mul_overflow(b.constant, factor, &product) ||
-      __builtin_add_overflow(sum.constant, product, &sum.constant))
-    return std::nullopt;
-  for (const Affine::Term& t : b.terms) {
-    if (__builtin_mul_overflow(t.factor, factor, &product)) return std::nullopt;
-    const auto before = [](const Affine::Term& x, const Affine::Term& y) {
-      return std::pair(x.variable, x.index) < std::pair(y.variable, y.index);
-    };
-    auto at = std::lower_bound(sum.terms.begin(), sum.terms.end(), t, before);
-    if (at == sum.terms.end() || before(t, *at)) at = sum.terms.insert(at, {t.variable, t.index, 0});
-    if (__builtin_add_overflow(at->factor, product, &at->factor)) return std::nullopt;
-    if (at->factor == 0) sum.terms.erase(at);
-  }
-  return sum;
-}
-
 std::optional<Affine> combine(Prim prim, const std::vector<Affine>& v) {
   const bool constant = std::all_of(v.begin(), v.end(), [](const Affine& a) { return a.is_constant(); });
   if (constant && prim != Prim::select) {
@@ -64,6 +44,25 @@ Known with_grid(const Kernel& kernel, Known known) {
 }
 
 }  // namespace
+
+std::optional<Affine> add_scaled(const Affine& a, const Affine& b, Index factor) {
+  Affine sum = a;
+  Index product = 0;
+  if (__builtin_mul_overflow(b.constant, factor, &product) ||
+      __builtin_add_overflow(sum.constant, product, &sum.constant))
+    return std::nullopt;
+  for (const Affine::Term& t : b.terms) {
+    if (__builtin_mul_overflow(t.factor, factor, &product)) return std::nullopt;
+    const auto before = [](const Affine::Term& x, const Affine::Term& y) {
+      return std::pair(x.variable, x.index) < std::pair(y.variable, y.index);
+    };
+    auto at = std::lower_bound(sum.terms.begin(), sum.terms.end(), t, before);
+    if (at == sum.terms.end() || before(t, *at)) at = sum.terms.insert(at, {t.variable, t.index, 0});
+    if (__builtin_add_overflow(at->factor, product, &at->factor)) return std::nullopt;
+    if (at->factor == 0) sum.terms.erase(at);
+  }
+  return sum;
+}
 
 Index Affine::factor_of(Variable variable, int index) const {
   for (const Term& t : terms)

@@ -2,10 +2,14 @@
 // keys that are read twice, ragged lengths, rows that see nothing.
 #include "cuda_emulation/emulated_cuda.h"
 
+#include "ops/attention.h"
+#include "passes/pipeline.h"
 #include "support/attention_kernels.h"
 #include "support/kernel_check.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace tilewright::emulation {
 namespace {
@@ -76,6 +80,36 @@ TEST_F(EmulatedChain, RoundsOverlap) {
 TEST_F(EmulatedChain, TwoProductsBeforeTheLast) {
   const AttentionKernel a{.heads = 2, .queries = 128, .keys = 200, .block_n = 64, .causal = true};
   check_kernel_of(a, attention_gradient_q(a), chain(256));
+}
+
+// Three warpgroups of rows; the blocks left of the diagonal are walked without the mask.
+TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
+  constexpr Index kQueries = 400, kKeys = 700, kHeads = 24, kDepth = 64;
+  ir::Graph graph("attention");
+  const auto input = [&](const char* name, Index length) {
+    return ir::Value{&graph, graph.add_input(name, {DType::bf16, {1, kHeads, length, kDepth}})};
+  };
+  const ir::Value q = input("q", kQueries), k = input("k", kKeys), v = input("v", kKeys);
+  const Shape scores{1, 1, kQueries, kKeys};
+  const ir::Value row = ops::iota(graph, scores, 2), key = ops::iota(graph, scores, 3);
+  graph.set_outputs({ops::attend(ops::attention_scores(q, k, 0.125), v,
+                                 {.mask = ops::le(key, row + 100), .result = DType::bf16})
+                         .out.id});
+  const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
+  ASSERT_EQ(compiled.plan.kernels.size(), 1u);
+  tile::Kernel kernel = compiled.plan.kernels[0];
+  const auto loops = std::count_if(kernel.body.ops.begin(), kernel.body.ops.end(),
+                                   [](const tile::Op& op) { return op.kind == tile::OpKind::loop; });
+  EXPECT_EQ(loops, 2);
+  const auto candidates = backend_->candidates(kernel);
+  ASSERT_FALSE(candidates.empty());
+  EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
+  EXPECT_EQ(candidates[0].schedule.threads, 384);
+  const auto source = backend_->print(kernel, candidates[0].schedule);
+  ASSERT_TRUE(source);
+  EXPECT_NE(source->text.find("fast::exp2(fmaf("), std::string::npos) << "scores are not scaled on the way";
+  kernel.grid[2] = {{tile::Dim{2}, 1}};  // two heads say what 24 do
+  check_kernel_of({}, kernel, candidates[0].schedule);
 }
 
 }  // namespace

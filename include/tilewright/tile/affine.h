@@ -34,6 +34,9 @@ struct Affine {
   friend bool operator==(const Affine&, const Affine&) = default;
 };
 
+// a + factor · b, empty on overflow.
+std::optional<Affine> add_scaled(const Affine& a, const Affine& b, Index factor);
+
 // What is known of a launch: everything with its scalar arguments, else the constants.
 struct Known {
   std::vector<std::optional<Index>> grid;     // program counts

@@ -25,11 +25,14 @@ constexpr double kUnknownPrograms = 100000;
 constexpr Index kUnknownTrips = 64;
 constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
 constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
-constexpr Index kMaxChainPlaces = 3;     // a chain computes longer on a block than memory takes to bring one
+constexpr Index kMaxChainPlaces = 2;     // a chain computes longer on a block than memory takes to bring one
 constexpr Index kWarpgroupRows = 64;     // of one wgmma
-constexpr Index kMaxWarpgroups = 2;
-// Of the tensor cores' rate, beside the steps between the dots; and what it costs to wait for these.
-constexpr double kChainShare = 0.6, kPlainChain = 1.5, kAheadChain = 1.1;
+constexpr Index kMaxWarpgroups = 3;
+// Of the tensor cores' rate, beside the steps between the dots; and what it costs to wait for these, or for
+// the other warpgroup. Of two of them, taking turns was worth 2 % to heads of 64 and cost as much with heads
+// of 128 (docs/notes/2026-11-21-dot-chains.md).
+constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
+constexpr Index kWideDepth = 128;
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
 
 double programs_of(const Kernel& kernel, std::size_t axis) {
@@ -118,9 +121,10 @@ class Lister {
     std::string why = add_chain(s, kPlainChain * chain_us(*chain));
     if (!why.empty()) return refuse(DotUnit::wgmma, why);
     s.ahead = true;
-    add_chain(s, kAheadChain * chain_us(*chain));
+    const bool wide = kernel_.type(chain->dots[0].op->operands[0]).shape[1] >= kWideDepth;
+    add_chain(s, (wide ? 1 : kInTurns) * chain_us(*chain));
     s.take_turns = groups > 1;
-    if (s.take_turns) add_chain(s, chain_us(*chain));
+    if (s.take_turns) add_chain(s, (wide ? kInTurns : 1) * chain_us(*chain));
   }
 
   // Why not, where it cannot be printed.

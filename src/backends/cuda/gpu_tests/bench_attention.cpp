@@ -42,24 +42,27 @@ Way way(int threads, Index block_n, int stages) {
                        .take_turns = true}};
 }
 
+// Tiles, places and schedules around the best that were measured.
 std::vector<Way> ways(const AttentionKernel& sizes) {
+  struct Tiles {
+    int threads;
+    Index block_n;
+    int stages;
+  };
+  const std::vector<Tiles> narrow{{384, 128, 2}, {384, 128, 3}, {384, 96, 3}, {384, 160, 2}, {256, 128, 2}},
+      wide{{256, 128, 2}, {256, 160, 2}, {256, 192, 2}, {256, 96, 3}};
   std::vector<Way> all;
-  const Index widest = sizes.depth <= 64 ? 192 : 160;
-  for (Index block_n : {Index{128}, widest, Index{96}}) all.push_back(way(256, block_n, 2));
-  all.push_back(way(256, 128, 3));
-  if (sizes.depth <= 64)
-    for (Index block_n : {Index{96}, Index{128}}) all.push_back(way(384, block_n, 2));
+  for (const Tiles& t : sizes.depth <= 64 ? narrow : wide)
+    for (const auto& [ahead, turns] : {std::pair{true, true}, {true, false}, {false, false}}) {
+      Way w = way(t.threads, t.block_n, t.stages);
+      w.schedule.ahead = ahead, w.schedule.take_turns = turns, w.schedule.descending = sizes.causal;
+      all.push_back(w);
+    }
+  if (!sizes.causal) return all;
   all.push_back(all[0]);
-  all.back().schedule.take_turns = false;
-  all.push_back(all.back());
-  all.back().schedule.ahead = false;
-  if (sizes.causal) {
-    for (Way& w : all) w.schedule.descending = true;
-    all.push_back(all[0]);
-    all.back().schedule.descending = false;
-    all.push_back(all[0]);
-    all.back().splits = false;
-  }
+  all.back().schedule.descending = false;
+  all.push_back(all[0]);
+  all.back().splits = false;
   return all;
 }
 

@@ -1,0 +1,24 @@
+// Where a loop's selects come out the same for all elements of their tiles.
+#pragma once
+
+#include <tilewright/tile/affine.h>
+
+#include <map>
+#include <optional>
+
+namespace tilewright::passes {
+
+// Iterations whose induction variable is at least each of `first` and at most each of `last`: there the keys
+// of `replaced` equal their values, each the choice of a select that no constant stands for.
+struct WholeBlocks {
+  std::map<tile::ValueId, tile::ValueId> replaced;  // none: no such iterations
+  std::vector<tile::Affine> first, last;            // of what stands before the loop
+  tile::Affine lower, upper;                        // of the loop
+  Index step = 0;
+  std::optional<Index> rounds;
+};
+
+// Of a loop in the kernel's body without loops of its own.
+WholeBlocks find_whole_blocks(const tile::Kernel& kernel, const tile::Op& loop);
+
+}  // namespace tilewright::passes
