@@ -27,6 +27,20 @@ std::vector<DotTiles> best_first(std::vector<RankedTiles> all) {
   return out;
 }
 
+// The same, with at most two numbers of splits for each edge, so that what is measured differs in kind.
+std::vector<DotTiles> best_of_each(std::vector<RankedTiles> all) {
+  constexpr auto kMostAlike = 2;
+  std::stable_sort(all.begin(), all.end(),
+                   [](const RankedTiles& a, const RankedTiles& b) { return a.cost < b.cost; });
+  std::vector<RankedTiles> kept;
+  for (const RankedTiles& r : all)
+    if (std::count_if(kept.begin(), kept.end(), [&](const RankedTiles& k) {
+          return k.tiles.bm == r.tiles.bm && k.tiles.bn == r.tiles.bn;
+        }) < kMostAlike)
+      kept.push_back(r);
+  return best_first(std::move(kept));
+}
+
 // --- CPU: tw_cpu/dot.h packs blocks of both operands and keeps 6 rows and a few vectors of c in registers;
 // tw_cpu/dot_few.h reads an operand once, where it stands, if the other one has fewer rows than that.
 constexpr Index kRegisterRows = 6;
@@ -120,13 +134,16 @@ Index most_splits(const DotProblem& p, Index programs, Index bk, const tile::Tar
 // fastest; a tile may be larger than the problem, the rest of it is zeros.
 std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& target) {
   constexpr DotTiles kTiles[] = {{128, 256, kDepth}, {128, 192, kDepth}, {128, 128, kDepth},
-                                 {256, 128, kDepth}, {128, 64, kDepth},  {64, 128, kDepth},
-                                 {64, 64, kDepth},   {64, 32, kDepth}};
+                                 {256, 128, kDepth}, {128, 64, kDepth},  {64, 256, kDepth},
+                                 {64, 128, kDepth},  {64, 64, kDepth},   {64, 32, kDepth}};
   constexpr Index kSwath = 16;
+  // Few rows of a: b streams. Where its columns lie together, a block's rows are as wide as the tile; else as
+  // deep as the copy engine's promotion makes them.
+  constexpr Index kFewRows = 128, kPromotedBytes = 256;
   std::vector<RankedTiles> all;
   for (DotTiles t : kTiles) {
-    RankedTiles best;
     const Index programs = p.batch * ceil_div(p.m, t.bm) * ceil_div(p.n, t.bn);
+    const Index piece = p.b_by_rows ? std::min(t.bn, p.n) * 2 : kPromotedBytes;
     for (t.splits = 1; t.splits <= most_splits(p, programs, t.bk, target); ++t.splits) {
       const double us = tile::tensor_tiles_us({.bm = t.bm,
                                                .bn = t.bn,
@@ -134,14 +151,14 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
                                                .programs = static_cast<double>(programs * t.splits),
                                                .swath = std::min(kSwath, ceil_div(p.m, t.bm)),
                                                .inside_m = p.m,
-                                               .inside_n = p.n},
+                                               .inside_n = p.n,
+                                               .piece_bytes = p.m <= kFewRows ? piece : 0},
                                               target) +
                         merge_us(p, t.splits, target);
-      if (best.cost == 0 || us < best.cost) best = {t, us};
+      all.push_back({t, us});
     }
-    all.push_back(best);
   }
-  return best_first(std::move(all));
+  return best_of_each(std::move(all));
 }
 
 // Tiles of fixed edges, by as many programs for one sum as end soonest. `share` is what the tile's inner loop

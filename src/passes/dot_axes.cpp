@@ -158,6 +158,8 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
                                   [&](int o) { return program.syms[place_of(o)].kind == Sym::Kind::load; });
   problem.copied = is_copied(program, dot.operands[0], axes.m, axes.k) &&
                    is_copied(program, dot.operands[1], axes.n, axes.k);
+  const Sym& b = program.syms[place_of(dot.operands[1])];
+  problem.b_by_rows = axes.n >= 0 && b.kind == Sym::Kind::load && b.offset.factor(axes.n) == 1;
   problem.splits = can_split(program);
   return problem;
 }

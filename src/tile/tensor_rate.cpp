@@ -17,6 +17,9 @@ constexpr double kStoreCyclesPerElement =
 // What a multiprocessor takes in from L2: 10.7 TB/s for all of them, reached by tiles of 128x128.
 constexpr double kIntakeBytesPerCycle = 56;
 constexpr double kFillCycles = 1500;  // before the first block has arrived
+// What opening a piece of memory costs, in the bytes that could be read meanwhile: pieces of 128 bytes came
+// at 2.8 TB/s, of 384 at 3.4, of 512 at 3.8 (docs/notes/2026-11-21-products-of-few-rows.md).
+constexpr double kPieceBytes = 80;
 
 Index inside(Index of, Index edge) { return of > 0 ? std::min(of, edge) : edge; }
 
@@ -45,7 +48,9 @@ double tensor_tiles_us(const TensorTiles& t, const Target& target) {
   const double high = std::min(static_cast<double>(t.swath), together);
   const double rows = high * static_cast<double>(inside(t.inside_m, t.bm)) +
                       together / high * static_cast<double>(inside(t.inside_n, t.bn));
-  const double memory_us = waves * rows * static_cast<double>(t.k) * 2 / target.memory_bytes_per_s * 1e6;
+  const auto piece = static_cast<double>(t.piece_bytes);
+  const double rate = target.memory_bytes_per_s * (piece > 0 ? piece / (piece + kPieceBytes) : 1);
+  const double memory_us = waves * rows * static_cast<double>(t.k) * 2 / rate * 1e6;
   return std::max(compute_us + memory_us / 3, memory_us) + target.launch_s * 1e6;
 }
 
