@@ -114,10 +114,12 @@ void Emitter::reduction_pass(const ReductionPass& pass) {
     initial.push_back(literal(operand_dtype, m.monoid, accumulator_shape(whole)));
     if (is_index(m.monoid)) initial.push_back(k_.literal_int(DType::i64, 0, accumulator_shape(false)));
   }
+  restrict_loop(pass);
   f_.moving_from(pass.first_level);
   std::vector<Value> last = loop_over_reduced(
       initial, [&](const std::vector<Value>& carried) { return accumulate_block(pass, carried); });
   f_.rest();
+  part_.reset();
   std::size_t next = 0;
   for (int s : pass.syms) {
     const Sym& m = sym(s);

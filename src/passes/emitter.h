@@ -3,6 +3,7 @@
 #pragma once
 
 #include "passes/frame_values.h"
+#include "passes/loop_range.h"
 #include "passes/online.h"
 #include "passes/tile_emitter.h"
 
@@ -32,8 +33,6 @@ class Emitter {
   static std::size_t at(int v) { return static_cast<std::size_t>(v); }
   const Sym& sym(int s) const { return program_.syms[at(s)]; }
   bool has_rows() const { return shape_.row >= 0 || dot_ >= 0 || program_.has_inner_dots(); }
-  // The reduced variable the innermost loop walks in blocks, or that the tile holds whole.
-  static int walked_variable(const GroupProgram& program, const TileShape& shape);
   // What stands in the loops: with a dot its operand a, rows × depth, whose other operand, depth × columns,
   // and whose result, rows × columns, have frames of their own.
   Frame loop_frame() const;
@@ -66,6 +65,11 @@ class Emitter {
 
   // --- loops over the reduced variables
   std::vector<int> reductions(int level) const;
+
+  // The blocks of the walked variable that a pass needs.
+  void restrict_loop(const ReductionPass& pass);
+  tile::Value bound(const Bound& b);
+  tile::Operand operand(const Bound& b);
 
   // What does not change inside the loop stands before it.
   void hoist(int level);
@@ -133,6 +137,8 @@ class Emitter {
   FrameValues columns_, result_;  // of a dot: operand b, and what it gives
   FrameValues& out_;              // what is stored
   tile::Value split_;
+  // Of the loop over the walked variable, where it does not walk all of it.
+  std::optional<std::pair<tile::Operand, tile::Operand>> part_;
   std::vector<std::pair<const Change*, tile::Value>> factors_;  // of the loop body that is being written
   std::vector<std::vector<std::pair<tile::Builder::SizeArg, Index>>> grid_;
 };

@@ -31,13 +31,6 @@ EmittedKernel Emitter::run() {
   return {k_.finish(grid_), std::move(s_.sources)};
 }
 
-int Emitter::walked_variable(const GroupProgram& program, const TileShape& shape) {
-  if (shape.depth_variable >= 0) return shape.depth_variable;
-  for (int v : {shape.column, shape.row})
-    if (v >= 0 && program.reduced[at(v)]) return v;
-  return -1;
-}
-
 Frame Emitter::loop_frame() const {
   if (dot_ < 0) return result_frame();
   const bool plain = program_.levels() == 1 && !program_.has_inner_dots();
@@ -123,12 +116,15 @@ std::vector<Value> Emitter::nest(const std::vector<int>& outer, std::size_t dept
   const bool innermost = depth == outer.size();
   const int v = innermost ? walked_ : outer[depth];
   tile::Operand lower = Index{0}, upper = s_.extent(v);
+  if (innermost && part_) std::tie(lower, upper) = *part_;
   if (innermost && shape_.splits > 1) {
     Value first = split_ * shape_.split_length;
-    lower = first;
+    lower = part_ ? tile::max(first, lower) : first;
     // Parts of one length have loops of known trips.
-    upper = first + shape_.split_length;
-    if (s_.extent(v) % shape_.split_length != 0) upper = tile::min(first + shape_.split_length, s_.extent(v));
+    if (part_ || s_.extent(v) % shape_.split_length != 0)
+      upper = tile::min(first + shape_.split_length, upper);
+    else
+      upper = first + shape_.split_length;
   }
   std::vector<Value> last =
       k_.loop(lower, upper, block(v), initial, [&](Value i, const std::vector<Value>& carried) {
