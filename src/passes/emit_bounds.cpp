@@ -3,6 +3,8 @@
 
 #include <tilewright/base/error.h>
 
+#include <fmt/format.h>
+
 namespace tilewright::passes {
 
 using tile::Value;
@@ -11,6 +13,10 @@ void Emitter::restrict_loop(const ReductionPass& pass) {
   const LoopSpace space(program_, shape_);
   const LoopRange range = needed_blocks(s_.graph, space, pass.syms);
   if (range == LoopRange{0, s_.extent(walked_)}) return;
+  const std::optional<double> share = walked_share(range, space);
+  note_ += note_.empty() ? "masks leave " : "; ";
+  note_ += share ? fmt::format("{:.0f} % of a loop's blocks of {}", 100 * *share, space.block(walked_))
+                 : fmt::format("of a loop's blocks of {} those that values decide", space.block(walked_));
   part_ = {operand(range.lower), operand(range.upper)};
   if (!part_->first.is_literal()) k_.name_value(part_->first.value, "first");
   if (!part_->second.is_literal()) k_.name_value(part_->second.value, "end");

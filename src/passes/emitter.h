@@ -137,6 +137,7 @@ class Emitter {
   FrameValues columns_, result_;  // of a dot: operand b, and what it gives
   FrameValues& out_;              // what is stored
   tile::Value split_;
+  std::string note_;
   // Of the loop over the walked variable, where it does not walk all of it.
   std::optional<std::pair<tile::Operand, tile::Operand>> part_;
   std::vector<std::pair<const Change*, tile::Value>> factors_;  // of the loop body that is being written

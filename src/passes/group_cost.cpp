@@ -38,7 +38,7 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
   const LoopSpace space(program, shape);
   double passes = 0, dot_share = 1;
   for (const ReductionPass& pass : reduction_passes(graph, program)) {
-    const double share = walked_share(needed_blocks(graph, space, pass.syms), space);
+    const double share = walked_share(needed_blocks(graph, space, pass.syms), space).value_or(1);
     passes += share;
     if (std::find(pass.syms.begin(), pass.syms.end(), program.dot()) != pass.syms.end()) dot_share = share;
   }

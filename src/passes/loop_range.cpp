@@ -133,7 +133,7 @@ LoopRange needed_blocks(const ir::Graph& graph, const LoopSpace& space, const st
   return blocks_around(possible(need, space), space);
 }
 
-double walked_share(const LoopRange& blocks, const LoopSpace& space) {
+std::optional<double> walked_share(const LoopRange& blocks, const LoopSpace& space) {
   constexpr Index kSamples = 64;
   const GroupProgram& program = space.program;
   if (is_empty(program)) return 1;
@@ -151,7 +151,7 @@ double walked_share(const LoopRange& blocks, const LoopSpace& space) {
       starts[v] = (2 * at + 1) * count / (2 * kSamples) * space.block(variable);
     }
     const auto lower = blocks.lower.evaluate(starts), upper = blocks.upper.evaluate(starts);
-    if (!lower || !upper) return 1;
+    if (!lower || !upper) return std::nullopt;
     sum += static_cast<double>(*upper <= *lower ? 0 : ceil_div(*upper - *lower, block));
   }
   return sum / static_cast<double>(kSamples * all);

@@ -38,8 +38,8 @@ LoopRange blocks_around(const LoopRange& range, const LoopSpace& space);
 // The blocks in which these reductions and dots, which share a loop, may change.
 LoopRange needed_blocks(const ir::Graph& graph, const LoopSpace& space, const std::vector<int>& reductions);
 
-// The part of all blocks that the programs of the grid walk, from a sample of them; 1 where it depends on
-// values.
-double walked_share(const LoopRange& blocks, const LoopSpace& space);
+// The part of all blocks that the programs of the grid walk, from a sample of them; none where it depends on
+// values that are loaded.
+std::optional<double> walked_share(const LoopRange& blocks, const LoopSpace& space);
 
 }  // namespace tilewright::passes

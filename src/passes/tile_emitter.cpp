@@ -28,7 +28,7 @@ EmittedKernel Emitter::run() {
     else
       store_outputs_looped();
   }
-  return {k_.finish(grid_), std::move(s_.sources)};
+  return {k_.finish(grid_), std::move(s_.sources), std::move(note_)};
 }
 
 Frame Emitter::loop_frame() const {

@@ -45,6 +45,7 @@ struct BufferSource {
 struct EmittedKernel {
   tile::Kernel kernel;
   std::vector<BufferSource> views;
+  std::string note;  // for explain(): what masks leave of its loops
 };
 
 // With shape.splits > 1, writes each reduction's partial results to temporary `first_temporary + i` (i-th
