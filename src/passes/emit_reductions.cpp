@@ -35,14 +35,6 @@ tile::Number identity(Monoid monoid, DType dtype) {
   return {0, float_to_int(dtype, value)};  // infinities become the type's limits
 }
 
-std::vector<int> Emitter::reductions(int level) const {
-  std::vector<int> out;
-  for (std::size_t s = 0; s < program_.syms.size(); ++s)
-    if (program_.syms[s].kind == Sym::Kind::reduce && program_.syms[s].level == level)
-      out.push_back(static_cast<int>(s));
-  return out;
-}
-
 void Emitter::hoist(int level) {
   for (std::size_t s = 0; s < program_.syms.size(); ++s) {
     const Sym& m = program_.syms[s];
@@ -100,8 +92,7 @@ bool Emitter::accumulates_tiles(const ReductionPass& pass) const {
   return shape_.accumulate_tiles && sym(pass.syms.back()).level == pass.first_level;
 }
 
-void Emitter::reduction_pass(const ReductionPass& pass) {
-  hoist(pass);
+std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
   std::vector<Value> initial;
   for (int s : pass.syms) {
     const Sym& m = sym(s);
@@ -114,12 +105,22 @@ void Emitter::reduction_pass(const ReductionPass& pass) {
     initial.push_back(literal(operand_dtype, m.monoid, accumulator_shape(whole)));
     if (is_index(m.monoid)) initial.push_back(k_.literal_int(DType::i64, 0, accumulator_shape(false)));
   }
+  return initial;
+}
+
+void Emitter::reduction_pass(const ReductionPass& pass) {
+  hoist(pass);
+  const std::vector<Value> initial = initial_values(pass);
   restrict_loop(pass);
   f_.moving_from(pass.first_level);
   std::vector<Value> last = loop_over_reduced(
       initial, [&](const std::vector<Value>& carried) { return accumulate_block(pass, carried); });
   f_.rest();
   part_.reset();
+  set_results(pass, last);
+}
+
+void Emitter::set_results(const ReductionPass& pass, const std::vector<Value>& last) {
   std::size_t next = 0;
   for (int s : pass.syms) {
     const Sym& m = sym(s);
@@ -193,10 +194,11 @@ Value Emitter::finite(const Sym& m, Value v) {
 }
 
 Value Emitter::factor(const Change& c, const Moved& moved) {
-  for (const auto& [known, value] : factors_)
-    if (*known == c) return value;
-  factors_.emplace_back(&c, change(c, moved));
-  return factors_.back().second;
+  for (const auto& [known, of, value] : factors_)
+    if (*known == c && of == &moved) return value;
+  Value v = change(c, moved);
+  factors_.emplace_back(&c, &moved, v);
+  return v;
 }
 
 Value Emitter::change(const Change& c, const Moved& moved) {

@@ -18,13 +18,7 @@ void Emitter::store(const ProgramOutput& o) {
   const auto write = [&] { k_.store(a.view, a.starts, v, {.dims = a.dims(), .bounded = a.bounded}); };
   const std::optional<Value> first = is_first_of_its_writers(o);
   if (!first) return write();
-  k_.branch(
-      *first,
-      [&] {
-        write();
-        return std::vector<Value>{};
-      },
-      [] { return std::vector<Value>{}; });
+  only_where(*first, write);
 }
 
 std::optional<Value> Emitter::is_first_of_its_writers(const ProgramOutput& o) {
@@ -74,38 +68,68 @@ void Emitter::store_outputs_looped() {
   });
 }
 
-void Emitter::store_partials() {
-  int temporary = 0;
-  std::vector<int> shared = reductions(1);
-  if (dot_ >= 0) shared.push_back(dot_);
-  for (int s : shared) {
-    std::vector<Builder::SizeArg> extents;
-    std::vector<tile::Dim> strides;
-    std::vector<tile::Operand> starts;
-    Index size = 1;
-    for (int v : program_.parallel_variables()) size *= s_.extent(v);
-    extents.push_back(shape_.splits);
-    strides.push_back({size, -1});
-    starts.push_back(split_);
-    int row_dim = -1, column_dim = -1;
-    bool bounded = false;
-    Index step = size;
-    for (int v : program_.parallel_variables()) {
-      step /= s_.extent(v);
-      if (v == shape_.row) row_dim = static_cast<int>(extents.size());
-      if (v == shape_.column) column_dim = static_cast<int>(extents.size());
-      bounded = bounded || (out_.is_tile(v) && out_.ragged(v));
-      extents.push_back(s_.extent(v));
-      strides.push_back({step, -1});
-      starts.push_back(s_.start(v));
-    }
-    Value v = out_.fit(out_.value(s), row_dim >= 0, column_dim >= 0);
-    tile::View partial = s_.view({-1, temporary++, 0}, v.dtype(), extents, strides, "partial");
-    tile::StoreOptions options{.dims = {}, .bounded = bounded};
-    if (row_dim >= 0) options.dims.push_back(row_dim);
-    if (column_dim >= 0) options.dims.push_back(column_dim);
-    k_.store(partial, starts, v, options);
+std::vector<int> shared_reductions(const GroupProgram& program) {
+  std::vector<int> out;
+  for (int s = 0; s < static_cast<int>(program.syms.size()); ++s)
+    if (program.syms[static_cast<std::size_t>(s)].kind == Sym::Kind::reduce || program.is_outer_dot(s))
+      out.push_back(s);
+  return out;
+}
+
+std::vector<int> partial_variables(const GroupProgram& program, const TileShape& shape, int sym) {
+  std::vector<int> out = program.parallel_variables();
+  const int dot = program.dot();
+  if (dot >= 0 && sym != dot) std::erase(out, shape.column);
+  return out;
+}
+
+Emitter::Partial Emitter::partial(int s, Value split) {
+  const std::vector<int> shared = shared_reductions(program_),
+                         variables = partial_variables(program_, shape_, s);
+  Partial p;
+  Index step = 1;
+  for (int v : variables) step *= s_.extent(v);
+  std::vector<Builder::SizeArg> extents = {shape_.splits};
+  std::vector<tile::Dim> strides = {{step, -1}};
+  p.access.starts.push_back(split);
+  for (int v : variables) {
+    step /= s_.extent(v);
+    if (v == shape_.row) p.access.row_dim = static_cast<int>(extents.size());
+    if (v == shape_.column) p.access.column_dim = static_cast<int>(extents.size());
+    p.access.bounded = p.access.bounded || (out_.is_tile(v) && out_.ragged(v));
+    extents.push_back(s_.extent(v));
+    strides.push_back({step, -1});
+    p.access.starts.push_back(s_.start(v));
   }
+  const int place = static_cast<int>(std::find(shared.begin(), shared.end(), s) - shared.begin());
+  p.dtype = sym(s).dtype;
+  p.access.view = s_.view({-1, place, 0}, p.dtype, extents, strides, "partial");
+  return p;
+}
+
+void Emitter::store_partials() {
+  for (int s : shared_reductions(program_)) {
+    const FrameValues::Access to = partial(s, split_).access;
+    Value v = out_.fit(out_.value(s), to.row_dim >= 0, to.column_dim >= 0);
+    const auto write = [&] { k_.store(to.view, to.starts, v, {.dims = to.dims(), .bounded = to.bounded}); };
+    // Of several blocks of columns the first one stores what stands beside the dot.
+    const bool shares = dot_ >= 0 && s != dot_ && shape_.column >= 0 &&
+                        ceil_div(s_.extent(shape_.column), shape_.columns) > 1;
+    if (shares)
+      only_where(s_.start(shape_.column) == Index{0}, write);
+    else
+      write();
+  }
+}
+
+void Emitter::only_where(Value condition, const std::function<void()>& write) {
+  k_.branch(
+      condition,
+      [&] {
+        write();
+        return std::vector<Value>{};
+      },
+      [] { return std::vector<Value>{}; });
 }
 
 }  // namespace tilewright::passes

@@ -64,7 +64,6 @@ class Emitter {
   void accumulate(const ProgramOutput& o);
 
   // --- loops over the reduced variables
-  std::vector<int> reductions(int level) const;
 
   // The blocks of the walked variable that a pass needs.
   void restrict_loop(const ReductionPass& pass);
@@ -92,7 +91,11 @@ class Emitter {
   // Several levels in one loop: no whole tiles are carried, since each level needs the one before complete.
   bool accumulates_tiles(const ReductionPass& pass) const;
 
+  std::vector<tile::Value> initial_values(const ReductionPass& pass);
   void reduction_pass(const ReductionPass& pass);
+  // The same of partial results: those of one split after another.
+  void merge_pass(const ReductionPass& pass);
+  void set_results(const ReductionPass& pass, const std::vector<tile::Value>& last);
 
   using Moved =
       std::map<int, std::pair<tile::Value, tile::Value>>;  // reduction → its old value and its new one
@@ -124,7 +127,14 @@ class Emitter {
 
   void store_outputs_looped();
 
-  // Partials lie [splits][parallel variables], row-major over the parallel variables in order.
+  // Where a reduction's partial results of one split lie.
+  struct Partial {
+    FrameValues::Access access;
+    DType dtype = DType::f32;
+  };
+  Partial partial(int s, tile::Value split);
+  tile::Value load_partial(int s, tile::Value split);
+  void only_where(tile::Value condition, const std::function<void()>& write);
   void store_partials();
 
   const GroupProgram& program_;
@@ -140,7 +150,8 @@ class Emitter {
   std::string note_;
   // Of the loop over the walked variable, where it does not walk all of it.
   std::optional<std::pair<tile::Operand, tile::Operand>> part_;
-  std::vector<std::pair<const Change*, tile::Value>> factors_;  // of the loop body that is being written
+  std::vector<std::tuple<const Change*, const Moved*, tile::Value>>
+      factors_;  // of the loop body that is being written
   std::vector<std::vector<std::pair<tile::Builder::SizeArg, Index>>> grid_;
 };
 

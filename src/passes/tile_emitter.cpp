@@ -22,8 +22,9 @@ EmittedKernel Emitter::run() {
     if (dot_ < 0)
       for (int v : {shape_.row, shape_.column})
         if (v >= 0 && v != walked_) f_.variable(v);
-    for (const ReductionPass& pass : reduction_passes(s_.graph, program_)) reduction_pass(pass);
-    if (shape_.splits > 1)
+    for (const ReductionPass& pass : reduction_passes(s_.graph, program_))
+      shape_.merges ? merge_pass(pass) : reduction_pass(pass);
+    if (shape_.splits > 1 && !shape_.merges)
       store_partials();
     else
       store_outputs_looped();
@@ -58,7 +59,7 @@ void Emitter::choose_starts() {
   const std::vector<int> parallel = program_.parallel_variables();
   for (auto v = parallel.rbegin(); v != parallel.rend(); ++v)
     if (*v != shape_.row && *v != shape_.column) parts.push_back({*v, s_.extent(*v), 1});
-  if (shape_.splits > 1) parts.push_back({-1, shape_.splits, 1});
+  if (shape_.splits > 1 && !shape_.merges) parts.push_back({-1, shape_.splits, 1});
   if (dot_ >= 0) {
     // Blocks of columns, of rows, and the rest are grid axes of their own: schedules order them.
     const auto take = [&](int v) {
