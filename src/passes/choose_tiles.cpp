@@ -3,6 +3,7 @@
 
 #include "passes/dot_axes.h"
 #include "passes/group_cost.h"
+#include "passes/split_chain.h"
 
 #include <algorithm>
 #include <cmath>
@@ -282,7 +283,8 @@ class Chooser {
 }  // namespace
 
 TileShape choose_tiles(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
-  if (program.dot() >= 0 || program.has_inner_dots()) return choose_dot_shape(program, target);
+  if (program.dot() >= 0 || program.has_inner_dots())
+    return split_chain(graph, program, target, choose_dot_shape(program, target));
   return Chooser(graph, program, target).run();
 }
 

@@ -23,6 +23,8 @@ struct EmitState {
   std::vector<tile::Value> starts;  // of each variable: its first value in this program or loop iteration
   int body = 0;                     // the loop body that is being written, counted
   bool in_loop = false;
+  void enter_body() { ++body, in_loop = true; }
+  void leave_loop() { ++body, in_loop = false; }  // what was computed in there is not there any more
   std::vector<BufferSource> sources;
 
   Index extent(int v) const { return program.extents[static_cast<std::size_t>(v)]; }

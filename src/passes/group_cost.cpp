@@ -4,6 +4,7 @@
 #include "passes/choose_tiles.h"
 #include "passes/dot_as_sums.h"
 #include "passes/dot_axes.h"
+#include "passes/loop_range.h"
 #include "passes/online.h"
 
 #include <algorithm>
@@ -33,7 +34,14 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
     return v < 0 ? 1.0 : static_cast<double>(ceil_div(program.extents[index_of(v)], block));
   };
   std::vector<double> points;
-  double passes = static_cast<double>(reduction_passes(graph, program).size());
+  // Masks leave a share of the blocks of each loop.
+  const LoopSpace space(program, shape);
+  double passes = 0, dot_share = 1;
+  for (const ReductionPass& pass : reduction_passes(graph, program)) {
+    const double share = walked_share(needed_blocks(graph, space, pass.syms), space).value_or(1);
+    passes += share;
+    if (std::find(pass.syms.begin(), pass.syms.end(), program.dot()) != pass.syms.end()) dot_share = share;
+  }
   for (const ProgramOutput& o : program.outputs)
     if (program.syms[index_of(o.sym)].reduced) {  // walked once more to be stored
       passes += 1;
@@ -41,7 +49,9 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
     }
   const std::vector<std::vector<bool>> depends = dependence(program);
   for (std::size_t s = 0; s < depends.size(); ++s) {
-    double count = program.syms[s].reduced ? passes : 1;
+    double count = program.syms[s].reduced                     ? passes
+                   : program.is_outer_dot(static_cast<int>(s)) ? dot_share
+                                                               : 1;
     for (std::size_t v = 0; v < depends[s].size(); ++v)
       if (depends[s][v]) count *= static_cast<double>(program.extents[v]);
     points.push_back(count);

@@ -75,16 +75,6 @@ GroupProgram merge_program(const GroupProgram& program, Index splits, const std:
   return merged;
 }
 
-// A reduced value that does not depend on reduced variables other than through operands still needs a place:
-// operands of reductions that never vary are not `reduced`; they are copied to both kernels, which is right
-// and cheap.
-std::vector<int> reductions_of(const GroupProgram& program) {
-  std::vector<int> out;
-  for (std::size_t s = 0; s < program.syms.size(); ++s)
-    if (is_reduction(program, static_cast<int>(s))) out.push_back(static_cast<int>(s));
-  return out;
-}
-
 // An axis of length 0 is reduced to the monoid's identity: no kernel can walk it.
 bool reduces_nothing(const GroupProgram& program) {
   for (int v : program.reduced_variables())
@@ -199,14 +189,21 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
       out.variants = other_tiles(graph, program, target, shape, out);
     return out;
   }
-  const std::vector<int> reductions = reductions_of(program);
-  Index points = shape.splits;
-  for (int v : program.parallel_variables()) points *= program.extents[static_cast<std::size_t>(v)];
-  for (int r : reductions)
+  const std::vector<int> reductions = shared_reductions(program);
+  for (int r : reductions) {
+    Index points = shape.splits;
+    for (int v : partial_variables(program, shape, r)) points *= program.extents[static_cast<std::size_t>(v)];
     out.temporaries.push_back({program.syms[static_cast<std::size_t>(r)].dtype, points});
+  }
   out.kernels.push_back(emit_tiles(graph, program, shape, name + "_partial", out.temporaries));
   if (options.variants && shape.depth_variable >= 0)
     out.variants = other_tiles(graph, program, target, shape, out);
+  if (program.levels() > 1) {  // parts are relative to one another
+    TileShape merge = shape;
+    merge.merges = true;
+    out.kernels.push_back(emit_tiles(graph, program, merge, name, out.temporaries));
+    return out;
+  }
   GroupProgram merged = merge_program(program, shape.splits, reductions);
   merge_variables(merged);
   TileShape merge_shape = choose_tiles(graph, merged, target);

@@ -103,7 +103,7 @@ class PlanWriter {
         step.views.push_back(
             {v.node >= 0 ? buffer(v.node) : temporaries[static_cast<std::size_t>(v.temporary)], v.offset});
       out_.plan.kernels.push_back(std::move(k.kernel));
-      out_.kernels.push_back({g.nodes, cost});
+      out_.kernels.push_back({g.nodes, cost, std::move(k.note)});
       out_.variants.push_back(std::exchange(lowered.variants, {}));
       out_.plan.steps.push_back(std::move(step));
     }

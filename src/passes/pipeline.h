@@ -18,6 +18,7 @@ struct Compiled {
   struct KernelInfo {
     std::vector<ir::NodeId> nodes;  // graph nodes it computes
     GroupCost cost;
+    std::string note;  // what lowering found, for explain()
   };
   std::vector<KernelInfo> kernels;  // beside plan.kernels
   // Beside plan.kernels: the same kernel with other tiles, where they were asked for and there are any.

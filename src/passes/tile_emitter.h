@@ -19,7 +19,8 @@ struct TileShape {
       false;  // the reduced tile variable is walked in blocks by a loop (else the tile holds all of it)
   Index splits = 1;  // looped: programs that share one reduction
   Index split_length =
-      0;  // elements of the reduced tile variable each of them takes; a multiple of the block
+      0;                // elements of the reduced tile variable each of them takes; a multiple of the block
+  bool merges = false;  // of partial results of `splits` programs the results, and what comes of them
   int depth_variable = -1;        // of a program with a dot: the reduced variable its loop walks …
   Index depth = 1;                // … and by how many elements; row and column are those of the result
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)
@@ -45,12 +46,19 @@ struct BufferSource {
 struct EmittedKernel {
   tile::Kernel kernel;
   std::vector<BufferSource> views;
+  std::string note;  // for explain(): what masks leave of its loops
 };
 
-// With shape.splits > 1, writes each reduction's partial results to temporary `first_temporary + i` (i-th
-// reduction), laid out [splits][parallel variables]; otherwise the program's outputs.
+// With shape.splits > 1, writes each reduction's partial results to temporary i (i-th reduction), laid out
+// [splits][partial_variables]; otherwise, and with shape.merges from these, the program's outputs.
 EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
                          const std::string& name, const std::vector<Temporary>& temporaries);
+
+// Of a reduction or dot, the variables its partial results are laid out by: what stands beside a dot has rows
+// only.
+std::vector<int> partial_variables(const GroupProgram& program, const TileShape& shape, int sym);
+// The reductions and dots whose partial results programs leave, in order.
+std::vector<int> shared_reductions(const GroupProgram& program);
 
 // Programs in the grid.
 Index program_count(const GroupProgram& program, const TileShape& shape);

@@ -70,6 +70,7 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   r.origin = loaded.origin == runtime::LoadedKernel::Origin::disk ? "disk" : "compiled";
   r.schedule = to_string(loaded.source.schedule);
   r.source = loaded.source.text;
+  r.note = info.note;
   r.tile = tile::print(kernel);
   return r;
 }
@@ -95,6 +96,7 @@ std::string kernel_text(const KernelReport& k) {
                        100 * k.floor_us / k.measured_us);
   out += fmt::format("; {} in {:.2f} ms\n", k.origin, k.build_ms);
   if (!k.schedule.empty()) out += fmt::format("    schedule {}\n", k.schedule);
+  if (!k.note.empty()) out += fmt::format("    {}\n", k.note);
   for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);
   return out;
 }

@@ -153,6 +153,28 @@ TEST_P(AttentionFunctions, MasksByPosition) {
   }
 }
 
+// Masks of positions decide blocks of keys before the loop over them; the cost counts those that remain.
+TEST_P(AttentionFunctions, WalksTheBlocksThatMasksLeave) {
+  const Tensor q = ctx_.randn({1, 1, 4096, 16}), k = ctx_.randn({1, 1, 4096, 16});
+  const auto flops_under = [&](const MaskFunction& mask) {
+    const auto f =
+        compile([&](const Tensor& a, const Tensor& b) { return attention(a, b, b, {.mask = mask}); });
+    const std::vector<Tensor> stand_ins = {q, k};
+    f(stand_ins);
+    const auto report = f.report();
+    EXPECT_EQ(report.front().kernels.size(), 1U);
+    const std::string& note = report.front().kernels[0].note;
+    EXPECT_EQ(note.find("masks leave"), 0U) << note;
+    EXPECT_NE(f.explain().find(note), std::string::npos);
+    return report.front().kernels[0].cost.matrix[DType::f32];
+  };
+  if (std::string(GetParam()) == "reference") return;  // slow, and of the same kernels
+  const double all = 2.0 * 2 * 4096 * 4096 * 16;
+  EXPECT_NEAR(flops_under(causal_mask()) / all, 0.5, 0.05);
+  EXPECT_NEAR(flops_under(window_mask(255)) / all, 2.25 * 256 / 4096, 0.02);
+  EXPECT_NEAR(flops_under(all_of({causal_mask(-1024), prefix_mask(2048)})) / all, 0.25, 0.04);
+}
+
 TEST_P(AttentionFunctions, MasksByCapturedTensors) {
   const Sizes s{2, 4, 2, 90, 90, 32, 32};
   std::vector<std::int32_t> ids(static_cast<std::size_t>(s.batch * s.keys));

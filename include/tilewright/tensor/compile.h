@@ -47,6 +47,7 @@ struct KernelReport {
   double build_ms = 0;
   std::string origin;  // "compiled", "disk"
   std::string schedule;
+  std::string note;                 // what was found out about it: the share of its blocks that masks leave
   std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
   std::string source;               // what was compiled
   std::string tile;                 // tile IR

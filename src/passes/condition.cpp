@@ -1,0 +1,318 @@
+// Masks as conditions on positions.
+#include "passes/condition.h"
+
+#include "ops/rows.h"
+#include "passes/dot_axes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+namespace tilewright::passes {
+
+using Kind = Condition::Kind;
+
+namespace {
+
+Condition of_kind(Kind kind) { return {.kind = kind}; }
+
+// `absorbing` makes the whole, `neutral` adds nothing; parts of the same kind are taken in.
+Condition join(Kind kind, Kind absorbing, Kind neutral, Condition a, Condition b) {
+  if (a.kind == absorbing || b.kind == neutral) return a;
+  if (b.kind == absorbing || a.kind == neutral) return b;
+  Condition out{.kind = kind};
+  for (Condition* c : {&a, &b}) {
+    const std::vector<Condition> single{*c};
+    for (const Condition& part : c->kind == kind ? c->parts : single)
+      if (std::find(out.parts.begin(), out.parts.end(), part) == out.parts.end()) out.parts.push_back(part);
+  }
+  return out.parts.size() == 1 ? out.parts[0] : out;
+}
+
+// An integer: an index expression, and a sym that is the same in the whole program, times a sign.
+struct Linear {
+  IndexExpr expression;
+  int sym = -1, sign = 0;
+};
+
+class Reader {
+ public:
+  Reader(const ir::Graph& graph, const GroupProgram& program)
+      : graph_(graph), program_(program), depends_(dependence(program)), axes_(tile_variables()) {}
+
+  Condition condition(int s) const {
+    const Sym& m = sym(s);
+    if (m.kind == Sym::Kind::constant) return of_kind(m.number.i != 0 ? Kind::always : Kind::never);
+    if (m.kind == Sym::Kind::in_range) return inside(m);
+    if (m.kind == Sym::Kind::where) return chosen(m);
+    if (m.kind != Sym::Kind::op) return of_kind(Kind::unknown);
+    const ir::Op* op = graph_.node(m.node).op;
+    if (op == &ops::kBitAnd) return both(condition(m.operands[0]), condition(m.operands[1]));
+    if (op == &ops::kBitOr) return either(condition(m.operands[0]), condition(m.operands[1]));
+    if (op == &ops::kBitNot) return negated(condition(m.operands[0]));
+    if (op == &ops::kWhere) return chosen(m);
+    return comparison(m, op);
+  }
+
+  Condition may_differ(int s, double value) {
+    const auto key = std::make_pair(s, value);
+    if (const auto known = differ_.find(key); known != differ_.end()) return known->second;
+    return differ_[key] = find_difference(s, value);
+  }
+
+ private:
+  const Sym& sym(int s) const { return program_.syms[static_cast<std::size_t>(s)]; }
+
+  Condition chosen(const Sym& m) const {
+    const Condition c = condition(m.operands[0]);
+    return either(both(c, condition(m.operands[1])), both(negated(c), condition(m.operands[2])));
+  }
+
+  // Syms that are the same in the whole program depend on none of these.
+  std::vector<bool> tile_variables() const {
+    std::vector<bool> out = program_.reduced;
+    for (std::size_t v = 0; v < out.size(); ++v) out[v] = out[v] || program_.inner[v];
+    if (program_.dot() >= 0 || program_.has_inner_dots()) {
+      const DotAxes axes = dot_axes(program_);
+      for (int v : {axes.m, axes.n})
+        if (v >= 0) out[static_cast<std::size_t>(v)] = true;
+    } else {
+      out.assign(out.size(), true);  // any variable may be an axis of the tile
+    }
+    return out;
+  }
+  bool is_scalar(int s) const {
+    const Sym& m = sym(s);
+    if (m.level > 0 || m.reduced || is_float(m.dtype) || is_bool(m.dtype)) return false;
+    const std::vector<bool>& on = depends_[static_cast<std::size_t>(s)];
+    for (std::size_t v = 0; v < on.size(); ++v)
+      if (on[v] && axes_[v]) return false;
+    if (m.kind == Sym::Kind::cast) return is_scalar(m.operands[0]);
+    return m.kind == Sym::Kind::load && m.offset.is_affine() && m.dynamic.empty() && m.mask < 0;
+  }
+
+  std::optional<Linear> linear(int s) const {
+    const Sym& m = sym(s);
+    if (is_float(m.dtype) || is_bool(m.dtype)) return std::nullopt;
+    if (m.kind == Sym::Kind::constant) return Linear{m.number.i};
+    if (m.kind == Sym::Kind::index) return Linear{m.offset};
+    if (is_scalar(s)) return Linear{0, s, 1};
+    if (m.kind != Sym::Kind::op || m.dtype != DType::i64) return std::nullopt;
+    const ir::Op* op = graph_.node(m.node).op;
+    if (op != &ops::kAdd && op != &ops::kSub) return std::nullopt;
+    const auto a = linear(m.operands[0]), b = linear(m.operands[1]);
+    return a && b ? sum(*a, *b, op == &ops::kAdd ? 1 : -1) : std::nullopt;
+  }
+  static std::optional<Linear> sum(const Linear& a, const Linear& b, int sign) {
+    if (a.sign != 0 && b.sign != 0) return std::nullopt;
+    return Linear{a.expression + b.expression * sign, a.sign != 0 ? a.sym : b.sym, a.sign + sign * b.sign};
+  }
+
+  Condition not_positive(const Linear& d) const {
+    const Range r = range(d.expression, program_.extents);
+    if (d.sign == 0 && r.high <= 0) return of_kind(Kind::always);
+    if (d.sign == 0 && r.low > 0) return of_kind(Kind::never);
+    constexpr Index kMost = Index{1} << 40;
+    if (r.low < -kMost || r.high > kMost) return of_kind(Kind::unknown);
+    return {.kind = Kind::not_positive, .expression = d.expression, .sym = d.sym, .sign = d.sign};
+  }
+  static Linear plus(const Linear& a, Index by) { return {a.expression + by, a.sym, a.sign}; }
+  static Linear minus(const Linear& a) { return {a.expression * -1, a.sym, -a.sign}; }
+
+  Condition inside(const Sym& m) const {
+    Linear i{m.offset};
+    if (!m.operands.empty()) {
+      const std::optional<Linear> value = linear(m.operands[0]);
+      if (!value) return of_kind(Kind::unknown);
+      i = *value;
+    }
+    return both(not_positive(plus(minus(i), m.low)), not_positive(plus(i, 1 - m.high)));
+  }
+
+  Condition comparison(const Sym& m, const ir::Op* op) const {
+    if (m.operands.size() != 2) return of_kind(Kind::unknown);
+    const auto a = linear(m.operands[0]), b = linear(m.operands[1]);
+    const auto d = a && b ? sum(*a, *b, -1) : std::nullopt;
+    if (!d) return of_kind(Kind::unknown);
+    const Condition at_most = not_positive(*d), at_least = not_positive(minus(*d));
+    if (op == &ops::kLe) return at_most;
+    if (op == &ops::kGe) return at_least;
+    if (op == &ops::kLt) return not_positive(plus(*d, 1));
+    if (op == &ops::kGt) return not_positive(plus(minus(*d), 1));
+    if (op == &ops::kEq) return both(at_most, at_least);
+    if (op == &ops::kNe) return either(negated(at_most), negated(at_least));
+    return of_kind(Kind::unknown);
+  }
+
+  Condition find_difference(int s, double value) {
+    const Sym& m = sym(s);
+    const auto of = [&](std::size_t operand, double v) { return may_differ(m.operands[operand], v); };
+    switch (m.kind) {
+      case Sym::Kind::constant: {
+        // Large integers are compared where doubles hold them.
+        constexpr Index kExact = Index{1} << 53;
+        const bool exact = is_float(m.dtype) || std::abs(m.number.i / 2) < kExact / 2 ||
+                           m.number.i == std::numeric_limits<Index>::min();
+        const double mine = is_float(m.dtype) ? m.number.f : static_cast<double>(m.number.i);
+        return of_kind(exact && mine == value ? Kind::never : Kind::always);
+      }
+      case Sym::Kind::load:
+        return value == 0 && m.mask >= 0 ? condition(m.mask) : of_kind(Kind::always);
+      case Sym::Kind::cast:
+        return is_float(m.dtype) && is_float(sym(m.operands[0]).dtype) ? of(0, value) : of_kind(Kind::always);
+      case Sym::Kind::where:
+        return difference_of_choice(m, value);
+      case Sym::Kind::op:
+        return difference_of_op(m, value);
+      default:
+        return of_kind(Kind::always);
+    }
+  }
+
+  Condition difference_of_choice(const Sym& m, double value) {
+    const Condition c = condition(m.operands[0]);
+    return either(both(c, may_differ(m.operands[1], value)),
+                  both(negated(c), may_differ(m.operands[2], value)));
+  }
+
+  Condition difference_of_op(const Sym& m, double value) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const ir::Op* op = graph_.node(m.node).op;
+    const auto of = [&](std::size_t operand, double v) { return may_differ(m.operands[operand], v); };
+    if (op == &ops::kWhere) return difference_of_choice(m, value);
+    if (op == &ops::kNeg) return of(0, -value);
+    if ((op == &ops::kExp || op == &ops::kExp2) && value == 0) return of(0, -kInfinity);
+    if (op == &ops::kMaximum || op == &ops::kMinimum) return either(of(0, value), of(1, value));
+    if (op == &ops::kAdd || op == &ops::kSub) {
+      const double other = op == &ops::kAdd ? value : -value;
+      if (value == 0) return either(of(0, value), of(1, value));
+      return std::isinf(value) ? both(of(0, value), of(1, other)) : of_kind(Kind::always);
+    }
+    if (op == &ops::kMul && value == 0) return both(of(0, value), of(1, value));
+    if (op == &ops::kDiv && value == 0) return of(0, value);
+    if ((op == &ops::kMul || op == &ops::kDiv) && std::isinf(value))
+      for (std::size_t side : {1, 0}) {
+        const Sym& by = sym(m.operands[side]);
+        if (by.kind != Sym::Kind::constant || !is_float(by.dtype) || by.number.f == 0) continue;
+        if (side == 1 || op == &ops::kMul) return of(1 - side, by.number.f > 0 ? value : -value);
+      }
+    return of_kind(Kind::always);
+  }
+
+  const ir::Graph& graph_;
+  const GroupProgram& program_;
+  const std::vector<std::vector<bool>> depends_;
+  const std::vector<bool> axes_;
+  std::map<std::pair<int, double>, Condition> differ_;
+};
+
+// Where each sym's value is used by an output.
+std::vector<Condition> used_at(const Reader& reader, const ir::Graph& graph, const GroupProgram& program) {
+  std::vector<Condition> used(program.syms.size(), of_kind(Kind::never));
+  const auto use = [&](int s, const Condition& at) {
+    Condition& all = used[static_cast<std::size_t>(s)];
+    all = either(all, at);
+  };
+  const auto use_whole = [&](const std::vector<std::pair<int, Index>>& dynamic, int mask) {
+    for (auto [s, stride] : dynamic) use(s, of_kind(Kind::always));
+    if (mask >= 0) use(mask, of_kind(Kind::always));
+  };
+  for (const ProgramOutput& o : program.outputs) {
+    use(o.sym, of_kind(Kind::always));
+    use_whole(o.dynamic, o.mask);
+  }
+  for (std::size_t s = program.syms.size(); s-- > 0;) {
+    const Sym& m = program.syms[s];
+    const Condition at = without_reduced(used[s], program);
+    if (at.kind == Kind::never) continue;
+    use_whole(m.dynamic, m.mask);
+    const bool choice =
+        m.kind == Sym::Kind::where || (m.kind == Sym::Kind::op && graph.node(m.node).op == &ops::kWhere);
+    for (std::size_t i = 0; i < m.operands.size(); ++i) {
+      Condition here = at;
+      if (choice && i > 0) {
+        const Condition c = reader.condition(m.operands[0]);
+        here = both(here, without_reduced(i == 1 ? c : negated(c), program));
+      }
+      use(m.operands[i], here);
+    }
+  }
+  return used;
+}
+
+double nothing(const Sym& m, bool dot) {
+  if (dot) return 0;
+  const tile::Number n = identity(m.monoid, m.dtype);
+  return is_float(m.dtype) ? n.f : static_cast<double>(n.i);
+}
+
+}  // namespace
+
+Condition both(Condition a, Condition b) {
+  return join(Kind::both, Kind::never, Kind::always, std::move(a), std::move(b));
+}
+
+Condition either(Condition a, Condition b) {
+  return join(Kind::either, Kind::always, Kind::never, std::move(a), std::move(b));
+}
+
+Condition negated(const Condition& c) {
+  switch (c.kind) {
+    case Kind::never:
+      return of_kind(Kind::always);
+    case Kind::always:
+      return of_kind(Kind::never);
+    case Kind::unknown:
+      return c;
+    case Kind::not_positive:  // 1 - d <= 0
+      return {.kind = c.kind, .expression = c.expression * -1 + 1, .sym = c.sym, .sign = -c.sign};
+    case Kind::both:
+    case Kind::either:
+      break;
+  }
+  const bool all = c.kind == Kind::both;
+  Condition out = of_kind(all ? Kind::never : Kind::always);
+  for (const Condition& part : c.parts) out = all ? either(out, negated(part)) : both(out, negated(part));
+  return out;
+}
+
+Condition without_reduced(const Condition& c, const GroupProgram& program) {
+  if (c.kind == Kind::not_positive) {
+    for (std::size_t v = 0; v < program.extents.size(); ++v)
+      if ((program.reduced[v] || program.inner[v]) && c.expression.depends_on(static_cast<int>(v)))
+        return of_kind(Kind::unknown);
+    return c;
+  }
+  if (c.parts.empty()) return c;
+  const bool all = c.kind == Kind::both;
+  Condition out = of_kind(all ? Kind::always : Kind::never);
+  for (const Condition& part : c.parts)
+    out = all ? both(out, without_reduced(part, program)) : either(out, without_reduced(part, program));
+  return out;
+}
+
+Condition condition_of(const ir::Graph& graph, const GroupProgram& program, int sym) {
+  return Reader(graph, program).condition(sym);
+}
+
+Condition may_differ(const ir::Graph& graph, const GroupProgram& program, int sym, tile::Number value) {
+  const bool real = is_float(program.syms[static_cast<std::size_t>(sym)].dtype);
+  return Reader(graph, program).may_differ(sym, real ? value.f : static_cast<double>(value.i));
+}
+
+Condition needed(const ir::Graph& graph, const GroupProgram& program, const std::vector<int>& reductions) {
+  Reader reader(graph, program);
+  const std::vector<Condition> used = used_at(reader, graph, program);
+  Condition out = of_kind(Kind::never);
+  for (int s : reductions) {
+    const Sym& m = program.syms[static_cast<std::size_t>(s)];
+    const bool dot = m.kind == Sym::Kind::dot;
+    Condition here = reader.may_differ(m.operands[0], nothing(m, dot));
+    if (dot) here = both(here, reader.may_differ(m.operands[1], 0));
+    out = either(out, both(here, used[static_cast<std::size_t>(s)]));
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,43 @@
+// Condition: where in a program's iteration space something holds, as far as positions and scalars say:
+// comparisons of index expressions under "and" and "or". Masks become these.
+#pragma once
+
+#include "passes/group_program.h"
+
+#include <vector>
+
+namespace tilewright::passes {
+
+struct Condition {
+  enum class Kind : std::uint8_t {
+    never,
+    always,
+    unknown,       // may hold and may not
+    not_positive,  // expression + sign * (the value of sym) <= 0
+    both,
+    either,
+  };
+  Kind kind = Kind::unknown;
+  IndexExpr expression;
+  int sym = -1, sign = 0;
+  std::vector<Condition> parts;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
+Condition both(Condition a, Condition b);
+Condition either(Condition a, Condition b);
+Condition negated(const Condition& c);
+// `c` at any value of the reduced variables: what it says about them is forgotten.
+Condition without_reduced(const Condition& c, const GroupProgram& program);
+
+// What a bool sym says.
+Condition condition_of(const ir::Graph& graph, const GroupProgram& program, int sym);
+
+// Where a sym's value may differ from `value`. A product with zero is zero, and what -inf is added to stays
+// -inf: of what a mask takes out not even NaNs are seen.
+Condition may_differ(const ir::Graph& graph, const GroupProgram& program, int sym, tile::Number value);
+
+// Where the blocks of one loop may change what its reductions and dots give, or where these are used at all.
+Condition needed(const ir::Graph& graph, const GroupProgram& program, const std::vector<int>& reductions);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,62 @@
+// Masks before the loop: which blocks a pass walks, as scalars of the kernel.
+#include "passes/emitter.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/format.h>
+
+namespace tilewright::passes {
+
+using tile::Value;
+
+void Emitter::restrict_loop(const ReductionPass& pass) {
+  const LoopSpace space(program_, shape_);
+  const LoopRange range = needed_blocks(s_.graph, space, pass.syms);
+  if (range == LoopRange{0, s_.extent(walked_)}) return;
+  const std::optional<double> share = walked_share(range, space);
+  note_ += note_.empty() ? "masks leave " : "; ";
+  note_ += share ? fmt::format("{:.0f} % of a loop's blocks of {}", 100 * *share, space.block(walked_))
+                 : fmt::format("of a loop's blocks of {} those that values decide", space.block(walked_));
+  part_ = {operand(range.lower), operand(range.upper)};
+  if (!part_->first.is_literal()) k_.name_value(part_->first.value, "first");
+  if (!part_->second.is_literal()) k_.name_value(part_->second.value, "end");
+}
+
+tile::Operand Emitter::operand(const Bound& b) {
+  return b.is_constant() ? tile::Operand(b.range().low) : tile::Operand(bound(b));
+}
+
+Value Emitter::bound(const Bound& b) {
+  if (b.is_constant()) return k_.literal_int(DType::i64, b.range().low);
+  const auto part = [&](std::size_t i) { return operand(b.parts()[i]); };
+  switch (b.kind()) {
+    case Bound::Kind::constant:
+      break;
+    case Bound::Kind::start:
+      return s_.start(b.place());
+    case Bound::Kind::value: {
+      Value v = k_.cast(f_.value(b.place()), DType::i64);
+      TW_CHECK(v.rank() == 0, "a bound is a scalar");
+      return tile::max(tile::min(v, kMostValue), -kMostValue);
+    }
+    case Bound::Kind::sum:
+      return part(0) + part(1);
+    case Bound::Kind::scaled:
+      return part(0) * b.number();
+    case Bound::Kind::floor_div: {
+      // Division in a kernel truncates.
+      Value a = bound(b.parts()[0]);
+      if (b.parts()[0].range().low < 0) a = tile::where(a < Index{0}, a - (b.number() - 1), a);
+      return a / b.number();
+    }
+    case Bound::Kind::min:
+      return tile::min(part(0), part(1));
+    case Bound::Kind::max:
+      return tile::max(part(0), part(1));
+    case Bound::Kind::choose:
+      return tile::where(bound(b.parts()[0]) >= Index{0}, bound(b.parts()[1]), part(2));
+  }
+  TW_CHECK(false, "a bound of no kind");  // constants are done
+}
+
+}  // namespace tilewright::passes

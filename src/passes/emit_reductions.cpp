@@ -1,0 +1,241 @@
+// What the loops of a program carry: reductions, and a dot, each multiplied by how the ones before it
+// changed.
+#include "passes/emitter.h"
+
+#include <tilewright/base/error.h>
+
+#include <limits>
+
+namespace tilewright::passes {
+
+using tile::Monoid;
+using tile::Prim;
+using tile::Value;
+
+tile::Number identity(Monoid monoid, DType dtype) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double value = 0;
+  switch (monoid) {
+    case Monoid::prod:
+    case Monoid::logical_and:
+      value = 1;
+      break;
+    case Monoid::max:
+    case Monoid::argmax:
+      value = -kInfinity;
+      break;
+    case Monoid::min:
+    case Monoid::argmin:
+      value = kInfinity;
+      break;
+    default:
+      break;
+  }
+  if (is_float(dtype)) return {value, 0};
+  return {0, float_to_int(dtype, value)};  // infinities become the type's limits
+}
+
+void Emitter::hoist(int level) {
+  for (std::size_t s = 0; s < program_.syms.size(); ++s) {
+    const Sym& m = program_.syms[s];
+    if (!m.reduced && m.level < level && m.kind != Sym::Kind::reduce && m.kind != Sym::Kind::dot)
+      f_.value(static_cast<int>(s));
+  }
+}
+
+void Emitter::hoist(const ReductionPass& pass) {
+  if (dot_ < 0) {
+    hoist(pass.first_level);
+  } else {
+    for (int s : pass.syms) {
+      f_.hoist(sym(s).operands[0], pass.first_level);
+      if (s == dot_) columns_.hoist(sym(s).operands[1], pass.first_level);
+    }
+  }
+  f_.hoist_dot_operands();
+}
+
+Value Emitter::literal(DType dtype, Monoid monoid, const std::vector<Index>& shape) {
+  const tile::Number number = identity(monoid, dtype);
+  return is_float(dtype) ? k_.literal(dtype, number.f, shape) : k_.literal_int(dtype, number.i, shape);
+}
+
+Value Emitter::combine(Monoid monoid, Value a, Value b) {
+  switch (monoid) {
+    case Monoid::prod:
+      return a * b;
+    case Monoid::max:
+      return tile::max(a, b);
+    case Monoid::min:
+      return tile::min(a, b);
+    case Monoid::logical_and:
+      return a & b;
+    case Monoid::logical_or:
+      return a | b;
+    default:
+      return a + b;
+  }
+}
+
+std::vector<Index> Emitter::accumulator_shape(bool whole) const {
+  std::vector<Index> shape = f_.whole_shape();
+  if (!whole) {
+    if (has_rows())
+      shape[static_cast<std::size_t>(f_.reduced_axis())] = 1;
+    else
+      shape = {};
+  }
+  return shape;
+}
+
+bool Emitter::accumulates_tiles(const ReductionPass& pass) const {
+  return shape_.accumulate_tiles && sym(pass.syms.back()).level == pass.first_level;
+}
+
+std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
+  std::vector<Value> initial;
+  for (int s : pass.syms) {
+    const Sym& m = sym(s);
+    if (s == dot_) {
+      initial.push_back(k_.literal(accumulator(m.dtype), 0.0, {shape_.rows, shape_.columns}));
+      continue;
+    }
+    const DType operand_dtype = compute_dtype(sym(m.operands[0]).dtype);
+    const bool whole = accumulates_tiles(pass) && !is_index(m.monoid);
+    initial.push_back(literal(operand_dtype, m.monoid, accumulator_shape(whole)));
+    if (is_index(m.monoid)) initial.push_back(k_.literal_int(DType::i64, 0, accumulator_shape(false)));
+  }
+  return initial;
+}
+
+void Emitter::reduction_pass(const ReductionPass& pass) {
+  hoist(pass);
+  const std::vector<Value> initial = initial_values(pass);
+  restrict_loop(pass);
+  f_.moving_from(pass.first_level);
+  std::vector<Value> last = loop_over_reduced(
+      initial, [&](const std::vector<Value>& carried) { return accumulate_block(pass, carried); });
+  f_.rest();
+  part_.reset();
+  set_results(pass, last);
+}
+
+void Emitter::set_results(const ReductionPass& pass, const std::vector<Value>& last) {
+  std::size_t next = 0;
+  for (int s : pass.syms) {
+    const Sym& m = sym(s);
+    Value v = last[next++];
+    if (s == dot_)
+      v = v.dtype() == m.dtype ? v : k_.cast(v, m.dtype);
+    else if (is_index(m.monoid))
+      v = last[next++];
+    else if (accumulates_tiles(pass))
+      v = f_.keep_rank(k_.reduce(m.monoid, v, f_.reduced_axis()));
+    f_.set(s, v);
+    if (dot_ >= 0) out_.set(s, v);
+  }
+}
+
+std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const std::vector<Value>& carried) {
+  std::vector<Value> out;
+  Moved moved;
+  factors_.clear();
+  for (std::size_t i = 0; i < pass.syms.size(); ++i) {
+    const int s = pass.syms[i];
+    const Sym& m = sym(s);
+    Value before = carried[out.size()];
+    if (s != dot_ && is_index(m.monoid)) {
+      const auto [best, where_best] = better_of(m, before, carried[out.size() + 1]);
+      out.push_back(best);
+      out.push_back(where_best);
+      continue;
+    }
+    Value scaled = before;
+    if (pass.factors[i] && pass.factors[i]->kind != Change::Kind::none)
+      scaled = before * factor(*pass.factors[i], moved);
+    if (s == dot_) {
+      Value a = f_.dot_operand(m.operands[0], m.meet), b = columns_.dot_operand(m.operands[1], m.meet);
+      out.push_back(k_.dot(a, b, scaled));
+      continue;
+    }
+    Value operand = block_operand(m);
+    if (!accumulates_tiles(pass)) operand = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()));
+    Value after = combine(m.monoid, scaled, operand);
+    out.push_back(after);
+    if (sym(pass.syms.back()).level == pass.first_level) continue;
+    moved[s] = {before, finite(m, after)};
+    f_.set_in_body(s, moved[s].second);
+  }
+  return out;
+}
+
+Value Emitter::block_operand(const Sym& m) {
+  Value operand = k_.broadcast(f_.full(f_.computed(m.operands[0])), accumulator_shape(true));
+  if (!f_.ragged(walked_)) return operand;
+  Value inside = f_.variable(walked_) < s_.extent(walked_);
+  return tile::where(k_.broadcast(inside, operand.type().shape), operand,
+                     literal(operand.dtype(), m.monoid, operand.type().shape));
+}
+
+std::pair<Value, Value> Emitter::better_of(const Sym& m, Value best, Value where_best) {
+  Value operand = block_operand(m);
+  Value here = f_.keep_rank(k_.reduce(extreme(m.monoid), operand, f_.reduced_axis()));
+  Value index = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis())) + s_.start(walked_);
+  Value better = m.monoid == Monoid::argmax ? here > best : here < best;
+  if (is_float(here.dtype()))
+    better = better | (k_.apply(Prim::isnan, {here}) & ~k_.apply(Prim::isnan, {best}));
+  return {tile::where(better, here, best), tile::where(better, index, where_best)};
+}
+
+Value Emitter::finite(const Sym& m, Value v) {
+  if (!is_float(v.dtype()) || (m.monoid != Monoid::max && m.monoid != Monoid::min)) return v;
+  const double nothing = identity(m.monoid, v.dtype()).f;
+  return tile::where(v == nothing, 0.0, v);
+}
+
+Value Emitter::factor(const Change& c, const Moved& moved) {
+  for (const auto& [known, of, value] : factors_)
+    if (*known == c && of == &moved) return value;
+  Value v = change(c, moved);
+  factors_.emplace_back(&c, &moved, v);
+  return v;
+}
+
+Value Emitter::change(const Change& c, const Moved& moved) {
+  const auto part = [&](std::size_t i) { return change(*c.parts[i], moved); };
+  switch (c.kind) {
+    case Change::Kind::old_to_new:
+    case Change::Kind::at_least:
+    case Change::Kind::at_most: {
+      const auto [before, after] = ends(c, moved);
+      return after - before;
+    }
+    case Change::Kind::exp:
+      return k_.apply(Prim::exp, {part(0)});
+    case Change::Kind::exp2:
+      return k_.apply(Prim::exp2, {part(0)});
+    case Change::Kind::product:
+      return part(0) * part(1);
+    case Change::Kind::inverse:
+      return 1.0 / part(0);
+    case Change::Kind::sum:
+      return part(0) + part(1);
+    case Change::Kind::negative:
+      return -part(0);
+    case Change::Kind::scaled:
+      return part(0) * f_.computed(c.sym);
+    case Change::Kind::none:
+      break;
+  }
+  TW_CHECK(false, "no change has no value");
+}
+
+std::pair<Value, Value> Emitter::ends(const Change& c, const Moved& moved) {
+  if (c.kind == Change::Kind::old_to_new) return moved.at(c.sym);
+  const auto [before, after] = ends(*c.parts[0], moved);
+  const Value bound = f_.computed(c.sym);
+  if (c.kind == Change::Kind::at_least) return {tile::max(before, bound), tile::max(after, bound)};
+  return {tile::min(before, bound), tile::min(after, bound)};
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,13 @@
+// Attention of few queries over many keys: few programs, each with a long loop.
+#pragma once
+
+#include "passes/dot_axes.h"
+
+namespace tilewright::passes {
+
+// The shape, with the loop of a chain of dots and reductions shared among programs where the grid leaves
+// cores or multiprocessors idle and merging the parts costs less than it gains.
+TileShape split_chain(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+                      TileShape shape);
+
+}  // namespace tilewright::passes

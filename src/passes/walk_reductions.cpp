@@ -1,0 +1,167 @@
+// Walks reductions, scans and dots: what may share the reduced variables of the space.
+#include "passes/walker.h"
+
+namespace tilewright::passes {
+
+using ir::Node;
+using ir::NodeId;
+using ir::OpClass;
+
+Index Walker::reduced_size(const Node& n) const {
+  const Shape& from = graph_.type(n.operands[0]).shape;
+  if (n.op->kind == OpClass::scan) return from[static_cast<int>(n.attrs.integer("axis"))];
+  Index size = 1;
+  for (Index a : n.attrs.integers("axes")) size *= from[static_cast<int>(a)];
+  return size;
+}
+
+const Node* Walker::outer_matmul() const {
+  const Node* last = nullptr;
+  std::set<NodeId> after;
+  for (NodeId id : group_.nodes) {
+    const Node& n = graph_.node(id);
+    const bool reads = std::any_of(n.operands.begin(), n.operands.end(), [&](NodeId o) {
+      while (is_inlined(graph_.node(o)) && !graph_.node(o).operands.empty()) o = graph_.node(o).operands[0];
+      return after.count(o) != 0;
+    });
+    if (n.op->kind == OpClass::matmul) {
+      last = &n;
+      after = {id};
+    } else if (reads) {
+      if (reduces(n) && reduced_size(n) != 1) last = nullptr;
+      after.insert(id);
+    }
+  }
+  return last;
+}
+
+void Walker::choose_dot_space(const Node& matmul) {
+  const Shape& a = graph_.type(matmul.operands[0]).shape;
+  std::vector<Index> extents = matmul.type.shape.extents();
+  has_dot_ = true;
+  const std::size_t depth = extents.size() - 1;  // rows, depth, columns
+  extents.insert(extents.end() - 1, a[a.rank() - 1]);
+  space_ = Shape(extents);
+  reduced_axis_.assign(extents.size(), false);
+  reduced_axis_[depth] = true;
+  make_variables();
+}
+
+bool Walker::depends_on_reduced(const IndexExpr& e) const {
+  for (std::size_t v = 0; v < program_.extents.size(); ++v)
+    if (program_.reduced[v] && e.depends_on(static_cast<int>(v))) return true;
+  return false;
+}
+
+int Walker::reduce_nothing(const Node& n, const Coordinates& at) {
+  if (*n.op->monoid == tile::Monoid::argmax || *n.op->monoid == tile::Monoid::argmin)
+    return constant(DType::i64, Index{0}, -1);
+  const std::vector<Index>& axes = n.attrs.integers("axes");
+  Coordinates inner = at;
+  for (Index a : axes) inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(a), IndexExpr(0));
+  return walk(n.operands[0], inner, -1);
+}
+
+int Walker::reduce(const Node& n, NodeId id, const Coordinates& at) {
+  if (reduced_size(n) == 1) return reduce_nothing(n, at);
+  for (const IndexExpr& e : at)
+    if (depends_on_reduced(e)) throw Stop{Refusal::reduction_feeds_reduced_axis};
+  const Shape& from = graph_.type(n.operands[0]).shape;
+  std::vector<Index> extents;
+  for (Index a : n.attrs.integers("axes")) extents.push_back(from[static_cast<int>(a)]);
+  const Shape mine(extents), ours(reduced_extents_);
+  if (mine.size() != ours.size()) throw Stop{Refusal::reduction_shapes_differ};
+  const Coordinates along =
+      mine == ours ? reduced_ : delinearize(linearize(reduced_, ours), mine, program_.extents);
+  Coordinates inner;
+  std::size_t next_reduced = 0, next_kept = 0;
+  const std::vector<Index>& axes = n.attrs.integers("axes");
+  for (int axis = 0; axis < from.rank(); ++axis) {
+    const bool is_reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    inner.push_back(is_reduced ? along[next_reduced++] : at[next_kept++]);
+  }
+  const int operand = walk(n.operands[0], inner, -1);
+  return push({.kind = Sym::Kind::reduce,
+               .node = id,
+               .operands = {operand},
+               .dtype = compute_dtype(n.type.dtype),
+               .monoid = *n.op->monoid});
+}
+
+int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
+  const auto rank = at.size();
+  const bool inner =
+      std::any_of(at.begin(), at.end(), [&](const IndexExpr& e) { return depends_on_reduced(e); });
+  const Shape& a_shape = graph_.type(n.operands[0]).shape;
+  const Index depth_extent = a_shape[a_shape.rank() - 1];
+  IndexExpr depth;
+  bool turned = false;
+  if (inner) {
+    turned = depends_on_reduced(at[rank - 2]);
+    if (turned == depends_on_reduced(at[rank - 1]) || depth_extent > kMostInnerDepth || depth_extent == 0)
+      throw Stop{Refusal::dots_do_not_chain};
+    depth = IndexExpr::variable(static_cast<int>(program_.extents.size()));
+    program_.extents.push_back(depth_extent);
+    program_.reduced.push_back(false);
+    program_.inner.push_back(true);
+  } else {
+    // One loop: that of the matmul the space was chosen for, and one result of it.
+    if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || walked_outer_)
+      throw Stop{Refusal::dots_do_not_chain};
+    walked_outer_ = true;
+    depth = reduced_[0];
+  }
+  // A variable that walks both a row and a column of the result walks a diagonal: no tile does.
+  for (std::size_t v = 0; v < program_.extents.size(); ++v)
+    if (at[rank - 2].depends_on(static_cast<int>(v)) && at[rank - 1].depends_on(static_cast<int>(v)))
+      throw Stop{Refusal::shapes_differ};
+  const auto operand = [&](NodeId o, std::size_t kept, bool depth_last) {
+    const Shape& shape = graph_.type(o).shape;
+    Coordinates inner_at;
+    for (int axis = 0; axis + 2 < shape.rank(); ++axis)
+      inner_at.push_back(shape[axis] == 1 ? IndexExpr(0)
+                                          : at[rank - static_cast<std::size_t>(shape.rank() - axis)]);
+    inner_at.push_back(depth_last ? at[kept] : depth);
+    inner_at.push_back(depth_last ? depth : at[kept]);
+    return walk(o, inner_at, -1);
+  };
+  int a = operand(n.operands[0], rank - 2, true), b = operand(n.operands[1], rank - 1, false);
+  // Blocks of rows stay while columns stream by: what dots inside the loop give are rows.
+  if (!inner) turned = has_inner_dots(b);
+  if (turned) std::swap(a, b);
+  const DType da = graph_.type(n.operands[0]).dtype, db = graph_.type(n.operands[1]).dtype;
+  return push({.kind = Sym::Kind::dot,
+               .node = id,
+               .operands = {a, b},
+               .offset = inner ? depth : IndexExpr(0),
+               .dtype = compute_dtype(n.type.dtype),
+               .meet = da == db ? da : DType::f32,  // 8-bit floats of two types
+               .inner = inner});
+}
+
+bool Walker::has_inner_dots(int sym) const {
+  const std::vector<bool> parts = program_.made_of({sym});
+  for (std::size_t s = 0; s < parts.size(); ++s)
+    if (parts[s] && program_.syms[s].inner) return true;
+  return false;
+}
+
+int Walker::scan(const Node& n, NodeId id, const Coordinates& at) {
+  if (reduced_size(n) == 1) return walk(n.operands[0], at, -1);
+  const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
+  const Shape& from = graph_.type(n.operands[0]).shape;
+  const std::vector<int> reduced = program_.reduced_variables();
+  const bool whole = reduced.size() == 1 && at[axis] == IndexExpr::variable(reduced[0]) &&
+                     program_.extents[static_cast<std::size_t>(reduced[0])] == from[static_cast<int>(axis)];
+  for (std::size_t i = 0; i < at.size(); ++i)
+    if (i != axis && depends_on_reduced(at[i])) throw Stop{Refusal::scan_needs_whole_row};
+  if (!whole) throw Stop{Refusal::scan_needs_whole_row};
+  const int operand = walk(n.operands[0], at, -1);
+  return push({.kind = Sym::Kind::scan,
+               .node = id,
+               .operands = {operand},
+               .dtype = compute_dtype(n.type.dtype),
+               .monoid = *n.op->monoid});
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,132 @@
+// Walker: the state of one walk of a group from its outputs back to memory, by kind of node: what it begins
+// with and arithmetic in walk_group.cpp, views and loads in walk_views.cpp, reductions and dots in
+// walk_reductions.cpp.
+#pragma once
+
+#include "passes/walk_group.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace tilewright::passes {
+
+using Coordinates = std::vector<IndexExpr>;
+
+class Walker {
+ public:
+  Walker(const ir::Graph& graph, const Group& group)
+      : graph_(graph),
+        group_(group),
+        members_(group.nodes.begin(), group.nodes.end()),
+        has_matmul_(std::any_of(group.nodes.begin(), group.nodes.end(), [&](ir::NodeId id) {
+          return graph.node(id).op->kind == ir::OpClass::matmul;
+        })) {}
+
+  GroupProgram run();
+
+ private:
+  // What was walked before it turned out that nothing needs it: a choice that positions decide, an index that
+  // became a view's.
+  void drop_unused();
+
+  bool reduces(const ir::Node& n) const {
+    return n.op->kind == ir::OpClass::reduce || n.op->kind == ir::OpClass::scan;
+  }
+
+  // Elements behind one result; 1 means that the reduction or scan changes nothing.
+  Index reduced_size(const ir::Node& n) const;
+
+  // The last matmul of the group, unless a reduction of the group reads what comes of it.
+  const ir::Node* outer_matmul() const;
+
+  // The result of a matmul and its depth, which stays a variable even where it is 1.
+  void choose_dot_space(const ir::Node& matmul);
+
+  // The iteration space: a matmul's, that of the first reduction's operand, else the largest output's.
+  void choose_space();
+
+  void make_variables();
+
+  // The part of the space an output walks: all of it, its parallel axes, or of a dot's the rows: what was
+  // reduced along them stands beside the result.
+  Coordinates output_coordinates(const Shape& shape);
+
+  Coordinates row_coordinates(const Shape& shape) const;
+
+  void add_output(ir::NodeId id);
+
+  void add_scatter(ir::NodeId id, const ir::Node& n);
+
+  int push(Sym sym);
+  void inherit(Sym& sym, int operand) const;
+
+  int walk(ir::NodeId id, const Coordinates& at, int mask);
+
+  int compute(ir::NodeId id, const Coordinates& at, int mask);
+
+  int inlined(const ir::Node& n, ir::NodeId id, const Coordinates& at, int mask);
+
+  // Unit axes are dropped and added without arithmetic, the rest goes through the row-major position.
+  Coordinates reshape(const Coordinates& at, const Shape& to, const Shape& from) const;
+
+  // Integer constants keep all 64 bits, so they come as Index.
+  int constant(DType dtype, const ir::Attr& value, ir::NodeId id);
+
+  int in_range(const IndexExpr& e, Index low, Index high);
+  int both(int a, int b);
+
+  int pad(const ir::Node& n, const Coordinates& at, int mask);
+
+  int concat(const ir::Node& n, const Coordinates& at, int mask);
+
+  int load(ir::NodeId id, const Coordinates& at, int mask);
+
+  int take(const ir::Node& n, const Coordinates& at, int mask);
+
+  int take_along(const ir::Node& n, Coordinates at, int mask);
+
+  // An index made of loop variables alone, which always lies inside: the element is a view's.
+  bool is_position_inside(int index, ir::NodeId source, Index axis) const;
+
+  // An index outside [0, extent) reads zero.
+  int indirect(ir::NodeId source, const Coordinates& at, int axis, int index, int mask);
+
+  int valid_index(int index, Index extent);
+
+  bool depends_on_reduced(const IndexExpr& e) const;
+
+  // A reduction over unit axes is its operand, or the index 0.
+  int reduce_nothing(const ir::Node& n, const Coordinates& at);
+
+  int reduce(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+
+  // Leading axes of the operands are broadcast to the result's. A result that is needed along the reduced
+  // axes is computed block by block inside their loop, over a variable of its own; the operand that walks
+  // them comes second, whichever it is in the graph.
+  int dot(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+
+  bool has_inner_dots(int sym) const;
+
+  int scan(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+
+  struct Done {
+    Coordinates at;
+    int mask;
+    int sym;
+  };
+  const ir::Graph& graph_;
+  const Group& group_;
+  std::set<ir::NodeId> members_;
+  bool has_matmul_;
+  Shape space_;
+  bool has_dot_ = false;
+  bool walked_outer_ = false;
+  std::vector<bool> reduced_axis_;
+  Coordinates identity_, parallel_, reduced_;
+  std::vector<Index> parallel_extents_, reduced_extents_;
+  std::map<ir::NodeId, std::vector<Done>> done_;
+  GroupProgram program_;
+};
+
+}  // namespace tilewright::passes
