@@ -53,16 +53,17 @@ DotAxes dot_axes(const GroupProgram& program) {
 
 namespace {
 
-// One step of 1 and others that are whole 16 bytes, as many as a tensor map has.
+// Read by the copy engine: one step of 1 and others that are whole 16 bytes, as many as a tensor map has.
 bool copy_engine_reads(const Sym& s) {
-  constexpr Index kAligned = 8;
+  constexpr Index kAligned = 16;
   constexpr int kLargestRank = 4;
+  const Index bytes = static_cast<Index>(size_bytes(s.dtype));
   if (s.kind != Sym::Kind::load || !s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0 ||
-      s.offset.constant() % kAligned != 0)
+      s.offset.constant() * bytes % kAligned != 0)
     return false;
   int ones = 0, others = 0;
   for (const IndexExpr::Term& t : s.offset.terms()) {
-    const bool strides = t.factor > 0 && t.factor % kAligned == 0;
+    const bool strides = t.factor > 0 && t.factor * bytes % kAligned == 0;
     if (t.factor != 1 && !strides) return false;
     ++(t.factor == 1 ? ones : others);
   }
@@ -114,25 +115,10 @@ DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const ti
   return {std::min<Index>(64, p.m), std::min<Index>(256, p.n), std::min<Index>(gpu ? 64 : 256, p.k)};
 }
 
-// An operand that the copy engine reads: a block of memory of at most 4 dimensions, one of the block's two
-// axes contiguous, every other stride whole 16 bytes.
+// A block of it: one of the block's two axes is contiguous.
 bool is_copied(const GroupProgram& program, int operand, int row, int k) {
-  constexpr int kMostDimensions = 4;
-  constexpr Index kAlign = 16;
   const Sym& s = program.syms[place_of(operand)];
-  if (s.kind != Sym::Kind::load || row < 0) return false;
-  const Index bytes = static_cast<Index>(size_bytes(s.dtype));
-  int contiguous = 0, dimensions = 0;
-  for (int v = 0; v < static_cast<int>(program.extents.size()); ++v) {
-    const Index stride = s.offset.factor(v);
-    if (stride == 0 && v != row && v != k) continue;
-    ++dimensions;
-    if (stride == 1 && (v == row || v == k))
-      ++contiguous;
-    else if (stride <= 0 || stride * bytes % kAlign != 0)
-      return false;
-  }
-  return contiguous == 1 && dimensions <= kMostDimensions && s.offset.constant() * bytes % kAlign == 0;
+  return row >= 0 && copy_engine_reads(s) && (s.offset.factor(row) == 1 || s.offset.factor(k) == 1);
 }
 
 // One loop of one dot, whose sums a second kernel can add before the rest is computed of them.

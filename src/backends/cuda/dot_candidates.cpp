@@ -2,6 +2,7 @@
 #include "backends/cuda/dot_candidates.h"
 
 #include "backends/cuda/dot_chain.h"
+#include "backends/cuda/estimate.h"
 #include "backends/cuda/tensor_dot.h"
 
 #include <tilewright/tile/tensor_rate.h>
@@ -21,7 +22,6 @@ namespace {
 
 constexpr Index kMaxPlaces = 8;
 constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
-constexpr double kUnknownPrograms = 100000;
 constexpr Index kUnknownTrips = 64;
 constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
 constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
@@ -34,13 +34,6 @@ constexpr Index kMaxWarpgroups = 3;
 constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
 constexpr Index kWideDepth = 128;
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
-
-double programs_of(const Kernel& kernel, std::size_t axis) {
-  double n = 1;
-  for (const tile::GridFactor& f : kernel.grid[axis])
-    n *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
-  return n;
-}
 
 class Lister {
  public:
@@ -78,7 +71,7 @@ class Lister {
                .vector_bytes = 16,
                .stages = static_cast<int>(places),
                .dot = unit};
-    const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_, 1) : 1;
+    const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     bool first = true;
     for (int raster : {16, 12, 8, 32}) {
       if (!first && raster > 2 * rows) continue;
@@ -93,7 +86,7 @@ class Lister {
       tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .swath = raster};
       tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
       for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
-        tiles.programs *= programs_of(kernel_, axis);
+        tiles.programs *= programs_of(kernel_.grid[axis]);
       c.predicted_us = tile::tensor_tiles_us(tiles, target_) * (wgmma ? 1 : kSlowerByThreads);
       found_.push_back(std::move(c));
       if (s.raster == 0) return;
@@ -155,7 +148,7 @@ class Lister {
       const Index trips = reader.trips(*d.loop);
       flops += 2.0 * static_cast<double>(a[0] * a[1] * b[1] * (trips > 0 ? trips : kUnknownTrips));
     }
-    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_, axis);
+    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
     return (flops / (kChainShare * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;
   }
 

@@ -151,10 +151,7 @@ class WorkCounter {
         accuracy_(printer::needed_accuracy(kernel)) {}
 
   KernelWork run(const printer::LoopPlan& plan) {
-    for (const tile::GridAxis& axis : kernel_.grid)
-      for (const tile::GridFactor& f : axis)
-        work_.programs *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block))
-                                                 : kUnknownPrograms;
+    for (const tile::GridAxis& axis : kernel_.grid) work_.programs *= programs_of(axis);
     walk(plan.steps, 1);
     return work_;
   }
@@ -267,6 +264,13 @@ double tile_registers(const LayoutInput& input, const Layouts& layouts, const st
 }
 
 }  // namespace
+
+double programs_of(const tile::GridAxis& axis) {
+  double n = 1;
+  for (const tile::GridFactor& f : axis)
+    n *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
+  return n;
+}
 
 Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shared_bytes) {
   Occupancy out;

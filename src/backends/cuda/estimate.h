@@ -8,6 +8,9 @@
 
 namespace tilewright::cuda {
 
+// Programs along one grid axis: many where arguments decide.
+double programs_of(const tile::GridAxis& axis);
+
 // Counts that no schedule changes.
 struct KernelWork {
   double programs = 1;

@@ -59,6 +59,7 @@ struct Layouts {
   std::map<const printer::ElementLoop*, Place> loops;
   std::map<tile::ValueId, Place> buffers;  // by storage
   int programs_per_block = 1;              // side by side, each of threads_per_row threads
+  bool is_packed() const { return programs_per_block > 1; }
   const Frame& frame(Place place) const { return frames[static_cast<std::size_t>(place.frame)]; }
 };
 

@@ -1,0 +1,184 @@
+// The steps of a loop plan: scalars, control flow, what loops carry on.
+#include "backends/cuda/kernel_printer.h"
+
+namespace tilewright::cuda {
+
+using printer::Step;
+using tile::Op;
+using tile::OpKind;
+
+// Before the first exchange, and before code that runs many times or not at all.
+void KernelPrinter::wait_for_cluster() {
+  if (row_cluster(schedule_) == 1 || cluster_waited_) return;
+  out_.write("cluster_wait();");
+  cluster_waited_ = true;
+}
+
+// Buffers first touched inside a nested block must be there before it.
+void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
+  const auto declare = [&](ValueId v) {
+    const ValueId s = plan_.storage(v);
+    if (kernel_.type(s).rank() == 0 || !layouts_.buffers.count(s)) return;
+    if (declared_.insert(s).second) out_.write(declaration(buffer(s)));
+  };
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::elements)
+      for (const Instr& in : step.loop.body)
+        if (in.kind != Instr::Kind::compute && in.value >= 0) declare(in.value);
+    if (step.kind == Step::Kind::dot || step.kind == Step::Kind::relayout) declare(step.op->results[0]);
+    for (auto [from, to] : step.moves) declare(to);
+    for (const auto& body : step.body) declare_buffers(body);
+  }
+}
+
+void KernelPrinter::print_steps(const std::vector<Step>& steps) {
+  for (const Step& step : steps) print_step(step);
+}
+
+void KernelPrinter::print_step(const Step& step) {
+  if (step.kind != Step::Kind::scalar && loop_depth_ == 0) out_.blank();
+  switch (step.kind) {
+    case Step::Kind::scalar:
+      return print_scalar(*step.op);
+    case Step::Kind::elements:
+      return print_elements(step.loop);
+    case Step::Kind::relayout:
+      return print_relayout(step);
+    case Step::Kind::dot:
+      return chain_ ? print_chain_dot(step) : print_dot(step);
+    case Step::Kind::loop:
+      return print_loop(step);
+    case Step::Kind::branch:
+      return print_branch(step);
+    case Step::Kind::assign:
+      return print_assign(step);
+  }
+}
+
+void KernelPrinter::print_scalar(const Op& op) {
+  if (op.results.empty()) return print_scalar_effect(op);
+  const ValueId v = op.results[0];
+  switch (op.kind) {
+    case OpKind::constant:
+      scalars_[v] = {literal(kernel_.type(v).dtype, op.number), type_of(v)};
+      return;
+    case OpKind::scalar_param:
+      scalars_[v] = {identifier(kernel_.scalars[static_cast<std::size_t>(op.param)].name),
+                     compute_type(kernel_.type(v).dtype)};
+      return;
+    case OpKind::program_id:
+      program_axes_.insert(op.param);
+      scalars_[v] = {fmt::format("program_{}", op.param), "i32"};
+      return;
+    case OpKind::broadcast:
+    case OpKind::reshape:
+      scalars_[v] = scalar(op.operands[0]);
+      return;
+    default:
+      break;
+  }
+  Expr e;
+  if (op.kind == OpKind::load) {
+    e = scalar_load(op);
+  } else {
+    std::vector<Expr> operands;
+    operands.reserve(op.operands.size());
+    for (ValueId o : op.operands) operands.push_back(scalar(o));
+    e = compute(op, operands);
+  }
+  const std::string type = type_of(v);
+  const std::string line = fmt::format("const {} {} = {};", type, value_name(v), as_type(e, type));
+  scalar_lines_[v] = line;
+  out_.write(line);
+  scalars_[v] = {value_name(v), type};
+}
+
+void KernelPrinter::print_loop(const Step& step) {
+  const Op& op = *step.op;
+  declare_buffers(step.body[0]);
+  wait_for_cluster();
+  if (dot_ && dot_->loop == &op)
+    return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_mma_loop(step);
+  if (chain_ && chain_->has_dots(op)) return print_chain_loop(step);
+  open_loop(step);
+  print_steps(step.body[0]);
+  close_loop();
+}
+
+void KernelPrinter::open_loop(const Step& step) {
+  const Op& op = *step.op;
+  const ValueId i = op.blocks[0].args[0];
+  const std::string type = type_of(i), name = value_name(i);
+  const std::string upper = value_name(i) + "_end", by = value_name(i) + "_step";
+  // Bounds may be wider than the induction value: an empty loop's upper bound can be anything.
+  out_.line("const i64 {} = {}, {} = {};", unique(upper), scalar(op.operands[1]).text, unique(by),
+            scalar(op.operands[2]).text);
+  out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", name, scalar(op.operands[0]).text, upper, by);
+  out_.line("const {0} {1} = {0}({1}_i);", type, name);
+  scalars_[i] = {name, type};
+  ++loop_depth_;
+}
+
+void KernelPrinter::close_loop() {
+  --loop_depth_;
+  out_.close();
+}
+
+void KernelPrinter::print_branch(const Step& step) {
+  const Op& op = *step.op;
+  for (ValueId r : op.results) {
+    if (kernel_.type(r).rank() > 0) continue;
+    declared_.insert(r);
+    scalars_[r] = {value_name(r), type_of(r)};
+    out_.line("{} {};", type_of(r), value_name(r));
+  }
+  declare_buffers(step.body[0]);
+  declare_buffers(step.body[1]);
+  wait_for_cluster();
+  out_.open("if ({})", scalar(op.operands[0]).text);
+  ++loop_depth_;  // as in a loop: the two sides share nothing
+  print_steps(step.body[0]);
+  if (!step.body[1].empty()) {
+    out_.close_else();
+    print_steps(step.body[1]);
+  }
+  --loop_depth_;
+  out_.close();
+}
+
+// All right sides are read before any left side is written.
+void KernelPrinter::print_assign(const Step& step) {
+  std::vector<std::pair<ValueId, std::string>> scalars;
+  for (auto [from, to] : step.moves) {
+    if (kernel_.type(to).rank() > 0) continue;
+    const std::string type = type_of(to);
+    if (step.moves.size() == 1) {
+      scalars.push_back({to, as_type(scalar(from), type)});
+    } else {
+      const std::string next = unique("next_" + value_name(to));
+      out_.line("const {} {} = {};", type, next, as_type(scalar(from), type));
+      scalars.push_back({to, next});
+    }
+  }
+  for (auto& [to, text] : scalars) {
+    const bool fresh = declared_.insert(to).second;
+    out_.line("{}{} = {};", fresh ? type_of(to) + " " : "", value_name(to), text);
+    scalars_[to] = {value_name(to), type_of(to)};
+  }
+  // Tiles: copies through temporaries keep "all at once"; the compiler renames registers.
+  std::vector<std::pair<Registers, Registers>> tiles;
+  for (auto [from, to] : step.moves) {
+    if (kernel_.type(to).rank() == 0) continue;
+    const Registers target = buffer(to);
+    Registers source = converted(from, target.place);
+    Registers copy = source;
+    copy.name = unique(source.name + "_old");
+    out_.write(declaration(copy));
+    for_registers(copy, [&] { out_.line("{} = {};", at(copy), at(source)); });
+    tiles.push_back({copy, target});
+  }
+  for (auto& [copy, target] : tiles)
+    for_registers(copy, [&] { out_.line("{} = {};", at(target), at(copy)); });
+}
+
+}  // namespace tilewright::cuda
