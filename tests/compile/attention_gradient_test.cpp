@@ -141,21 +141,6 @@ TEST_P(AttentionGradient, OfABiasIsAMatrixOfItsOwn) {
   for (std::size_t i = 1; i < got.size(); ++i) EXPECT_LE(distance(got[i], want[i]), 4e-6) << i;
 }
 
-// Of what is between the products nothing is rounded to 16 bits but their operands: weights, the results'
-// gradient and the scores' gradient, and the gradients themselves. Each is at most half a unit of bf16, 2^-9
-// of a term.
-TEST_P(AttentionGradient, Of16BitOperandsRoundsWhatProductsReadAlone) {
-  const Sizes z{2, 128, 256, 32};
-  Tensors args = arguments(kPlain, z, DType::bf16);
-  const Tensors got = gradients(kPlain, z, {.recompute = Recompute::always})(args);
-  for (std::size_t i = 0; i < 5; ++i) args[i] = cast(args[i], DType::f64);
-  const Tensors want = gradients(kPlain, z, {.fuse = false})(args);
-  for (std::size_t i = 1; i < got.size(); ++i) {
-    EXPECT_EQ(got[i].dtype(), DType::bf16);
-    EXPECT_LE(distance(got[i], want[i]), 4 * 0x1p-9) << i;
-  }
-}
-
 // In float64, along random directions: the error of a central difference goes with the step's square.
 TEST_P(AttentionGradient, IsTheSlopeOfTheLoss) {
   for (const Variant& variant : variants()) {
