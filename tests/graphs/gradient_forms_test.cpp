@@ -1,7 +1,10 @@
 // What lowering makes of attention's backward pass on a GPU, by its own choice.
 #include "ops/composites.h"
+#include "ops/ops.h"
 #include "passes/differentiate.h"
 #include "passes/pipeline.h"
+#include "support/host_values.h"
+#include "support/run_graph.h"
 
 #include <tilewright/tile/text.h>
 
@@ -33,14 +36,13 @@ tile::Target h200() {
 
 constexpr Index kHeads = 16, kTime = 2048, kDepth = 64;
 
-ir::Graph attention_gradient(DType dtype) {
+ir::Graph attention_gradient(DType dtype, const Shape& shape = {4, kHeads, kTime, kDepth}) {
+  const DType wide = dtype == DType::f64 ? dtype : DType::f32;
   ir::Graph graph("attention");
-  const auto input = [&](const char* name) {
-    return Value{&graph, graph.add_input(name, {dtype, {4, kHeads, kTime, kDepth}})};
-  };
+  const auto input = [&](const char* name) { return Value{&graph, graph.add_input(name, {dtype, shape})}; };
   const Value q = input("q"), k = input("k"), v = input("v"), weight = input("weight");
-  const Value scores = ops::matmul(q, ops::swap_axes(k, 2, 3), DType::f32) * 0.125;
-  const Value out = ops::matmul(ops::cast(ops::softmax(scores), dtype), v, DType::f32);
+  const Value scores = ops::matmul(q, ops::swap_axes(k, 2, 3), wide) * 0.125;
+  const Value out = ops::matmul(ops::cast(ops::softmax(scores), dtype), v, wide);
   graph.set_outputs({ops::sum(out * weight).id});
   return passes::differentiate(graph, {0, 1, 2});
 }
@@ -66,6 +68,32 @@ TEST(GradientForms, AttentionIn16BitsStoresNoScoresAndMultipliesIn16Bits) {
   }
   // Forward: scores and results; dV: scores; dQ and dK: scores and dP. Each with the product it ends in.
   EXPECT_EQ(dots, 2 + 2 + 3 + 3) << all;
+}
+
+// Rounded are weights, the results' gradient (exact here), the scores' gradient, and what is stored: each by
+// at most half a unit of bf16, 2^-9 of a term.
+TEST(GradientForms, AttentionIn16BitsRoundsWhatItsProductsRead) {
+  const Shape shape{1, 2, 128, 32};
+  GraphRunner runner("reference");
+  const passes::Compiled compiled = passes::run_pipeline(
+      attention_gradient(DType::bf16, shape), runner.device->target(), {.recompute = Recompute::always});
+  Random random(3);
+  std::vector<ir::HostTensor> inputs, exact;
+  for (int i = 0; i < 4; ++i) {
+    inputs.push_back(random_host({DType::bf16, shape}, {.low = -2, .high = 2}, random));
+    exact.push_back(inputs.back());
+    exact.back().type.dtype = DType::f64;
+  }
+  const auto got = runner.run(compiled, inputs);
+  const auto want = ops::evaluate(attention_gradient(DType::f64, shape), exact);
+  for (std::size_t o = 1; o < got.size(); ++o) {
+    double apart = 0, largest = 0;
+    for (std::size_t i = 0; i < want[o].f.size(); ++i) {
+      apart = std::max(apart, std::abs(got[o].f[i] - want[o].f[i]));
+      largest = std::max(largest, std::abs(want[o].f[i]));
+    }
+    EXPECT_LE(apart, 3 * 0x1p-9 * largest) << o;
+  }
 }
 
 }  // namespace
