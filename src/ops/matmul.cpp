@@ -71,13 +71,18 @@ HostTensor eval_matmul(HostTensors x, const Attrs&, const Type& type) {
   return out;
 }
 
-// The gradient keeps its own precision when it is wider than the operands.
+// Between 16-bit operands the gradient meets them in their type, whatever the result's was: its products are
+// 16-bit ones, too, summed in f32 and rounded once. Else it keeps its precision where it is wider.
 Grads vjp_matmul(Args x, const Attrs&, Value, Value g) {
-  auto times = [](Value a, Value b, DType dtype) {
-    const DType meet = promote(a.dtype(), b.dtype());
-    return cast(matmul(cast(a, meet), cast(b, meet)), dtype);
+  const auto meet = [&](Value other) {
+    const bool narrow = is_float(other.dtype()) && size_bytes(other.dtype()) == 2;
+    return narrow ? other.dtype() : promote(g.dtype(), other.dtype());
   };
-  return {times(g, swap_axes(x[1], -1, -2), x[0].dtype()), times(swap_axes(x[0], -1, -2), g, x[1].dtype())};
+  const auto times = [](Value a, Value b, DType at, DType dtype) {
+    return cast(matmul(cast(a, at), cast(b, at)), dtype);
+  };
+  return {times(g, swap_axes(x[1], -1, -2), meet(x[1]), x[0].dtype()),
+          times(swap_axes(x[0], -1, -2), g, meet(x[0]), x[1].dtype())};
 }
 
 }  // namespace
@@ -87,7 +92,8 @@ constexpr ir::Op kMatmul = checked(
      .arity = 2,
      .kind = OpClass::matmul,
      .doc = "Matrix product of the last two axes, batched over the others. 8-bit floats give f32, 8-bit "
-            "integers i32, unless `dtype` names the result's type.",
+            "integers i32, unless `dtype` names the result's type. The gradient that reaches 16-bit operands "
+            "is rounded to their type; products with it are summed in f32 and rounded once.",
      .infer = infer_matmul,
      .eval = eval_matmul,
      .vjp = vjp_matmul,

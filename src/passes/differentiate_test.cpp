@@ -76,6 +76,29 @@ TEST_F(Differentiate, GradientsHaveTheInputsType) {
   EXPECT_EQ(joint.type(joint.outputs()[1]), x.type());
 }
 
+// The loss is f32, and so is the gradient of the product: it is rounded once, where it meets 16-bit operands.
+TEST_F(Differentiate, GradientsMeet16BitOperandsInTheirType) {
+  for (const DType dtype : {DType::bf16, DType::f16, DType::f32, DType::f8e4m3}) {
+    ir::Graph graph("g");
+    const auto matrix = [&](const char* name) {
+      return Value{&graph, graph.add_input(name, {dtype, {2, 2}})};
+    };
+    const Value a = matrix("a"), b = matrix("b"), w{&graph, graph.add_input("w", {DType::f32, {2, 2}})};
+    graph.set_outputs({ops::sum(ops::matmul(a, b, DType::f32) * w).id});
+    const ir::Graph joint = differentiate(graph, {0, 1});
+    int products = 0;
+    for (const ir::Node& n : joint.nodes()) {
+      if (n.op->name != "matmul") continue;
+      ++products;
+      const DType meet = size_bytes(dtype) == 2 || products == 1 ? dtype : DType::f32;
+      for (const ir::NodeId o : n.operands) EXPECT_EQ(joint.type(o).dtype, meet) << products;
+    }
+    EXPECT_EQ(products, 3);
+    EXPECT_EQ(joint.type(joint.outputs()[1]), a.type());
+    EXPECT_EQ(joint.type(joint.outputs()[2]), b.type());
+  }
+}
+
 TEST_F(Differentiate, InputsThatDoNotMatterGetZeros) {
   input("unused", DType::f32, {2});
   const Value x = input("x");

@@ -11,8 +11,10 @@
 namespace tilewright::passes {
 
 // The same function of the same inputs, all of them kept in order. Runs after differentiation: stop_gradient
-// disappears. A rewrite may change how a result is rounded, never whether it is NaN or infinite, nor the sign
-// of a zero.
+// disappears. A rewrite may change how a result is rounded and, as in every reduction, the order of a sum;
+// never what is NaN or infinite in exact arithmetic, nor the sign of a zero. Near the largest number of a
+// type one order of a sum overflows where another does not: partial sums of what the rewrites of products
+// choose are at most the reduced extent times as large as those written.
 ir::Graph simplify(const ir::Graph& graph);
 
 // What a rewrite sees: a node that is about to be added to the new graph.

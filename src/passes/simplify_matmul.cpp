@@ -31,6 +31,22 @@ bool is_exp_below_maximum(Value v) {
   return is_reduction(maximum, tile::Monoid::max) && same(operand_of(maximum), operand_of(shifted));
 }
 
+// The maximum of `x`, or what is at least that.
+bool is_at_least_maximum(Value v, Value x) {
+  v = through_views(v);
+  if (is_a(v, ops::kMaximum))
+    return is_at_least_maximum(operand_of(v), x) || is_at_least_maximum(operand_of(v, 1), x);
+  return is_reduction(v, tile::Monoid::max) && same(operand_of(v), x);
+}
+
+// exp(x - m) for m at least max x: weights between 0 and 1.
+bool is_weight(Value v) {
+  if (is_a(v, ops::kCast)) v = operand_of(v);
+  if (!is_a(v, ops::kExp)) return false;
+  const Value shifted = operand_of(v);
+  return is_a(shifted, ops::kSub) && is_at_least_maximum(operand_of(shifted, 1), operand_of(shifted));
+}
+
 // One over the sum of `e` along its last axis, at every place of that axis.
 std::optional<Value> inverse_of_row_sum(Value v, Value e) {
   if (!is_a(v, ops::kExpand)) return {};
@@ -44,15 +60,23 @@ std::optional<Value> inverse_of_row_sum(Value v, Value e) {
 }
 
 // The quotients of a softmax are taken of the product's few columns instead of its long rows, and the sum
-// need not be known before the product begins.
+// need not be known before the product begins. Quotients that are narrowed for the product: the exponentials
+// are, which lie between 0 and 1 as well.
 Replacement softmax_after_product(const Candidate& n) {
-  if (n.op.kind != OpClass::matmul || !is_a(n.x[0], ops::kMul)) return {};
+  if (n.op.kind != OpClass::matmul) return {};
+  const bool narrowed = is_a(n.x[0], ops::kCast) && is_float(n.x[0].dtype());
+  const Value quotients = narrowed ? operand_of(n.x[0]) : n.x[0];
+  if (!is_a(quotients, ops::kMul) || size_bytes(quotients.dtype()) < size_bytes(n.x[0].dtype())) return {};
   for (std::size_t i : {0, 1}) {
-    const Value e = operand_of(n.x[0], i);
+    const Value e = operand_of(quotients, i);
     if (!is_exp_below_maximum(e)) continue;
-    const std::optional<Value> column = inverse_of_row_sum(operand_of(n.x[0], 1 - i), e);
-    if (!column || column->dtype() != n.type.dtype) continue;
+    const std::optional<Value> column = inverse_of_row_sum(operand_of(quotients, 1 - i), e);
+    if (!column || (!narrowed && column->dtype() != n.type.dtype)) continue;
     ir::Graph& graph = *e.graph;
+    if (narrowed) {
+      const Value product = ops::matmul(ops::cast(e, n.x[0].dtype()), n.x[1], column->dtype());
+      return ops::cast(product * ops::broadcast_to(*column, n.type.shape), n.type.dtype);
+    }
     const Value product{&graph, graph.add(n.op, {e.id, n.x[1].id}, n.attrs)};
     return ops::mul(product, ops::broadcast_to(*column, n.type.shape));
   }
@@ -95,7 +119,16 @@ Replacement transpose_of_matmul(const Candidate& n) {
   return ops::transpose(turned, rest);
 }
 
-// The same product in another order, if the graph has it: Σ_k e_k Σ_d a_d b_dk = Σ_d a_d Σ_k e_k b_dk.
+// The product, if the graph has it, in its operands' type or in f32.
+std::optional<ir::NodeId> known_product(const ir::Graph& graph, ir::NodeId a, ir::NodeId b) {
+  if (const auto plain = graph.find(ops::kMatmul, {a, b})) return plain;
+  return graph.find(ops::kMatmul, {a, b}, {{"dtype", std::string(name(DType::f32))}});
+}
+
+// The same product in another order, if the graph has it: Σ_k e_k Σ_d a_d b_dk = Σ_d a_d Σ_k e_k b_dk. Of
+// weights between 0 and 1 alone: a partial sum over d is then at most the number of keys times the largest
+// that the written order meets, and Σ_k e_k b_dk that many times the largest b, neither far from what
+// overflows there; any other e could make it infinite beside an a of 0. f16 would not hold it.
 Replacement row_sum_of_product(const Candidate& n) {
   if (!n.is(ops::kSum) || !is_a(n.x[0], ops::kMul) || !is_float(n.type.dtype)) return {};
   const Index last = n.x[0].shape().rank() - 1;
@@ -103,17 +136,18 @@ Replacement row_sum_of_product(const Candidate& n) {
   for (std::size_t i : {0, 1}) {
     Value product = operand_of(n.x[0], i), e = operand_of(n.x[0], 1 - i);
     if (is_a(product, ops::kCast)) product = operand_of(product);
-    if (node_of(product).op->kind != OpClass::matmul) continue;
+    if (node_of(product).op->kind != OpClass::matmul || !is_weight(e)) continue;
     const Value a = operand_of(product), b = operand_of(product, 1);
     const std::optional<Value> turned = known_swapped(b);
     if (!turned) continue;
     ir::Graph& graph = *e.graph;
     std::optional<ir::NodeId> other;
-    if (e.dtype() == b.dtype()) other = graph.find(ops::kMatmul, {e.id, turned->id}, node_of(product).attrs);
+    if (e.dtype() == b.dtype()) other = known_product(graph, e.id, turned->id);
     const ir::Attrs narrow{{"dtype", std::string(name(b.dtype()))}};
     if (const auto cast = graph.find(ops::kCast, {e.id}, narrow); cast && !other)
-      other = graph.find(ops::kMatmul, {*cast, turned->id}, node_of(product).attrs);
+      other = known_product(graph, *cast, turned->id);
     if (!other || graph.type(*other).shape.size() >= product.shape().size()) continue;
+    if (graph.type(*other).dtype == DType::f16) continue;
     const auto wide = [&](Value v) { return ops::cast(v, n.type.dtype); };
     return ops::sum(ops::mul(wide(a), wide({&graph, *other})), {last});
   }
@@ -196,14 +230,16 @@ constexpr Rewrite kMatmulRewrites[] = {
     {"transpose_of_matmul", "transpose(matmul(a, b)) = matmul(transpose(b), transpose(a))",
      transpose_of_matmul},
     {"row_sum_of_product",
-     "sum(matmul(a, b) * e, last) = sum(a * matmul(e, transpose(b)), last) where that matmul is there and "
-     "smaller",
+     "sum(matmul(a, b) * e, last) = sum(a * matmul(e, transpose(b)), last) for e = exp(x - m) with m at "
+     "least "
+     "max x, where that matmul is there and smaller",
      row_sum_of_product},
     {"scaled_row_sum", "c * sum(a * b, last) = sum(a * (b * expand c), last) where b * expand c is there",
      scaled_row_sum},
     {"sum_of_products", "sum(matmul(a, b), batch axes) = one matmul whose depth holds them", sum_of_products},
     {"softmax_after_product",
-     "matmul(e * expand(1 / sum e), v) = matmul(e, v) * (1 / sum e) for e = exp(x - max x)",
+     "matmul(e * expand(1 / sum e), v) = matmul(e, v) * (1 / sum e) for e = exp(x - max x), e narrowed where "
+     "the quotients are",
      softmax_after_product},
 };
 

@@ -187,17 +187,24 @@ TEST_F(Simplify, ATransposedProductIsAProductOfTransposes) {
 }
 
 TEST_F(Simplify, RowSumsOfAProductComeFromTheSmallerOne) {
-  const Value e = ops::exp(input("s", DType::f32, {2, 8, 9})), v = input("v", DType::f32, {2, 9, 3}),
+  const Value s = input("s", DType::f32, {2, 8, 9}), v = input("v", DType::f32, {2, 9, 3}),
               g = input("g", DType::f32, {2, 8, 3});
+  const Value e = ops::exp(s - ops::maximum(ops::max(s, {-1}, ops::Keep::yes), -1e30));
   const Value y = ops::matmul(e, v);
   const Value wide = ops::sum(ops::matmul(g, ops::swap_axes(v, -1, -2)) * e, {-1});
-  EXPECT_EQ(ops_of(wide * ops::sum(y, {-1})), "exp matmul mul sum sum mul");
+  const std::string weights = "max reshape constant maximum expand sub exp ";
+  EXPECT_EQ(ops_of(wide * ops::sum(y, {-1})), weights + "matmul mul sum sum mul");
   // Without the other product there is nothing to gain.
-  EXPECT_EQ(ops_of(wide), "exp transpose matmul mul sum");
+  EXPECT_EQ(ops_of(wide), weights + "transpose matmul mul sum");
+  // What is not between 0 and 1 may make the other product infinite where this one is not.
+  const Value large = ops::exp(s);
+  const Value wider = ops::sum(ops::matmul(g, ops::swap_axes(v, -1, -2)) * large, {-1});
+  EXPECT_EQ(ops_of(wider * ops::sum(ops::matmul(large, v), {-1})),
+            "transpose matmul exp mul sum matmul sum mul");
   // A result that is scaled row by row is read instead of the one before it.
   const Value scale = input("c", DType::f32, {2, 8, 1}), z = y * scale;
   const Value row = ops::sum(g * y, {-1}, ops::Keep::yes) * scale;
-  EXPECT_EQ(ops_of(ops::concat({z, row}, 2)), "exp matmul expand mul mul sum reshape concat");
+  EXPECT_EQ(ops_of(ops::concat({z, row}, 2)), weights + "matmul expand mul mul sum reshape concat");
 }
 
 TEST_F(Simplify, SumsOverABatchOfProductsAreOneProduct) {

@@ -109,9 +109,12 @@ std::string promotion_text() {
 std::string rewrites_text() {
   std::string text =
       "\n## Rewrites of `simplify`\n\nIn the order they are tried, until nothing changes. They may change "
-      "how a "
-      "result is rounded, never whether it is NaN or infinite, nor the sign of a zero.\n\n| name | rewrite "
-      "|\n|---|---|\n";
+      "how a result is rounded and, as in every reduction, the order of a sum; never what is NaN or infinite "
+      "in "
+      "exact arithmetic, nor the sign of a zero. Near the largest number of a type one order of a sum "
+      "overflows "
+      "where another does not: partial sums of what the rewrites of products choose are at most the reduced "
+      "extent times as large as those written.\n\n| name | rewrite |\n|---|---|\n";
   for (std::span<const passes::Rewrite> table : passes::rewrite_tables())
     for (const passes::Rewrite& rule : table) text += fmt::format("| `{}` | {} |\n", rule.name, rule.doc);
   return text;

@@ -1,0 +1,100 @@
+// What lowering makes of attention's backward pass on a GPU, by its own choice.
+#include "ops/composites.h"
+#include "ops/ops.h"
+#include "passes/differentiate.h"
+#include "passes/pipeline.h"
+#include "support/host_values.h"
+#include "support/run_graph.h"
+
+#include <tilewright/tile/text.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace tilewright::test {
+namespace {
+
+using ir::Value;
+
+tile::Target h200() {
+  tile::Target t;
+  t.kind = tile::TargetKind::cuda;
+  t.arch = "sm_90a";
+  t.units = 132;
+  t.vector_bytes = 16;
+  t.max_threads = 1024;
+  t.max_cluster = 8;
+  t.row_bytes = Index{1024} * 32 * 8 * 4;
+  t.memory_bytes_per_s = 4.25e12;
+  t.cache_bytes_per_s = 8.5e12;
+  t.cache_bytes = 50 << 20;
+  t.flops_per_s = 57e12;
+  t.matrix_flops_per_s = 920e12;
+  t.launch_s = 2.5e-6;
+  return t;
+}
+
+constexpr Index kHeads = 16, kTime = 2048, kDepth = 64;
+
+ir::Graph attention_gradient(DType dtype, const Shape& shape = {4, kHeads, kTime, kDepth}) {
+  const DType wide = dtype == DType::f64 ? dtype : DType::f32;
+  ir::Graph graph("attention");
+  const auto input = [&](const char* name) { return Value{&graph, graph.add_input(name, {dtype, shape})}; };
+  const Value q = input("q"), k = input("k"), v = input("v"), weight = input("weight");
+  const Value scores = ops::matmul(q, ops::swap_axes(k, 2, 3), wide) * 0.125;
+  const Value out = ops::matmul(ops::cast(ops::softmax(scores), dtype), v, wide);
+  graph.set_outputs({ops::sum(out * weight).id});
+  return passes::differentiate(graph, {0, 1, 2});
+}
+
+TEST(GradientForms, AttentionIn16BitsStoresNoScoresAndMultipliesIn16Bits) {
+  const passes::Compiled compiled = passes::run_pipeline(attention_gradient(DType::bf16), h200());
+  std::string all = compiled.fusion.recomputing + "\n";
+  for (const tile::PlanBuffer& buffer : compiled.plan.buffers)
+    EXPECT_LE(buffer.elements, 4 * kHeads * kTime * kDepth) << "scores are stored";
+  int dots = 0;
+  for (std::size_t i = 0; i < compiled.plan.kernels.size(); ++i) {
+    const tile::Kernel& kernel = compiled.plan.kernels[i];
+    all += fmt::format("{}: matrix units {}\n", kernel.name, compiled.kernels[i].cost.dot_on_matrix_units);
+    const int before = dots;
+    tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+      if (op.kind != tile::OpKind::dot) return;
+      ++dots;
+      for (const std::size_t side : {0, 1})
+        EXPECT_EQ(kernel.type(op.operands[side]).dtype, DType::bf16) << kernel.name;
+    });
+    EXPECT_EQ(compiled.kernels[i].cost.dot_on_matrix_units, dots > before) << kernel.name;
+    all += fmt::format("  {} dots\n", dots - before);
+  }
+  // Forward: scores and results; dV: scores; dQ and dK: scores and dP. Each with the product it ends in.
+  EXPECT_EQ(dots, 2 + 2 + 3 + 3) << all;
+}
+
+// Rounded are weights, the results' gradient (exact here), the scores' gradient, and what is stored: each by
+// at most half a unit of bf16, 2^-9 of a term.
+TEST(GradientForms, AttentionIn16BitsRoundsWhatItsProductsRead) {
+  const Shape shape{1, 2, 128, 32};
+  GraphRunner runner("reference");
+  const passes::Compiled compiled = passes::run_pipeline(
+      attention_gradient(DType::bf16, shape), runner.device->target(), {.recompute = Recompute::always});
+  Random random(3);
+  std::vector<ir::HostTensor> inputs, exact;
+  for (int i = 0; i < 4; ++i) {
+    inputs.push_back(random_host({DType::bf16, shape}, {.low = -2, .high = 2}, random));
+    exact.push_back(inputs.back());
+    exact.back().type.dtype = DType::f64;
+  }
+  const auto got = runner.run(compiled, inputs);
+  const auto want = ops::evaluate(attention_gradient(DType::f64, shape), exact);
+  for (std::size_t o = 1; o < got.size(); ++o) {
+    double apart = 0, largest = 0;
+    for (std::size_t i = 0; i < want[o].f.size(); ++i) {
+      apart = std::max(apart, std::abs(got[o].f[i] - want[o].f[i]));
+      largest = std::max(largest, std::abs(want[o].f[i]));
+    }
+    EXPECT_LE(apart, 3 * 0x1p-9 * largest) << o;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::test
