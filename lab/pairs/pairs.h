@@ -19,6 +19,7 @@ Pair cross_entropy_pair();
 Pair gemm_pair();
 Pair gemm_batched_pair();
 Pair gemm_bias_gelu_pair();
+Pair gemm_fp8_pair();
 Pair grouped_gemm_pair();
 Pair gemv_pair();
 Pair swiglu_mlp_pair();

@@ -70,13 +70,14 @@ std::vector<Knob> product_knobs() {
 }
 
 ProductSizes product_sizes(const Knobs& knobs, const std::string& pair) {
+  return product_sizes(knobs, pair, knobs.text("b_order") == "rows" ? BOrder::rows : BOrder::columns);
+}
+
+ProductSizes product_sizes(const Knobs& knobs, const std::string& pair, BOrder order) {
   const Shape& shape = knobs.shape("shape");
   if (shape.rank() != 3 || shape.size() < 1)
     throw Error("--set " + pair + ".shape: m x n x k, each at least 1, for example 8192x3072x768");
-  return {.m = shape[0],
-          .n = shape[1],
-          .k = shape[2],
-          .b_order = knobs.text("b_order") == "rows" ? BOrder::rows : BOrder::columns};
+  return {.m = shape[0], .n = shape[1], .k = shape[2], .b_order = order};
 }
 
 std::pair<std::string, std::string> b_order_parameter(BOrder order) {

@@ -17,6 +17,7 @@ except ImportError:
     sys.exit(3)  # the harness tries another interpreter, or says so in the row
 
 DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
+          "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
           "i64": torch.int64, "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
 
 
@@ -69,6 +70,10 @@ def gemm_batched(a, b, parameters):
 
 def gemm_bias_gelu(a, b, bias, parameters):
     return F.gelu(torch.addmm(bias, a, b if parameters["b_order"] == "rows" else b.t()), approximate="tanh")
+
+
+def gemm_fp8(a, b, scale_a, scale_b):
+    return torch._scaled_mm(a, b.t(), scale_a, scale_b, out_dtype=torch.bfloat16)
 
 
 def swiglu_mlp(x, w1, w3, w2):
@@ -243,7 +248,7 @@ def eager(work, parameters):
     return {"copy": copy_into(), "sum": torch.sum, "transpose": lambda x: x.t().contiguous(),
             "embedding": lambda table, index: F.embedding(index, table), "elu": elu, "sincos10": sincos10,
             "softmax": lambda x: torch.softmax(x, -1), "layernorm_gelu": layernorm_gelu, "add_rmsnorm": add_rmsnorm,
-            "gemv": torch.matmul, "swiglu_mlp": swiglu_mlp,
+            "gemv": torch.matmul, "swiglu_mlp": swiglu_mlp, "gemm_fp8": gemm_fp8,
             "cross_entropy": with_gradient(cross_entropy_loss)}[work]
 
 

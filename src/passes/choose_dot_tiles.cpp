@@ -4,6 +4,7 @@
 #include <tilewright/tile/tensor_rate.h>
 
 #include <algorithm>
+#include <span>
 
 namespace tilewright::passes {
 
@@ -112,7 +113,8 @@ std::vector<DotTiles> cpu_tiles(const DotProblem& p, const tile::Target& target)
   return best_first(std::move(all));
 }
 
-constexpr Index kDepth = 64;        // of the blocks that tensor cores take
+constexpr Index kDepth = 64;  // of the blocks of 16 bits that tensor cores take
+constexpr Index kDepthBytesOfTensorCores = 128;
 constexpr Index kFewestBlocks = 4;  // of k for each of the programs that share it
 
 // The programs that share k write their sums, and a second kernel reads them.
@@ -133,21 +135,27 @@ Index most_splits(const DotProblem& p, Index programs, Index bk, const tile::Tar
 // Of the tiles whose accumulators fit the registers, and of the ways to share k, what the model finds
 // fastest; a tile may be larger than the problem, the rest of it is zeros.
 std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& target) {
-  constexpr DotTiles kTiles[] = {{128, 256, kDepth}, {128, 192, kDepth}, {128, 128, kDepth},
-                                 {256, 128, kDepth}, {128, 64, kDepth},  {64, 256, kDepth},
-                                 {64, 128, kDepth},  {64, 64, kDepth},   {64, 32, kDepth}};
+  static constexpr DotTiles kTiles[] = {{128, 256, kDepth}, {128, 192, kDepth}, {128, 128, kDepth},
+                                        {256, 128, kDepth}, {128, 64, kDepth},  {64, 256, kDepth},
+                                        {64, 128, kDepth},  {64, 64, kDepth},   {64, 32, kDepth}};
+  // Two accumulators a thread (wgmma_promoted).
+  static constexpr DotTiles kTilesOf8[] = {
+      {128, 192, 2 * kDepth}, {128, 128, 2 * kDepth}, {128, 64, 2 * kDepth}, {64, 192, 2 * kDepth},
+      {64, 128, 2 * kDepth},  {64, 64, 2 * kDepth},   {64, 32, 2 * kDepth}};
+  const Index bytes = static_cast<Index>(size_bytes(p.dtype));
   constexpr Index kSwath = 16;
   // Few rows of a: b streams. Where its columns lie together, a block's rows are as wide as the tile; else as
   // deep as the copy engine's promotion makes them.
   constexpr Index kFewRows = 128, kPromotedBytes = 256;
   std::vector<RankedTiles> all;
-  for (DotTiles t : kTiles) {
+  for (DotTiles t : bytes == 1 ? std::span<const DotTiles>(kTilesOf8) : std::span<const DotTiles>(kTiles)) {
     const Index programs = p.batch * ceil_div(p.m, t.bm) * ceil_div(p.n, t.bn);
-    const Index piece = p.b_by_rows ? std::min(t.bn, p.n) * 2 : kPromotedBytes;
+    const Index piece = p.b_by_rows ? std::min(t.bn, p.n) * bytes : kPromotedBytes;
     for (t.splits = 1; t.splits <= most_splits(p, programs, t.bk, target); ++t.splits) {
       const double us = tile::tensor_tiles_us({.bm = t.bm,
                                                .bn = t.bn,
                                                .k = ceil_div(p.k, t.splits),
+                                               .operand_bytes = bytes,
                                                .programs = static_cast<double>(programs * t.splits),
                                                .swath = std::min(kSwath, ceil_div(p.m, t.bm)),
                                                .inside_m = p.m,
@@ -183,7 +191,10 @@ DotTiles shared_out(const DotProblem& p, DotTiles tiles, double peak, double sha
 
 std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target) {
   if (on_tensor_cores(p, target))
-    return target.any_size ? std::vector{DotTiles{128, 128, kDepth}} : tensor_tiles(p, target);
+    return target.any_size
+               ? std::vector{DotTiles{128, 128,
+                                      kDepthBytesOfTensorCores / static_cast<Index>(size_bytes(p.dtype))}}
+               : tensor_tiles(p, target);
   constexpr Index kFewest = 9;  // rows of mma.sync's 16; fewer are sums (dot_as_sums.h)
   const bool narrow = p.dtype == DType::bf16 || p.dtype == DType::f16;
   if (narrow && p.in_memory && p.m >= kFewest && p.n >= kFewest && p.k >= kFewest) {  // mma.sync
@@ -199,11 +210,14 @@ std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target
 
 }  // namespace
 
-// 16-bit operands of which the copy engine brings whole rows. Fewer than 64 rows stand beside zeros.
+// 16-bit operands of which the copy engine brings whole rows, and 8-bit floats whose rows are those of k.
+// Fewer than 64 rows stand beside zeros.
 bool on_tensor_cores(const DotProblem& p, const tile::Target& target) {
   constexpr Index kFewest = 2, kFewestDeep = 16;
-  return target.arch == "sm_90a" && (p.dtype == DType::bf16 || p.dtype == DType::f16) && p.copied &&
-         p.m >= kFewest && p.n >= kFewest && p.k >= kFewestDeep;
+  const bool of16 = p.dtype == DType::bf16 || p.dtype == DType::f16;
+  const bool of8 = (p.dtype == DType::f8e4m3 || p.dtype == DType::f8e5m2) && p.by_k;
+  return target.arch == "sm_90a" && (of16 || of8) && p.copied && p.m >= kFewest && p.n >= kFewest &&
+         p.k >= kFewestDeep;
 }
 
 std::vector<DotTiles> rank_dot_tiles(const DotProblem& problem, const tile::Target& target) {

@@ -146,6 +146,9 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
                    is_copied(program, dot.operands[1], axes.n, axes.k);
   const Sym& b = program.syms[place_of(dot.operands[1])];
   problem.b_by_rows = axes.n >= 0 && b.kind == Sym::Kind::load && b.offset.factor(axes.n) == 1;
+  problem.by_k = problem.in_memory && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int o) {
+                   return program.syms[place_of(o)].offset.factor(axes.k) == 1;
+                 });
   problem.splits = can_split(program);
   return problem;
 }

@@ -8,10 +8,10 @@ namespace tilewright::tile {
 
 namespace {
 
-constexpr double kFlopsPerCycle = 4096;  // of a multiprocessor, dense 16-bit
+constexpr double kFlopsPerCycle = 4096;  // of a multiprocessor, dense 16-bit; twice as many of 8 bits
 constexpr double kSharedBytesPerCycle = 128;
 constexpr double kClockHz = 1.45e9;  // what is left of 1.98 GHz at full load, stalls of the pipeline included
-constexpr Index kRows = 64, kStep = 64;  // of one wgmma; of k in a block
+constexpr Index kRows = 64, kStepBytes = 128;  // of one wgmma; of k in a block
 constexpr double kStoreCyclesPerElement =
     0.045;  // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
 // What a multiprocessor takes in from L2: 10.7 TB/s for all of them, reached by tiles of 128x128.
@@ -24,15 +24,16 @@ constexpr double kPieceBytes = 80;
 Index inside(Index of, Index edge) { return of > 0 ? std::min(of, edge) : edge; }
 
 double tile_cycles(const TensorTiles& t) {
-  const double steps = static_cast<double>(ceil_div(t.k, kStep));
+  const double steps = static_cast<double>(ceil_div(t.k * t.operand_bytes, kStepBytes));
   const auto bm = static_cast<double>(t.bm), bn = static_cast<double>(t.bn);
-  const double tensor = bm * bn * kStep * 2 / kFlopsPerCycle;
+  // 32 bytes of k an instruction, whatever the type: as many products of 8 bits in half the time.
+  const double tensor = bm * bn * kStepBytes / kFlopsPerCycle;
   // Every 64 rows read theirs of a and all of b; each block is written once. What was measured is a tenth
   // better than this sum.
-  const double read = bm / kRows * (kRows + bn) * kStep * 2, written = (bm + bn) * kStep * 2;
+  const double read = bm / kRows * (kRows + bn) * kStepBytes, written = (bm + bn) * kStepBytes;
   const double shared = 0.9 * (read + written) / kSharedBytesPerCycle;
-  const double intake = static_cast<double>(inside(t.inside_m, t.bm) + inside(t.inside_n, t.bn)) * kStep * 2 /
-                        kIntakeBytesPerCycle;
+  const double intake = static_cast<double>(inside(t.inside_m, t.bm) + inside(t.inside_n, t.bn)) *
+                        kStepBytes / kIntakeBytesPerCycle;
   return steps * std::max({tensor, shared, intake}) + kStoreCyclesPerElement * bm * bn;
 }
 
@@ -50,7 +51,7 @@ double tensor_tiles_us(const TensorTiles& t, const Target& target) {
                       together / high * static_cast<double>(inside(t.inside_n, t.bn));
   const auto piece = static_cast<double>(t.piece_bytes);
   const double rate = target.memory_bytes_per_s * (piece > 0 ? piece / (piece + kPieceBytes) : 1);
-  const double memory_us = waves * rows * static_cast<double>(t.k) * 2 / rate * 1e6;
+  const double memory_us = waves * rows * static_cast<double>(t.k * t.operand_bytes) / rate * 1e6;
   return std::max(compute_us + memory_us / 3, memory_us) + target.launch_s * 1e6;
 }
 

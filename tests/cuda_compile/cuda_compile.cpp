@@ -84,6 +84,13 @@ int compile_products(KernelCompiler& compiler) {
       {.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16},
       {.m = 128, .n = 128, .k = 65536},
       {.m = 1024, .n = 1024, .k = 1024},
+      {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::f8e4m3, .b_by_columns = true},
+      {.m = 512,
+       .n = 192,
+       .k = 4096,
+       .dtype = DType::f8e5m2,
+       .b_by_columns = true,
+       .around = Around::bias_and_silu},
       {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights}};
   for (std::uint64_t seed = 1; seed <= 60; ++seed) products.push_back(random_product(seed));
   int failed = 0;

@@ -48,6 +48,34 @@ TEST_F(EmulatedDot, WarpgroupsMultiplyBlocksThatTheCopyEngineBrings) {
         wgmma(256, 3));
 }
 
+// Two accumulators a thread: at most 192 columns.
+TEST_F(EmulatedDot, EightBitFloatsAreAddedBlockByBlock) {
+  for (DType dtype : {DType::f8e4m3, DType::f8e5m2})
+    for (DType out : {DType::f32, DType::bf16})
+      check({.dtype = dtype, .out = out, .m = 128, .n = 128, .k = 256, .block_k = 128, .b_by_columns = true},
+            wgmma(256, 2));
+  const DType dtype = DType::f8e4m3;
+  check({.dtype = dtype,
+         .m = 64,
+         .n = 192,
+         .k = 384,
+         .block_m = 64,
+         .block_n = 192,
+         .block_k = 128,
+         .b_by_columns = true},
+        wgmma(128, 3));
+  check({.dtype = dtype, .batch = 2, .m = 200, .n = 136, .k = 144, .block_k = 128, .b_by_columns = true},
+        wgmma(256, 2));
+  check(
+      {.dtype = dtype, .m = 512, .n = 256, .k = 128, .block_k = 128, .b_by_columns = true, .bias_gelu = true},
+      wgmma(256, 2, 2));
+  EXPECT_FALSE(refusal({.dtype = dtype, .block_k = 128}, wgmma(256, 2)).empty());  // b by rows
+  EXPECT_NE(
+      refusal({.dtype = dtype, .n = 256, .block_n = 256, .block_k = 128, .b_by_columns = true}, wgmma(256, 2))
+          .find("at most 192 columns"),
+      std::string::npos);
+}
+
 TEST_F(EmulatedDot, OperandsLieEitherWayRound) {
   for (bool a : {false, true})
     for (bool b : {false, true})

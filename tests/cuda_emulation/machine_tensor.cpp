@@ -2,6 +2,8 @@
 // as late as it may: a copy when its barrier is waited for, a product when its group is.
 #include "cuda_emulation/machine.h"
 
+#include <tilewright/base/dtype.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -71,49 +73,55 @@ void carry_out(const TensorCopy& copy) {
   }
 }
 
-float as_float(std::uint16_t bits, bool is_bf16) {
-  if (!is_bf16) return static_cast<float>(std::bit_cast<_Float16>(bits));
-  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+unsigned bytes_of(EmulatedType type) { return type == emulated_f16 || type == emulated_bf16 ? 2 : 1; }
+// Along k, in one instruction: 32 bytes.
+int depth_of(EmulatedType type) { return 32 / static_cast<int>(bytes_of(type)); }
+constexpr int kMostDepth = 32;
+
+float as_float(std::uint16_t bits, EmulatedType type) {
+  constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+  return static_cast<float>(load_f64(&bits, kTypes[type]));
 }
 
 // Element (row, k) of an operand, as its descriptor says.
-float operand_element(unsigned long long descriptor, bool mn_major, int row, int k, bool is_bf16) {
+float operand_element(unsigned long long descriptor, bool mn_major, int row, int k, EmulatedType type) {
   const auto start = static_cast<unsigned>(descriptor & 0x3fffu) * 16;
   const auto leading = static_cast<unsigned>(descriptor >> 16 & 0x3fffu) * 16;
   const auto stride = static_cast<unsigned>(descriptor >> 32 & 0x3fffu) * 16;
   const auto r = static_cast<unsigned>(row), d = static_cast<unsigned>(k);
   const unsigned address = mn_major ? start + r / 64 * leading + r % 64 * 2 + d / 8 * stride + d % 8 * 128
-                                    : start + r / 8 * stride + r % 8 * 128 + d * 2;
+                                    : start + r / 8 * stride + r % 8 * 128 + d * bytes_of(type);
   std::uint16_t bits = 0;
-  std::memcpy(&bits, shared_of_block(-1) + swizzled(address), 2);
-  return as_float(bits, is_bf16);
+  std::memcpy(&bits, shared_of_block(-1) + swizzled(address), bytes_of(type));
+  return as_float(bits, type);
 }
 
 // This thread's rows of operand a, from the registers of the four threads that share each of them.
-void gather_parts(const Wgmma& w, unsigned thread, float (&left)[2][16]) {
+void gather_parts(const Wgmma& w, unsigned thread, float (&left)[2][kMostDepth]) {
   for (int part = 0; part < 4; ++part) {
     const unsigned* words = emu_exchange(*w.parts[part]);
     for (unsigned quad = 0; quad < 4; ++quad)
       for (unsigned half = 0; half < 2; ++half)
         left[part % 2][static_cast<unsigned>(part) / 2 * 8 + 2 * quad + half] =
-            as_float(static_cast<std::uint16_t>(words[thread % 32 / 4 * 4 + quad] >> (16 * half)), w.is_bf16);
+            as_float(static_cast<std::uint16_t>(words[thread % 32 / 4 * 4 + quad] >> (16 * half)), w.type);
   }
 }
 
 void carry_out(const Wgmma& w, unsigned thread) {
   const int row0 = static_cast<int>(thread % 128 / 32 * 16 + thread % 32 / 4);
-  float rows[2][16];
+  const int depth = depth_of(w.type);
+  float rows[2][kMostDepth];
   if (w.parts[0] != nullptr) gather_parts(w, thread, rows);
   for (int r = 0; r < 2; ++r) {
-    float(&left)[16] = rows[r];
+    float(&left)[kMostDepth] = rows[r];
     if (w.parts[0] == nullptr)
-      for (int k = 0; k < 16; ++k) left[k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.is_bf16);
+      for (int k = 0; k < depth; ++k) left[k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.type);
     for (int c = 0; c < w.columns / 8; ++c)
       for (int v = 0; v < 2; ++v) {
         const int column = 8 * c + 2 * static_cast<int>(thread % 4) + v;
         float& acc = w.acc[(r * w.columns / 8 + c) * 2 + v];
         float sum = w.add ? acc : 0.f;
-        for (int k = 0; k < 16; ++k) sum += left[k] * operand_element(w.b, w.b_mn, column, k, w.is_bf16);
+        for (int k = 0; k < depth; ++k) sum += left[k] * operand_element(w.b, w.b_mn, column, k, w.type);
         acc = sum;
       }
   }
@@ -174,12 +182,13 @@ void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, co
 }
 
 void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
-               int b_mn, int is_bf16) {
-  wgmma_groups().back().push_back({acc, columns, a, b, add != 0, a_mn != 0, b_mn != 0, is_bf16 != 0});
+               int b_mn, int type) {
+  wgmma_groups().back().push_back(
+      {acc, columns, a, b, add != 0, a_mn != 0, b_mn != 0, static_cast<EmulatedType>(type)});
 }
 void emu_wgmma_parts(float* acc, int columns, const unsigned* const* parts, unsigned long long b, int add,
-                     int b_mn, int is_bf16) {
-  Wgmma w{acc, columns, 0, b, add != 0, false, b_mn != 0, is_bf16 != 0};
+                     int b_mn, int type) {
+  Wgmma w{acc, columns, 0, b, add != 0, false, b_mn != 0, static_cast<EmulatedType>(type)};
   std::copy(parts, parts + 4, w.parts);
   wgmma_groups().back().push_back(w);
 }

@@ -6,14 +6,21 @@
 
 extern "C" {
 void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
-               int b_mn, int is_bf16);
+               int b_mn, int type);
 void emu_wgmma_parts(float* acc, int columns, const unsigned* const* parts, unsigned long long b, int add,
-                     int b_mn, int is_bf16);
+                     int b_mn, int type);
 void emu_wgmma_commit();
 void emu_wgmma_wait(int pending);
 }
 
 namespace tw {
+
+// EmulatedType of machine.h
+template <class T>
+inline constexpr int emu_type = same<T, f16>      ? 0
+                                : same<T, bf16>   ? 1
+                                : same<T, f8e4m3> ? 2
+                                                  : 3;
 
 template <int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<f32, 2> (&)[kRows][kCols]) {}
@@ -32,7 +39,7 @@ TW_DEVICE void registers_down() {}
 
 template <class T, Major kA, Major kB, int kCols>
 TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
-  emu_wgmma(&acc[0][0].v[0], 8 * kCols, a, b, add, int(kA), int(kB), same<T, bf16>);
+  emu_wgmma(&acc[0][0].v[0], 8 * kCols, a, b, add, int(kA), int(kB), emu_type<T>);
 }
 template <class T, Major kB, int kAcross, int kCols>
 TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcross], int step, u64 b,
@@ -41,7 +48,7 @@ TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcro
                                     reinterpret_cast<const unsigned*>(&a[1][2 * step]),
                                     reinterpret_cast<const unsigned*>(&a[0][2 * step + 1]),
                                     reinterpret_cast<const unsigned*>(&a[1][2 * step + 1])};
-  emu_wgmma_parts(&acc[0][0].v[0], 8 * kCols, parts, b, add, int(kB), same<T, bf16>);
+  emu_wgmma_parts(&acc[0][0].v[0], 8 * kCols, parts, b, add, int(kB), emu_type<T>);
 }
 
 }  // namespace tw

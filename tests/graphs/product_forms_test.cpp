@@ -61,6 +61,23 @@ TEST(ProductForms, FewRowsShareWhatTheyRead) {
   EXPECT_EQ(form_of({.m = 64, .n = 8192, .k = 4096}).dots, 1);
 }
 
+// 128 columns of bytes of k are a block's row; two accumulators leave room for 192 columns.
+TEST(ProductForms, EightBitFloatsTakeDeepBlocksOfTensorCores) {
+  const auto block = [](const ProductGraph& product) {
+    std::vector<Index> shape;
+    for (const tile::Kernel& kernel : passes::run_pipeline(graph_of(product), h200()).plan.kernels)
+      tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+        if (op.kind == tile::OpKind::dot) shape = kernel.type(op.operands[0]).shape;
+      });
+    return shape;
+  };
+  const ProductGraph p{.m = 4096, .n = 4096, .k = 4096, .dtype = DType::f8e4m3, .b_by_columns = true};
+  EXPECT_EQ(block(p), (std::vector<Index>{128, 128}));
+  ProductGraph by_rows = p;
+  by_rows.b_by_columns = false;  // not as they read 8 bits
+  EXPECT_LT(block(by_rows)[1], 128);
+}
+
 TEST(ProductForms, FewTilesShareTheirDepth) {
   EXPECT_EQ(form_of({.m = 128, .n = 8192, .k = 8192, .dtype = DType::bf16}), (Form{2, 1, 1}));
   EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16}), (Form{2, 1, 1}));

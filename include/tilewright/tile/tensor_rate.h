@@ -6,9 +6,10 @@
 
 namespace tilewright::tile {
 
-// Programs of one tile [bm, bn] each, summed over k, of 16-bit operands.
+// Programs of one tile [bm, bn] each, summed over k.
 struct TensorTiles {
   Index bm = 128, bn = 128, k = 1;
+  Index operand_bytes = 2;  // of an element: 1 or 2
   double programs = 1;
   Index swath = 1;  // programs that run one after another share bn and walk this far along m
   // Of bm and bn what lies inside the problem, 0 for all: the rest are zeros that no memory gives.

@@ -83,7 +83,7 @@ class Lister {
       first = false;
       Candidate c;
       c.schedule = s;
-      tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .swath = raster};
+      tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .operand_bytes = bytes, .swath = raster};
       tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
       for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
         tiles.programs *= programs_of(kernel_.grid[axis]);

@@ -45,6 +45,10 @@ void KernelPrinter::check_wgmma() const {
   if (schedule_.ahead) refuse("ahead: the loop is no chain of dots");
   const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(dot_->dot->results[0])));
   if (f.cols % 32 != 0 || f.cols > 256) refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
+  // Of 8-bit operands every thread has two accumulators in its 232 registers.
+  constexpr Index kMostPromoted = 64 * 192;
+  if (dot_->promoted && f.rows * f.cols > warpgroups * kMostPromoted)
+    refuse("dot=wgmma: tiles of 8-bit operands have at most 192 columns for a warpgroup's 64 rows");
   if (schedule_.cluster == 1) return;
   const Index below = kernel_.grid.size() > 1 ? std::atoll(grid_text(1).c_str()) : 0;
   if (dot_->a.shared == dot_->b.shared || schedule_.raster % schedule_.cluster != 0 ||
@@ -191,6 +195,16 @@ void KernelPrinter::print_wgmma_loop(const Step& step) {
   if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
   open_dot_loop(op);
   out_.write("wait_full(ring, turn);");
+  if (dot_->promoted) {
+    out_.line(
+        "wgmma_promoted<A, B, {}>({}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, "
+        "group);",
+        schedule_.threads / kWarpgroup, acc.name);
+    out_.line("release<{}>(ring, turn.place);", schedule_.cluster);
+    out_.write("turn.next();");
+    out_.close();
+    return;
+  }
   out_.line(
       "wgmma_block<A, B, {}>({}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, "
       "{});",

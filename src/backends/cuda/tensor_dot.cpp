@@ -26,7 +26,7 @@ namespace {
 
 class Finder {
  public:
-  Finder(const Kernel& kernel, DotUnit unit) : kernel_(kernel), reader_(kernel, unit) {}
+  Finder(const Kernel& kernel, DotUnit unit) : kernel_(kernel), unit_(unit), reader_(kernel, unit) {}
 
   Result<TensorDot> run() const {
     const Op* loop = nullptr;
@@ -44,22 +44,25 @@ class Finder {
     if (!dot.a.load || !dot.b.load) return refuse_dot("something is computed on an operand");
     TensorDot out{.loop = loop, .dot = dot.op};
     out.dtype = kernel_.type(dot.a.value).dtype;
-    if (kernel_.type(dot.b.value).dtype != out.dtype ||
-        (out.dtype != DType::bf16 && out.dtype != DType::f16) ||
+    out.promoted = out.dtype == DType::f8e4m3 || out.dtype == DType::f8e5m2;
+    const bool taken =
+        out.dtype == DType::bf16 || out.dtype == DType::f16 || (out.promoted && unit_ == DotUnit::wgmma);
+    if (kernel_.type(dot.b.value).dtype != out.dtype || !taken ||
         kernel_.type(dot.op->results[0]).dtype != DType::f32)
-      return refuse_dot("tensor cores multiply bf16 or f16 into f32");
+      return refuse_dot("tensor cores multiply bf16 or f16 into f32, wgmma 8-bit floats of one type, too");
     auto a = reader_.read(*dot.a.load, dot.a.transposed ? 1 : 0);
     if (!a) return a.error();
     auto b = reader_.read(*dot.b.load, dot.b.transposed ? 0 : 1);
     if (!b) return b.error();
     out.a = *a, out.b = *b;
     out.trips = reader_.trips(*loop);
-    out.from_zero = out.trips > 0 && reader_.is_zero_tile(loop->operands[3]);
+    out.from_zero = !out.promoted && out.trips > 0 && reader_.is_zero_tile(loop->operands[3]);
     return out;
   }
 
  private:
   const Kernel& kernel_;
+  DotUnit unit_;
   OperandReader reader_;
 };
 

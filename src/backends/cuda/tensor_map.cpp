@@ -8,8 +8,13 @@ namespace tilewright::cuda {
 namespace {
 
 // cuda.h: CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion.
-constexpr int kFloat16 = 6, kBfloat16 = 9, kSwizzle128Bytes = 3, kPromote256Bytes = 3;
+constexpr int kUint8 = 0, kFloat16 = 6, kBfloat16 = 9, kSwizzle128Bytes = 3, kPromote256Bytes = 3;
 constexpr std::size_t kMaxMade = 256;  // of one block: then all are forgotten
+
+// Of 8-bit floats the copy engine knows no more than their size.
+int data_type(DType dtype) {
+  return size_bytes(dtype) == 1 ? kUint8 : dtype == DType::bf16 ? kBfloat16 : kFloat16;
+}
 
 }  // namespace
 
@@ -53,8 +58,8 @@ Status TensorMaps::encode(const Driver& driver, const Block& b, const std::vecto
     strides[i] = static_cast<std::uint64_t>(stride.value) * size_bytes(b.view.dtype);
   }
   const auto result = driver.tensor_map_encode_tiled(
-      map, b.view.dtype == DType::bf16 ? kBfloat16 : kFloat16, static_cast<std::uint32_t>(rank),
-      reinterpret_cast<void*>(key[0]), extents.data(), strides.data() + 1, box.data(), steps.data(),
+      map, data_type(b.view.dtype), static_cast<std::uint32_t>(rank), reinterpret_cast<void*>(key[0]),
+      extents.data(), strides.data() + 1, box.data(), steps.data(),
       /*interleave=*/0, kSwizzle128Bytes, kPromote256Bytes, /*oob_fill=*/0);
   return check(driver, result, fmt::format("cuTensorMapEncodeTiled of {}", b.view.name));
 }

@@ -23,12 +23,31 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
       {.batch = 2, .m = 200, .n = 136, .k = 72},
       {.m = 130, .n = 264, .k = 40, .b_by_columns = true, .gap = 8},
       {.m = 256, .n = 128, .k = 64, .bias_gelu = true},
+      {.dtype = DType::f8e4m3, .m = 200, .n = 264, .k = 400, .block_k = 128, .b_by_columns = true},
+      {.dtype = DType::f8e4m3,
+       .out = DType::f32,
+       .m = 256,
+       .n = 384,
+       .k = 256,
+       .block_n = 192,
+       .block_k = 128,
+       .b_by_columns = true},
+      {.dtype = DType::f8e5m2,
+       .m = 512,
+       .n = 256,
+       .k = 256,
+       .block_k = 128,
+       .b_by_columns = true,
+       .bias_gelu = true},
       {.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true}};
+  // Tensor cores keep sums of 8-bit products with 2^-13 of their largest term.
+  constexpr double kScaleOf8 = 128;
   int checked = 0;
   const auto check = [&](const MatmulKernel& m, const tile::Schedule& s) {
     const auto r = ::tilewright::testing::check_kernel(
         **backend, tile::samples::matmul(m), s,
-        {.odd_share = 0, .model = {.scale = 32, .flush_subnormals = true}});
+        {.odd_share = 0,
+         .model = {.scale = size_bytes(m.dtype) == 1 ? kScaleOf8 : 32, .flush_subnormals = true}});
     EXPECT_TRUE(r.problem.empty()) << to_string(m) << ": " << r.problem;
     checked += r.refused.empty() ? 1 : 0;
   };

@@ -14,25 +14,29 @@ enum class Major { k = 0, mn = 1 };
 TW_DEVICE u32 swizzle(u32 offset) { return offset ^ (offset >> 7 & 7u) << 4; }
 
 // kRows rows of a (or columns of b) by kDepth of k, in panels of 128-byte rows, swizzled. Major::k: kDepth /
-// 64 panels of kRows rows of k; Major::mn: kRows / 64 panels of kDepth rows.
+// 64 panels of kRows rows of k; Major::mn: kRows / 64 panels of kDepth rows. Of 8-bit
+// types a panel's rows are twice as long in elements, and tensor cores read them by k only.
 template <class T, int kRows, int kDepth, Major kMajor>
 struct Block {
   using type = T;
   static constexpr Major major = kMajor;
   static constexpr int depth = kDepth;
+  static_assert(sizeof(T) == 2 || kMajor == Major::k, "8-bit operands lie by k");
+  static constexpr int panel = 128 / int(sizeof(T));  // elements of a panel's row
+  static constexpr int step = 32 / int(sizeof(T));    // of k, in one instruction
   static constexpr int bytes = kRows * kDepth * int(sizeof(T));
   static constexpr int panel_bytes = 128 * (kMajor == Major::k ? kRows : kDepth);
 
   // Bytes from the block's start to element (row, k).
   TW_DEVICE static u32 place(int row, int k) {
     const int x = kMajor == Major::k ? k : row, y = kMajor == Major::k ? row : k;
-    return u32(x / 64 * panel_bytes) + swizzle(u32(y * 128 + x % 64 * 2));
+    return u32(x / panel * panel_bytes) + swizzle(u32(y * 128 + x % panel * int(sizeof(T))));
   }
-  // Bytes to row `row` and step `step` of 16 along k, before swizzling. Both are multiples of what a wgmma
+  // Bytes to row `row` and instruction `i` along k, before swizzling. Both are multiples of what a wgmma
   // descriptor can begin at: 8 rows of a panel, or 32 bytes inside its first row.
-  TW_DEVICE static constexpr int offset(int row, int step) {
-    return kMajor == Major::k ? row * 128 + step / 4 * panel_bytes + step % 4 * 32
-                              : row / 64 * panel_bytes + step * 16 * 128;
+  TW_DEVICE static constexpr int offset(int row, int i) {
+    return kMajor == Major::k ? row * 128 + i / 4 * panel_bytes + i % 4 * 32
+                              : row / panel * panel_bytes + i * step * 128;
   }
 };
 

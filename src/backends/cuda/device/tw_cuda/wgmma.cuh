@@ -49,7 +49,7 @@ TW_DEVICE void registers_down() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// ---- the instruction. acc = a · b (+ acc where `add`), 64 rows, 8 kCols columns, 16 deep; a and b are
+// ---- the instruction. acc = a · b (+ acc where `add`), 64 rows, 8 kCols columns, 32 bytes deep; a and b are
 // matrix descriptors (wgmma_dot.cuh).
 namespace detail {
 
@@ -68,43 +68,48 @@ namespace detail {
 #define TW_REGISTERS_112 \
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-// kColumns: columns; kRegisters: the accumulator's names, then those of a, b, add and the two majors.
-#define TW_WGMMA(columns, type, registers, a_name, b_name, add_name, major_a, major_b, ...)                \
+// Operands of 16 bits lie either way round, which the instruction must be told.
+#define TW_EITHER_MAJOR(a, b) ", " a ", " b
+#define TW_ALWAYS_BY_K(a, b) ""
+
+// columns; depth and type of the operands; registers: the accumulator's names, then those of a, b, add and the
+// two majors.
+#define TW_WGMMA(columns, depth, type, majors, registers, a_name, b_name, add_name, major_a, major_b, ...) \
   asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name ", 0; wgmma.mma_async.sync.aligned.m64n" columns \
-               "k16.f32." type "." type " {" registers "}, " a_name ", " b_name ", p, 1, 1, " major_a      \
-               ", " major_b "; }"                                                                          \
+               depth ".f32." type "." type " {" registers "}, " a_name ", " b_name ", p, 1, 1"             \
+               majors(major_a, major_b) "; }"                                                              \
                : __VA_ARGS__                                                                               \
                : "l"(a), "l"(b), "r"(int(add)), "n"(int(kA)), "n"(int(kB)))
 
-#define TW_WGMMA_OF(type)                                                                                \
+#define TW_WGMMA_OF(depth, type, majors)                                                                                \
   if constexpr (kCols == 4)                                                                              \
-    TW_WGMMA("32", type, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", TW_PAIRS4(0));               \
+    TW_WGMMA("32", depth, type, majors, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", TW_PAIRS4(0));               \
   else if constexpr (kCols == 8)                                                                         \
-    TW_WGMMA("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",         \
+    TW_WGMMA("64", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",         \
              TW_PAIRS8(0));                                                                              \
   else if constexpr (kCols == 12)                                                                        \
-    TW_WGMMA("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49", "%50",  \
+    TW_WGMMA("96", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49", "%50",  \
              "%51", "%52", TW_PAIRS8(0), TW_PAIRS4(8));                                                  \
   else if constexpr (kCols == 16)                                                                        \
-    TW_WGMMA("128", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, \
+    TW_WGMMA("128", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, \
              "%64", "%65", "%66", "%67", "%68", TW_PAIRS16(0));                                          \
   else if constexpr (kCols == 20)                                                                        \
-    TW_WGMMA("160", type,                                                                                \
+    TW_WGMMA("160", depth, type, majors,                                                                                \
              TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
                             ", " TW_REGISTERS_64,                                                        \
              "%80", "%81", "%82", "%83", "%84", TW_PAIRS16(0), TW_PAIRS4(16));                           \
   else if constexpr (kCols == 24)                                                                        \
-    TW_WGMMA("192", type,                                                                                \
+    TW_WGMMA("192", depth, type, majors,                                                                                \
              TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
                             ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                   \
              "%96", "%97", "%98", "%99", "%100", TW_PAIRS16(0), TW_PAIRS8(16));                          \
   else if constexpr (kCols == 28)                                                                        \
-    TW_WGMMA("224", type,                                                                                \
+    TW_WGMMA("224", depth, type, majors,                                                                                \
              TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
                             ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,              \
              "%112", "%113", "%114", "%115", "%116", TW_PAIRS16(0), TW_PAIRS8(16), TW_PAIRS4(24));       \
   else if constexpr (kCols == 32)                                                                        \
-    TW_WGMMA("256", type,                                                                                \
+    TW_WGMMA("256", depth, type, majors,                                                                                \
              TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
                             ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96               \
                             ", " TW_REGISTERS_112,                                                       \
@@ -165,9 +170,14 @@ namespace detail {
 template <class T, Major kA, Major kB, int kCols>
 TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
   if constexpr (same<T, bf16>) {
-    TW_WGMMA_OF("bf16");
+    TW_WGMMA_OF("k16", "bf16", TW_EITHER_MAJOR);
+  } else if constexpr (same<T, f16>) {
+    TW_WGMMA_OF("k16", "f16", TW_EITHER_MAJOR);
+  } else if constexpr (same<T, f8e4m3>) {
+    TW_WGMMA_OF("k32", "e4m3", TW_ALWAYS_BY_K);
   } else {
-    TW_WGMMA_OF("f16");
+    static_assert(same<T, f8e5m2>, "wgmma of bf16, f16, f8e4m3 or f8e5m2");
+    TW_WGMMA_OF("k32", "e5m2", TW_ALWAYS_BY_K);
   }
 }
 
@@ -196,6 +206,8 @@ TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcro
 #undef TW_REGISTERS_80
 #undef TW_REGISTERS_96
 #undef TW_REGISTERS_112
+#undef TW_EITHER_MAJOR
+#undef TW_ALWAYS_BY_K
 #undef TW_WGMMA
 #undef TW_WGMMA_OF
 #undef TW_WGMMA_PARTS

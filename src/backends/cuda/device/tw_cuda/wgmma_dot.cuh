@@ -23,7 +23,7 @@ template <class A, class B, int kGroups, int kRows, int kCols>
 TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int group, bool add) {
   wgmma_fence();
 #pragma unroll
-  for (int step = 0; step < A::depth / 16; ++step) {
+  for (int step = 0; step < A::depth / A::step; ++step) {
 #pragma unroll
     for (int i = 0; i < kRows / 2; ++i)
       wgmma<typename A::type, A::major, B::major>(
@@ -33,7 +33,25 @@ TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int g
   wgmma_commit();
 }
 
-// The same with a in registers: its columns are the depth of b.
+// For 8-bit operands, whose sums tensor cores keep with about 14 bits: the block's product has an accumulator
+// of its own and is added to `acc` when it is done.
+template <class A, class B, int kGroups, int kRows, int kCols>
+TW_DEVICE void wgmma_promoted(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int group) {
+  Vec<f32, 2> part[kRows][kCols];
+  wgmma_block<A, B, kGroups>(part, a, b, group, false);
+  wgmma_wait<0>();
+  wgmma_pin(part);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kCols; ++c) {
+      acc[r][c].v[0] += part[r][c].v[0];
+      acc[r][c].v[1] += part[r][c].v[1];
+    }
+  }
+}
+
+// wgmma_block with a in registers: its columns are the depth of b.
 template <class B, class T, int kRows, int kAcross, int kCols>
 TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], const Vec<T, 2> (&a)[kRows][kAcross], u32 b,
                            bool add) {
