@@ -67,6 +67,7 @@ std::vector<Index> random_documents(Index length, Index count, Index seed) {
   }
   std::sort(places.begin(), places.end());
   std::vector<Index> ids;
+  ids.reserve(static_cast<std::size_t>(length));
   for (Index i = 0; i < length; ++i)
     ids.push_back(std::upper_bound(places.begin(), places.end(), i) - places.begin());
   return ids;

@@ -206,6 +206,7 @@ int main(int argc, char** argv) {
 
   std::vector<Index> documents;
   std::vector<float> slope;
+  documents.reserve(static_cast<std::size_t>(length)), slope.reserve(static_cast<std::size_t>(kHeads));
   for (Index i = 0; i < length; ++i) documents.push_back(document_of(i));
   for (Index h = 0; h < kHeads; ++h) slope.push_back(static_cast<float>(slope_of(h)));
   const Tensor ids = ctx.from(documents, {length}), slopes = ctx.from(slope, {kHeads});

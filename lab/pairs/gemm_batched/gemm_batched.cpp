@@ -42,6 +42,7 @@ std::vector<Tensor> gemm_batched_as_written(const std::vector<Tensor>& in, const
   if (s.form == Form::strided)
     return {swap_axes(matmul(swap_axes(in[0], 0, 1), swap_axes(in[1], 0, 1)), 0, 1)};
   std::vector<Tensor> products;
+  products.reserve(static_cast<std::size_t>(s.batch));
   for (Index b = 0; b < s.batch; ++b) products.push_back(matmul(select(in[0], 0, b), select(in[1], 0, b)));
   return {stack(products, 0)};
 }
