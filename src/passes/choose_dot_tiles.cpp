@@ -102,7 +102,7 @@ std::vector<DotTiles> cpu_tiles(const DotProblem& p, const tile::Target& target)
     const double merge =
         splits == 1
             ? 0
-            : kMergeCycles + kResultCycles * static_cast<double>(splits * p.batch * p.m * p.n / target.units);
+            : kMergeCycles + kResultCycles * static_cast<double>(splits * p.batch * p.m * p.n) / target.units;
     all.push_back({{bm, bn, bk, splits}, cycles + merge});
   };
   for (Index i = ceil_div(p.m, kMostRows), tried = 0; tried < 32 && i <= p.m; ++i, ++tried)

@@ -135,7 +135,7 @@ class Reader {
     const auto a = linear(m.operands[0]), b = linear(m.operands[1]);
     const auto d = a && b ? sum(*a, *b, -1) : std::nullopt;
     if (!d) return of_kind(Kind::unknown);
-    const Condition at_most = not_positive(*d), at_least = not_positive(minus(*d));
+    Condition at_most = not_positive(*d), at_least = not_positive(minus(*d));
     if (op == &ops::kLe) return at_most;
     if (op == &ops::kGe) return at_least;
     if (op == &ops::kLt) return not_positive(plus(*d, 1));

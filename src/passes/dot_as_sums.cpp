@@ -82,6 +82,7 @@ GroupProgram with_sums(const GroupProgram& program) {
     }
     const DType sums = accumulator(s.dtype);
     std::vector<int> factors;
+    factors.reserve(sym.operands.size());
     for (int o : sym.operands) factors.push_back(in_type(in_type(o, s.meet), sums));
     const int product = push({.kind = Sym::Kind::product,
                               .operands = factors,

@@ -127,6 +127,7 @@ std::vector<double> plain_points(const GroupProgram& program) {
     if (!program.reduced[v]) parallel *= static_cast<double>(program.extents[v]);
   }
   std::vector<double> points;
+  points.reserve(program.syms.size());
   for (const Sym& s : program.syms) points.push_back(s.reduced ? all : parallel);
   return points;
 }

@@ -93,7 +93,7 @@ class Solver {
     const auto i = static_cast<std::size_t>(v);
     const Index last = extent(v) - 1, block = space_.block(v);
     if (space_.program.reduced[i] || space_.program.inner[i]) return up ? last : 0;
-    const Bound start = Bound::start(v, last / block * block);
+    Bound start = Bound::start(v, last / block * block);
     if (!up || block == 1) return start;
     return extent(v) % block == 0 ? start + (block - 1) : min(start + (block - 1), last);
   }
