@@ -31,8 +31,8 @@ std::string cache_folder(int core, int index) {
   return fmt::format("/sys/devices/system/cpu/cpu{}/cache/index{}/", core, index);
 }
 
-// The largest data cache of a level that CPU 0 sees, by /sys or, where that is hidden, by the processor itself;
-// 0 when neither says.
+// The largest data cache of a level that CPU 0 sees, by /sys or, where that is hidden, by the processor
+// itself; 0 when neither says.
 Index cache_bytes(int level) {
   Index bytes = 0;
   for (int i = 0; i < 8; ++i) {

@@ -1,4 +1,5 @@
-// What is known of an element's indices when a loop is printed: which values follow the columns, and what that saves.
+// What is known of an element's indices when a loop is printed: which values follow the columns, and what
+// that saves.
 #include "backends/cuda/kernel_printer.h"
 
 #include <numeric>

@@ -79,7 +79,9 @@ TW_DEVICE void keep_step() {
 // Warpgroups that hand their products to the tensor cores one after another, so that one computes while the
 // next one's are under way: each has a barrier, on which the one before arrives. Before the first round the
 // last gives the first its turn.
-TW_DEVICE void take_turn(int group) { asm volatile("bar.sync %0, %1;" ::"r"(2 + group), "n"(256) : "memory"); }
+TW_DEVICE void take_turn(int group) {
+  asm volatile("bar.sync %0, %1;" ::"r"(2 + group), "n"(256) : "memory");
+}
 template <int kGroups>
 TW_DEVICE void give_turn(int group) {
   const int next = group + 1 == kGroups ? 0 : group + 1;

@@ -72,97 +72,98 @@ namespace detail {
 #define TW_EITHER_MAJOR(a, b) ", " a ", " b
 #define TW_ALWAYS_BY_K(a, b) ""
 
-// columns; depth and type of the operands; registers: the accumulator's names, then those of a, b, add and the
-// two majors.
+// columns; depth and type of the operands; registers: the accumulator's names, then those of a, b, add and
+// the two majors.
 #define TW_WGMMA(columns, depth, type, majors, registers, a_name, b_name, add_name, major_a, major_b, ...) \
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name ", 0; wgmma.mma_async.sync.aligned.m64n" columns \
-               depth ".f32." type "." type " {" registers "}, " a_name ", " b_name ", p, 1, 1"             \
-               majors(major_a, major_b) "; }"                                                              \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name                                                  \
+               ", 0; wgmma.mma_async.sync.aligned.m64n" columns depth ".f32." type "." type " {" registers \
+               "}, " a_name ", " b_name ", p, 1, 1" majors(major_a, major_b) "; }"                         \
                : __VA_ARGS__                                                                               \
                : "l"(a), "l"(b), "r"(int(add)), "n"(int(kA)), "n"(int(kB)))
 
-#define TW_WGMMA_OF(depth, type, majors)                                                                                \
-  if constexpr (kCols == 4)                                                                              \
-    TW_WGMMA("32", depth, type, majors, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", TW_PAIRS4(0));               \
-  else if constexpr (kCols == 8)                                                                         \
-    TW_WGMMA("64", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",         \
-             TW_PAIRS8(0));                                                                              \
-  else if constexpr (kCols == 12)                                                                        \
-    TW_WGMMA("96", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49", "%50",  \
-             "%51", "%52", TW_PAIRS8(0), TW_PAIRS4(8));                                                  \
-  else if constexpr (kCols == 16)                                                                        \
-    TW_WGMMA("128", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, \
-             "%64", "%65", "%66", "%67", "%68", TW_PAIRS16(0));                                          \
-  else if constexpr (kCols == 20)                                                                        \
-    TW_WGMMA("160", depth, type, majors,                                                                                \
-             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
-                            ", " TW_REGISTERS_64,                                                        \
-             "%80", "%81", "%82", "%83", "%84", TW_PAIRS16(0), TW_PAIRS4(16));                           \
-  else if constexpr (kCols == 24)                                                                        \
-    TW_WGMMA("192", depth, type, majors,                                                                                \
-             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
-                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                   \
-             "%96", "%97", "%98", "%99", "%100", TW_PAIRS16(0), TW_PAIRS8(16));                          \
-  else if constexpr (kCols == 28)                                                                        \
-    TW_WGMMA("224", depth, type, majors,                                                                                \
-             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
-                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,              \
-             "%112", "%113", "%114", "%115", "%116", TW_PAIRS16(0), TW_PAIRS8(16), TW_PAIRS4(24));       \
-  else if constexpr (kCols == 32)                                                                        \
-    TW_WGMMA("256", depth, type, majors,                                                                                \
-             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48               \
-                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96               \
-                            ", " TW_REGISTERS_112,                                                       \
-             "%128", "%129", "%130", "%131", "%132", TW_PAIRS16(0), TW_PAIRS16(16));                     \
-  else                                                                                                   \
+#define TW_WGMMA_OF(depth, type, majors)                                                                  \
+  if constexpr (kCols == 4)                                                                               \
+    TW_WGMMA("32", depth, type, majors, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", TW_PAIRS4(0)); \
+  else if constexpr (kCols == 8)                                                                          \
+    TW_WGMMA("64", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35",  \
+             "%36", TW_PAIRS8(0));                                                                        \
+  else if constexpr (kCols == 12)                                                                         \
+    TW_WGMMA("96", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48",  \
+             "%49", "%50", "%51", "%52", TW_PAIRS8(0), TW_PAIRS4(8));                                     \
+  else if constexpr (kCols == 16)                                                                         \
+    TW_WGMMA("128", depth, type, majors,                                                                  \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, "%64", "%65", \
+             "%66", "%67", "%68", TW_PAIRS16(0));                                                         \
+  else if constexpr (kCols == 20)                                                                         \
+    TW_WGMMA("160", depth, type, majors,                                                                  \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                \
+                            ", " TW_REGISTERS_64,                                                         \
+             "%80", "%81", "%82", "%83", "%84", TW_PAIRS16(0), TW_PAIRS4(16));                            \
+  else if constexpr (kCols == 24)                                                                         \
+    TW_WGMMA("192", depth, type, majors,                                                                  \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                \
+                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                    \
+             "%96", "%97", "%98", "%99", "%100", TW_PAIRS16(0), TW_PAIRS8(16));                           \
+  else if constexpr (kCols == 28)                                                                         \
+    TW_WGMMA("224", depth, type, majors,                                                                  \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                \
+                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,               \
+             "%112", "%113", "%114", "%115", "%116", TW_PAIRS16(0), TW_PAIRS8(16), TW_PAIRS4(24));        \
+  else if constexpr (kCols == 32)                                                                         \
+    TW_WGMMA("256", depth, type, majors,                                                                  \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                \
+                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96                \
+                            ", " TW_REGISTERS_112,                                                        \
+             "%128", "%129", "%130", "%131", "%132", TW_PAIRS16(0), TW_PAIRS16(16));                      \
+  else                                                                                                    \
     static_assert(kCols < 0, "wgmma of 32, 64, 96, 128, 160, 192, 224 or 256 columns")
 
 // The same with 16 columns of a in the threads' registers: `parts` as the accumulator of a product lies.
-#define TW_WGMMA_PARTS(columns, type, registers, a0, a1, a2, a3, b_name, add_name, major_b, ...)              \
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name                                                     \
-               ", 0; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" registers "}, {" \
-               a0 ", " a1 ", " a2 ", " a3 "}, " b_name ", p, 1, 1, " major_b "; }"                              \
-               : __VA_ARGS__                                                                                  \
-               : "r"(parts[0]), "r"(parts[1]), "r"(parts[2]), "r"(parts[3]), "l"(b), "r"(int(add)),           \
+#define TW_WGMMA_PARTS(columns, type, registers, a0, a1, a2, a3, b_name, add_name, major_b, ...)           \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name ", 0; wgmma.mma_async.sync.aligned.m64n" columns \
+               "k16.f32." type "." type " {" registers "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b_name      \
+               ", p, 1, 1, " major_b "; }"                                                                 \
+               : __VA_ARGS__                                                                               \
+               : "r"(parts[0]), "r"(parts[1]), "r"(parts[2]), "r"(parts[3]), "l"(b), "r"(int(add)),        \
                  "n"(int(kB)))
 
-#define TW_WGMMA_PARTS_OF(type)                                                                              \
-  if constexpr (kCols == 4)                                                                                  \
-    TW_WGMMA_PARTS("32", type, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", "%21", "%22",              \
-                   TW_PAIRS4(0));                                                                            \
-  else if constexpr (kCols == 8)                                                                             \
-    TW_WGMMA_PARTS("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",       \
-                   "%37", "%38", TW_PAIRS8(0));                                                              \
-  else if constexpr (kCols == 12)                                                                            \
-    TW_WGMMA_PARTS("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49",       \
-                   "%50", "%51", "%52", "%53", "%54", TW_PAIRS8(0), TW_PAIRS4(8));                           \
-  else if constexpr (kCols == 16)                                                                            \
-    TW_WGMMA_PARTS("128", type,                                                                              \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, "%64",     \
-                   "%65", "%66", "%67", "%68", "%69", "%70", TW_PAIRS16(0));                                 \
-  else if constexpr (kCols == 20)                                                                            \
-    TW_WGMMA_PARTS("160", type,                                                                              \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48             \
-                                  ", " TW_REGISTERS_64,                                                      \
-                   "%80", "%81", "%82", "%83", "%84", "%85", "%86", TW_PAIRS16(0), TW_PAIRS4(16));           \
-  else if constexpr (kCols == 24)                                                                            \
-    TW_WGMMA_PARTS("192", type,                                                                              \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48             \
-                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                 \
-                   "%96", "%97", "%98", "%99", "%100", "%101", "%102", TW_PAIRS16(0), TW_PAIRS8(16));        \
-  else if constexpr (kCols == 28)                                                                            \
-    TW_WGMMA_PARTS("224", type,                                                                              \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48             \
-                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,            \
-                   "%112", "%113", "%114", "%115", "%116", "%117", "%118", TW_PAIRS16(0), TW_PAIRS8(16),     \
-                   TW_PAIRS4(24));                                                                           \
-  else if constexpr (kCols == 32)                                                                            \
-    TW_WGMMA_PARTS("256", type,                                                                              \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48             \
-                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96             \
-                                  ", " TW_REGISTERS_112,                                                     \
-                   "%128", "%129", "%130", "%131", "%132", "%133", "%134", TW_PAIRS16(0), TW_PAIRS16(16));   \
-  else                                                                                                       \
+#define TW_WGMMA_PARTS_OF(type)                                                                            \
+  if constexpr (kCols == 4)                                                                                \
+    TW_WGMMA_PARTS("32", type, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", "%21", "%22",            \
+                   TW_PAIRS4(0));                                                                          \
+  else if constexpr (kCols == 8)                                                                           \
+    TW_WGMMA_PARTS("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",     \
+                   "%37", "%38", TW_PAIRS8(0));                                                            \
+  else if constexpr (kCols == 12)                                                                          \
+    TW_WGMMA_PARTS("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49",     \
+                   "%50", "%51", "%52", "%53", "%54", TW_PAIRS8(0), TW_PAIRS4(8));                         \
+  else if constexpr (kCols == 16)                                                                          \
+    TW_WGMMA_PARTS("128", type,                                                                            \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, "%64",   \
+                   "%65", "%66", "%67", "%68", "%69", "%70", TW_PAIRS16(0));                               \
+  else if constexpr (kCols == 20)                                                                          \
+    TW_WGMMA_PARTS("160", type,                                                                            \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48           \
+                                  ", " TW_REGISTERS_64,                                                    \
+                   "%80", "%81", "%82", "%83", "%84", "%85", "%86", TW_PAIRS16(0), TW_PAIRS4(16));         \
+  else if constexpr (kCols == 24)                                                                          \
+    TW_WGMMA_PARTS("192", type,                                                                            \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48           \
+                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                               \
+                   "%96", "%97", "%98", "%99", "%100", "%101", "%102", TW_PAIRS16(0), TW_PAIRS8(16));      \
+  else if constexpr (kCols == 28)                                                                          \
+    TW_WGMMA_PARTS("224", type,                                                                            \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48           \
+                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,          \
+                   "%112", "%113", "%114", "%115", "%116", "%117", "%118", TW_PAIRS16(0), TW_PAIRS8(16),   \
+                   TW_PAIRS4(24));                                                                         \
+  else if constexpr (kCols == 32)                                                                          \
+    TW_WGMMA_PARTS("256", type,                                                                            \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48           \
+                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96           \
+                                  ", " TW_REGISTERS_112,                                                   \
+                   "%128", "%129", "%130", "%131", "%132", "%133", "%134", TW_PAIRS16(0), TW_PAIRS16(16)); \
+  else                                                                                                     \
     static_assert(kCols < 0, "wgmma of 32, 64, 96, 128, 160, 192, 224 or 256 columns")
 
 }  // namespace detail
