@@ -3,6 +3,7 @@
 #include <tilewright/base/error.h>
 
 #include <algorithm>
+#include <map>
 
 namespace tilewright::passes {
 
@@ -70,26 +71,6 @@ bool copy_engine_reads(const Sym& s) {
   return ones == 1 && ones + others <= kLargestRank;
 }
 
-}  // namespace
-
-bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
-  constexpr Index kFewest = 16, kPanel = 64;
-  if (target.arch != "sm_90a") return false;
-  const DotAxes axes = dot_axes(program);
-  if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
-  const DType meet = program.syms[place_of(axes.dot)].meet;
-  if (meet != DType::bf16 && meet != DType::f16) return false;
-  return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
-    if (s.kind != Sym::Kind::dot) return true;
-    const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
-    const bool whole = !s.inner || program.extents[place_of(s.offset.single_variable())] % kPanel == 0;
-    return s.meet == meet && whole && copy_engine_reads(b) &&
-           (a.kind != Sym::Kind::load || copy_engine_reads(a));
-  });
-}
-
-namespace {
-
 // Two warpgroups of 64 rows, or three where the sums are narrow enough for their registers, unless these
 // leave more units without work. On an H200 three were faster by an eighth
 // (docs/notes/2026-11-21-dot-chains.md).
@@ -105,6 +86,52 @@ DotTiles tensor_stream_tiles(const DotProblem& p, const tile::Target& target) {
   const bool three = columns <= kPanel && time(3 * kRows, kThreeAtOnce) < time(2 * kRows, 1);
   return {(three ? 3 : 2) * kRows, columns, columns > kRegisterColumns ? kPanel : 2 * kPanel};
 }
+
+// Blocks of memory that a chain keeps in shared memory: those its loop walks twice, so that one is fetched
+// while the other is multiplied, the others once. What two dots read of one buffer is one block.
+Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles) {
+  std::map<ir::NodeId, Index> blocks;
+  for (const Sym& s : program.syms) {
+    if (s.kind != Sym::Kind::dot) continue;
+    const Index inner = s.inner ? program.extents[place_of(s.offset.single_variable())] : tiles.bk;
+    for (int side : {0, 1}) {
+      const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
+      if (o.kind != Sym::Kind::load) continue;
+      const Index across = side == 0 ? tiles.bm : s.inner ? tiles.bk : tiles.bn;
+      const Index stages = o.offset.depends_on(axes.k) ? 2 : 1;
+      Index& bytes = blocks[o.node];
+      bytes = std::max(bytes, stages * across * inner * static_cast<Index>(size_bytes(o.dtype)));
+    }
+  }
+  Index sum = 0;
+  for (const auto& [node, bytes] : blocks) sum += bytes;
+  return sum;
+}
+
+DotProblem problem_of(const GroupProgram& program, const DotAxes& axes);
+
+}  // namespace
+
+bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
+  constexpr Index kFewest = 16, kPanel = 64;
+  if (target.arch != "sm_90a") return false;
+  const DotAxes axes = dot_axes(program);
+  if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
+  const DType meet = program.syms[place_of(axes.dot)].meet;
+  if (meet != DType::bf16 && meet != DType::f16) return false;
+  constexpr Index kSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
+  if (chain_bytes(program, axes, tensor_stream_tiles(problem_of(program, axes), target)) > kSharedBytes)
+    return false;
+  return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
+    if (s.kind != Sym::Kind::dot) return true;
+    const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
+    const bool whole = !s.inner || program.extents[place_of(s.offset.single_variable())] % kPanel == 0;
+    return s.meet == meet && whole && copy_engine_reads(b) &&
+           (a.kind != Sym::Kind::load || copy_engine_reads(a));
+  });
+}
+
+namespace {
 
 // A chain of dots and reductions in one loop: blocks of the scores, rows × depth, stay on chip with what is
 // carried. On the CPU 64 × 256 of f32 are 64 KiB, a part of L2; on a GPU 64 × 64 are a warpgroup's registers,
