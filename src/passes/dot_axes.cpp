@@ -113,7 +113,7 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes);
 }  // namespace
 
 bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
-  constexpr Index kFewest = 16, kPanel = 64;
+  constexpr Index kFewest = 2, kPanel = 64;  // rows: what overhangs is zeros
   if (target.arch != "sm_90a") return false;
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;

@@ -117,5 +117,29 @@ TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
   check_kernel_of({}, kernel, candidates[0].schedule);
 }
 
+// The query heads that share one of k and v are the rows: far fewer than a warpgroup's 64.
+TEST_F(EmulatedChain, FewRowsOverALongCache) {
+  constexpr Index kGroup = 8, kKeys = 600, kHeads = 300, kDepth = 128;
+  ir::Graph graph("decode");
+  const auto input = [&](const char* name, Index length) {
+    return ir::Value{&graph, graph.add_input(name, {DType::bf16, {kHeads, length, kDepth}})};
+  };
+  const ir::Value q = input("q", kGroup), k = input("k", kKeys), v = input("v", kKeys);
+  const ir::Value scores = ops::matmul(q, ops::transpose(k, {0, 2, 1}), DType::f32) * 0.09;
+  const ir::Value weights = ops::exp(scores - ops::max(scores, {-1}, ops::Keep::yes));
+  const ir::Value product = ops::matmul(ops::cast(weights, DType::bf16), v, DType::f32);
+  graph.set_outputs(
+      {ops::cast(product * ops::reciprocal(ops::sum(weights, {-1}, ops::Keep::yes)), DType::bf16).id});
+  const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
+  ASSERT_EQ(compiled.plan.kernels.size(), 1u);
+  tile::Kernel kernel = compiled.plan.kernels[0];
+  const auto candidates = backend_->candidates(kernel);
+  ASSERT_FALSE(candidates.empty());
+  EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
+  for (tile::GridAxis& axis : kernel.grid)
+    if (axis.size() == 1 && axis[0].extent == tile::Dim{kHeads}) axis = {{tile::Dim{2}, 1}};
+  check_kernel_of({}, kernel, candidates[0].schedule);
+}
+
 }  // namespace
 }  // namespace tilewright::emulation
