@@ -126,7 +126,8 @@ int run(const Options& options) {
       "{} kernels asked for, {} different ones compiled for {} by NVRTC {}, {} complaints, in {:.0f} s\n",
       compiler.asked(), compiler.compiled(), options.architecture, nvrtc->version(),
       compiler.complaints().size(), seconds);
-  return failed == 0 && compiler.complaints().empty() ? 0 : 1;
+  // Nothing compiled would be nothing proved.
+  return failed == 0 && compiler.complaints().empty() && compiler.compiled() > 0 ? 0 : 1;
 }
 
 }  // namespace tilewright::test
