@@ -48,6 +48,26 @@ TEST_F(EmulatedDot, WarpgroupsMultiplyBlocksThatTheCopyEngineBrings) {
         wgmma(256, 3));
 }
 
+// The emulation's tensor cores keep all bits of a sum, the device's about 14 for 8-bit operands: that no sum
+// of more than 128 products stays in them is read from the text.
+TEST_F(EmulatedDot, EightBitFloatsLeaveTheTensorCoresEvery128OfK) {
+  const auto text_of = [&](DType dtype, Index block_k) {
+    return backend_
+        ->print(tile::samples::matmul(
+                    {.dtype = dtype, .m = 128, .n = 128, .k = 512, .block_k = block_k, .b_by_columns = true}),
+                wgmma(256, 2))
+        .value()
+        .text;
+  };
+  for (DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
+    const std::string text = text_of(dtype, 128);
+    EXPECT_NE(text.find("wgmma_promoted<A, B, 2>"), std::string::npos) << text;
+    EXPECT_EQ(text.find("wgmma_block<"), std::string::npos) << text;
+    EXPECT_NE(text.find("128, 128, Major::k>"), std::string::npos) << "blocks are not 128 of k: " << text;
+  }
+  EXPECT_EQ(text_of(DType::bf16, 64).find("wgmma_promoted<"), std::string::npos);
+}
+
 // Two accumulators a thread: at most 192 columns.
 TEST_F(EmulatedDot, EightBitFloatsAreAddedBlockByBlock) {
   for (DType dtype : {DType::f8e4m3, DType::f8e5m2})
