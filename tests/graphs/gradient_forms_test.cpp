@@ -3,6 +3,7 @@
 #include "ops/ops.h"
 #include "passes/differentiate.h"
 #include "passes/pipeline.h"
+#include "support/h200_target.h"
 #include "support/host_values.h"
 #include "support/run_graph.h"
 
@@ -15,24 +16,6 @@ namespace tilewright::test {
 namespace {
 
 using ir::Value;
-
-tile::Target h200() {
-  tile::Target t;
-  t.kind = tile::TargetKind::cuda;
-  t.arch = "sm_90a";
-  t.units = 132;
-  t.vector_bytes = 16;
-  t.max_threads = 1024;
-  t.max_cluster = 8;
-  t.row_bytes = Index{1024} * 32 * 8 * 4;
-  t.memory_bytes_per_s = 4.25e12;
-  t.cache_bytes_per_s = 8.5e12;
-  t.cache_bytes = 50 << 20;
-  t.flops_per_s = 57e12;
-  t.matrix_flops_per_s = 920e12;
-  t.launch_s = 2.5e-6;
-  return t;
-}
 
 constexpr Index kHeads = 16, kTime = 2048, kDepth = 64;
 
@@ -48,7 +31,7 @@ ir::Graph attention_gradient(DType dtype, const Shape& shape = {4, kHeads, kTime
 }
 
 TEST(GradientForms, AttentionIn16BitsStoresNoScoresAndMultipliesIn16Bits) {
-  const passes::Compiled compiled = passes::run_pipeline(attention_gradient(DType::bf16), h200());
+  const passes::Compiled compiled = passes::run_pipeline(attention_gradient(DType::bf16), h200_target());
   std::string all = compiled.fusion.recomputing + "\n";
   for (const tile::PlanBuffer& buffer : compiled.plan.buffers)
     EXPECT_LE(buffer.elements, 4 * kHeads * kTime * kDepth) << "scores are stored";

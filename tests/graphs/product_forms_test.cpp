@@ -1,29 +1,12 @@
 // Which form lowering gives a matmul on a GPU. That every form means the same: product_parity.
 #include "passes/pipeline.h"
+#include "support/h200_target.h"
 #include "support/product_graphs.h"
 
 #include <gtest/gtest.h>
 
 namespace tilewright::test {
 namespace {
-
-tile::Target h200() {
-  tile::Target t;
-  t.kind = tile::TargetKind::cuda;
-  t.arch = "sm_90a";
-  t.units = 132;
-  t.vector_bytes = 16;
-  t.max_threads = 1024;
-  t.max_cluster = 8;
-  t.row_bytes = Index{1024} * 32 * 8 * 4;
-  t.memory_bytes_per_s = 4.25e12;
-  t.cache_bytes_per_s = 8.5e12;
-  t.cache_bytes = 50 << 20;
-  t.flops_per_s = 57e12;
-  t.matrix_flops_per_s = 920e12;
-  t.launch_s = 2.5e-6;
-  return t;
-}
 
 struct Form {
   int kernels = 0, dots = 0, sums = 0;
@@ -34,7 +17,7 @@ std::ostream& operator<<(std::ostream& out, const Form& f) {
 }
 
 Form form_of(const ProductGraph& product) {
-  const passes::Compiled compiled = passes::run_pipeline(graph_of(product), h200());
+  const passes::Compiled compiled = passes::run_pipeline(graph_of(product), h200_target());
   Form form{.kernels = static_cast<int>(compiled.plan.kernels.size())};
   for (const tile::Kernel& kernel : compiled.plan.kernels)
     tile::for_each_op(kernel.body, [&](const tile::Op& op) {
@@ -65,7 +48,7 @@ TEST(ProductForms, FewRowsShareWhatTheyRead) {
 TEST(ProductForms, EightBitFloatsTakeDeepBlocksOfTensorCores) {
   const auto block = [](const ProductGraph& product) {
     std::vector<Index> shape;
-    for (const tile::Kernel& kernel : passes::run_pipeline(graph_of(product), h200()).plan.kernels)
+    for (const tile::Kernel& kernel : passes::run_pipeline(graph_of(product), h200_target()).plan.kernels)
       tile::for_each_op(kernel.body, [&](const tile::Op& op) {
         if (op.kind == tile::OpKind::dot) shape = kernel.type(op.operands[0]).shape;
       });
