@@ -108,40 +108,6 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
   return sum;
 }
 
-DotProblem problem_of(const GroupProgram& program, const DotAxes& axes);
-
-}  // namespace
-
-bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
-  constexpr Index kFewest = 2, kPanel = 64;  // rows: what overhangs is zeros
-  if (target.arch != "sm_90a") return false;
-  const DotAxes axes = dot_axes(program);
-  if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
-  const DType meet = program.syms[place_of(axes.dot)].meet;
-  if (meet != DType::bf16 && meet != DType::f16) return false;
-  constexpr Index kSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
-  if (chain_bytes(program, axes, tensor_stream_tiles(problem_of(program, axes), target)) > kSharedBytes)
-    return false;
-  return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
-    if (s.kind != Sym::Kind::dot) return true;
-    const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
-    const bool whole = !s.inner || program.extents[place_of(s.offset.single_variable())] % kPanel == 0;
-    return s.meet == meet && whole && copy_engine_reads(b) &&
-           (a.kind != Sym::Kind::load || copy_engine_reads(a));
-  });
-}
-
-namespace {
-
-// A chain of dots and reductions in one loop: blocks of the scores, rows × depth, stay on chip with what is
-// carried. On the CPU 64 × 256 of f32 are 64 KiB, a part of L2; on a GPU 64 × 64 are a warpgroup's registers,
-// on tensor cores 64 × 128 for each of two.
-DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const tile::Target& target) {
-  const bool gpu = target.kind == tile::TargetKind::cuda;
-  if (chains_on_tensor_cores(program, target)) return tensor_stream_tiles(p, target);
-  return {std::min<Index>(64, p.m), std::min<Index>(256, p.n), std::min<Index>(gpu ? 64 : 256, p.k)};
-}
-
 // A block of it: one of the block's two axes is contiguous.
 bool is_copied(const GroupProgram& program, int operand, int row, int k) {
   const Sym& s = program.syms[place_of(operand)];
@@ -178,6 +144,38 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
                  });
   problem.splits = can_split(program);
   return problem;
+}
+
+}  // namespace
+
+bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
+  constexpr Index kFewest = 2, kPanel = 64;  // rows: what overhangs is zeros
+  if (target.arch != "sm_90a") return false;
+  const DotAxes axes = dot_axes(program);
+  if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
+  const DType meet = program.syms[place_of(axes.dot)].meet;
+  if (meet != DType::bf16 && meet != DType::f16) return false;
+  constexpr Index kSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
+  if (chain_bytes(program, axes, tensor_stream_tiles(problem_of(program, axes), target)) > kSharedBytes)
+    return false;
+  return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
+    if (s.kind != Sym::Kind::dot) return true;
+    const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
+    const bool whole = !s.inner || program.extents[place_of(s.offset.single_variable())] % kPanel == 0;
+    return s.meet == meet && whole && copy_engine_reads(b) &&
+           (a.kind != Sym::Kind::load || copy_engine_reads(a));
+  });
+}
+
+namespace {
+
+// A chain of dots and reductions in one loop: blocks of the scores, rows × depth, stay on chip with what is
+// carried. On the CPU 64 × 256 of f32 are 64 KiB, a part of L2; on a GPU 64 × 64 are a warpgroup's registers,
+// on tensor cores 64 × 128 for each of two.
+DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const tile::Target& target) {
+  const bool gpu = target.kind == tile::TargetKind::cuda;
+  if (chains_on_tensor_cores(program, target)) return tensor_stream_tiles(p, target);
+  return {std::min<Index>(64, p.m), std::min<Index>(256, p.n), std::min<Index>(gpu ? 64 : 256, p.k)};
 }
 
 }  // namespace
