@@ -17,8 +17,9 @@ constexpr double kStoreCyclesPerElement =
 // What a multiprocessor takes in from L2: 10.7 TB/s for all of them, reached by tiles of 128x128.
 constexpr double kIntakeBytesPerCycle = 56;
 constexpr double kFillCycles = 1500;  // before the first block has arrived
-// What opening a piece of memory costs, in the bytes that could be read meanwhile: pieces of 128 bytes came
-// at 2.8 TB/s, of 384 at 3.4, of 512 at 3.8 (docs/notes/2026-11-21-products-of-few-rows.md).
+// What opening a piece of memory costs, in the bytes that could be read meanwhile. Fitted to four products
+// whose second kernel's share was assumed, not measured (docs/notes/2026-11-21-products-of-few-rows.md):
+// right for 8 rows, wrong for 128 (docs/notes/2026-11-21-fourth-h200.md).
 constexpr double kPieceBytes = 80;
 
 Index inside(Index of, Index edge) { return of > 0 ? std::min(of, edge) : edge; }
