@@ -162,8 +162,10 @@ std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const GroupProgram
     if (shape.split_length % s->depth != 0) continue;
     s->splits = shape.splits, s->split_length = shape.split_length;
     EmittedKernel other = emit(graph, program, target, *s, chosen.kernel.name, lowered.temporaries);
-    if (other.views == chosen.views && !(other.kernel == chosen.kernel))
-      out.push_back(std::move(other.kernel));
+    // Shapes that differ in the number of parts alone are one here.
+    const bool known =
+        other.kernel == chosen.kernel || std::find(out.begin(), out.end(), other.kernel) != out.end();
+    if (other.views == chosen.views && !known) out.push_back(std::move(other.kernel));
   }
   return out;
 }
