@@ -12,7 +12,6 @@ namespace {
 
 // Rows that one loop sums: each takes a register for every element that a thread holds of a block.
 constexpr Index kMostRows = 8;
-constexpr std::size_t kMostViews = 48;  // of a kernel, as in fuse.cpp: each row has views of its own
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -126,7 +125,8 @@ GroupProgram best_form(const GroupProgram& program, const tile::Target& target) 
   if (program.extents[at(few)] > kMostRows || target.any_size) return program;
   if (dot_on_tensor_cores(program, target)) return program;
   GroupProgram rows = unrolled(program, few);
-  return view_count(rows) <= kMostViews ? with_sums(rows) : program;
+  // Each row has views of its own.
+  return view_count(rows) <= kMaxViews ? with_sums(rows) : program;
 }
 
 }  // namespace tilewright::passes

@@ -18,13 +18,8 @@ using ir::OpClass;
 
 namespace {
 
-constexpr std::size_t kMaxViews = 48;  // kernel parameters stay well under CUDA's 4 KB
 // A pair of siblings is looked at when the buffer they share is at least this large.
 constexpr Index kSiblingBytes = 1 << 12;
-
-double bytes_of(const ir::Type& type) {
-  return static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype));
-}
 
 bool computes(const ir::Node& n) { return n.op->kind != OpClass::input && !is_inlined(n); }
 

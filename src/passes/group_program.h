@@ -78,6 +78,9 @@ struct ProgramOutput {
 // The depth of an inner dot is in a tile as a whole: this long at most.
 inline constexpr Index kMostInnerDepth = 256;
 
+// Of a kernel: its parameters stay well under CUDA's 4 KB.
+inline constexpr std::size_t kMaxViews = 48;
+
 struct GroupProgram {
   Extents extents;            // of the loop variables
   std::vector<bool> reduced;  // which of them are reduced away

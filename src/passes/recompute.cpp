@@ -12,11 +12,6 @@ using ir::OpClass;
 
 namespace {
 
-double bytes_of(const Graph& graph, NodeId id) {
-  const ir::Type& type = graph.type(id);
-  return static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype));
-}
-
 bool is_elementwise(const ir::Node& n) {
   return n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast || n.op->kind == OpClass::random;
 }
@@ -63,8 +58,8 @@ class Search {
     const bool of_product =
         std::any_of(from.begin(), from.end(), [&](NodeId s) { return products_.count(s) != 0; });
     double source_bytes = 0;
-    for (NodeId s : from) source_bytes += bytes_of(graph_, s);
-    const bool much_larger = bytes_of(graph_, id) >= times_ * source_bytes;
+    for (NodeId s : from) source_bytes += bytes_of(graph_.type(s));
+    const bool much_larger = bytes_of(graph_.type(id)) >= times_ * source_bytes;
     if (n.op->kind == OpClass::matmul) {
       const Shape& a = graph_.type(n.operands[0]).shape;
       const Index depth = a[a.rank() - 1];
@@ -147,6 +142,10 @@ void add_recomputed(const Graph& graph, const std::set<NodeId>& again, std::set<
   std::set<NodeId> out, through;
   for (NodeId id : nodes) add_sources(graph, id, again, out, through);
   nodes.insert(through.begin(), through.end());
+}
+
+double bytes_of(const ir::Type& type) {
+  return static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype));
 }
 
 std::set<NodeId> recomputable(const Graph& graph, double times) { return Search(graph, times).run(); }

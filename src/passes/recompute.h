@@ -14,6 +14,8 @@ namespace tilewright::passes {
 // widened layer of a feed-forward block is 4 times its input and has the weights beside it.
 inline constexpr double kMuchLarger = 4;
 
+double bytes_of(const ir::Type& type);
+
 // The nodes that may be computed again: products of small depth that are at least `times` as large as their
 // operands, and arithmetic on them. None is an output of the graph, and every kernel of one node
 // that reads them can compute them (build_program() takes it together with them). `graph` is materialized.
