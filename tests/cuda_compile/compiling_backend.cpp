@@ -2,6 +2,7 @@
 #include "cuda_compile/compiling_backend.h"
 
 #include "backends/cuda/cuda_backend.h"
+#include "harness/record.h"
 
 #include <tilewright/base/hash.h>
 
@@ -24,8 +25,9 @@ using backends::Binary;
 using backends::Candidate;
 using backends::Source;
 
-KernelCompiler::KernelCompiler(std::string architecture)
+KernelCompiler::KernelCompiler(std::string architecture, std::string keep)
     : architecture_(std::move(architecture)),
+      keep_(std::move(keep)),
       printer_(cuda::CudaBackend::open({.compile_only = architecture_}).value()) {}
 
 Status KernelCompiler::compile(const tile::Kernel& kernel) {
@@ -47,6 +49,9 @@ Status KernelCompiler::compile(const tile::Kernel& kernel, const Source& source)
   if (!seen_.insert(to_hex(hash_bytes(text))).second) return Unit{};
   auto binary = printer_->compile(kernel, source);
   if (!binary) return binary.error();
+  if (!keep_.empty()) {
+    if (const Status kept = keep(source, *binary); !kept) return kept.error();
+  }
   const cuda::CompileLog log = cuda::parse_compile_log(binary->log);
   const auto complain = [&](const std::string& what) {
     complaints_.push_back(
@@ -64,6 +69,12 @@ Status KernelCompiler::compile(const tile::Kernel& kernel, const Source& source)
       notes_.push_back(fmt::format("{} [{}]: {}", kernel.name, to_string(source.schedule), what));
   }
   return Unit{};
+}
+
+Status KernelCompiler::keep(const Source& source, const Binary& binary) const {
+  const std::string base = fmt::format("{}/{:03}-{}", keep_, compiled(), source.entry);
+  if (const Status s = lab::write_file(base + ".cu", source.text); !s) return s.error();
+  return lab::write_file(base + ".cubin", binary.bytes);
 }
 
 namespace {

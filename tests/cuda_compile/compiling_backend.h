@@ -12,7 +12,8 @@ namespace tilewright::test {
 // Compiles each text once and collects what a reader of the log would complain about.
 class KernelCompiler {
  public:
-  explicit KernelCompiler(std::string architecture);
+  // With a folder, every source and binary is left there.
+  explicit KernelCompiler(std::string architecture, std::string keep = "");
 
   const std::string& architecture() const { return architecture_; }
   const backends::Backend& printer() const { return *printer_; }
@@ -26,7 +27,9 @@ class KernelCompiler {
   const std::vector<std::string>& notes() const { return notes_; }  // a few bytes spilled
 
  private:
-  std::string architecture_;
+  Status keep(const backends::Source& source, const backends::Binary& binary) const;
+
+  std::string architecture_, keep_;
   std::unique_ptr<backends::Backend> printer_;
   std::set<std::string> seen_;  // hashes of texts
   std::vector<std::string> complaints_, notes_;

@@ -1,6 +1,8 @@
 // Compiles by NVRTC every kernel that the lab pairs run on a GPU, at the lab's sizes, and those of random
 // graphs: none fails, none spills, none is warned of.
 //   cuda_compile --arch sm_90a [--graphs 500] [--seed 1] [--no-pairs]
+//   cuda_compile --arch sm_90a --pair softmax --set n=65536 --keep /tmp/kernels    their sources and cubins,
+//   to be read
 #include "cuda_compile/compiling_backend.h"
 #include "ir/text.h"
 #include "pairs/lab_device.h"
@@ -20,18 +22,23 @@ struct Options {
   std::string architecture = "sm_90a";
   std::uint64_t seed = 1, graphs = 500;
   bool no_pairs = false;
+  std::vector<std::string> pairs;  // these alone, and nothing else
+  std::vector<std::string> settings;
+  std::string keep;  // folder for sources and binaries
 };
 
 // Runs every contender of every pair once, at the sizes of the suites, on a device that only compiles.
-int compile_pairs(KernelCompiler& compiler) {
+int compile_pairs(KernelCompiler& compiler, const Options& options) {
   use_for_contexts(compiler);
   lab::OpenDevice open =
       lab::open_lab_device({.device = "cuda", .cache_directory = "", .library_directory = TW_BACKEND_FOLDER});
   const std::vector<lab::Pair> pairs = lab::all_pairs();
   const std::vector<lab::Suite> suites = lab::all_suites();
-  const std::vector<std::string> names = {"quick", "products"};
+  const std::vector<std::string> names =
+      options.pairs.empty() ? std::vector<std::string>{"quick", "products"} : options.pairs;
   int failed = 0, ran = 0;
-  for (const lab::Job& job : lab::select_jobs(pairs, suites, names, {}, lab::DeviceKind::cuda)) {
+  for (const lab::Job& job :
+       lab::select_jobs(pairs, suites, names, options.settings, lab::DeviceKind::cuda)) {
     const std::string what = job.pair->name + " " + job.knobs.to_string();
     auto instance = job.pair->make(job.knobs, open.device);
     if (!instance) {
@@ -115,10 +122,12 @@ int run(const Options& options) {
     return 1;
   }
   const auto start = std::chrono::steady_clock::now();
-  KernelCompiler compiler(options.architecture);
-  int failed = options.no_pairs ? 0 : compile_pairs(compiler);
-  failed += compile_products(compiler);
-  failed += compile_graphs(compiler, options);
+  KernelCompiler compiler(options.architecture, options.keep);
+  int failed = options.no_pairs ? 0 : compile_pairs(compiler, options);
+  if (options.pairs.empty()) {
+    failed += compile_products(compiler);
+    failed += compile_graphs(compiler, options);
+  }
   for (const std::string& note : compiler.notes()) fmt::print("note: {}\n", note);
   for (const std::string& complaint : compiler.complaints()) fmt::print("{}\n", complaint);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -139,6 +148,10 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed);
   app.add_option("--graphs", options.graphs, "how many random graphs");
   app.add_flag("--no-pairs", options.no_pairs);
+  app.add_option("--pair", options.pairs, "compile the kernels of these pairs or suites alone");
+  app.add_option("--set", options.settings, "a knob of a pair: key=value");
+  app.add_option("--keep", options.keep,
+                 "a folder that gets every kernel's source (.cu) and binary (.cubin)");
   CLI11_PARSE(app, argc, argv);
   return tilewright::test::run(options);
 }
