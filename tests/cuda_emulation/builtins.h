@@ -152,6 +152,34 @@ inline void ptx_cvt_rn_bf16x2_f32(unsigned& out, float high, float low) {
 inline void ptx_cvt_rn_f16x2_f32(unsigned& out, float high, float low) {
   out = unsigned(emu_to_f16(high)) << 16 | emu_to_f16(low);
 }
+template <class Of>
+unsigned emu_on_pairs(unsigned a, unsigned b, Of of) {
+  return of(a & 0xffffu, b & 0xffffu) | of(a >> 16, b >> 16) << 16;
+}
+inline unsigned emu_max_bf16(unsigned a, unsigned b) {
+  float out;
+  ptx_max_NaN_f32(out, __uint_as_float(a << 16), __uint_as_float(b << 16));
+  return emu_to_bf16(out);
+}
+inline unsigned emu_min_bf16(unsigned a, unsigned b) {
+  float out;
+  ptx_min_NaN_f32(out, __uint_as_float(a << 16), __uint_as_float(b << 16));
+  return emu_to_bf16(out);
+}
+inline unsigned emu_max_f16(unsigned a, unsigned b) {
+  float out;
+  ptx_max_NaN_f32(out, emu_f16((unsigned short)a), emu_f16((unsigned short)b));
+  return emu_to_f16(out);
+}
+inline unsigned emu_min_f16(unsigned a, unsigned b) {
+  float out;
+  ptx_min_NaN_f32(out, emu_f16((unsigned short)a), emu_f16((unsigned short)b));
+  return emu_to_f16(out);
+}
+inline void ptx_max_NaN_bf16x2(unsigned& o, unsigned a, unsigned b) { o = emu_on_pairs(a, b, emu_max_bf16); }
+inline void ptx_min_NaN_bf16x2(unsigned& o, unsigned a, unsigned b) { o = emu_on_pairs(a, b, emu_min_bf16); }
+inline void ptx_max_NaN_f16x2(unsigned& o, unsigned a, unsigned b) { o = emu_on_pairs(a, b, emu_max_f16); }
+inline void ptx_min_NaN_f16x2(unsigned& o, unsigned a, unsigned b) { o = emu_on_pairs(a, b, emu_min_f16); }
 inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = exp2f(x); }
 inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = 1.f / x; }
 inline void ptx_lg2_approx_f32(float& y, float x) { y = log2f(x); }

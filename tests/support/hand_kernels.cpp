@@ -204,6 +204,18 @@ Kernel extremes(Index rows, Index columns) {
   return k.finish({{{1, 1}}});
 }
 
+// The largest and the smallest of each row of 16-bit floats.
+Kernel row_range(DType dtype, Index rows, Index columns, Index rows_per_program) {
+  Builder k("row_range");
+  const View x = k.view("x", dtype, {rows, columns});
+  const View most = k.view("most", DType::f32, {rows}), least = k.view("least", dtype, {rows});
+  const Value r = k.program_id(0) * rows_per_program;
+  const Value t = k.load(x, {r, 0}, {.shape = {rows_per_program, columns}});
+  k.store(most, {r}, k.reduce(Monoid::max, f32(k, t), 1));
+  k.store(least, {r}, k.cast(k.reduce(Monoid::min, f32(k, t), 1), dtype));
+  return k.finish({{{rows, rows_per_program}}});
+}
+
 // Both sides of a branch, and a loop whose length the program decides.
 Kernel branch_and_loop(Index n) {
   Builder k("branch_and_loop");
@@ -244,7 +256,8 @@ std::vector<HandKernel> small_kernels() {
   add("layernorm_gelu", layernorm_gelu(DType::bf16, 3, 768));
   add("add_rmsnorm", add_rmsnorm(DType::bf16, 3, 1000));
   add("dropout_add_layernorm", dropout_add_layernorm(DType::bf16, 3, 512, 0.1), {42});
-  add("cross_entropy", cross_entropy(DType::bf16, 4, 1571));
+  for (const Index columns : {1571, 2048})
+    add(fmt::format("cross_entropy_{}", columns), cross_entropy(DType::bf16, 4, columns));
   add("sum_partials", sum_partials(10007, 1024, 4));
   add("column_sums_atomic", column_sums_atomic(100, 70, 32, 64));
   add("column_sums_partial", column_sums_partial(100, 70, 32, 64));
@@ -254,6 +267,10 @@ std::vector<HandKernel> small_kernels() {
   add("cumulative_sum_rows", cumulative_sum(5, 300, 1));
   add("cumulative_sum_columns", cumulative_sum(50, 33, 0));
   add("extremes", extremes(37, 129));
+  for (const DType dtype : {DType::f16, DType::bf16}) {
+    add(fmt::format("row_range_{}", tilewright::name(dtype)), row_range(dtype, 6, 264, 2));
+    add(fmt::format("long_row_range_{}", tilewright::name(dtype)), row_range(dtype, 3, 4104, 1));
+  }
   add("branch_and_loop", branch_and_loop(500));
   add("matmul_gelu",
       matmul_gelu(DType::bf16, {.m = 70, .n = 50, .k = 40, .block_m = 32, .block_n = 32, .block_k = 16}));

@@ -141,6 +141,7 @@ class KernelPrinter {
   bool is_wide_store(const Loop& loop, std::size_t i) const;
   static Loop widened(const Loop& loop);
   void print_wide_columns(Loop& loop);
+  void print_vector_elements(Loop& loop);
   bool direct_copy(const Loop& loop, std::size_t i) const;
   bool keeps_load(const Loop& loop, std::size_t i) const;
   Expr operand(Loop& loop, const printer::Ref& ref);
@@ -149,7 +150,14 @@ class KernelPrinter {
   std::string row_step_text(const Frame& frame, const std::function<std::string(Index)>& scaled) const;
   std::string col_text(const Loop& loop) const;
   std::optional<std::string> column_offset(Loop& loop, const printer::Ref& ref);
-  std::optional<Expr> column_test(Loop& loop, const Instr& in);
+  struct ColumnTest {
+    bool equal;
+    std::string number;  // what is compared with the column's place in the thread's part of the row
+  };
+  std::optional<ColumnTest> column_test(Loop& loop, const Instr& in);
+  Expr column_test_text(const Loop& loop, const ColumnTest& test) const;
+  static std::string vector_place(const Frame& frame);
+  std::optional<std::string> vector_test(Loop& loop);
   int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
   Part spread_of(const Loop& loop, const std::vector<int>& axes) const;
 
@@ -309,6 +317,8 @@ class KernelPrinter {
   void print_exchange(Loop& loop);
   void print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions);
   void print_scaled_extreme(Loop& loop, const Reduction& reduction);
+  std::optional<int> packed_extreme(const Loop& loop, const Instr& in) const;
+  void print_packed_extremes(Loop& loop);
   void print_reduction_end(Loop& loop, const Reduction& reduction);
   void print_scans(Loop& loop);
   void print_relayout(const Step& step);
@@ -325,6 +335,7 @@ class KernelPrinter {
   std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
   std::vector<tile::ViewUse> view_uses_;
   std::vector<bool> differs_;  // between programs
+  bool outside_ = false;       // the vector that is printed holds none of the columns that are tested for
   bool crowded_ = false;       // a thread holds many elements: registers decide
   std::vector<bool> only_stored_;
   Layouts layouts_;

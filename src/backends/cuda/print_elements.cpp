@@ -84,6 +84,8 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   loop.wide.resize(n);
   count_uses(loop);
   print_loads(loop);
+  for (const Instr& in : plan.body)
+    if (packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
   for (std::size_t i = 0; i < n; ++i)
     if (is_vector_store(loop, i) ||
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
@@ -205,21 +207,35 @@ void KernelPrinter::print_wide_columns(Loop& loop) {
   if (several) out_.close();
 }
 
-void KernelPrinter::print_column_body(Loop& loop) {
+void KernelPrinter::print_vector_elements(Loop& loop) {
   const Frame& f = loop.frame;
+  if (f.vector > 1) out_.unrolled("v", f.vector);
+  const bool guard = f.ragged_cols() && !f.whole_vectors();
+  if (guard) out_.open("if ({}{} < {})", col_text(loop), f.vector > 1 ? " + v" : "", f.cols);
+  print_at(loop, Level::element);
+  if (guard) out_.close();
+  if (f.vector > 1) out_.close();
+}
+
+void KernelPrinter::print_column_body(Loop& loop) {
   print_vector_heads(loop);
+  print_packed_extremes(loop);
   const bool elements = std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& in) {
     const auto i = static_cast<std::size_t>(&in - loop.plan->body.data());
     return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload && !direct_copy(loop, i) &&
-           !keeps_load(loop, i);
+           !keeps_load(loop, i) && !packed_extreme(loop, in);
   });
   if (elements) {
-    if (f.vector > 1) out_.unrolled("v", f.vector);
-    const bool guard = f.ragged_cols() && !f.whole_vectors();
-    if (guard) out_.open("if ({}{} < {})", col_text(loop), f.vector > 1 ? " + v" : "", f.cols);
-    print_at(loop, Level::element);
-    if (guard) out_.close();
-    if (f.vector > 1) out_.close();
+    const auto inside = vector_test(loop);
+    if (inside) {
+      out_.open("if ({})", *inside);
+      print_vector_elements(loop);
+      out_.close_else();
+      outside_ = true;
+    }
+    print_vector_elements(loop);
+    outside_ = false;
+    if (inside) out_.close();
   }
   print_vector_tails(loop);
 }
@@ -296,7 +312,7 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
     const Instr& inner = loop.plan->body[*tanh];
     value = {fmt::format("fast::one_plus_tanh({})", operand(loop, inner.operands[0]).text), "f32"};
   } else if (const auto test = column_test(loop, in)) {
-    value = *test;
+    value = column_test_text(loop, *test);
   } else if (const auto below = exp_below(loop, in)) {
     value = {exp_text(loop, i, *below), "f32"};
   } else {

@@ -115,6 +115,7 @@ void KernelPrinter::print_reduction_starts_of_row(Loop& loop) {
 
 void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
+  if (packed_extreme(loop, in)) return;
   const Reduction red = reduction(loop, i);
   const int side = role(loop, in.op->axis);
   const bool scalar_result = kernel_.type(in.value).rank() == 0;

@@ -32,7 +32,8 @@ std::optional<std::string> KernelPrinter::column_offset(Loop& loop, const printe
 // Whether a column is a number: c · T + v = number - t · V. The right side is one for a thread, and the left
 // one is known where the loops are unrolled, which leaves one comparison an element. All of it modulo 2^32,
 // where both sides fit.
-std::optional<Expr> KernelPrinter::column_test(Loop& loop, const Instr& in) {
+std::optional<KernelPrinter::ColumnTest> KernelPrinter::column_test(Loop& loop, const Instr& in) {
+  if (in.kind != Instr::Kind::compute) return std::nullopt;
   const Op& op = *in.op;
   const bool tests = op.kind == OpKind::apply && (op.prim == tile::Prim::eq || op.prim == tile::Prim::ne);
   if (!tests || level(loop, in) != Level::element || kernel_.type(op.operands[0]).dtype != DType::i64)
@@ -43,20 +44,43 @@ std::optional<Expr> KernelPrinter::column_test(Loop& loop, const Instr& in) {
     if (!number.is_scalar() || columns.low <= -2147483647 || columns.high >= 2147483647) continue;
     const auto offset = column_offset(loop, in.operands[side]);
     if (!offset) continue;
-    const Frame& f = loop.frame;
-    std::string place = f.col_steps() > 1 ? fmt::format("c * {}", f.row_threads() * f.vector) : "";
-    if (f.vector > 1) place += place.empty() ? "v" : " + v";
     Expr n = scalar(number.scalar);
     if (n.type == "i64") {
       need("edge");
       n.text = fmt::format("saturate_i32({})", n.text);
     }
-    return Expr{
-        fmt::format("u32({}) {} u32({}) - u32({}) - u32({} * {})", place.empty() ? "0" : place,
-                    op.prim == tile::Prim::eq ? "==" : "!=", n.text, *offset, loop.thread.t, f.vector),
-        "bool"};
+    return ColumnTest{op.prim == tile::Prim::eq, fmt::format("u32({}) - u32({}) - u32({} * {})", n.text,
+                                                             *offset, loop.thread.t, loop.frame.vector)};
   }
   return std::nullopt;
+}
+
+// The first column of a vector less that of the thread's first one.
+std::string KernelPrinter::vector_place(const Frame& f) {
+  return f.col_steps() > 1 ? fmt::format("c * {}", f.row_threads() * f.vector) : "0";
+}
+
+Expr KernelPrinter::column_test_text(const Loop& loop, const ColumnTest& test) const {
+  if (outside_) return {test.equal ? "false" : "true", "bool"};
+  const std::string place = vector_place(loop.frame) + (loop.frame.vector > 1 ? " + v" : "");
+  return {fmt::format("u32({}) {} {}", place, test.equal ? "==" : "!=", test.number), "bool"};
+}
+
+// Where all tests for a column are for the same one: whether it is in a vector. All but one vector of a row
+// fail.
+std::optional<std::string> KernelPrinter::vector_test(Loop& loop) {
+  const Frame& f = loop.frame;
+  const bool columns = loop.place.part == Part::all || loop.place.part == Part::cols;
+  if (!columns || f.vector < 4) return std::nullopt;
+  std::optional<std::string> number;
+  for (const Instr& in : loop.plan->body) {
+    const auto test = column_test(loop, in);
+    if (!test) continue;
+    if (number && *number != test->number) return std::nullopt;
+    number = test->number;
+  }
+  if (!number) return std::nullopt;
+  return fmt::format("{} - u32({}) < {}", *number, vector_place(f), f.vector);
 }
 
 // What an integer of the loop is in terms of its row and column.

@@ -86,7 +86,8 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
       const bool only_copied =
           std::none_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& user) {
             const auto u = static_cast<std::size_t>(&user - loop.plan->body.data());
-            if (direct_copy(loop, u) || keeps_load(loop, u)) return false;
+            if (direct_copy(loop, u) || keeps_load(loop, u) || packed_extreme(loop, user)) return false;
+            if (user.kind == Instr::Kind::compute && loop.uses[u] == 0) return false;
             return std::any_of(user.operands.begin(), user.operands.end(), [&](const printer::Ref& ref) {
               return !ref.is_scalar() && static_cast<std::size_t>(ref.instr) == i;
             });

@@ -52,8 +52,46 @@ Accuracy stored_accuracy(const Kernel& kernel, int view) {
   }
 }
 
+// From so many terms on a sum's own roundings may err by as much as short exponentials in it.
+constexpr Index kManyTerms = 1024;
+
+// Who computes each value.
+std::vector<const Op*> definitions(const Kernel& kernel) {
+  std::vector<const Op*> out(kernel.values.size(), nullptr);
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    for (ValueId v : op.results) out[static_cast<std::size_t>(v)] = &op;
+  });
+  return out;
+}
+
+// Σ e^(x - max x) over many x that are read from memory. A short exponential errs by 2^-22 and, by the
+// rounding of (x - max x)·log2 e, by d·2^-24 at a distance of d. The largest term is 1, so that the sum errs
+// by 2^-22 + 2^-24 · Σ d e^-d / Σ e^-d, and that mean distance is below ln n (it is the entropy of the terms
+// less the logarithm of their sum): 2^-20 for a million terms, where adding them up may cost n · 2^-24 in the
+// worst order and takes (terms of a thread + 20) · 2^-24 in ours.
+bool sums_powers_below_one(const Kernel& kernel, const std::vector<const Op*>& by, const Op& sum) {
+  const auto of = [&](ValueId v) { return by[static_cast<std::size_t>(v)]; };
+  const auto is = [](const Op* op, Prim prim) { return op && op->kind == OpKind::apply && op->prim == prim; };
+  const auto behind = [&](ValueId v, OpKind kind) {
+    while (of(v) && of(v)->kind == kind) v = of(v)->operands[0];
+    return v;
+  };
+  if (sum.kind != OpKind::reduce || sum.monoid != tile::Monoid::sum) return false;
+  const std::vector<Index>& shape = kernel.type(sum.operands[0]).shape;
+  if (shape[static_cast<std::size_t>(sum.axis)] < kManyTerms) return false;
+  const Op* exp = of(sum.operands[0]);
+  if (!is(exp, Prim::exp) || !is(of(exp->operands[0]), Prim::sub)) return false;
+  const Op& sub = *of(exp->operands[0]);
+  const ValueId x = sub.operands[0];
+  const Op* max = of(behind(sub.operands[1], OpKind::broadcast));
+  const Op* source = of(behind(x, OpKind::cast));
+  return max && max->kind == OpKind::reduce && max->monoid == tile::Monoid::max && max->operands[0] == x &&
+         max->axis == sum.axis && source && source->kind == OpKind::load;
+}
+
 // What an op that is no control needs of operand i, when `result` is needed of its result.
-Accuracy operand_need(const Kernel& kernel, const Op& op, std::size_t i, Accuracy result) {
+Accuracy operand_need(const Kernel& kernel, const std::vector<const Op*>& by, const Op& op, std::size_t i,
+                      Accuracy result) {
   switch (op.kind) {
     case OpKind::store:
     case OpKind::scatter:
@@ -73,7 +111,7 @@ Accuracy operand_need(const Kernel& kernel, const Op& op, std::size_t i, Accurac
       return passes_relative_error(op.prim) ? result : std::min(result, Accuracy::narrow);
     case OpKind::reduce:
       if (op.monoid == tile::Monoid::argmax || op.monoid == tile::Monoid::argmin) return Accuracy::exact;
-      return std::min(result, Accuracy::narrow);
+      return sums_powers_below_one(kernel, by, op) ? Accuracy::narrow : std::min(result, Accuracy::narrow);
     case OpKind::scan:
     case OpKind::dot:
       return std::min(result, Accuracy::narrow);
@@ -84,7 +122,8 @@ Accuracy operand_need(const Kernel& kernel, const Op& op, std::size_t i, Accurac
 
 class Uses {
  public:
-  explicit Uses(const Kernel& kernel) : kernel_(kernel), need_(kernel.values.size(), Accuracy::coarse) {}
+  explicit Uses(const Kernel& kernel)
+      : kernel_(kernel), by_(definitions(kernel)), need_(kernel.values.size(), Accuracy::coarse) {}
 
   std::vector<Accuracy> run() {
     do {
@@ -121,7 +160,7 @@ class Uses {
     // What a loop carries was bounded with the block's arguments.
     const std::size_t count = op.kind == OpKind::loop ? 3 : op.operands.size();
     const Accuracy result = op.results.empty() ? Accuracy::exact : at(op.results[0]);
-    for (std::size_t i = 0; i < count; ++i) limit(op.operands[i], operand_need(kernel_, op, i, result));
+    for (std::size_t i = 0; i < count; ++i) limit(op.operands[i], operand_need(kernel_, by_, op, i, result));
   }
 
   void yielded(const Op& op, const Op& owner) {
@@ -132,6 +171,7 @@ class Uses {
   }
 
   const Kernel& kernel_;
+  const std::vector<const Op*> by_;
   std::vector<Accuracy> need_;
   bool changed_ = false;
 };
@@ -143,6 +183,7 @@ std::vector<Accuracy> needed_accuracy(const Kernel& kernel) { return Uses(kernel
 std::vector<Accuracy> accuracy_in_loop(const Kernel& kernel, const ElementLoop& loop,
                                        const std::vector<Accuracy>& of_values) {
   std::vector<Accuracy> needed(loop.body.size(), Accuracy::coarse), out = of_values;
+  const std::vector<const Op*> by = definitions(kernel);
   for (std::size_t i = loop.body.size(); i-- > 0;) {
     const Instr& in = loop.body[i];
     const bool computes = in.kind == Instr::Kind::compute;
@@ -153,7 +194,8 @@ std::vector<Accuracy> accuracy_in_loop(const Kernel& kernel, const ElementLoop& 
     for (std::size_t k = 0; k < in.operands.size(); ++k) {
       if (in.operands[k].is_scalar()) continue;
       Accuracy& need = needed[static_cast<std::size_t>(in.operands[k].instr)];
-      need = std::min(need, in.kind == Instr::Kind::keep ? result : operand_need(kernel, *in.op, k, result));
+      need =
+          std::min(need, in.kind == Instr::Kind::keep ? result : operand_need(kernel, by, *in.op, k, result));
     }
   }
   return out;

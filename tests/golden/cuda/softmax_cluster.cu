@@ -5,6 +5,7 @@
 #include "tw_cuda/cluster_exchange.cuh"
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
+#include "tw_cuda/extreme.cuh"
 #include "tw_cuda/math_fast.cuh"
 #include "tw_cuda/memory.cuh"
 
@@ -28,11 +29,7 @@ extern "C" __global__ void __launch_bounds__(512) softmax(const bf16* __restrict
   f32 m = Max::identity<f32>();
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    const Vec<f32, 8> v4_f32 = to_f32(v4[c]);
-#pragma unroll
-    for (int v = 0; v < 8; ++v) {
-      m = max(m, v4_f32.v[v]);
-    }
+    m = max(m, max_of(v4[c]));
   }
   reduce_lanes<Max, 32>(m);
   cluster_wait();
@@ -44,10 +41,10 @@ extern "C" __global__ void __launch_bounds__(512) softmax(const bf16* __restrict
   f32 s = Sum::identity<f32>();
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    const Vec<f32, 8> v4_f32_2 = to_f32(v4[c]);
+    const Vec<f32, 8> v4_f32 = to_f32(v4[c]);
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
-      const f32 e_2 = fast::exp(v4_f32_2.v[v] - m);
+      const f32 e_2 = fast::exp(v4_f32.v[v] - m);
       s += e_2;
       e[c].v[v] = e_2;
     }
