@@ -4,6 +4,7 @@
 #include "support/sample_kernels.h"
 
 #include <tilewright/base/philox.h>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -66,6 +67,19 @@ Kernel softmax_rows(DType dtype, Index rows, Index columns, Index rows_per_progr
   k.name_value(s, "s");
   k.store(y, {r, 0}, k.cast(e * spread(1.0 / s), dtype), {.bounded = rows % rows_per_program != 0});
   return k.finish({{{rows, rows_per_program}}});
+}
+
+// Of a row's first columns; a warp of those behind them sees nothing but -inf.
+Kernel masked_softmax(Index rows, Index columns, Index seen) {
+  Builder k("masked_softmax");
+  const View x = k.view("x", DType::bf16, {rows, columns}), y = k.view("y", DType::bf16, {rows, columns});
+  const Value r = k.program_id(0);
+  const Value t = f32(k, k.load(x, {r, 0}, {.shape = {columns}}));
+  const Value low = k.literal(DType::f32, -std::numeric_limits<double>::infinity(), {columns});
+  const Value masked = where(k.arange(columns) < seen, t, low);
+  const Value e = exp(masked - k.reduce(Monoid::max, masked, 0));
+  k.store(y, {r, 0}, k.cast(e * (1.0 / k.reduce(Monoid::sum, e, 0)), DType::bf16));
+  return k.finish({{{rows, 1}}});
 }
 
 Kernel layernorm_gelu(DType dtype, Index rows, Index columns) {
@@ -251,6 +265,7 @@ std::vector<HandKernel> small_kernels() {
     add(fmt::format("softmax_{}", columns), softmax_rows(DType::bf16, 5, columns, 1));
   for (const Index columns : {8, 33, 256, 1000})
     add(fmt::format("softmax_tile_{}", columns), softmax_rows(DType::bf16, 13, columns, 4));
+  add("masked_softmax", masked_softmax(3, 2048, 300));
   add("softmax_f32", softmax_rows(DType::f32, 5, 1003, 1));
   add("softmax_looped", row_softmax_looped(DType::bf16, 3, 1000, 256));
   add("layernorm_gelu", layernorm_gelu(DType::bf16, 3, 768));

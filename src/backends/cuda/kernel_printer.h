@@ -316,6 +316,10 @@ class KernelPrinter {
   void print_reduction_starts_of_row(Loop& loop);
   void print_exchange(Loop& loop);
   void print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions);
+  // One exchange for a maximum and the sum of powers below it (print_powers.cpp)
+  void join_exchanges();
+  bool print_own_maximum(const Loop& loop, const Reduction& max);
+  std::optional<Reduction> take_deferred(const Loop& loop, const Reduction& sum);
   void print_scaled_extreme(Loop& loop, const Reduction& reduction);
   std::optional<int> packed_extreme(const Loop& loop, const Instr& in) const;
   void print_packed_extremes(Loop& loop);
@@ -369,6 +373,8 @@ class KernelPrinter {
   int loop_depth_ = 0;    // exchanges inside loops alternate between two scratches
   bool stepped_ = false;  // `step` is declared
   bool cluster_waited_ = false;
+  std::map<ValueId, ValueId> max_of_sum_;  // whose exchanges are one
+  std::map<ValueId, Reduction> deferred_;  // by maximum: not exchanged yet
   std::map<int, int> loads_of_view_;
 };
 

@@ -191,16 +191,20 @@ void KernelPrinter::print_exchange(Loop& loop) {
 }
 
 // All reductions of the loop along its rows share one barrier.
-void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions) {
+void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>& own) {
   const Frame& f = loop.frame;
   const int lanes = std::min(f.threads_per_row, 32);
-  for (const Reduction& r : reductions) {
+  for (const Reduction& r : own) {
     if (lanes > 1) out_.line("reduce_lanes<{}, {}>({});", r.monoid, lanes, r.state);
     print_scaled_extreme(loop, r);
   }
   const int warps = f.threads_per_row > 32 ? f.threads_per_row / 32 : 1;
   const int parts = warps * f.cluster;
   if (parts == 1) return;
+  if (own.size() == 1 && print_own_maximum(loop, own[0])) return;
+  std::vector<Reduction> reductions = own;
+  const auto max = own.size() == 1 ? take_deferred(loop, own[0]) : std::nullopt;
+  if (max) reductions.insert(reductions.begin(), *max);
   const bool cluster = f.cluster > 1;
   wait_for_cluster();
   const Index rows = loop.place.part == Part::all ? f.row_steps() : 1;
@@ -217,8 +221,11 @@ void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>&
     out_.line("put_parts{}({}, {});", cluster ? fmt::format("_cluster<{}>", f.cluster) : "", places[i],
               reductions[i].state);
   out_.write(cluster ? "cluster_sync();" : "__syncthreads();");
-  for (std::size_t i = 0; i < reductions.size(); ++i)
-    out_.line("take_parts<{}>({}, {});", reductions[i].monoid, reductions[i].state, places[i]);
+  if (max)
+    out_.line("take_powers({}, {}, {}, {});", reductions[0].state, reductions[1].state, places[0], places[1]);
+  else
+    for (std::size_t i = 0; i < reductions.size(); ++i)
+      out_.line("take_parts<{}>({}, {});", reductions[i].monoid, reductions[i].state, places[i]);
   if (repeated) {
     out_.write("++step;");
     stepped_ = true;

@@ -160,6 +160,7 @@ Result<backends::Source> KernelPrinter::run() {
         fmt::format("cluster={}: {} has no clusters", row_cluster(schedule_), options_.architecture));
   if (schedule_.dot != tile::DotUnit::fma)
     if (Status s = find_dots(); !s) return s.error();
+  join_exchanges();
   auto layouts = assign_layouts({kernel_, plan_, ranges_, schedule_});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);

@@ -2,6 +2,8 @@
 // around).
 #include "backends/printer/accuracy.h"
 
+#include "backends/printer/powers_below.h"
+
 #include <algorithm>
 
 namespace tilewright::printer {
@@ -55,38 +57,17 @@ Accuracy stored_accuracy(const Kernel& kernel, int view) {
 // From so many terms on a sum's own roundings may err by as much as short exponentials in it.
 constexpr Index kManyTerms = 1024;
 
-// Who computes each value.
-std::vector<const Op*> definitions(const Kernel& kernel) {
-  std::vector<const Op*> out(kernel.values.size(), nullptr);
-  tile::for_each_op(kernel.body, [&](const Op& op) {
-    for (ValueId v : op.results) out[static_cast<std::size_t>(v)] = &op;
-  });
-  return out;
-}
-
 // Σ e^(x - max x) over many x that are read from memory. A short exponential errs by 2^-22 and, by the
 // rounding of (x - max x)·log2 e, by d·2^-24 at a distance of d. The largest term is 1, so that the sum errs
 // by 2^-22 + 2^-24 · Σ d e^-d / Σ e^-d, and that mean distance is below ln n (it is the entropy of the terms
 // less the logarithm of their sum): 2^-20 for a million terms, where adding them up may cost n · 2^-24 in the
 // worst order and takes (terms of a thread + 20) · 2^-24 in ours.
-bool sums_powers_below_one(const Kernel& kernel, const std::vector<const Op*>& by, const Op& sum) {
-  const auto of = [&](ValueId v) { return by[static_cast<std::size_t>(v)]; };
-  const auto is = [](const Op* op, Prim prim) { return op && op->kind == OpKind::apply && op->prim == prim; };
-  const auto behind = [&](ValueId v, OpKind kind) {
-    while (of(v) && of(v)->kind == kind) v = of(v)->operands[0];
-    return v;
-  };
-  if (sum.kind != OpKind::reduce || sum.monoid != tile::Monoid::sum) return false;
-  const std::vector<Index>& shape = kernel.type(sum.operands[0]).shape;
-  if (shape[static_cast<std::size_t>(sum.axis)] < kManyTerms) return false;
-  const Op* exp = of(sum.operands[0]);
-  if (!is(exp, Prim::exp) || !is(of(exp->operands[0]), Prim::sub)) return false;
-  const Op& sub = *of(exp->operands[0]);
-  const ValueId x = sub.operands[0];
-  const Op* max = of(behind(sub.operands[1], OpKind::broadcast));
-  const Op* source = of(behind(x, OpKind::cast));
-  return max && max->kind == OpKind::reduce && max->monoid == tile::Monoid::max && max->operands[0] == x &&
-         max->axis == sum.axis && source && source->kind == OpKind::load;
+bool is_long_sum_of_powers(const Kernel& kernel, const std::vector<const Op*>& by, const Op& sum) {
+  const auto powers = powers_below(by, sum);
+  if (!powers) return false;
+  const std::vector<Index>& shape = kernel.type(powers->x).shape;
+  const Op* source = behind(by, OpKind::cast, powers->x);
+  return shape[static_cast<std::size_t>(sum.axis)] >= kManyTerms && source && source->kind == OpKind::load;
 }
 
 // What an op that is no control needs of operand i, when `result` is needed of its result.
@@ -111,7 +92,7 @@ Accuracy operand_need(const Kernel& kernel, const std::vector<const Op*>& by, co
       return passes_relative_error(op.prim) ? result : std::min(result, Accuracy::narrow);
     case OpKind::reduce:
       if (op.monoid == tile::Monoid::argmax || op.monoid == tile::Monoid::argmin) return Accuracy::exact;
-      return sums_powers_below_one(kernel, by, op) ? Accuracy::narrow : std::min(result, Accuracy::narrow);
+      return is_long_sum_of_powers(kernel, by, op) ? Accuracy::narrow : std::min(result, Accuracy::narrow);
     case OpKind::scan:
     case OpKind::dot:
       return std::min(result, Accuracy::narrow);

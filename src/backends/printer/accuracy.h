@@ -6,7 +6,8 @@
 // or better relative: ex2, rcp, rsqrt .approx). Instructions good to a quarter ulp of bf16 only (tanh.approx,
 // 2^-11) serve values that reach their bf16 or fp8 stores through multiplications, divisions, roots and
 // selections: these pass a relative error on as it is, while a sum may cancel and show it enlarged.
-// One exception: the many terms of Σ e^(x - max x) may be approximate for an f32 sum too; accuracy.cpp has the bound.
+// One exception: the many terms of Σ e^(x - max x) may be approximate for an f32 sum too; accuracy.cpp has
+// the bound.
 #pragma once
 
 #include "backends/printer/loop_plan.h"
