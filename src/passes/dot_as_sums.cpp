@@ -116,8 +116,7 @@ std::size_t view_count(const GroupProgram& program) {
 
 GroupProgram best_form(const GroupProgram& program, const tile::Target& target) {
   if (target.kind != tile::TargetKind::cuda) return program;  // its dots have schedules for few rows
-  if (program.dot() < 0 || program.has_inner_dots() || program.levels() > 1 || has_other_reductions(program))
-    return program;
+  if (program.dot() < 0 || program.is_chain() || has_other_reductions(program)) return program;
   if (std::find(program.extents.begin(), program.extents.end(), 0) != program.extents.end()) return program;
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || axes.n < 0) return with_sums(program);

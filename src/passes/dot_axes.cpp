@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 namespace tilewright::passes {
 
 namespace {
+
+constexpr Index kWarpgroupRows = 64;  // of one wgmma
 
 std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
 
@@ -71,43 +74,6 @@ bool copy_engine_reads(const Sym& s) {
   return ones == 1 && ones + others <= kLargestRank;
 }
 
-// Two warpgroups of 64 rows, or three where the sums are narrow enough for their registers, unless these
-// leave more units without work. On an H200 three were faster by an eighth
-// (docs/notes/2026-11-21-dot-chains.md).
-DotTiles tensor_stream_tiles(const DotProblem& p, const tile::Target& target) {
-  constexpr Index kRows = 64, kPanel = 64, kMostColumns = 256, kRegisterColumns = 128;
-  constexpr double kThreeAtOnce = 1.13;
-  const Index columns = std::min(round_up(p.n, kPanel), kMostColumns);
-  if (p.m <= kRows) return {kRows, columns, columns > kRegisterColumns ? kPanel : 2 * kPanel};
-  const auto time = [&](Index rows, double rate) {
-    const Index waves = ceil_div(ceil_div(p.m, rows) * p.batch, std::max<Index>(target.units, 1));
-    return static_cast<double>(waves * rows) / rate;
-  };
-  const bool three = columns <= kPanel && time(3 * kRows, kThreeAtOnce) < time(2 * kRows, 1);
-  return {(three ? 3 : 2) * kRows, columns, columns > kRegisterColumns ? kPanel : 2 * kPanel};
-}
-
-// Blocks of memory that a chain keeps in shared memory: those its loop walks twice, so that one is fetched
-// while the other is multiplied, the others once. What two dots read of one buffer is one block.
-Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles) {
-  std::map<ir::NodeId, Index> blocks;
-  for (const Sym& s : program.syms) {
-    if (s.kind != Sym::Kind::dot) continue;
-    const Index inner = s.inner ? program.extents[place_of(s.offset.single_variable())] : tiles.bk;
-    for (int side : {0, 1}) {
-      const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
-      if (o.kind != Sym::Kind::load) continue;
-      const Index across = side == 0 ? tiles.bm : s.inner ? tiles.bk : tiles.bn;
-      const Index stages = o.offset.depends_on(axes.k) ? 2 : 1;
-      Index& bytes = blocks[o.node];
-      bytes = std::max(bytes, stages * across * inner * static_cast<Index>(size_bytes(o.dtype)));
-    }
-  }
-  Index sum = 0;
-  for (const auto& [node, bytes] : blocks) sum += bytes;
-  return sum;
-}
-
 // A block of it: one of the block's two axes is contiguous.
 bool is_copied(const GroupProgram& program, int operand, int row, int k) {
   const Sym& s = program.syms[place_of(operand)];
@@ -116,8 +82,7 @@ bool is_copied(const GroupProgram& program, int operand, int row, int k) {
 
 // One loop of one dot, whose sums a second kernel can add before the rest is computed of them.
 bool can_split(const GroupProgram& program) {
-  return program.dot() >= 0 && !program.has_inner_dots() && program.levels() == 1 &&
-         program.reduced_variables().size() == 1 &&
+  return program.dot() >= 0 && !program.is_chain() && program.reduced_variables().size() == 1 &&
          std::none_of(program.syms.begin(), program.syms.end(),
                       [](const Sym& s) { return s.kind == Sym::Kind::reduce; }) &&
          std::none_of(program.outputs.begin(), program.outputs.end(),
@@ -146,6 +111,70 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
   return problem;
 }
 
+// Blocks of memory that a chain keeps in shared memory: those its loop walks twice, so that one is fetched
+// while the other is multiplied, the others once. What two dots read of one buffer is one block.
+Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles) {
+  std::map<ir::NodeId, Index> blocks;
+  for (const Sym& s : program.syms) {
+    if (s.kind != Sym::Kind::dot) continue;
+    const Index inner = s.inner ? program.extents[place_of(s.offset.single_variable())] : tiles.bk;
+    for (int side : {0, 1}) {
+      const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
+      if (o.kind != Sym::Kind::load) continue;
+      const Index across = side == 0 ? tiles.bm : s.inner ? tiles.bk : tiles.bn;
+      const Index stages = o.offset.depends_on(axes.k) ? 2 : 1;
+      Index& bytes = blocks[o.node];
+      bytes = std::max(bytes, stages * across * inner * static_cast<Index>(size_bytes(o.dtype)));
+    }
+  }
+  Index sum = 0;
+  for (const auto& [node, bytes] : blocks) sum += bytes;
+  return sum;
+}
+
+// What a thread of a chain holds in registers, 64 rows to a warpgroup: the sums that the loop carries, the
+// products it computes on, and one of these once more, narrowed to be multiplied.
+Index chain_registers(const GroupProgram& program, const DotTiles& tiles) {
+  const auto inner =
+      std::count_if(program.syms.begin(), program.syms.end(), [](const Sym& s) { return s.inner; });
+  const auto sums = static_cast<Index>(program.outer_dots().size());
+  return sums * tiles.bn / 2 + inner * tiles.bk / 2 + (inner > 0 ? tiles.bk / 4 : 0);
+}
+
+// Whether what they hold fits: registers for one, two or three warpgroups, of 255, 232 and 160 that a thread
+// has, and shared memory.
+bool chain_fits(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles) {
+  constexpr Index kRegisters[] = {216, 208, 136};
+  constexpr Index kSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
+  return chain_registers(program, tiles) <= kRegisters[tiles.bm / kWarpgroupRows - 1] &&
+         chain_bytes(program, axes, tiles) <= kSharedBytes;
+}
+
+// Two warpgroups of 64 rows, or three where that leaves no more units without work: on an H200 three were
+// faster by an eighth (docs/notes/2026-11-21-dot-chains.md). Then the longest blocks of the loop that fit.
+// None: a chain that tensor cores have no room for.
+std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const DotAxes& axes,
+                                            const DotProblem& p, const tile::Target& target) {
+  constexpr Index kPanel = 64, kMostColumns = 256;
+  constexpr double kThreeAtOnce = 1.13;
+  const auto time = [&](Index groups, double rate) {
+    const Index rows = groups * kWarpgroupRows;
+    const Index waves = ceil_div(ceil_div(p.m, rows) * p.batch, std::max<Index>(target.units, 1));
+    return static_cast<double>(waves * rows) / rate;
+  };
+  std::vector<Index> groups = {2, 1};
+  if (p.m <= kWarpgroupRows) groups = {1};
+  const Index columns = std::min(round_up(p.n, kPanel), kMostColumns);
+  if (p.m > kWarpgroupRows && columns <= kPanel && time(3, kThreeAtOnce) < time(2, 1))
+    groups.insert(groups.begin(), 3);
+  for (Index g : groups)
+    for (Index depth : {2 * kPanel, kPanel, kPanel / 2}) {
+      const DotTiles tiles{g * kWarpgroupRows, columns, depth};
+      if (chain_fits(program, axes, tiles)) return tiles;
+    }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
@@ -155,9 +184,7 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
   const DType meet = program.syms[place_of(axes.dot)].meet;
   if (meet != DType::bf16 && meet != DType::f16) return false;
-  constexpr Index kSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
-  if (chain_bytes(program, axes, tensor_stream_tiles(problem_of(program, axes), target)) > kSharedBytes)
-    return false;
+  if (!tensor_stream_tiles(program, axes, problem_of(program, axes), target)) return false;
   return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
     if (s.kind != Sym::Kind::dot) return true;
     const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
@@ -174,7 +201,8 @@ namespace {
 // on tensor cores 64 × 128 for each of two.
 DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const tile::Target& target) {
   const bool gpu = target.kind == tile::TargetKind::cuda;
-  if (chains_on_tensor_cores(program, target)) return tensor_stream_tiles(p, target);
+  if (chains_on_tensor_cores(program, target))
+    return *tensor_stream_tiles(program, dot_axes(program), p, target);
   return {std::min<Index>(64, p.m), std::min<Index>(256, p.n), std::min<Index>(gpu ? 64 : 256, p.k)};
 }
 
@@ -187,7 +215,7 @@ bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target) {
   const DotAxes axes = dot_axes(program);
   const DotProblem problem = problem_of(program, axes);
-  const bool stream = program.has_inner_dots() || program.levels() > 1;
+  const bool stream = program.is_chain();
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
        stream ? std::vector{stream_tiles(program, problem, target)} : rank_dot_tiles(problem, target)) {

@@ -39,7 +39,8 @@ void Emitter::merge_pass(const ReductionPass& pass) {
         scaled = before * factor(*pass.factors[i], moved);
         part_scaled = part * factor(*pass.factors[i], part_moved);
       }
-      Value after = s == dot_ ? scaled + part_scaled : combine(sym(s).monoid, scaled, part_scaled);
+      Value after =
+          program_.is_outer_dot(s) ? scaled + part_scaled : combine(sym(s).monoid, scaled, part_scaled);
       out.push_back(after);
       moved[s] = {before, finite(sym(s), after)};
       part_moved[s] = {part, moved[s].second};

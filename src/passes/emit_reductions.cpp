@@ -49,7 +49,7 @@ void Emitter::hoist(const ReductionPass& pass) {
   } else {
     for (int s : pass.syms) {
       f_.hoist(sym(s).operands[0], pass.first_level);
-      if (s == dot_) columns_.hoist(sym(s).operands[1], pass.first_level);
+      if (program_.is_outer_dot(s)) columns_.hoist(sym(s).operands[1], pass.first_level);
     }
   }
   f_.hoist_dot_operands();
@@ -96,7 +96,7 @@ std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
   std::vector<Value> initial;
   for (int s : pass.syms) {
     const Sym& m = sym(s);
-    if (s == dot_) {
+    if (program_.is_outer_dot(s)) {
       initial.push_back(k_.literal(accumulator(m.dtype), 0.0, {shape_.rows, shape_.columns}));
       continue;
     }
@@ -125,7 +125,7 @@ void Emitter::set_results(const ReductionPass& pass, const std::vector<Value>& l
   for (int s : pass.syms) {
     const Sym& m = sym(s);
     Value v = last[next++];
-    if (s == dot_)
+    if (program_.is_outer_dot(s))
       v = v.dtype() == m.dtype ? v : k_.cast(v, m.dtype);
     else if (is_index(m.monoid))
       v = last[next++];
@@ -144,7 +144,7 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
     const int s = pass.syms[i];
     const Sym& m = sym(s);
     Value before = carried[out.size()];
-    if (s != dot_ && is_index(m.monoid)) {
+    if (!program_.is_outer_dot(s) && is_index(m.monoid)) {
       const auto [best, where_best] = better_of(m, before, carried[out.size() + 1]);
       out.push_back(best);
       out.push_back(where_best);
@@ -153,7 +153,7 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
     Value scaled = before;
     if (pass.factors[i] && pass.factors[i]->kind != Change::Kind::none)
       scaled = before * factor(*pass.factors[i], moved);
-    if (s == dot_) {
+    if (program_.is_outer_dot(s)) {
       Value a = f_.dot_operand(m.operands[0], m.meet), b = columns_.dot_operand(m.operands[1], m.meet);
       out.push_back(k_.dot(a, b, scaled));
       continue;

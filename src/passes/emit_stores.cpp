@@ -78,8 +78,7 @@ std::vector<int> shared_reductions(const GroupProgram& program) {
 
 std::vector<int> partial_variables(const GroupProgram& program, const TileShape& shape, int sym) {
   std::vector<int> out = program.parallel_variables();
-  const int dot = program.dot();
-  if (dot >= 0 && sym != dot) std::erase(out, shape.column);
+  if (program.dot() >= 0 && !program.is_outer_dot(sym)) std::erase(out, shape.column);
   return out;
 }
 
@@ -113,7 +112,7 @@ void Emitter::store_partials() {
     Value v = out_.fit(out_.value(s), to.row_dim >= 0, to.column_dim >= 0);
     const auto write = [&] { k_.store(to.view, to.starts, v, {.dims = to.dims(), .bounded = to.bounded}); };
     // Of several blocks of columns the first one stores what stands beside the dot.
-    const bool shares = dot_ >= 0 && s != dot_ && shape_.column >= 0 &&
+    const bool shares = dot_ >= 0 && !program_.is_outer_dot(s) && shape_.column >= 0 &&
                         ceil_div(s_.extent(shape_.column), shape_.columns) > 1;
     if (shares)
       only_where(s_.start(shape_.column) == Index{0}, write);

@@ -28,19 +28,18 @@ double touched(const IndexExpr& offset, const GroupProgram& program) {
 std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& program,
                                const tile::Target& target) {
   const TileShape shape = choose_dot_shape(program, target);
-  const std::vector<int> operands =
-      program.dot() >= 0 ? program.syms[index_of(program.dot())].operands : std::vector<int>{};
   const auto blocks = [&](int v, Index block) {
     return v < 0 ? 1.0 : static_cast<double>(ceil_div(program.extents[index_of(v)], block));
   };
   std::vector<double> points;
   // Masks leave a share of the blocks of each loop.
   const LoopSpace space(program, shape);
-  double passes = 0, dot_share = 1;
+  double passes = 0;
+  std::map<int, double> dot_share;
   for (const ReductionPass& pass : reduction_passes(graph, program)) {
     const double share = walked_share(needed_blocks(graph, space, pass.syms), space).value_or(1);
     passes += share;
-    if (std::find(pass.syms.begin(), pass.syms.end(), program.dot()) != pass.syms.end()) dot_share = share;
+    for (int s : pass.syms) dot_share[s] = share;
   }
   for (const ProgramOutput& o : program.outputs)
     if (program.syms[index_of(o.sym)].reduced) {  // walked once more to be stored
@@ -50,15 +49,17 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
   const std::vector<std::vector<bool>> depends = dependence(program);
   for (std::size_t s = 0; s < depends.size(); ++s) {
     double count = program.syms[s].reduced                     ? passes
-                   : program.is_outer_dot(static_cast<int>(s)) ? dot_share
+                   : program.is_outer_dot(static_cast<int>(s)) ? dot_share.at(static_cast<int>(s))
                                                                : 1;
     for (std::size_t v = 0; v < depends[s].size(); ++v)
       if (depends[s][v]) count *= static_cast<double>(program.extents[v]);
     points.push_back(count);
   }
-  for (std::size_t side = 0; side < operands.size(); ++side) {
+  for (std::size_t side : {0, 1}) {
     const double again = side == 0 ? blocks(shape.column, shape.columns) : blocks(shape.row, shape.rows);
-    const std::vector<bool> needed = program.made_of({operands[side]});
+    std::vector<int> operands;
+    for (int s : program.outer_dots()) operands.push_back(program.syms[index_of(s)].operands[side]);
+    const std::vector<bool> needed = program.made_of(operands);
     for (std::size_t s = 0; s < needed.size(); ++s)
       if (needed[s]) points[s] *= again;
   }
@@ -68,7 +69,7 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
 // A loop of one dot, of 16- and 8-bit operands that are blocks of memory as they stand, or a chain that the
 // target's schedules take. What is computed on the way goes by the vector units.
 bool fits_matrix_units(const GroupProgram& program, const tile::Target& target) {
-  if (program.has_inner_dots() || program.levels() > 1) return chains_on_tensor_cores(program, target);
+  if (program.is_chain()) return chains_on_tensor_cores(program, target);
   const Sym& dot = program.syms[index_of(program.dot())];
   return size_bytes(dot.meet) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int operand) {
            return program.syms[index_of(operand)].kind == Sym::Kind::load;

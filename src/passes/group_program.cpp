@@ -99,10 +99,20 @@ bool GroupProgram::is_outer_dot(int sym) const {
   return s.kind == Sym::Kind::dot && !s.inner;
 }
 
+std::vector<int> GroupProgram::outer_dots() const {
+  std::vector<int> out;
+  for (int s = 0; s < static_cast<int>(syms.size()); ++s)
+    if (is_outer_dot(s)) out.push_back(s);
+  return out;
+}
+
 int GroupProgram::dot() const {
-  for (std::size_t s = 0; s < syms.size(); ++s)
-    if (is_outer_dot(static_cast<int>(s))) return static_cast<int>(s);
-  return -1;
+  const std::vector<int> all = outer_dots();
+  return all.empty() ? -1 : all.front();
+}
+
+bool GroupProgram::is_chain() const {
+  return has_inner_dots() || (dot() >= 0 && (levels() > 1 || outer_dots().size() > 1));
 }
 
 bool GroupProgram::has_inner_dots() const {
@@ -164,10 +174,9 @@ bool inner_dots_follow_the_loop(const GroupProgram& program) {
   const auto walks = [&](int sym, int v) {
     return v >= 0 && depends[static_cast<std::size_t>(sym)][static_cast<std::size_t>(v)];
   };
-  const int outer = program.dot();
-  const std::vector<bool> streamed =
-      outer < 0 ? std::vector<bool>(program.syms.size())
-                : program.made_of({program.syms[static_cast<std::size_t>(outer)].operands[1]});
+  std::vector<int> columns;
+  for (int s : program.outer_dots()) columns.push_back(program.syms[static_cast<std::size_t>(s)].operands[1]);
+  const std::vector<bool> streamed = program.made_of(columns);
   for (std::size_t s = 0; s < program.syms.size(); ++s) {
     const Sym& m = program.syms[s];
     if (!m.inner) continue;
@@ -198,6 +207,40 @@ bool has_plain_operands(const GroupProgram& program) {
   return true;
 }
 
+// A load of rows × depth or depth × columns, as the loop walks them.
+bool is_streamed_block(const GroupProgram& program, const Sym& load, const DotAxes& axes) {
+  if (load.kind != Sym::Kind::load || !load.reduced) return false;
+  for (int v = 0; v < static_cast<int>(program.extents.size()); ++v)
+    if (load.offset.depends_on(v) &&
+        (v == axes.m || v == axes.n || program.inner[static_cast<std::size_t>(v)]))
+      return true;
+  return false;
+}
+
+// Several dots of one loop: rows of the first are rows of all, and each shares a block that the loop walks
+// with the first, or no work would be saved.
+bool dots_share_the_loop(const GroupProgram& program) {
+  const std::vector<int> dots = program.outer_dots();
+  if (dots.size() < 2) return true;
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  const DotAxes axes = dot_axes(program);
+  const auto walks = [&](int sym, int v) {
+    return v >= 0 && depends[static_cast<std::size_t>(sym)][static_cast<std::size_t>(v)];
+  };
+  const std::vector<bool> first =
+      program.made_of(program.syms[static_cast<std::size_t>(dots.front())].operands);
+  return std::all_of(dots.begin() + 1, dots.end(), [&](int dot) {
+    const std::vector<int>& sides = program.syms[static_cast<std::size_t>(dot)].operands;
+    if (walks(sides[0], axes.n) || walks(sides[1], axes.m)) return false;
+    const std::vector<bool> mine = program.made_of(sides);
+    for (int other : dots)
+      if (mine[static_cast<std::size_t>(other)]) return false;  // done before this one begins
+    for (std::size_t s = 0; s < mine.size(); ++s)
+      if (mine[s] && first[s] && is_streamed_block(program, program.syms[s], axes)) return true;
+    return false;
+  });
+}
+
 // What a dot's loop reduces beside it stands in the frame of its rows, which knows no columns.
 bool reduces_along_rows(const GroupProgram& program) {
   if (program.dot() < 0) return true;
@@ -220,7 +263,7 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
       split_variables(program, split);
       merge_variables(program);
       if (!has_plain_operands(program) || !reduces_along_rows(program) ||
-          !inner_dots_follow_the_loop(program))
+          !inner_dots_follow_the_loop(program) || !dots_share_the_loop(program))
         continue;
       if (program.reduced_variables().size() <= 1 || !needs_one_reduced_loop(program)) return program;
     }

@@ -91,8 +91,13 @@ struct GroupProgram {
   int levels() const;  // longest chain of dependent reductions
   // Which syms these are made of, themselves among them.
   std::vector<bool> made_of(const std::vector<int>& of) const;
-  int dot() const;  // the sym of the dot over the reduced variables, or -1: there is at most one
+  // The dots over the reduced variables: several share the rows and columns of their results, and blocks of
+  // what the loop walks.
+  std::vector<int> outer_dots() const;
+  int dot() const;  // the first of them, or -1
   bool is_outer_dot(int sym) const;
+  // More than one dot over blocks of memory: what is streamed stays on chip with what is carried.
+  bool is_chain() const;
   bool has_inner_dots() const;
   std::vector<int> reduced_variables() const;
   std::vector<int> parallel_variables() const;

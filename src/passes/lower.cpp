@@ -146,8 +146,8 @@ EmittedKernel emit(const ir::Graph& graph, const GroupProgram& program, const ti
                    const TileShape& shape, const std::string& name,
                    const std::vector<Temporary>& temporaries) {
   EmittedKernel out = emit_tiles(graph, program, shape, name, temporaries);
-  const bool chain = program.has_inner_dots() || (program.dot() >= 0 && program.levels() > 1);
-  if (chain && chains_on_tensor_cores(program, target)) out.kernel = split_masked_loops(out.kernel);
+  if (program.is_chain() && chains_on_tensor_cores(program, target))
+    out.kernel = split_masked_loops(out.kernel);
   return out;
 }
 

@@ -112,10 +112,9 @@ void Walker::add_output(NodeId id) {
     return add_scatter(id, n);
   const Coordinates at = output_coordinates(n.type.shape);
   const int sym = walk(id, at, -1);
-  // Arithmetic on rows that the loop has no part in gains nothing from standing in its kernel.
-  const bool rows_alone = has_dot_ && n.type.shape.size() != Shape(parallel_extents_).size();
-  if (rows_alone && program_.syms[static_cast<std::size_t>(sym)].level == 0)
-    throw Stop{Refusal::shapes_differ};
+  // What the loop of a dot has no part in gains nothing from standing in its kernel.
+  const Sym& stored = program_.syms[static_cast<std::size_t>(sym)];
+  if (has_dot_ && stored.level == 0 && !stored.reduced) throw Stop{Refusal::shapes_differ};
   program_.outputs.push_back({id, sym, linearize(at, n.type.shape), {}, -1, false});
 }
 

@@ -105,10 +105,9 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
     program_.reduced.push_back(false);
     program_.inner.push_back(true);
   } else {
-    // One loop: that of the matmul the space was chosen for, and one result of it.
-    if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || walked_outer_)
+    // One loop: that of the matmul the space was chosen for, and one place in its result.
+    if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || (outer_ && outer_->at != at))
       throw Stop{Refusal::dots_do_not_chain};
-    walked_outer_ = true;
     depth = reduced_[0];
   }
   // A variable that walks both a row and a column of the result walks a diagonal: no tile does.
@@ -127,7 +126,11 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
   };
   int a = operand(n.operands[0], rank - 2, true), b = operand(n.operands[1], rank - 1, false);
   // Blocks of rows stay while columns stream by: what dots inside the loop give are rows.
-  if (!inner) turned = has_inner_dots(b);
+  if (!inner) {
+    turned = has_inner_dots(b);
+    if (outer_ && outer_->turned != turned) throw Stop{Refusal::dots_do_not_chain};
+    outer_ = OuterDot{at, turned};
+  }
   if (turned) std::swap(a, b);
   const DType da = graph_.type(n.operands[0]).dtype, db = graph_.type(n.operands[1]).dtype;
   return push({.kind = Sym::Kind::dot,

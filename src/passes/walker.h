@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace tilewright::passes {
@@ -121,7 +122,12 @@ class Walker {
   bool has_matmul_;
   Shape space_;
   bool has_dot_ = false;
-  bool walked_outer_ = false;
+  // Where the first dot over the reduced variables stands, and whether its operands change places.
+  struct OuterDot {
+    Coordinates at;
+    bool turned;
+  };
+  std::optional<OuterDot> outer_;
   std::vector<bool> reduced_axis_;
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;

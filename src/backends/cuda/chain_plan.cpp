@@ -101,6 +101,21 @@ void part_sums(const DotChain& chain, LoopPlan& plan) {
   }
 }
 
+bool touches(const LoopPlan& plan, const Step& step, const ChainDot& dot) {
+  if (step.kind == Step::Kind::scalar) return false;
+  if (step.kind != Step::Kind::elements && step.kind != Step::Kind::assign) return true;
+  std::set<ValueId> buffers = {plan.storage(dot.op->results[0])};
+  if (dot.a < 0) buffers.insert(plan.storage(dot.op->operands[0]));
+  return std::any_of(step.loop.body.begin(), step.loop.body.end(),
+                     [&](const Instr& in) {
+                       return in.kind != Instr::Kind::compute && in.value >= 0 &&
+                              buffers.count(plan.storage(in.value)) > 0;
+                     }) ||
+         std::any_of(step.moves.begin(), step.moves.end(), [&](const auto& move) {
+           return buffers.count(plan.storage(move.first)) > 0 || buffers.count(plan.storage(move.second)) > 0;
+         });
+}
+
 bool keeps(const LoopPlan& plan, const Step& step, ValueId buffer) {
   return step.kind == Step::Kind::elements &&
          std::any_of(step.loop.body.begin(), step.loop.body.end(),

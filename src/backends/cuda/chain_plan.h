@@ -18,5 +18,7 @@ const ChainDot* late_dot(const DotChain& chain, const tile::Op& loop);
 void part_sums(const DotChain& chain, printer::LoopPlan& plan);
 // Whether a step writes what is carried in `buffer`.
 bool keeps(const printer::LoopPlan& plan, const printer::Step& step, tile::ValueId buffer);
+// Whether a step reads or writes what the dot reads from registers, or its sum.
+bool touches(const printer::LoopPlan& plan, const printer::Step& step, const ChainDot& dot);
 
 }  // namespace tilewright::cuda

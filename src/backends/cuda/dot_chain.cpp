@@ -45,11 +45,14 @@ class Finder {
       if (op.kind == OpKind::dot) return refuse_dot("outside of a loop of dots");
       if (!holds_dots(op)) continue;
       if (op.kind != OpKind::loop) return refuse_dot("under a condition");
+      const auto before = static_cast<std::ptrdiff_t>(out_.dots.size());
       for (const Op& inner : op.blocks[0].ops) {
         if (holds_dots(inner)) return refuse_dot("in loops inside one another");
         if (inner.kind != OpKind::dot) continue;
         if (Status s = add(op, inner); !s) return s.error();
       }
+      std::stable_partition(out_.dots.begin() + before, out_.dots.end(),
+                            [](const ChainDot& d) { return d.waits_for_blocks(); });
     }
     if (out_.dots.empty()) return refuse_dot("no loop");
     out_.dtype = kernel_.type(out_.dots[0].op->operands[0]).dtype;

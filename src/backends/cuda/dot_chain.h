@@ -26,12 +26,13 @@ struct ChainDot {
   const tile::Op* loop = nullptr;
   int a = -1, b = -1;  // blocks; a: -1 for registers
   bool a_k_major = true, b_k_major = true;
-  bool from_zero = false;  // its sum begins with zeros in each round
+  bool from_zero = false;                                        // its sum begins with zeros in each round
+  bool waits_for_blocks() const { return a >= 0 && from_zero; }  // and for nothing else
 };
 
 struct DotChain {
   std::vector<ChainBlock> blocks;
-  std::vector<ChainDot> dots;  // in program order
+  std::vector<ChainDot> dots;  // loop by loop; of each, those first that wait for nothing but blocks
   DType dtype = DType::bf16;
   std::set<tile::ValueId> in_place;  // loads, and transposes of them, that only dots read
 

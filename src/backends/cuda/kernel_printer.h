@@ -171,6 +171,7 @@ class KernelPrinter {
     int sub = -1, mul = -1;  // instructions that become part of the expression
     printer::Ref x, y;
     double scale = 1;
+    bool by_column = false;  // y
   };
   std::optional<double> constant_of(const Loop& loop, const printer::Ref& ref) const;
   std::optional<Scaled> scaled(const Loop& loop, const printer::Ref& ref) const;
@@ -262,7 +263,7 @@ class KernelPrinter {
   void print_chain_fetching(const Step& loop);
   void print_chain_fetch(std::size_t block, const Op& load);
   void print_chain_loop(const Step& step);
-  void print_chain_dot(const Step& step);
+  void print_chain_steps(const Step& loop);
   void print_chain_issue(const ChainDot& dot);
   void print_chain_done(const ChainDot& dot);
   void print_chain_release(int block, const std::string& turn);

@@ -169,7 +169,7 @@ void KernelPrinter::print_chain_loop(const Step& step) {
     print_chain_rounds(step, *late);
   } else {
     open_loop(step);
-    print_steps(step.body[0]);
+    print_chain_steps(step);
     close_loop();
   }
   if (chain_->dots.back().loop != step.op) return;
@@ -259,14 +259,6 @@ bool KernelPrinter::reads_last_early(const ChainDot& dot, int block) const {
   for (const ChainDot& d : chain_->dots)
     if (d.loop == dot.loop && &d != late && (d.a == block || d.b == block)) last = &d;
   return last == &dot;
-}
-
-void KernelPrinter::print_chain_dot(const Step& step) {
-  const ChainDot& d = *chain_->find(*step.op);
-  print_chain_wait(d);
-  print_chain_issue(d);
-  out_.write("wgmma_wait<0>();");
-  print_chain_done(d);
 }
 
 }  // namespace tilewright::cuda

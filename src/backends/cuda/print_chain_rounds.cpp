@@ -1,6 +1,7 @@
-// Chains of dots whose rounds overlap (Schedule::ahead): the first products of a round and the last one of
-// the round before are handed to the tensor cores together, and the steps between the first and the last run
-// beside the last one.
+// The rounds of a chain of dots. Each product is handed to the tensor cores as soon as its operands are
+// there, and waited for where a step touches it. Where rounds overlap (Schedule::ahead), the first products
+// of a round and the last one of the round before are handed over together, and the steps between the first
+// and the last run beside the last one.
 #include "backends/cuda/chain_plan.h"
 #include "backends/cuda/kernel_printer.h"
 
@@ -10,6 +11,37 @@ namespace tilewright::cuda {
 
 using printer::Step;
 using tile::Op;
+
+void KernelPrinter::print_chain_steps(const Step& loop) {
+  std::vector<const ChainDot*> under_way;
+  const auto begin = [&](const ChainDot& d) {
+    print_chain_wait(d);
+    print_chain_issue(d);
+    under_way.push_back(&d);
+  };
+  // Products are done in the order in which they were handed over.
+  const auto end = [&](std::size_t count) {
+    if (count == 0) return;
+    out_.line("wgmma_wait<{}>();", under_way.size() - count);
+    for (std::size_t i = 0; i < count; ++i) print_chain_done(*under_way[i]);
+    under_way.erase(under_way.begin(), under_way.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  for (const ChainDot& d : chain_->dots)
+    if (d.loop == loop.op && d.waits_for_blocks()) begin(d);
+  for (const Step& step : loop.body[0]) {
+    if (step.kind == Step::Kind::dot) {
+      const ChainDot& d = *chain_->find(*step.op);
+      if (!d.waits_for_blocks()) begin(d);
+      continue;
+    }
+    std::size_t touched = 0;
+    for (std::size_t i = 0; i < under_way.size(); ++i)
+      if (touches(plan_, step, *under_way[i])) touched = i + 1;
+    end(touched);
+    print_step(step);
+  }
+  end(under_way.size());
+}
 
 // The steps of a round by what they wait for.
 KernelPrinter::ChainRound KernelPrinter::chain_round(const Step& loop, const ChainDot& late) const {

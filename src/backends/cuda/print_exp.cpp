@@ -1,6 +1,6 @@
-// Exponentials of what lies below a row's own number, e^(x·c - y), in kernels of chained dots: as powers of
-// 2, one multiply-add and one instruction of the special units for each element. And a row's largest x·c, c >
-// 0: the largest x, times c, which is the same number since rounding keeps order.
+// Exponentials of what lies below a row's or a column's own number, e^(x·c - y), in kernels of chained dots:
+// as powers of 2, one multiply-add and one instruction of the special units for each element. And a row's
+// largest x·c, c > 0: the largest x, times c, which is the same number since rounding keeps order.
 #include "backends/cuda/kernel_printer.h"
 
 #include <algorithm>
@@ -70,10 +70,11 @@ std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop
   const Instr& sub = loop.plan->body[static_cast<std::size_t>(in.operands[0].instr)];
   if (!applies(sub, Prim::sub) || uses_of(loop, in.operands[0].instr) != 1) return std::nullopt;
   const printer::Ref x = sub.operands[0], y = sub.operands[1];
-  const bool below =
-      y.is_scalar() || level(loop, loop.plan->body[static_cast<std::size_t>(y.instr)]) == Level::row;
-  if (!below || !comes_from_dot(loop, x)) return std::nullopt;
-  ExpBelow out{.sub = in.operands[0].instr, .x = x, .y = y};
+  const Instr* subtracted = y.is_scalar() ? nullptr : &loop.plan->body[static_cast<std::size_t>(y.instr)];
+  const bool by_column = subtracted && spread_of(loop, subtracted->axes) == Part::cols;
+  if (subtracted && !by_column && level(loop, *subtracted) != Level::row) return std::nullopt;
+  if (!comes_from_dot(loop, x)) return std::nullopt;
+  ExpBelow out{.sub = in.operands[0].instr, .x = x, .y = y, .by_column = by_column};
   if (const auto product = scaled(loop, x); product && uses_of(loop, product->instr) == 1) {
     out.mul = product->instr;
     out.x = product->x;
@@ -96,6 +97,7 @@ void KernelPrinter::print_exp_offsets(Loop& loop) {
     const auto below = exp_below(loop, loop.plan->body[i]);
     if (!below) continue;
     need("math_fast");
+    if (below->by_column) continue;
     loop.outputs[i] = unique(value_name(loop.plan->body[i].value) + "_offset");
     out_.line("const f32 {} = {} * -fast::kLog2E;", loop.outputs[i], wrapped(operand(loop, below->y).text));
   }
@@ -104,7 +106,10 @@ void KernelPrinter::print_exp_offsets(Loop& loop) {
 std::string KernelPrinter::exp_text(Loop& loop, std::size_t i, const ExpBelow& below) {
   const std::string by =
       below.scale == 1.0 ? "fast::kLog2E" : literal(DType::f32, {below.scale * std::numbers::log2e, 0});
-  return fmt::format("fast::exp2(fmaf({}, {}, {}))", operand(loop, below.x).text, by, loop.outputs[i]);
+  const std::string offset = below.by_column
+                                 ? fmt::format("{} * -fast::kLog2E", wrapped(operand(loop, below.y).text))
+                                 : loop.outputs[i];
+  return fmt::format("fast::exp2(fmaf({}, {}, {}))", operand(loop, below.x).text, by, offset);
 }
 
 // The row's largest of x · c, c > 0, in an accumulator that this loop owns.

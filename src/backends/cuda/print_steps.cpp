@@ -45,7 +45,7 @@ void KernelPrinter::print_step(const Step& step) {
     case Step::Kind::relayout:
       return print_relayout(step);
     case Step::Kind::dot:
-      return chain_ ? print_chain_dot(step) : print_dot(step);
+      return print_dot(step);
     case Step::Kind::loop:
       return print_loop(step);
     case Step::Kind::branch:

@@ -98,6 +98,9 @@ LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule) {
   if (!dot) {
     const Result<DotChain> chain = schedule.dot == DotUnit::wgmma ? find_dot_chain(kernel) : dot.error();
     if (chain) policy.read_in_place = chain->in_place;
+    // An exponential that two steps read is kept: it takes the place of what it is computed from.
+    constexpr double kKeptFlops = 8;
+    if (chain) policy.keep_above_flops = std::min(policy.keep_above_flops, kKeptFlops);
     LoopPlan plan = printer::plan_loops(kernel, policy);
     if (chain) erase_fills(*chain, plan);
     if (chain && schedule.ahead) part_sums(*chain, plan);

@@ -179,17 +179,30 @@ class Planner {
     });
   }
 
+  // Tiles that dots in a control op's blocks read from registers or an array.
+  void collect_dot_operands(const Op& op, std::set<ValueId>& out) const {
+    for (const Block& block : op.blocks)
+      for (const Op& inner : block.ops) {
+        if (inner.kind == OpKind::dot)
+          for (ValueId v : {inner.operands[0], inner.operands[1]})
+            if (!policy_.read_in_place.count(v)) out.insert(v);
+        collect_dot_operands(inner, out);
+      }
+  }
+
   // A tile value of this block that a later op (or the control op's own blocks) uses is kept unless it is
-  // cheap to redo.
+  // cheap to redo: a loop's dot would redo all of it in every round.
   void keep_what_is_used_later(const Block& block, std::size_t control_at, Segment& segment) {
     std::set<ValueId> used;
     facts_.collect_uses(block.ops[control_at], used, LoopFacts::Nested::only);
     for (std::size_t at = control_at + 1; at < block.ops.size(); ++at)
       facts_.collect_uses(block.ops[at], used, LoopFacts::Nested::with);
+    std::set<ValueId> multiplied;
+    collect_dot_operands(block.ops[control_at], multiplied);
     for (const Op* op : segment.ops)
       for (ValueId v : op->results)
         if (used.count(v) && facts_.rank(v) > 0 && !facts_.buffered(v) && !produced_by_root(v, segment) &&
-            facts_.redo_flops(v) > policy_.keep_above_flops)
+            (facts_.redo_flops(v) > policy_.keep_above_flops || multiplied.count(v)))
           add_keep(v, v, segment);
   }
 
