@@ -120,11 +120,12 @@ Value cross_entropy(Value logits, Value labels, const CrossEntropyOptions& optio
     fail(logits, fmt::format("cross_entropy: wants logits (.., C) and integer labels (..), got {} and {}",
                              to_string(logits.type()), to_string(labels.type())));
   const Value x = cast(logits, logits.dtype() == DType::f64 ? DType::f64 : DType::f32);
-  const Value shifted = shifted_by_max(x, {-1});
-  // The label is picked by comparison, not by a gather: the gradient stays pointwise.
+  const Value largest = stop_gradient(max(x, {-1}, Keep::yes));
+  // The label is picked by comparison, not by a gather: the gradient stays pointwise. What is picked waits for
+  // no maximum, so that one loop over the logits gives all three.
   const Value is_label = eq(iota(*x.graph, x.shape(), -1), unsqueeze(labels, -1));
-  const Value picked = sum(where(is_label, shifted, 0.0), {-1});
-  Value loss = log(sum(exp(shifted), {-1})) - picked;
+  const Value picked = sum(where(is_label, x, 0.0), {-1});
+  Value loss = log(sum(exp(x - largest), {-1})) + (reshape(largest, labels.shape()) - picked);
   std::optional<Value> counts;
   if (options.ignore_index) {
     counts = ne(labels, *options.ignore_index);
@@ -133,6 +134,23 @@ Value cross_entropy(Value logits, Value labels, const CrossEntropyOptions& optio
   if (options.reduction == Reduction::none) return loss;
   if (options.reduction == Reduction::sum) return sum(loss);
   return counts ? sum(loss) / cast(sum(*counts), x.dtype()) : mean(loss);
+}
+
+Value linear_cross_entropy(Value x, Value w, Value labels, const CrossEntropyOptions& options) {
+  const Shape &rows = x.shape(), &classes = w.shape();
+  if (rows.rank() == 0 || classes.rank() != 2 || rows[rows.rank() - 1] != classes[1])
+    fail(x, fmt::format("linear_cross_entropy: wants x (.., D) and w (classes, D), got {} and {}",
+                        to_string(x.type()), to_string(w.type())));
+  std::vector<Index> kept = rows.extents();
+  kept.pop_back();
+  if (Shape(kept) != labels.shape() || !is_integer(labels.dtype()))
+    fail(x, fmt::format("linear_cross_entropy: wants an integer label for each row of {}, got {}",
+                        to_string(x.type()), to_string(labels.type())));
+  const DType dtype = promote(x.dtype(), w.dtype()) == DType::f64 ? DType::f64 : DType::f32;
+  const Value logits =
+      matmul(reshape(x, {labels.shape().size(), classes[1]}), swap_axes(w, 0, 1), dtype);
+  const Value loss = cross_entropy(logits, reshape(labels, {labels.shape().size()}), options);
+  return options.reduction == Reduction::none ? reshape(loss, labels.shape()) : loss;
 }
 
 Value one_hot(Value index, Index classes, DType dtype) {

@@ -10,7 +10,8 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr Index kWarpgroupRows = 64;  // of one wgmma
+constexpr Index kWarpgroupRows = 64;            // of one wgmma
+constexpr Index kChainSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
 
 std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
 
@@ -74,6 +75,20 @@ bool copy_engine_reads(const Sym& s) {
   return ones == 1 && ones + others <= kLargestRank;
 }
 
+Index depth_of(const GroupProgram& program, const Sym& inner_dot) {
+  return program.extents[place_of(inner_dot.offset.single_variable())];
+}
+
+// A dot inside the loop whose depth is walked in blocks.
+bool is_deep(const GroupProgram& program) {
+  return std::any_of(program.syms.begin(), program.syms.end(),
+                     [&](const Sym& s) { return s.inner && depth_of(program, s) > kMostInnerDepth; });
+}
+
+// Such a dot's tiles are a product's: the block of 128 × 256 that two warpgroups' registers hold.
+constexpr DotTiles kDeepOnTensorCores = {128, 1, 256};
+constexpr Index kDeepPanel = 64;
+
 // A block of it: one of the block's two axes is contiguous.
 bool is_copied(const GroupProgram& program, int operand, int row, int k) {
   const Sym& s = program.syms[place_of(operand)];
@@ -117,12 +132,13 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
   std::map<ir::NodeId, Index> blocks;
   for (const Sym& s : program.syms) {
     if (s.kind != Sym::Kind::dot) continue;
-    const Index inner = s.inner ? program.extents[place_of(s.offset.single_variable())] : tiles.bk;
+    const bool deep = s.inner && depth_of(program, s) > kMostInnerDepth;
+    const Index inner = deep ? kDeepPanel : s.inner ? depth_of(program, s) : tiles.bk;
     for (int side : {0, 1}) {
       const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
       if (o.kind != Sym::Kind::load) continue;
       const Index across = side == 0 ? tiles.bm : s.inner ? tiles.bk : tiles.bn;
-      const Index stages = o.offset.depends_on(axes.k) ? 2 : 1;
+      const Index stages = deep || o.offset.depends_on(axes.k) ? 2 : 1;
       Index& bytes = blocks[o.node];
       bytes = std::max(bytes, stages * across * inner * static_cast<Index>(size_bytes(o.dtype)));
     }
@@ -145,9 +161,8 @@ Index chain_registers(const GroupProgram& program, const DotTiles& tiles) {
 // has, and shared memory.
 bool chain_fits(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles) {
   constexpr Index kRegisters[] = {216, 208, 136};
-  constexpr Index kSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
   return chain_registers(program, tiles) <= kRegisters[tiles.bm / kWarpgroupRows - 1] &&
-         chain_bytes(program, axes, tiles) <= kSharedBytes;
+         chain_bytes(program, axes, tiles) <= kChainSharedBytes;
 }
 
 // Two warpgroups of 64 rows, or three where that leaves no more units without work: on an H200 three were
@@ -184,11 +199,16 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
   const DType meet = program.syms[place_of(axes.dot)].meet;
   if (meet != DType::bf16 && meet != DType::f16) return false;
-  if (!tensor_stream_tiles(program, axes, problem_of(program, axes), target)) return false;
+  const DotTiles deep = kDeepOnTensorCores;
+  const bool fits = is_deep(program)
+                        ? chain_bytes(program, axes, deep) <= kChainSharedBytes
+                        : tensor_stream_tiles(program, axes, problem_of(program, axes), target).has_value();
+  if (!fits) return false;
   return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
     if (s.kind != Sym::Kind::dot) return true;
     const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
-    const bool whole = !s.inner || program.extents[place_of(s.offset.single_variable())] % kPanel == 0;
+    const bool whole =
+        !s.inner || depth_of(program, s) > kMostInnerDepth || depth_of(program, s) % kPanel == 0;
     return s.meet == meet && whole && copy_engine_reads(b) &&
            (a.kind != Sym::Kind::load || copy_engine_reads(a));
   });
@@ -196,11 +216,27 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
 
 namespace {
 
+// Sums of rows × walked that are reduced to statistics of the rows. On the CPU 256 × 256 of f32 are a quarter
+// of L2, and a block of operand b is packed for as many rows.
+DotTiles deep_tiles(const DotProblem& p, bool on_tensor_cores, const tile::Target& target) {
+  if (on_tensor_cores) return kDeepOnTensorCores;
+  const Index edge = target.kind == tile::TargetKind::cuda ? 64 : 256;
+  return {std::min(edge, p.m), 1, std::min(edge, p.k)};
+}
+
+// Of a dot inside the loop, the depth that is on chip at once.
+Index inner_depth(const GroupProgram& program, const tile::Target& target) {
+  constexpr Index kDepthOfFma = 32;
+  if (!is_deep(program) || target.kind != tile::TargetKind::cuda) return kMostInnerDepth;
+  return chains_on_tensor_cores(program, target) ? kDeepPanel : kDepthOfFma;
+}
+
 // A chain of dots and reductions in one loop: blocks of the scores, rows × depth, stay on chip with what is
 // carried. On the CPU 64 × 256 of f32 are 64 KiB, a part of L2; on a GPU 64 × 64 are a warpgroup's registers,
 // on tensor cores 64 × 128 for each of two.
 DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const tile::Target& target) {
   const bool gpu = target.kind == tile::TargetKind::cuda;
+  if (is_deep(program)) return deep_tiles(p, chains_on_tensor_cores(program, target), target);
   if (chains_on_tensor_cores(program, target))
     return *tensor_stream_tiles(program, dot_axes(program), p, target);
   return {std::min<Index>(64, p.m), std::min<Index>(256, p.n), std::min<Index>(gpu ? 64 : 256, p.k)};
@@ -220,8 +256,12 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
   for (const DotTiles& tiles :
        stream ? std::vector{stream_tiles(program, problem, target)} : rank_dot_tiles(problem, target)) {
     if (program.dot() < 0) {  // the reduced variable's blocks are the tile's columns
-      shapes.push_back(
-          {.row = axes.m, .column = axes.k, .rows = tiles.bm, .columns = tiles.bk, .looped = true});
+      shapes.push_back({.row = axes.m,
+                        .column = axes.k,
+                        .rows = tiles.bm,
+                        .columns = tiles.bk,
+                        .looped = true,
+                        .inner_depth = inner_depth(program, target)});
       continue;
     }
     TileShape shape{.row = axes.m,

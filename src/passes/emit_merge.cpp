@@ -45,10 +45,10 @@ void Emitter::merge_pass(const ReductionPass& pass) {
       moved[s] = {before, finite(sym(s), after)};
       part_moved[s] = {part, moved[s].second};
     }
+    s_.leave_body();
     return out;
   };
   const std::vector<Value> last = k_.loop(Index{0}, shape_.splits, Index{1}, initial_values(pass), body);
-  s_.leave_loop();
   set_results(pass, last);
 }
 

@@ -5,6 +5,7 @@
 #include "passes/group_program.h"
 #include "passes/tile_emitter.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,10 +22,18 @@ struct EmitState {
   const std::vector<Temporary>& temporaries;
   tile::Builder k;
   std::vector<tile::Value> starts;  // of each variable: its first value in this program or loop iteration
-  int body = 0;                     // the loop body that is being written, counted
-  bool in_loop = false;
-  void enter_body() { ++body, in_loop = true; }
-  void leave_loop() { ++body, in_loop = false; }  // what was computed in there is not there any more
+  // Loop bodies are counted. What was computed in one is not there behind it; what was computed between loops
+  // and may change with them is not there behind the next.
+  void enter_body() { open_.push_back(++bodies_); }
+  void leave_body() {
+    open_.pop_back();
+    if (open_.empty()) between_ = ++bodies_;
+  }
+  bool in_loop() const { return !open_.empty(); }
+  int body() const { return in_loop() ? open_.back() : between_; }  // the one that is being written
+  bool is_open(int body) const {
+    return in_loop() ? std::find(open_.begin(), open_.end(), body) != open_.end() : body == between_;
+  }
   std::vector<BufferSource> sources;
 
   Index extent(int v) const { return program.extents[static_cast<std::size_t>(v)]; }
@@ -44,6 +53,8 @@ struct EmitState {
   }
 
  private:
+  std::vector<int> open_;  // bodies around what is being written, the outermost first
+  int between_ = 0, bodies_ = 0;
   std::string unique_name(std::string name);
   std::set<std::string> names_;
 };

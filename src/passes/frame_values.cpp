@@ -60,7 +60,7 @@ Value FrameValues::value(int s) {
 
 void FrameValues::set_in_body(int s, Value v) {
   values_[static_cast<std::size_t>(s)] = v;
-  have_[static_cast<std::size_t>(s)] = s_.body;
+  have_[static_cast<std::size_t>(s)] = s_.body();
 }
 
 void FrameValues::set(int s, Value v) {
@@ -120,15 +120,15 @@ Value FrameValues::compute(int s) {
   TW_CHECK(false, "a sym of no kind");
 }
 
-// A frame of rows and depth, or of depth and columns. All of the depth is in the tile.
+// A frame of rows and depth, or of depth and columns.
 FrameValues& FrameValues::operand_frame(int dot, int side) {
   std::unique_ptr<FrameValues>& frame = operand_frames_[{dot, side}];
   if (frame) return *frame;
   const int depth = sym(dot).offset.single_variable();
-  const Index extent = s_.extent(depth);
+  const Index extent = std::min(s_.extent(depth), loops_.depth);
   const Frame f = side == 0 ? Frame{frame_.row, depth, frame_.rows, extent, true, true}
                             : Frame{depth, frame_.column, extent, frame_.columns, true, true};
-  frame = std::make_unique<FrameValues>(s_, f, FrameLoops{true, side == 0 ? -1 : loops_.reduced});
+  frame = std::make_unique<FrameValues>(s_, f, FrameLoops{true, side == 0 ? -1 : loops_.reduced, loops_.depth});
   return *frame;
 }
 
@@ -153,17 +153,36 @@ void FrameValues::hoist(int of, int level) {
 
 void FrameValues::hoist_dot_operands() {
   for (int s = 0; s < static_cast<int>(s_.program.syms.size()); ++s)
-    if (sym(s).inner)
+    if (sym(s).inner && !is_deep(s))
       for (int side : {0, 1})
         operand_frame(s, side).hoist(sym(s).operands[static_cast<std::size_t>(side)], 1);
 }
 
+bool FrameValues::is_deep(int dot) const {
+  return s_.extent(sym(dot).offset.single_variable()) > loops_.depth;
+}
+
 Value FrameValues::inner_dot(int s) {
   const Sym& m = sym(s);
-  Value a = operand_frame(s, 0).dot_operand(m.operands[0], m.meet);
-  Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.meet);
+  const auto plus = [&](Value sum) {
+    Value a = operand_frame(s, 0).dot_operand(m.operands[0], m.meet);
+    Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.meet);
+    return k_.dot(a, b, sum);
+  };
   const DType acc = accumulator(m.dtype);
-  Value sum = k_.dot(a, b, k_.literal(acc, 0.0, {frame_.rows, frame_.columns}));
+  Value sum = k_.literal(acc, 0.0, {frame_.rows, frame_.columns});
+  if (is_deep(s)) {
+    const int depth = m.offset.single_variable();
+    sum = k_.loop(Index{0}, s_.extent(depth), loops_.depth, {sum}, [&](Value i, const auto& carried) {
+      s_.start(depth) = i;
+      s_.enter_body();
+      Value next = plus(carried[0]);
+      s_.leave_body();
+      return std::vector<Value>{next};
+    })[0];
+  } else {
+    sum = plus(sum);
+  }
   return acc == m.dtype ? sum : k_.cast(sum, m.dtype);
 }
 
@@ -171,8 +190,13 @@ Value FrameValues::dot_operand(int s, DType meet) {
   const std::vector<Index> shape = {frame_.rows, frame_.columns};
   Value v = k_.broadcast(k_.cast(value(s), meet), shape);
   // Outside the space a load gives 0, what is computed from it anything.
-  if (sym(s).kind == Sym::Kind::load || loops_.reduced < 0 || !ragged(loops_.reduced)) return v;
-  return tile::where(k_.broadcast(variable(loops_.reduced) < s_.extent(loops_.reduced), shape), v, 0.0);
+  if (sym(s).kind == Sym::Kind::load) return v;
+  for (int walked : {frame_.row, frame_.column}) {
+    const bool summed = walked >= 0 && (walked == loops_.reduced || s_.program.inner[static_cast<std::size_t>(walked)]);
+    if (summed && ragged(walked))
+      v = tile::where(k_.broadcast(variable(walked) < s_.extent(walked), shape), v, 0.0);
+  }
+  return v;
 }
 
 Value FrameValues::full(Value v) {

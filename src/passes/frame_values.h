@@ -23,6 +23,7 @@ struct Frame {
 struct FrameLoops {
   bool looped = false;  // reduced variables are walked in blocks: what depends on them lives in one loop body
   int reduced = -1;     // the tile's reduced variable, or -1
+  Index depth = kMostInnerDepth;  // of a dot inside them, on chip at once
 };
 
 class FrameValues {
@@ -103,6 +104,7 @@ class FrameValues {
   bool varies(tile::Value v, int along) const;  // the tile, along the axis of a variable of the tile
 
   tile::Value inner_dot(int s);
+  bool is_deep(int dot) const;  // its depth is walked in blocks, by a loop of its own
   FrameValues& operand_frame(int dot, int side);
 
   static constexpr int kForever = -1;
@@ -117,8 +119,8 @@ class FrameValues {
     int body = 0;
   };
   // What is written in a loop's body is there in that body alone, whether it changes or not.
-  int lifetime(bool changes) const { return changes || s_.in_loop ? s_.body : kForever; }
-  bool is_there(int body) const { return body == kForever || body == s_.body; }
+  int lifetime(bool changes) const { return changes || s_.in_loop() ? s_.body() : kForever; }
+  bool is_there(int body) const { return body == kForever || s_.is_open(body); }
 
   EmitState& s_;
   tile::Builder& k_;

@@ -75,7 +75,8 @@ struct ProgramOutput {
   bool accumulate = false;                     // atomic_add onto zeros
 };
 
-// The depth of an inner dot is in a tile as a whole: this long at most.
+// The depth of an inner dot is in a tile as a whole up to this length. A longer one is walked in blocks; only
+// loops that reduce what the dot gives to statistics of its rows have one.
 inline constexpr Index kMostInnerDepth = 256;
 
 // Of a kernel: its parameters stay well under CUDA's 4 KB.

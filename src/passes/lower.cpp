@@ -197,7 +197,7 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
     for (int v : partial_variables(program, shape, r)) points *= program.extents[static_cast<std::size_t>(v)];
     out.temporaries.push_back({program.syms[static_cast<std::size_t>(r)].dtype, points});
   }
-  out.kernels.push_back(emit_tiles(graph, program, shape, name + "_partial", out.temporaries));
+  out.kernels.push_back(emit(graph, program, target, shape, name + "_partial", out.temporaries));
   if (options.variants && shape.depth_variable >= 0)
     out.variants = other_tiles(graph, program, target, shape, out);
   if (program.levels() > 1) {  // parts are relative to one another

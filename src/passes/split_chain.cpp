@@ -1,6 +1,7 @@
 // A chain may be shared where it is one pass, which stores nothing of what the loop walks.
 #include "passes/split_chain.h"
 
+#include "passes/loop_range.h"
 #include "passes/online.h"
 
 #include <algorithm>
@@ -10,7 +11,8 @@ namespace tilewright::passes {
 namespace {
 
 bool can_share(const ir::Graph& graph, const GroupProgram& program) {
-  if (program.dot() < 0 || program.levels() < 2 || program.reduced_variables().size() != 1) return false;
+  const bool dots = program.dot() >= 0 || program.has_inner_dots();
+  if (!dots || program.levels() < 2 || program.reduced_variables().size() != 1) return false;
   const auto reduced = [&](const ProgramOutput& o) {
     return program.syms[static_cast<std::size_t>(o.sym)].reduced || o.accumulate;
   };
@@ -47,7 +49,9 @@ TileShape split_chain(const ir::Graph& graph, const GroupProgram& program, const
                       TileShape shape) {
   if (target.any_size || shape.splits > 1 || !can_share(graph, program)) return shape;
   const Index programs = program_count(program, shape), units = target.units;
-  const Index blocks = ceil_div(program.extents[static_cast<std::size_t>(shape.depth_variable)], shape.depth);
+  const LoopSpace space(program, shape);
+  const Index block = space.block(space.walked);
+  const Index blocks = ceil_div(program.extents[static_cast<std::size_t>(space.walked)], block);
   if (programs == 0 || programs * 2 > units || blocks < 2) return shape;
   // A core alone has its share of the machine; what it reads alone may come faster, hence the margin.
   constexpr double kMargin = 0.7;
@@ -69,7 +73,7 @@ TileShape split_chain(const ir::Graph& graph, const GroupProgram& program, const
     if (seconds >= best) continue;
     best = seconds;
     shape.splits = splits;
-    shape.split_length = length * shape.depth;
+    shape.split_length = length * block;
   }
   return shape;
 }

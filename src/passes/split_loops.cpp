@@ -27,10 +27,14 @@ struct Scalar {
   bool is_number() const { return value < 0; }
 };
 
+// With dots in its body or in loops inside it.
 bool multiplies(const Op& loop) {
-  const auto& ops = loop.blocks[0].ops;
-  return std::all_of(ops.begin(), ops.end(), [](const Op& op) { return op.blocks.empty(); }) &&
-         std::any_of(ops.begin(), ops.end(), [](const Op& op) { return op.kind == OpKind::dot; });
+  bool dots = false, branches = false;
+  tile::for_each_op(loop.blocks[0], [&](const Op& op) {
+    dots = dots || op.kind == OpKind::dot;
+    branches = branches || op.kind == OpKind::branch;
+  });
+  return dots && !branches;
 }
 
 bool acts(const Op& op) {
@@ -113,12 +117,22 @@ class Splitter {
         continue;
       }
       for (ValueId& o : ops[i].operands) used.insert(o = follow(o));
+      for (tile::Block& inner : ops[i].blocks)
+        for (Op& op : inner.ops)
+          for (ValueId& o : op.operands) used.insert(o = follow(o));
     }
-    for (Op& op : ops) {
-      for (ValueId& o : op.operands)
-        if (const auto it = names.find(o); it != names.end()) o = it->second;
-      renew(op.results);
-    }
+    const auto rename = [&](std::vector<Op>& all, const auto& self) -> void {
+      for (Op& op : all) {
+        for (ValueId& o : op.operands)
+          if (const auto it = names.find(o); it != names.end()) o = it->second;
+        for (tile::Block& inner : op.blocks) {
+          renew(inner.args);
+          self(inner.ops, self);
+        }
+        renew(op.results);
+      }
+    };
+    rename(ops, rename);
     return out;
   }
 

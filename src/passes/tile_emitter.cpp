@@ -127,15 +127,14 @@ std::vector<Value> Emitter::nest(const std::vector<int>& outer, std::size_t dept
     else
       upper = first + shape_.split_length;
   }
-  std::vector<Value> last =
-      k_.loop(lower, upper, block(v), initial, [&](Value i, const std::vector<Value>& carried) {
-        s_.start(v) = i;
-        if (!innermost) return nest(outer, depth + 1, carried, body);
-        s_.enter_body();
-        return body(carried);
-      });
-  s_.leave_loop();
-  return last;
+  return k_.loop(lower, upper, block(v), initial, [&](Value i, const std::vector<Value>& carried) {
+    s_.start(v) = i;
+    if (!innermost) return nest(outer, depth + 1, carried, body);
+    s_.enter_body();
+    std::vector<Value> next = body(carried);
+    s_.leave_body();
+    return next;
+  });
 }
 
 EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,

@@ -98,7 +98,8 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
   bool turned = false;
   if (inner) {
     turned = depends_on_reduced(at[rank - 2]);
-    if (turned == depends_on_reduced(at[rank - 1]) || depth_extent > kMostInnerDepth || depth_extent == 0)
+    if (turned == depends_on_reduced(at[rank - 1]) || (depth_extent > kMostInnerDepth && has_dot_) ||
+        depth_extent == 0)
       throw Stop{Refusal::dots_do_not_chain};
     depth = IndexExpr::variable(static_cast<int>(program_.extents.size()));
     program_.extents.push_back(depth_extent);

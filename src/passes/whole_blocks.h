@@ -18,7 +18,7 @@ struct WholeBlocks {
   std::optional<Index> rounds;
 };
 
-// Of a loop in the kernel's body without loops of its own.
+// Of a loop in the kernel's body; what loops inside it select stays as it is.
 WholeBlocks find_whole_blocks(const tile::Kernel& kernel, const tile::Op& loop);
 
 }  // namespace tilewright::passes

@@ -322,6 +322,10 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const Location&
   return one("cross_entropy", {logits, labels}, where,
              [](const Values& in) { return ops::cross_entropy(in[0], in[1]); });
 }
+Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& labels, const Location& where) {
+  return one("linear_cross_entropy", {x, w, labels}, where,
+             [](const Values& in) { return ops::linear_cross_entropy(in[0], in[1], in[2]); });
+}
 Tensor dropout(const Tensor& x, const Tensor& seed, double p, const Location& where) {
   return one("dropout", {x, seed}, where,
              [&](const Values& in) { return ops::dropout(in[0], in[1], {.p = p}); });

@@ -3,6 +3,7 @@
 #include "cuda_emulation/emulated_cuda.h"
 
 #include "ops/attention.h"
+#include "ops/composites.h"
 #include "passes/pipeline.h"
 #include "support/attention_kernels.h"
 #include "support/kernel_check.h"
@@ -115,6 +116,32 @@ TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
   EXPECT_NE(source->text.find("fast::exp2(fmaf("), std::string::npos) << "scores are not scaled on the way";
   kernel.grid[2] = {{tile::Dim{2}, 1}};  // two heads say what 40 do
   check_kernel_of({}, kernel, candidates[0].schedule);
+}
+
+// Logits of a depth that shared memory does not hold at once, for their rows' statistics: the product has a
+// loop of its own. Rows, classes and depth overhang; the last block of classes alone is masked.
+TEST_F(EmulatedChain, StatisticsOfDeepProducts) {
+  for (Index programs : {1, 40}) {  // idle multiprocessors share the classes
+    constexpr Index kClasses = 900, kDepth = 328;
+    const Index rows = 150;
+    ir::Graph graph("loss");
+    const ir::Value x{&graph, graph.add_input("x", {DType::bf16, {rows, kDepth}})},
+        w{&graph, graph.add_input("w", {DType::bf16, {kClasses, kDepth}})},
+        labels{&graph, graph.add_input("labels", {DType::i64, {rows}})};
+    graph.set_outputs({ops::linear_cross_entropy(x, w, labels, {.reduction = ops::Reduction::none}).id});
+    tile::Target target = backend_->target();
+    target.units = static_cast<int>(programs);
+    target.launch_s = 1e-9;
+    target.memory_bytes_per_s = target.cache_bytes_per_s = 1e11;
+    const passes::Compiled compiled = passes::run_pipeline(graph, target);
+    ASSERT_EQ(compiled.plan.kernels.size(), programs == 1 ? 1u : 2u);
+    const tile::Kernel& kernel = compiled.plan.kernels[0];
+    const auto candidates = backend_->candidates(kernel);
+    ASSERT_FALSE(candidates.empty());
+    EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
+    EXPECT_EQ(candidates[0].schedule.stages, 4);
+    check_kernel_of({}, kernel, candidates[0].schedule);
+  }
 }
 
 // The query heads that share one of k and v are the rows: far fewer than a warpgroup's 64.

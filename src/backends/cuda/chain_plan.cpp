@@ -77,7 +77,7 @@ void part_sums(const LoopPlan& plan, const std::set<ValueId>& sums, std::vector<
 void erase_fills(const DotChain& chain, LoopPlan& plan) {
   std::set<ValueId> filled;
   for (const ChainDot& d : chain.dots)
-    if (d.from_zero) filled.insert(plan.storage(d.op->results[0]));
+    if (d.from_zero || d.loop_from_zero) filled.insert(plan.storage(d.op->results[0]));
   erase_fills(plan, filled, plan.steps);
 }
 

@@ -102,8 +102,10 @@ class Lister {
       (b.resident() ? once : each) +=
           b.operand.rows * b.operand.depth * static_cast<Index>(size_bytes(chain->dtype));
     const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
-    const Index places =
-        std::min(kMaxChainPlaces, (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
+    const bool nested = std::any_of(chain->dots.begin(), chain->dots.end(),
+                                    [](const ChainDot& d) { return d.is_nested(); });
+    const Index places = std::min(nested ? kMaxPlaces : kMaxChainPlaces,
+                                  (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, kMaxWarpgroups);
     Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
                .threads_per_row = 4,
@@ -145,8 +147,12 @@ class Lister {
     double flops = 0;
     for (const ChainDot& d : chain.dots) {
       const auto &a = kernel_.type(d.op->operands[0]).shape, &b = kernel_.type(d.op->operands[1]).shape;
-      const Index trips = reader.trips(*d.loop);
-      flops += 2.0 * static_cast<double>(a[0] * a[1] * b[1] * (trips > 0 ? trips : kUnknownTrips));
+      const auto trips = [&](const Op& loop) {
+        const Index known = reader.trips(loop);
+        return static_cast<double>(known > 0 ? known : kUnknownTrips);
+      };
+      const double rounds = trips(*d.loop) * (d.is_nested() ? trips(*d.outermost) : 1);
+      flops += 2.0 * static_cast<double>(a[0] * a[1] * b[1]) * rounds;
     }
     for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
     return (flops / (kChainShare * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;

@@ -21,6 +21,10 @@ bool DotChain::has_dots(const Op& loop) const {
   return std::any_of(dots.begin(), dots.end(), [&](const ChainDot& d) { return d.loop == &loop; });
 }
 
+bool DotChain::is_outermost(const Op& loop) const {
+  return std::any_of(dots.begin(), dots.end(), [&](const ChainDot& d) { return d.outermost == &loop; });
+}
+
 namespace {
 
 bool holds_dots(const Op& op) {
@@ -36,21 +40,15 @@ class Finder {
     tile::for_each_op(kernel.body, [&](const Op& op) {
       for (ValueId o : op.operands) users_[o].push_back(&op);
     });
-    for (const Op& op : kernel.body.ops)
-      for (ValueId r : op.results) outside_.insert(r);
+    for (const Op& op : kernel.body.ops) loop_of_[&op] = nullptr;
   }
 
   Result<DotChain> run() {
     for (const Op& op : kernel_.body.ops) {
       if (op.kind == OpKind::dot) return refuse_dot("outside of a loop of dots");
       if (!holds_dots(op)) continue;
-      if (op.kind != OpKind::loop) return refuse_dot("under a condition");
       const auto before = static_cast<std::ptrdiff_t>(out_.dots.size());
-      for (const Op& inner : op.blocks[0].ops) {
-        if (holds_dots(inner)) return refuse_dot("in loops inside one another");
-        if (inner.kind != OpKind::dot) continue;
-        if (Status s = add(op, inner); !s) return s.error();
-      }
+      if (Status s = add_loop(op, op); !s) return s.error();
       std::stable_partition(out_.dots.begin() + before, out_.dots.end(),
                             [](const ChainDot& d) { return d.waits_for_blocks(); });
     }
@@ -60,18 +58,47 @@ class Finder {
   }
 
  private:
-  Status add(const Op& loop, const Op& dot) {
+  Status add_loop(const Op& outermost, const Op& loop) {
+    if (loop.kind != OpKind::loop) return refuse_dot("under a condition");
+    for (const Op& op : loop.blocks[0].ops) loop_of_[&op] = &loop;
+    for (const Op& op : loop.blocks[0].ops) {
+      Status s = Unit{};
+      if (op.kind == OpKind::dot)
+        s = add(outermost, loop, op);
+      else if (holds_dots(op))
+        s = &loop == &outermost ? add_loop(outermost, op) : refuse_dot("in three loops inside one another");
+      if (!s) return s;
+    }
+    return Unit{};
+  }
+
+  // A loop inside another does one product and nothing else.
+  bool only_adds_up(const Op& loop, const Op& dot) const {
+    return loop.results.size() == 1 && dot.operands[2] == loop.blocks[0].args[1] &&
+           loop.blocks[0].ops.back().operands == dot.results && reader_.trips(loop) > 0 &&
+           std::all_of(loop.blocks[0].ops.begin(), loop.blocks[0].ops.end(), [&](const Op& op) {
+             return &op == &dot || op.kind == OpKind::yield || op.kind == OpKind::load ||
+                    op.kind == OpKind::transpose || kernel_.type(op.results[0]).rank() == 0;
+           });
+  }
+
+  Status add(const Op& outermost, const Op& loop, const Op& dot) {
     const DType dtype = kernel_.type(dot.operands[0]).dtype;
     const bool same = out_.dots.empty() || kernel_.type(out_.dots[0].op->operands[0]).dtype == dtype;
     if (!same || kernel_.type(dot.operands[1]).dtype != dtype ||
         (dtype != DType::bf16 && dtype != DType::f16) || kernel_.type(dot.results[0]).dtype != DType::f32)
       return refuse_dot("tensor cores multiply bf16 or f16 into f32");
-    ChainDot d{.op = &dot, .loop = &loop};
+    ChainDot d{.op = &dot, .loop = &loop, .outermost = &outermost};
+    if (d.is_nested() && !only_adds_up(loop, dot))
+      return refuse_dot("a loop inside another does more than add up one product");
+    d.loop_from_zero = d.is_nested() && reader_.is_zero_tile(loop.operands[3]);
     d.from_zero = reader_.is_zero_tile(dot.operands[2]);
     for (int side : {0, 1}) {
       const ValueId v = dot.operands[static_cast<std::size_t>(side)];
       const Op *last = reader_.maker(v), *load = load_of(v);
-      if (!load && side == 1) return refuse_dot("something is computed on operand b");
+      if (load && loop_of_.at(load) && loop_of_.at(load) != &loop)
+        return refuse_dot("a block is loaded around the loop that reads it");
+      if (!load && (side == 1 || d.is_nested())) return refuse_dot("something is computed on an operand");
       if (!load) continue;
       const bool transposed = last->kind == OpKind::transpose;
       auto operand = reader_.read(*load, transposed == (side == 0) ? 1 : 0);
@@ -102,7 +129,7 @@ class Finder {
   // The same view, cut alike: at the same place, or in a loop that has not fetched this block yet.
   int block_of(const Op& loop, const TensorOperand& operand) {
     const Op& load = *operand.load;
-    const bool resident = outside_.count(load.results[0]) > 0;
+    const bool resident = loop_of_.at(&load) == nullptr;
     const Op* round = resident ? nullptr : &loop;
     for (std::size_t i = 0; i < out_.blocks.size(); ++i) {
       ChainBlock& known = out_.blocks[i];
@@ -133,7 +160,7 @@ class Finder {
   const Kernel& kernel_;
   OperandReader reader_;
   std::map<ValueId, std::vector<const Op*>> users_;
-  std::set<ValueId> outside_;  // made before or after the loops
+  std::map<const Op*, const Op*> loop_of_;  // of the ops in loops of dots; of the kernel's own body: null
   DotChain out_;
 };
 

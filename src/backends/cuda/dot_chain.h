@@ -24,10 +24,14 @@ struct ChainBlock {
 struct ChainDot {
   const tile::Op* op = nullptr;
   const tile::Op* loop = nullptr;
-  int a = -1, b = -1;  // blocks; a: -1 for registers
+  const tile::Op* outermost = nullptr;  // the loop around it in the kernel's own body; may be `loop`
+  int a = -1, b = -1;                   // blocks; a: -1 for registers
   bool a_k_major = true, b_k_major = true;
-  bool from_zero = false;                                        // its sum begins with zeros in each round
-  bool waits_for_blocks() const { return a >= 0 && from_zero; }  // and for nothing else
+  bool from_zero = false;       // its sum begins with zeros in each round …
+  bool loop_from_zero = false;  // … or in the first one of its loop, which stands inside another
+  bool is_nested() const { return loop != outermost; }
+  // … and it waits for nothing else.
+  bool waits_for_blocks() const { return a >= 0 && from_zero; }
 };
 
 struct DotChain {
@@ -37,7 +41,8 @@ struct DotChain {
   std::set<tile::ValueId> in_place;  // loads, and transposes of them, that only dots read
 
   const ChainDot* find(const tile::Op& dot) const;
-  bool has_dots(const tile::Op& loop) const;
+  bool has_dots(const tile::Op& loop) const;      // in its own body
+  bool is_outermost(const tile::Op& loop) const;  // of a dot
 };
 
 // Why a kernel's dots are no such chain, as a failure of kind unsupported.

@@ -119,31 +119,45 @@ void KernelPrinter::print_chain_fetching() {
       print_chain_fetch(i, *chain_->blocks[i].fetches.front().load);
     }
   for (const Step& step : plan_.steps)
-    if (step.kind == Step::Kind::loop && chain_->has_dots(*step.op)) print_chain_fetching(step);
+    if (step.kind == Step::Kind::loop && chain_->is_outermost(*step.op)) print_chain_fetching(step);
+}
+
+// The scalars that say where a loop's blocks begin, and those of loops inside it; and what these are made of.
+std::set<tile::ValueId> KernelPrinter::chain_starts(const Step& loop) const {
+  std::set<tile::ValueId> needed;
+  for (tile::ValueId v : loop.op->operands)
+    if (kernel_.type(v).rank() == 0) needed.insert(v);
+  for (const ChainBlock& b : chain_->blocks)
+    for (const ChainBlock::Fetch& f : b.fetches)
+      if (f.loop == loop.op) needed.insert(f.load->operands.begin(), f.load->operands.end());
+  for (auto s = loop.body[0].rbegin(); s != loop.body[0].rend(); ++s) {
+    if (s->kind == Step::Kind::loop && chain_->has_dots(*s->op)) needed.merge(chain_starts(*s));
+    if (s->kind == Step::Kind::scalar && !s->op->results.empty() && needed.count(s->op->results[0]) > 0)
+      needed.insert(s->op->operands.begin(), s->op->operands.end());
+  }
+  return needed;
 }
 
 void KernelPrinter::print_chain_fetching(const Step& loop) {
-  std::vector<std::pair<std::size_t, const Op*>> loads;
-  std::set<tile::ValueId> needed;
-  for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
-    for (const ChainBlock::Fetch& f : chain_->blocks[i].fetches)
-      if (f.loop == loop.op) {
-        loads.emplace_back(i, f.load);
-        needed.insert(f.load->operands.begin(), f.load->operands.end());
-      }
-  // Scalars of the loop's body that the starts are made of, last first.
-  std::vector<const Op*> inside;
-  for (auto s = loop.body[0].rbegin(); s != loop.body[0].rend(); ++s)
-    if (s->kind == Step::Kind::scalar && !s->op->results.empty() && needed.count(s->op->results[0]) > 0) {
-      inside.push_back(s->op);
-      needed.insert(s->op->operands.begin(), s->op->operands.end());
-    }
-  for (tile::ValueId v : loop.op->operands)
-    if (kernel_.type(v).rank() == 0) foresee(v);
+  const std::set<tile::ValueId> needed = chain_starts(loop);
   for (tile::ValueId v : needed) foresee(v);
   open_dot_loop(*loop.op);
-  for (auto op = inside.rbegin(); op != inside.rend(); ++op) print_scalar(**op);
-  for (const auto& [block, load] : loads) print_chain_fetch(block, *load);
+  for (const Step& s : loop.body[0])
+    if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
+      print_scalar(*s.op);
+  // In the order in which they are read, those that several dots read by the first of them.
+  std::set<int> fetched;
+  const auto fetch = [&](int block) {
+    if (block < 0 || !fetched.insert(block).second) return;
+    for (const ChainBlock::Fetch& f : chain_->blocks[static_cast<std::size_t>(block)].fetches)
+      if (f.loop == loop.op) print_chain_fetch(static_cast<std::size_t>(block), *f.load);
+  };
+  for (const Step& s : loop.body[0]) {
+    if (s.kind == Step::Kind::loop && chain_->has_dots(*s.op)) print_chain_fetching(s);
+    if (s.kind != Step::Kind::dot) continue;
+    fetch(chain_->find(*s.op)->a);
+    fetch(chain_->find(*s.op)->b);
+  }
   out_.close();
 }
 
@@ -160,10 +174,19 @@ void KernelPrinter::print_chain_fetch(std::size_t block, const Op& load) {
 // --- the multiplying side
 
 // Around a loop of dots: what is fetched once is there before the first, and free after the last of them.
-void KernelPrinter::print_chain_loop(const Step& step) {
+void KernelPrinter::wait_for_residents() {
   for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
     if (chain_->blocks[i].resident())
       out_.line("wait_full({}, {});", chain_text_[i].ring, chain_text_[i].turn);
+}
+void KernelPrinter::release_residents() {
+  for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
+    if (chain_->blocks[i].resident()) print_chain_release(static_cast<int>(i), chain_text_[i].turn);
+}
+
+void KernelPrinter::print_chain_loop(const Step& step) {
+  for (const ChainDot& d : chain_->dots)
+    if (d.loop == step.op && d.is_nested()) return print_chain_products(step, d);
   const ChainDot* late = schedule_.ahead ? late_dot(*chain_, *step.op) : nullptr;
   if (late) {
     print_chain_rounds(step, *late);
@@ -172,9 +195,36 @@ void KernelPrinter::print_chain_loop(const Step& step) {
     print_chain_steps(step);
     close_loop();
   }
-  if (chain_->dots.back().loop != step.op) return;
-  for (std::size_t i = 0; i < chain_->blocks.size(); ++i)
-    if (chain_->blocks[i].resident()) print_chain_release(static_cast<int>(i), chain_text_[i].turn);
+}
+
+// A loop inside another adds up one product: while the tensor cores work on one block, the one before is
+// given back.
+void KernelPrinter::print_chain_products(const Step& step, const ChainDot& d) {
+  const Op& op = *step.op;
+  const std::set<int> blocks{d.a, d.b};
+  const auto release = [&] {
+    for (int block : blocks) {
+      const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+      if (!chain_->blocks[static_cast<std::size_t>(block)].resident())
+        out_.line("release_previous<1>({}, {});", text.ring, text.turn);
+    }
+  };
+  if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
+  open_dot_loop(op);
+  const std::string i = value_name(op.blocks[0].args[0]), lower = scalar(op.operands[0]).text;
+  print_chain_wait(d);
+  print_chain_issue(d, d.loop_from_zero ? fmt::format("{} > {}", i, lower) : "true");
+  out_.write("wgmma_wait<1>();");
+  out_.open("if ({} > {})", i, lower);
+  release();
+  out_.close();
+  for (int block : blocks)
+    if (!chain_->blocks[static_cast<std::size_t>(block)].resident())
+      out_.line("{}.next();", chain_text_[static_cast<std::size_t>(block)].turn);
+  out_.close();
+  out_.write("wgmma_wait<0>();");
+  out_.line("wgmma_pin({});", buffer(d.op->results[0]).name);
+  release();
 }
 
 void KernelPrinter::print_chain_release(int block, const std::string& turn) {
@@ -215,8 +265,11 @@ void KernelPrinter::print_chain_wait(const ChainDot& d) {
 
 // Hands a product to the tensor cores.
 void KernelPrinter::print_chain_issue(const ChainDot& d) {
+  print_chain_issue(d, d.from_zero ? "false" : "true");
+}
+void KernelPrinter::print_chain_issue(const ChainDot& d, const std::string& add) {
   const Registers acc = buffer(d.op->results[0]);
-  const std::string b_type = chain_type(d.b, d.b_k_major), add = d.from_zero ? "false" : "true";
+  const std::string b_type = chain_type(d.b, d.b_k_major);
   if (d.a >= 0)
     out_.line("wgmma_block<{}, {}, {}>({}, {}, {}, group, {});", chain_type(d.a, d.a_k_major), b_type,
               schedule_.threads / kWarpgroup, acc.name, chain_place(d, d.a), chain_place(d, d.b), add);

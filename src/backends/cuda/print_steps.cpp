@@ -99,10 +99,16 @@ void KernelPrinter::print_loop(const Step& step) {
   wait_for_cluster();
   if (dot_ && dot_->loop == &op)
     return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_mma_loop(step);
-  if (chain_ && chain_->has_dots(op)) return print_chain_loop(step);
-  open_loop(step);
-  print_steps(step.body[0]);
-  close_loop();
+  const bool outermost = chain_ && chain_->is_outermost(op);
+  if (outermost) wait_for_residents();
+  if (chain_ && chain_->has_dots(op)) {
+    print_chain_loop(step);
+  } else {
+    open_loop(step);
+    print_steps(step.body[0]);
+    close_loop();
+  }
+  if (outermost && chain_->dots.back().outermost == &op) release_residents();
 }
 
 void KernelPrinter::open_loop(const Step& step) {

@@ -1,0 +1,81 @@
+// The loss of logits that are a product: x · wᵀ, whose depth is longer than what a tile holds.
+#include "ops/composites.h"
+#include "ops/ops.h"
+#include "passes/differentiate.h"
+#include "support/h200_target.h"
+#include "support/host_values.h"
+#include "support/run_graph.h"
+
+#include <tilewright/tile/text.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tilewright::test {
+namespace {
+
+using ir::Value;
+
+struct Loss {
+  Index rows = 1, classes = 1, depth = 1;
+  DType dtype = DType::f32;
+};
+
+ir::Graph loss_of(const Loss& l, ops::Reduction reduction = ops::Reduction::mean) {
+  ir::Graph g("loss");
+  const Value x{&g, g.add_input("x", {l.dtype, {l.rows, l.depth}})},
+      w{&g, g.add_input("w", {l.dtype, {l.classes, l.depth}})},
+      labels{&g, g.add_input("labels", {DType::i64, {l.rows}})};
+  g.set_outputs({ops::linear_cross_entropy(x, w, labels, {.reduction = reduction}).id});
+  return g;
+}
+
+std::vector<ir::HostTensor> inputs_of(const Loss& l, double scale = 1) {
+  Random random(7);
+  std::vector<ir::HostTensor> in = {
+      random_host({l.dtype, {l.rows, l.depth}}, {.low = -scale, .high = scale}, random),
+      random_host({l.dtype, {l.classes, l.depth}}, {.low = -0.5, .high = 0.5}, random)};
+  ir::HostTensor labels{.type = {DType::i64, {l.rows}}};
+  for (Index r = 0; r < l.rows; ++r) labels.i.push_back(r * 37 % l.classes);
+  in.push_back(std::move(labels));
+  return in;
+}
+
+void expect_near(const ir::HostTensor& got, const ir::HostTensor& want, double tolerance) {
+  ASSERT_EQ(got.f.size(), want.f.size());
+  double largest = 0;
+  for (double v : want.f) largest = std::max(largest, std::abs(v));
+  for (std::size_t i = 0; i < want.f.size(); ++i)
+    ASSERT_LE(std::abs(got.f[i] - want.f[i]), tolerance * largest) << i << " of " << want.f[i];
+}
+
+class LinearCrossEntropy : public testing::TestWithParam<const char*> {};
+
+// Rows, classes and depth that no block divides; one class; logits that overflow without their maximum.
+TEST_P(LinearCrossEntropy, StatisticsOfDeepProductsAreOneLoop) {
+  GraphRunner runner(GetParam());
+  for (const Loss& l : {Loss{70, 1000, 300}, Loss{1, 517, 1025}, Loss{300, 259, 257}, Loss{5, 2, 600},
+                        Loss{33, 640, 768, DType::bf16}})
+    for (double scale : {1.0, 40.0}) {
+      SCOPED_TRACE(fmt::format("{} rows, {} classes, depth {}, scale {}", l.rows, l.classes, l.depth, scale));
+      const ir::Graph g = loss_of(l, ops::Reduction::none);
+      const std::vector<ir::HostTensor> in = inputs_of(l, scale);
+      tile::Target target = runner.device->target();
+      target.memory_bytes_per_s = target.cache_bytes_per_s = 1e9;  // logits are dear
+      const passes::Compiled compiled = passes::run_pipeline(g, target);
+      ASSERT_EQ(compiled.plan.kernels.size(), 1U);
+      const tile::Kernel& kernel = compiled.plan.kernels[0];
+      int loops = 0;
+      tile::for_each_op(kernel.body, [&](const tile::Op& op) { loops += op.kind == tile::OpKind::loop; });
+      EXPECT_EQ(loops, 2) << tile::print(kernel);
+      expect_near(runner.run(compiled, in)[0], ops::evaluate(g, in)[0], 2e-6);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, LinearCrossEntropy, ::testing::Values("reference", "cpu"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tilewright::test
