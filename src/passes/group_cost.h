@@ -11,7 +11,7 @@ namespace tilewright::passes {
 struct GroupCost {
   double bytes = 0;
   double cached_bytes = 0;  // of these, those of buffers that the last-level cache may hold
-  double flops = 0;  // apart from the dot's
+  double flops = 0;         // apart from the dot's
   double dot_flops = 0;
   bool dot_on_matrix_units = false;
   double busy = 1;  // how much of the machine the programs of a kernel with a dot keep at work
