@@ -12,6 +12,7 @@
 namespace tilewright::passes {
 
 using Kind = Condition::Kind;
+using Along = Condition::Along;
 
 namespace {
 
@@ -30,18 +31,42 @@ Condition join(Kind kind, Kind absorbing, Kind neutral, Condition a, Condition b
   return out.parts.size() == 1 ? out.parts[0] : out;
 }
 
-// An integer: an index expression, and a sym that is the same in the whole program, times a sign.
+std::vector<Condition::Value> opposite(std::vector<Condition::Value> values) {
+  for (Condition::Value& v : values) v.factor = -v.factor;
+  return values;
+}
+
+// An integer: an index expression and multiples of values.
 struct Linear {
   IndexExpr expression;
-  int sym = -1, sign = 0;
+  std::vector<Condition::Value> values;
 };
 
 class Reader {
  public:
   Reader(const ir::Graph& graph, const GroupProgram& program)
-      : graph_(graph), program_(program), depends_(dependence(program)), axes_(tile_variables()) {}
+      : graph_(graph), program_(program), depends_(dependence(program)), axes_(tile_variables()) {
+    if (program.dot() >= 0 || program.has_inner_dots()) dot_ = dot_axes(program);
+  }
 
   Condition condition(int s) const {
+    Condition c = made_of_others(s);
+    if (c.kind != Kind::unknown || !is_bool(sym(s).dtype)) return c;
+    const std::optional<Along> along = vector_along(s);
+    if (!along) return c;
+    return {.kind = Kind::not_positive, .expression = 1, .values = {{s, -1, *along}}};
+  }
+
+  Condition may_differ(int s, double value) {
+    const auto key = std::make_pair(s, value);
+    if (const auto known = differ_.find(key); known != differ_.end()) return known->second;
+    return differ_[key] = find_difference(s, value);
+  }
+
+ private:
+  const Sym& sym(int s) const { return program_.syms[static_cast<std::size_t>(s)]; }
+
+  Condition made_of_others(int s) const {
     const Sym& m = sym(s);
     if (m.kind == Sym::Kind::constant) return of_kind(m.number.i != 0 ? Kind::always : Kind::never);
     if (m.kind == Sym::Kind::in_range) return inside(m);
@@ -54,15 +79,6 @@ class Reader {
     if (op == &ops::kWhere) return chosen(m);
     return comparison(m, op);
   }
-
-  Condition may_differ(int s, double value) {
-    const auto key = std::make_pair(s, value);
-    if (const auto known = differ_.find(key); known != differ_.end()) return known->second;
-    return differ_[key] = find_difference(s, value);
-  }
-
- private:
-  const Sym& sym(int s) const { return program_.syms[static_cast<std::size_t>(s)]; }
 
   Condition chosen(const Sym& m) const {
     const Condition c = condition(m.operands[0]);
@@ -92,12 +108,34 @@ class Reader {
     return m.kind == Sym::Kind::load && m.offset.is_affine() && m.dynamic.empty() && m.mask < 0;
   }
 
+  // Data that differs along one axis of a dot's tile alone.
+  std::optional<Along> vector_along(int s) const {
+    if (dot_.dot < 0 || sym(s).level > 0 || is_float(sym(s).dtype)) return std::nullopt;
+    const std::vector<bool>& on = depends_[static_cast<std::size_t>(s)];
+    std::optional<Along> along;
+    for (std::size_t v = 0; v < on.size(); ++v) {
+      if (!on[v] || !axes_[v]) continue;
+      const int variable = static_cast<int>(v);
+      if (along || (variable != dot_.m && variable != dot_.k)) return std::nullopt;
+      along = variable == dot_.m ? Along::rows : Along::walked;
+    }
+    const std::vector<bool> parts = program_.made_of({s});
+    for (std::size_t p = 0; p < parts.size(); ++p)
+      if (parts[p] && sym(static_cast<int>(p)).kind == Sym::Kind::load) return along;
+    return std::nullopt;
+  }
+
   std::optional<Linear> linear(int s) const {
+    if (std::optional<Linear> sum = linear_sum(s)) return sum;
+    const std::optional<Along> along = is_bool(sym(s).dtype) ? std::nullopt : vector_along(s);
+    return along ? std::optional(Linear{0, {{s, 1, *along}}}) : std::nullopt;
+  }
+  std::optional<Linear> linear_sum(int s) const {
     const Sym& m = sym(s);
     if (is_float(m.dtype) || is_bool(m.dtype)) return std::nullopt;
-    if (m.kind == Sym::Kind::constant) return Linear{m.number.i};
-    if (m.kind == Sym::Kind::index) return Linear{m.offset};
-    if (is_scalar(s)) return Linear{0, s, 1};
+    if (m.kind == Sym::Kind::constant) return Linear{m.number.i, {}};
+    if (m.kind == Sym::Kind::index) return Linear{m.offset, {}};
+    if (is_scalar(s)) return Linear{0, {{s, 1, Along::nothing}}};
     if (m.kind != Sym::Kind::op || m.dtype != DType::i64) return std::nullopt;
     const ir::Op* op = graph_.node(m.node).op;
     if (op != &ops::kAdd && op != &ops::kSub) return std::nullopt;
@@ -105,23 +143,36 @@ class Reader {
     return a && b ? sum(*a, *b, op == &ops::kAdd ? 1 : -1) : std::nullopt;
   }
   static std::optional<Linear> sum(const Linear& a, const Linear& b, int sign) {
-    if (a.sign != 0 && b.sign != 0) return std::nullopt;
-    return Linear{a.expression + b.expression * sign, a.sign != 0 ? a.sym : b.sym, a.sign + sign * b.sign};
+    Linear out{a.expression + b.expression * sign, a.values};
+    for (const Condition::Value& v : b.values) {
+      const auto same = std::find_if(out.values.begin(), out.values.end(),
+                                     [&](const Condition::Value& o) { return o.sym == v.sym; });
+      if (same == out.values.end())
+        out.values.push_back({v.sym, v.factor * sign, v.along});
+      else if ((same->factor += v.factor * sign) == 0)
+        out.values.erase(same);
+    }
+    // Two scalars may lie as far apart as their type allows.
+    if (out.values.size() > 1 &&
+        std::all_of(out.values.begin(), out.values.end(),
+                    [](const Condition::Value& v) { return v.along == Along::nothing; }))
+      return std::nullopt;
+    return out;
   }
 
   Condition not_positive(const Linear& d) const {
     const Range r = range(d.expression, program_.extents);
-    if (d.sign == 0 && r.high <= 0) return of_kind(Kind::always);
-    if (d.sign == 0 && r.low > 0) return of_kind(Kind::never);
+    if (d.values.empty() && r.high <= 0) return of_kind(Kind::always);
+    if (d.values.empty() && r.low > 0) return of_kind(Kind::never);
     constexpr Index kMost = Index{1} << 40;
     if (r.low < -kMost || r.high > kMost) return of_kind(Kind::unknown);
-    return {.kind = Kind::not_positive, .expression = d.expression, .sym = d.sym, .sign = d.sign};
+    return {.kind = Kind::not_positive, .expression = d.expression, .values = d.values};
   }
-  static Linear plus(const Linear& a, Index by) { return {a.expression + by, a.sym, a.sign}; }
-  static Linear minus(const Linear& a) { return {a.expression * -1, a.sym, -a.sign}; }
+  static Linear plus(const Linear& a, Index by) { return {a.expression + by, a.values}; }
+  static Linear minus(const Linear& a) { return {a.expression * -1, opposite(a.values)}; }
 
   Condition inside(const Sym& m) const {
-    Linear i{m.offset};
+    Linear i{m.offset, {}};
     if (!m.operands.empty()) {
       const std::optional<Linear> value = linear(m.operands[0]);
       if (!value) return of_kind(Kind::unknown);
@@ -204,6 +255,7 @@ class Reader {
   const GroupProgram& program_;
   const std::vector<std::vector<bool>> depends_;
   const std::vector<bool> axes_;
+  DotAxes dot_;
   std::map<std::pair<int, double>, Condition> differ_;
 };
 
@@ -249,6 +301,11 @@ double nothing(const Sym& m, bool dot) {
 
 }  // namespace
 
+bool Condition::of_vectors() const {
+  return std::any_of(parts.begin(), parts.end(), [](const Condition& c) { return c.of_vectors(); }) ||
+         std::any_of(values.begin(), values.end(), [](const Value& v) { return v.along != Along::nothing; });
+}
+
 Condition both(Condition a, Condition b) {
   return join(Kind::both, Kind::never, Kind::always, std::move(a), std::move(b));
 }
@@ -266,7 +323,7 @@ Condition negated(const Condition& c) {
     case Kind::unknown:
       return c;
     case Kind::not_positive:  // 1 - d <= 0
-      return {.kind = c.kind, .expression = c.expression * -1 + 1, .sym = c.sym, .sign = -c.sign};
+      return {.kind = c.kind, .expression = c.expression * -1 + 1, .values = opposite(c.values)};
     case Kind::both:
     case Kind::either:
       break;
@@ -282,7 +339,9 @@ Condition without_reduced(const Condition& c, const GroupProgram& program) {
     for (std::size_t v = 0; v < program.extents.size(); ++v)
       if ((program.reduced[v] || program.inner[v]) && c.expression.depends_on(static_cast<int>(v)))
         return of_kind(Kind::unknown);
-    return c;
+    const bool walks = std::any_of(c.values.begin(), c.values.end(),
+                                   [](const Condition::Value& v) { return v.along == Along::walked; });
+    return walks ? of_kind(Kind::unknown) : c;
   }
   if (c.parts.empty()) return c;
   const bool all = c.kind == Kind::both;

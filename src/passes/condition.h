@@ -1,5 +1,5 @@
-// Condition: where in a program's iteration space something holds, as far as positions and scalars say:
-// comparisons of index expressions under "and" and "or". Masks become these.
+// Condition: where in a program's iteration space something holds, as far as positions and loaded integers
+// say: comparisons of sums of these under "and" and "or". Masks become these.
 #pragma once
 
 #include "passes/group_program.h"
@@ -13,13 +13,22 @@ struct Condition {
     never,
     always,
     unknown,       // may hold and may not
-    not_positive,  // expression + sign * (the value of sym) <= 0
+    not_positive,  // expression + Σ factor * (the value of sym) <= 0
     both,
     either,
   };
+  // What a value differs along: nothing inside a program, its rows, or what its loop walks.
+  enum class Along : std::uint8_t { nothing, rows, walked };
+  struct Value {
+    int sym = -1;  // an integer, or a bool as 0 and 1
+    Index factor = 1;
+    Along along = Along::nothing;
+    friend bool operator==(const Value&, const Value&) = default;
+  };
   Kind kind = Kind::unknown;
   IndexExpr expression;
-  int sym = -1, sign = 0;
+  std::vector<Value> values;
+  bool of_vectors() const;  // of any value that differs inside a program
   std::vector<Condition> parts;
   friend bool operator==(const Condition&, const Condition&) = default;
 };

@@ -1,4 +1,5 @@
 // Masks before the loop: which blocks a pass walks, as scalars of the kernel.
+#include "passes/block_bounds.h"
 #include "passes/emitter.h"
 
 #include <tilewright/base/error.h>
@@ -12,30 +13,36 @@ using tile::Value;
 void Emitter::restrict_loop(const ReductionPass& pass) {
   const LoopSpace space(program_, shape_);
   const LoopRange range = needed_blocks(s_.graph, space, pass.syms);
-  if (range == LoopRange{0, s_.extent(walked_)}) return;
-  const std::optional<double> share = walked_share(range, space);
+  const bool found = shape_.block_bounds >= 0;  // by a kernel before this one
+  if (!found && range == LoopRange{0, s_.extent(walked_)}) return;
+  const std::optional<double> share = found ? std::nullopt : walked_share(range, space);
   note_ += note_.empty() ? "masks leave " : "; ";
   note_ += share ? fmt::format("{:.0f} % of a loop's blocks of {}", 100 * *share, space.block(walked_))
                  : fmt::format("of a loop's blocks of {} those that values decide", space.block(walked_));
-  part_ = {operand(range.lower), operand(range.upper)};
+  part_ = {f_.bound_operand(range.lower), f_.bound_operand(range.upper)};
+  if (found) {
+    const auto [first, end] = load_block_bounds(s_, *find_block_bounds(s_.graph, program_, shape_), shape_);
+    part_ = {range.lower == Bound(0) ? first : tile::max(first, part_->first),
+             range.upper == Bound(s_.extent(walked_)) ? end : tile::min(end, part_->second)};
+  }
   if (!part_->first.is_literal()) k_.name_value(part_->first.value, "first");
   if (!part_->second.is_literal()) k_.name_value(part_->second.value, "end");
 }
 
-tile::Operand Emitter::operand(const Bound& b) {
+tile::Operand FrameValues::bound_operand(const Bound& b) {
   return b.is_constant() ? tile::Operand(b.range().low) : tile::Operand(bound(b));
 }
 
-Value Emitter::bound(const Bound& b) {
+Value FrameValues::bound(const Bound& b) {
   if (b.is_constant()) return k_.literal_int(DType::i64, b.range().low);
-  const auto part = [&](std::size_t i) { return operand(b.parts()[i]); };
+  const auto part = [&](std::size_t i) { return bound_operand(b.parts()[i]); };
   switch (b.kind()) {
     case Bound::Kind::constant:
       break;
     case Bound::Kind::start:
       return s_.start(b.place());
     case Bound::Kind::value: {
-      Value v = k_.cast(f_.value(b.place()), DType::i64);
+      Value v = k_.cast(value(b.place()), DType::i64);
       TW_CHECK(v.rank() == 0, "a bound is a scalar");
       return tile::max(tile::min(v, kMostValue), -kMostValue);
     }

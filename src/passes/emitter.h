@@ -67,8 +67,6 @@ class Emitter {
 
   // The blocks of the walked variable that a pass needs.
   void restrict_loop(const ReductionPass& pass);
-  tile::Value bound(const Bound& b);
-  tile::Operand operand(const Bound& b);
 
   // What does not change inside the loop stands before it.
   void hoist(int level);

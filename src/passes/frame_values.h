@@ -3,6 +3,7 @@
 // broadcasting does the rest; without rows tiles have rank 1.
 #pragma once
 
+#include "passes/bound.h"
 #include "passes/emit_state.h"
 
 #include <map>
@@ -53,6 +54,8 @@ class FrameValues {
   tile::Value variable(int v);  // its values: a scalar, or a tile along its axis
   tile::Value index_value(const IndexExpr& e);
   tile::Value dynamic_index(const IndexExpr& offset, const std::vector<std::pair<int, Index>>& dynamic);
+  tile::Value bound(const Bound& b);  // a scalar (emit_bounds.cpp)
+  tile::Operand bound_operand(const Bound& b);
   // What stands inside the space, for tiles that overhang it; the tile's reduced variable apart.
   std::optional<tile::Value> overhang_mask();
   bool is_tile(int v) const { return v >= 0 && (v == frame_.row || v == frame_.column); }

@@ -6,6 +6,8 @@
 #include "passes/dot_axes.h"
 #include "passes/loop_range.h"
 #include "passes/online.h"
+#include "passes/recompute.h"
+#include "passes/split_chain.h"
 
 #include <algorithm>
 #include <map>
@@ -120,6 +122,15 @@ void count_flops(const ir::Graph& graph, const GroupProgram& program, const std:
   }
 }
 
+// Fewer programs than units leave the others idle, though a unit alone has more than its share of the memory.
+void count_programs(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+                    GroupCost& cost) {
+  const TileShape shape = choose_tiles(graph, program, target);
+  const auto programs = static_cast<double>(program_count(program, shape));
+  if (programs > 0) cost.busy = std::min(1.0, programs / (kAloneShare * target.units));
+  if (shape.splits > 1) cost.launches = 2;
+}
+
 // Once for each point of the space, or of its parallel axes.
 std::vector<double> plain_points(const GroupProgram& program) {
   double all = 1, parallel = 1;
@@ -145,6 +156,7 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
     count_flops(graph, form, sum_points(graph, form, target), cost);
   else
     count_flops(graph, program, points, cost);
+  if (dots) count_programs(graph, form, target, cost);
   cost.dot_on_matrix_units = dots && !sums && fits_matrix_units(program, target);
   std::map<ir::NodeId, double> read;
   for (std::size_t i = 0; i < program.syms.size(); ++i) {
@@ -157,23 +169,25 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
     double& bytes = read[s.node];
     bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
   }
-  for (const auto& [node, bytes] : read) cost.bytes += bytes;
+  const auto move = [&](double bytes, const ir::Type& type) {
+    cost.bytes += bytes;
+    if (bytes_of(type) * 2 < static_cast<double>(target.cache_bytes)) cost.cached_bytes += bytes;
+  };
+  for (const auto& [node, bytes] : read) move(bytes, graph.type(node));
   for (const ProgramOutput& o : program.outputs) {
     if (o.node < 0) continue;  // partial results: small beside what they are made of
-    const ir::Type& type = graph.type(o.node);
-    cost.bytes += static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype)) *
-                  (o.accumulate ? 2 : 1);
+    move(bytes_of(graph.type(o.node)) * (o.accumulate ? 2 : 1), graph.type(o.node));
   }
   return cost;
 }
 
 double GroupCost::seconds(const tile::Target& target) const {
-  // Data that fits the last-level cache moves at its speed.
-  const double bandwidth = bytes * 2 < static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s
-                                                                               : target.memory_bytes_per_s;
+  // Buffer by buffer: of two groups that become one nothing moves slower than before.
+  const double memory_s =
+      cached_bytes / target.cache_bytes_per_s + (bytes - cached_bytes) / target.memory_bytes_per_s;
   const bool matrix = dot_on_matrix_units && target.matrix_flops_per_s > 0;
   const double dot_s = dot_flops / (matrix ? target.matrix_flops_per_s : target.flops_per_s);
-  return target.launch_s + std::max(bytes / bandwidth, flops / target.flops_per_s + dot_s);
+  return launches * target.launch_s + std::max(memory_s, flops / target.flops_per_s + dot_s) / busy;
 }
 
 }  // namespace tilewright::passes

@@ -10,9 +10,12 @@ namespace tilewright::passes {
 // Bytes a group must move (each buffer element it touches once) and FLOPs it does; what fusion compares.
 struct GroupCost {
   double bytes = 0;
-  double flops = 0;  // apart from the dot's
+  double cached_bytes = 0;  // of these, those of buffers that the last-level cache may hold
+  double flops = 0;         // apart from the dot's
   double dot_flops = 0;
   bool dot_on_matrix_units = false;
+  double busy = 1;  // how much of the machine the programs of a kernel with a dot keep at work
+  int launches = 1;
   double seconds(const tile::Target& target) const;
 };
 // The target says how often what a dot's operands are made of is computed again.

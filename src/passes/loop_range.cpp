@@ -31,7 +31,9 @@ class Solver {
       case Condition::Kind::unknown:
         return whole();
       case Condition::Kind::not_positive:
-        return not_positive(c.expression, c.sym < 0 ? Bound(0) : Bound::value(c.sym) * c.sign);
+        if (c.of_vectors()) return whole();
+        return not_positive(c.expression,
+                            c.values.empty() ? Bound(0) : Bound::value(c.values[0].sym) * c.values[0].factor);
       case Condition::Kind::both:
       case Condition::Kind::either:
         break;
@@ -82,6 +84,16 @@ class Solver {
       return not_positive(solved->div_mod->inner, floor_div(rest * -1, factor) * -divisor + (1 - divisor));
     return not_positive(solved->div_mod->inner * -1, ceil_of(rest, -factor) * divisor);
   }
+
+ public:
+  // Of what the walked variable is no part of.
+  Bound least(const IndexExpr& expression) const {
+    Bound sum = expression.constant();
+    for (const IndexExpr::Term& t : expression.terms()) sum = sum + extreme(t, false);
+    return sum;
+  }
+
+ private:
   static Bound ceil_of(const Bound& a, Index divisor) { return floor_div(a + (divisor - 1), divisor); }
 
   Bound extreme(const IndexExpr::Term& t, bool largest) const {
@@ -117,6 +129,8 @@ bool is_empty(const GroupProgram& program) {
 LoopRange possible(const Condition& condition, const LoopSpace& space) {
   return Solver(space).solve(condition);
 }
+
+Bound least(const IndexExpr& expression, const LoopSpace& space) { return Solver(space).least(expression); }
 
 LoopRange blocks_around(const LoopRange& range, const LoopSpace& space) {
   const Index extent = space.program.extents[static_cast<std::size_t>(space.walked)],

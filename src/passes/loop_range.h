@@ -32,6 +32,9 @@ struct LoopRange {
 // Holds all elements for which the condition may hold somewhere in the block of the others.
 LoopRange possible(const Condition& condition, const LoopSpace& space);
 
+// The least of an expression in the block of the variables; the walked one is no part of it.
+Bound least(const IndexExpr& expression, const LoopSpace& space);
+
 // Whole blocks inside the extent that hold `range`.
 LoopRange blocks_around(const LoopRange& range, const LoopSpace& space);
 

@@ -1,6 +1,7 @@
 // Groups to kernels, shared reductions to two of them.
 #include "passes/lower.h"
 
+#include "passes/block_bounds.h"
 #include "passes/dot_as_sums.h"
 #include "passes/dot_axes.h"
 #include "passes/loop_variables.h"
@@ -172,6 +173,20 @@ std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const GroupProgram
 
 }  // namespace
 
+namespace {
+
+// Where loaded vectors decide which blocks the shape's loop walks: the kernel that finds them.
+std::vector<EmittedKernel> find_blocks(const ir::Graph& graph, const GroupProgram& program, TileShape& shape,
+                                       const std::string& name, Lowered& out) {
+  const std::optional<BlockBounds> bounds = find_block_bounds(graph, program, shape);
+  if (!bounds) return {};
+  shape.block_bounds = static_cast<int>(out.temporaries.size());
+  out.temporaries.push_back({DType::i64, bounds_count(program, *bounds, shape)});
+  return {emit_block_bounds(graph, program, shape, name + "_blocks", out.temporaries)};
+}
+
+}  // namespace
+
 Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::Target& target,
               const LowerOptions& options) {
   Lowered out;
@@ -184,9 +199,12 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
     }
   program = best_form(program, target);
   widen_accumulation(graph, program, target, name, out);
-  const TileShape shape = choose_tiles(graph, program, target);
+  TileShape shape = choose_tiles(graph, program, target);
   if (shape.splits <= 1) {
-    out.kernels.insert(out.kernels.begin(), emit(graph, program, target, shape, name, out.temporaries));
+    std::vector<EmittedKernel> kernels = find_blocks(graph, program, shape, name, out);
+    kernels.push_back(emit(graph, program, target, shape, name, out.temporaries));
+    out.kernels.insert(out.kernels.begin(), std::make_move_iterator(kernels.begin()),
+                       std::make_move_iterator(kernels.end()));
     if (options.variants && out.kernels.size() == 1 && shape.depth_variable >= 0)
       out.variants = other_tiles(graph, program, target, shape, out);
     return out;
@@ -197,8 +215,9 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
     for (int v : partial_variables(program, shape, r)) points *= program.extents[static_cast<std::size_t>(v)];
     out.temporaries.push_back({program.syms[static_cast<std::size_t>(r)].dtype, points});
   }
+  out.kernels = find_blocks(graph, program, shape, name, out);
   out.kernels.push_back(emit(graph, program, target, shape, name + "_partial", out.temporaries));
-  if (options.variants && shape.depth_variable >= 0)
+  if (options.variants && out.kernels.size() == 1 && shape.depth_variable >= 0)
     out.variants = other_tiles(graph, program, target, shape, out);
   if (program.levels() > 1) {  // parts are relative to one another
     TileShape merge = shape;

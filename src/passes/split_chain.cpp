@@ -27,7 +27,9 @@ bool can_share(const ir::Graph& graph, const GroupProgram& program) {
 // All of a chain's work on all of the machine.
 double busy_seconds(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
   const std::vector<std::vector<bool>> depends = dependence(program);
-  double flops = 0, bytes = 0;
+  const double dot_rate =
+      chains_on_tensor_cores(program, target) ? target.matrix_flops_per_s : target.flops_per_s;
+  double seconds = 0, bytes = 0;
   for (std::size_t s = 0; s < program.syms.size(); ++s) {
     const Sym& m = program.syms[s];
     double points = 1, depth = 1;
@@ -36,12 +38,15 @@ double busy_seconds(const ir::Graph& graph, const GroupProgram& program, const t
       if (depends[s][v]) points *= extent;
       if (m.inner ? m.offset.depends_on(static_cast<int>(v)) : program.reduced[v]) depth *= extent;
     }
-    if (m.kind == Sym::Kind::dot) flops += 2 * points * depth;
-    if (m.kind == Sym::Kind::op) flops += points * graph.node(m.node).op->flops;
+    if (m.kind == Sym::Kind::dot) seconds += 2 * points * depth / dot_rate;
+    if (m.kind == Sym::Kind::op) seconds += points * graph.node(m.node).op->flops / target.flops_per_s;
     if (m.kind == Sym::Kind::load) bytes += points * static_cast<double>(size_bytes(m.dtype));
   }
-  return std::max(flops / target.flops_per_s, bytes / target.memory_bytes_per_s);
+  return std::max(seconds, bytes / target.memory_bytes_per_s);
 }
+
+// The last wave of programs leaves units idle: with this many it matters little.
+constexpr Index kMostWaves = 4;
 
 }  // namespace
 
@@ -52,9 +57,7 @@ TileShape split_chain(const ir::Graph& graph, const GroupProgram& program, const
   const LoopSpace space(program, shape);
   const Index block = space.block(space.walked);
   const Index blocks = ceil_div(program.extents[static_cast<std::size_t>(space.walked)], block);
-  if (programs == 0 || programs * 2 > units || blocks < 2) return shape;
-  // A core alone has its share of the machine; what it reads alone may come faster, hence the margin.
-  constexpr double kMargin = 0.7;
+  if (programs == 0 || programs >= kMostWaves * units || blocks < 2) return shape;
   double partial_bytes = 0;
   for (int s : shared_reductions(program)) {
     double elements = 1;
@@ -64,11 +67,15 @@ TileShape split_chain(const ir::Graph& graph, const GroupProgram& program, const
         elements * static_cast<double>(size_bytes(program.syms[static_cast<std::size_t>(s)].dtype));
   }
   const double one_unit = busy_seconds(graph, program, target) * static_cast<double>(units);
-  double best = kMargin * one_unit / static_cast<double>(programs);
+  const auto walk_seconds = [&](Index splits) {
+    const Index all = programs * splits;
+    return one_unit * static_cast<double>(ceil_div(all, units)) / static_cast<double>(all);
+  };
+  double best = kAloneShare * walk_seconds(1);
   for (Index length = 1; length < blocks; ++length) {
     const Index splits = ceil_div(blocks, length);
-    if (splits * programs > units) continue;
-    const double seconds = one_unit / static_cast<double>(programs * splits) + target.launch_s +
+    if (splits * programs > kMostWaves * units) continue;
+    const double seconds = walk_seconds(splits) + target.launch_s +
                            2 * partial_bytes * static_cast<double>(splits) / target.cache_bytes_per_s;
     if (seconds >= best) continue;
     best = seconds;
