@@ -1,6 +1,8 @@
 // Counting over the loop plan, and the time model.
 #include "backends/cuda/estimate.h"
 
+#include "backends/cuda/powers.h"
+
 #include "backends/cuda/staging.h"
 #include "backends/printer/accuracy.h"
 
@@ -153,6 +155,7 @@ class WorkCounter {
   KernelWork run(const printer::LoopPlan& plan) {
     for (const tile::GridAxis& axis : kernel_.grid) work_.programs *= programs_of(axis);
     walk(plan.steps, 1);
+    work_.exchanges -= static_cast<double>(joined_exchanges(kernel_, plan).size());
     return work_;
   }
 

@@ -2,6 +2,7 @@
 // its own maximum m; the pairs (m, sum) then meet: the row's sum is Σ sum · e^(m - M), M = max m. As in
 // online softmax (arXiv 1805.02867), with the parts of a row in place of its blocks.
 #include "backends/cuda/kernel_printer.h"
+#include "backends/cuda/powers.h"
 #include "backends/printer/powers_below.h"
 
 #include <algorithm>
@@ -38,28 +39,36 @@ int uses(const Step& loop, ValueId scalar) {
 
 }  // namespace
 
-// A loop for a maximum, scalars, a loop for the sum of powers below it: the scalars wait for both.
-void KernelPrinter::join_exchanges() {
-  const std::vector<const tile::Op*> by = printer::definitions(kernel_);
-  std::vector<Step>& steps = plan_.steps;
+std::vector<JoinedExchange> joined_exchanges(const tile::Kernel& kernel, const printer::LoopPlan& plan) {
+  std::vector<JoinedExchange> out;
+  const std::vector<const tile::Op*> by = printer::definitions(kernel);
+  const std::vector<Step>& steps = plan.steps;
   for (auto first = steps.begin(); first != steps.end(); ++first) {
     const Instr* max = only_reduction(*first, true);
-    if (!max || max->op->monoid != Monoid::max || kernel_.type(max->value).rank() != 0 ||
-        kernel_.type(max->value).dtype != DType::f32)
+    if (!max || max->op->monoid != Monoid::max || kernel.type(max->value).rank() != 0 ||
+        kernel.type(max->value).dtype != DType::f32)
       continue;
     const auto second =
         std::find_if(first + 1, steps.end(), [](const Step& s) { return s.kind != Step::Kind::scalar; });
     const Instr* sum = second == steps.end() ? nullptr : only_reduction(*second, false);
     const auto powers = sum ? printer::powers_below(by, *sum->op) : std::nullopt;
-    if (!powers || powers->max != max->value || kernel_.type(sum->value).rank() != 0 ||
+    if (!powers || powers->max != max->value || kernel.type(sum->value).rank() != 0 ||
         uses(*second, max->value) != 1)
       continue;
     const bool waits = std::all_of(first + 1, second, [&](const Step& s) {
       return std::all_of(s.op->results.begin(), s.op->results.end(),
                          [&](ValueId v) { return uses(*second, v) == 0; });
     });
-    if (!waits) continue;
-    max_of_sum_[sum->value] = max->value;
+    if (waits) out.push_back({max->value, sum->value, first - steps.begin(), second - steps.begin()});
+  }
+  return out;
+}
+
+// The scalars between the two loops wait for both.
+void KernelPrinter::join_exchanges() {
+  for (const JoinedExchange& e : joined_exchanges(kernel_, plan_)) {
+    max_of_sum_[e.sum] = e.max;
+    const auto first = plan_.steps.begin() + e.first, second = plan_.steps.begin() + e.second;
     std::rotate(first + 1, second, second + 1);
   }
 }
