@@ -73,8 +73,11 @@ class Splitter {
     if (first.is_number() && end.is_number() && first.number >= end.number) return false;
     std::vector<ValueId> carried(loop.operands.begin() + 3, loop.operands.end());
     if (!whole.first.empty()) carried = append(copy(loop, {}), lower, first, carried);
-    carried = append(copy(loop, whole.replaced), first, end, carried);
-    append(loop, end, upper, carried);
+    const bool nothing_after = end.is_number() && upper.is_number() && end.number >= upper.number;
+    Op middle = copy(loop, whole.replaced);
+    if (nothing_after) middle.results = loop.results;
+    carried = append(std::move(middle), first, end, carried);
+    if (!nothing_after) append(loop, end, upper, carried);
     return true;
   }
 

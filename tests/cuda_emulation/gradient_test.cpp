@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace tilewright::emulation {
 namespace {
 
@@ -49,6 +51,51 @@ TEST(EmulatedGradient, KernelsOfAttentionMatchTheReference) {
       EXPECT_TRUE(r.problem.empty()) << r.problem;
       EXPECT_TRUE(r.refused.empty()) << r.refused;
     }
+  }
+}
+
+// Causal, of heads as long as tensor cores take; the lengths are no whole numbers of blocks.
+ir::Graph causal_gradient(Index depth) {
+  ir::Graph graph("attention");
+  const Shape shape{1, 1, 300, depth};
+  const auto input = [&](const char* name) {
+    return Value{&graph, graph.add_input(name, {DType::bf16, shape})};
+  };
+  const Value q = input("q"), k = input("k"), v = input("v"), weight = input("weight");
+  const Value scores = ops::matmul(q, ops::swap_axes(k, 2, 3), DType::f32) * 0.125;
+  const Value row = ops::iota(graph, scores.shape(), 2), column = ops::iota(graph, scores.shape(), 3);
+  const Value seen = ops::where(ops::le(column, row), scores,
+                                ops::full_like(scores, -std::numeric_limits<double>::infinity()));
+  const Value p = ops::cast(ops::softmax(seen), DType::bf16);
+  const Value out = ops::matmul(p, v, DType::f32);
+  graph.set_outputs({ops::sum(out * weight).id});
+  return passes::differentiate(graph, {0, 1, 2});
+}
+
+TEST(EmulatedGradient, GradientsOfKeysAndValuesShareALoopOnTensorCores) {
+  const auto backend = open_emulated_cuda("sm_90a").value();
+  for (Index depth : {64, 128}) {
+    const passes::Compiled compiled =
+        passes::run_pipeline(causal_gradient(depth), backend->target(), {.recompute = Recompute::always});
+    int shared = 0;
+    for (const tile::Kernel& kernel : compiled.plan.kernels) {
+      SCOPED_TRACE(fmt::format("{} {}", depth, kernel.name));
+      std::size_t dots = 0, sums = 0;
+      tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+        dots += op.kind == tile::OpKind::dot;
+        if (op.kind == tile::OpKind::loop) sums = op.results.size();
+      });
+      if (dots == 0) continue;
+      shared += sums == 2;
+      const auto candidates = backend->candidates(kernel);
+      ASSERT_FALSE(candidates.empty());
+      EXPECT_EQ(candidates.front().schedule.dot, tile::DotUnit::wgmma);
+      const auto r = testing::check_kernel(*backend, kernel, candidates.front().schedule,
+                                           {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+      EXPECT_TRUE(r.problem.empty()) << r.problem;
+      EXPECT_TRUE(r.refused.empty()) << r.refused;
+    }
+    EXPECT_EQ(shared, 1) << depth;
   }
 }
 

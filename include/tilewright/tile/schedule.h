@@ -33,8 +33,8 @@ struct Schedule {
   bool ahead = false;  // CUDA, chains of dots: the last product of a round and the first ones of the next
                        // are under way while the steps between them are computed
   bool take_turns = false;  // … and while one warpgroup computes, the next hands over its products
-  bool descending = false;  // CUDA: the grid's second axis counts slowest, from its end: the longest programs
-                            // of a triangle begin first
+  bool descending = false;  // CUDA: the grid's second axis counts slowest, from that end where the programs
+                            // of a triangle are longest, and every other wave of programs is turned around
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 std::string to_string(

@@ -93,6 +93,18 @@ const ChainDot* late_dot(const DotChain& chain, const Op& loop) {
   return count > 1 && last->a < 0 && !last->from_zero ? last : nullptr;
 }
 
+bool begins_by_row(const DotChain& chain, const tile::Kernel& kernel) {
+  const OperandReader reader(kernel, tile::DotUnit::wgmma);
+  return kernel.grid.size() > 1 && reader.follows(chain.dots.front().loop->operands[0], 1) &&
+         !reader.follows(chain.dots.back().loop->operands[1], 1);
+}
+
+bool differs_by_row(const DotChain& chain, const tile::Kernel& kernel) {
+  const OperandReader reader(kernel, tile::DotUnit::wgmma);
+  return kernel.grid.size() > 1 && (reader.follows(chain.dots.front().loop->operands[0], 1) ||
+                                    reader.follows(chain.dots.back().loop->operands[1], 1));
+}
+
 void part_sums(const DotChain& chain, LoopPlan& plan) {
   for (Step& step : plan.steps) {
     if (step.kind != Step::Kind::loop) continue;

@@ -14,6 +14,11 @@ void erase_fills(const DotChain& chain, printer::LoopPlan& plan);
 // carries; those before it wait for nothing but blocks of memory. Null where it is not so.
 const ChainDot* late_dot(const DotChain& chain, const tile::Op& loop);
 
+// Whether the loops of programs further along the grid's second axis begin later and end alike, or begin or
+// end elsewhere at all.
+bool begins_by_row(const DotChain& chain, const tile::Kernel& kernel);
+bool differs_by_row(const DotChain& chain, const tile::Kernel& kernel);
+
 // Puts what is written to the late dots' sums into element loops of their own.
 void part_sums(const DotChain& chain, printer::LoopPlan& plan);
 // Whether a step writes what is carried in `buffer`.

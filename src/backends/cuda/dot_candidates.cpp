@@ -1,7 +1,7 @@
 // Places in the ring as many as shared memory has, swaths by what a wave of programs reads.
 #include "backends/cuda/dot_candidates.h"
 
-#include "backends/cuda/dot_chain.h"
+#include "backends/cuda/chain_plan.h"
 #include "backends/cuda/estimate.h"
 #include "backends/cuda/tensor_dot.h"
 
@@ -112,7 +112,7 @@ class Lister {
                .vector_bytes = 16,
                .stages = static_cast<int>(places),
                .dot = DotUnit::wgmma,
-               .descending = ends_by_row(*chain)};
+               .descending = differs_by_row(*chain, kernel_)};
     std::string why = add_chain(s, kPlainChain * chain_us(*chain));
     if (!why.empty()) return refuse(DotUnit::wgmma, why);
     s.ahead = true;
@@ -131,15 +131,6 @@ class Lister {
     c.predicted_us = us;
     found_.push_back(std::move(c));
     return "";
-  }
-
-  // Whether a loop's length depends on the program's rows.
-  bool ends_by_row(const DotChain& chain) const {
-    const OperandReader reader(kernel_, DotUnit::wgmma);
-    return kernel_.grid.size() > 1 &&
-           std::any_of(chain.dots.begin(), chain.dots.end(), [&](const ChainDot& d) {
-             return reader.follows(d.loop->operands[0], 1) || reader.follows(d.loop->operands[1], 1);
-           });
   }
 
   double chain_us(const DotChain& chain) const {

@@ -1,4 +1,5 @@
 // Where a thread stands, and which programs its block runs.
+#include "backends/cuda/chain_plan.h"
 #include "backends/cuda/kernel_printer.h"
 
 #include <fmt/ranges.h>
@@ -63,7 +64,7 @@ Expr KernelPrinter::program_id(int axis) {
   return {text, "i32"};
 }
 
-// The second axis counts slowest and from its end.
+// The second axis counts slowest, from its end unless a chain's loops begin later there.
 std::string KernelPrinter::descending_id(int axis) const {
   const auto axes = static_cast<int>(kernel_.grid.size());
   if (axes < 2 || layouts_.is_packed() || row_cluster(schedule_) > 1 || schedule_.raster > 0)
@@ -71,6 +72,7 @@ std::string KernelPrinter::descending_id(int axis) const {
   const std::string others = axes > 2 ? fmt::format("{} * {}", grid_text(0), grid_text(2)) : grid_text(0);
   if (axis == 0) return fmt::format("program % {}", grid_text(0));
   if (axis == 2) return fmt::format("program / {} % {}", grid_text(0), grid_text(2));
+  if (chain_ && begins_by_row(*chain_, kernel_)) return fmt::format("program / ({})", others);
   return fmt::format("{} - 1 - program / ({})", grid_text(1), others);
 }
 

@@ -69,6 +69,10 @@ std::string KernelPrinter::programs_text() const {
 }
 
 void KernelPrinter::open_program_loop() {
+  if (schedule_.descending) {
+    out_.open("for (i32 wave = 0, program; (program = serpentine(wave)) < {}; ++wave)", programs_text());
+    return;
+  }
   out_.open("for (i32 program = i32(blockIdx.x); program < {0}; program += i32(gridDim.x))", programs_text());
 }
 
@@ -78,6 +82,7 @@ void KernelPrinter::print_wgmma_body() {
   const RegisterShare registers = register_share(schedule_.threads / kWarpgroup, chain_.has_value());
   index_scalars();
   if (chain_) name_chain();
+  if (schedule_.descending) need("raster");
   Text multiply(3);
   std::swap(out_, multiply);
   print_steps(plan_.steps);

@@ -18,4 +18,11 @@ TW_DEVICE Place raster(i32 program, i32 width, i32 height) {
   return {inside / rows, swath * kRows + inside % rows};
 }
 
+// The program that a block takes as its `wave`-th, where programs become shorter from first to last: every
+// other wave from its end, so that who had the longest of one has the shortest of the next.
+TW_DEVICE i32 serpentine(i32 wave) {
+  const i32 blocks = i32(gridDim.x), block = i32(blockIdx.x);
+  return wave * blocks + (wave % 2 == 0 ? block : blocks - 1 - block);
+}
+
 }  // namespace tw
