@@ -25,9 +25,9 @@ struct ChainDot {
   const tile::Op* op = nullptr;
   const tile::Op* loop = nullptr;
   const tile::Op* outermost = nullptr;  // the loop around it in the kernel's own body; may be `loop`
-  int a = -1, b = -1;  // blocks; a: -1 for registers
+  int a = -1, b = -1;                   // blocks; a: -1 for registers
   bool a_k_major = true, b_k_major = true;
-  bool from_zero = false;  // its sum begins with zeros in each round …
+  bool from_zero = false;       // its sum begins with zeros in each round …
   bool loop_from_zero = false;  // … or in the first one of its loop, which stands inside another
   bool is_nested() const { return loop != outermost; }
 };
@@ -39,7 +39,7 @@ struct DotChain {
   std::set<tile::ValueId> in_place;  // loads, and transposes of them, that only dots read
 
   const ChainDot* find(const tile::Op& dot) const;
-  bool has_dots(const tile::Op& loop) const;       // in its own body
+  bool has_dots(const tile::Op& loop) const;      // in its own body
   bool is_outermost(const tile::Op& loop) const;  // of a dot
 };
 
