@@ -16,6 +16,7 @@ Pair layernorm_gelu_pair();
 Pair add_rmsnorm_pair();
 Pair dropout_add_layernorm_pair();
 Pair cross_entropy_pair();
+Pair linear_cross_entropy_pair();
 Pair gemm_pair();
 Pair gemm_batched_pair();
 Pair gemm_bias_gelu_pair();

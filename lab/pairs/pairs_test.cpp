@@ -31,6 +31,7 @@ const Suite kTiny = {
         {"add_rmsnorm", {"rows=5", "columns=131", "dtype=f32,bf16"}},
         {"dropout_add_layernorm", {"rows=5", "columns=131", "p=0.1,0.5"}},
         {"cross_entropy", {"rows=6", "classes=301", "dtype=f32,bf16"}},
+        {"linear_cross_entropy", {"rows=60", "classes=301", "depth=40,270", "dtype=f32,bf16"}},
         {"gemm", {"shape=37x53x131,130x67x300", "dtype=f32,bf16", "b_order=rows,columns"}},
         {"gemm", {"shape=1x1x1", "dtype=f16"}},
         {"gemm_batched", {"shape=3x37x53x19", "form=one_by_one,batched,strided", "dtype=f32,bf16"}},

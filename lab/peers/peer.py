@@ -48,6 +48,45 @@ def cross_entropy_loss(logits, labels):
     return F.cross_entropy(logits.float(), labels)
 
 
+def linear_loss(x, w, labels):
+    return F.cross_entropy(F.linear(x, w).float(), labels)
+
+
+def linear_with_gradients(loss_function):
+    def run(x, w, labels):
+        x, w = x.detach().requires_grad_(), w.detach().requires_grad_()
+        loss = loss_function(x, w, labels)
+        return (loss.detach(), *torch.autograd.grad(loss, (x, w)))
+    return run
+
+
+def chunked_linear_loss():
+    """Chunks of rows, each with its gradient at once: no more logits are alive than those of a chunk."""
+    def of_chunk(x, w, labels, rows):
+        logits = F.linear(x, w).float()
+        lse = torch.logsumexp(logits, -1)
+        loss = (lse - logits.gather(1, labels[:, None])[:, 0]).sum() / rows
+        d = torch.exp(logits - lse[:, None]) / rows
+        d = d.scatter_add(1, labels[:, None], torch.full_like(labels[:, None], -1 / rows, dtype=d.dtype)).to(x.dtype)
+        return loss, d @ w, d.t() @ x
+
+    keep = {}
+
+    def run(x, w, labels):
+        if "of_chunk" not in keep:
+            keep["of_chunk"] = torch.compile(of_chunk) if hasattr(torch, "compile") else of_chunk
+        each = max(256, min(len(x), 2 * x.numel() // w.shape[0]))
+        loss, dx, dw = 0, [], torch.zeros_like(w, dtype=torch.float32)
+        for part, of_part in zip(x.split(each), labels.split(each)):
+            l, d, g = keep["of_chunk"](part, w, of_part, len(x))
+            loss = loss + l
+            dx.append(d)
+            dw += g
+        return loss, torch.cat(dx), dw.to(w.dtype)
+
+    return run
+
+
 def with_gradient(loss_function):
     def both(logits, labels):
         logits = logits.detach().requires_grad_()
@@ -249,12 +288,15 @@ def eager(work, parameters):
             "embedding": lambda table, index: F.embedding(index, table), "elu": elu, "sincos10": sincos10,
             "softmax": lambda x: torch.softmax(x, -1), "layernorm_gelu": layernorm_gelu, "add_rmsnorm": add_rmsnorm,
             "gemv": torch.matmul, "swiglu_mlp": swiglu_mlp, "gemm_fp8": gemm_fp8,
-            "cross_entropy": with_gradient(cross_entropy_loss)}[work]
+            "cross_entropy": with_gradient(cross_entropy_loss),
+            "linear_cross_entropy": linear_with_gradients(linear_loss)}[work]
 
 
 def compiled(work, parameters):
     if work == "cross_entropy":
         return with_gradient(torch.compile(cross_entropy_loss))
+    if work == "linear_cross_entropy":
+        return linear_with_gradients(torch.compile(linear_loss))
     if work.startswith("attention"):
         run = sdpa(parameters, torch.compile(fused_attention))
         return with_gradients(run) if work == "attention_gradient" else run
@@ -290,6 +332,8 @@ def program(mode, work, parameters):
     if mode in ("cudnn", "flex_attention") and work.startswith("attention"):
         run = cudnn_attention(parameters) if mode == "cudnn" else flex_attention(parameters)
         return with_gradients(run) if work == "attention_gradient" else run
+    if mode == "torch, in chunks" and work == "linear_cross_entropy":
+        return chunked_linear_loss()
     if mode == "torch._grouped_mm" and work == "grouped_gemm":
         return torch_grouped_mm(parameters)
     raise ValueError(f"{mode} has no {work}")

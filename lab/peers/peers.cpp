@@ -217,6 +217,7 @@ class TorchPeers final : public Peers {
     if (workload.target == "elu" && !host_->facts.at("triton").get<std::string>().empty()) return {"triton"};
     if (workload.target.starts_with("attention")) return {"cudnn", "flex_attention"};
     if (workload.target == "grouped_gemm") return {"torch._grouped_mm"};
+    if (workload.target == "linear_cross_entropy") return {"torch, in chunks"};
     return {};
   }
 

@@ -121,8 +121,8 @@ Value cross_entropy(Value logits, Value labels, const CrossEntropyOptions& optio
                              to_string(logits.type()), to_string(labels.type())));
   const Value x = cast(logits, logits.dtype() == DType::f64 ? DType::f64 : DType::f32);
   const Value largest = stop_gradient(max(x, {-1}, Keep::yes));
-  // The label is picked by comparison, not by a gather: the gradient stays pointwise. What is picked waits for
-  // no maximum, so that one loop over the logits gives all three.
+  // The label is picked by comparison, not by a gather: the gradient stays pointwise. What is picked waits
+  // for no maximum, so that one loop over the logits gives all three.
   const Value is_label = eq(iota(*x.graph, x.shape(), -1), unsqueeze(labels, -1));
   const Value picked = sum(where(is_label, x, 0.0), {-1});
   Value loss = log(sum(exp(x - largest), {-1})) + (reshape(largest, labels.shape()) - picked);
@@ -147,8 +147,7 @@ Value linear_cross_entropy(Value x, Value w, Value labels, const CrossEntropyOpt
     fail(x, fmt::format("linear_cross_entropy: wants an integer label for each row of {}, got {}",
                         to_string(x.type()), to_string(labels.type())));
   const DType dtype = promote(x.dtype(), w.dtype()) == DType::f64 ? DType::f64 : DType::f32;
-  const Value logits =
-      matmul(reshape(x, {labels.shape().size(), classes[1]}), swap_axes(w, 0, 1), dtype);
+  const Value logits = matmul(reshape(x, {labels.shape().size(), classes[1]}), swap_axes(w, 0, 1), dtype);
   const Value loss = cross_entropy(logits, reshape(labels, {labels.shape().size()}), options);
   return options.reduction == Reduction::none ? reshape(loss, labels.shape()) : loss;
 }

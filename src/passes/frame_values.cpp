@@ -128,7 +128,8 @@ FrameValues& FrameValues::operand_frame(int dot, int side) {
   const Index extent = std::min(s_.extent(depth), loops_.depth);
   const Frame f = side == 0 ? Frame{frame_.row, depth, frame_.rows, extent, true, true}
                             : Frame{depth, frame_.column, extent, frame_.columns, true, true};
-  frame = std::make_unique<FrameValues>(s_, f, FrameLoops{true, side == 0 ? -1 : loops_.reduced, loops_.depth});
+  frame =
+      std::make_unique<FrameValues>(s_, f, FrameLoops{true, side == 0 ? -1 : loops_.reduced, loops_.depth});
   return *frame;
 }
 
@@ -192,7 +193,8 @@ Value FrameValues::dot_operand(int s, DType meet) {
   // Outside the space a load gives 0, what is computed from it anything.
   if (sym(s).kind == Sym::Kind::load) return v;
   for (int walked : {frame_.row, frame_.column}) {
-    const bool summed = walked >= 0 && (walked == loops_.reduced || s_.program.inner[static_cast<std::size_t>(walked)]);
+    const bool summed =
+        walked >= 0 && (walked == loops_.reduced || s_.program.inner[static_cast<std::size_t>(walked)]);
     if (summed && ragged(walked))
       v = tile::where(k_.broadcast(variable(walked) < s_.extent(walked), shape), v, 0.0);
   }

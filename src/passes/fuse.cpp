@@ -2,7 +2,9 @@
 #include "passes/fuse.h"
 
 #include "passes/group_cost.h"
+#include "passes/in_pieces.h"
 #include "passes/recompute.h"
+#include "passes/simplify.h"
 
 #include <fmt/format.h>
 
@@ -162,6 +164,17 @@ class Fuser {
     return pairs;
   }
 
+  // Of equal producers of one group the last: when it runs, what the others leave is there, and what it reads
+  // need not wait for them.
+  using Pair = std::pair<const std::pair<int, int>, Trial>;
+  static bool is_better(const Pair& a, const Pair& b) {
+    constexpr double kEqual = 1e-9;
+    const double apart = a.second.saved - b.second.saved;
+    if (a.first.second == b.first.second && std::abs(apart) <= kEqual * b.second.saved)
+      return a.first.first > b.first.first;
+    return apart > 0;
+  }
+
   void merge_pairs() {
     std::map<std::pair<int, int>, Trial> trials;
     auto examine = [&](int g) {
@@ -172,9 +185,7 @@ class Fuser {
     for (;;) {
       auto best = trials.end();
       for (auto it = trials.begin(); it != trials.end(); ++it)
-        if (it->second.refusal == Refusal::none &&
-            (best == trials.end() || it->second.saved > best->second.saved))
-          best = it;
+        if (it->second.refusal == Refusal::none && (best == trials.end() || is_better(*it, *best))) best = it;
       if (best == trials.end()) break;
       const auto [a, b] = best->first;
       // Another merge may have closed a path between the two since the trial.
@@ -302,6 +313,10 @@ class Fuser {
   std::map<std::pair<int, int>, Refusal> refusals_;
 };
 
+// Memory is worth this much time of the kernels concerned: kernels that compute attention's scores again do
+// 11 products of the 6.
+constexpr double kSlowest = 2;
+
 // With the values stored, and without.
 struct Alternatives {
   Fusion stored, recomputed;
@@ -324,9 +339,6 @@ Fusion choose_recomputation(const Graph& graph, const tile::Target& target, Reco
       if (again.count(o)) bytes += bytes_of(graph.type(o));
   }
   if (bytes == 0) return std::move(both.stored);  // everything that reads them is one kernel already
-  // Memory is worth this much time of the kernels concerned: kernels that compute attention's scores again do
-  // 11 products of the 6.
-  constexpr double kSlowest = 2;
   const double more = both.recomputed.seconds - both.stored.seconds;
   const bool beyond_cache = bytes * 2 > static_cast<double>(target.cache_bytes);
   const bool worth = more < 0 || (beyond_cache && more <= (kSlowest - 1) * affected);
@@ -348,6 +360,38 @@ Fusion fuse(const Graph& graph, const tile::Target& target, Recompute recompute)
   if (again.empty()) return stored;
   Fusion recomputed = Fuser(graph, target, again).run();
   return choose_recomputation(graph, target, recompute, {std::move(stored), std::move(recomputed)});
+}
+
+FusedGraph fuse_in_pieces(const Graph& graph, const tile::Target& target, Recompute recompute) {
+  FusedGraph whole{graph, fuse(graph, target, recompute)};
+  if (recompute == Recompute::never) return whole;
+  PieceOptions options{.least_bytes = static_cast<double>(target.cache_bytes)};
+  if (recompute == Recompute::always) options = {.times = 1};
+  auto cut = in_pieces(graph, options);
+  if (!cut) return whole;
+  FusedGraph pieces{materialize(simplify(cut->graph)), {}};
+  pieces.fusion = fuse(pieces.graph, target, recompute);
+  const std::set<NodeId> made(cut->made.begin(), cut->made.end());
+  double stored = 0, affected = 0;
+  for (const Group& g : whole.fusion.groups) {
+    for (NodeId o : g.outputs) stored += made.count(o) ? bytes_of(graph.type(o)) : 0;
+    const bool touches = std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) {
+      return made.count(id) || std::find(cut->readers.begin(), cut->readers.end(), id) != cut->readers.end();
+    });
+    if (!touches) continue;
+    affected += group_cost(graph, std::get<GroupProgram>(build_program(graph, g)), target).seconds(target);
+  }
+  const double more = pieces.fusion.seconds - whole.fusion.seconds;
+  const bool worth = more < 0 || (stored > cut->piece_bytes && more <= (kSlowest - 1) * affected);
+  FusedGraph& taken = recompute == Recompute::always || worth ? pieces : whole;
+  taken.fusion.recomputing +=
+      fmt::format("{}{} values of {:.1f} MB are {}: predicted {:.1f} us stored, {:.1f} us in pieces",
+                  taken.fusion.recomputing.empty() ? "" : "\n  ", made.size(), stored / 1e6,
+                  &taken == &pieces ? fmt::format("computed again in {} pieces of at most {:.1f} MB",
+                                                  cut->pieces, cut->piece_bytes / 1e6)
+                                    : "stored",
+                  affected * 1e6, (affected + more) * 1e6);
+  return std::move(taken);
 }
 
 Fusion keep_apart(const Graph& graph) { return Fuser(graph, tile::Target{}, {}).apart(); }

@@ -27,6 +27,15 @@ struct Fusion {
 // Large values that are cheap to make are computed again in each group that reads them (recompute.h).
 Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
 
+// The same of the graph or, where memory is worth it, of one in which a value that is too large to store is
+// computed in pieces (in_pieces.h).
+struct FusedGraph {
+  ir::Graph graph;
+  Fusion fusion;
+};
+FusedGraph fuse_in_pieces(const ir::Graph& graph, const tile::Target& target,
+                          Recompute recompute = Recompute::by_cost);
+
 // No fusion: every node that computes is a group of its own (eager mode).
 Fusion keep_apart(const ir::Graph& graph);
 

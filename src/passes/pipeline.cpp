@@ -1,6 +1,7 @@
 // simplify → materialize → fuse → lower each group → plan memory.
 #include "passes/pipeline.h"
 
+#include "ops/rows.h"
 #include "passes/lower.h"
 #include "passes/simplify.h"
 
@@ -8,7 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace tilewright::passes {
@@ -20,6 +23,8 @@ using tile::PlanBuffer;
 using tile::PlanStep;
 
 namespace {
+
+constexpr Index kBufferAlign = 256;  // Backend::allocate promises it, views are written for it
 
 class PlanWriter {
  public:
@@ -40,7 +45,9 @@ class PlanWriter {
         add_buffer(stored, PlanBuffer::Role::output, static_cast<int>(i));
       }
     }
-    for (const Group& g : out_.fusion.groups) add_group(g);
+    for (const Group& g : out_.fusion.groups) place_parts(g);
+    for (const Group& g : out_.fusion.groups)
+      if (!in_place_.count(g.outputs[0])) add_group(g);
     for (auto [from, to] : repeats)
       out_.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = to, .from = from});
     plan_memory(out_.plan);
@@ -55,6 +62,56 @@ class PlanWriter {
   int add_buffer(NodeId id, PlanBuffer::Role role, int position) {
     out_.plan.buffers.push_back(describe(id, role, position));
     return buffer_of_[id] = static_cast<int>(out_.plan.buffers.size()) - 1;
+  }
+
+  // Where a value's elements lie.
+  struct Place {
+    int buffer = -1;
+    Index offset = 0;  // elements
+  };
+  Place place(NodeId id) {
+    const auto part = part_of_.find(storage_node(graph_, id));
+    return part != part_of_.end() ? Place{buffer(part->second.first), part->second.second}
+                                  : Place{buffer(id), 0};
+  }
+
+  // A group that does nothing but put values together that lie behind one another: whoever computes them
+  // writes them there.
+  void place_parts(const Group& g) {
+    const NodeId whole = g.outputs[0];
+    const ir::Node& copy = graph_.node(whole);
+    if (g.nodes.size() != 1 || copy.op != &ops::kCast ||
+        graph_.type(copy.operands[0]).dtype != copy.type.dtype)
+      return;
+    const ir::Node& source = graph_.node(storage_node(graph_, copy.operands[0]));
+    if (source.op->kind != OpClass::concat) return;
+    const Index axis = source.attrs.integer("axis");
+    for (Index before = 0; before < axis; ++before)
+      if (source.type.shape[static_cast<int>(before)] != 1) return;
+    std::map<NodeId, std::pair<NodeId, Index>> parts;
+    Index offset = 0;
+    for (NodeId o : source.operands) {
+      const NodeId part = storage_node(graph_, o);
+      const Index elements = graph_.type(part).shape.size();
+      if (!is_computed_for(part) || elements == 0 || part_of_.count(part) ||
+          offset * static_cast<Index>(size_bytes(copy.type.dtype)) % kBufferAlign != 0 ||
+          !parts.insert({part, {whole, offset}}).second)
+        return;
+      offset += elements;
+    }
+    part_of_.insert(parts.begin(), parts.end());
+    in_place_.insert(whole);
+  }
+
+  // Written by one kernel, element by element, to a buffer that is not the caller's.
+  bool is_computed_for(NodeId id) const {
+    const OpClass kind = graph_.node(id).op->kind;
+    const bool written = kind == OpClass::matmul || kind == OpClass::pointwise || kind == OpClass::reduce ||
+                         kind == OpClass::cast;
+    return written && !buffer_of_.count(id) && !in_place_.count(id) &&
+           std::any_of(out_.fusion.groups.begin(), out_.fusion.groups.end(), [&](const Group& g) {
+             return std::find(g.outputs.begin(), g.outputs.end(), id) != g.outputs.end();
+           });
   }
 
   int buffer(NodeId id) {
@@ -77,6 +134,16 @@ class PlanWriter {
     return fmt::format("{}_{}", text, out_.plan.kernels.size());
   }
 
+  // Kernels that differ in their names alone are one text, which is compiled once.
+  void name_like_its_equal(tile::Kernel& kernel) const {
+    const std::string own = kernel.name;
+    for (const tile::Kernel& known : out_.plan.kernels) {
+      kernel.name = known.name;
+      if (kernel == known) return;
+    }
+    kernel.name = own;
+  }
+
   void add_group(const Group& g) {
     auto built = build_program(graph_, g);
     if (auto* refusal = std::get_if<Refusal>(&built))
@@ -92,16 +159,19 @@ class PlanWriter {
       temporaries.push_back(static_cast<int>(out_.plan.buffers.size()) - 1);
     }
     for (NodeId z : lowered.zeroed)
-      out_.plan.steps.push_back({.kind = PlanStep::Kind::zero, .buffer = buffer(z)});
+      out_.plan.steps.push_back({.kind = PlanStep::Kind::zero, .buffer = place(z).buffer});
     for (int t : lowered.zeroed_temporaries)
       out_.plan.steps.push_back(
           {.kind = PlanStep::Kind::zero, .buffer = temporaries[static_cast<std::size_t>(t)]});
-    for (NodeId o : g.outputs) buffer(o);
+    for (NodeId o : g.outputs) place(o);
     for (EmittedKernel& k : lowered.kernels) {
       PlanStep step{.kind = PlanStep::Kind::launch, .kernel = static_cast<int>(out_.plan.kernels.size())};
-      for (const BufferSource& v : k.views)
-        step.views.push_back(
-            {v.node >= 0 ? buffer(v.node) : temporaries[static_cast<std::size_t>(v.temporary)], v.offset});
+      for (const BufferSource& v : k.views) {
+        const Place p =
+            v.node >= 0 ? place(v.node) : Place{temporaries[static_cast<std::size_t>(v.temporary)], 0};
+        step.views.push_back({p.buffer, p.offset + v.offset});
+      }
+      name_like_its_equal(k.kernel);
       out_.plan.kernels.push_back(std::move(k.kernel));
       out_.kernels.push_back({g.nodes, cost, std::move(k.note)});
       out_.variants.push_back(std::exchange(lowered.variants, {}));
@@ -114,6 +184,8 @@ class PlanWriter {
   const tile::Target& target_;
   const PipelineOptions& options_;
   std::map<NodeId, int> buffer_of_;
+  std::map<NodeId, std::pair<NodeId, Index>> part_of_;  // what lies in another value's buffer: it, and where
+  std::set<NodeId> in_place_;                           // values whose parts all do
 };
 
 }  // namespace
@@ -122,7 +194,13 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
   Compiled out;
   out.target = target;
   out.graph = materialize(options.simplify ? simplify(graph) : graph);
-  out.fusion = options.fuse ? fuse(out.graph, target, options.recompute) : keep_apart(out.graph);
+  if (options.fuse) {
+    FusedGraph fused = fuse_in_pieces(out.graph, target, options.recompute);
+    out.graph = std::move(fused.graph);
+    out.fusion = std::move(fused.fusion);
+  } else {
+    out.fusion = keep_apart(out.graph);
+  }
   PlanWriter(out, target, options).run();
   return out;
 }

@@ -63,7 +63,9 @@ class Search {
     if (n.op->kind == OpClass::matmul) {
       const Shape& a = graph_.type(n.operands[0]).shape;
       const Index depth = a[a.rank() - 1];
-      if (!much_larger || depth == 0 || depth > kMostInnerDepth) return;
+      const bool deep = depth > kMostInnerDepth;
+      const bool larger = deep ? bytes_of(graph_.type(id)) > source_bytes : much_larger;
+      if (!larger || depth == 0 || (deep && !gives_statistics_alone(id))) return;
       // Of a product of products the larger one is computed again, from the smaller ones in memory.
       for (NodeId s : from)
         if (products_.count(s)) kept_.insert(s);
@@ -84,6 +86,16 @@ class Search {
       if (!takes_computed_values(n) || (is_inlined(n) && !is_read_as_value(user))) return false;
     }
     return true;
+  }
+
+  // Loops that reduce it are the only ones that may have a deep product inside; one of them does for all.
+  bool gives_statistics_alone(NodeId id) const {
+    const auto& users = users_[static_cast<std::size_t>(id)];
+    return !kept_.count(id) && std::all_of(users.begin(), users.end(), [&](NodeId user) {
+      const ir::Node& n = graph_.node(user);
+      return !live_[static_cast<std::size_t>(user)] || n.op->kind == OpClass::reduce ||
+             ((is_elementwise(n) || is_inlined(n)) && gives_statistics_alone(user));
+    });
   }
 
   bool is_read_by(NodeId id, const std::set<NodeId>& readers) const {

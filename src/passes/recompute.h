@@ -17,8 +17,9 @@ inline constexpr double kMuchLarger = 4;
 double bytes_of(const ir::Type& type);
 
 // The nodes that may be computed again: products of small depth that are at least `times` as large as their
-// operands, and arithmetic on them. None is an output of the graph, and every kernel of one node
-// that reads them can compute them (build_program() takes it together with them). `graph` is materialized.
+// operands, larger ones of any depth that only reductions read, and arithmetic on them. None is an output of
+// the graph, and every kernel of one node that reads them can compute them (build_program() takes it together
+// with them). `graph` is materialized.
 std::set<ir::NodeId> recomputable(const ir::Graph& graph, double times);
 
 // The computed or input nodes that `id` reads through views, and through `again`.

@@ -75,6 +75,61 @@ TEST_P(LinearCrossEntropy, StatisticsOfDeepProductsAreOneLoop) {
     }
 }
 
+// The gradient in pieces of the classes: a value of rows × classes is nowhere, and the products that read a
+// piece do so before the next one is computed.
+TEST_P(LinearCrossEntropy, GradientsAreComputedInPieces) {
+  GraphRunner runner(GetParam());
+  for (const Loss& l : {Loss{600, 1500, 260}, Loss{257, 1030, 300, DType::bf16}}) {
+    SCOPED_TRACE(fmt::format("{} rows, {} classes, depth {}", l.rows, l.classes, l.depth));
+    const ir::Graph g = passes::differentiate(loss_of(l), {0, 1});
+    const std::vector<ir::HostTensor> in = inputs_of(l);
+    const passes::Compiled compiled =
+        passes::run_pipeline(g, runner.device->target(), {.recompute = Recompute::always});
+    EXPECT_NE(compiled.fusion.recomputing.find("in pieces"), std::string::npos)
+        << compiled.fusion.recomputing;
+    for (const tile::PlanBuffer& b : compiled.plan.buffers)
+      if (b.role == tile::PlanBuffer::Role::temporary) {
+        EXPECT_LE(b.elements, l.rows * 768) << "as large as the logits";
+      }
+    // dw is written where it is wanted: no buffer holds a part of it, no kernel puts them together.
+    for (const tile::Kernel& kernel : compiled.plan.kernels)
+      EXPECT_EQ(kernel.name.find("cast"), std::string::npos) << tile::print(kernel);
+    const auto got = runner.run(compiled, in), want = ops::evaluate(g, in);
+    // bf16: what the products read is rounded, by 2^-9 of a term; and what is stored.
+    const double tolerance = l.dtype == DType::bf16 ? 2 * 0x1p-9 : 4e-6;
+    for (std::size_t o = 0; o < want.size(); ++o) expect_near(got[o], want[o], o == 0 ? 2e-6 : tolerance);
+  }
+}
+
+// By cost, on an H200: GPT-2's and Llama 3's last layer. Without pieces 2.5 and 6.3 GB.
+TEST(LinearCrossEntropyForms, LogitsAreNeverInMemory) {
+  struct Case {
+    Loss loss;
+    double most_bytes;
+  };
+  for (const Case& c :
+       {Case{{8192, 50304, 768, DType::bf16}, 140e6}, Case{{8192, 128256, 4096, DType::bf16}, 1.5e9}}) {
+    const passes::Compiled compiled =
+        passes::run_pipeline(passes::differentiate(loss_of(c.loss), {0, 1}), h200_target());
+    EXPECT_LE(static_cast<double>(compiled.plan.arena_bytes), c.most_bytes) << compiled.fusion.recomputing;
+    int deep = 0;
+    for (std::size_t i = 0; i < compiled.plan.kernels.size(); ++i) {
+      const tile::Kernel& kernel = compiled.plan.kernels[i];
+      int dots = 0, loops = 0;
+      tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+        dots += op.kind == tile::OpKind::dot;
+        loops += op.kind == tile::OpKind::loop;
+      });
+      EXPECT_TRUE(dots == 0 || compiled.kernels[i].cost.dot_on_matrix_units) << kernel.name;
+      deep += dots > 0 && loops > dots;
+    }
+    EXPECT_EQ(deep, 1) << "the loss is one loop over the classes";
+    const passes::Compiled stored = passes::run_pipeline(passes::differentiate(loss_of(c.loss), {0, 1}),
+                                                         h200_target(), {.recompute = Recompute::never});
+    EXPECT_GT(static_cast<double>(stored.plan.arena_bytes), 2e9);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, LinearCrossEntropy, ::testing::Values("reference", "cpu"),
                          [](const auto& info) { return std::string(info.param); });
 

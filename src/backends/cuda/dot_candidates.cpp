@@ -102,8 +102,8 @@ class Lister {
       (b.resident() ? once : each) +=
           b.operand.rows * b.operand.depth * static_cast<Index>(size_bytes(chain->dtype));
     const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
-    const bool nested = std::any_of(chain->dots.begin(), chain->dots.end(),
-                                    [](const ChainDot& d) { return d.is_nested(); });
+    const bool nested =
+        std::any_of(chain->dots.begin(), chain->dots.end(), [](const ChainDot& d) { return d.is_nested(); });
     const Index places = std::min(nested ? kMaxPlaces : kMaxChainPlaces,
                                   (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, kMaxWarpgroups);

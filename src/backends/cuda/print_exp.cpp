@@ -63,7 +63,8 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
 
 std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop, const Instr& in) const {
   if (!chain_ || !applies(in, Prim::exp) || in.operands[0].is_scalar() ||
-      kernel_.type(in.value).dtype != DType::f32 || level(loop, in) != Level::element || loop.place.part != Part::all)
+      kernel_.type(in.value).dtype != DType::f32 || level(loop, in) != Level::element ||
+      loop.place.part != Part::all)
     return std::nullopt;
   const Instr& sub = loop.plan->body[static_cast<std::size_t>(in.operands[0].instr)];
   if (!applies(sub, Prim::sub) || uses_of(loop, in.operands[0].instr) != 1) return std::nullopt;
