@@ -1,5 +1,7 @@
 #include "passes/dot_axes.h"
 
+#include "passes/pages.h"
+
 #include <tilewright/base/error.h>
 
 #include <algorithm>
@@ -55,36 +57,39 @@ DotAxes dot_axes(const GroupProgram& program) {
 namespace {
 
 // Read by the copy engine: one step of 1 and others that are whole 16 bytes, as many as a tensor map has.
-bool copy_engine_reads(const Sym& s) {
+// A page's dimension is picked by a table.
+bool copy_engine_reads(const GroupProgram& program, const Sym& s) {
   constexpr Index kAligned = 16;
   constexpr int kLargestRank = 4;
   const Index bytes = static_cast<Index>(size_bytes(s.dtype));
-  if (s.kind != Sym::Kind::load || !s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0 ||
-      s.offset.constant() * bytes % kAligned != 0)
-    return false;
-  int ones = 0, others = 0;
-  for (const IndexExpr::Term& t : s.offset.terms()) {
-    const bool strides = t.factor > 0 && t.factor * bytes % kAligned == 0;
-    if (t.factor != 1 && !strides) return false;
-    ++(t.factor == 1 ? ones : others);
-  }
-  return ones == 1 && ones + others <= kLargestRank;
+  const std::optional<Pages> pages = pages_of(program, s);
+  if (s.kind != Sym::Kind::load || s.offset.constant() * bytes % kAligned != 0) return false;
+  if (!pages && (!s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0)) return false;
+  std::vector<Index> strides;
+  for (const IndexExpr::Term& t : s.offset.terms()) strides.push_back(t.factor);
+  if (pages) strides.push_back(s.dynamic[0].second);
+  const auto ones = std::count(strides.begin(), strides.end(), 1);
+  return ones == 1 && static_cast<int>(strides.size()) <= kLargestRank &&
+         std::all_of(strides.begin(), strides.end(), [&](Index stride) {
+           return stride == 1 || (stride > 0 && stride * bytes % kAligned == 0);
+         });
 }
 
 // Two warpgroups of 64 rows, or three where the sums are narrow enough for their registers, unless these
 // leave more units without work. On an H200 three were faster by an eighth
 // (docs/notes/2026-11-21-dot-chains.md).
-DotTiles tensor_stream_tiles(const DotProblem& p, const tile::Target& target) {
+DotTiles tensor_stream_tiles(const GroupProgram& program, const DotProblem& p, const tile::Target& target) {
   constexpr Index kRows = 64, kPanel = 64, kMostColumns = 256, kRegisterColumns = 128;
   constexpr double kThreeAtOnce = 1.13;
   const Index columns = std::min(round_up(p.n, kPanel), kMostColumns);
-  if (p.m <= kRows) return {kRows, columns, columns > kRegisterColumns ? kPanel : 2 * kPanel};
+  const Index depth = block_within_pages(program, columns > kRegisterColumns ? kPanel : 2 * kPanel);
+  if (p.m <= kRows) return {kRows, columns, depth};
   const auto time = [&](Index rows, double rate) {
     const Index waves = ceil_div(ceil_div(p.m, rows) * p.batch, std::max<Index>(target.units, 1));
     return static_cast<double>(waves * rows) / rate;
   };
   const bool three = columns <= kPanel && time(3 * kRows, kThreeAtOnce) < time(2 * kRows, 1);
-  return {(three ? 3 : 2) * kRows, columns, columns > kRegisterColumns ? kPanel : 2 * kPanel};
+  return {(three ? 3 : 2) * kRows, columns, depth};
 }
 
 // Blocks of memory that a chain keeps in shared memory: those its loop walks twice, so that one is fetched
@@ -111,7 +116,7 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
 // A block of it: one of the block's two axes is contiguous.
 bool is_copied(const GroupProgram& program, int operand, int row, int k) {
   const Sym& s = program.syms[place_of(operand)];
-  return row >= 0 && copy_engine_reads(s) && (s.offset.factor(row) == 1 || s.offset.factor(k) == 1);
+  return row >= 0 && copy_engine_reads(program, s) && (s.offset.factor(row) == 1 || s.offset.factor(k) == 1);
 }
 
 // One loop of one dot, whose sums a second kernel can add before the rest is computed of them.
@@ -156,14 +161,15 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   const DType meet = program.syms[place_of(axes.dot)].meet;
   if (meet != DType::bf16 && meet != DType::f16) return false;
   constexpr Index kSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
-  if (chain_bytes(program, axes, tensor_stream_tiles(problem_of(program, axes), target)) > kSharedBytes)
-    return false;
+  constexpr Index kFewestKeys = 32;          // of a block: an accumulator's columns
+  const DotTiles tiles = tensor_stream_tiles(program, problem_of(program, axes), target);
+  if (tiles.bk < kFewestKeys || chain_bytes(program, axes, tiles) > kSharedBytes) return false;
   return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
     if (s.kind != Sym::Kind::dot) return true;
     const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
     const bool whole = !s.inner || program.extents[place_of(s.offset.single_variable())] % kPanel == 0;
-    return s.meet == meet && whole && copy_engine_reads(b) &&
-           (a.kind != Sym::Kind::load || copy_engine_reads(a));
+    return s.meet == meet && whole && copy_engine_reads(program, b) &&
+           (a.kind != Sym::Kind::load || copy_engine_reads(program, a));
   });
 }
 
@@ -174,8 +180,9 @@ namespace {
 // on tensor cores 64 × 128 for each of two.
 DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const tile::Target& target) {
   const bool gpu = target.kind == tile::TargetKind::cuda;
-  if (chains_on_tensor_cores(program, target)) return tensor_stream_tiles(p, target);
-  return {std::min<Index>(64, p.m), std::min<Index>(256, p.n), std::min<Index>(gpu ? 64 : 256, p.k)};
+  if (chains_on_tensor_cores(program, target)) return tensor_stream_tiles(program, p, target);
+  return {std::min<Index>(64, p.m), std::min<Index>(256, p.n),
+          block_within_pages(program, std::min<Index>(gpu ? 64 : 256, p.k))};
 }
 
 }  // namespace
