@@ -6,6 +6,7 @@
 #include "passes/online.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tilewright::passes {
 
@@ -161,14 +162,16 @@ class BoundsEmitter {
 
   Value integer(Value v) { return v.dtype() == DType::i64 ? v : k_.cast(v, DType::i64); }
 
+  // The least or the most of a block's rows, by the sign of the factor.
   Value least_of_rows(const Condition::Value& v) {
     const int row = space_.shape.row;
     const Monoid monoid = v.factor > 0 ? Monoid::min : Monoid::max;
+    if (const auto known = of_rows_.find({v.sym, monoid}); known != of_rows_.end()) return known->second;
     Value all = k_.broadcast(integer(rows_.value(v.sym)), {space_.shape.rows});
     if (rows_.ragged(row))
       all = tile::where(k_.broadcast(rows_.variable(row) < s_.extent(row), {space_.shape.rows}), all,
                         k_.literal_int(DType::i64, identity(monoid, DType::i64).i, {space_.shape.rows}));
-    return k_.reduce(monoid, all, 0);
+    return of_rows_[{v.sym, monoid}] = k_.reduce(monoid, all, 0);
   }
 
   // Whether it may hold for some row of the block, for each of the keys.
@@ -232,6 +235,7 @@ class BoundsEmitter {
   EmitState s_;
   Builder& k_;
   FrameValues keys_, rows_;
+  std::map<std::pair<int, Monoid>, Value> of_rows_;
   std::vector<Prepared> prepared_;  // of the comparisons that decide, as they come
   std::size_t next_ = 0;
   std::vector<std::vector<std::pair<Builder::SizeArg, Index>>> grid_;

@@ -208,8 +208,12 @@ class Reader {
         const double mine = is_float(m.dtype) ? m.number.f : static_cast<double>(m.number.i);
         return of_kind(exact && mine == value ? Kind::never : Kind::always);
       }
-      case Sym::Kind::load:
-        return value == 0 && m.mask >= 0 ? condition(m.mask) : of_kind(Kind::always);
+      case Sym::Kind::load: {
+        if (value != 0 || m.mask < 0) return of_kind(Kind::always);
+        // Which of a table's entries lie outside is not worth looking for.
+        const Condition read = condition(m.mask);
+        return !m.dynamic.empty() && read.of_vectors() ? of_kind(Kind::always) : read;
+      }
       case Sym::Kind::cast:
         return is_float(m.dtype) && is_float(sym(m.operands[0]).dtype) ? of(0, value) : of_kind(Kind::always);
       case Sym::Kind::where:

@@ -1,5 +1,7 @@
 #include "passes/dot_axes.h"
 
+#include "passes/pages.h"
+
 #include <tilewright/base/error.h>
 
 #include <algorithm>
@@ -59,20 +61,22 @@ DotAxes dot_axes(const GroupProgram& program) {
 namespace {
 
 // Read by the copy engine: one step of 1 and others that are whole 16 bytes, as many as a tensor map has.
-bool copy_engine_reads(const Sym& s) {
+// A page's dimension is picked by a table.
+bool copy_engine_reads(const GroupProgram& program, const Sym& s) {
   constexpr Index kAligned = 16;
   constexpr int kLargestRank = 4;
   const Index bytes = static_cast<Index>(size_bytes(s.dtype));
-  if (s.kind != Sym::Kind::load || !s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0 ||
-      s.offset.constant() * bytes % kAligned != 0)
-    return false;
-  int ones = 0, others = 0;
-  for (const IndexExpr::Term& t : s.offset.terms()) {
-    const bool strides = t.factor > 0 && t.factor * bytes % kAligned == 0;
-    if (t.factor != 1 && !strides) return false;
-    ++(t.factor == 1 ? ones : others);
-  }
-  return ones == 1 && ones + others <= kLargestRank;
+  const std::optional<Pages> pages = pages_of(program, s);
+  if (s.kind != Sym::Kind::load || s.offset.constant() * bytes % kAligned != 0) return false;
+  if (!pages && (!s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0)) return false;
+  std::vector<Index> strides;
+  for (const IndexExpr::Term& t : s.offset.terms()) strides.push_back(t.factor);
+  if (pages) strides.push_back(s.dynamic[0].second);
+  const auto ones = std::count(strides.begin(), strides.end(), 1);
+  return ones == 1 && static_cast<int>(strides.size()) <= kLargestRank &&
+         std::all_of(strides.begin(), strides.end(), [&](Index stride) {
+           return stride == 1 || (stride > 0 && stride * bytes % kAligned == 0);
+         });
 }
 
 Index depth_of(const GroupProgram& program, const Sym& inner_dot) {
@@ -92,7 +96,7 @@ constexpr Index kDeepPanel = 64;
 // A block of it: one of the block's two axes is contiguous.
 bool is_copied(const GroupProgram& program, int operand, int row, int k) {
   const Sym& s = program.syms[place_of(operand)];
-  return row >= 0 && copy_engine_reads(s) && (s.offset.factor(row) == 1 || s.offset.factor(k) == 1);
+  return row >= 0 && copy_engine_reads(program, s) && (s.offset.factor(row) == 1 || s.offset.factor(k) == 1);
 }
 
 // One loop of one dot, whose sums a second kernel can add before the rest is computed of them.
@@ -171,6 +175,7 @@ bool chain_fits(const GroupProgram& program, const DotAxes& axes, const DotTiles
 std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const DotAxes& axes,
                                             const DotProblem& p, const tile::Target& target) {
   constexpr Index kPanel = 64, kMostColumns = 256;
+  constexpr Index kFewestKeys = 32;  // of a block: an accumulator's columns
   constexpr double kThreeAtOnce = 1.13;
   const auto time = [&](Index groups, double rate) {
     const Index rows = groups * kWarpgroupRows;
@@ -184,8 +189,8 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
     groups.insert(groups.begin(), 3);
   for (Index g : groups)
     for (Index depth : {2 * kPanel, kPanel, kPanel / 2}) {
-      const DotTiles tiles{g * kWarpgroupRows, columns, depth};
-      if (chain_fits(program, axes, tiles)) return tiles;
+      const DotTiles tiles{g * kWarpgroupRows, columns, block_within_pages(program, depth)};
+      if (tiles.bk >= kFewestKeys && chain_fits(program, axes, tiles)) return tiles;
     }
   return std::nullopt;
 }
@@ -209,8 +214,8 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
     const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
     const bool whole =
         !s.inner || depth_of(program, s) > kMostInnerDepth || depth_of(program, s) % kPanel == 0;
-    return s.meet == meet && whole && copy_engine_reads(b) &&
-           (a.kind != Sym::Kind::load || copy_engine_reads(a));
+    return s.meet == meet && whole && copy_engine_reads(program, b) &&
+           (a.kind != Sym::Kind::load || copy_engine_reads(program, a));
   });
 }
 
@@ -239,7 +244,8 @@ DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const ti
   if (is_deep(program)) return deep_tiles(p, chains_on_tensor_cores(program, target), target);
   if (chains_on_tensor_cores(program, target))
     return *tensor_stream_tiles(program, dot_axes(program), p, target);
-  return {std::min<Index>(64, p.m), std::min<Index>(256, p.n), std::min<Index>(gpu ? 64 : 256, p.k)};
+  return {std::min<Index>(64, p.m), std::min<Index>(256, p.n),
+          block_within_pages(program, std::min<Index>(gpu ? 64 : 256, p.k))};
 }
 
 }  // namespace

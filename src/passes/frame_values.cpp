@@ -236,22 +236,26 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
   std::vector<tile::Dim> strides;
   source.offset += of.offset.constant();
   // What no axis of the tile walks is a scalar in any frame.
-  const bool matrix = of.matrix && ((frame_.row >= 0 && of.offset.factor(frame_.row) != 0) ||
-                                    (frame_.column >= 0 && of.offset.factor(frame_.column) != 0));
+  const auto stride_of = [&](int v) {
+    if (v < 0) return Index{0};
+    return of.pages && v == of.pages->variable ? of.pages->stride : of.offset.factor(v);
+  };
+  const bool matrix = of.matrix && (stride_of(frame_.row) != 0 || stride_of(frame_.column) != 0);
   if (of.picked) {
     extents.push_back(of.picked->extent);
     strides.push_back({of.picked->stride, -1});
     a.starts.push_back(of.picked->start);
   }
   for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v) {
-    const Index stride = of.offset.factor(v);
+    const Index stride = stride_of(v);
+    const bool paged = of.pages && v == of.pages->variable;
     if (stride == 0 && !(matrix && is_tile(v))) continue;
     if (v == frame_.row) a.row_dim = static_cast<int>(extents.size());
     if (v == frame_.column) a.column_dim = static_cast<int>(extents.size());
     a.bounded = a.bounded || (is_tile(v) && ragged(v));
-    extents.push_back(s_.extent(v));
+    extents.push_back(paged ? of.pages->size : s_.extent(v));
     strides.push_back({stride, -1});
-    a.starts.push_back(s_.start(v));
+    a.starts.push_back(paged ? s_.start(v) % of.pages->size : s_.start(v));
   }
   for (int* dim : {&a.row_dim, &a.column_dim})
     if (matrix && *dim < 0) {  // no variable: one row, or one column
@@ -273,8 +277,11 @@ bool FrameValues::is_dot_operand(int s) const {
 Value FrameValues::load(int s) {
   const Sym& m = sym(s);
   if (std::optional<Value> picked = load_picked_row(s)) return *picked;
+  if (std::optional<Value> paged = load_from_page(s)) return *paged;
+  if (frame_.row < 0 && frame_.column < 0 && m.dynamic.empty() && m.mask < 0 && !m.offset.is_affine())
+    return k_.load(s_.flat_view(m.node, m.dtype), {index_value(m.offset)}, {.fill = 0.0});
   if (!m.offset.is_affine() || !m.dynamic.empty() || m.mask >= 0) return gather(m);
-  return load_block(s, std::nullopt);
+  return load_block(s, std::nullopt, std::nullopt);
 }
 
 // An index that is one scalar for the tile picks a row: a block load from there. What the mask forbids lies
@@ -287,7 +294,25 @@ std::optional<Value> FrameValues::load_picked_row(int s) {
   Value row = k_.cast(value(index), DType::i64);
   if (row.rank() != 0 || valid.rank() != 0 || stride <= 0 || !begins_inside(m)) return std::nullopt;
   const Index rows = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
-  return load_block(s, Picked{tile::where(valid, row, rows), stride, rows});
+  return load_block(s, Picked{tile::where(valid, row, rows), stride, rows}, std::nullopt);
+}
+
+// The same where a table picks a page anew in each round of the loop: a block lies within one of them.
+std::optional<Value> FrameValues::load_from_page(int s) {
+  const Sym& m = sym(s);
+  const std::optional<Pages> pages = pages_of(s_.program, m);
+  if (!pages || !is_tile(pages->variable) || pages->size % block(pages->variable) != 0 || !begins_inside(m))
+    return std::nullopt;
+  const auto [index, stride] = m.dynamic[0];
+  Value valid = scalars().value(m.mask);
+  Value page = k_.cast(scalars().value(index), DType::i64);
+  const Index count = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
+  return load_block(s, Picked{tile::where(valid, page, count), stride, count}, pages);
+}
+
+FrameValues& FrameValues::scalars() {
+  if (!scalars_) scalars_ = std::make_unique<FrameValues>(s_, Frame{}, FrameLoops{true, -1});
+  return *scalars_;
 }
 
 // From its constant on a view only goes forward, as far as the buffer does: under a mask an offset may begin
@@ -298,16 +323,20 @@ bool FrameValues::begins_inside(const Sym& load) const {
   return load.offset.constant() >= 0 && load.offset.constant() < s_.buffer_elements(load.node);
 }
 
-Value FrameValues::load_block(int s, const std::optional<Picked>& picked) {
+Value FrameValues::load_block(int s, const std::optional<Picked>& picked, const std::optional<Pages>& pages) {
   const Sym& m = sym(s);
   Access a = block_access({.offset = m.offset,
                            .source = EmitState::source_of(m.node),
                            .dtype = m.dtype,
                            .name = s_.buffer_name(m.node),
                            .picked = picked,
+                           .pages = pages,
                            .matrix = frame_.matrix && is_dot_operand(s)});
-  const Index row_stride = frame_.row >= 0 ? std::abs(m.offset.factor(frame_.row)) : 0;
-  const Index column_stride = frame_.column >= 0 ? std::abs(m.offset.factor(frame_.column)) : 0;
+  const auto stride_of = [&](int v) {
+    if (v < 0) return Index{0};
+    return pages && v == pages->variable ? pages->stride : std::abs(m.offset.factor(v));
+  };
+  const Index row_stride = stride_of(frame_.row), column_stride = stride_of(frame_.column);
   tile::LoadOptions options;
   if (a.bounded || picked) options.fill = 0.0;
   const bool turned = a.row_dim >= 0 && a.column_dim >= 0 && row_stride == 1 && column_stride != 1;

@@ -5,6 +5,7 @@
 
 #include "passes/bound.h"
 #include "passes/emit_state.h"
+#include "passes/pages.h"
 
 #include <map>
 #include <memory>
@@ -89,7 +90,8 @@ class FrameValues {
     DType dtype = DType::f32;
     std::string name;
     std::optional<Picked> picked = {};
-    bool matrix = false;  // both axes, even those that memory does not vary along
+    std::optional<Pages> pages = {};  // one variable walks a page
+    bool matrix = false;              // both axes, even those that memory does not vary along
   };
   Access block_access(const Block& block);
 
@@ -100,7 +102,9 @@ class FrameValues {
   tile::Value div_mod(const IndexExpr::DivMod& d);
   bool is_dot_operand(int s) const;
   tile::Value load(int s);
-  tile::Value load_block(int s, const std::optional<Picked>& picked);
+  tile::Value load_block(int s, const std::optional<Picked>& picked, const std::optional<Pages>& pages);
+  std::optional<tile::Value> load_from_page(int s);
+  FrameValues& scalars();
   std::optional<tile::Value> load_picked_row(int s);
   bool begins_inside(const Sym& load) const;
   tile::Value gather(const Sym& m);
@@ -134,6 +138,7 @@ class FrameValues {
   std::map<int, Widened> widened_;
   std::map<int, Walked> index_;                                                 // by variable
   std::map<std::pair<int, int>, std::unique_ptr<FrameValues>> operand_frames_;  // by inner dot and side
+  std::unique_ptr<FrameValues> scalars_;  // what is the same for the whole tile
   int moving_level_ = kNoLevel;
 };
 

@@ -3,6 +3,7 @@
 
 #include "passes/dot_axes.h"
 #include "passes/loop_variables.h"
+#include "passes/pages.h"
 #include "passes/walk_group.h"
 
 #include <tilewright/base/error.h>
@@ -150,10 +151,8 @@ bool needs_one_reduced_loop(const GroupProgram& program) {
 
 // A load from where an index says that is the same for the whole tile.
 bool picks_a_block(const GroupProgram& program, const Sym& load) {
-  if (load.dynamic.size() != 1 || load.mask < 0) return false;
+  if (!checks_its_index(program, load)) return false;
   const int index = load.dynamic[0].first;
-  const Sym& mask = program.syms[static_cast<std::size_t>(load.mask)];
-  if (mask.kind != Sym::Kind::in_range || mask.operands != std::vector<int>{index}) return false;
   const std::vector<bool> walked = dependence(program)[static_cast<std::size_t>(index)];
   const DotAxes axes = dot_axes(program);
   for (std::size_t v = 0; v < walked.size(); ++v) {
@@ -185,6 +184,16 @@ bool inner_dots_follow_the_loop(const GroupProgram& program) {
   return true;
 }
 
+// Whether a sym is part of what picks a place alone, never of a value.
+bool only_picks(const GroupProgram& program, std::size_t sym) {
+  std::vector<bool> valued(program.syms.size());
+  for (const ProgramOutput& o : program.outputs) valued[static_cast<std::size_t>(o.sym)] = true;
+  for (std::size_t s = program.syms.size(); s-- > 0;)
+    if (valued[s])
+      for (int o : program.syms[s].operands) valued[static_cast<std::size_t>(o)] = true;
+  return !valued[sym];
+}
+
 // A dot's operands are tiles: blocks of memory, and arithmetic on them.
 bool has_plain_operands(const GroupProgram& program) {
   std::vector<int> operands;
@@ -197,10 +206,14 @@ bool has_plain_operands(const GroupProgram& program) {
     if (level(1) > 0 || (s.inner && level(0) > 0)) return false;
     operands.insert(operands.end(), s.operands.begin(), s.operands.end());
   }
-  const std::vector<bool> needed = program.made_of(operands);
-  for (std::size_t i = 0; i < needed.size(); ++i) {
+  std::vector<bool> needed = program.made_of(operands);
+  for (std::size_t i = needed.size(); i-- > 0;) {
     const Sym& s = program.syms[i];
     if (!needed[i] || s.kind != Sym::Kind::load) continue;
+    if (pages_of(program, s)) {  // what says where they are is a scalar, however it is made
+      for (std::size_t part = 0; part < i; ++part) needed[part] = needed[part] && !only_picks(program, part);
+      continue;
+    }
     const bool whole = s.dynamic.empty() && s.mask < 0;
     if (!s.offset.is_affine() || (!whole && !picks_a_block(program, s))) return false;
   }

@@ -81,7 +81,27 @@ IndexExpr operator+(const IndexExpr& a, const IndexExpr& b) {
   IndexExpr sum = a;
   sum.constant_ += b.constant_;
   for (const IndexExpr::Term& t : b.terms_) sum.add(t);
+  sum.join_parts();
   return sum;
+}
+
+void IndexExpr::join_parts() {
+  for (const Term& rest : terms_) {
+    if (!rest.div_mod || rest.div_mod->is_division) continue;
+    const auto quotient = std::find_if(terms_.begin(), terms_.end(), [&](const Term& t) {
+      return t.div_mod && t.div_mod->is_division && t.div_mod->divisor == rest.div_mod->divisor &&
+             t.factor == rest.factor * t.div_mod->divisor && t.div_mod->inner == rest.div_mod->inner;
+    });
+    if (quotient == terms_.end()) continue;
+    const IndexExpr whole = rest.div_mod->inner * rest.factor;
+    const Term parts[] = {rest, *quotient};
+    for (Term part : parts) {
+      part.factor = -part.factor;
+      add(part);
+    }
+    *this = *this + whole;
+    return;
+  }
 }
 
 IndexExpr operator*(const IndexExpr& a, Index factor) {

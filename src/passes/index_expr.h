@@ -48,6 +48,7 @@ class IndexExpr {
   friend IndexExpr floor_div(const IndexExpr& a, Index divisor, const Extents& extents);
   friend IndexExpr remainder(const IndexExpr& a, Index divisor, const Extents& extents);
   void add(const Term& term);
+  void join_parts();  // x / d * d + x % d is x
   Index constant_ = 0;
   std::vector<Term> terms_;  // sorted, no zero factors, no repeats
 };

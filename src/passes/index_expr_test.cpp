@@ -41,5 +41,13 @@ TEST(IndexExpr, QuotientsAndRemaindersOfPositionsWalkedBackwards) {
   }
 }
 
+TEST(IndexExpr, QuotientAndRemainderMakeUpTheWhole) {
+  const Extents extents{100, 7};
+  const IndexExpr x = IndexExpr::variable(0), y = IndexExpr::variable(1);
+  EXPECT_EQ(to_string(floor_div(x, 8, extents) * 24 + y + remainder(x, 8, extents) * 3),
+            to_string(x * 3 + y));
+  EXPECT_FALSE((floor_div(x, 8, extents) * 16 + remainder(x, 8, extents)).is_affine());
+}
+
 }  // namespace
 }  // namespace tilewright::passes
