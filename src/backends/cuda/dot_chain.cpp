@@ -21,6 +21,8 @@ bool DotChain::has_dots(const Op& loop) const {
   return std::any_of(dots.begin(), dots.end(), [&](const ChainDot& d) { return d.loop == &loop; });
 }
 
+bool DotChain::adds_up() const { return dots.size() == 1 && dots[0].from_zero; }
+
 namespace {
 
 bool holds_dots(const Op& op) {
@@ -52,19 +54,21 @@ class Finder {
       }
     }
     if (out_.dots.empty()) return refuse_dot("no loop");
-    out_.dtype = kernel_.type(out_.dots[0].op->operands[0]).dtype;
     return std::move(out_);
   }
 
  private:
   Status add(const Op& loop, const Op& dot) {
-    const DType dtype = kernel_.type(dot.operands[0]).dtype;
-    const bool same = out_.dots.empty() || kernel_.type(out_.dots[0].op->operands[0]).dtype == dtype;
-    if (!same || kernel_.type(dot.operands[1]).dtype != dtype ||
-        (dtype != DType::bf16 && dtype != DType::f16) || kernel_.type(dot.results[0]).dtype != DType::f32)
-      return refuse_dot("tensor cores multiply bf16 or f16 into f32");
+    const DType left = kernel_.type(dot.operands[0]).dtype, right = kernel_.type(dot.operands[1]).dtype;
+    const bool of16 = left == right && (left == DType::bf16 || left == DType::f16);
+    const bool integers = left == DType::i8 && right == DType::i8, floats = is_f8(left) && is_f8(right);
+    if ((!of16 && !floats && !integers) ||
+        kernel_.type(dot.results[0]).dtype != (integers ? DType::i32 : DType::f32))
+      return refuse_dot("tensor cores multiply bf16, f16, 8-bit floats or 8-bit integers");
     ChainDot d{.op = &dot, .loop = &loop};
     d.from_zero = reader_.is_zero_tile(dot.operands[2]);
+    // They keep about 14 bits of what they add up.
+    if (floats && !d.from_zero) return refuse_dot("8-bit floats are summed in blocks");
     for (int side : {0, 1}) {
       const ValueId v = dot.operands[static_cast<std::size_t>(side)];
       const Op *last = reader_.maker(v), *load = load_of(v);
@@ -77,6 +81,7 @@ class Finder {
       (side == 0 ? d.a : d.b) = block_of(loop, *operand);
       out_.in_place.insert({v, load->results[0]});
     }
+    if (d.a < 0 && !of16) return refuse_dot("operand a of 8 bits is computed");
     if (d.a < 0 && kernel_.type(dot.operands[0]).shape[1] % 16 != 0)
       return refuse_dot("operand a is no whole number of 16 columns");
     out_.dots.push_back(d);

@@ -31,12 +31,14 @@ struct ChainDot {
 
 struct DotChain {
   std::vector<ChainBlock> blocks;
-  std::vector<ChainDot> dots;  // in program order
-  DType dtype = DType::bf16;
+  std::vector<ChainDot> dots;        // in program order
   std::set<tile::ValueId> in_place;  // loads, and transposes of them, that only dots read
 
   const ChainDot* find(const tile::Op& dot) const;
   bool has_dots(const tile::Op& loop) const;
+  // The loop adds up what is computed of products of blocks, one dot a round: what else it loads is asked for
+  // before the dot.
+  bool adds_up() const;
 };
 
 // Why a kernel's dots are no such chain, as a failure of kind unsupported.
