@@ -21,6 +21,7 @@ Pair gemm_pair();
 Pair gemm_batched_pair();
 Pair gemm_bias_gelu_pair();
 Pair gemm_fp8_pair();
+Pair gemm_int4_pair();
 Pair grouped_gemm_pair();
 Pair gemv_pair();
 Pair swiglu_mlp_pair();

@@ -111,8 +111,9 @@ def gemm_bias_gelu(a, b, bias, parameters):
     return F.gelu(torch.addmm(bias, a, b if parameters["b_order"] == "rows" else b.t()), approximate="tanh")
 
 
-def gemm_fp8(a, b, scale_a, scale_b):
-    return torch._scaled_mm(a, b.t(), scale_a, scale_b, out_dtype=torch.bfloat16)
+def gemm_fp8(a, b, scale_a, scale_b, parameters):
+    by_rows_of_a = scale_a.t() if parameters["scaling"] == "block" else scale_a
+    return torch._scaled_mm(a, b.t(), by_rows_of_a, scale_b.t(), out_dtype=torch.bfloat16)
 
 
 def swiglu_mlp(x, w1, w3, w2):
@@ -281,13 +282,14 @@ def eager(work, parameters):
              "gemm": lambda a, b: product(a, b, parameters),
              "gemm_batched": lambda a, b: gemm_batched(a, b, parameters),
              "gemm_bias_gelu": lambda a, b, bias: gemm_bias_gelu(a, b, bias, parameters),
+             "gemm_fp8": lambda a, b, scale_a, scale_b: gemm_fp8(a, b, scale_a, scale_b, parameters),
              "grouped_gemm": lambda x, w, which: grouped_gemm(x, w, which, parameters)}
     if work in bound:
         return bound[work]
     return {"copy": copy_into(), "sum": torch.sum, "transpose": lambda x: x.t().contiguous(),
             "embedding": lambda table, index: F.embedding(index, table), "elu": elu, "sincos10": sincos10,
             "softmax": lambda x: torch.softmax(x, -1), "layernorm_gelu": layernorm_gelu, "add_rmsnorm": add_rmsnorm,
-            "gemv": torch.matmul, "swiglu_mlp": swiglu_mlp, "gemm_fp8": gemm_fp8,
+            "gemv": torch.matmul, "swiglu_mlp": swiglu_mlp,
             "cross_entropy": with_gradient(cross_entropy_loss),
             "linear_cross_entropy": linear_with_gradients(linear_loss)}[work]
 

@@ -41,6 +41,19 @@ Value grouped_matmul(Value x, Value w, Value group_of_block);
 // x (G, M, K): (G, M, N), of each group the first counts[g] rows; the others are zeros.
 Value masked_matmul(Value x, Value w, Value counts);
 
+// --- products of quantised operands
+// Σ_k scale_a · a[.., m, k] · scale_b · b[.., k, n] in f32 (in f64 if a scale is). Scales have the operand's
+// rank; along each axis they are one for all or one for each kScaleBlock elements, along the rows of a and
+// the columns of b perhaps one for each.
+inline constexpr Index kScaleBlock = 128;
+Value scaled_matmul(Value a, Value scale_a, Value b, Value scale_b);
+// Numbers of 4 bits, -8 to 7, in i8: column c and column c + N / 2 of (.., N) in one byte, the first below.
+Value pack_int4(Value values);
+Value unpack_int4(Value packed);
+// x (.., K) · the i8 weights (K, N) times a scale for each of K / groups of their rows: scales (groups, N).
+// Multiplied in x's type, summed in f32, given in x's type.
+Value quantized_matmul(Value x, Value weights, Value scales);
+
 // --- losses and embeddings
 enum class Reduction { mean, sum, none };
 struct CrossEntropyOptions {

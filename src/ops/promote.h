@@ -37,7 +37,6 @@ constexpr int integer_rank(DType dtype) {
   }
 }
 
-constexpr bool is_f8(DType dtype) { return dtype == DType::f8e4m3 || dtype == DType::f8e5m2; }
 
 constexpr DType promote(DType a, DType b) {
   if (a == b) return a;

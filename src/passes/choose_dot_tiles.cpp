@@ -138,17 +138,19 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
   static constexpr DotTiles kTiles[] = {{128, 256, kDepth}, {128, 192, kDepth}, {128, 128, kDepth},
                                         {256, 128, kDepth}, {128, 64, kDepth},  {64, 256, kDepth},
                                         {64, 128, kDepth},  {64, 64, kDepth},   {64, 32, kDepth}};
-  // Two accumulators a thread (wgmma_promoted).
-  static constexpr DotTiles kTilesOf8[] = {
-      {128, 192, 2 * kDepth}, {128, 128, 2 * kDepth}, {128, 64, 2 * kDepth}, {64, 192, 2 * kDepth},
-      {64, 128, 2 * kDepth},  {64, 64, 2 * kDepth},   {64, 32, 2 * kDepth}};
+  // 8-bit floats: two accumulators a thread (wgmma_promoted).
+  static constexpr DotTiles kPromoted[] = {{128, 192, kDepth}, {128, 128, kDepth}, {128, 64, kDepth},
+                                           {64, 192, kDepth},  {64, 128, kDepth},  {64, 64, kDepth},
+                                           {64, 32, kDepth}};
   const Index bytes = static_cast<Index>(size_bytes(p.dtype));
   constexpr Index kSwath = 16;
   // Few rows of a: b streams. Where its columns lie together, a block's rows are as wide as the tile; else as
   // deep as the copy engine's promotion makes them.
   constexpr Index kFewRows = 128, kPromotedBytes = 256;
   std::vector<RankedTiles> all;
-  for (DotTiles t : bytes == 1 ? std::span<const DotTiles>(kTilesOf8) : std::span<const DotTiles>(kTiles)) {
+  for (DotTiles t :
+       is_f8(p.dtype) ? std::span<const DotTiles>(kPromoted) : std::span<const DotTiles>(kTiles)) {
+    t.bk = kDepthBytesOfTensorCores / bytes;
     const Index programs = p.batch * ceil_div(p.m, t.bm) * ceil_div(p.n, t.bn);
     const Index piece = p.b_by_rows ? std::min(t.bn, p.n) * bytes : kPromotedBytes;
     for (t.splits = 1; t.splits <= most_splits(p, programs, t.bk, target); ++t.splits) {
@@ -210,12 +212,13 @@ std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target
 
 }  // namespace
 
-// 16-bit operands of which the copy engine brings whole rows, and 8-bit floats whose rows are those of k.
+// 16-bit operands of which the copy engine brings whole rows, 8-bit floats and integers whose rows are those
+// of k.
 // Fewer than 64 rows stand beside zeros.
 bool on_tensor_cores(const DotProblem& p, const tile::Target& target) {
   constexpr Index kFewest = 2, kFewestDeep = 16;
   const bool of16 = p.dtype == DType::bf16 || p.dtype == DType::f16;
-  const bool of8 = (p.dtype == DType::f8e4m3 || p.dtype == DType::f8e5m2) && p.by_k;
+  const bool of8 = (is_f8(p.dtype) || p.dtype == DType::i8) && p.by_k;
   return target.arch == "sm_90a" && (of16 || of8) && p.copied && p.m >= kFewest && p.n >= kFewest &&
          p.k >= kFewestDeep;
 }

@@ -11,6 +11,7 @@ namespace tilewright::passes {
 // c[batch, m, n] = Σ_k a[batch, m, k] · b[batch, k, n]; every size at least 1.
 struct DotProblem {
   Index batch = 1, m = 1, n = 1, k = 1;
+  Index inner_k = 1;         // k counts blocks of so many (Sym::adds_up)
   DType dtype = DType::f32;  // in which the operands meet
   bool in_memory = true;     // the operands are read as they stand, nothing is computed on them …
   bool copied = true;        // … and their blocks lie as a copy engine takes them

@@ -82,7 +82,8 @@ GroupProgram with_sums(const GroupProgram& program) {
     const DType sums = accumulator(s.dtype);
     std::vector<int> factors;
     factors.reserve(sym.operands.size());
-    for (int o : sym.operands) factors.push_back(in_type(in_type(o, s.meet), sums));
+    for (std::size_t side : {0, 1})
+      factors.push_back(in_type(in_type(sym.operands[side], s.meet[side]), sums));
     const int product = push({.kind = Sym::Kind::product,
                               .operands = factors,
                               .dtype = sums,
@@ -101,6 +102,18 @@ GroupProgram with_sums(const GroupProgram& program) {
   return out;
 }
 
+// The rows of what is added up as they were written: blocks of the result are stored along its rows.
+GroupProgram with_rows_first(GroupProgram program) {
+  for (Sym& s : program.syms) {
+    if (!s.adds_up) continue;
+    const auto is_load = [&](int o) { return program.syms[at(o)].kind == Sym::Kind::load; };
+    if (is_load(s.operands[0]) || !is_load(s.operands[1])) continue;
+    std::swap(s.operands[0], s.operands[1]);
+    std::swap(s.meet[0], s.meet[1]);
+  }
+  return program;
+}
+
 bool has_other_reductions(const GroupProgram& program) {
   return std::any_of(program.syms.begin(), program.syms.end(),
                      [](const Sym& s) { return s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan; });
@@ -115,7 +128,7 @@ std::size_t view_count(const GroupProgram& program) {
 }  // namespace
 
 GroupProgram best_form(const GroupProgram& program, const tile::Target& target) {
-  if (target.kind != tile::TargetKind::cuda) return program;  // its dots have schedules for few rows
+  if (target.kind != tile::TargetKind::cuda) return with_rows_first(program);  // its dots know few rows
   if (program.dot() < 0 || program.is_chain() || has_other_reductions(program)) return program;
   if (std::find(program.extents.begin(), program.extents.end(), 0) != program.extents.end()) return program;
   const DotAxes axes = dot_axes(program);

@@ -3,6 +3,7 @@
 #include "passes/pages.h"
 
 #include <tilewright/base/error.h>
+#include <tilewright/tile/tensor_rate.h>
 
 #include <algorithm>
 #include <map>
@@ -16,6 +17,8 @@ constexpr Index kWarpgroupRows = 64;            // of one wgmma
 constexpr Index kChainSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
 
 std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
+
+constexpr Index kWidestBlock = 128;  // of a result's axis that one scale is for
 
 }  // namespace
 
@@ -47,12 +50,15 @@ DotAxes dot_axes(const GroupProgram& program) {
   const Sym& dot = program.syms[place_of(sym)];
   const std::vector<std::vector<bool>> depends = dependence(program);
   const std::vector<bool>&a = depends[place_of(dot.operands[0])], &b = depends[place_of(dot.operands[1])];
+  // Scales of blocks cut an axis in two: the inner part is the tile's, however many outer ones there are.
+  const auto length = [&](int v) {
+    const Index extent = program.extents[place_of(v)];
+    return dot.adds_up ? std::min(extent, kWidestBlock) : extent;
+  };
   const auto longest = [&](const std::vector<bool>& of, const std::vector<bool>& not_of) {
     int best = -1;
     for (int v : program.parallel_variables())
-      if (of[place_of(v)] && !not_of[place_of(v)] &&
-          (best < 0 || program.extents[place_of(v)] >= program.extents[place_of(best)]))
-        best = v;
+      if (of[place_of(v)] && !not_of[place_of(v)] && (best < 0 || length(v) >= length(best))) best = v;
     return best;
   };
   return {sym, longest(a, b), longest(b, a), program.reduced_variables().back()};
@@ -93,6 +99,32 @@ bool is_deep(const GroupProgram& program) {
 constexpr DotTiles kDeepOnTensorCores = {128, 1, 256};
 constexpr Index kDeepPanel = 64;
 
+// What adds up products has two tiles of the result in registers: the sum, and the product that is added
+// next.
+DotTiles adding_tiles(const DotProblem& p, const tile::Target& target) {
+  constexpr Index kRows = 64, kColumns = 128, kStep = 32;
+  DotTiles best;
+  double least = 0;
+  for (Index rows : {2 * kRows, kRows})
+    for (Index columns : {kColumns, kColumns / 2, kColumns / 4}) {
+      // Where b lies by columns of the result, whole rows of 128 bytes.
+      if (columns > round_up(p.n, kStep) || (p.b_by_rows && columns < kColumns / 2)) continue;
+      const double us = tile::tensor_tiles_us(
+          {.bm = rows,
+           .bn = columns,
+           .k = p.inner_k * p.k,
+           .operand_bytes = static_cast<Index>(size_bytes(p.dtype)),
+           .programs = static_cast<double>(p.batch * ceil_div(p.m, rows) * ceil_div(p.n, columns)),
+           .swath = 16,
+           .inside_m = p.m,
+           .inside_n = p.n},
+          target);
+      if (least > 0 && us >= least) continue;
+      least = us, best = {rows, columns, p.inner_k};
+    }
+  return best;
+}
+
 // A block of it: one of the block's two axes is contiguous.
 bool is_copied(const GroupProgram& program, int operand, int row, int k) {
   const Sym& s = program.syms[place_of(operand)];
@@ -116,7 +148,8 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
   for (int v : program.parallel_variables())
     if (v != axes.m && v != axes.n) problem.batch *= extent(v);
   const Sym& dot = program.syms[place_of(axes.dot)];
-  problem.dtype = dot.meet;
+  if (dot.inner) problem.inner_k = program.extents[place_of(dot.offset.single_variable())];
+  problem.dtype = dot.meet[0];
   problem.in_memory = std::all_of(dot.operands.begin(), dot.operands.end(),
                                   [&](int o) { return program.syms[place_of(o)].kind == Sym::Kind::load; });
   problem.copied = is_copied(program, dot.operands[0], axes.m, axes.k) &&
@@ -141,7 +174,7 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
     for (int side : {0, 1}) {
       const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
       if (o.kind != Sym::Kind::load) continue;
-      const Index across = side == 0 ? tiles.bm : s.inner ? tiles.bk : tiles.bn;
+      const Index across = side == 0 ? tiles.bm : s.inner && !s.adds_up ? tiles.bk : tiles.bn;
       const Index stages = deep || o.offset.depends_on(axes.k) ? 2 : 1;
       Index& bytes = blocks[o.node];
       bytes = std::max(bytes, stages * across * inner * static_cast<Index>(size_bytes(o.dtype)));
@@ -202,18 +235,28 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   if (target.arch != "sm_90a") return false;
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
-  const DType meet = program.syms[place_of(axes.dot)].meet;
-  if (meet != DType::bf16 && meet != DType::f16) return false;
-  const DotTiles deep = kDeepOnTensorCores;
-  const bool fits = is_deep(program)
-                        ? chain_bytes(program, axes, deep) <= kChainSharedBytes
-                        : tensor_stream_tiles(program, axes, problem_of(program, axes), target).has_value();
-  if (!fits) return false;
+  const std::array<DType, 2> meet = program.syms[place_of(axes.dot)].meet;
+  const bool of8 = (is_f8(meet[0]) && is_f8(meet[1])) || meet == std::array{DType::i8, DType::i8};
+  const bool of16 = meet[0] == meet[1] && (meet[0] == DType::bf16 || meet[0] == DType::f16);
+  if (!of16 && !of8) return false;
+  const DotProblem problem = problem_of(program, axes);
+  if (program.adds_up_dots() || is_deep(program)) {
+    const DotTiles tiles = program.adds_up_dots() ? adding_tiles(problem, target) : kDeepOnTensorCores;
+    if (chain_bytes(program, axes, tiles) > kChainSharedBytes) return false;
+  } else if (!tensor_stream_tiles(program, axes, problem, target)) {
+    return false;
+  }
   return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
     if (s.kind != Sym::Kind::dot) return true;
     const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
+    const Index panel = of8 ? 2 * kPanel : kPanel;
     const bool whole =
-        !s.inner || depth_of(program, s) > kMostInnerDepth || depth_of(program, s) % kPanel == 0;
+        !s.inner || depth_of(program, s) > kMostInnerDepth || depth_of(program, s) % panel == 0;
+    // Whole rows of 128 bytes, of 8 bits by their depth.
+    const auto by_depth = [&](const Sym& o) {
+      return o.kind == Sym::Kind::load && s.inner && o.offset.factor(s.offset.single_variable()) == 1;
+    };
+    if (of8 && (!by_depth(a) || !by_depth(b))) return false;
     return s.meet == meet && whole && copy_engine_reads(program, b) &&
            (a.kind != Sym::Kind::load || copy_engine_reads(program, a));
   });
@@ -242,8 +285,13 @@ Index inner_depth(const GroupProgram& program, const tile::Target& target) {
 DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const tile::Target& target) {
   const bool gpu = target.kind == tile::TargetKind::cuda;
   if (is_deep(program)) return deep_tiles(p, chains_on_tensor_cores(program, target), target);
-  if (chains_on_tensor_cores(program, target))
-    return *tensor_stream_tiles(program, dot_axes(program), p, target);
+  const bool tensor = chains_on_tensor_cores(program, target);
+  if (program.adds_up_dots()) {
+    if (tensor) return adding_tiles(p, target);
+    const Index edge = gpu ? 64 : 256;
+    return {std::min(edge, p.m), std::min(edge, p.n), 1};
+  }
+  if (tensor) return *tensor_stream_tiles(program, dot_axes(program), p, target);
   return {std::min<Index>(64, p.m), std::min<Index>(256, p.n),
           block_within_pages(program, std::min<Index>(gpu ? 64 : 256, p.k))};
 }
@@ -261,7 +309,8 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
        stream ? std::vector{stream_tiles(program, problem, target)} : rank_dot_tiles(problem, target)) {
-    if (program.dot() < 0) {  // the reduced variable's blocks are the tile's columns
+    if (program.dot() < 0 &&
+        !program.adds_up_dots()) {  // the reduced variable's blocks are the tile's columns
       shapes.push_back({.row = axes.m,
                         .column = axes.k,
                         .rows = tiles.bm,
@@ -276,7 +325,7 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                     .columns = tiles.bn,
                     .looped = true,
                     .depth_variable = axes.k,
-                    .depth = tiles.bk};
+                    .depth = program.dot() < 0 ? 1 : tiles.bk};
     if (tiles.splits > 1) {
       shape.split_length = round_up(ceil_div(problem.k, tiles.splits), tiles.bk);
       shape.splits = ceil_div(problem.k, shape.split_length);

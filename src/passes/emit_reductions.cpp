@@ -79,7 +79,7 @@ Value Emitter::combine(Monoid monoid, Value a, Value b) {
 
 std::vector<Index> Emitter::accumulator_shape(bool whole) const {
   std::vector<Index> shape = f_.whole_shape();
-  if (!whole) {
+  if (!whole && f_.walks_tile()) {
     if (has_rows())
       shape[static_cast<std::size_t>(f_.reduced_axis())] = 1;
     else
@@ -154,12 +154,14 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
     if (pass.factors[i] && pass.factors[i]->kind != Change::Kind::none)
       scaled = before * factor(*pass.factors[i], moved);
     if (program_.is_outer_dot(s)) {
-      Value a = f_.dot_operand(m.operands[0], m.meet), b = columns_.dot_operand(m.operands[1], m.meet);
+      Value a = f_.dot_operand(m.operands[0], m.meet[0]), b = columns_.dot_operand(m.operands[1], m.meet[1]);
       out.push_back(k_.dot(a, b, scaled));
       continue;
     }
+    if (program_.adds_up_dots()) f_.load_beside_dots(m.operands[0]);
     Value operand = block_operand(m);
-    if (!accumulates_tiles(pass)) operand = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()));
+    if (!accumulates_tiles(pass) && f_.walks_tile())
+      operand = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()));
     Value after = combine(m.monoid, scaled, operand);
     out.push_back(after);
     if (sym(pass.syms.back()).level == pass.first_level) continue;

@@ -33,6 +33,8 @@ class Emitter {
   static std::size_t at(int v) { return static_cast<std::size_t>(v); }
   const Sym& sym(int s) const { return program_.syms[at(s)]; }
   bool has_rows() const { return shape_.row >= 0 || dot_ >= 0 || program_.has_inner_dots(); }
+  // Rows and columns of the result are blocks that dots multiply.
+  bool has_dot_blocks() const { return dot_ >= 0 || program_.adds_up_dots(); }
   // What stands in the loops: with a dot its operand a, rows × depth, whose other operand, depth × columns,
   // and whose result, rows × columns, have frames of their own.
   Frame loop_frame() const;
@@ -50,6 +52,7 @@ class Emitter {
   // Scalar start of every variable: from the program id, or 0 for a reduced one that fits the tile.
   void choose_starts();
 
+  std::vector<int> column_variables() const;
   void add_grid_axis(std::vector<Part> parts);
 
   // --- what is stored

@@ -163,11 +163,24 @@ bool FrameValues::is_deep(int dot) const {
   return s_.extent(sym(dot).offset.single_variable()) > loops_.depth;
 }
 
+void FrameValues::load_beside_dots(int of) {
+  std::vector<bool> open(static_cast<std::size_t>(of) + 1);
+  open.back() = true;
+  std::vector<int> loads;
+  for (int s = of; s >= 0; --s) {
+    const Sym& m = sym(s);
+    if (!open[static_cast<std::size_t>(s)] || m.kind == Sym::Kind::dot) continue;
+    if (m.kind == Sym::Kind::load && m.dynamic.empty() && m.mask < 0) loads.push_back(s);
+    for (int o : m.operands) open[static_cast<std::size_t>(o)] = true;
+  }
+  for (auto s = loads.rbegin(); s != loads.rend(); ++s) value(*s);
+}
+
 Value FrameValues::inner_dot(int s) {
   const Sym& m = sym(s);
   const auto plus = [&](Value sum) {
-    Value a = operand_frame(s, 0).dot_operand(m.operands[0], m.meet);
-    Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.meet);
+    Value a = operand_frame(s, 0).dot_operand(m.operands[0], m.meet[0]);
+    Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.meet[1]);
     return k_.dot(a, b, sum);
   };
   const DType acc = accumulator(m.dtype);
@@ -202,6 +215,7 @@ Value FrameValues::dot_operand(int s, DType meet) {
 }
 
 Value FrameValues::full(Value v) {
+  if (!walks_tile()) return v;
   std::vector<Index> shape = v.type().shape;
   if (shape.empty()) shape.assign(frame_.has_rows ? 2 : 1, 1);
   shape[static_cast<std::size_t>(reduced_axis())] = block(loops_.reduced);

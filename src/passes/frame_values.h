@@ -48,8 +48,10 @@ class FrameValues {
   // Computes, before the loops, what sym `of` is made of and no loop changes: reductions below `level` are
   // done.
   void hoist(int of, int level);
+  // In a loop's body, what sym `of` loads beside its dots: it comes while these are multiplied.
+  void load_beside_dots(int of);
   void hoist_dot_operands();  // the same for all inner dots
-  // An operand of a dot as a tile of this frame's shape, in the type in which the operands meet.
+  // An operand of a dot as a tile of this frame's shape, in the type `meet`.
   tile::Value dot_operand(int sym, DType meet);
 
   tile::Value variable(int v);  // its values: a scalar, or a tile along its axis
@@ -63,6 +65,8 @@ class FrameValues {
   bool ragged(int v) const;
 
   int reduced_axis() const { return frame_.has_rows && loops_.reduced == frame_.column ? 1 : 0; }
+  // Whether the loop walks an axis of the tile in blocks, or one value of its variable after another.
+  bool walks_tile() const { return is_tile(loops_.reduced); }
   // Stretches the reduced axis: a value that does not vary along it still counts once per element.
   tile::Value full(tile::Value v);
   // A reduced tile keeps its unit axis in a frame of rank 2.

@@ -73,9 +73,9 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
 bool fits_matrix_units(const GroupProgram& program, const tile::Target& target) {
   if (program.is_chain()) return chains_on_tensor_cores(program, target);
   const Sym& dot = program.syms[index_of(program.dot())];
-  return size_bytes(dot.meet) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int operand) {
-           return program.syms[index_of(operand)].kind == Sym::Kind::load;
-         });
+  return size_bytes(dot.meet[0]) <= 2 &&
+         std::all_of(dot.operands.begin(), dot.operands.end(),
+                     [&](int operand) { return program.syms[index_of(operand)].kind == Sym::Kind::load; });
 }
 
 // Multiply-adds of a dot's own: its points times its depth.

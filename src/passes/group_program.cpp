@@ -120,6 +120,10 @@ bool GroupProgram::has_inner_dots() const {
   return std::any_of(syms.begin(), syms.end(), [](const Sym& s) { return s.inner; });
 }
 
+bool GroupProgram::adds_up_dots() const {
+  return std::any_of(syms.begin(), syms.end(), [](const Sym& s) { return s.adds_up; });
+}
+
 std::vector<int> GroupProgram::reduced_variables() const {
   std::vector<int> out;
   for (std::size_t v = 0; v < extents.size(); ++v)
@@ -163,11 +167,26 @@ bool picks_a_block(const GroupProgram& program, const Sym& load) {
   return true;
 }
 
+// One loop adds up what is computed of products, each of a whole block of the result: nothing else is left of
+// a round, and no other dot streams by.
+bool only_adds_up(const GroupProgram& program) {
+  if (program.dot() >= 0 || program.levels() != 1) return false;
+  const DotAxes axes = dot_axes(program);
+  if (axes.m < 0 && axes.n < 0) return false;
+  for (const ProgramOutput& o : program.outputs)
+    if (program.syms[static_cast<std::size_t>(o.sym)].reduced || o.accumulate) return false;
+  return std::all_of(program.syms.begin(), program.syms.end(), [](const Sym& s) {
+    const bool place = s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin;
+    return s.kind != Sym::Kind::scan && (s.kind != Sym::Kind::reduce || !place) && (!s.inner || s.adds_up);
+  });
+}
+
 // Dots inside the loop give blocks of rows × the variable it walks: their first operand stays, their second
 // streams by with it. What they give is read by operand a of the dot over that variable.
 bool inner_dots_follow_the_loop(const GroupProgram& program) {
   if (!program.has_inner_dots()) return true;
   if (program.reduced_variables().empty()) return false;
+  if (program.adds_up_dots()) return only_adds_up(program);
   const std::vector<std::vector<bool>> depends = dependence(program);
   const DotAxes axes = dot_axes(program);
   const auto walks = [&](int sym, int v) {

@@ -5,6 +5,7 @@
 #include "ir/op.h"
 #include "passes/index_expr.h"
 
+#include <array>
 #include <optional>
 #include <set>
 #include <string>
@@ -44,8 +45,9 @@ struct Sym {
     in_range,  // bool: low <= offset + operand < high
     where,     // operands: condition, a, b
     random,    // operands: seed; counter `offset`
-    dot,       // Σ over the reduced variables (inner: over one inner variable) of a · b, which meet in `meet`
-    product,   // of two operands, in `dtype` (dot_as_sums.h)
+    dot,      // Σ over the reduced variables (inner: over one inner variable) of a · b, each in its type of
+              // `meet`
+    product,  // of two operands, in `dtype` (dot_as_sums.h)
   };
   Kind kind = Kind::constant;
   ir::NodeId node = -1;
@@ -56,8 +58,9 @@ struct Sym {
   DType dtype = DType::f32;                    // as stored (load), rounded (cast) or computed
   tile::Number number;
   tile::Monoid monoid = tile::Monoid::sum;
-  DType meet = DType::f32;
+  std::array<DType, 2> meet = {DType::f32, DType::f32};
   bool inner = false;
+  bool adds_up = false;  // inner: rows and columns are both parallel, the loop adds up products of blocks
   Index low = 0, high = 0;
   bool reduced = false;  // its value changes with a reduced variable
   int level = 0;         // reductions and scans it waits for, one after another
@@ -100,6 +103,7 @@ struct GroupProgram {
   // More than one dot over blocks of memory: what is streamed stays on chip with what is carried.
   bool is_chain() const;
   bool has_inner_dots() const;
+  bool adds_up_dots() const;  // see Sym::adds_up
   std::vector<int> reduced_variables() const;
   std::vector<int> parallel_variables() const;
 };

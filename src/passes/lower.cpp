@@ -85,8 +85,9 @@ bool reduces_nothing(const GroupProgram& program) {
 
 GroupProgram without_empty_reductions(GroupProgram program) {
   for (Sym& s : program.syms) {
-    if (s.kind != Sym::Kind::reduce && (s.kind != Sym::Kind::dot || s.inner)) continue;
+    if (s.kind != Sym::Kind::reduce && s.kind != Sym::Kind::dot) continue;
     s.kind = Sym::Kind::constant;
+    s.inner = s.adds_up = false;
     s.operands.clear();
     s.number = identity(s.monoid, s.dtype);
   }

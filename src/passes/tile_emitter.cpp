@@ -1,6 +1,7 @@
 // GroupProgram → tile IR: the grid, and the loops over reduced variables.
 #include "passes/tile_emitter.h"
 
+#include "passes/dot_axes.h"
 #include "passes/emitter.h"
 
 #include <tilewright/base/error.h>
@@ -19,7 +20,7 @@ EmittedKernel Emitter::run() {
     for (const ProgramOutput& o : program_.outputs) store(o);
   } else {
     // Indices of the parallel axes stand before the loops that share them.
-    if (dot_ < 0)
+    if (!has_dot_blocks())
       for (int v : {shape_.row, shape_.column})
         if (v >= 0 && v != walked_) f_.variable(v);
     for (const ReductionPass& pass : reduction_passes(s_.graph, program_))
@@ -44,8 +45,9 @@ Index Emitter::block(int v) const {
 }
 
 void Emitter::declare_constants() {
-  if (dot_ >= 0) {
-    k_.constant("BM", shape_.rows), k_.constant("BN", shape_.columns), k_.constant("BK", shape_.depth);
+  if (has_dot_blocks()) {
+    k_.constant("BM", shape_.rows), k_.constant("BN", shape_.columns);
+    if (dot_ >= 0) k_.constant("BK", shape_.depth);
     return;
   }
   if (shape_.column >= 0) k_.constant("BN", shape_.columns);
@@ -60,23 +62,38 @@ void Emitter::choose_starts() {
   for (auto v = parallel.rbegin(); v != parallel.rend(); ++v)
     if (*v != shape_.row && *v != shape_.column) parts.push_back({*v, s_.extent(*v), 1});
   if (shape_.splits > 1 && !shape_.merges) parts.push_back({-1, shape_.splits, 1});
-  if (dot_ >= 0) {
+  if (has_dot_blocks()) {
     // Blocks of columns, of rows, and the rest are grid axes of their own: schedules order them.
-    const auto take = [&](int v) {
+    const auto take = [&](const std::vector<int>& variables) {
+      const auto wanted = [&](const Part& p) {
+        return std::find(variables.begin(), variables.end(), p.variable) != variables.end();
+      };
       std::vector<Part> taken;
-      std::copy_if(parts.begin(), parts.end(), std::back_inserter(taken),
-                   [&](const Part& p) { return p.variable == v && v >= 0; });
-      std::erase_if(parts, [&](const Part& p) { return p.variable == v && v >= 0; });
+      std::copy_if(parts.begin(), parts.end(), std::back_inserter(taken), wanted);
+      std::erase_if(parts, wanted);
       return taken;
     };
-    add_grid_axis(take(shape_.column));
-    add_grid_axis(take(shape_.row));
+    add_grid_axis(take(column_variables()));
+    add_grid_axis(take({shape_.row}));
   }
-  if (dot_ < 0 || !parts.empty()) add_grid_axis(parts);
+  if (!has_dot_blocks() || !parts.empty()) add_grid_axis(parts);
   for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v)
     if (v == walked_ || program_.inner[at(v)]) s_.start(v) = k_.literal_int(DType::i64, 0);
   for (int v : program_.reduced_variables())
     if (v != walked_) TW_CHECK(shape_.looped, "several reduced variables need loops");
+}
+
+// Of an axis that scales cut in two, both parts.
+std::vector<int> Emitter::column_variables() const {
+  std::vector<int> out;
+  if (shape_.column >= 0) out.push_back(shape_.column);
+  if (!program_.adds_up_dots()) return out;
+  const Sym& dot = sym(dot_axes(program_).dot);
+  const std::vector<std::vector<bool>> depends = dependence(program_);
+  for (int v : program_.parallel_variables())
+    if (v != shape_.column && depends[at(dot.operands[1])][at(v)] && !depends[at(dot.operands[0])][at(v)])
+      out.push_back(v);
+  return out;
 }
 
 void Emitter::add_grid_axis(std::vector<Part> parts) {

@@ -95,11 +95,12 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
   const Shape& a_shape = graph_.type(n.operands[0]).shape;
   const Index depth_extent = a_shape[a_shape.rank() - 1];
   IndexExpr depth;
-  bool turned = false;
+  bool turned = false, adds_up = false;
   if (inner) {
     turned = depends_on_reduced(at[rank - 2]);
-    if (turned == depends_on_reduced(at[rank - 1]) || (depth_extent > kMostInnerDepth && has_dot_) ||
-        depth_extent == 0)
+    const bool columns = depends_on_reduced(at[rank - 1]);
+    adds_up = !turned && !columns;  // only a batch axis is reduced
+    if ((turned && columns) || (depth_extent > kMostInnerDepth && (has_dot_ || adds_up)) || depth_extent == 0)
       throw Stop{Refusal::dots_do_not_chain};
     depth = IndexExpr::variable(static_cast<int>(program_.extents.size()));
     program_.extents.push_back(depth_extent);
@@ -132,15 +133,21 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
     if (outer_ && outer_->turned != turned) throw Stop{Refusal::dots_do_not_chain};
     outer_ = OuterDot{at, turned};
   }
-  if (turned) std::swap(a, b);
-  const DType da = graph_.type(n.operands[0]).dtype, db = graph_.type(n.operands[1]).dtype;
+  // What is computed on the way to tensor cores stands in registers, where only operand a may be.
+  const auto is_computed = [&](int sym) {
+    return program_.syms[static_cast<std::size_t>(sym)].kind != Sym::Kind::load;
+  };
+  if (adds_up) turned = is_computed(b) && !is_computed(a);
+  std::array<DType, 2> meet = {graph_.type(n.operands[0]).dtype, graph_.type(n.operands[1]).dtype};
+  if (turned) std::swap(a, b), std::swap(meet[0], meet[1]);
   return push({.kind = Sym::Kind::dot,
                .node = id,
                .operands = {a, b},
                .offset = inner ? depth : IndexExpr(0),
                .dtype = compute_dtype(n.type.dtype),
-               .meet = da == db ? da : DType::f32,  // 8-bit floats of two types
-               .inner = inner});
+               .meet = meet,
+               .inner = inner,
+               .adds_up = adds_up});
 }
 
 bool Walker::has_inner_dots(int sym) const {

@@ -73,7 +73,7 @@ std::vector<Tensor> record(const std::vector<Tensor>& in, const AttentionOptions
   }
   if (options.dropout != 0) operands.push_back(in[3]);
   const auto write_result = [&](ir::Graph&, const Values& x) {
-    ops::AttendOptions o{.dropout = options.dropout, .result = ops::is_f8(q.dtype()) ? dtype : q.dtype()};
+    ops::AttendOptions o{.dropout = options.dropout, .result = is_f8(q.dtype()) ? dtype : q.dtype()};
     std::size_t next = 2;
     if (options.mask) o.mask = x[next++];
     if (options.dropout != 0) o.seed = x[next];

@@ -285,6 +285,21 @@ Tensor masked_matmul(const Tensor& x, const Tensor& w, const Tensor& counts, con
   return one("masked_matmul", {x, w, counts}, where,
              [](const Values& in) { return ops::masked_matmul(in[0], in[1], in[2]); });
 }
+Tensor scaled_matmul(const Tensor& a, const Tensor& scale_a, const Tensor& b, const Tensor& scale_b,
+                     const Location& where) {
+  return one("scaled_matmul", {a, scale_a, b, scale_b}, where,
+             [](const Values& in) { return ops::scaled_matmul(in[0], in[1], in[2], in[3]); });
+}
+Tensor pack_int4(const Tensor& values, const Location& where) {
+  return one("pack_int4", {values}, where, [](const Values& in) { return ops::pack_int4(in[0]); });
+}
+Tensor unpack_int4(const Tensor& packed, const Location& where) {
+  return one("unpack_int4", {packed}, where, [](const Values& in) { return ops::unpack_int4(in[0]); });
+}
+Tensor quantized_matmul(const Tensor& x, const Tensor& weights, const Tensor& scales, const Location& where) {
+  return one("quantized_matmul", {x, weights, scales}, where,
+             [](const Values& in) { return ops::quantized_matmul(in[0], in[1], in[2]); });
+}
 Tensor softmax(const Tensor& x, Index axis, const Location& where) {
   return one("softmax", {x}, where, [&](const Values& in) { return ops::softmax(in[0], axis); });
 }

@@ -399,7 +399,8 @@ Value Builder::dot(Value a, Value b, Value acc, const Location& where) {
   if (a.rank() != 2 || b.rank() != 2 || acc.rank() != 2 || a.type().shape[1] != b.type().shape[0] ||
       acc.type().shape[0] != a.type().shape[0] || acc.type().shape[1] != b.type().shape[1])
     fail(where, fmt::format("dot: shapes do not meet: {}", types({a, b, acc})));
-  if (a.dtype() != b.dtype()) fail(where, fmt::format("dot: operand types differ: {}", types({a, b})));
+  if (!dot_types_meet(a.dtype(), b.dtype()))
+    fail(where, fmt::format("dot: operand types differ: {}", types({a, b})));
   const std::optional<DType> want = dot_accumulator(a.dtype());
   if (!want) fail(where, fmt::format("dot: not defined on {}", types({a})));
   if (acc.dtype() != *want)

@@ -37,6 +37,8 @@ DType reduce_dtype(Monoid monoid, DType dtype) {
   return monoid == Monoid::argmax || monoid == Monoid::argmin ? DType::i64 : dtype;
 }
 
+bool dot_types_meet(DType a, DType b) { return a == b || (is_f8(a) && is_f8(b)); }
+
 std::optional<DType> dot_accumulator(DType dtype) {
   if (is_bool(dtype)) return std::nullopt;
   if (is_float(dtype)) return compute_dtype(dtype);

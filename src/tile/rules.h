@@ -14,6 +14,8 @@ bool accepts(Prim prim, DType dtype);
 bool reduces(Monoid monoid, DType dtype);
 bool scans(Monoid monoid, DType dtype);
 DType reduce_dtype(Monoid monoid, DType dtype);  // i64 for argmax and argmin
+// Operands of a dot: of one type, or 8-bit floats of two.
+bool dot_types_meet(DType a, DType b);
 // The type a dot of `dtype` accumulates in: f32 (f64 for f64), i32 (i64 for i64); empty for bool.
 std::optional<DType> dot_accumulator(DType dtype);
 bool adds_atomically(DType dtype);  // f32, f64, i32, i64

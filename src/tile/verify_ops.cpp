@@ -214,7 +214,7 @@ std::string check_dot(const Subject& s) {
   const bool meet = a.rank() == 2 && b.rank() == 2 && acc.rank() == 2 && a.shape[1] == b.shape[0] &&
                     acc.shape[0] == a.shape[0] && acc.shape[1] == b.shape[1];
   if (!meet) return fmt::format("shapes do not meet: {}", s.operand_types());
-  if (a.dtype != b.dtype) return fmt::format("operand types differ: {}", s.operand_types());
+  if (!dot_types_meet(a.dtype, b.dtype)) return fmt::format("operand types differ: {}", s.operand_types());
   const std::optional<DType> want = dot_accumulator(a.dtype);
   if (!want) return fmt::format("not defined on {}", name(a.dtype));
   if (acc.dtype != *want)

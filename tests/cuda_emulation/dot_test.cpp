@@ -96,6 +96,32 @@ TEST_F(EmulatedDot, EightBitFloatsAreAddedBlockByBlock) {
       std::string::npos);
 }
 
+// Sums of 32 bits need no promotion, so that a thread has one accumulator.
+TEST_F(EmulatedDot, EightBitIntegersAreSummedExactly) {
+  const DType dtype = DType::i8;
+  for (DType out : {DType::i32, DType::f32})
+    check({.dtype = dtype,
+           .out = out,
+           .m = 128,
+           .n = 256,
+           .k = 384,
+           .block_n = 256,
+           .block_k = 128,
+           .b_by_columns = true},
+          wgmma(256, 2));
+  check({.dtype = dtype,
+         .out = DType::i32,
+         .batch = 2,
+         .m = 200,
+         .n = 136,
+         .k = 144,
+         .block_k = 128,
+         .b_by_columns = true},
+        wgmma(256, 2));
+  EXPECT_FALSE(
+      refusal({.dtype = dtype, .out = DType::i32, .block_k = 128}, wgmma(256, 2)).empty());  // b by rows
+}
+
 TEST_F(EmulatedDot, OperandsLieEitherWayRound) {
   for (bool a : {false, true})
     for (bool b : {false, true})

@@ -37,14 +37,14 @@ unsigned own_rank();
 void let_others_run();
 void note_progress();  // something happened that others may wait for
 
-enum EmulatedType { emulated_f16, emulated_bf16, emulated_f8e4m3, emulated_f8e5m2 };
+enum EmulatedType { emulated_f16, emulated_bf16, emulated_f8e4m3, emulated_f8e5m2, emulated_i8 };
 // wgmma instructions under way in one thread, by committed group; the last one is open.
 struct Wgmma {
-  float* acc;
+  void* acc;  // of floats, of 32-bit integers for 8-bit ones
   int columns;
   unsigned long long a, b;
   bool add, a_mn, b_mn;
-  EmulatedType type;  // of the operands
+  EmulatedType a_type, b_type;
   const unsigned* parts[4] =
       {};  // operand a, where it stands in registers: they are read when it is waited for
 };

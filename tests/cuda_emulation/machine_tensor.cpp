@@ -80,6 +80,7 @@ constexpr int kMostDepth = 32;
 
 float as_float(std::uint16_t bits, EmulatedType type) {
   constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+  if (type == emulated_i8) return static_cast<std::int8_t>(bits);
   return static_cast<float>(load_f64(&bits, kTypes[type]));
 }
 
@@ -103,25 +104,28 @@ void gather_parts(const Wgmma& w, unsigned thread, float (&left)[2][kMostDepth])
     for (unsigned quad = 0; quad < 4; ++quad)
       for (unsigned half = 0; half < 2; ++half)
         left[part % 2][static_cast<unsigned>(part) / 2 * 8 + 2 * quad + half] =
-            as_float(static_cast<std::uint16_t>(words[thread % 32 / 4 * 4 + quad] >> (16 * half)), w.type);
+            as_float(static_cast<std::uint16_t>(words[thread % 32 / 4 * 4 + quad] >> (16 * half)), w.a_type);
   }
 }
 
+template <class Sum>
 void carry_out(const Wgmma& w, unsigned thread) {
+  auto* const sums = static_cast<Sum*>(w.acc);
   const int row0 = static_cast<int>(thread % 128 / 32 * 16 + thread % 32 / 4);
-  const int depth = depth_of(w.type);
+  const int depth = depth_of(w.a_type);
   float rows[2][kMostDepth];
   if (w.parts[0] != nullptr) gather_parts(w, thread, rows);
   for (int r = 0; r < 2; ++r) {
     float(&left)[kMostDepth] = rows[r];
     if (w.parts[0] == nullptr)
-      for (int k = 0; k < depth; ++k) left[k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.type);
+      for (int k = 0; k < depth; ++k) left[k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.a_type);
     for (int c = 0; c < w.columns / 8; ++c)
       for (int v = 0; v < 2; ++v) {
         const int column = 8 * c + 2 * static_cast<int>(thread % 4) + v;
-        float& acc = w.acc[(r * w.columns / 8 + c) * 2 + v];
-        float sum = w.add ? acc : 0.f;
-        for (int k = 0; k < depth; ++k) sum += left[k] * operand_element(w.b, w.b_mn, column, k, w.type);
+        Sum& acc = sums[(r * w.columns / 8 + c) * 2 + v];
+        Sum sum = w.add ? acc : Sum(0);
+        for (int k = 0; k < depth; ++k)
+          sum += static_cast<Sum>(left[k] * operand_element(w.b, w.b_mn, column, k, w.b_type));
         acc = sum;
       }
   }
@@ -181,14 +185,22 @@ void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, co
   tensor_copies().push_back(copy);
 }
 
-void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
-               int b_mn, int type) {
-  wgmma_groups().back().push_back(
-      {acc, columns, a, b, add != 0, a_mn != 0, b_mn != 0, static_cast<EmulatedType>(type)});
+void emu_wgmma(void* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
+               int b_mn, int a_type, int b_type) {
+  wgmma_groups().back().push_back({acc, columns, a, b, add != 0, a_mn != 0, b_mn != 0,
+                                   static_cast<EmulatedType>(a_type), static_cast<EmulatedType>(b_type)});
 }
 void emu_wgmma_parts(float* acc, int columns, const unsigned* const* parts, unsigned long long b, int add,
                      int b_mn, int type) {
-  Wgmma w{acc, columns, 0, b, add != 0, false, b_mn != 0, static_cast<EmulatedType>(type)};
+  Wgmma w{acc,
+          columns,
+          0,
+          b,
+          add != 0,
+          false,
+          b_mn != 0,
+          static_cast<EmulatedType>(type),
+          static_cast<EmulatedType>(type)};
   std::copy(parts, parts + 4, w.parts);
   wgmma_groups().back().push_back(w);
 }
@@ -197,7 +209,8 @@ void emu_wgmma_wait(int pending) {
   auto& groups = wgmma_groups();
   const unsigned thread = emu_ids().thread;
   while (static_cast<int>(groups.size()) - 1 > pending) {
-    for (const Wgmma& w : groups.front()) carry_out(w, thread);
+    for (const Wgmma& w : groups.front())
+      w.a_type == emulated_i8 ? carry_out<std::int32_t>(w, thread) : carry_out<float>(w, thread);
     groups.erase(groups.begin());
   }
 }

@@ -5,8 +5,8 @@
 #include "tw_cuda/block_layout.cuh"
 
 extern "C" {
-void emu_wgmma(float* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
-               int b_mn, int type);
+void emu_wgmma(void* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
+               int b_mn, int a_type, int b_type);
 void emu_wgmma_parts(float* acc, int columns, const unsigned* const* parts, unsigned long long b, int add,
                      int b_mn, int type);
 void emu_wgmma_commit();
@@ -20,10 +20,13 @@ template <class T>
 inline constexpr int emu_type = same<T, f16>      ? 0
                                 : same<T, bf16>   ? 1
                                 : same<T, f8e4m3> ? 2
-                                                  : 3;
+                                : same<T, f8e5m2> ? 3
+                                                  : 4;
 
 template <int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<f32, 2> (&)[kRows][kCols]) {}
+template <int kRows, int kCols>
+TW_DEVICE void wgmma_pin(Vec<i32, 2> (&)[kRows][kCols]) {}
 template <class T, int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<T, 2> (&)[kRows][kCols]) {}
 TW_DEVICE void wgmma_fence() {}
@@ -37,9 +40,9 @@ TW_DEVICE void registers_up() {}
 template <int kRegisters>
 TW_DEVICE void registers_down() {}
 
-template <class T, Major kA, Major kB, int kCols>
-TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
-  emu_wgmma(&acc[0][0].v[0], 8 * kCols, a, b, add, int(kA), int(kB), emu_type<T>);
+template <class A, class B, Major kA, Major kB, class Sum, int kCols>
+TW_DEVICE void wgmma(Vec<Sum, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
+  emu_wgmma(&acc[0][0].v[0], 8 * kCols, a, b, add, int(kA), int(kB), emu_type<A>, emu_type<B>);
 }
 template <class T, Major kB, int kAcross, int kCols>
 TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcross], int step, u64 b,

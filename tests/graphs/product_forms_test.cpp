@@ -27,6 +27,16 @@ Form form_of(const ProductGraph& product) {
   return form;
 }
 
+// Operand a of the dot, as a tile.
+std::vector<Index> block(const ProductGraph& product) {
+  std::vector<Index> shape;
+  for (const tile::Kernel& kernel : passes::run_pipeline(graph_of(product), h200_target()).plan.kernels)
+    tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+      if (op.kind == tile::OpKind::dot) shape = kernel.type(op.operands[0]).shape;
+    });
+  return shape;
+}
+
 TEST(ProductForms, OneRowIsASumOfProducts) {
   // By columns of b, k is contiguous: a row of b in each program.
   EXPECT_EQ(form_of({.n = 8192, .k = 8192, .dtype = DType::bf16, .b_by_columns = true}), (Form{1, 0, 1}));
@@ -46,19 +56,34 @@ TEST(ProductForms, FewRowsShareWhatTheyRead) {
 
 // 128 columns of bytes of k are a block's row; two accumulators leave room for 192 columns.
 TEST(ProductForms, EightBitFloatsTakeDeepBlocksOfTensorCores) {
-  const auto block = [](const ProductGraph& product) {
-    std::vector<Index> shape;
-    for (const tile::Kernel& kernel : passes::run_pipeline(graph_of(product), h200_target()).plan.kernels)
-      tile::for_each_op(kernel.body, [&](const tile::Op& op) {
-        if (op.kind == tile::OpKind::dot) shape = kernel.type(op.operands[0]).shape;
-      });
-    return shape;
-  };
   const ProductGraph p{.m = 4096, .n = 4096, .k = 4096, .dtype = DType::f8e4m3, .b_by_columns = true};
   EXPECT_EQ(block(p), (std::vector<Index>{128, 128}));
+  ProductGraph of_two_types = p;
+  of_two_types.b_dtype = DType::f8e5m2;
+  EXPECT_EQ(block(of_two_types), (std::vector<Index>{128, 128}));
   ProductGraph by_rows = p;
   by_rows.b_by_columns = false;  // not as they read 8 bits
   EXPECT_LT(block(by_rows)[1], 128);
+}
+
+TEST(ProductForms, EightBitIntegersTakeTensorCoresByK) {
+  const ProductGraph p{.m = 4096, .n = 4096, .k = 4096, .dtype = DType::i8, .b_by_columns = true};
+  EXPECT_EQ(block(p), (std::vector<Index>{128, 128}));
+  ProductGraph by_rows = p;
+  by_rows.b_by_columns = false;
+  EXPECT_LT(block(by_rows)[1], 128);
+}
+
+// Sums of products of blocks, each under its scales: one loop, and no product of a block is stored.
+TEST(ProductForms, ScalesOfBlocksAreOneLoopOfDots) {
+  const ProductGraph p{.m = 4096,
+                       .n = 7168,
+                       .k = 16384,
+                       .dtype = DType::f8e4m3,
+                       .b_by_columns = true,
+                       .around = ProductGraph::Around::scaled_blocks};
+  EXPECT_EQ(form_of(p), (Form{1, 1, 0}));
+  EXPECT_EQ(block(p), (std::vector<Index>{128, 128}));
 }
 
 TEST(ProductForms, FewTilesShareTheirDepth) {

@@ -45,7 +45,9 @@ Kernel matmul(const MatmulKernel& m) {
     if (!by_columns) return k.load(view, {batch, i, j}, options);
     return k.transpose(k.load(view, {batch, j, i}, options));
   };
-  const Value zero = k.literal(compute_dtype(m.dtype), 0.0, {m.block_m, m.block_n});
+  const std::vector<Index> result = {m.block_m, m.block_n};
+  const Value zero = is_float(m.dtype) ? k.literal(compute_dtype(m.dtype), 0.0, result)
+                                       : k.literal_int(DType::i32, 0, result);
   const auto acc = k.loop(Index{0}, m.k, m.block_k, {zero}, [&](Value i, const std::vector<Value>& carried) {
     return std::vector{k.dot(block(a, m.a_by_columns, row, i, m.block_m, m.block_k),
                              block(b, m.b_by_columns, i, column, m.block_k, m.block_n), carried[0])};

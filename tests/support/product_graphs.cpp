@@ -17,9 +17,15 @@ using Around = ProductGraph::Around;
 namespace {
 
 constexpr Index kScaleBlock = 32;  // of k, for each scale of 8-bit weights
+constexpr Index kGroup = 64;       // the same of quantised weights
 
-constexpr std::string_view kAroundNames[] = {"", ", bias and silu", ", an operand computed",
-                                             ", weights with scales"};
+constexpr std::string_view kAroundNames[] = {"",
+                                             ", bias and silu",
+                                             ", an operand computed",
+                                             ", weights with scales",
+                                             ", scales of blocks",
+                                             ", quantised weights",
+                                             ", packed weights"};
 
 Value input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
   return {&graph, graph.add_input(name, {dtype, shape})};
@@ -34,20 +40,51 @@ Value scaled_weights(ir::Graph& graph, const ProductGraph& p) {
   return cast(b * ops::reshape(each, {p.k, p.n}), p.dtype);
 }
 
+// Scales around 1, so that no block vanishes beside the others.
+Value scaled_blocks(ir::Graph& graph, const ProductGraph& p, Value a, Value b) {
+  const auto blocks = [](Index extent) { return ceil_div(extent, ops::kScaleBlock); };
+  const auto scale = [&](const char* name, Index rows, Index columns) {
+    const Shape shape = p.batch == 1 ? Shape{rows, columns} : Shape{p.batch, rows, columns};
+    return ops::tanh(input(graph, name, DType::f32, shape)) + 1.5;
+  };
+  return ops::scaled_matmul(a, scale("scale_a", p.m, blocks(p.k)), b,
+                            scale("scale_b", blocks(p.k), blocks(p.n)));
+}
+
+// Numbers of 8 bits (k, n), which lie by columns where b does; of 4 bits two of a row in a byte.
+Value quantised_weights(ir::Graph& graph, const ProductGraph& p) {
+  const bool packed = p.around == Around::packed_weights;
+  const Index bytes = packed ? p.n / 2 : p.n;
+  const Value w = p.b_by_columns ? ops::swap_axes(input(graph, "b", DType::i8, {bytes, p.k}), 0, 1)
+                                 : input(graph, "b", DType::i8, {p.k, bytes});
+  return packed ? ops::unpack_int4(w) : w;
+}
+
+// a · b under `around`.
+Value product_of(ir::Graph& graph, const ProductGraph& p, Value a, Value b) {
+  if (p.around == Around::scaled_blocks) return scaled_blocks(graph, p, a, b);
+  if (p.around < Around::quantised_weights) return ops::matmul(a, b);
+  const Value scales = input(graph, "scale", DType::f32, {p.k / kGroup, p.n});
+  return ops::quantized_matmul(a, b, ops::tanh(scales) + 1.5);
+}
+
 Value operand_b(ir::Graph& graph, const ProductGraph& p) {
   if (p.around == Around::scaled_weights) return scaled_weights(graph, p);
+  if (p.around >= Around::quantised_weights) return quantised_weights(graph, p);
   const auto shape = [&](Index rows, Index columns) {
     return p.batch == 1 ? Shape{rows, columns} : Shape{p.batch, rows, columns};
   };
-  if (!p.b_by_columns) return input(graph, "b", p.dtype, shape(p.k, p.n));
-  return ops::swap_axes(input(graph, "b", p.dtype, shape(p.n, p.k)), -1, -2);
+  const DType dtype = p.b_dtype.value_or(p.dtype);
+  if (!p.b_by_columns) return input(graph, "b", dtype, shape(p.k, p.n));
+  return ops::swap_axes(input(graph, "b", dtype, shape(p.n, p.k)), -1, -2);
 }
 
 }  // namespace
 
 std::string to_string(const ProductGraph& p) {
-  return fmt::format("{} x {} x {} x {} {}{}{}", p.batch, p.m, p.n, p.k, name(p.dtype),
-                     p.b_by_columns ? " bT" : "", kAroundNames[static_cast<std::size_t>(p.around)]);
+  return fmt::format("{} x {} x {} x {} {}{}{}{}", p.batch, p.m, p.n, p.k, name(p.dtype),
+                     p.b_dtype ? fmt::format(" by {}", name(*p.b_dtype)) : "", p.b_by_columns ? " bT" : "",
+                     kAroundNames[static_cast<std::size_t>(p.around)]);
 }
 
 ir::Graph graph_of(const ProductGraph& p) {
@@ -55,7 +92,7 @@ ir::Graph graph_of(const ProductGraph& p) {
   Value a = input(graph, "a", p.dtype, p.batch == 1 ? Shape{p.m, p.k} : Shape{p.batch, p.m, p.k});
   const Value b = operand_b(graph, p);
   if (p.around == Around::computed_operand) a = cast(ops::tanh(cast(a, DType::f32)), p.dtype);
-  const Value y = ops::matmul(a, b);
+  const Value y = product_of(graph, p, a, b);
   if (p.around != Around::bias_and_silu) {
     graph.set_outputs({y.id});
     return graph;
@@ -83,13 +120,17 @@ ProductGraph random_product(std::uint64_t seed) {
   while (p.batch * p.m * p.n * p.k > kMostProducts) (p.m > p.n ? p.m : p.n) /= 2;
   p.dtype = kDTypes[random() % std::size(kDTypes)];
   p.b_by_columns = random() % 2 == 0;
-  p.around = static_cast<Around>(random() % 4);
-  if (p.around == Around::scaled_weights) {
-    p.batch = 1, p.b_by_columns = false;
-    p.k = round_up(p.k, kScaleBlock);
+  p.around = static_cast<Around>(random() % 7);
+  if (p.around == Around::scaled_weights || p.around >= Around::quantised_weights) {
+    p.batch = 1;
+    p.b_by_columns = p.b_by_columns && p.around != Around::scaled_weights;
+    p.n = p.around == Around::packed_weights ? round_up(p.n, 2) : p.n;
+    p.k = round_up(p.k, p.around == Around::scaled_weights ? kScaleBlock : kGroup);
     if (p.dtype != DType::bf16) p.dtype = DType::f32;
   }
-  if (!is_float(p.dtype)) p.around = Around::nothing;
+  if (is_f8(p.dtype) && random() % 3 == 0)
+    p.b_dtype = p.dtype == DType::f8e4m3 ? DType::f8e5m2 : DType::f8e4m3;
+  if (!is_float(p.dtype) && p.around != Around::scaled_blocks) p.around = Around::nothing;
   return p;
 }
 

@@ -5,15 +5,25 @@
 #include "ir/graph.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace tilewright::test {
 
 // a (m, k) · b (k, n), batched; b may lie by columns. `around` says what stands before and after the product.
 struct ProductGraph {
-  enum class Around : std::uint8_t { nothing, bias_and_silu, computed_operand, scaled_weights };
+  enum class Around : std::uint8_t {
+    nothing,
+    bias_and_silu,
+    computed_operand,
+    scaled_weights,     // b of 8 bits with a scale for 32 of k, in the type of a
+    scaled_blocks,      // a scale for 128 of k of each row of a, and for each 128 by 128 of b
+    quantised_weights,  // b of 8 bits with a scale for 64 of k of each column
+    packed_weights,     // the same of 4 bits
+  };
   Index batch = 1, m = 1, n = 1, k = 1;
-  DType dtype = DType::f32;  // of the operands; scaled_weights: of a, b is of 8 bits with a scale for 32 of k
+  DType dtype = DType::f32;           // of the operands; with weights of fewer bits, of a
+  std::optional<DType> b_dtype = {};  // another 8-bit float
   bool b_by_columns = false;
   Around around = Around::nothing;
 };

@@ -172,6 +172,24 @@ Tensor grouped_matmul(const Tensor& x, const Tensor& w, const Tensor& group_of_b
 // counts (G) of integers give (G, M, N), zeros in the rows past the count whatever x holds there. Throws
 // Error on other ranks, and where groups or K differ.
 Tensor masked_matmul(const Tensor& x, const Tensor& w, const Tensor& counts, TW_HERE);
+// Σ_k scale_a · a · scale_b · b of quantised operands a (.., M, K) and b (.., K, N), commonly 8-bit floats:
+// f32
+// (.., M, N), f64 where a scale is. A scale has its operand's rank and along each axis one value for all, or
+// one for each block of 128: scale_a (M, K/128) and scale_b (K/128, N/128) are the recipe of 1×128 by
+// 128×128. Along M and N one for each row or column is a third way. Blocks at an end may be shorter. Each
+// block's product is summed in f32, multiplied by its scales, and added to the sum. Throws Error on other
+// shapes.
+Tensor scaled_matmul(const Tensor& a, const Tensor& scale_a, const Tensor& b, const Tensor& scale_b, TW_HERE);
+// Weights of 4 bits: i8 values from -8 to 7 (.., N) as bytes (.., N/2), column c in the low half of a byte
+// and column c + N/2 in the high half; and back. Throws Error on other types and an odd N.
+Tensor pack_int4(const Tensor& values, TW_HERE);
+Tensor unpack_int4(const Tensor& packed, TW_HERE);
+// x (.., K) times i8 weights (K, N), of which each group of K/G rows has a scale for every column: scales (G,
+// N).
+// (.., N) in x's type, in which weights and x are multiplied (whole numbers of 8 bits are exact in bf16),
+// each group summed in f32. Of unpack_int4(packed) in one compiled function the bytes are unpacked as they
+// are multiplied. Throws Error on other shapes and types.
+Tensor quantized_matmul(const Tensor& x, const Tensor& weights, const Tensor& scales, TW_HERE);
 Tensor softmax(const Tensor& x, Index axis = -1, TW_HERE);
 Tensor log_softmax(const Tensor& x, Index axis = -1, TW_HERE);
 Tensor layer_norm(const Tensor& x, const std::optional<Tensor>& gamma, const std::optional<Tensor>& beta,

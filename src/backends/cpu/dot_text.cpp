@@ -128,34 +128,35 @@ Index dot_room_bytes(const Kernel& kernel, int lanes) {
 }
 
 void print_dot(KernelText& k, const Op& op) {
-  const TileType &a = k.kernel.type(op.operands[0]), &c = k.kernel.type(op.results[0]);
-  const std::string_view element = element_of(a.dtype);
+  const TileType &a = k.kernel.type(op.operands[0]), &b = k.kernel.type(op.operands[1]),
+                 &c = k.kernel.type(op.results[0]);
+  const std::string_view of_a = element_of(a.dtype), of_b = element_of(b.dtype);
   if (is_narrow_float(a.dtype)) k.include("tw_cpu/dot_narrow.h");
   if (a.dtype == DType::i8 || a.dtype == DType::u8) k.include("tw_cpu/dot_bytes.h");
   const std::string left = k.names.unique(k.hint(op.operands[0], "left")),
                     right = k.names.unique(k.hint(op.operands[1], "right"));
   const Buffer& sums = k.buffer(op.results[0]);
   const Index row = sums.strides[0] == 0 ? 1 : sums.strides[0];
-  k.code.line("const DotOperand<{}> {} = {};", element, left, operand(k, op.operands[0]).braces(0));
-  k.code.line("const DotOperand<{}> {} = {};", element, right, operand(k, op.operands[1]).braces(1));
+  k.code.line("const DotOperand<{}> {} = {};", of_a, left, operand(k, op.operands[0]).braces(0));
+  k.code.line("const DotOperand<{}> {} = {};", of_b, right, operand(k, op.operands[1]).braces(1));
   const Index depth = a.shape[1];
   switch (form_of(k.kernel, op)) {
     case DotForm::packed:
       k.include("tw_cpu/dot.h");
-      k.code.line("static_assert(DotRoom<{}, {}, {}>::kBytes <= {});", element, c.shape[1], depth,
+      k.code.line("static_assert(DotRoom<{}, {}, {}>::kBytes <= {});", of_b, c.shape[1], depth,
                   room_bytes(k.kernel, op, k.lanes));
-      k.code.line("dot<{}, {}, {}>({}, {}, {}, {}, {});  // {} += {} · {}", element, c.shape[1], depth, left,
+      k.code.line("dot<{}, {}, {}>({}, {}, {}, {}, {});  // {} += {} · {}", of_b, c.shape[1], depth, left,
                   right, sums.name, row, k.room, sums.name, left, right);
       return;
     case DotForm::few_rows:
       k.include("tw_cpu/dot_few.h");
-      k.code.line("dot_few<{}, {}, {}>({}, {}, {}, {}, 1);  // {} += {} · {}", element, c.shape[0], depth,
-                  left, right, sums.name, row, sums.name, left, right);
+      k.code.line("dot_few<{}, {}, {}>({}, {}, {}, {}, 1);  // {} += {} · {}", of_b, c.shape[0], depth, left,
+                  right, sums.name, row, sums.name, left, right);
       return;
     case DotForm::few_columns:
       k.include("tw_cpu/dot_few.h");
-      k.code.line("dot_few<{}, {}, {}>({}, {}, {}, 1, {});  // {} += {} · {}", element, c.shape[1], depth,
-                  right, left, sums.name, row, sums.name, left, right);
+      k.code.line("dot_few<{}, {}, {}>({}, {}, {}, 1, {});  // {} += {} · {}", of_a, c.shape[1], depth, right,
+                  left, sums.name, row, sums.name, left, right);
       return;
   }
 }

@@ -33,6 +33,7 @@ constexpr Index kMaxWarpgroups = 3;
 // of 128 (docs/notes/2026-11-21-dot-chains.md).
 constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
 constexpr Index kWideDepth = 128;
+constexpr double kOtherSwath = 1.01;      // of swaths: the first is taken unless another is measured faster
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
 
 class Lister {
@@ -62,7 +63,7 @@ class Lister {
     if (!dot) return unit == DotUnit::wgmma ? list_chain() : refuse(unit, dot.error().message);
     const bool wgmma = unit == DotUnit::wgmma;
     const auto bytes = static_cast<Index>(size_bytes(dot->dtype));
-    const Index block_bytes = (dot->a.rows + dot->b.rows) * dot->a.depth * bytes;
+    const Index block_bytes = dot->a.bytes() + dot->b.bytes();
     const Index places =
         std::min(wgmma ? kMaxPlaces : kMaxCopies, (options_.max_shared_bytes - kReservedBytes) / block_bytes);
     const bool large = wgmma ? dot->a.rows % kWarpgroup == 0 : dot->a.rows * dot->b.rows >= kLargeTile;
@@ -98,13 +99,11 @@ class Lister {
     const auto chain = find_dot_chain(kernel_);
     if (!chain) return refuse(DotUnit::wgmma, chain.error().message);
     Index once = kReservedBytes, each = 0;
-    for (const ChainBlock& b : chain->blocks)
-      (b.resident() ? once : each) +=
-          b.operand.rows * b.operand.depth * static_cast<Index>(size_bytes(chain->dtype));
+    for (const ChainBlock& b : chain->blocks) (b.resident() ? once : each) += b.operand.bytes();
     const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
     const bool nested =
         std::any_of(chain->dots.begin(), chain->dots.end(), [](const ChainDot& d) { return d.is_nested(); });
-    const Index places = std::min(nested ? kMaxPlaces : kMaxChainPlaces,
+    const Index places = std::min(nested || chain->adds_up() ? kMaxPlaces : kMaxChainPlaces,
                                   (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, kMaxWarpgroups);
     Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
@@ -113,6 +112,7 @@ class Lister {
                .stages = static_cast<int>(places),
                .dot = DotUnit::wgmma,
                .descending = differs_by_row(*chain, kernel_)};
+    if (chain->adds_up()) return list_adding(*chain, s);
     std::string why = add_chain(s, kPlainChain * chain_us(*chain));
     if (!why.empty()) return refuse(DotUnit::wgmma, why);
     s.ahead = true;
@@ -120,6 +120,20 @@ class Lister {
     add_chain(s, (wide ? 1 : kInTurns) * chain_us(*chain));
     s.take_turns = groups > 1;
     if (s.take_turns) add_chain(s, (wide ? kInTurns : 1) * chain_us(*chain));
+  }
+
+  // One product a round: one warpgroup adds while the other one's blocks are multiplied. Swaths as for plain
+  // products.
+  void list_adding(const DotChain& chain, Schedule s) {
+    const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
+    double us = chain_us(chain);
+    for (int raster : {16, 8, 32}) {
+      if (found_.size() > 0 && raster > 2 * rows) continue;
+      s.raster = rows > 1 ? raster : 0;
+      const std::string why = add_chain(s, us);
+      if (!why.empty()) return refuse(DotUnit::wgmma, why);
+      us *= kOtherSwath;
+    }
   }
 
   // Why not, where it cannot be printed.

@@ -24,6 +24,7 @@ bool DotChain::has_dots(const Op& loop) const {
 bool DotChain::is_outermost(const Op& loop) const {
   return std::any_of(dots.begin(), dots.end(), [&](const ChainDot& d) { return d.outermost == &loop; });
 }
+bool DotChain::adds_up() const { return dots.size() == 1 && dots[0].from_zero; }
 
 namespace {
 
@@ -53,7 +54,6 @@ class Finder {
                             [](const ChainDot& d) { return d.waits_for_blocks(); });
     }
     if (out_.dots.empty()) return refuse_dot("no loop");
-    out_.dtype = kernel_.type(out_.dots[0].op->operands[0]).dtype;
     return std::move(out_);
   }
 
@@ -83,16 +83,19 @@ class Finder {
   }
 
   Status add(const Op& outermost, const Op& loop, const Op& dot) {
-    const DType dtype = kernel_.type(dot.operands[0]).dtype;
-    const bool same = out_.dots.empty() || kernel_.type(out_.dots[0].op->operands[0]).dtype == dtype;
-    if (!same || kernel_.type(dot.operands[1]).dtype != dtype ||
-        (dtype != DType::bf16 && dtype != DType::f16) || kernel_.type(dot.results[0]).dtype != DType::f32)
-      return refuse_dot("tensor cores multiply bf16 or f16 into f32");
+    const DType left = kernel_.type(dot.operands[0]).dtype, right = kernel_.type(dot.operands[1]).dtype;
+    const bool of16 = left == right && (left == DType::bf16 || left == DType::f16);
+    const bool integers = left == DType::i8 && right == DType::i8, floats = is_f8(left) && is_f8(right);
+    if ((!of16 && !floats && !integers) ||
+        kernel_.type(dot.results[0]).dtype != (integers ? DType::i32 : DType::f32))
+      return refuse_dot("tensor cores multiply bf16, f16, 8-bit floats or 8-bit integers");
     ChainDot d{.op = &dot, .loop = &loop, .outermost = &outermost};
     if (d.is_nested() && !only_adds_up(loop, dot))
       return refuse_dot("a loop inside another does more than add up one product");
     d.loop_from_zero = d.is_nested() && reader_.is_zero_tile(loop.operands[3]);
     d.from_zero = reader_.is_zero_tile(dot.operands[2]);
+    // They keep about 14 bits of what they add up.
+    if (floats && !d.from_zero) return refuse_dot("8-bit floats are summed in blocks");
     for (int side : {0, 1}) {
       const ValueId v = dot.operands[static_cast<std::size_t>(side)];
       const Op *last = reader_.maker(v), *load = load_of(v);
@@ -107,6 +110,7 @@ class Finder {
       (side == 0 ? d.a : d.b) = block_of(loop, *operand);
       out_.in_place.insert({v, load->results[0]});
     }
+    if (d.a < 0 && !of16) return refuse_dot("operand a of 8 bits is computed");
     if (d.a < 0 && kernel_.type(dot.operands[0]).shape[1] % 16 != 0)
       return refuse_dot("operand a is no whole number of 16 columns");
     out_.dots.push_back(d);

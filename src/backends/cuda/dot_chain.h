@@ -36,13 +36,15 @@ struct ChainDot {
 
 struct DotChain {
   std::vector<ChainBlock> blocks;
-  std::vector<ChainDot> dots;  // loop by loop; of each, those first that wait for nothing but blocks
-  DType dtype = DType::bf16;
+  std::vector<ChainDot> dots;        // loop by loop; of each, those first that wait for nothing but blocks
   std::set<tile::ValueId> in_place;  // loads, and transposes of them, that only dots read
 
   const ChainDot* find(const tile::Op& dot) const;
   bool has_dots(const tile::Op& loop) const;      // in its own body
   bool is_outermost(const tile::Op& loop) const;  // of a dot
+  // The loop adds up what is computed of products of blocks, one dot a round: what else it loads is asked for
+  // before the dot.
+  bool adds_up() const;
 };
 
 // Why a kernel's dots are no such chain, as a failure of kind unsupported.

@@ -88,15 +88,15 @@ void KernelPrinter::print_chain_blocks() {
   for (std::size_t i = 0; i < chain_->blocks.size(); ++i) {
     const TensorOperand& o = chain_->blocks[i].operand;
     const ChainText& text = chain_text_[i];
+    const std::string element = element_type(o.dtype);
     const auto define = [&](const std::string& name, Index rows, Index depth, bool k_major) {
-      out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(chain_->dtype), rows, depth,
-                k_major ? "k" : "mn");
+      out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element, rows, depth, k_major ? "k" : "mn");
     };
     define(text.type, o.rows, o.depth, o.k_major);
     if (!text.turned.empty()) define(text.turned, o.depth, o.rows, !o.k_major);
     out_.line("const u32 {} = {};", text.stage, end);
     end = fmt::format("{} + {} * {}::bytes", text.stage, text.places, text.type);
-    bytes += text.places * o.rows * o.depth * static_cast<Index>(size_bytes(chain_->dtype));
+    bytes += text.places * o.bytes();
   }
   for (const ChainText& text : chain_text_) {
     out_.line("__shared__ Ring<{}> {};", text.places, text.ring);
@@ -187,6 +187,7 @@ void KernelPrinter::release_residents() {
 void KernelPrinter::print_chain_loop(const Step& step) {
   for (const ChainDot& d : chain_->dots)
     if (d.loop == step.op && d.is_nested()) return print_chain_products(step, d);
+  if (chain_->adds_up() && schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
   const ChainDot* late = schedule_.ahead ? late_dot(*chain_, *step.op) : nullptr;
   if (late) {
     print_chain_rounds(step, *late);

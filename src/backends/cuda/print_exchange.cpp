@@ -445,20 +445,21 @@ void KernelPrinter::print_dot(const Step& step) {
   const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
   const Index pitch_a = round_up(shape_a[1], 4) + (shape_a[1] % 4 == 0 ? 4 : 0);
   const Index pitch_b = round_up(std::max(shape_b[1], col_steps * col_step), 4);
-  const std::string type = stage_type(a);
+  // 8-bit floats may be of two types.
+  const std::string type = stage_type(a), type_b = stage_type(b);
   const Index bytes = static_cast<Index>(size_bytes(kernel_.type(a).dtype));
   const Index offset_b = round_up(shape_a[0] * pitch_a, 16);
   use_stage((offset_b + shape_b[0] * pitch_b) * bytes);
   out_.write("__syncthreads();");
   move_through_stage(buffer(a), StageSide::put, {.type = type, .shape = shape_a, .pitch = pitch_a});
   move_through_stage(buffer(b), StageSide::put,
-                     {.type = type, .shape = shape_b, .pitch = pitch_b, .offset = offset_b});
+                     {.type = type_b, .shape = shape_b, .pitch = pitch_b, .offset = offset_b});
   out_.write("__syncthreads();");
   const bool scalars = acc.place.part == Part::rows || acc.place.part == Part::one;
   out_.line("dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, stage<{}>(), stage<{}>() + {}, {}, {});",
             row_steps, col_steps, rows ? f.groups : 1, col_step, shape_a[0], shape_a[1], pitch_a, pitch_b,
-            scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type, type, offset_b,
-            rows ? loop.thread.g : "0", cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
+            scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type, type_b,
+            offset_b, rows ? loop.thread.g : "0", cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
 }
 
 }  // namespace tilewright::cuda

@@ -85,9 +85,7 @@ void KernelPrinter::print_mma_loop(const Step& step) {
   out_.write("copy_async_wait<0>();");
   out_.write("__syncthreads();");
   constexpr Index kSwizzleBytes = 1024;
-  use_stage(schedule_.stages * (dot_->a.rows + dot_->b.rows) * dot_->a.depth *
-                static_cast<Index>(size_bytes(dot_->dtype)) +
-            kSwizzleBytes);
+  use_stage(schedule_.stages * (dot_->a.bytes() + dot_->b.bytes()) + kSwizzleBytes);
 }
 
 }  // namespace tilewright::cuda

@@ -46,10 +46,10 @@ void KernelPrinter::check_wgmma() const {
   if (schedule_.ahead) refuse("ahead: the loop is no chain of dots");
   const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(dot_->dot->results[0])));
   if (f.cols % 32 != 0 || f.cols > 256) refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
-  // Of 8-bit operands every thread has two accumulators in its 232 registers.
+  // Of 8-bit floats every thread has two accumulators in its 232 registers.
   constexpr Index kMostPromoted = 64 * 192;
   if (dot_->promoted && f.rows * f.cols > warpgroups * kMostPromoted)
-    refuse("dot=wgmma: tiles of 8-bit operands have at most 192 columns for a warpgroup's 64 rows");
+    refuse("dot=wgmma: tiles of 8-bit floats have at most 192 columns for a warpgroup's 64 rows");
   if (schedule_.cluster == 1) return;
   const Index below = kernel_.grid.size() > 1 ? std::atoll(grid_text(1).c_str()) : 0;
   if (dot_->a.shared == dot_->b.shared || schedule_.raster % schedule_.cluster != 0 ||
@@ -122,15 +122,13 @@ void KernelPrinter::print_dot_ring() {
   if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
   out_.line("open_ring<{}, {}>(ring);", schedule_.threads / kWarpgroup, schedule_.cluster);
   out_.line("Turn<{}> turn;", schedule_.stages);
-  const Index block_bytes =
-      (dot_->a.rows + dot_->b.rows) * dot_->a.depth * static_cast<Index>(size_bytes(dot_->dtype));
-  stage_bytes_ = schedule_.stages * block_bytes + kSwizzleBytes;
+  stage_bytes_ = schedule_.stages * (dot_->a.bytes() + dot_->b.bytes()) + kSwizzleBytes;
 }
 
 // How the operands' blocks lie, and where.
 void KernelPrinter::print_dot_blocks() {
   for (const auto& [name, o] : {std::pair{"A", &dot_->a}, std::pair{"B", &dot_->b}})
-    out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(dot_->dtype), o->rows, o->depth,
+    out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(o->dtype), o->rows, o->depth,
               o->k_major ? "k" : "mn");
   out_.line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;", schedule_.stages);
 }

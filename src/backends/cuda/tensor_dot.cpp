@@ -44,12 +44,13 @@ class Finder {
     if (!dot.a.load || !dot.b.load) return refuse_dot("something is computed on an operand");
     TensorDot out{.loop = loop, .dot = dot.op};
     out.dtype = kernel_.type(dot.a.value).dtype;
-    out.promoted = out.dtype == DType::f8e4m3 || out.dtype == DType::f8e5m2;
-    const bool taken =
-        out.dtype == DType::bf16 || out.dtype == DType::f16 || (out.promoted && unit_ == DotUnit::wgmma);
-    if (kernel_.type(dot.b.value).dtype != out.dtype || !taken ||
-        kernel_.type(dot.op->results[0]).dtype != DType::f32)
-      return refuse_dot("tensor cores multiply bf16 or f16 into f32, wgmma 8-bit floats of one type, too");
+    const DType other = kernel_.type(dot.b.value).dtype;
+    out.promoted = is_f8(out.dtype) && is_f8(other);
+    const bool of16 = out.dtype == DType::bf16 || out.dtype == DType::f16, integers = out.dtype == DType::i8;
+    const bool taken = of16 || ((out.promoted || integers) && unit_ == DotUnit::wgmma);
+    if ((other != out.dtype && !out.promoted) || !taken ||
+        kernel_.type(dot.op->results[0]).dtype != (integers ? DType::i32 : DType::f32))
+      return refuse_dot("tensor cores multiply bf16 or f16 into f32, wgmma 8-bit floats and integers, too");
     auto a = reader_.read(*dot.a.load, dot.a.transposed ? 1 : 0);
     if (!a) return a.error();
     auto b = reader_.read(*dot.b.load, dot.b.transposed ? 0 : 1);
@@ -101,6 +102,7 @@ LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule) {
     // An exponential that two steps read is kept: it takes the place of what it is computed from.
     constexpr double kKeptFlops = 8;
     if (chain) policy.keep_above_flops = std::min(policy.keep_above_flops, kKeptFlops);
+    policy.load_before_dots = chain && chain->adds_up();
     LoopPlan plan = printer::plan_loops(kernel, policy);
     if (chain) erase_fills(*chain, plan);
     if (chain && schedule.ahead) part_sums(*chain, plan);

@@ -27,7 +27,7 @@ OperandReader::OperandReader(const Kernel& kernel, DotUnit unit)
 Result<TensorOperand> OperandReader::read(const Op& load, int row_axis) const {
   const tile::TileType& tile = kernel_.type(load.results[0]);
   const auto row = static_cast<std::size_t>(row_axis), k = 1 - row;
-  TensorOperand o{.load = &load};
+  TensorOperand o{.load = &load, .dtype = tile.dtype};
   o.rows = tile.shape[row], o.depth = tile.shape[k];
   o.row_dim = load.tile_dims[row], o.k_dim = load.tile_dims[k];
   o.k_major = stride(o, o.k_dim) == tile::Dim{1, -1};
@@ -95,7 +95,7 @@ const Op* OperandReader::number(ValueId v) const {
 bool OperandReader::is_zero_tile(ValueId v) const {
   for (const Op* op = maker(v); op && op->kind == OpKind::broadcast; op = maker(v)) v = op->operands[0];
   const Op* zero = number(v);
-  return zero && zero->number.f == 0;
+  return zero && zero->number.f == 0 && zero->number.i == 0;
 }
 
 Index OperandReader::trips(const Op& loop) const {

@@ -17,6 +17,7 @@ inline constexpr Index kPanelBytes = 128;
 
 struct TensorOperand {
   const tile::Op* load = nullptr;
+  DType dtype = DType::bf16;
   Index rows = 0, depth = 0;   // of a block: rows of a or columns of b, and along k
   int row_dim = 0, k_dim = 0;  // the view's dimensions that these walk
   bool k_major = true;         // k is the contiguous one, else the rows are
@@ -25,6 +26,7 @@ struct TensorOperand {
   int outer_dim() const { return k_major ? row_dim : k_dim; }
   Index inner() const { return k_major ? depth : rows; }
   Index outer() const { return k_major ? rows : depth; }
+  Index bytes() const { return rows * depth * static_cast<Index>(size_bytes(dtype)); }  // of a block
 };
 
 // How the copy engine must see a view for one operand: `dims` from the contiguous one outwards, `box`

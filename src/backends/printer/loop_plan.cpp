@@ -202,8 +202,15 @@ class Planner {
     for (const Op* op : segment.ops)
       for (ValueId v : op->results)
         if (used.count(v) && facts_.rank(v) > 0 && !facts_.buffered(v) && !produced_by_root(v, segment) &&
-            (facts_.redo_flops(v) > policy_.keep_above_flops || multiplied.count(v)))
+            (facts_.redo_flops(v) > policy_.keep_above_flops || multiplied.count(v) ||
+             is_loaded_early(block.ops[control_at], v)))
           add_keep(v, v, segment);
+  }
+
+  bool is_loaded_early(const Op& control, ValueId v) const {
+    if (!policy_.load_before_dots || control.kind != OpKind::dot) return false;
+    const std::vector<Index>& shape = kernel_.type(v).shape;
+    return std::count_if(shape.begin(), shape.end(), [](Index e) { return e != 1; }) == 1 && facts_.loads(v);
   }
 
   void plan_control(const Op& op, std::vector<Step>& steps) {

@@ -22,6 +22,8 @@ namespace tilewright::printer {
 struct LoopPolicy {
   double keep_above_flops = 4;  // keep what costs more than this to compute again from loads and kept values
   bool keep_loads = false;      // keep loaded values (registers) rather than read the cache again
+  // Keep what a row or column is loaded before a dot and used behind it: it arrives while the dot runs.
+  bool load_before_dots = false;
   // Operands of dots which the backend reads from the view: blocks that only dots use, or transposes of such.
   std::set<tile::ValueId> read_in_place = {};
 };

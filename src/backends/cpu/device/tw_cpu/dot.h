@@ -90,9 +90,9 @@ static void dot_pack_right(const DotOperand<E>& b, i64 columns, i64 steps, typen
 }
 
 // c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist; c's rows have room for whole
-// vectors, `room` for DotRoom::kRight words.
-template <class E, int Columns, int Depth>
-static void dot(const DotOperand<E>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
+// vectors, `room` for DotRoom::kRight words. a may be stored in another type of the same words.
+template <class E, int Columns, int Depth, class A>
+static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
                 void* room) {
   typedef DotRoom<E, Columns, Depth> Room;
   auto* right = (typename E::word*)room;
@@ -100,7 +100,7 @@ static void dot(const DotOperand<E>& a, const DotOperand<E>& b, typename E::sum*
   const i64 inner = a.inner > b.inner ? a.inner : b.inner, steps = (inner + E::kDepth - 1) / E::kDepth;
   dot_pack_right<E, Room>(b, b.outer, steps, right);
   for (i64 m = 0; m < a.outer; m += kDotPackedRows) {
-    pack_left<E, kDotPackedRows, Room::kStride>(a, m, steps, left);
+    pack_left<A, kDotPackedRows, Room::kStride>(a, m, steps, left);
     const i64 rows = a.outer - m < kDotPackedRows ? a.outer - m : kDotPackedRows;
     i64 r = 0;
     for (; r + kDotRows <= rows; r += kDotRows)

@@ -47,16 +47,16 @@ TW_INLINE void dot_few_across(const typename E::word* few, i64 stride, const Dot
 }
 
 // c[f * few_stride + o * large_stride] += Σ few[f] · large[o]; rows of c have room for whole vectors where
-// large_stride is 1.
-template <class E, int Few, int Depth>
-static void dot_few(const DotOperand<E>& few, const DotOperand<E>& large, typename E::sum* c, i64 few_stride,
+// large_stride is 1. `few` may be stored in another type of the same words.
+template <class E, int Few, int Depth, class F>
+static void dot_few(const DotOperand<F>& few, const DotOperand<E>& large, typename E::sum* c, i64 few_stride,
                     i64 large_stride) {
   constexpr i64 kStride = (Depth / E::kDepth / TW_LANES + 2) * TW_LANES;
   constexpr i64 kRows = (Few + TW_LANES - 1) / TW_LANES * TW_LANES;  // packed in whole vectors if transposed
   alignas(64) typename E::word words[kRows * kStride] = {};  // rows of few that do not exist stay zero
   const i64 inner = few.inner > large.inner ? few.inner : large.inner;
   const i64 steps = (inner + E::kDepth - 1) / E::kDepth;
-  pack_left<E, Few, kStride>(few, 0, steps, words);
+  pack_left<F, Few, kStride>(few, 0, steps, words);
   if (large.inner_stride != 1 && large_stride == 1) {
     for (i64 o = 0; o < large.outer; o += TW_LANES)
       dot_few_across<E, Few>(words, kStride, large, o, steps, c, few_stride);

@@ -9,22 +9,22 @@ namespace tw {
 // kSteps vectors of N columns, kColStep apart from `col`. a is [kM, kK] with rows kPitchA elements apart, b
 // [kK, …] with kPitchB; kPitchA is a multiple of 4 and kPitchB of N. Rows beyond kM repeat the last one.
 template <int kRows, int kSteps, int kRowStep, int kColStep, int kM, int kK, int kPitchA, int kPitchB,
-          class T, class Acc, int N>
-TW_DEVICE void dot_accumulate(Vec<Acc, N>* acc, const T* a, const T* b, int row, int col) {
+          class A, class B, class Acc, int N>
+TW_DEVICE void dot_accumulate(Vec<Acc, N>* acc, const A* a, const B* b, int row, int col) {
   constexpr int kStep = kK % 4 == 0 ? 4 : 1;  // elements of a row of a that one access brings
 #pragma unroll 4
   for (int k = 0; k < kK; k += kStep) {
-    Vec<T, kStep> a_k[kRows];
+    Vec<A, kStep> a_k[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       const int at = row + r * kRowStep;
-      a_k[r] = *reinterpret_cast<const Vec<T, kStep>*>(a + (at < kM ? at : kM - 1) * kPitchA + k);
+      a_k[r] = *reinterpret_cast<const Vec<A, kStep>*>(a + (at < kM ? at : kM - 1) * kPitchA + k);
     }
 #pragma unroll
     for (int i = 0; i < kStep; ++i) {
 #pragma unroll
       for (int c = 0; c < kSteps; ++c) {
-        const Vec<T, N> b_k = *reinterpret_cast<const Vec<T, N>*>(b + (k + i) * kPitchB + col + c * kColStep);
+        const Vec<B, N> b_k = *reinterpret_cast<const Vec<B, N>*>(b + (k + i) * kPitchB + col + c * kColStep);
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
           const Acc left = cast<Acc>(a_k[r].v[i]);

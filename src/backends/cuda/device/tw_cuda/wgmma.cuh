@@ -1,5 +1,6 @@
 // wgmma (sm_90a): a warpgroup of 128 threads multiplies blocks of shared memory on the tensor cores while its
-// threads go on. The accumulator of a product of 64 rows lies in Vec<f32, 2> acc[2][columns / 8]: thread t
+// threads go on. The accumulator of a product of 64 rows lies in Vec<f32, 2> acc[2][columns / 8], of 8-bit
+// integers in Vec<i32, 2>: thread t
 // holds rows 16 (t / 32) + t % 32 / 4 + 8 r and columns 8 c + 2 (t % 4) + v (layout.h, RowMap::mma).
 #pragma once
 
@@ -15,6 +16,14 @@ TW_DEVICE void wgmma_pin(Vec<f32, 2> (&acc)[kRows][kCols]) {
   for (int r = 0; r < kRows; ++r) {
 #pragma unroll
     for (int c = 0; c < kCols; ++c) asm volatile("" : "+f"(acc[r][c].v[0]), "+f"(acc[r][c].v[1])::"memory");
+  }
+}
+template <int kRows, int kCols>
+TW_DEVICE void wgmma_pin(Vec<i32, 2> (&acc)[kRows][kCols]) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kCols; ++c) asm volatile("" : "+r"(acc[r][c].v[0]), "+r"(acc[r][c].v[1])::"memory");
   }
 }
 // The same for an operand in registers.
@@ -53,10 +62,11 @@ TW_DEVICE void registers_down() {
 // matrix descriptors (wgmma_dot.cuh).
 namespace detail {
 
-#define TW_PAIR(c) "+f"(acc[0][c].v[0]), "+f"(acc[0][c].v[1]), "+f"(acc[1][c].v[0]), "+f"(acc[1][c].v[1])
-#define TW_PAIRS4(c) TW_PAIR(c), TW_PAIR(c + 1), TW_PAIR(c + 2), TW_PAIR(c + 3)
-#define TW_PAIRS8(c) TW_PAIRS4(c), TW_PAIRS4(c + 4)
-#define TW_PAIRS16(c) TW_PAIRS8(c), TW_PAIRS8(c + 8)
+// Four registers of the sum for a column c of pairs; `f` or `r`, as floats or integers.
+#define TW_PAIR(in, c) in(acc[0][c].v[0]), in(acc[0][c].v[1]), in(acc[1][c].v[0]), in(acc[1][c].v[1])
+#define TW_PAIRS4(in, c) TW_PAIR(in, c), TW_PAIR(in, c + 1), TW_PAIR(in, c + 2), TW_PAIR(in, c + 3)
+#define TW_PAIRS8(in, c) TW_PAIRS4(in, c), TW_PAIRS4(in, c + 4)
+#define TW_PAIRS16(in, c) TW_PAIRS8(in, c), TW_PAIRS8(in, c + 8)
 #define TW_REGISTERS_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define TW_REGISTERS_16 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define TW_REGISTERS_32 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
@@ -69,53 +79,56 @@ namespace detail {
   "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 // Operands of 16 bits lie either way round, which the instruction must be told.
-#define TW_EITHER_MAJOR(a, b) ", " a ", " b
-#define TW_ALWAYS_BY_K(a, b) ""
+#define TW_EITHER_MAJOR(a, b) ", 1, 1, " a ", " b
+#define TW_ALWAYS_BY_K(a, b) ", 1, 1"
+#define TW_INTEGERS(a, b) ""
 
-// columns; depth and type of the operands; registers: the accumulator's names, then those of a, b, add and
-// the two majors.
-#define TW_WGMMA(columns, depth, type, majors, registers, a_name, b_name, add_name, major_a, major_b, ...) \
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name                                                  \
-               ", 0; wgmma.mma_async.sync.aligned.m64n" columns depth ".f32." type "." type " {" registers \
-               "}, " a_name ", " b_name ", p, 1, 1" majors(major_a, major_b) "; }"                         \
-               : __VA_ARGS__                                                                               \
+// columns; depth and types of the instruction, the sum's first; what follows `p`; how the sum's registers are
+// held; their names, then those of a, b, add and the two majors.
+#define TW_WGMMA(columns, depth, types, options, registers, a_name, b_name, add_name, major_a, major_b, ...) \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name                                                    \
+               ", 0; wgmma.mma_async.sync.aligned.m64n" columns depth "." types " {" registers "}, " a_name  \
+               ", " b_name ", p" options(major_a, major_b) "; }"                                             \
+               : __VA_ARGS__                                                                                 \
                : "l"(a), "l"(b), "r"(int(add)), "n"(int(kA)), "n"(int(kB)))
 
-#define TW_WGMMA_OF(depth, type, majors)                                                                  \
-  if constexpr (kCols == 4)                                                                               \
-    TW_WGMMA("32", depth, type, majors, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", TW_PAIRS4(0)); \
-  else if constexpr (kCols == 8)                                                                          \
-    TW_WGMMA("64", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35",  \
-             "%36", TW_PAIRS8(0));                                                                        \
-  else if constexpr (kCols == 12)                                                                         \
-    TW_WGMMA("96", depth, type, majors, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48",  \
-             "%49", "%50", "%51", "%52", TW_PAIRS8(0), TW_PAIRS4(8));                                     \
-  else if constexpr (kCols == 16)                                                                         \
-    TW_WGMMA("128", depth, type, majors,                                                                  \
-             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, "%64", "%65", \
-             "%66", "%67", "%68", TW_PAIRS16(0));                                                         \
-  else if constexpr (kCols == 20)                                                                         \
-    TW_WGMMA("160", depth, type, majors,                                                                  \
-             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                \
-                            ", " TW_REGISTERS_64,                                                         \
-             "%80", "%81", "%82", "%83", "%84", TW_PAIRS16(0), TW_PAIRS4(16));                            \
-  else if constexpr (kCols == 24)                                                                         \
-    TW_WGMMA("192", depth, type, majors,                                                                  \
-             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                \
-                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                    \
-             "%96", "%97", "%98", "%99", "%100", TW_PAIRS16(0), TW_PAIRS8(16));                           \
-  else if constexpr (kCols == 28)                                                                         \
-    TW_WGMMA("224", depth, type, majors,                                                                  \
-             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                \
-                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,               \
-             "%112", "%113", "%114", "%115", "%116", TW_PAIRS16(0), TW_PAIRS8(16), TW_PAIRS4(24));        \
-  else if constexpr (kCols == 32)                                                                         \
-    TW_WGMMA("256", depth, type, majors,                                                                  \
-             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                \
-                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96                \
-                            ", " TW_REGISTERS_112,                                                        \
-             "%128", "%129", "%130", "%131", "%132", TW_PAIRS16(0), TW_PAIRS16(16));                      \
-  else                                                                                                    \
+#define TW_WGMMA_OF(depth, types, options, in)                                                             \
+  if constexpr (kCols == 4)                                                                                \
+    TW_WGMMA("32", depth, types, options, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20",               \
+             TW_PAIRS4(in, 0));                                                                            \
+  else if constexpr (kCols == 8)                                                                           \
+    TW_WGMMA("64", depth, types, options, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", \
+             "%36", TW_PAIRS8(in, 0));                                                                     \
+  else if constexpr (kCols == 12)                                                                          \
+    TW_WGMMA("96", depth, types, options, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", \
+             "%49", "%50", "%51", "%52", TW_PAIRS8(in, 0), TW_PAIRS4(in, 8));                              \
+  else if constexpr (kCols == 16)                                                                          \
+    TW_WGMMA("128", depth, types, options,                                                                 \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, "%64", "%65",  \
+             "%66", "%67", "%68", TW_PAIRS16(in, 0));                                                      \
+  else if constexpr (kCols == 20)                                                                          \
+    TW_WGMMA("160", depth, types, options,                                                                 \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                 \
+                            ", " TW_REGISTERS_64,                                                          \
+             "%80", "%81", "%82", "%83", "%84", TW_PAIRS16(in, 0), TW_PAIRS4(in, 16));                     \
+  else if constexpr (kCols == 24)                                                                          \
+    TW_WGMMA("192", depth, types, options,                                                                 \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                 \
+                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                     \
+             "%96", "%97", "%98", "%99", "%100", TW_PAIRS16(in, 0), TW_PAIRS8(in, 16));                    \
+  else if constexpr (kCols == 28)                                                                          \
+    TW_WGMMA("224", depth, types, options,                                                                 \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                 \
+                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,                \
+             "%112", "%113", "%114", "%115", "%116", TW_PAIRS16(in, 0), TW_PAIRS8(in, 16),                 \
+             TW_PAIRS4(in, 24));                                                                           \
+  else if constexpr (kCols == 32)                                                                          \
+    TW_WGMMA("256", depth, types, options,                                                                 \
+             TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48                 \
+                            ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96                 \
+                            ", " TW_REGISTERS_112,                                                         \
+             "%128", "%129", "%130", "%131", "%132", TW_PAIRS16(in, 0), TW_PAIRS16(in, 16));               \
+  else                                                                                                     \
     static_assert(kCols < 0, "wgmma of 32, 64, 96, 128, 160, 192, 224 or 256 columns")
 
 // The same with 16 columns of a in the threads' registers: `parts` as the accumulator of a product lies.
@@ -127,58 +140,69 @@ namespace detail {
                : "r"(parts[0]), "r"(parts[1]), "r"(parts[2]), "r"(parts[3]), "l"(b), "r"(int(add)),        \
                  "n"(int(kB)))
 
-#define TW_WGMMA_PARTS_OF(type)                                                                            \
-  if constexpr (kCols == 4)                                                                                \
-    TW_WGMMA_PARTS("32", type, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", "%21", "%22",            \
-                   TW_PAIRS4(0));                                                                          \
-  else if constexpr (kCols == 8)                                                                           \
-    TW_WGMMA_PARTS("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",     \
-                   "%37", "%38", TW_PAIRS8(0));                                                            \
-  else if constexpr (kCols == 12)                                                                          \
-    TW_WGMMA_PARTS("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49",     \
-                   "%50", "%51", "%52", "%53", "%54", TW_PAIRS8(0), TW_PAIRS4(8));                         \
-  else if constexpr (kCols == 16)                                                                          \
-    TW_WGMMA_PARTS("128", type,                                                                            \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, "%64",   \
-                   "%65", "%66", "%67", "%68", "%69", "%70", TW_PAIRS16(0));                               \
-  else if constexpr (kCols == 20)                                                                          \
-    TW_WGMMA_PARTS("160", type,                                                                            \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48           \
-                                  ", " TW_REGISTERS_64,                                                    \
-                   "%80", "%81", "%82", "%83", "%84", "%85", "%86", TW_PAIRS16(0), TW_PAIRS4(16));         \
-  else if constexpr (kCols == 24)                                                                          \
-    TW_WGMMA_PARTS("192", type,                                                                            \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48           \
-                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                               \
-                   "%96", "%97", "%98", "%99", "%100", "%101", "%102", TW_PAIRS16(0), TW_PAIRS8(16));      \
-  else if constexpr (kCols == 28)                                                                          \
-    TW_WGMMA_PARTS("224", type,                                                                            \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48           \
-                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,          \
-                   "%112", "%113", "%114", "%115", "%116", "%117", "%118", TW_PAIRS16(0), TW_PAIRS8(16),   \
-                   TW_PAIRS4(24));                                                                         \
-  else if constexpr (kCols == 32)                                                                          \
-    TW_WGMMA_PARTS("256", type,                                                                            \
-                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48           \
-                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96           \
-                                  ", " TW_REGISTERS_112,                                                   \
-                   "%128", "%129", "%130", "%131", "%132", "%133", "%134", TW_PAIRS16(0), TW_PAIRS16(16)); \
-  else                                                                                                     \
+#define TW_WGMMA_PARTS_OF(type)                                                                             \
+  if constexpr (kCols == 4)                                                                                 \
+    TW_WGMMA_PARTS("32", type, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", "%21", "%22",             \
+                   TW_PAIRS4("+f", 0));                                                                     \
+  else if constexpr (kCols == 8)                                                                            \
+    TW_WGMMA_PARTS("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",      \
+                   "%37", "%38", TW_PAIRS8("+f", 0));                                                       \
+  else if constexpr (kCols == 12)                                                                           \
+    TW_WGMMA_PARTS("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49",      \
+                   "%50", "%51", "%52", "%53", "%54", TW_PAIRS8("+f", 0), TW_PAIRS4("+f", 8));              \
+  else if constexpr (kCols == 16)                                                                           \
+    TW_WGMMA_PARTS("128", type,                                                                             \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, "%64",    \
+                   "%65", "%66", "%67", "%68", "%69", "%70", TW_PAIRS16("+f", 0));                          \
+  else if constexpr (kCols == 20)                                                                           \
+    TW_WGMMA_PARTS(                                                                                         \
+        "160", type,                                                                                        \
+        TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64, \
+        "%80", "%81", "%82", "%83", "%84", "%85", "%86", TW_PAIRS16("+f", 0), TW_PAIRS4("+f", 16));         \
+  else if constexpr (kCols == 24)                                                                           \
+    TW_WGMMA_PARTS("192", type,                                                                             \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48            \
+                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                \
+                   "%96", "%97", "%98", "%99", "%100", "%101", "%102", TW_PAIRS16("+f", 0),                 \
+                   TW_PAIRS8("+f", 16));                                                                    \
+  else if constexpr (kCols == 28)                                                                           \
+    TW_WGMMA_PARTS("224", type,                                                                             \
+                   TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48            \
+                                  ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,           \
+                   "%112", "%113", "%114", "%115", "%116", "%117", "%118", TW_PAIRS16("+f", 0),             \
+                   TW_PAIRS8("+f", 16), TW_PAIRS4("+f", 24));                                               \
+  else if constexpr (kCols == 32)                                                                           \
+    TW_WGMMA_PARTS(                                                                                         \
+        "256", type,                                                                                        \
+        TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64  \
+                       ", " TW_REGISTERS_80 ", " TW_REGISTERS_96 ", " TW_REGISTERS_112,                     \
+        "%128", "%129", "%130", "%131", "%132", "%133", "%134", TW_PAIRS16("+f", 0), TW_PAIRS16("+f", 16)); \
+  else                                                                                                      \
     static_assert(kCols < 0, "wgmma of 32, 64, 96, 128, 160, 192, 224 or 256 columns")
 
 }  // namespace detail
 
-template <class T, Major kA, Major kB, int kCols>
-TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
-  if constexpr (same<T, bf16>) {
-    TW_WGMMA_OF("k16", "bf16", TW_EITHER_MAJOR);
-  } else if constexpr (same<T, f16>) {
-    TW_WGMMA_OF("k16", "f16", TW_EITHER_MAJOR);
-  } else if constexpr (same<T, f8e4m3>) {
-    TW_WGMMA_OF("k32", "e4m3", TW_ALWAYS_BY_K);
+// Operands of type A and B; a sum of f32, or of i32 for 8-bit integers.
+template <class A, class B, Major kA, Major kB, class Sum, int kCols>
+TW_DEVICE void wgmma(Vec<Sum, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
+  if constexpr (same<A, bf16>) {
+    static_assert(same<B, bf16>, "wgmma of one 16-bit type");
+    TW_WGMMA_OF("k16", "f32.bf16.bf16", TW_EITHER_MAJOR, "+f");
+  } else if constexpr (same<A, f16>) {
+    static_assert(same<B, f16>, "wgmma of one 16-bit type");
+    TW_WGMMA_OF("k16", "f32.f16.f16", TW_EITHER_MAJOR, "+f");
+  } else if constexpr (same<A, i8>) {
+    static_assert(same<B, i8> && same<Sum, i32>, "wgmma of 8-bit integers");
+    TW_WGMMA_OF("k32", "s32.s8.s8", TW_INTEGERS, "+r");
+  } else if constexpr (same<A, f8e4m3> && same<B, f8e4m3>) {
+    TW_WGMMA_OF("k32", "f32.e4m3.e4m3", TW_ALWAYS_BY_K, "+f");
+  } else if constexpr (same<A, f8e4m3> && same<B, f8e5m2>) {
+    TW_WGMMA_OF("k32", "f32.e4m3.e5m2", TW_ALWAYS_BY_K, "+f");
+  } else if constexpr (same<A, f8e5m2> && same<B, f8e4m3>) {
+    TW_WGMMA_OF("k32", "f32.e5m2.e4m3", TW_ALWAYS_BY_K, "+f");
   } else {
-    static_assert(same<T, f8e5m2>, "wgmma of bf16, f16, f8e4m3 or f8e5m2");
-    TW_WGMMA_OF("k32", "e5m2", TW_ALWAYS_BY_K);
+    static_assert(same<A, f8e5m2> && same<B, f8e5m2>, "wgmma of bf16, f16, i8, f8e4m3 or f8e5m2");
+    TW_WGMMA_OF("k32", "f32.e5m2.e5m2", TW_ALWAYS_BY_K, "+f");
   }
 }
 
@@ -209,6 +233,7 @@ TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcro
 #undef TW_REGISTERS_112
 #undef TW_EITHER_MAJOR
 #undef TW_ALWAYS_BY_K
+#undef TW_INTEGERS
 #undef TW_WGMMA
 #undef TW_WGMMA_OF
 #undef TW_WGMMA_PARTS

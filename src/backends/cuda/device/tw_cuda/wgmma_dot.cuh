@@ -19,14 +19,14 @@ TW_DEVICE u64 descriptor(u32 address) {
 
 // acc (+)= a · b for one block of k: kRowBlocks blocks of 64 rows a warpgroup, kGroups warpgroups below one
 // another. `a` and `b` are shared addresses of the blocks; nothing is waited for.
-template <class A, class B, int kGroups, int kRows, int kCols>
-TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int group, bool add) {
+template <class A, class B, int kGroups, class Sum, int kRows, int kCols>
+TW_DEVICE void wgmma_block(Vec<Sum, 2> (&acc)[kRows][kCols], u32 a, u32 b, int group, bool add) {
   wgmma_fence();
 #pragma unroll
   for (int step = 0; step < A::depth / A::step; ++step) {
 #pragma unroll
     for (int i = 0; i < kRows / 2; ++i)
-      wgmma<typename A::type, A::major, B::major>(
+      wgmma<typename A::type, typename B::type, A::major, B::major>(
           &acc[2 * i], descriptor<A>(a + u32(group) * A::offset(64, 0) + A::offset(i * kGroups * 64, step)),
           descriptor<B>(b + B::offset(0, step)), add || step > 0);
   }

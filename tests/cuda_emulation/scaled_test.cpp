@@ -1,0 +1,98 @@
+// Sums of products of blocks under their scales, as the compiler writes them for tensor cores: 8-bit floats
+// of either type, ragged edges, few rows; and what takes another schedule.
+#include "cuda_emulation/emulated_cuda.h"
+
+#include "passes/pipeline.h"
+#include "support/kernel_check.h"
+#include "support/product_graphs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace tilewright::emulation {
+namespace {
+
+using test::ProductGraph;
+using Around = ProductGraph::Around;
+using tile::DotUnit;
+
+class EmulatedScales : public ::testing::Test {
+ protected:
+  EmulatedScales() : backend_(open_emulated_cuda("sm_90a").value()) {}
+
+  // The schedule that the one kernel takes first, after it is checked.
+  tile::Schedule check(ProductGraph product) {
+    if (product.around == Around::nothing) product.around = Around::scaled_blocks;
+    const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
+    const std::string what = to_string(product);
+    EXPECT_EQ(compiled.plan.kernels.size(), 1u) << what;
+    const tile::Kernel& kernel = compiled.plan.kernels.back();
+    const auto candidates = backend_->candidates(kernel);
+    const auto first = std::find_if(candidates.begin(), candidates.end(),
+                                    [](const backends::Candidate& c) { return c.refusal.empty(); });
+    if (first == candidates.end()) {
+      ADD_FAILURE() << what << ": no schedule";
+      return {};
+    }
+    const auto r = testing::check_kernel(*backend_, kernel, first->schedule,
+                                         {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+    EXPECT_TRUE(r.problem.empty()) << what << ": " << r.problem;
+    EXPECT_TRUE(r.refused.empty()) << what << ": " << r.refused;
+    return first->schedule;
+  }
+
+  std::unique_ptr<backends::Backend> backend_;
+};
+
+TEST_F(EmulatedScales, BlocksOfEightBitsAreMultipliedOnTensorCores) {
+  for (const DType dtype : {DType::f8e4m3, DType::f8e5m2})
+    EXPECT_EQ(check({.m = 128, .n = 256, .k = 384, .dtype = dtype, .b_by_columns = true}).dot,
+              DotUnit::wgmma);
+  EXPECT_EQ(check({.m = 128,
+                   .n = 128,
+                   .k = 256,
+                   .dtype = DType::f8e4m3,
+                   .b_dtype = DType::f8e5m2,
+                   .b_by_columns = true})
+                .dot,
+            DotUnit::wgmma);
+  EXPECT_EQ(check({.m = 128,
+                   .n = 128,
+                   .k = 256,
+                   .dtype = DType::f8e5m2,
+                   .b_dtype = DType::f8e4m3,
+                   .b_by_columns = true})
+                .dot,
+            DotUnit::wgmma);
+  EXPECT_EQ(check({.m = 128, .n = 128, .k = 256, .dtype = DType::i8, .b_by_columns = true}).dot,
+            DotUnit::wgmma);
+  // Rows that overhang, a width that scales do not divide evenly, few rows.
+  EXPECT_EQ(check({.m = 200, .n = 128, .k = 256, .dtype = DType::f8e4m3, .b_by_columns = true}).dot,
+            DotUnit::wgmma);
+  EXPECT_EQ(check({.m = 70, .n = 96, .k = 256, .dtype = DType::f8e4m3, .b_by_columns = true}).dot,
+            DotUnit::wgmma);
+  EXPECT_EQ(check({.m = 9, .n = 256, .k = 512, .dtype = DType::f8e4m3, .b_by_columns = true}).dot,
+            DotUnit::wgmma);
+  EXPECT_EQ(check({.m = 64, .n = 128, .k = 256, .dtype = DType::bf16}).dot, DotUnit::wgmma);
+}
+
+// Widened in registers, as operand a: the result's columns are the tile's rows.
+TEST_F(EmulatedScales, WeightsOfFewBitsAreWidenedOnTheirWayToTensorCores) {
+  for (const Around around : {Around::quantised_weights, Around::packed_weights})
+    for (const Index m : {Index{16}, Index{40}, Index{130}})
+      EXPECT_EQ(
+          check({.m = m, .n = 256, .k = 256, .dtype = DType::bf16, .b_by_columns = true, .around = around})
+              .dot,
+          DotUnit::wgmma);
+}
+
+TEST_F(EmulatedScales, OthersTakeASlowerSchedule) {
+  // b by rows: 8 bits lie by k for tensor cores; a short last block: padded copies.
+  EXPECT_NE(check({.m = 64, .n = 128, .k = 256, .dtype = DType::f8e4m3}).dot, DotUnit::wgmma);
+  EXPECT_NE(check({.m = 40, .n = 50, .k = 256, .dtype = DType::f32, .b_by_columns = true}).dot,
+            DotUnit::wgmma);
+}
+
+}  // namespace
+}  // namespace tilewright::emulation
