@@ -124,7 +124,8 @@ bool can_split(const GroupProgram& program) {
                       [&](const ProgramOutput& o) { return program.syms[place_of(o.sym)].reduced; });
 }
 
-DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
+// The products of a chain stay exact: its schedules take 16 bits.
+DotProblem problem_of(const GroupProgram& program, const DotAxes& axes, const tile::Target& target) {
   const auto extent = [&](int v) {
     return v < 0 ? Index{1} : std::max<Index>(program.extents[place_of(v)], 1);
   };
@@ -143,6 +144,7 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
                    return program.syms[place_of(o)].offset.factor(axes.k) == 1;
                  });
   problem.splits = can_split(program);
+  problem.tf32 = target.tf32 && !program.has_inner_dots() && program.levels() == 1;
   return problem;
 }
 
@@ -156,7 +158,8 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   const DType meet = program.syms[place_of(axes.dot)].meet;
   if (meet != DType::bf16 && meet != DType::f16) return false;
   constexpr Index kSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
-  if (chain_bytes(program, axes, tensor_stream_tiles(problem_of(program, axes), target)) > kSharedBytes)
+  if (chain_bytes(program, axes, tensor_stream_tiles(problem_of(program, axes, target), target)) >
+      kSharedBytes)
     return false;
   return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
     if (s.kind != Sym::Kind::dot) return true;
@@ -181,12 +184,16 @@ DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const ti
 }  // namespace
 
 bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
-  return on_tensor_cores(problem_of(program, dot_axes(program)), target);
+  return on_tensor_cores(problem_of(program, dot_axes(program), target), target);
+}
+
+bool dot_as_tf32(const GroupProgram& program, const tile::Target& target) {
+  return multiplied_as_tf32(problem_of(program, dot_axes(program), target), target);
 }
 
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target) {
   const DotAxes axes = dot_axes(program);
-  const DotProblem problem = problem_of(program, axes);
+  const DotProblem problem = problem_of(program, axes, target);
   const bool stream = program.has_inner_dots() || program.levels() > 1;
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
@@ -203,6 +210,7 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                     .looped = true,
                     .depth_variable = axes.k,
                     .depth = tiles.bk};
+    if (multiplied_as_tf32(problem, target)) shape.precision = tile::DotPrecision::tf32;
     if (tiles.splits > 1) {
       shape.split_length = round_up(ceil_div(problem.k, tiles.splits), tiles.bk);
       shape.splits = ceil_div(problem.k, shape.split_length);

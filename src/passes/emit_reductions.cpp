@@ -155,7 +155,7 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
       scaled = before * factor(*pass.factors[i], moved);
     if (s == dot_) {
       Value a = f_.dot_operand(m.operands[0], m.meet), b = columns_.dot_operand(m.operands[1], m.meet);
-      out.push_back(k_.dot(a, b, scaled));
+      out.push_back(k_.dot(a, b, scaled, shape_.precision));
       continue;
     }
     Value operand = block_operand(m);

@@ -12,7 +12,7 @@ struct GroupCost {
   double bytes = 0;
   double flops = 0;  // apart from the dot's
   double dot_flops = 0;
-  bool dot_on_matrix_units = false;
+  double matrix_share = 0;  // of the target's rate for 16 bits, at which matrix units do them; 0: they do not
   double seconds(const tile::Target& target) const;
 };
 // The target says how often what a dot's operands are made of is computed again.

@@ -21,8 +21,9 @@ struct TileShape {
   Index split_length =
       0;                // elements of the reduced tile variable each of them takes; a multiple of the block
   bool merges = false;  // of partial results of `splits` programs the results, and what comes of them
-  int depth_variable = -1;        // of a program with a dot: the reduced variable its loop walks …
-  Index depth = 1;                // … and by how many elements; row and column are those of the result
+  int depth_variable = -1;  // of a program with a dot: the reduced variable its loop walks …
+  Index depth = 1;          // … and by how many elements; row and column are those of the result
+  tile::DotPrecision precision = tile::DotPrecision::exact;  // of the dot
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };

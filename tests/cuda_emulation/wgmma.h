@@ -20,7 +20,8 @@ template <class T>
 inline constexpr int emu_type = same<T, f16>      ? 0
                                 : same<T, bf16>   ? 1
                                 : same<T, f8e4m3> ? 2
-                                                  : 3;
+                                : same<T, f8e5m2> ? 3
+                                                  : 4;
 
 template <int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<f32, 2> (&)[kRows][kCols]) {}

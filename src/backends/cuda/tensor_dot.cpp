@@ -45,11 +45,9 @@ class Finder {
     TensorDot out{.loop = loop, .dot = dot.op};
     out.dtype = kernel_.type(dot.a.value).dtype;
     out.promoted = out.dtype == DType::f8e4m3 || out.dtype == DType::f8e5m2;
-    const bool taken =
-        out.dtype == DType::bf16 || out.dtype == DType::f16 || (out.promoted && unit_ == DotUnit::wgmma);
-    if (kernel_.type(dot.b.value).dtype != out.dtype || !taken ||
+    if (kernel_.type(dot.b.value).dtype != out.dtype || !takes(*dot.op, out.dtype) ||
         kernel_.type(dot.op->results[0]).dtype != DType::f32)
-      return refuse_dot("tensor cores multiply bf16 or f16 into f32, wgmma 8-bit floats of one type, too");
+      return refuse_dot(types_taken());
     auto a = reader_.read(*dot.a.load, dot.a.transposed ? 1 : 0);
     if (!a) return a.error();
     auto b = reader_.read(*dot.b.load, dot.b.transposed ? 0 : 1);
@@ -61,6 +59,19 @@ class Finder {
   }
 
  private:
+  bool takes(const Op& dot, DType dtype) const {
+    if (unit_ == DotUnit::fma_blocks) return dtype == DType::f32;
+    const bool of8 = dtype == DType::f8e4m3 || dtype == DType::f8e5m2;
+    return dtype == DType::bf16 || dtype == DType::f16 || (of8 && unit_ == DotUnit::wgmma) ||
+           dot.precision == tile::DotPrecision::tf32;
+  }
+  const char* types_taken() const {
+    return unit_ == DotUnit::fma_blocks
+               ? "fma_blocks multiplies f32"
+               : "tensor cores multiply bf16 or f16 into f32, f32 where it may be tf32, "
+                 "wgmma 8-bit floats of one type";
+  }
+
   const Kernel& kernel_;
   DotUnit unit_;
   OperandReader reader_;

@@ -176,8 +176,10 @@ TW_DEVICE void wgmma(Vec<f32, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
     TW_WGMMA_OF("k16", "f16", TW_EITHER_MAJOR);
   } else if constexpr (same<T, f8e4m3>) {
     TW_WGMMA_OF("k32", "e4m3", TW_ALWAYS_BY_K);
+  } else if constexpr (same<T, f32>) {
+    TW_WGMMA_OF("k8", "tf32", TW_ALWAYS_BY_K);
   } else {
-    static_assert(same<T, f8e5m2>, "wgmma of bf16, f16, f8e4m3 or f8e5m2");
+    static_assert(same<T, f8e5m2>, "wgmma of bf16, f16, f32 as tf32, f8e4m3 or f8e5m2");
     TW_WGMMA_OF("k32", "e5m2", TW_ALWAYS_BY_K);
   }
 }
