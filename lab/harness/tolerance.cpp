@@ -29,9 +29,11 @@ ToleranceParts tolerance_parts(const ToleranceRule& rule, std::int64_t elements)
       std::sqrt(2 * std::log(2 * static_cast<double>(std::max<std::int64_t>(elements, 1)) / kFailure));
   const double m = rule.operations + reduction_chain(rule.reduction);
   const double k = rule.storage_roundings, u_storage = unit_roundoff(rule.storage);
-  const double probable = gamma_probable(m, u, lambda);
+  // Cut off or rounded, always to one side or not: the worst of each product.
+  const double operands = (2 + rule.operand_roundoff) * rule.operand_roundoff;
+  const double probable = gamma_probable(m, u, lambda) + operands;
   return {.storage = gamma_bound(k, u_storage),
-          .compute = std::min(gamma_bound(m, u), probable),
+          .compute = std::min(gamma_bound(m, u) + operands, probable),
           .probable_storage = gamma_probable(k, u_storage, lambda),
           .probable_compute = probable};
 }

@@ -15,6 +15,8 @@ struct ToleranceRule {
   std::int64_t reduction = 1;  // terms of the longest reduction behind one output element
   int operations = 1;         // rounded operations beside it on the longest path; a library function counts 4
   int storage_roundings = 1;  // values rounded to `storage` on that path: eager code stores each intermediate
+  double operand_roundoff =
+      0;  // of the factors of its products, where they lose more than `compute` does (tf32)
   std::optional<DType> compute{};  // type computed in, when it is not compute_dtype(storage)
   // For copies, gathers, comparisons and integers: every element equal. The fields above but `storage` do not
   // count.
@@ -37,8 +39,8 @@ double gamma_probable(double m, double u, double lambda);
 double reduction_chain(std::int64_t n);
 
 // The bound on |got − want| / max(|want|, magnitude, smallest normal) for an output of `elements` elements:
-//   γ_k(u_storage) + min(γ_m, γ̃_m)(u_compute),   k = storage_roundings,  m = operations +
-//   reduction_chain(reduction)
+//   γ_k(u_storage) + min(γ_m, γ̃_m)(u_compute) + (1 + u_operand)² - 1,
+//   k = storage_roundings,  m = operations + reduction_chain(reduction)
 // with λ such that a correct program exceeds it anywhere in the output with probability below 10⁻⁶.
 double tolerance(const ToleranceRule& rule, std::int64_t elements);
 

@@ -151,11 +151,14 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   instance.input_memory = [shared] { return shared->inputs.memory(); };
   instance.input_copies = shared->inputs.copies();
   instance.contenders.push_back(eager(shared));
-  const Compiled<std::vector<Tensor>> function = compile(w.function);
+  const Compiled<std::vector<Tensor>> function = compile(w.function, w.options);
   instance.compiled = std::make_shared<CompiledAccess>(CompiledAccess{function, shared->inputs.copy(0)});
   instance.contenders.push_back(compiled(shared, "compiled", function));
-  if (device.autotune)
-    instance.contenders.push_back(compiled(shared, "tuned", compile(w.function, {.max_autotune = true})));
+  if (device.autotune) {
+    CompileOptions tuned = w.options;
+    tuned.max_autotune = true;
+    instance.contenders.push_back(compiled(shared, "tuned", compile(w.function, tuned)));
+  }
   if (w.tile) instance.contenders.push_back(by_hand(shared, device));
   if (device.peers) {
     for (Contender& peer : device.peers->contenders(for_peers(shared)))

@@ -27,6 +27,7 @@ struct TensorWorkload {
   std::string unit = {};  // as PairInstance::unit
   // The program. Called as it stands it is the eager contender, op by op; through compile() the compiled one.
   TensorFunction function;
+  CompileOptions options = {};  // of the compiled contenders
   // What people write without the compiler, where `function` is not made of calls that run one by one (a
   // gradient); none: `function`.
   TensorFunction eager = {};

@@ -383,6 +383,7 @@ class Job:
 
     def run(self, first, count):
         cuda = self.device != "cpu"
+        torch.backends.cuda.matmul.allow_tf32 = self.request["parameters"].get("tf32") == "yes"
         if cuda:
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             torch.cuda.synchronize()

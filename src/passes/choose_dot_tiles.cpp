@@ -171,10 +171,10 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
   return best_of_each(std::move(all));
 }
 
-// Tiles of fixed edges, by as many programs for one sum as end soonest. `share` is what the tile's inner loop
-// reaches of the multiprocessor's peak, `peak` FLOPs a second of all of them.
-DotTiles shared_out(const DotProblem& p, DotTiles tiles, double peak, double share,
-                    const tile::Target& target) {
+// Tiles of fixed edges, by as many programs for one sum as end soonest; their time in µs. `share` is what the
+// tile's inner loop reaches of the multiprocessor's peak, `peak` FLOPs a second of all of them.
+RankedTiles shared_out(const DotProblem& p, DotTiles tiles, double peak, double share,
+                       const tile::Target& target) {
   constexpr double kStartUs =
       2;  // a program's first block, its results, and its sums' way through shared memory
   const Index programs = p.batch * ceil_div(p.m, tiles.bm) * ceil_div(p.n, tiles.bn);
@@ -188,7 +188,23 @@ DotTiles shared_out(const DotProblem& p, DotTiles tiles, double peak, double sha
     if (best_us == 0 || us < best_us) best = splits, best_us = us;
   }
   tiles.splits = best;
-  return tiles;
+  return {tiles, best_us};
+}
+
+// f32 blocks of memory on the ordinary units (dot=fma_blocks): what each size of tile reaches of the units'
+// rate (predicted: docs/notes/2026-11-21-singles-on-gpus.md).
+std::vector<DotTiles> fma_tiles(const DotProblem& p, const tile::Target& target) {
+  struct Edges {
+    Index bm, bn;
+    double share;
+  };
+  static constexpr Edges kEdges[] = {{128, 64, 0.8}, {64, 64, 0.75}};
+  constexpr Index kDeep = 32;
+  if (target.any_size) return {{128, 64, kDeep}};
+  std::vector<RankedTiles> all;
+  for (const Edges& e : kEdges)
+    all.push_back(shared_out(p, {e.bm, e.bn, kDeep}, target.flops_per_s, e.share, target));
+  return best_first(std::move(all));
 }
 
 std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target) {
@@ -198,29 +214,44 @@ std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target
                                       kDepthBytesOfTensorCores / static_cast<Index>(size_bytes(p.dtype))}}
                : tensor_tiles(p, target);
   constexpr Index kFewest = 9;  // rows of mma.sync's 16; fewer are sums (dot_as_sums.h)
-  const bool narrow = p.dtype == DType::bf16 || p.dtype == DType::f16;
-  if (narrow && p.in_memory && p.m >= kFewest && p.n >= kFewest && p.k >= kFewest) {  // mma.sync
+  const bool narrow = p.dtype == DType::bf16 || p.dtype == DType::f16, tf32 = multiplied_as_tf32(p, target);
+  if (tf32 || (narrow && p.in_memory && p.m >= kFewest && p.n >= kFewest && p.k >= kFewest)) {  // mma.sync
     const bool many = p.batch * ceil_div(p.m, 128) * ceil_div(p.n, 128) >= target.units;
     const Index edge = many || target.any_size ? 128 : 64;
     constexpr double kShareOfMma = 0.3;  // docs/notes/2026-11-21-h200-gemm.md
-    return {shared_out(p, {edge, edge, kDepth}, target.matrix_flops_per_s, kShareOfMma, target)};
+    const Index bytes = static_cast<Index>(size_bytes(p.dtype));
+    return {shared_out(p, {edge, edge, kDepthBytesOfTensorCores / bytes},
+                       target.matrix_flops_per_s * 2 / static_cast<double>(bytes), kShareOfMma, target)
+                .tiles};
   }
+  constexpr Index kHalfTile = 32;  // smaller problems leave most of a tile empty
+  if (p.dtype == DType::f32 && p.in_memory && std::min({p.m, p.n, p.k}) >= kHalfTile)
+    return fma_tiles(p, target);
   constexpr double kShareOfFma = 0.3;  // of the GPT-2 block's products, docs/notes/2026-11-21-third-h200.md
   return {shared_out(p, {std::min<Index>(64, p.m), std::min<Index>(64, p.n), std::min<Index>(16, p.k)},
-                     target.flops_per_s, kShareOfFma, target)};
+                     target.flops_per_s, kShareOfFma, target)
+              .tiles};
 }
 
 }  // namespace
 
-// 16-bit operands of which the copy engine brings whole rows, 8-bit floats and integers whose rows are those
-// of k.
+// 16-bit operands of which the copy engine brings whole rows; 8-bit floats and integers, and tf32, whose rows
+// are those of k.
 // Fewer than 64 rows stand beside zeros.
 bool on_tensor_cores(const DotProblem& p, const tile::Target& target) {
   constexpr Index kFewest = 2, kFewestDeep = 16;
   const bool of16 = p.dtype == DType::bf16 || p.dtype == DType::f16;
   const bool of8 = (is_f8(p.dtype) || p.dtype == DType::i8) && p.by_k;
-  return target.arch == "sm_90a" && (of16 || of8) && p.copied && p.m >= kFewest && p.n >= kFewest &&
+  const bool of32 = multiplied_as_tf32(p, target) && p.by_k;
+  return target.arch == "sm_90a" && (of16 || of8 || of32) && p.copied && p.m >= kFewest && p.n >= kFewest &&
          p.k >= kFewestDeep;
+}
+
+// As blocks of memory, and not where a few rows stream: there the ordinary units lose nothing.
+bool multiplied_as_tf32(const DotProblem& p, const tile::Target& target) {
+  constexpr Index kFewest = 9;
+  return p.tf32 && target.kind == tile::TargetKind::cuda && p.dtype == DType::f32 && p.in_memory &&
+         p.m >= kFewest && p.n >= kFewest && p.k >= kFewest;
 }
 
 std::vector<DotTiles> rank_dot_tiles(const DotProblem& problem, const tile::Target& target) {

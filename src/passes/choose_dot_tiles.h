@@ -17,6 +17,7 @@ struct DotProblem {
   bool copied = true;        // … and their blocks lie as a copy engine takes them
   bool by_k = false;         // k is the contiguous axis of both operands
   bool b_by_rows = false;    // n is the contiguous axis of b
+  bool tf32 = false;         // f32 operands may be rounded to it
   bool splits = false;       // several programs may share one sum
 };
 
@@ -26,6 +27,8 @@ struct DotTiles {
   friend bool operator==(const DotTiles&, const DotTiles&) = default;
 };
 
+// Whether tensor cores multiply f32 operands as tf32.
+bool multiplied_as_tf32(const DotProblem& problem, const tile::Target& target);
 // Whether the copy engine feeds tensor cores with it (wgmma).
 bool on_tensor_cores(const DotProblem& problem, const tile::Target& target);
 

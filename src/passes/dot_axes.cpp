@@ -140,7 +140,8 @@ bool can_split(const GroupProgram& program) {
                       [&](const ProgramOutput& o) { return program.syms[place_of(o.sym)].reduced; });
 }
 
-DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
+// The products of a chain stay exact: its schedules take 16 bits.
+DotProblem problem_of(const GroupProgram& program, const DotAxes& axes, const tile::Target& target) {
   const auto extent = [&](int v) {
     return v < 0 ? Index{1} : std::max<Index>(program.extents[place_of(v)], 1);
   };
@@ -160,6 +161,7 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
                    return program.syms[place_of(o)].offset.factor(axes.k) == 1;
                  });
   problem.splits = can_split(program);
+  problem.tf32 = target.tf32 && !program.has_inner_dots() && program.levels() == 1;
   return problem;
 }
 
@@ -239,7 +241,7 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   const bool of8 = (is_f8(meet[0]) && is_f8(meet[1])) || meet == std::array{DType::i8, DType::i8};
   const bool of16 = meet[0] == meet[1] && (meet[0] == DType::bf16 || meet[0] == DType::f16);
   if (!of16 && !of8) return false;
-  const DotProblem problem = problem_of(program, axes);
+  const DotProblem problem = problem_of(program, axes, target);
   if (program.adds_up_dots() || is_deep(program)) {
     const DotTiles tiles = program.adds_up_dots() ? adding_tiles(problem, target) : kDeepOnTensorCores;
     if (chain_bytes(program, axes, tiles) > kChainSharedBytes) return false;
@@ -299,12 +301,16 @@ DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const ti
 }  // namespace
 
 bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
-  return on_tensor_cores(problem_of(program, dot_axes(program)), target);
+  return on_tensor_cores(problem_of(program, dot_axes(program), target), target);
+}
+
+bool dot_as_tf32(const GroupProgram& program, const tile::Target& target) {
+  return multiplied_as_tf32(problem_of(program, dot_axes(program), target), target);
 }
 
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target) {
   const DotAxes axes = dot_axes(program);
-  const DotProblem problem = problem_of(program, axes);
+  const DotProblem problem = problem_of(program, axes, target);
   const bool stream = program.is_chain();
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
@@ -326,6 +332,7 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                     .looped = true,
                     .depth_variable = axes.k,
                     .depth = program.dot() < 0 ? 1 : tiles.bk};
+    if (multiplied_as_tf32(problem, target)) shape.precision = tile::DotPrecision::tf32;
     if (tiles.splits > 1) {
       shape.split_length = round_up(ceil_div(problem.k, tiles.splits), tiles.bk);
       shape.splits = ceil_div(problem.k, shape.split_length);

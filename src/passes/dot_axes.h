@@ -19,6 +19,9 @@ DotAxes dot_axes(const GroupProgram& program);
 // Whether tensor cores multiply the program's dot, its operands brought by the copy engine.
 bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
 
+// Whether they multiply its f32 operands as tf32.
+bool dot_as_tf32(const GroupProgram& program, const tile::Target& target);
+
 // Best first; choose_dot_shape() is the first of them.
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target);
 TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target);

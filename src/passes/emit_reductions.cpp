@@ -155,7 +155,7 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
       scaled = before * factor(*pass.factors[i], moved);
     if (program_.is_outer_dot(s)) {
       Value a = f_.dot_operand(m.operands[0], m.meet[0]), b = columns_.dot_operand(m.operands[1], m.meet[1]);
-      out.push_back(k_.dot(a, b, scaled));
+      out.push_back(k_.dot(a, b, scaled, shape_.precision));
       continue;
     }
     if (program_.adds_up_dots()) f_.load_beside_dots(m.operands[0]);

@@ -68,14 +68,17 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
   return points;
 }
 
-// A loop of one dot, of 16- and 8-bit operands that are blocks of memory as they stand, or a chain that the
-// target's schedules take. What is computed on the way goes by the vector units.
-bool fits_matrix_units(const GroupProgram& program, const tile::Target& target) {
-  if (program.is_chain()) return chains_on_tensor_cores(program, target);
+// A loop of one dot, of 16- and 8-bit operands (or f32 as tf32) that are blocks of memory as they stand, or a
+// chain that the target's schedules take. What is computed on the way goes by the vector units.
+double matrix_share(const GroupProgram& program, const tile::Target& target) {
+  if (program.is_chain()) return chains_on_tensor_cores(program, target) ? 1 : 0;
+  if (dot_as_tf32(program, target)) return 0.5;
   const Sym& dot = program.syms[index_of(program.dot())];
-  return size_bytes(dot.meet[0]) <= 2 &&
-         std::all_of(dot.operands.begin(), dot.operands.end(),
-                     [&](int operand) { return program.syms[index_of(operand)].kind == Sym::Kind::load; });
+  const bool fits =
+      size_bytes(dot.meet[0]) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int operand) {
+        return program.syms[index_of(operand)].kind == Sym::Kind::load;
+      });
+  return fits ? 1 : 0;
 }
 
 // Multiply-adds of a dot's own: its points times its depth.
@@ -157,7 +160,7 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
   else
     count_flops(graph, program, points, cost);
   if (dots) count_programs(graph, form, target, cost);
-  cost.dot_on_matrix_units = dots && !sums && fits_matrix_units(program, target);
+  if (dots && !sums) cost.matrix_share = matrix_share(program, target);
   std::map<ir::NodeId, double> read;
   for (std::size_t i = 0; i < program.syms.size(); ++i) {
     const Sym& s = program.syms[i];
@@ -185,8 +188,8 @@ double GroupCost::seconds(const tile::Target& target) const {
   // Buffer by buffer: of two groups that become one nothing moves slower than before.
   const double memory_s =
       cached_bytes / target.cache_bytes_per_s + (bytes - cached_bytes) / target.memory_bytes_per_s;
-  const bool matrix = dot_on_matrix_units && target.matrix_flops_per_s > 0;
-  const double dot_s = dot_flops / (matrix ? target.matrix_flops_per_s : target.flops_per_s);
+  const double matrix = matrix_share * target.matrix_flops_per_s;
+  const double dot_s = dot_flops / (matrix > 0 ? matrix : target.flops_per_s);
   return launches * target.launch_s + std::max(memory_s, flops / target.flops_per_s + dot_s) / busy;
 }
 

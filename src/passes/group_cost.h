@@ -13,8 +13,8 @@ struct GroupCost {
   double cached_bytes = 0;  // of these, those of buffers that the last-level cache may hold
   double flops = 0;         // apart from the dot's
   double dot_flops = 0;
-  bool dot_on_matrix_units = false;
-  double busy = 1;  // how much of the machine the programs of a kernel with a dot keep at work
+  double matrix_share = 0;  // of the target's rate for 16 bits, at which matrix units do them; 0: they do not
+  double busy = 1;          // how much of the machine the programs of a kernel with a dot keep at work
   int launches = 1;
   double seconds(const tile::Target& target) const;
 };

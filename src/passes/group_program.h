@@ -45,9 +45,9 @@ struct Sym {
     in_range,  // bool: low <= offset + operand < high
     where,     // operands: condition, a, b
     random,    // operands: seed; counter `offset`
-    dot,      // Σ over the reduced variables (inner: over one inner variable) of a · b, each in its type of
-              // `meet`
-    product,  // of two operands, in `dtype` (dot_as_sums.h)
+    dot,       // Σ over the reduced variables (inner: over one inner variable) of a · b, each in its type of
+               // `meet`
+    product,   // of two operands, in `dtype` (dot_as_sums.h)
   };
   Kind kind = Kind::constant;
   ir::NodeId node = -1;

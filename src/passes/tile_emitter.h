@@ -24,8 +24,9 @@ struct TileShape {
   int depth_variable = -1;  // of a program with a dot: the reduced variable its loop walks …
   Index depth = 1;          // … and by how many elements; row and column are those of the result
   Index inner_depth =
-      kMostInnerDepth;            // of a dot inside the loop, on chip at once: more is a loop of its own
-  int block_bounds = -1;          // the temporary that says which blocks the loop walks (block_bounds.h)
+      kMostInnerDepth;    // of a dot inside the loop, on chip at once: more is a loop of its own
+  int block_bounds = -1;  // the temporary that says which blocks the loop walks (block_bounds.h)
+  tile::DotPrecision precision = tile::DotPrecision::exact;  // of the dot
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };

@@ -42,7 +42,11 @@ struct Specialisation {
 
 namespace {
 GraphOptions graph_options(const CompileOptions& o) {
-  return {.fuse = o.fuse, .recompute = o.recompute, .autotune = o.max_autotune, .replay = o.replay};
+  return {.fuse = o.fuse,
+          .recompute = o.recompute,
+          .allow_tf32 = o.allow_tf32,
+          .autotune = o.max_autotune,
+          .replay = o.replay};
 }
 }  // namespace
 
@@ -106,6 +110,7 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
   out.trace->fullgraph = options.fullgraph;
   out.trace->fuse = options.fuse;
   out.trace->recompute = options.recompute;
+  out.trace->allow_tf32 = options.allow_tf32;
   std::vector<Tensor> stand_ins;
   out.trace->arguments = args.size();
   for (std::size_t i = 0; i < args.size(); ++i) {

@@ -61,7 +61,8 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
                                                  const CompileOptions& options, std::string& how) {
   const passes::PipelineOptions pipeline{.fuse = options.fuse, .recompute = options.recompute};
   // Rows held whole are tiles as long as the row. Walked in blocks they may have any length.
-  tile::Target whole_rows = device.target;
+  const tile::Target target = with_policy(device.target, {.allow_tf32 = options.allow_tf32});
+  tile::Target whole_rows = target;
   whole_rows.any_size = true;
   tile::Target by_blocks = whole_rows;
   by_blocks.row_bytes = 0;
@@ -69,7 +70,7 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
   how = "";
   for (const tile::Target& lowered_for : {whole_rows, by_blocks}) {
     passes::Compiled compiled = passes::run_pipeline(graph, lowered_for, pipeline);
-    compiled.target = device.target;
+    compiled.target = target;
     for (int probe = 0; probe < kProbes; ++probe) {
       std::string reason;
       try {
@@ -88,7 +89,7 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
       if (how.empty()) how = "kernels for these sizes alone: " + reason;
     }
   }
-  return load_graph(device, passes::run_pipeline(graph, device.target, pipeline), output_types(graph));
+  return load_graph(device, passes::run_pipeline(graph, target, pipeline), output_types(graph));
 }
 
 }  // namespace tilewright::detail

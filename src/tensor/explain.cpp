@@ -51,6 +51,16 @@ void set_floor(const CompiledGraph& g, const perf::Cost& work, KernelReport& r) 
   r.bound = memory_us >= math_us ? "memory" : "compute";
 }
 
+// What became of f32 products that may be tf32.
+std::string tf32_note(const tile::Kernel& kernel, const tile::Schedule& schedule) {
+  bool may_be = false;
+  tile::for_each_op(kernel.body,
+                    [&](const tile::Op& op) { may_be = may_be || op.precision == tile::DotPrecision::tf32; });
+  if (!may_be) return "";
+  return schedule.dot == tile::DotUnit::fma ? "tf32 allowed and not used: its f32 products are exact"
+                                            : "f32 products as tf32: operands keep 10 bits of mantissa";
+}
+
 KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   const passes::Compiled::KernelInfo& info = g.compiled.kernels[i];
   const runtime::LoadedKernel& loaded = *g.executable->kernels()[i];
@@ -71,6 +81,8 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   r.schedule = to_string(loaded.source.schedule);
   r.source = loaded.source.text;
   r.note = info.note;
+  if (const std::string tf32 = tf32_note(kernel, loaded.source.schedule); !tf32.empty())
+    r.note += (r.note.empty() ? "" : "; ") + tf32;
   r.tile = tile::print(kernel);
   return r;
 }

@@ -49,6 +49,7 @@ struct Trace {
   bool fullgraph = false;
   bool fuse = true;
   Recompute recompute = Recompute::by_cost;
+  bool allow_tf32 = false;
   std::vector<Break> breaks;
 };
 
@@ -108,9 +109,12 @@ ir::NodeId node_in(Trace& trace, const Tensor& t);
 struct GraphOptions {
   bool fuse = true;
   Recompute recompute = Recompute::by_cost;
+  bool allow_tf32 = false;
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
 };
+// What lowering is told of the device, and may do there.
+tile::Target with_policy(tile::Target target, const GraphOptions& options);
 std::vector<ir::Type> output_types(const ir::Graph& graph);
 // Loads the kernels of a compiled graph with these outputs.
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,

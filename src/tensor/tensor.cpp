@@ -193,10 +193,20 @@ std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled 
   return out;
 }
 
+tile::Target with_policy(tile::Target target, const GraphOptions& options) {
+  target.tf32 = options.allow_tf32;
+  return target;
+}
+
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options) {
-  const Hash128 key =
-      Hasher().add(ir::print(graph)).add(options.fuse).add(options.recompute).add(options.autotune).digest();
+  const Hash128 key = Hasher()
+                          .add(ir::print(graph))
+                          .add(options.fuse)
+                          .add(options.recompute)
+                          .add(options.allow_tf32)
+                          .add(options.autotune)
+                          .digest();
   if (auto it = device.graphs.find(key); it != device.graphs.end()) return it->second;
   // A result of more elements than a grid has programs is first of all one that no memory holds: that is what
   // is said.
@@ -206,7 +216,7 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
   return device.graphs[key] = load_graph(
              device,
              passes::run_pipeline(
-                 graph, device.target,
+                 graph, with_policy(device.target, options),
                  {.fuse = options.fuse, .recompute = options.recompute, .variants = options.autotune}),
              output_types(graph));
 }
@@ -253,10 +263,11 @@ void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceSta
   std::vector<Tensor> results;
   if (!alive.empty()) {
     trace.graph.set_outputs(outputs);
-    results =
-        run_graph(context, device,
-                  *compile_graph(device, trace.graph, {.fuse = trace.fuse, .recompute = trace.recompute}),
-                  trace.inputs);
+    results = run_graph(
+        context, device,
+        *compile_graph(device, trace.graph,
+                       {.fuse = trace.fuse, .recompute = trace.recompute, .allow_tf32 = trace.allow_tf32}),
+        trace.inputs);
   }
   for (std::size_t i = 0; i < alive.size(); ++i) {
     alive[i]->buffer = results[i].impl()->buffer;

@@ -396,6 +396,10 @@ Value Builder::scan(Monoid monoid, Value v, int axis, const Location& where) {
 }
 
 Value Builder::dot(Value a, Value b, Value acc, const Location& where) {
+  return dot(a, b, acc, DotPrecision::exact, where);
+}
+
+Value Builder::dot(Value a, Value b, Value acc, DotPrecision precision, const Location& where) {
   if (a.rank() != 2 || b.rank() != 2 || acc.rank() != 2 || a.type().shape[1] != b.type().shape[0] ||
       acc.type().shape[0] != a.type().shape[0] || acc.type().shape[1] != b.type().shape[1])
     fail(where, fmt::format("dot: shapes do not meet: {}", types({a, b, acc})));
@@ -406,7 +410,10 @@ Value Builder::dot(Value a, Value b, Value acc, const Location& where) {
   if (acc.dtype() != *want)
     fail(where, fmt::format("dot: {} accumulates in {}, got {}", tilewright::name(a.dtype()),
                             tilewright::name(*want), types({acc})));
-  return push({.kind = OpKind::dot, .operands = {a.id(), b.id(), acc.id()}}, acc.type(), where);
+  if (precision == DotPrecision::tf32 && a.dtype() != DType::f32)
+    fail(where, fmt::format("dot: precision tf32 is of f32 operands, got {}", types({a, b})));
+  return push({.kind = OpKind::dot, .operands = {a.id(), b.id(), acc.id()}, .precision = precision},
+              acc.type(), where);
 }
 
 namespace {

@@ -108,6 +108,9 @@ class BodyParser {
         return parse_loop_head(op, args);
       case OpKind::arange:
         return;
+      case OpKind::dot:
+        if (lexer_.peek().kind == Token::Kind::value) parse_refs(op.operands);
+        return parse_attributes(op);
       default:
         if (lexer_.peek().kind == Token::Kind::value) parse_refs(op.operands);
     }
@@ -160,6 +163,9 @@ class BodyParser {
       } else if (word.text == "bounded" && op.kind == OpKind::store) {
         lexer_.expect("true");
         op.bounded = true;
+      } else if (word.text == "precision" && op.kind == OpKind::dot) {
+        lexer_.expect("tf32");
+        op.precision = DotPrecision::tf32;
       } else if (word.text == "dims" && use.tile_dims) {
         parse_tile_dims(op);
       } else if (word.text == "fill" &&

@@ -23,7 +23,7 @@ std::string to_string(const Schedule& schedule) {
   add("streaming_stores", schedule.streaming_stores, plain.streaming_stores);
   add("keep_in_registers", schedule.keep_in_registers, plain.keep_in_registers);
   add("persistent", schedule.persistent, plain.persistent);
-  constexpr std::string_view kUnits[] = {"fma", "mma", "wgmma"};
+  constexpr std::string_view kUnits[] = {"fma", "mma", "wgmma", "fma_blocks"};
   add("dot", kUnits[static_cast<std::size_t>(schedule.dot)], kUnits[0]);
   add("raster", schedule.raster, plain.raster);
   add("ahead", schedule.ahead, plain.ahead);

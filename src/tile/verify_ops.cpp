@@ -219,6 +219,8 @@ std::string check_dot(const Subject& s) {
   if (!want) return fmt::format("not defined on {}", name(a.dtype));
   if (acc.dtype != *want)
     return fmt::format("{} accumulates in {}, not {}", name(a.dtype), name(*want), to_string(acc));
+  if (s.op.precision == DotPrecision::tf32 && a.dtype != DType::f32)
+    return fmt::format("precision=tf32 is of f32 operands, not {}", name(a.dtype));
   return want_result(s, acc);
 }
 

@@ -83,6 +83,8 @@ TEST(Verify, RefusesDotsThatDoNotMeet) {
   expect_refused(tiles + "%d = dot %l, %l, %w : tile<f32,[2,4]>", "shapes do not meet");
   expect_refused(tiles + "%d = dot %v, %r, %w : tile<f32,[2,4]>", "operand types differ");
   expect_refused(tiles + "%d = dot %l, %r, %u : tile<bf16,[2,4]>", "bf16 accumulates in f32");
+  expect_refused(tiles + "%d = dot %l, %r, %w {precision=tf32} : tile<f32,[2,4]>",
+                 "is of f32 operands, not bf16");
 }
 
 TEST(Verify, RefusesWrongAccess) {

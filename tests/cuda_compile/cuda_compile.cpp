@@ -91,6 +91,8 @@ int compile_products(KernelCompiler& compiler) {
       {.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16},
       {.m = 128, .n = 128, .k = 65536},
       {.m = 1024, .n = 1024, .k = 1024},
+      {.m = 4096, .n = 4096, .k = 4096},
+      {.m = 4096, .n = 4096, .k = 4096, .b_by_columns = true, .around = Around::bias_and_silu},
       {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::f8e4m3, .b_by_columns = true},
       {.m = 512,
        .n = 192,
@@ -101,15 +103,19 @@ int compile_products(KernelCompiler& compiler) {
       {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights}};
   for (std::uint64_t seed = 1; seed <= 60; ++seed) products.push_back(random_product(seed));
   int failed = 0;
-  for (const ProductGraph& product : products) {
-    try {
-      const passes::Compiled compiled = passes::run_pipeline(graph_of(product), compiler.printer().target());
-      for (const tile::Kernel& kernel : compiled.plan.kernels) (void)compiler.compile(kernel).value();
-    } catch (const Error& e) {
-      ++failed;
-      fmt::print("{}: {}\n", to_string(product), e.what());
+  for (const ProductGraph& product : products)
+    for (const bool tf32 : {false, true}) {
+      if (tf32 && product.dtype != DType::f32) continue;
+      tile::Target target = compiler.printer().target();
+      target.tf32 = tf32;
+      try {
+        const passes::Compiled compiled = passes::run_pipeline(graph_of(product), target);
+        for (const tile::Kernel& kernel : compiled.plan.kernels) (void)compiler.compile(kernel).value();
+      } catch (const Error& e) {
+        ++failed;
+        fmt::print("{}: {}\n", to_string(product), e.what());
+      }
     }
-  }
   fmt::print("{} products, {} failed\n", products.size(), failed);
   return failed;
 }

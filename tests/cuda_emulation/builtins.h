@@ -270,6 +270,34 @@ inline void ptx_mma_sync_aligned_m16n8k16_row_col_f32_f16_f16_f32(float& c0, flo
                                                                   unsigned a3, unsigned b0, unsigned b1) {
   emu_mma({&c0, &c1, &c2, &c3}, {a0, a1, a2, a3}, {b0, b1}, emu_f16);
 }
+inline void ptx_ld_shared_f32(float& x, unsigned address) { memcpy(&x, emu_shared_at(address), 4); }
+inline void ptx_ld_shared_v2_f32(float& x, float& y, unsigned address) {
+  ptx_ld_shared_f32(x, address), ptx_ld_shared_f32(y, address + 4);
+}
+inline void ptx_ld_shared_v4_f32(float& x, float& y, float& z, float& w, unsigned address) {
+  ptx_ld_shared_v2_f32(x, y, address), ptx_ld_shared_v2_f32(z, w, address + 8);
+}
+inline void ptx_ld_shared_u32(unsigned& word, unsigned address) { memcpy(&word, emu_shared_at(address), 4); }
+inline void ptx_cvt_rna_tf32_f32(unsigned& out, float x) {
+  const unsigned bits = __float_as_uint(x);
+  out = (bits & 0x7f800000u) == 0x7f800000u ? bits | (bits & 0x1fffu ? 0x400000u : 0u)
+                                            : (bits + 0x1000u) & ~0x1fffu;
+}
+inline void ptx_mma_sync_aligned_m16n8k8_row_col_f32_tf32_tf32_f32(float& c0, float& c1, float& c2, float& c3,
+                                                                   unsigned a0, unsigned a1, unsigned a2,
+                                                                   unsigned a3, unsigned b0, unsigned b1) {
+  const unsigned a[] = {a0, a1, a2, a3}, b[] = {b0, b1};
+  float* const acc[] = {&c0, &c1, &c2, &c3};
+  unsigned left[4][32], right[2][32];
+  for (int i = 0; i < 4; ++i) memcpy(left[i], emu_exchange(a[i]), sizeof(left[i]));
+  for (int i = 0; i < 2; ++i) memcpy(right[i], emu_exchange(b[i]), sizeof(right[i]));
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = emu_lane() / 4, column = emu_lane() % 4 * 2 + i % 2;
+    for (unsigned k = 0; k < 8; ++k)
+      *acc[i] += __uint_as_float(left[i / 2 + k / 4 * 2][row * 4 + k % 4] & ~0x1fffu) *
+                 __uint_as_float(right[k / 4][column * 4 + k % 4] & ~0x1fffu);
+  }
+}
 inline void ptx_mbarrier_init_shared__cta_b64(unsigned address, unsigned arrivals) {
   emu_barrier_init(address, arrivals);
 }

@@ -170,6 +170,65 @@ TEST_F(EmulatedDot, SaysWhyAScheduleIsRefused) {
                 .find("whole rows of 128 bytes"),
             std::string::npos);
   check({.m = 128, .n = 128, .k = 128, .block_m = 32, .block_n = 64}, mma(128, 2));
+}
+
+MatmulKernel as_tf32(MatmulKernel m) {
+  m.dtype = m.out = DType::f32;
+  m.tf32 = true, m.block_k = 32;
+  return m;
+}
+
+TEST_F(EmulatedDot, SinglesAreMultipliedAsTf32WhereTheyMayBe) {
+  check(as_tf32({.m = 256, .n = 256, .k = 96, .block_n = 256, .b_by_columns = true}), wgmma(256, 2));
+  check(as_tf32({.batch = 2, .m = 200, .n = 136, .k = 76, .b_by_columns = true, .bias_gelu = true}),
+        wgmma(256, 3));
+  check(as_tf32({.m = 130, .n = 264, .k = 40, .block_m = 64, .b_by_columns = true, .gap = 4}), wgmma(128, 2));
+  for (bool a : {false, true})
+    for (bool b : {false, true})
+      check(as_tf32({.m = 128, .n = 192, .k = 64, .block_n = 64, .a_by_columns = a, .b_by_columns = b}),
+            mma(256, 2));
+  check(as_tf32({.batch = 2, .m = 131, .n = 77, .k = 75}), mma(256, 3));
+  EXPECT_FALSE(refusal(as_tf32({}), wgmma(256, 2)).empty());  // b by rows
+}
+
+tile::Schedule fma_blocks(int threads, int stages, int threads_per_row = 8) {
+  return {.threads = threads,
+          .threads_per_row = threads_per_row,
+          .vector_bytes = 16,
+          .stages = stages,
+          .programs_per_sm = 2,
+          .dot = DotUnit::fma_blocks};
+}
+
+MatmulKernel of_singles(MatmulKernel m) {
+  m.dtype = m.out = DType::f32;
+  m.block_k = 32;
+  return m;
+}
+
+TEST_F(EmulatedDot, SinglesAreMultipliedFromBlocksCopiedAhead) {
+  for (bool a : {false, true})
+    for (bool b : {false, true}) {
+      check(of_singles({.m = 128, .n = 128, .k = 96, .block_n = 64, .a_by_columns = a, .b_by_columns = b}),
+            fma_blocks(128, 2));
+      check(of_singles({.m = 128, .n = 128, .k = 96, .a_by_columns = a, .b_by_columns = b}),
+            fma_blocks(256, 2, 16));
+    }
+  check(of_singles({.m = 128, .n = 128, .k = 64, .block_m = 64, .block_n = 64, .bias_gelu = true}),
+        fma_blocks(64, 3));
+  check(of_singles({.batch = 2, .m = 131, .n = 77, .k = 75, .block_n = 64, .b_by_columns = true}),
+        fma_blocks(128, 2));
+  check(of_singles(
+            {.m = 130, .n = 136, .k = 72, .block_n = 64, .a_by_columns = true, .gap = 2, .align_bytes = 8}),
+        fma_blocks(128, 2));
+  check(of_singles({.m = 128, .n = 256, .k = 64, .block_n = 64, .row_sums = true}), fma_blocks(128, 2));
+  MatmulKernel narrow_result = of_singles({.m = 128, .n = 128, .k = 64, .block_n = 64});
+  narrow_result.out = DType::bf16;
+  check(narrow_result, fma_blocks(128, 2));
+  EXPECT_NE(refusal({.block_n = 64}, fma_blocks(128, 2)).find("multiplies f32"), std::string::npos);
+}
+
+TEST_F(EmulatedDot, SaysWhyTensorCoresDoNotTakeIt) {
   EXPECT_NE(refusal({.dtype = DType::f32, .out = DType::f32}, wgmma(256, 2)).find("bf16 or f16"),
             std::string::npos);
 }

@@ -37,7 +37,14 @@ unsigned own_rank();
 void let_others_run();
 void note_progress();  // something happened that others may wait for
 
-enum EmulatedType { emulated_f16, emulated_bf16, emulated_f8e4m3, emulated_f8e5m2, emulated_i8 };
+enum EmulatedType {
+  emulated_f16,
+  emulated_bf16,
+  emulated_f8e4m3,
+  emulated_f8e5m2,
+  emulated_i8,
+  emulated_tf32
+};
 // wgmma instructions under way in one thread, by committed group; the last one is open.
 struct Wgmma {
   void* acc;  // of floats, of 32-bit integers for 8-bit ones

@@ -73,12 +73,16 @@ void carry_out(const TensorCopy& copy) {
   }
 }
 
-unsigned bytes_of(EmulatedType type) { return type == emulated_f16 || type == emulated_bf16 ? 2 : 1; }
+unsigned bytes_of(EmulatedType type) {
+  return type == emulated_tf32 ? 4 : type == emulated_f16 || type == emulated_bf16 ? 2 : 1;
+}
 // Along k, in one instruction: 32 bytes.
 int depth_of(EmulatedType type) { return 32 / static_cast<int>(bytes_of(type)); }
 constexpr int kMostDepth = 32;
 
-float as_float(std::uint16_t bits, EmulatedType type) {
+float as_float(std::uint32_t bits, EmulatedType type) {
+  constexpr std::uint32_t kCutOff = 0x1fff;  // what tensor cores do not look at
+  if (type == emulated_tf32) return std::bit_cast<float>(bits & ~kCutOff);
   constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
   if (type == emulated_i8) return static_cast<std::int8_t>(bits);
   return static_cast<float>(load_f64(&bits, kTypes[type]));
@@ -92,7 +96,7 @@ float operand_element(unsigned long long descriptor, bool mn_major, int row, int
   const auto r = static_cast<unsigned>(row), d = static_cast<unsigned>(k);
   const unsigned address = mn_major ? start + r / 64 * leading + r % 64 * 2 + d / 8 * stride + d % 8 * 128
                                     : start + r / 8 * stride + r % 8 * 128 + d * bytes_of(type);
-  std::uint16_t bits = 0;
+  std::uint32_t bits = 0;
   std::memcpy(&bits, shared_of_block(-1) + swizzled(address), bytes_of(type));
   return as_float(bits, type);
 }

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace tilewright::emulation {
 namespace {
 
@@ -35,6 +37,32 @@ TEST(EmulatedProducts, KernelsOfEveryFormMatchTheReference) {
   }
   EXPECT_GT(dots, 5);
   EXPECT_GT(shared, 0);
+}
+
+TEST(EmulatedProducts, SinglesMayBeMultipliedAsTf32) {
+  auto backend = open_emulated_cuda("sm_90a").value();
+  tile::Target target = backend->target();
+  target.tf32 = true;
+  std::map<tile::DotUnit, int> units;
+  for (bool b_by_columns : {false, true})
+    for (Index n : {40, 136}) {
+      const test::ProductGraph product{.m = 130,
+                                       .n = n,
+                                       .k = 72,
+                                       .b_by_columns = b_by_columns,
+                                       .around = test::ProductGraph::Around::bias_and_silu};
+      const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), target);
+      for (const tile::Kernel& kernel : compiled.plan.kernels) {
+        const backends::Candidate best = backend->candidates(kernel).front();
+        const auto r =
+            testing::check_kernel(*backend, kernel, best.schedule,
+                                  {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+        EXPECT_TRUE(r.problem.empty() && r.refused.empty()) << to_string(product) << r.problem << r.refused;
+        ++units[best.schedule.dot];
+      }
+    }
+  EXPECT_EQ(units[tile::DotUnit::wgmma], 2);
+  EXPECT_EQ(units[tile::DotUnit::mma], 2);
 }
 
 }  // namespace

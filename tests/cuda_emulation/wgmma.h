@@ -21,7 +21,8 @@ inline constexpr int emu_type = same<T, f16>      ? 0
                                 : same<T, bf16>   ? 1
                                 : same<T, f8e4m3> ? 2
                                 : same<T, f8e5m2> ? 3
-                                                  : 4;
+                                : same<T, i8>     ? 4
+                                                  : 5;
 
 template <int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<f32, 2> (&)[kRows][kCols]) {}

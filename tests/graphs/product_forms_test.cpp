@@ -86,6 +86,30 @@ TEST(ProductForms, ScalesOfBlocksAreOneLoopOfDots) {
   EXPECT_EQ(block(p), (std::vector<Index>{128, 128}));
 }
 
+// The dots of a plan that may round their operands, and the depth of its last one's blocks.
+std::pair<int, Index> tf32_dots(const ProductGraph& product, bool allowed) {
+  tile::Target target = h200_target();
+  target.tf32 = allowed;
+  std::pair<int, Index> out;
+  for (const tile::Kernel& kernel : passes::run_pipeline(graph_of(product), target).plan.kernels)
+    tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+      if (op.kind != tile::OpKind::dot) return;
+      out.first += op.precision == tile::DotPrecision::tf32 ? 1 : 0;
+      out.second = kernel.type(op.operands[0]).shape[1];
+    });
+  return out;
+}
+
+TEST(ProductForms, SinglesAreRoundedOnlyWhereThatIsAllowed) {
+  const ProductGraph p{.m = 4096, .n = 4096, .k = 4096};
+  EXPECT_EQ(tf32_dots(p, false).first, 0);
+  EXPECT_EQ(tf32_dots(p, true), (std::pair<int, Index>{1, 32}));
+  EXPECT_EQ(tf32_dots({.m = 12, .n = 5, .k = 4096}, true).first, 0);  // few columns stream
+  ProductGraph narrow = p;
+  narrow.dtype = DType::bf16;
+  EXPECT_EQ(tf32_dots(narrow, true).first, 0);
+}
+
 TEST(ProductForms, FewTilesShareTheirDepth) {
   EXPECT_EQ(form_of({.m = 128, .n = 8192, .k = 8192, .dtype = DType::bf16}), (Form{2, 1, 1}));
   EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16}), (Form{2, 1, 1}));

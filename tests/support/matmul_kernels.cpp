@@ -9,8 +9,8 @@
 namespace tilewright::tile::samples {
 
 std::string to_string(const MatmulKernel& m) {
-  return fmt::format("{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}", name(m.dtype), m.batch, m.m, m.n, m.k,
-                     m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "",
+  return fmt::format("{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}", name(m.dtype), m.tf32 ? " as tf32" : "",
+                     m.batch, m.m, m.n, m.k, m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "",
                      m.b_by_columns ? " bT" : "", m.bias_gelu ? " bias_gelu" : "",
                      m.row_sums ? " row_sums" : "", m.gap > 0 ? fmt::format(" gap {}", m.gap) : "");
 }
@@ -50,7 +50,8 @@ Kernel matmul(const MatmulKernel& m) {
                                        : k.literal_int(DType::i32, 0, result);
   const auto acc = k.loop(Index{0}, m.k, m.block_k, {zero}, [&](Value i, const std::vector<Value>& carried) {
     return std::vector{k.dot(block(a, m.a_by_columns, row, i, m.block_m, m.block_k),
-                             block(b, m.b_by_columns, i, column, m.block_k, m.block_n), carried[0])};
+                             block(b, m.b_by_columns, i, column, m.block_k, m.block_n), carried[0],
+                             m.tf32 ? DotPrecision::tf32 : DotPrecision::exact)};
   });
   Value out = acc[0];
   if (m.bias_gelu) {

@@ -373,7 +373,9 @@ class Generator {
     const DType dtype = pick(kTypes);
     const Value acc =
         k_.literal(DType::f32, chance(50) ? 0 : number(), {a.type().shape[0], b.type().shape[1]});
-    add(k_.dot(k_.cast(clamp(a, 8), dtype), k_.cast(clamp(b, 8), dtype), acc));
+    const bool tf32 = dtype == DType::f32 && acc.id() % 2 == 0;
+    add(k_.dot(k_.cast(clamp(a, 8), dtype), k_.cast(clamp(b, 8), dtype), acc,
+               tf32 ? tile::DotPrecision::tf32 : tile::DotPrecision::exact));
   }
 
   void noise() {

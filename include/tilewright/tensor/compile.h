@@ -27,6 +27,9 @@ struct CompileOptions {
   Recompute recompute = Recompute::by_cost;  // of large values that several kernels read
   // Measure the schedules (and tiles of matmuls) that the model ranks first, on the first call's data.
   bool max_autotune = false;
+  // CUDA: products of f32 may round their operands to 10 bits of mantissa (tf32), which tensor cores multiply
+  // at several times the rate; sums stay f32. explain() names the kernels that do.
+  bool allow_tf32 = false;
   bool replay = true;  // CUDA: replay the launches as a graph where that measures faster
   // Kernels take these sizes as arguments: another size costs a lowering, not a compilation. Where sizes
   // cannot share kernels, explain() says why.

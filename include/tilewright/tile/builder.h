@@ -144,6 +144,7 @@ class Builder {
   Value reduce(Monoid monoid, Value v, int axis, const Location& where = Location::current());
   Value scan(Monoid monoid, Value v, int axis, const Location& where = Location::current());
   Value dot(Value a, Value b, Value acc, const Location& where = Location::current());
+  Value dot(Value a, Value b, Value acc, DotPrecision precision, const Location& where = Location::current());
 
   // --- control
   // body(i, carried) returns the next carried values; the result is the last ones.

@@ -102,6 +102,12 @@ enum class OpKind : std::uint8_t {
 };
 std::string_view name(OpKind kind);
 
+// What a dot keeps of its operands.
+enum class DotPrecision : std::uint8_t {
+  exact,  // all of them
+  tf32,   // of f32 at least 10 bits of mantissa, rounded or cut off: tensor cores may multiply them
+};
+
 using ValueId = int;
 
 // A literal: floats use f, integers and bool use i.
@@ -119,11 +125,12 @@ struct Op {
   Monoid monoid = Monoid::sum;
   std::vector<ValueId> operands;
   std::vector<ValueId> results;
-  int param = -1;              // view, scalar or grid axis, by kind
-  int axis = -1;               // reduce, scan
-  std::vector<int> tile_dims;  // load, store: tile axis i walks view dim tile_dims[i]
-  bool bounded = false;        // load: elements outside the view read as `number`; store: they are dropped.
-                               // Otherwise the kernel promises to stay inside.
+  int param = -1;                                // view, scalar or grid axis, by kind
+  int axis = -1;                                 // reduce, scan
+  DotPrecision precision = DotPrecision::exact;  // dot
+  std::vector<int> tile_dims;                    // load, store: tile axis i walks view dim tile_dims[i]
+  bool bounded = false;  // load: elements outside the view read as `number`; store: they are dropped.
+                         // Otherwise the kernel promises to stay inside.
   bool masked =
       false;  // gather, scatter, atomic_add: last operand is a bool mask; gather reads `number` where false
   Number number;  // constant's value; load's and gather's fill

@@ -8,9 +8,10 @@ namespace tilewright::tile {
 
 // What multiplies in a loop of dots (CUDA).
 enum class DotUnit : unsigned char {
-  fma,    // the ordinary units, one product a thread and instruction
-  mma,    // tensor cores, fed by the threads from shared memory that they fill themselves (sm_80)
-  wgmma,  // tensor cores that read shared memory, which a warpgroup of its own fills by TMA (sm_90a)
+  fma,         // the ordinary units, one product a thread and instruction
+  mma,         // tensor cores, fed by the threads from shared memory that they fill themselves (sm_80)
+  wgmma,       // tensor cores that read shared memory, which a warpgroup of its own fills by TMA (sm_90a)
+  fma_blocks,  // the ordinary units, on blocks of f32 that the threads copy to shared memory ahead (sm_80)
 };
 
 struct Schedule {

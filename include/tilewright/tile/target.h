@@ -24,6 +24,7 @@ struct Target {
   Index cache_bytes = 16 << 20;      // last-level cache
   double flops_per_s = 50e9;         // f32 outside matrix units
   double matrix_flops_per_s = 0;     // 16-bit operands on matrix units; 0: it has none
+  bool tf32 = false;                 // f32 operands of products may lose all but 10 bits of mantissa
   bool any_size = false;             // kernels are to serve other sizes, too: tiles do not follow this one's
   double launch_s = 1e-6;            // one kernel after another
   friend bool operator==(const Target&, const Target&) = default;

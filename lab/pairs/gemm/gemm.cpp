@@ -9,6 +9,9 @@ namespace tilewright::lab {
 
 namespace {
 
+// tf32 has 10 bits of mantissa; what is below is rounded, or cut off.
+constexpr double kTf32Cut = 0x1p-10;
+
 std::vector<Reference> gemm_reference(const HostArrays& in, const ProductSizes& s, const ErrorScale& scale,
                                       ThreadPool& pool) {
   HostProduct product = host_product(in[0], in[1], s, pool);
@@ -25,14 +28,22 @@ std::vector<Reference> gemm_reference(const HostArrays& in, const ProductSizes& 
 Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   const ProductSizes s = product_sizes(knobs, "gemm");
   const DType dtype = knobs.dtype("dtype");
+  const bool tf32 = knobs.text("tf32") == "yes";
+  if (tf32 && dtype != DType::f32)
+    return failure(Failure::Kind::unsupported, "gemm: tf32 is of f32 operands");
   TensorWorkload w{.target = "gemm", .shape = s.text(), .dtype = std::string(name(dtype))};
   if (s.b_order == BOrder::columns) w.shape += " b by columns";
+  if (tf32) w.shape += " as tf32";
+  w.options.allow_tf32 = tf32;
   w.inputs = {normal_input("a", Shape{s.m, s.k}, dtype), normal_input("b", s.b_shape(), dtype)};
-  w.outputs = {{"c", dtype, Shape{s.m, s.n}, {.storage = dtype, .reduction = s.k}}};
+  w.outputs = {{"c",
+                dtype,
+                Shape{s.m, s.n},
+                {.storage = dtype, .reduction = s.k, .operand_roundoff = tf32 ? kTf32Cut : 0}}};
   w.cost = product_cost(w.inputs, w.outputs, s.flops(), dtype);
   w.unit = "GFLOP/s";
   w.function = [s](const std::vector<Tensor>& in) { return std::vector{product(in[0], in[1], s.b_order)}; };
-  w.peer_parameters = {b_order_parameter(s.b_order)};
+  w.peer_parameters = {b_order_parameter(s.b_order), {"tf32", knobs.text("tf32")}};
   const ErrorScale scale(w.outputs[0].rule, s.m * s.n);
   w.reference = [s, scale](const HostArrays& in, ThreadPool& pool) {
     return gemm_reference(in, s, scale, pool);
@@ -43,7 +54,12 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
 }  // namespace
 
 Pair gemm_pair() {
-  return {.name = "gemm", .doc = "c = a b, matrices", .knobs = product_knobs(), .make = make};
+  std::vector<Knob> knobs = product_knobs();
+  knobs.push_back({.name = "tf32",
+                   .values = {std::string("no")},
+                   .doc = "whether f32 may be multiplied with 10 bits of mantissa, by us and by peers",
+                   .choices = {std::string("no"), std::string("yes")}});
+  return {.name = "gemm", .doc = "c = a b, matrices", .knobs = std::move(knobs), .make = make};
 }
 
 }  // namespace tilewright::lab

@@ -33,7 +33,11 @@ constexpr Index kMaxWarpgroups = 3;
 // of 128 (docs/notes/2026-11-21-dot-chains.md).
 constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
 constexpr Index kWideDepth = 128;
-constexpr double kOtherSwath = 1.01;      // of swaths: the first is taken unless another is measured faster
+constexpr double kOtherSwath = 1.01;  // of swaths: the first is taken unless another is measured faster
+// dot=fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
+// with 128 each, ptxas spilled.
+constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
+constexpr double kFmaShare = 0.8;         // of the ordinary units' rate
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
 
 class Lister {
@@ -44,6 +48,7 @@ class Lister {
   std::vector<Candidate> run() {
     if (options_.architecture == "sm_90a") list(DotUnit::wgmma);
     if (found_.empty() || !found_.front().refusal.empty()) list(DotUnit::mma);
+    if (found_.empty() || !found_.back().refusal.empty()) list_fma();
     std::stable_sort(found_.begin(), found_.end(), [](const Candidate& a, const Candidate& b) {
       return std::pair(!a.refusal.empty(), a.predicted_us) < std::pair(!b.refusal.empty(), b.predicted_us);
     });
@@ -91,6 +96,36 @@ class Lister {
       c.predicted_us = tile::tensor_tiles_us(tiles, target_) * (wgmma ? 1 : kSlowerByThreads);
       found_.push_back(std::move(c));
       if (s.raster == 0) return;
+    }
+  }
+
+  // f32 on the ordinary units, from blocks copied ahead: a second place of blocks hides the copies, and of
+  // several blocks on a multiprocessor one multiplies while another waits.
+  void list_fma() {
+    const auto dot = find_tensor_dot(kernel_, DotUnit::fma_blocks);
+    if (!dot) return refuse(DotUnit::fma_blocks, dot.error().message);
+    const Index across = dot->b.rows / kFmaEdge, threads = dot->a.rows / kFmaEdge * across;
+    if (threads == 0) return refuse(DotUnit::fma_blocks, "dot: tiles of 8 rows and columns at least");
+    Schedule s{.threads = static_cast<int>(threads),
+               .threads_per_row = static_cast<int>(across),
+               .vector_bytes = 16,
+               .stages = 2,
+               .programs_per_sm = static_cast<int>(std::max<Index>(kFmaThreadsPerSm / threads, 1)),
+               .dot = DotUnit::fma_blocks};
+    const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
+    if (rows > 1) s.raster = 8;
+    if (const auto printed = print_kernel(kernel_, s, options_); !printed)
+      return refuse(DotUnit::fma_blocks, printed.error().message);
+    double flops = 2.0 * static_cast<double>((dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth *
+                                             dot->a.rows * dot->b.rows);
+    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
+    for (const int stages : {2, 3}) {
+      s.stages = stages;
+      if (stages > 2 && !print_kernel(kernel_, s, options_)) return;
+      Candidate c;
+      c.schedule = s;
+      c.predicted_us = (flops / (kFmaShare * target_.flops_per_s) + target_.launch_s) * 1e6;
+      found_.push_back(std::move(c));
     }
   }
 

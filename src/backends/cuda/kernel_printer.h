@@ -293,8 +293,9 @@ class KernelPrinter {
   bool reads_first(const ChainDot& dot, int block) const;
   bool reads_last(const ChainDot& dot, int block) const;
 
-  // --- loops of dots on tensor cores fed by the threads (print_mma.cpp)
-  void print_mma_loop(const Step& step);
+  // --- loops of dots whose blocks the threads copy ahead (print_copied.cpp)
+  void print_copied_loop(const Step& step);
+  std::string multiply_text(const Registers& acc);
   void print_copy(const std::string& block, const TensorOperand& operand);
 
   // --- expressions (print_expressions.cpp)

@@ -134,7 +134,7 @@ class Assigner {
 
   // Whole blocks of 16 rows of each warp (64 of each warpgroup) and whole vectors of all threads along them.
   Status check_accumulators() {
-    if (schedule().dot == tile::DotUnit::fma) return Unit{};
+    if (!cuda::on_tensor_cores(schedule().dot)) return Unit{};
     for (const std::vector<Index>& shape : dot_shapes_) {
       Frame f{.rows = shape[0], .cols = shape[1]};
       spread_as_accumulator(f);
@@ -168,7 +168,7 @@ class Assigner {
     dot_shapes_.insert(shape(dot.results[0]));
     const std::vector<ValueId>& buffers = input_.plan.buffers;
     const bool kept = std::find(buffers.begin(), buffers.end(), storage(dot.operands[0])) != buffers.end();
-    if (kept && schedule().dot != tile::DotUnit::fma) dot_shapes_.insert(shape(dot.operands[0]));
+    if (kept && cuda::on_tensor_cores(schedule().dot)) dot_shapes_.insert(shape(dot.operands[0]));
   }
 
   // The frame for a tile shape; rank 1 and unit axes give a single row.
@@ -202,7 +202,8 @@ class Assigner {
   }
 
   int threads_per_row(const Frame& f, const std::vector<Index>& tile_shape) const {
-    if (dot_shapes_.count(tile_shape)) return dot_threads_per_row(f);
+    if (dot_shapes_.count(tile_shape) && schedule().dot == tile::DotUnit::fma) return dot_threads_per_row(f);
+    if (dot_shapes_.count(tile_shape)) return schedule().threads_per_row;
     const Index main_cols = main_[static_cast<std::size_t>(long_axes(main_).back())];
     if (tile_shape == main_ || f.cols == main_cols) return schedule().threads_per_row;
     int threads = power_of_two_below(ceil_div(f.cols, f.vector));
@@ -211,7 +212,7 @@ class Assigner {
   }
 
   bool on_tensor_cores(const std::vector<Index>& tile_shape) const {
-    return schedule().dot != tile::DotUnit::fma && dot_shapes_.count(tile_shape) > 0;
+    return cuda::on_tensor_cores(schedule().dot) && dot_shapes_.count(tile_shape) > 0;
   }
 
   // wgmma: the warps below one another. mma: in rows and columns of warps that make their parts about square.

@@ -98,7 +98,7 @@ void KernelPrinter::print_loop(const Step& step) {
   declare_buffers(step.body[0]);
   wait_for_cluster();
   if (dot_ && dot_->loop == &op)
-    return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_mma_loop(step);
+    return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_copied_loop(step);
   const bool outermost = chain_ && chain_->is_outermost(op);
   if (outermost) wait_for_residents();
   if (chain_ && chain_->has_dots(op)) {

@@ -128,8 +128,9 @@ void KernelPrinter::print_dot_ring() {
 // How the operands' blocks lie, and where.
 void KernelPrinter::print_dot_blocks() {
   for (const auto& [name, o] : {std::pair{"A", &dot_->a}, std::pair{"B", &dot_->b}})
-    out_.line("using {} = Block<{}, {}, {}, Major::{}>;", name, element_type(o->dtype), o->rows, o->depth,
-              o->k_major ? "k" : "mn");
+    out_.line("using {} = {}<{}, {}, {}, Major::{}>;", name,
+              schedule_.dot == tile::DotUnit::fma_blocks ? "FmaBlock" : "Block", element_type(o->dtype),
+              o->rows, o->depth, o->k_major ? "k" : "mn");
   out_.line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;", schedule_.stages);
 }
 

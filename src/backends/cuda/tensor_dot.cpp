@@ -46,11 +46,9 @@ class Finder {
     out.dtype = kernel_.type(dot.a.value).dtype;
     const DType other = kernel_.type(dot.b.value).dtype;
     out.promoted = is_f8(out.dtype) && is_f8(other);
-    const bool of16 = out.dtype == DType::bf16 || out.dtype == DType::f16, integers = out.dtype == DType::i8;
-    const bool taken = of16 || ((out.promoted || integers) && unit_ == DotUnit::wgmma);
-    if ((other != out.dtype && !out.promoted) || !taken ||
-        kernel_.type(dot.op->results[0]).dtype != (integers ? DType::i32 : DType::f32))
-      return refuse_dot("tensor cores multiply bf16 or f16 into f32, wgmma 8-bit floats and integers, too");
+    if ((other != out.dtype && !out.promoted) || !takes(*dot.op, out.dtype) ||
+        kernel_.type(dot.op->results[0]).dtype != (out.dtype == DType::i8 ? DType::i32 : DType::f32))
+      return refuse_dot(types_taken());
     auto a = reader_.read(*dot.a.load, dot.a.transposed ? 1 : 0);
     if (!a) return a.error();
     auto b = reader_.read(*dot.b.load, dot.b.transposed ? 0 : 1);
@@ -62,6 +60,19 @@ class Finder {
   }
 
  private:
+  bool takes(const Op& dot, DType dtype) const {
+    if (unit_ == DotUnit::fma_blocks) return dtype == DType::f32;
+    const bool of8 = is_f8(dtype) || dtype == DType::i8;
+    return dtype == DType::bf16 || dtype == DType::f16 || (of8 && unit_ == DotUnit::wgmma) ||
+           dot.precision == tile::DotPrecision::tf32;
+  }
+  const char* types_taken() const {
+    return unit_ == DotUnit::fma_blocks
+               ? "fma_blocks multiplies f32"
+               : "tensor cores multiply bf16 or f16 into f32, f32 where it may be tf32, "
+                 "wgmma 8-bit floats and integers, too";
+  }
+
   const Kernel& kernel_;
   DotUnit unit_;
   OperandReader reader_;

@@ -1,6 +1,7 @@
-// TensorDot: a kernel's loop of one dot as the tensor cores run it: where the operands' blocks lie in memory
-// and which of their axes is contiguous. Such operands never stand in registers as tiles: `plan_for` leaves
-// them out of the loop plan, and the printer writes the loop as a pipeline (print_wgmma.cpp).
+// TensorDot: a kernel's loop of one dot as a pipeline that tensor cores (or the ordinary units) multiply
+// from: where the operands' blocks lie in memory and which of their axes is contiguous. Such operands never
+// stand in registers as tiles: `plan_for` leaves them out of the loop plan, and the printer writes the loop
+// as a pipeline (print_wgmma.cpp).
 #pragma once
 
 #include "backends/cuda/tensor_operand.h"
@@ -38,9 +39,17 @@ inline constexpr int kWarpgroup = 128;
 inline int block_threads(const tile::Schedule& s) {
   return s.threads + (s.dot == tile::DotUnit::wgmma ? kWarpgroup : 0);
 }
-// Whether a block carries out one program after another; the stages of dot=mma are those of its loop.
+// Whether the threads copy the blocks of later steps of the loop themselves, while they multiply: the stages
+// are those of the loop.
+inline bool copies_ahead(tile::DotUnit unit) {
+  return unit == tile::DotUnit::mma || unit == tile::DotUnit::fma_blocks;
+}
+inline bool on_tensor_cores(tile::DotUnit unit) {
+  return unit == tile::DotUnit::mma || unit == tile::DotUnit::wgmma;
+}
+// Whether a block carries out one program after another.
 inline bool walks_programs(const tile::Schedule& s) {
-  return s.persistent || (s.stages > 1 && s.dot != tile::DotUnit::mma);
+  return s.persistent || (s.stages > 1 && !copies_ahead(s.dot));
 }
 // Blocks of a cluster that share a tile's row; those of a multicast share none.
 inline int row_cluster(const tile::Schedule& s) { return s.dot == tile::DotUnit::wgmma ? 1 : s.cluster; }

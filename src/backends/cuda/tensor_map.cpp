@@ -8,11 +8,14 @@ namespace tilewright::cuda {
 namespace {
 
 // cuda.h: CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion.
-constexpr int kUint8 = 0, kFloat16 = 6, kBfloat16 = 9, kSwizzle128Bytes = 3, kPromote256Bytes = 3;
+constexpr int kUint8 = 0, kFloat16 = 6, kBfloat16 = 9, kTfloat32 = 11, kSwizzle128Bytes = 3,
+              kPromote256Bytes = 3;
 constexpr std::size_t kMaxMade = 256;  // of one block: then all are forgotten
 
-// Of 8-bit floats the copy engine knows no more than their size.
+// Of 8-bit floats the copy engine knows no more than their size; f32 it rounds for tensor cores, which alone
+// read what it brings.
 int data_type(DType dtype) {
+  if (dtype == DType::f32) return kTfloat32;
   return size_bytes(dtype) == 1 ? kUint8 : dtype == DType::bf16 ? kBfloat16 : kFloat16;
 }
 

@@ -56,8 +56,10 @@ Status OperandReader::check(const TensorOperand& o) const {
   const tile::ViewUse& use = uses_[static_cast<std::size_t>(o.load->param)];
   if (use.written || use.accumulated) return refuse_dot("an operand is written, too");
   const Index bytes = static_cast<Index>(size_bytes(view(o).dtype));
-  constexpr Index kStepBytes = 32;  // of k, in one wgmma
-  if (bytes == 1 && !o.k_major) return refuse_dot(fmt::format("8 bits of {} do not lie by k", view(o).name));
+  constexpr Index kStepBytes = 32;  // of k, in one instruction of tensor cores
+  const bool either_way = bytes == 2 || unit_ != DotUnit::wgmma;
+  if (!either_way && !o.k_major)
+    return refuse_dot(fmt::format("{} of {} does not lie by k", name(view(o).dtype), view(o).name));
   if (o.inner() * bytes % kPanelBytes != 0 || o.depth * bytes % kStepBytes != 0 || o.outer() % 8 != 0)
     return refuse_dot(fmt::format("blocks of {} are not whole rows of 128 bytes", view(o).name));
   return unit_ == DotUnit::wgmma ? check_copy_engine(o) : Unit{};

@@ -156,7 +156,11 @@ void dot(const Context& c) {
   // Matrix units truncate instead of rounding to nearest while they add up products of narrow types.
   // In f64 the reference rounds too.
   const bool twice = is_narrow_float(c.type(0).dtype) || dtype == DType::f64;
-  const double each = unit_roundoff(dtype) * (twice ? 2 : 1);
+  const bool tf32 = c.op.precision == tile::DotPrecision::tf32;
+  const double each = unit_roundoff(dtype) * (twice || tf32 ? 2 : 1);
+  // 10 bits of each operand's mantissa, cut off at worst; x (1 + e) y (1 + e) - x y.
+  constexpr double kCut = 0x1p-10;
+  const double operands = tf32 ? (2 + kCut) * kCut * c.model.scale : 0;
   for (std::size_t n = 0; n < result.f.size(); ++n) {
     const std::size_t row = n / columns, column = n % columns;
     double moved = acc.error[n], magnitude = std::abs(acc.f[n]);
@@ -164,7 +168,7 @@ void dot(const Context& c) {
       const std::size_t i = row * inner + k, j = k * columns + column;
       const double x = std::abs(a.f[i]), y = std::abs(b.f[j]);
       magnitude += x * y;
-      moved += x * b.error[j] + y * a.error[i] + a.error[i] * b.error[j];
+      moved += x * b.error[j] + y * a.error[i] + a.error[i] * b.error[j] + operands * x * y;
     }
     double& y = result.f[n];
     if (!std::isfinite(moved)) {

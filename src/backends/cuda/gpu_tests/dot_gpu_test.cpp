@@ -39,7 +39,27 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
        .block_k = 128,
        .b_by_columns = true,
        .bias_gelu = true},
-      {.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true}};
+      {.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true},
+      {.dtype = DType::f32, .out = DType::f32, .m = 200, .n = 136, .k = 76, .block_k = 32, .tf32 = true},
+      {.dtype = DType::f32,
+       .out = DType::f32,
+       .m = 256,
+       .n = 264,
+       .k = 128,
+       .block_k = 32,
+       .a_by_columns = true,
+       .b_by_columns = true,
+       .tf32 = true},
+      {.dtype = DType::f32,
+       .out = DType::f32,
+       .m = 200,
+       .n = 264,
+       .k = 140,
+       .block_n = 256,
+       .block_k = 32,
+       .b_by_columns = true,
+       .bias_gelu = true,
+       .tf32 = true}};
   // Tensor cores keep sums of 8-bit products with 2^-13 of their largest term.
   constexpr double kScaleOf8 = 128;
   int checked = 0;
@@ -63,7 +83,24 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
                   .raster = 4});
   check({.batch = 2, .m = 131, .n = 77, .k = 75},
         {.threads = 256, .threads_per_row = 4, .vector_bytes = 16, .stages = 3, .dot = tile::DotUnit::mma});
-  EXPECT_GE(checked, 40);
+  for (bool a : {false, true})
+    for (bool b : {false, true})
+      check({.dtype = DType::f32,
+             .out = DType::f32,
+             .m = 200,
+             .n = 136,
+             .k = 140,
+             .block_n = 64,
+             .block_k = 32,
+             .a_by_columns = a,
+             .b_by_columns = b},
+            {.threads = 128,
+             .threads_per_row = 8,
+             .vector_bytes = 16,
+             .stages = 2,
+             .programs_per_sm = 3,
+             .dot = tile::DotUnit::fma_blocks});
+  EXPECT_GE(checked, 50);
 }
 
 }  // namespace

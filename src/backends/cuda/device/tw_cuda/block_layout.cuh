@@ -14,19 +14,24 @@ enum class Major { k = 0, mn = 1 };
 TW_DEVICE u32 swizzle(u32 offset) { return offset ^ (offset >> 7 & 7u) << 4; }
 
 // kRows rows of a (or columns of b) by kDepth of k, in panels of 128-byte rows, swizzled. Major::k: kDepth /
-// 64 panels of kRows rows of k; Major::mn: kRows / 64 panels of kDepth rows. Of 8-bit
-// types a panel's rows are twice as long in elements, and tensor cores read them by k only.
+// 64 panels of kRows rows of k; Major::mn: kRows / 64 panels of kDepth rows. Of 8-bit types a panel's rows
+// are twice as long in elements, and tensor cores read them by k only; of 32-bit types half as long, and only
+// mma.sync reads them both ways.
 template <class T, int kRows, int kDepth, Major kMajor>
 struct Block {
   using type = T;
   static constexpr Major major = kMajor;
   static constexpr int depth = kDepth;
-  static_assert(sizeof(T) == 2 || kMajor == Major::k, "8-bit operands lie by k");
+  static_assert(sizeof(T) > 1 || kMajor == Major::k, "8-bit operands lie by k");
   static constexpr int panel = 128 / int(sizeof(T));  // elements of a panel's row
   static constexpr int step = 32 / int(sizeof(T));    // of k, in one instruction
   static constexpr int bytes = kRows * kDepth * int(sizeof(T));
   static constexpr int panel_bytes = 128 * (kMajor == Major::k ? kRows : kDepth);
 
+  // What the chunks of a row trade places by, as bits of the address; and where the bytes from `offset` on
+  // lie.
+  TW_DEVICE static constexpr u32 turn(u32 row) { return (row & 7u) << 4; }
+  TW_DEVICE static u32 swizzled(u32 offset) { return swizzle(offset); }
   // Bytes from the block's start to element (row, k).
   TW_DEVICE static u32 place(int row, int k) {
     const int x = kMajor == Major::k ? k : row, y = kMajor == Major::k ? row : k;

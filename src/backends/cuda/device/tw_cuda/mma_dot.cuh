@@ -1,5 +1,6 @@
 // Products of blocks in shared memory by mma.sync (sm_80): the threads copy blocks there themselves, in the
-// panels that TMA would leave (block_layout.cuh), load fragments with ldmatrix, and multiply 16 by 8 by 16.
+// panels that TMA would leave (block_layout.cuh), load fragments with ldmatrix, and multiply 16 by 8 by 32
+// bytes of k. f32 is multiplied as tf32.
 #pragma once
 
 #include "tw_cuda/async.cuh"
@@ -25,12 +26,29 @@ TW_DEVICE Vec<u32, 4> load_matrices_transposed(u32 address) {
                : "memory");
   return m;
 }
+TW_DEVICE u32 load_shared(u32 address) {
+  u32 word;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+  return word;
+}
+// f32 to the nearest of 10 bits of mantissa: the tensor cores themselves would cut the rest off.
+TW_DEVICE u32 to_tf32(u32 bits) {
+  u32 rounded;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(bits_to_f32(bits)));
+  return rounded;
+}
 // Rows 0 to 7 in `upper`, 8 to 15 in `lower`: as wgmma leaves them, too.
 template <class T>
 TW_DEVICE void mma(Vec<f32, 2>& upper, Vec<f32, 2>& lower, const Vec<u32, 4>& a, u32 b0, u32 b1) {
   if constexpr (same<T, bf16>) {
     asm volatile(
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
+        : "+f"(upper.v[0]), "+f"(upper.v[1]), "+f"(lower.v[0]), "+f"(lower.v[1])
+        : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b0), "r"(b1));
+  } else if constexpr (same<T, f32>) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(upper.v[0]), "+f"(upper.v[1]), "+f"(lower.v[0]), "+f"(lower.v[1])
         : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b0), "r"(b1));
@@ -49,26 +67,87 @@ TW_DEVICE void mma(Vec<f32, 2>& upper, Vec<f32, 2>& lower, const Vec<u32, 4>& a,
 // a whole; otherwise elements one by one.
 template <class Block, int kThreads, bool kWhole, class T>
 TW_DEVICE void copy_block(u32 to, const T* from, i64 x_step, i64 y_step, int x_end, int y_end) {
+  // Eight chunks of a row stand side by side, then the rows of a panel, then the panels.
   constexpr int kChunks = Block::bytes / 16, kElements = 16 / int(sizeof(T));
-  constexpr int kRows = Block::panel_bytes / 128;
+  constexpr int kRows = Block::panel_bytes / 128, kRowsAtOnce = kThreads / 8;
+  static_assert(kThreads % 64 == 0 && (kThreads & (kThreads - 1)) == 0, "places are thread + constant");
+  constexpr bool kEven = kRows % kRowsAtOnce == 0;  // all threads are in one panel
+  const int thread = int(threadIdx.x), row = thread / 8;
+  const u32 first = Block::swizzled(u32(thread) * 16);
+  const bool all =
+      x_end >= kChunks / 8 / kRows * 8 * kElements && y_end >= kRows;  // known when it is compiled
 #pragma unroll
   for (int i = 0; i < (kChunks + kThreads - 1) / kThreads; ++i) {
-    const int chunk = i * kThreads + int(threadIdx.x);
-    if (kChunks % kThreads != 0 && chunk >= kChunks) break;
-    // Eight chunks of a row stand side by side, then the rows of a panel, then the panels.
-    const int x = (chunk / 8 / kRows * 8 + chunk % 8) * kElements, y = chunk / 8 % kRows;
-    const u32 place = to + swizzle(u32(chunk) * 16);
+    if (kChunks % kThreads != 0 && i * kThreads + thread >= kChunks) break;
+    const int before = i * kRowsAtOnce, n = before + row;  // rows of panels
+    const int panel = kEven ? before / kRows : n / kRows, y = kEven ? before % kRows + row : n % kRows;
+    const int x = (panel * 8 + thread % 8) * kElements;
+    const u32 place = to + (first ^ Block::turn(u32(before))) + u32(before) * 128;
     if constexpr (kWhole) {
-      const bool inside = x < x_end && y < y_end;
+      const bool inside = all || (x < x_end && y < y_end);
       copy_async16_to(place, inside ? from + y * y_step + x : from, inside ? 16 : 0);
     } else {
       Vec<T, kElements> some{};
 #pragma unroll
       for (int e = 0; e < kElements; ++e)
-        if (x + e < x_end && y < y_end) some.v[e] = from[y * y_step + (x + e) * x_step];
+        if (all || (x + e < x_end && y < y_end)) some.v[e] = from[y * y_step + (x + e) * x_step];
       store_shared16(place, bit_cast<Vec<u32, 4>>(some));
     }
   }
+}
+
+// ---- fragments. The words that a lane holds of operand a: rows lane / 4 and 8 below, then the same a half
+// step of k further; of b, two blocks of 8 columns, a half step of k each.
+// Where k is not contiguous, 32-bit words are read one by one (ldmatrix transposes 16 bits only): lane / 4 of
+// the rows from `row` on, lane % 4 of k and 4 further. Odd lanes read the two the other way round, so that
+// the eight chunks of 16 bytes lie in different banks.
+template <class Block>
+TW_DEVICE Vec<u32, 2> load_pair(u32 block, int row, int k) {
+  const int lane = int(threadIdx.x) % 32, r = row + lane / 4, at = k + lane % 4;
+  const bool odd = lane % 2 != 0;
+  const u32 first = load_shared(block + Block::place(r, odd ? at + 4 : at)),
+            second = load_shared(block + Block::place(r, odd ? at : at + 4));
+  return odd ? Vec<u32, 2>{second, first} : Vec<u32, 2>{first, second};
+}
+template <class Block>
+TW_DEVICE Vec<u32, 4> load_left(u32 block, int row, int k) {
+  const int lane = int(threadIdx.x) % 32;
+  constexpr int kHalf = Block::step / 2;
+  Vec<u32, 4> m;
+  if constexpr (Block::major == Major::k) {
+    m = load_matrices(block + Block::place(row + lane % 16, k + lane / 16 * kHalf));
+  } else if constexpr (sizeof(typename Block::type) == 2) {
+    m = load_matrices_transposed(block + Block::place(row + lane / 8 % 2 * 8, k + lane / 16 * 8 + lane % 8));
+  } else {
+    const Vec<u32, 2> upper = load_pair<Block>(block, row, k), lower = load_pair<Block>(block, row + 8, k);
+    m = {upper.v[0], lower.v[0], upper.v[1], lower.v[1]};
+  }
+  if constexpr (same<typename Block::type, f32>) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) m.v[i] = to_tf32(m.v[i]);
+  }
+  return m;
+}
+// `next`: from a block of columns to the next one.
+template <class Block>
+TW_DEVICE Vec<u32, 4> load_right(u32 block, int column, int next, int k) {
+  const int lane = int(threadIdx.x) % 32, n = column + lane / 16 * next;
+  const int half = lane / 8 % 2 * (Block::step / 2);
+  Vec<u32, 4> m;
+  if constexpr (Block::major == Major::k) {
+    m = load_matrices(block + Block::place(n + lane % 8, k + half));
+  } else if constexpr (sizeof(typename Block::type) == 2) {
+    m = load_matrices_transposed(block + Block::place(n, k + half + lane % 8));
+  } else {
+    const Vec<u32, 2> one = load_pair<Block>(block, column, k),
+                      other = load_pair<Block>(block, column + next, k);
+    m = {one.v[0], one.v[1], other.v[0], other.v[1]};
+  }
+  if constexpr (same<typename Block::type, f32>) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) m.v[i] = to_tf32(m.v[i]);
+  }
+  return m;
 }
 
 // ---- multiplying
@@ -77,27 +156,16 @@ template <class A, class B, int kThreads, int kAcross, int kRows, int kCols>
 TW_DEVICE void mma_block(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b) {
   static_assert(kCols % 2 == 0, "ldmatrix brings two blocks of 8 columns");
   constexpr int kDown = kThreads / 32 / kAcross;
-  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+  const int warp = int(threadIdx.x) / 32;
   const int row = warp / kAcross * 16, column = warp % kAcross * 8;
 #pragma unroll
-  for (int k = 0; k < A::depth; k += 16) {
+  for (int k = 0; k < A::depth; k += A::step) {
     Vec<u32, 4> left[kRows / 2];
 #pragma unroll
-    for (int i = 0; i < kRows / 2; ++i) {
-      const int r = row + i * kDown * 16;
-      if constexpr (A::major == Major::k)
-        left[i] = load_matrices(a + A::place(r + lane % 16, k + lane / 16 * 8));
-      else
-        left[i] = load_matrices_transposed(a + A::place(r + lane / 8 % 2 * 8, k + lane / 16 * 8 + lane % 8));
-    }
+    for (int i = 0; i < kRows / 2; ++i) left[i] = load_left<A>(a, row + i * kDown * 16, k);
 #pragma unroll
     for (int c = 0; c < kCols; c += 2) {
-      const int n = column + (c + lane / 16) * kAcross * 8, half = lane / 8 % 2 * 8;
-      Vec<u32, 4> right;
-      if constexpr (B::major == Major::k)
-        right = load_matrices(b + B::place(n + lane % 8, k + half));
-      else
-        right = load_matrices_transposed(b + B::place(n, k + half + lane % 8));
+      const Vec<u32, 4> right = load_right<B>(b, column + c * kAcross * 8, kAcross * 8, k);
 #pragma unroll
       for (int i = 0; i < kRows / 2; ++i) {
         mma<typename A::type>(acc[2 * i][c], acc[2 * i + 1][c], left[i], right.v[0], right.v[1]);

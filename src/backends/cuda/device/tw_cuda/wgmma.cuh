@@ -200,8 +200,12 @@ TW_DEVICE void wgmma(Vec<Sum, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
     TW_WGMMA_OF("k32", "f32.e4m3.e5m2", TW_ALWAYS_BY_K, "+f");
   } else if constexpr (same<A, f8e5m2> && same<B, f8e4m3>) {
     TW_WGMMA_OF("k32", "f32.e5m2.e4m3", TW_ALWAYS_BY_K, "+f");
+  } else if constexpr (same<A, f32>) {
+    static_assert(same<B, f32>, "wgmma of f32 as tf32");
+    TW_WGMMA_OF("k8", "f32.tf32.tf32", TW_ALWAYS_BY_K, "+f");
   } else {
-    static_assert(same<A, f8e5m2> && same<B, f8e5m2>, "wgmma of bf16, f16, i8, f8e4m3 or f8e5m2");
+    static_assert(same<A, f8e5m2> && same<B, f8e5m2>,
+                  "wgmma of bf16, f16, f32 as tf32, i8, f8e4m3 or f8e5m2");
     TW_WGMMA_OF("k32", "f32.e5m2.e5m2", TW_ALWAYS_BY_K, "+f");
   }
 }

@@ -1,7 +1,9 @@
-// The schedule dot=mma: all threads copy the blocks of later steps into shared memory (cp.async) while they
-// multiply the present ones by mma.sync. It takes what the copy engine cannot: odd strides, unaligned views,
-// and devices before sm_90.
+// The schedules dot=mma and dot=fma_blocks: all threads copy the blocks of later steps into shared memory
+// (cp.async) while they multiply the present ones, by mma.sync or, in f32, on the ordinary units. They take
+// what the copy engine cannot: odd strides, unaligned views, and devices before sm_90.
 #include "backends/cuda/kernel_printer.h"
+
+#include <bit>
 
 namespace tilewright::cuda {
 
@@ -16,7 +18,7 @@ void KernelPrinter::print_copy(const std::string& block, const TensorOperand& o)
   for (int side : {0, 1}) {
     const int dim = side == 0 ? o.inner_dim() : o.outer_dim();
     const Index size = side == 0 ? o.inner() : o.outer();
-    if (access.checked_below(dim)) refuse("dot=mma: a block may begin before its view");
+    if (access.checked_below(dim)) refuse("dot: a block may begin before its view");
     ends[side] = access.checked_above(dim)
                      ? fmt::format("end_inside({}, {}, {})", as_type(scalar(access.start(dim)), "i64"),
                                    dim_text(access.extent(dim)), size)
@@ -24,7 +26,7 @@ void KernelPrinter::print_copy(const std::string& block, const TensorOperand& o)
   }
   for (int dim = 0; dim < access.rank(); ++dim)
     if (access.axis_of(dim) < 0 && (access.checked_below(dim) || access.checked_above(dim)))
-      refuse("dot=mma: a block may lie outside its view as a whole");
+      refuse("dot: a block may lie outside its view as a whole");
   constexpr Index kBytes = 16;
   const Index chunk = kBytes / static_cast<Index>(size_bytes(access.view().dtype));
   const bool inside = !access.checked_above(o.inner_dim()) || access.whole_vectors(inner_axis, chunk);
@@ -38,17 +40,39 @@ void KernelPrinter::print_copy(const std::string& block, const TensorOperand& o)
             stride_text(access, o.inner_dim()), stride_text(access, o.outer_dim()), ends[0], ends[1]);
 }
 
-void KernelPrinter::print_mma_loop(const Step& step) {
-  need("mma_dot");
-  need("edge");
-  if (schedule_.stages < 2) refuse("dot=mma: wants two stages at least");
-  const Op& op = *step.op;
-  const Registers acc = buffer(dot_->dot->results[0]);
+// acc += a · b for the block at `turn`.
+std::string KernelPrinter::multiply_text(const Registers& acc) {
   const Frame& f = layouts_.frame(acc.place);
+  constexpr const char* kBlocks = "a_blocks + turn * A::bytes, b_blocks + turn * B::bytes";
+  if (schedule_.dot == tile::DotUnit::fma_blocks) {
+    need("fma_dot");
+    constexpr int kFewest = 64;  // threads that copy whole panels of 8 rows at once
+    const auto threads = static_cast<unsigned>(schedule_.threads);
+    if (threads < kFewest || !std::has_single_bit(threads) || f.groups % 8 != 0 ||
+        f.threads_per_row * f.vector % 8 != 0)
+      refuse("dot=fma_blocks: wants a power of two of threads, 64 at least, in rows and columns of 8");
+    if (f.ragged_rows() || f.ragged_cols()) refuse("dot=fma_blocks: threads do not share the tile evenly");
+    const Thread thread_names = thread(f);
+    return fmt::format("fma_block<A, B, {}, {}, {}, {}>({}, {}, {}, {} * {});", f.row_steps(), f.groups,
+                       f.col_steps(), f.threads_per_row * f.vector, pointer_to(acc), kBlocks, thread_names.g,
+                       thread_names.t, f.vector);
+  }
+  need("mma_dot");
   if (f.col_steps() % 2 != 0) refuse("dot=mma: a warp takes pairs of 8 columns");
   const Index across = f.threads_per_row / 4, down = schedule_.threads / 32 / across;
   if (dot_->a.rows % (16 * down) != 0 || dot_->b.rows % (16 * across) != 0)
     refuse("dot=mma: the block is no whole number of the warps' 16 by 16");
+  return fmt::format("mma_block<A, B, {}, {}>({}, {});", schedule_.threads, f.threads_per_row / 4, acc.name,
+                     kBlocks);
+}
+
+void KernelPrinter::print_copied_loop(const Step& step) {
+  need("edge");
+  if (schedule_.stages < 2) refuse("dot: copying ahead wants two stages at least");
+  const Op& op = *step.op;
+  const Registers acc = buffer(dot_->dot->results[0]);
+  const Frame& f = layouts_.frame(acc.place);
+  const std::string multiply = multiply_text(acc);
   const ValueId i = op.blocks[0].args[0];
   const std::string name = value_name(i), lower = scalar(op.operands[0]).text,
                     upper = scalar(op.operands[1]).text, by = scalar(op.operands[2]).text;
@@ -67,9 +91,9 @@ void KernelPrinter::print_mma_loop(const Step& step) {
   if (dot_->from_zero) {
     const std::string element_text = element(acc);
     for_registers(acc, [&] {
-      out_.unrolled("v", f.vector);
+      if (f.vector > 1) out_.unrolled("v", f.vector);
       out_.line("{} = 0.f;", element_text);
-      out_.close();
+      if (f.vector > 1) out_.close();
     });
   }
   out_.line("for (int i = 0; i < {0}; ++i) fetch({1} + i * {2}, i);", ahead, lower, wrapped(by));
@@ -78,8 +102,7 @@ void KernelPrinter::print_mma_loop(const Step& step) {
   out_.line("copy_async_wait<{}>();", ahead - 1);
   out_.write("__syncthreads();");
   out_.line("fetch({} + {} * {}, turn == 0 ? {} : turn - 1);", name, ahead, wrapped(by), ahead);
-  out_.line("mma_block<A, B, {}, {}>({}, a_blocks + turn * A::bytes, b_blocks + turn * B::bytes);",
-            schedule_.threads, f.threads_per_row / 4, acc.name);
+  out_.write(multiply);
   out_.line("turn = turn == {} ? 0 : turn + 1;", ahead);
   out_.close();
   out_.write("copy_async_wait<0>();");
