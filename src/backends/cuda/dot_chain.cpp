@@ -21,6 +21,10 @@ bool DotChain::has_dots(const Op& loop) const {
   return std::any_of(dots.begin(), dots.end(), [&](const ChainDot& d) { return d.loop == &loop; });
 }
 
+bool DotChain::multiplies_alone() const {
+  return std::all_of(dots.begin(), dots.end(), [](const ChainDot& d) { return d.a >= 0 && !d.from_zero; });
+}
+
 namespace {
 
 bool holds_dots(const Op& op) {

@@ -38,6 +38,8 @@ struct DotChain {
 
   const ChainDot* find(const tile::Op& dot) const;
   bool has_dots(const tile::Op& loop) const;
+  // Every dot adds blocks of memory to what its loop carries: nothing is computed on the way.
+  bool multiplies_alone() const;
 };
 
 // Why a kernel's dots are no such chain, as a failure of kind unsupported.

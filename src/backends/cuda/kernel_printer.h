@@ -256,6 +256,7 @@ class KernelPrinter {
   void print_chain_fetch(std::size_t block, const Op& load);
   void print_chain_loop(const Step& step);
   void print_chain_steps(const Step& loop);
+  void print_chain_products(const Step& loop);
   void print_chain_issue(const ChainDot& dot);
   void print_chain_done(const ChainDot& dot);
   void print_chain_release(int block, const std::string& turn);
