@@ -118,6 +118,17 @@ std::pair<Tensor, Tensor> attention_with_lse(const Tensor& q, const Tensor& k, c
   return {both[0], both[1]};
 }
 
+Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& where) {
+  const Shape &p = pages.shape(), &t = table.shape();
+  if (p.rank() != 4 || t.rank() != 2 || !is_integer(table.dtype()))
+    throw Error(
+        fmt::format("from_pages: wants pages (P, S, H, D) and a table (B, N) of integers, got {}{} and {}{}",
+                    name(pages.dtype()), to_string(p), name(table.dtype()), to_string(t)),
+        where);
+  const Tensor picked = take(pages, table, 0, where);  // (B, N, S, H, D)
+  return swap_axes(reshape(picked, {t[0], t[1] * p[1], p[2], p[3]}, where), 1, 2, where);
+}
+
 Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Location& where) {
   const Shape& shape = table.shape();
   if (static_cast<int>(indices.size()) != shape.rank() || indices.empty())

@@ -168,5 +168,41 @@ TEST_F(EmulatedChain, FewRowsOverALongCache) {
   check_kernel_of({}, kernel, candidates[0].schedule);
 }
 
+// The copy engine fetches each block from the page that a table names in that round.
+TEST_F(EmulatedChain, CachesInPages) {
+  constexpr Index kGroup = 8, kPages = 5, kPage = 64, kHeads = 2, kSequences = 140, kDepth = 128;
+  ir::Graph graph("paged_decode");
+  const auto input = [&](const char* name, DType dtype, const Shape& shape) {
+    return ir::Value{&graph, graph.add_input(name, {dtype, shape})};
+  };
+  const Shape pages{12, kPage, kHeads, kDepth};
+  const ir::Value q = input("q", DType::bf16, {kSequences, kHeads, kGroup, kDepth}),
+                  k = input("k", DType::bf16, pages), v = input("v", DType::bf16, pages),
+                  table = input("table", DType::i32, {kSequences, kPages});
+  const auto cache = [&](ir::Value in) {
+    return ops::swap_axes(ops::reshape(ops::take(in, table, 0), {kSequences, kPages * kPage, kHeads, kDepth}),
+                          1, 2);
+  };
+  const ir::Value scores = ops::matmul(q, ops::swap_axes(cache(k), 2, 3), DType::f32) * 0.09;
+  const ir::Value weights = ops::exp(scores - ops::max(scores, {-1}, ops::Keep::yes));
+  const ir::Value product = ops::matmul(ops::cast(weights, DType::bf16), cache(v), DType::f32);
+  graph.set_outputs(
+      {ops::cast(product * ops::reciprocal(ops::sum(weights, {-1}, ops::Keep::yes)), DType::bf16).id});
+  const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
+  ASSERT_EQ(compiled.plan.kernels.size(), 1u);
+  tile::Kernel kernel = compiled.plan.kernels[0];
+  const auto candidates = backend_->candidates(kernel);
+  ASSERT_FALSE(candidates.empty());
+  EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
+  for (tile::GridAxis& axis : kernel.grid)
+    if (axis.size() == 2) axis = {{tile::Dim{3}, 1}};  // three heads say what all do
+  testing::ParityOptions options{.scale = 1, .odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}};
+  for (std::size_t view = 0; view < kernel.views.size(); ++view)
+    if (kernel.views[view].dtype == DType::i32) options.integer_range[static_cast<int>(view)] = {-1, 12};
+  const auto r = check_kernel(*backend_, kernel, candidates[0].schedule, options);
+  EXPECT_TRUE(r.problem.empty()) << r.problem;
+  EXPECT_TRUE(r.refused.empty()) << r.refused;
+}
+
 }  // namespace
 }  // namespace tilewright::emulation
