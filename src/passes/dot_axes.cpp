@@ -71,11 +71,13 @@ bool copy_engine_reads(const Sym& s) {
   return ones == 1 && ones + others <= kLargestRank;
 }
 
+constexpr Index kPanel = 64;  // of a depth of 16 bits: the copy engine's rows of 128 bytes
+
 // Two warpgroups of 64 rows, or three where the sums are narrow enough for their registers, unless these
 // leave more units without work. On an H200 three were faster by an eighth
 // (docs/notes/2026-11-21-dot-chains.md).
 DotTiles tensor_stream_tiles(const DotProblem& p, const tile::Target& target) {
-  constexpr Index kRows = 64, kPanel = 64, kMostColumns = 256, kRegisterColumns = 128;
+  constexpr Index kRows = 64, kMostColumns = 256, kRegisterColumns = 128;
   constexpr double kThreeAtOnce = 1.13;
   const Index columns = std::min(round_up(p.n, kPanel), kMostColumns);
   if (p.m <= kRows) return {kRows, columns, columns > kRegisterColumns ? kPanel : 2 * kPanel};
@@ -99,7 +101,6 @@ bool is_deep(const GroupProgram& program) {
 
 // Such a dot's tiles are a product's: the block of 128 × 256 that two warpgroups' registers hold.
 constexpr DotTiles kDeepOnTensorCores = {128, 1, 256};
-constexpr Index kDeepPanel = 64;
 
 // Blocks of memory that a chain keeps in shared memory: those its loop walks twice, so that one is fetched
 // while the other is multiplied, the others once. What two dots read of one buffer is one block.
@@ -108,7 +109,7 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
   for (const Sym& s : program.syms) {
     if (s.kind != Sym::Kind::dot) continue;
     const bool deep = s.inner && depth_of(program, s) > kMostInnerDepth;
-    const Index inner = deep ? kDeepPanel : s.inner ? depth_of(program, s) : tiles.bk;
+    const Index inner = deep ? kPanel : s.inner ? round_up(depth_of(program, s), kPanel) : tiles.bk;
     for (int side : {0, 1}) {
       const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
       if (o.kind != Sym::Kind::load) continue;
@@ -164,7 +165,7 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes) {
 }  // namespace
 
 bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
-  constexpr Index kFewest = 2, kPanel = 64;  // rows: what overhangs is zeros
+  constexpr Index kFewest = 2;  // rows: what overhangs is zeros
   if (target.arch != "sm_90a") return false;
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
@@ -177,10 +178,7 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
     if (s.kind != Sym::Kind::dot) return true;
     const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
-    const bool whole =
-        !s.inner || depth_of(program, s) > kMostInnerDepth || depth_of(program, s) % kPanel == 0;
-    return s.meet == meet && whole && copy_engine_reads(b) &&
-           (a.kind != Sym::Kind::load || copy_engine_reads(a));
+    return s.meet == meet && copy_engine_reads(b) && (a.kind != Sym::Kind::load || copy_engine_reads(a));
   });
 }
 
@@ -198,7 +196,7 @@ DotTiles deep_tiles(const DotProblem& p, bool on_tensor_cores, const tile::Targe
 Index inner_depth(const GroupProgram& program, const tile::Target& target) {
   constexpr Index kDepthOfFma = 32;
   if (!is_deep(program) || target.kind != tile::TargetKind::cuda) return kMostInnerDepth;
-  return chains_on_tensor_cores(program, target) ? kDeepPanel : kDepthOfFma;
+  return chains_on_tensor_cores(program, target) ? kPanel : kDepthOfFma;
 }
 
 // A chain of dots and reductions in one loop: blocks of the scores, rows × depth, stay on chip with what is
@@ -221,6 +219,7 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
   const DotAxes axes = dot_axes(program);
   const DotProblem problem = problem_of(program, axes);
   const bool stream = program.has_inner_dots() || program.levels() > 1;
+  const Index unit = stream && chains_on_tensor_cores(program, target) ? kPanel : 1;
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
        stream ? std::vector{stream_tiles(program, problem, target)} : rank_dot_tiles(problem, target)) {
@@ -230,7 +229,8 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                         .rows = tiles.bm,
                         .columns = tiles.bk,
                         .looped = true,
-                        .inner_depth = inner_depth(program, target)});
+                        .inner_depth = inner_depth(program, target),
+                        .inner_unit = unit});
       continue;
     }
     TileShape shape{.row = axes.m,
@@ -239,7 +239,8 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                     .columns = tiles.bn,
                     .looped = true,
                     .depth_variable = axes.k,
-                    .depth = tiles.bk};
+                    .depth = tiles.bk,
+                    .inner_unit = unit};
     if (tiles.splits > 1) {
       shape.split_length = round_up(ceil_div(problem.k, tiles.splits), tiles.bk);
       shape.splits = ceil_div(problem.k, shape.split_length);
