@@ -99,8 +99,9 @@ bool is_deep(const GroupProgram& program) {
                      [&](const Sym& s) { return s.inner && depth_of(program, s) > kMostInnerDepth; });
 }
 
-// Such a dot's tiles are a product's: the block of 128 × 256 that two warpgroups' registers hold.
-constexpr DotTiles kDeepOnTensorCores = {128, 1, 256};
+// Such a dot is a product with more to compute on its tiles: of 256 columns these no longer fit the
+// registers.
+constexpr DotTiles kDeepOnTensorCores = {128, 1, 192};
 
 // Blocks of memory that a chain keeps in shared memory: those its loop walks twice, so that one is fetched
 // while the other is multiplied, the others once. What two dots read of one buffer is one block.

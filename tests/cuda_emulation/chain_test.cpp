@@ -168,7 +168,7 @@ TEST_F(EmulatedChain, StatisticsOfDeepProducts) {
     const auto candidates = backend_->candidates(kernel);
     ASSERT_FALSE(candidates.empty());
     EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
-    EXPECT_EQ(candidates[0].schedule.stages, 4);
+    EXPECT_EQ(candidates[0].schedule.stages, 5);
     check_kernel_of({}, kernel, candidates[0].schedule);
   }
 }
