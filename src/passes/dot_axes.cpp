@@ -85,6 +85,9 @@ bool copy_engine_reads(const GroupProgram& program, const Sym& s) {
          });
 }
 
+constexpr Index kPanel = 64,
+                kPanelOf8 = 128;  // of a depth of 16 and 8 bits: the copy engine's rows of 128 bytes
+
 Index depth_of(const GroupProgram& program, const Sym& inner_dot) {
   return program.extents[place_of(inner_dot.offset.single_variable())];
 }
@@ -95,9 +98,9 @@ bool is_deep(const GroupProgram& program) {
                      [&](const Sym& s) { return s.inner && depth_of(program, s) > kMostInnerDepth; });
 }
 
-// Such a dot's tiles are a product's: the block of 128 × 256 that two warpgroups' registers hold.
-constexpr DotTiles kDeepOnTensorCores = {128, 1, 256};
-constexpr Index kDeepPanel = 64;
+// Such a dot is a product with more to compute on its tiles: of 256 columns these no longer fit the
+// registers.
+constexpr DotTiles kDeepOnTensorCores = {128, 1, 192};
 
 // What adds up products has two tiles of the result in registers: the sum, and the product that is added
 // next.
@@ -172,7 +175,7 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
   for (const Sym& s : program.syms) {
     if (s.kind != Sym::Kind::dot) continue;
     const bool deep = s.inner && depth_of(program, s) > kMostInnerDepth;
-    const Index inner = deep ? kDeepPanel : s.inner ? depth_of(program, s) : tiles.bk;
+    const Index inner = deep ? kPanel : s.inner ? round_up(depth_of(program, s), kPanel) : tiles.bk;
     for (int side : {0, 1}) {
       const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
       if (o.kind != Sym::Kind::load) continue;
@@ -209,7 +212,7 @@ bool chain_fits(const GroupProgram& program, const DotAxes& axes, const DotTiles
 // None: a chain that tensor cores have no room for.
 std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const DotAxes& axes,
                                             const DotProblem& p, const tile::Target& target) {
-  constexpr Index kPanel = 64, kMostColumns = 256;
+  constexpr Index kMostColumns = 256;
   constexpr Index kFewestKeys = 32;  // of a block: an accumulator's columns
   constexpr double kThreeAtOnce = 1.13;
   const auto time = [&](Index groups, double rate) {
@@ -238,7 +241,7 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
 }  // namespace
 
 bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
-  constexpr Index kFewest = 2, kPanel = 64;  // rows: what overhangs is zeros
+  constexpr Index kFewest = 2;  // rows: what overhangs is zeros
   if (target.arch != "sm_90a") return false;
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
@@ -256,9 +259,7 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
     if (s.kind != Sym::Kind::dot) return true;
     const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
-    const Index panel = of8 ? 2 * kPanel : kPanel;
-    const bool whole =
-        !s.inner || depth_of(program, s) > kMostInnerDepth || depth_of(program, s) % panel == 0;
+    const bool whole = !of8 || !s.inner || depth_of(program, s) % kPanelOf8 == 0;
     // Whole rows of 128 bytes, of 8 bits by their depth.
     const auto by_depth = [&](const Sym& o) {
       return o.kind == Sym::Kind::load && s.inner && o.offset.factor(s.offset.single_variable()) == 1;
@@ -283,7 +284,7 @@ DotTiles deep_tiles(const DotProblem& p, bool on_tensor_cores, const tile::Targe
 Index inner_depth(const GroupProgram& program, const tile::Target& target) {
   constexpr Index kDepthOfFma = 32;
   if (!is_deep(program) || target.kind != tile::TargetKind::cuda) return kMostInnerDepth;
-  return chains_on_tensor_cores(program, target) ? kDeepPanel : kDepthOfFma;
+  return chains_on_tensor_cores(program, target) ? kPanel : kDepthOfFma;
 }
 
 // A chain of dots and reductions in one loop: blocks of the scores, rows × depth, stay on chip with what is
@@ -317,6 +318,7 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
   const DotAxes axes = dot_axes(program);
   const DotProblem problem = problem_of(program, axes, target);
   const bool stream = program.is_chain();
+  const Index unit = stream && chains_on_tensor_cores(program, target) ? kPanel : 1;
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
        stream ? std::vector{stream_tiles(program, problem, target)} : rank_dot_tiles(problem, target)) {
@@ -327,7 +329,8 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                         .rows = tiles.bm,
                         .columns = tiles.bk,
                         .looped = true,
-                        .inner_depth = inner_depth(program, target)});
+                        .inner_depth = inner_depth(program, target),
+                        .inner_unit = unit});
       continue;
     }
     TileShape shape{.row = axes.m,
@@ -336,7 +339,8 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                     .columns = tiles.bn,
                     .looped = true,
                     .depth_variable = axes.k,
-                    .depth = program.dot() < 0 ? 1 : tiles.bk};
+                    .depth = program.dot() < 0 ? 1 : tiles.bk,
+                    .inner_unit = unit};
     if (multiplied_as_tf32(problem, target)) shape.precision = tile::DotPrecision::tf32;
     if (tiles.splits > 1) {
       shape.split_length = round_up(ceil_div(problem.k, tiles.splits), tiles.bk);

@@ -22,7 +22,7 @@ class Emitter {
         k_(s_.k),
         dot_(program.dot()),
         walked_(walked_variable(program, shape)),
-        f_(s_, loop_frame(), {shape.looped, walked_, shape.inner_depth}),
+        f_(s_, loop_frame(), {shape.looped, walked_, shape.inner_depth, shape.inner_unit}),
         columns_(s_, {walked_, shape.column, shape.depth, shape.columns, true, true}, {true, walked_}),
         result_(s_, result_frame(), {shape.looped, -1}),
         out_(dot_ >= 0 ? result_ : f_) {}

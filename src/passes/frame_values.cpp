@@ -125,11 +125,11 @@ FrameValues& FrameValues::operand_frame(int dot, int side) {
   std::unique_ptr<FrameValues>& frame = operand_frames_[{dot, side}];
   if (frame) return *frame;
   const int depth = sym(dot).offset.single_variable();
-  const Index extent = std::min(s_.extent(depth), loops_.depth);
+  const Index extent = is_deep(dot) ? loops_.depth : round_up(s_.extent(depth), loops_.unit);
   const Frame f = side == 0 ? Frame{frame_.row, depth, frame_.rows, extent, true, true}
                             : Frame{depth, frame_.column, extent, frame_.columns, true, true};
-  frame =
-      std::make_unique<FrameValues>(s_, f, FrameLoops{true, side == 0 ? -1 : loops_.reduced, loops_.depth});
+  frame = std::make_unique<FrameValues>(
+      s_, f, FrameLoops{true, side == 0 ? -1 : loops_.reduced, loops_.depth, loops_.unit});
   return *frame;
 }
 

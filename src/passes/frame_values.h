@@ -25,7 +25,7 @@ struct Frame {
 struct FrameLoops {
   bool looped = false;  // reduced variables are walked in blocks: what depends on them lives in one loop body
   int reduced = -1;     // the tile's reduced variable, or -1
-  Index depth = kMostInnerDepth;  // of a dot inside them, on chip at once
+  Index depth = kMostInnerDepth, unit = 1;  // of dots inside them: TileShape's inner_depth and inner_unit
 };
 
 class FrameValues {

@@ -23,8 +23,9 @@ struct TileShape {
   bool merges = false;  // of partial results of `splits` programs the results, and what comes of them
   int depth_variable = -1;  // of a program with a dot: the reduced variable its loop walks …
   Index depth = 1;          // … and by how many elements; row and column are those of the result
-  Index inner_depth =
-      kMostInnerDepth;    // of a dot inside the loop, on chip at once: more is a loop of its own
+  // Of dots inside the loop: the depth that is on chip at once, more is a loop of its own; less is filled up
+  // with zeros to whole units.
+  Index inner_depth = kMostInnerDepth, inner_unit = 1;
   int block_bounds = -1;  // the temporary that says which blocks the loop walks (block_bounds.h)
   tile::DotPrecision precision = tile::DotPrecision::exact;  // of the dot
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)

@@ -264,7 +264,7 @@ class KernelPrinter {
   void print_chain_fetch(std::size_t block, const Op& load);
   void print_chain_loop(const Step& step);
   void print_chain_steps(const Step& loop);
-  void print_chain_products(const Step& step, const ChainDot& dot);
+  void print_nested_products(const Step& step, const ChainDot& dot);
   void wait_for_residents();
   void release_residents();
   std::set<ValueId> chain_starts(const Step& loop) const;

@@ -186,7 +186,7 @@ void KernelPrinter::release_residents() {
 
 void KernelPrinter::print_chain_loop(const Step& step) {
   for (const ChainDot& d : chain_->dots)
-    if (d.loop == step.op && d.is_nested()) return print_chain_products(step, d);
+    if (d.loop == step.op && d.is_nested()) return print_nested_products(step, d);
   if (chain_->adds_up() && schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
   const ChainDot* late = schedule_.ahead ? late_dot(*chain_, *step.op) : nullptr;
   if (late) {
@@ -205,7 +205,7 @@ void KernelPrinter::print_chain_loop(const Step& step) {
 
 // A loop inside another adds up one product: while the tensor cores work on one block, the one before is
 // given back.
-void KernelPrinter::print_chain_products(const Step& step, const ChainDot& d) {
+void KernelPrinter::print_nested_products(const Step& step, const ChainDot& d) {
   const Op& op = *step.op;
   const std::set<int> blocks{d.a, d.b};
   const auto release = [&] {

@@ -1,6 +1,8 @@
 // The steps of a loop plan: scalars, control flow, what loops carry on.
 #include "backends/cuda/kernel_printer.h"
 
+#include <algorithm>
+
 namespace tilewright::cuda {
 
 using printer::Step;
@@ -19,7 +21,14 @@ void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
   const auto declare = [&](ValueId v) {
     const ValueId s = plan_.storage(v);
     if (kernel_.type(s).rank() == 0 || !layouts_.buffers.count(s)) return;
-    if (declared_.insert(s).second) out_.write(declaration(buffer(s)));
+    if (!declared_.insert(s).second) return;
+    std::string text = declaration(buffer(s));
+    // Its first product ignores what is there; to the compiler it would be there since the kernel began.
+    if (chain_ && std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
+          return d.loop_from_zero && plan_.storage(d.op->results[0]) == s;
+        }))
+      text.insert(text.rfind(';'), " = {}");
+    out_.write(text);
   };
   for (const Step& step : steps) {
     if (step.kind == Step::Kind::elements)
