@@ -145,8 +145,9 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
   const Index bytes = static_cast<Index>(size_bytes(p.dtype));
   constexpr Index kSwath = 16;
   // Few rows of a: b streams. Where its columns lie together, a block's rows are as wide as the tile; else as
-  // deep as the copy engine's promotion makes them.
-  constexpr Index kFewRows = 128, kPromotedBytes = 256;
+  // deep as the copy engine's promotion makes them. With 128 rows 128x192 in 3 parts took 46.7 us and what
+  // this term preferred, 128x256 in 4, 52.8 (docs/notes/2026-11-21-fourth-h200.md).
+  constexpr Index kFewRows = 64, kPromotedBytes = 256;
   std::vector<RankedTiles> all;
   for (DotTiles t :
        is_f8(p.dtype) ? std::span<const DotTiles>(kPromoted) : std::span<const DotTiles>(kTiles)) {

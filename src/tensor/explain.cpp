@@ -52,13 +52,29 @@ void set_floor(const CompiledGraph& g, const perf::Cost& work, KernelReport& r) 
 }
 
 // What became of f32 products that may be tf32.
-std::string tf32_note(const tile::Kernel& kernel, const tile::Schedule& schedule) {
-  bool may_be = false;
-  tile::for_each_op(kernel.body,
-                    [&](const tile::Op& op) { may_be = may_be || op.precision == tile::DotPrecision::tf32; });
-  if (!may_be) return "";
-  return schedule.dot == tile::DotUnit::fma ? "tf32 allowed and not used: its f32 products are exact"
-                                            : "f32 products as tf32: operands keep 10 bits of mantissa";
+enum class Tf32 : unsigned char { not_allowed, not_used, used };
+Tf32 tf32_of(const tile::Kernel& kernel, const tile::Schedule& schedule) {
+  bool allowed = false;
+  tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+    allowed = allowed || op.precision == tile::DotPrecision::tf32;
+  });
+  const bool tensor_cores = schedule.dot == tile::DotUnit::mma || schedule.dot == tile::DotUnit::wgmma;
+  return !allowed ? Tf32::not_allowed : tensor_cores ? Tf32::used : Tf32::not_used;
+}
+
+std::string note(const std::string& found, Tf32 tf32) {
+  if (tf32 == Tf32::not_allowed) return found;
+  return found + (found.empty() ? "" : "; ") +
+         (tf32 == Tf32::used ? "f32 products as tf32: operands keep 10 bits of mantissa"
+                             : "tf32 allowed and not used: its f32 products are exact");
+}
+
+// The same for the roofline: tensor cores multiply tf32 at half their rate of 16 bits.
+perf::Cost at_tf32_rate(perf::Cost work, Tf32 tf32) {
+  if (tf32 != Tf32::used) return work;
+  work.matrix[DType::bf16] += 2 * work.matrix[DType::f32];
+  work.matrix[DType::f32] = 0;
+  return work;
 }
 
 KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
@@ -73,16 +89,15 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   r.flops = work.flops();
   r.bytes = work.bytes();
   r.cost = work;
-  set_floor(g, work, r);
+  const Tf32 tf32 = tf32_of(kernel, loaded.source.schedule);
+  set_floor(g, at_tf32_rate(work, tf32), r);
   if (g.times) r.measured_us = g.times->step_us[step];
   r.predicted_us = loaded.predicted_us;
   r.build_ms = loaded.build_ms;
   r.origin = loaded.origin == runtime::LoadedKernel::Origin::disk ? "disk" : "compiled";
   r.schedule = to_string(loaded.source.schedule);
   r.source = loaded.source.text;
-  r.note = info.note;
-  if (const std::string tf32 = tf32_note(kernel, loaded.source.schedule); !tf32.empty())
-    r.note += (r.note.empty() ? "" : "; ") + tf32;
+  r.note = note(info.note, tf32);
   r.tile = tile::print(kernel);
   return r;
 }

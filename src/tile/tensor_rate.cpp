@@ -19,7 +19,7 @@ constexpr double kIntakeBytesPerCycle = 56;
 constexpr double kFillCycles = 1500;  // before the first block has arrived
 // What opening a piece of memory costs, in the bytes that could be read meanwhile. Fitted to four products
 // whose second kernel's share was assumed, not measured (docs/notes/2026-11-21-products-of-few-rows.md):
-// right for 8 rows, wrong for 128 (docs/notes/2026-11-21-fourth-h200.md).
+// right for 8 rows, wrong for 128, where it is not asked for (docs/notes/2026-11-21-fourth-h200.md).
 constexpr double kPieceBytes = 80;
 
 Index inside(Index of, Index edge) { return of > 0 ? std::min(of, edge) : edge; }

@@ -137,6 +137,16 @@ TEST_P(Matmul, WidensWeightsOnTheWay) {
   EXPECT_EQ(compiled.report().front().kernels.size(), 1U) << compiled.explain();
 }
 
+// No device but a GPU has tensor cores to round for: the same bits, from kernels of the same text.
+TEST_P(Matmul, KeepsAllBitsWhereTf32IsAllowedButNotKnown) {
+  const Tensor a = ctx_.randn({70, 130}), b = ctx_.randn({130, 50});
+  const auto function = [](const Tensor& x, const Tensor& y) { return matmul(x, y) * 2.f; };
+  const auto exact = compile(function), allowed = compile(function, {.allow_tf32 = true});
+  EXPECT_EQ(exact(a, b).to_vector<float>(), allowed(a, b).to_vector<float>());
+  EXPECT_EQ(allowed.report().front().kernels[0].tile, exact.report().front().kernels[0].tile);
+  EXPECT_EQ(allowed.explain().find("tf32"), std::string::npos) << allowed.explain();
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, Matmul, ::testing::Values("reference", "cpu"),
                          [](const auto& info) { return std::string(info.param); });
 

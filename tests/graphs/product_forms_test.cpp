@@ -110,6 +110,21 @@ TEST(ProductForms, SinglesAreRoundedOnlyWhereThatIsAllowed) {
   EXPECT_EQ(tf32_dots(narrow, true).first, 0);
 }
 
+// As measured best on an H200 (docs/notes/2026-11-21-fourth-h200.md).
+TEST(ProductForms, FewRowsTakeWideTiles) {
+  const auto columns = [](Index rows) {
+    const ProductGraph p{.m = rows, .n = 8192, .k = 8192, .dtype = DType::bf16};
+    Index out = 0;
+    for (const tile::Kernel& kernel : passes::run_pipeline(graph_of(p), h200_target()).plan.kernels)
+      tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+        if (op.kind == tile::OpKind::dot) out = kernel.type(op.results[0]).shape[1];
+      });
+    return out;
+  };
+  EXPECT_EQ(columns(8), 256);
+  EXPECT_EQ(columns(128), 192);
+}
+
 TEST(ProductForms, FewTilesShareTheirDepth) {
   EXPECT_EQ(form_of({.m = 128, .n = 8192, .k = 8192, .dtype = DType::bf16}), (Form{2, 1, 1}));
   EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16}), (Form{2, 1, 1}));
