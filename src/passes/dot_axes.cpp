@@ -220,9 +220,13 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
   const Index columns = std::min(round_up(p.n, kPanel), kMostColumns);
   if (p.m > kWarpgroupRows && columns <= kPanel && time(3, kThreeAtOnce) < time(2, 1))
     groups.insert(groups.begin(), 3);
+  // Nothing is computed in the loop: it need not hold all columns, and short blocks are fetched further
+  // ahead.
+  const bool multiplies_alone = !program.has_inner_dots() && program.levels() == 1;
   for (Index g : groups)
     for (Index depth : {2 * kPanel, kPanel, kPanel / 2}) {
-      const DotTiles tiles{g * kWarpgroupRows, columns, block_within_pages(program, depth)};
+      DotTiles tiles{g * kWarpgroupRows, columns, block_within_pages(program, depth)};
+      if (multiplies_alone) tiles.bn = std::min(columns, 2 * kPanel), tiles.bk = kPanel;
       if (tiles.bk >= kFewestKeys && chain_fits(program, axes, tiles)) return tiles;
     }
   return std::nullopt;

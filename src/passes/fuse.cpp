@@ -1,6 +1,7 @@
 // Priority fusion over pairs of groups.
 #include "passes/fuse.h"
 
+#include "passes/dot_axes.h"
 #include "passes/group_cost.h"
 #include "passes/in_pieces.h"
 #include "passes/recompute.h"
@@ -87,6 +88,10 @@ class Fuser {
       return std::nullopt;
     }
     const GroupProgram& program = std::get<GroupProgram>(built);
+    if (program.outer_dots().size() > 1 && !program.has_inner_dots() && !fills_tensor_cores(program)) {
+      *why = Refusal::no_time_saved;
+      return std::nullopt;
+    }
     std::set<NodeId> views;
     for (const Sym& s : program.syms)
       if (s.kind == Sym::Kind::load) views.insert(s.node);
@@ -95,6 +100,13 @@ class Fuser {
       return std::nullopt;
     }
     return group_cost(graph_, program, target_).seconds(target_);
+  }
+
+  // Several sums of a loop that only multiplies are as fast as one product each where their narrower tiles
+  // stand in the registers of tensor cores and are enough for all units.
+  bool fills_tensor_cores(const GroupProgram& program) const {
+    return chains_on_tensor_cores(program, target_) &&
+           program_count(program, choose_dot_shape(program, target_)) >= target_.units;
   }
 
   void refresh(State& g) {

@@ -250,10 +250,17 @@ bool is_streamed_block(const GroupProgram& program, const Sym& load, const DotAx
 }
 
 // Several dots of one loop: rows of the first are rows of all, and each shares a block that the loop walks
-// with the first, or no work would be saved.
+// with the first. Where nothing is computed in the loop, every result must be made of all of them: products
+// of one operand that go their own ways are as fast apart, each with tiles of its own.
 bool dots_share_the_loop(const GroupProgram& program) {
   const std::vector<int> dots = program.outer_dots();
   if (dots.size() < 2) return true;
+  if (!program.has_inner_dots())
+    for (const ProgramOutput& o : program.outputs) {
+      const std::vector<bool> parts = program.made_of({o.sym});
+      for (int dot : dots)
+        if (!parts[static_cast<std::size_t>(dot)]) return false;
+    }
   const std::vector<std::vector<bool>> depends = dependence(program);
   const DotAxes axes = dot_axes(program);
   const auto walks = [&](int sym, int v) {

@@ -2,6 +2,7 @@
 // interpreter.
 #include "cuda_emulation/emulated_cuda.h"
 
+#include "ops/composites.h"
 #include "passes/pipeline.h"
 #include "support/kernel_check.h"
 #include "support/product_graphs.h"
@@ -35,6 +36,45 @@ TEST(EmulatedProducts, KernelsOfEveryFormMatchTheReference) {
   }
   EXPECT_GT(dots, 5);
   EXPECT_GT(shared, 0);
+}
+
+// silu(x · a) * (x · b): no extent is a whole number of blocks.
+ir::Graph gated(Index rows, Index depth, Index columns) {
+  ir::Graph graph("gated");
+  const auto input = [&](const char* name, const Shape& shape) {
+    return ir::Value{&graph, graph.add_input(name, {DType::bf16, shape})};
+  };
+  const ir::Value x = input("x", {rows, depth}), a = input("a", {depth, columns}),
+                  b = input("b", {depth, columns});
+  const ir::Value gate = ops::matmul(x, a, DType::f32), up = ops::matmul(x, b, DType::f32);
+  graph.set_outputs({ops::cast(ops::silu(gate) * up, DType::bf16).id});
+  return graph;
+}
+
+TEST(EmulatedProducts, AGateOfTwoProductsIsOneLoopOverTheirOperand) {
+  auto backend = open_emulated_cuda("sm_90a").value();
+  tile::Target target = backend->target();
+  target.units = 2;  // which the programs fill
+  const passes::Compiled compiled = passes::run_pipeline(gated(300, 200, 264), target);
+  ASSERT_EQ(compiled.plan.kernels.size(), 1);
+  const tile::Kernel& kernel = compiled.plan.kernels[0];
+  int taken = 0;
+  for (const backends::Candidate& c : backend->candidates(kernel)) {
+    if (!c.refusal.empty() || c.schedule.dot != tile::DotUnit::wgmma) continue;
+    ++taken;
+    EXPECT_GT(c.schedule.stages, 2);
+    const auto r = testing::check_kernel(*backend, kernel, c.schedule,
+                                         {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+    EXPECT_TRUE(r.problem.empty()) << r.problem;
+    EXPECT_TRUE(r.refused.empty()) << r.refused;
+  }
+  EXPECT_GT(taken, 0);
+}
+
+// Too few programs for the machine: each product has tiles of its own.
+TEST(EmulatedProducts, AGateOfFewRowsIsTwoKernels) {
+  auto backend = open_emulated_cuda("sm_90a").value();
+  EXPECT_GT(passes::run_pipeline(gated(300, 200, 264), backend->target()).plan.kernels.size(), 1);
 }
 
 }  // namespace

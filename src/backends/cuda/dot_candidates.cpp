@@ -25,6 +25,7 @@ constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the fi
 constexpr Index kUnknownTrips = 64;
 constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
 constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
+constexpr int kChainRaster = 16;         // rows of blocks in a swath, as of a product alone
 constexpr Index kMaxChainPlaces = 2;     // a chain computes longer on a block than memory takes to bring one
 constexpr Index kWarpgroupRows = 64;     // of one wgmma
 constexpr Index kMaxWarpgroups = 3;
@@ -103,7 +104,7 @@ class Lister {
     const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
     const bool nested =
         std::any_of(chain->dots.begin(), chain->dots.end(), [](const ChainDot& d) { return d.is_nested(); });
-    const Index places = std::min(nested || chain->adds_up() ? kMaxPlaces : kMaxChainPlaces,
+    const Index places = std::min(nested || chain->adds_up() || chain->multiplies_alone() ? kMaxPlaces : kMaxChainPlaces,
                                   (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, kMaxWarpgroups);
     Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
@@ -113,6 +114,7 @@ class Lister {
                .dot = DotUnit::wgmma,
                .descending = differs_by_row(*chain, kernel_)};
     if (chain->adds_up()) return list_adding(*chain, s);
+    if (chain->multiplies_alone() && kernel_.grid.size() > 1) s.raster = kChainRaster;
     std::string why = add_chain(s, kPlainChain * chain_us(*chain));
     if (!why.empty()) return refuse(DotUnit::wgmma, why);
     s.ahead = true;

@@ -25,6 +25,9 @@ bool DotChain::is_outermost(const Op& loop) const {
   return std::any_of(dots.begin(), dots.end(), [&](const ChainDot& d) { return d.outermost == &loop; });
 }
 bool DotChain::adds_up() const { return dots.size() == 1 && dots[0].from_zero; }
+bool DotChain::multiplies_alone() const {
+  return std::all_of(dots.begin(), dots.end(), [](const ChainDot& d) { return d.a >= 0 && !d.from_zero; });
+}
 
 namespace {
 

@@ -45,6 +45,8 @@ struct DotChain {
   // The loop adds up what is computed of products of blocks, one dot a round: what else it loads is asked for
   // before the dot.
   bool adds_up() const;
+  // Every dot adds blocks of memory to what its loop carries: nothing is computed on the way.
+  bool multiplies_alone() const;
 };
 
 // Why a kernel's dots are no such chain, as a failure of kind unsupported.

@@ -191,6 +191,11 @@ void KernelPrinter::print_chain_loop(const Step& step) {
   const ChainDot* late = schedule_.ahead ? late_dot(*chain_, *step.op) : nullptr;
   if (late) {
     print_chain_rounds(step, *late);
+  } else if (chain_->multiplies_alone() &&
+             std::all_of(step.body[0].begin(), step.body[0].end(), [](const Step& s) {
+               return s.kind == Step::Kind::scalar || s.kind == Step::Kind::dot;
+             })) {
+    print_chain_pipeline(step);
   } else {
     open_loop(step);
     print_chain_steps(step);

@@ -12,6 +12,47 @@ namespace tilewright::cuda {
 using printer::Step;
 using tile::Op;
 
+// A loop that only multiplies: while the tensor cores work on one round's blocks, those before are given
+// back.
+void KernelPrinter::print_chain_pipeline(const Step& loop) {
+  const Op& op = *loop.op;
+  std::vector<const ChainDot*> dots;
+  std::set<int> blocks;
+  for (const ChainDot& d : chain_->dots) {
+    if (d.loop != &op) continue;
+    dots.push_back(&d);
+    for (int block : {d.a, d.b})
+      if (!chain_->blocks[static_cast<std::size_t>(block)].resident()) blocks.insert(block);
+  }
+  const auto release = [&] {
+    for (int block : blocks) {
+      const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+      out_.line("release_previous<1>({}, {});", text.ring, text.turn);
+    }
+  };
+  const std::string lower = scalar(op.operands[0]).text, upper = scalar(op.operands[1]).text,
+                    i = value_name(op.blocks[0].args[0]);
+  if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
+  open_dot_loop(op);
+  ++loop_depth_;
+  for (const Step& s : loop.body[0])
+    if (s.kind == Step::Kind::scalar) print_step(s);
+  for (const ChainDot* d : dots) print_chain_wait(*d);
+  for (const ChainDot* d : dots) print_chain_issue(*d);
+  out_.line("wgmma_wait<{}>();", dots.size());
+  out_.open("if ({} > {})", i, lower);
+  release();
+  out_.close();
+  for (int block : blocks) out_.line("{}.next();", chain_text_[static_cast<std::size_t>(block)].turn);
+  --loop_depth_;
+  out_.close();
+  out_.write("wgmma_wait<0>();");
+  for (const ChainDot* d : dots) out_.line("wgmma_pin({});", buffer(d->op->results[0]).name);
+  out_.open("if ({} < {})", lower, upper);
+  release();
+  out_.close();
+}
+
 void KernelPrinter::print_chain_steps(const Step& loop) {
   std::vector<const ChainDot*> under_way;
   const auto begin = [&](const ChainDot& d) {
