@@ -157,13 +157,32 @@ class Finder {
     if (op->kind == OpKind::arange) return Positions{{}, 0, kernel_.type(v).shape[0] - 1};
     if (op->kind == OpKind::constant) return Positions{{op->number.i, {}}, 0, 0};
     if (op->kind == OpKind::broadcast || op->kind == OpKind::reshape) return positions(op->operands[0]);
-    if (op->kind != OpKind::apply || (op->prim != Prim::add && op->prim != Prim::sub)) return std::nullopt;
+    if (op->kind != OpKind::apply) return std::nullopt;
+    if (op->prim == Prim::mul) return multiplied(*op);
+    if (op->prim != Prim::add && op->prim != Prim::sub) return std::nullopt;
     const bool adds = op->prim == Prim::add;
     const auto a = positions(op->operands[0]), b = positions(op->operands[1]);
     if (!a || !b) return std::nullopt;
     const auto base = tile::add_scaled(a->base, b->base, adds ? 1 : -1);
     if (!base) return std::nullopt;
     return Positions{*base, a->low + (adds ? b->low : -b->high), a->high + (adds ? b->high : -b->low)};
+  }
+
+  // By a number: what a difference of positions is written as.
+  std::optional<Positions> multiplied(const Op& op) const {
+    const auto a = positions(op.operands[0]), b = positions(op.operands[1]);
+    if (!a || !b) return std::nullopt;
+    for (const auto& [number, other] : {std::pair{&*a, &*b}, std::pair{&*b, &*a}}) {
+      if (!number->base.is_constant() || number->low != 0 || number->high != 0) continue;
+      const Index by = number->base.constant;
+      const auto base = tile::add_scaled({}, other->base, by);
+      Index low = 0, high = 0;
+      if (!base || __builtin_mul_overflow(other->low, by, &low) ||
+          __builtin_mul_overflow(other->high, by, &high))
+        return std::nullopt;
+      return Positions{*base, std::min(low, high), std::max(low, high)};
+    }
+    return std::nullopt;
   }
 
   const Kernel& kernel_;

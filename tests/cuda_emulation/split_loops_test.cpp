@@ -139,6 +139,16 @@ TEST(SplitLoops, WindowsHaveBlocksBeforeAndAfter) {
     }
 }
 
+// As the passes write the difference of two positions.
+TEST(SplitLoops, DifferencesOfPositionsAreSeenThrough) {
+  for (Index width : {1, 24, 100})
+    check({[=](Builder& k, Value s, Value row, Value key, Value) {
+            const Value apart = row + key * Index{-1};
+            return where((apart * Index{-1} <= Index{0}) & (apart <= width), s, least(k));
+          }},
+          3);
+}
+
 TEST(SplitLoops, NumbersThatAreLoaded) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   check({[](Builder& k, Value s, Value, Value key, Value loaded) {
