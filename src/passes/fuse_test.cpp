@@ -77,5 +77,49 @@ TEST(Fusion, ThePlaceOfAMaximumIsCountedAlongOneVariable) {
   EXPECT_EQ(std::get<GroupProgram>(built).extents, (Extents{40}));
 }
 
+Group all_of(const ir::Graph& graph) {
+  Group group;
+  for (ir::NodeId id = 0; id < graph.size(); ++id)
+    if (!is_inlined(graph.node(id)) && !graph.node(id).operands.empty()) group.nodes.push_back(id);
+  group.outputs = graph.outputs();
+  return group;
+}
+
+// Two products of %x, one over %x's rows and one over its columns, both of these, and a gate of two.
+TEST(Fusion, SumsOfOneLoopAreOnePlaceAndReadOneBlock) {
+  const auto sums = [](const std::string& body, const std::string& types, const std::string& results) {
+    const ir::Graph graph = parsed("graph @g(%x: f32[64,64], %a: f32[64,64], %b: f32[64,64]) -> (" + types +
+                                   ") {\n" + body + "  return " + results + "\n}\n");
+    const auto built = build_program(graph, all_of(graph));
+    const auto* program = std::get_if<GroupProgram>(&built);
+    return program ? static_cast<int>(program->outer_dots().size()) : 0;
+  };
+  const std::string two = R"(  %3 = matmul %x, %a : f32[64,64]
+  %4 = matmul %x, %b : f32[64,64]
+)";
+  EXPECT_EQ(sums(two + "  %5 = mul %3, %4 : f32[64,64]\n", "f32[64,64]", "%5"), 2);
+  // Nobody reads both: each is as fast alone.
+  EXPECT_EQ(sums(two, "f32[64,64], f32[64,64]", "%3, %4"), 0);
+  // No block in common, or one result transposed onto the other.
+  EXPECT_EQ(sums(R"(  %3 = matmul %x, %a : f32[64,64]
+  %4 = matmul %b, %x : f32[64,64]
+  %5 = mul %3, %4 : f32[64,64]
+)",
+                 "f32[64,64]", "%5"),
+            0);
+  EXPECT_EQ(sums(two + R"(  %5 = transpose %4 {perm=[1,0]} : f32[64,64]
+  %6 = mul %3, %5 : f32[64,64]
+)",
+                 "f32[64,64]", "%6"),
+            0);
+  // The second reads the first one's result.
+  EXPECT_EQ(sums(R"(  %3 = matmul %x, %a : f32[64,64]
+  %4 = matmul %3, %a : f32[64,64]
+  %5 = mul %3, %4 : f32[64,64]
+)",
+                 "f32[64,64]", "%5"),
+            0);
+}
+
 }  // namespace
 }  // namespace tilewright::passes
