@@ -104,8 +104,9 @@ class Lister {
     const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
     const bool nested =
         std::any_of(chain->dots.begin(), chain->dots.end(), [](const ChainDot& d) { return d.is_nested(); });
-    const Index places = std::min(nested || chain->adds_up() || chain->multiplies_alone() ? kMaxPlaces : kMaxChainPlaces,
-                                  (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
+    const Index places =
+        std::min(nested || chain->adds_up() || chain->multiplies_alone() ? kMaxPlaces : kMaxChainPlaces,
+                 (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, kMaxWarpgroups);
     Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
                .threads_per_row = 4,

@@ -26,7 +26,8 @@ bool DotChain::is_outermost(const Op& loop) const {
 }
 bool DotChain::adds_up() const { return dots.size() == 1 && dots[0].from_zero; }
 bool DotChain::multiplies_alone() const {
-  return std::all_of(dots.begin(), dots.end(), [](const ChainDot& d) { return d.a >= 0 && !d.from_zero; });
+  return std::all_of(dots.begin(), dots.end(),
+                     [](const ChainDot& d) { return d.a >= 0 && !d.from_zero && !d.is_nested(); });
 }
 
 namespace {
