@@ -230,9 +230,8 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
   const bool multiplies_alone = !program.has_inner_dots() && program.levels() == 1;
   for (Index g : groups)
     for (Index depth : {2 * kPanel, kPanel, kPanel / 2}) {
-      const DotTiles tiles = multiplies_alone
-                                 ? DotTiles{g * kWarpgroupRows, std::min(columns, 2 * kPanel), kPanel}
-                                 : DotTiles{g * kWarpgroupRows, columns, block_within_pages(program, depth)};
+      DotTiles tiles{g * kWarpgroupRows, columns, block_within_pages(program, depth)};
+      if (multiplies_alone) tiles.bn = std::min(columns, 2 * kPanel), tiles.bk = kPanel;
       if (tiles.bk >= kFewestKeys && chain_fits(program, axes, tiles)) return tiles;
     }
   return std::nullopt;

@@ -195,7 +195,7 @@ void KernelPrinter::print_chain_loop(const Step& step) {
              std::all_of(step.body[0].begin(), step.body[0].end(), [](const Step& s) {
                return s.kind == Step::Kind::scalar || s.kind == Step::Kind::dot;
              })) {
-    print_chain_products(step);
+    print_chain_pipeline(step);
   } else {
     open_loop(step);
     print_chain_steps(step);

@@ -14,7 +14,7 @@ using tile::Op;
 
 // A loop that only multiplies: while the tensor cores work on one round's blocks, those before are given
 // back.
-void KernelPrinter::print_chain_products(const Step& loop) {
+void KernelPrinter::print_chain_pipeline(const Step& loop) {
   const Op& op = *loop.op;
   std::vector<const ChainDot*> dots;
   std::set<int> blocks;
