@@ -47,7 +47,7 @@ class PlanWriter {
     }
     for (const Group& g : out_.fusion.groups) place_parts(g);
     for (const Group& g : out_.fusion.groups)
-      if (!in_place_.count(g.outputs[0])) add_group(g);
+      if (g.outputs.empty() || !in_place_.count(g.outputs[0])) add_group(g);
     for (auto [from, to] : repeats)
       out_.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = to, .from = from});
     plan_memory(out_.plan);
@@ -78,11 +78,10 @@ class PlanWriter {
   // A group that does nothing but put values together that lie behind one another: whoever computes them
   // writes them there.
   void place_parts(const Group& g) {
+    if (g.nodes.size() != 1 || g.outputs.empty()) return;
     const NodeId whole = g.outputs[0];
     const ir::Node& copy = graph_.node(whole);
-    if (g.nodes.size() != 1 || copy.op != &ops::kCast ||
-        graph_.type(copy.operands[0]).dtype != copy.type.dtype)
-      return;
+    if (copy.op != &ops::kCast || graph_.type(copy.operands[0]).dtype != copy.type.dtype) return;
     const ir::Node& source = graph_.node(storage_node(graph_, copy.operands[0]));
     if (source.op->kind != OpClass::concat) return;
     const Index axis = source.attrs.integer("axis");
