@@ -233,6 +233,19 @@ void KernelPrinter::print_nested_products(const Step& step, const ChainDot& d) {
   release();
 }
 
+// A block that threads compute on: from shared memory into their registers, and free again.
+void KernelPrinter::print_chain_load(const Loop& loop, const Op& load, const Registers& r) {
+  const int block = chain_->to_threads.at(&load);
+  const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+  out_.line("wait_full({}, {});", text.ring, text.turn);
+  for_registers(r, [&] {
+    out_.line("{} = block_vector<{}, {}>({} + {}.place * {}::bytes, {}, {});", at(r), text.type,
+              loop.frame.vector, text.stage, text.turn, text.type, row_text(loop), col_text(loop));
+  });
+  out_.write("warpgroup_sync(group);");
+  print_chain_release(block, text.turn);
+}
+
 void KernelPrinter::print_chain_release(int block, const std::string& turn) {
   out_.line("release<1>({}, {}.place);", chain_text_[static_cast<std::size_t>(block)].ring, turn);
   out_.line("{}.next();", turn);
