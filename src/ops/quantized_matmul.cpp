@@ -71,10 +71,9 @@ Value quantized_matmul(Value x, Value weights, Value scales) {
     return reshape(cast(groups == 0 ? product : mul(product, scale), dtype), result);
   }
   const Index each = k / groups;
-  // Few rows are multiplied as fast as the weights arrive, by sums or by dots: their scales stand where the
-  // weights do. Else each group's sums are scaled, which are fewer than its weights.
-  constexpr Index kFewRows = 8;
-  if (rows <= kFewRows) {
+  // One row is a sum of products as the weights arrive: their scales stand where they do. Else each group's
+  // sums are scaled, which are fewer than its weights.
+  if (rows <= 1) {
     const Value spread = reshape(broadcast_to(unsqueeze(scale, 1), {groups, each, n}), {k, n});
     return reshape(cast(matmul(flat, cast(mul(cast(weights, sums), spread), dtype), sums), dtype), result);
   }

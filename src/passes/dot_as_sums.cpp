@@ -10,8 +10,9 @@ namespace tilewright::passes {
 
 namespace {
 
-// Rows that one loop sums: each takes a register for every element that a thread holds of a block.
-constexpr Index kMostRows = 8;
+// Rows that one loop sums: each takes a register for every element that a thread holds of a block, which is
+// what 16 bytes hold of the narrowest operand.
+constexpr Index kMostRows = 8, kMostSums = 64, kVectorBytes = 16;
 
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
@@ -114,6 +115,15 @@ GroupProgram with_rows_first(GroupProgram program) {
   return program;
 }
 
+Index most_rows(const GroupProgram& program) {
+  const std::vector<bool> read = program.made_of(program.syms[at(program.dot())].operands);
+  Index narrowest = 8;
+  for (std::size_t s = 0; s < read.size(); ++s)
+    if (read[s] && program.syms[s].kind == Sym::Kind::load)
+      narrowest = std::min(narrowest, static_cast<Index>(size_bytes(program.syms[s].dtype)));
+  return std::min(kMostRows, kMostSums * narrowest / kVectorBytes);
+}
+
 bool has_other_reductions(const GroupProgram& program) {
   return std::any_of(program.syms.begin(), program.syms.end(),
                      [](const Sym& s) { return s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan; });
@@ -134,7 +144,7 @@ GroupProgram best_form(const GroupProgram& program, const tile::Target& target) 
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || axes.n < 0) return with_sums(program);
   const int few = program.extents[at(axes.m)] <= program.extents[at(axes.n)] ? axes.m : axes.n;
-  if (program.extents[at(few)] > kMostRows || target.any_size) return program;
+  if (program.extents[at(few)] > most_rows(program) || target.any_size) return program;
   if (dot_on_tensor_cores(program, target)) return program;
   GroupProgram rows = unrolled(program, few);
   // Each row has views of its own.

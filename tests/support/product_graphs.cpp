@@ -17,7 +17,7 @@ using Around = ProductGraph::Around;
 namespace {
 
 constexpr Index kScaleBlock = 32;  // of k, for each scale of 8-bit weights
-constexpr Index kGroup = 64;       // the same of quantised weights
+constexpr Index kGroup = 128;      // the same of quantised weights
 
 constexpr std::string_view kAroundNames[] = {"",
                                              ", bias and silu",

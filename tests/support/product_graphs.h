@@ -18,7 +18,7 @@ struct ProductGraph {
     computed_operand,
     scaled_weights,     // b of 8 bits with a scale for 32 of k, in the type of a
     scaled_blocks,      // a scale for 128 of k of each row of a, and for each 128 by 128 of b
-    quantised_weights,  // b of 8 bits with a scale for 64 of k of each column
+    quantised_weights,  // b of 8 bits with a scale for 128 of k of each column
     packed_weights,     // the same of 4 bits
   };
   Index batch = 1, m = 1, n = 1, k = 1;

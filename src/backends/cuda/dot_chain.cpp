@@ -92,7 +92,7 @@ class Finder {
     const bool integers = left == DType::i8 && right == DType::i8, floats = is_f8(left) && is_f8(right);
     if ((!of16 && !floats && !integers) ||
         kernel_.type(dot.results[0]).dtype != (integers ? DType::i32 : DType::f32))
-      return refuse_dot("tensor cores multiply bf16, f16, 8-bit floats or 8-bit integers");
+      return refuse_dot("tensor cores multiply bf16 or f16, 8-bit floats and 8-bit integers");
     ChainDot d{.op = &dot, .loop = &loop, .outermost = &outermost};
     if (d.is_nested() && !only_adds_up(loop, dot))
       return refuse_dot("a loop inside another does more than add up one product");
@@ -106,7 +106,10 @@ class Finder {
       if (load && loop_of_.at(load) && loop_of_.at(load) != &loop)
         return refuse_dot("a block is loaded around the loop that reads it");
       if (!load && (side == 1 || d.is_nested())) return refuse_dot("something is computed on an operand");
-      if (!load) continue;
+      if (!load) {
+        if (d.from_zero) bring_parts(loop, v);
+        continue;
+      }
       const bool transposed = last->kind == OpKind::transpose;
       auto operand = reader_.read(*load, transposed == (side == 0) ? 1 : 0);
       if (!operand) return operand.error();
@@ -119,6 +122,29 @@ class Finder {
       return refuse_dot("operand a is no whole number of 16 columns");
     out_.dots.push_back(d);
     return Unit{};
+  }
+
+  // What operand a is computed of in this round: bytes that wait in shared memory come ahead of their turn,
+  // as those of dots do. Others, and what the copy engine cannot bring, threads load where they need it.
+  void bring_parts(const Op& loop, ValueId operand) {
+    const tile::TileType& whole = kernel_.type(operand);
+    std::vector<ValueId> open = {operand};
+    while (!open.empty()) {
+      const ValueId v = open.back();
+      open.pop_back();
+      const Op* op = reader_.maker(v);
+      const auto place = loop_of_.find(op);
+      if (place == loop_of_.end() || place->second != &loop || kernel_.type(v).shape != whole.shape) continue;
+      if (op->kind != OpKind::load) {
+        if (op->kind == OpKind::apply || op->kind == OpKind::cast)
+          open.insert(open.end(), op->operands.begin(), op->operands.end());
+        continue;
+      }
+      const auto block = reader_.read(*op, 0);
+      if (size_bytes(kernel_.type(v).dtype) != 1 || !block || out_.to_threads.count(op) > 0) continue;
+      out_.blocks.push_back({*block, {{&loop, op}}});
+      out_.to_threads[op] = static_cast<int>(out_.blocks.size()) - 1;
+    }
   }
 
   // The load of a tile that only dots read, as it is or transposed; null when there is more to it.

@@ -6,11 +6,12 @@
 
 #include "backends/cuda/tensor_operand.h"
 
+#include <map>
 #include <vector>
 
 namespace tilewright::cuda {
 
-// A block of memory that dots read.
+// A block of memory that dots read, or threads that compute operand a of one from it.
 struct ChainBlock {
   struct Fetch {
     const tile::Op* loop = nullptr;  // of each round; null: once a program, before the loops
@@ -38,6 +39,8 @@ struct DotChain {
   std::vector<ChainBlock> blocks;
   std::vector<ChainDot> dots;        // loop by loop; of each, those first that wait for nothing but blocks
   std::set<tile::ValueId> in_place;  // loads, and transposes of them, that only dots read
+
+  std::map<const tile::Op*, int> to_threads;  // loads of the loops' bodies → blocks
 
   const ChainDot* find(const tile::Op& dot) const;
   bool has_dots(const tile::Op& loop) const;      // in its own body

@@ -269,6 +269,7 @@ class KernelPrinter {
   void release_residents();
   std::set<ValueId> chain_starts(const Step& loop) const;
   void print_chain_products(const Step& loop);
+  void print_chain_load(const Loop& loop, const Op& load, const Registers& r);
   void print_chain_issue(const ChainDot& dot);
   void print_chain_issue(const ChainDot& dot, const std::string& add);
   void print_chain_done(const ChainDot& dot);

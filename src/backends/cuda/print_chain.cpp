@@ -152,6 +152,10 @@ void KernelPrinter::print_chain_fetching(const Step& loop) {
     for (const ChainBlock::Fetch& f : chain_->blocks[static_cast<std::size_t>(block)].fetches)
       if (f.loop == loop.op) print_chain_fetch(static_cast<std::size_t>(block), *f.load);
   };
+  // What threads compute an operand of is read before any dot; by block, not by address of the op.
+  std::set<int> of_threads;
+  for (const auto& [load, block] : chain_->to_threads) of_threads.insert(block);
+  for (int block : of_threads) fetch(block);
   for (const Step& s : loop.body[0]) {
     if (s.kind == Step::Kind::loop && chain_->has_dots(*s.op)) print_chain_fetching(s);
     if (s.kind != Step::Kind::dot) continue;
@@ -231,6 +235,19 @@ void KernelPrinter::print_nested_products(const Step& step, const ChainDot& d) {
   out_.write("wgmma_wait<0>();");
   out_.line("wgmma_pin({});", buffer(d.op->results[0]).name);
   release();
+}
+
+// A block that threads compute on: from shared memory into their registers, and free again.
+void KernelPrinter::print_chain_load(const Loop& loop, const Op& load, const Registers& r) {
+  const int block = chain_->to_threads.at(&load);
+  const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+  out_.line("wait_full({}, {});", text.ring, text.turn);
+  for_registers(r, [&] {
+    out_.line("{} = block_vector<{}, {}>({} + {}.place * {}::bytes, {}, {});", at(r), text.type,
+              loop.frame.vector, text.stage, text.turn, text.type, row_text(loop), col_text(loop));
+  });
+  out_.write("warpgroup_sync(group);");
+  print_chain_release(block, text.turn);
 }
 
 void KernelPrinter::print_chain_release(int block, const std::string& turn) {

@@ -226,6 +226,7 @@ void KernelPrinter::print_load(Loop& loop, std::size_t i) {
          vectors ? element_type(dtype) : compute_type(dtype)};
     out_.write(declaration(r));
   }
+  if (chain_ && chain_->to_threads.count(in.op) > 0) return print_chain_load(loop, *in.op, r);
   const Bounds b = print_bounds(loop, in, access);
   const Address a = print_address(loop, in, access);
   const std::string fill = stored_literal(dtype, in.op->number);

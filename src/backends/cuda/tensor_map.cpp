@@ -12,7 +12,7 @@ constexpr int kUint8 = 0, kFloat16 = 6, kBfloat16 = 9, kTfloat32 = 11, kSwizzle1
               kPromote256Bytes = 3;
 constexpr std::size_t kMaxMade = 256;  // of one block: then all are forgotten
 
-// Of 8-bit floats the copy engine knows no more than their size; f32 it rounds for tensor cores, which alone
+// Of 8-bit types the copy engine knows no more than their size; f32 it rounds for tensor cores, which alone
 // read what it brings.
 int data_type(DType dtype) {
   if (dtype == DType::f32) return kTfloat32;

@@ -48,4 +48,12 @@ struct Block {
 // Dynamic shared memory from the first multiple of 1024 bytes on, which swizzled blocks begin at.
 TW_DEVICE u32 block_stage() { return (smem_address(stage<char>()) + 1023) & ~1023u; }
 
+// kElements of a row of a block that lies by k, into registers.
+template <class Block, int kElements>
+TW_DEVICE Vec<typename Block::type, kElements> block_vector(u32 block, int row, int k) {
+  using V = Vec<typename Block::type, kElements>;
+  return *reinterpret_cast<const V*>(stage<char>() +
+                                     (block + Block::place(row, k) - smem_address(stage<char>())));
+}
+
 }  // namespace tw
