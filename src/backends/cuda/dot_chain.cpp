@@ -133,7 +133,8 @@ class Finder {
       const ValueId v = open.back();
       open.pop_back();
       const Op* op = reader_.maker(v);
-      if (!op || outside_.count(v) > 0 || kernel_.type(v).shape != whole.shape) continue;
+      const auto place = loop_of_.find(op);
+      if (place == loop_of_.end() || place->second != &loop || kernel_.type(v).shape != whole.shape) continue;
       if (op->kind != OpKind::load) {
         if (op->kind == OpKind::apply || op->kind == OpKind::cast)
           open.insert(open.end(), op->operands.begin(), op->operands.end());

@@ -152,6 +152,10 @@ void KernelPrinter::print_chain_fetching(const Step& loop) {
     for (const ChainBlock::Fetch& f : chain_->blocks[static_cast<std::size_t>(block)].fetches)
       if (f.loop == loop.op) print_chain_fetch(static_cast<std::size_t>(block), *f.load);
   };
+  // What threads compute an operand of is read before any dot; by block, not by address of the op.
+  std::set<int> of_threads;
+  for (const auto& [load, block] : chain_->to_threads) of_threads.insert(block);
+  for (int block : of_threads) fetch(block);
   for (const Step& s : loop.body[0]) {
     if (s.kind == Step::Kind::loop && chain_->has_dots(*s.op)) print_chain_fetching(s);
     if (s.kind != Step::Kind::dot) continue;
