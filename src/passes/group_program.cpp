@@ -172,7 +172,7 @@ bool picks_a_block(const GroupProgram& program, const Sym& load) {
 bool only_adds_up(const GroupProgram& program) {
   if (program.dot() >= 0 || program.levels() != 1) return false;
   const DotAxes axes = dot_axes(program);
-  if (axes.m < 0 && axes.n < 0) return false;
+  if (axes.m < 0 || axes.n < 0) return false;  // one row or column is no block of a result
   for (const ProgramOutput& o : program.outputs)
     if (program.syms[static_cast<std::size_t>(o.sym)].reduced || o.accumulate) return false;
   return std::all_of(program.syms.begin(), program.syms.end(), [](const Sym& s) {

@@ -11,6 +11,8 @@
 #include "support/product_graphs.h"
 #include "support/random_graph.h"
 
+#include <tilewright/tile/text.h>
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -24,7 +26,8 @@ struct Options {
   bool no_pairs = false;
   std::vector<std::string> pairs;  // these alone, and nothing else
   std::vector<std::string> settings;
-  std::string keep;  // folder for sources and binaries
+  std::vector<std::uint64_t> products;  // seeds: these alone
+  std::string keep;                     // folder for sources and binaries
 };
 
 // Runs every contender of every pair once, at the sizes of the suites, on a device that only compiles.
@@ -78,7 +81,7 @@ int compile_graphs(KernelCompiler& compiler, const Options& options) {
 }
 
 // Matmuls: random ones, and those whose forms only large sizes have.
-int compile_products(KernelCompiler& compiler) {
+int compile_products(KernelCompiler& compiler, const std::vector<std::uint64_t>& seeds) {
   using Around = ProductGraph::Around;
   std::vector<ProductGraph> products = {
       {.n = 8192, .k = 8192, .dtype = DType::bf16},
@@ -102,6 +105,8 @@ int compile_products(KernelCompiler& compiler) {
        .around = Around::bias_and_silu},
       {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights}};
   for (std::uint64_t seed = 1; seed <= 60; ++seed) products.push_back(random_product(seed));
+  if (!seeds.empty()) products.clear();
+  for (std::uint64_t seed : seeds) products.push_back(random_product(seed));
   int failed = 0;
   for (const ProductGraph& product : products)
     for (const bool tf32 : {false, true}) {
@@ -129,11 +134,10 @@ int run(const Options& options) {
   }
   const auto start = std::chrono::steady_clock::now();
   KernelCompiler compiler(options.architecture, options.keep);
-  int failed = options.no_pairs ? 0 : compile_pairs(compiler, options);
-  if (options.pairs.empty()) {
-    failed += compile_products(compiler);
-    failed += compile_graphs(compiler, options);
-  }
+  const bool all = options.pairs.empty() && options.products.empty();
+  int failed = options.no_pairs || !options.products.empty() ? 0 : compile_pairs(compiler, options);
+  if (options.pairs.empty()) failed += compile_products(compiler, options.products);
+  if (all) failed += compile_graphs(compiler, options);
   for (const std::string& note : compiler.notes()) fmt::print("note: {}\n", note);
   for (const std::string& complaint : compiler.complaints()) fmt::print("{}\n", complaint);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -156,6 +160,7 @@ int main(int argc, char** argv) {
   app.add_flag("--no-pairs", options.no_pairs);
   app.add_option("--pair", options.pairs, "compile the kernels of these pairs or suites alone");
   app.add_option("--set", options.settings, "a knob of a pair: key=value");
+  app.add_option("--product", options.products, "compile these random products alone, by their seeds");
   app.add_option("--keep", options.keep,
                  "a folder that gets every kernel's source (.cu) and binary (.cubin)");
   CLI11_PARSE(app, argc, argv);
