@@ -157,7 +157,7 @@ class BoundsEmitter {
       if (may_be_wild(v.sym)) also(p.wild, wild(value));
       p.rest = p.rest + value * v.factor;
     }
-    prepared_.push_back(std::move(p));
+    prepared_.push_back(p);
   }
 
   Value integer(Value v) { return v.dtype() == DType::i64 ? v : k_.cast(v, DType::i64); }

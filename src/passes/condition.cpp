@@ -147,10 +147,12 @@ class Reader {
     for (const Condition::Value& v : b.values) {
       const auto same = std::find_if(out.values.begin(), out.values.end(),
                                      [&](const Condition::Value& o) { return o.sym == v.sym; });
-      if (same == out.values.end())
+      if (same == out.values.end()) {
         out.values.push_back({v.sym, v.factor * sign, v.along});
-      else if ((same->factor += v.factor * sign) == 0)
-        out.values.erase(same);
+        continue;
+      }
+      same->factor += v.factor * sign;
+      if (same->factor == 0) out.values.erase(same);
     }
     // Two scalars may lie as far apart as their type allows.
     if (out.values.size() > 1 &&

@@ -154,6 +154,7 @@ class Writer {
     for (NodeId o : n.operands)
       if (!add(o)) return false;
     std::vector<NodeId> operands;
+    operands.reserve(n.operands.size());
     for (NodeId o : n.operands) operands.push_back(renamed(o));
     renamed(id) = out_.add(*n.op, operands, n.attrs, n.location);
     return true;
@@ -222,6 +223,7 @@ class Writer {
       result = {&out_, out_.add(*n.op, {renamed(n.operands[0]), b.id}, n.attrs, n.location)};
     } else if (cut_.made.count(id) || (is_elementwise(n) && is_light(id))) {
       std::vector<NodeId> operands;
+      operands.reserve(n.operands.size());
       for (NodeId o : n.operands) operands.push_back(piece(o).id);
       result = {&out_, out_.add(*n.op, operands, n.attrs, n.location)};
     } else {

@@ -18,6 +18,7 @@ class QuantizedMatmul : public ::testing::TestWithParam<const char*> {
   // Whole numbers from `low` to `high`.
   std::vector<std::int8_t> numbers(Index count, Index low, Index high) {
     std::vector<std::int8_t> out;
+    out.reserve(static_cast<std::size_t>(count));
     for (Index i = 0; i < count; ++i)
       out.push_back(static_cast<std::int8_t>(low + i * 7919 % 1009 % (high - low + 1)));
     return out;

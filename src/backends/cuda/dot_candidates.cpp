@@ -166,7 +166,7 @@ class Lister {
     const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
     double us = chain_us(chain);
     for (int raster : {16, 8, 32}) {
-      if (found_.size() > 0 && raster > 2 * rows) continue;
+      if (!found_.empty() && raster > 2 * rows) continue;
       s.raster = rows > 1 ? raster : 0;
       const std::string why = add_chain(s, us);
       if (!why.empty()) return refuse(DotUnit::wgmma, why);

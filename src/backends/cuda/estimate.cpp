@@ -354,10 +354,15 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
       std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap),
       1 / overlap);
   // Rows that go through shared memory on their way: by an eighth to a quarter slower than predicted
-  // (softmax, layer_norm, docs/notes/2026-11-21-second-h200.md).
-  constexpr double kStagedCost = 1.18;
+  // (softmax, layer_norm, docs/notes/2026-11-21-second-h200.md), but for blocks that have a multiprocessor to
+  // themselves. Rows over clusters, which start and end together: by a fifth (cross-entropy,
+  // docs/notes/2026-11-21-fifth-h200.md).
+  constexpr double kStagedCost = 1.18, kClusterCost = 1.18;
+  const double more = o.staged && (schedule.cluster > 1 || resident > 1) ? kStagedCost
+                      : !o.staged && schedule.cluster > 1                ? kClusterCost
+                                                                         : 1;
   // Of equals, the shorter code: it compiles faster.
-  return busy * (o.staged ? kStagedCost : 1) * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
+  return busy * more * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
 }
 
 }  // namespace tilewright::cuda

@@ -51,7 +51,8 @@ std::vector<JoinedExchange> joined_exchanges(const tile::Kernel& kernel, const p
     const auto second =
         std::find_if(first + 1, steps.end(), [](const Step& s) { return s.kind != Step::Kind::scalar; });
     const Instr* sum = second == steps.end() ? nullptr : only_reduction(*second, false);
-    const auto powers = sum ? printer::powers_below(by, *sum->op) : std::nullopt;
+    if (!sum) continue;
+    const auto powers = printer::powers_below(by, *sum->op);
     if (!powers || powers->max != max->value || kernel.type(sum->value).rank() != 0 ||
         uses(*second, max->value) != 1)
       continue;
@@ -93,7 +94,7 @@ std::optional<KernelPrinter::Reduction> KernelPrinter::take_deferred(const Loop&
   const auto found = pair == max_of_sum_.end() ? deferred_.end() : deferred_.find(pair->second);
   if (found == deferred_.end()) return std::nullopt;
   if (loop.place.part != Part::cols || loop.frame.groups > 1) refuse("a sum of powers changes its layout");
-  const Reduction max = found->second;
+  Reduction max = found->second;
   scalars_[pair->second] = {max.state, "f32"};
   deferred_.erase(found);
   return max;
