@@ -64,6 +64,8 @@ std::optional<Value> inverse_of_row_sum(Value v, Value e) {
 // are, which lie between 0 and 1 as well.
 Replacement softmax_after_product(const Candidate& n) {
   if (n.op.kind != OpClass::matmul) return {};
+  const Shape& rows = n.x[0].shape();
+  if (rows[rows.rank() - 1] == 0) return {};  // the product is 0, and 0 times 1 / 0 is not
   const bool narrowed = is_a(n.x[0], ops::kCast) && is_float(n.x[0].dtype());
   const Value quotients = narrowed ? operand_of(n.x[0]) : n.x[0];
   if (!is_a(quotients, ops::kMul) || size_bytes(quotients.dtype()) < size_bytes(n.x[0].dtype())) return {};
@@ -238,8 +240,8 @@ constexpr Rewrite kMatmulRewrites[] = {
      scaled_row_sum},
     {"sum_of_products", "sum(matmul(a, b), batch axes) = one matmul whose depth holds them", sum_of_products},
     {"softmax_after_product",
-     "matmul(e * expand(1 / sum e), v) = matmul(e, v) * (1 / sum e) for e = exp(x - max x), e narrowed where "
-     "the quotients are",
+     "matmul(e * expand(1 / sum e), v) = matmul(e, v) * (1 / sum e) for e = exp(x - max x), of at least one "
+     "element a row, e narrowed where the quotients are",
      softmax_after_product},
 };
 

@@ -30,6 +30,18 @@ struct SimplifyFixture : testing::Test {
 };
 using Simplify = SimplifyFixture;
 
+// Of no element a row the product is 0, and e · v / Σ e would be 0 / 0.
+TEST_F(Simplify, DividesByRowSumsBehindAProductOfSomething) {
+  const auto divides_behind = [&](const char* name, Index columns) {
+    const Value x = input(name, DType::f32, {3, columns});
+    const Value y = ops::matmul(ops::softmax(x), ops::swap_axes(x, 0, 1));
+    const std::string names = ops_of(y);
+    return names.rfind("mul") > names.rfind("matmul") + 3;
+  };
+  EXPECT_TRUE(divides_behind("x", 5));
+  EXPECT_FALSE(divides_behind("empty", 0));
+}
+
 TEST_F(Simplify, DropsDeadNodesAndKeepsInputs) {
   const Value x = input("x");
   input("unused");
