@@ -62,8 +62,8 @@ struct CrossEntropyOptions {
 };
 // logits (.., C), labels (..) of integers; f32, or f64 for f64 logits. A label outside [0, C) picks nothing.
 Value cross_entropy(Value logits, Value labels, const CrossEntropyOptions& options = {});
-// cross_entropy of x (.., D) times w (classes, D) transposed: the logits, summed in f32 and never rounded, are
-// many times larger than x and w, and compiled they are in no memory as a whole.
+// cross_entropy of x (.., D) times w (classes, D) transposed: the logits, summed in f32 and never rounded,
+// are many times larger than x and w, and compiled they are in no memory as a whole.
 Value linear_cross_entropy(Value x, Value w, Value labels, const CrossEntropyOptions& options = {});
 Value one_hot(Value index, Index classes, DType dtype = DType::f32);  // a last axis of `classes`
 Value embedding(Value table, Value index);                            // table (V, D): rows by index

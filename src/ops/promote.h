@@ -37,7 +37,6 @@ constexpr int integer_rank(DType dtype) {
   }
 }
 
-
 constexpr DType promote(DType a, DType b) {
   if (a == b) return a;
   const int rank_a = integer_rank(a);

@@ -46,12 +46,12 @@ std::pair<Tensor, Tensor> attention_with_lse(const Tensor& q, const Tensor& k, c
                                              const AttentionOptions& options = {},
                                              const Location& where = Location::current());
 
-// Caches in pages (as of vLLM, Kwon et al., arXiv 2309.06180): pages (P, S, Hkv, D) of S positions each, in any
-// order, and table (B, N) of integers, which pages are a sequence's, one after another, give its keys or
+// Caches in pages (as of vLLM, Kwon et al., arXiv 2309.06180): pages (P, S, Hkv, D) of S positions each, in
+// any order, and table (B, N) of integers, which pages are a sequence's, one after another, give its keys or
 // values (B, Hkv, N · S, D) for attention(); with prefix_mask(lengths) the rest of a last page is not seen.
-// Entries that name no page read 0. Inside compile() nothing is gathered: where S is a multiple of 8, attention
-// reads each block from its page; of other sizes, and outside of compile(), this is a copy. Throws Error on
-// ranks and types that do not fit.
+// Entries that name no page read 0. Inside compile() nothing is gathered: where S is a multiple of 8,
+// attention reads each block from its page; of other sizes, and outside of compile(), this is a copy. Throws
+// Error on ranks and types that do not fit.
 Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& where = Location::current());
 
 // table[i0, i1, …] at every place of the integer indices, one for each axis, which broadcast. Outside an axis

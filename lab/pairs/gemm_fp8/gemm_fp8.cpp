@@ -68,7 +68,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   // As tensor cores read 8 bits, and as cuBLAS asks for it.
   const ProductSizes s = product_sizes(knobs, "gemm_fp8", BOrder::columns);
   const DType dtype = knobs.dtype("dtype");
-  const std::string name_of_scaling = knobs.text("scaling");
+  const std::string& name_of_scaling = knobs.text("scaling");
   const Scaling scaling = scaling_of(name_of_scaling, s);
   TensorWorkload w{
       .target = "gemm_fp8",
