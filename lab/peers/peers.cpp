@@ -238,7 +238,8 @@ class NoPeers final : public Peers {
   std::string why_;
 };
 
-// Starts the script with one interpreter; a Failure when it has no PyTorch or PyTorch no such device.
+// Starts the script with one interpreter; a Failure when it has no PyTorch, PyTorch no such device, or the
+// script ends.
 Result<HostPtr> start(const std::string& python, const PeerOptions& options,
                       std::vector<std::string> variables = {}) {
   variables.emplace_back(kSleepBetweenCalls);
@@ -250,7 +251,8 @@ Result<HostPtr> start(const std::string& python, const PeerOptions& options,
   if (!process) return process.error();
   host->process.emplace(std::move(*process));
   auto facts = host->ask({{"command", "hello"}, {"threads", options.threads}});
-  if (!facts) return failure(Failure::Kind::not_found, fmt::format("{} has no PyTorch", python));
+  if (!facts)
+    return failure(Failure::Kind::not_found, fmt::format("{}: {}", python, facts.error().message));
   if (options.device != "cpu" && !facts->at("cuda").get<bool>())
     return failure(Failure::Kind::not_found, fmt::format("{}'s PyTorch sees no GPU", python));
   host->facts = std::move(*facts);
