@@ -40,7 +40,7 @@ double unit_us(const perf::FlopsByType& flops, perf::MathUnit unit, const Ceilin
 
 // The longer of the two units, since they may work at the same time.
 double math_us(const Work& work, const Ceilings& ceilings) {
-  return std::max(unit_us(work.cost.matrix, perf::MathUnit::matrix, ceilings),
+  return std::max(unit_us(work.cost.matrix_by_rate(), perf::MathUnit::matrix, ceilings),
                   unit_us(work.cost.vector, perf::MathUnit::vector, ceilings));
 }
 

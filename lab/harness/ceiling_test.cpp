@@ -38,6 +38,16 @@ TEST(Floor, ArithmeticBoundsWhatTrafficDoesNot) {
   EXPECT_NEAR(floor->us, 1e6, 1);
 }
 
+TEST(Floor, ProductsAsTf32TakeHalfTheRateOfBf16) {
+  Ceilings gpu = machine();
+  gpu.math.push_back({perf::MathUnit::matrix, DType::f32, 60 * kGiga});
+  gpu.math.push_back({perf::MathUnit::matrix, DType::bf16, 1000 * kGiga});
+  Work work;
+  work.cost.matrix[DType::f32] = work.cost.tf32 = 500 * kGiga;
+  EXPECT_NEAR(floor_of(work, gpu)->us, 1e6, 1);
+  EXPECT_NEAR(*impossible_below_us(work, gpu), 1e6, 1);
+}
+
 TEST(Floor, WithoutCeilingsThereIsNone) {
   EXPECT_FALSE(floor_of(vector_work(1, DType::f32, 1, 1), {}));
   EXPECT_FALSE(impossible_below_us(vector_work(1, DType::f32, 1, 1), {}));

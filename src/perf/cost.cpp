@@ -25,8 +25,16 @@ FlopsByType& FlopsByType::operator*=(double factor) {
   return *this;
 }
 
+FlopsByType Cost::matrix_by_rate() const {
+  FlopsByType flops = matrix;
+  flops[DType::f32] -= tf32;
+  flops[DType::bf16] += 2 * tf32;
+  return flops;
+}
+
 Cost& Cost::operator+=(const Cost& other) {
   matrix += other.matrix;
+  tf32 += other.tf32;
   vector += other.vector;
   special_ops += other.special_ops;
   bytes_read += other.bytes_read;
@@ -37,6 +45,7 @@ Cost& Cost::operator+=(const Cost& other) {
 
 Cost& Cost::operator*=(double factor) {
   matrix *= factor;
+  tf32 *= factor;
   vector *= factor;
   special_ops *= factor;
   bytes_read *= factor;

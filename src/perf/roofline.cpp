@@ -56,7 +56,7 @@ std::string_view name(Limit limit) {
 
 Bounds bounds(const Cost& cost, const Hardware& hardware) {
   Bounds b;
-  b.t_matrix_s = time_of(cost.matrix, MathUnit::matrix, hardware, b.notes);
+  b.t_matrix_s = time_of(cost.matrix_by_rate(), MathUnit::matrix, hardware, b.notes);
   b.t_vector_s = time_of(cost.vector, MathUnit::vector, hardware, b.notes);
   b.t_math_s =
       hardware.matrix_beside_vector ? std::max(b.t_matrix_s, b.t_vector_s) : b.t_matrix_s + b.t_vector_s;

@@ -42,6 +42,15 @@ TEST(Bounds, LowerIsTheLargestAndUpperTheSum) {
   EXPECT_EQ(b.limit, Limit::memory);
 }
 
+TEST(Bounds, ProductsAsTf32TakeHalfTheRateOfBf16) {
+  Cost c;
+  c.matrix[DType::f32] = c.tf32 = 5e11;
+  EXPECT_DOUBLE_EQ(bounds(c, toy()).t_matrix_s, 1);
+  EXPECT_DOUBLE_EQ(c.flops(), 5e11);
+  c.matrix[DType::f32] *= 2;  // the other half is exact, at the rate of the vector units
+  EXPECT_DOUBLE_EQ(bounds(c, toy()).t_matrix_s, 1 + 5);
+}
+
 TEST(Bounds, UnitsThatAreTheSamePortsAddUp) {
   Hardware cpu = toy();
   cpu.matrix_beside_vector = false;

@@ -69,28 +69,21 @@ std::string note(const std::string& found, Tf32 tf32) {
                              : "tf32 allowed and not used: its f32 products are exact");
 }
 
-// The same for the roofline: tensor cores multiply tf32 at half their rate of 16 bits.
-perf::Cost at_tf32_rate(perf::Cost work, Tf32 tf32) {
-  if (tf32 != Tf32::used) return work;
-  work.matrix[DType::bf16] += 2 * work.matrix[DType::f32];
-  work.matrix[DType::f32] = 0;
-  return work;
-}
-
 KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   const passes::Compiled::KernelInfo& info = g.compiled.kernels[i];
   const runtime::LoadedKernel& loaded = *g.executable->kernels()[i];
   const tile::Kernel& kernel = g.compiled.plan.kernels[i];
   const std::size_t step = step_of(g.compiled.plan, i);
-  const perf::Cost work = tile::cost(kernel, g.compiled.plan.steps[step].scalars);
+  perf::Cost work = tile::cost(kernel, g.compiled.plan.steps[step].scalars);
+  const Tf32 tf32 = tf32_of(kernel, loaded.source.schedule);
+  if (tf32 == Tf32::used) work.tf32 = work.matrix[DType::f32];
   KernelReport r;
   r.name = kernel.name;
   r.ops = ops_text(g.compiled.graph, info.nodes);
   r.flops = work.flops();
   r.bytes = work.bytes();
   r.cost = work;
-  const Tf32 tf32 = tf32_of(kernel, loaded.source.schedule);
-  set_floor(g, at_tf32_rate(work, tf32), r);
+  set_floor(g, work, r);
   if (g.times) r.measured_us = g.times->step_us[step];
   r.predicted_us = loaded.predicted_us;
   r.build_ms = loaded.build_ms;

@@ -26,6 +26,7 @@ class FlopsByType {
 
 struct Cost {
   FlopsByType matrix;      // work of `dot`, by the type of its operands
+  double tf32 = 0;         // of matrix[f32]: with operands that are rounded to tf32, for tensor cores
   FlopsByType vector;      // all other arithmetic, by the type it is computed in
   double special_ops = 0;  // exp, log, tanh, rsqrt, …: one each, beside what they count in `vector`
   double bytes_read = 0;   // from device memory
@@ -33,6 +34,9 @@ struct Cost {
   double link_bytes = 0;  // that one device sends to others
 
   double flops() const { return matrix.total() + vector.total(); }
+  // `matrix` by the rates that hold for it: tensor cores multiply tf32 at half the rate of bf16, so one is
+  // two of bf16.
+  FlopsByType matrix_by_rate() const;
   double bytes() const { return bytes_read + bytes_written; }
   // FLOPs per byte of device memory; 0 when nothing moves.
   double intensity() const { return bytes() > 0 ? flops() / bytes() : 0; }

@@ -41,6 +41,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
                 Shape{s.m, s.n},
                 {.storage = dtype, .reduction = s.k, .operand_roundoff = tf32 ? kTf32Cut : 0}}};
   w.cost = product_cost(w.inputs, w.outputs, s.flops(), dtype);
+  if (tf32) w.cost.tf32 = s.flops();
   w.unit = "GFLOP/s";
   w.function = [s](const std::vector<Tensor>& in) { return std::vector{product(in[0], in[1], s.b_order)}; };
   w.peer_parameters = {b_order_parameter(s.b_order), {"tf32", knobs.text("tf32")}};
