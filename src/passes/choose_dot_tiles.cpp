@@ -70,16 +70,20 @@ DotTiles few_blocks(const DotProblem& p, DotTiles tiles, const tile::Target& tar
 }
 
 // Few rows (or a column): the large operand streams from memory, so only its order and its share per core
-// matter.
+// matter. Where what is summed lies together, its rows are walked along, a few at a time.
+constexpr Index kRowsAlong = 256, kLongWalk = 4096;
+
 DotTiles few_rows(const DotProblem& p, const tile::Target& target) {
-  // Eight rows of b at a time are as many streams as prefetchers follow; their part of c stays in L1.
   const Index columns = p.batch >= target.units ? p.n : ceil_div(p.n, Index{target.units});
+  if (p.b_by_k)
+    return few_blocks(p, {p.m, even_block(columns, kRowsAlong, 4), even_block(p.k, kLongWalk, 16)}, target);
+  // Eight rows of b at a time are as many streams as prefetchers follow; their part of c stays in L1.
   return few_blocks(
       p, {p.m, std::min(round_up(even_block(columns, 2048, 1), 64), p.n), std::min<Index>(8, p.k)}, target);
 }
 DotTiles one_column(const DotProblem& p, const tile::Target& target) {
   const Index rows = p.batch >= target.units ? p.m : ceil_div(p.m, Index{target.units});
-  return few_blocks(p, {even_block(rows, 256, 4), 1, even_block(p.k, 4096, 16)}, target);
+  return few_blocks(p, {even_block(rows, kRowsAlong, 4), 1, even_block(p.k, kLongWalk, 16)}, target);
 }
 
 std::vector<DotTiles> cpu_tiles(const DotProblem& p, const tile::Target& target) {

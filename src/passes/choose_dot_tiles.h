@@ -15,7 +15,8 @@ struct DotProblem {
   DType dtype = DType::f32;  // in which the operands meet
   bool in_memory = true;     // the operands are read as they stand, nothing is computed on them …
   bool copied = true;        // … and their blocks lie as a copy engine takes them
-  bool by_k = false;         // k is the contiguous axis of both operands
+  bool by_k = false;         // k is the contiguous axis of both operands …
+  bool b_by_k = false;       // … or of b
   bool b_by_rows = false;    // n is the contiguous axis of b
   bool tf32 = false;         // f32 operands may be rounded to it
   bool splits = false;       // several programs may share one sum

@@ -160,11 +160,14 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes, const ti
                    is_copied(program, dot.operands[1], axes.n, axes.k);
   const Sym& b = program.syms[place_of(dot.operands[1])];
   problem.b_by_rows = axes.n >= 0 && b.kind == Sym::Kind::load && b.offset.factor(axes.n) == 1;
-  problem.by_k = problem.in_memory && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int o) {
-                   return program.syms[place_of(o)].offset.factor(axes.k) == 1;
-                 });
+  const auto by_k = [&](int operand) {
+    const Sym& s = program.syms[place_of(operand)];
+    return s.kind == Sym::Kind::load && s.offset.factor(axes.k) == 1;
+  };
+  problem.b_by_k = by_k(dot.operands[1]);
+  problem.by_k = problem.b_by_k && by_k(dot.operands[0]);
   problem.splits = can_split(program);
-  problem.tf32 = target.tf32 && !program.has_inner_dots() && program.levels() == 1;
+  problem.tf32 = target.tf32 && !program.is_chain();
   return problem;
 }
 
@@ -228,10 +231,12 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
   // Nothing is computed in the loop: it need not hold all columns, and short blocks are fetched further
   // ahead.
   const bool multiplies_alone = !program.has_inner_dots() && program.levels() == 1;
+  const Index bn = multiplies_alone ? std::min(columns, 2 * kPanel) : columns;
+  std::vector<Index> depths = {kPanel};
+  if (!multiplies_alone) depths = {2 * kPanel, kPanel, kPanel / 2};
   for (Index g : groups)
-    for (Index depth : {2 * kPanel, kPanel, kPanel / 2}) {
-      DotTiles tiles{g * kWarpgroupRows, columns, block_within_pages(program, depth)};
-      if (multiplies_alone) tiles.bn = std::min(columns, 2 * kPanel), tiles.bk = kPanel;
+    for (Index depth : depths) {
+      const DotTiles tiles{g * kWarpgroupRows, bn, block_within_pages(program, depth)};
       if (tiles.bk >= kFewestKeys && chain_fits(program, axes, tiles)) return tiles;
     }
   return std::nullopt;

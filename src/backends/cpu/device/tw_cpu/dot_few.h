@@ -8,22 +8,33 @@ namespace tw {
 
 // Rows of the large operand in flight: enough independent sums, and streams that the prefetchers follow.
 constexpr int kFewRows = 4;
+// Rows of the small one that share what is read: their sums with each row in flight fit the registers.
+constexpr int kFewAtOnce = TW_LANES == 16 ? 5 : 2;
 
-// c[o] += Σ few · large[o] for kFewRows rows of the large operand, whose inner elements are neighbours.
-template <class E>
-TW_INLINE void dot_few_along(const typename E::word* few, const DotOperand<E>& large, i64 o, i64 steps,
-                             typename E::sum* c, i64 c_stride) {
-  vec<typename E::sum> sum[kFewRows] = {};
+// c[f][o] += Σ few[f] · large[o] for kFewRows rows of the large operand, whose inner elements are neighbours.
+template <class E, int Few>
+TW_INLINE void dot_few_along(const typename E::word* few, i64 stride, const DotOperand<E>& large, i64 o,
+                             i64 steps, typename E::sum* c, i64 few_stride, i64 large_stride) {
+  constexpr int kHere = Few < kFewAtOnce ? Few : kFewAtOnce;
+  vec<typename E::sum> sum[kHere][kFewRows] = {};
   for (i64 k = 0; k < steps; k += TW_LANES)
 #pragma clang loop unroll(full)
     for (int i = 0; i < kFewRows; ++i) {
       const vec<typename E::word> words = large.along(o + i, k);
-      sum[i] = E::add(sum[i], load(few + k), words);
-      if constexpr (E::kCorrects) sum[i] -= E::add(vi32(0), vu32(E::kCorrection), words);
+      large.prefetch_along(o + i + kFewRows, k);
+#pragma clang loop unroll(full)
+      for (int f = 0; f < kHere; ++f) {
+        sum[f][i] = E::add(sum[f][i], load(few + f * stride + k), words);
+        if constexpr (E::kCorrects) sum[f][i] -= E::add(vi32(0), vu32(E::kCorrection), words);
+      }
     }
 #pragma clang loop unroll(full)
   for (int i = 0; i < kFewRows; ++i)
-    if (o + i < large.outer) c[(o + i) * c_stride] += reduce_sum(sum[i]);
+    if (o + i < large.outer)
+      for (int f = 0; f < kHere; ++f) c[f * few_stride + (o + i) * large_stride] += reduce_sum(sum[f][i]);
+  if constexpr (Few > kHere)
+    dot_few_along<E, Few - kHere>(few + kHere * stride, stride, large, o, steps, c + kHere * few_stride,
+                                  few_stride, large_stride);
 }
 
 // c[f][o …] += Σ few[f] · large[o …] for neighbouring rows of the large operand, each word of which is read
@@ -53,7 +64,8 @@ static void dot_few(const DotOperand<F>& few, const DotOperand<E>& large, typena
                     i64 large_stride) {
   constexpr i64 kStride = (Depth / E::kDepth / TW_LANES + 2) * TW_LANES;
   constexpr i64 kRows = (Few + TW_LANES - 1) / TW_LANES * TW_LANES;  // packed in whole vectors if transposed
-  alignas(64) typename E::word words[kRows * kStride] = {};  // rows of few that do not exist stay zero
+  alignas(64) typename E::word words[kRows * kStride];
+  for (i64 missing = few.outer * kStride; missing < Few * kStride; ++missing) words[missing] = 0;
   const i64 inner = few.inner > large.inner ? few.inner : large.inner;
   const i64 steps = (inner + E::kDepth - 1) / E::kDepth;
   pack_left<F, Few, kStride>(few, 0, steps, words);
@@ -63,8 +75,7 @@ static void dot_few(const DotOperand<F>& few, const DotOperand<E>& large, typena
     return;
   }
   for (i64 o = 0; o < large.outer; o += kFewRows)
-    for (i64 f = 0; f < few.outer; ++f)
-      dot_few_along(words + f * kStride, large, o, steps, c + f * few_stride, large_stride);
+    dot_few_along<E, Few>(words, kStride, large, o, steps, c, few_stride, large_stride);
 }
 
 }  // namespace tw
