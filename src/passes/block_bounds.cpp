@@ -58,10 +58,10 @@ tile::View bounds_view(EmitState& s, const BlockBounds& bounds, const TileShape&
 
 class BoundsEmitter {
  public:
-  BoundsEmitter(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
-                const std::string& name, const std::vector<Temporary>& temporaries)
+  BoundsEmitter(const ir::Graph& graph, const GroupProgram& program, const BlockBounds& bounds,
+                const TileShape& shape, const std::string& name, const std::vector<Temporary>& temporaries)
       : space_(program, shape),
-        bounds_(*find_block_bounds(graph, program, shape)),
+        bounds_(bounds),
         extent_(program.extents[at(space_.walked)]),
         keys_at_once_(std::min(kKeys, extent_)),
         s_(graph, program, name, temporaries),
@@ -83,10 +83,11 @@ class BoundsEmitter {
           Value needed = k_.broadcast(holds(bounds_.needed), tile);
           const Value key = k_.broadcast(keys_.variable(space_.walked), tile);
           if (extent_ % keys_at_once_ != 0) needed = needed & (key < extent_);
-          return std::vector<Value>{tile::where(needed, tile::min(carried[0], key), carried[0]),
-                                    tile::where(needed, tile::max(carried[1], key + 1), carried[1])};
+          std::vector<Value> ends = {tile::where(needed, tile::min(carried[0], key), carried[0]),
+                                     tile::where(needed, tile::max(carried[1], key + 1), carried[1])};
+          s_.leave_body();
+          return ends;
         });
-    s_.leave_body();
     const Index block = space_.block(space_.walked);
     store(0, k_.reduce(Monoid::min, found[0], 0) / block * block);
     store(1, k_.reduce(Monoid::max, found[1], 0));
@@ -230,7 +231,7 @@ class BoundsEmitter {
   }
 
   const LoopSpace space_;
-  const BlockBounds bounds_;
+  const BlockBounds& bounds_;
   const Index extent_, keys_at_once_;
   EmitState s_;
   Builder& k_;
@@ -268,9 +269,10 @@ Index bounds_count(const GroupProgram& program, const BlockBounds& bounds, const
   return count;
 }
 
-EmittedKernel emit_block_bounds(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
-                                const std::string& name, const std::vector<Temporary>& temporaries) {
-  return BoundsEmitter(graph, program, shape, name, temporaries).run();
+EmittedKernel emit_block_bounds(const ir::Graph& graph, const GroupProgram& program,
+                                const BlockBounds& bounds, const TileShape& shape, const std::string& name,
+                                const std::vector<Temporary>& temporaries) {
+  return BoundsEmitter(graph, program, bounds, shape, name, temporaries).run();
 }
 
 std::pair<Value, Value> load_block_bounds(EmitState& state, const BlockBounds& bounds,

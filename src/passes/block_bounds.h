@@ -23,8 +23,9 @@ std::optional<BlockBounds> find_block_bounds(const ir::Graph& graph, const Group
 Index bounds_count(const GroupProgram& program, const BlockBounds& bounds, const TileShape& shape);
 
 // Writes them to temporary shape.block_bounds.
-EmittedKernel emit_block_bounds(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
-                                const std::string& name, const std::vector<Temporary>& temporaries);
+EmittedKernel emit_block_bounds(const ir::Graph& graph, const GroupProgram& program,
+                                const BlockBounds& bounds, const TileShape& shape, const std::string& name,
+                                const std::vector<Temporary>& temporaries);
 
 // Those of the program that is being written: whole blocks, inside the extent.
 std::pair<tile::Value, tile::Value> load_block_bounds(EmitState& state, const BlockBounds& bounds,

@@ -283,8 +283,7 @@ class Chooser {
 }  // namespace
 
 TileShape choose_tiles(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
-  if (program.dot() >= 0 || program.has_inner_dots())
-    return split_chain(graph, program, target, choose_dot_shape(program, target));
+  if (program.has_dots()) return split_chain(graph, program, target, choose_dot_shape(program, target));
   return Chooser(graph, program, target).run();
 }
 

@@ -46,7 +46,7 @@ class Reader {
  public:
   Reader(const ir::Graph& graph, const GroupProgram& program)
       : graph_(graph), program_(program), depends_(dependence(program)), axes_(tile_variables()) {
-    if (program.dot() >= 0 || program.has_inner_dots()) dot_ = dot_axes(program);
+    if (program.has_dots()) dot_ = dot_axes(program);
   }
 
   Condition condition(int s) const {
@@ -89,7 +89,7 @@ class Reader {
   std::vector<bool> tile_variables() const {
     std::vector<bool> out = program_.reduced;
     for (std::size_t v = 0; v < out.size(); ++v) out[v] = out[v] || program_.inner[v];
-    if (program_.dot() >= 0 || program_.has_inner_dots()) {
+    if (program_.has_dots()) {
       const DotAxes axes = dot_axes(program_);
       for (int v : {axes.m, axes.n})
         if (v >= 0) out[static_cast<std::size_t>(v)] = true;

@@ -44,7 +44,7 @@ void Emitter::hoist(int level) {
 }
 
 void Emitter::hoist(const ReductionPass& pass) {
-  if (dot_ < 0 && !program_.has_inner_dots()) {
+  if (!program_.has_dots()) {
     hoist(pass.first_level);
   } else {
     for (int s : pass.syms) {

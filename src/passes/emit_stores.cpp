@@ -52,7 +52,7 @@ void Emitter::accumulate(const ProgramOutput& o) {
 }
 
 void Emitter::store_outputs_looped() {
-  if (dot_ < 0 && !program_.has_inner_dots()) hoist(program_.levels() + 1);
+  if (!program_.has_dots()) hoist(program_.levels() + 1);
   bool any_reduced = false;
   for (const ProgramOutput& o : program_.outputs) {
     if (sym(o.sym).reduced || (walked_ >= 0 && o.offset.depends_on(walked_)))

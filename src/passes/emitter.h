@@ -32,7 +32,7 @@ class Emitter {
  private:
   static std::size_t at(int v) { return static_cast<std::size_t>(v); }
   const Sym& sym(int s) const { return program_.syms[at(s)]; }
-  bool has_rows() const { return shape_.row >= 0 || dot_ >= 0 || program_.has_inner_dots(); }
+  bool has_rows() const { return shape_.row >= 0 || program_.has_dots(); }
   // Rows and columns of the result are blocks that dots multiply.
   bool has_dot_blocks() const { return dot_ >= 0 || program_.adds_up_dots(); }
   // What stands in the loops: with a dot its operand a, rows × depth, whose other operand, depth × columns,

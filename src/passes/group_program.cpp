@@ -120,6 +120,10 @@ bool GroupProgram::has_inner_dots() const {
   return std::any_of(syms.begin(), syms.end(), [](const Sym& s) { return s.inner; });
 }
 
+bool GroupProgram::has_dots() const {
+  return std::any_of(syms.begin(), syms.end(), [](const Sym& s) { return s.kind == Sym::Kind::dot; });
+}
+
 bool GroupProgram::adds_up_dots() const {
   return std::any_of(syms.begin(), syms.end(), [](const Sym& s) { return s.adds_up; });
 }
@@ -306,7 +310,7 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
         continue;
       if (program.reduced_variables().size() <= 1 || !needs_one_reduced_loop(program)) return program;
     }
-    const bool dots = walked.dot() >= 0 || walked.has_inner_dots();
+    const bool dots = walked.has_dots();
     return dots ? Refusal::dot_operand_not_plain : Refusal::several_reduced_loops;
   } catch (const Stop& stop) {
     return stop.refusal;

@@ -103,6 +103,7 @@ struct GroupProgram {
   // More than one dot over blocks of memory: what is streamed stays on chip with what is carried.
   bool is_chain() const;
   bool has_inner_dots() const;
+  bool has_dots() const;      // of either kind
   bool adds_up_dots() const;  // see Sym::adds_up
   std::vector<int> reduced_variables() const;
   std::vector<int> parallel_variables() const;

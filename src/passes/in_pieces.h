@@ -19,15 +19,16 @@ struct InPieces {
   double piece_bytes = 0, whole_bytes = 0;
 };
 
-// Cuts the columns of a product that is reduced to statistics of its rows, and whose elementwise descendants
-// other products read: these are summed over the pieces, in the type sums have, or put together from them. A
-// piece is no larger than what the product is made of, or than `least_bytes` if that is more. None where no
-// product is larger than `least_bytes` and `times` its operands, or something else reads it. `graph` is
-// materialized.
+// Which products are large enough: of more bytes than `least_bytes` and than `times` their operands'.
 struct PieceOptions {
   double times = 2;  // one product more is computed, not several: less than kMuchLarger
   double least_bytes = 0;
 };
+
+// Cuts the columns of a product that is reduced to statistics of its rows, and whose elementwise descendants
+// other products read: these are summed over the pieces, in the type sums have, or put together from them. A
+// piece is no larger than what the product is made of, or than `least_bytes` if that is more. None where no
+// product is large enough, or something else reads it. `graph` is materialized.
 std::optional<InPieces> in_pieces(const ir::Graph& graph, const PieceOptions& options = {});
 
 }  // namespace tilewright::passes

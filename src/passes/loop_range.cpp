@@ -48,6 +48,13 @@ class Solver {
     return out;
   }
 
+  // Of what the walked variable is no part of.
+  Bound least(const IndexExpr& expression) const {
+    Bound sum = expression.constant();
+    for (const IndexExpr::Term& t : expression.terms()) sum = sum + extreme(t, false);
+    return sum;
+  }
+
  private:
   Index extent(int v) const { return space_.program.extents[static_cast<std::size_t>(v)]; }
   LoopRange whole() const { return {0, extent_}; }
@@ -85,15 +92,6 @@ class Solver {
     return not_positive(solved->div_mod->inner * -1, ceil_of(rest, -factor) * divisor);
   }
 
- public:
-  // Of what the walked variable is no part of.
-  Bound least(const IndexExpr& expression) const {
-    Bound sum = expression.constant();
-    for (const IndexExpr::Term& t : expression.terms()) sum = sum + extreme(t, false);
-    return sum;
-  }
-
- private:
   static Bound ceil_of(const Bound& a, Index divisor) { return floor_div(a + (divisor - 1), divisor); }
 
   Bound extreme(const IndexExpr::Term& t, bool largest) const {

@@ -89,7 +89,7 @@ void apply_merge(GroupProgram& program, int outer) {
 
 void split_variables(GroupProgram& program, SplitReduced reduced) {
   // Rows and columns of a dot stay whole for what is only a number: a mask's arithmetic on positions.
-  const bool dots = program.dot() >= 0 || program.has_inner_dots();
+  const bool dots = program.has_dots();
   for (int rounds = 0; rounds < 16;
        ++rounds) {  // each round lowers the number of divisors; 16 bounds odd inputs
     SplitAt split;

@@ -108,10 +108,6 @@ GroupProgram without_empty_reductions(GroupProgram program) {
   return kept;
 }
 
-}  // namespace
-
-namespace {
-
 bool adds_atomically(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
 }
@@ -172,10 +168,6 @@ std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const GroupProgram
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 // Where loaded vectors decide which blocks the shape's loop walks: the kernel that finds them.
 std::vector<EmittedKernel> find_blocks(const ir::Graph& graph, const GroupProgram& program, TileShape& shape,
                                        const std::string& name, Lowered& out) {
@@ -183,7 +175,7 @@ std::vector<EmittedKernel> find_blocks(const ir::Graph& graph, const GroupProgra
   if (!bounds) return {};
   shape.block_bounds = static_cast<int>(out.temporaries.size());
   out.temporaries.push_back({DType::i64, bounds_count(program, *bounds, shape)});
-  return {emit_block_bounds(graph, program, shape, name + "_blocks", out.temporaries)};
+  return {emit_block_bounds(graph, program, *bounds, shape, name + "_blocks", out.temporaries)};
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace tilewright::passes {
 namespace {
 
 bool can_share(const ir::Graph& graph, const GroupProgram& program) {
-  const bool dots = program.dot() >= 0 || program.has_inner_dots();
+  const bool dots = program.has_dots();
   if (!dots || program.levels() < 2 || program.reduced_variables().size() != 1) return false;
   const auto reduced = [&](const ProgramOutput& o) {
     return program.syms[static_cast<std::size_t>(o.sym)].reduced || o.accumulate;

@@ -110,7 +110,14 @@ class Splitter {
     };
     renew(out.results);
     renew(out.blocks[0].args);
+    const auto follow_all = [&](std::vector<Op>& all, const auto& self) -> void {
+      for (Op& op : all) {
+        for (ValueId& o : op.operands) o = follow(o);
+        for (tile::Block& inner : op.blocks) self(inner.ops, self);
+      }
+    };
     std::vector<Op>& ops = out.blocks[0].ops;
+    follow_all(ops, follow_all);
     std::set<ValueId> used;
     for (std::size_t i = ops.size(); i-- > 0;) {
       const bool needed = acts(ops[i]) || std::any_of(ops[i].results.begin(), ops[i].results.end(),
@@ -119,10 +126,9 @@ class Splitter {
         ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
         continue;
       }
-      for (ValueId& o : ops[i].operands) used.insert(o = follow(o));
-      for (tile::Block& inner : ops[i].blocks)
-        for (Op& op : inner.ops)
-          for (ValueId& o : op.operands) used.insert(o = follow(o));
+      used.insert(ops[i].operands.begin(), ops[i].operands.end());
+      for (const tile::Block& inner : ops[i].blocks)
+        tile::for_each_op(inner, [&](const Op& op) { used.insert(op.operands.begin(), op.operands.end()); });
     }
     const auto rename = [&](std::vector<Op>& all, const auto& self) -> void {
       for (Op& op : all) {
