@@ -108,9 +108,7 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
                       const std::shared_ptr<ContextState>& context) {
   Traced out{std::make_shared<Trace>("main"), {}};
   out.trace->fullgraph = options.fullgraph;
-  out.trace->fuse = options.fuse;
-  out.trace->recompute = options.recompute;
-  out.trace->allow_tf32 = options.allow_tf32;
+  out.trace->options = graph_options(options);
   std::vector<Tensor> stand_ins;
   out.trace->arguments = args.size();
   for (std::size_t i = 0; i < args.size(); ++i) {

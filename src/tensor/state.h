@@ -39,6 +39,15 @@ struct Break {
   double cost_ms = 0;  // running what was recorded, and the read
 };
 
+// How a graph is compiled and run.
+struct GraphOptions {
+  bool fuse = true;
+  Recompute recompute = Recompute::by_cost;
+  bool allow_tf32 = false;
+  bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
+  bool replay = false;    // may be replayed
+};
+
 // The recording of a function's operations.
 struct Trace {
   explicit Trace(std::string name) : graph(std::move(name)) {}
@@ -47,9 +56,7 @@ struct Trace {
   std::size_t arguments = 0;   // how many of them are the function's own; the rest it captured
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   bool fullgraph = false;
-  bool fuse = true;
-  Recompute recompute = Recompute::by_cost;
-  bool allow_tf32 = false;
+  GraphOptions options;  // of what runs before the end of the function
   std::vector<Break> breaks;
 };
 
@@ -105,20 +112,13 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
 // A tensor's node in a trace's graph; concrete tensors become inputs.
 ir::NodeId node_in(Trace& trace, const Tensor& t);
 
-// Compiles (or finds) a graph for the device of `inputs` and runs it.
-struct GraphOptions {
-  bool fuse = true;
-  Recompute recompute = Recompute::by_cost;
-  bool allow_tf32 = false;
-  bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
-  bool replay = false;    // may be replayed
-};
 // What lowering is told of the device, and may do there.
 tile::Target with_policy(tile::Target target, const GraphOptions& options);
 std::vector<ir::Type> output_types(const ir::Graph& graph);
 // Loads the kernels of a compiled graph with these outputs.
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
                                           std::vector<ir::Type> outputs);
+// Compiles a graph, or finds it compiled; and runs it.
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options = {});
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,

@@ -263,11 +263,8 @@ void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceSta
   std::vector<Tensor> results;
   if (!alive.empty()) {
     trace.graph.set_outputs(outputs);
-    results = run_graph(
-        context, device,
-        *compile_graph(device, trace.graph,
-                       {.fuse = trace.fuse, .recompute = trace.recompute, .allow_tf32 = trace.allow_tf32}),
-        trace.inputs);
+    const auto compiled = compile_graph(device, trace.graph, trace.options);
+    results = run_graph(context, device, *compiled, trace.inputs, trace.options);
   }
   for (std::size_t i = 0; i < alive.size(); ++i) {
     alive[i]->buffer = results[i].impl()->buffer;
