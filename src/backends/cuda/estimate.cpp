@@ -2,7 +2,6 @@
 #include "backends/cuda/estimate.h"
 
 #include "backends/cuda/powers.h"
-
 #include "backends/cuda/staging.h"
 #include "backends/printer/accuracy.h"
 

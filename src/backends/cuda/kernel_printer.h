@@ -313,7 +313,7 @@ class KernelPrinter {
   bool only_stored(ValueId v) const;  // every use rounds it to its narrow type
   void find_only_stored();
 
-  // --- exchanges (print_exchange.cpp)
+  // --- reductions and scans (print_reductions.cpp)
   struct Reduction {
     std::size_t instr;
     std::string monoid;  // "Max"
@@ -334,6 +334,7 @@ class KernelPrinter {
   void print_packed_extremes(Loop& loop);
   void print_reduction_end(Loop& loop, const Reduction& reduction);
   void print_scans(Loop& loop);
+  // --- what needs values in other registers than their own (print_relayout.cpp)
   void print_relayout(const Step& step);
   void print_dot(const Step& step);
   void print_barrier();
@@ -383,7 +384,7 @@ class KernelPrinter {
   bool stepped_ = false;  // `step` is declared
   bool cluster_waited_ = false;
   std::map<ValueId, ValueId> max_of_sum_;  // whose exchanges are one
-  std::map<ValueId, Reduction> deferred_;  // by maximum: not exchanged yet
+  std::map<ValueId, Reduction> deferred_;  // by maximum: not exchanged yet; none at the end
   std::map<int, int> loads_of_view_;
 };
 

@@ -11,8 +11,8 @@ namespace tilewright::cuda {
 
 struct JoinedExchange {
   tile::ValueId max, sum;
-  std::ptrdiff_t first,
-      second;  // the plan's steps that reduce them; between are scalars that the second does not read
+  // The plan's steps that reduce them; between are scalars that the second does not read.
+  std::ptrdiff_t first, second;
 };
 std::vector<JoinedExchange> joined_exchanges(const tile::Kernel& kernel, const printer::LoopPlan& plan);
 

@@ -174,6 +174,7 @@ Result<backends::Source> KernelPrinter::run() {
       print_persistent_body();
     else
       print_steps(plan_.steps);
+    if (!deferred_.empty()) refuse("a maximum waits for a sum that no loop prints");
   } catch (const Refusal& refusal) {
     return unsupported(refusal.why);
   }

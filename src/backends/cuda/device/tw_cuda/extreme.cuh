@@ -28,24 +28,21 @@ TW_DEVICE u32 min_of_pairs(f16, u32 a, u32 b) {
   return out;
 }
 
+template <class T, int N, class Better>
+TW_DEVICE float best_of(const Vec<T, N>& packed, Better better) {
+  const auto words = bit_cast<Vec<u32, N / 2>>(packed);
+  u32 best = words.v[0];
+#pragma unroll
+  for (int w = 1; w < N / 2; ++w) best = better(best, words.v[w]);
+  return unpack_word<T>(better(best, best >> 16)).v[0];
+}
 template <class T, int N>
 TW_DEVICE float max_of(const Vec<T, N>& packed) {
-  const auto words = bit_cast<Vec<u32, N / 2>>(packed);
-  u32 most = words.v[0];
-#pragma unroll
-  for (int w = 1; w < N / 2; ++w) most = max_of_pairs(T{}, most, words.v[w]);
-  const auto two = unpack_word<T>(most);
-  return max(two.v[0], two.v[1]);
+  return best_of(packed, [](u32 a, u32 b) { return max_of_pairs(T{}, a, b); });
 }
-
 template <class T, int N>
 TW_DEVICE float min_of(const Vec<T, N>& packed) {
-  const auto words = bit_cast<Vec<u32, N / 2>>(packed);
-  u32 least = words.v[0];
-#pragma unroll
-  for (int w = 1; w < N / 2; ++w) least = min_of_pairs(T{}, least, words.v[w]);
-  const auto two = unpack_word<T>(least);
-  return min(two.v[0], two.v[1]);
+  return best_of(packed, [](u32 a, u32 b) { return min_of_pairs(T{}, a, b); });
 }
 
 }  // namespace tw

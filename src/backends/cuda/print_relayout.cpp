@@ -1,0 +1,176 @@
+// Values in other registers than their own, through shared memory; and dots, whose operands come that way.
+#include "backends/cuda/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using tile::Op;
+using tile::OpKind;
+
+// A value in other registers than its own: through shared memory, as a row-major tile.
+KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
+  Registers from = buffer(v);
+  if (place.part == Part::one || same_spread(layouts_, from.place, place)) return from;
+  Registers to = from;
+  to.place = place;
+  to.name = unique(from.name + "_moved");
+  const bool to_vectors = place.part == Part::all || place.part == Part::cols;
+  to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(plan_.storage(v));
+  if (layouts_.programs_per_block > 1) refuse("programs side by side: values stay in their threads");
+  const std::vector<Index>& shape = kernel_.type(v).shape;
+  const StageLayout stage{.type = stage_type(v), .shape = shape, .pitch = shape.empty() ? 1 : shape.back()};
+  need("exchange");
+  use_stage(kernel_.type(v).size() * static_cast<Index>(size_bytes(from.dtype)));
+  out_.write("__syncthreads();");
+  move_through_stage(from, StageSide::put, stage);
+  out_.write("__syncthreads();");
+  out_.write(declaration(to));
+  move_through_stage(to, StageSide::take, stage);
+  return to;
+}
+
+// Elements of an array to the stage or from it, as `at` says they lie there.
+void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const StageLayout& stage) {
+  const std::string base = fmt::format("stage<{}>()", stage.type);
+  const auto place_at = [&](const std::string& index) {
+    return fmt::format("{}[{}]", base,
+                       stage.offset > 0 ? fmt::format("{} + {}", stage.offset, index) : index);
+  };
+  const bool narrow_word = is_narrow_float(r.dtype) && stage.type != r.type;
+  if (r.place.part == Part::one) {
+    if (side == StageSide::put)
+      out_.line("if (threadIdx.x == 0) {} = {};", place_at("0"), convert_text(r.type, stage.type, r.name));
+    else
+      out_.line("{} = {};", r.name, convert_text(stage.type, r.type, place_at("0")));
+    return;
+  }
+  (void)narrow_word;
+  Loop loop;
+  loop.place = r.place;
+  loop.frame = layouts_.frame(r.place);
+  loop.thread = thread(loop.frame);
+  const Frame& f = loop.frame;
+  const bool vectors = r.place.part != Part::rows && f.vector > 1;
+  const std::vector<int> axes = long_axes(stage.shape);
+  for_registers(r, [&] {
+    if (vectors) out_.unrolled("v", f.vector);
+    const std::string row = row_text(loop), col = col_text(loop) + (f.vector > 1 ? " + v" : "");
+    std::string guard;
+    const auto add = [&](bool needed, const std::string& condition) {
+      if (needed) guard += (guard.empty() ? "" : " && ") + condition;
+    };
+    std::string i = row, j = col;  // along the tile's long axes
+    if (r.place.part == Part::all) {
+      add(f.ragged_rows(), fmt::format("{} < {}", row, f.rows));
+      add(f.ragged_cols(), fmt::format("{} < {}", col, f.cols));
+    } else if (r.place.part == Part::rows) {
+      add(f.ragged_rows(), fmt::format("{} < {}", row, f.rows));
+      add(side == StageSide::put && f.row_threads() > 1, fmt::format("{} == 0", loop.thread.t));
+    } else {
+      i = col;
+      add(f.ragged_cols(), fmt::format("{} < {}", col, f.cols));
+      add(side == StageSide::put && f.groups > 1, fmt::format("{} == 0", loop.thread.g));
+    }
+    std::string index = i;
+    if (axes.size() == 2)
+      index = stage.transposed ? fmt::format("({}) * {} + {}", j, stage.pitch, i)
+                               : fmt::format("({}) * {} + {}", i, stage.pitch, j);
+    else if (axes.size() == 1 && axes[0] == 0 && stage.shape.size() == 2 && stage.pitch != 1)
+      index = fmt::format("({}) * {}", i, stage.pitch);
+    const std::string place = place_at(index);
+    const std::string text =
+        side == StageSide::put ? fmt::format("{} = {};", place, convert_text(r.type, stage.type, element(r)))
+                               : fmt::format("{} = {};", element(r), convert_text(stage.type, r.type, place));
+    out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
+    if (vectors) out_.close();
+  });
+}
+
+// Between the type of a register array and that of the stage: the same, or a narrow float and f32.
+std::string KernelPrinter::convert_text(const std::string& from, const std::string& to,
+                                        const std::string& text) {
+  if (from == to) return text;
+  need("convert");
+  return fmt::format("cast<{}>({})", to, text);
+}
+
+// The type a value has on the stage: as it is stored, so that it takes no more room than it must.
+std::string KernelPrinter::stage_type(ValueId v) const {
+  const DType dtype = kernel_.type(v).dtype;
+  return is_narrow_float(dtype) ? element_type(dtype) : type_of(plan_.storage(v));
+}
+
+// Transpose and reshape: the tile is laid out in shared memory and read in the other order.
+void KernelPrinter::print_relayout(const Step& step) {
+  const Op& op = *step.op;
+  need("exchange");
+  const ValueId source = op.operands[0], result = op.results[0];
+  const Registers from = buffer(source), to = buffer(result);
+  if (layouts_.programs_per_block > 1) refuse("programs side by side: tiles stay in their threads");
+  if (declared_.insert(plan_.storage(result)).second) out_.write(declaration(to));
+  const std::vector<Index>& shape = kernel_.type(source).shape;
+  const std::vector<Index>& result_shape = kernel_.type(result).shape;
+  const Index bytes = static_cast<Index>(size_bytes(from.dtype));
+  const bool transposes = op.kind == OpKind::transpose;
+  // An odd number of words a row keeps the elements of a column in different banks.
+  const Index pitch = shape.back() + (transposes ? std::max<Index>(1, 4 / bytes) : 0);
+  const std::string type = stage_type(source);
+  use_stage((transposes ? shape[0] * pitch : kernel_.type(source).size()) * bytes);
+  out_.write("__syncthreads();");
+  move_through_stage(from, StageSide::put, {.type = type, .shape = shape, .pitch = pitch});
+  out_.write("__syncthreads();");
+  move_through_stage(to, StageSide::take,
+                     {.type = type,
+                      .shape = result_shape,
+                      .pitch = transposes ? pitch : result_shape.back(),
+                      .transposed = transposes});
+}
+
+// Both operands in shared memory; each thread keeps its block of the result in registers.
+void KernelPrinter::print_dot(const Step& step) {
+  const Op& op = *step.op;
+  need("dot");
+  need("exchange");
+  const ValueId a = op.operands[0], b = op.operands[1];
+  const Registers acc = buffer(op.results[0]);
+  if (declared_.insert(plan_.storage(op.results[0])).second) out_.write(declaration(acc));
+  const std::vector<Index>& shape_a = kernel_.type(a).shape;
+  const std::vector<Index>& shape_b = kernel_.type(b).shape;
+  Loop loop;
+  loop.place = acc.place;
+  if (acc.place.part != Part::one) {
+    loop.frame = layouts_.frame(acc.place);
+    loop.thread = thread(loop.frame);
+  }
+  const Frame& f = loop.frame;
+  const bool rows =
+      acc.place.part == Part::all || (acc.place.part != Part::one && shape_a[0] > 1 && shape_b[1] == 1);
+  const bool cols = acc.place.part == Part::all || (acc.place.part != Part::one && shape_b[1] > 1);
+  // A column of results that is spread like a tile's columns, or a row like its rows, is no block of rows and
+  // columns.
+  const bool as_rows = acc.place.part == Part::rows, as_cols = acc.place.part == Part::cols;
+  if ((as_rows && cols) || (as_cols && rows))
+    refuse("dot: a single row or column in the layout of the other");
+  const Index vector = cols ? f.vector : 1, col_step = cols ? f.row_threads() * f.vector : 1;
+  const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
+  const Index pitch_a = round_up(shape_a[1], 4) + (shape_a[1] % 4 == 0 ? 4 : 0);
+  const Index pitch_b = round_up(std::max(shape_b[1], col_steps * col_step), 4);
+  // 8-bit floats may be of two types.
+  const std::string type = stage_type(a), type_b = stage_type(b);
+  const Index bytes = static_cast<Index>(size_bytes(kernel_.type(a).dtype));
+  const Index offset_b = round_up(shape_a[0] * pitch_a, 16);
+  use_stage((offset_b + shape_b[0] * pitch_b) * bytes);
+  out_.write("__syncthreads();");
+  move_through_stage(buffer(a), StageSide::put, {.type = type, .shape = shape_a, .pitch = pitch_a});
+  move_through_stage(buffer(b), StageSide::put,
+                     {.type = type_b, .shape = shape_b, .pitch = pitch_b, .offset = offset_b});
+  out_.write("__syncthreads();");
+  const bool scalars = acc.place.part == Part::rows || acc.place.part == Part::one;
+  out_.line("dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, stage<{}>(), stage<{}>() + {}, {}, {});",
+            row_steps, col_steps, rows ? f.groups : 1, col_step, shape_a[0], shape_a[1], pitch_a, pitch_b,
+            scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type, type_b,
+            offset_b, rows ? loop.thread.g : "0", cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
+}
+
+}  // namespace tilewright::cuda
