@@ -10,108 +10,16 @@
 #include <optional>
 #include <random>
 
+#include "attention_problem.h"
+#include "support/errors.h"
+
 namespace tilewright {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using test::expect_says;
+using test::message_of;
 
-struct Sizes {
-  Index batch = 1, heads = 2, shared = 1, queries = 10, keys = 10, depth = 16, columns = 16;
-};
-
-using HostScore = std::function<double(double score, Index b, Index h, Index q, Index k)>;
-using HostMask = std::function<bool(Index b, Index h, Index q, Index k)>;
-
-struct Problem {
-  Sizes sizes;
-  std::vector<float> q, k, v;
-  HostScore score = [](double s, Index, Index, Index, Index) { return s; };
-  HostMask mask = [](Index, Index, Index, Index) { return true; };
-};
-
-struct Expected {
-  std::vector<double> out, lse;
-};
-
-Expected on_the_host(const Problem& p) {
-  const Sizes& s = p.sizes;
-  Expected e;
-  const Index kv_heads = s.heads / s.shared;
-  std::vector<double> scores(static_cast<std::size_t>(s.keys));
-  const auto at = [](Index i) { return static_cast<std::size_t>(i); };
-  for (Index b = 0; b < s.batch; ++b)
-    for (Index h = 0; h < s.heads; ++h)
-      for (Index q = 0; q < s.queries; ++q) {
-        const Index head = b * kv_heads + h / s.shared;
-        double largest = -kInfinity, total = 0;
-        for (Index k = 0; k < s.keys; ++k) {
-          double sum = 0;
-          for (Index d = 0; d < s.depth; ++d)
-            sum += static_cast<double>(p.q[at(((b * s.heads + h) * s.queries + q) * s.depth + d)]) *
-                   static_cast<double>(p.k[at((head * s.keys + k) * s.depth + d)]);
-          sum = p.score(sum / std::sqrt(static_cast<double>(s.depth)), b, h, q, k);
-          scores[at(k)] = p.mask(b, h, q, k) ? sum : -kInfinity;
-          largest = std::max(largest, scores[at(k)]);
-        }
-        for (double& v : scores) total += v = v == -kInfinity ? 0 : std::exp(v - largest);
-        e.lse.push_back(total == 0 ? -kInfinity : std::log(total) + largest);
-        for (Index c = 0; c < s.columns; ++c) {
-          double sum = 0;
-          for (Index k = 0; k < s.keys; ++k)
-            sum += scores[at(k)] * static_cast<double>(p.v[at((head * s.keys + k) * s.columns + c)]);
-          e.out.push_back(total == 0 ? 0 : sum / total);
-        }
-      }
-  return e;
-}
-
-std::vector<float> normal(Index count, std::mt19937& random, float spread = 1) {
-  std::normal_distribution<float> d(0, spread);
-  std::vector<float> out(static_cast<std::size_t>(count));
-  for (float& v : out) v = d(random);
-  return out;
-}
-
-class AttentionFunctions : public ::testing::TestWithParam<const char*> {
- protected:
-  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
-  std::mt19937 random_{17};
-
-  Problem problem(const Sizes& s, float spread = 1) {
-    const Index kv = s.batch * s.heads / s.shared * s.keys;
-    return {.sizes = s,
-            .q = normal(s.batch * s.heads * s.queries * s.depth, random_, spread),
-            .k = normal(kv * s.depth, random_),
-            .v = normal(kv * s.columns, random_)};
-  }
-  std::vector<Tensor> tensors(const Problem& p) {
-    const Sizes& s = p.sizes;
-    const Index kv = s.heads / s.shared;
-    return {ctx_.from(p.q, {s.batch, s.heads, s.queries, s.depth}),
-            ctx_.from(p.k, {s.batch, kv, s.keys, s.depth}), ctx_.from(p.v, {s.batch, kv, s.keys, s.columns})};
-  }
-
-  // Results and log-sum-exp against the host's, and one kernel.
-  void check(const Problem& p, const AttentionOptions& options, std::optional<std::size_t> kernels = 1) {
-    const auto compiled = compile([&](const Tensor& q, const Tensor& k, const Tensor& v) {
-      return attention_with_lse(q, k, v, options);
-    });
-    const std::vector<Tensor> in = tensors(p);
-    const auto [out, lse] = compiled(in);
-    const Expected want = on_the_host(p);
-    near(out.to_vector<float>(), want.out, 4e-6);
-    near(lse.to_vector<float>(), want.lse, 4e-6);
-    const std::size_t got = compiled.report().front().kernels.size();
-    EXPECT_EQ(got, kernels.value_or(got)) << compiled.explain();
-  }
-  static void near(const std::vector<float>& got, const std::vector<double>& want, double bound) {
-    ASSERT_EQ(got.size(), want.size());
-    for (std::size_t e = 0; e < got.size(); ++e) {
-      if (std::isinf(want[e]) && static_cast<double>(got[e]) == want[e]) continue;
-      ASSERT_LE(std::abs(static_cast<double>(got[e]) - want[e]), bound * (1 + std::abs(want[e]))) << e;
-    }
-  }
-};
+class AttentionFunctions : public AttentionProblems {};
 
 TEST_P(AttentionFunctions, TakesLengthsHeadDimsAndSharedHeads) {
   for (const Sizes& s :
@@ -193,44 +101,6 @@ TEST_P(AttentionFunctions, MasksByCapturedTensors) {
   check(p, {.mask = document_mask(of_all)});
   p.mask = [&](Index b, Index, Index, Index k) { return k < lengths[static_cast<std::size_t>(b)]; };
   check(p, {.mask = prefix_mask(ctx_.from(lengths, {2}))});
-}
-
-// Pages of a cache in any order, of which each sequence sees as many keys as it has.
-TEST_P(AttentionFunctions, ReadsCachesInPages) {
-  const Sizes s{2, 4, 2, 1, 192, 32, 32};
-  const std::vector<Index> lengths = {150, 0};
-  Problem p = problem(s);
-  p.mask = [&](Index b, Index, Index, Index k) { return k < lengths[static_cast<std::size_t>(b)]; };
-  constexpr Index kPage = 32;
-  const Index kv = s.heads / s.shared, pages = s.keys / kPage;
-  std::vector<std::int32_t> order(static_cast<std::size_t>(s.batch * pages));
-  for (std::size_t i = 0; i < order.size(); ++i)
-    order[i] = static_cast<std::int32_t>((i * 5 + 3) % order.size());
-  const auto scattered = [&](const std::vector<float>& whole) {  // (B, H, T, D) to (P, page, H, D)
-    std::vector<float> out(whole.size());
-    for (Index b = 0; b < s.batch; ++b)
-      for (Index h = 0; h < kv; ++h)
-        for (Index k = 0; k < s.keys; ++k)
-          for (Index d = 0; d < s.depth; ++d) {
-            const Index page = order[static_cast<std::size_t>(b * pages + k / kPage)];
-            out[static_cast<std::size_t>(((page * kPage + k % kPage) * kv + h) * s.depth + d)] =
-                whole[static_cast<std::size_t>(((b * kv + h) * s.keys + k) * s.depth + d)];
-          }
-    return ctx_.from(out, {s.batch * pages, kPage, kv, s.depth});
-  };
-  const Tensor q = ctx_.from(p.q, {s.batch, s.heads, s.queries, s.depth}), k = scattered(p.k),
-               v = scattered(p.v), table = ctx_.from(order, {s.batch, pages}), of = ctx_.from(lengths, {2});
-  const auto f = compile([&](const Tensor& a, const Tensor& b, const Tensor& c) {
-    return attention(a, from_pages(b, table), from_pages(c, table), {.mask = prefix_mask(of)});
-  });
-  const std::vector<double> want = on_the_host(p).out;
-  near(f(q, k, v).to_vector<float>(), want, 4e-6);
-  EXPECT_EQ(f.explain().find("take_0"), std::string::npos) << "pages are gathered first: " << f.explain();
-  near(attention(q, from_pages(k, table), from_pages(v, table), {.mask = prefix_mask(of)}).to_vector<float>(),
-       want, 4e-6);
-  EXPECT_THROW(from_pages(q, of), Error);
-  EXPECT_THROW(from_pages(table, table), Error);
-  EXPECT_THROW(from_pages(k, cast(table, DType::f32)), Error);
 }
 
 TEST_P(AttentionFunctions, ChangesScores) {
@@ -421,21 +291,11 @@ TEST_P(AttentionFunctions, HasGradients) {
     for (Index d = 0; d < s.depth; ++d) EXPECT_EQ(of_q[static_cast<std::size_t>(row * s.depth + d)], 0);
 }
 
-std::string message_of(const std::function<void()>& mistake) {
-  try {
-    mistake();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
 TEST_P(AttentionFunctions, SaysWhatDoesNotFit) {
   const Tensor q = ctx_.zeros({2, 4, 5, 8}), k = ctx_.zeros({2, 2, 6, 8});
-  const auto says = [&](const std::function<void()>& mistake, const std::vector<std::string>& parts) {
-    const std::string message = message_of(mistake);
-    for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << message;
-    EXPECT_NE(message.find("attention_functions_test.cpp:"), std::string::npos) << message;
+  const auto says = [&](const std::function<void()>& mistake, std::vector<std::string> parts) {
+    parts.emplace_back("attention_functions_test.cpp:");
+    expect_says(mistake, parts);
   };
   const auto zeros = [&](const Shape& s, DType d = DType::f32) { return ctx_.zeros(s, d); };
   says([&] { attention(zeros({4, 5, 8}), k, k); }, {"wants (batch, heads, length, head dim)", "f32[4,5,8]"});

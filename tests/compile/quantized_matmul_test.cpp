@@ -8,8 +8,12 @@
 #include <cmath>
 #include <functional>
 
+#include "support/errors.h"
+
 namespace tilewright {
 namespace {
+
+using test::expect_says;
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
@@ -98,14 +102,7 @@ TEST_P(QuantizedMatmul, TakesRowsOfAnyShapeAndNoneAtAll) {
 
 TEST_P(QuantizedMatmul, SaysWhatDoesNotFit) {
   const auto says = [&](const std::function<void()>& mistake, const std::string& part) {
-    std::string message = "no error";
-    try {
-      mistake();
-    } catch (const Error& e) {
-      message = e.what();
-    }
-    EXPECT_NE(message.find(part), std::string::npos) << message;
-    EXPECT_NE(message.find("quantized_matmul_test.cpp:"), std::string::npos) << message;
+    expect_says(mistake, {part, "quantized_matmul_test.cpp:"});
   };
   const Tensor x = ctx_.zeros({4, 64}), w = ctx_.zeros({64, 10}, DType::i8), s = ctx_.zeros({2, 10});
   says([&] { quantized_matmul(x, ctx_.zeros({64, 10}), s); }, "wants weights as (K, N) of i8");

@@ -7,8 +7,12 @@
 #include <cmath>
 #include <functional>
 
+#include "support/errors.h"
+
 namespace tilewright {
 namespace {
+
+using test::expect_says;
 
 std::size_t at(Index i) { return static_cast<std::size_t>(i); }
 
@@ -93,14 +97,7 @@ TEST_P(ScaledMatmul, BatchesShareWhatHasNone) {
 
 TEST_P(ScaledMatmul, SaysWhatDoesNotFit) {
   const auto says = [&](const std::function<void()>& mistake, const std::string& part) {
-    std::string message = "no error";
-    try {
-      mistake();
-    } catch (const Error& e) {
-      message = e.what();
-    }
-    EXPECT_NE(message.find(part), std::string::npos) << message;
-    EXPECT_NE(message.find("scaled_matmul_test.cpp:"), std::string::npos) << message;
+    expect_says(mistake, {part, "scaled_matmul_test.cpp:"});
   };
   const Tensor a = ctx_.zeros({16, 256}), b = ctx_.zeros({256, 128}), one = ctx_.zeros({1, 1});
   says([&] { scaled_matmul(a, one, ctx_.zeros({255, 128}), one); }, "inner dims differ");

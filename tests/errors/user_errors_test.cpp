@@ -7,23 +7,13 @@
 #include <functional>
 #include <optional>
 
+#include "support/errors.h"
+
 namespace tilewright {
 namespace {
 
-std::string message_of(const std::function<void()>& mistake) {
-  try {
-    mistake();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
-
-// The message has each part, and the place in this file.
-void expect_says(const std::function<void()>& mistake, const std::vector<std::string>& parts) {
-  const std::string message = message_of(mistake);
-  for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << message;
-}
+using test::expect_says;
+using test::message_of;
 
 class UserErrors : public ::testing::TestWithParam<const char*> {
  protected:
