@@ -99,6 +99,7 @@ class KernelPrinter {
   void print_step(const Step& step);
   void print_scalar(const tile::Op& op);
   void print_loop(const Step& step);
+  bool counts_in_32_bits(const tile::Op& loop) const;
   void open_loop(const Step& step);
   void close_loop();
   void print_branch(const Step& step);

@@ -120,16 +120,28 @@ void KernelPrinter::print_loop(const Step& step) {
   if (outermost && chain_->dots.back().outermost == &op) release_residents();
 }
 
+// Bounds may be wider than the induction value: an empty loop's upper bound can be anything.
+bool KernelPrinter::counts_in_32_bits(const Op& loop) const {
+  constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
+  const printer::ValueRange &end = range(loop.operands[1]), &step = range(loop.operands[2]);
+  return range(loop.operands[0]).fits_i32() && end.fits_i32() && step.fits_i32() &&
+         end.high + step.high <= kMost;
+}
+
 void KernelPrinter::open_loop(const Step& step) {
   const Op& op = *step.op;
   const ValueId i = op.blocks[0].args[0];
   const std::string type = type_of(i), name = value_name(i);
-  const std::string upper = value_name(i) + "_end", by = value_name(i) + "_step";
-  // Bounds may be wider than the induction value: an empty loop's upper bound can be anything.
-  out_.line("const i64 {} = {}, {} = {};", unique(upper), scalar(op.operands[1]).text, unique(by),
-            scalar(op.operands[2]).text);
-  out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", name, scalar(op.operands[0]).text, upper, by);
-  out_.line("const {0} {1} = {0}({1}_i);", type, name);
+  const std::string from = scalar(op.operands[0]).text, upper = scalar(op.operands[1]).text,
+                    step_text = scalar(op.operands[2]).text;
+  if (type == "i32" && counts_in_32_bits(op)) {
+    out_.open("for (i32 {0} = {1}; {0} < {2}; {0} += {3})", name, from, upper, step_text);
+  } else {
+    const std::string end = unique(name + "_end"), by = unique(name + "_step");
+    out_.line("const i64 {} = {}, {} = {};", end, upper, by, step_text);
+    out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", name, from, end, by);
+    out_.line("const {0} {1} = {0}({1}_i);", type, name);
+  }
   scalars_[i] = {name, type};
   ++loop_depth_;
 }
