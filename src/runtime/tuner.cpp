@@ -9,7 +9,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <cstdlib>
 #include <limits>
 
 namespace tilewright::runtime {
@@ -30,6 +32,33 @@ std::string tiles_of(const tile::Kernel& kernel) {
   for (const tile::ConstParam& c : kernel.constants)
     constants.push_back(fmt::format("{}={}", c.name, c.value));
   return fmt::format("{}", fmt::join(constants, " "));
+}
+
+Index next_power(Index size) {
+  const auto up = static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::abs(size))));
+  return size < 0 ? -up : size == 0 ? 0 : up;
+}
+
+void round_up_constants(tile::Block& block) {
+  for (tile::Op& op : block.ops) {
+    if (op.kind == tile::OpKind::constant) op.number = {0, next_power(op.number.i)};
+    for (tile::Block& inner : op.blocks) round_up_constants(inner);
+  }
+}
+
+// What kernels of a shape bucket have in common: the kernel with each of its sizes rounded up to a power of
+// two, and without its floats. Tiles stay as they are.
+std::string bucket_of(tile::Kernel kernel) {
+  const auto round = [](tile::Dim& dim) { dim.value = next_power(dim.value); };
+  kernel.name = "bucket";
+  for (tile::ViewParam& view : kernel.views) {
+    for (tile::Dim& extent : view.extents) round(extent);
+    for (tile::Dim& stride : view.strides) round(stride);
+  }
+  for (tile::GridAxis& axis : kernel.grid)
+    for (tile::GridFactor& factor : axis) round(factor.extent);
+  round_up_constants(kernel.body);
+  return tile::print(kernel);
 }
 
 // A schedule of the kernel, or of one of its variants.
@@ -55,9 +84,10 @@ class KernelTuner {
   Result<KernelTuning> run() {
     const auto start = std::chrono::steady_clock::now();
     KernelTuning out;
-    const std::vector<Choice> candidates = legal_choices();
+    std::vector<Choice> candidates = legal_choices();
     out.stored = candidates.size() > 1 && use_stored(candidates);
     if (candidates.size() > 1 && !out.stored) {
+      candidates.resize(std::min(candidates.size(), static_cast<std::size_t>(options_.candidates)));
       if (auto measured = measure(candidates); !measured) return measured.error();
       for (Entrant& e : entrants_) out.trials.push_back(std::move(e.trial));
     }
@@ -72,7 +102,7 @@ class KernelTuner {
     std::shared_ptr<LoadedKernel> loaded;
   };
 
-  // Those with the least predicted times; of equals the plan's own kernel first.
+  // The least predicted times first; of equals the plan's own kernel.
   std::vector<Choice> legal_choices() const {
     std::vector<Choice> out;
     for (const tile::Kernel& kernel : kernels_)
@@ -81,21 +111,20 @@ class KernelTuner {
     std::stable_sort(out.begin(), out.end(), [](const Choice& a, const Choice& b) {
       return a.candidate.predicted_us < b.candidate.predicted_us;
     });
-    out.resize(std::min(out.size(), static_cast<std::size_t>(options_.candidates)));
     return out;
   }
 
-  // The winner depends on what it was chosen from.
-  Hash128 key(const std::vector<Choice>& choices) const {
-    Hasher h;
-    h.add(std::string("schedule")).add(store_.device()->backend().binary_key());
-    h.add(tile::print(kernels_.front()));
-    for (const Choice& c : choices) h.add(c.text());
-    return h.digest();
+  Hash128 key() const {
+    return Hasher()
+        .add(std::string("schedule"))
+        .add(store_.device()->backend().binary_key())
+        .add(bucket_of(kernels_.front()))
+        .digest();
   }
 
+  // Whether the winner of the bucket is stored and legal for this shape.
   bool use_stored(const std::vector<Choice>& choices) {
-    const std::optional<std::string> winner = cache_ ? cache_->find(key(choices)) : std::nullopt;
+    const std::optional<std::string> winner = cache_ ? cache_->find(key()) : std::nullopt;
     if (!winner) return false;
     for (const Choice& c : choices) {
       if (c.text() != *winner) continue;
@@ -132,7 +161,7 @@ class KernelTuner {
     Entrant& winner = entrants_.front();
     if (!winner.loaded || winner.trial.measured_us == 0)
       return Unit{};  // nothing ran: the model's choice stays
-    if (cache_) (void)cache_->store(key(choices), winner.choice.text());
+    if (cache_) (void)cache_->store(key(), winner.choice.text());
     use(winner.loaded, winner.choice);
     return Unit{};
   }

@@ -1,6 +1,7 @@
 // Tuner: measures, on the data of a call, the schedules that the backend's model ranks first, for a kernel
 // and its variants with other tiles, and keeps the fastest. Winners are stored beside the binaries, by device
-// and kernel (its sizes included).
+// and kernel, whose sizes count by the next power of two: shapes of one bucket share what one of them
+// measured.
 #pragma once
 
 #include "runtime/executable.h"

@@ -96,7 +96,8 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
 }
 
 std::vector<std::string> tuning_text(const runtime::KernelTuning& tuning) {
-  if (tuning.stored) return {fmt::format("the stored winner, found in {:.1f} ms", tuning.ms)};
+  if (tuning.stored)
+    return {fmt::format("the stored winner of its shape bucket, found in {:.1f} ms", tuning.ms)};
   std::vector<std::string> lines;
   lines.reserve(tuning.trials.size());
   for (const runtime::Trial& t : tuning.trials)

@@ -34,13 +34,21 @@ TEST(Tuning, MeasuresCandidatesKeepsTheFastestAndStoresIt) {
         << kernel.tuning.front() << " | " << kernel.schedule;
     winner = kernel.schedule;
   }
+  // 200 rows are of the bucket of 256, 300 are not.
   Context ctx({.cache_directory = folder.path});
-  const auto again = compile(rows, {.max_autotune = true});
-  again(ctx.randn({256, 1000}));
-  const KernelReport kernel = again.report().front().kernels.front();
-  EXPECT_EQ(kernel.schedule, winner);
-  ASSERT_EQ(kernel.tuning.size(), 1u);
-  EXPECT_NE(kernel.tuning.front().find("stored winner"), std::string::npos) << kernel.tuning.front();
+  for (const Index count : {256, 200, 300}) {
+    const auto again = compile(rows, {.max_autotune = true});
+    const Tensor x = ctx.randn({count, 1000});
+    const std::vector<float> got = again(x).to_vector<float>(), want = softmax(x).to_vector<float>();
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-6) << i;
+    const KernelReport kernel = again.report().front().kernels.front();
+    const bool stored =
+        kernel.tuning.size() == 1 && kernel.tuning.front().find("stored winner") != std::string::npos;
+    EXPECT_EQ(stored, count <= 256) << kernel.tuning.front();
+    if (stored) {
+      EXPECT_EQ(kernel.schedule, winner) << count;
+    }
+  }
 }
 
 // "BM=96 BN=128 BK=256" of a line of the report, or of a kernel's text.
