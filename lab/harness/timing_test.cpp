@@ -6,7 +6,7 @@
 #include <csignal>
 #include <set>
 
-#include "harness/interrupt.h"
+#include "base/interrupt.h"
 #include "harness/stats.h"
 #include "harness/synthetic.h"
 

@@ -1,15 +1,15 @@
 // The SIGINT flag.
-#include "harness/interrupt.h"
+#include "base/interrupt.h"
 
 #include <tilewright/base/error.h>
 
 #include <atomic>
 #include <csignal>
 
-namespace tilewright::lab {
+namespace tilewright {
 
 namespace {
-// A signal handler can reach nothing but a global; these two are the only ones of the lab.
+// A signal handler can reach nothing but a global; these two are the only ones.
 std::atomic<bool> g_interrupted = false;
 std::atomic<bool> g_guarded = false;
 static_assert(std::atomic<bool>::is_always_lock_free,
@@ -34,4 +34,4 @@ InterruptGuard::~InterruptGuard() {
 
 bool InterruptGuard::interrupted() { return g_interrupted; }
 
-}  // namespace tilewright::lab
+}  // namespace tilewright

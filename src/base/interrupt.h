@@ -1,7 +1,7 @@
-// Ctrl-C ends a run between two samples and keeps what was measured; a second Ctrl-C ends the program.
+// Ctrl-C ends long work between two of its steps and keeps what was found; a second Ctrl-C ends the program.
 #pragma once
 
-namespace tilewright::lab {
+namespace tilewright {
 
 // While one is alive, SIGINT sets a flag instead of ending the process. One at a time; for a program's
 // main().
@@ -14,4 +14,4 @@ class InterruptGuard {
   static bool interrupted();  // whether SIGINT came since the guard was made
 };
 
-}  // namespace tilewright::lab
+}  // namespace tilewright

@@ -2,6 +2,8 @@
 // it ended.
 #pragma once
 
+#include "base/interrupt.h"
+
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -26,18 +28,31 @@ inline void add_options(CLI::App& app, Seeds& seeds) {
   app.add_option("--known", seeds.known, "seeds known to fail; one that passes is named")->delimiter(',');
 }
 
-// Calls `problem_with`, which says what is wrong with a seed or nothing, until ten seeds were wrong; `more`
-// is added to the closing line. The program's exit status.
+// Calls `problem_with`, which says what is wrong with a seed or nothing, until ten seeds were wrong or
+// Ctrl-C; `more` is added to the closing line, and long runs say each minute how far they are. The program's
+// exit status.
 inline int try_seeds(
     const Seeds& seeds, const std::function<std::string(std::uint64_t)>& problem_with,
     const std::function<std::string()>& more = [] { return std::string(); }) {
   constexpr std::uint64_t kMaxFailures = 10;
+  constexpr double kTellEvery_s = 60;
+  constexpr int kInterrupted = 130;  // as shells say it
   const std::uint64_t part = std::stoull(seeds.shard),
                       parts = std::stoull(seeds.shard.substr(seeds.shard.find('/') + 1));
   std::uint64_t passed = 0, failed = 0, expected = 0;
   const auto start = std::chrono::steady_clock::now();
-  for (std::uint64_t i = part; i < seeds.count && failed < kMaxFailures; i += parts) {
+  const auto elapsed_s = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  double told_s = 0;
+  const InterruptGuard guard;
+  std::uint64_t i = part;
+  for (; i < seeds.count && failed < kMaxFailures && !InterruptGuard::interrupted(); i += parts) {
     const std::uint64_t seed = seeds.first + i;
+    if (elapsed_s() > told_s + kTellEvery_s) {
+      told_s = elapsed_s();
+      fmt::print(stderr, "{} of {} seeds in {:.0f} s\n", i / parts, seeds.count / parts, told_s);
+    }
     const std::string problem = problem_with(seed);
     const bool known = seeds.known.count(seed) != 0;
     if (problem.empty()) {
@@ -50,10 +65,12 @@ inline int try_seeds(
       fmt::print("seed {}: {}\n", seed, problem);
     }
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{} passed, {} failed, {} known to fail, in {:.1f} s{}\n", passed, failed, expected, seconds,
+  fmt::print("{} passed, {} failed, {} known to fail, in {:.1f} s{}\n", passed, failed, expected, elapsed_s(),
              more());
-  return failed == 0 ? 0 : 1;
+  if (failed > 0) return 1;
+  if (i >= seeds.count) return 0;
+  fmt::print("interrupted: --seed {} goes on\n", seeds.first + i);
+  return kInterrupted;
 }
 
 }  // namespace tilewright::test

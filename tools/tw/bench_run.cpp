@@ -15,9 +15,9 @@
 #include <ctime>
 #include <filesystem>
 
+#include "base/interrupt.h"
 #include "harness/environment.h"
 #include "harness/expectations.h"
-#include "harness/interrupt.h"
 #include "harness/report.h"
 #include "harness/table.h"
 #include "pairs/ceilings.h"
@@ -42,7 +42,7 @@ lab::RunOptions run_options(const BenchInput& input) {
   lab::RunOptions options;
   options.seed = input.seed;
   options.timing.budget_us = budget * 1e6;
-  options.timing.stop = lab::InterruptGuard::interrupted;
+  options.timing.stop = InterruptGuard::interrupted;
   return options;
 }
 
@@ -119,7 +119,7 @@ lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which, B
   return lab::device_ceilings(
       device, source,
       {.progress = [&](std::string_view what) { progress.step(fmt::format("ceilings: {}", what)); },
-       .stop = lab::InterruptGuard::interrupted});
+       .stop = InterruptGuard::interrupted});
 }
 
 RunFiles write_run_files(const lab::RunRecord& run, const BenchInput& input) {
@@ -146,7 +146,7 @@ void bench_run(const BenchInput& input) {
   const std::vector<lab::Pair> pairs = lab::all_pairs();
   const std::vector<lab::Suite> suites = lab::all_suites();
   keep_freed_memory();
-  const lab::InterruptGuard guard;
+  const InterruptGuard guard;
   const auto kind = input.device.starts_with("cuda") ? lab::DeviceKind::cuda : lab::DeviceKind::cpu;
   const auto jobs = lab::select_jobs(pairs, suites, input.names, input.settings, kind);
   lab::OpenDevice open = lab::open_lab_device(

@@ -7,7 +7,7 @@
 
 #include <tilewright/perf/cost.h>
 
-#include "harness/interrupt.h"
+#include "base/interrupt.h"
 #include "runtime/binary_cache.h"
 #include "runtime/probe.h"
 #include "tw/arguments.h"
@@ -123,16 +123,16 @@ Json to_json(const Found& found, const std::string& cache) {
 void probe_all(const std::vector<Found>& all, const DevicesInput& input, const std::string& cache) {
   if (cache.empty())
     throw Error("--probe has nowhere to store what it measures: set HOME or give a folder with --cache");
-  const lab::InterruptGuard guard;
+  const InterruptGuard guard;
   for (const Found& found : all) {
     if (!found.device) continue;
     ProgressLine progress(found.name);
     const auto probed =
         runtime::probe(*found.device, {.seconds_each = input.seconds,
                                        .progress = [&](std::string_view what) { progress.step(what); },
-                                       .stop = lab::InterruptGuard::interrupted});
+                                       .stop = InterruptGuard::interrupted});
     progress.clear();
-    if (lab::InterruptGuard::interrupted()) {
+    if (InterruptGuard::interrupted()) {
       fmt::print(stderr, "{}: interrupted; nothing was stored for it\n", found.name);
       throw CLI::RuntimeError(130);
     }
