@@ -3,6 +3,7 @@
 #include "ops/attention.h"
 #include "ops/functions.h"
 #include "ops/ops.h"
+#include "support/host_values.h"
 #include "support/run_graph.h"
 
 #include <gtest/gtest.h>
@@ -80,13 +81,11 @@ class BlockBounds : public testing::TestWithParam<const char*> {
   }
 
   static std::vector<ir::HostTensor> inputs(const ir::Graph& g, const Ids& ids) {
-    std::mt19937 random{3};
-    std::normal_distribution<float> normal;
+    Random random(3);
     std::vector<ir::HostTensor> out;
     for (ir::NodeId id : g.inputs()) {
       ir::HostTensor t{.type = g.type(id)};
-      if (is_float(t.type.dtype))
-        for (Index i = 0; i < t.type.shape.size(); ++i) t.f.push_back(static_cast<double>(normal(random)));
+      if (is_float(t.type.dtype)) t = random_host(t.type, {.low = -2, .high = 2}, random);
       const auto& values = t.type.shape[1] == kQueries ? ids.queries : ids.keys;
       for (Index b = 0; !is_float(t.type.dtype) && b < kBatch; ++b)
         for (std::int64_t value : values) t.i.push_back(value + b * ids.step);

@@ -3,6 +3,7 @@
 #include "ops/functions.h"
 #include "ops/ops.h"
 #include "support/h200_target.h"
+#include "support/host_values.h"
 #include "support/run_graph.h"
 
 #include <gtest/gtest.h>
@@ -50,17 +51,17 @@ ir::Graph graph_of(const Paged& p) {
 
 // Pages in any order, some in two sequences; what lies behind a length is in no page, or in one of NaNs.
 std::vector<ir::HostTensor> inputs_of(const ir::Graph& g, const Paged& p) {
-  std::mt19937 random{3};
-  std::normal_distribution<float> normal;
+  Random random(3);
+  std::mt19937 order{3};
   std::vector<ir::HostTensor> out;
   for (ir::NodeId id : g.inputs()) {
     ir::HostTensor t{.type = g.type(id)};
     const Shape& shape = t.type.shape;
     if (is_float(t.type.dtype)) {
-      for (Index i = 0; i < shape.size(); ++i) t.f.push_back(static_cast<double>(normal(random)));
+      t = random_host(g.type(id), {.low = -2, .high = 2}, random);
     } else if (shape.rank() == 2) {
       for (Index i = 0; i < shape.size(); ++i) t.i.push_back(i);
-      std::shuffle(t.i.begin(), t.i.end(), random);
+      std::shuffle(t.i.begin(), t.i.end(), order);
       t.i[0] = t.i[static_cast<std::size_t>(p.pages)];
       t.i.back() = -1;
     } else {

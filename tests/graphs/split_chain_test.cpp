@@ -2,13 +2,13 @@
 #include "ops/attention.h"
 #include "ops/functions.h"
 #include "ops/ops.h"
+#include "support/host_values.h"
 #include "support/run_graph.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
-#include <random>
 
 namespace tilewright::test {
 namespace {
@@ -42,13 +42,11 @@ ir::Graph graph_of(const Decoding& d) {
 }
 
 std::vector<ir::HostTensor> inputs_of(const ir::Graph& g, const Decoding& d) {
-  std::mt19937 random{3};
-  std::normal_distribution<float> normal;
+  Random random(3);
   std::vector<ir::HostTensor> out;
   for (ir::NodeId id : g.inputs()) {
     ir::HostTensor t{.type = g.type(id)};
-    if (is_float(t.type.dtype))
-      for (Index i = 0; i < t.type.shape.size(); ++i) t.f.push_back(static_cast<double>(normal(random)));
+    if (is_float(t.type.dtype)) t = random_host(t.type, {.low = -2, .high = 2}, random);
     for (Index b = 0; !is_float(t.type.dtype) && b < d.batch; ++b) t.i.push_back(b * d.keys / 3);
     out.push_back(std::move(t));
   }
