@@ -251,8 +251,7 @@ Result<HostPtr> start(const std::string& python, const PeerOptions& options,
   if (!process) return process.error();
   host->process.emplace(std::move(*process));
   auto facts = host->ask({{"command", "hello"}, {"threads", options.threads}});
-  if (!facts)
-    return failure(Failure::Kind::not_found, fmt::format("{}: {}", python, facts.error().message));
+  if (!facts) return failure(Failure::Kind::not_found, fmt::format("{}: {}", python, facts.error().message));
   if (options.device != "cpu" && !facts->at("cuda").get<bool>())
     return failure(Failure::Kind::not_found, fmt::format("{}'s PyTorch sees no GPU", python));
   host->facts = std::move(*facts);

@@ -11,81 +11,14 @@
 
 namespace tilewright::runtime {
 
-using backends::Candidate;
-using backends::Source;
 using tile::PlanBuffer;
 using tile::PlanStep;
-
-namespace {
-
-Hash128 key_of(const Device& device, const Source& source) {
-  Hasher h;
-  h.add(device.backend().binary_key()).add(source.text).add(source.entry);
-  h.add(source.launch.threads).add(source.launch.cluster).add(source.launch.shared_bytes);
-  return h.digest();
-}
-
-}  // namespace
-
-Result<std::shared_ptr<LoadedKernel>> KernelStore::get(const tile::Kernel& kernel) {
-  const std::vector<Candidate> candidates = device_->backend().candidates(kernel);
-  for (const Candidate& c : candidates)
-    if (c.refusal.empty()) {
-      auto loaded = get(kernel, c.schedule);
-      if (loaded && (*loaded)->candidates.empty()) {
-        (*loaded)->candidates = candidates;
-        (*loaded)->predicted_us = c.predicted_us;
-      }
-      return loaded;
-    }
-  std::string reasons;
-  for (const Candidate& c : candidates) reasons += "\n  " + to_string(c.schedule) + ": " + c.refusal;
-  return failure(Failure::Kind::unsupported,
-                 fmt::format("kernel {}: no schedule runs on {}{}", kernel.name, device_->name(), reasons));
-}
-
-Result<std::shared_ptr<LoadedKernel>> KernelStore::get(const tile::Kernel& kernel,
-                                                       const tile::Schedule& schedule) {
-  auto source = device_->backend().print(kernel, schedule);
-  if (!source) return source.error();
-  return get_edited(kernel, *source);
-}
-
-Result<std::shared_ptr<LoadedKernel>> KernelStore::get_edited(const tile::Kernel& kernel,
-                                                              const Source& source) {
-  const auto start = std::chrono::steady_clock::now();
-  const Hash128 key = key_of(*device_, source);
-  const std::lock_guard lock(mutex_);
-  if (auto it = loaded_.find(key); it != loaded_.end()) return it->second;
-  auto out = std::make_shared<LoadedKernel>();
-  out->source = source;
-  backends::Binary binary;
-  std::optional<std::string> stored = cache_ ? cache_->find(key) : std::nullopt;
-  if (stored) {
-    binary.bytes = std::move(*stored);
-    out->origin = LoadedKernel::Origin::disk;
-  } else {
-    auto compiled = device_->backend().compile(kernel, source);
-    if (!compiled) return compiled.error();
-    binary = std::move(*compiled);
-    out->compiler_log = binary.log;
-    if (cache_)
-      (void)cache_->store(key,
-                          binary.bytes);  // a full or read-only disk only costs the next process a compile
-  }
-  auto program = device_->backend().load(kernel, source, binary);
-  if (!program) return program.error();
-  out->program = std::move(*program);
-  out->build_ms = ms_since(start);
-  loaded_[key] = out;
-  return out;
-}
 
 Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, KernelStore& store) {
   std::unique_ptr<Executable> out(new Executable(plan));
   out->device_ = store.device();
-  for (const tile::Kernel& k : plan.kernels) {
-    auto loaded = store.get(k);
+  out->kernels_.reserve(plan.kernels.size());
+  for (KernelResult& loaded : store.get_all(plan.kernels)) {
     if (!loaded) return loaded.error();
     out->kernels_.push_back(std::move(*loaded));
   }

@@ -1,47 +1,14 @@
 // Executable: a Plan whose kernels are compiled and loaded on a device, ready to run.
 #pragma once
 
-#include "runtime/binary_cache.h"
 #include "runtime/device.h"
+#include "runtime/kernel_store.h"
 
 #include <tilewright/tile/plan.h>
 
-#include <map>
-#include <mutex>
 #include <span>
 
 namespace tilewright::runtime {
-
-// One compiled kernel and what was done to get it.
-struct LoadedKernel {
-  backends::Source source;
-  std::string compiler_log;
-  std::unique_ptr<backends::Program> program;
-  enum class Origin : std::uint8_t { compiled, disk } origin = Origin::compiled;
-  double build_ms = 0;  // print, compile or read, and load
-  double predicted_us = 0;
-  std::vector<backends::Candidate> candidates;  // all that were considered
-};
-
-// Compiles kernels once per device: equal sources share a program in memory and, through BinaryCache, on
-// disk.
-class KernelStore {
- public:
-  KernelStore(std::shared_ptr<Device> device, BinaryCache* cache)
-      : device_(std::move(device)), cache_(cache) {}
-  Result<std::shared_ptr<LoadedKernel>> get(const tile::Kernel& kernel);  // the best predicted schedule
-  Result<std::shared_ptr<LoadedKernel>> get(const tile::Kernel& kernel, const tile::Schedule& schedule);
-  // A source someone edited, for the same kernel.
-  Result<std::shared_ptr<LoadedKernel>> get_edited(const tile::Kernel& kernel,
-                                                   const backends::Source& source);
-  const std::shared_ptr<Device>& device() const { return device_; }
-
- private:
-  std::shared_ptr<Device> device_;
-  BinaryCache* cache_;
-  std::mutex mutex_;
-  std::map<Hash128, std::shared_ptr<LoadedKernel>> loaded_;
-};
 
 class Executable {
  public:

@@ -143,15 +143,20 @@ class KernelTuner {
   }
 
   Status measure(const std::vector<Choice>& choices) {
-    for (const Choice& c : choices) {
+    std::vector<ScheduledKernel> wanted;
+    wanted.reserve(choices.size());
+    for (const Choice& c : choices) wanted.push_back({c.kernel, &c.candidate.schedule});
+    std::vector<KernelResult> loaded = store_.get_all(wanted);
+    for (std::size_t i = 0; i < choices.size(); ++i) {
+      const Choice& c = choices[i];
       Entrant e{.choice = c, .trial = {}, .loaded = nullptr};
       e.trial.tiles = tiles_of(*c.kernel);
       e.trial.schedule = c.candidate.schedule;
       e.trial.predicted_us = c.candidate.predicted_us;
-      if (auto loaded = store_.get(*c.kernel, c.candidate.schedule))
-        e.loaded = std::move(*loaded);
+      if (loaded[i])
+        e.loaded = std::move(*loaded[i]);
       else
-        e.trial.failure = loaded.error().message;
+        e.trial.failure = loaded[i].error().message;
       entrants_.push_back(std::move(e));
     }
     if (Status heat = run_rounds(1, std::numeric_limits<double>::infinity()); !heat) return heat;

@@ -15,8 +15,8 @@
 namespace tilewright::test {
 
 namespace {
-// Four registers of a thread, each read back in two places at most: what ptxas spills by itself so that one more
-// block fits a multiprocessor. A schedule that asks for too many spills hundreds of bytes.
+// Four registers of a thread, each read back in two places at most: what ptxas spills by itself so that one
+// more block fits a multiprocessor. A schedule that asks for too many spills hundreds of bytes.
 constexpr int kFewBytes = 16, kPlaces = 2;
 }  // namespace
 

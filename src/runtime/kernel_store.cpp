@@ -1,0 +1,183 @@
+// From kernels to programs: candidates and text in turn, binaries side by side, the driver in turn again.
+#include "runtime/kernel_store.h"
+
+#include <tilewright/base/clock.h>
+#include <tilewright/base/error.h>
+#include <tilewright/base/thread_pool.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+namespace tilewright::runtime {
+
+using backends::Candidate;
+using backends::Source;
+
+namespace {
+
+Hash128 key_of(const Device& device, const Source& source) {
+  Hasher h;
+  h.add(device.backend().binary_key()).add(source.text).add(source.entry);
+  h.add(source.launch.threads).add(source.launch.cluster).add(source.launch.shared_bytes);
+  return h.digest();
+}
+
+}  // namespace
+
+struct KernelStore::Build {
+  const tile::Kernel* kernel = nullptr;
+  std::optional<Failure> failure;
+  Source source;
+  Hash128 key;
+  std::vector<Candidate> candidates;
+  double predicted_us = 0;
+  std::optional<backends::Binary> binary;
+  LoadedKernel::Origin origin = LoadedKernel::Origin::compiled;
+  double ms = 0;  // so far
+};
+
+KernelStore::Build KernelStore::printed(const tile::Kernel& kernel, const tile::Schedule& schedule) const {
+  const auto start = std::chrono::steady_clock::now();
+  Build out{.kernel = &kernel};
+  auto source = device_->backend().print(kernel, schedule);
+  if (source) {
+    out.source = std::move(*source);
+    out.key = key_of(*device_, out.source);
+  } else {
+    out.failure = source.error();
+  }
+  out.ms = ms_since(start);
+  return out;
+}
+
+KernelStore::Build KernelStore::printed(const tile::Kernel& kernel) const {
+  std::vector<Candidate> candidates = device_->backend().candidates(kernel);
+  const auto best = std::find_if(candidates.begin(), candidates.end(),
+                                 [](const Candidate& c) { return c.refusal.empty(); });
+  if (best != candidates.end()) {
+    Build out = printed(kernel, best->schedule);
+    out.predicted_us = best->predicted_us;
+    out.candidates = std::move(candidates);
+    return out;
+  }
+  std::string reasons;
+  for (const Candidate& c : candidates) reasons += "\n  " + to_string(c.schedule) + ": " + c.refusal;
+  Build out{.kernel = &kernel};
+  out.failure = failure(Failure::Kind::unsupported, fmt::format("kernel {}: no schedule runs on {}{}",
+                                                                kernel.name, device_->name(), reasons));
+  return out;
+}
+
+// From the disk, or from the compiler. Threads do this at the same time.
+void KernelStore::compile(Build& build) const {
+  const auto start = std::chrono::steady_clock::now();
+  if (std::optional<std::string> stored = cache_ ? cache_->find(build.key) : std::nullopt) {
+    build.binary.emplace();
+    build.binary->bytes = std::move(*stored);
+    build.origin = LoadedKernel::Origin::disk;
+  } else if (auto compiled = device_->backend().compile(*build.kernel, build.source)) {
+    build.binary = std::move(*compiled);
+  } else {
+    build.failure = compiled.error();
+  }
+  build.ms += ms_since(start);
+}
+
+KernelResult KernelStore::load(Build& build) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  if (auto it = loaded_.find(build.key); it != loaded_.end()) return it->second;
+  if (cache_ &&
+      build.origin == LoadedKernel::Origin::compiled)     // a full or read-only disk only costs the next
+    (void)cache_->store(build.key, build.binary->bytes);  // process a compile
+  auto program = device_->backend().load(*build.kernel, build.source, *build.binary);
+  if (!program) return program.error();
+  auto out = std::make_shared<LoadedKernel>();
+  out->source = build.source;
+  out->compiler_log = build.binary->log;
+  out->program = std::move(*program);
+  out->origin = build.origin;
+  out->build_ms = build.ms + ms_since(start);
+  loaded_[build.key] = out;
+  return out;
+}
+
+std::shared_ptr<LoadedKernel> KernelStore::known(const Hash128& key) {
+  const std::lock_guard lock(mutex_);
+  const auto it = loaded_.find(key);
+  return it == loaded_.end() ? nullptr : it->second;
+}
+
+std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds) {
+  std::vector<Build*> missing;
+  std::set<Hash128> keys;
+  for (Build& b : builds)
+    if (!b.failure && !known(b.key) && keys.insert(b.key).second) missing.push_back(&b);
+  const auto count = static_cast<Index>(missing.size());
+  if (count == 1) {
+    compile(*missing[0]);
+  } else if (count > 1) {
+    ThreadPool compilers(static_cast<int>(std::min<Index>(count, allowed_cpu_count())),
+                         {.spin_us = 0, .pin = false});
+    compilers.parallel_for(
+        count,
+        [&](Index begin, Index end, int) {
+          for (Index i = begin; i < end; ++i) compile(*missing[static_cast<std::size_t>(i)]);
+        },
+        /*grain=*/1);
+  }
+  std::map<Hash128, Failure> failed;
+  for (const Build* b : missing)
+    if (b->failure) failed.emplace(b->key, *b->failure);
+  std::vector<KernelResult> out;
+  out.reserve(builds.size());
+  for (Build& b : builds) {
+    if (const auto it = failed.find(b.key); !b.failure && it != failed.end()) b.failure = it->second;
+    out.push_back(b.failure ? KernelResult(*b.failure) : load(b));
+    if (!out.back()) {
+      if (!b.failure) failed.emplace(b.key, out.back().error());
+      continue;
+    }
+    LoadedKernel& loaded = **out.back();
+    if (loaded.candidates.empty()) {
+      loaded.candidates = std::move(b.candidates);
+      loaded.predicted_us = b.predicted_us;
+    }
+  }
+  return out;
+}
+
+std::vector<KernelResult> KernelStore::get_all(const std::vector<tile::Kernel>& kernels) {
+  std::vector<Build> builds;
+  builds.reserve(kernels.size());
+  for (const tile::Kernel& k : kernels) builds.push_back(printed(k));
+  return finish(std::move(builds));
+}
+
+std::vector<KernelResult> KernelStore::get_all(const std::vector<ScheduledKernel>& kernels) {
+  std::vector<Build> builds;
+  builds.reserve(kernels.size());
+  for (const ScheduledKernel& k : kernels) builds.push_back(printed(*k.kernel, *k.schedule));
+  return finish(std::move(builds));
+}
+
+KernelResult KernelStore::get(const tile::Kernel& kernel) {
+  std::vector<Build> one;
+  one.push_back(printed(kernel));
+  return std::move(finish(std::move(one)).front());
+}
+
+KernelResult KernelStore::get(const tile::Kernel& kernel, const tile::Schedule& schedule) {
+  return std::move(get_all(std::vector{ScheduledKernel{&kernel, &schedule}}).front());
+}
+
+KernelResult KernelStore::get_edited(const tile::Kernel& kernel, const Source& source) {
+  std::vector<Build> one;
+  one.push_back({.kernel = &kernel, .source = source, .key = key_of(*device_, source)});
+  return std::move(finish(std::move(one)).front());
+}
+
+}  // namespace tilewright::runtime

@@ -1,0 +1,61 @@
+// KernelStore: kernels of one device, each printed, compiled and loaded once.
+#pragma once
+
+#include "runtime/binary_cache.h"
+#include "runtime/device.h"
+
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace tilewright::runtime {
+
+// One compiled kernel and what was done to get it.
+struct LoadedKernel {
+  backends::Source source;
+  std::string compiler_log;
+  std::unique_ptr<backends::Program> program;
+  enum class Origin : std::uint8_t { compiled, disk } origin = Origin::compiled;
+  double build_ms = 0;  // print, compile or read, and load
+  double predicted_us = 0;
+  std::vector<backends::Candidate> candidates;  // all that were considered
+};
+using KernelResult = Result<std::shared_ptr<LoadedKernel>>;
+
+struct ScheduledKernel {
+  const tile::Kernel* kernel = nullptr;
+  const tile::Schedule* schedule = nullptr;
+};
+
+// Equal sources share a program in memory and, through BinaryCache, on disk.
+class KernelStore {
+ public:
+  KernelStore(std::shared_ptr<Device> device, BinaryCache* cache)
+      : device_(std::move(device)), cache_(cache) {}
+  KernelResult get(const tile::Kernel& kernel);  // the best predicted schedule
+  KernelResult get(const tile::Kernel& kernel, const tile::Schedule& schedule);
+  // Several, whose compilers run side by side on the cores that this process may use.
+  std::vector<KernelResult> get_all(const std::vector<tile::Kernel>& kernels);  // as get() of each
+  std::vector<KernelResult> get_all(const std::vector<ScheduledKernel>& kernels);
+  // A source someone edited, for the same kernel.
+  KernelResult get_edited(const tile::Kernel& kernel, const backends::Source& source);
+  const std::shared_ptr<Device>& device() const { return device_; }
+
+ private:
+  // A kernel on its way: what is not there yet of key, source and binary is made step by step.
+  struct Build;
+  Build printed(const tile::Kernel& kernel) const;
+  Build printed(const tile::Kernel& kernel, const tile::Schedule& schedule) const;
+  std::vector<KernelResult> finish(std::vector<Build> builds);
+  void compile(Build& build) const;
+  KernelResult load(Build& build);
+  std::shared_ptr<LoadedKernel> known(const Hash128& key);
+
+  std::shared_ptr<Device> device_;
+  BinaryCache* cache_;
+  std::mutex mutex_;  // of what follows and of cache_'s writes
+  std::map<Hash128, std::shared_ptr<LoadedKernel>> loaded_;
+};
+
+}  // namespace tilewright::runtime
