@@ -87,7 +87,7 @@ TEST_F(EmulatedScales, WeightsOfFewBitsAreWidenedOnTheirWayToTensorCores) {
           .m = m, .n = 256, .k = 384, .dtype = DType::bf16, .b_by_columns = true, .around = around};
       EXPECT_EQ(check(product).dot, DotUnit::wgmma);
       // The copy engine brings the bytes ahead of their turn.
-      EXPECT_NE(text_.find("block_vector<"), std::string::npos) << text_;
+      EXPECT_NE(text_.find("block_pair<"), std::string::npos) << text_;
     }
 }
 
