@@ -117,7 +117,9 @@ constexpr Index kDepth = 64;  // of the blocks of 16 bits that tensor cores take
 constexpr Index kDepthBytesOfTensorCores = 128;
 constexpr Index kFewestBlocks = 4;  // of k for each of the programs that share it
 
-// The programs that share k write their sums, and a second kernel reads them.
+}  // namespace
+
+// The programs write their sums, and the second kernel reads them.
 double merge_us(const DotProblem& p, Index splits, const tile::Target& target) {
   if (splits == 1) return 0;
   const double bytes = 2.0 * 4 * static_cast<double>(splits * p.batch * p.m * p.n);
@@ -125,6 +127,8 @@ double merge_us(const DotProblem& p, Index splits, const tile::Target& target) {
       bytes < static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s : target.memory_bytes_per_s;
   return (target.launch_s + bytes / rate) * 1e6;
 }
+
+namespace {
 
 // Numbers of programs worth trying for one sum: as many as two waves of the machine have room for.
 Index most_splits(const DotProblem& p, Index programs, Index bk, const tile::Target& target) {

@@ -108,7 +108,7 @@ Value FrameValues::compute(int s) {
     case Sym::Kind::random:
       return k_.random(value(m.operands[0]), index_value(m.offset));
     case Sym::Kind::reduce:
-      return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
+      return reduce(m);
     case Sym::Kind::scan:
       return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
     case Sym::Kind::dot:
@@ -118,6 +118,32 @@ Value FrameValues::compute(int s) {
       return computed(m.operands[0]) * computed(m.operands[1]);
   }
   TW_CHECK(false, "a sym of no kind");
+}
+
+// Whether the tile holds two reduced variables.
+bool FrameValues::reduces_rows() const {
+  return !loops_.looped && frame_.has_rows && frame_.row >= 0 && loops_.reduced == frame_.column &&
+         s_.program.reduced[static_cast<std::size_t>(frame_.row)];
+}
+
+// Of both axes first along the rows: what each row is multiplied by, as a group by its scale, is then
+// multiplied by its sum.
+Value FrameValues::reduce(const Sym& m) {
+  if (!reduces_rows()) return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
+  const Sym& of = sym(m.operands[0]);
+  Value by;
+  int rows = m.operands[0];
+  if (m.monoid == tile::Monoid::sum && of.kind == Sym::Kind::product)
+    for (std::size_t side : {0u, 1u}) {
+      Value factor = computed(of.operands[side]);
+      if (by.id() >= 0 || factor.rank() != 2 || factor.type().shape[1] != 1) continue;
+      by = factor;
+      rows = of.operands[1 - side];
+    }
+  Value each = k_.expand(k_.reduce(m.monoid, full(computed(rows)), 1), 1);
+  if (by.id() >= 0) each = each * by;
+  each = k_.broadcast(each, {frame_.rows, 1});
+  return k_.expand(k_.reduce(m.monoid, each, 0), 0);
 }
 
 // A frame of rows and depth, or of depth and columns.
@@ -219,6 +245,7 @@ Value FrameValues::full(Value v) {
   std::vector<Index> shape = v.type().shape;
   if (shape.empty()) shape.assign(frame_.has_rows ? 2 : 1, 1);
   shape[static_cast<std::size_t>(reduced_axis())] = block(loops_.reduced);
+  if (reduces_rows()) shape[0] = frame_.rows;
   return k_.broadcast(v, shape);
 }
 

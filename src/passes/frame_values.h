@@ -103,6 +103,8 @@ class FrameValues {
   const Sym& sym(int s) const { return s_.program.syms[static_cast<std::size_t>(s)]; }
   Index block(int v) const { return v == frame_.row ? frame_.rows : v == frame_.column ? frame_.columns : 1; }
   tile::Value compute(int s);
+  tile::Value reduce(const Sym& m);
+  bool reduces_rows() const;
   tile::Value div_mod(const IndexExpr::DivMod& d);
   bool is_dot_operand(int s) const;
   tile::Value load(int s);

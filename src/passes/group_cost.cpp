@@ -152,7 +152,7 @@ std::vector<double> plain_points(const GroupProgram& program) {
 GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
   GroupCost cost;
   const bool dots = program.dot() >= 0 || program.has_inner_dots();
-  const GroupProgram form = best_form(program, target);
+  const GroupProgram form = best_form(graph, program, target);
   const bool sums = dots && form.dot() < 0 && !form.has_inner_dots();
   const std::vector<double> points = dots ? dot_points(graph, program, target) : plain_points(program);
   if (sums)

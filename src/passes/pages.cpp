@@ -46,6 +46,19 @@ bool checks_its_index(const GroupProgram& program, const Sym& load) {
   return mask.kind == Sym::Kind::in_range && mask.operands == std::vector<int>{load.dynamic[0].first};
 }
 
+bool picks_a_block(const GroupProgram& program, const Sym& load) {
+  if (!checks_its_index(program, load)) return false;
+  const int index = load.dynamic[0].first;
+  const std::vector<bool> walked = dependence(program)[static_cast<std::size_t>(index)];
+  const DotAxes axes = dot_axes(program);
+  for (std::size_t v = 0; v < walked.size(); ++v) {
+    const int variable = static_cast<int>(v);
+    const bool in_tile = variable == axes.m || variable == axes.n || program.reduced[v] || program.inner[v];
+    if (walked[v] && in_tile) return false;
+  }
+  return true;
+}
+
 std::optional<Pages> pages_of(const GroupProgram& program, const Sym& load) {
   if (load.kind != Sym::Kind::load || !program.has_inner_dots() || !checks_its_index(program, load))
     return std::nullopt;

@@ -50,10 +50,8 @@ std::optional<KernelPrinter::WidenedBytes> KernelPrinter::widened_bytes(const Lo
 
 std::optional<Index> KernelPrinter::constant_integer(const Loop& loop, const printer::Ref& ref) const {
   if (ref.is_scalar()) {
-    const auto definition = scalar_definitions_.find(ref.scalar);
-    const bool number =
-        definition != scalar_definitions_.end() && definition->second->kind == OpKind::constant;
-    return number ? std::optional(definition->second->number.i) : std::nullopt;
+    const printer::ValueRange& r = range(ref.scalar);
+    return r.low == r.high ? std::optional(r.low) : std::nullopt;
   }
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
   if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::constant) return std::nullopt;
