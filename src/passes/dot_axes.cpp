@@ -267,6 +267,21 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
   return std::nullopt;
 }
 
+// What operand a is computed from lies by its depth, as its registers hold it: turning it around would take
+// the threads through shared memory.
+bool computed_by_depth(const GroupProgram& program, const Sym& dot, int rows) {
+  if (!dot.inner || program.syms[place_of(dot.operands[0])].kind == Sym::Kind::load) return true;
+  const int depth = dot.offset.single_variable();
+  const std::vector<bool> parts = program.made_of({dot.operands[0]});
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    const Sym& m = program.syms[s];
+    const bool block =
+        parts[s] && m.kind == Sym::Kind::load && m.offset.depends_on(depth) && m.offset.depends_on(rows);
+    if (block && m.offset.factor(depth) != 1) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
@@ -294,8 +309,8 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
       return o.kind == Sym::Kind::load && s.inner && o.offset.factor(s.offset.single_variable()) == 1;
     };
     if (of8 && (!by_depth(a) || !by_depth(b))) return false;
-    return s.meet == meet && whole && copy_engine_reads(program, b) &&
-           (a.kind != Sym::Kind::load || copy_engine_reads(program, a));
+    return s.meet == meet && whole && computed_by_depth(program, s, axes.m) &&
+           copy_engine_reads(program, b) && (a.kind != Sym::Kind::load || copy_engine_reads(program, a));
   });
 }
 
