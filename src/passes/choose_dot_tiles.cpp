@@ -156,6 +156,7 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
   for (DotTiles t :
        is_f8(p.dtype) ? std::span<const DotTiles>(kPromoted) : std::span<const DotTiles>(kTiles)) {
     t.bk = kDepthBytesOfTensorCores / bytes;
+    if (p.b_by_rows && t.bn * bytes < kDepthBytesOfTensorCores) continue;  // whole rows of 128 bytes
     const Index programs = p.batch * ceil_div(p.m, t.bm) * ceil_div(p.n, t.bn);
     const Index piece = p.b_by_rows ? std::min(t.bn, p.n) * bytes : kPromotedBytes;
     for (t.splits = 1; t.splits <= most_splits(p, programs, t.bk, target); ++t.splits) {
