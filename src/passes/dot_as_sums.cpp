@@ -263,10 +263,23 @@ std::optional<GroupProgram> few_added_rows(const ir::Graph& graph, const GroupPr
   return view_count(rows) <= kMaxViews ? std::optional(std::move(rows)) : std::nullopt;
 }
 
+// One row times what is computed on its way: a dot would keep blocks of that.
+bool is_computed_row(const GroupProgram& program) {
+  if (program.dot() < 0 || program.is_chain() || has_other_reductions(program)) return false;
+  const DotAxes axes = dot_axes(program);
+  if (axes.m >= 0 && axes.n >= 0) return false;
+  const Sym& dot = program.syms[at(program.dot())];
+  return std::any_of(dot.operands.begin(), dot.operands.end(), [&](int o) {
+    return program.syms[at(o)].kind != Sym::Kind::load && program.syms[at(o)].kind != Sym::Kind::cast;
+  });
+}
+
 }  // namespace
 
 GroupProgram best_form(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
-  if (target.kind != tile::TargetKind::cuda) return with_rows_first(program);  // its dots know few rows
+  if (target.kind != tile::TargetKind::cuda)  // its dots know few rows, but not of what is computed
+    return target.kind == tile::TargetKind::cpu && is_computed_row(program) ? with_sums(graph, program)
+                                                                            : with_rows_first(program);
   if (std::find(program.extents.begin(), program.extents.end(), 0) != program.extents.end()) return program;
   if (program.adds_up_dots() && !target.any_size && !chains_on_tensor_cores(program, target))
     return few_added_rows(graph, program).value_or(program);

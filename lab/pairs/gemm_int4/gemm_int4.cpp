@@ -35,7 +35,8 @@ std::vector<Reference> gemm_int4_reference(const HostArrays& in, const ProductSi
       weights[static_cast<std::size_t>(j * s.k + p)] =
           number_at(in[1], w, s, j, p) * in[2][static_cast<std::size_t>(p / w.group * s.n + j)];
   });
-  HostProduct product = host_product(in[0], weights, s, pool);
+  HostProduct product =
+      host_product(in[0], weights, {.m = s.m, .n = s.n, .k = s.k, .b_order = BOrder::columns}, pool);
   Reference y{std::move(product.values), HostArray(static_cast<std::size_t>(s.m * s.n))};
   // Scaled weights may be rounded to the type of x, each by itself: five deviations of a uniform error, over
   // terms whose squares sum to about size² / k.
