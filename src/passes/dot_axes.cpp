@@ -78,7 +78,7 @@ bool copy_engine_reads(const GroupProgram& program, const Sym& s) {
   if (!pages && (!s.offset.is_affine() || (!whole && !picked))) return false;
   std::vector<Index> strides;
   for (const IndexExpr::Term& t : s.offset.terms()) strides.push_back(t.factor);
-  if (pages || picked) strides.push_back(s.dynamic[0].second);
+  if (pages || (picked && moved_along(program, s) < 0)) strides.push_back(s.dynamic[0].second);
   const auto ones = std::count(strides.begin(), strides.end(), 1);
   return ones == 1 && static_cast<int>(strides.size()) <= kLargestRank &&
          std::all_of(strides.begin(), strides.end(), [&](Index stride) {

@@ -82,11 +82,13 @@ class FrameValues {
     bool bounded = false;
     std::vector<int> dims() const;  // the view dimension each tile axis walks
   };
-  // One more, leading dimension of a view, walked by a value instead of a loop variable.
+  // One more, leading dimension of a view, walked by a value instead of a loop variable; or where the
+  // dimension of the variable `along` begins.
   struct Picked {
     tile::Value start;
     Index stride;
     Index extent;
+    int along = -1;
   };
   struct Block {
     IndexExpr offset;

@@ -48,6 +48,18 @@ TEST(EmulatedGroups, ABlockOfRowsTakesItsMatrixByACoordinate) {
   }
 }
 
+// Rows from a first one on: the engine begins there, and what lies behind the matrix is zeros.
+TEST(EmulatedGroups, ABlockBeginsAtTheRowThatDataSays) {
+  ir::Graph graph("ragged");
+  const Value x = input(graph, "x", DType::bf16, {300, 128}),
+              w = input(graph, "w", DType::bf16, {4, 128, 136}), ids = input(graph, "ids", DType::i64, {3}),
+              begin = input(graph, "begin", DType::i64, {3});
+  const Shape places{3, 128};
+  const Value rows = ops::broadcast_to(ops::reshape(begin, {3, 1}), places) + ops::iota(graph, places, 1);
+  graph.set_outputs({ops::matmul(ops::take(x, rows, 0), ops::take(w, ids, 0)).id});
+  EXPECT_EQ(check(graph), tile::DotUnit::wgmma);
+}
+
 TEST(EmulatedGroups, CountsEndTheLoopOfBlocksWithoutRows) {
   ir::Graph graph("masked");
   const Value x = input(graph, "x", DType::bf16, {3, 200, 128}),
