@@ -50,6 +50,7 @@ const Suite kTiny = {
          {"batch=2", "heads=8", "kv_heads=2", "depth=32", "keys=300", "queries=1,3", "dtype=f32,bf16"}},
         {"attention_gradient", {"heads=2", "length=70,130", "depth=19", "causal=no,yes", "dtype=f32,bf16"}},
         {"grouped_gemm", {"form=contiguous", "groups=3", "rows=640", "n=37", "k=53", "dtype=f32,bf16"}},
+        {"grouped_gemm", {"form=ragged", "groups=3", "rows=300", "n=37", "k=53", "dtype=f32,bf16"}},
         {"grouped_gemm", {"form=masked", "groups=3", "rows=120", "n=37", "k=53", "dtype=f32,bf16"}},
         {"gpt2_block", {"time=24", "channels=32", "heads=4"}}}};
 

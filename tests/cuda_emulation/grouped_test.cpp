@@ -32,6 +32,7 @@ tile::DotUnit check(const ir::Graph& graph) {
     const auto r = testing::check_kernel(*backend, kernel, candidates[0].schedule,
                                          {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
     EXPECT_TRUE(r.problem.empty()) << kernel.name << ": " << r.problem;
+    EXPECT_EQ(compiled.plan.kernels.size(), 1u) << "an operand was gathered";
     if (candidates[0].schedule.dot != tile::DotUnit::fma) unit = candidates[0].schedule.dot;
   }
   return unit;
