@@ -37,7 +37,7 @@ const Suite kTiny = {
         {"gemm_batched", {"shape=3x37x53x19", "form=one_by_one,batched,strided", "dtype=f32,bf16"}},
         {"gemm_bias_gelu", {"shape=37x53x131", "dtype=f32,bf16", "b_order=rows,columns"}},
         {"gemm_fp8", {"shape=37x53x131", "dtype=f8e4m3,f8e5m2", "scaling=tensor,row,block"}},
-        {"gemm_int4", {"shape=1x54x256,20x54x256", "bits=4,8", "group=64"}},
+        {"gemm_int4", {"shape=1x54x256,20x54x256", "bits=4,8", "group=64", "b_order=rows,columns"}},
         {"gemv", {"k=131", "n=307", "dtype=f32,bf16"}},
         {"swiglu_mlp", {"rows=17", "width=37", "hidden=131", "dtype=f32,bf16"}},
         {"attention",
@@ -50,6 +50,7 @@ const Suite kTiny = {
          {"batch=2", "heads=8", "kv_heads=2", "depth=32", "keys=300", "queries=1,3", "dtype=f32,bf16"}},
         {"attention_gradient", {"heads=2", "length=70,130", "depth=19", "causal=no,yes", "dtype=f32,bf16"}},
         {"grouped_gemm", {"form=contiguous", "groups=3", "rows=640", "n=37", "k=53", "dtype=f32,bf16"}},
+        {"grouped_gemm", {"form=ragged", "groups=3", "rows=300", "n=37", "k=53", "dtype=f32,bf16"}},
         {"grouped_gemm", {"form=masked", "groups=3", "rows=120", "n=37", "k=53", "dtype=f32,bf16"}},
         {"gpt2_block", {"time=24", "channels=32", "heads=4"}}}};
 

@@ -238,6 +238,8 @@ def torch_grouped_mm(parameters):
     keep = {}
 
     def run(x, w, which):
+        if parameters["form"] == "ragged":
+            keep.setdefault("ends", which.to(torch.int32))
         if "ends" not in keep:
             each = x.shape[0] // len(which)
             sizes = torch.bincount(which, minlength=w.shape[0]) * each

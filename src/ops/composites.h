@@ -39,6 +39,7 @@ Value rms_norm(Value x, std::optional<Value> gamma, double epsilon = 1e-5);
 // [0, G) gives zeros.
 Value grouped_matmul(Value x, Value w, Value group_of_block);
 // x (G, M, K): (G, M, N), of each group the first counts[g] rows; the others are zeros.
+Value ragged_matmul(Value x, Value w, Value ends);
 Value masked_matmul(Value x, Value w, Value counts);
 
 // --- products of quantised operands

@@ -75,7 +75,7 @@ Value quantized_matmul(Value x, Value weights, Value scales) {
   // sums are scaled, which are fewer than its weights.
   if (rows <= 1) {
     const Value spread = reshape(broadcast_to(unsqueeze(scale, 1), {groups, each, n}), {k, n});
-    return reshape(cast(matmul(flat, cast(mul(cast(weights, sums), spread), dtype), sums), dtype), result);
+    return reshape(cast(matmul(cast(flat, sums), mul(cast(weights, sums), spread)), dtype), result);
   }
   const Value blocks = transpose(reshape(flat, {rows, groups, each}), {1, 0, 2});
   const Value products = matmul(blocks, cast(reshape(weights, {groups, each, n}), dtype), sums);

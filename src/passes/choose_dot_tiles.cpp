@@ -121,7 +121,9 @@ constexpr Index kDepth = 64;  // of the blocks of 16 bits that tensor cores take
 constexpr Index kDepthBytesOfTensorCores = 128;
 constexpr Index kFewestBlocks = 4;  // of k for each of the programs that share it
 
-// The programs that share k write their sums, and a second kernel reads them.
+}  // namespace
+
+// The programs write their sums, and the second kernel reads them.
 double merge_us(const DotProblem& p, Index splits, const tile::Target& target) {
   if (splits == 1) return 0;
   const double bytes = 2.0 * 4 * static_cast<double>(splits * p.batch * p.m * p.n);
@@ -129,6 +131,8 @@ double merge_us(const DotProblem& p, Index splits, const tile::Target& target) {
       bytes < static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s : target.memory_bytes_per_s;
   return (target.launch_s + bytes / rate) * 1e6;
 }
+
+namespace {
 
 // Numbers of programs worth trying for one sum: as many as two waves of the machine have room for.
 Index most_splits(const DotProblem& p, Index programs, Index bk, const tile::Target& target) {
@@ -156,6 +160,7 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
   for (DotTiles t :
        is_f8(p.dtype) ? std::span<const DotTiles>(kPromoted) : std::span<const DotTiles>(kTiles)) {
     t.bk = kDepthBytesOfTensorCores / bytes;
+    if (p.b_by_rows && t.bn * bytes < kDepthBytesOfTensorCores) continue;  // whole rows of 128 bytes
     const Index programs = p.batch * ceil_div(p.m, t.bm) * ceil_div(p.n, t.bn);
     const Index piece = p.b_by_rows ? std::min(t.bn, p.n) * bytes : kPromotedBytes;
     for (t.splits = 1; t.splits <= most_splits(p, programs, t.bk, target); ++t.splits) {

@@ -33,6 +33,9 @@ bool multiplied_as_tf32(const DotProblem& problem, const tile::Target& target);
 // Whether the copy engine feeds tensor cores with it (wgmma).
 bool on_tensor_cores(const DotProblem& problem, const tile::Target& target);
 
+// What it takes to add the sums of programs that share k, in a kernel of its own.
+double merge_us(const DotProblem& problem, Index splits, const tile::Target& target);
+
 // Edges worth measuring, the one that the model finds fastest first; at least one.
 std::vector<DotTiles> rank_dot_tiles(const DotProblem& problem, const tile::Target& target);
 

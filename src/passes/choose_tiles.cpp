@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace tilewright::passes {
 
@@ -26,6 +27,7 @@ constexpr Index kTransposeEdge = 64;
 // Rows and columns of a block of a column reduction.
 constexpr Index kColumnBlock = 512;
 constexpr Index kColumnRows = 32;
+constexpr Index kMostWhole = 1 << 15;   // elements of a row in groups: 64 for each of 512 threads
 constexpr Index kColumnBytesGpu = 512;  // of a row of such a block: what a warp reads at once
 
 std::size_t at(int v) { return static_cast<std::size_t>(v); }
@@ -170,11 +172,23 @@ class Chooser {
     std::vector<int> all = parallel;
     all.insert(all.end(), reduced.begin(), reduced.end());
     int column = best_column(all);
+    if (const auto both = whole_groups(column, reduced)) return *both;
     const bool along_row = program_.reduced[at(column)];
     TileShape t =
         along_row ? row_reduction(column, reduced.size() > 1, parallel) : column_reduction(column, reduced);
     if (t.looped) split(t, reduced);
     return t;
+  }
+
+  // Rows that scales cut into groups, shorter than the threads of a program read at once: all groups of a row
+  // on chip, a row of the tile each.
+  std::optional<TileShape> whole_groups(int column, const std::vector<int>& reduced) const {
+    constexpr Index kShortGroup = 512;
+    if (!gpu() || reduced.size() != 2 || !program_.reduced[at(column)] || has_scan()) return std::nullopt;
+    const int groups = reduced[reduced[0] == column ? 1 : 0];
+    const Index elements = extent(column) * extent(groups);
+    if (extent(column) > kShortGroup || elements > kMostWhole || !fits(elements)) return std::nullopt;
+    return TileShape{.row = groups, .column = column, .rows = extent(groups), .columns = extent(column)};
   }
 
   // On the CPU a loop over a block walks several streams, which take some pages to get up to speed.

@@ -178,7 +178,7 @@ class Reader {
     if (!m.operands.empty()) {
       const std::optional<Linear> value = linear(m.operands[0]);
       if (!value) return of_kind(Kind::unknown);
-      i = *value;
+      i = {value->expression + m.offset, value->values};
     }
     return both(not_positive(plus(minus(i), m.low)), not_positive(plus(i, 1 - m.high)));
   }

@@ -10,6 +10,6 @@ namespace tilewright::passes {
 
 // The program in the form that `target` runs best: its dot as it is, or as sums of products in the dot's
 // accumulator, one for each of the few rows, all in one loop over the operand they share.
-GroupProgram best_form(const GroupProgram& program, const tile::Target& target);
+GroupProgram best_form(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target);
 
 }  // namespace tilewright::passes

@@ -67,17 +67,18 @@ DotAxes dot_axes(const GroupProgram& program) {
 namespace {
 
 // Read by the copy engine: one step of 1 and others that are whole 16 bytes, as many as a tensor map has.
-// A page's dimension is picked by a table.
+// A page's dimension is picked by a table, a group's matrix by its index.
 bool copy_engine_reads(const GroupProgram& program, const Sym& s) {
   constexpr Index kAligned = 16;
   constexpr int kLargestRank = 4;
   const Index bytes = static_cast<Index>(size_bytes(s.dtype));
-  const std::optional<Pages> pages = pages_of(program, s);
   if (s.kind != Sym::Kind::load || s.offset.constant() * bytes % kAligned != 0) return false;
-  if (!pages && (!s.offset.is_affine() || !s.dynamic.empty() || s.mask >= 0)) return false;
+  const std::optional<Pages> pages = pages_of(program, s);
+  const bool whole = s.dynamic.empty() && s.mask < 0, picked = !whole && picks_a_block(program, s);
+  if (!pages && (!s.offset.is_affine() || (!whole && !picked))) return false;
   std::vector<Index> strides;
   for (const IndexExpr::Term& t : s.offset.terms()) strides.push_back(t.factor);
-  if (pages) strides.push_back(s.dynamic[0].second);
+  if (pages || (picked && moved_along(program, s) < 0)) strides.push_back(s.dynamic[0].second);
   const auto ones = std::count(strides.begin(), strides.end(), 1);
   return ones == 1 && static_cast<int>(strides.size()) <= kLargestRank &&
          std::all_of(strides.begin(), strides.end(), [&](Index stride) {
@@ -104,7 +105,36 @@ constexpr DotTiles kDeepOnTensorCores = {128, 1, 192};
 
 // What adds up products has two tiles of the result in registers: the sum, and the product that is added
 // next.
+// Operand a is computed on its way, as weights are widened: that takes the ordinary units longer than the
+// tensor cores multiply. A warpgroup's round of 64 by 128 of them is 350 instructions for each scheduler, and
+// 700 cycles from its first load to its last product (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
+// So that two warpgroups work side by side on every multiprocessor, programs share the blocks.
+DotTiles widening_tiles(const DotProblem& p, const tile::Target& target) {
+  constexpr Index kRows = 64, kColumns = 128, kStep = 32, kDepth = 128, kFewestBlocks = 4;
+  constexpr double kIssueCycles = 350, kRoundCycles = 700, kCyclesPerUs = 1.7e3;
+  DotTiles best;
+  double least = 0;
+  const Index columns = std::min(round_up(p.n, kStep), kColumns);
+  for (Index rows : {2 * kRows, kRows}) {
+    const Index programs = p.batch * ceil_div(p.m, rows) * ceil_div(p.n, columns);
+    const Index most = target.any_size ? 1
+                                       : std::clamp<Index>(2 * target.units / programs, 1,
+                                                           std::max<Index>(p.k / kFewestBlocks, 1));
+    for (Index splits = 1; splits <= most; ++splits) {
+      const auto rounds =
+          static_cast<double>(ceil_div(programs * splits, Index{target.units}) * ceil_div(p.k, splits));
+      const double cycles = std::max(kRoundCycles, kIssueCycles * static_cast<double>(rows / kRows)) *
+                            static_cast<double>(p.inner_k) / static_cast<double>(kDepth);
+      const double us = rounds * cycles / kCyclesPerUs + merge_us(p, splits, target);
+      if (least > 0 && us >= least) continue;
+      least = us, best = {rows, columns, p.inner_k, splits};
+    }
+  }
+  return best;
+}
+
 DotTiles adding_tiles(const DotProblem& p, const tile::Target& target) {
+  if (!p.in_memory) return widening_tiles(p, target);
   constexpr Index kRows = 64, kColumns = 128, kStep = 32;
   DotTiles best;
   double least = 0;
@@ -242,6 +272,21 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
   return std::nullopt;
 }
 
+// What operand a is computed from lies by its depth, as its registers hold it: turning it around would take
+// the threads through shared memory.
+bool computed_by_depth(const GroupProgram& program, const Sym& dot, int rows) {
+  if (!dot.inner || program.syms[place_of(dot.operands[0])].kind == Sym::Kind::load) return true;
+  const int depth = dot.offset.single_variable();
+  const std::vector<bool> parts = program.made_of({dot.operands[0]});
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    const Sym& m = program.syms[s];
+    const bool block =
+        parts[s] && m.kind == Sym::Kind::load && m.offset.depends_on(depth) && m.offset.depends_on(rows);
+    if (block && m.offset.factor(depth) != 1) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
@@ -269,8 +314,8 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
       return o.kind == Sym::Kind::load && s.inner && o.offset.factor(s.offset.single_variable()) == 1;
     };
     if (of8 && (!by_depth(a) || !by_depth(b))) return false;
-    return s.meet == meet && whole && copy_engine_reads(program, b) &&
-           (a.kind != Sym::Kind::load || copy_engine_reads(program, a));
+    return s.meet == meet && whole && computed_by_depth(program, s, axes.m) &&
+           copy_engine_reads(program, b) && (a.kind != Sym::Kind::load || copy_engine_reads(program, a));
   });
 }
 
@@ -347,7 +392,7 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                     .inner_unit = unit};
     if (multiplied_as_tf32(problem, target)) shape.precision = tile::DotPrecision::tf32;
     if (tiles.splits > 1) {
-      shape.split_length = round_up(ceil_div(problem.k, tiles.splits), tiles.bk);
+      shape.split_length = round_up(ceil_div(problem.k, tiles.splits), shape.depth);
       shape.splits = ceil_div(problem.k, shape.split_length);
     }
     shapes.push_back(shape);

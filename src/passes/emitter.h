@@ -51,6 +51,8 @@ class Emitter {
 
   // Scalar start of every variable: from the program id, or 0 for a reduced one that fits the tile.
   void choose_starts();
+  // The rows of a tile that no loop walks may be reduced, too.
+  bool holds_whole(int v) const { return !shape_.looped && v == shape_.row && program_.reduced[at(v)]; }
 
   std::vector<int> column_variables() const;
   void add_grid_axis(std::vector<Part> parts);

@@ -101,6 +101,7 @@ Value FrameValues::compute(int s) {
       return k_.cast(value(m.operands[0]), m.dtype);
     case Sym::Kind::in_range: {
       Value i = m.operands.empty() ? index_value(m.offset) : k_.cast(value(m.operands[0]), DType::i64);
+      if (!m.operands.empty() && !(m.offset == IndexExpr(0))) i = i + index_value(m.offset);
       return (i >= m.low) & (i < m.high);
     }
     case Sym::Kind::where:
@@ -108,7 +109,7 @@ Value FrameValues::compute(int s) {
     case Sym::Kind::random:
       return k_.random(value(m.operands[0]), index_value(m.offset));
     case Sym::Kind::reduce:
-      return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
+      return reduce(m);
     case Sym::Kind::scan:
       return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
     case Sym::Kind::dot:
@@ -118,6 +119,32 @@ Value FrameValues::compute(int s) {
       return computed(m.operands[0]) * computed(m.operands[1]);
   }
   TW_CHECK(false, "a sym of no kind");
+}
+
+// Whether the tile holds two reduced variables.
+bool FrameValues::reduces_rows() const {
+  return !loops_.looped && frame_.has_rows && frame_.row >= 0 && loops_.reduced == frame_.column &&
+         s_.program.reduced[static_cast<std::size_t>(frame_.row)];
+}
+
+// Of both axes first along the rows: what each row is multiplied by, as a group by its scale, is then
+// multiplied by its sum.
+Value FrameValues::reduce(const Sym& m) {
+  if (!reduces_rows()) return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
+  const Sym& of = sym(m.operands[0]);
+  Value by;
+  int rows = m.operands[0];
+  if (m.monoid == tile::Monoid::sum && of.kind == Sym::Kind::product)
+    for (std::size_t side : {0u, 1u}) {
+      Value factor = computed(of.operands[side]);
+      if (by.id() >= 0 || factor.rank() != 2 || factor.type().shape[1] != 1) continue;
+      by = factor;
+      rows = of.operands[1 - side];
+    }
+  Value each = k_.expand(k_.reduce(m.monoid, full(computed(rows)), 1), 1);
+  if (by.id() >= 0) each = each * by;
+  each = k_.broadcast(each, {frame_.rows, 1});
+  return k_.expand(k_.reduce(m.monoid, each, 0), 0);
 }
 
 // A frame of rows and depth, or of depth and columns.
@@ -219,6 +246,7 @@ Value FrameValues::full(Value v) {
   std::vector<Index> shape = v.type().shape;
   if (shape.empty()) shape.assign(frame_.has_rows ? 2 : 1, 1);
   shape[static_cast<std::size_t>(reduced_axis())] = block(loops_.reduced);
+  if (reduces_rows()) shape[0] = frame_.rows;
   return k_.broadcast(v, shape);
 }
 
@@ -255,7 +283,8 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
     return of.pages && v == of.pages->variable ? of.pages->stride : of.offset.factor(v);
   };
   const bool matrix = of.matrix && (stride_of(frame_.row) != 0 || stride_of(frame_.column) != 0);
-  if (of.picked) {
+  const int along = of.picked ? of.picked->along : -1;
+  if (of.picked && along < 0) {
     extents.push_back(of.picked->extent);
     strides.push_back({of.picked->stride, -1});
     a.starts.push_back(of.picked->start);
@@ -267,9 +296,12 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
     if (v == frame_.row) a.row_dim = static_cast<int>(extents.size());
     if (v == frame_.column) a.column_dim = static_cast<int>(extents.size());
     a.bounded = a.bounded || (is_tile(v) && ragged(v));
-    extents.push_back(paged ? of.pages->size : s_.extent(v));
+    extents.push_back(paged ? of.pages->size : v == along ? of.picked->extent : s_.extent(v));
     strides.push_back({stride, -1});
-    a.starts.push_back(paged ? s_.start(v) % of.pages->size : s_.start(v));
+    if (v == along)
+      a.starts.push_back(of.picked->start + s_.start(v));
+    else
+      a.starts.push_back(paged ? s_.start(v) % of.pages->size : s_.start(v));
   }
   for (int* dim : {&a.row_dim, &a.column_dim})
     if (matrix && *dim < 0) {  // no variable: one row, or one column
@@ -304,10 +336,20 @@ std::optional<Value> FrameValues::load_picked_row(int s) {
   const Sym& m = sym(s);
   if (!m.offset.is_affine() || m.dynamic.size() != 1 || m.mask < 0) return std::nullopt;
   const auto [index, stride] = m.dynamic[0];
-  Value valid = value(m.mask);
+  const int along = moved_along(s_.program, m);
   Value row = k_.cast(value(index), DType::i64);
-  if (row.rank() != 0 || valid.rank() != 0 || stride <= 0 || !begins_inside(m)) return std::nullopt;
+  if (row.rank() != 0 || stride <= 0 || !begins_inside(m)) return std::nullopt;
   const Index rows = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
+  if (along >= 0) {
+    if (!is_tile(along)) return std::nullopt;
+    // Rows from there on, as many as are inside: a view's ends are a load's. Far outside is as good as
+    // outside.
+    Value near = tile::max(tile::min(row, k_.literal_int(DType::i64, rows)),
+                           k_.literal_int(DType::i64, -s_.extent(along)));
+    return load_block(s, Picked{near, stride, rows, along}, std::nullopt);
+  }
+  Value valid = value(m.mask);
+  if (valid.rank() != 0) return std::nullopt;
   return load_block(s, Picked{tile::where(valid, row, rows), stride, rows}, std::nullopt);
 }
 

@@ -82,11 +82,13 @@ class FrameValues {
     bool bounded = false;
     std::vector<int> dims() const;  // the view dimension each tile axis walks
   };
-  // One more, leading dimension of a view, walked by a value instead of a loop variable.
+  // One more, leading dimension of a view, walked by a value instead of a loop variable; or where the
+  // dimension of the variable `along` begins.
   struct Picked {
     tile::Value start;
     Index stride;
     Index extent;
+    int along = -1;
   };
   struct Block {
     IndexExpr offset;
@@ -103,6 +105,8 @@ class FrameValues {
   const Sym& sym(int s) const { return s_.program.syms[static_cast<std::size_t>(s)]; }
   Index block(int v) const { return v == frame_.row ? frame_.rows : v == frame_.column ? frame_.columns : 1; }
   tile::Value compute(int s);
+  tile::Value reduce(const Sym& m);
+  bool reduces_rows() const;
   tile::Value div_mod(const IndexExpr::DivMod& d);
   bool is_dot_operand(int s) const;
   tile::Value load(int s);

@@ -147,12 +147,21 @@ std::vector<double> plain_points(const GroupProgram& program) {
   return points;
 }
 
+// Elements of a load from where an index says: a place for each value of what the index or the offset
+// follows.
+double picked(const GroupProgram& program, std::size_t load, const std::vector<std::vector<bool>>& depends) {
+  double elements = 1;
+  for (std::size_t v = 0; v < program.extents.size(); ++v)
+    if (depends[load][v]) elements *= static_cast<double>(program.extents[v]);
+  return elements;
+}
+
 }  // namespace
 
 GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
   GroupCost cost;
   const bool dots = program.has_dots();
-  const GroupProgram form = best_form(program, target);
+  const GroupProgram form = best_form(graph, program, target);
   const bool sums = dots && !form.has_dots();
   const std::vector<double> points = dots ? dot_points(graph, program, target) : plain_points(program);
   if (sums)
@@ -161,6 +170,7 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
     count_flops(graph, program, points, cost);
   if (dots) count_programs(graph, form, target, cost);
   if (dots && !sums) cost.matrix_share = matrix_share(program, target);
+  const std::vector<std::vector<bool>> depends = dependence(program);
   std::map<ir::NodeId, double> read;
   for (std::size_t i = 0; i < program.syms.size(); ++i) {
     const Sym& s = program.syms[i];
@@ -168,7 +178,7 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
     const ir::Type& type = graph.type(s.node);
     const double elements = s.dynamic.empty()
                                 ? std::min(touched(s.offset, program), static_cast<double>(type.shape.size()))
-                                : points[i];
+                                : std::min(points[i], picked(program, i, depends));
     double& bytes = read[s.node];
     bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
   }

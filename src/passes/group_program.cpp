@@ -157,20 +157,6 @@ bool needs_one_reduced_loop(const GroupProgram& program) {
   });
 }
 
-// A load from where an index says that is the same for the whole tile.
-bool picks_a_block(const GroupProgram& program, const Sym& load) {
-  if (!checks_its_index(program, load)) return false;
-  const int index = load.dynamic[0].first;
-  const std::vector<bool> walked = dependence(program)[static_cast<std::size_t>(index)];
-  const DotAxes axes = dot_axes(program);
-  for (std::size_t v = 0; v < walked.size(); ++v) {
-    const int variable = static_cast<int>(v);
-    const bool in_tile = variable == axes.m || variable == axes.n || program.reduced[v] || program.inner[v];
-    if (walked[v] && in_tile) return false;
-  }
-  return true;
-}
-
 // One loop adds up what is computed of products, each of a whole block of the result: nothing else is left of
 // a round, and no other dot streams by.
 bool only_adds_up(const GroupProgram& program) {

@@ -190,7 +190,7 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
       for (const ProgramOutput& o : original.outputs) out.zeroed.push_back(o.node);
       return out;
     }
-  program = best_form(program, target);
+  program = best_form(graph, program, target);
   widen_accumulation(graph, program, target, name, out);
   TileShape shape = choose_tiles(graph, program, target);
   if (shape.splits <= 1) {

@@ -43,11 +43,33 @@ bool counts_pages(const IndexExpr& e, const Pages& pages) {
 bool checks_its_index(const GroupProgram& program, const Sym& load) {
   if (load.dynamic.size() != 1 || load.mask < 0) return false;
   const Sym& mask = sym_of(program, load.mask);
-  return mask.kind == Sym::Kind::in_range && mask.operands == std::vector<int>{load.dynamic[0].first};
+  return mask.kind == Sym::Kind::in_range && mask.operands == std::vector<int>{load.dynamic[0].first} &&
+         (mask.offset == IndexExpr(0) || moved_along(program, load) >= 0);
+}
+
+int moved_along(const GroupProgram& program, const Sym& load) {
+  if (load.dynamic.size() != 1 || load.mask < 0) return -1;
+  const int v = sym_of(program, load.mask).offset.single_variable();
+  return v >= 0 && load.offset.factor(v) == load.dynamic[0].second ? v : -1;
+}
+
+bool picks_a_block(const GroupProgram& program, const Sym& load) {
+  if (!checks_its_index(program, load)) return false;
+  const int index = load.dynamic[0].first, along = moved_along(program, load);
+  const std::vector<bool> walked = dependence(program)[static_cast<std::size_t>(index)];
+  const DotAxes axes = dot_axes(program);
+  if (along >= 0 && along != axes.m && along != axes.n) return false;
+  for (std::size_t v = 0; v < walked.size(); ++v) {
+    const int variable = static_cast<int>(v);
+    const bool in_tile = variable == axes.m || variable == axes.n || program.reduced[v] || program.inner[v];
+    if (walked[v] && in_tile) return false;
+  }
+  return true;
 }
 
 std::optional<Pages> pages_of(const GroupProgram& program, const Sym& load) {
-  if (load.kind != Sym::Kind::load || !program.has_inner_dots() || !checks_its_index(program, load))
+  if (load.kind != Sym::Kind::load || !program.has_inner_dots() || !checks_its_index(program, load) ||
+      moved_along(program, load) >= 0)
     return std::nullopt;
   const std::optional<Pages> pages = places_of(program, load.offset);
   if (!pages || pages->size % kSmallestBlock != 0 ||

@@ -22,6 +22,13 @@ std::optional<Pages> pages_of(const GroupProgram& program, const Sym& load);
 // Whether a load's index is checked as a gather's is: outside it reads zeros.
 bool checks_its_index(const GroupProgram& program, const Sym& load);
 
+// A load from where an index says that is the same for the whole tile: a block of memory still.
+bool picks_a_block(const GroupProgram& program, const Sym& load);
+
+// Of a load from index + a variable of the program on, one row of a matrix after another: the variable, else
+// -1.
+int moved_along(const GroupProgram& program, const Sym& load);
+
 // The most elements, up to `most`, that a block of the walked variable may have to lie within a page of each
 // load of the program: `most` or a half, a quarter … of it.
 Index block_within_pages(const GroupProgram& program, Index most);

@@ -78,9 +78,9 @@ void Emitter::choose_starts() {
   }
   if (!has_dot_blocks() || !parts.empty()) add_grid_axis(parts);
   for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v)
-    if (v == walked_ || program_.inner[at(v)]) s_.start(v) = k_.literal_int(DType::i64, 0);
+    if (v == walked_ || program_.inner[at(v)] || holds_whole(v)) s_.start(v) = k_.literal_int(DType::i64, 0);
   for (int v : program_.reduced_variables())
-    if (v != walked_) TW_CHECK(shape_.looped, "several reduced variables need loops");
+    if (v != walked_) TW_CHECK(shape_.looped || holds_whole(v), "several reduced variables need loops");
 }
 
 // Of an axis that scales cut in two, both parts.

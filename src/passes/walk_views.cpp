@@ -1,4 +1,5 @@
 // Walks what moves no data, and loads: coordinates of a result become those of its operands.
+#include "ops/rows.h"
 #include "passes/fold_index.h"
 #include "passes/walker.h"
 
@@ -148,21 +149,39 @@ bool Walker::is_position_inside(int index, NodeId source, Index axis) const {
          always_inside(s.offset, graph_.type(source).shape[static_cast<int>(axis)], program_.extents);
 }
 
-int Walker::indirect(NodeId source, const Coordinates& at, int axis, int index, int mask) {
+// Rows from an index on, as a product reads them: the index, and how far from it.
+std::pair<int, IndexExpr> Walker::moved_index(int index) const {
+  const Sym& s = program_.syms[static_cast<std::size_t>(index)];
+  if (!has_matmul_ || s.kind != Sym::Kind::op || graph_.node(s.node).op != &ops::kAdd) return {index, 0};
+  for (std::size_t side : {0, 1}) {
+    const Sym& by = program_.syms[static_cast<std::size_t>(s.operands[side])];
+    if (by.kind == Sym::Kind::index && by.offset.single_variable() >= 0)
+      return {s.operands[1 - side], by.offset};
+  }
+  return {index, 0};
+}
+
+int Walker::indirect(NodeId source, Coordinates at, int axis, int index, int mask) {
   const Shape& shape = graph_.type(source).shape;
   const NodeId stored = storage_node(graph_, source);
   if (members_.count(stored) || is_inlined(graph_.node(stored))) throw Stop{Refusal::indirect_through_fused};
+  const auto [from, moved] = moved_index(index);
+  at[static_cast<std::size_t>(axis)] = moved;
   return push({.kind = Sym::Kind::load,
                .node = stored,
                .offset = linearize(at, shape),
-               .dynamic = {{index, row_major_strides(shape)[static_cast<std::size_t>(axis)]}},
-               .mask = both(mask, valid_index(index, shape[axis])),
+               .dynamic = {{from, row_major_strides(shape)[static_cast<std::size_t>(axis)]}},
+               .mask = both(mask, valid_index(from, shape[axis], moved)),
                .dtype = graph_.type(source).dtype});
 }
 
-int Walker::valid_index(int index, Index extent) {
-  return push(
-      {.kind = Sym::Kind::in_range, .operands = {index}, .dtype = DType::boolean, .low = 0, .high = extent});
+int Walker::valid_index(int index, Index extent, const IndexExpr& moved) {
+  return push({.kind = Sym::Kind::in_range,
+               .operands = {index},
+               .offset = moved,
+               .dtype = DType::boolean,
+               .low = 0,
+               .high = extent});
 }
 
 }  // namespace tilewright::passes

@@ -91,9 +91,10 @@ class Walker {
   bool is_position_inside(int index, ir::NodeId source, Index axis) const;
 
   // An index outside [0, extent) reads zero.
-  int indirect(ir::NodeId source, const Coordinates& at, int axis, int index, int mask);
+  int indirect(ir::NodeId source, Coordinates at, int axis, int index, int mask);
+  std::pair<int, IndexExpr> moved_index(int index) const;
 
-  int valid_index(int index, Index extent);
+  int valid_index(int index, Index extent, const IndexExpr& moved = 0);
 
   bool depends_on_reduced(const IndexExpr& e) const;
 

@@ -281,6 +281,10 @@ Tensor grouped_matmul(const Tensor& x, const Tensor& w, const Tensor& group_of_b
   return one("grouped_matmul", {x, w, group_of_block}, where,
              [](const Values& in) { return ops::grouped_matmul(in[0], in[1], in[2]); });
 }
+Tensor ragged_matmul(const Tensor& x, const Tensor& w, const Tensor& ends, const Location& where) {
+  return one("ragged_matmul", {x, w, ends}, where,
+             [](const Values& in) { return ops::ragged_matmul(in[0], in[1], in[2]); });
+}
 Tensor masked_matmul(const Tensor& x, const Tensor& w, const Tensor& counts, const Location& where) {
   return one("masked_matmul", {x, w, counts}, where,
              [](const Values& in) { return ops::masked_matmul(in[0], in[1], in[2]); });

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -88,6 +89,28 @@ TEST_P(GroupedMatmul, TakesNoRows) {
   EXPECT_EQ(y.shape(), (Shape{0, 3}));
 }
 
+// Empty groups, groups of one row, groups that end inside a block, and rows behind the last one.
+TEST_P(GroupedMatmul, GroupsEndAnywhere) {
+  const Index rows = 300, k = 24, n = 41;
+  const Tensor x = ctx_.randn({rows, k}), w = ctx_.randn({5, k, n});
+  const auto product =
+      compile([](const Tensor& a, const Tensor& b, const Tensor& c) { return ragged_matmul(a, b, c); });
+  for (const std::vector<Index>& ends :
+       {std::vector<Index>{0, 1, 130, 130, 300}, std::vector<Index>{128, 256, 257, 258, 290},
+        std::vector<Index>{0, 0, 0, 0, 0}, std::vector<Index>{300, 300, 300, 300, 300}}) {
+    SCOPED_TRACE(ends[2]);
+    const auto group = [&](Index row) {
+      const auto end = std::upper_bound(ends.begin(), ends.end(), row);
+      return end == ends.end() ? Index{-1} : static_cast<Index>(end - ends.begin());
+    };
+    expect_near(product(x, w, ctx_.from(ends, {5})).to_vector<float>(),
+                host_rows(x.to_vector<float>(), w.to_vector<float>(), k, n, group));
+  }
+  EXPECT_EQ(product.report().size(), 1U);
+  EXPECT_EQ(ragged_matmul(ctx_.zeros({0, 5}), ctx_.zeros({2, 5, 3}), ctx_.zeros({2}, DType::i64)).shape(),
+            (Shape{0, 3}));
+}
+
 TEST_P(GroupedMatmul, CountsSayWhichRowsAGroupUses) {
   const Index rows = 37, k = 24, n = 41;
   const std::vector<Index> counts = {0, 37, 20, 1};
@@ -117,6 +140,8 @@ TEST_P(GroupedMatmul, SaysWhatDoesNotFit) {
   says([&] { grouped_matmul(x, w, ctx_.zeros({3})); }, "a list of integers beside them, got f32[3]");
   says([&] { grouped_matmul(x, w, ctx_.zeros({5}, DType::i64)); }, "12 rows are no multiple of 5 blocks");
   says([&] { grouped_matmul(x, w, ctx_.zeros({0}, DType::i64)); }, "12 rows are no multiple of 0 blocks");
+  says([&] { ragged_matmul(x, w, ids); }, "wants an end for each group");
+  says([&] { ragged_matmul(ctx_.zeros({2, 6, 5}), w, ids); }, "wants x as (rows, K), got f32[2,6,5]");
   const Tensor room = ctx_.zeros({2, 6, 5}), counts = ctx_.zeros({2}, DType::i32);
   says([&] { masked_matmul(x, w, counts); }, "wants x as (groups, rows, K), got f32[12,5]");
   says([&] { masked_matmul(room, w, ids); }, "the groups differ");

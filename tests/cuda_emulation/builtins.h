@@ -101,6 +101,15 @@ inline unsigned atomicCAS(unsigned* p, unsigned expected, unsigned desired) {
   return old;
 }
 
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
+  const unsigned long long all = (unsigned long long)high << 32 | low;
+  unsigned out = 0;
+  for (int i = 0; i < 4; ++i) out |= unsigned(all >> (which >> 4 * i & 7u) * 8 & 0xffu) << 8 * i;
+  return out;
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
+  return unsigned(((unsigned long long)high << 32 | low) >> (by & 31u));
+}
 inline float __uint_as_float(unsigned v) { return __builtin_bit_cast(float, v); }
 inline unsigned __float_as_uint(float v) { return __builtin_bit_cast(unsigned, v); }
 inline double __longlong_as_double(long long v) { return __builtin_bit_cast(double, v); }
@@ -180,6 +189,14 @@ inline void ptx_max_NaN_bf16x2(unsigned& o, unsigned a, unsigned b) { o = emu_on
 inline void ptx_min_NaN_bf16x2(unsigned& o, unsigned a, unsigned b) { o = emu_on_pairs(a, b, emu_min_bf16); }
 inline void ptx_max_NaN_f16x2(unsigned& o, unsigned a, unsigned b) { o = emu_on_pairs(a, b, emu_max_f16); }
 inline void ptx_min_NaN_f16x2(unsigned& o, unsigned a, unsigned b) { o = emu_on_pairs(a, b, emu_min_f16); }
+inline void ptx_fma_rn_bf16x2(unsigned& o, unsigned a, unsigned b, unsigned c) {
+  const auto at = [](unsigned pair, int half) { return __uint_as_float(pair >> 16 * half << 16); };
+  o = 0;
+  for (int half = 0; half < 2; ++half)
+    o |= emu_to_bf16(fmaf(at(a, half), at(b, half), at(c, half))) << 16 * half;
+}
+// With the table 0x6a.
+inline void ptx_lop3_b32(unsigned& o, unsigned a, unsigned b, unsigned c) { o = (a & b) ^ c; }
 inline void ptx_ex2_approx_ftz_f32(float& y, float x) { y = exp2f(x); }
 inline void ptx_rcp_approx_ftz_f32(float& y, float x) { y = 1.f / x; }
 inline void ptx_lg2_approx_f32(float& y, float x) { y = log2f(x); }
@@ -276,6 +293,9 @@ inline void ptx_ld_shared_v2_f32(float& x, float& y, unsigned address) {
 }
 inline void ptx_ld_shared_v4_f32(float& x, float& y, float& z, float& w, unsigned address) {
   ptx_ld_shared_v2_f32(x, y, address), ptx_ld_shared_v2_f32(z, w, address + 8);
+}
+inline void ptx_ld_shared_u16(unsigned& half, unsigned address) {
+  half = 0, memcpy(&half, emu_shared_at(address), 2);
 }
 inline void ptx_ld_shared_u32(unsigned& word, unsigned address) { memcpy(&word, emu_shared_at(address), 4); }
 inline void ptx_cvt_rna_tf32_f32(unsigned& out, float x) {

@@ -43,6 +43,25 @@ class EmulatedScales : public ::testing::Test {
     return first->schedule;
   }
 
+  // The same of each kernel, however many; the first one's schedule.
+  tile::Schedule check_all(const ProductGraph& product) {
+    const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
+    tile::Schedule first;
+    for (std::size_t i = 0; i < compiled.plan.kernels.size(); ++i) {
+      const tile::Kernel& kernel = compiled.plan.kernels[i];
+      const auto candidates = backend_->candidates(kernel);
+      if (candidates.empty() || !candidates[0].refusal.empty()) {
+        ADD_FAILURE() << to_string(product) << ": no schedule";
+        continue;
+      }
+      const auto r = testing::check_kernel(*backend_, kernel, candidates[0].schedule,
+                                           {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+      EXPECT_TRUE(r.problem.empty()) << to_string(product) << ": " << r.problem;
+      if (i == 0) first = candidates[0].schedule;
+    }
+    return first;
+  }
+
   std::unique_ptr<backends::Backend> backend_;
   std::string text_;  // of the kernel that was checked last
 };
@@ -87,8 +106,23 @@ TEST_F(EmulatedScales, WeightsOfFewBitsAreWidenedOnTheirWayToTensorCores) {
           .m = m, .n = 256, .k = 384, .dtype = DType::bf16, .b_by_columns = true, .around = around};
       EXPECT_EQ(check(product).dot, DotUnit::wgmma);
       // The copy engine brings the bytes ahead of their turn.
-      EXPECT_NE(text_.find("block_vector<"), std::string::npos) << text_;
+      EXPECT_NE(text_.find("block_pair<"), std::string::npos) << text_;
     }
+}
+
+// One row: groups of numbers by numbers, whole on chip; and programs that share the groups of 16 rows.
+TEST_F(EmulatedScales, FewRowsOfQuantisedWeights) {
+  const auto product = [](Index m, Index n, Index k, bool by_columns, Around around) {
+    return ProductGraph{
+        .m = m, .n = n, .k = k, .dtype = DType::bf16, .b_by_columns = by_columns, .around = around};
+  };
+  for (const Around around : {Around::quantised_weights, Around::packed_weights}) {
+    for (const bool by_columns : {true, false}) {
+      EXPECT_EQ(check_all(product(1, 70, 512, by_columns, around)).dot, DotUnit::fma);
+      check_all(product(3, 70, 512, by_columns, around));
+    }
+    EXPECT_EQ(check_all(product(16, 1024, 1024, true, around)).dot, DotUnit::wgmma);
+  }
 }
 
 TEST_F(EmulatedScales, OthersTakeASlowerSchedule) {

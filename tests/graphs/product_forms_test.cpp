@@ -46,6 +46,47 @@ TEST(ProductForms, OneRowIsASumOfProducts) {
   EXPECT_EQ(form_of({.n = 4096, .k = 4096, .around = ProductGraph::Around::scaled_weights}), (Form{2, 0, 2}));
 }
 
+// The largest tile that any kernel loads.
+std::vector<Index> largest_load(const ProductGraph& product) {
+  std::vector<Index> shape;
+  Index most = 0;
+  for (const tile::Kernel& kernel : passes::run_pipeline(graph_of(product), h200_target()).plan.kernels)
+    tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+      if (op.kind != tile::OpKind::load) return;
+      const tile::TileType& type = kernel.type(op.results[0]);
+      if (type.dtype == DType::i8 && type.size() > most) most = type.size(), shape = type.shape;
+    });
+  return shape;
+}
+
+// Two sums, of the groups' numbers and of the groups; of packed weights those of both columns of a byte.
+TEST(ProductForms, OneRowOfQuantisedWeightsHasItsGroupsOnChip) {
+  ProductGraph p{.n = 8192,
+                 .k = 8192,
+                 .dtype = DType::bf16,
+                 .b_by_columns = true,
+                 .around = ProductGraph::Around::quantised_weights};
+  EXPECT_EQ(form_of(p), (Form{1, 0, 2}));
+  EXPECT_EQ(largest_load(p), (std::vector<Index>{64, 128}));
+  p.around = ProductGraph::Around::packed_weights;
+  EXPECT_EQ(form_of(p), (Form{1, 0, 4}));
+  EXPECT_EQ(largest_load(p), (std::vector<Index>{64, 128}));
+}
+
+// By k tensor cores multiply them, and two programs share the blocks; else they are sums on the vector units.
+TEST(ProductForms, FewRowsOfQuantisedWeights) {
+  ProductGraph p{.m = 16,
+                 .n = 8192,
+                 .k = 8192,
+                 .dtype = DType::bf16,
+                 .b_by_columns = true,
+                 .around = ProductGraph::Around::packed_weights};
+  EXPECT_EQ(form_of(p), (Form{2, 1, 1}));
+  EXPECT_EQ(block(p), (std::vector<Index>{128, 128}));
+  p.m = 4, p.b_by_columns = false, p.around = ProductGraph::Around::quantised_weights;
+  EXPECT_EQ(form_of(p).dots, 0);
+}
+
 TEST(ProductForms, FewRowsShareWhatTheyRead) {
   EXPECT_EQ(form_of({.m = 4, .n = 8192, .k = 4096, .b_by_columns = true}), (Form{1, 0, 4}));
   // Tensor cores multiply few rows beside zeros at the memory's rate, too.

@@ -1,6 +1,6 @@
 // grouped_gemm: rows that belong to groups, each multiplied by its group's matrix, as a mixture of experts
-// does. contiguous: the groups' rows lie one after another in blocks of 128; masked: each group has room for
-// as many rows, and uses some. Which rows are whose is data.
+// does. contiguous: the groups' rows lie one after another in blocks of 128; ragged: one after another, and
+// end anywhere; masked: each group has room for as many rows, and uses some. Which rows are whose is data.
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -15,17 +15,29 @@ namespace {
 
 constexpr Index kBlockRows = 128;  // as DeepGEMM's contiguous layout aligns groups on Hopper
 
+enum class Form { contiguous, ragged, masked };
+
 struct GroupedSizes {
   Index groups, rows, n, k;
-  bool masked;
-  std::vector<Index> which;  // contiguous: each block's group, ascending; masked: the rows each group uses
+  Form form;
+  // contiguous: each block's group, ascending; ragged: where each group ends; masked: the rows each group
+  // uses
+  std::vector<Index> which;
 
-  Index room() const { return masked ? rows / groups : kBlockRows; }  // rows of a block
-  Index blocks() const { return rows / room(); }
-  Index group_of(Index block) const { return masked ? block : which[static_cast<std::size_t>(block)]; }
-  Index used(Index block) const { return masked ? which[static_cast<std::size_t>(block)] : kBlockRows; }
-  Shape x_shape() const { return masked ? Shape{groups, room(), k} : Shape{rows, k}; }
-  Shape y_shape() const { return masked ? Shape{groups, room(), n} : Shape{rows, n}; }
+  bool masked() const { return form == Form::masked; }
+  Index room() const { return masked() ? rows / groups : kBlockRows; }
+  // Rows that belong together: blocks, or groups.
+  Index blocks() const { return form == Form::contiguous ? rows / kBlockRows : groups; }
+  Index at(Index block) const { return which[static_cast<std::size_t>(block)]; }
+  Index group_of(Index block) const { return form == Form::contiguous ? at(block) : block; }
+  Index first(Index block) const {
+    return form != Form::ragged ? block * room() : block == 0 ? Index{0} : at(block - 1);
+  }
+  Index used(Index block) const {
+    return form == Form::contiguous ? kBlockRows : masked() ? at(block) : at(block) - first(block);
+  }
+  Shape x_shape() const { return masked() ? Shape{groups, room(), k} : Shape{rows, k}; }
+  Shape y_shape() const { return masked() ? Shape{groups, room(), n} : Shape{rows, n}; }
 };
 
 GroupedSizes sizes_of(const Knobs& knobs) {
@@ -33,15 +45,18 @@ GroupedSizes sizes_of(const Knobs& knobs) {
                  .rows = knobs.integer("rows"),
                  .n = knobs.integer("n"),
                  .k = knobs.integer("k"),
-                 .masked = knobs.text("form") == "masked"};
+                 .form = knobs.text("form") == "masked"   ? Form::masked
+                         : knobs.text("form") == "ragged" ? Form::ragged
+                                                          : Form::contiguous};
   if (std::min({s.groups, s.rows, s.n, s.k}) < 1) throw Error("grouped_gemm: sizes are at least 1");
-  if (s.rows % (s.masked ? s.groups : kBlockRows) != 0)
+  if (s.form != Form::ragged && s.rows % (s.masked() ? s.groups : kBlockRows) != 0)
     throw Error("grouped_gemm: rows are a multiple of 128, or of the groups with form=masked");
   std::mt19937_64 random(static_cast<std::uint64_t>(knobs.integer("seed")));
-  const Index below = s.masked ? s.room() + 1 : s.groups;
+  const Index below = s.masked() ? s.room() + 1 : s.form == Form::ragged ? s.rows + 1 : s.groups;
   for (Index i = 0; i < s.blocks(); ++i)
     s.which.push_back(static_cast<Index>(random() % static_cast<std::uint64_t>(below)));
-  if (!s.masked) std::sort(s.which.begin(), s.which.end());
+  if (!s.masked()) std::sort(s.which.begin(), s.which.end());
+  if (s.form == Form::ragged) s.which.back() = s.rows;
   return s;
 }
 
@@ -51,7 +66,7 @@ Tensor one_by_one(const std::vector<Tensor>& in, const GroupedSizes& s) {
   for (Index first = 0; first < s.blocks();) {
     Index last = first;
     while (last < s.blocks() && s.group_of(last) == s.group_of(first)) ++last;
-    const Tensor x = slice(in[0], 0, {first * kBlockRows, last * kBlockRows});
+    const Tensor x = slice(in[0], 0, {s.first(first), s.first(last - 1) + s.used(last - 1)});
     parts.push_back(matmul(x, select(in[1], 0, s.group_of(first))));
     first = last;
   }
@@ -68,7 +83,7 @@ std::vector<Reference> grouped_reference(const HostArrays& in, const GroupedSize
   const auto size = static_cast<std::size_t>(s.rows * s.n);
   Reference y{HostArray(size), HostArray(size)};
   for_rows(pool, s.blocks(), [&](Index b) {
-    const Index g = s.group_of(b), first = b * s.room(), used = s.used(b);
+    const Index g = s.group_of(b), first = s.first(b), used = s.used(b);
     host_matmul({in[0].data() + first * s.k, in[1].data() + g * s.k * s.n, y.values.data() + first * s.n,
                  used, s.n, s.k, s.k, s.n, s.n});
     for (Index r = first; r < first + used; ++r)
@@ -117,9 +132,11 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   w.cost = cost(s, dtype);
   w.unit = "GFLOP/s";
   w.function = [s](const std::vector<Tensor>& in) {
-    return std::vector{s.masked ? masked_matmul(in[0], in[1], in[2]) : grouped_matmul(in[0], in[1], in[2])};
+    return std::vector{s.masked()               ? masked_matmul(in[0], in[1], in[2])
+                       : s.form == Form::ragged ? ragged_matmul(in[0], in[1], in[2])
+                                                : grouped_matmul(in[0], in[1], in[2])};
   };
-  if (!s.masked) w.eager = [s](const std::vector<Tensor>& in) { return std::vector{one_by_one(in, s)}; };
+  if (!s.masked()) w.eager = [s](const std::vector<Tensor>& in) { return std::vector{one_by_one(in, s)}; };
   w.peer_parameters = {{"form", knobs.text("form")}};
   const ErrorScale scale(w.outputs[0].rule, s.y_shape().size());
   w.reference = [s, scale](const HostArrays& in, ThreadPool& pool) {
@@ -135,8 +152,9 @@ Pair grouped_gemm_pair() {
           .doc = "rows times their group's matrix",
           .knobs = {{.name = "form",
                      .values = {std::string("contiguous"), std::string("masked")},
-                     .doc = "groups one after another in blocks of 128 rows, or each with room of its own",
-                     .choices = {std::string("contiguous"), std::string("masked")}},
+                     .doc = "groups one after another in blocks of 128 rows, or of any length, or each with "
+                            "room of its own",
+                     .choices = {std::string("contiguous"), std::string("ragged"), std::string("masked")}},
                     {.name = "groups", .values = {Index{4}}, .doc = "matrices", .cuda_values = {Index{8}}},
                     {.name = "rows",
                      .values = {Index{2048}},

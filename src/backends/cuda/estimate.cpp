@@ -310,6 +310,21 @@ Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shar
   return out;
 }
 
+namespace {
+
+// Sums of a tile's rows, each of which several threads have.
+double sums_of_rows(const Layouts& layouts) {
+  double sums = 0;
+  for (const auto& [loop, place] : layouts.loops)
+    if (place.part == Part::rows)
+      sums += static_cast<double>(std::count_if(loop->body.begin(), loop->body.end(), [](const Instr& in) {
+        return in.kind == Instr::Kind::reduce;
+      }));
+  return sums;
+}
+
+}  // namespace
+
 double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts,
                     const tile::Schedule& schedule, const tile::Target& target) {
   // Fitted to runs of the lab's kernels on an H200: a block's start, memory's latency under load, a barrier
@@ -324,7 +339,11 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
       work.programs *
       (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) *
       1e6;
-  const double instructions = work.instructions * o.waste;
+  // Of one row of quantised weights: of 260 instructions of each of 512 threads 100 were for two sums
+  // (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
+  constexpr double kInstructionsOfRowSum = 50;
+  const double instructions =
+      work.instructions * o.waste + kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
   const double compute_us = work.programs * instructions / (units * kLanesPerUs);
   double exchange_us =
       schedule.threads_per_row > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;

@@ -333,6 +333,17 @@ class KernelPrinter {
   void print_scaled_extreme(Loop& loop, const Reduction& reduction);
   std::optional<int> packed_extreme(const Loop& loop, const Instr& in) const;
   void print_packed_extremes(Loop& loop);
+  // --- integers of 8 and 4 bits as floats (print_bytes.cpp)
+  struct WidenedBytes {
+    int array = -1;                          // instruction: loaded bytes
+    std::optional<printer::Ref> count = {};  // of (byte << count) >> 4
+    std::vector<int> parts = {};             // instructions that become part of the conversion
+  };
+  std::optional<WidenedBytes> widened_bytes(const Loop& loop, const Instr& in) const;
+  std::optional<Index> constant_integer(const Loop& loop, const printer::Ref& ref) const;
+  bool only_kept(const Loop& loop, std::size_t i) const;
+  bool keeps_widened(const Loop& loop, std::size_t i) const;
+  void print_widened(Loop& loop, std::size_t i, const WidenedBytes& bytes);
   void print_reduction_end(Loop& loop, const Reduction& reduction);
   void print_scans(Loop& loop);
   // --- what needs values in other registers than their own (print_relayout.cpp)

@@ -243,8 +243,8 @@ void KernelPrinter::print_chain_load(const Loop& loop, const Op& load, const Reg
   const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
   out_.line("wait_full({}, {});", text.ring, text.turn);
   for_registers(r, [&] {
-    out_.line("{} = block_vector<{}, {}>({} + {}.place * {}::bytes, {}, {});", at(r), text.type,
-              loop.frame.vector, text.stage, text.turn, text.type, row_text(loop), col_text(loop));
+    out_.line("{} = block_pair<{}>({} + {}.place * {}::bytes, {}, {});", at(r), text.type, text.stage,
+              text.turn, text.type, row_text(loop), col_text(loop));
   });
   out_.write("warpgroup_sync(group);");
   print_chain_release(block, text.turn);

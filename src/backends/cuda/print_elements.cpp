@@ -123,6 +123,10 @@ void KernelPrinter::count_uses(Loop& loop) const {
       for (int part : {below->sub, below->mul})
         if (part >= 0) --loop.uses[static_cast<std::size_t>(part)];
     if (const auto product = scaled_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(product->instr)];
+    // Of the shifts each reads the next: what nobody else reads is not computed.
+    if (const auto bytes = widened_bytes(loop, in))
+      for (int part : bytes->parts)
+        if (--loop.uses[static_cast<std::size_t>(part)] > 0) break;
   }
 }
 
@@ -223,7 +227,7 @@ void KernelPrinter::print_column_body(Loop& loop) {
   const bool elements = std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& in) {
     const auto i = static_cast<std::size_t>(&in - loop.plan->body.data());
     return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload && !direct_copy(loop, i) &&
-           !keeps_load(loop, i) && !packed_extreme(loop, in);
+           !keeps_load(loop, i) && !keeps_widened(loop, i) && !packed_extreme(loop, in);
   });
   if (elements) {
     const auto inside = vector_test(loop);
@@ -276,7 +280,8 @@ Expr KernelPrinter::operand(Loop& loop, const printer::Ref& ref) {
 
 void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
-  if (loop.uses[i] == 0) return;  // part of another expression
+  if (loop.uses[i] == 0) return;        // part of another expression
+  if (widened_bytes(loop, in)) return;  // as a vector
   Expr& value = loop.values[i];
   const std::string type = type_of(in.value);
   if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load) {

@@ -105,6 +105,8 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
       const std::string name = unique(r.name + "_f32");
       out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, at(r));
       loop.values[i] = {name + element, "f32"};
+    } else if (const auto bytes = widened_bytes(loop, in)) {
+      if (loop.uses[i] > 0) print_widened(loop, i, *bytes);
     } else if (draws_fours(loop, i)) {
       loop.outputs[i] = unique(value_name(in.value) + "_words");
       out_.line("Vec<u32, 4> {};", loop.outputs[i]);
@@ -121,6 +123,10 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
                !direct_copy(loop, i)) {
       const Registers r = buffer(in.value);
       if (!is_narrow_float(r.dtype)) continue;
+      if (keeps_widened(loop, i)) {
+        loop.outputs[i] = loop.values[static_cast<std::size_t>(in.operands[0].instr)].text;
+        continue;
+      }
       loop.outputs[i] = unique(r.name + "_new");
       out_.line("Vec<f32, {}> {};", n, loop.outputs[i]);
     }
@@ -143,6 +149,8 @@ void KernelPrinter::print_vector_tails(Loop& loop) {
       const Registers r = buffer(in.value);
       if (direct_copy(loop, i))
         out_.line("{} = {};", at(r), at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]));
+      else if (keeps_widened(loop, i))
+        out_.line("{} = {};", at(r), loop.outputs[i]);
       else if (is_narrow_float(r.dtype))
         out_.line("{} = from_f32<{}>({});", at(r), element_type(r.dtype), loop.outputs[i]);
     }
@@ -151,7 +159,7 @@ void KernelPrinter::print_vector_tails(Loop& loop) {
 
 void KernelPrinter::print_keep(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
-  if (keeps_load(loop, i) || direct_copy(loop, i)) return;
+  if (keeps_load(loop, i) || direct_copy(loop, i) || keeps_widened(loop, i)) return;
   const Registers r = buffer(in.value);
   if (!(r.place == loop.place || same_spread(layouts_, r.place, loop.place)))
     refuse("a kept value changes its layout");

@@ -35,7 +35,11 @@ struct Block {
   // Bytes from the block's start to element (row, k).
   TW_DEVICE static u32 place(int row, int k) {
     const int x = kMajor == Major::k ? k : row, y = kMajor == Major::k ? row : k;
-    return u32(x / panel * panel_bytes) + swizzle(u32(y * 128 + x % panel * int(sizeof(T))));
+    constexpr bool kOnePanel = (kMajor == Major::k ? kDepth : kRows) == panel;
+    const u32 before = kOnePanel ? 0u : u32(x / panel * panel_bytes);
+    const u32 along = u32(kOnePanel ? x : x % panel) * u32(sizeof(T));
+    // Apart, what trades places and what does not: constants of either are a load's own offset.
+    return before + u32(y * 128) + (turn(u32(y)) ^ (along & ~15u)) + (along & 15u);
   }
   // Bytes to row `row` and instruction `i` along k, before swizzling. Both are multiples of what a wgmma
   // descriptor can begin at: 8 rows of a panel, or 32 bytes inside its first row.
@@ -48,12 +52,15 @@ struct Block {
 // Dynamic shared memory from the first multiple of 1024 bytes on, which swizzled blocks begin at.
 TW_DEVICE u32 block_stage() { return (smem_address(stage<char>()) + 1023) & ~1023u; }
 
-// kElements of a row of a block that lies by k, into registers.
-template <class Block, int kElements>
-TW_DEVICE Vec<typename Block::type, kElements> block_vector(u32 block, int row, int k) {
-  using V = Vec<typename Block::type, kElements>;
-  return *reinterpret_cast<const V*>(stage<char>() +
-                                     (block + Block::place(row, k) - smem_address(stage<char>())));
+// Two neighbours along k of a block of bytes, in one access: as bytes, the compiler would load each by
+// itself.
+template <class Block>
+TW_DEVICE Vec<typename Block::type, 2> block_pair(u32 block, int row, int k) {
+  static_assert(sizeof(typename Block::type) == 1 && Block::major == Major::k,
+                "block_pair: bytes that lie by k");
+  u32 pair;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=r"(pair) : "r"(block + Block::place(row, k)) : "memory");
+  return bit_cast<Vec<typename Block::type, 2>>(u16(pair));
 }
 
 }  // namespace tw
