@@ -139,8 +139,8 @@ class Assigner {
       Frame f{.rows = shape[0], .cols = shape[1]};
       spread_as_accumulator(f);
       if (f.rows % (2 * Index{f.groups}) != 0 || f.cols % (2 * Index{f.threads_per_row}) != 0)
-        return refuse(fmt::format("dot: threads={} do not share tiles of {} by {} evenly", schedule().threads,
-                                  f.rows, f.cols));
+        return refuse(
+            fmt::format("dot: {} threads do not share tiles of {} by {} evenly", threads_, f.rows, f.cols));
     }
     return Unit{};
   }
@@ -159,7 +159,7 @@ class Assigner {
       out_.programs_per_block = schedule().threads / schedule().threads_per_row;
       threads_ = schedule().threads_per_row;
     } else {
-      threads_ = schedule().threads;
+      threads_ = program_threads(schedule());
     }
   }
 

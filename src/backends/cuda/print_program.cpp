@@ -125,8 +125,11 @@ KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
   if (it != threads_.end()) return it->second;
   Thread names{threads_.empty() ? "t" : unique(fmt::format("t{}", frame.threads_per_row)),
                threads_.empty() ? "g" : unique(fmt::format("g{}", frame.threads_per_row))};
-  const bool whole = frame.threads_per_row == schedule_.threads;
-  std::string t = whole ? "int(threadIdx.x)" : fmt::format("int(threadIdx.x) % {}", frame.threads_per_row);
+  const bool whole = frame.threads_per_row == program_threads(schedule_);
+  // Among those of its program.
+  const std::string self =
+      schedule_.ping_pong ? fmt::format("int(threadIdx.x) % {}", kWarpgroup) : "int(threadIdx.x)";
+  std::string t = whole ? self : fmt::format("int(threadIdx.x) % {}", frame.threads_per_row);
   if (frame.cluster > 1) {
     need("cluster_exchange");
     t = fmt::format("int(cluster_rank()) * {} + {}", frame.threads_per_row, t);
@@ -136,16 +139,15 @@ KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
     const std::string warp_column =
         across > 1 ? fmt::format("int(threadIdx.x) / 32 % {} * 4 + ", across) : "";
     thread_lines_.push_back(fmt::format("const int {} = {}int(threadIdx.x) % 4;", names.t, warp_column));
-    thread_lines_.push_back(fmt::format(
-        "const int {} = int(threadIdx.x) / {} * 16 + int(threadIdx.x) % 32 / 4;", names.g, 32 * across));
+    thread_lines_.push_back(
+        fmt::format("const int {} = {} / {} * 16 + int(threadIdx.x) % 32 / 4;", names.g, self, 32 * across));
     return threads_[key] = names;
   }
   thread_lines_.push_back(fmt::format("const int {} = {};", names.t, t));
   if (whole || layouts_.is_packed())
     names.g = "0";
   else
-    thread_lines_.push_back(
-        fmt::format("const int {} = int(threadIdx.x) / {};", names.g, frame.threads_per_row));
+    thread_lines_.push_back(fmt::format("const int {} = {} / {};", names.g, self, frame.threads_per_row));
   return threads_[key] = names;
 }
 

@@ -20,9 +20,9 @@ namespace {
 struct RegisterShare {
   int fetching, multiplying;
 };
-RegisterShare register_share(int warpgroups, bool chain) {
+RegisterShare register_share(int warpgroups, bool crowded) {
   return warpgroups == 1   ? RegisterShare{56, 256}
-         : warpgroups == 2 ? (chain ? RegisterShare{24, 240} : RegisterShare{40, 232})
+         : warpgroups == 2 ? (crowded ? RegisterShare{24, 240} : RegisterShare{40, 232})
                            : RegisterShare{32, 160};
 }
 
@@ -30,6 +30,8 @@ RegisterShare register_share(int warpgroups, bool chain) {
 // 154 (C7602). A chain's sums are smaller.
 constexpr int kMaxWarpgroups = 2, kMaxChainWarpgroups = 3;
 constexpr Index kSwizzleBytes = 1024;
+// Of a sum of 64 rows in the registers of a warpgroup: one for each, beside what follows the loop.
+constexpr Index kMostColumns = 256, kMostOwnElements = 64 * 384;
 
 }  // namespace
 
@@ -42,14 +44,18 @@ void KernelPrinter::check_wgmma() const {
   if (schedule_.stages < 2) refuse("dot=wgmma: wants two stages at least");
   if (schedule_.take_turns && (!schedule_.ahead || warpgroups < 2))
     refuse("take_turns: wants ahead and several warpgroups");
+  if (schedule_.store_places == 1) refuse("store_places: two at least");
+  if (chain_ && (schedule_.store_places > 0 || schedule_.ping_pong))
+    refuse("ping_pong, store_places: the loop is no single dot");
   if (chain_) return check_chain();
   if (schedule_.ahead) refuse("ahead: the loop is no chain of dots");
   const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(dot_->dot->results[0])));
-  if (f.cols % 32 != 0 || f.cols > 256) refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
+  if (f.cols % 32 != 0 || f.cols > kMostColumns) refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
   // Of 8-bit floats every thread has two accumulators in its 232 registers.
   constexpr Index kMostPromoted = 64 * 192;
-  if (dot_->promoted && f.rows * f.cols > warpgroups * kMostPromoted)
+  if (dot_->promoted && f.rows * f.cols > dot_warpgroups() * kMostPromoted)
     refuse("dot=wgmma: tiles of 8-bit floats have at most 192 columns for a warpgroup's 64 rows");
+  if (schedule_.ping_pong) check_ping_pong(f);
   if (schedule_.cluster == 1) return;
   const Index below = kernel_.grid.size() > 1 ? std::atoll(grid_text(1).c_str()) : 0;
   if (dot_->a.shared == dot_->b.shared || schedule_.raster % schedule_.cluster != 0 ||
@@ -61,11 +67,36 @@ void KernelPrinter::check_wgmma() const {
     refuse(fmt::format("cluster={}: cannot share {} rows out", schedule_.cluster, shared.rows));
 }
 
+// A warpgroup passes over the blocks of the others' programs: it must know how many they are.
+void KernelPrinter::check_ping_pong(const Frame& f) const {
+  if (schedule_.threads <= kWarpgroup) refuse("ping_pong: wants several warpgroups");
+  if (schedule_.descending) refuse("ping_pong: the programs are taken as they are counted");
+  if (f.rows * f.cols > kMostOwnElements)
+    refuse("ping_pong: a warpgroup's tile has at most 128 by 192 elements");
+  for (std::size_t i : {0u, 1u, 2u})
+    if (differs_[static_cast<std::size_t>(dot_->loop->operands[i])])
+      refuse("ping_pong: the loops of programs differ in length");
+}
+
+// Those that multiply one program's tile.
+int KernelPrinter::dot_warpgroups() const { return program_threads(schedule_) / kWarpgroup; }
+
 std::string KernelPrinter::programs_text() const {
   std::vector<std::string> counts;
   counts.reserve(kernel_.grid.size());
   for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
   return fmt::format("{}", fmt::join(counts, " * "));
+}
+
+// … of the multiplying warpgroups; with ping_pong each takes its own.
+void KernelPrinter::open_multiplied_programs() {
+  if (!schedule_.ping_pong) return open_program_loop();
+  const int groups = schedule_.threads / kWarpgroup;
+  out_.line("u32 passed = u32(group);  // programs of the others since the last own one");
+  out_.open(
+      "for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < {}; program += {} * "
+      "i32(gridDim.x))",
+      programs_text(), groups);
 }
 
 void KernelPrinter::open_program_loop() {
@@ -79,7 +110,8 @@ void KernelPrinter::open_program_loop() {
 void KernelPrinter::print_wgmma_body() {
   check_wgmma();
   need("wgmma_dot");
-  const RegisterShare registers = register_share(schedule_.threads / kWarpgroup, chain_.has_value());
+  const RegisterShare registers =
+      register_share(schedule_.threads / kWarpgroup, chain_.has_value() || schedule_.ping_pong);
   index_scalars();
   if (chain_) name_chain();
   if (schedule_.descending) need("raster");
@@ -88,6 +120,8 @@ void KernelPrinter::print_wgmma_body() {
   print_steps(plan_.steps);
   std::swap(out_, multiply);
   if (stage_bytes_ > 0 || !shared_.empty()) refuse("dot=wgmma: threads exchange values");
+  if (result_ && !result_sent_)
+    refuse("store_places: the tile is not stored as the product stands in registers");
   if (chain_)
     print_chain_blocks();
   else
@@ -104,13 +138,15 @@ void KernelPrinter::print_wgmma_body() {
   out_.close_else();
   out_.line("registers_up<{}>();", registers.multiplying);
   out_.write("const int group = warpgroup();");
-  if (schedule_.take_turns)
+  if (schedule_.take_turns || schedule_.ping_pong)
     out_.line("if (group == {}) give_turn<{}>(group);", schedule_.threads / kWarpgroup - 1,
               schedule_.threads / kWarpgroup);
-  open_program_loop();
+  print_outbox();
+  open_multiplied_programs();
   print_program_ids();
   out_.append(multiply);
   out_.close();
+  if (result_) out_.write("close_outbox();");
   out_.close();
   out_.line("close_ring<{}>();", schedule_.cluster);
 }
@@ -120,7 +156,7 @@ void KernelPrinter::print_dot_ring() {
   print_dot_blocks();
   out_.line("__shared__ Ring<{}> ring;", schedule_.stages);
   if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
-  out_.line("open_ring<{}, {}>(ring);", schedule_.threads / kWarpgroup, schedule_.cluster);
+  out_.line("open_ring<{}, {}>(ring);", dot_warpgroups(), schedule_.cluster);
   out_.line("Turn<{}> turn;", schedule_.stages);
   stage_bytes_ = schedule_.stages * (dot_->a.bytes() + dot_->b.bytes()) + kSwizzleBytes;
 }
@@ -191,33 +227,51 @@ void KernelPrinter::print_block_loads(const BlockNames& names, const TensorOpera
   out_.line("{}({}{}, {}, {}, {});", function, all, to, names.map, names.full, fmt::join(place, ", "));
 }
 
+// Warpgroups that multiply one tile begin it together; those that have their own pass over the blocks of the
+// others' and wait for their turn.
+void KernelPrinter::print_dot_turn(const Op& loop) {
+  if (!schedule_.ping_pong) {
+    if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
+    return;
+  }
+  const std::string trips = dot_->trips > 0
+                                ? integer(dot_->trips)
+                                : fmt::format("trip_count({}, {}, {})", scalar(loop.operands[0]).text,
+                                              scalar(loop.operands[1]).text, scalar(loop.operands[2]).text);
+  out_.line("turn.skip(passed * {});", trips);
+  out_.line("passed = {};", schedule_.threads / kWarpgroup - 1);
+  out_.write("take_turn(group);");
+}
+
 // The multiplying side: while the tensor cores work on one block, the one before is given back.
 void KernelPrinter::print_wgmma_loop(const Step& step) {
   const Op& op = *step.op;
   const Registers acc = buffer(dot_->dot->results[0]);
   const std::string i = value_name(op.blocks[0].args[0]), lower = scalar(op.operands[0]).text;
   const std::string release = fmt::format("release_previous<{}>(ring, turn);", schedule_.cluster);
-  if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
+  const std::string give =
+      schedule_.ping_pong ? fmt::format("give_turn<{}>(group);", schedule_.threads / kWarpgroup) : "";
+  const std::string blocks =
+      fmt::format("{}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, {}", acc.name,
+                  schedule_.ping_pong ? "0" : "group");
+  print_dot_turn(op);
   open_dot_loop(op);
   out_.write("wait_full(ring, turn);");
   if (dot_->promoted) {
-    out_.line(
-        "wgmma_promoted<A, B, {}>({}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, "
-        "group);",
-        schedule_.threads / kWarpgroup, acc.name);
+    out_.line("wgmma_promoted<A, B, {}>({});", dot_warpgroups(), blocks);
     out_.line("release<{}>(ring, turn.place);", schedule_.cluster);
     out_.write("turn.next();");
     out_.close();
+    if (!give.empty()) out_.write(give);
     return;
   }
-  out_.line(
-      "wgmma_block<A, B, {}>({}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, "
-      "{});",
-      schedule_.threads / kWarpgroup, acc.name, dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
+  out_.line("wgmma_block<A, B, {}>({}, {});", dot_warpgroups(), blocks,
+            dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
   out_.write("wgmma_wait<1>();");
   out_.line("if ({} > {}) {}", i, lower, release);
   out_.write("turn.next();");
   out_.close();
+  if (!give.empty()) out_.write(give);  // the other's first products are handed over behind these last ones
   out_.write("wgmma_wait<0>();");
   out_.line("wgmma_pin({});", acc.name);
   if (dot_->from_zero)
