@@ -88,7 +88,7 @@ class Lister {
       tiles.programs *= programs_of(kernel_.grid[axis]);
     tiles.leaving_cycles =
         tile::leaving_cycles(instructions_after(*dot, s) / static_cast<double>(dot->a.rows * dot->b.rows));
-    const std::string why = list_swaths(s, tiles, wgmma ? 1 : kSlowerByThreads);
+    const std::string why = list_swaths({16, 12, 8, 32}, s, tiles, wgmma ? 1 : kSlowerByThreads);
     if (!why.empty()) return refuse(unit, why);
     if (!wgmma) return;
     list_sent(s, tiles, block_bytes);
@@ -97,7 +97,7 @@ class Lister {
     if (dot->promoted || !tile::fits_ping_pong(tiles.bm, tiles.bn)) return;
     s.threads = 2 * kWarpgroup;
     s.ping_pong = tiles.ping_pong = true;
-    (void)list_swaths(s, tiles, 1);
+    (void)list_swaths({16, 8}, s, tiles, 1);
     list_sent(s, tiles, block_bytes);
   }
 
@@ -110,14 +110,15 @@ class Lister {
     s.store_places = static_cast<int>(
         std::clamp((all - ring * block_bytes) / (groups * kPieceBytes), kFewestSent, kMostSent));
     tiles.sent = true;
-    (void)list_swaths(s, tiles, 1);
+    (void)list_swaths({16, 8}, s, tiles, 1);
   }
 
-  // The schedule with every swath worth trying. Why not, where it cannot be printed.
-  std::string list_swaths(Schedule s, tile::TensorTiles tiles, double slower) {
+  // The schedule with each of these swaths. Why not, where it cannot be printed.
+  std::string list_swaths(std::initializer_list<int> swaths, Schedule s, tile::TensorTiles tiles,
+                          double slower) {
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     bool first = true;
-    for (int raster : {16, 12, 8, 32}) {
+    for (int raster : swaths) {
       if (!first && raster > 2 * rows) continue;
       s.raster = kernel_.grid.size() > 1 ? raster : 0;
       tiles.swath = raster;
