@@ -140,6 +140,12 @@ Index most_splits(const DotProblem& p, Index programs, Index bk, const tile::Tar
   return std::clamp<Index>(2 * target.units / programs, 1, std::max<Index>(p.k / (kFewestBlocks * bk), 1));
 }
 
+// Blocks of a cluster that may share one sum (the backend's schedule): not of 8-bit floats, whose sums start
+// from what was added before.
+Index most_parts(const DotProblem& p, Index programs, Index bk, const tile::Target& target) {
+  return is_f8(p.dtype) ? 1 : std::min(most_splits(p, programs, bk, target), Index{target.max_cluster});
+}
+
 // Of the tiles whose accumulators fit the registers, and of the ways to share k, what the model finds
 // fastest; a tile may be larger than the problem, the rest of it is zeros.
 std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& target) {
@@ -156,6 +162,7 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
   // deep as the copy engine's promotion makes them. With 128 rows 128x192 in 3 parts took 46.7 us and what
   // this term preferred, 128x256 in 4, 52.8 (docs/notes/2026-11-21-fourth-h200.md).
   constexpr Index kFewRows = 64, kPromotedBytes = 256;
+  constexpr double kInstructionsAnOp = 1.2;  // gelu and its bias are 10, of which ptxas makes 12
   std::vector<RankedTiles> all;
   for (DotTiles t :
        is_f8(p.dtype) ? std::span<const DotTiles>(kPromoted) : std::span<const DotTiles>(kTiles)) {
@@ -164,18 +171,24 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
     const Index programs = p.batch * ceil_div(p.m, t.bm) * ceil_div(p.n, t.bn);
     const Index piece = p.b_by_rows ? std::min(t.bn, p.n) * bytes : kPromotedBytes;
     for (t.splits = 1; t.splits <= most_splits(p, programs, t.bk, target); ++t.splits) {
-      const double us = tile::tensor_tiles_us({.bm = t.bm,
-                                               .bn = t.bn,
-                                               .k = ceil_div(p.k, t.splits),
-                                               .operand_bytes = bytes,
-                                               .programs = static_cast<double>(programs * t.splits),
-                                               .swath = std::min(kSwath, ceil_div(p.m, t.bm)),
-                                               .inside_m = p.m,
-                                               .inside_n = p.n,
-                                               .piece_bytes = p.m <= kFewRows ? piece : 0},
-                                              target) +
-                        merge_us(p, t.splits, target);
-      all.push_back({t, us});
+      tile::TensorTiles tiles{.bm = t.bm,
+                              .bn = t.bn,
+                              .k = ceil_div(p.k, t.splits),
+                              .operand_bytes = bytes,
+                              .programs = static_cast<double>(programs * t.splits),
+                              .swath = std::min(kSwath, ceil_div(p.m, t.bm)),
+                              .inside_m = p.m,
+                              .inside_n = p.n,
+                              .piece_bytes = p.m <= kFewRows ? piece : 0};
+      if (t.splits == 1) tiles.leaving_cycles = tile::leaving_cycles(kInstructionsAnOp * p.ops_after);
+      double us = tile::tensor_tiles_us(tiles, target);
+      tiles.ping_pong = !is_f8(p.dtype) && tile::fits_ping_pong(t.bm, t.bn);
+      if (tiles.ping_pong) us = std::min(us, tile::tensor_tiles_us(tiles, target));
+      tiles.ping_pong = false;
+      for (tiles.parts = 2; t.splits == 1 && tiles.parts <= most_parts(p, programs, t.bk, target);
+           tiles.parts *= 2)
+        us = std::min(us, tile::tensor_tiles_us(tiles, target));
+      all.push_back({t, us + merge_us(p, t.splits, target)});
     }
   }
   return best_of_each(std::move(all));

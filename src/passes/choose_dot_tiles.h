@@ -20,6 +20,7 @@ struct DotProblem {
   bool b_by_rows = false;    // n is the contiguous axis of b
   bool tf32 = false;         // f32 operands may be rounded to it
   bool splits = false;       // several programs may share one sum
+  int ops_after = 0;         // pointwise, on an element of the result
 };
 
 struct DotTiles {

@@ -173,6 +173,20 @@ bool can_split(const GroupProgram& program) {
                       [&](const ProgramOutput& o) { return program.syms[place_of(o.sym)].reduced; });
 }
 
+// Pointwise ones that are computed of the result.
+int ops_after_dots(const GroupProgram& program) {
+  std::vector<bool> after(program.syms.size(), false);
+  int ops = 0;
+  for (std::size_t s = 0; s < after.size(); ++s) {
+    const Sym& sym = program.syms[s];
+    after[s] =
+        program.is_outer_dot(static_cast<int>(s)) ||
+        std::any_of(sym.operands.begin(), sym.operands.end(), [&](int o) { return after[place_of(o)]; });
+    ops += after[s] && sym.kind == Sym::Kind::op ? 1 : 0;
+  }
+  return ops;
+}
+
 // The products of a chain stay exact: its schedules take 16 bits.
 DotProblem problem_of(const GroupProgram& program, const DotAxes& axes, const tile::Target& target) {
   const auto extent = [&](int v) {
@@ -197,6 +211,7 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes, const ti
   problem.b_by_k = by_k(dot.operands[1]);
   problem.by_k = problem.b_by_k && by_k(dot.operands[0]);
   problem.splits = can_split(program);
+  problem.ops_after = ops_after_dots(program);
   problem.tf32 = target.tf32 && !program.is_chain();
   return problem;
 }

@@ -29,6 +29,9 @@ std::string to_string(const Schedule& schedule) {
   add("ahead", schedule.ahead, plain.ahead);
   add("take_turns", schedule.take_turns, plain.take_turns);
   add("descending", schedule.descending, plain.descending);
+  add("ping_pong", schedule.ping_pong, plain.ping_pong);
+  add("store_places", schedule.store_places, plain.store_places);
+  add("parts", schedule.parts, plain.parts);
   return text.empty() ? "default" : text;
 }
 

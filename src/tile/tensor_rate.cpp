@@ -13,7 +13,8 @@ constexpr double kSharedBytesPerCycle = 128;
 constexpr double kClockHz = 1.45e9;  // what is left of 1.98 GHz at full load, stalls of the pipeline included
 constexpr Index kRows = 64, kStepBytes = 128;  // of one wgmma; of k in a block
 constexpr double kStoreCyclesPerElement =
-    0.045;  // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
+    0.045;                                      // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
+constexpr double kSendCyclesPerElement = 0.03;  // 16 stmatrix instead of shuffles and stores; predicted
 // What a multiprocessor takes in from L2: 10.7 TB/s for all of them, reached by tiles of 128x128.
 constexpr double kIntakeBytesPerCycle = 56;
 constexpr double kFillCycles = 1500;  // before the first block has arrived
@@ -24,7 +25,23 @@ constexpr double kPieceBytes = 80;
 
 Index inside(Index of, Index edge) { return of > 0 ? std::min(of, edge) : edge; }
 
-double tile_cycles(const TensorTiles& t) {
+// Of two programs on a multiprocessor: from the last product of one to the first of the other, and how much
+// longer one of two warpgroups takes over what both did. What is gained by less than a few percent is not
+// believed: predicted, docs/notes/2026-11-22-ping-pong.md.
+constexpr double kTurnCycles = 200, kAloneLonger = 1.5, kBelieved = 1.03;
+constexpr double kLanes = 128;                // of a multiprocessor
+constexpr Index kMostOwnElements = 64 * 384;  // 192 registers of each of 128 threads
+
+// A cluster of blocks that share a sum: when they meet, and how fast they send each other what they summed,
+// in bytes a cycle of each; clusters stand within 16 multiprocessors. Predicted.
+constexpr double kMeetCycles = 1500, kSentBytesPerCycle = 32;
+constexpr double kNeighbours = 16;
+
+struct TileCycles {
+  double loop = 0, leaving = 0;
+};
+
+TileCycles tile_cycles(const TensorTiles& t) {
   const double steps = static_cast<double>(ceil_div(t.k * t.operand_bytes, kStepBytes));
   const auto bm = static_cast<double>(t.bm), bn = static_cast<double>(t.bn);
   // 32 bytes of k an instruction, whatever the type: as many products of 8 bits in half the time.
@@ -35,15 +52,34 @@ double tile_cycles(const TensorTiles& t) {
   const double shared = 0.9 * (read + written) / kSharedBytesPerCycle;
   const double intake = static_cast<double>(inside(t.inside_m, t.bm) + inside(t.inside_n, t.bn)) *
                         kStepBytes / kIntakeBytesPerCycle;
-  return steps * std::max({tensor, shared, intake}) + kStoreCyclesPerElement * bm * bn;
+  const auto parts = static_cast<double>(t.parts);
+  const double meeting = t.parts > 1 ? kMeetCycles + bm * bn * 4 / kSentBytesPerCycle : 0;
+  return {steps * std::max({tensor, shared, intake}),
+          ((t.sent ? kSendCyclesPerElement : kStoreCyclesPerElement) + t.leaving_cycles) * bm * bn / parts +
+              meeting};
+}
+
+// All programs that one multiprocessor carries out.
+double programs_cycles(const TensorTiles& t, double waves) {
+  const TileCycles tile = tile_cycles(t);
+  if (!t.ping_pong) return waves * (tile.loop + tile.leaving);
+  const double leaving = kAloneLonger * tile.leaving;
+  return kBelieved * (waves * (std::max(tile.loop, (tile.loop + leaving) / 2) + kTurnCycles) + leaving);
 }
 
 }  // namespace
 
-double tensor_tiles_us(const TensorTiles& t, const Target& target) {
-  const double units = std::max(1, target.units);
+double leaving_cycles(double instructions) { return instructions / kLanes; }
+
+bool fits_ping_pong(Index bm, Index bn) { return bm % kRows == 0 && bm * bn <= kMostOwnElements; }
+
+double tensor_tiles_us(const TensorTiles& whole, const Target& target) {
+  TensorTiles t = whole;
+  t.k = ceil_div(t.k, t.parts), t.programs *= static_cast<double>(t.parts);
+  double units = std::max(1, target.units);
+  if (t.parts > 1) units = std::max(1.0, std::floor(units / kNeighbours)) * kNeighbours;
   const double waves = std::ceil(t.programs / units);
-  const double compute_us = (waves * tile_cycles(t) + kFillCycles) / kClockHz * 1e6;
+  const double compute_us = (programs_cycles(t, waves) + kFillCycles) / kClockHz * 1e6;
   // What the programs of a wave read that no other program of the wave has brought to the cache, at the
   // memory's rate; a third of it shows.
   const double together = std::min(t.programs, units);

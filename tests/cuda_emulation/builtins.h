@@ -20,6 +20,11 @@ void emu_barrier_init(unsigned address, unsigned arrivals);
 void emu_barrier_arrive(unsigned address, int rank, unsigned bytes);
 int emu_barrier_passed(unsigned address, unsigned parity);
 void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, const int* at, int rank);
+void emu_tma_store(unsigned from, const void* map, const int* at, int rank);
+void emu_tma_commit();
+void emu_tma_wait_read(int pending);
+void emu_write_unseen(unsigned address);
+void emu_fence_async();
 void emu_bar_sync(int id, int threads);
 void emu_bar_arrive(int id, int threads);
 unsigned char* emu_shared_at(unsigned address);
@@ -232,6 +237,10 @@ inline void ptx_mapa_shared__cluster_u32(unsigned& out, unsigned local, unsigned
 inline void ptx_st_shared__cluster_u32(unsigned address, unsigned word) {
   *static_cast<unsigned*>(emu_remote(address)) = word;
 }
+inline void ptx_st_shared__cluster_v4_u32(unsigned address, unsigned x, unsigned y, unsigned z, unsigned w) {
+  const unsigned words[] = {x, y, z, w};
+  memcpy(emu_remote(address), words, sizeof(words));
+}
 inline void ptx_ld_shared__cluster_u32(unsigned& out, unsigned address) {
   out = *static_cast<unsigned*>(emu_remote(address));
 }
@@ -297,6 +306,10 @@ inline void ptx_ld_shared_v4_f32(float& x, float& y, float& z, float& w, unsigne
 inline void ptx_ld_shared_u16(unsigned& half, unsigned address) {
   half = 0, memcpy(&half, emu_shared_at(address), 2);
 }
+inline void ptx_ld_shared_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w, unsigned address) {
+  memcpy(&x, emu_shared_at(address), 4), memcpy(&y, emu_shared_at(address + 4), 4);
+  memcpy(&z, emu_shared_at(address + 8), 4), memcpy(&w, emu_shared_at(address + 12), 4);
+}
 inline void ptx_ld_shared_u32(unsigned& word, unsigned address) { memcpy(&word, emu_shared_at(address), 4); }
 inline void ptx_cvt_rna_tf32_f32(unsigned& out, float x) {
   const unsigned bits = __float_as_uint(x);
@@ -355,6 +368,42 @@ inline void ptx_cp_async_bulk_tensor_3d_shared__cluster_global_tile_mbarrier__co
   emu_tma_of(blocks, to, map, barrier, x, y, z);
 }
 // clang-format on
+
+// Lane 8 j + i says where row i of 8x8 matrix j lies; lane l has word l % 4 of row l / 4 of each.
+inline void ptx_stmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned address, unsigned a, unsigned b, unsigned c,
+                                                         unsigned d) {
+  unsigned rows[32];
+  memcpy(rows, emu_exchange(address), sizeof(rows));
+  const unsigned words[] = {a, b, c, d};
+  for (unsigned j = 0; j < 4; ++j)
+    memcpy(emu_shared_at(rows[8 * j + emu_lane() / 4]) + emu_lane() % 4 * 4, &words[j], 4);
+  emu_write_unseen(address);
+}
+inline void ptx_st_shared_v2_u32(unsigned address, unsigned x, unsigned y) {
+  const unsigned words[] = {x, y};
+  memcpy(emu_shared_at(address), words, sizeof(words));
+  emu_write_unseen(address);
+}
+inline void ptx_fence_proxy_async_shared__cta() { emu_fence_async(); }
+template <class... Index>
+inline void emu_tma_store_of(const void* map, unsigned from, Index... index) {
+  const int at[] = {index...};
+  emu_tma_store(from, map, at, int(sizeof...(Index)));
+}
+inline void ptx_cp_async_bulk_tensor_2d_global_shared__cta_tile_bulk_group(const void* map, unsigned from,
+                                                                           int x, int y) {
+  emu_tma_store_of(map, from, x, y);
+}
+inline void ptx_cp_async_bulk_tensor_3d_global_shared__cta_tile_bulk_group(const void* map, unsigned from,
+                                                                           int x, int y, int z) {
+  emu_tma_store_of(map, from, x, y, z);
+}
+inline void ptx_cp_async_bulk_tensor_4d_global_shared__cta_tile_bulk_group(const void* map, unsigned from,
+                                                                           int x, int y, int z, int w) {
+  emu_tma_store_of(map, from, x, y, z, w);
+}
+inline void ptx_cp_async_bulk_commit_group() { emu_tma_commit(); }
+inline void ptx_cp_async_bulk_wait_group_read(int pending) { emu_tma_wait_read(pending); }
 
 // --- fp8: two values in 16 bits, low byte first; saturating, to nearest even
 inline float emu_f8(unsigned char bits, int mantissa, int bias) {

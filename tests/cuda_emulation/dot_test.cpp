@@ -1,44 +1,12 @@
 // Dots on tensor cores mean what the kernel means: operands stored either way round, ragged edges, batches,
 // clusters, and what follows the loop.
-#include "cuda_emulation/emulated_cuda.h"
-
-#include "support/kernel_check.h"
-#include "support/matmul_kernels.h"
-
-#include <gtest/gtest.h>
+#include "cuda_emulation/dot_check.h"
 
 namespace tilewright::emulation {
 namespace {
 
-using testing::check_kernel;
 using tile::DotUnit;
 using tile::samples::MatmulKernel;
-
-class EmulatedDot : public ::testing::Test {
- protected:
-  EmulatedDot() : backend_(open_emulated_cuda("sm_90a").value()) {}
-  void check(const MatmulKernel& m, const tile::Schedule& schedule) {
-    const auto r = check_kernel(*backend_, tile::samples::matmul(m), schedule,
-                                {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-    EXPECT_TRUE(r.problem.empty()) << to_string(m) << ": " << r.problem;
-    EXPECT_TRUE(r.refused.empty()) << to_string(m) << ": " << r.refused;
-  }
-  std::string refusal(const MatmulKernel& m, const tile::Schedule& schedule) {
-    const auto source = backend_->print(tile::samples::matmul(m), schedule);
-    return source ? "" : source.error().message;
-  }
-  std::unique_ptr<backends::Backend> backend_;
-};
-
-tile::Schedule wgmma(int threads, int stages, int cluster = 1) {
-  return {.threads = threads,
-          .threads_per_row = 4,
-          .vector_bytes = 16,
-          .cluster = cluster,
-          .stages = stages,
-          .dot = DotUnit::wgmma,
-          .raster = 4};
-}
 
 TEST_F(EmulatedDot, WarpgroupsMultiplyBlocksThatTheCopyEngineBrings) {
   check({.m = 128, .n = 128, .k = 192}, wgmma(256, 2));
@@ -51,21 +19,17 @@ TEST_F(EmulatedDot, WarpgroupsMultiplyBlocksThatTheCopyEngineBrings) {
 // The emulation's tensor cores keep all bits of a sum, the device's about 14 for 8-bit operands: that no sum
 // of more than 128 products stays in them is read from the text.
 TEST_F(EmulatedDot, EightBitFloatsLeaveTheTensorCoresEvery128OfK) {
-  const auto text_of = [&](DType dtype, Index block_k) {
-    return backend_
-        ->print(tile::samples::matmul(
-                    {.dtype = dtype, .m = 128, .n = 128, .k = 512, .block_k = block_k, .b_by_columns = true}),
-                wgmma(256, 2))
-        .value()
-        .text;
+  const auto text = [&](DType dtype, Index block_k) {
+    return text_of({.dtype = dtype, .m = 128, .n = 128, .k = 512, .block_k = block_k, .b_by_columns = true},
+                   wgmma(256, 2));
   };
   for (DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
-    const std::string text = text_of(dtype, 128);
-    EXPECT_NE(text.find("wgmma_promoted<A, B, 2>"), std::string::npos) << text;
-    EXPECT_EQ(text.find("wgmma_block<"), std::string::npos) << text;
-    EXPECT_NE(text.find("128, 128, Major::k>"), std::string::npos) << "blocks are not 128 of k: " << text;
+    const std::string of8 = text(dtype, 128);
+    EXPECT_NE(of8.find("wgmma_promoted<A, B, 2>"), std::string::npos) << of8;
+    EXPECT_EQ(of8.find("wgmma_block<"), std::string::npos) << of8;
+    EXPECT_NE(of8.find("128, 128, Major::k>"), std::string::npos) << "blocks are not 128 of k: " << of8;
   }
-  EXPECT_EQ(text_of(DType::bf16, 64).find("wgmma_promoted<"), std::string::npos);
+  EXPECT_EQ(text(DType::bf16, 64).find("wgmma_promoted<"), std::string::npos);
 }
 
 // Two accumulators a thread: at most 192 columns.

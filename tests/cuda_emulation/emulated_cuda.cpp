@@ -162,7 +162,7 @@ class EmulatedProgram final : public backends::Program {
     const auto number = [&](const tile::Dim& d) {
       return d.is_constant() ? d.value : args.scalars[d.scalar];
     };
-    EmulatedMap map{.address = static_cast<const unsigned char*>(args.views[block.view]),
+    EmulatedMap map{.address = static_cast<unsigned char*>(args.views[block.view]),
                     .element_bytes = static_cast<int>(size_bytes(view.dtype))};
     for (std::size_t i = 0; i < block.dims.size(); ++i) {
       const auto d = static_cast<std::size_t>(block.dims[i]);

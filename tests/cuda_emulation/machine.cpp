@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -80,6 +81,8 @@ struct Thread {
   };
   std::vector<std::vector<AsyncCopy>> groups{1};
   std::vector<std::vector<Wgmma>> wgmmas{1};
+  std::vector<std::vector<TensorStore>> stores{1};
+  std::vector<unsigned> unseen_writes;
 };
 
 class Machine {
@@ -202,6 +205,15 @@ unsigned own_rank() { return machine->current->rank; }
 void let_others_run() { machine->yield(); }
 void note_progress() { ++machine->progress_; }
 std::vector<std::vector<Wgmma>>& wgmma_groups() { return machine->current->wgmmas; }
+std::vector<std::vector<TensorStore>>& tensor_stores() { return machine->current->stores; }
+void note_write(unsigned address) { machine->current->unseen_writes.push_back(address); }
+void note_fence() { machine->current->unseen_writes.clear(); }
+bool writes_unseen(unsigned from, unsigned to) {
+  return std::any_of(machine->threads_.begin(), machine->threads_.end(), [&](const Thread& t) {
+    return t.rank == own_rank() && std::any_of(t.unseen_writes.begin(), t.unseen_writes.end(),
+                                               [&](unsigned at) { return from <= at && at < to; });
+  });
+}
 std::vector<TensorCopy>& tensor_copies() { return machine->tensor_copies_; }
 
 }  // namespace tilewright::emulation

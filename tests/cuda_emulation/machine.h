@@ -19,7 +19,7 @@ struct LaunchSize {
 // What stands in a kernel's tensor map (CUtensorMap, 128 bytes) here; extents and box in elements, the
 // contiguous dimension first.
 struct alignas(64) EmulatedMap {
-  const unsigned char* address = nullptr;
+  unsigned char* address = nullptr;
   int element_bytes = 2;
   int box[4] = {1, 1, 1, 1};
   long long extents[4] = {1, 1, 1, 1};
@@ -64,5 +64,18 @@ struct TensorCopy {
   int at[4];
 };
 std::vector<TensorCopy>& tensor_copies();
+// Panels that a thread has handed to the copy engine, by committed group; the last one is open. Shared memory
+// is read when a group is waited for: nothing else may have changed it by then.
+struct TensorStore {
+  unsigned from;
+  EmulatedMap map;
+  int at[4];
+};
+std::vector<std::vector<TensorStore>>& tensor_stores();
+// This thread wrote shared memory at `address`; or put a fence behind what it wrote, so that the copy engine
+// sees it. Whether some thread of the block has written between two addresses without.
+void note_write(unsigned address);
+void note_fence();
+bool writes_unseen(unsigned from, unsigned to);
 
 }  // namespace tilewright::emulation

@@ -38,28 +38,42 @@ BarrierState& barrier_at(unsigned address, int rank) {
 // 128-byte swizzle: the 16-byte chunk's number XOR the row's, both as bits of the address.
 unsigned swizzled(unsigned address) { return address ^ ((address >> 7 & 7u) << 4); }
 
+// fn(where an element of the panel lies, null outside of the tensor; its offset from the panel's start).
+template <class Fn>
+unsigned for_panel(const EmulatedMap& map, const int (&at)[4], const Fn& fn) {
+  int i[4];
+  unsigned offset = 0;
+  for (i[3] = 0; i[3] < map.box[3]; ++i[3])
+    for (i[2] = 0; i[2] < map.box[2]; ++i[2])
+      for (i[1] = 0; i[1] < map.box[1]; ++i[1])
+        for (i[0] = 0; i[0] < map.box[0]; ++i[0], offset += static_cast<unsigned>(map.element_bytes)) {
+          bool inside = true;
+          unsigned char* element = map.address;
+          for (int d = 0; d < 4; ++d) {
+            const long long place = i[d] + static_cast<long long>(at[d]);
+            inside = inside && place >= 0 && place < map.extents[d];
+            element += place * map.strides_bytes[d];
+          }
+          fn(inside ? element : nullptr, offset);
+        }
+  return offset;
+}
+
+void carry_out(const TensorStore& store) {
+  for_panel(store.map, store.at, [&](unsigned char* to, unsigned offset) {
+    if (to != nullptr)
+      std::memcpy(to, shared_of_block(-1) + swizzled(store.from + offset),
+                  static_cast<std::size_t>(store.map.element_bytes));
+  });
+}
+
 void carry_out(const TensorCopy& copy) {
   const EmulatedMap& map = copy.map;
-  int i[4];
-  unsigned to = copy.to;
-  const auto each_element = [&](const auto& fn) {
-    for (i[3] = 0; i[3] < map.box[3]; ++i[3])
-      for (i[2] = 0; i[2] < map.box[2]; ++i[2])
-        for (i[1] = 0; i[1] < map.box[1]; ++i[1])
-          for (i[0] = 0; i[0] < map.box[0]; ++i[0], to += static_cast<unsigned>(map.element_bytes)) fn();
-  };
-  each_element([&] {
-    bool inside = true;
-    const unsigned char* from = map.address;
-    for (int d = 0; d < 4; ++d) {
-      const long long at = i[d] + static_cast<long long>(copy.at[d]);
-      inside = inside && at >= 0 && at < map.extents[d];
-      from += at * map.strides_bytes[d];
-    }
+  const unsigned bytes = for_panel(map, copy.at, [&](const unsigned char* from, unsigned offset) {
     for (int rank = 0; rank < 16; ++rank) {
       if ((copy.blocks >> rank & 1u) == 0) continue;
-      unsigned char* place = shared_of_block(rank) + swizzled(to);
-      if (inside)
+      unsigned char* place = shared_of_block(rank) + swizzled(copy.to + offset);
+      if (from != nullptr)
         std::memcpy(place, from, static_cast<std::size_t>(map.element_bytes));
       else
         std::memset(place, 0, static_cast<std::size_t>(map.element_bytes));
@@ -68,7 +82,7 @@ void carry_out(const TensorCopy& copy) {
   for (int rank = 0; rank < 16; ++rank) {
     if ((copy.blocks >> rank & 1u) == 0) continue;
     BarrierState& barrier = barrier_at(copy.barrier, rank);
-    barrier.add_bytes(-static_cast<int>(to - copy.to));
+    barrier.add_bytes(-static_cast<int>(bytes));
     barrier.finish_if_complete();
   }
 }
@@ -188,6 +202,25 @@ void emu_tma(unsigned blocks, unsigned to, const void* map, unsigned barrier, co
     if ((copy.blocks >> r & 1u) != 0) std::memset(shared_of_block(r) + to, 0xee, bytes);
   tensor_copies().push_back(copy);
 }
+
+void emu_tma_store(unsigned from, const void* map, const int* at, int rank) {
+  TensorStore store{.from = from, .map = *static_cast<const EmulatedMap*>(map), .at = {}};
+  unsigned bytes = static_cast<unsigned>(store.map.element_bytes);
+  for (int extent : store.map.box) bytes *= static_cast<unsigned>(extent);
+  if (writes_unseen(from, from + bytes)) std::abort();  // the copy engine need not see what has no fence
+  std::copy(at, at + rank, store.at);
+  tensor_stores().back().push_back(store);
+}
+void emu_tma_commit() { tensor_stores().emplace_back(); }
+void emu_tma_wait_read(int pending) {
+  auto& groups = tensor_stores();
+  while (static_cast<int>(groups.size()) - 1 > pending) {
+    for (const TensorStore& s : groups.front()) carry_out(s);
+    groups.erase(groups.begin());
+  }
+}
+void emu_write_unseen(unsigned address) { note_write(address); }
+void emu_fence_async() { note_fence(); }
 
 void emu_wgmma(void* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
                int b_mn, int a_type, int b_type) {

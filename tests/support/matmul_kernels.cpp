@@ -9,10 +9,11 @@
 namespace tilewright::tile::samples {
 
 std::string to_string(const MatmulKernel& m) {
-  return fmt::format("{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}", name(m.dtype), m.tf32 ? " as tf32" : "",
+  return fmt::format("{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}{}", name(m.dtype), m.tf32 ? " as tf32" : "",
                      m.batch, m.m, m.n, m.k, m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "",
                      m.b_by_columns ? " bT" : "", m.bias_gelu ? " bias_gelu" : "",
-                     m.row_sums ? " row_sums" : "", m.gap > 0 ? fmt::format(" gap {}", m.gap) : "");
+                     m.row_sums ? " row_sums" : "", m.gap > 0 ? fmt::format(" gap {}", m.gap) : "",
+                     m.any_depth ? " any depth" : "");
 }
 
 namespace {
@@ -38,7 +39,7 @@ Kernel matmul(const MatmulKernel& m) {
   const View c = k.view("c", m.out, {m.batch, m.m, m.n});
   const Value column = k.program_id(0) * m.block_n, row = k.program_id(1) * m.block_m,
               batch = k.program_id(2);
-  const bool ragged = m.m % m.block_m != 0 || m.n % m.block_n != 0 || m.k % m.block_k != 0;
+  const bool ragged = m.m % m.block_m != 0 || m.n % m.block_n != 0 || m.k % m.block_k != 0 || m.any_depth;
   const auto block = [&](View view, bool by_columns, Value i, Value j, Index rows, Index columns) {
     LoadOptions options{.shape = by_columns ? std::vector{columns, rows} : std::vector{rows, columns}};
     if (ragged) options.fill = 0.0;
@@ -48,11 +49,13 @@ Kernel matmul(const MatmulKernel& m) {
   const std::vector<Index> result = {m.block_m, m.block_n};
   const Value zero = is_float(m.dtype) ? k.literal(compute_dtype(m.dtype), 0.0, result)
                                        : k.literal_int(DType::i32, 0, result);
-  const auto acc = k.loop(Index{0}, m.k, m.block_k, {zero}, [&](Value i, const std::vector<Value>& carried) {
-    return std::vector{k.dot(block(a, m.a_by_columns, row, i, m.block_m, m.block_k),
-                             block(b, m.b_by_columns, i, column, m.block_k, m.block_n), carried[0],
-                             m.tf32 ? DotPrecision::tf32 : DotPrecision::exact)};
-  });
+  const Operand depth = m.any_depth ? Operand(k.scalar("depth")) : Operand(m.k);
+  const auto acc =
+      k.loop(Index{0}, depth, m.block_k, {zero}, [&](Value i, const std::vector<Value>& carried) {
+        return std::vector{k.dot(block(a, m.a_by_columns, row, i, m.block_m, m.block_k),
+                                 block(b, m.b_by_columns, i, column, m.block_k, m.block_n), carried[0],
+                                 m.tf32 ? DotPrecision::tf32 : DotPrecision::exact)};
+      });
   Value out = acc[0];
   if (m.bias_gelu) {
     const View bias = k.view("bias", DType::f32, {m.n});

@@ -17,7 +17,8 @@ struct MatmulKernel {
   bool row_sums = false;  // sums[i] = Σ_j c[i, j] of a program's columns, added atomically
   Index gap = 0;          // elements between the rows of a and b
   Index align_bytes = 256;
-  bool tf32 = false;  // of f32 operands 10 bits of mantissa are enough
+  bool tf32 = false;       // of f32 operands 10 bits of mantissa are enough
+  bool any_depth = false;  // only so much of k is summed as the scalar argument `depth` says
 };
 std::string to_string(const MatmulKernel& m);
 // Views a, b, c (and bias, sums); the grid counts columns, rows, batch.

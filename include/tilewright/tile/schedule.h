@@ -36,6 +36,15 @@ struct Schedule {
   bool take_turns = false;  // … and while one warpgroup computes, the next hands over its products
   bool descending = false;  // CUDA: the grid's second axis counts slowest, from that end where the programs
                             // of a triangle are longest, and every other wave of programs is turned around
+  bool ping_pong = false;  // CUDA, dot=wgmma, one dot: each warpgroup that multiplies has programs of its own
+                           // and their loops take turns: what follows one's loop runs under the other's
+  // CUDA, dot=wgmma, one dot: each multiplying warpgroup's places in shared memory, of 64 rows of 128 bytes,
+  // from which the copy engine stores what they computed; 0: the tile leaves from registers.
+  int store_places = 0;
+  // CUDA, dot=wgmma, one dot: blocks of a cluster that share a program. Each multiplies a part of the loop's
+  // blocks; they send each other what they summed, and each carries out what follows for its part of the
+  // columns.
+  int parts = 1;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 std::string to_string(

@@ -17,7 +17,15 @@ struct TensorTiles {
   // That lie together in memory, of what streams from there in blocks: the narrower they are, the more rows
   // of the memory are opened for the same bytes. 0: whole rows.
   Index piece_bytes = 0;
+  double leaving_cycles = 0;  // of a multiprocessor, an element: what follows the sum, its store apart
+  bool sent = false;          // it leaves by way of shared memory and the copy engine
+  Index parts = 1;            // multiprocessors of a cluster that share each program's k
+  bool ping_pong = false;     // two programs at a time: what follows one's sum runs under the other's
 };
+// Cycles an element of so many instructions on f32 takes.
+double leaving_cycles(double instructions);
+// Whether a warpgroup has registers for a tile of its own.
+bool fits_ping_pong(Index bm, Index bn);
 
 // Microseconds of all programs when each multiprocessor works on one at a time (sm_90a).
 double tensor_tiles_us(const TensorTiles& tiles, const Target& target);

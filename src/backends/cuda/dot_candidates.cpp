@@ -4,6 +4,7 @@
 #include "backends/cuda/chain_plan.h"
 #include "backends/cuda/estimate.h"
 #include "backends/cuda/tensor_dot.h"
+#include "backends/cuda/tile_store.h"
 
 #include <tilewright/tile/tensor_rate.h>
 
@@ -23,6 +24,10 @@ namespace {
 constexpr Index kMaxPlaces = 8;
 constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
 constexpr Index kUnknownTrips = 64;
+// Of the ring, beside results that wait to be stored (with 2 it lost a third, docs/notes/2026-11-21-fourth-
+// h200.md); and of these.
+constexpr Index kFewestBlocks = 4;  // of k for each of the blocks that share a sum
+constexpr Index kFewestPlaces = 4, kFewestSent = 2, kMostSent = 4;
 constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
 constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
 constexpr int kChainRaster = 16;         // rows of blocks in a swath, as of a product alone
@@ -78,26 +83,74 @@ class Lister {
                .vector_bytes = 16,
                .stages = static_cast<int>(places),
                .dot = unit};
+    tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .operand_bytes = bytes};
+    tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
+    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
+      tiles.programs *= programs_of(kernel_.grid[axis]);
+    tiles.leaving_cycles =
+        tile::leaving_cycles(instructions_after(*dot, s) / static_cast<double>(dot->a.rows * dot->b.rows));
+    const std::string why = list_swaths({16, 12, 8, 32}, s, tiles, wgmma ? 1 : kSlowerByThreads);
+    if (!why.empty()) return refuse(unit, why);
+    if (!wgmma) return;
+    list_sent(s, tiles, block_bytes);
+    list_parts(s, tiles, dot->trips);
+    // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
+    // these share a tile.
+    if (dot->promoted || !tile::fits_ping_pong(tiles.bm, tiles.bn)) return;
+    s.threads = 2 * kWarpgroup;
+    s.ping_pong = tiles.ping_pong = true;
+    (void)list_swaths({16, 8}, s, tiles, 1);
+    list_sent(s, tiles, block_bytes);
+  }
+
+  // The same with the result sent by the copy engine, where the ring still hides memory's latency.
+  void list_sent(Schedule s, tile::TensorTiles tiles, Index block_bytes) {
+    const Index groups = s.threads / kWarpgroup, all = options_.max_shared_bytes - kReservedBytes;
+    const Index ring = std::min(Index{s.stages}, (all - kFewestSent * groups * kPieceBytes) / block_bytes);
+    if (ring < kFewestPlaces) return;
+    s.stages = static_cast<int>(ring);
+    s.store_places = static_cast<int>(
+        std::clamp((all - ring * block_bytes) / (groups * kPieceBytes), kFewestSent, kMostSent));
+    tiles.sent = true;
+    (void)list_swaths({16, 8}, s, tiles, 1);
+  }
+
+  // Few programs: several blocks share each sum.
+  void list_parts(Schedule s, tile::TensorTiles tiles, Index trips) {
+    for (int parts = 2; parts <= target_.max_cluster && tiles.programs * parts <= target_.units &&
+                        parts * kFewestBlocks <= trips;
+         parts *= 2) {
+      s.parts = parts, tiles.parts = parts;
+      (void)list_swaths({16}, s, tiles, 1);
+    }
+  }
+
+  // The schedule with each of these swaths. Why not, where it cannot be printed.
+  std::string list_swaths(std::initializer_list<int> swaths, Schedule s, tile::TensorTiles tiles,
+                          double slower) {
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     bool first = true;
-    for (int raster : {16, 12, 8, 32}) {
+    for (int raster : swaths) {
       if (!first && raster > 2 * rows) continue;
       s.raster = kernel_.grid.size() > 1 ? raster : 0;
-      if (first) {
-        const auto printed = print_kernel(kernel_, s, options_);
-        if (!printed) return refuse(unit, printed.error().message);
-      }
+      tiles.swath = raster;
+      if (first)
+        if (const auto printed = print_kernel(kernel_, s, options_); !printed) return printed.error().message;
       first = false;
       Candidate c;
       c.schedule = s;
-      tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .operand_bytes = bytes, .swath = raster};
-      tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
-      for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
-        tiles.programs *= programs_of(kernel_.grid[axis]);
-      c.predicted_us = tile::tensor_tiles_us(tiles, target_) * (wgmma ? 1 : kSlowerByThreads);
+      c.predicted_us = tile::tensor_tiles_us(tiles, target_) * slower;
       found_.push_back(std::move(c));
-      if (s.raster == 0) return;
+      if (s.raster == 0) break;
     }
+    return "";
+  }
+
+  // Of what follows the loop, for all elements of a tile.
+  double instructions_after(const TensorDot& dot, const Schedule& s) const {
+    printer::LoopPlan plan = plan_for(kernel_, s);
+    std::erase_if(plan.steps, [&](const printer::Step& step) { return step.op == dot.loop; });
+    return kernel_work(kernel_, plan).instructions;
   }
 
   // f32 on the ordinary units, from blocks copied ahead: a second place of blocks hides the copies, and of

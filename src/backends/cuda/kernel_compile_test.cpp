@@ -1,7 +1,8 @@
 // Every hand-written kernel is printed and compiled by NVRTC, without a GPU: no error, no spill, no warning
-// of slow code. Goldens of three printed kernels show what a change of the printer changes.
+// of slow code. Goldens of a few printed kernels show what a change of the printer changes.
 #include "backends/cuda/cuda_backend.h"
 #include "support/hand_kernels.h"
+#include "support/matmul_kernels.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -114,6 +115,18 @@ TEST(Golden, PrintedKernels) {
   expect_golden("softmax_cluster",
                 print(tile::samples::softmax_rows(DType::bf16, 1024, 65536, 1),
                       {.threads = 512, .threads_per_row = 512, .vector_bytes = 16, .cluster = 4}));
+  tile::Schedule wgmma{.threads = 256,
+                       .threads_per_row = 4,
+                       .vector_bytes = 16,
+                       .stages = 4,
+                       .dot = tile::DotUnit::wgmma,
+                       .raster = 16};
+  const tile::samples::MatmulKernel gemm{.m = 8192, .n = 3072, .k = 768, .block_n = 256};
+  expect_golden("gemm", print(tile::samples::matmul(gemm), wgmma));
+  tile::samples::MatmulKernel gelu = gemm;
+  gelu.block_n = 192, gelu.bias_gelu = true;
+  wgmma.ping_pong = true, wgmma.store_places = 4;
+  expect_golden("gemm_gelu_ping_pong", print(tile::samples::matmul(gelu), wgmma));
   expect_golden("transpose", print(tile::samples::transpose_tiles(DType::f32, 8192, 8192, 64),
                                    {.threads = 256, .threads_per_row = 16, .vector_bytes = 16}));
 }

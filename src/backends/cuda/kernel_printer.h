@@ -8,6 +8,7 @@
 #include "backends/cuda/printer.h"
 #include "backends/cuda/tensor_dot.h"
 #include "backends/cuda/text.h"
+#include "backends/cuda/tile_store.h"
 #include "backends/printer/accuracy.h"
 #include "backends/printer/loop_plan.h"
 
@@ -81,6 +82,9 @@ class KernelPrinter {
     std::vector<Address> addresses;
     std::vector<std::string> outputs;  // by instruction: the vector that a store or a keep collects
     std::vector<bool> wide;            // by instruction: stores of four vectors at once, see is_wide_store
+    Index piece_vectors = 0;           // walked piece by piece, of so many vectors; 0: row by row
+    bool loads_by_piece = false;       // … which load what stands along its columns
+    int sent = -1;                     // the store that the copy engine carries out
     Thread thread;
   };
   enum class Level : unsigned char { once, row, element };
@@ -140,8 +144,9 @@ class KernelPrinter {
   std::optional<std::size_t> tanh_beside_one(const Loop& loop, const Instr& in) const;
   bool is_vector_store(const Loop& loop, std::size_t i) const;
   bool is_wide_store(const Loop& loop, std::size_t i) const;
-  static Loop widened(const Loop& loop);
+  Loop widened(const Loop& loop);
   void print_wide_columns(Loop& loop);
+  void print_quad(Loop& loop, const std::string& first, const std::string& index);
   void print_vector_elements(Loop& loop);
   bool direct_copy(const Loop& loop, std::size_t i) const;
   bool keeps_load(const Loop& loop, std::size_t i) const;
@@ -161,6 +166,13 @@ class KernelPrinter {
   std::optional<std::string> vector_test(Loop& loop);
   int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
   Part spread_of(const Loop& loop, const std::vector<int>& axes) const;
+
+  // --- loops over an accumulator, piece by piece (print_pieces.cpp)
+  void choose_pieces(Loop& loop);
+  static bool loaded_by_piece(const Loop& loop, Part part);
+  void print_pieces(Loop& loop);
+  void print_send(const Loop& loop);
+  void print_outbox();
 
   // --- exponentials in chains of dots (print_exp.cpp)
   struct Scaled {
@@ -207,6 +219,7 @@ class KernelPrinter {
 
   // --- memory (print_memory.cpp)
   void print_loads(Loop& loop);
+  void print_piece_loads(Loop& loop);
   void print_load(Loop& loop, std::size_t i);
   Address print_address(const Loop& loop, const Instr& in, const Access& access);
   Bounds print_bounds(const Loop& loop, const Instr& in, const Access& access);
@@ -243,10 +256,20 @@ class KernelPrinter {
   void foresee(ValueId v);
   void print_raster();
   void print_wgmma_loop(const Step& step);
-  void open_dot_loop(const Op& op);
+  struct LoopBounds {
+    std::string lower, upper;
+  };
+  LoopBounds open_dot_loop(const Op& op);
   std::string programs_text() const;
   void open_program_loop();
+  void open_multiplied_programs();
   void check_wgmma() const;
+  void check_ping_pong(const Frame& frame) const;
+  void check_parts(const Frame& frame) const;
+  LoopBounds print_dot_bounds(const Op& loop);
+  void print_fetching_warpgroup(int registers);
+  int dot_warpgroups() const;
+  void print_dot_turn(const Op& loop);
   void print_dot_blocks();
   void print_dot_ring();
 
@@ -367,6 +390,9 @@ class KernelPrinter {
   Layouts layouts_;
   std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots: one, or
   std::optional<DotChain> chain_;
+  std::optional<TileStore> result_;  // that the copy engine stores
+  bool result_sent_ = false;
+  Index piece_vectors_ = 0;                   // of the piece whose columns are loaded
   std::vector<ChainText> chain_text_;         // by block
   std::map<ValueId, Registers> chain_parts_;  // by storage: the operand of a late dot, as it reads it
   std::set<std::string> declared_parts_;

@@ -50,18 +50,22 @@ std::string KernelPrinter::col_text(const Loop& loop) const {
 
 std::string KernelPrinter::effect_guard(const Loop& loop) const {
   const bool packed = layouts_.programs_per_block > 1;
-  const std::string rank = row_cluster(schedule_) > 1 ? "cluster_rank() == 0 && " : "";
+  const std::string rank = row_cluster(schedule_) > 1 ? "cluster_rank() == 0 && "
+                           : schedule_.parts > 1      ? "rank == 0 && "
+                                                      : "";
   switch (loop.place.part) {
     case Part::all:
       return "";
     case Part::cols:
       return loop.frame.groups > 1 ? fmt::format("{} == 0", loop.thread.g) : "";
     case Part::rows:
+      // Of several slices' threads the first one of all.
       return loop.frame.row_threads() > 1 ? fmt::format("{} == 0", loop.thread.t) : "";
     case Part::one:
       break;
   }
   if (packed) return fmt::format("threadIdx.x % {} == 0", schedule_.threads / layouts_.programs_per_block);
+  if (schedule_.ping_pong) return fmt::format("threadIdx.x % {} == 0", kWarpgroup);
   return rank + "threadIdx.x == 0";
 }
 
@@ -83,6 +87,7 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   loop.outputs.resize(n);
   loop.wide.resize(n);
   count_uses(loop);
+  choose_pieces(loop);
   print_loads(loop);
   for (const Instr& in : plan.body)
     if (packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
@@ -91,7 +96,8 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
       const Access access(kernel_, ranges_, *plan.body[i].op);
       need("memory");
-      loop.wide[i] = is_wide_store(loop, i);
+      loop.wide[i] = static_cast<int>(i) == loop.sent || is_wide_store(loop, i);
+      if (static_cast<int>(i) == loop.sent) continue;
       const Loop as_stored = loop.wide[i] ? widened(loop) : loop;
       loop.bounds[i] = print_bounds(as_stored, plan.body[i], access);
       loop.addresses[i] = print_address(as_stored, plan.body[i], access);
@@ -103,6 +109,11 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
     }
   print_reduction_starts(loop);
   print_at(loop, Level::once);
+  if (loop.piece_vectors > 0) {
+    print_pieces(loop);
+    accuracy_ = kernel_accuracy_;
+    return;
+  }
   const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
   if (rows && loop.frame.row_steps() > 1) out_.unrolled("r", loop.frame.row_steps());
   print_row_body(loop);
@@ -180,14 +191,20 @@ void KernelPrinter::print_columns(Loop& loop) {
 KernelPrinter::Loop KernelPrinter::widened(const Loop& loop) {
   Loop out = loop;
   out.frame.vector *= kQuad;
+  out.thread = thread(out.frame);
   return out;
 }
 
 // Four vectors at a time; then the four threads of a row exchange theirs, and each stores one of 16 bytes.
 void KernelPrinter::print_wide_columns(Loop& loop) {
-  need("quad");
   const bool several = loop.frame.col_steps() > kQuad;
   if (several) out_.unrolled("wide", loop.frame.col_steps() / kQuad);
+  print_quad(loop, several ? fmt::format("wide * {} + ", kQuad) : "", several ? "wide" : "");
+  if (several) out_.close();
+}
+
+// Vectors c = first … first + 3, which together are vector `index` of the widened rows.
+void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::string& index) {
   std::vector<std::string> parts(loop.plan->body.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!loop.wide[i]) continue;
@@ -198,17 +215,24 @@ void KernelPrinter::print_wide_columns(Loop& loop) {
   }
   wide_parts_ = parts;
   out_.unrolled("part", kQuad);
-  out_.line("const int c = {}part;", several ? fmt::format("wide * {} + ", kQuad) : "");
+  out_.line("const int c = {}part;", first);
   print_column_body(loop);
   out_.close();
-  if (several) out_.write("const int c = wide;");
   Loop wide = widened(loop);
+  bool named = index.empty();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!loop.wide[i]) continue;
+    if (static_cast<int>(i) == loop.sent) {
+      out_.line("put(outbox.piece(), half, {}, {});", loop.piece_vectors > kQuad ? "quad * 4" : "0",
+                parts[i]);
+      continue;
+    }
+    need("quad");
+    if (!named) out_.line("const int c = {};", index);
+    named = true;
     wide.outputs[i] = fmt::format("across_quad({})", parts[i]);
     print_store(wide, i);
   }
-  if (several) out_.close();
 }
 
 void KernelPrinter::print_vector_elements(Loop& loop) {

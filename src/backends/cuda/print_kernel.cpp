@@ -23,59 +23,31 @@ struct Refusal {
 };
 
 // Words that a value must not be called: C++ keywords, and functions of the device headers.
-constexpr std::string_view kReserved[] = {"add",        "sub",      "mul",
-                                          "div",        "rem",      "neg",
-                                          "abs",        "sign",     "floor",
-                                          "ceil",       "round",    "trunc",
-                                          "sqrt",       "exp",      "exp2",
-                                          "expm1",      "log",      "log2",
-                                          "log1p",      "sin",      "cos",
-                                          "tan",        "tanh",     "erf",
-                                          "rsqrt",      "pow",      "atan2",
-                                          "min",        "max",      "fma",
-                                          "isnan",      "shl",      "shr",
-                                          "load",       "store",    "cast",
-                                          "stage",      "fast",     "fetch",
-                                          "fetch_if",   "fetched",  "fetch_program",
-                                          "turn",       "ring",     "group",
-                                          "place",      "full",     "rank",
-                                          "A",          "B",        "a_blocks",
-                                          "b_blocks",   "hop",      "first",
-                                          "opaque",     "t",        "g",
-                                          "r",          "c",        "v",
-                                          "row",        "col",      "int",
-                                          "float",      "double",   "bool",
-                                          "char",       "long",     "short",
-                                          "if",         "else",     "for",
-                                          "do",         "while",    "return",
-                                          "switch",     "case",     "default",
-                                          "and",        "or",       "not",
-                                          "xor",        "true",     "false",
-                                          "const",      "auto",     "this",
-                                          "new",        "delete",   "i8",
-                                          "u8",         "i16",      "u16",
-                                          "i32",        "u32",      "i64",
-                                          "u64",        "f32",      "f64",
-                                          "bf16",       "f16",      "f8e4m3",
-                                          "f8e5m2",     "Vec",      "Max",
-                                          "Min",        "Sum",      "Product",
-                                          "And",        "Or",       "ArgMax",
-                                          "ArgMin",     "same",     "sigmoid",
-                                          "reciprocal", "inside",   "step",
-                                          "program",    "programs", "rank",
-                                          "tw",         "infinity", "not_a_number",
-                                          "signed",     "unsigned", "void",
-                                          "template",   "class",    "struct",
-                                          "union",      "operator", "namespace",
-                                          "using",      "static",   "extern",
-                                          "register",   "volatile", "inline",
-                                          "public",     "private",  "protected",
-                                          "try",        "catch",    "throw",
-                                          "typename",   "goto",     "break",
-                                          "continue",   "enum",     "sizeof",
-                                          "typedef",    "virtual",  "friend",
-                                          "export",     "asm",      "mutable",
-                                          "explicit"};
+constexpr std::string_view kReserved[] = {
+    "add",        "sub",       "mul",      "div",       "rem",      "neg",        "abs",
+    "sign",       "floor",     "ceil",     "round",     "trunc",    "sqrt",       "exp",
+    "exp2",       "expm1",     "log",      "log2",      "log1p",    "sin",        "cos",
+    "tan",        "tanh",      "erf",      "rsqrt",     "pow",      "atan2",      "min",
+    "max",        "fma",       "isnan",    "shl",       "shr",      "load",       "store",
+    "cast",       "stage",     "fast",     "fetch",     "fetch_if", "fetched",    "fetch_program",
+    "turn",       "ring",      "group",    "place",     "full",     "rank",       "A",
+    "B",          "a_blocks",  "b_blocks", "hop",       "first",    "opaque",     "passed",
+    "trip_count", "sent",      "outbox",   "block",     "panel",    "half",       "quad",
+    "wide",       "part",      "t",        "g",         "r",        "c",          "v",
+    "row",        "col",       "int",      "float",     "double",   "bool",       "char",
+    "long",       "short",     "if",       "else",      "for",      "do",         "while",
+    "return",     "switch",    "case",     "default",   "and",      "or",         "not",
+    "xor",        "true",      "false",    "const",     "auto",     "this",       "new",
+    "delete",     "i8",        "u8",       "i16",       "u16",      "i32",        "u32",
+    "i64",        "u64",       "f32",      "f64",       "bf16",     "f16",        "f8e4m3",
+    "f8e5m2",     "Vec",       "Max",      "Min",       "Sum",      "Product",    "And",
+    "Or",         "ArgMax",    "ArgMin",   "same",      "sigmoid",  "reciprocal", "inside",
+    "step",       "program",   "programs", "rank",      "tw",       "infinity",   "not_a_number",
+    "signed",     "unsigned",  "void",     "template",  "class",    "struct",     "union",
+    "operator",   "namespace", "using",    "static",    "extern",   "register",   "volatile",
+    "inline",     "public",    "private",  "protected", "try",      "catch",      "throw",
+    "typename",   "goto",      "break",    "continue",  "enum",     "sizeof",     "typedef",
+    "virtual",    "friend",    "export",   "asm",       "mutable",  "explicit"};
 
 }  // namespace
 
@@ -92,7 +64,7 @@ bool crowded(const tile::Kernel& kernel, const tile::Schedule& schedule) {
   const bool packed =
       schedule.threads_per_row == 32 && schedule.threads > 32 && largest <= 32 * kManyElements;
   const Index threads =
-      packed ? schedule.threads_per_row : Index{std::max(1, schedule.threads)} * schedule.cluster;
+      packed ? schedule.threads_per_row : Index{std::max(1, program_threads(schedule))} * schedule.cluster;
   return ceil_div(largest, threads) > kManyElements;
 }
 
@@ -206,7 +178,7 @@ Result<backends::Source> KernelPrinter::run() {
   // Blocks of a multicast have a program each.
   const Index programs = layouts_.programs_per_block * schedule_.cluster / row_cluster(schedule_);
   source.launch = {.threads = block_threads(schedule_),
-                   .cluster = schedule_.cluster,
+                   .cluster = schedule_.cluster * schedule_.parts,
                    .shared_bytes = shared_bytes,
                    .programs_per_block = programs};
   return source;
@@ -217,6 +189,12 @@ Status KernelPrinter::find_dots() {
   auto dot = find_tensor_dot(kernel_, schedule_.dot);
   if (dot) {
     dot_ = *dot;
+    if (schedule_.store_places == 0) return Unit{};
+    if (schedule_.dot != tile::DotUnit::wgmma)
+      return failure(Failure::Kind::unsupported, "store_places: wants dot=wgmma");
+    auto result = find_tile_store(kernel_, *dot_->dot);
+    if (!result) return result.error();
+    result_ = std::move(*result);
     return Unit{};
   }
   if (schedule_.dot != tile::DotUnit::wgmma) return dot.error();

@@ -196,12 +196,26 @@ std::string between(const std::string& index, const std::string& first, const st
 void KernelPrinter::print_loads(Loop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
-    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load) print_load(loop, i);
+    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
+        !loaded_by_piece(loop, spread_of(loop, in.axes)))
+      print_load(loop, i);
     if (in.kind == Instr::Kind::reload) {
       const Part part = spread_of(loop, in.axes);
       loop.arrays[i] = converted(in.value, part == Part::one ? Place{} : Place{loop.place.frame, part});
     }
   }
+}
+
+// What stands along the columns, for those of a piece.
+void KernelPrinter::print_piece_loads(Loop& loop) {
+  piece_vectors_ = loop.piece_vectors;
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
+        loaded_by_piece(loop, spread_of(loop, in.axes)))
+      print_load(loop, i);
+  }
+  piece_vectors_ = 0;
 }
 
 void KernelPrinter::print_load(Loop& loop, std::size_t i) {

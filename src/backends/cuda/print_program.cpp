@@ -20,6 +20,8 @@ std::string KernelPrinter::grid_text(int axis) const {
 // Where this thread stands, and which program it runs. The first grid axis counts fastest, as CUDA's own
 // does.
 void KernelPrinter::print_thread_coordinates(Text& head) {
+  if (schedule_.parts > 1 || (schedule_.dot == tile::DotUnit::wgmma && schedule_.cluster > 1))
+    head.write("const u32 rank = cluster_rank();");
   for (const std::string& line : thread_lines_) head.write(line);
   const int axes = static_cast<int>(kernel_.grid.size());
   const int packed = layouts_.programs_per_block;
@@ -120,13 +122,19 @@ void KernelPrinter::print_persistent_body() {
 }
 
 KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
-  const auto key = std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster);
+  // Vectors of a slice of the columns: t of the next block's first one.
+  const Index slice = frame.parts > 1 ? frame.cols / frame.parts / frame.vector : 0;
+  const auto key = std::make_pair(frame.threads_per_row,
+                                  frame.map == RowMap::mma ? -static_cast<int>(slice) : frame.cluster);
   auto it = threads_.find(key);
   if (it != threads_.end()) return it->second;
   Thread names{threads_.empty() ? "t" : unique(fmt::format("t{}", frame.threads_per_row)),
                threads_.empty() ? "g" : unique(fmt::format("g{}", frame.threads_per_row))};
-  const bool whole = frame.threads_per_row == schedule_.threads;
-  std::string t = whole ? "int(threadIdx.x)" : fmt::format("int(threadIdx.x) % {}", frame.threads_per_row);
+  const bool whole = frame.threads_per_row == program_threads(schedule_);
+  // Among those of its program.
+  const std::string self =
+      schedule_.ping_pong ? fmt::format("int(threadIdx.x) % {}", kWarpgroup) : "int(threadIdx.x)";
+  std::string t = whole ? self : fmt::format("int(threadIdx.x) % {}", frame.threads_per_row);
   if (frame.cluster > 1) {
     need("cluster_exchange");
     t = fmt::format("int(cluster_rank()) * {} + {}", frame.threads_per_row, t);
@@ -135,17 +143,18 @@ KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
     const int across = frame.threads_per_row / 4;
     const std::string warp_column =
         across > 1 ? fmt::format("int(threadIdx.x) / 32 % {} * 4 + ", across) : "";
-    thread_lines_.push_back(fmt::format("const int {} = {}int(threadIdx.x) % 4;", names.t, warp_column));
-    thread_lines_.push_back(fmt::format(
-        "const int {} = int(threadIdx.x) / {} * 16 + int(threadIdx.x) % 32 / 4;", names.g, 32 * across));
+    const std::string own_slice = slice > 0 ? fmt::format("int(rank) * {} + ", slice) : "";
+    thread_lines_.push_back(
+        fmt::format("const int {} = {}{}int(threadIdx.x) % 4;", names.t, own_slice, warp_column));
+    thread_lines_.push_back(
+        fmt::format("const int {} = {} / {} * 16 + int(threadIdx.x) % 32 / 4;", names.g, self, 32 * across));
     return threads_[key] = names;
   }
   thread_lines_.push_back(fmt::format("const int {} = {};", names.t, t));
   if (whole || layouts_.is_packed())
     names.g = "0";
   else
-    thread_lines_.push_back(
-        fmt::format("const int {} = int(threadIdx.x) / {};", names.g, frame.threads_per_row));
+    thread_lines_.push_back(fmt::format("const int {} = {} / {};", names.g, self, frame.threads_per_row));
   return threads_[key] = names;
 }
 

@@ -57,7 +57,13 @@ void KernelPrinter::for_registers(const Registers& r, const std::function<void()
   const bool rows = f.row_steps() > 1 && r.place.part != Part::cols;
   const bool cols = f.col_steps() > 1 && r.place.part != Part::rows;
   if (rows) out_.unrolled("r", f.row_steps());
-  if (cols) out_.unrolled("c", f.col_steps());
+  if (cols && piece_vectors_ > 0) {
+    out_.unrolled("part", piece_vectors_);
+    out_.line("const int c = {}part;",
+              f.col_steps() > piece_vectors_ ? fmt::format("panel * {} + ", piece_vectors_) : "");
+  } else if (cols) {
+    out_.unrolled("c", f.col_steps());
+  }
   body();
   if (cols) out_.close();
   if (rows) out_.close();

@@ -4,6 +4,7 @@
 #include "backends/cuda/chain_plan.h"
 #include "backends/cuda/dot_loop.h"
 #include "backends/cuda/printer.h"
+#include "backends/cuda/tile_store.h"
 
 #include <fmt/format.h>
 
@@ -97,6 +98,8 @@ std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedul
   if (const auto dot = find_tensor_dot(kernel, schedule.dot)) {
     for (const TensorOperand* o : {&dot->a, &dot->b})
       blocks.push_back(tensor_block(kernel, *o, o->shared && o->k_major ? schedule.cluster : 1));
+    if (schedule.store_places > 0)
+      if (auto result = find_tile_store(kernel, *dot->dot)) blocks.push_back(std::move(result->block));
   } else if (const auto chain = find_dot_chain(kernel)) {
     for (const ChainBlock& b : chain->blocks) blocks.push_back(tensor_block(kernel, b.operand, 1));
   }

@@ -8,14 +8,15 @@ namespace tilewright::cuda {
 namespace {
 
 // cuda.h: CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion.
-constexpr int kUint8 = 0, kFloat16 = 6, kBfloat16 = 9, kTfloat32 = 11, kSwizzle128Bytes = 3,
-              kPromote256Bytes = 3;
+constexpr int kUint8 = 0, kInt32 = 3, kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9, kTfloat32 = 11,
+              kSwizzle128Bytes = 3, kPromote256Bytes = 3;
 constexpr std::size_t kMaxMade = 256;  // of one block: then all are forgotten
 
-// Of 8-bit types the copy engine knows no more than their size; f32 it rounds for tensor cores, which alone
-// read what it brings.
-int data_type(DType dtype) {
-  if (dtype == DType::f32) return kTfloat32;
+// Of 8-bit types the copy engine knows no more than their size; f32 operands it rounds for tensor cores,
+// which alone read what it brings.
+int data_type(DType dtype, const TensorBlock& block) {
+  if (dtype == DType::f32) return block.is_result ? kFloat32 : kTfloat32;
+  if (dtype == DType::i32) return kInt32;
   return size_bytes(dtype) == 1 ? kUint8 : dtype == DType::bf16 ? kBfloat16 : kFloat16;
 }
 
@@ -61,8 +62,8 @@ Status TensorMaps::encode(const Driver& driver, const Block& b, const std::vecto
     strides[i] = static_cast<std::uint64_t>(stride.value) * size_bytes(b.view.dtype);
   }
   const auto result = driver.tensor_map_encode_tiled(
-      map, data_type(b.view.dtype), static_cast<std::uint32_t>(rank), reinterpret_cast<void*>(key[0]),
-      extents.data(), strides.data() + 1, box.data(), steps.data(),
+      map, data_type(b.view.dtype, b.block), static_cast<std::uint32_t>(rank),
+      reinterpret_cast<void*>(key[0]), extents.data(), strides.data() + 1, box.data(), steps.data(),
       /*interleave=*/0, kSwizzle128Bytes, kPromote256Bytes, /*oob_fill=*/0);
   return check(driver, result, fmt::format("cuTensorMapEncodeTiled of {}", b.view.name));
 }

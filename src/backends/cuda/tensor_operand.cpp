@@ -107,7 +107,7 @@ Index OperandReader::trips(const Op& loop) const {
 TensorBlock tensor_block(const Kernel& kernel, const TensorOperand& o, Index share) {
   const tile::ViewParam& view = kernel.views[static_cast<std::size_t>(o.load->param)];
   const Index panel = kPanelBytes / static_cast<Index>(size_bytes(view.dtype));
-  TensorBlock block{o.load->param, {o.inner_dim(), o.outer_dim()}, {panel, o.outer() / share}};
+  TensorBlock block{o.load->param, {o.inner_dim(), o.outer_dim()}, {panel, o.outer() / share}, false};
   for (int d = view.rank() - 1; d >= 0; --d) {
     if (d == o.inner_dim() || d == o.outer_dim()) continue;
     block.dims.push_back(d);

@@ -35,6 +35,7 @@ struct TensorBlock {
   int view = 0;
   std::vector<int> dims;
   std::vector<Index> box;
+  bool is_result = false;  // it is written, element by element as it is
 };
 // Each block of a cluster of `share` fetches its share of the rows.
 TensorBlock tensor_block(const tile::Kernel& kernel, const TensorOperand& operand, Index share);

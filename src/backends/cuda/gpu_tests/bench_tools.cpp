@@ -29,7 +29,7 @@ Matrix random_matrix(Backend& backend, Index elements, unsigned seed) {
 
 double bf16_value(std::uint16_t bits) { return load_f64(&bits, DType::bf16); }
 
-double launch_us(Backend& backend, backends::Program& program, const backends::LaunchArgs& args) {
+double round_us(Backend& backend, backends::Program& program, const backends::LaunchArgs& args) {
   // Short bursts run at either of two clocks, 10 % apart (docs/notes/2026-11-21-h200-gemm.md): a round is
   // long.
   constexpr double kRoundUs = 100e3;
@@ -37,12 +37,14 @@ double launch_us(Backend& backend, backends::Program& program, const backends::L
   for (int i = 0; i < 3; ++i) must_have(program.launch(args));
   const double once = must_have(backend.timer_stop_us()) / 3;
   const int launches = std::clamp(static_cast<int>(kRoundUs / std::max(once, 1.0)), 3, 4000);
+  must_have(backend.timer_start());
+  for (int i = 0; i < launches; ++i) must_have(program.launch(args));
+  return must_have(backend.timer_stop_us()) / launches;
+}
+
+double launch_us(Backend& backend, backends::Program& program, const backends::LaunchArgs& args) {
   std::vector<double> rounds;
-  for (int round = 0; round < 7; ++round) {
-    must_have(backend.timer_start());
-    for (int i = 0; i < launches; ++i) must_have(program.launch(args));
-    rounds.push_back(must_have(backend.timer_stop_us()) / launches);
-  }
+  for (int round = 0; round < 7; ++round) rounds.push_back(round_us(backend, program, args));
   std::sort(rounds.begin(), rounds.end());
   return rounds[rounds.size() / 2];
 }

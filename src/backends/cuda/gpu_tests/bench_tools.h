@@ -22,7 +22,8 @@ struct Matrix {
 Matrix random_matrix(backends::Backend& backend, Index elements, unsigned seed);
 double bf16_value(std::uint16_t bits);
 
-// Of one launch: the median of seven rounds of a tenth of a second each.
+// Of one launch: a round of a tenth of a second, and the median of seven of them.
+double round_us(backends::Backend& backend, backends::Program& program, const backends::LaunchArgs& args);
 double launch_us(backends::Backend& backend, backends::Program& program, const backends::LaunchArgs& args);
 
 }  // namespace tilewright::cuda

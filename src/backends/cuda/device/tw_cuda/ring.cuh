@@ -26,7 +26,17 @@ struct Turn {
       phase ^= 1;
     }
   }
+  // Past `blocks` that others read.
+  TW_DEVICE void skip(u32 blocks) {
+    const u32 at = u32(place) + blocks;
+    place = int(at % kPlaces);
+    phase ^= at / kPlaces & 1;
+  }
 };
+// How often a loop from `lower` below `upper` in steps of `by` runs.
+TW_DEVICE u32 trip_count(i64 lower, i64 upper, i64 by) {
+  return lower < upper ? u32((upper - lower + by - 1) / by) : 0;
+}
 
 // By all threads, before the ring is used; kReaders warpgroups of each of kBlocks blocks read it.
 template <int kReaders, int kBlocks, int kPlaces>

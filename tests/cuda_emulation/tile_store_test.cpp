@@ -1,0 +1,110 @@
+// Results that leave by way of shared memory and the copy engine: what is stored, and what lies beside it.
+#include "cuda_emulation/dot_check.h"
+
+namespace tilewright::emulation {
+namespace {
+
+using tile::samples::MatmulKernel;
+
+tile::Schedule stored(int threads, int stages, int places, bool ping_pong = false) {
+  tile::Schedule s = wgmma(threads, stages);
+  s.store_places = places, s.ping_pong = ping_pong;
+  return s;
+}
+
+// A tile of one, two and three pieces of 64 columns, of one and two of 64 rows a warpgroup; as many places as
+// pieces, fewer, and more.
+TEST_F(EmulatedDot, ResultsLeaveByTheCopyEngine) {
+  for (int places : {2, 3, 5}) {
+    check({.m = 256, .n = 256, .k = 128, .block_n = 64}, stored(256, 2, places));
+    check({.m = 512, .n = 384, .k = 64, .block_m = 256, .block_n = 192}, stored(256, 2, places));
+    check({.m = 192, .n = 512, .k = 64, .block_m = 64, .block_n = 128}, stored(128, 2, places));
+  }
+  check({.dtype = DType::f16, .out = DType::f16, .m = 256, .n = 512, .k = 64, .block_n = 256},
+        stored(256, 2, 2));
+}
+
+TEST_F(EmulatedDot, WarpgroupsStoreTilesOfTheirOwn) {
+  check({.m = 768, .n = 384, .k = 64, .block_n = 192}, stored(256, 2, 2, true));
+  check({.m = 320, .n = 512, .k = 192, .block_m = 64, .block_n = 256, .bias_gelu = true},
+        stored(256, 3, 3, true));
+  check({.batch = 3, .m = 200, .n = 136, .k = 72, .block_n = 64, .bias_gelu = true}, stored(256, 3, 2, true));
+}
+
+// Nothing is written beside the tensor: the check looks at what lies around it.
+TEST_F(EmulatedDot, WhatOverhangsIsNotStored) {
+  for (Index m : {1, 7, 127, 129})
+    for (Index n : {8, 72, 136})
+      check({.m = m, .n = n, .k = 40, .block_m = 64, .block_n = 64}, stored(128, 2, 2));
+  check({.batch = 2, .m = 129, .n = 264, .k = 136, .bias_gelu = true}, stored(256, 2, 2));
+  check({.dtype = DType::f16, .out = DType::f32, .m = 127, .n = 132, .k = 72, .b_by_columns = true},
+        stored(256, 2, 2));
+}
+
+TEST_F(EmulatedDot, ResultsOf32BitsLeaveAsTheyAre) {
+  check({.out = DType::f32, .m = 256, .n = 256, .k = 64}, stored(256, 2, 2));
+  check({.out = DType::f32,
+         .m = 200,
+         .n = 160,
+         .k = 64,
+         .block_n = 160,
+         .b_by_columns = true,
+         .bias_gelu = true},
+        stored(256, 2, 3));
+  check({.dtype = DType::i8,
+         .out = DType::i32,
+         .m = 200,
+         .n = 136,
+         .k = 144,
+         .block_k = 128,
+         .b_by_columns = true},
+        stored(256, 2, 2));
+}
+
+TEST_F(EmulatedDot, PromotedAndRoundedProductsAreStoredAlike) {
+  check({.dtype = DType::f8e4m3,
+         .m = 256,
+         .n = 192,
+         .k = 256,
+         .block_n = 192,
+         .block_k = 128,
+         .b_by_columns = true},
+        stored(256, 2, 2));
+  check({.dtype = DType::f32,
+         .out = DType::bf16,
+         .m = 256,
+         .n = 128,
+         .k = 96,
+         .block_k = 32,
+         .b_by_columns = true,
+         .tf32 = true},
+        stored(256, 2, 2));
+}
+
+TEST_F(EmulatedDot, ClustersStoreEachItsOwnTile) {
+  tile::Schedule s = stored(256, 2, 2);
+  s.cluster = 2;
+  check({.m = 512, .n = 256, .k = 128}, s);
+}
+
+TEST_F(EmulatedDot, WhatFollowsTheSendIsTheNextTile) {
+  const std::string text = text_of({.m = 512, .n = 512, .block_n = 256}, stored(256, 2, 2));
+  EXPECT_NE(text.find("send(outbox, c_map, group"), std::string::npos) << text;
+  EXPECT_EQ(text.find("store("), std::string::npos) << text;
+  EXPECT_EQ(text.find("across_quad"), std::string::npos) << text;
+}
+
+TEST_F(EmulatedDot, SaysWhyResultsDoNotLeaveByTheCopyEngine) {
+  const auto says = [&](const MatmulKernel& m, const tile::Schedule& s, const char* why) {
+    EXPECT_NE(refusal(m, s).find(why), std::string::npos) << refusal(m, s);
+  };
+  says({.n = 132, .k = 64, .b_by_columns = true}, stored(256, 2, 2), "a stride of the result");
+  says({.out = DType::f32, .row_sums = true}, stored(256, 2, 2), "rows are reduced");
+  says({.block_n = 32, .b_by_columns = true}, stored(256, 2, 2), "no whole number of 64 by 64");
+  says({}, stored(256, 2, 1), "two at least");
+  says({.dtype = DType::f8e4m3, .out = DType::f8e4m3, .block_k = 128, .b_by_columns = true},
+       stored(256, 2, 2), "neither 16 nor 32 bits");
+}
+
+}  // namespace
+}  // namespace tilewright::emulation

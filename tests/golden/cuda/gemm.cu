@@ -1,0 +1,90 @@
+// matmul: a bf16[1,8192,768], b bf16[1,768,3072] -> c bf16[1,8192,3072]
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma raster=16
+// tiles [128,256]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 32 vectors of 2 a thread
+#include "tw_cuda/arith.cuh"
+#include "tw_cuda/edge.cuh"
+#include "tw_cuda/exchange.cuh"
+#include "tw_cuda/memory.cuh"
+#include "tw_cuda/quad.cuh"
+#include "tw_cuda/raster.cuh"
+#include "tw_cuda/wgmma_dot.cuh"
+
+namespace tw {
+
+extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restrict__ a, const bf16* __restrict__ b, bf16* __restrict__ c_, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map) {
+  const int t = int(threadIdx.x) % 4;
+  const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
+  using A = Block<bf16, 128, 64, Major::k>;
+  using B = Block<bf16, 256, 64, Major::mn>;
+  const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
+  __shared__ Ring<4> ring;
+  open_ring<2, 1>(ring);
+  Turn<4> turn;
+  if (threadIdx.x >= 256) {
+    registers_down<40>();
+    if (threadIdx.x == 256) {
+      for (i32 program = i32(blockIdx.x); program < 12 * 64 * 1; program += i32(gridDim.x)) {
+        const Place place = raster<16>(program, 12, 64);
+        const i32 program_2 = program / (12 * 64);
+        const i32 program_1 = place.y;
+        const i32 v5 = program_1 * 128;
+        const i32 program_0 = place.x;
+        const i32 v2 = program_0 * 256;
+        for (i64 v11 = 0; v11 < 768; v11 += 64) {
+          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, a_map, full, i32(v11), v5, program_2);
+          tma_load_panels<4, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, b_map, full, v2, i32(v11), program_2);
+          turn.next();
+        }
+      }
+    }
+  } else {
+    registers_up<232>();
+    const int group = warpgroup();
+    for (i32 program = i32(blockIdx.x); program < 12 * 64 * 1; program += i32(gridDim.x)) {
+      const Place place = raster<16>(program, 12, 64);
+      const i32 program_0 = place.x;
+      const i32 program_1 = place.y;
+      const i32 program_2 = program / (12 * 64);
+      const i32 v2 = program_0 * 256;
+      const i32 v5 = program_1 * 128;
+
+      Vec<f32, 2> v12[2][32];
+      keep_step<256>();
+      for (i64 v11 = 0; v11 < 768; v11 += 64) {
+        wait_full(ring, turn);
+        wgmma_block<A, B, 2>(v12, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, v11 > 0);
+        wgmma_wait<1>();
+        if (v11 > 0) release_previous<1>(ring, turn);
+        turn.next();
+      }
+      wgmma_wait<0>();
+      wgmma_pin(v12);
+      release_previous<1>(ring, turn);
+
+      bf16* const c__at = c_ + program_2 * 25165824 + v5 * 3072 + v2 + g * 3072 + t * 8;
+#pragma unroll
+      for (int r = 0; r < 2; ++r) {
+#pragma unroll
+        for (int wide = 0; wide < 8; ++wide) {
+          Vec<bf16, 2> c__parts[4];
+#pragma unroll
+          for (int part = 0; part < 4; ++part) {
+            const int c = wide * 4 + part;
+            Vec<f32, 2> c__out;
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              c__out.v[v] = v12[r][c].v[v];
+            }
+            c__parts[part] = from_f32<bf16>(c__out);
+          }
+          const int c = wide;
+          store(c__at + r * 24576 + c * 32, across_quad(c__parts));
+        }
+      }
+    }
+  }
+  close_ring<1>();
+}
+
+}  // namespace tw
