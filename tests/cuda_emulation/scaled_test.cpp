@@ -5,6 +5,7 @@
 #include "passes/pipeline.h"
 #include "support/kernel_check.h"
 #include "support/product_graphs.h"
+#include "support/scaled_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -77,6 +78,33 @@ TEST_F(EmulatedScales, BlocksOfEightBitsAreMultipliedOnTensorCores) {
   EXPECT_EQ(check({.m = 9, .n = 256, .k = 512, .dtype = DType::f8e4m3, .b_by_columns = true}).dot,
             DotUnit::wgmma);
   EXPECT_EQ(check({.m = 64, .n = 128, .k = 256, .dtype = DType::bf16}).dot, DotUnit::wgmma);
+}
+
+// One accumulator, two in turn, rows of 256 in halves: an even and an odd number of rounds, one alone, and
+// rows that overhang.
+TEST_F(EmulatedScales, RoundsOfEveryKind) {
+  for (const Index k : {Index{128}, Index{256}, Index{640}})
+    for (const Index block_m : {Index{64}, Index{128}, Index{256}})
+      for (const bool ahead : {false, true})
+        for (const bool turns : {false, true}) {
+          if ((ahead && block_m > 128) || (turns && block_m < 128)) continue;
+          const tile::samples::ScaledKernel s{
+              .m = block_m + 70, .n = 256, .k = k, .block_m = block_m, .block_n = 64};
+          const tile::Schedule schedule{.threads = block_m == 64 ? 128 : 256,
+                                        .threads_per_row = 4,
+                                        .vector_bytes = 16,
+                                        .stages = 2,
+                                        .dot = DotUnit::wgmma,
+                                        .raster = 8,
+                                        .ahead = ahead,
+                                        .load_ahead = !ahead,
+                                        .take_turns = turns};
+          const auto r =
+              testing::check_kernel(*backend_, scaled_product(s), schedule,
+                                    {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+          EXPECT_TRUE(r.problem.empty()) << to_string(s) << ": " << r.problem;
+          EXPECT_TRUE(r.refused.empty()) << to_string(s) << ": " << r.refused;
+        }
 }
 
 // Widened in registers, as operand a: the result's columns are the tile's rows.

@@ -30,6 +30,9 @@ template <int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<i32, 2> (&)[kRows][kCols]) {}
 template <class T, int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<T, 2> (&)[kRows][kCols]) {}
+TW_DEVICE void wgmma_pin(f32&) {}
+template <int kRows>
+TW_DEVICE void wgmma_pin(f32 (&)[kRows]) {}
 TW_DEVICE void wgmma_fence() {}
 TW_DEVICE void wgmma_commit() { emu_wgmma_commit(); }
 template <int kPending>

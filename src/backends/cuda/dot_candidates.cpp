@@ -168,8 +168,13 @@ class Lister {
     for (int raster : {16, 8, 32}) {
       if (!found_.empty() && raster > 2 * rows) continue;
       s.raster = rows > 1 ? raster : 0;
+      s.ahead = chain.dots[0].a >= 0;
+      if (s.ahead && add_chain(s, us).empty()) us *= kOtherSwath;
+      s.ahead = false, s.load_ahead = chain.dots[0].a >= 0;
+      if (s.load_ahead && add_chain(s, us).empty()) us *= kOtherSwath;
+      s.load_ahead = false;
       const std::string why = add_chain(s, us);
-      if (!why.empty()) return refuse(DotUnit::wgmma, why);
+      if (!why.empty() && found_.empty()) return refuse(DotUnit::wgmma, why);
       us *= kOtherSwath;
     }
   }

@@ -45,6 +45,7 @@ class KernelPrinter {
     DType dtype;
     std::string type;     // of an element
     bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
+    Index rows = 0;       // of a thread's rows so many are there at a time, one set after another; 0: all
   };
   // A load that is copied ahead: its slots of 16 bytes a thread, and those before it.
   struct Staged {
@@ -255,9 +256,11 @@ class KernelPrinter {
     std::string stage, ring, turn, full;
     std::string late_turn;  // of a late dot that is not the first to read the block; or empty
     int places = 1;
+    bool joins = false;  // the ring of the block before: they come and go together
   };
   void check_chain() const;
   void name_chain();
+  void join_rings();
   void print_chain_blocks();
   void print_chain_fetching();
   void print_chain_fetching(const Step& loop);
@@ -286,6 +289,37 @@ class KernelPrinter {
   void print_chain_rest(const ChainRound& round);
   void print_chain_sums(const ChainRound& round);
   void print_chain_wait(const ChainDot& dot);
+  // … that add up products (print_chain_adding.cpp)
+  struct AddingRounds {
+    const Step* loop = nullptr;
+    const ChainDot* dot = nullptr;
+    std::vector<const Step*> before, after;  // the product
+    std::set<ValueId> scalars, buffers;      // that `before` leaves for `after`, and with ahead the product
+    struct Names {
+      std::map<ValueId, std::string> scalars;
+      std::map<ValueId, Registers> buffers;
+    } names[2] = {};
+    Index row_blocks = 1;  // of 64 rows of a warpgroup
+    std::string end = {}, by = {};
+  };
+  struct AddingRound {
+    std::string index;
+    int kind;  // of its names
+  };
+  AddingRounds adding_rounds(const Step& loop, const ChainDot& dot);
+  void declare_adding_rounds(const AddingRounds& a);
+  void use_adding_names(const AddingRounds& a, int kind);
+  void print_adding_steps(const AddingRounds& a, const AddingRound& round,
+                          const std::vector<const Step*>& steps);
+  void print_adding_issue(const AddingRounds& a, int kind, Index row_block);
+  void print_adding_product(const AddingRounds& a, const AddingRound& round, Index row_block);
+  void print_adding_round(const AddingRounds& a, const AddingRound& round);
+  void print_adding_ahead(const AddingRounds& a, const AddingRound& round, const AddingRound& next);
+  void print_adding_release();
+  void print_adding_next();
+  void print_adding_rounds(const Step& loop, const ChainDot& dot);
+  bool adds_in_turn() const;
+  void share_product_registers();
   Registers chain_left(const ChainDot& dot);
   bool reads_last_early(const ChainDot& dot, int block) const;
   void name_late_dots();
@@ -379,6 +413,8 @@ class KernelPrinter {
   std::map<std::pair<int, int>, Thread> threads_;  // by threads per row and cluster
   std::vector<std::string> thread_lines_;
   std::set<int> program_axes_;
+  // Of the rows that a thread holds, those that element loops walk now; not set: all.
+  std::optional<std::pair<Index, Index>> row_window_;
   int loop_depth_ = 0;    // exchanges inside loops alternate between two scratches
   bool stepped_ = false;  // `step` is declared
   bool cluster_waited_ = false;

@@ -54,7 +54,20 @@ void KernelPrinter::name_chain() {
       const bool turned = chain_->blocks[static_cast<std::size_t>(block)].operand.k_major != k_major;
       if (turned && text.turned.empty()) text.turned = unique(text.type + "_turned");
     }
-  if (schedule_.ahead) name_late_dots();
+  join_rings();
+  if (schedule_.ahead && !chain_->adds_up()) name_late_dots();
+}
+
+// One product alone reads two blocks: one barrier tells that both are there, one that both are read.
+void KernelPrinter::join_rings() {
+  const std::vector<ChainBlock>& blocks = chain_->blocks;
+  if (chain_->dots.size() != 1 || blocks.size() != 2 || chain_->dots[0].a != 0 || chain_->dots[0].b != 1 ||
+      blocks[0].resident() || blocks[1].resident())
+    return;
+  chain_text_[1].ring = chain_text_[0].ring;
+  chain_text_[1].turn = chain_text_[0].turn;
+  chain_text_[1].full = chain_text_[0].full;
+  chain_text_[1].joins = true;
 }
 
 // What runs under the next round's steps keeps its operand until it is done: these steps leave the next one's
@@ -99,11 +112,14 @@ void KernelPrinter::print_chain_blocks() {
     bytes += text.places * o.bytes();
   }
   for (const ChainText& text : chain_text_) {
+    if (text.joins) continue;
     out_.line("__shared__ Ring<{}> {};", text.places, text.ring);
     out_.line("open_ring<{}, 1>({});", schedule_.threads / kWarpgroup, text.ring);
   }
   for (const ChainText& text : chain_text_)
-    out_.line("Turn<{}> {}{};", text.places, text.turn, text.late_turn.empty() ? "" : ", " + text.late_turn);
+    if (!text.joins)
+      out_.line("Turn<{}> {}{};", text.places, text.turn,
+                text.late_turn.empty() ? "" : ", " + text.late_turn);
   stage_bytes_ = bytes;
 }
 
@@ -169,10 +185,13 @@ void KernelPrinter::print_chain_fetch(std::size_t block, const Op& load) {
   const ChainText& text = chain_text_[block];
   TensorOperand o = chain_->blocks[block].operand;
   o.load = &load;
-  out_.line("Barrier& {} = refill({}, {}, {}::bytes);", text.full, text.ring, text.turn, text.type);
+  const bool joined = block + 1 < chain_text_.size() && chain_text_[block + 1].joins;
+  const std::string more = joined ? fmt::format(" + {}::bytes", chain_text_[block + 1].type) : "";
+  if (!text.joins)
+    out_.line("Barrier& {} = refill({}, {}, {}::bytes{});", text.full, text.ring, text.turn, text.type, more);
   print_block_loads({text.type, text.stage, text.turn, text.full, map_names_[block]}, o,
                     tensor_blocks(kernel_, schedule_)[block]);
-  out_.line("{}.next();", text.turn);
+  if (!joined) out_.line("{}.next();", text.turn);
 }
 
 // --- the multiplying side
@@ -192,6 +211,7 @@ void KernelPrinter::print_chain_loop(const Step& step) {
   for (const ChainDot& d : chain_->dots)
     if (d.loop == step.op && d.is_nested()) return print_nested_products(step, d);
   if (chain_->adds_up() && schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
+  if (adds_in_turn()) return print_adding_rounds(step, chain_->dots[0]);
   const ChainDot* late = schedule_.ahead ? late_dot(*chain_, *step.op) : nullptr;
   if (late) {
     print_chain_rounds(step, *late);
@@ -215,7 +235,7 @@ void KernelPrinter::print_nested_products(const Step& step, const ChainDot& d) {
   const auto release = [&] {
     for (int block : blocks) {
       const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
-      if (!chain_->blocks[static_cast<std::size_t>(block)].resident())
+      if (!text.joins && !chain_->blocks[static_cast<std::size_t>(block)].resident())
         out_.line("release_previous<1>({}, {});", text.ring, text.turn);
     }
   };
@@ -229,7 +249,8 @@ void KernelPrinter::print_nested_products(const Step& step, const ChainDot& d) {
   release();
   out_.close();
   for (int block : blocks)
-    if (!chain_->blocks[static_cast<std::size_t>(block)].resident())
+    if (!chain_text_[static_cast<std::size_t>(block)].joins &&
+        !chain_->blocks[static_cast<std::size_t>(block)].resident())
       out_.line("{}.next();", chain_text_[static_cast<std::size_t>(block)].turn);
   out_.close();
   out_.write("wgmma_wait<0>();");
@@ -251,6 +272,7 @@ void KernelPrinter::print_chain_load(const Loop& loop, const Op& load, const Reg
 }
 
 void KernelPrinter::print_chain_release(int block, const std::string& turn) {
+  if (chain_text_[static_cast<std::size_t>(block)].joins) return;
   out_.line("release<1>({}, {}.place);", chain_text_[static_cast<std::size_t>(block)].ring, turn);
   out_.line("{}.next();", turn);
 }
@@ -281,7 +303,8 @@ KernelPrinter::Registers KernelPrinter::chain_left(const ChainDot& d) {
 // The blocks of a dot that come anew each round and are read by nobody before it.
 void KernelPrinter::print_chain_wait(const ChainDot& d) {
   for (int block : {d.a, d.b})
-    if (block >= 0 && !chain_->blocks[static_cast<std::size_t>(block)].resident() && reads_first(d, block))
+    if (block >= 0 && !chain_->blocks[static_cast<std::size_t>(block)].resident() && reads_first(d, block) &&
+        !chain_text_[static_cast<std::size_t>(block)].joins)
       out_.line("wait_full({}, {});", chain_text_[static_cast<std::size_t>(block)].ring,
                 chain_text_[static_cast<std::size_t>(block)].turn);
 }

@@ -22,7 +22,9 @@ void KernelPrinter::print_chain_pipeline(const Step& loop) {
     if (d.loop != &op) continue;
     dots.push_back(&d);
     for (int block : {d.a, d.b})
-      if (!chain_->blocks[static_cast<std::size_t>(block)].resident()) blocks.insert(block);
+      if (!chain_->blocks[static_cast<std::size_t>(block)].resident() &&
+          !chain_text_[static_cast<std::size_t>(block)].joins)
+        blocks.insert(block);
   }
   const auto release = [&] {
     for (int block : blocks) {

@@ -40,7 +40,7 @@ void KernelPrinter::check_wgmma() const {
   if (schedule_.threads % kWarpgroup != 0 || warpgroups > (chain_ ? kMaxChainWarpgroups : kMaxWarpgroups))
     refuse("dot=wgmma: threads are one or two warpgroups of 128");
   if (schedule_.stages < 2) refuse("dot=wgmma: wants two stages at least");
-  if (schedule_.take_turns && (!schedule_.ahead || warpgroups < 2))
+  if (schedule_.take_turns && (!(schedule_.ahead || (chain_ && adds_in_turn())) || warpgroups < 2))
     refuse("take_turns: wants ahead and several warpgroups");
   if (chain_) return check_chain();
   if (schedule_.ahead) refuse("ahead: the loop is no chain of dots");

@@ -40,6 +40,13 @@ TW_DEVICE void wgmma_pin(Vec<T, 2> (&a)[kRows][kCols]) {
     }
   }
 }
+// What was loaded while products were under way: nobody waits for it before here.
+TW_DEVICE void wgmma_pin(f32& x) { asm volatile("" : "+f"(x)::"memory"); }
+template <int kRows>
+TW_DEVICE void wgmma_pin(f32 (&x)[kRows]) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) wgmma_pin(x[r]);
+}
 TW_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 TW_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Until at most kPending committed groups are under way.

@@ -9,26 +9,29 @@ namespace tw {
 
 // A matrix descriptor (PTX, "Matrix Descriptor Format"): start, leading and stride offsets in units of 16
 // bytes, 128-byte swizzle. Stride: from 8 rows of a panel to the next 8. Leading: from one panel to the next
-// (unused for Major::k).
+// (unused for Major::k). Blocks of one place differ in the lower word's start alone, by a constant.
 template <class Block>
-TW_DEVICE u64 descriptor(u32 address) {
-  constexpr u64 kShape =
-      u64(1) << 62 | u64(1024 / 16) << 32 | u64(Block::major == Major::k ? 1 : Block::panel_bytes / 16) << 16;
-  return kShape | (address & 0x3ffff) >> 4;
+TW_DEVICE u32 descriptor_word(u32 address) {
+  return u32(Block::major == Major::k ? 1 : Block::panel_bytes / 16) << 16 | (address & 0x3ffff) >> 4;
+}
+TW_DEVICE u64 descriptor(u32 word, int offset) {
+  constexpr u32 kShape = u32(1) << 30 | 1024 / 16;
+  return u64(kShape) << 32 | (word + u32(offset / 16));
 }
 
 // acc (+)= a · b for one block of k: kRowBlocks blocks of 64 rows a warpgroup, kGroups warpgroups below one
 // another. `a` and `b` are shared addresses of the blocks; nothing is waited for.
 template <class A, class B, int kGroups, class Sum, int kRows, int kCols>
 TW_DEVICE void wgmma_block(Vec<Sum, 2> (&acc)[kRows][kCols], u32 a, u32 b, int group, bool add) {
+  const u32 first_a = descriptor_word<A>(a + u32(group) * A::offset(64, 0)), first_b = descriptor_word<B>(b);
   wgmma_fence();
 #pragma unroll
   for (int step = 0; step < A::depth / A::step; ++step) {
 #pragma unroll
     for (int i = 0; i < kRows / 2; ++i)
       wgmma<typename A::type, typename B::type, A::major, B::major>(
-          &acc[2 * i], descriptor<A>(a + u32(group) * A::offset(64, 0) + A::offset(i * kGroups * 64, step)),
-          descriptor<B>(b + B::offset(0, step)), add || step > 0);
+          &acc[2 * i], descriptor(first_a, A::offset(i * kGroups * 64, step)),
+          descriptor(first_b, B::offset(0, step)), add || step > 0);
   }
   wgmma_commit();
 }
@@ -56,12 +59,13 @@ template <class B, class T, int kRows, int kAcross, int kCols>
 TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], const Vec<T, 2> (&a)[kRows][kAcross], u32 b,
                            bool add) {
   static_assert(kAcross * 8 == B::depth, "operands meet");
+  const u32 first_b = descriptor_word<B>(b);
   wgmma_fence();
 #pragma unroll
   for (int step = 0; step < B::depth / 16; ++step) {
 #pragma unroll
     for (int i = 0; i < kRows / 2; ++i)
-      wgmma_parts<T, B::major>(&acc[2 * i], &a[2 * i], step, descriptor<B>(b + B::offset(0, step)),
+      wgmma_parts<T, B::major>(&acc[2 * i], &a[2 * i], step, descriptor(first_b, B::offset(0, step)),
                                add || step > 0);
   }
   wgmma_commit();
