@@ -79,6 +79,38 @@ TEST_F(EmulatedChain, RoundsOverlap) {
   }
 }
 
+// Weights of 8 bits change lanes on their way to the second product, whose sum is added a round later.
+TEST_F(EmulatedChain, EightBits) {
+  for (bool ahead : {false, true}) {
+    tile::Schedule s = chain(256);
+    s.ahead = ahead;
+    const DType dtype = DType::f8e4m3, out = DType::f32;
+    check({.dtype = dtype, .out = out, .queries = 128, .keys = 512, .depth = 128, .columns = 128}, s);
+    check({.dtype = dtype,
+           .out = out,
+           .heads = 2,
+           .shared = 2,
+           .queries = 200,
+           .keys = 333,
+           .depth = 128,
+           .columns = 64,
+           .causal = true,
+           .unseen = 150,
+           .log_sum_exp = true},
+          s);
+    s.take_turns = ahead;
+    check({.dtype = DType::f8e5m2,
+           .out = DType::bf16,
+           .queries = 256,
+           .keys = 400,
+           .depth = 256,
+           .columns = 96,
+           .causal = true,
+           .splits = true},
+          s);
+  }
+}
+
 TEST_F(EmulatedChain, TwoProductsBeforeTheLast) {
   const AttentionKernel a{.heads = 2, .queries = 128, .keys = 200, .block_n = 64, .causal = true};
   check_kernel_of(a, attention_gradient_q(a), chain(256));

@@ -267,11 +267,10 @@ class KernelPrinter {
   void print_chain_fetch(std::size_t block, const Op& load);
   void print_chain_loop(const Step& step);
   void print_chain_steps(const Step& loop);
-  void print_nested_products(const Step& step, const ChainDot& dot);
   void wait_for_residents();
   void release_residents();
   std::set<ValueId> chain_starts(const Step& loop) const;
-  void print_chain_pipeline(const Step& loop);
+  void print_chain_pipeline(const Step& loop, const std::vector<const ChainDot*>& dots);
   void print_chain_load(const Loop& loop, const Op& load, const Registers& r);
   void print_chain_issue(const ChainDot& dot);
   void print_chain_issue(const ChainDot& dot, const std::string& add);
@@ -281,13 +280,18 @@ class KernelPrinter {
   struct ChainRound {
     std::vector<const Step*> scalars, first, between, sums, after;
     const ChainDot* late = nullptr;
+    // Where its product is by itself: what adds it, and what that reads of its own round, kept aside.
+    std::vector<const Step*> adding;
+    std::map<ValueId, Registers> aside = {};
   };
-  ChainRound chain_round(const Step& loop, const ChainDot& late) const;
+  ChainRound chain_round(const Step& loop, const ChainDot& late);
   void print_chain_rounds(const Step& loop, const ChainDot& late);
   void print_chain_open(const ChainRound& round);
   void print_chain_first(const ChainRound& round);
   void print_chain_rest(const ChainRound& round);
   void print_chain_sums(const ChainRound& round);
+  void print_chain_adding(const ChainRound& round);
+  void find_adding(ChainRound& round);
   void print_chain_wait(const ChainDot& dot);
   // … that add up products (print_chain_adding.cpp)
   struct AddingRounds {
@@ -323,6 +327,9 @@ class KernelPrinter {
   Registers chain_left(const ChainDot& dot);
   bool reads_last_early(const ChainDot& dot, int block) const;
   void name_late_dots();
+  void name_parts(const ChainDot& dot);
+  void declare_parts(const Step& loop);
+  void print_parts(const ChainDot& dot);
   const std::string& chain_turn(const ChainDot& dot, int block) const;
   std::string chain_place(const ChainDot& dot, int block) const;
   std::string chain_type(int block, bool k_major) const;
@@ -389,7 +396,7 @@ class KernelPrinter {
   std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots: one, or
   std::optional<DotChain> chain_;
   std::vector<ChainText> chain_text_;         // by block
-  std::map<ValueId, Registers> chain_parts_;  // by storage: the operand of a late dot, as it reads it
+  std::map<ValueId, Registers> chain_parts_;  // by storage: operand a of a dot, as it reads it
   std::set<std::string> declared_parts_;
   std::vector<std::string> map_names_;  // of the kernel's tensor maps
 

@@ -32,17 +32,6 @@ bool is_variable(const Op& op) {
   }
 }
 
-void add_scalars_read(const Step& step, std::set<ValueId>& read) {
-  if (step.op != nullptr) read.insert(step.op->operands.begin(), step.op->operands.end());
-  for (const printer::Instr& in : step.loop.body) {
-    if (in.op != nullptr) read.insert(in.op->operands.begin(), in.op->operands.end());
-    for (const printer::Ref& ref : in.operands)
-      if (ref.is_scalar()) read.insert(ref.scalar);
-  }
-  for (const auto& body : step.body)
-    for (const Step& inner : body) add_scalars_read(inner, read);
-}
-
 }  // namespace
 
 // Whether rounds are printed as those below: operand a is memory's.

@@ -2,6 +2,8 @@
 // sequence of instructions for one block of k.
 #pragma once
 
+#include "tw_cuda/convert.cuh"
+#include "tw_cuda/quad.cuh"
 #include "tw_cuda/ring.cuh"
 #include "tw_cuda/wgmma.cuh"
 
@@ -67,6 +69,52 @@ TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], const Vec<T, 2> (&a
     for (int i = 0; i < kRows / 2; ++i)
       wgmma_parts<T, B::major>(&acc[2 * i], &a[2 * i], step, descriptor(first_b, B::offset(0, step)),
                                add || step > 0);
+  }
+  wgmma_commit();
+}
+
+// Operand a of 8 bits in registers, as instructions of 32 columns take it: kBlocks blocks of 64 rows.
+template <class T, int kBlocks, int kSteps>
+struct ByteOperand {
+  u32 words[kBlocks][kSteps][4];
+};
+template <class T, int kBlocks, int kSteps>
+TW_DEVICE void wgmma_pin(ByteOperand<T, kBlocks, kSteps>& a) {
+#pragma unroll
+  for (int i = 0; i < kBlocks * kSteps * 4; ++i) wgmma_pin((&a.words[0][0][0])[i]);
+}
+
+// … from numbers that lie as a product's accumulator does: rounded, and each four in a row brought to one
+// lane.
+template <class T, int kBlocks, int kSteps, int kRows, int kAcross>
+TW_DEVICE void to_bytes(ByteOperand<T, kBlocks, kSteps>& out, const Vec<f32, 2> (&in)[kRows][kAcross]) {
+  static_assert(kRows == 2 * kBlocks && kAcross == 4 * kSteps, "of one size");
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      const Vec<f32, 2>* const four = &in[r][4 * step];
+      const float even[4] = {four[0].v[0], four[0].v[1], four[2].v[0], four[2].v[1]};
+      const float odd[4] = {four[1].v[0], four[1].v[1], four[3].v[0], four[3].v[1]};
+      bytes_across_quad(pack_word<T>(even), pack_word<T>(odd), out.words[r / 2][step][r % 2],
+                        out.words[r / 2][step][2 + r % 2]);
+    }
+  }
+}
+
+// wgmma_block with such an operand.
+template <class B, class T, int kBlocks, int kSteps, int kRows, int kCols>
+TW_DEVICE void wgmma_block(Vec<f32, 2> (&acc)[kRows][kCols], const ByteOperand<T, kBlocks, kSteps>& a, u32 b,
+                           bool add) {
+  static_assert(kSteps * 32 == B::depth && kRows == 2 * kBlocks, "operands meet");
+  const u32 first_b = descriptor_word<B>(b);
+  wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+    for (int i = 0; i < kBlocks; ++i)
+      wgmma_bytes<T, typename B::type>(&acc[2 * i], a.words[i][step], descriptor(first_b, B::offset(0, step)),
+                                       add || step > 0);
   }
   wgmma_commit();
 }
