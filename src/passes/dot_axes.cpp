@@ -85,8 +85,8 @@ bool copy_engine_reads(const GroupProgram& program, const Sym& s) {
          });
 }
 
-constexpr Index kPanel = 64,
-                kPanelOf8 = 128;  // of a depth of 16 and 8 bits: the copy engine's rows of 128 bytes
+constexpr Index kPanel = 64, kPanelBytes = 128;  // the copy engine's rows of a block; of 16 bits 64 elements
+Index panel_of(DType dtype) { return kPanelBytes / static_cast<Index>(size_bytes(dtype)); }
 
 Index depth_of(const GroupProgram& program, const Sym& inner_dot) {
   return program.extents[place_of(inner_dot.offset.single_variable())];
@@ -103,15 +103,17 @@ bool is_deep(const GroupProgram& program) {
 constexpr DotTiles kDeepOnTensorCores = {128, 1, 192};
 
 // What adds up products has two tiles of the result in registers: the sum, and the product that is added
-// next.
+// next, of 256 rows one half after the other.
 DotTiles adding_tiles(const DotProblem& p, const tile::Target& target) {
   constexpr Index kRows = 64, kColumns = 128, kStep = 32;
   DotTiles best;
   double least = 0;
-  for (Index rows : {2 * kRows, kRows})
+  for (Index rows : {4 * kRows, 2 * kRows, kRows})
     for (Index columns : {kColumns, kColumns / 2, kColumns / 4}) {
       // Where b lies by columns of the result, whole rows of 128 bytes.
       if (columns > round_up(p.n, kStep) || (p.b_by_rows && columns < kColumns / 2)) continue;
+      // In halves only from memory.
+      if (rows > 2 * kRows && !p.in_memory) continue;
       const double us = tile::tensor_tiles_us(
           {.bm = rows,
            .bn = columns,
@@ -175,10 +177,11 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
   for (const Sym& s : program.syms) {
     if (s.kind != Sym::Kind::dot) continue;
     const bool deep = s.inner && depth_of(program, s) > kMostInnerDepth;
-    const Index inner = deep ? kPanel : s.inner ? round_up(depth_of(program, s), kPanel) : tiles.bk;
     for (int side : {0, 1}) {
       const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
       if (o.kind != Sym::Kind::load) continue;
+      const Index panel = panel_of(o.dtype);
+      const Index inner = deep ? panel : s.inner ? round_up(depth_of(program, s), panel) : tiles.bk;
       const Index across = side == 0 ? tiles.bm : s.inner && !s.adds_up ? tiles.bk : tiles.bn;
       const Index stages = deep || o.offset.depends_on(axes.k) ? 2 : 1;
       Index& bytes = blocks[o.node];
@@ -190,13 +193,21 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
   return sum;
 }
 
+// Tensor cores keep about 14 bits of what they add up of 8-bit floats: the product of each block is added by
+// itself.
+bool adds_apart(const Sym& dot) { return is_f8(dot.meet[0]); }
+
 // What a thread of a chain holds in registers, 64 rows to a warpgroup: the sums that the loop carries, the
 // products it computes on, and one of these once more, narrowed to be multiplied.
 Index chain_registers(const GroupProgram& program, const DotTiles& tiles) {
-  const auto inner =
-      std::count_if(program.syms.begin(), program.syms.end(), [](const Sym& s) { return s.inner; });
-  const auto sums = static_cast<Index>(program.outer_dots().size());
-  return sums * tiles.bn / 2 + inner * tiles.bk / 2 + (inner > 0 ? tiles.bk / 4 : 0);
+  Index inner = 0, outer = 0, narrowed = 0;
+  for (const Sym& s : program.syms) inner += s.inner ? tiles.bk / 2 : 0;
+  for (int s : program.outer_dots()) {
+    const Sym& dot = program.syms[place_of(s)];
+    outer += (adds_apart(dot) ? 2 : 1) * tiles.bn / 2;
+    narrowed = std::max(narrowed, tiles.bk * static_cast<Index>(size_bytes(dot.meet[0])) / 8);
+  }
+  return outer + inner + (inner > 0 ? narrowed : 0);
 }
 
 // Whether what they hold fits: registers for one, two or three warpgroups, of 255, 232 and 160 that a thread
@@ -225,6 +236,9 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
   const Index columns = std::min(round_up(p.n, kPanel), kMostColumns);
   if (p.m > kWarpgroupRows && columns <= kPanel && time(3, kThreeAtOnce) < time(2, 1))
     groups.insert(groups.begin(), 3);
+  // Of 8 bits, operands of the last product are whole rows of the loop's blocks.
+  const bool of8 = std::any_of(program.outer_dots().begin(), program.outer_dots().end(),
+                               [&](int s) { return size_bytes(program.syms[place_of(s)].meet[1]) == 1; });
   // Nothing is computed in the loop: it need not hold all columns, and short blocks are fetched further
   // ahead.
   const bool multiplies_alone = !program.has_inner_dots() && program.levels() == 1;
@@ -232,9 +246,26 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
     for (Index depth : {2 * kPanel, kPanel, kPanel / 2}) {
       DotTiles tiles{g * kWarpgroupRows, columns, block_within_pages(program, depth)};
       if (multiplies_alone) tiles.bn = std::min(columns, 2 * kPanel), tiles.bk = kPanel;
+      if (of8 && tiles.bk % kPanelBytes != 0) continue;
       if (tiles.bk >= kFewestKeys && chain_fits(program, axes, tiles)) return tiles;
     }
   return std::nullopt;
+}
+
+// Whether they take a dot of a chain: 16 bits either way round, 8 bits by their depth; operand a may be
+// computed, but for integers.
+bool takes_dot(const GroupProgram& program, const DotAxes& axes, const Sym& dot) {
+  const Sym &a = program.syms[place_of(dot.operands[0])], &b = program.syms[place_of(dot.operands[1])];
+  const bool a_loaded = a.kind == Sym::Kind::load;
+  const bool integers = dot.meet == std::array{DType::i8, DType::i8};
+  const bool of8 = (is_f8(dot.meet[0]) && is_f8(dot.meet[1])) || integers;
+  const bool of16 = dot.meet[0] == dot.meet[1] && (dot.meet[0] == DType::bf16 || dot.meet[0] == DType::f16);
+  if (!copy_engine_reads(program, b) || (a_loaded && !copy_engine_reads(program, a))) return false;
+  if (of16 || !of8) return of16;
+  const int depth = dot.inner ? dot.offset.single_variable() : axes.k;
+  // Blocks whose products are added up are whole.
+  if (dot.adds_up && depth_of(program, dot) % kPanelBytes != 0) return false;
+  return b.offset.factor(depth) == 1 && (a_loaded ? a.offset.factor(depth) == 1 : !integers && !dot.inner);
 }
 
 }  // namespace
@@ -244,29 +275,14 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   if (target.arch != "sm_90a") return false;
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
-  const std::array<DType, 2> meet = program.syms[place_of(axes.dot)].meet;
-  const bool of8 = (is_f8(meet[0]) && is_f8(meet[1])) || meet == std::array{DType::i8, DType::i8};
-  const bool of16 = meet[0] == meet[1] && (meet[0] == DType::bf16 || meet[0] == DType::f16);
-  if (!of16 && !of8) return false;
-  const DotProblem problem = problem_of(program, axes, target);
-  if (program.adds_up_dots() || is_deep(program)) {
-    const DotTiles tiles = program.adds_up_dots() ? adding_tiles(problem, target) : kDeepOnTensorCores;
-    if (chain_bytes(program, axes, tiles) > kChainSharedBytes) return false;
-  } else if (!tensor_stream_tiles(program, axes, problem, target)) {
+  if (std::any_of(program.syms.begin(), program.syms.end(),
+                  [&](const Sym& s) { return s.kind == Sym::Kind::dot && !takes_dot(program, axes, s); }))
     return false;
-  }
-  return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
-    if (s.kind != Sym::Kind::dot) return true;
-    const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
-    const bool whole = !of8 || !s.inner || depth_of(program, s) % kPanelOf8 == 0;
-    // Whole rows of 128 bytes, of 8 bits by their depth.
-    const auto by_depth = [&](const Sym& o) {
-      return o.kind == Sym::Kind::load && s.inner && o.offset.factor(s.offset.single_variable()) == 1;
-    };
-    if (of8 && (!by_depth(a) || !by_depth(b))) return false;
-    return s.meet == meet && whole && copy_engine_reads(program, b) &&
-           (a.kind != Sym::Kind::load || copy_engine_reads(program, a));
-  });
+  const DotProblem problem = problem_of(program, axes, target);
+  if (!program.adds_up_dots() && !is_deep(program))
+    return tensor_stream_tiles(program, axes, problem, target).has_value();
+  const DotTiles tiles = program.adds_up_dots() ? adding_tiles(problem, target) : kDeepOnTensorCores;
+  return chain_bytes(program, axes, tiles) <= kChainSharedBytes;
 }
 
 namespace {
@@ -277,6 +293,15 @@ DotTiles deep_tiles(const DotProblem& p, bool on_tensor_cores, const tile::Targe
   if (on_tensor_cores) return kDeepOnTensorCores;
   const Index edge = target.kind == tile::TargetKind::cuda ? 64 : 256;
   return {std::min(edge, p.m), 1, std::min(edge, p.k)};
+}
+
+// Of a dot inside the loop, what its depth is filled up to: whole rows of the copy engine.
+Index inner_unit(const GroupProgram& program, const tile::Target& target) {
+  Index unit = 1;
+  if (!program.is_chain() || !chains_on_tensor_cores(program, target)) return unit;
+  for (const Sym& s : program.syms)
+    if (s.inner) unit = std::max(unit, panel_of(s.meet[1]));
+  return unit;
 }
 
 // Of a dot inside the loop, the depth that is on chip at once.
@@ -317,7 +342,7 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
   const DotAxes axes = dot_axes(program);
   const DotProblem problem = problem_of(program, axes, target);
   const bool stream = program.is_chain();
-  const Index unit = stream && chains_on_tensor_cores(program, target) ? kPanel : 1;
+  const Index unit = inner_unit(program, target);
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
        stream ? std::vector{stream_tiles(program, problem, target)} : rank_dot_tiles(problem, target)) {
@@ -340,6 +365,8 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                     .depth_variable = axes.k,
                     .depth = program.dot() < 0 ? 1 : tiles.bk,
                     .inner_unit = unit};
+    shape.adds_apart = stream && program.dot() >= 0 && chains_on_tensor_cores(program, target) &&
+                       adds_apart(program.syms[place_of(program.dot())]);
     if (multiplied_as_tf32(problem, target)) shape.precision = tile::DotPrecision::tf32;
     if (tiles.splits > 1) {
       shape.split_length = round_up(ceil_div(problem.k, tiles.splits), tiles.bk);

@@ -27,7 +27,6 @@ std::string to_string(const Schedule& schedule) {
   add("dot", kUnits[static_cast<std::size_t>(schedule.dot)], kUnits[0]);
   add("raster", schedule.raster, plain.raster);
   add("ahead", schedule.ahead, plain.ahead);
-  add("load_ahead", schedule.load_ahead, plain.load_ahead);
   add("take_turns", schedule.take_turns, plain.take_turns);
   add("descending", schedule.descending, plain.descending);
   return text.empty() ? "default" : text;

@@ -45,8 +45,8 @@ class Writer {
         const Value sum = carried[1] * rescale + k_.expand(k_.reduce(Monoid::sum, p, 1), 1);
         if (is_f8(a_.dtype)) {
           const Value values = k_.transpose(block_by_keys(v, i, a_.columns));
-          return std::vector{highest, sum,
-                             carried[2] * rescale + k_.dot(k_.cast(p * 256.0, a_.dtype), values, zero)};
+          const Value product = k_.dot(k_.cast(p * 256.0, a_.dtype), values, zero);
+          return std::vector{highest, sum, carried[2] * rescale + product};
         }
         const Value values = block(v, i, a_.block_n, a_.columns);
         return std::vector{highest, sum, k_.dot(k_.cast(p, a_.dtype), values, carried[2] * rescale)};

@@ -33,7 +33,6 @@ struct Schedule {
           // inside a swath: neighbours in time read the same blocks; 0: the first axis counts fastest
   bool ahead = false;  // CUDA, chains of dots: the last product of a round and the first ones of the next
                        // are under way while the steps between them are computed
-  bool load_ahead = false;  // … loops that add up products: what a round loads beside them, a round before
   bool take_turns = false;  // … and while one warpgroup computes, the next hands over its products
   bool descending = false;  // CUDA: the grid's second axis counts slowest, from that end where the programs
                             // of a triangle are longest, and every other wave of programs is turned around

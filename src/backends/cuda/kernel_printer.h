@@ -318,9 +318,6 @@ class KernelPrinter {
   void print_adding_issue(const AddingRounds& a, int kind, Index row_block);
   void print_adding_product(const AddingRounds& a, const AddingRound& round, Index row_block);
   void print_adding_round(const AddingRounds& a, const AddingRound& round);
-  void print_adding_ahead(const AddingRounds& a, const AddingRound& round, const AddingRound& next);
-  void print_adding_release();
-  void print_adding_next();
   void print_adding_rounds(const Step& loop, const ChainDot& dot);
   bool adds_in_turn() const;
   void share_product_registers();

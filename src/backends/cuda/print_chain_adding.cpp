@@ -1,7 +1,7 @@
 // Loops that add up what is computed of products, one a round: DotChain::adds_up(). What a round loads beside
-// its blocks is loaded a round before, so that it is there when the product is. With Schedule::ahead the next
-// round's product is under way while this one's is added; without it the other warpgroups' are. Rows beyond
-// 64 of a warpgroup are multiplied and added one block of 64 after another, through the same registers.
+// its blocks is loaded a round before, so that it is there when the product is. While a warpgroup adds, the
+// tensor cores have the other's product. Rows beyond 64 of a warpgroup are multiplied and added one block of
+// 64 after another, through the same registers.
 #include "backends/cuda/chain_plan.h"
 #include "backends/cuda/kernel_printer.h"
 
@@ -35,9 +35,7 @@ bool is_variable(const Op& op) {
 }  // namespace
 
 // Whether rounds are printed as those below: operand a is memory's.
-bool KernelPrinter::adds_in_turn() const {
-  return chain_->adds_up() && chain_->dots[0].a >= 0 && (schedule_.ahead || schedule_.load_ahead);
-}
+bool KernelPrinter::adds_in_turn() const { return chain_->adds_up() && chain_->dots[0].a >= 0; }
 
 // A product of several blocks of 64 rows has registers for one of them.
 void KernelPrinter::share_product_registers() {
@@ -72,7 +70,6 @@ KernelPrinter::AddingRounds KernelPrinter::adding_rounds(const Step& loop, const
   }
   const Registers product = buffer(dot.op->results[0]);
   a.row_blocks = layouts_.frame(product.place).row_steps() / kBlockRows;
-  if (schedule_.ahead) a.buffers.insert(plan_.storage(dot.op->results[0]));
   for (ValueId v : a.scalars) a.names[0].scalars[v] = value_name(v);
   for (ValueId v : a.scalars) a.names[1].scalars[v] = unique(value_name(v) + "_next");
   for (ValueId v : a.buffers) {
@@ -123,10 +120,8 @@ void KernelPrinter::print_adding_issue(const AddingRounds& a, int kind, Index ro
   std::string place = chain_place(d, d.a);
   const std::string type = chain_type(d.a, d.a_k_major);
   if (row_block > 0) place += fmt::format(" + {}::offset({}, 0)", type, row_block * groups * 64);
-  if (schedule_.take_turns) out_.write("take_turn(group);");
   out_.line("wgmma_block<{}, {}, {}>({}, {}, {}, group, false);", type, chain_type(d.b, d.b_k_major), groups,
             buffer(d.op->results[0]).name, place, chain_place(d, d.b));
-  if (schedule_.take_turns) out_.line("give_turn<{}>(group);", groups);
 }
 
 // What is computed of a product, for one block of 64 rows or all.
@@ -164,35 +159,10 @@ void KernelPrinter::print_adding_round(const AddingRounds& a, const AddingRound&
   }
 }
 
-// Two accumulators: hands over the product of `next`, then adds that of `round`.
-void KernelPrinter::print_adding_ahead(const AddingRounds& a, const AddingRound& round,
-                                       const AddingRound& next) {
-  const ChainDot& d = *a.dot;
-  print_chain_wait(d);
-  print_adding_issue(a, next.kind, 0);
-  print_adding_steps(a, next, a.before);
-  out_.write("wgmma_wait<1>();");
-  print_adding_release();
-  print_adding_next();
-  print_adding_product(a, round, 0);
-}
-
-// The blocks of the product before the last one that was handed over.
-void KernelPrinter::print_adding_release() {
-  for (std::size_t i = 0; i < chain_text_.size(); ++i)
-    if (!chain_->blocks[i].resident() && !chain_text_[i].joins)
-      out_.line("release_previous<1>({}, {});", chain_text_[i].ring, chain_text_[i].turn);
-}
-void KernelPrinter::print_adding_next() {
-  for (std::size_t i = 0; i < chain_text_.size(); ++i)
-    if (!chain_->blocks[i].resident() && !chain_text_[i].joins) out_.line("{}.next();", chain_text_[i].turn);
-}
-
 void KernelPrinter::print_adding_rounds(const Step& loop, const ChainDot& dot) {
   AddingRounds a = adding_rounds(loop, dot);
   const Op& op = *loop.op;
   const std::string i = value_name(op.blocks[0].args[0]), lower = scalar(op.operands[0]).text;
-  if (schedule_.ahead && a.row_blocks > 1) refuse("ahead: registers hold one block of 64 rows of a product");
   declare_adding_rounds(a);
   a.end = unique(i + "_end"), a.by = unique(i + "_step");
   out_.line("const i64 {} = {}, {} = {};", a.end, scalar(op.operands[1]).text, a.by,
@@ -201,37 +171,14 @@ void KernelPrinter::print_adding_rounds(const Step& loop, const ChainDot& dot) {
   if (!runs) out_.open("if ({} < {})", lower, a.end);
   ++loop_depth_;
   const std::string at = i + "_i";
-  const AddingRound first{wrapped(lower), 0}, even{at, 0}, odd{fmt::format("{} + {}", at, a.by), 1},
-      next{fmt::format("{} + 2 * {}", at, a.by), 0};
+  const AddingRound first{wrapped(lower), 0}, even{at, 0}, odd{fmt::format("{} + {}", at, a.by), 1};
   print_adding_steps(a, first, a.before);
-  if (!schedule_.ahead) {
-    out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += 2 * {3})", at, first.index, a.end, a.by);
-    print_adding_round(a, even);
-    out_.open("if ({} < {})", odd.index, a.end);
-    print_adding_round(a, odd);
-    out_.close();
-    out_.close();
-  } else {
-    print_chain_wait(dot);
-    print_adding_issue(a, 0, 0);
-    print_adding_next();
-    out_.line("i64 {} = {};", at, first.index);
-    out_.open("for (; {} < {}; {} += 2 * {})", next.index, a.end, at, a.by);
-    print_adding_ahead(a, even, odd);
-    print_adding_ahead(a, odd, next);
-    out_.close();
-    const auto finish = [&](const AddingRound& round) {
-      out_.write("wgmma_wait<0>();");
-      print_adding_release();
-      print_adding_product(a, round, 0);
-    };
-    out_.open("if ({} < {})", odd.index, a.end);
-    print_adding_ahead(a, even, odd);
-    finish(odd);
-    out_.close_else();
-    finish(even);
-    out_.close();
-  }
+  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += 2 * {3})", at, first.index, a.end, a.by);
+  print_adding_round(a, even);
+  out_.open("if ({} < {})", odd.index, a.end);
+  print_adding_round(a, odd);
+  out_.close();
+  out_.close();
   --loop_depth_;
   if (!runs) out_.close();
   use_adding_names(a, 0);

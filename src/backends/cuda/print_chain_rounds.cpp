@@ -127,13 +127,15 @@ void KernelPrinter::find_adding(ChainRound& round) {
   }
   round.after = std::move(others);
   for (const auto* steps : {&round.between, &round.after})
-    for (const Step* s : *steps)
-      for (tile::ValueId v : buffer_uses(plan_, *s).written) {
-        if (waited.count(v) > 0) refuse("ahead: what adds a round's last product is computed on before it");
-        if (read.count(v) == 0 || round.aside.count(v) > 0) continue;
-        round.aside[v] = buffer(v);
-        round.aside[v].name = unique(buffer(v).name + "_aside");
-      }
+    for (const Step* s : *steps) {
+      const BufferUses uses = buffer_uses(plan_, *s);
+      if (meet(uses.all, waited)) refuse("ahead: steps before a round's last product want the sum of them");
+      for (tile::ValueId v : uses.written)
+        if (read.count(v) > 0 && round.aside.count(v) == 0) {
+          round.aside[v] = buffer(v);
+          round.aside[v].name = unique(buffer(v).name + "_aside");
+        }
+    }
   for (const Step* s : round.scalars)
     if (!s->op->results.empty() && scalars.count(s->op->results[0]) > 0)
       refuse("ahead: what adds a round's last product reads a number of its round");

@@ -46,30 +46,13 @@ std::vector<Way> ways() {
                 .dot = tile::DotUnit::wgmma,
                 .raster = raster}};
   };
-  std::vector<Way> all = {way("as it was", 128, 6, 16)};
-  for (const int turns : {0, 1}) {
-    all.push_back(way("one accumulator", 128, 6, 16));
-    all.back().schedule.load_ahead = true, all.back().schedule.take_turns = turns == 1;
-    all.push_back(way("two accumulators", 128, 6, 16));
-    all.back().schedule.ahead = true, all.back().schedule.take_turns = turns == 1;
-    all.push_back(way("halves of 256 rows", 256, 4, 8));
-    all.back().schedule.load_ahead = true, all.back().schedule.take_turns = turns == 1;
-  }
-  // Without what scales cost, and in other swaths.
-  for (const std::size_t i : {0, 2, 3}) {
+  std::vector<Way> all;
+  for (const int raster : {16, 8}) all.push_back(way("128 rows", 128, 6, raster));
+  for (const int raster : {8, 4}) all.push_back(way("256 rows in halves", 256, 4, raster));
+  for (std::size_t i = 0; i < 4; i += 2) {  // without what scales cost
     all.push_back(all[i]);
     all.back().one_scale = true;
   }
-  for (const int raster : {8, 32}) {
-    all.push_back(all[2]);
-    all.back().schedule.raster = raster;
-  }
-  for (const int raster : {4, 16}) {
-    all.push_back(all[3]);
-    all.back().schedule.raster = raster;
-  }
-  all.push_back(all[3]);
-  all.back().schedule.stages = 3;
   return all;
 }
 
