@@ -7,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace tilewright::ops {
 
@@ -21,6 +23,13 @@ Value share_heads(Value x, Index heads) {
   if (s[1] == heads) return x;
   const Value apart = reshape(x, {s[0], s[1], 1, s[2], s[3]});
   return reshape(broadcast_to(apart, {s[0], s[1], heads / s[1], s[2], s[3]}), {s[0], heads, s[2], s[3]});
+}
+
+// Weights lie in [0, 1 / (1 - p)], of which 8-bit floats hold little: a power of 2 below their largest number
+// uses their range. It belongs to the sum of weights as well, and so to no result.
+double log_weight_scale(DType dtype, double dropout) {
+  if (!is_f8(dtype)) return 0;
+  return std::floor(std::log2(max_finite(dtype) * (1 - dropout))) * std::numbers::ln2;
 }
 
 DType score_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
@@ -53,13 +62,12 @@ Attended attend(Value scores, Value v, const AttendOptions& options) {
   if (options.mask) scores = where(broadcast_to(*options.mask, scores.shape()), scores, -kInfinity);
   // -inf - -inf would be NaN: what is subtracted is finite. The results do not depend on it.
   const Value highest = stop_gradient(max(scores, {-1}, Keep::yes)),
-              shift = maximum(highest, -max_finite(dtype));
+              shift = maximum(highest, -max_finite(dtype)) - log_weight_scale(v.dtype(), options.dropout);
   const Value weights = exp(scores - shift), total = sum(weights, {-1}, Keep::yes);
   Value kept = weights;
   if (options.dropout != 0) kept = dropout(weights, *options.seed, {.p = options.dropout});
-  // 16-bit weights, as matrix units take them; they lie in [0, 1 / (1 - p)]. 8-bit floats hold too little.
-  const Value values = is_f8(v.dtype()) ? cast(v, DType::bf16) : v;
-  const Value product = matmul(cast(kept, values.dtype()), share_heads(values, scores.shape()[1]), dtype);
+  // Weights of v's type, as matrix units take them.
+  const Value product = matmul(cast(kept, v.dtype()), share_heads(v, scores.shape()[1]), dtype);
   // The sum is divided by after the product, where there are fewer elements; 1 stands in for that of nothing,
   // so that gradients stay finite, too.
   // The maximum tells a row of nothing: a comparison of the sum would want its exponentials exact.

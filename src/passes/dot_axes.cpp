@@ -86,8 +86,8 @@ bool copy_engine_reads(const GroupProgram& program, const Sym& s) {
          });
 }
 
-constexpr Index kPanel = 64,
-                kPanelOf8 = 128;  // of a depth of 16 and 8 bits: the copy engine's rows of 128 bytes
+constexpr Index kPanel = 64, kPanelBytes = 128;  // the copy engine's rows of a block; of 16 bits 64 elements
+Index panel_of(DType dtype) { return kPanelBytes / static_cast<Index>(size_bytes(dtype)); }
 
 Index depth_of(const GroupProgram& program, const Sym& inner_dot) {
   return program.extents[place_of(inner_dot.offset.single_variable())];
@@ -103,8 +103,6 @@ bool is_deep(const GroupProgram& program) {
 // registers.
 constexpr DotTiles kDeepOnTensorCores = {128, 1, 192};
 
-// What adds up products has two tiles of the result in registers: the sum, and the product that is added
-// next.
 // Operand a is computed on its way, as weights are widened: that takes the ordinary units longer than the
 // tensor cores multiply. A warpgroup's round of 64 by 128 of them is 350 instructions for each scheduler, and
 // 700 cycles from its first load to its last product (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
@@ -133,15 +131,19 @@ DotTiles widening_tiles(const DotProblem& p, const tile::Target& target) {
   return best;
 }
 
+// What adds up products has two tiles of the result in registers: the sum, and the product that is added
+// next, of 256 rows one half after the other.
 DotTiles adding_tiles(const DotProblem& p, const tile::Target& target) {
   if (!p.in_memory) return widening_tiles(p, target);
   constexpr Index kRows = 64, kColumns = 128, kStep = 32;
   DotTiles best;
   double least = 0;
-  for (Index rows : {2 * kRows, kRows})
+  for (Index rows : {4 * kRows, 2 * kRows, kRows})
     for (Index columns : {kColumns, kColumns / 2, kColumns / 4}) {
       // Where b lies by columns of the result, whole rows of 128 bytes.
       if (columns > round_up(p.n, kStep) || (p.b_by_rows && columns < kColumns / 2)) continue;
+      // In halves only from memory.
+      if (rows > 2 * kRows && !p.in_memory) continue;
       const double us = tile::tensor_tiles_us(
           {.bm = rows,
            .bn = columns,
@@ -223,10 +225,11 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
   for (const Sym& s : program.syms) {
     if (s.kind != Sym::Kind::dot) continue;
     const bool deep = s.inner && depth_of(program, s) > kMostInnerDepth;
-    const Index inner = deep ? kPanel : s.inner ? round_up(depth_of(program, s), kPanel) : tiles.bk;
     for (int side : {0, 1}) {
       const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
       if (o.kind != Sym::Kind::load) continue;
+      const Index panel = panel_of(o.dtype);
+      const Index inner = deep ? panel : s.inner ? round_up(depth_of(program, s), panel) : tiles.bk;
       const Index across = side == 0 ? tiles.bm : s.inner && !s.adds_up ? tiles.bk : tiles.bn;
       const Index stages = deep || o.offset.depends_on(axes.k) ? 2 : 1;
       Index& bytes = blocks[o.node];
@@ -238,13 +241,21 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
   return sum;
 }
 
+// Tensor cores keep about 14 bits of what they add up of 8-bit floats: the product of each block is added by
+// itself.
+bool adds_apart(const Sym& dot) { return is_f8(dot.meet[0]); }
+
 // What a thread of a chain holds in registers, 64 rows to a warpgroup: the sums that the loop carries, the
 // products it computes on, and one of these once more, narrowed to be multiplied.
 Index chain_registers(const GroupProgram& program, const DotTiles& tiles) {
-  const auto inner =
-      std::count_if(program.syms.begin(), program.syms.end(), [](const Sym& s) { return s.inner; });
-  const auto sums = static_cast<Index>(program.outer_dots().size());
-  return sums * tiles.bn / 2 + inner * tiles.bk / 2 + (inner > 0 ? tiles.bk / 4 : 0);
+  Index inner = 0, outer = 0, narrowed = 0;
+  for (const Sym& s : program.syms) inner += s.inner ? tiles.bk / 2 : 0;
+  for (int s : program.outer_dots()) {
+    const Sym& dot = program.syms[place_of(s)];
+    outer += (adds_apart(dot) ? 2 : 1) * tiles.bn / 2;
+    narrowed = std::max(narrowed, tiles.bk * static_cast<Index>(size_bytes(dot.meet[0])) / 8);
+  }
+  return outer + inner + (inner > 0 ? narrowed : 0);
 }
 
 // Whether what they hold fits: registers for one, two or three warpgroups, of 255, 232 and 160 that a thread
@@ -273,6 +284,10 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
   const Index columns = std::min(round_up(p.n, kPanel), kMostColumns);
   if (p.m > kWarpgroupRows && columns <= kPanel && time(3, kThreeAtOnce) < time(2, 1))
     groups.insert(groups.begin(), 3);
+  // Of 8 bits, operands of the last product are whole rows of the loop's blocks.
+  const std::vector<int> outer = program.outer_dots();
+  const bool of8 = std::any_of(outer.begin(), outer.end(),
+                               [&](int s) { return size_bytes(program.syms[place_of(s)].meet[1]) == 1; });
   // Nothing is computed in the loop: it need not hold all columns, and short blocks are fetched further
   // ahead.
   const bool multiplies_alone = !program.has_inner_dots() && program.levels() == 1;
@@ -282,6 +297,7 @@ std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const D
   for (Index g : groups)
     for (Index depth : depths) {
       const DotTiles tiles{g * kWarpgroupRows, bn, block_within_pages(program, depth)};
+      if (of8 && tiles.bk % kPanelBytes != 0) continue;
       if (tiles.bk >= kFewestKeys && chain_fits(program, axes, tiles)) return tiles;
     }
   return std::nullopt;
@@ -302,6 +318,22 @@ bool computed_by_depth(const GroupProgram& program, const Sym& dot, int rows) {
   return true;
 }
 
+// Whether they take a dot of a chain: 16 bits either way round, 8 bits by their depth; operand a may be
+// computed, but for integers.
+bool takes_dot(const GroupProgram& program, const DotAxes& axes, const Sym& dot) {
+  const Sym &a = program.syms[place_of(dot.operands[0])], &b = program.syms[place_of(dot.operands[1])];
+  const bool a_loaded = a.kind == Sym::Kind::load;
+  const bool integers = dot.meet == std::array{DType::i8, DType::i8};
+  const bool of8 = (is_f8(dot.meet[0]) && is_f8(dot.meet[1])) || integers;
+  const bool of16 = dot.meet[0] == dot.meet[1] && (dot.meet[0] == DType::bf16 || dot.meet[0] == DType::f16);
+  if (!copy_engine_reads(program, b) || (a_loaded && !copy_engine_reads(program, a))) return false;
+  if (of16 || !of8) return of16 && computed_by_depth(program, dot, axes.m);
+  const int depth = dot.inner ? dot.offset.single_variable() : axes.k;
+  // Blocks whose products are added up are whole.
+  if (dot.adds_up && depth_of(program, dot) % kPanelBytes != 0) return false;
+  return b.offset.factor(depth) == 1 && (a_loaded ? a.offset.factor(depth) == 1 : !integers && !dot.inner);
+}
+
 }  // namespace
 
 bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
@@ -309,29 +341,14 @@ bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& tar
   if (target.arch != "sm_90a") return false;
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
-  const std::array<DType, 2> meet = program.syms[place_of(axes.dot)].meet;
-  const bool of8 = (is_f8(meet[0]) && is_f8(meet[1])) || meet == std::array{DType::i8, DType::i8};
-  const bool of16 = meet[0] == meet[1] && (meet[0] == DType::bf16 || meet[0] == DType::f16);
-  if (!of16 && !of8) return false;
-  const DotProblem problem = problem_of(program, axes, target);
-  if (program.adds_up_dots() || is_deep(program)) {
-    const DotTiles tiles = program.adds_up_dots() ? adding_tiles(problem, target) : kDeepOnTensorCores;
-    if (chain_bytes(program, axes, tiles) > kChainSharedBytes) return false;
-  } else if (!tensor_stream_tiles(program, axes, problem, target)) {
+  if (std::any_of(program.syms.begin(), program.syms.end(),
+                  [&](const Sym& s) { return s.kind == Sym::Kind::dot && !takes_dot(program, axes, s); }))
     return false;
-  }
-  return std::all_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
-    if (s.kind != Sym::Kind::dot) return true;
-    const Sym &a = program.syms[place_of(s.operands[0])], &b = program.syms[place_of(s.operands[1])];
-    const bool whole = !of8 || !s.inner || depth_of(program, s) % kPanelOf8 == 0;
-    // Whole rows of 128 bytes, of 8 bits by their depth.
-    const auto by_depth = [&](const Sym& o) {
-      return o.kind == Sym::Kind::load && s.inner && o.offset.factor(s.offset.single_variable()) == 1;
-    };
-    if (of8 && (!by_depth(a) || !by_depth(b))) return false;
-    return s.meet == meet && whole && computed_by_depth(program, s, axes.m) &&
-           copy_engine_reads(program, b) && (a.kind != Sym::Kind::load || copy_engine_reads(program, a));
-  });
+  const DotProblem problem = problem_of(program, axes, target);
+  if (!program.adds_up_dots() && !is_deep(program))
+    return tensor_stream_tiles(program, axes, problem, target).has_value();
+  const DotTiles tiles = program.adds_up_dots() ? adding_tiles(problem, target) : kDeepOnTensorCores;
+  return chain_bytes(program, axes, tiles) <= kChainSharedBytes;
 }
 
 namespace {
@@ -342,6 +359,15 @@ DotTiles deep_tiles(const DotProblem& p, bool on_tensor_cores, const tile::Targe
   if (on_tensor_cores) return kDeepOnTensorCores;
   const Index edge = target.kind == tile::TargetKind::cuda ? 64 : 256;
   return {std::min(edge, p.m), 1, std::min(edge, p.k)};
+}
+
+// Of a dot inside the loop, what its depth is filled up to: whole rows of the copy engine.
+Index inner_unit(const GroupProgram& program, const tile::Target& target) {
+  Index unit = 1;
+  if (!program.is_chain() || !chains_on_tensor_cores(program, target)) return unit;
+  for (const Sym& s : program.syms)
+    if (s.inner) unit = std::max(unit, panel_of(s.meet[1]));
+  return unit;
 }
 
 // Of a dot inside the loop, the depth that is on chip at once.
@@ -382,7 +408,7 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
   const DotAxes axes = dot_axes(program);
   const DotProblem problem = problem_of(program, axes, target);
   const bool stream = program.is_chain();
-  const Index unit = stream && chains_on_tensor_cores(program, target) ? kPanel : 1;
+  const Index unit = inner_unit(program, target);
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
        stream ? std::vector{stream_tiles(program, problem, target)} : rank_dot_tiles(problem, target)) {
@@ -405,6 +431,8 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
                     .depth_variable = axes.k,
                     .depth = program.dot() < 0 ? 1 : tiles.bk,
                     .inner_unit = unit};
+    shape.adds_apart = stream && program.dot() >= 0 && chains_on_tensor_cores(program, target) &&
+                       adds_apart(program.syms[place_of(program.dot())]);
     if (multiplied_as_tf32(problem, target)) shape.precision = tile::DotPrecision::tf32;
     if (tiles.splits > 1) {
       shape.split_length = round_up(ceil_div(problem.k, tiles.splits), shape.depth);

@@ -92,12 +92,16 @@ bool Emitter::accumulates_tiles(const ReductionPass& pass) const {
   return shape_.accumulate_tiles && sym(pass.syms.back()).level == pass.first_level;
 }
 
+Value Emitter::initial_sum(const Sym& outer_dot) {
+  return k_.literal(accumulator(outer_dot.dtype), 0.0, {shape_.rows, shape_.columns});
+}
+
 std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
   std::vector<Value> initial;
   for (int s : pass.syms) {
     const Sym& m = sym(s);
     if (program_.is_outer_dot(s)) {
-      initial.push_back(k_.literal(accumulator(m.dtype), 0.0, {shape_.rows, shape_.columns}));
+      initial.push_back(initial_sum(m));
       continue;
     }
     const DType operand_dtype = compute_dtype(sym(m.operands[0]).dtype);
@@ -150,19 +154,24 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
       out.push_back(where_best);
       continue;
     }
-    Value scaled = before;
-    if (pass.factors[i] && pass.factors[i]->kind != Change::Kind::none)
-      scaled = before * factor(*pass.factors[i], moved);
+    const auto scaled = [&] {
+      const bool changes = pass.factors[i] && pass.factors[i]->kind != Change::Kind::none;
+      return changes ? before * factor(*pass.factors[i], moved) : before;
+    };
+    // Added by itself, the product is there before the sum is touched.
+    const bool apart = program_.is_outer_dot(s) && shape_.adds_apart;
+    const Value sum = apart ? initial_sum(m) : scaled();
     if (program_.is_outer_dot(s)) {
       Value a = f_.dot_operand(m.operands[0], m.meet[0]), b = columns_.dot_operand(m.operands[1], m.meet[1]);
-      out.push_back(k_.dot(a, b, scaled, shape_.precision));
+      const Value product = k_.dot(a, b, sum, shape_.precision);
+      out.push_back(apart ? scaled() + product : product);
       continue;
     }
     if (program_.adds_up_dots()) f_.load_beside_dots(m.operands[0]);
     Value operand = block_operand(m);
     if (!accumulates_tiles(pass) && f_.walks_tile())
       operand = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()));
-    Value after = combine(m.monoid, scaled, operand);
+    Value after = combine(m.monoid, sum, operand);
     out.push_back(after);
     if (sym(pass.syms.back()).level == pass.first_level) continue;
     moved[s] = {before, finite(m, after)};

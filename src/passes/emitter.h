@@ -94,6 +94,7 @@ class Emitter {
   // Several levels in one loop: no whole tiles are carried, since each level needs the one before complete.
   bool accumulates_tiles(const ReductionPass& pass) const;
 
+  tile::Value initial_sum(const Sym& outer_dot);
   std::vector<tile::Value> initial_values(const ReductionPass& pass);
   void reduction_pass(const ReductionPass& pass);
   // The same of partial results: those of one split after another.

@@ -381,7 +381,7 @@ FusedGraph fuse_in_pieces(const Graph& graph, const tile::Target& target, Recomp
   if (recompute == Recompute::always) options = {.times = 1};
   auto cut = in_pieces(graph, options);
   if (!cut) return whole;
-  FusedGraph pieces{materialize(simplify(cut->graph)), {}};
+  FusedGraph pieces{materialize(simplify(cut->graph), target), {}};
   pieces.fusion = fuse(pieces.graph, target, recompute);
   const std::set<NodeId> made(cut->made.begin(), cut->made.end());
   double stored = 0, affected = 0;

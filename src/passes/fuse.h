@@ -41,7 +41,7 @@ Fusion keep_apart(const ir::Graph& graph);
 
 // Inserts a copy (a cast to the same type) where memory must hold what is only a view: operands of a matmul
 // that are no strided views of memory, sources of gathers, outputs that are views, inputs or constants, and
-// outputs named twice.
-ir::Graph materialize(const ir::Graph& graph);
+// outputs named twice; and where the target's tensor cores want an operand to lie otherwise (by_depth.h).
+ir::Graph materialize(const ir::Graph& graph, const tile::Target& target);
 
 }  // namespace tilewright::passes

@@ -74,6 +74,9 @@ double matrix_share(const GroupProgram& program, const tile::Target& target) {
   if (program.is_chain()) return chains_on_tensor_cores(program, target) ? 1 : 0;
   if (dot_as_tf32(program, target)) return 0.5;
   const Sym& dot = program.syms[index_of(program.dot())];
+  // They take 8 bits by their depth alone.
+  if (target.kind == tile::TargetKind::cuda && size_bytes(dot.meet[0]) == 1)
+    return dot_on_tensor_cores(program, target) ? 1 : 0;
   const bool fits =
       size_bytes(dot.meet[0]) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int operand) {
         return program.syms[index_of(operand)].kind == Sym::Kind::load;

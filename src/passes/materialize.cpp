@@ -1,5 +1,6 @@
 // Copies where a view must become memory.
 #include "ops/rows.h"
+#include "passes/by_depth.h"
 #include "passes/fuse.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ bool reads_as_it_stands(const Graph& graph, const ir::Node& matmul, const std::v
 
 }  // namespace
 
-Graph materialize(const Graph& graph) {
+Graph materialize(const Graph& graph, const tile::Target& target) {
   Graph out(graph.name());
   std::vector<NodeId> renamed(static_cast<std::size_t>(graph.size()), -1);
   const std::vector<bool> live = graph.live();
@@ -55,6 +56,7 @@ Graph materialize(const Graph& graph) {
     if (n.op->kind == OpClass::matmul && views && !reads_as_it_stands(out, n, operands))
       for (NodeId& o : operands)
         if (!is_stored(out, o)) o = copy_of(out, o);
+    if (n.op->kind == OpClass::matmul) operands = lie_by_depth(out, n, std::move(operands), target);
     renamed[static_cast<std::size_t>(id)] = out.add(*n.op, operands, n.attrs, n.location);
   }
   std::vector<NodeId> outputs;

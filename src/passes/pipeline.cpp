@@ -192,7 +192,7 @@ class PlanWriter {
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
   Compiled out;
   out.target = target;
-  out.graph = materialize(options.simplify ? simplify(graph) : graph);
+  out.graph = materialize(options.simplify ? simplify(graph) : graph, target);
   if (options.fuse) {
     FusedGraph fused = fuse_in_pieces(out.graph, target, options.recompute);
     out.graph = std::move(fused.graph);

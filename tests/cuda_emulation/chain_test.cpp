@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tilewright::emulation {
@@ -79,6 +80,38 @@ TEST_F(EmulatedChain, RoundsOverlap) {
   }
 }
 
+// Weights of 8 bits change lanes on their way to the second product, whose sum is added a round later.
+TEST_F(EmulatedChain, EightBits) {
+  for (bool ahead : {false, true}) {
+    tile::Schedule s = chain(256);
+    s.ahead = ahead;
+    const DType dtype = DType::f8e4m3, out = DType::f32;
+    check({.dtype = dtype, .out = out, .queries = 128, .keys = 512, .depth = 128, .columns = 128}, s);
+    check({.dtype = dtype,
+           .out = out,
+           .heads = 2,
+           .shared = 2,
+           .queries = 200,
+           .keys = 333,
+           .depth = 128,
+           .columns = 64,
+           .causal = true,
+           .unseen = 150,
+           .log_sum_exp = true},
+          s);
+    s.take_turns = ahead;
+    check({.dtype = DType::f8e5m2,
+           .out = DType::bf16,
+           .queries = 256,
+           .keys = 400,
+           .depth = 256,
+           .columns = 96,
+           .causal = true,
+           .splits = true},
+          s);
+  }
+}
+
 TEST_F(EmulatedChain, TwoProductsBeforeTheLast) {
   const AttentionKernel a{.heads = 2, .queries = 128, .keys = 200, .block_n = 64, .causal = true};
   check_kernel_of(a, attention_gradient_q(a), chain(256));
@@ -116,6 +149,45 @@ TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
   EXPECT_NE(source->text.find("fast::exp2(fmaf("), std::string::npos) << "scores are not scaled on the way";
   kernel.grid[2] = {{tile::Dim{2}, 1}};  // two heads say what 40 do
   check_kernel_of({}, kernel, candidates[0].schedule);
+}
+
+// Two kernels: values are laid out by keys, padded to whole 16 bytes, and attention reads them.
+TEST_F(EmulatedChain, EightBitAttentionAsTheCompilerWritesIt) {
+  struct Case {
+    DType dtype;
+    Index keys, depth;
+  };
+  for (const Case& c :
+       {Case{DType::f8e4m3, 256, 128}, Case{DType::f8e5m2, 333, 64}, Case{DType::f8e4m3, 1000, 96}}) {
+    constexpr Index kQueries = 200, kHeads = 40;
+    ir::Graph graph("attention");
+    const auto input = [&](const char* name, Index heads, Index length) {
+      return ir::Value{&graph, graph.add_input(name, {c.dtype, {1, heads, length, c.depth}})};
+    };
+    const ir::Value q = input("q", kHeads, kQueries), k = input("k", kHeads / 2, c.keys),
+                    v = input("v", kHeads / 2, c.keys);
+    const ir::Value scores = ops::attention_scores(q, k, 0.1),
+                    weights = ops::exp(scores - (ops::max(scores, {-1}, ops::Keep::yes) - std::log(256.0)));
+    const auto every = [&](const ir::Value& x) {
+      const Shape apart{1, kHeads / 2, 1, c.keys, c.depth}, wide{1, kHeads / 2, 2, c.keys, c.depth};
+      return ops::reshape(ops::broadcast_to(ops::reshape(x, apart), wide), {1, kHeads, c.keys, c.depth});
+    };
+    const ir::Value product = ops::matmul(ops::cast(weights, c.dtype), every(v), DType::f32);
+    graph.set_outputs(
+        {ops::cast(product * ops::reciprocal(ops::sum(weights, {-1}, ops::Keep::yes)), DType::bf16).id});
+    const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
+    ASSERT_EQ(compiled.plan.kernels.size(), 2u) << c.keys;
+    const tile::Kernel& copy = compiled.plan.kernels[0];
+    check_kernel_of({}, copy, backend_->candidates(copy).at(0).schedule);
+    tile::Kernel kernel = compiled.plan.kernels[1];
+    const auto candidates = backend_->candidates(kernel);
+    ASSERT_FALSE(candidates.empty());
+    EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma) << c.keys;
+    EXPECT_TRUE(candidates[0].schedule.ahead) << c.keys;
+    for (tile::GridAxis& axis : kernel.grid)
+      if (axis.size() == 1 && axis[0].extent == tile::Dim{kHeads / 2}) axis = {{tile::Dim{2}, 1}};
+    check_kernel_of({}, kernel, candidates[0].schedule);
+  }
 }
 
 // Heads that are no whole rows of 128 bytes: zeros fill them up. Keys of one depth, values of another.

@@ -119,10 +119,16 @@ float operand_element(unsigned long long descriptor, bool mn_major, int row, int
 void gather_parts(const Wgmma& w, unsigned thread, float (&left)[2][kMostDepth]) {
   for (int part = 0; part < 4; ++part) {
     const unsigned* words = emu_exchange(*w.parts[part]);
+    // Each holds 4 bytes of the first half of the row's 32 and 4 of the other.
+    const unsigned bytes = bytes_of(w.a_type), numbers = 4 / bytes;
     for (unsigned quad = 0; quad < 4; ++quad)
-      for (unsigned half = 0; half < 2; ++half)
-        left[part % 2][static_cast<unsigned>(part) / 2 * 8 + 2 * quad + half] =
-            as_float(static_cast<std::uint16_t>(words[thread % 32 / 4 * 4 + quad] >> (16 * half)), w.a_type);
+      for (unsigned i = 0; i < numbers; ++i) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, reinterpret_cast<const char*>(&words[thread % 32 / 4 * 4 + quad]) + i * bytes,
+                    bytes);
+        left[part % 2][static_cast<unsigned>(part) / 2 * 4 * numbers + numbers * quad + i] =
+            as_float(bits, w.a_type);
+      }
   }
 }
 
@@ -228,7 +234,7 @@ void emu_wgmma(void* acc, int columns, unsigned long long a, unsigned long long 
                                    static_cast<EmulatedType>(a_type), static_cast<EmulatedType>(b_type)});
 }
 void emu_wgmma_parts(float* acc, int columns, const unsigned* const* parts, unsigned long long b, int add,
-                     int b_mn, int type) {
+                     int b_mn, int a_type, int b_type) {
   Wgmma w{acc,
           columns,
           0,
@@ -236,8 +242,8 @@ void emu_wgmma_parts(float* acc, int columns, const unsigned* const* parts, unsi
           add != 0,
           false,
           b_mn != 0,
-          static_cast<EmulatedType>(type),
-          static_cast<EmulatedType>(type)};
+          static_cast<EmulatedType>(a_type),
+          static_cast<EmulatedType>(b_type)};
   std::copy(parts, parts + 4, w.parts);
   wgmma_groups().back().push_back(w);
 }

@@ -5,6 +5,7 @@
 #include "passes/pipeline.h"
 #include "support/kernel_check.h"
 #include "support/product_graphs.h"
+#include "support/scaled_kernels.h"
 
 #include <gtest/gtest.h>
 
@@ -96,6 +97,44 @@ TEST_F(EmulatedScales, BlocksOfEightBitsAreMultipliedOnTensorCores) {
   EXPECT_EQ(check({.m = 9, .n = 256, .k = 512, .dtype = DType::f8e4m3, .b_by_columns = true}).dot,
             DotUnit::wgmma);
   EXPECT_EQ(check({.m = 64, .n = 128, .k = 256, .dtype = DType::bf16}).dot, DotUnit::wgmma);
+}
+
+// Rows of 256 in halves: an even and an odd number of rounds, one alone, and rows that overhang.
+TEST_F(EmulatedScales, RoundsOfEveryKind) {
+  for (const Index k : {Index{128}, Index{256}, Index{640}})
+    for (const Index block_m : {Index{64}, Index{128}, Index{256}}) {
+      const tile::samples::ScaledKernel s{
+          .m = block_m + 70, .n = 256, .k = k, .block_m = block_m, .block_n = 64};
+      const tile::Schedule schedule{.threads = block_m == 64 ? 128 : 256,
+                                    .threads_per_row = 4,
+                                    .vector_bytes = 16,
+                                    .stages = 2,
+                                    .dot = DotUnit::wgmma,
+                                    .raster = 8};
+      const auto r = testing::check_kernel(*backend_, scaled_product(s), schedule,
+                                           {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+      EXPECT_TRUE(r.problem.empty()) << to_string(s) << ": " << r.problem;
+      EXPECT_TRUE(r.refused.empty()) << to_string(s) << ": " << r.refused;
+    }
+}
+
+// Large ones in 256 rows, few rows in 128.
+TEST_F(EmulatedScales, TilesByTheNumberOfRows) {
+  for (const auto& [m, rows] : {std::pair{4096, 256}, {128, 128}, {64, 64}}) {
+    const ProductGraph product{.m = m,
+                               .n = 4096,
+                               .k = 4096,
+                               .dtype = DType::f8e4m3,
+                               .b_by_columns = true,
+                               .around = Around::scaled_blocks};
+    const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
+    const tile::Kernel& kernel = compiled.plan.kernels.back();
+    const auto candidates = backend_->candidates(kernel);
+    ASSERT_FALSE(candidates.empty());
+    EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
+    EXPECT_EQ(kernel.grid[1][0].block, rows) << m;
+    EXPECT_EQ(candidates[0].schedule.raster, rows == 256 ? 8 : 0) << m;
+  }
 }
 
 // Widened in registers, as operand a: the result's columns are the tile's rows.

@@ -8,7 +8,7 @@ extern "C" {
 void emu_wgmma(void* acc, int columns, unsigned long long a, unsigned long long b, int add, int a_mn,
                int b_mn, int a_type, int b_type);
 void emu_wgmma_parts(float* acc, int columns, const unsigned* const* parts, unsigned long long b, int add,
-                     int b_mn, int type);
+                     int b_mn, int a_type, int b_type);
 void emu_wgmma_commit();
 void emu_wgmma_wait(int pending);
 }
@@ -30,6 +30,10 @@ template <int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<i32, 2> (&)[kRows][kCols]) {}
 template <class T, int kRows, int kCols>
 TW_DEVICE void wgmma_pin(Vec<T, 2> (&)[kRows][kCols]) {}
+TW_DEVICE void wgmma_pin(f32&) {}
+TW_DEVICE void wgmma_pin(u32&) {}
+template <int kRows>
+TW_DEVICE void wgmma_pin(f32 (&)[kRows]) {}
 TW_DEVICE void wgmma_fence() {}
 TW_DEVICE void wgmma_commit() { emu_wgmma_commit(); }
 template <int kPending>
@@ -52,7 +56,12 @@ TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcro
                                     reinterpret_cast<const unsigned*>(&a[1][2 * step]),
                                     reinterpret_cast<const unsigned*>(&a[0][2 * step + 1]),
                                     reinterpret_cast<const unsigned*>(&a[1][2 * step + 1])};
-  emu_wgmma_parts(&acc[0][0].v[0], 8 * kCols, parts, b, add, int(kB), emu_type<T>);
+  emu_wgmma_parts(&acc[0][0].v[0], 8 * kCols, parts, b, add, int(kB), emu_type<T>, emu_type<T>);
+}
+template <class A, class B, int kCols>
+TW_DEVICE void wgmma_bytes(Vec<f32, 2> (*acc)[kCols], const u32 (&a)[4], u64 b, bool add) {
+  const unsigned* const parts[4] = {&a[0], &a[1], &a[2], &a[3]};
+  emu_wgmma_parts(&acc[0][0].v[0], 8 * kCols, parts, b, add, 0, emu_type<A>, emu_type<B>);
 }
 
 }  // namespace tw

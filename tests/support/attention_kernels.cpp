@@ -29,7 +29,7 @@ class Writer {
 
   Kernel forward() {
     const View q = rows("q", a_.heads, a_.queries, a_.depth), k = of_keys("k", a_.depth),
-               v = of_keys("v", a_.columns);
+               v = is_f8(a_.dtype) ? by_keys("v", a_.columns) : of_keys("v", a_.columns);
     const View y = k_.view("y", a_.out, {a_.heads, a_.queries, a_.columns});
     begin();
     const Value queries = block(q, row_, a_.block_m, a_.depth);
@@ -43,6 +43,11 @@ class Writer {
         const Value base = mask == Mask::none ? highest : where(highest == -kInfinity, 0.0, highest);
         const Value p = exp(s - base), rescale = exp(carried[0] - base);
         const Value sum = carried[1] * rescale + k_.expand(k_.reduce(Monoid::sum, p, 1), 1);
+        if (is_f8(a_.dtype)) {
+          const Value values = k_.transpose(block_by_keys(v, i, a_.columns));
+          const Value product = k_.dot(k_.cast(p * 256.0, a_.dtype), values, zero);
+          return std::vector{highest, sum, carried[2] * rescale + product};
+        }
         const Value values = block(v, i, a_.block_n, a_.columns);
         return std::vector{highest, sum, k_.dot(k_.cast(p, a_.dtype), values, carried[2] * rescale)};
       });
@@ -56,7 +61,8 @@ class Writer {
       last = blocks(Index{0}, end(), last, Mask::needed);
     }
     const Value empty = last[0] == -kInfinity;
-    const Value result = last[2] * where(empty, 0.0, 1.0 / where(empty, 1.0, last[1]));
+    const Value total = is_f8(a_.dtype) ? last[1] * 256.0 : last[1];
+    const Value result = last[2] * where(empty, 0.0, 1.0 / where(empty, 1.0, total));
     k_.store(y, {head_, row_, 0}, k_.cast(result, a_.out), {.bounded = true});
     if (a_.log_sum_exp) {
       const View lse = k_.view("lse", DType::f32, {a_.heads, a_.queries});
@@ -101,6 +107,17 @@ class Writer {
   }
   View of_keys(const std::string& name, Index width) {
     return rows(name, a_.heads / a_.shared, a_.keys, width);
+  }
+
+  // As tensor cores take 8 bits: the keys of a column one after another.
+  View by_keys(const std::string& name, Index width) {
+    const Index pitch = round_up(a_.keys, 16);
+    return k_.view(name, a_.dtype, {a_.heads / a_.shared, width, a_.keys},
+                   {.strides = {{width * pitch}, {pitch}, {1}}});
+  }
+  Value block_by_keys(View view, Value key, Index width) {
+    const Value head = a_.shared == 1 ? head_ : head_ / a_.shared;
+    return k_.load(view, {head, 0, key}, {.shape = {width, a_.block_n}, .fill = 0.0});
   }
 
   void begin() {

@@ -90,7 +90,7 @@ const ChainDot* late_dot(const DotChain& chain, const Op& loop) {
     last = &d;
     ++count;
   }
-  return count > 1 && last->a < 0 && !last->from_zero ? last : nullptr;
+  return count > 1 && last->a < 0 ? last : nullptr;
 }
 
 bool begins_by_row(const DotChain& chain, const tile::Kernel& kernel) {
@@ -113,19 +113,37 @@ void part_sums(const DotChain& chain, LoopPlan& plan) {
   }
 }
 
+BufferUses buffer_uses(const LoopPlan& plan, const Step& step) {
+  BufferUses uses;
+  for (const Instr& in : step.loop.body) {
+    if (in.kind == Instr::Kind::compute || in.value < 0) continue;
+    uses.all.insert(plan.storage(in.value));
+    if (in.kind != Instr::Kind::reload) uses.written.insert(plan.storage(in.value));
+  }
+  for (const auto& [from, to] : step.moves) {
+    uses.all.insert({plan.storage(from), plan.storage(to)});
+    uses.written.insert(plan.storage(to));
+  }
+  return uses;
+}
+
 bool touches(const LoopPlan& plan, const Step& step, const ChainDot& dot) {
   if (step.kind == Step::Kind::scalar) return false;
   if (step.kind != Step::Kind::elements && step.kind != Step::Kind::assign) return true;
-  std::set<ValueId> buffers = {plan.storage(dot.op->results[0])};
-  if (dot.a < 0) buffers.insert(plan.storage(dot.op->operands[0]));
-  return std::any_of(step.loop.body.begin(), step.loop.body.end(),
-                     [&](const Instr& in) {
-                       return in.kind != Instr::Kind::compute && in.value >= 0 &&
-                              buffers.count(plan.storage(in.value)) > 0;
-                     }) ||
-         std::any_of(step.moves.begin(), step.moves.end(), [&](const auto& move) {
-           return buffers.count(plan.storage(move.first)) > 0 || buffers.count(plan.storage(move.second)) > 0;
-         });
+  const BufferUses uses = buffer_uses(plan, step);
+  return uses.all.count(plan.storage(dot.op->results[0])) > 0 ||
+         (dot.a < 0 && uses.all.count(plan.storage(dot.op->operands[0])) > 0);
+}
+
+void add_scalars_read(const Step& step, std::set<ValueId>& read) {
+  if (step.op != nullptr) read.insert(step.op->operands.begin(), step.op->operands.end());
+  for (const Instr& in : step.loop.body) {
+    if (in.op != nullptr) read.insert(in.op->operands.begin(), in.op->operands.end());
+    for (const printer::Ref& ref : in.operands)
+      if (ref.is_scalar()) read.insert(ref.scalar);
+  }
+  for (const auto& body : step.body)
+    for (const Step& inner : body) add_scalars_read(inner, read);
 }
 
 bool keeps(const LoopPlan& plan, const Step& step, ValueId buffer) {

@@ -10,8 +10,8 @@ namespace tilewright::cuda {
 // Without the element loops that write the zeros that dots begin with.
 void erase_fills(const DotChain& chain, printer::LoopPlan& plan);
 
-// The dot of a loop that may run under the steps of the next round: the last one, which adds to what the loop
-// carries; those before it wait for nothing but blocks of memory. Null where it is not so.
+// The dot of a loop that may run under the steps of the next round: the last one, whose operand a is
+// computed; those before it wait for nothing but blocks of memory. Null where it is not so.
 const ChainDot* late_dot(const DotChain& chain, const tile::Op& loop);
 
 // Whether the loops of programs further along the grid's second axis begin later and end alike, or begin or
@@ -25,5 +25,12 @@ void part_sums(const DotChain& chain, printer::LoopPlan& plan);
 bool keeps(const printer::LoopPlan& plan, const printer::Step& step, tile::ValueId buffer);
 // Whether a step reads or writes what the dot reads from registers, or its sum.
 bool touches(const printer::LoopPlan& plan, const printer::Step& step, const ChainDot& dot);
+// The buffers that an element loop or a move of buffers reads or writes, and those that it writes.
+struct BufferUses {
+  std::set<tile::ValueId> all, written;
+};
+BufferUses buffer_uses(const printer::LoopPlan& plan, const printer::Step& step);
+// The scalars that a step reads.
+void add_scalars_read(const printer::Step& step, std::set<tile::ValueId>& read);
 
 }  // namespace tilewright::cuda

@@ -9,6 +9,7 @@
 #include <tilewright/tile/tensor_rate.h>
 
 #include <algorithm>
+#include <array>
 
 namespace tilewright::cuda {
 
@@ -195,7 +196,9 @@ class Lister {
     const bool waits = nested || chain->adds_up() || chain->multiplies_alone();
     const Index places = std::min(waits ? kMaxPlaces : kMaxChainPlaces,
                                   (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
-    const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, kMaxWarpgroups);
+    // What adds up products holds several blocks of 64 rows, one product at a time.
+    const Index most = chain->adds_up() ? 2 : kMaxWarpgroups;
+    const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, most);
     Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
                .threads_per_row = 4,
                .vector_bytes = 16,
@@ -218,11 +221,13 @@ class Lister {
   void list_adding(const DotChain& chain, Schedule s) {
     const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
     double us = chain_us(chain);
-    for (int raster : {16, 8, 32}) {
+    // Of 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md).
+    const bool tall = kernel_.type(chain.dots[0].op->results[0]).shape[0] > 2 * kWarpgroupRows;
+    for (int raster : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
       if (!found_.empty() && raster > 2 * rows) continue;
       s.raster = rows > 1 ? raster : 0;
       const std::string why = add_chain(s, us);
-      if (!why.empty()) return refuse(DotUnit::wgmma, why);
+      if (!why.empty() && found_.empty()) return refuse(DotUnit::wgmma, why);
       us *= kOtherSwath;
     }
   }

@@ -117,9 +117,10 @@ class Finder {
       (side == 0 ? d.a : d.b) = block_of(loop, *operand);
       out_.in_place.insert({v, load->results[0]});
     }
-    if (d.a < 0 && !of16) return refuse_dot("operand a of 8 bits is computed");
-    if (d.a < 0 && kernel_.type(dot.operands[0]).shape[1] % 16 != 0)
-      return refuse_dot("operand a is no whole number of 16 columns");
+    constexpr Index kStepBytes = 32;  // of a's columns, in one instruction
+    if (d.a < 0 && integers) return refuse_dot("operand a of 8-bit integers is computed");
+    if (d.a < 0 && kernel_.type(dot.operands[0]).shape[1] * static_cast<Index>(size_bytes(left)) % kStepBytes)
+      return refuse_dot("operand a is no whole number of 32 bytes");
     out_.dots.push_back(d);
     return Unit{};
   }

@@ -46,6 +46,7 @@ class KernelPrinter {
     DType dtype;
     std::string type;     // of an element
     bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
+    Index rows = 0;       // of a thread's rows so many are there at a time, one set after another; 0: all
   };
   // A load that is copied ahead: its slots of 16 bytes a thread, and those before it.
   struct Staged {
@@ -279,20 +280,21 @@ class KernelPrinter {
     std::string stage, ring, turn, full;
     std::string late_turn;  // of a late dot that is not the first to read the block; or empty
     int places = 1;
+    bool joins = false;  // the ring of the block before: they come and go together
   };
   void check_chain() const;
   void name_chain();
+  void join_rings();
   void print_chain_blocks();
   void print_chain_fetching();
   void print_chain_fetching(const Step& loop);
   void print_chain_fetch(std::size_t block, const Op& load);
   void print_chain_loop(const Step& step);
   void print_chain_steps(const Step& loop);
-  void print_nested_products(const Step& step, const ChainDot& dot);
   void wait_for_residents();
   void release_residents();
   std::set<ValueId> chain_starts(const Step& loop) const;
-  void print_chain_pipeline(const Step& loop);
+  void print_chain_pipeline(const Step& loop, const std::vector<const ChainDot*>& dots);
   void print_chain_load(const Loop& loop, const Op& load, const Registers& r);
   void print_chain_issue(const ChainDot& dot);
   void print_chain_issue(const ChainDot& dot, const std::string& add);
@@ -302,17 +304,53 @@ class KernelPrinter {
   struct ChainRound {
     std::vector<const Step*> scalars, first, between, sums, after;
     const ChainDot* late = nullptr;
+    // Where its product is by itself: what adds it, and what that reads of its own round, kept aside.
+    std::vector<const Step*> adding;
+    std::map<ValueId, Registers> aside = {};
   };
-  ChainRound chain_round(const Step& loop, const ChainDot& late) const;
+  ChainRound chain_round(const Step& loop, const ChainDot& late);
   void print_chain_rounds(const Step& loop, const ChainDot& late);
   void print_chain_open(const ChainRound& round);
   void print_chain_first(const ChainRound& round);
   void print_chain_rest(const ChainRound& round);
   void print_chain_sums(const ChainRound& round);
+  void print_chain_adding(const ChainRound& round);
+  void find_adding(ChainRound& round);
   void print_chain_wait(const ChainDot& dot);
+  // … that add up products (print_chain_adding.cpp)
+  struct AddingRounds {
+    const Step* loop = nullptr;
+    const ChainDot* dot = nullptr;
+    std::vector<const Step*> before, after;  // the product
+    std::set<ValueId> scalars, buffers;      // that `before` leaves for `after`, and with ahead the product
+    struct Names {
+      std::map<ValueId, std::string> scalars;
+      std::map<ValueId, Registers> buffers;
+    } names[2] = {};
+    Index row_blocks = 1;  // of 64 rows of a warpgroup
+    std::string end = {}, by = {};
+  };
+  struct AddingRound {
+    std::string index;
+    int kind;  // of its names
+  };
+  AddingRounds adding_rounds(const Step& loop, const ChainDot& dot);
+  void declare_adding_rounds(const AddingRounds& a);
+  void use_adding_names(const AddingRounds& a, int kind);
+  void print_adding_steps(const AddingRounds& a, const AddingRound& round,
+                          const std::vector<const Step*>& steps);
+  void print_adding_issue(const AddingRounds& a, int kind, Index row_block);
+  void print_adding_product(const AddingRounds& a, const AddingRound& round, Index row_block);
+  void print_adding_round(const AddingRounds& a, const AddingRound& round);
+  void print_adding_rounds(const Step& loop, const ChainDot& dot);
+  bool adds_in_turn() const;
+  void share_product_registers();
   Registers chain_left(const ChainDot& dot);
   bool reads_last_early(const ChainDot& dot, int block) const;
   void name_late_dots();
+  void name_parts(const ChainDot& dot);
+  void declare_parts(const Step& loop);
+  void print_parts(const ChainDot& dot);
   const std::string& chain_turn(const ChainDot& dot, int block) const;
   std::string chain_place(const ChainDot& dot, int block) const;
   std::string chain_type(int block, bool k_major) const;
@@ -394,7 +432,7 @@ class KernelPrinter {
   bool result_sent_ = false;
   Index piece_vectors_ = 0;                   // of the piece whose columns are loaded
   std::vector<ChainText> chain_text_;         // by block
-  std::map<ValueId, Registers> chain_parts_;  // by storage: the operand of a late dot, as it reads it
+  std::map<ValueId, Registers> chain_parts_;  // by storage: operand a of a dot, as it reads it
   std::set<std::string> declared_parts_;
   std::vector<std::string> map_names_;  // of the kernel's tensor maps
 
@@ -418,6 +456,8 @@ class KernelPrinter {
   std::map<std::pair<int, int>, Thread> threads_;  // by threads per row and cluster
   std::vector<std::string> thread_lines_;
   std::set<int> program_axes_;
+  // Of the rows that a thread holds, those that element loops walk now; not set: all.
+  std::optional<std::pair<Index, Index>> row_window_;
   int loop_depth_ = 0;    // exchanges inside loops alternate between two scratches
   bool stepped_ = false;  // `step` is declared
   bool cluster_waited_ = false;

@@ -54,11 +54,59 @@ void KernelPrinter::name_chain() {
       const bool turned = chain_->blocks[static_cast<std::size_t>(block)].operand.k_major != k_major;
       if (turned && text.turned.empty()) text.turned = unique(text.type + "_turned");
     }
-  if (schedule_.ahead) name_late_dots();
+  join_rings();
+  for (const ChainDot& d : chain_->dots)
+    if (d.a < 0 && is_f8(kernel_.type(d.op->operands[0]).dtype)) name_parts(d);
+  if (schedule_.ahead && !chain_->adds_up()) name_late_dots();
 }
 
-// What runs under the next round's steps keeps its operand until it is done: these steps leave the next one's
-// in f32, in the registers that the first products are computed on in.
+// Registers of its own for what a dot reads from registers; the steps leave it in f32, in those that the
+// products before are computed on in.
+void KernelPrinter::name_parts(const ChainDot& d) {
+  const tile::ValueId left = plan_.storage(d.op->operands[0]);
+  if (chain_parts_.count(left) > 0) return;
+  const Registers narrow = buffer(left);
+  chain_parts_[left] = narrow;
+  buffers_[left] = {unique(narrow.name + "_wide"), narrow.place, DType::f32, "f32"};
+}
+
+void KernelPrinter::declare_parts(const Step& loop) {
+  for (const ChainDot& d : chain_->dots) {
+    if (d.loop != loop.op || d.a >= 0) continue;
+    const auto parts = chain_parts_.find(plan_.storage(d.op->operands[0]));
+    if (parts == chain_parts_.end() || !declared_parts_.insert(parts->second.name).second) continue;
+    const Registers& r = parts->second;
+    const Frame& f = layouts_.frame(r.place);
+    if (is_f8(r.dtype))
+      out_.line("ByteOperand<{}, {}, {}> {};", r.type, f.row_steps() / 2, f.col_steps() / 4, r.name);
+    else
+      out_.write(declaration(r));
+  }
+}
+
+// From f32 to what the tensor cores read.
+void KernelPrinter::print_parts(const ChainDot& d) {
+  const Registers narrow = chain_left(d), wide = buffer(d.op->operands[0]);
+  need("convert");
+  need("memory");
+  if (is_f8(narrow.dtype)) return out_.line("to_bytes({}, {});", narrow.name, wide.name);
+  for_registers(
+      narrow, [&] { out_.line("{} = from_f32<{}>({});", at(narrow), element_type(narrow.dtype), at(wide)); });
+}
+
+// One product alone reads two blocks: one barrier tells that both are there, one that both are read.
+void KernelPrinter::join_rings() {
+  const std::vector<ChainBlock>& blocks = chain_->blocks;
+  if (chain_->dots.size() != 1 || blocks.size() != 2 || chain_->dots[0].a != 0 || chain_->dots[0].b != 1 ||
+      blocks[0].resident() || blocks[1].resident())
+    return;
+  chain_text_[1].ring = chain_text_[0].ring;
+  chain_text_[1].turn = chain_text_[0].turn;
+  chain_text_[1].full = chain_text_[0].full;
+  chain_text_[1].joins = true;
+}
+
+// What runs under the next round's steps keeps its operand until it is done, while these make the next one.
 void KernelPrinter::name_late_dots() {
   bool any = false;
   for (const Step& step : plan_.steps) {
@@ -73,12 +121,9 @@ void KernelPrinter::name_late_dots() {
       if (ChainText& text = chain_text_[static_cast<std::size_t>(block)];
           !reads_first(*late, block) && text.late_turn.empty())
         text.late_turn = unique(text.turn + "_late");
-    if (chain_parts_.count(left) > 0) continue;
-    const Registers narrow = buffer(left);
-    chain_parts_[left] = narrow;
-    buffers_[left] = {unique(narrow.name + "_wide"), narrow.place, DType::f32, "f32"};
+    name_parts(*late);
   }
-  if (!any) refuse("ahead: no last product of a round that adds to what the loop carries");
+  if (!any) refuse("ahead: no last product of a round whose operand a is computed");
 }
 
 // How the blocks lie, and where; barriers.
@@ -99,11 +144,14 @@ void KernelPrinter::print_chain_blocks() {
     bytes += text.places * o.bytes();
   }
   for (const ChainText& text : chain_text_) {
+    if (text.joins) continue;
     out_.line("__shared__ Ring<{}> {};", text.places, text.ring);
     out_.line("open_ring<{}, 1>({});", schedule_.threads / kWarpgroup, text.ring);
   }
   for (const ChainText& text : chain_text_)
-    out_.line("Turn<{}> {}{};", text.places, text.turn, text.late_turn.empty() ? "" : ", " + text.late_turn);
+    if (!text.joins)
+      out_.line("Turn<{}> {}{};", text.places, text.turn,
+                text.late_turn.empty() ? "" : ", " + text.late_turn);
   stage_bytes_ = bytes;
 }
 
@@ -169,10 +217,13 @@ void KernelPrinter::print_chain_fetch(std::size_t block, const Op& load) {
   const ChainText& text = chain_text_[block];
   TensorOperand o = chain_->blocks[block].operand;
   o.load = &load;
-  out_.line("Barrier& {} = refill({}, {}, {}::bytes);", text.full, text.ring, text.turn, text.type);
+  const bool joined = block + 1 < chain_text_.size() && chain_text_[block + 1].joins;
+  const std::string more = joined ? fmt::format(" + {}::bytes", chain_text_[block + 1].type) : "";
+  if (!text.joins)
+    out_.line("Barrier& {} = refill({}, {}, {}::bytes{});", text.full, text.ring, text.turn, text.type, more);
   print_block_loads({text.type, text.stage, text.turn, text.full, map_names_[block]}, o,
                     tensor_blocks(kernel_, schedule_)[block]);
-  out_.line("{}.next();", text.turn);
+  if (!joined) out_.line("{}.next();", text.turn);
 }
 
 // --- the multiplying side
@@ -189,52 +240,23 @@ void KernelPrinter::release_residents() {
 }
 
 void KernelPrinter::print_chain_loop(const Step& step) {
+  std::vector<const ChainDot*> dots;
   for (const ChainDot& d : chain_->dots)
-    if (d.loop == step.op && d.is_nested()) return print_nested_products(step, d);
+    if (d.loop == step.op) dots.push_back(&d);
+  const bool multiplies =
+      dots[0]->is_nested() ||
+      (chain_->multiplies_alone() && std::all_of(step.body[0].begin(), step.body[0].end(), [](const Step& s) {
+         return s.kind == Step::Kind::scalar || s.kind == Step::Kind::dot;
+       }));
+  if (multiplies) return print_chain_pipeline(step, dots);
   if (chain_->adds_up() && schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
+  if (adds_in_turn()) return print_adding_rounds(step, chain_->dots[0]);
+  declare_parts(step);
   const ChainDot* late = schedule_.ahead ? late_dot(*chain_, *step.op) : nullptr;
-  if (late) {
-    print_chain_rounds(step, *late);
-  } else if (chain_->multiplies_alone() &&
-             std::all_of(step.body[0].begin(), step.body[0].end(), [](const Step& s) {
-               return s.kind == Step::Kind::scalar || s.kind == Step::Kind::dot;
-             })) {
-    print_chain_pipeline(step);
-  } else {
-    open_loop(step);
-    print_chain_steps(step);
-    close_loop();
-  }
-}
-
-// A loop inside another adds up one product: while the tensor cores work on one block, the one before is
-// given back.
-void KernelPrinter::print_nested_products(const Step& step, const ChainDot& d) {
-  const Op& op = *step.op;
-  const std::set<int> blocks{d.a, d.b};
-  const auto release = [&] {
-    for (int block : blocks) {
-      const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
-      if (!chain_->blocks[static_cast<std::size_t>(block)].resident())
-        out_.line("release_previous<1>({}, {});", text.ring, text.turn);
-    }
-  };
-  if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
-  open_dot_loop(op);
-  const std::string i = value_name(op.blocks[0].args[0]), lower = scalar(op.operands[0]).text;
-  print_chain_wait(d);
-  print_chain_issue(d, d.loop_from_zero ? fmt::format("{} > {}", i, lower) : "true");
-  out_.write("wgmma_wait<1>();");
-  out_.open("if ({} > {})", i, lower);
-  release();
-  out_.close();
-  for (int block : blocks)
-    if (!chain_->blocks[static_cast<std::size_t>(block)].resident())
-      out_.line("{}.next();", chain_text_[static_cast<std::size_t>(block)].turn);
-  out_.close();
-  out_.write("wgmma_wait<0>();");
-  out_.line("wgmma_pin({});", buffer(d.op->results[0]).name);
-  release();
+  if (late) return print_chain_rounds(step, *late);
+  open_loop(step);
+  print_chain_steps(step);
+  close_loop();
 }
 
 // A block that threads compute on: from shared memory into their registers, and free again.
@@ -251,6 +273,7 @@ void KernelPrinter::print_chain_load(const Loop& loop, const Op& load, const Reg
 }
 
 void KernelPrinter::print_chain_release(int block, const std::string& turn) {
+  if (chain_text_[static_cast<std::size_t>(block)].joins) return;
   out_.line("release<1>({}, {}.place);", chain_text_[static_cast<std::size_t>(block)].ring, turn);
   out_.line("{}.next();", turn);
 }
@@ -281,7 +304,8 @@ KernelPrinter::Registers KernelPrinter::chain_left(const ChainDot& d) {
 // The blocks of a dot that come anew each round and are read by nobody before it.
 void KernelPrinter::print_chain_wait(const ChainDot& d) {
   for (int block : {d.a, d.b})
-    if (block >= 0 && !chain_->blocks[static_cast<std::size_t>(block)].resident() && reads_first(d, block))
+    if (block >= 0 && !chain_->blocks[static_cast<std::size_t>(block)].resident() && reads_first(d, block) &&
+        !chain_text_[static_cast<std::size_t>(block)].joins)
       out_.line("wait_full({}, {});", chain_text_[static_cast<std::size_t>(block)].ring,
                 chain_text_[static_cast<std::size_t>(block)].turn);
 }

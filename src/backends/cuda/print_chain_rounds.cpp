@@ -14,16 +14,14 @@ using tile::Op;
 
 // A loop that only multiplies: while the tensor cores work on one round's blocks, those before are given
 // back.
-void KernelPrinter::print_chain_pipeline(const Step& loop) {
+void KernelPrinter::print_chain_pipeline(const Step& loop, const std::vector<const ChainDot*>& dots) {
   const Op& op = *loop.op;
-  std::vector<const ChainDot*> dots;
   std::set<int> blocks;
-  for (const ChainDot& d : chain_->dots) {
-    if (d.loop != &op) continue;
-    dots.push_back(&d);
-    for (int block : {d.a, d.b})
-      if (!chain_->blocks[static_cast<std::size_t>(block)].resident()) blocks.insert(block);
-  }
+  for (const ChainDot* d : dots)
+    for (int block : {d->a, d->b})
+      if (!chain_->blocks[static_cast<std::size_t>(block)].resident() &&
+          !chain_text_[static_cast<std::size_t>(block)].joins)
+        blocks.insert(block);
   const auto release = [&] {
     for (int block : blocks) {
       const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
@@ -38,7 +36,8 @@ void KernelPrinter::print_chain_pipeline(const Step& loop) {
   for (const Step& s : loop.body[0])
     if (s.kind == Step::Kind::scalar) print_step(s);
   for (const ChainDot* d : dots) print_chain_wait(*d);
-  for (const ChainDot* d : dots) print_chain_issue(*d);
+  for (const ChainDot* d : dots)
+    print_chain_issue(*d, d->loop_from_zero ? fmt::format("{} > {}", i, lower) : "true");
   out_.line("wgmma_wait<{}>();", dots.size());
   out_.open("if ({} > {})", i, lower);
   release();
@@ -48,14 +47,16 @@ void KernelPrinter::print_chain_pipeline(const Step& loop) {
   out_.close();
   out_.write("wgmma_wait<0>();");
   for (const ChainDot* d : dots) out_.line("wgmma_pin({});", buffer(d->op->results[0]).name);
-  out_.open("if ({} < {})", lower, upper);
+  const bool runs = OperandReader(kernel_, schedule_.dot).trips(op) > 0;
+  if (!runs) out_.open("if ({} < {})", lower, upper);
   release();
-  out_.close();
+  if (!runs) out_.close();
 }
 
 void KernelPrinter::print_chain_steps(const Step& loop) {
   std::vector<const ChainDot*> under_way;
   const auto begin = [&](const ChainDot& d) {
+    if (d.a < 0 && chain_parts_.count(plan_.storage(d.op->operands[0])) > 0) print_parts(d);
     print_chain_wait(d);
     print_chain_issue(d);
     under_way.push_back(&d);
@@ -85,7 +86,7 @@ void KernelPrinter::print_chain_steps(const Step& loop) {
 }
 
 // The steps of a round by what they wait for.
-KernelPrinter::ChainRound KernelPrinter::chain_round(const Step& loop, const ChainDot& late) const {
+KernelPrinter::ChainRound KernelPrinter::chain_round(const Step& loop, const ChainDot& late) {
   ChainRound round{.late = &late};
   const tile::ValueId sum = plan_.storage(late.op->results[0]);
   bool passed = false;
@@ -101,7 +102,43 @@ KernelPrinter::ChainRound KernelPrinter::chain_round(const Step& loop, const Cha
     else
       (keeps(plan_, s, sum) ? round.sums : round.between).push_back(&s);
   }
+  if (late.from_zero) find_adding(round);
   return round;
+}
+
+// Steps that wait for the last product when that begins with zeros: it is added a round later, when what they
+// read beside it is already the next round's.
+void KernelPrinter::find_adding(ChainRound& round) {
+  const auto meet = [](const std::set<tile::ValueId>& a, const std::set<tile::ValueId>& b) {
+    return std::any_of(a.begin(), a.end(), [&](tile::ValueId v) { return b.count(v) > 0; });
+  };
+  std::set<tile::ValueId> waited{plan_.storage(round.late->op->results[0])}, read, scalars;
+  std::vector<const Step*> others;
+  for (const Step* s : round.after) {
+    const BufferUses uses = buffer_uses(plan_, *s);
+    if (!meet(uses.all, waited)) {
+      others.push_back(s);
+      continue;
+    }
+    round.adding.push_back(s);
+    add_scalars_read(*s, scalars);
+    waited.insert(uses.written.begin(), uses.written.end());
+    read.insert(uses.all.begin(), uses.all.end());
+  }
+  round.after = std::move(others);
+  for (const auto* steps : {&round.between, &round.after})
+    for (const Step* s : *steps) {
+      const BufferUses uses = buffer_uses(plan_, *s);
+      if (meet(uses.all, waited)) refuse("ahead: steps before a round's last product want the sum of them");
+      for (tile::ValueId v : uses.written)
+        if (read.count(v) > 0 && round.aside.count(v) == 0) {
+          round.aside[v] = buffer(v);
+          round.aside[v].name = unique(buffer(v).name + "_aside");
+        }
+    }
+  for (const Step* s : round.scalars)
+    if (!s->op->results.empty() && scalars.count(s->op->results[0]) > 0)
+      refuse("ahead: what adds a round's last product reads a number of its round");
 }
 
 void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
@@ -111,8 +148,7 @@ void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
   const std::string type = type_of(i), name = value_name(i);
   const std::string lower = scalar(op.operands[0]).text, upper = unique(name + "_end"),
                     by = unique(name + "_step");
-  const Registers parts = chain_left(late);
-  if (declared_parts_.insert(parts.name).second) out_.write(declaration(parts));
+  for (const auto& [v, r] : round.aside) out_.write(declaration(r));
   out_.line("const i64 {} = {}, {} = {};", upper, scalar(op.operands[1]).text, by,
             scalar(op.operands[2]).text);
   const bool runs = OperandReader(kernel_, schedule_.dot).trips(op) > 0;
@@ -140,6 +176,7 @@ void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
   print_chain_rest(round);
   out_.write("wgmma_wait<0>();");
   print_chain_done(late);
+  print_chain_adding(round);
   print_chain_sums(round);
   out_.close();
   --loop_depth_;
@@ -147,6 +184,7 @@ void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
   print_chain_issue(late);
   out_.write("wgmma_wait<0>();");
   print_chain_done(late);
+  print_chain_adding(round);
   if (!runs) out_.close();
 }
 
@@ -166,14 +204,20 @@ void KernelPrinter::print_chain_rest(const ChainRound& round) {
   for (const Step* s : round.between) print_step(*s);
 }
 
+// Adds the last product of the round before.
+void KernelPrinter::print_chain_adding(const ChainRound& round) {
+  std::map<tile::ValueId, Registers> own;
+  for (const auto& [v, r] : round.aside) own[v] = std::exchange(buffers_[v], r);
+  for (const Step* s : round.adding) print_step(*s);
+  for (const auto& [v, r] : own) buffers_[v] = r;
+}
+
 // What waits for the last product of the round before: its sum is rescaled, its operand replaced.
 void KernelPrinter::print_chain_sums(const ChainRound& round) {
   for (const Step* s : round.sums) print_step(*s);
-  const Registers narrow = chain_left(*round.late), wide = buffer(round.late->op->operands[0]);
-  need("convert");
-  need("memory");
-  for_registers(
-      narrow, [&] { out_.line("{} = from_f32<{}>({});", at(narrow), element_type(narrow.dtype), at(wide)); });
+  for (const auto& [v, r] : round.aside)
+    for_registers(r, [&, from = buffer(v), to = r] { out_.line("{} = {};", at(to), at(from)); });
+  print_parts(*round.late);
   for (const Step* s : round.after) print_step(*s);
 }
 

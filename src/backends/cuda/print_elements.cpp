@@ -115,7 +115,8 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
     return;
   }
   const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
-  if (rows && loop.frame.row_steps() > 1) out_.unrolled("r", loop.frame.row_steps());
+  const auto [first, end] = row_window_.value_or(std::pair{Index{0}, loop.frame.row_steps()});
+  if (rows && loop.frame.row_steps() > 1) out_.unrolled("r", first, end);
   print_row_body(loop);
   if (rows && loop.frame.row_steps() > 1) out_.close();
   print_scans(loop);

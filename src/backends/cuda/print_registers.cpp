@@ -9,7 +9,8 @@ using tile::OpKind;
 std::string KernelPrinter::declaration(const Registers& r) const {
   if (r.place.part == Part::one) return fmt::format("{} {};", r.type, r.name);
   const Frame& f = layouts_.frame(r.place);
-  const std::string rows = f.row_steps() > 1 ? fmt::format("[{}]", f.row_steps()) : "";
+  const Index steps = r.rows > 0 ? r.rows : f.row_steps();
+  const std::string rows = steps > 1 ? fmt::format("[{}]", steps) : "";
   const std::string cols = f.col_steps() > 1 ? fmt::format("[{}]", f.col_steps()) : "";
   if (r.place.part == Part::rows) return fmt::format("{} {}{};", r.type, r.name, rows);
   return fmt::format("Vec<{}, {}> {}{}{};", r.type, f.vector, r.name, r.place.part == Part::all ? rows : "",
@@ -20,7 +21,8 @@ std::string KernelPrinter::at(const Registers& r) const {
   if (r.staged) return staged_vector(r);
   if (r.place.part == Part::one) return r.name;
   const Frame& f = layouts_.frame(r.place);
-  const std::string rows = f.row_steps() > 1 && r.place.part != Part::cols ? "[r]" : "";
+  std::string rows = f.row_steps() > 1 && r.place.part != Part::cols ? "[r]" : "";
+  if (r.rows > 0) rows = fmt::format("[r % {}]", r.rows);
   const std::string cols = f.col_steps() > 1 && r.place.part != Part::rows ? "[c]" : "";
   return r.name + rows + cols;
 }

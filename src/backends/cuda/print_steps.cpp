@@ -96,7 +96,8 @@ void KernelPrinter::print_scalar(const Op& op) {
     e = compute(op, operands);
   }
   const std::string type = type_of(v);
-  const std::string line = fmt::format("const {} {} = {};", type, value_name(v), as_type(e, type));
+  const std::string declares = declared_.count(v) > 0 ? "" : fmt::format("const {} ", type);
+  const std::string line = fmt::format("{}{} = {};", declares, value_name(v), as_type(e, type));
   scalar_lines_[v] = line;
   out_.write(line);
   scalars_[v] = {value_name(v), type};
@@ -104,6 +105,7 @@ void KernelPrinter::print_scalar(const Op& op) {
 
 void KernelPrinter::print_loop(const Step& step) {
   const Op& op = *step.op;
+  if (chain_ && chain_->adds_up()) share_product_registers();
   declare_buffers(step.body[0]);
   wait_for_cluster();
   if (dot_ && dot_->loop == &op)

@@ -42,7 +42,7 @@ void KernelPrinter::check_wgmma() const {
   if (schedule_.threads % kWarpgroup != 0 || warpgroups > (chain_ ? kMaxChainWarpgroups : kMaxWarpgroups))
     refuse("dot=wgmma: threads are one or two warpgroups of 128");
   if (schedule_.stages < 2) refuse("dot=wgmma: wants two stages at least");
-  if (schedule_.take_turns && (!schedule_.ahead || warpgroups < 2))
+  if (schedule_.take_turns && (!(schedule_.ahead || (chain_ && adds_in_turn())) || warpgroups < 2))
     refuse("take_turns: wants ahead and several warpgroups");
   if (schedule_.store_places == 1) refuse("store_places: two at least");
   if (chain_ && (schedule_.store_places > 0 || schedule_.ping_pong || schedule_.parts > 1))

@@ -26,9 +26,10 @@ class Text {
     out_ += '\n';
   }
   // "#pragma unroll" and the head of a counted loop.
-  void unrolled(std::string_view variable, Index count) {
+  void unrolled(std::string_view variable, Index count) { unrolled(variable, 0, count); }
+  void unrolled(std::string_view variable, Index first, Index end) {
     write("#pragma unroll");
-    line("for (int {0} = 0; {0} < {1}; ++{0}) {{", variable, count);
+    line("for (int {0} = {1}; {0} < {2}; ++{0}) {{", variable, first, end);
     ++indent_;
   }
   template <class... Args>

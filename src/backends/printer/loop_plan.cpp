@@ -201,16 +201,21 @@ class Planner {
     collect_dot_operands(block.ops[control_at], multiplied);
     for (const Op* op : segment.ops)
       for (ValueId v : op->results)
-        if (used.count(v) && facts_.rank(v) > 0 && !facts_.buffered(v) && !produced_by_root(v, segment) &&
-            (facts_.redo_flops(v) > policy_.keep_above_flops || multiplied.count(v) ||
-             is_loaded_early(block.ops[control_at], v)))
+        if (facts_.rank(v) > 0 && !facts_.buffered(v) && !produced_by_root(v, segment) &&
+            ((used.count(v) > 0 &&
+              (facts_.redo_flops(v) > policy_.keep_above_flops || multiplied.count(v) > 0)) ||
+             is_loaded_early(block.ops[control_at], v, used)))
           add_keep(v, v, segment);
   }
 
-  bool is_loaded_early(const Op& control, ValueId v) const {
+  // A row or column that is loaded before the dot for what is computed behind it. Itself, not what is made of
+  // it: that would wait for it.
+  bool is_loaded_early(const Op& control, ValueId v, const std::set<ValueId>& used) const {
     if (!policy_.load_before_dots || control.kind != OpKind::dot) return false;
     const std::vector<Index>& shape = kernel_.type(v).shape;
-    return std::count_if(shape.begin(), shape.end(), [](Index e) { return e != 1; }) == 1 && facts_.loads(v);
+    const auto long_axes = std::count_if(shape.begin(), shape.end(), [](Index e) { return e != 1; });
+    return long_axes == 1 && facts_.definition(v)->kind == OpKind::load &&
+           std::any_of(used.begin(), used.end(), [&](ValueId later) { return facts_.depends_on(later, v); });
   }
 
   void plan_control(const Op& op, std::vector<Step>& steps) {

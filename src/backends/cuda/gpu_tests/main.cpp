@@ -1,6 +1,6 @@
 // gpu_tests: the tests that need a GPU, then with --measure the costs of the plumbing as JSON lines. No GPU
-// is a failure. gpu_tests --bench-kernels, --bench-dots or --bench-attention FILE [NAME] times
-// kernels instead.
+// is a failure. gpu_tests --bench-kernels, --bench-dots, --bench-scaled or --bench-attention FILE [NAME]
+// times kernels instead.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 #include "backends/cuda/gpu_tests/bench_attention.h"
 #include "backends/cuda/gpu_tests/bench_dots.h"
 #include "backends/cuda/gpu_tests/bench_kernels.h"
+#include "backends/cuda/gpu_tests/bench_scaled.h"
 #include "backends/cuda/gpu_tests/measure.h"
 
 int main(int argc, char** argv) {
@@ -21,6 +22,10 @@ int main(int argc, char** argv) {
     }
     if (argc > 2 && std::strcmp(argv[1], "--bench-dots") == 0) {
       tilewright::cuda::bench_dots(argv[2], argc > 3 ? argv[3] : "");
+      return 0;
+    }
+    if (argc > 2 && std::strcmp(argv[1], "--bench-scaled") == 0) {
+      tilewright::cuda::bench_scaled(argv[2], argc > 3 ? argv[3] : "");
       return 0;
     }
     if (argc > 2 && std::strcmp(argv[1], "--bench-attention") == 0) {

@@ -28,4 +28,18 @@ TW_DEVICE Vec<T, 8> across_quad(const Vec<T, 2> (&parts)[4]) {
   return bit_cast<Vec<T, 8>>(words);
 }
 
+// Two rows of 16 bytes each that a quad holds as an accumulator lies: lane q's `even` are bytes 2 q and
+// 2 q + 1 of one row (low half) and of the other, `odd` those 8 further. Afterwards out[i] are bytes 4 q to
+// 4 q + 3 of row i. Each lane sends the half that one lane wants, then the one that another does.
+TW_DEVICE void bytes_across_quad(u32 even, u32 odd, u32& first, u32& second) {
+  const int lane = int(threadIdx.x % 32), q = lane % 4;
+  const bool swapped = q % 2 != 0;
+  const int from = lane - q + q % 2 * 2 + q / 2;
+  const u32 one = __shfl_sync(kFullWarp, swapped ? odd : even, from);
+  const u32 other = __shfl_sync(kFullWarp, swapped ? even : odd, from ^ 1);
+  const bool crossed = q >= 2;
+  first = __byte_perm(one, other, crossed ? 0x1054u : 0x5410u);
+  second = __byte_perm(one, other, crossed ? 0x3276u : 0x7632u);
+}
+
 }  // namespace tw

@@ -40,6 +40,14 @@ TW_DEVICE void wgmma_pin(Vec<T, 2> (&a)[kRows][kCols]) {
     }
   }
 }
+// What was loaded while products were under way: nobody waits for it before here.
+TW_DEVICE void wgmma_pin(f32& x) { asm volatile("" : "+f"(x)::"memory"); }
+TW_DEVICE void wgmma_pin(u32& x) { asm volatile("" : "+r"(x)::"memory"); }
+template <int kRows>
+TW_DEVICE void wgmma_pin(f32 (&x)[kRows]) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) wgmma_pin(x[r]);
+}
 TW_DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 TW_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // Until at most kPending committed groups are under way.
@@ -131,49 +139,50 @@ namespace detail {
   else                                                                                                     \
     static_assert(kCols < 0, "wgmma of 32, 64, 96, 128, 160, 192, 224 or 256 columns")
 
-// The same with 16 columns of a in the threads' registers: `parts` as the accumulator of a product lies.
-#define TW_WGMMA_PARTS(columns, type, registers, a0, a1, a2, a3, b_name, add_name, major_b, ...)           \
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, " add_name ", 0; wgmma.mma_async.sync.aligned.m64n" columns \
-               "k16.f32." type "." type " {" registers "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b_name      \
-               ", p, 1, 1, " major_b "; }"                                                                 \
-               : __VA_ARGS__                                                                               \
-               : "r"(parts[0]), "r"(parts[1]), "r"(parts[2]), "r"(parts[3]), "l"(b), "r"(int(add)),        \
-                 "n"(int(kB)))
+// The same with 32 bytes of a's columns in the threads' registers.
+#define TW_B_EITHER_MAJOR(b) ", 1, 1, " b
+#define TW_B_BY_K(b) ", 1, 1"
+#define TW_WGMMA_PARTS(columns, types, options, registers, a0, a1, a2, a3, b_name, add_name, major_b, ...) \
+  asm volatile(                                                                                            \
+      "{ .reg .pred p; setp.ne.b32 p, " add_name ", 0; wgmma.mma_async.sync.aligned.m64n" columns types    \
+      " {" registers "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b_name ", p" options(major_b) "; }"           \
+      : __VA_ARGS__                                                                                        \
+      : "r"(parts[0]), "r"(parts[1]), "r"(parts[2]), "r"(parts[3]), "l"(b), "r"(int(add)), "n"(int(kB)))
 
-#define TW_WGMMA_PARTS_OF(type)                                                                             \
+#define TW_WGMMA_PARTS_OF(types, options)                                                                   \
   if constexpr (kCols == 4)                                                                                 \
-    TW_WGMMA_PARTS("32", type, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", "%21", "%22",             \
+    TW_WGMMA_PARTS("32", types, options, TW_REGISTERS_0, "%16", "%17", "%18", "%19", "%20", "%21", "%22",   \
                    TW_PAIRS4("+f", 0));                                                                     \
   else if constexpr (kCols == 8)                                                                            \
-    TW_WGMMA_PARTS("64", type, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35", "%36",      \
-                   "%37", "%38", TW_PAIRS8("+f", 0));                                                       \
+    TW_WGMMA_PARTS("64", types, options, TW_REGISTERS_0 ", " TW_REGISTERS_16, "%32", "%33", "%34", "%35",   \
+                   "%36", "%37", "%38", TW_PAIRS8("+f", 0));                                                \
   else if constexpr (kCols == 12)                                                                           \
-    TW_WGMMA_PARTS("96", type, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48", "%49",      \
-                   "%50", "%51", "%52", "%53", "%54", TW_PAIRS8("+f", 0), TW_PAIRS4("+f", 8));              \
+    TW_WGMMA_PARTS("96", types, options, TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32, "%48",   \
+                   "%49", "%50", "%51", "%52", "%53", "%54", TW_PAIRS8("+f", 0), TW_PAIRS4("+f", 8));       \
   else if constexpr (kCols == 16)                                                                           \
-    TW_WGMMA_PARTS("128", type,                                                                             \
+    TW_WGMMA_PARTS("128", types, options,                                                                   \
                    TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48, "%64",    \
                    "%65", "%66", "%67", "%68", "%69", "%70", TW_PAIRS16("+f", 0));                          \
   else if constexpr (kCols == 20)                                                                           \
     TW_WGMMA_PARTS(                                                                                         \
-        "160", type,                                                                                        \
+        "160", types, options,                                                                              \
         TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64, \
         "%80", "%81", "%82", "%83", "%84", "%85", "%86", TW_PAIRS16("+f", 0), TW_PAIRS4("+f", 16));         \
   else if constexpr (kCols == 24)                                                                           \
-    TW_WGMMA_PARTS("192", type,                                                                             \
+    TW_WGMMA_PARTS("192", types, options,                                                                   \
                    TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48            \
                                   ", " TW_REGISTERS_64 ", " TW_REGISTERS_80,                                \
                    "%96", "%97", "%98", "%99", "%100", "%101", "%102", TW_PAIRS16("+f", 0),                 \
                    TW_PAIRS8("+f", 16));                                                                    \
   else if constexpr (kCols == 28)                                                                           \
-    TW_WGMMA_PARTS("224", type,                                                                             \
+    TW_WGMMA_PARTS("224", types, options,                                                                   \
                    TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48            \
                                   ", " TW_REGISTERS_64 ", " TW_REGISTERS_80 ", " TW_REGISTERS_96,           \
                    "%112", "%113", "%114", "%115", "%116", "%117", "%118", TW_PAIRS16("+f", 0),             \
                    TW_PAIRS8("+f", 16), TW_PAIRS4("+f", 24));                                               \
   else if constexpr (kCols == 32)                                                                           \
     TW_WGMMA_PARTS(                                                                                         \
-        "256", type,                                                                                        \
+        "256", types, options,                                                                              \
         TW_REGISTERS_0 ", " TW_REGISTERS_16 ", " TW_REGISTERS_32 ", " TW_REGISTERS_48 ", " TW_REGISTERS_64  \
                        ", " TW_REGISTERS_80 ", " TW_REGISTERS_96 ", " TW_REGISTERS_112,                     \
         "%128", "%129", "%130", "%131", "%132", "%133", "%134", TW_PAIRS16("+f", 0), TW_PAIRS16("+f", 16)); \
@@ -210,16 +219,31 @@ TW_DEVICE void wgmma(Vec<Sum, 2> (*acc)[kCols], u64 a, u64 b, bool add) {
   }
 }
 
-// a: rows t / 4 and t / 4 + 8 of a warp's 16, columns 16 step + 2 (t % 4) + {0, 1} and 8 further.
+// a of 16 bits: rows t / 4 and t / 4 + 8 of a warp's 16, columns 16 step + 2 (t % 4) + {0, 1} and 8 further.
 template <class T, Major kB, int kAcross, int kCols>
 TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcross], int step, u64 b,
                            bool add) {
   const u32 parts[4] = {bit_cast<u32>(a[0][2 * step]), bit_cast<u32>(a[1][2 * step]),
                         bit_cast<u32>(a[0][2 * step + 1]), bit_cast<u32>(a[1][2 * step + 1])};
   if constexpr (same<T, bf16>) {
-    TW_WGMMA_PARTS_OF("bf16");
+    TW_WGMMA_PARTS_OF("k16.f32.bf16.bf16", TW_B_EITHER_MAJOR);
   } else {
-    TW_WGMMA_PARTS_OF("f16");
+    TW_WGMMA_PARTS_OF("k16.f32.f16.f16", TW_B_EITHER_MAJOR);
+  }
+}
+// a of 8 bits: `parts` are the same rows, columns 4 (t % 4) + {0 … 3}, and both 16 further.
+template <class A, class B, int kCols>
+TW_DEVICE void wgmma_bytes(Vec<f32, 2> (*acc)[kCols], const u32 (&parts)[4], u64 b, bool add) {
+  constexpr int kB = 0;
+  if constexpr (same<A, f8e4m3> && same<B, f8e4m3>) {
+    TW_WGMMA_PARTS_OF("k32.f32.e4m3.e4m3", TW_B_BY_K);
+  } else if constexpr (same<A, f8e4m3>) {
+    TW_WGMMA_PARTS_OF("k32.f32.e4m3.e5m2", TW_B_BY_K);
+  } else if constexpr (same<B, f8e4m3>) {
+    TW_WGMMA_PARTS_OF("k32.f32.e5m2.e4m3", TW_B_BY_K);
+  } else {
+    static_assert(same<A, f8e5m2> && same<B, f8e5m2>, "wgmma_bytes of 8-bit floats");
+    TW_WGMMA_PARTS_OF("k32.f32.e5m2.e5m2", TW_B_BY_K);
   }
 }
 
@@ -238,6 +262,8 @@ TW_DEVICE void wgmma_parts(Vec<f32, 2> (*acc)[kCols], const Vec<T, 2> (*a)[kAcro
 #undef TW_EITHER_MAJOR
 #undef TW_ALWAYS_BY_K
 #undef TW_INTEGERS
+#undef TW_B_EITHER_MAJOR
+#undef TW_B_BY_K
 #undef TW_WGMMA
 #undef TW_WGMMA_OF
 #undef TW_WGMMA_PARTS
