@@ -140,12 +140,6 @@ Index most_splits(const DotProblem& p, Index programs, Index bk, const tile::Tar
   return std::clamp<Index>(2 * target.units / programs, 1, std::max<Index>(p.k / (kFewestBlocks * bk), 1));
 }
 
-// Blocks of a cluster that may share one sum (the backend's schedule): not of 8-bit floats, whose sums start
-// from what was added before.
-Index most_parts(const DotProblem& p, Index programs, Index bk, const tile::Target& target) {
-  return is_f8(p.dtype) ? 1 : std::min(most_splits(p, programs, bk, target), Index{target.max_cluster});
-}
-
 // Of the tiles whose accumulators fit the registers, and of the ways to share k, what the model finds
 // fastest; a tile may be larger than the problem, the rest of it is zeros.
 std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& target) {
@@ -184,10 +178,6 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
       double us = tile::tensor_tiles_us(tiles, target);
       tiles.ping_pong = !is_f8(p.dtype) && tile::fits_ping_pong(t.bm, t.bn);
       if (tiles.ping_pong) us = std::min(us, tile::tensor_tiles_us(tiles, target));
-      tiles.ping_pong = false;
-      for (tiles.parts = 2; t.splits == 1 && tiles.parts <= most_parts(p, programs, t.bk, target);
-           tiles.parts *= 2)
-        us = std::min(us, tile::tensor_tiles_us(tiles, target));
       all.push_back({t, us + merge_us(p, t.splits, target)});
     }
   }

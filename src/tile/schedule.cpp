@@ -31,7 +31,6 @@ std::string to_string(const Schedule& schedule) {
   add("descending", schedule.descending, plain.descending);
   add("ping_pong", schedule.ping_pong, plain.ping_pong);
   add("store_places", schedule.store_places, plain.store_places);
-  add("parts", schedule.parts, plain.parts);
   return text.empty() ? "default" : text;
 }
 

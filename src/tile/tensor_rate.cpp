@@ -32,11 +32,6 @@ constexpr double kTurnCycles = 200, kAloneLonger = 1.5, kBelieved = 1.03;
 constexpr double kLanes = 128;                // of a multiprocessor
 constexpr Index kMostOwnElements = 64 * 384;  // 192 registers of each of 128 threads
 
-// A cluster of blocks that share a sum: when they meet, and how fast they send each other what they summed,
-// in bytes a cycle of each; clusters stand within 16 multiprocessors. Predicted.
-constexpr double kMeetCycles = 1500, kSentBytesPerCycle = 32;
-constexpr double kNeighbours = 16;
-
 struct TileCycles {
   double loop = 0, leaving = 0;
 };
@@ -52,11 +47,8 @@ TileCycles tile_cycles(const TensorTiles& t) {
   const double shared = 0.9 * (read + written) / kSharedBytesPerCycle;
   const double intake = static_cast<double>(inside(t.inside_m, t.bm) + inside(t.inside_n, t.bn)) *
                         kStepBytes / kIntakeBytesPerCycle;
-  const auto parts = static_cast<double>(t.parts);
-  const double meeting = t.parts > 1 ? kMeetCycles + bm * bn * 4 / kSentBytesPerCycle : 0;
   return {steps * std::max({tensor, shared, intake}),
-          ((t.sent ? kSendCyclesPerElement : kStoreCyclesPerElement) + t.leaving_cycles) * bm * bn / parts +
-              meeting};
+          ((t.sent ? kSendCyclesPerElement : kStoreCyclesPerElement) + t.leaving_cycles) * bm * bn};
 }
 
 // All programs that one multiprocessor carries out.
@@ -73,11 +65,8 @@ double leaving_cycles(double instructions) { return instructions / kLanes; }
 
 bool fits_ping_pong(Index bm, Index bn) { return bm % kRows == 0 && bm * bn <= kMostOwnElements; }
 
-double tensor_tiles_us(const TensorTiles& whole, const Target& target) {
-  TensorTiles t = whole;
-  t.k = ceil_div(t.k, t.parts), t.programs *= static_cast<double>(t.parts);
-  double units = std::max(1, target.units);
-  if (t.parts > 1) units = std::max(1.0, std::floor(units / kNeighbours)) * kNeighbours;
+double tensor_tiles_us(const TensorTiles& t, const Target& target) {
+  const double units = std::max(1, target.units);
   const double waves = std::ceil(t.programs / units);
   const double compute_us = (programs_cycles(t, waves) + kFillCycles) / kClockHz * 1e6;
   // What the programs of a wave read that no other program of the wave has brought to the cache, at the
@@ -89,7 +78,10 @@ double tensor_tiles_us(const TensorTiles& whole, const Target& target) {
   const auto piece = static_cast<double>(t.piece_bytes);
   const double rate = target.memory_bytes_per_s * (piece > 0 ? piece / (piece + kPieceBytes) : 1);
   const double memory_us = waves * rows * static_cast<double>(t.k * t.operand_bytes) / rate * 1e6;
-  return std::max(compute_us + memory_us / 3, memory_us) + target.launch_s * 1e6;
+  // Of programs that all run at once the memory's time is hidden: 128x8192x8192 in 128x64 takes 39.8 us, as long
+  // as its blocks take into a multiprocessor (docs/notes/2026-11-22-sixth-h200.md).
+  const double shown_us = waves > 1 ? memory_us / 3 : 0;
+  return std::max(compute_us + shown_us, memory_us) + target.launch_s * 1e6;
 }
 
 }  // namespace tilewright::tile

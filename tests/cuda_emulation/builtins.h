@@ -244,10 +244,6 @@ inline void ptx_mapa_shared__cluster_u32(unsigned& out, unsigned local, unsigned
 inline void ptx_st_shared__cluster_u32(unsigned address, unsigned word) {
   *static_cast<unsigned*>(emu_remote(address)) = word;
 }
-inline void ptx_st_shared__cluster_v4_u32(unsigned address, unsigned x, unsigned y, unsigned z, unsigned w) {
-  const unsigned words[] = {x, y, z, w};
-  memcpy(emu_remote(address), words, sizeof(words));
-}
 inline void ptx_ld_shared__cluster_u32(unsigned& out, unsigned address) {
   out = *static_cast<unsigned*>(emu_remote(address));
 }
@@ -312,10 +308,6 @@ inline void ptx_ld_shared_v4_f32(float& x, float& y, float& z, float& w, unsigne
 }
 inline void ptx_ld_shared_u16(unsigned& half, unsigned address) {
   half = 0, memcpy(&half, emu_shared_at(address), 2);
-}
-inline void ptx_ld_shared_v4_u32(unsigned& x, unsigned& y, unsigned& z, unsigned& w, unsigned address) {
-  memcpy(&x, emu_shared_at(address), 4), memcpy(&y, emu_shared_at(address + 4), 4);
-  memcpy(&z, emu_shared_at(address + 8), 4), memcpy(&w, emu_shared_at(address + 12), 4);
 }
 inline void ptx_ld_shared_u32(unsigned& word, unsigned address) { memcpy(&word, emu_shared_at(address), 4); }
 inline void ptx_cvt_rna_tf32_f32(unsigned& out, float x) {

@@ -41,10 +41,6 @@ struct Schedule {
   // CUDA, dot=wgmma, one dot: each multiplying warpgroup's places in shared memory, of 64 rows of 128 bytes,
   // from which the copy engine stores what they computed; 0: the tile leaves from registers.
   int store_places = 0;
-  // CUDA, dot=wgmma, one dot: blocks of a cluster that share a program. Each multiplies a part of the loop's
-  // blocks; they send each other what they summed, and each carries out what follows for its part of the
-  // columns.
-  int parts = 1;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 std::string to_string(

@@ -19,7 +19,6 @@ struct TensorTiles {
   Index piece_bytes = 0;
   double leaving_cycles = 0;  // of a multiprocessor, an element: what follows the sum, its store apart
   bool sent = false;          // it leaves by way of shared memory and the copy engine
-  Index parts = 1;            // multiprocessors of a cluster that share each program's k
   bool ping_pong = false;     // two programs at a time: what follows one's sum runs under the other's
 };
 // Cycles an element of so many instructions on f32 takes.

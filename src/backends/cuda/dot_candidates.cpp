@@ -27,7 +27,6 @@ constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the fi
 constexpr Index kUnknownTrips = 64;
 // Of the ring, beside results that wait to be stored (with 2 it lost a third, docs/notes/2026-11-21-fourth-
 // h200.md); and of these.
-constexpr Index kFewestBlocks = 4;  // of k for each of the blocks that share a sum
 constexpr Index kFewestPlaces = 4, kFewestSent = 2, kMostSent = 4;
 constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
 constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
@@ -94,7 +93,6 @@ class Lister {
     if (!why.empty()) return refuse(unit, why);
     if (!wgmma) return;
     list_sent(s, tiles, block_bytes);
-    list_parts(s, tiles, dot->trips);
     // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
     // these share a tile.
     if (dot->promoted || !tile::fits_ping_pong(tiles.bm, tiles.bn)) return;
@@ -114,16 +112,6 @@ class Lister {
         std::clamp((all - ring * block_bytes) / (groups * kPieceBytes), kFewestSent, kMostSent));
     tiles.sent = true;
     (void)list_swaths({16, 8}, s, tiles, 1);
-  }
-
-  // Few programs: several blocks share each sum.
-  void list_parts(Schedule s, tile::TensorTiles tiles, Index trips) {
-    for (int parts = 2; parts <= target_.max_cluster && tiles.programs * parts <= target_.units &&
-                        parts * kFewestBlocks <= trips;
-         parts *= 2) {
-      s.parts = parts, tiles.parts = parts;
-      (void)list_swaths({16}, s, tiles, 1);
-    }
   }
 
   // The schedule with each of these swaths. Why not, where it cannot be printed.

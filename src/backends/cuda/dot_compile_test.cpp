@@ -97,22 +97,5 @@ TEST_F(DotCompile, ResultsLeaveByTheCopyEngine) {
   compile(of(DType::i8, 128, 192, false), sent(ping_pong(4), 4, 2));
 }
 
-TEST_F(DotCompile, BlocksOfAClusterShareASum) {
-  for (const int parts : {2, 4, 8})
-    for (const bool bias_gelu : {false, true}) {
-      tile::Schedule s = ping_pong(4);
-      s.ping_pong = false, s.parts = parts;
-      compile(of(DType::bf16, 128, 256, bias_gelu), s);
-      compile(of(DType::f32, 128, 256, bias_gelu), s);
-      // (In two parts this spills 88 bytes; it is not listed as a candidate.)
-      if (parts == 4) compile(of(DType::bf16, 128, 256, bias_gelu), sent(s, 4, 2));
-    }
-  MatmulKernel ragged = of(DType::f16, 128, 128, true);
-  ragged.m = 129, ragged.n = 1000, ragged.k = 8200;
-  tile::Schedule s = ping_pong(6);
-  s.ping_pong = false, s.parts = 4;
-  compile(ragged, s);
-}
-
 }  // namespace
 }  // namespace tilewright::cuda

@@ -145,7 +145,7 @@ class KernelPrinter {
   std::optional<std::size_t> tanh_beside_one(const Loop& loop, const Instr& in) const;
   bool is_vector_store(const Loop& loop, std::size_t i) const;
   bool is_wide_store(const Loop& loop, std::size_t i) const;
-  Loop widened(const Loop& loop);
+  static Loop widened(const Loop& loop);
   void print_wide_columns(Loop& loop);
   void print_quad(Loop& loop, const std::string& first, const std::string& index);
   void print_vector_elements(Loop& loop);
@@ -257,18 +257,12 @@ class KernelPrinter {
   void foresee(ValueId v);
   void print_raster();
   void print_wgmma_loop(const Step& step);
-  struct LoopBounds {
-    std::string lower, upper;
-  };
-  LoopBounds open_dot_loop(const Op& op);
+  void open_dot_loop(const Op& op);
   std::string programs_text() const;
   void open_program_loop();
   void open_multiplied_programs();
   void check_wgmma() const;
   void check_ping_pong(const Frame& frame) const;
-  void check_parts(const Frame& frame) const;
-  LoopBounds print_dot_bounds(const Op& loop);
-  void print_fetching_warpgroup(int registers);
   int dot_warpgroups() const;
   void print_dot_turn(const Op& loop);
   void print_dot_blocks();

@@ -33,7 +33,7 @@ bool same_spread(const Layouts& layouts, Place a, Place b) {
   if (a.part == Part::one || a.frame == b.frame) return true;
   const Frame &x = layouts.frame(a), &y = layouts.frame(b);
   if (x.threads_per_row != y.threads_per_row || x.groups != y.groups || x.cluster != y.cluster ||
-      x.map != y.map || x.parts != y.parts)
+      x.map != y.map)
     return false;
   const bool rows = x.rows == y.rows, cols = x.cols == y.cols && x.vector == y.vector;
   return a.part == Part::rows ? rows : a.part == Part::cols ? cols : rows && cols;
@@ -138,7 +138,7 @@ class Assigner {
     for (const std::vector<Index>& shape : dot_shapes_) {
       Frame f{.rows = shape[0], .cols = shape[1]};
       spread_as_accumulator(f);
-      if (f.rows % (2 * Index{f.groups}) != 0 || f.cols % (2 * Index{f.threads_per_row} * f.parts) != 0)
+      if (f.rows % (2 * Index{f.groups}) != 0 || f.cols % (2 * Index{f.threads_per_row}) != 0)
         return refuse(
             fmt::format("dot: {} threads do not share tiles of {} by {} evenly", threads_, f.rows, f.cols));
     }
@@ -220,7 +220,6 @@ class Assigner {
     f.map = RowMap::mma;
     f.vector = 2;
     f.cluster = 1;
-    f.parts = schedule().parts;
     const Index warps = threads_ / 32;
     Index across = 1;
     // What is reduced along a row stays within four lanes.

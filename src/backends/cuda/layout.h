@@ -8,7 +8,6 @@
 // registers. The accumulator of tensor cores (RowMap::mma) is the same but for its rows: 4 threads a row and
 // warp, vectors of 2, and g counts 8 rows of every 16 in a warp; r alternates between the two halves:
 //   rows    r / 2 · 2 · groups + r % 2 · 8 + g / 8 · 16 + g % 8
-// Where blocks of a cluster share its columns in slices, t counts from where the block's slice begins.
 // Values of one axis (a row's sum, a column's weight) are spread as the rows or the columns of a
 // tile are, and repeated along the other axis. That is the whole set: blocked tiles and their slices.
 #pragma once
@@ -36,12 +35,11 @@ struct Frame {
   int vector = 1;
   int cluster = 1;
   RowMap map = RowMap::strided;
-  int parts = 1;  // blocks of a cluster that have a slice of the columns each (RowMap::mma)
   Index row_steps() const { return ceil_div(rows, groups); }
   Index row_threads() const { return Index{threads_per_row} * cluster; }
-  Index col_steps() const { return ceil_div(cols, row_threads() * vector * parts); }
+  Index col_steps() const { return ceil_div(cols, row_threads() * vector); }
   bool ragged_rows() const { return rows % groups != 0; }
-  bool ragged_cols() const { return cols % (row_threads() * vector * parts) != 0; }
+  bool ragged_cols() const { return cols % (row_threads() * vector) != 0; }
   bool whole_vectors() const { return cols % vector == 0; }
   Index elements_per_thread() const { return row_steps() * col_steps() * vector; }
   friend bool operator==(const Frame&, const Frame&) = default;

@@ -50,16 +50,13 @@ std::string KernelPrinter::col_text(const Loop& loop) const {
 
 std::string KernelPrinter::effect_guard(const Loop& loop) const {
   const bool packed = layouts_.programs_per_block > 1;
-  const std::string rank = row_cluster(schedule_) > 1 ? "cluster_rank() == 0 && "
-                           : schedule_.parts > 1      ? "rank == 0 && "
-                                                      : "";
+  const std::string rank = row_cluster(schedule_) > 1 ? "cluster_rank() == 0 && " : "";
   switch (loop.place.part) {
     case Part::all:
       return "";
     case Part::cols:
       return loop.frame.groups > 1 ? fmt::format("{} == 0", loop.thread.g) : "";
     case Part::rows:
-      // Of several slices' threads the first one of all.
       return loop.frame.row_threads() > 1 ? fmt::format("{} == 0", loop.thread.t) : "";
     case Part::one:
       break;
@@ -192,7 +189,6 @@ void KernelPrinter::print_columns(Loop& loop) {
 KernelPrinter::Loop KernelPrinter::widened(const Loop& loop) {
   Loop out = loop;
   out.frame.vector *= kQuad;
-  out.thread = thread(out.frame);
   return out;
 }
 

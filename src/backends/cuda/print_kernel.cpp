@@ -178,7 +178,7 @@ Result<backends::Source> KernelPrinter::run() {
   // Blocks of a multicast have a program each.
   const Index programs = layouts_.programs_per_block * schedule_.cluster / row_cluster(schedule_);
   source.launch = {.threads = block_threads(schedule_),
-                   .cluster = schedule_.cluster * schedule_.parts,
+                   .cluster = schedule_.cluster,
                    .shared_bytes = shared_bytes,
                    .programs_per_block = programs};
   return source;

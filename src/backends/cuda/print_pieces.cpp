@@ -32,8 +32,6 @@ void KernelPrinter::choose_pieces(Loop& loop) {
         refuse("store_places: the tile is stored the other way round");
       loop.sent = static_cast<int>(i);
       loop.piece_vectors = result_->columns() / (Index{kQuad} * f.vector);
-      if (f.col_steps() % loop.piece_vectors != 0)
-        refuse("store_places: a block's columns are no whole pieces");
       result_sent_ = true;
     }
     if (in.kind == Instr::Kind::compute && in.op->kind == tile::OpKind::load &&
@@ -76,7 +74,6 @@ void KernelPrinter::print_send(const Loop& loop) {
   std::vector<std::string> place;
   for (const int d : result_->block.dims) place.push_back(as_type(scalar(access.start(d)), "i32"));
   if (f.col_steps() > loop.piece_vectors) place[0] += fmt::format(" + panel * {}", result_->columns());
-  if (f.parts > 1) place[0] += fmt::format(" + i32(rank) * {}", f.cols / f.parts);
   if (f.row_steps() > kHalves) place[1] += fmt::format(" + block * {}", kHalves * f.groups);
   if (dot_warpgroups() > 1) place[1] += fmt::format(" + group * {}", kPieceRows);
   out_.line("send(outbox, {}, group, {});", map_names_.back(), fmt::join(place, ", "));

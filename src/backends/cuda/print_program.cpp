@@ -20,8 +20,6 @@ std::string KernelPrinter::grid_text(int axis) const {
 // Where this thread stands, and which program it runs. The first grid axis counts fastest, as CUDA's own
 // does.
 void KernelPrinter::print_thread_coordinates(Text& head) {
-  if (schedule_.parts > 1 || (schedule_.dot == tile::DotUnit::wgmma && schedule_.cluster > 1))
-    head.write("const u32 rank = cluster_rank();");
   for (const std::string& line : thread_lines_) head.write(line);
   const int axes = static_cast<int>(kernel_.grid.size());
   const int packed = layouts_.programs_per_block;
@@ -122,10 +120,7 @@ void KernelPrinter::print_persistent_body() {
 }
 
 KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
-  // Vectors of a slice of the columns: t of the next block's first one.
-  const Index slice = frame.parts > 1 ? frame.cols / frame.parts / frame.vector : 0;
-  const auto key = std::make_pair(frame.threads_per_row,
-                                  frame.map == RowMap::mma ? -static_cast<int>(slice) : frame.cluster);
+  const auto key = std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster);
   auto it = threads_.find(key);
   if (it != threads_.end()) return it->second;
   Thread names{threads_.empty() ? "t" : unique(fmt::format("t{}", frame.threads_per_row)),
@@ -143,9 +138,7 @@ KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
     const int across = frame.threads_per_row / 4;
     const std::string warp_column =
         across > 1 ? fmt::format("int(threadIdx.x) / 32 % {} * 4 + ", across) : "";
-    const std::string own_slice = slice > 0 ? fmt::format("int(rank) * {} + ", slice) : "";
-    thread_lines_.push_back(
-        fmt::format("const int {} = {}{}int(threadIdx.x) % 4;", names.t, own_slice, warp_column));
+    thread_lines_.push_back(fmt::format("const int {} = {}int(threadIdx.x) % 4;", names.t, warp_column));
     thread_lines_.push_back(
         fmt::format("const int {} = {} / {} * 16 + int(threadIdx.x) % 32 / 4;", names.g, self, 32 * across));
     return threads_[key] = names;

@@ -45,8 +45,8 @@ void KernelPrinter::check_wgmma() const {
   if (schedule_.take_turns && (!(schedule_.ahead || (chain_ && adds_in_turn())) || warpgroups < 2))
     refuse("take_turns: wants ahead and several warpgroups");
   if (schedule_.store_places == 1) refuse("store_places: two at least");
-  if (chain_ && (schedule_.store_places > 0 || schedule_.ping_pong || schedule_.parts > 1))
-    refuse("ping_pong, store_places, parts: the loop is no single dot");
+  if (chain_ && (schedule_.store_places > 0 || schedule_.ping_pong))
+    refuse("ping_pong, store_places: the loop is no single dot");
   if (chain_) return check_chain();
   if (schedule_.ahead) refuse("ahead: the loop is no chain of dots");
   const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(dot_->dot->results[0])));
@@ -56,7 +56,6 @@ void KernelPrinter::check_wgmma() const {
   if (dot_->promoted && f.rows * f.cols > dot_warpgroups() * kMostPromoted)
     refuse("dot=wgmma: tiles of 8-bit floats have at most 192 columns for a warpgroup's 64 rows");
   if (schedule_.ping_pong) check_ping_pong(f);
-  if (schedule_.parts > 1) check_parts(f);
   if (schedule_.cluster == 1) return;
   const Index below = kernel_.grid.size() > 1 ? std::atoll(grid_text(1).c_str()) : 0;
   if (dot_->a.shared == dot_->b.shared || schedule_.raster % schedule_.cluster != 0 ||
@@ -77,28 +76,6 @@ void KernelPrinter::check_ping_pong(const Frame& f) const {
   for (std::size_t i : {0u, 1u, 2u})
     if (differs_[static_cast<std::size_t>(dot_->loop->operands[i])])
       refuse("ping_pong: the loops of programs differ in length");
-}
-
-// Each block has blocks of the loop to sum; what is sent has room where operands lay.
-void KernelPrinter::check_parts(const Frame& f) const {
-  constexpr int kMostParts = 8;
-  const Index parts = schedule_.parts;
-  if (parts > kMostParts || schedule_.cluster > 1 || schedule_.ping_pong)
-    refuse("parts: up to 8, without multicast and ping_pong");
-  if (!dot_->from_zero)
-    refuse("parts: the sum does not start from zeros, or arguments decide how long it is");
-  if (parts > dot_->trips) refuse(fmt::format("parts: {} blocks of k are too few", dot_->trips));
-  if (f.cols % (32 * parts) != 0) refuse("parts: slices of 32, 64 … columns");
-  const Index ring = schedule_.stages * (dot_->a.bytes() + dot_->b.bytes());
-  if (f.rows * f.cols * 4 > ring) refuse("parts: the ring has no room for a tile of sums");
-  const auto reduces = [](const printer::Step& step) {
-    return step.kind == Step::Kind::elements &&
-           std::any_of(step.loop.body.begin(), step.loop.body.end(), [](const Instr& in) {
-             return in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
-           });
-  };
-  if (std::any_of(plan_.steps.begin(), plan_.steps.end(), reduces))
-    refuse("parts: no block has the whole rows that are reduced");
 }
 
 // Those that multiply one program's tile.
@@ -127,9 +104,7 @@ void KernelPrinter::open_program_loop() {
     out_.open("for (i32 wave = 0, program; (program = serpentine(wave)) < {}; ++wave)", programs_text());
     return;
   }
-  const std::string divide = schedule_.parts > 1 ? fmt::format(" / {}", schedule_.parts) : "";
-  out_.open("for (i32 program = i32(blockIdx.x){1}; program < {0}; program += i32(gridDim.x){1})",
-            programs_text(), divide);
+  out_.open("for (i32 program = i32(blockIdx.x); program < {0}; program += i32(gridDim.x))", programs_text());
 }
 
 void KernelPrinter::print_wgmma_body() {
@@ -152,7 +127,14 @@ void KernelPrinter::print_wgmma_body() {
   else
     print_dot_ring();
   out_.open("if (threadIdx.x >= {})", schedule_.threads);
-  print_fetching_warpgroup(registers.fetching);
+  out_.line("registers_down<{}>();", registers.fetching);
+  out_.open("if (threadIdx.x == {})", schedule_.threads);
+  open_program_loop();
+  if (chain_) print_chain_fetching();
+  for (const Step& step : plan_.steps)
+    if (dot_ && step.op == dot_->loop) print_fetching(step);
+  out_.close();
+  out_.close();
   out_.close_else();
   out_.line("registers_up<{}>();", registers.multiplying);
   out_.write("const int group = warpgroup();");
@@ -169,25 +151,11 @@ void KernelPrinter::print_wgmma_body() {
   out_.line("close_ring<{}>();", schedule_.cluster);
 }
 
-// One thread of it fetches; where blocks meet, the others are there, too.
-void KernelPrinter::print_fetching_warpgroup(int registers) {
-  const bool meets = schedule_.parts > 1;
-  out_.line("registers_down<{}>();", registers);
-  if (meets) open_program_loop();
-  out_.open("if (threadIdx.x == {})", schedule_.threads);
-  if (!meets) open_program_loop();
-  if (chain_) print_chain_fetching();
-  for (const Step& step : plan_.steps)
-    if (dot_ && step.op == dot_->loop) print_fetching(step);
-  out_.close();
-  if (meets) out_.line("attend_parts<{}>();", block_threads(schedule_));
-  out_.close();
-}
-
 // Blocks of both operands share the places of one ring.
 void KernelPrinter::print_dot_ring() {
   print_dot_blocks();
   out_.line("__shared__ Ring<{}> ring;", schedule_.stages);
+  if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
   out_.line("open_ring<{}, {}>(ring);", dot_warpgroups(), schedule_.cluster);
   out_.line("Turn<{}> turn;", schedule_.stages);
   stage_bytes_ = schedule_.stages * (dot_->a.bytes() + dot_->b.bytes()) + kSwizzleBytes;
@@ -203,27 +171,12 @@ void KernelPrinter::print_dot_blocks() {
 }
 
 // The loop's head, for both sides.
-KernelPrinter::LoopBounds KernelPrinter::open_dot_loop(const Op& op) {
-  const LoopBounds bounds = print_dot_bounds(op);
+void KernelPrinter::open_dot_loop(const Op& op) {
   const ValueId i = op.blocks[0].args[0];
-  const std::string name = value_name(i);
-  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, bounds.lower, bounds.upper,
+  const std::string name = value_name(i), lower = scalar(op.operands[0]).text;
+  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower, scalar(op.operands[1]).text,
             scalar(op.operands[2]).text);
   scalars_[i] = {name, "i64"};
-  return bounds;
-}
-
-// Of the loop, or of this block's part of it.
-KernelPrinter::LoopBounds KernelPrinter::print_dot_bounds(const Op& op) {
-  const LoopBounds whole{scalar(op.operands[0]).text, scalar(op.operands[1]).text};
-  if (schedule_.parts == 1) return whole;
-  const std::string name = value_name(op.blocks[0].args[0]), by = wrapped(scalar(op.operands[2]).text);
-  const LoopBounds part{name + "_begin", name + "_end"};
-  out_.line("const i64 {} = {} + i64(rank * {} / {}) * {};", part.lower, whole.lower, dot_->trips,
-            schedule_.parts, by);
-  out_.line("const i64 {} = {} + i64((rank + 1) * {} / {}) * {};", part.upper, whole.lower, dot_->trips,
-            schedule_.parts, by);
-  return part;
 }
 
 void KernelPrinter::print_fetching(const Step& loop) {
@@ -294,21 +247,15 @@ void KernelPrinter::print_dot_turn(const Op& loop) {
 void KernelPrinter::print_wgmma_loop(const Step& step) {
   const Op& op = *step.op;
   const Registers acc = buffer(dot_->dot->results[0]);
-  const std::string i = value_name(op.blocks[0].args[0]);
-  // Where blocks share the sum, that of a part has all of the columns.
-  const std::string sum = schedule_.parts > 1 ? unique(acc.name + "_part") : acc.name;
+  const std::string i = value_name(op.blocks[0].args[0]), lower = scalar(op.operands[0]).text;
   const std::string release = fmt::format("release_previous<{}>(ring, turn);", schedule_.cluster);
   const std::string give =
       schedule_.ping_pong ? fmt::format("give_turn<{}>(group);", schedule_.threads / kWarpgroup) : "";
   const std::string blocks =
-      fmt::format("{}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, {}", sum,
+      fmt::format("{}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, {}", acc.name,
                   schedule_.ping_pong ? "0" : "group");
-  if (schedule_.parts > 1) {
-    const Frame& f = layouts_.frame(acc.place);
-    out_.line("Vec<{}, {}> {}[{}][{}];", acc.type, f.vector, sum, f.row_steps(), f.col_steps() * f.parts);
-  }
   print_dot_turn(op);
-  const LoopBounds bounds = open_dot_loop(op);
+  open_dot_loop(op);
   out_.write("wait_full(ring, turn);");
   if (dot_->promoted) {
     out_.line("wgmma_promoted<A, B, {}>({});", dot_warpgroups(), blocks);
@@ -319,22 +266,18 @@ void KernelPrinter::print_wgmma_loop(const Step& step) {
     return;
   }
   out_.line("wgmma_block<A, B, {}>({}, {});", dot_warpgroups(), blocks,
-            dot_->from_zero ? fmt::format("{} > {}", i, bounds.lower) : "true");
+            dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
   out_.write("wgmma_wait<1>();");
-  out_.line("if ({} > {}) {}", i, bounds.lower, release);
+  out_.line("if ({} > {}) {}", i, lower, release);
   out_.write("turn.next();");
   out_.close();
   if (!give.empty()) out_.write(give);  // the other's first products are handed over behind these last ones
   out_.write("wgmma_wait<0>();");
-  out_.line("wgmma_pin({});", sum);
+  out_.line("wgmma_pin({});", acc.name);
   if (dot_->from_zero)
     out_.write(release);
   else
-    out_.line("if ({} < {}) {}", bounds.lower, bounds.upper, release);
-  if (schedule_.parts == 1) return;
-  need("sum_parts");
-  out_.line("sum_parts<{}, {}, {}>({}, {}, a_blocks);", schedule_.parts, schedule_.threads,
-            block_threads(schedule_), acc.name, sum);
+    out_.line("if ({} < {}) {}", lower, scalar(op.operands[1]).text, release);
 }
 
 }  // namespace tilewright::cuda

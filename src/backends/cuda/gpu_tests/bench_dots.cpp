@@ -52,24 +52,6 @@ Way leaving(Way way, bool ping_pong, int places) {
   return way;
 }
 
-// A sum of few rows by blocks of a cluster each.
-Way parted(Way way, int parts, int places = 0) {
-  way.schedule.parts = parts, way.schedule.store_places = places;
-  return way;
-}
-
-std::vector<Way> few_rows() {
-  const Way wide = wgmma(128, 256, 256, 4, 1, 0), narrow = wgmma(128, 128, 256, 6, 1, 0);
-  return {wgmma(128, 64, 256, 8, 1, 0),
-          parted(wide, 2),
-          parted(wide, 4),
-          parted(wide, 4, 2),
-          parted(wide, 8),
-          parted(narrow, 2),
-          parted(wgmma(128, 192, 256, 5, 1, 0), 3),
-          parted(narrow, 4)};
-}
-
 std::vector<Way> ways() {
   const Way wide = wgmma(128, 256, 256, 4, 1, 16), narrow = wgmma(128, 192, 256, 5, 1, 16),
             narrow_sent = wgmma(128, 192, 256, 4, 1, 16);
@@ -214,14 +196,11 @@ void bench_dots(const std::string& path, const std::string& only) {
                               {"8192^3 bias_gelu", 8192, 8192, 8192, false, true},
                               {"4096^3 bias_gelu", 4096, 4096, 4096, false, true},
                               {"8192x768x3072", 8192, 768, 3072},
-                              {"4096^3 bT", 4096, 4096, 4096, true},
-                              {"128x8192x8192", 128, 8192, 8192},
-                              {"128x8192x8192 bT", 128, 8192, 8192, true},
-                              {"128x8192x8192 bias_gelu", 128, 8192, 8192, false, true}};
+                              {"4096^3 bT", 4096, 4096, 4096, true}};
   for (const Problem& p : problems) {
     if (p.name.find(only) == std::string::npos) continue;
     Bench bench(*backend, p, out);
-    bench.run(p.m < 1024 ? few_rows() : ways());
+    bench.run(ways());
   }
   std::fclose(out);
 }

@@ -99,20 +99,6 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
                       .ping_pong = ping_pong,
                       .store_places = places});
   EXPECT_GE(checked - before, 60);
-  const int alone = checked;
-  for (MatmulKernel m : kernels) {
-    m.k *= 4;  // blocks of it for each of those that share a sum
-    for (const int parts : {2, 4})
-      check(m, {.threads = 256,
-                .threads_per_row = 4,
-                .vector_bytes = 16,
-                .stages = 4,
-                .dot = tile::DotUnit::wgmma,
-                .raster = 4,
-                .store_places = parts == 4 ? 2 : 0,
-                .parts = parts});
-  }
-  EXPECT_GE(checked - alone, 12);
   check({.batch = 2, .m = 131, .n = 77, .k = 75},
         {.threads = 256, .threads_per_row = 4, .vector_bytes = 16, .stages = 3, .dot = tile::DotUnit::mma});
   for (bool a : {false, true})

@@ -43,11 +43,6 @@ TW_DEVICE void store_remote(u32 address, const T& value) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address + 4 * i), "r"(words.v[i]) : "memory");
   }
 }
-TW_DEVICE void store_remote16(u32 address, const Vec<u32, 4>& words) {
-  asm volatile("st.shared::cluster.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words.v[0]),
-               "r"(words.v[1]), "r"(words.v[2]), "r"(words.v[3])
-               : "memory");
-}
 TW_DEVICE u32 load_remote(u32 address) {
   u32 out;
   asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(out) : "r"(address) : "memory");
