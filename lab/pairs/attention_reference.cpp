@@ -29,19 +29,21 @@ Head prepare(const double* keys, const double* values, const AttentionSizes& s) 
 // From the dot products of one query with the keys it sees to its weights pⱼ, and to how far off each may be,
 // squared. `score_sizes`: what each dot product, scaled, sums.
 void weigh(std::span<double> p, std::span<double> squared_errors, std::span<const double> score_sizes,
-           const ErrorScale& scale, double factor) {
+           const ErrorScale& scale, const WeightRounding& rounding, double factor) {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
   for (double& v : p) largest = std::max(largest, v *= factor);
   for (std::size_t j = 0; j < p.size(); ++j) {
     // Stored: the dot product, the score, the weight. Computed: the dot product, the difference that exp
     // takes, exp.
-    squared_errors[j] = scale.term(2 * std::fabs(p[j]) + 1, score_sizes[j] + (largest - p[j]) + 1);
+    squared_errors[j] = scale.term(rounding.scores * std::fabs(p[j]) + rounding.weight,
+                                   score_sizes[j] + (largest - p[j]) + 1) +
+                        scale.of(rounding.kept * score_sizes[j]);
     p[j] = std::exp(p[j] - largest);
     sum += p[j];
   }
   for (std::size_t j = 0; j < p.size(); ++j) {
     p[j] /= sum;
-    const double error = p[j] * squared_errors[j];
+    const double error = p[j] * squared_errors[j] + scale.of(rounding.least) / sum;
     squared_errors[j] = error * error;
   }
 }
@@ -53,21 +55,23 @@ struct BlockResult {
 // `magnitude` comes with Σ εⱼ² vⱼ², where weight j is off by εⱼ = pⱼ δⱼ. With the weights' sum, which is off
 // as they are, the result y moves by Σ εⱼ (vⱼ − y), whose square is at most 2 (Σ εⱼ² vⱼ² + y² Σ εⱼ²).
 void finish_row(std::span<const double> y, std::span<double> magnitude, std::span<const double> p,
-                std::span<const double> squared_errors, const HostArray& value_norms,
-                const ErrorScale& scale) {
+                std::span<const double> squared_errors, const HostArray& value_norms, const ErrorScale& scale,
+                const WeightRounding& rounding) {
   const double of_sum = std::accumulate(squared_errors.begin(), squared_errors.end(), 0.0);
   const double length = euclidean_norm(p);
   for (std::size_t d = 0; d < y.size(); ++d) {
     magnitude[d] = std::sqrt(2 * (magnitude[d] + y[d] * y[d] * of_sum)) +
-                   scale(std::fabs(y[d]), length * value_norms[d]);
+                   scale(std::fabs(y[d]), length * value_norms[d]) +
+                   scale.of(rounding.kept * length * value_norms[d]);
   }
 }
 
 void attend(const QueryBlock& block, const double* queries, const double* values, const Head& head,
             const AttentionSizes& s, const SeenKeys& seen, const ErrorScale& scale,
-            const BlockResult& result) {
+            const WeightRounding& rounding, const BlockResult& result) {
   const Index d = s.depth, keys = block.keys.count(), from = block.keys.begin * d;
-  const BlockWeights w = block_weights(queries, head.keys_transposed, head.key_norms, block, s, seen, scale);
+  const BlockWeights w =
+      block_weights(queries, head.keys_transposed, head.key_norms, block, s, seen, scale, rounding);
   host_matmul({w.p.data(), values + from, result.to, block.count, d, keys, keys, d, d});
   host_matmul({w.squared_errors.data(), head.squared_values.data() + from, result.magnitude, block.count, d,
                keys, keys, d, d});
@@ -75,7 +79,7 @@ void attend(const QueryBlock& block, const double* queries, const double* values
   const auto depth = static_cast<std::size_t>(d);
   for (Index i = 0; i < block.count; ++i) {
     finish_row({result.to + i * d, depth}, {result.magnitude + i * d, depth}, row_of(w.p, i, keys),
-               row_of(w.squared_errors, i, keys), value_norms, scale);
+               row_of(w.squared_errors, i, keys), value_norms, scale, rounding);
   }
 }
 
@@ -102,6 +106,15 @@ KnownRows known_rows(const std::vector<bool>& blocks, const AttentionSizes& s) {
 
 }  // namespace
 
+WeightRounding rounding_of_f8(DType dtype, DType out) {
+  // Tensor cores align what they add to the largest term and keep about 14 bits.
+  constexpr double kKept = 0x1p-13;
+  const double largest = std::exp2(std::floor(std::log2(max_finite(dtype))));
+  // Half of the smallest step, which is that of the smallest normal number.
+  const double least = min_normal(dtype) * unit_roundoff(dtype) / largest;
+  return {.scores = 0, .weight = unit_roundoff(dtype) / unit_roundoff(out), .least = least, .kept = kKept};
+}
+
 double attention_flops(const AttentionSizes& s, const SeenKeys& seen) {
   double pairs = 0;
   for (const KeyRange& keys : seen) pairs += static_cast<double>(keys.count());
@@ -127,7 +140,7 @@ QueryBlock query_block(const SeenKeys& seen, Index block) {
 
 BlockWeights block_weights(const double* queries, const HostArray& keys_transposed,
                            const HostArray& key_norms, const QueryBlock& block, const AttentionSizes& s,
-                           const SeenKeys& seen, const ErrorScale& scale) {
+                           const SeenKeys& seen, const ErrorScale& scale, const WeightRounding& rounding) {
   const Index d = s.depth, keys = block.keys.count();
   BlockWeights w{HostArray(static_cast<std::size_t>(block.count * keys)), {}};
   w.squared_errors.resize(w.p.size());
@@ -143,7 +156,7 @@ BlockWeights block_weights(const double* queries, const HostArray& keys_transpos
                count = static_cast<std::size_t>(own.count());
     const std::span<double> row = row_of(w.p, i, keys);
     weigh(row.subspan(begin, count), row_of(w.squared_errors, i, keys).subspan(begin, count),
-          std::span(sizes).subspan(begin, count), scale, s.scale());
+          std::span(sizes).subspan(begin, count), scale, rounding, s.scale());
     std::fill_n(row.begin(), begin, 0.0);
     std::fill(row.begin() + static_cast<Index>(begin + count), row.end(), 0.0);
   }
@@ -152,7 +165,7 @@ BlockWeights block_weights(const double* queries, const HostArray& keys_transpos
 
 std::vector<Reference> attention_reference(const HostArrays& in, const AttentionSizes& s,
                                            const SeenKeys& seen, const ErrorScale& scale, ThreadPool& pool,
-                                           double most_flops) {
+                                           double most_flops, const WeightRounding& rounding) {
   const Index of_keys = s.keys * s.depth, of_queries = s.queries * s.depth;
   std::vector<Head> prepared(static_cast<std::size_t>(s.batch * s.kv_heads));
   for_rows(pool, s.batch * s.kv_heads, [&](Index h) {
@@ -170,7 +183,7 @@ std::vector<Reference> attention_reference(const HostArrays& in, const Attention
     const QueryBlock block = query_block(seen, job % blocks);
     const Index at = h * of_queries + block.first * s.depth;
     attend(block, in[0].data() + at, in[2].data() + shared * of_keys,
-           prepared[static_cast<std::size_t>(shared)], s, seen, scale,
+           prepared[static_cast<std::size_t>(shared)], s, seen, scale, rounding,
            {y.values.data() + at, y.magnitude.data() + at});
   });
   return {std::move(y)};

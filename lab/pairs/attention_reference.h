@@ -31,10 +31,21 @@ double attention_flops(const AttentionSizes& s, const SeenKeys& seen);
 // What a reference may take at most, about 10 s of 16 cores: beyond it knows some blocks of queries only.
 inline constexpr double kMostReferenceFlops = 5e11;
 
+// What becomes of scores and weights on the way: how often a score is rounded as the output is, in which
+// units of that rounding a weight is; how far off a weight may be beside this where the largest is 1; and
+// what tensor cores lose of the products' sums.
+struct WeightRounding {
+  double scores = 2, weight = 1, least = 0, kept = 0;
+};
+// Weights of 8-bit floats, 2^k times as large as they are so that the type's range is used, for outputs of
+// type `out`.
+WeightRounding rounding_of_f8(DType dtype, DType out);
+
 // Of inputs q, k, v. `scale` is the output's.
 std::vector<Reference> attention_reference(const HostArrays& in, const AttentionSizes& s,
                                            const SeenKeys& seen, const ErrorScale& scale, ThreadPool& pool,
-                                           double most_flops = kMostReferenceFlops);
+                                           double most_flops = kMostReferenceFlops,
+                                           const WeightRounding& rounding = {});
 
 // --- the parts, for references of what is made of attention
 
@@ -54,7 +65,8 @@ struct BlockWeights {
 // `queries`: the block's own; `keys_transposed` (D, K) and its column norms (K) are of the whole head.
 BlockWeights block_weights(const double* queries, const HostArray& keys_transposed,
                            const HostArray& key_norms, const QueryBlock& block, const AttentionSizes& s,
-                           const SeenKeys& seen, const ErrorScale& scale);
+                           const SeenKeys& seen, const ErrorScale& scale,
+                           const WeightRounding& rounding = {});
 
 double euclidean_norm(std::span<const double> v);
 

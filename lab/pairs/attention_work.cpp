@@ -152,22 +152,24 @@ TensorWorkload attention_workload(const AttentionWork& work) {
       .dtype = std::string(name(work.dtype))};
   w.inputs = attention_inputs(work);
   // Roundings of exp and of what is around it, as softmax counts them.
-  w.outputs = {{"y",
-                work.dtype,
-                s.of_queries(),
-                {.storage = work.dtype, .reduction = s.depth + s.keys, .operations = 12}}};
+  // Of 8 bits come sums that are stored wider.
+  const DType out = is_f8(work.dtype) ? DType::bf16 : work.dtype;
+  w.outputs = {{"y", out, s.of_queries(), {.storage = out, .reduction = s.depth + s.keys, .operations = 12}}};
   // The mask is arithmetic on places: its inputs are traffic of no one who knows that.
   w.cost =
       product_cost({w.inputs.begin(), w.inputs.begin() + 3}, w.outputs, attention_flops(s, seen), work.dtype);
   w.unit = work.unit;
-  w.function = [work](const std::vector<Tensor>& in) {
-    return std::vector{attention(in[0], in[1], in[2], {.mask = mask_function(work, in)})};
+  w.function = [work, out](const std::vector<Tensor>& in) {
+    return std::vector{cast(attention(in[0], in[1], in[2], {.mask = mask_function(work, in)}), out)};
   };
-  w.eager = [work](const std::vector<Tensor>& in) { return std::vector{as_written(in, work)}; };
+  w.eager = [work, out](const std::vector<Tensor>& in) {
+    return std::vector{cast(as_written(in, work), out)};
+  };
   w.peer_parameters = attention_parameters(work);
   const ErrorScale scale(w.outputs[0].rule, s.of_queries().size());
-  w.reference = [s, seen, scale](const HostArrays& in, ThreadPool& pool) {
-    return attention_reference(in, s, seen, scale, pool);
+  const WeightRounding rounding = is_f8(work.dtype) ? rounding_of_f8(work.dtype, out) : WeightRounding{};
+  w.reference = [s, seen, scale, rounding](const HostArrays& in, ThreadPool& pool) {
+    return attention_reference(in, s, seen, scale, pool, kMostReferenceFlops, rounding);
   };
   return w;
 }

@@ -20,6 +20,8 @@ class ErrorScale {
   double operator()(double stored, double computed) const {
     return (parts_.storage * stored + parts_.compute * computed) / tolerance_;
   }
+  // An error that is known as such.
+  double of(double error) const { return error / tolerance_; }
   // The same for one term of a further sum, whose terms err independently: the scale of the sum's error is
   // the root of Σ (term(…) · factor)².
   double term(double stored, double computed) const {

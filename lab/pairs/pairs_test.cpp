@@ -43,6 +43,8 @@ const Suite kTiny = {
         {"attention",
          {"heads=2", "queries=70", "keys=70,150", "depth=19", "causal=no,yes", "dtype=f32,bf16"}},
         {"attention", {"heads=6", "kv_heads=2", "queries=33", "keys=0,70", "depth=32", "causal=yes"}},
+        {"attention",
+         {"heads=2", "queries=33", "keys=170", "depth=32", "causal=no,yes", "dtype=f8e4m3,f8e5m2"}},
         {"attention_window", {"heads=2", "length=150", "window=1,40,0", "depth=16", "dtype=f32,bf16"}},
         {"attention_documents", {"heads=2", "length=150", "documents=1,5,150", "depth=16", "causal=no,yes"}},
         {"attention_documents", {"heads=2", "length=150", "depth=16", "dtype=bf16"}},

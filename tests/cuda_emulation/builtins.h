@@ -106,6 +106,7 @@ inline unsigned atomicCAS(unsigned* p, unsigned expected, unsigned desired) {
   return old;
 }
 
+// Byte i of the result is the one of high:low that the selector's digit i names.
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned which) {
   const unsigned long long all = (unsigned long long)high << 32 | low;
   unsigned out = 0;
@@ -119,13 +120,6 @@ inline float __uint_as_float(unsigned v) { return __builtin_bit_cast(float, v); 
 inline unsigned __float_as_uint(float v) { return __builtin_bit_cast(unsigned, v); }
 inline double __longlong_as_double(long long v) { return __builtin_bit_cast(double, v); }
 inline long long __double_as_longlong(double v) { return __builtin_bit_cast(long long, v); }
-// Byte i of the result is the one of y:x that the selector's digit i names.
-inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
-  const unsigned long long all = (unsigned long long)y << 32 | x;
-  unsigned out = 0;
-  for (unsigned i = 0; i < 4; ++i) out |= unsigned(all >> (selector >> 4 * i & 7u) * 8 & 0xffu) << 8 * i;
-  return out;
-}
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((unsigned long long)a * b >> 32); }
 inline float rsqrtf(float x) { return 1.f / sqrtf(x); }
 inline double rsqrt(double x) { return 1. / sqrt(x); }

@@ -33,6 +33,7 @@ Pair attention_pair() {
   knobs.push_back({.name = "keys", .values = {Index{0}}, .doc = "rows of k and of v; 0: as many as queries"});
   knobs.push_back(causal_knob("no"));
   knobs.push_back(product_dtype_knob());
+  knobs.back().choices.insert(knobs.back().choices.end(), {DType::f8e4m3, DType::f8e5m2});
   return {.name = "attention",
           .doc = "softmax(q kT / sqrt(depth)) v of each head",
           .knobs = std::move(knobs),
