@@ -103,8 +103,9 @@ TEST(ProductForms, EightBitFloatsTakeDeepBlocksOfTensorCores) {
   of_two_types.b_dtype = DType::f8e5m2;
   EXPECT_EQ(block(of_two_types), (std::vector<Index>{128, 128}));
   ProductGraph by_rows = p;
-  by_rows.b_by_columns = false;  // not as they read 8 bits
-  EXPECT_LT(block(by_rows)[1], 128);
+  by_rows.b_by_columns = false;  // not as they read 8 bits: a kernel copies b
+  EXPECT_EQ(block(by_rows), (std::vector<Index>{128, 128}));
+  EXPECT_EQ(form_of(by_rows), (Form{2, 1, 0}));
 }
 
 TEST(ProductForms, EightBitIntegersTakeTensorCoresByK) {
@@ -112,7 +113,8 @@ TEST(ProductForms, EightBitIntegersTakeTensorCoresByK) {
   EXPECT_EQ(block(p), (std::vector<Index>{128, 128}));
   ProductGraph by_rows = p;
   by_rows.b_by_columns = false;
-  EXPECT_LT(block(by_rows)[1], 128);
+  EXPECT_EQ(block(by_rows), (std::vector<Index>{128, 128}));
+  EXPECT_EQ(form_of(by_rows), (Form{2, 1, 0}));
 }
 
 // Sums of products of blocks, each under its scales: one loop, and no product of a block is stored.
@@ -124,7 +126,7 @@ TEST(ProductForms, ScalesOfBlocksAreOneLoopOfDots) {
                        .b_by_columns = true,
                        .around = ProductGraph::Around::scaled_blocks};
   EXPECT_EQ(form_of(p), (Form{1, 1, 0}));
-  EXPECT_EQ(block(p), (std::vector<Index>{128, 128}));
+  EXPECT_EQ(block(p), (std::vector<Index>{256, 128}));
 }
 
 // The dots of a plan that may round their operands, and the depth of its last one's blocks.
@@ -151,8 +153,8 @@ TEST(ProductForms, SinglesAreRoundedOnlyWhereThatIsAllowed) {
   EXPECT_EQ(tf32_dots(narrow, true).first, 0);
 }
 
-// As measured best on an H200 (docs/notes/2026-11-21-fourth-h200.md).
-TEST(ProductForms, FewRowsTakeWideTiles) {
+// As measured best on an H200 (docs/notes/2026-11-21-fourth-h200.md, 2026-11-22-sixth-h200.md).
+TEST(ProductForms, FewRowsTakeTheTilesThatWereMeasured) {
   const auto columns = [](Index rows) {
     const ProductGraph p{.m = rows, .n = 8192, .k = 8192, .dtype = DType::bf16};
     Index out = 0;
@@ -163,11 +165,10 @@ TEST(ProductForms, FewRowsTakeWideTiles) {
     return out;
   };
   EXPECT_EQ(columns(8), 256);
-  EXPECT_EQ(columns(128), 192);
+  EXPECT_EQ(columns(128), 64);
 }
 
 TEST(ProductForms, FewTilesShareTheirDepth) {
-  EXPECT_EQ(form_of({.m = 128, .n = 8192, .k = 8192, .dtype = DType::bf16}), (Form{2, 1, 1}));
   EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16}), (Form{2, 1, 1}));
   EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536}), (Form{2, 1, 1}));
   EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536, .around = ProductGraph::Around::bias_and_silu}),
