@@ -36,8 +36,10 @@ struct AttentionOptions {
 // of 8-bit floats in f32. H is a multiple of Hkv: every H / Hkv query heads, one after another, share a head
 // of k and v. Tq and Tk may differ. Query i and key j carry the numbers i and j whatever the lengths: where
 // the last query stands at the last key, masks take the offset Tk - Tq. A row with nothing to attend gives 0.
-// Throws Error on shapes or types that do not fit, on a mask that is not bool, on results of the functions
-// that do not broadcast, and on dropout outside [0, 1) or without a seed.
+// Weights are rounded to v's type before they are multiplied with it: of 8-bit floats to 2 or 3 bits of
+// mantissa, scaled so that they use the type's range, as inference takes it; gradients through them are of 8
+// bits as well. Throws Error on shapes or types that do not fit, on a mask that is not bool, on results of
+// the functions that do not broadcast, and on dropout outside [0, 1) or without a seed.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {},
                  const Location& where = Location::current());
 // The same, with log Σ exp(scores) of each row (B, H, Tq) in f32 (f64 for f64 operands): -inf where nothing
