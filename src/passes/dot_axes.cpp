@@ -121,7 +121,8 @@ DotTiles widening_tiles(const DotProblem& p, const tile::Target& target) {
     for (Index splits = 1; splits <= most; ++splits) {
       const auto rounds =
           static_cast<double>(ceil_div(programs * splits, Index{target.units}) * ceil_div(p.k, splits));
-      const double cycles = std::max(kRoundCycles, kIssueCycles * static_cast<double>(rows / kRows)) *
+      const Index groups = rows / kRows;
+      const double cycles = std::max(kRoundCycles, kIssueCycles * static_cast<double>(groups)) *
                             static_cast<double>(p.inner_k) / static_cast<double>(kDepth);
       const double us = rounds * cycles / kCyclesPerUs + merge_us(p, splits, target);
       if (least > 0 && us >= least) continue;

@@ -78,8 +78,8 @@ double tensor_tiles_us(const TensorTiles& t, const Target& target) {
   const auto piece = static_cast<double>(t.piece_bytes);
   const double rate = target.memory_bytes_per_s * (piece > 0 ? piece / (piece + kPieceBytes) : 1);
   const double memory_us = waves * rows * static_cast<double>(t.k * t.operand_bytes) / rate * 1e6;
-  // Of programs that all run at once the memory's time is hidden: 128x8192x8192 in 128x64 takes 39.8 us, as long
-  // as its blocks take into a multiprocessor (docs/notes/2026-11-22-sixth-h200.md).
+  // Of programs that all run at once the memory's time is hidden: 128x8192x8192 in 128x64 takes 39.8 us, as
+  // long as its blocks take into a multiprocessor (docs/notes/2026-11-22-sixth-h200.md).
   const double shown_us = waves > 1 ? memory_us / 3 : 0;
   return std::max(compute_us + shown_us, memory_us) + target.launch_s * 1e6;
 }

@@ -43,8 +43,8 @@ double round_us(Backend& backend, backends::Program& program, const backends::La
 }
 
 double launch_us(Backend& backend, backends::Program& program, const backends::LaunchArgs& args) {
-  std::vector<double> rounds;
-  for (int round = 0; round < 7; ++round) rounds.push_back(round_us(backend, program, args));
+  std::vector<double> rounds(7);
+  for (double& us : rounds) us = round_us(backend, program, args);
   std::sort(rounds.begin(), rounds.end());
   return rounds[rounds.size() / 2];
 }
