@@ -55,7 +55,7 @@ void LoopText::print_body(Pass& pass, Which which) {
   for (int i : part_.instrs) {
     const Node& n = node(i);
     if (!n.along_vec || n.in_place || (!n.needed && !is_writing(i))) continue;
-    if (which != Which::all && is_inner(i) != (which == Which::along_other)) continue;
+    if (!is_of(i, which)) continue;
     if (is_accumulating(instr(i)))
       accumulate(i, pass);
     else if (instr(i).kind == Instr::Kind::effect && instr(i).op->kind != OpKind::store)

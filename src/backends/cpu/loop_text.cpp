@@ -183,7 +183,8 @@ void LoopText::print_prefetches(const Pass& pass) {
 
 void LoopText::print_rows() {
   if (shape_.other >= 0) k_.code.open("for (i64 {0} = 0; {0} < {1}; ++{0})", row_, other_count_);
-  print_row_start();
+  print_uniform(/*along_other=*/true);
+  declare_rows(Which::all);
   if (has_vectors_) {
     Pass outline{.copies = shape_.copies};
     declare_accumulators(outline);
@@ -196,11 +197,13 @@ void LoopText::print_rows() {
 
 void LoopText::print_columns_outside() {
   print_along_vec([&](Pass& pass) {
+    declare_rows(Which::not_along_other);  // what is read once for all rows may lie outside as a whole
     print_body(pass, Which::not_along_other);
     declare_accumulators(pass);
     const auto masks = pass.masks;
     k_.code.open("for (i64 {0} = 0; {0} < {1}; ++{0})", row_, other_count_);
-    print_row_start();
+    print_uniform(/*along_other=*/true);
+    declare_rows(Which::along_other);
     print_body(pass, Which::along_other);
     k_.code.close();
     pass.masks = masks;
@@ -208,11 +211,10 @@ void LoopText::print_columns_outside() {
   });
 }
 
-void LoopText::print_row_start() {
-  print_uniform(/*along_other=*/true);
+void LoopText::declare_rows(Which which) {
   std::set<std::string> declared;
   for (int i : part_.instrs)
-    if (is_access(instr(i)) && node(i).along_vec) declare_row(i, declared);
+    if (is_access(instr(i)) && node(i).along_vec && is_of(i, which)) declare_row(i, declared);
 }
 
 // The row's own pointer, its end inside the view, its alignment.

@@ -94,13 +94,16 @@ class LoopText {
   void declare_pointers();
   void declare_prefetches();
   void print_prefetches(const Pass& pass);
-  void print_row_start();
   void declare_row(int i, std::set<std::string>& declared);
   void print_uniform(bool along_other);
   void print_uniform_effects();
 
   // --- instructions (loop_body.cpp)
   enum class Which : unsigned char { all, not_along_other, along_other };
+  bool is_of(int i, Which which) const {
+    return which == Which::all || is_inner(i) == (which == Which::along_other);
+  }
+  void declare_rows(Which which);
   void print_body(Pass& pass, Which which);
   void print_vector(int i, Pass& pass);
   std::string compute_text(int i, int copy, Pass& pass);

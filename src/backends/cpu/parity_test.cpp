@@ -309,6 +309,20 @@ TEST_P(ParityTest, EmbeddingReadsRowsWhole) {
   check(k.finish({{{40, 1}}}), options);
 }
 
+// A row that data picks, and that may be none, is read before a loop that scans what it is spread over.
+TEST_P(ParityTest, RowsThatAnIndexPicksAreSpread) {
+  Builder k("picked");
+  const View table = k.view("table", DType::f32, {3, 31}), which = k.view("which", DType::i32, {5}),
+             y = k.view("y", DType::f32, {5, 31, 4});
+  const Value p = k.program_id(0), row = k.cast(k.load(which, {p}), DType::i64);
+  const Value t = k.load(table, {row, Index{0}}, {.shape = {31}, .dims = {1}, .fill = 7.0});
+  const Value spread = k.broadcast(k.reshape(t, {31, 1}), {31, 4});
+  k.store(y, {p, Index{0}, Index{0}}, k.scan(Monoid::sum, spread, 1), {.dims = {1, 2}});
+  testing::ParityOptions options;
+  options.ranges = {{-2, 2}, {-2, 5}};
+  check(k.finish({{{5, 1}}}), options);
+}
+
 TEST_P(ParityTest, TransposeAndReshape) {
   for (const DType d : {DType::f32, DType::bf16, DType::u8, DType::f64})
     for (const auto& [rows, columns] :
