@@ -1,7 +1,10 @@
 // One launch of one kernel, with memory of the device for each view.
 #include "support/backend_parity.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <utility>
 
 namespace tilewright::testing {
 
@@ -37,6 +40,12 @@ class DeviceViews {
     }
     return Unit{};
   }
+  // The host's copies, one after another.
+  std::string host_bytes() const {
+    std::string all;
+    for (const HostView& view : host_) all.append(view.data, static_cast<std::size_t>(view.bytes));
+    return all;
+  }
   void* const* origins() const { return origins_.data(); }
 
  private:
@@ -48,9 +57,11 @@ class DeviceViews {
 
 }  // namespace
 
-RunOnBackend on_backend(backends::Backend& backend, const tile::Schedule& schedule, std::string& source) {
-  return [&backend, schedule, &source](const tile::Kernel& kernel, const std::vector<HostView>& views,
-                                       const std::vector<std::int64_t>& scalars) -> Status {
+RunOnBackend on_backend(backends::Backend& backend, const tile::Schedule& schedule, std::string& source,
+                        int launches) {
+  return [&backend, schedule, &source, launches](const tile::Kernel& kernel,
+                                                 const std::vector<HostView>& views,
+                                                 const std::vector<std::int64_t>& scalars) -> Status {
     auto printed = backend.print(kernel, schedule);
     if (!printed) return failure(Failure::Kind::unsupported, printed.error().message);
     source = printed->text;
@@ -63,9 +74,19 @@ RunOnBackend on_backend(backends::Backend& backend, const tile::Schedule& schedu
     backends::LaunchArgs args{.views = device.origins(), .scalars = scalars.data()};
     const std::vector<Index> grid = grid_extents(kernel, scalars);
     std::copy(grid.begin(), grid.end(), args.grid);
-    if (Status s = (*program)->launch(args); !s) return s;
-    if (Status s = backend.synchronize(); !s) return s;
-    return device.copy_out();
+    std::string first;
+    for (int i = 0; i < launches; ++i) {
+      if (Status s = (*program)->launch(args); !s) return s;
+      if (Status s = backend.synchronize(); !s) return s;
+      if (Status s = device.copy_out(); !s) return s;
+      if (launches == 1) break;
+      std::string bytes = device.host_bytes();
+      if (i == 0)
+        first = std::move(bytes);
+      else if (bytes != first)
+        return failure(Failure::Kind::invalid, fmt::format("launch {} left other bytes than the first", i));
+    }
+    return Unit{};
   };
 }
 

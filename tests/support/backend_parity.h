@@ -7,7 +7,8 @@
 namespace tilewright::testing {
 
 // `source` receives the printed text, for messages. A schedule that the backend refuses comes back as the
-// failure of kind `unsupported` that its print() gave.
-RunOnBackend on_backend(backends::Backend& backend, const tile::Schedule& schedule, std::string& source);
+// failure of kind `unsupported` that its print() gave. Of several launches all must leave the same bytes.
+RunOnBackend on_backend(backends::Backend& backend, const tile::Schedule& schedule, std::string& source,
+                        int launches = 1);
 
 }  // namespace tilewright::testing

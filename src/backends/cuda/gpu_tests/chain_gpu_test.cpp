@@ -1,6 +1,7 @@
 // Chains of dots on the device against the reference interpreter: as tests/cuda_emulation/chain_test.cpp.
 #include "backends/cuda/cuda_backend.h"
 #include "support/attention_kernels.h"
+#include "support/backend_parity.h"
 #include "support/kernel_check.h"
 
 #include <gtest/gtest.h>
@@ -66,6 +67,24 @@ TEST_F(Chains, TwoProductsBeforeTheLast) {
   for (bool causal : {false, true}) {
     const AttentionKernel a{.heads = 2, .queries = 200, .keys = 300, .block_n = 64, .causal = causal};
     check(to_string(a), attention_gradient_q(a));
+  }
+}
+
+// Which program comes first differs from launch to launch; what is added to what does not.
+TEST_F(Chains, AreTheSameBitByBitInAHundredLaunches) {
+  const AttentionKernel a{.heads = 4, .queries = 700, .keys = 700, .causal = true, .splits = true};
+  for (const tile::Kernel& kernel : {attention(a), attention_gradient_q(a)}) {
+    int checked = 0;
+    for (const backends::Candidate& c : backend_->candidates(kernel)) {
+      if (!c.refusal.empty()) continue;
+      std::string source;
+      const auto r = ::tilewright::testing::check_parity(
+          kernel, {.odd_share = 0, .model = {.scale = 32, .flush_subnormals = true}},
+          ::tilewright::testing::on_backend(*backend_, c.schedule, source, 100));
+      EXPECT_TRUE(r.ok()) << kernel.name << " [" << to_string(c.schedule) << "]: " << r.message;
+      ++checked;
+    }
+    EXPECT_GE(checked, 3) << kernel.name;
   }
 }
 

@@ -1,5 +1,7 @@
 // Dots on the device's tensor cores against the reference interpreter: as tests/cuda_emulation/dot_test.cpp.
 #include "backends/cuda/cuda_backend.h"
+#include "support/backend_parity.h"
+#include "support/freivalds.h"
 #include "support/kernel_check.h"
 #include "support/matmul_kernels.h"
 
@@ -119,6 +121,37 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
              .programs_per_sm = 3,
              .dot = tile::DotUnit::fma_blocks});
   EXPECT_GE(checked, 50);
+}
+
+// Under every schedule that the backend proposes: several waves of programs, rasters with an edge, parts.
+TEST(Dots, LargeProductsPassFreivaldsCheck) {
+  auto backend = CudaBackend::open({});
+  ASSERT_TRUE(backend.ok()) << backend.error().message;
+  for (const MatmulKernel& m : {
+           MatmulKernel{.out = DType::f32, .m = 4096, .n = 4096, .k = 512},
+           MatmulKernel{
+               .out = DType::f32, .m = 4000, .n = 5000, .k = 520, .block_n = 256, .b_by_columns = true},
+           MatmulKernel{.m = 8192, .n = 3072, .k = 768, .block_n = 192},
+           MatmulKernel{.dtype = DType::f16, .out = DType::f16, .m = 3333, .n = 2056, .k = 776},
+           MatmulKernel{.dtype = DType::f32,
+                        .out = DType::f32,
+                        .m = 2048,
+                        .n = 2050,
+                        .k = 300,
+                        .block_n = 64,
+                        .block_k = 32},
+       }) {
+    int checked = 0;
+    for (const backends::Candidate& c : (*backend)->candidates(tile::samples::matmul(m))) {
+      if (!c.refusal.empty()) continue;
+      std::string source;
+      const std::string problem = ::tilewright::testing::check_large_product(
+          m, ::tilewright::testing::on_backend(**backend, c.schedule, source));
+      EXPECT_EQ(problem, "") << to_string(m) << " [" << to_string(c.schedule) << "]";
+      ++checked;
+    }
+    EXPECT_GE(checked, 2) << to_string(m);
+  }
 }
 
 }  // namespace
