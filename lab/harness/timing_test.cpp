@@ -181,11 +181,13 @@ TEST(Timing, CtrlCKeepsWhatWasMeasured) {
   }
 }
 
-TEST(Timing, TheGuardTurnsSigintIntoAFlag) {
-  const InterruptGuard guard;
-  EXPECT_FALSE(InterruptGuard::interrupted());
-  std::raise(SIGINT);
-  EXPECT_TRUE(InterruptGuard::interrupted());
+TEST(Timing, TheGuardTurnsSignalsIntoAFlag) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const InterruptGuard guard;
+    EXPECT_FALSE(InterruptGuard::interrupted());
+    std::raise(signal);
+    EXPECT_TRUE(InterruptGuard::interrupted());
+  }
 }
 
 TEST(Timing, AContenderThatFailsLosesItsSamplesAndTheOthersGoOn) {

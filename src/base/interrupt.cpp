@@ -1,4 +1,4 @@
-// The SIGINT flag.
+// The flag that signals set.
 #include "base/interrupt.h"
 
 #include <tilewright/base/error.h>
@@ -15,20 +15,23 @@ std::atomic<bool> g_guarded = false;
 static_assert(std::atomic<bool>::is_always_lock_free,
               "only lock-free atomics may be used in a signal handler");
 
+// Ctrl-C, and how timeout and batch systems end a program.
+constexpr int kSignals[] = {SIGINT, SIGTERM};
+
 extern "C" void on_interrupt(int signal) {
   g_interrupted = true;
-  std::signal(signal, SIG_DFL);  // the second Ctrl-C ends the program
+  std::signal(signal, SIG_DFL);  // the second one ends the program
 }
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
   TW_CHECK(!g_guarded.exchange(true), "one InterruptGuard at a time");
   g_interrupted = false;
-  std::signal(SIGINT, on_interrupt);
+  for (const int signal : kSignals) std::signal(signal, on_interrupt);
 }
 
 InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, SIG_DFL);
+  for (const int signal : kSignals) std::signal(signal, SIG_DFL);
   g_guarded = false;
 }
 

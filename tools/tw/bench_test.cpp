@@ -94,15 +94,18 @@ TEST(Bench, ExpectationsAreStoredAndJudged) {
   EXPECT_TRUE(contains(judged.output, "new")) << judged.output;  // copy was never stored
 }
 
-TEST(Bench, CtrlCKeepsWhatWasMeasured) {
-  const Outcome outcome =
-      run_tw("bench run elu copy --set n=2^4..2^24 --budget 600 --ceilings none --out stopped",
-             "timeout --preserve-status -s INT 2");
-  EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
-  const Json run = read_json("stopped/run.json");
-  EXPECT_TRUE(run.back()["environment"]["interrupted"].get<bool>());
-  EXPECT_EQ(run[0]["target"], "elu");
-  EXPECT_TRUE(run[0]["verified"].get<bool>());
+TEST(Bench, SignalsKeepWhatWasMeasured) {
+  for (const std::string signal : {"INT", "TERM"}) {  // Ctrl-C, and timeout's own
+    const std::string folder = "stopped_by_" + signal;
+    const Outcome outcome =
+        run_tw("bench run elu copy --set n=2^4..2^24 --budget 600 --ceilings none --out " + folder,
+               "timeout --preserve-status -s " + signal + " 2");
+    EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
+    const Json run = read_json(folder + "/run.json");
+    EXPECT_TRUE(run.back()["environment"]["interrupted"].get<bool>());
+    EXPECT_EQ(run[0]["target"], "elu");
+    EXPECT_TRUE(run[0]["verified"].get<bool>());
+  }
 }
 
 }  // namespace
