@@ -1,5 +1,6 @@
 // How far rounding can move the outputs of a graph, found by rounding at random.
 #include "ops/ops.h"
+#include "support/interval_reference.h"
 #include "support/random_graph.h"
 
 #include <fmt/format.h>
@@ -10,12 +11,6 @@
 namespace tilewright::test {
 
 namespace {
-
-// The rounding of an f32 result computed within 2 ulp, or of a value that is stored in a narrow type.
-double noise_of(DType dtype) {
-  if (dtype == DType::f64) return 0x1p-50;
-  return std::max(0x1p-22, unit_roundoff(dtype));
-}
 
 void widen(ir::HostTensor& spread, const ir::HostTensor& noisy, const ir::HostTensor& exact) {
   for (std::size_t i = 0; i < exact.f.size(); ++i) {
