@@ -38,8 +38,9 @@ Value rms_norm(Value x, std::optional<Value> gamma, double epsilon = 1e-5);
 // x (T, K) in as many blocks of equal height as group_of_block (blocks) has numbers: (T, N). A number outside
 // [0, G) gives zeros.
 Value grouped_matmul(Value x, Value w, Value group_of_block);
-// x (G, M, K): (G, M, N), of each group the first counts[g] rows; the others are zeros.
+// x (T, K): (T, N), group g being the rows from ends[g - 1] up to ends[g]; behind the last end are zeros.
 Value ragged_matmul(Value x, Value w, Value ends);
+// x (G, M, K): (G, M, N), of each group the first counts[g] rows; the others are zeros.
 Value masked_matmul(Value x, Value w, Value counts);
 
 // --- products of quantised operands

@@ -69,10 +69,11 @@ DotTiles few_blocks(const DotProblem& p, DotTiles tiles, const tile::Target& tar
   return tiles;
 }
 
-// Few rows (or a column): the large operand streams from memory, so only its order and its share per core
-// matter. Where what is summed lies together, its rows are walked along, a few at a time.
+// Of the large operand, where what is summed lies together: so many of its rows, each walked so far.
 constexpr Index kRowsAlong = 256, kLongWalk = 4096;
 
+// Few rows (or a column): the large operand streams from memory, so only its order and its share per core
+// matter.
 DotTiles few_rows(const DotProblem& p, const tile::Target& target) {
   const Index columns = p.batch >= target.units ? p.n : ceil_div(p.n, Index{target.units});
   if (p.b_by_k)

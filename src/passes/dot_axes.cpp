@@ -143,8 +143,6 @@ DotTiles adding_tiles(const DotProblem& p, const tile::Target& target) {
     for (Index columns : {kColumns, kColumns / 2, kColumns / 4}) {
       // Where b lies by columns of the result, whole rows of 128 bytes.
       if (columns > round_up(p.n, kStep) || (p.b_by_rows && columns < kColumns / 2)) continue;
-      // In halves only from memory.
-      if (rows > 2 * kRows && !p.in_memory) continue;
       const double us = tile::tensor_tiles_us(
           {.bm = rows,
            .bn = columns,

@@ -90,9 +90,9 @@ KernelResult KernelStore::load(Build& build) {
   const auto start = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
   if (auto it = loaded_.find(build.key); it != loaded_.end()) return it->second;
-  if (cache_ &&
-      build.origin == LoadedKernel::Origin::compiled)     // a full or read-only disk only costs the next
-    (void)cache_->store(build.key, build.binary->bytes);  // process a compile
+  // A full or read-only disk only costs the next process a compile.
+  if (cache_ && build.origin == LoadedKernel::Origin::compiled)
+    (void)cache_->store(build.key, build.binary->bytes);
   auto program = device_->backend().load(*build.kernel, build.source, *build.binary);
   if (!program) return program.error();
   auto out = std::make_shared<LoadedKernel>();

@@ -12,9 +12,9 @@ constexpr double kFlopsPerCycle = 4096;  // of a multiprocessor, dense 16-bit; t
 constexpr double kSharedBytesPerCycle = 128;
 constexpr double kClockHz = 1.45e9;  // what is left of 1.98 GHz at full load, stalls of the pipeline included
 constexpr Index kRows = 64, kStepBytes = 128;  // of one wgmma; of k in a block
-constexpr double kStoreCyclesPerElement =
-    0.045;                                      // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
-constexpr double kSendCyclesPerElement = 0.03;  // 16 stmatrix instead of shuffles and stores; predicted
+// 64 shuffles, 64 conversions, 16 stores a thread of 128x256; 16 stmatrix instead of shuffles and stores
+// (predicted).
+constexpr double kStoreCyclesPerElement = 0.045, kSendCyclesPerElement = 0.03;
 // What a multiprocessor takes in from L2: 10.7 TB/s for all of them, reached by tiles of 128x128.
 constexpr double kIntakeBytesPerCycle = 56;
 constexpr double kFillCycles = 1500;  // before the first block has arrived

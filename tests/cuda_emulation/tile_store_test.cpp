@@ -98,7 +98,7 @@ TEST_F(EmulatedDot, SaysWhyResultsDoNotLeaveByTheCopyEngine) {
   const auto says = [&](const MatmulKernel& m, const tile::Schedule& s, const char* why) {
     EXPECT_NE(refusal(m, s).find(why), std::string::npos) << refusal(m, s);
   };
-  says({.n = 132, .k = 64, .b_by_columns = true}, stored(256, 2, 2), "a stride of the result");
+  says({.n = 132, .k = 64, .b_by_columns = true}, stored(256, 2, 2), "write the result: a stride");
   says({.out = DType::f32, .row_sums = true}, stored(256, 2, 2), "rows are reduced");
   says({.block_n = 32, .b_by_columns = true}, stored(256, 2, 2), "no whole number of 64 by 64");
   says({}, stored(256, 2, 1), "two at least");

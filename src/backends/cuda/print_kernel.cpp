@@ -42,12 +42,12 @@ constexpr std::string_view kReserved[] = {
     "i64",        "u64",       "f32",      "f64",       "bf16",     "f16",        "f8e4m3",
     "f8e5m2",     "Vec",       "Max",      "Min",       "Sum",      "Product",    "And",
     "Or",         "ArgMax",    "ArgMin",   "same",      "sigmoid",  "reciprocal", "inside",
-    "step",       "program",   "programs", "rank",      "tw",       "infinity",   "not_a_number",
+    "step",       "program",   "programs", "send",      "tw",       "infinity",   "not_a_number",
     "signed",     "unsigned",  "void",     "template",  "class",    "struct",     "union",
     "operator",   "namespace", "using",    "static",    "extern",   "register",   "volatile",
     "inline",     "public",    "private",  "protected", "try",      "catch",      "throw",
     "typename",   "goto",      "break",    "continue",  "enum",     "sizeof",     "typedef",
-    "virtual",    "friend",    "export",   "asm",       "mutable",  "explicit"};
+    "virtual",    "friend",    "export",   "asm",       "mutable",  "explicit",   "put"};
 
 }  // namespace
 

@@ -37,7 +37,6 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
     return fmt::format("{}[{}]", base,
                        stage.offset > 0 ? fmt::format("{} + {}", stage.offset, index) : index);
   };
-  const bool narrow_word = is_narrow_float(r.dtype) && stage.type != r.type;
   if (r.place.part == Part::one) {
     if (side == StageSide::put)
       out_.line("if (threadIdx.x == 0) {} = {};", place_at("0"), convert_text(r.type, stage.type, r.name));
@@ -45,7 +44,6 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
       out_.line("{} = {};", r.name, convert_text(stage.type, r.type, place_at("0")));
     return;
   }
-  (void)narrow_word;
   Loop loop;
   loop.place = r.place;
   loop.frame = layouts_.frame(r.place);

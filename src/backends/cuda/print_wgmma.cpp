@@ -2,6 +2,8 @@
 // shared memory while the others multiply them on the tensor cores and carry out what follows the loop.
 #include "backends/cuda/kernel_printer.h"
 
+#include <tilewright/tile/tensor_rate.h>
+
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -30,8 +32,8 @@ RegisterShare register_share(int warpgroups, bool crowded) {
 // 154 (C7602). A chain's sums are smaller.
 constexpr int kMaxWarpgroups = 2, kMaxChainWarpgroups = 3;
 constexpr Index kSwizzleBytes = 1024;
-// Of a sum of 64 rows in the registers of a warpgroup: one for each, beside what follows the loop.
-constexpr Index kMostColumns = 256, kMostOwnElements = 64 * 384;
+// Of a sum of 64 rows in the registers of a warpgroup.
+constexpr Index kMostColumns = 256;
 
 }  // namespace
 
@@ -71,7 +73,7 @@ void KernelPrinter::check_wgmma() const {
 void KernelPrinter::check_ping_pong(const Frame& f) const {
   if (schedule_.threads <= kWarpgroup) refuse("ping_pong: wants several warpgroups");
   if (schedule_.descending) refuse("ping_pong: the programs are taken as they are counted");
-  if (f.rows * f.cols > kMostOwnElements)
+  if (!tile::fits_ping_pong(f.rows, f.cols))
     refuse("ping_pong: a warpgroup's tile has at most 128 by 192 elements");
   for (std::size_t i : {0u, 1u, 2u})
     if (differs_[static_cast<std::size_t>(dot_->loop->operands[i])])

@@ -69,17 +69,8 @@ Status OperandReader::check_copy_engine(const TensorOperand& o) const {
   const auto fail = [&](std::string_view why) {
     return refuse_dot(fmt::format("the copy engine cannot read {}: {}", view(o).name, why));
   };
-  constexpr Index kAlign = 16, kLargestBox = 256;
-  constexpr int kLargestRank = 4;
-  const Index bytes = static_cast<Index>(size_bytes(view(o).dtype));
-  if (view(o).rank() < 2 || view(o).rank() > kLargestRank) return fail("it has not 2 to 4 dimensions");
-  if (stride(o, o.inner_dim()) != tile::Dim{1, -1}) return fail("no axis of its blocks is contiguous");
-  if (view(o).align_bytes < kAlign) return fail("it is not aligned to 16 bytes");
-  for (int d = 0; d < view(o).rank(); ++d) {
-    const tile::Dim& s = stride(o, d);
-    if (d != o.inner_dim() && (!s.is_constant() || s.value <= 0 || s.value * bytes % kAlign != 0))
-      return fail("a stride is no multiple of 16 bytes");
-  }
+  constexpr Index kLargestBox = 256;
+  if (const std::string why = why_no_tensor_map(view(o), o.inner_dim()); !why.empty()) return fail(why);
   if (o.outer() > kLargestBox) return fail("its blocks are more rows than it takes at once");
   return Unit{};
 }
@@ -107,13 +98,36 @@ Index OperandReader::trips(const Op& loop) const {
 TensorBlock tensor_block(const Kernel& kernel, const TensorOperand& o, Index share) {
   const tile::ViewParam& view = kernel.views[static_cast<std::size_t>(o.load->param)];
   const Index panel = kPanelBytes / static_cast<Index>(size_bytes(view.dtype));
-  TensorBlock block{o.load->param, {o.inner_dim(), o.outer_dim()}, {panel, o.outer() / share}, false};
+  return plane_block(
+      kernel,
+      {.view = o.load->param, .dims = {o.inner_dim(), o.outer_dim()}, .box = {panel, o.outer() / share}});
+}
+
+TensorBlock plane_block(const Kernel& kernel, TensorBlock plane) {
+  const tile::ViewParam& view = kernel.views[static_cast<std::size_t>(plane.view)];
+  const std::set<int> walked(plane.dims.begin(), plane.dims.end());
   for (int d = view.rank() - 1; d >= 0; --d) {
-    if (d == o.inner_dim() || d == o.outer_dim()) continue;
-    block.dims.push_back(d);
-    block.box.push_back(1);
+    if (walked.count(d) > 0) continue;
+    plane.dims.push_back(d);
+    plane.box.push_back(1);
   }
-  return block;
+  return plane;
+}
+
+std::string why_no_tensor_map(const tile::ViewParam& view, int inner) {
+  constexpr Index kAlign = 16;
+  constexpr int kLargestRank = 4;
+  const auto bytes = static_cast<Index>(size_bytes(view.dtype));
+  if (view.rank() < 2 || view.rank() > kLargestRank) return "it has not 2 to 4 dimensions";
+  if (view.strides[static_cast<std::size_t>(inner)] != tile::Dim{1, -1})
+    return "no axis of its blocks is contiguous";
+  if (view.align_bytes < kAlign) return "it is not aligned to 16 bytes";
+  for (int d = 0; d < view.rank(); ++d) {
+    const tile::Dim& s = view.strides[static_cast<std::size_t>(d)];
+    if (d != inner && (!s.is_constant() || s.value <= 0 || s.value * bytes % kAlign != 0))
+      return "a stride is no multiple of 16 bytes";
+  }
+  return "";
 }
 
 }  // namespace tilewright::cuda

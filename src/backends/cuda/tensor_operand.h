@@ -37,8 +37,13 @@ struct TensorBlock {
   std::vector<Index> box;
   bool is_result = false;  // it is written, element by element as it is
 };
+// Of the view's other dimensions one element at a time.
+TensorBlock plane_block(const tile::Kernel& kernel, TensorBlock plane);
 // Each block of a cluster of `share` fetches its share of the rows.
 TensorBlock tensor_block(const tile::Kernel& kernel, const TensorOperand& operand, Index share);
+
+// Why a tensor map cannot describe a view, of which dimension `inner` is the contiguous one; or empty.
+std::string why_no_tensor_map(const tile::ViewParam& view, int inner);
 
 Failure refuse_dot(std::string why);
 

@@ -26,23 +26,6 @@ bool touches_view(OpKind kind) {
          kind == OpKind::atomic_add;
 }
 
-Status check_view(const ViewParam& view, int inner_dim) {
-  constexpr Index kAlign = 16;
-  constexpr int kLargestRank = 4;
-  const auto bytes = static_cast<Index>(size_bytes(view.dtype));
-  if (view.rank() < 2 || view.rank() > kLargestRank)
-    return refuse("the copy engine takes results of 2 to 4 dimensions");
-  if (view.strides[static_cast<std::size_t>(inner_dim)] != tile::Dim{1, -1})
-    return refuse("the rows of the result's tile are not contiguous");
-  if (view.align_bytes < kAlign) return refuse("the result is not aligned to 16 bytes");
-  for (int d = 0; d < view.rank(); ++d) {
-    const tile::Dim& s = view.strides[static_cast<std::size_t>(d)];
-    if (d != inner_dim && (!s.is_constant() || s.value <= 0 || s.value * bytes % kAlign != 0))
-      return refuse("a stride of the result is no multiple of 16 bytes");
-  }
-  return Unit{};
-}
-
 }  // namespace
 
 Result<TileStore> find_tile_store(const Kernel& kernel, const Op& dot) {
@@ -63,17 +46,15 @@ Result<TileStore> find_tile_store(const Kernel& kernel, const Op& dot) {
   if (!has_pieces_of(tile.dtype)) return refuse("the result's elements have neither 16 nor 32 bits");
   const ViewParam& view = kernel.views[static_cast<std::size_t>(found->param)];
   const int inner = found->tile_dims[1], outer = found->tile_dims[0];
-  if (Status s = check_view(view, inner); !s) return s.error();
+  if (const std::string why = why_no_tensor_map(view, inner); !why.empty())
+    return refuse(fmt::format("the copy engine cannot write the result: {}", why));
   const Index columns = kPanelBytes / static_cast<Index>(size_bytes(view.dtype));
   if (tile.shape[0] % kPieceRows != 0 || tile.shape[1] % columns != 0)
     return refuse(fmt::format("the tile is no whole number of 64 by {}", columns));
-  TileStore out{found, {found->param, {inner, outer}, {columns, kPieceRows}, /*is_result=*/true}};
-  for (int d = view.rank() - 1; d >= 0; --d) {
-    if (d == inner || d == outer) continue;
-    out.block.dims.push_back(d);
-    out.block.box.push_back(1);
-  }
-  return out;
+  return TileStore{found, plane_block(kernel, {.view = found->param,
+                                               .dims = {inner, outer},
+                                               .box = {columns, kPieceRows},
+                                               .is_result = true})};
 }
 
 }  // namespace tilewright::cuda

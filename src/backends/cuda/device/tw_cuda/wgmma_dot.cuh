@@ -81,7 +81,13 @@ struct ByteOperand {
 template <class T, int kBlocks, int kSteps>
 TW_DEVICE void wgmma_pin(ByteOperand<T, kBlocks, kSteps>& a) {
 #pragma unroll
-  for (int i = 0; i < kBlocks * kSteps * 4; ++i) wgmma_pin((&a.words[0][0][0])[i]);
+  for (int i = 0; i < kBlocks; ++i) {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+#pragma unroll
+      for (int part = 0; part < 4; ++part) wgmma_pin(a.words[i][step][part]);
+    }
+  }
 }
 
 // … from numbers that lie as a product's accumulator does: rounded, and each four in a row brought to one
