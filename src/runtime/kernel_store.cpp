@@ -86,10 +86,19 @@ void KernelStore::compile(Build& build) const {
   build.ms += ms_since(start);
 }
 
+void KernelStore::add_candidates(LoadedKernel& kernel, Build& build) {
+  kernel.candidates = std::move(build.candidates);
+  kernel.predicted_us = build.predicted_us;
+}
+
 KernelResult KernelStore::load(Build& build) {
   const auto start = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
-  if (auto it = loaded_.find(build.key); it != loaded_.end()) return it->second;
+  if (auto it = loaded_.find(build.key); it != loaded_.end()) {
+    // It may have been asked for by its schedule until now.
+    if (it->second->candidates.empty()) add_candidates(*it->second, build);
+    return it->second;
+  }
   // A full or read-only disk only costs the next process a compile.
   if (cache_ && build.origin == LoadedKernel::Origin::compiled)
     (void)cache_->store(build.key, build.binary->bytes);
@@ -101,6 +110,7 @@ KernelResult KernelStore::load(Build& build) {
   out->program = std::move(*program);
   out->origin = build.origin;
   out->build_ms = build.ms + ms_since(start);
+  add_candidates(*out, build);
   loaded_[build.key] = out;
   return out;
 }
@@ -137,15 +147,7 @@ std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds) {
   for (Build& b : builds) {
     if (const auto it = failed.find(b.key); !b.failure && it != failed.end()) b.failure = it->second;
     out.push_back(b.failure ? KernelResult(*b.failure) : load(b));
-    if (!out.back()) {
-      if (!b.failure) failed.emplace(b.key, out.back().error());
-      continue;
-    }
-    LoadedKernel& loaded = **out.back();
-    if (loaded.candidates.empty()) {
-      loaded.candidates = std::move(b.candidates);
-      loaded.predicted_us = b.predicted_us;
-    }
+    if (!out.back() && !b.failure) failed.emplace(b.key, out.back().error());
   }
   return out;
 }

@@ -49,12 +49,13 @@ class KernelStore {
   Build printed(const tile::Kernel& kernel, const tile::Schedule& schedule) const;
   std::vector<KernelResult> finish(std::vector<Build> builds);
   void compile(Build& build) const;
+  static void add_candidates(LoadedKernel& kernel, Build& build);
   KernelResult load(Build& build);
   std::shared_ptr<LoadedKernel> known(const Hash128& key);
 
   std::shared_ptr<Device> device_;
   BinaryCache* cache_;
-  std::mutex mutex_;  // of what follows and of cache_'s writes
+  std::mutex mutex_;  // of what follows, of its kernels' candidates, and of cache_'s writes
   std::map<Hash128, std::shared_ptr<LoadedKernel>> loaded_;
 };
 

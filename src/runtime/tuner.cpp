@@ -34,7 +34,10 @@ std::string tiles_of(const tile::Kernel& kernel) {
   return fmt::format("{}", fmt::join(constants, " "));
 }
 
+// Of either sign. What has no larger power in the type, as the limits with which minima begin, stays.
 Index next_power(Index size) {
+  constexpr Index kLargest = Index{1} << 62;
+  if (size > kLargest || size < -kLargest) return size;
   const auto up = static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::abs(size))));
   return size < 0 ? -up : size == 0 ? 0 : up;
 }
