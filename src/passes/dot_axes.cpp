@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace tilewright::passes {
 
@@ -333,21 +334,41 @@ bool takes_dot(const GroupProgram& program, const DotAxes& axes, const Sym& dot)
   return b.offset.factor(depth) == 1 && (a_loaded ? a.offset.factor(depth) == 1 : !integers && !dot.inner);
 }
 
+// Whether what is computed beside the dots reads a tile whose rows are the contiguous axis, as a transposed
+// bias of scores is: threads hold rows, and would exchange it through shared memory, which the blocks of dots
+// fill.
+bool turns_tiles(const GroupProgram& program, const DotAxes& axes) {
+  std::set<int> operands;
+  for (const Sym& s : program.syms)
+    if (s.kind == Sym::Kind::dot) operands.insert(s.operands.begin(), s.operands.end());
+  for (int i = 0; i < static_cast<int>(program.syms.size()); ++i) {
+    const Sym& s = program.syms[place_of(i)];
+    const bool block = s.kind == Sym::Kind::load && s.offset.is_affine() && s.dynamic.empty() && s.mask < 0;
+    if (!block || operands.count(i) > 0 || s.offset.factor(axes.m) != 1) continue;
+    // What adds up products walks blocks of k one by one: no tile's columns.
+    const bool by_k = !program.adds_up_dots() && s.offset.depends_on(axes.k);
+    if (by_k || (axes.n >= 0 && s.offset.depends_on(axes.n))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
-bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
+std::string_view why_not_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
   constexpr Index kFewest = 2;  // rows: what overhangs is zeros
-  if (target.arch != "sm_90a") return false;
+  if (target.arch != "sm_90a") return "chains of dots run on the tensor cores of sm_90a";
   const DotAxes axes = dot_axes(program);
-  if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return false;
+  if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return "tensor cores want several rows";
   if (std::any_of(program.syms.begin(), program.syms.end(),
                   [&](const Sym& s) { return s.kind == Sym::Kind::dot && !takes_dot(program, axes, s); }))
-    return false;
+    return "tensor cores do not take the operands of a dot as they are";
+  if (turns_tiles(program, axes)) return "a tile beside the dots lies by rows, and would be turned around";
+  constexpr std::string_view kNoRoom = "its tiles have no room in registers or shared memory";
   const DotProblem problem = problem_of(program, axes, target);
   if (!program.adds_up_dots() && !is_deep(program))
-    return tensor_stream_tiles(program, axes, problem, target).has_value();
+    return tensor_stream_tiles(program, axes, problem, target) ? "" : kNoRoom;
   const DotTiles tiles = program.adds_up_dots() ? adding_tiles(problem, target) : kDeepOnTensorCores;
-  return chain_bytes(program, axes, tiles) <= kChainSharedBytes;
+  return chain_bytes(program, axes, tiles) <= kChainSharedBytes ? "" : kNoRoom;
 }
 
 namespace {

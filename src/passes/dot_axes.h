@@ -4,6 +4,8 @@
 #include "passes/choose_dot_tiles.h"
 #include "passes/tile_emitter.h"
 
+#include <string_view>
+
 namespace tilewright::passes {
 
 // -1 where no variable remains: that extent is 1.
@@ -26,9 +28,12 @@ bool dot_as_tf32(const GroupProgram& program, const tile::Target& target);
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target);
 TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target);
 
-// Whether a chain of dots runs on the target's tensor cores: 16-bit operands which the copy engine can bring
-// as whole rows of 128 bytes, but for operands a that are computed.
-bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
+// Why a chain of dots does not run on the target's tensor cores; empty where it does: of operands which the
+// copy engine can bring as whole rows of 128 bytes, but for operands a that are computed.
+std::string_view why_not_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
+inline bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
+  return why_not_on_tensor_cores(program, target).empty();
+}
 
 // For each sym, whether each variable changes its value.
 std::vector<std::vector<bool>> dependence(const GroupProgram& program);

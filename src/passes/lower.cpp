@@ -9,6 +9,8 @@
 
 #include <tilewright/base/error.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -144,8 +146,12 @@ EmittedKernel emit(const ir::Graph& graph, const GroupProgram& program, const ti
                    const TileShape& shape, const std::string& name,
                    const std::vector<Temporary>& temporaries) {
   EmittedKernel out = emit_tiles(graph, program, shape, name, temporaries);
-  if (program.is_chain() && chains_on_tensor_cores(program, target))
+  if (!program.is_chain()) return out;
+  const std::string_view why_not = why_not_on_tensor_cores(program, target);
+  if (why_not.empty())
     out.kernel = split_masked_loops(out.kernel);
+  else if (target.kind == tile::TargetKind::cuda)
+    out.note += fmt::format("{}on vector units: {}", out.note.empty() ? "" : "; ", why_not);
   return out;
 }
 
