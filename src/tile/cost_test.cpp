@@ -101,7 +101,7 @@ TEST(Cost, ConditionsOnTheProgramAreCountedPerProgram) {
 
 TEST(Cost, OfRandomKernelsMovesNoMoreThanItAccesses) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const testing::RandomKernel random = testing::random_kernel(seed);
+    const test::RandomKernel random = test::random_kernel(seed);
     const KernelCost c = kernel_cost(random.kernel, random.scalars);
     EXPECT_LE(c.work.bytes_read, c.bytes_loaded) << seed;
     EXPECT_LE(c.work.bytes_written, c.bytes_stored) << seed;

@@ -45,7 +45,7 @@ TEST(TileText, SampleKernelsComeBackEqual) {
 TEST(TileText, RandomKernelsComeBackEqual) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
-    expect_round_trip(testing::random_kernel(seed).kernel);
+    expect_round_trip(test::random_kernel(seed).kernel);
   }
 }
 

@@ -1,14 +1,11 @@
 // Chains of dots on tensor cores mean what the kernel means: scores that never leave the registers, blocks of
 // keys that are read twice, ragged lengths, rows that see nothing.
-#include "cuda_emulation/emulated_cuda.h"
+#include "cuda_emulation/kernel_expect.h"
 
 #include "ops/attention.h"
 #include "ops/composites.h"
 #include "passes/pipeline.h"
 #include "support/attention_kernels.h"
-#include "support/kernel_check.h"
-
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +14,6 @@
 namespace tilewright::emulation {
 namespace {
 
-using testing::check_kernel;
 using tile::DotUnit;
 using tile::samples::AttentionKernel;
 
@@ -25,18 +21,42 @@ class EmulatedChain : public ::testing::Test {
  protected:
   EmulatedChain() : backend_(open_emulated_cuda("sm_90a").value()) {}
   void check_kernel_of(const AttentionKernel& a, const tile::Kernel& kernel, const tile::Schedule& schedule) {
-    const auto r =
-        check_kernel(*backend_, kernel, schedule,
-                     {.scale = spread_, .odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-    EXPECT_TRUE(r.problem.empty()) << to_string(a) << ": " << r.problem;
-    EXPECT_TRUE(r.refused.empty()) << to_string(a) << ": " << r.refused;
+    SCOPED_TRACE(to_string(a));
+    test::ParityOptions options = as_printed();
+    options.scale = spread_;
+    expect_right(*backend_, kernel, schedule, options);
   }
   void check(const AttentionKernel& a, const tile::Schedule& schedule) {
     check_kernel_of(a, attention(a), schedule);
   }
+  // A chain that the compiler wrote runs on tensor cores; of the grid's `heads` two say what all do. Its
+  // schedule.
+  tile::Schedule check_compiled(tile::Kernel kernel, Index heads = 0,
+                                const test::ParityOptions& options = as_printed()) {
+    const auto candidates = backend_->candidates(kernel);
+    if (candidates.empty()) {
+      ADD_FAILURE() << kernel.name << ": no schedule";
+      return {};
+    }
+    EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma) << kernel.name;
+    for (tile::GridAxis& axis : kernel.grid)
+      if (axis.size() == 1 && axis[0].extent == tile::Dim{heads}) axis = {{tile::Dim{2}, 1}};
+    expect_right(*backend_, kernel, candidates[0].schedule, options);
+    return candidates[0].schedule;
+  }
   std::unique_ptr<backends::Backend> backend_;
   double spread_ = 1;
 };
+
+// softmax(scores) v in bf16, with weights of v's type, `scale` times as large, which are divided by their sum
+// after the product.
+ir::Value attended(ir::Value scores, ir::Value v, double scale = 1) {
+  ir::Value shift = ops::max(scores, {-1}, ops::Keep::yes);
+  if (scale != 1) shift = shift - std::log(scale);
+  const ir::Value weights = ops::exp(scores - shift), total = ops::sum(weights, {-1}, ops::Keep::yes);
+  const ir::Value product = ops::matmul(ops::cast(weights, v.dtype()), v, DType::f32);
+  return ops::cast(product * ops::reciprocal(total), DType::bf16);
+}
 
 tile::Schedule chain(int threads, int stages = 2) {
   return {
@@ -130,10 +150,7 @@ TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
   const ir::Value scores =
       ops::where(ops::broadcast_to(seen, {1, kHeads, kQueries, kKeys}), ops::attention_scores(q, k, 0.125),
                  -std::numeric_limits<double>::infinity());
-  const ir::Value weights = ops::exp(scores - ops::max(scores, {-1}, ops::Keep::yes)),
-                  total = ops::sum(weights, {-1}, ops::Keep::yes);
-  const ir::Value product = ops::matmul(ops::cast(weights, DType::bf16), v, DType::f32);
-  graph.set_outputs({ops::cast(product * ops::reciprocal(total), DType::bf16).id});
+  graph.set_outputs({attended(scores, v).id});
   const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
   ASSERT_EQ(compiled.plan.kernels.size(), 1u);
   tile::Kernel kernel = compiled.plan.kernels[0];
@@ -166,27 +183,16 @@ TEST_F(EmulatedChain, EightBitAttentionAsTheCompilerWritesIt) {
     };
     const ir::Value q = input("q", kHeads, kQueries), k = input("k", kHeads / 2, c.keys),
                     v = input("v", kHeads / 2, c.keys);
-    const ir::Value scores = ops::attention_scores(q, k, 0.1),
-                    weights = ops::exp(scores - (ops::max(scores, {-1}, ops::Keep::yes) - std::log(256.0)));
     const auto every = [&](const ir::Value& x) {
       const Shape apart{1, kHeads / 2, 1, c.keys, c.depth}, wide{1, kHeads / 2, 2, c.keys, c.depth};
       return ops::reshape(ops::broadcast_to(ops::reshape(x, apart), wide), {1, kHeads, c.keys, c.depth});
     };
-    const ir::Value product = ops::matmul(ops::cast(weights, c.dtype), every(v), DType::f32);
-    graph.set_outputs(
-        {ops::cast(product * ops::reciprocal(ops::sum(weights, {-1}, ops::Keep::yes)), DType::bf16).id});
+    graph.set_outputs({attended(ops::attention_scores(q, k, 0.1), every(v), 256).id});
     const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
     ASSERT_EQ(compiled.plan.kernels.size(), 2u) << c.keys;
     const tile::Kernel& copy = compiled.plan.kernels[0];
     check_kernel_of({}, copy, backend_->candidates(copy).at(0).schedule);
-    tile::Kernel kernel = compiled.plan.kernels[1];
-    const auto candidates = backend_->candidates(kernel);
-    ASSERT_FALSE(candidates.empty());
-    EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma) << c.keys;
-    EXPECT_TRUE(candidates[0].schedule.ahead) << c.keys;
-    for (tile::GridAxis& axis : kernel.grid)
-      if (axis.size() == 1 && axis[0].extent == tile::Dim{kHeads / 2}) axis = {{tile::Dim{2}, 1}};
-    check_kernel_of({}, kernel, candidates[0].schedule);
+    EXPECT_TRUE(check_compiled(compiled.plan.kernels[1], kHeads / 2).ahead) << c.keys;
   }
 }
 
@@ -208,14 +214,7 @@ TEST_F(EmulatedChain, HeadsOfAnyDepth) {
     graph.set_outputs({ops::cast(product, DType::bf16).id});
     const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
     ASSERT_EQ(compiled.plan.kernels.size(), 1u) << c.depth;
-    tile::Kernel kernel = compiled.plan.kernels[0];
-    const auto candidates = backend_->candidates(kernel);
-    ASSERT_FALSE(candidates.empty());
-    EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma) << c.depth;
-    EXPECT_TRUE(candidates[0].schedule.ahead) << c.depth;
-    for (tile::GridAxis& axis : kernel.grid)
-      if (axis.size() == 1 && axis[0].extent == tile::Dim{kHeads}) axis = {{tile::Dim{2}, 1}};
-    check_kernel_of({}, kernel, candidates[0].schedule);
+    EXPECT_TRUE(check_compiled(compiled.plan.kernels[0], kHeads).ahead) << c.depth;
   }
 }
 
@@ -236,12 +235,7 @@ TEST_F(EmulatedChain, StatisticsOfDeepProducts) {
     target.memory_bytes_per_s = target.cache_bytes_per_s = 1e11;
     const passes::Compiled compiled = passes::run_pipeline(graph, target);
     ASSERT_EQ(compiled.plan.kernels.size(), programs == 1 ? 1u : 2u);
-    const tile::Kernel& kernel = compiled.plan.kernels[0];
-    const auto candidates = backend_->candidates(kernel);
-    ASSERT_FALSE(candidates.empty());
-    EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
-    EXPECT_EQ(candidates[0].schedule.stages, 5);
-    check_kernel_of({}, kernel, candidates[0].schedule);
+    EXPECT_EQ(check_compiled(compiled.plan.kernels[0]).stages, 5);
   }
 }
 
@@ -254,19 +248,10 @@ TEST_F(EmulatedChain, FewRowsOverALongCache) {
   };
   const ir::Value q = input("q", kGroup), k = input("k", kKeys), v = input("v", kKeys);
   const ir::Value scores = ops::matmul(q, ops::transpose(k, {0, 2, 1}), DType::f32) * 0.09;
-  const ir::Value weights = ops::exp(scores - ops::max(scores, {-1}, ops::Keep::yes));
-  const ir::Value product = ops::matmul(ops::cast(weights, DType::bf16), v, DType::f32);
-  graph.set_outputs(
-      {ops::cast(product * ops::reciprocal(ops::sum(weights, {-1}, ops::Keep::yes)), DType::bf16).id});
+  graph.set_outputs({attended(scores, v).id});
   const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
   ASSERT_EQ(compiled.plan.kernels.size(), 1u);
-  tile::Kernel kernel = compiled.plan.kernels[0];
-  const auto candidates = backend_->candidates(kernel);
-  ASSERT_FALSE(candidates.empty());
-  EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
-  for (tile::GridAxis& axis : kernel.grid)
-    if (axis.size() == 1 && axis[0].extent == tile::Dim{kHeads}) axis = {{tile::Dim{2}, 1}};
-  check_kernel_of({}, kernel, candidates[0].schedule);
+  check_compiled(compiled.plan.kernels[0], kHeads);
 }
 
 // The copy engine fetches each block from the page that a table names in that round.
@@ -285,24 +270,16 @@ TEST_F(EmulatedChain, CachesInPages) {
                           1, 2);
   };
   const ir::Value scores = ops::matmul(q, ops::swap_axes(cache(k), 2, 3), DType::f32) * 0.09;
-  const ir::Value weights = ops::exp(scores - ops::max(scores, {-1}, ops::Keep::yes));
-  const ir::Value product = ops::matmul(ops::cast(weights, DType::bf16), cache(v), DType::f32);
-  graph.set_outputs(
-      {ops::cast(product * ops::reciprocal(ops::sum(weights, {-1}, ops::Keep::yes)), DType::bf16).id});
+  graph.set_outputs({attended(scores, cache(v)).id});
   const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
   ASSERT_EQ(compiled.plan.kernels.size(), 1u);
   tile::Kernel kernel = compiled.plan.kernels[0];
-  const auto candidates = backend_->candidates(kernel);
-  ASSERT_FALSE(candidates.empty());
-  EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
   for (tile::GridAxis& axis : kernel.grid)
     if (axis.size() == 2) axis = {{tile::Dim{3}, 1}};  // three heads say what all do
-  testing::ParityOptions options{.scale = 1, .odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}};
+  test::ParityOptions options = as_printed();
   for (std::size_t view = 0; view < kernel.views.size(); ++view)
     if (kernel.views[view].dtype == DType::i32) options.integer_range[static_cast<int>(view)] = {-1, 12};
-  const auto r = check_kernel(*backend_, kernel, candidates[0].schedule, options);
-  EXPECT_TRUE(r.problem.empty()) << r.problem;
-  EXPECT_TRUE(r.refused.empty()) << r.refused;
+  check_compiled(kernel, 0, options);
 }
 
 }  // namespace

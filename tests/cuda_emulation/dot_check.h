@@ -1,12 +1,9 @@
 // What tests of one dot share: the emulated device and a schedule for it.
 #pragma once
 
-#include "cuda_emulation/emulated_cuda.h"
+#include "cuda_emulation/kernel_expect.h"
 
-#include "support/kernel_check.h"
 #include "support/matmul_kernels.h"
-
-#include <gtest/gtest.h>
 
 namespace tilewright::emulation {
 
@@ -15,11 +12,10 @@ class EmulatedDot : public ::testing::Test {
   EmulatedDot() : backend_(open_emulated_cuda("sm_90a").value()) {}
   void check(const tile::samples::MatmulKernel& m, const tile::Schedule& schedule,
              const std::vector<std::int64_t>& scalars = {}) {
-    const auto r = testing::check_kernel(
-        *backend_, tile::samples::matmul(m), schedule,
-        {.scalars = scalars, .odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-    EXPECT_TRUE(r.problem.empty()) << to_string(m) << ": " << r.problem;
-    EXPECT_TRUE(r.refused.empty()) << to_string(m) << ": " << r.refused;
+    SCOPED_TRACE(to_string(m));
+    test::ParityOptions options = as_printed();
+    options.scalars = scalars;
+    expect_right(*backend_, tile::samples::matmul(m), schedule, options);
   }
   std::string text_of(const tile::samples::MatmulKernel& m, const tile::Schedule& schedule) {
     return backend_->print(tile::samples::matmul(m), schedule).value().text;

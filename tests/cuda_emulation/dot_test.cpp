@@ -6,7 +6,9 @@ namespace tilewright::emulation {
 namespace {
 
 using tile::DotUnit;
+using tile::samples::as_tf32;
 using tile::samples::MatmulKernel;
+using tile::samples::of_bytes;
 
 TEST_F(EmulatedDot, WarpgroupsMultiplyBlocksThatTheCopyEngineBrings) {
   check({.m = 128, .n = 128, .k = 192}, wgmma(256, 2));
@@ -35,53 +37,22 @@ TEST_F(EmulatedDot, EightBitFloatsLeaveTheTensorCoresEvery128OfK) {
 // Two accumulators a thread: at most 192 columns.
 TEST_F(EmulatedDot, EightBitFloatsAreAddedBlockByBlock) {
   for (DType dtype : {DType::f8e4m3, DType::f8e5m2})
-    for (DType out : {DType::f32, DType::bf16})
-      check({.dtype = dtype, .out = out, .m = 128, .n = 128, .k = 256, .block_k = 128, .b_by_columns = true},
-            wgmma(256, 2));
+    for (DType out : {DType::f32, DType::bf16}) check(of_bytes(dtype, {.out = out, .k = 256}), wgmma(256, 2));
   const DType dtype = DType::f8e4m3;
-  check({.dtype = dtype,
-         .m = 64,
-         .n = 192,
-         .k = 384,
-         .block_m = 64,
-         .block_n = 192,
-         .block_k = 128,
-         .b_by_columns = true},
-        wgmma(128, 3));
-  check({.dtype = dtype, .batch = 2, .m = 200, .n = 136, .k = 144, .block_k = 128, .b_by_columns = true},
-        wgmma(256, 2));
-  check(
-      {.dtype = dtype, .m = 512, .n = 256, .k = 128, .block_k = 128, .b_by_columns = true, .bias_gelu = true},
-      wgmma(256, 2, 2));
+  check(of_bytes(dtype, {.m = 64, .n = 192, .k = 384, .block_m = 64, .block_n = 192}), wgmma(128, 3));
+  check(of_bytes(dtype, {.batch = 2, .m = 200, .n = 136, .k = 144}), wgmma(256, 2));
+  check(of_bytes(dtype, {.m = 512, .n = 256, .k = 128, .bias_gelu = true}), wgmma(256, 2, 2));
   EXPECT_FALSE(refusal({.dtype = dtype, .block_k = 128}, wgmma(256, 2)).empty());  // b by rows
-  EXPECT_NE(
-      refusal({.dtype = dtype, .n = 256, .block_n = 256, .block_k = 128, .b_by_columns = true}, wgmma(256, 2))
-          .find("at most 192 columns"),
-      std::string::npos);
+  EXPECT_NE(refusal(of_bytes(dtype, {.n = 256, .block_n = 256}), wgmma(256, 2)).find("at most 192 columns"),
+            std::string::npos);
 }
 
 // Sums of 32 bits need no promotion, so that a thread has one accumulator.
 TEST_F(EmulatedDot, EightBitIntegersAreSummedExactly) {
   const DType dtype = DType::i8;
   for (DType out : {DType::i32, DType::f32})
-    check({.dtype = dtype,
-           .out = out,
-           .m = 128,
-           .n = 256,
-           .k = 384,
-           .block_n = 256,
-           .block_k = 128,
-           .b_by_columns = true},
-          wgmma(256, 2));
-  check({.dtype = dtype,
-         .out = DType::i32,
-         .batch = 2,
-         .m = 200,
-         .n = 136,
-         .k = 144,
-         .block_k = 128,
-         .b_by_columns = true},
-        wgmma(256, 2));
+    check(of_bytes(dtype, {.out = out, .n = 256, .k = 384, .block_n = 256}), wgmma(256, 2));
+  check(of_bytes(dtype, {.out = DType::i32, .batch = 2, .m = 200, .n = 136, .k = 144}), wgmma(256, 2));
   EXPECT_FALSE(
       refusal({.dtype = dtype, .out = DType::i32, .block_k = 128}, wgmma(256, 2)).empty());  // b by rows
 }
@@ -134,12 +105,6 @@ TEST_F(EmulatedDot, SaysWhyAScheduleIsRefused) {
                 .find("whole rows of 128 bytes"),
             std::string::npos);
   check({.m = 128, .n = 128, .k = 128, .block_m = 32, .block_n = 64}, mma(128, 2));
-}
-
-MatmulKernel as_tf32(MatmulKernel m) {
-  m.dtype = m.out = DType::f32;
-  m.tf32 = true, m.block_k = 32;
-  return m;
 }
 
 TEST_F(EmulatedDot, SinglesAreMultipliedAsTf32WhereTheyMayBe) {

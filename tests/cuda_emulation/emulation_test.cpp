@@ -13,7 +13,7 @@
 namespace tilewright::emulation {
 namespace {
 
-using testing::check_kernel;
+using test::check_kernel;
 
 TEST(Emulation, TranslatesPtxAndSharedMemory) {
   EXPECT_EQ(
@@ -69,7 +69,7 @@ TEST_F(Emulated, RandomKernelsMatchTheReference) {
     std::sscanf(range, "%d:%d", &first, &count);
   int taken = 0;
   for (int seed = first; seed < first + count; ++seed) {
-    const testing::RandomKernel random = testing::random_kernel(static_cast<std::uint64_t>(seed));
+    const test::RandomKernel random = test::random_kernel(static_cast<std::uint64_t>(seed));
     const tile::Schedule& s = kSchedules[static_cast<std::size_t>(seed) % std::size(kSchedules)];
     SCOPED_TRACE(fmt::format("seed {}", seed));
     taken += check(random.kernel, s, random.scalars) ? 1 : 0;

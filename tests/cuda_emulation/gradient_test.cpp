@@ -1,11 +1,10 @@
 // The kernels of attention's backward pass, as the compiler writes them, under the schedules CUDA takes
 // first.
-#include "cuda_emulation/emulated_cuda.h"
+#include "cuda_emulation/kernel_expect.h"
 
 #include "ops/composites.h"
 #include "passes/differentiate.h"
 #include "passes/pipeline.h"
-#include "support/kernel_check.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -46,10 +45,7 @@ TEST(EmulatedGradient, KernelsOfAttentionMatchTheReference) {
       SCOPED_TRACE(fmt::format("{} {}", name(dtype), kernel.name));
       const auto candidates = backend->candidates(kernel);
       ASSERT_FALSE(candidates.empty());
-      const auto r = testing::check_kernel(*backend, kernel, candidates.front().schedule,
-                                           {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-      EXPECT_TRUE(r.problem.empty()) << r.problem;
-      EXPECT_TRUE(r.refused.empty()) << r.refused;
+      expect_right(*backend, kernel, candidates.front().schedule);
     }
   }
 }
@@ -90,10 +86,7 @@ TEST(EmulatedGradient, GradientsOfKeysAndValuesShareALoopOnTensorCores) {
       const auto candidates = backend->candidates(kernel);
       ASSERT_FALSE(candidates.empty());
       EXPECT_EQ(candidates.front().schedule.dot, tile::DotUnit::wgmma);
-      const auto r = testing::check_kernel(*backend, kernel, candidates.front().schedule,
-                                           {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-      EXPECT_TRUE(r.problem.empty()) << r.problem;
-      EXPECT_TRUE(r.refused.empty()) << r.refused;
+      expect_right(*backend, kernel, candidates.front().schedule);
     }
     EXPECT_EQ(shared, 1) << depth;
   }

@@ -5,7 +5,9 @@ namespace tilewright::emulation {
 namespace {
 
 using tile::DotUnit;
+using tile::samples::as_tf32;
 using tile::samples::MatmulKernel;
+using tile::samples::of_bytes;
 
 tile::Schedule ping_pong(int stages, int cluster = 1) {
   tile::Schedule s = wgmma(256, stages, cluster);
@@ -36,34 +38,9 @@ TEST_F(EmulatedDot, ProgramsOfTheirOwnHaveRaggedEdgesBatchesAndOperandsEitherWay
 
 TEST_F(EmulatedDot, ProgramsOfTheirOwnAreOfAnyType) {
   for (DType dtype : {DType::f8e4m3, DType::f8e5m2})
-    check({.dtype = dtype,
-           .m = 256,
-           .n = 384,
-           .k = 384,
-           .block_m = 64,
-           .block_n = 192,
-           .block_k = 128,
-           .b_by_columns = true},
-          ping_pong(2));
-  check({.dtype = DType::i8,
-         .out = DType::i32,
-         .m = 200,
-         .n = 384,
-         .k = 272,
-         .block_n = 192,
-         .block_k = 128,
-         .b_by_columns = true},
-        ping_pong(2));
-  check({.dtype = DType::f32,
-         .out = DType::f32,
-         .m = 300,
-         .n = 136,
-         .k = 76,
-         .block_k = 32,
-         .b_by_columns = true,
-         .bias_gelu = true,
-         .tf32 = true},
-        ping_pong(3));
+    check(of_bytes(dtype, {.m = 256, .n = 384, .k = 384, .block_m = 64, .block_n = 192}), ping_pong(2));
+  check(of_bytes(DType::i8, {.out = DType::i32, .m = 200, .n = 384, .k = 272, .block_n = 192}), ping_pong(2));
+  check(as_tf32({.m = 300, .n = 136, .k = 76, .b_by_columns = true, .bias_gelu = true}), ping_pong(3));
 }
 
 TEST_F(EmulatedDot, WhatFollowsTheLoopOfOneRunsBesideTheOther) {

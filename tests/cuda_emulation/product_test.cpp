@@ -1,13 +1,10 @@
 // What a GPU would run for matmuls of sizes that break tilings: the printed kernels, emulated, against the
 // interpreter.
-#include "cuda_emulation/emulated_cuda.h"
+#include "cuda_emulation/kernel_expect.h"
 
 #include "ops/composites.h"
 #include "passes/pipeline.h"
-#include "support/kernel_check.h"
 #include "support/product_graphs.h"
-
-#include <gtest/gtest.h>
 
 #include <map>
 
@@ -28,8 +25,7 @@ TEST(EmulatedProducts, KernelsOfEveryFormMatchTheReference) {
       int taken = 0;
       for (const backends::Candidate& c : backend->candidates(kernel)) {
         if (!c.refusal.empty() || taken == 2) continue;
-        const auto r = testing::check_kernel(
-            *backend, kernel, c.schedule, {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
+        const auto r = test::check_kernel(*backend, kernel, c.schedule, as_printed());
         EXPECT_TRUE(r.problem.empty()) << to_string(product) << ": " << r.problem;
         taken += r.refused.empty() ? 1 : 0;
       }
@@ -55,10 +51,8 @@ TEST(EmulatedProducts, SinglesMayBeMultipliedAsTf32) {
       const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), target);
       for (const tile::Kernel& kernel : compiled.plan.kernels) {
         const backends::Candidate best = backend->candidates(kernel).front();
-        const auto r =
-            testing::check_kernel(*backend, kernel, best.schedule,
-                                  {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-        EXPECT_TRUE(r.problem.empty() && r.refused.empty()) << to_string(product) << r.problem << r.refused;
+        SCOPED_TRACE(to_string(product));
+        expect_right(*backend, kernel, best.schedule);
         ++units[best.schedule.dot];
       }
     }
@@ -91,10 +85,7 @@ TEST(EmulatedProducts, AGateOfTwoProductsIsOneLoopOverTheirOperand) {
     if (!c.refusal.empty() || c.schedule.dot != tile::DotUnit::wgmma) continue;
     ++taken;
     EXPECT_GT(c.schedule.stages, 2);
-    const auto r = testing::check_kernel(*backend, kernel, c.schedule,
-                                         {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-    EXPECT_TRUE(r.problem.empty()) << r.problem;
-    EXPECT_TRUE(r.refused.empty()) << r.refused;
+    expect_right(*backend, kernel, c.schedule);
   }
   EXPECT_GT(taken, 0);
 }

@@ -1,15 +1,10 @@
 // Sums of products of blocks under their scales, as the compiler writes them for tensor cores: 8-bit floats
 // of either type, ragged edges, few rows; and what takes another schedule.
-#include "cuda_emulation/emulated_cuda.h"
+#include "cuda_emulation/kernel_expect.h"
 
 #include "passes/pipeline.h"
-#include "support/kernel_check.h"
 #include "support/product_graphs.h"
 #include "support/scaled_kernels.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
 
 namespace tilewright::emulation {
 namespace {
@@ -28,39 +23,22 @@ class EmulatedScales : public ::testing::Test {
     const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
     const std::string what = to_string(product);
     EXPECT_EQ(compiled.plan.kernels.size(), 1u) << what;
+    SCOPED_TRACE(what);
     const tile::Kernel& kernel = compiled.plan.kernels.back();
-    const auto candidates = backend_->candidates(kernel);
-    const auto first = std::find_if(candidates.begin(), candidates.end(),
-                                    [](const backends::Candidate& c) { return c.refusal.empty(); });
-    if (first == candidates.end()) {
-      ADD_FAILURE() << what << ": no schedule";
-      return {};
-    }
-    const auto r = testing::check_kernel(*backend_, kernel, first->schedule,
-                                         {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-    EXPECT_TRUE(r.problem.empty()) << what << ": " << r.problem;
-    EXPECT_TRUE(r.refused.empty()) << what << ": " << r.refused;
-    text_ = backend_->print(kernel, first->schedule).value().text;
-    return first->schedule;
+    const auto first = expect_first_right(*backend_, kernel);
+    if (!first) return {};
+    text_ = backend_->print(kernel, *first).value().text;
+    return *first;
   }
 
   // The same of each kernel, however many; the first one's schedule.
   tile::Schedule check_all(const ProductGraph& product) {
     const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
-    tile::Schedule first;
-    for (std::size_t i = 0; i < compiled.plan.kernels.size(); ++i) {
-      const tile::Kernel& kernel = compiled.plan.kernels[i];
-      const auto candidates = backend_->candidates(kernel);
-      if (candidates.empty() || !candidates[0].refusal.empty()) {
-        ADD_FAILURE() << to_string(product) << ": no schedule";
-        continue;
-      }
-      const auto r = testing::check_kernel(*backend_, kernel, candidates[0].schedule,
-                                           {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-      EXPECT_TRUE(r.problem.empty()) << to_string(product) << ": " << r.problem;
-      if (i == 0) first = candidates[0].schedule;
-    }
-    return first;
+    SCOPED_TRACE(to_string(product));
+    std::vector<tile::Schedule> all;
+    for (const tile::Kernel& kernel : compiled.plan.kernels)
+      all.push_back(expect_first_right(*backend_, kernel).value_or(tile::Schedule{}));
+    return all.front();
   }
 
   std::unique_ptr<backends::Backend> backend_;
@@ -111,10 +89,8 @@ TEST_F(EmulatedScales, RoundsOfEveryKind) {
                                     .stages = 2,
                                     .dot = DotUnit::wgmma,
                                     .raster = 8};
-      const auto r = testing::check_kernel(*backend_, scaled_product(s), schedule,
-                                           {.odd_share = 0, .model = {.scale = 2, .flush_subnormals = true}});
-      EXPECT_TRUE(r.problem.empty()) << to_string(s) << ": " << r.problem;
-      EXPECT_TRUE(r.refused.empty()) << to_string(s) << ": " << r.refused;
+      SCOPED_TRACE(to_string(s));
+      expect_right(*backend_, scaled_product(s), schedule);
     }
 }
 

@@ -4,7 +4,9 @@
 namespace tilewright::emulation {
 namespace {
 
+using tile::samples::as_tf32;
 using tile::samples::MatmulKernel;
+using tile::samples::of_bytes;
 
 tile::Schedule stored(int threads, int stages, int places, bool ping_pong = false) {
   tile::Schedule s = wgmma(threads, stages);
@@ -51,34 +53,12 @@ TEST_F(EmulatedDot, ResultsOf32BitsLeaveAsTheyAre) {
          .b_by_columns = true,
          .bias_gelu = true},
         stored(256, 2, 3));
-  check({.dtype = DType::i8,
-         .out = DType::i32,
-         .m = 200,
-         .n = 136,
-         .k = 144,
-         .block_k = 128,
-         .b_by_columns = true},
-        stored(256, 2, 2));
+  check(of_bytes(DType::i8, {.out = DType::i32, .m = 200, .n = 136, .k = 144}), stored(256, 2, 2));
 }
 
 TEST_F(EmulatedDot, PromotedAndRoundedProductsAreStoredAlike) {
-  check({.dtype = DType::f8e4m3,
-         .m = 256,
-         .n = 192,
-         .k = 256,
-         .block_n = 192,
-         .block_k = 128,
-         .b_by_columns = true},
-        stored(256, 2, 2));
-  check({.dtype = DType::f32,
-         .out = DType::bf16,
-         .m = 256,
-         .n = 128,
-         .k = 96,
-         .block_k = 32,
-         .b_by_columns = true,
-         .tf32 = true},
-        stored(256, 2, 2));
+  check(of_bytes(DType::f8e4m3, {.m = 256, .n = 192, .k = 256, .block_n = 192}), stored(256, 2, 2));
+  check(as_tf32({.m = 256, .k = 96, .b_by_columns = true}, DType::bf16), stored(256, 2, 2));
 }
 
 TEST_F(EmulatedDot, ClustersStoreEachItsOwnTile) {
@@ -94,6 +74,12 @@ TEST_F(EmulatedDot, WhatFollowsTheSendIsTheNextTile) {
   EXPECT_EQ(text.find("across_quad"), std::string::npos) << text;
 }
 
+TEST_F(EmulatedDot, ViewsMayBeCalledAsWhatIsPrinted) {
+  tile::Kernel kernel = tile::samples::matmul({.m = 128, .n = 128, .k = 64});
+  kernel.views[0].name = "send", kernel.views[2].name = "put";
+  expect_right(*backend_, kernel, stored(256, 2, 2));
+}
+
 TEST_F(EmulatedDot, SaysWhyResultsDoNotLeaveByTheCopyEngine) {
   const auto says = [&](const MatmulKernel& m, const tile::Schedule& s, const char* why) {
     EXPECT_NE(refusal(m, s).find(why), std::string::npos) << refusal(m, s);
@@ -102,8 +88,7 @@ TEST_F(EmulatedDot, SaysWhyResultsDoNotLeaveByTheCopyEngine) {
   says({.out = DType::f32, .row_sums = true}, stored(256, 2, 2), "rows are reduced");
   says({.block_n = 32, .b_by_columns = true}, stored(256, 2, 2), "no whole number of 64 by 64");
   says({}, stored(256, 2, 1), "two at least");
-  says({.dtype = DType::f8e4m3, .out = DType::f8e4m3, .block_k = 128, .b_by_columns = true},
-       stored(256, 2, 2), "neither 16 nor 32 bits");
+  says(of_bytes(DType::f8e4m3, {.out = DType::f8e4m3}), stored(256, 2, 2), "neither 16 nor 32 bits");
 }
 
 }  // namespace

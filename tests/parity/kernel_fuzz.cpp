@@ -11,7 +11,7 @@
 #include "support/backend_parity.h"
 #include "support/random_kernel.h"
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 struct FuzzOptions {
   std::string device = "cpu", isa;
@@ -55,10 +55,10 @@ std::string check(backends::Backend& backend, std::uint64_t seed, const FuzzOpti
   return problems;
 }
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test
 
 int main(int argc, char** argv) {
-  tilewright::testing::FuzzOptions options;
+  tilewright::test::FuzzOptions options;
   tilewright::test::Seeds seeds;
   CLI::App app("random tile kernels against the reference interpreter");
   app.add_option("--device", options.device);
@@ -74,11 +74,11 @@ int main(int argc, char** argv) {
     fmt::print("{}\n", device.error().message);
     return 1;
   }
-  tilewright::testing::FuzzCount count;
+  tilewright::test::FuzzCount count;
   return try_seeds(
       seeds,
       [&](std::uint64_t seed) {
-        return tilewright::testing::check((*device)->backend(), seed, options, count);
+        return tilewright::test::check((*device)->backend(), seed, options, count);
       },
       [&] {
         return fmt::format(

@@ -16,7 +16,7 @@
 
 namespace tilewright::test {
 
-struct ParityOptions {
+struct OpOptions {
   std::string device = "cpu", isa, op, dtype;
   std::size_t every = 1, first = 0;  // of n samples take one, beginning with this one
 };
@@ -115,7 +115,7 @@ void check(GraphRunner& runner, const ir::Op& op, DType dtype, const OpSample& s
   fmt::print("{} of {}: {}\n{}", op.name, name(dtype), problem, ir::print(graph));
 }
 
-int run(const ParityOptions& options) {
+int run(const OpOptions& options) {
   GraphRunner runner(options.device, options.isa);
   Tally tally;
   const auto start = std::chrono::steady_clock::now();
@@ -141,7 +141,7 @@ int run(const ParityOptions& options) {
 }  // namespace tilewright::test
 
 int main(int argc, char** argv) {
-  tilewright::test::ParityOptions options;
+  tilewright::test::OpOptions options;
   CLI::App app("each op row on a device against its float64 eval");
   app.add_option("--device", options.device);
   app.add_option("--isa", options.isa);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 namespace {
 
@@ -90,4 +90,4 @@ RunOnBackend on_backend(backends::Backend& backend, const tile::Schedule& schedu
   };
 }
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test

@@ -5,7 +5,7 @@
 
 #include "support/backend_parity.h"
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 KernelCheck check_kernel(backends::Backend& backend, const tile::Kernel& kernel,
                          const tile::Schedule& schedule, const ParityOptions& options) {
@@ -19,4 +19,4 @@ KernelCheck check_kernel(backends::Backend& backend, const tile::Kernel& kernel,
   return result;
 }
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test

@@ -4,7 +4,7 @@
 #include "backends/backend.h"
 #include "support/parity.h"
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 struct KernelCheck {
   std::string problem;  // empty when all is well; else what differs, and the printed source
@@ -13,4 +13,4 @@ struct KernelCheck {
 KernelCheck check_kernel(backends::Backend& backend, const tile::Kernel& kernel,
                          const tile::Schedule& schedule, const ParityOptions& options);
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test

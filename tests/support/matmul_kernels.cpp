@@ -16,6 +16,17 @@ std::string to_string(const MatmulKernel& m) {
                      m.any_depth ? " any depth" : "");
 }
 
+MatmulKernel of_bytes(DType dtype, MatmulKernel m) {
+  m.dtype = dtype;
+  m.block_k = 128, m.b_by_columns = true;
+  return m;
+}
+MatmulKernel as_tf32(MatmulKernel m, DType out) {
+  m.dtype = DType::f32, m.out = out;
+  m.block_k = 32, m.tf32 = true;
+  return m;
+}
+
 namespace {
 
 View strided(Builder& k, const std::string& name, const MatmulKernel& m, Index rows, Index columns) {

@@ -21,6 +21,10 @@ struct MatmulKernel {
   bool any_depth = false;  // only so much of k is summed as the scalar argument `depth` says
 };
 std::string to_string(const MatmulKernel& m);
+// The same of another type, as tensor cores take it: blocks of 128 bytes of k; 8-bit types lie by k, f32 is
+// multiplied as tf32 (and, if nothing else is said, summed to f32).
+MatmulKernel of_bytes(DType dtype, MatmulKernel m);
+MatmulKernel as_tf32(MatmulKernel m, DType out = DType::f32);
 // Views a, b, c (and bias, sums); the grid counts columns, rows, batch.
 Kernel matmul(const MatmulKernel& m);
 

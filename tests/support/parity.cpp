@@ -11,7 +11,7 @@
 #include <memory>
 #include <random>
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 using tile::Kernel;
 
@@ -242,4 +242,4 @@ ParityReport check_parity(const Kernel& kernel, const ParityOptions& options, co
   return Check(kernel, options).run(backend);
 }
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test

@@ -18,7 +18,7 @@
 
 #include "backends/reference/interpreter.h"
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 // A view's buffer on the host, with guard zones before and after what the view reaches. A backend copies all
 // `bytes` to memory of its own whose address has the same alignment (256), and binds `origin_bytes` into it.
@@ -57,4 +57,4 @@ struct ParityReport {
 ParityReport check_parity(const tile::Kernel& kernel, const ParityOptions& options,
                           const RunOnBackend& backend);
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test

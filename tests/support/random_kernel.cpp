@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <random>
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 using tile::Builder;
 using tile::Monoid;
@@ -473,4 +473,4 @@ RandomKernel random_kernel(std::uint64_t seed, const RandomKernelOptions& option
   return Generator(seed, options).make();
 }
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test

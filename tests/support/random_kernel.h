@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 struct RandomKernelOptions {
   int steps = 10;  // ops are a few times as many
@@ -32,4 +32,4 @@ struct RandomKernel {
 // tiles, scans, branches, gathers with masks; every program writes its own elements.
 RandomKernel random_kernel(std::uint64_t seed, const RandomKernelOptions& options = {});
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test

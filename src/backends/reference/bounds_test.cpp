@@ -16,9 +16,9 @@
 namespace tilewright::reference {
 namespace {
 
-using testing::check_parity;
-using testing::HostView;
-using testing::ParityReport;
+using test::check_parity;
+using test::HostView;
+using test::ParityReport;
 using tile::Block;
 using tile::Builder;
 using tile::Kernel;
@@ -70,7 +70,7 @@ Status run_rounded(const Kernel& kernel, const std::vector<HostView>& views,
 TEST(ErrorBounds, HoldForRandomKernelsRoundedAfterEachOp) {
   Index compared = 0, undecided = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
-    const testing::RandomKernel random = testing::random_kernel(seed);
+    const test::RandomKernel random = test::random_kernel(seed);
     const double odd_share = seed % 3 == 0 ? 0.02 : 0;
     const ParityReport report = check_parity(
         random.kernel,

@@ -20,7 +20,7 @@ class Chains : public ::testing::Test {
     int checked = 0;
     for (const backends::Candidate& c : backend_->candidates(kernel)) {
       if (!c.refusal.empty() || c.schedule.dot != tile::DotUnit::wgmma) continue;
-      const auto r = ::tilewright::testing::check_kernel(
+      const auto r = test::check_kernel(
           *backend_, kernel, c.schedule,
           {.scale = spread, .odd_share = 0, .model = {.scale = 32, .flush_subnormals = true}});
       EXPECT_TRUE(r.problem.empty()) << what << ": " << r.problem;

@@ -10,7 +10,9 @@
 namespace tilewright::cuda {
 namespace {
 
+using tile::samples::as_tf32;
 using tile::samples::MatmulKernel;
+using tile::samples::of_bytes;
 
 TEST(Dots, OnTensorCoresMatchTheReference) {
   auto backend = CudaBackend::open({});
@@ -25,81 +27,50 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
       {.batch = 2, .m = 200, .n = 136, .k = 72},
       {.m = 130, .n = 264, .k = 40, .b_by_columns = true, .gap = 8},
       {.m = 256, .n = 128, .k = 64, .bias_gelu = true},
-      {.dtype = DType::f8e4m3, .m = 200, .n = 264, .k = 400, .block_k = 128, .b_by_columns = true},
-      {.dtype = DType::f8e4m3,
-       .out = DType::f32,
-       .m = 256,
-       .n = 384,
-       .k = 256,
-       .block_n = 192,
-       .block_k = 128,
-       .b_by_columns = true},
-      {.dtype = DType::f8e5m2,
-       .m = 512,
-       .n = 256,
-       .k = 256,
-       .block_k = 128,
-       .b_by_columns = true,
-       .bias_gelu = true},
+      of_bytes(DType::f8e4m3, {.m = 200, .n = 264, .k = 400}),
+      of_bytes(DType::f8e4m3, {.out = DType::f32, .m = 256, .n = 384, .k = 256, .block_n = 192}),
+      of_bytes(DType::f8e5m2, {.m = 512, .n = 256, .k = 256, .bias_gelu = true}),
       {.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true},
-      {.dtype = DType::f32, .out = DType::f32, .m = 200, .n = 136, .k = 76, .block_k = 32, .tf32 = true},
-      {.dtype = DType::f32,
-       .out = DType::f32,
-       .m = 256,
-       .n = 264,
-       .k = 128,
-       .block_k = 32,
-       .a_by_columns = true,
-       .b_by_columns = true,
-       .tf32 = true},
-      {.dtype = DType::f32,
-       .out = DType::f32,
-       .m = 200,
-       .n = 264,
-       .k = 140,
-       .block_n = 256,
-       .block_k = 32,
-       .b_by_columns = true,
-       .bias_gelu = true,
-       .tf32 = true}};
+      as_tf32({.m = 200, .n = 136, .k = 76}),
+      as_tf32({.m = 256, .n = 264, .k = 128, .a_by_columns = true, .b_by_columns = true}),
+      as_tf32({.m = 200, .n = 264, .k = 140, .block_n = 256, .b_by_columns = true, .bias_gelu = true})};
   // Tensor cores keep sums of 8-bit products with 2^-13 of their largest term.
   constexpr double kScaleOf8 = 128;
   int checked = 0;
   const auto check = [&](const MatmulKernel& m, const tile::Schedule& s) {
-    const auto r = ::tilewright::testing::check_kernel(
+    const auto r = test::check_kernel(
         **backend, tile::samples::matmul(m), s,
         {.odd_share = 0,
          .model = {.scale = size_bytes(m.dtype) == 1 ? kScaleOf8 : 32, .flush_subnormals = true}});
     EXPECT_TRUE(r.problem.empty()) << to_string(m) << ": " << r.problem;
     checked += r.refused.empty() ? 1 : 0;
   };
+  const tile::Schedule wgmma{.threads = 256,
+                             .threads_per_row = 4,
+                             .vector_bytes = 16,
+                             .stages = 3,
+                             .dot = tile::DotUnit::wgmma,
+                             .raster = 4};
   for (const MatmulKernel& m : kernels)
     for (int threads : {128, 256})
-      for (int cluster : {0, 1, 2})
-        check(m, {.threads = threads,
-                  .threads_per_row = 4,
-                  .vector_bytes = 16,
-                  .cluster = std::max(1, cluster),
-                  .stages = 3,
-                  .dot = cluster > 0 ? tile::DotUnit::wgmma : tile::DotUnit::mma,
-                  .raster = 4});
+      for (int cluster : {0, 1, 2}) {
+        tile::Schedule s = wgmma;
+        s.threads = threads, s.cluster = std::max(1, cluster);
+        if (cluster == 0) s.dot = tile::DotUnit::mma;
+        check(m, s);
+      }
   // Warpgroups with tiles of their own, results that the copy engine stores, and both; where it fits, with b
   // multicast.
   const int before = checked;
   for (const MatmulKernel& m : kernels)
     for (const int places : {0, 2, 3})
       for (const bool ping_pong : {false, true})
-        for (const int cluster : {1, 2})
-          if (ping_pong || places > 0)
-            check(m, {.threads = 256,
-                      .threads_per_row = 4,
-                      .vector_bytes = 16,
-                      .cluster = cluster,
-                      .stages = 3,
-                      .dot = tile::DotUnit::wgmma,
-                      .raster = 4,
-                      .ping_pong = ping_pong,
-                      .store_places = places});
+        for (const int cluster : {1, 2}) {
+          if (!ping_pong && places == 0) continue;
+          tile::Schedule s = wgmma;
+          s.cluster = cluster, s.ping_pong = ping_pong, s.store_places = places;
+          check(m, s);
+        }
   EXPECT_GE(checked - before, 60);
   check({.batch = 2, .m = 131, .n = 77, .k = 75},
         {.threads = 256, .threads_per_row = 4, .vector_bytes = 16, .stages = 3, .dot = tile::DotUnit::mma});

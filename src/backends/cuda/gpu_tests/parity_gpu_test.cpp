@@ -13,7 +13,7 @@
 namespace tilewright::cuda {
 namespace {
 
-using ::tilewright::testing::check_kernel;
+using test::check_kernel;
 
 std::unique_ptr<backends::Backend> open_backend() {
   auto backend = CudaBackend::open({});
@@ -57,7 +57,7 @@ TEST(Parity, RandomKernelsMatchTheReference) {
   if (const char* range = std::getenv("TILEWRIGHT_RANDOM_KERNELS"))
     std::sscanf(range, "%d:%d", &first, &count);
   for (int seed = first; seed < first + count; ++seed) {
-    const auto random = ::tilewright::testing::random_kernel(static_cast<std::uint64_t>(seed));
+    const auto random = test::random_kernel(static_cast<std::uint64_t>(seed));
     std::vector<tile::Schedule> schedules = {
         kOddSchedules[static_cast<std::size_t>(seed) % std::size(kOddSchedules)]};
     schedules.push_back(backend->candidates(random.kernel).front().schedule);
