@@ -98,17 +98,18 @@ TEST_P(DotTest, OperandsInAnyOrder) {
 
 // Rows of the block that do not exist are zeros, and so are their sums: nothing of them is in a column's
 // total.
-TEST_P(DotTest, FewRowsThatOverhangAreZeros) {
-  for (const DType d : {DType::f32, DType::bf16, DType::i8})
+TEST_P(DotTest, RowsThatOverhangAreZeros) {
+  for (const auto& [d, block] :
+       {std::pair<DType, Index>{DType::f32, 5}, {DType::bf16, 5}, {DType::i8, 5}, {DType::i8, 16}})
     for (const Order b : {Order::rows, Order::columns}) {
-      SCOPED_TRACE(fmt::format("{} {}", name(d), static_cast<int>(b)));
-      constexpr Index kRows = 3, kColumns = 40, kDepth = 65, kBlock = 5;
+      SCOPED_TRACE(fmt::format("{} {} {}", name(d), block, static_cast<int>(b)));
+      constexpr Index kRows = 3, kColumns = 40, kDepth = 65;
       Builder k("totals");
       const View left = matrix(k, "a", d, kRows, kDepth, Order::rows),
                  right = matrix(k, "b", d, kDepth, kColumns, b),
                  totals = k.view("totals", accumulator(d), {kColumns});
-      const Value zero = k.literal(accumulator(d), 0.0, {kBlock, kColumns});
-      const Value product = k.dot(k.load(left, {0, 0}, {.shape = {kBlock, kDepth}, .fill = 0.0}),
+      const Value zero = k.literal(accumulator(d), 0.0, {block, kColumns});
+      const Value product = k.dot(k.load(left, {0, 0}, {.shape = {block, kDepth}, .fill = 0.0}),
                                   k.load(right, {0, 0}, {.shape = {kDepth, kColumns}}), zero);
       k.store(totals, {0}, k.reduce(Monoid::sum, product, 0));
       check(k.finish({{{1, 1}}}), ranges_for(d));

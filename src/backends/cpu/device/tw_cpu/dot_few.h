@@ -65,7 +65,10 @@ static void dot_few(const DotOperand<F>& few, const DotOperand<E>& large, typena
   constexpr i64 kStride = (Depth / E::kDepth / TW_LANES + 2) * TW_LANES;
   constexpr i64 kRows = (Few + TW_LANES - 1) / TW_LANES * TW_LANES;  // packed in whole vectors if transposed
   alignas(64) typename E::word words[kRows * kStride];
-  for (i64 missing = few.outer * kStride; missing < Few * kStride; ++missing) words[missing] = 0;
+  // Rows of few that do not exist are zeros, as they would be packed: their sums stay what they are.
+  typename E::word zero = 0;
+  if constexpr (E::kCorrects) zero = E::kCorrection;
+  for (i64 missing = few.outer * kStride; missing < Few * kStride; ++missing) words[missing] = zero;
   const i64 inner = few.inner > large.inner ? few.inner : large.inner;
   const i64 steps = (inner + E::kDepth - 1) / E::kDepth;
   pack_left<F, Few, kStride>(few, 0, steps, words);
