@@ -10,16 +10,22 @@
 #include <optional>
 #include <random>
 
-#include "attention_problem.h"
+#include "compile/attention_problem.h"
 #include "support/errors.h"
 
 namespace tilewright {
 namespace {
 
+using test::Expected;
 using test::expect_says;
+using test::HostMask;
 using test::message_of;
+using test::normal;
+using test::on_the_host;
+using test::Problem;
+using test::Sizes;
 
-class AttentionFunctions : public AttentionProblems {};
+class AttentionFunctions : public test::AttentionProblems {};
 
 TEST_P(AttentionFunctions, TakesLengthsHeadDimsAndSharedHeads) {
   for (const Sizes& s :

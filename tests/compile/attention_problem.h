@@ -13,7 +13,7 @@
 #include <random>
 #include <vector>
 
-namespace tilewright {
+namespace tilewright::test {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -117,4 +117,4 @@ class AttentionProblems : public ::testing::TestWithParam<const char*> {
   }
 };
 
-}  // namespace tilewright
+}  // namespace tilewright::test

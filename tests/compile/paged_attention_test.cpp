@@ -1,11 +1,15 @@
 // Attention over caches whose pages lie in any order: values against the host's, and that nothing is
 // gathered.
-#include "attention_problem.h"
+#include "compile/attention_problem.h"
 
 namespace tilewright {
 namespace {
 
-class PagedAttention : public AttentionProblems {};
+using test::on_the_host;
+using test::Problem;
+using test::Sizes;
+
+class PagedAttention : public test::AttentionProblems {};
 
 // Pages of a cache in any order, of which each sequence sees as many keys as it has.
 TEST_P(PagedAttention, ReadsCachesInPages) {

@@ -52,8 +52,7 @@ std::vector<Reference> gemm_int4_reference(const HostArrays& in, const ProductSi
 }
 
 Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
-  const ProductSizes s =
-      product_sizes(knobs, "gemm_int4", knobs.text("b_order") == "rows" ? BOrder::rows : BOrder::columns);
+  const ProductSizes s = product_sizes(knobs, "gemm_int4");
   const Weights weights{.bits = knobs.text("bits") == "4" ? 4 : 8, .group = knobs.integer("group")};
   if (weights.group < 1 || s.k % weights.group != 0 || s.n % 2 != 0)
     throw Error("gemm_int4: k is a multiple of group, n of 2");
