@@ -16,8 +16,8 @@
 namespace tilewright {
 namespace {
 
-using test::Expected;
 using test::expect_says;
+using test::Expected;
 using test::HostMask;
 using test::message_of;
 using test::normal;

@@ -107,6 +107,9 @@ TEST_P(GroupedMatmul, GroupsEndAnywhere) {
                 host_rows(x.to_vector<float>(), w.to_vector<float>(), k, n, group));
   }
   EXPECT_EQ(product.report().size(), 1U);
+  EXPECT_EQ(
+      ragged_matmul(ctx_.ones({2, 5}), ctx_.zeros({0, 5, 3}), ctx_.zeros({0}, DType::i64)).to_vector<float>(),
+      std::vector<float>(6, 0.f));
   EXPECT_EQ(ragged_matmul(ctx_.zeros({0, 5}), ctx_.zeros({2, 5, 3}), ctx_.zeros({2}, DType::i64)).shape(),
             (Shape{0, 3}));
 }

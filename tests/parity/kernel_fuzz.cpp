@@ -77,9 +77,7 @@ int main(int argc, char** argv) {
   tilewright::test::FuzzCount count;
   return try_seeds(
       seeds,
-      [&](std::uint64_t seed) {
-        return tilewright::test::check((*device)->backend(), seed, options, count);
-      },
+      [&](std::uint64_t seed) { return tilewright::test::check((*device)->backend(), seed, options, count); },
       [&] {
         return fmt::format(
             "; {} schedules refused, {} elements compared, {} undecided, worst {:.2f} of the bound",

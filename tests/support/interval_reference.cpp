@@ -122,7 +122,7 @@ class Evaluation {
     for (const HostTensor& o : operands) pointers.push_back(&o);
     return n.op->eval(pointers, n.attrs, n.type);
   }
-  HostTensor eval_end(const Node& n, HostTensor Range::*end) {
+  HostTensor eval_end(const Node& n, HostTensor Range::* end) {
     std::vector<HostTensor> operands;
     for (NodeId o : n.operands) operands.push_back(range(o).*end);
     return eval(n, operands);
