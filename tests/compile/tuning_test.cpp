@@ -51,6 +51,14 @@ TEST(Tuning, MeasuresCandidatesKeepsTheFastestAndStoresIt) {
   }
 }
 
+// A loop of minima begins with the largest integer, which no power of two of its type rounds up.
+TEST(Tuning, LimitsOfIntegersAreOfABucketToo) {
+  Context ctx({.cache_directory = ""});
+  const auto least = compile([](const Tensor& x) { return min(x, {1}); }, {.max_autotune = true});
+  const Tensor x = reshape(ctx.arange(400000), {2, 200000});
+  EXPECT_EQ(least(x).to_vector<std::int64_t>(), (std::vector<std::int64_t>{0, 200000}));
+}
+
 // "BM=96 BN=128 BK=256" of a line of the report, or of a kernel's text.
 std::string tiles_in(const std::string& text) {
   const std::size_t from = text.find("BM=");
