@@ -9,7 +9,7 @@
 #include <limits>
 #include <memory>
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 namespace {
 
@@ -105,4 +105,4 @@ std::string check_large_product(const tile::samples::MatmulKernel& p, const RunO
   return "";
 }
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test

@@ -6,7 +6,7 @@
 #include "support/matmul_kernels.h"
 #include "support/parity.h"
 
-namespace tilewright::testing {
+namespace tilewright::test {
 
 // Runs the product of uniform random operands and checks all of its rows. `product` has one batch, no gaps
 // and nothing around the product; f16, bf16 or f32 operands and a float result. Empty when each row is within
@@ -18,4 +18,4 @@ namespace tilewright::testing {
 std::string check_large_product(const tile::samples::MatmulKernel& product, const RunOnBackend& backend,
                                 std::uint64_t seed = 1);
 
-}  // namespace tilewright::testing
+}  // namespace tilewright::test

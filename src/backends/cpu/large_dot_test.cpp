@@ -11,10 +11,10 @@
 namespace tilewright::cpu {
 namespace {
 
+using test::check_large_product;
+using test::HostView;
+using test::on_backend;
 using tile::samples::MatmulKernel;
-using ::tilewright::testing::check_large_product;
-using ::tilewright::testing::HostView;
-using ::tilewright::testing::on_backend;
 
 class LargeDots : public testing::OnIsa {
  protected:

@@ -78,9 +78,9 @@ TEST_F(Chains, AreTheSameBitByBitInAHundredLaunches) {
     for (const backends::Candidate& c : backend_->candidates(kernel)) {
       if (!c.refusal.empty()) continue;
       std::string source;
-      const auto r = ::tilewright::testing::check_parity(
-          kernel, {.odd_share = 0, .model = {.scale = 32, .flush_subnormals = true}},
-          ::tilewright::testing::on_backend(*backend_, c.schedule, source, 100));
+      const auto r =
+          test::check_parity(kernel, {.odd_share = 0, .model = {.scale = 32, .flush_subnormals = true}},
+                             test::on_backend(*backend_, c.schedule, source, 100));
       EXPECT_TRUE(r.ok()) << kernel.name << " [" << to_string(c.schedule) << "]: " << r.message;
       ++checked;
     }

@@ -116,8 +116,8 @@ TEST(Dots, LargeProductsPassFreivaldsCheck) {
     for (const backends::Candidate& c : (*backend)->candidates(tile::samples::matmul(m))) {
       if (!c.refusal.empty()) continue;
       std::string source;
-      const std::string problem = ::tilewright::testing::check_large_product(
-          m, ::tilewright::testing::on_backend(**backend, c.schedule, source));
+      const std::string problem =
+          test::check_large_product(m, test::on_backend(**backend, c.schedule, source));
       EXPECT_EQ(problem, "") << to_string(m) << " [" << to_string(c.schedule) << "]";
       ++checked;
     }
