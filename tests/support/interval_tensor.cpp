@@ -20,11 +20,12 @@ HostTensor mapped(HostTensor t, const HostTensor& other, double (*fn)(double, do
 
 IntervalTensor IntervalTensor::unknown(const ir::Type& type) {
   IntervalTensor out{{.type = type}, {.type = type}};
+  const auto count = static_cast<std::size_t>(type.shape.size());
   for (HostTensor* t : {&out.low, &out.high})
     if (out.is_float())
-      t->f.assign(out.size(), 0);
+      t->f.assign(count, 0);
     else
-      t->i.assign(out.size(), 0);
+      t->i.assign(count, 0);
   for (std::size_t i = 0; i < out.size(); ++i) out.forget(i);
   return out;
 }

@@ -19,7 +19,7 @@ struct IntervalTensor {
   static IntervalTensor unknown(const ir::Type& type);
 
   bool is_float() const { return tilewright::is_float(low.type.dtype); }
-  std::size_t size() const { return static_cast<std::size_t>(low.type.shape.size()); }
+  std::size_t size() const { return low.f.size() + low.i.size(); }  // one of them is empty
   bool is_exact(std::size_t i) const;
   bool all_exact() const;
   // Integers that are one of many count as unknown: few are tried one by one.
