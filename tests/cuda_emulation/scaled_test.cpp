@@ -36,6 +36,7 @@ class EmulatedScales : public ::testing::Test {
     const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
     SCOPED_TRACE(to_string(product));
     std::vector<tile::Schedule> all;
+    all.reserve(compiled.plan.kernels.size());
     for (const tile::Kernel& kernel : compiled.plan.kernels)
       all.push_back(expect_first_right(*backend_, kernel).value_or(tile::Schedule{}));
     return all.front();

@@ -135,6 +135,7 @@ std::optional<ir::Graph> with_a_mistake(const ir::Graph& graph, Random& random) 
   for (ir::NodeId id = 0; id < graph.size(); ++id) {
     const ir::Node& n = graph.node(id);
     std::vector<ir::NodeId> operands;
+    operands.reserve(n.operands.size());
     for (ir::NodeId o : n.operands) operands.push_back(renamed[static_cast<std::size_t>(o)]);
     renamed.push_back(n.op->kind == ir::OpClass::input
                           ? out.add_input(n.name, n.type)

@@ -102,6 +102,7 @@ IntervalTensor pointwise_intervals(const Node& node, const Operands& operands) {
   int tries = 0;
   for (bool more = true; more; ++tries) {
     std::vector<HostTensor> tried;
+    tried.reserve(at.size());
     for (std::size_t o = 0; o < at.size(); ++o) tried.push_back(operands[o]->tried(at[o]));
     out.include(evaluate_at(node, tried), tries == 0, nans);
     more = false;

@@ -45,6 +45,7 @@ class Evaluation {
 
   HostTensor eval_end(const Node& n, HostTensor IntervalTensor::* end) {
     std::vector<HostTensor> operands;
+    operands.reserve(n.operands.size());
     for (NodeId o : n.operands) operands.push_back(range(o).*end);
     return evaluate_at(n, operands);
   }
@@ -95,6 +96,7 @@ class Evaluation {
   }
   IntervalTensor pointwise(const Node& n) {
     std::vector<const IntervalTensor*> operands;
+    operands.reserve(n.operands.size());
     for (NodeId o : n.operands) operands.push_back(&range(o));
     return pointwise_intervals(n, operands);
   }
