@@ -35,9 +35,12 @@ View strided(Builder& k, const std::string& name, const MatmulKernel& m, Index r
                 {.strides = {{rows * pitch}, {pitch}, {1}}, .align_bytes = m.align_bytes});
 }
 
+// Values are numbered as they are made: step by step, so that every compiler makes them in one order.
 Value gelu_tanh(Value x) {
   const double c = std::sqrt(2 * std::numbers::inv_pi);
-  return 0.5 * x * (1.0 + tanh(c * (x + 0.044715 * x * x * x)));
+  const Value cubic = x + 0.044715 * x * x * x;
+  const Value gate = 1.0 + tanh(c * cubic);
+  return 0.5 * x * gate;
 }
 
 }  // namespace
