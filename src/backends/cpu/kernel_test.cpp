@@ -101,22 +101,41 @@ TEST_P(KernelTest, SoftmaxOfRows) {
     }
 }
 
-// The loop after the first is the one that fetches, at the distance of one program.
-TEST(PrefetchTest, TheNextRowIsFetchedWhileThisOneIsComputed) {
+tile::Kernel walks_of_a_row(bool with_exp) {
   Builder k("normalise");
-  const auto x = k.view("x", DType::f32, {9, 100}), y = k.view("y", DType::f32, {9, 100});
+  const auto x = k.view("x", DType::f32, {9, 256}), y = k.view("y", DType::f32, {9, 256});
   const Value r = k.program_id(0);
-  const Value t = k.load(x, {r, 0}, {.shape = {100}});
+  Value t = k.load(x, {r, 0}, {.shape = {256}});
+  if (with_exp) t = exp(t - k.reduce(Monoid::max, t, 0));
   k.store(y, {r, 0}, t * k.reduce(Monoid::sum, t, 0));
-  const tile::Kernel kernel = k.finish({{{9, 1}}});
-  const auto text = [&](int stages) {
-    return print_kernel(kernel, {.unroll = 1, .stages = stages}, /*lanes=*/16).value().text;
+  return k.finish({{{9, 1}}});
+}
+
+// In two walks, each of which fetches quarters of every step by what it has to do.
+TEST(PrefetchTest, TheNextRowIsFetchedInTheTwoLongestWalks) {
+  const auto text = [&](bool with_exp, const tile::Schedule& schedule) {
+    return print_kernel(walks_of_a_row(with_exp), schedule, /*lanes=*/16).value().text;
   };
-  EXPECT_EQ(text(1).find("fetch_ahead"), std::string::npos);
-  const std::string ahead = text(2);
-  EXPECT_NE(ahead.find("x_next = x + program * 100 + 100;"), std::string::npos) << ahead;
-  EXPECT_NE(ahead.find("fetch_ahead<64>(x_next + i);"), std::string::npos) << ahead;
-  EXPECT_GT(ahead.find("fetch_ahead"), ahead.find("reduce_sum(")) << ahead;
+  EXPECT_EQ(text(false, {.unroll = 4}).find("fetch_ahead"), std::string::npos);
+
+  const tile::Schedule streaming{.unroll = 4, .stages = 2, .streaming_stores = true};
+  const std::string sum = text(false, streaming), softmax = text(true, streaming);
+  const auto places = [](const std::string& in, const std::vector<std::string>& parts) {
+    std::vector<std::size_t> found;
+    for (const std::string& part : parts) found.push_back(in.find(part));
+    return found;
+  };
+  const auto in_order = [](const std::vector<std::size_t>& found) {
+    return std::is_sorted(found.begin(), found.end()) && found.back() != std::string::npos;
+  };
+  EXPECT_TRUE(in_order(places(sum, {"x_next = x + program * 256 + 256;", "fetch_ahead<64>(x_next + i / 4);",
+                                    "reduce_sum(", "x_next_b = x + program * 256 + 320;",
+                                    "fetch_ahead<192>(x_next_b + i * 3 / 4);"})))
+      << sum;
+  EXPECT_TRUE(in_order(places(softmax, {"reduce_max(", "fetch_ahead<128>(x_next + i / 2);", "reduce_sum(",
+                                        "x_next_b = x + program * 256 + 384;",
+                                        "fetch_ahead<128>(x_next_b + i / 2);"})))
+      << softmax;
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryIsa, KernelTest, ::testing::ValuesIn(kAllIsas),

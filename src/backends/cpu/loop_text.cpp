@@ -9,13 +9,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace tilewright::cpu {
 
 using printer::Instr;
 using tile::OpKind;
 
-LoopText::LoopText(KernelText& k, LoopPart part, std::vector<const printer::Instr*> ahead)
+LoopText::LoopText(KernelText& k, LoopPart part, std::vector<FetchedAhead> ahead)
     : k_(k),
       part_(std::move(part)),
       shape_(choose_shape(k, part_)),
@@ -165,20 +166,27 @@ void LoopText::declare_pointers() {
 
 // Where the next program's blocks begin. It may be beyond the view: fetching ahead never faults.
 void LoopText::declare_prefetches() {
-  for (const Instr* each : ahead_) {
-    const Access access = instr_access(k_, *each, part_.loop->shape);
+  for (const FetchedAhead& each : ahead_) {
+    const Access access = instr_access(k_, *each.load, part_.loop->shape);
+    std::string& variable = ahead_pointers_.emplace_back();
     if (!access.stride[0].is(1)) continue;
-    const std::string variable = k_.names.unique(access.name + "_next");
+    variable = k_.names.unique(access.name + "_next");
     k_.code.line("const {}* {} = {} + {};", memory_type(access.dtype), variable, access.pointer,
-                 next_program_distance(k_, *each->op));
-    ahead_pointers_.emplace_back(variable, access.dtype);
+                 next_program_distance(k_, *each.load->op) + each.first * shape_.vec_count / 4);
   }
 }
 
+// Of each step's elements as many quarters as are fetched at all.
 void LoopText::print_prefetches(const Pass& pass) {
-  for (const auto& [pointer, dtype] : ahead_pointers_)
-    k_.code.line("fetch_ahead<{}>({} + {}{});", pass.copies * k_.lanes * memory_bytes(dtype), pointer,
-                 pass.index, pass.apart > 0 ? fmt::format(" * {}", pass.copies) : "");
+  for (std::size_t i = 0; i < ahead_.size(); ++i) {
+    if (ahead_pointers_[i].empty()) continue;
+    const Index quarters = ahead_[i].quarters * (pass.apart > 0 ? pass.copies : 1);
+    const Index common = std::gcd(quarters, Index{4}), times = quarters / common, parts = 4 / common;
+    const Index bytes = static_cast<Index>(pass.copies) * k_.lanes *
+                        memory_bytes(k_.kernel.type(ahead_[i].load->value).dtype) * ahead_[i].quarters / 4;
+    k_.code.line("fetch_ahead<{}>({} + {}{}{});", bytes, ahead_pointers_[i], pass.index,
+                 times > 1 ? fmt::format(" * {}", times) : "", parts > 1 ? fmt::format(" / {}", parts) : "");
+  }
 }
 
 void LoopText::print_rows() {

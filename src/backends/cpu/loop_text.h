@@ -8,6 +8,7 @@
 #pragma once
 
 #include "backends/cpu/loop_shape.h"
+#include "backends/cpu/prefetch.h"
 #include "backends/cpu/prims.h"
 
 #include <functional>
@@ -21,8 +22,8 @@ namespace tilewright::cpu {
 
 class LoopText {
  public:
-  // `ahead`: loads of whose blocks the next program's are fetched meanwhile.
-  LoopText(KernelText& k, LoopPart part, std::vector<const printer::Instr*> ahead = {});
+  // `ahead`: what is fetched meanwhile of the next program's blocks.
+  LoopText(KernelText& k, LoopPart part, std::vector<FetchedAhead> ahead = {});
   void print();
 
  private:
@@ -151,8 +152,8 @@ class LoopText {
   LoopShape shape_;
   std::vector<Node> nodes_;
   std::string vec_count_, other_count_;  // numbers, or variables where the loop is trimmed
-  std::vector<const Instr*> ahead_;
-  std::vector<std::pair<std::string, DType>> ahead_pointers_;
+  std::vector<FetchedAhead> ahead_;
+  std::vector<std::string> ahead_pointers_;  // of each: where its first quarter begins; empty: not fetched
   bool is_ragged_ = false;    // the count is not known to be a whole number of vectors
   bool has_vectors_ = false;  // something changes along the vectors' axis
   std::string vec_;           // the variables of the two axes

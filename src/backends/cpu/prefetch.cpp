@@ -4,6 +4,7 @@
 #include "backends/cpu/loop_shape.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace tilewright::cpu {
@@ -17,19 +18,32 @@ namespace {
 
 bool is_load(const Instr& i) { return i.kind == Instr::Kind::compute && i.op->kind == OpKind::load; }
 
-double operations(const ElementLoop& loop) {
-  double sum = 0;
+// About how long a loop takes, in operations on a vector. A store past the caches waits for memory about as
+// long as an exponential computes.
+double duration(const KernelText& k, const ElementLoop& loop) {
+  constexpr double kOverhead = 1, kStreamedStore = 10;
+  double sum = kOverhead;
   for (const LoopPart& part : split_by_reduced_axis(loop)) sum += vector_operations(part);
+  if (k.schedule.streaming_stores)
+    for (const Instr& i : loop.body)
+      if (i.kind == Instr::Kind::effect && i.op->kind == OpKind::store) sum += kStreamedStore;
   return sum;
 }
 
-// Of the loops after `first` that walk as many elements, the one with most to compute.
-const ElementLoop* busiest_after(const std::vector<const ElementLoop*>& loops, std::size_t first) {
-  const ElementLoop* best = nullptr;
-  for (std::size_t i = first + 1; i < loops.size(); ++i)
-    if (loops[i]->shape == loops[first]->shape && (!best || operations(*loops[i]) > operations(*best)))
-      best = loops[i];
-  return best;
+// The two loops that take longest of `first` and those after it that walk as many elements, in their order.
+std::vector<const ElementLoop*> two_longest(const KernelText& k, const std::vector<const ElementLoop*>& loops,
+                                            std::size_t first) {
+  std::vector<const ElementLoop*> found;
+  for (std::size_t i = first; i < loops.size(); ++i) {
+    if (loops[i]->shape != loops[first]->shape) continue;
+    found.push_back(loops[i]);
+    if (found.size() < 3) continue;
+    const auto by_duration = [&](const ElementLoop* a, const ElementLoop* b) {
+      return duration(k, *a) < duration(k, *b);
+    };
+    found.erase(std::min_element(found.begin(), found.end(), by_duration));
+  }
+  return found;
 }
 
 }  // namespace
@@ -55,7 +69,12 @@ Prefetches choose_prefetches(const KernelText& k) {
     for (const Instr& instr : loops[i]->body) {
       if (!is_load(instr) || !seen.insert({instr.op->param, instr.op->operands}).second) continue;
       if (next_program_distance(k, *instr.op) == 0) continue;
-      if (const ElementLoop* loop = busiest_after(loops, i)) prefetches[loop].push_back(&instr);
+      const std::vector<const ElementLoop*> longest = two_longest(k, loops, i);
+      if (longest.size() < 2) continue;
+      const double one = duration(k, *longest[0]), other = duration(k, *longest[1]);
+      const int quarters = std::clamp(static_cast<int>(std::lround(4 * one / (one + other))), 1, 3);
+      prefetches[longest[0]].push_back({&instr, 0, quarters});
+      prefetches[longest[1]].push_back({&instr, quarters, 4 - quarters});
     }
   return prefetches;
 }

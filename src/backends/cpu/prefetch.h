@@ -1,8 +1,10 @@
 // Fetching ahead: while one program computes, the next one's rows are on their way to the second-level cache.
 //
 // A program that walks its row several times waits for memory in the first walk only, and leaves the memory
-// idle in the others. Measured on Zen 4, softmax of 4096 rows of 8192 f32: 8.2 ms, with the next row fetched
-// during the second walk 5.2 ms, what copying as many bytes takes.
+// idle in the others. So the next row is fetched meanwhile, in the two walks that take longest: in one alone
+// the memory only reads, and only writes in another. Measured on Zen 5, softmax of 2048 rows of 8192 f32,
+// against a copy of as many bytes: 0.80 of its rate with the row fetched in the second walk, 0.94 with half of
+// it fetched in the third, which stores (docs/notes/2026-11-22-cpu-rows-and-chains.md).
 #pragma once
 
 #include "backends/cpu/kernel_text.h"
@@ -12,8 +14,12 @@
 
 namespace tilewright::cpu {
 
-// Loads whose rows the loop shall fetch for the next program.
-using Prefetches = std::map<const printer::ElementLoop*, std::vector<const printer::Instr*>>;
+// What a loop fetches of the next program's block of a load: so many quarters, beginning with number `first`.
+struct FetchedAhead {
+  const printer::Instr* load = nullptr;
+  int first = 0, quarters = 0;
+};
+using Prefetches = std::map<const printer::ElementLoop*, std::vector<FetchedAhead>>;
 
 // For the loops of a plan's outermost steps.
 Prefetches choose_prefetches(const KernelText& k);

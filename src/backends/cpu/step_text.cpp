@@ -119,7 +119,7 @@ void print_steps(KernelText& k, const std::vector<Step>& steps, const Prefetches
       case Step::Kind::elements:
         for (const LoopPart& part : split_by_reduced_axis(step.loop)) {
           const auto ahead = prefetches.find(&step.loop);
-          LoopText(k, part, ahead == prefetches.end() ? std::vector<const printer::Instr*>() : ahead->second)
+          LoopText(k, part, ahead == prefetches.end() ? std::vector<FetchedAhead>() : ahead->second)
               .print();
         }
         break;
