@@ -127,6 +127,19 @@ Index dot_room_bytes(const Kernel& kernel, int lanes) {
   return most;
 }
 
+namespace {
+
+// Whether a is a buffer of rows whose elements are multiplied as they are stored: these lie in the caches.
+bool is_read_in_place(const KernelText& k, const Op& op) {
+  const ValueId a = op.operands[0];
+  const DType dtype = k.kernel.type(a).dtype;
+  const bool singles =
+      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
+  return singles && !k.in_place.count(a) && k.buffer(a).strides[1] == 1;
+}
+
+}  // namespace
+
 void print_dot(KernelText& k, const Op& op) {
   const TileType &a = k.kernel.type(op.operands[0]), &b = k.kernel.type(op.operands[1]),
                  &c = k.kernel.type(op.results[0]);
@@ -145,8 +158,12 @@ void print_dot(KernelText& k, const Op& op) {
       k.include("tw_cpu/dot.h");
       k.code.line("static_assert(DotRoom<{}, {}, {}>::kBytes <= {});", of_b, c.shape[1], depth,
                   room_bytes(k.kernel, op, k.lanes));
-      k.code.line("dot<{}, {}, {}>({}, {}, {}, {}, {});  // {} += {} · {}", of_b, c.shape[1], depth, left,
-                  right, sums.name, row, k.room, sums.name, left, right);
+      k.code.line("{}({}, {}, {}, {}, {});  // {} += {} · {}",
+                  is_read_in_place(k, op)
+                      ? fmt::format("dot_of_rows<{}, {}, {}, {}>", of_b, c.shape[1], depth,
+                                    k.buffer(op.operands[0]).strides[0])
+                      : fmt::format("dot<{}, {}, {}>", of_b, c.shape[1], depth),
+                  left, right, sums.name, row, k.room, sums.name, left, right);
       return;
     case DotForm::few_rows:
       k.include("tw_cpu/dot_few.h");

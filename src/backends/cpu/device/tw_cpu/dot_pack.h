@@ -15,9 +15,10 @@ struct DotOperand {
   i64 outer_stride, inner_stride;
   i64 outer, inner;
 
-  // LANES words of one outer index; fast for neighbours in memory.
+  // LANES words of one outer index; fast for neighbours in memory. `Whole`: they are, and all of them exist.
+  template <bool Whole = false>
   inline __attribute__((always_inline)) vec<word> along(i64 o, i64 step) const {
-    if (inner_stride == 1 && o < outer && (step + TW_LANES) * E::kDepth <= inner)
+    if (Whole || (inner_stride == 1 && o < outer && (step + TW_LANES) * E::kDepth <= inner))
       return E::words(at + o * outer_stride + step * E::kDepth);
     stored edge[TW_LANES * E::kDepth];
     copy_edge(edge, o, step * E::kDepth);
@@ -28,19 +29,21 @@ struct DotOperand {
     __builtin_prefetch(at + o * outer_stride + step * E::kDepth * inner_stride, 0, 2);
   }
   // The words of one step for LANES outer indices; likewise.
+  template <bool Whole = false>
   inline __attribute__((always_inline)) vec<word> across(i64 o, i64 step) const {
-    vec<word> result = element_across(o, step, 0);
+    vec<word> result = element_across<Whole>(o, step, 0);
     if constexpr (E::kDepth > 1) {
 #pragma clang loop unroll(full)
-      for (int d = 1; d < E::kDepth; ++d) result |= element_across(o, step, d);
+      for (int d = 1; d < E::kDepth; ++d) result |= element_across<Whole>(o, step, d);
     }
     return result;
   }
 
  private:
+  template <bool Whole>
   inline __attribute__((always_inline)) vec<word> element_across(i64 o, i64 step, int d) const {
     const i64 i = step * E::kDepth + d;
-    if (outer_stride == 1 && o + TW_LANES <= outer && i < inner)
+    if (Whole || (outer_stride == 1 && o + TW_LANES <= outer && i < inner))
       return E::place(load(at + o + i * inner_stride), d);
     stored edge[TW_LANES];
     copy_apart(edge, o, i);
@@ -57,23 +60,36 @@ struct DotOperand {
 };
 
 // A panel of b: `Width` columns from column n on, all their words of one step side by side, step after step.
-template <class E, int Width>
-static void pack_right(const DotOperand<E>& b, i64 n, i64 steps, typename E::word* to) {
-  if (b.inner_stride != 1) {
-    for (i64 step = 0; step < steps; ++step)
+template <class E, int Width, bool Whole>
+static void pack_right_across(const DotOperand<E>& b, i64 n, i64 steps, typename E::word* to) {
+  for (i64 step = 0; step < steps; ++step)
 #pragma clang loop unroll(full)
-      for (int v = 0; v < Width; v += TW_LANES) store(to + step * Width + v, b.across(n + v, step));
-    return;
-  }
+    for (int v = 0; v < Width; v += TW_LANES)
+      store(to + step * Width + v, b.template across<Whole>(n + v, step));
+}
+template <class E, int Width, bool Whole>
+static void pack_right_along(const DotOperand<E>& b, i64 n, i64 steps, typename E::word* to) {
   for (i64 step = 0; step < steps; step += TW_LANES)
     for (int v = 0; v < Width; v += TW_LANES) {
       vec<typename E::word> words[TW_LANES];
 #pragma clang loop unroll(full)
-      for (int i = 0; i < TW_LANES; ++i) words[i] = b.along(n + v + i, step);
+      for (int i = 0; i < TW_LANES; ++i) words[i] = b.template along<Whole>(n + v + i, step);
       transpose_lanes(words);
 #pragma clang loop unroll(full)
       for (int i = 0; i < TW_LANES; ++i) store(to + (step + i) * Width + v, words[i]);
     }
+}
+template <class E, int Width>
+static void pack_right(const DotOperand<E>& b, i64 n, i64 steps, typename E::word* to) {
+  const bool columns = n + Width <= b.outer, whole_steps = steps % TW_LANES == 0;
+  if (b.inner_stride != 1) {
+    if (b.outer_stride == 1 && columns && steps * E::kDepth <= b.inner)
+      return pack_right_across<E, Width, true>(b, n, steps, to);
+    return pack_right_across<E, Width, false>(b, n, steps, to);
+  }
+  if (columns && whole_steps && steps * E::kDepth <= b.inner)
+    return pack_right_along<E, Width, true>(b, n, steps, to);
+  pack_right_along<E, Width, false>(b, n, steps, to);
 }
 
 // Rows m … m + Rows of a, those that exist: the words of each one after another, `Stride` from row to row.
