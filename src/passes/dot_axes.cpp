@@ -397,6 +397,21 @@ Index inner_depth(const GroupProgram& program, const tile::Target& target) {
   return chains_on_tensor_cores(program, target) ? kPanel : kDepthOfFma;
 }
 
+// Rows of a chain's blocks on the CPU. Each block of operand b is packed for so many, which for 64 rows of
+// depth 64 takes a tenth of the time (docs/notes/2026-11-22-cpu-rows-and-chains.md): 128 where the loop is so
+// long that what a causal mask leaves of them half empty matters less, where the scores and what is computed
+// of them fit the part of L2 that is a program's own, and where every core still has several programs.
+Index rows_on_cpu(const GroupProgram& program, const DotProblem& p, Index columns,
+                  const tile::Target& target) {
+  constexpr Index kRows = 64, kLongLoop = 2048, kProgramsACore = 4;
+  const auto inner = std::count_if(program.syms.begin(), program.syms.end(),
+                                   [](const Sym& s) { return s.kind == Sym::Kind::dot && s.inner; });
+  const Index bytes = 2 * static_cast<Index>(inner) * 2 * kRows * columns * 4;
+  const bool wide = !target.any_size && p.k >= kLongLoop && bytes <= target.row_bytes &&
+                    p.batch * ceil_div(p.m, 2 * kRows) >= kProgramsACore * target.units;
+  return wide ? 2 * kRows : kRows;
+}
+
 // A chain of dots and reductions in one loop: blocks of the scores, rows × depth, stay on chip with what is
 // carried. On the CPU 64 × 256 of f32 are 64 KiB, a part of L2; on a GPU 64 × 64 are a warpgroup's registers,
 // on tensor cores 64 × 128 for each of two.
@@ -410,8 +425,9 @@ DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const ti
     return {std::min(edge, p.m), std::min(edge, p.n), 1};
   }
   if (tensor) return *tensor_stream_tiles(program, dot_axes(program), p, target);
-  return {std::min<Index>(64, p.m), std::min<Index>(256, p.n),
-          block_within_pages(program, std::min<Index>(gpu ? 64 : 256, p.k))};
+  const Index depth = block_within_pages(program, std::min<Index>(gpu ? 64 : 256, p.k));
+  const Index rows = gpu ? 64 : rows_on_cpu(program, p, depth, target);
+  return {std::min(rows, p.m), std::min<Index>(256, p.n), depth};
 }
 
 }  // namespace
