@@ -191,6 +191,28 @@ TEST_P(DotTest, BatchesAndRuntimeSizes) {
   check(k.finish({{{m, 16}}, {{3, 1}}}), {.scalars = {35, 61}});
 }
 
+// A product that is added to zeros writes its tile itself, also what operands that end inside it leave zero:
+// the second program finds the first one's sums in its buffer. `computed`: a is multiplied from a buffer.
+TEST_P(DotTest, ProductsThatAreAddedToZeros) {
+  for (const DType d : {DType::f32, DType::bf16, DType::i8})
+    for (const bool computed : {false, true})
+      for (const auto& [m, n] : {std::pair<Index, Index>{48, 64}, {48, 50}, {31, 64}, {31, 50}, {7, 3}}) {
+        SCOPED_TRACE(fmt::format("{} {}x{} computed {}", name(d), m, n, computed));
+        constexpr Index kRows = 24, kColumns = 64, kDepth = 37;
+        const DType sum = accumulator(d);
+        Builder k("product");
+        const View a = k.view("a", d, {m, kDepth}), b = k.view("b", d, {kDepth, n}),
+                   y = k.view("y", sum, {ceil_div(m, kRows), kColumns});
+        Value left = k.load(a, {k.program_id(0) * kRows, k.literal_int(DType::i64, 0)},
+                            {.shape = {kRows, kDepth}, .fill = 0.0});
+        if (computed && is_float(d)) left = k.cast(k.cast(left, DType::f32) * 0.5f, d);
+        const Value right = k.load(b, {0, 0}, {.shape = {kDepth, kColumns}, .fill = 0.0});
+        const Value product = k.dot(left, right, k.literal(sum, 0.0, {kRows, kColumns}));
+        k.store(y, {k.program_id(0), k.literal_int(DType::i64, 0)}, k.reduce(Monoid::max, product, 0));
+        check(k.finish({{{m, kRows}}}), ranges_for(d));
+      }
+}
+
 // A block that begins before its view cannot be packed in place, nor one whose fill is not zero.
 TEST_P(DotTest, WindowsBeforeTheViewAndOtherFills) {
   for (const double fill : {0.0, 1.5})

@@ -129,13 +129,15 @@ Index dot_room_bytes(const Kernel& kernel, int lanes) {
 
 namespace {
 
-// Whether a is a buffer of rows whose elements are multiplied as they are stored: these lie in the caches.
-bool is_read_in_place(const KernelText& k, const Op& op) {
+// Where a is a buffer of rows whose elements are multiplied as they are stored, so that it is read where it
+// stands, in the caches: how far its rows are apart. Else 0.
+Index stride_in_place(const KernelText& k, const Op& op) {
   const ValueId a = op.operands[0];
   const DType dtype = k.kernel.type(a).dtype;
   const bool singles =
       dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
-  return singles && !k.in_place.count(a) && k.buffer(a).strides[1] == 1;
+  if (!singles || k.in_place.count(a) || k.buffer(a).strides[1] != 1) return 0;
+  return k.buffer(a).strides[0];
 }
 
 }  // namespace
@@ -150,20 +152,26 @@ void print_dot(KernelText& k, const Op& op) {
                     right = k.names.unique(k.hint(op.operands[1], "right"));
   const Buffer& sums = k.buffer(op.results[0]);
   const Index row = sums.strides[0] == 0 ? 1 : sums.strides[0];
-  k.code.line("const DotOperand<{}> {} = {};", of_a, left, operand(k, op.operands[0]).braces(0));
-  k.code.line("const DotOperand<{}> {} = {};", of_b, right, operand(k, op.operands[1]).braces(1));
+  const OperandText text_a = operand(k, op.operands[0]), text_b = operand(k, op.operands[1]);
+  k.code.line("const DotOperand<{}> {} = {};", of_a, left, text_a.braces(0));
+  k.code.line("const DotOperand<{}> {} = {};", of_b, right, text_b.braces(1));
   const Index depth = a.shape[1];
+  // Rows and columns that do not exist are zeros too.
+  const bool zeros = printer::is_zeros(k.definition(op.operands[2]));
+  const bool whole = text_a.count[0] == int_text(c.shape[0]) && text_b.count[1] == int_text(c.shape[1]);
+  const bool starts = zeros && whole && form_of(k.kernel, op) == DotForm::packed;
+  const Index stride = stride_in_place(k, op);
+  if (zeros && !starts)
+    k.code.line("__builtin_memset({}, 0, {});", sums.name, sums.elements * memory_bytes(sums.dtype));
   switch (form_of(k.kernel, op)) {
     case DotForm::packed:
       k.include("tw_cpu/dot.h");
       k.code.line("static_assert(DotRoom<{}, {}, {}>::kBytes <= {});", of_b, c.shape[1], depth,
                   room_bytes(k.kernel, op, k.lanes));
-      k.code.line("{}({}, {}, {}, {}, {});  // {} += {} · {}",
-                  is_read_in_place(k, op)
-                      ? fmt::format("dot_of_rows<{}, {}, {}, {}>", of_b, c.shape[1], depth,
-                                    k.buffer(op.operands[0]).strides[0])
-                      : fmt::format("dot<{}, {}, {}>", of_b, c.shape[1], depth),
-                  left, right, sums.name, row, k.room, sums.name, left, right);
+      k.code.line("{}, {}, {}{}{}>({}, {}, {}, {}, {});  // {} {} {} · {}",
+                  stride > 0 ? fmt::format("dot_of_rows<{}", of_b) : fmt::format("dot<{}", of_b), c.shape[1],
+                  depth, stride > 0 ? fmt::format(", {}", stride) : "", starts ? ", DotStart::zeros" : "",
+                  left, right, sums.name, row, k.room, sums.name, starts ? "=" : "+=", left, right);
       return;
     case DotForm::few_rows:
       k.include("tw_cpu/dot_few.h");

@@ -128,13 +128,13 @@ TEST(PrefetchTest, TheNextRowIsFetchedInTheTwoLongestWalks) {
   const auto in_order = [](const std::vector<std::size_t>& found) {
     return std::is_sorted(found.begin(), found.end()) && found.back() != std::string::npos;
   };
-  EXPECT_TRUE(in_order(places(sum, {"x_next = x + program * 256 + 256;", "fetch_ahead<64>(x_next + i / 4);",
-                                    "reduce_sum(", "x_next_b = x + program * 256 + 320;",
-                                    "fetch_ahead<192>(x_next_b + i * 3 / 4);"})))
+  EXPECT_TRUE(in_order(
+      places(sum, {"x_next = x + program * 256 + 256;", "fetch_ahead<64>(x_next + i / 4);", "reduce_sum(",
+                   "x_next_b = x + program * 256 + 320;", "fetch_ahead<192>(x_next_b + i * 3 / 4);"})))
       << sum;
-  EXPECT_TRUE(in_order(places(softmax, {"reduce_max(", "fetch_ahead<128>(x_next + i / 2);", "reduce_sum(",
-                                        "x_next_b = x + program * 256 + 384;",
-                                        "fetch_ahead<128>(x_next_b + i / 2);"})))
+  EXPECT_TRUE(in_order(
+      places(softmax, {"reduce_max(", "fetch_ahead<128>(x_next + i / 2);", "reduce_sum(",
+                       "x_next_b = x + program * 256 + 384;", "fetch_ahead<128>(x_next_b + i / 2);"})))
       << softmax;
 }
 

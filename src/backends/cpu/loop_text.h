@@ -154,9 +154,9 @@ class LoopText {
   std::string vec_count_, other_count_;  // numbers, or variables where the loop is trimmed
   std::vector<FetchedAhead> ahead_;
   std::vector<std::string> ahead_pointers_;  // of each: where its first quarter begins; empty: not fetched
-  bool is_ragged_ = false;    // the count is not known to be a whole number of vectors
-  bool has_vectors_ = false;  // something changes along the vectors' axis
-  std::string vec_;           // the variables of the two axes
+  bool is_ragged_ = false;                   // the count is not known to be a whole number of vectors
+  bool has_vectors_ = false;                 // something changes along the vectors' axis
+  std::string vec_;                          // the variables of the two axes
   std::string row_;
   std::map<std::string, std::string> limits_;    // "extent - start" → variable
   std::map<std::string, std::string> pointers_;  // expression → variable, also of rows

@@ -3,8 +3,8 @@
 // A program that walks its row several times waits for memory in the first walk only, and leaves the memory
 // idle in the others. So the next row is fetched meanwhile, in the two walks that take longest: in one alone
 // the memory only reads, and only writes in another. Measured on Zen 5, softmax of 2048 rows of 8192 f32,
-// against a copy of as many bytes: 0.80 of its rate with the row fetched in the second walk, 0.94 with half of
-// it fetched in the third, which stores (docs/notes/2026-11-22-cpu-rows-and-chains.md).
+// against a copy of as many bytes: 0.80 of its rate with the row fetched in the second walk, 0.94 with half
+// of it fetched in the third, which stores (docs/notes/2026-11-22-cpu-rows-and-chains.md).
 #pragma once
 
 #include "backends/cpu/kernel_text.h"

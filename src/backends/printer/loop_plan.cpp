@@ -141,7 +141,7 @@ class Planner {
       } else if (const ValueId carried = scaled_in_place(op); carried >= 0) {
         aliases_[op.results[0]] = carried;
         add_keep(op.operands[2], carried, segment);
-      } else {
+      } else if (!policy_.dots_start_from_zeros || !is_zeros(facts_.definition(op.operands[2]))) {
         add_keep(op.operands[2], op.results[0], segment);
       }
     } else if (op.kind == OpKind::loop) {
@@ -377,6 +377,8 @@ class Planner {
 };
 
 }  // namespace
+
+bool is_zeros(const Op* op) { return op && op->kind == OpKind::constant && op->number == tile::Number{}; }
 
 LoopPlan plan_loops(const Kernel& kernel, const LoopPolicy& policy) { return Planner(kernel, policy).run(); }
 

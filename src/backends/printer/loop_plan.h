@@ -24,6 +24,8 @@ struct LoopPolicy {
   bool keep_loads = false;      // keep loaded values (registers) rather than read the cache again
   // Keep what a row or column is loaded before a dot and used behind it: it arrives while the dot runs.
   bool load_before_dots = false;
+  // A dot that adds to a tile of zeros writes its result itself: nothing is kept for it to add to.
+  bool dots_start_from_zeros = false;
   // Operands of dots which the backend reads from the view: blocks that only dots use, or transposes of such.
   std::set<tile::ValueId> read_in_place = {};
 };
@@ -91,6 +93,9 @@ struct LoopPlan {
 // The steps in order, each before those of its bodies.
 void for_each_step(const Step& step, const std::function<void(const Step&)>& fn);
 void for_each_step(const std::vector<Step>& steps, const std::function<void(const Step&)>& fn);
+
+// Whether the constant that op is, if any, is a tile of zeros.
+bool is_zeros(const tile::Op* op);
 
 LoopPlan plan_loops(const tile::Kernel& kernel, const LoopPolicy& policy);
 std::string to_string(const tile::Kernel& kernel, const LoopPlan& plan);  // for goldens

@@ -1,7 +1,8 @@
 // dot: c += a · b for a block of c in the caches.
 //
-// b is packed once into panels, a by a few rows at a time where it is not read in place. Then a block of c, as large as the registers hold
-// beside a step's words, is added to along the whole inner dimension before it is stored again.
+// b is packed once into panels, a by a few rows at a time where it is not read in place. Then a block of c,
+// as large as the registers hold beside a step's words, is added to along the whole inner dimension before it
+// is stored again.
 #pragma once
 #include "tw_cpu/dot_pack.h"
 
@@ -27,14 +28,18 @@ struct DotRoom {
   static constexpr i64 kStride = kSteps + TW_LANES;  // rows of a power of two would meet in the cache
 };
 
-template <class E, int Rows, int Vectors, i64 Stride, i64 Width>
+// What products are added to: c as it is, or nothing yet.
+enum class DotStart { sums, zeros };
+
+template <class E, DotStart Start, int Rows, int Vectors, i64 Stride, i64 Width>
 static __attribute__((noinline)) void dot_block(const typename E::word* left, const typename E::word* right,
                                                 typename E::sum* c, i64 c_stride, i64 steps) {
   vec<typename E::sum> sum[Rows][Vectors];
 #pragma clang loop unroll(full)
   for (int r = 0; r < Rows; ++r)
 #pragma clang loop unroll(full)
-    for (int v = 0; v < Vectors; ++v) sum[r][v] = load(c + r * c_stride + v * TW_LANES);
+    for (int v = 0; v < Vectors; ++v)
+      sum[r][v] = Start == DotStart::zeros ? vec<typename E::sum>(0) : load(c + r * c_stride + v * TW_LANES);
   if constexpr (E::kCorrects) {
 #pragma clang loop unroll(full)
     for (int r = 0; r < Rows; ++r)
@@ -59,17 +64,17 @@ static __attribute__((noinline)) void dot_block(const typename E::word* left, co
 }
 
 // `Rows` rows of c, all columns. `Stride`: from one row of a to the next.
-template <class E, class Room, int Rows, i64 Stride>
+template <class E, class Room, DotStart Start, int Rows, i64 Stride>
 static void dot_rows(const typename E::word* left, const typename E::word* right, typename E::sum* c,
                      i64 c_stride, i64 columns, i64 steps) {
   constexpr i64 kWidth = Room::kWidth;
   for (i64 n = 0; n < columns; n += kWidth, right += Room::kPanel) {
     if (n + kWidth <= columns) {
-      dot_block<E, Rows, dot_vectors<E>, Stride, kWidth>(left, right, c + n, c_stride, steps);
+      dot_block<E, Start, Rows, dot_vectors<E>, Stride, kWidth>(left, right, c + n, c_stride, steps);
       continue;
     }
     for (i64 v = 0; n + v < columns; v += TW_LANES)
-      dot_block<E, Rows, 1, Stride, kWidth>(left, right + v, c + n + v, c_stride, steps);
+      dot_block<E, Start, Rows, 1, Stride, kWidth>(left, right + v, c + n + v, c_stride, steps);
   }
 }
 
@@ -90,21 +95,23 @@ static void dot_pack_right(const DotOperand<E>& b, i64 columns, i64 steps, typen
 }
 
 // `rows` rows of c, a block of them at a time.
-template <class E, class Room, i64 Stride>
+template <class E, class Room, DotStart Start, i64 Stride>
 static void dot_all_rows(const typename E::word* left, const typename E::word* right, typename E::sum* c,
                          i64 c_stride, i64 rows, i64 columns, i64 steps) {
   i64 r = 0;
   for (; r + kDotRows <= rows; r += kDotRows)
-    dot_rows<E, Room, kDotRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
+    dot_rows<E, Room, Start, kDotRows, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns,
+                                               steps);
   for (; r + 2 <= rows; r += 2)
-    dot_rows<E, Room, 2, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
+    dot_rows<E, Room, Start, 2, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
   if (r < rows)
-    dot_rows<E, Room, 1, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
+    dot_rows<E, Room, Start, 1, Stride>(left + r * Stride, right, c + r * c_stride, c_stride, columns, steps);
 }
 
-// c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist; c's rows have room for whole
-// vectors, `room` for DotRoom::kRight words. a may be stored in another type of the same words.
-template <class E, int Columns, int Depth, class A>
+// c[m][n] += Σ a[m][k] b[k][n] over a's rows and b's columns that exist (`=` for DotStart::zeros); c's rows
+// have room for whole vectors, `room` for DotRoom::kRight words. a may be stored in another type of the same
+// words.
+template <class E, int Columns, int Depth, DotStart Start = DotStart::sums, class A>
 static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
                 void* room) {
   typedef DotRoom<E, Columns, Depth> Room;
@@ -115,20 +122,21 @@ static void dot(const DotOperand<A>& a, const DotOperand<E>& b, typename E::sum*
   for (i64 m = 0; m < a.outer; m += kDotPackedRows) {
     pack_left<A, kDotPackedRows, Room::kStride>(a, m, steps, left);
     const i64 rows = a.outer - m < kDotPackedRows ? a.outer - m : kDotPackedRows;
-    dot_all_rows<E, Room, Room::kStride>(left, right, c + m * c_stride, c_stride, rows, b.outer, steps);
+    dot_all_rows<E, Room, Start, Room::kStride>(left, right, c + m * c_stride, c_stride, rows, b.outer,
+                                                steps);
   }
 }
 
 // The same with a in the caches, its words as they are multiplied, `Stride` of them from one row to the next
 // and not fewer in a row than b has: it is read where it stands.
-template <class E, int Columns, int Depth, int Stride>
+template <class E, int Columns, int Depth, int Stride, DotStart Start = DotStart::sums>
 static void dot_of_rows(const DotOperand<E>& a, const DotOperand<E>& b, typename E::sum* c, i64 c_stride,
                         void* room) {
   static_assert(__is_same(typename E::word, typename E::stored) && E::kDepth == 1);
   typedef DotRoom<E, Columns, Depth> Room;
   auto* right = (typename E::word*)room;
   dot_pack_right<E, Room>(b, b.outer, a.inner, right);
-  dot_all_rows<E, Room, Stride>(a.at, right, c, c_stride, a.outer, b.outer, a.inner);
+  dot_all_rows<E, Room, Start, Stride>(a.at, right, c, c_stride, a.outer, b.outer, a.inner);
 }
 
 }  // namespace tw
