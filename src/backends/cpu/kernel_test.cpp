@@ -111,7 +111,8 @@ tile::Kernel walks_of_a_row(bool with_exp) {
   return k.finish({{{9, 1}}});
 }
 
-// In two walks, each of which fetches quarters of every step by what it has to do.
+// Of a program 16 KiB further on, in two walks, each of which fetches quarters of every step by what it has
+// to do.
 TEST(PrefetchTest, TheNextRowIsFetchedInTheTwoLongestWalks) {
   const auto text = [&](bool with_exp, const tile::Schedule& schedule) {
     return print_kernel(walks_of_a_row(with_exp), schedule, /*lanes=*/16).value().text;
@@ -129,12 +130,12 @@ TEST(PrefetchTest, TheNextRowIsFetchedInTheTwoLongestWalks) {
     return std::is_sorted(found.begin(), found.end()) && found.back() != std::string::npos;
   };
   EXPECT_TRUE(in_order(
-      places(sum, {"x_next = x + program * 256 + 256;", "fetch_ahead<64>(x_next + i / 4);", "reduce_sum(",
-                   "x_next_b = x + program * 256 + 320;", "fetch_ahead<192>(x_next_b + i * 3 / 4);"})))
+      places(sum, {"x_next = x + program * 256 + 4096;", "fetch_ahead<64>(x_next + i / 4);", "reduce_sum(",
+                   "x_next_b = x + program * 256 + 4160;", "fetch_ahead<192>(x_next_b + i * 3 / 4);"})))
       << sum;
   EXPECT_TRUE(in_order(
       places(softmax, {"reduce_max(", "fetch_ahead<128>(x_next + i / 2);", "reduce_sum(",
-                       "x_next_b = x + program * 256 + 384;", "fetch_ahead<128>(x_next_b + i / 2);"})))
+                       "x_next_b = x + program * 256 + 4224;", "fetch_ahead<128>(x_next_b + i / 2);"})))
       << softmax;
 }
 

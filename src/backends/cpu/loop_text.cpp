@@ -172,7 +172,7 @@ void LoopText::declare_prefetches() {
     if (!access.stride[0].is(1)) continue;
     variable = k_.names.unique(access.name + "_next");
     k_.code.line("const {}* {} = {} + {};", memory_type(access.dtype), variable, access.pointer,
-                 next_program_distance(k_, *each.load->op) + each.first * shape_.vec_count / 4);
+                 distance_ahead(k_, *each.load->op) + each.first * shape_.vec_count / 4);
   }
 }
 

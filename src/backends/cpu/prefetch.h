@@ -24,7 +24,8 @@ using Prefetches = std::map<const printer::ElementLoop*, std::vector<FetchedAhea
 // For the loops of a plan's outermost steps.
 Prefetches choose_prefetches(const KernelText& k);
 
-// How many elements further the next program finds its own block; 0: at the same place, or not known.
-Index next_program_distance(const KernelText& k, const tile::Op& load);
+// How many elements further the program finds its own block that is the next one or, where blocks are short,
+// as many on as memory needs to answer; 0: at the same place, or not known.
+Index distance_ahead(const KernelText& k, const tile::Op& load);
 
 }  // namespace tilewright::cpu
