@@ -398,7 +398,7 @@ Index inner_depth(const GroupProgram& program, const tile::Target& target) {
 }
 
 // Rows of a chain's blocks on the CPU. Each block of operand b is packed for so many, which for 64 rows of
-// depth 64 takes a tenth of the time (docs/notes/2026-11-22-cpu-rows-and-chains.md): 128 where the loop is so
+// depth 64 takes a tenth of the time (docs/notes/2026-11-22-cpu-rows.md): 128 where the loop is so
 // long that what a causal mask leaves of them half empty matters less, where the scores and what is computed
 // of them fit the part of L2 that is a program's own, and where every core still has several programs.
 Index rows_on_cpu(const GroupProgram& program, const DotProblem& p, Index columns,

@@ -42,7 +42,7 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
   const double resident = 0.5 * static_cast<double>(target.cache_bytes);
   const bool cached = cost.work.bytes() <= resident;
   const double rate = cached ? target.cache_bytes_per_s : target.memory_bytes_per_s;
-  // Rows that a reduction walks first and others after it: the next ones are fetched meanwhile (prefetch.h).
+  // Rows that a reduction walks first and others after it: the next ones are fetched meanwhile (row_walks.h).
   bool walks_again = false;
   tile::for_each_op(
       kernel.body, [&](const tile::Op& op) { walks_again = walks_again || op.kind == tile::OpKind::reduce; });

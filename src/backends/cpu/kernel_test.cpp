@@ -113,7 +113,7 @@ tile::Kernel walks_of_a_row(bool with_exp) {
 
 // Of a program 16 KiB further on, in two walks, each of which fetches quarters of every step by what it has
 // to do.
-TEST(PrefetchTest, TheNextRowIsFetchedInTheTwoLongestWalks) {
+TEST(RowWalksTest, TheNextRowIsFetchedInTheTwoLongest) {
   const auto text = [&](bool with_exp, const tile::Schedule& schedule) {
     return print_kernel(walks_of_a_row(with_exp), schedule, /*lanes=*/16).value().text;
   };
@@ -137,6 +137,30 @@ TEST(PrefetchTest, TheNextRowIsFetchedInTheTwoLongestWalks) {
       places(softmax, {"reduce_max(", "fetch_ahead<128>(x_next + i / 2);", "reduce_sum(",
                        "x_next_b = x + program * 256 + 4224;", "fetch_ahead<128>(x_next_b + i / 2);"})))
       << softmax;
+}
+
+// Each begins where the one before it ended, but where the order matters.
+TEST(RowWalksTest, EveryOtherGoesBackwards) {
+  const tile::Schedule streaming{.unroll = 4, .stages = 2, .streaming_stores = true};
+  const auto loops = [&](const tile::Kernel& kernel) {
+    const std::string text = print_kernel(kernel, streaming, /*lanes=*/16).value().text;
+    std::string found;
+    for (std::size_t at = text.find("for (i64 i = "); at != std::string::npos;
+         at = text.find("for (i64 i = ", at + 1))
+      found += text.substr(at, text.find('{', at) - at);
+    return found;
+  };
+  const std::string forwards = "for (i64 i = 0; i < 256; i += 64) ",
+                    backwards = "for (i64 i = 192; i >= 0; i -= 64) ";
+  EXPECT_EQ(loops(walks_of_a_row(true)), forwards + backwards + forwards);
+
+  Builder k("first_of_the_largest");
+  const auto x = k.view("x", DType::f32, {9, 256});
+  const auto y = k.view("y", DType::i64, {9});
+  const Value r = k.program_id(0);
+  const Value t = k.load(x, {r, 0}, {.shape = {256}});
+  k.store(y, {r}, k.reduce(Monoid::argmax, t - k.reduce(Monoid::sum, t, 0), 0));
+  EXPECT_EQ(loops(k.finish({{{9, 1}}})), forwards + forwards);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryIsa, KernelTest, ::testing::ValuesIn(kAllIsas),

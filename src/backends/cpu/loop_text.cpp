@@ -1,7 +1,7 @@
 // What depends on what in an element loop, and the loops around its instructions.
 #include "backends/cpu/loop_text.h"
 
-#include "backends/cpu/prefetch.h"
+#include "backends/cpu/row_walks.h"
 #include "backends/cpu/scalar_text.h"
 
 #include <tilewright/base/error.h>
@@ -16,12 +16,12 @@ namespace tilewright::cpu {
 using printer::Instr;
 using tile::OpKind;
 
-LoopText::LoopText(KernelText& k, LoopPart part, std::vector<FetchedAhead> ahead)
+LoopText::LoopText(KernelText& k, LoopPart part, RowWalk walk)
     : k_(k),
       part_(std::move(part)),
       shape_(choose_shape(k, part_)),
       nodes_(part_.loop->body.size()),
-      ahead_(std::move(ahead)) {
+      walk_(std::move(walk)) {
   vec_count_ = int_text(shape_.vec_count);
   other_count_ = int_text(shape_.other_count);
   if (part_.loop->shape.size() == 1) {
@@ -166,7 +166,7 @@ void LoopText::declare_pointers() {
 
 // Where the next program's blocks begin. It may be beyond the view: fetching ahead never faults.
 void LoopText::declare_prefetches() {
-  for (const FetchedAhead& each : ahead_) {
+  for (const FetchedAhead& each : walk_.ahead) {
     const Access access = instr_access(k_, *each.load, part_.loop->shape);
     std::string& variable = ahead_pointers_.emplace_back();
     if (!access.stride[0].is(1)) continue;
@@ -178,12 +178,13 @@ void LoopText::declare_prefetches() {
 
 // Of each step's elements as many quarters as are fetched at all.
 void LoopText::print_prefetches(const Pass& pass) {
-  for (std::size_t i = 0; i < ahead_.size(); ++i) {
+  for (std::size_t i = 0; i < walk_.ahead.size(); ++i) {
     if (ahead_pointers_[i].empty()) continue;
-    const Index quarters = ahead_[i].quarters * (pass.apart > 0 ? pass.copies : 1);
+    const Index quarters = walk_.ahead[i].quarters * (pass.apart > 0 ? pass.copies : 1);
     const Index common = std::gcd(quarters, Index{4}), times = quarters / common, parts = 4 / common;
     const Index bytes = static_cast<Index>(pass.copies) * k_.lanes *
-                        memory_bytes(k_.kernel.type(ahead_[i].load->value).dtype) * ahead_[i].quarters / 4;
+                        memory_bytes(k_.kernel.type(walk_.ahead[i].load->value).dtype) *
+                        walk_.ahead[i].quarters / 4;
     k_.code.line("fetch_ahead<{}>({} + {}{}{});", bytes, ahead_pointers_[i], pass.index,
                  times > 1 ? fmt::format(" * {}", times) : "", parts > 1 ? fmt::format(" / {}", parts) : "");
   }
@@ -295,12 +296,28 @@ Index LoopText::streams_apart(const std::string& whole) const {
   return apart;
 }
 
+// Whether it is to and can: as many steps as the text says, none of which must come after another.
+bool LoopText::goes_backwards(const std::string& whole) const {
+  if (!walk_.backwards || whole.find_first_not_of("0123456789") != std::string::npos) return false;
+  return std::none_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) {
+    const Instr& in = instr(i);
+    const bool finds_first = in.kind == Instr::Kind::reduce && in.op->kind == OpKind::reduce &&
+                             (in.op->monoid == tile::Monoid::argmax || in.op->monoid == tile::Monoid::argmin);
+    const bool in_order = in.kind == Instr::Kind::effect && in.op->kind != OpKind::store;
+    return in.kind == Instr::Kind::scan || finds_first || in_order;
+  });
+}
+
 void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
   const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
   const std::string whole = whole_vectors();
   if (whole != "0") {
     Pass pass{.copies = shape_.copies, .apart = streams_apart(whole), .index = vec_};
-    if (pass.apart > 0)
+    if (goes_backwards(whole))
+      k_.code.open("for (i64 {0} = {1}; {0} >= 0; {0} -= {2})", vec_,
+                   pass.apart > 0 ? pass.apart - k_.lanes : std::stol(whole) - step,
+                   pass.apart > 0 ? k_.lanes : step);
+    else if (pass.apart > 0)
       k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, pass.apart, k_.lanes);
     else
       k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, whole, step);

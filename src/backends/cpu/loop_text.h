@@ -8,8 +8,8 @@
 #pragma once
 
 #include "backends/cpu/loop_shape.h"
-#include "backends/cpu/prefetch.h"
 #include "backends/cpu/prims.h"
+#include "backends/cpu/row_walks.h"
 
 #include <functional>
 #include <map>
@@ -22,8 +22,7 @@ namespace tilewright::cpu {
 
 class LoopText {
  public:
-  // `ahead`: what is fetched meanwhile of the next program's blocks.
-  LoopText(KernelText& k, LoopPart part, std::vector<FetchedAhead> ahead = {});
+  explicit LoopText(KernelText& k, LoopPart part, RowWalk walk = {});
   void print();
 
  private:
@@ -95,6 +94,7 @@ class LoopText {
   void declare_pointers();
   void declare_prefetches();
   void print_prefetches(const Pass& pass);
+  bool goes_backwards(const std::string& whole) const;
   void declare_row(int i, std::set<std::string>& declared);
   void print_uniform(bool along_other);
   void print_uniform_effects();
@@ -152,11 +152,12 @@ class LoopText {
   LoopShape shape_;
   std::vector<Node> nodes_;
   std::string vec_count_, other_count_;  // numbers, or variables where the loop is trimmed
-  std::vector<FetchedAhead> ahead_;
-  std::vector<std::string> ahead_pointers_;  // of each: where its first quarter begins; empty: not fetched
-  bool is_ragged_ = false;                   // the count is not known to be a whole number of vectors
-  bool has_vectors_ = false;                 // something changes along the vectors' axis
-  std::string vec_;                          // the variables of the two axes
+  RowWalk walk_;
+  std::vector<std::string>
+      ahead_pointers_;        // of each of walk_.ahead: where its first quarter begins; empty: not fetched
+  bool is_ragged_ = false;    // the count is not known to be a whole number of vectors
+  bool has_vectors_ = false;  // something changes along the vectors' axis
+  std::string vec_;           // the variables of the two axes
   std::string row_;
   std::map<std::string, std::string> limits_;    // "extent - start" → variable
   std::map<std::string, std::string> pointers_;  // expression → variable, also of rows

@@ -32,7 +32,7 @@ class FunctionText {
     declare_buffers();
     k_.code.open("for (i64 program = begin; program < end; ++program)");
     declare_programs();
-    print_steps(k_, k_.plan.steps, k_.schedule.stages > 1 ? choose_prefetches(k_) : Prefetches());
+    print_steps(k_, k_.plan.steps, k_.schedule.stages > 1 ? choose_row_walks(k_) : RowWalks());
     k_.code.close();
     if (k_.streams) k_.code.line("fence_streams();");
     k_.code.close();

@@ -110,7 +110,7 @@ void print_assign(KernelText& k, const Step& step) {
 
 }  // namespace
 
-void print_steps(KernelText& k, const std::vector<Step>& steps, const Prefetches& prefetches) {
+void print_steps(KernelText& k, const std::vector<Step>& steps, const RowWalks& walks) {
   for (const Step& step : steps) {
     switch (step.kind) {
       case Step::Kind::scalar:
@@ -118,9 +118,8 @@ void print_steps(KernelText& k, const std::vector<Step>& steps, const Prefetches
         break;
       case Step::Kind::elements:
         for (const LoopPart& part : split_by_reduced_axis(step.loop)) {
-          const auto ahead = prefetches.find(&step.loop);
-          LoopText(k, part, ahead == prefetches.end() ? std::vector<FetchedAhead>() : ahead->second)
-              .print();
+          const auto walk = walks.find(&step.loop);
+          LoopText(k, part, walk == walks.end() ? RowWalk() : walk->second).print();
         }
         break;
       case Step::Kind::relayout:

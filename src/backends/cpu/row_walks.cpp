@@ -1,5 +1,5 @@
-// Which rows are fetched ahead, and in which loop.
-#include "backends/cpu/prefetch.h"
+// Which walk fetches what, and which go backwards.
+#include "backends/cpu/row_walks.h"
 
 #include "backends/cpu/loop_shape.h"
 
@@ -51,7 +51,7 @@ std::vector<const ElementLoop*> two_longest(const KernelText& k, const std::vect
 Index distance_ahead(const KernelText& k, const tile::Op& load) {
   // Softmax of rows of 4 KiB, as a share of what copying takes: 0.96 with the next row fetched, 1.06 with the
   // second next and with the fourth, 1.03 with the eighth; rows of 16 KiB want the next one
-  // (docs/notes/2026-11-22-cpu-rows-and-chains.md).
+  // (docs/notes/2026-11-22-cpu-rows.md).
   constexpr Index kFarEnoughBytes = 16 * 1024;
   const tile::ViewParam& view = k.kernel.views[static_cast<std::size_t>(load.param)];
   Index distance = 0;
@@ -65,11 +65,11 @@ Index distance_ahead(const KernelText& k, const tile::Op& load) {
   return distance * std::max<Index>(ceil_div(kFarEnoughBytes, block_bytes), 1);
 }
 
-Prefetches choose_prefetches(const KernelText& k) {
+RowWalks choose_row_walks(const KernelText& k) {
   std::vector<const ElementLoop*> loops;
   for (const Step& step : k.plan.steps)
     if (step.kind == Step::Kind::elements && step.loop.shape.size() == 1) loops.push_back(&step.loop);
-  Prefetches prefetches;
+  RowWalks walks;
   std::set<std::pair<int, std::vector<tile::ValueId>>> seen;
   for (std::size_t i = 0; i < loops.size(); ++i)
     for (const Instr& instr : loops[i]->body) {
@@ -79,10 +79,15 @@ Prefetches choose_prefetches(const KernelText& k) {
       if (longest.size() < 2) continue;
       const double one = duration(k, *longest[0]), other = duration(k, *longest[1]);
       const int quarters = std::clamp(static_cast<int>(std::lround(4 * one / (one + other))), 1, 3);
-      prefetches[longest[0]].push_back({&instr, 0, quarters});
-      prefetches[longest[1]].push_back({&instr, quarters, 4 - quarters});
+      walks[longest[0]].ahead.push_back({&instr, 0, quarters});
+      walks[longest[1]].ahead.push_back({&instr, quarters, 4 - quarters});
     }
-  return prefetches;
+  for (std::size_t i = 0; i < loops.size(); ++i) {
+    const auto before = std::count_if(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(i),
+                                      [&](const ElementLoop* l) { return l->shape == loops[i]->shape; });
+    walks[loops[i]].backwards = before % 2 == 1;
+  }
+  return walks;
 }
 
 }  // namespace tilewright::cpu
