@@ -101,11 +101,11 @@ TEST_P(KernelTest, SoftmaxOfRows) {
     }
 }
 
-tile::Kernel walks_of_a_row(bool with_exp) {
+tile::Kernel walks_of_a_row(bool with_exp, Index columns = 256) {
   Builder k("normalise");
-  const auto x = k.view("x", DType::f32, {9, 256}), y = k.view("y", DType::f32, {9, 256});
+  const auto x = k.view("x", DType::f32, {9, columns}), y = k.view("y", DType::f32, {9, columns});
   const Value r = k.program_id(0);
-  Value t = k.load(x, {r, 0}, {.shape = {256}});
+  Value t = k.load(x, {r, 0}, {.shape = {columns}});
   if (with_exp) t = exp(t - k.reduce(Monoid::max, t, 0));
   k.store(y, {r, 0}, t * k.reduce(Monoid::sum, t, 0));
   return k.finish({{{9, 1}}});
@@ -139,28 +139,41 @@ TEST(RowWalksTest, TheNextRowIsFetchedInTheTwoLongest) {
       << softmax;
 }
 
-// Each begins where the one before it ended, but where the order matters.
+// Where a row and the exponentials of it take more than 32 KiB, but not ten times as much: each walk begins
+// where the one before it ended, but where the order matters. The next row is fetched forwards all the same.
 TEST(RowWalksTest, EveryOtherGoesBackwards) {
-  const tile::Schedule streaming{.unroll = 4, .stages = 2, .streaming_stores = true};
+  const auto text = [&](const tile::Kernel& kernel) {
+    return print_kernel(kernel, {.unroll = 4, .stages = 2, .streaming_stores = true}, /*lanes=*/16)
+        .value()
+        .text;
+  };
   const auto loops = [&](const tile::Kernel& kernel) {
-    const std::string text = print_kernel(kernel, streaming, /*lanes=*/16).value().text;
+    const std::string printed = text(kernel);
     std::string found;
-    for (std::size_t at = text.find("for (i64 i = "); at != std::string::npos;
-         at = text.find("for (i64 i = ", at + 1))
-      found += text.substr(at, text.find('{', at) - at);
+    for (std::size_t at = printed.find("for (i64 i = "); at != std::string::npos;
+         at = printed.find("for (i64 i = ", at + 1))
+      found += printed.substr(at, printed.find('{', at) - at);
     return found;
   };
-  const std::string forwards = "for (i64 i = 0; i < 256; i += 64) ",
-                    backwards = "for (i64 i = 192; i >= 0; i -= 64) ";
-  EXPECT_EQ(loops(walks_of_a_row(true)), forwards + backwards + forwards);
+  const std::string forwards = "for (i64 i = 0; i < 2048; i += 16) ",
+                    backwards = "for (i64 i = 2032; i >= 0; i -= 16) ";
+  EXPECT_EQ(loops(walks_of_a_row(true, 8192)), forwards + backwards + forwards);
+  EXPECT_NE(text(walks_of_a_row(true, 8192)).find("fetch_ahead<128>(x_next + (2032 - i) * 2);"),
+            std::string::npos);
+  for (const Index columns : {2048, 65536})
+    EXPECT_EQ(loops(walks_of_a_row(true, columns)).find("i -= "), std::string::npos) << columns;
 
-  Builder k("first_of_the_largest");
-  const auto x = k.view("x", DType::f32, {9, 256});
-  const auto y = k.view("y", DType::i64, {9});
-  const Value r = k.program_id(0);
-  const Value t = k.load(x, {r, 0}, {.shape = {256}});
-  k.store(y, {r}, k.reduce(Monoid::argmax, t - k.reduce(Monoid::sum, t, 0), 0));
-  EXPECT_EQ(loops(k.finish({{{9, 1}}})), forwards + forwards);
+  const auto reduced = [&](Monoid monoid) {
+    Builder k("reduced_twice");
+    const auto x = k.view("x", DType::f32, {9, 16384});
+    const auto y = k.view("y", monoid == Monoid::argmax ? DType::i64 : DType::f32, {9});
+    const Value r = k.program_id(0);
+    const Value t = k.load(x, {r, 0}, {.shape = {16384}});
+    k.store(y, {r}, k.reduce(monoid, t - k.reduce(Monoid::sum, t, 0), 0));
+    return k.finish({{{9, 1}}});
+  };
+  EXPECT_NE(loops(reduced(Monoid::max)).find("i -= "), std::string::npos);
+  EXPECT_EQ(loops(reduced(Monoid::argmax)).find("i -= "), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryIsa, KernelTest, ::testing::ValuesIn(kAllIsas),

@@ -176,7 +176,8 @@ void LoopText::declare_prefetches() {
   }
 }
 
-// Of each step's elements as many quarters as are fetched at all.
+// Of each step's elements as many quarters as are fetched at all; forwards, whichever way the loop goes: that
+// is how the next row will be read.
 void LoopText::print_prefetches(const Pass& pass) {
   for (std::size_t i = 0; i < walk_.ahead.size(); ++i) {
     if (ahead_pointers_[i].empty()) continue;
@@ -185,7 +186,7 @@ void LoopText::print_prefetches(const Pass& pass) {
     const Index bytes = static_cast<Index>(pass.copies) * k_.lanes *
                         memory_bytes(k_.kernel.type(walk_.ahead[i].load->value).dtype) *
                         walk_.ahead[i].quarters / 4;
-    k_.code.line("fetch_ahead<{}>({} + {}{}{});", bytes, ahead_pointers_[i], pass.index,
+    k_.code.line("fetch_ahead<{}>({} + {}{}{});", bytes, ahead_pointers_[i], pass.steps,
                  times > 1 ? fmt::format(" * {}", times) : "", parts > 1 ? fmt::format(" / {}", parts) : "");
   }
 }
@@ -312,15 +313,16 @@ void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
   const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
   const std::string whole = whole_vectors();
   if (whole != "0") {
-    Pass pass{.copies = shape_.copies, .apart = streams_apart(whole), .index = vec_};
-    if (goes_backwards(whole))
-      k_.code.open("for (i64 {0} = {1}; {0} >= 0; {0} -= {2})", vec_,
-                   pass.apart > 0 ? pass.apart - k_.lanes : std::stol(whole) - step,
-                   pass.apart > 0 ? k_.lanes : step);
-    else if (pass.apart > 0)
-      k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, pass.apart, k_.lanes);
-    else
-      k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, whole, step);
+    Pass pass{.copies = shape_.copies, .apart = streams_apart(whole), .index = vec_, .steps = vec_};
+    const Index advance = pass.apart > 0 ? k_.lanes : step;
+    const std::string end = pass.apart > 0 ? int_text(pass.apart) : whole;
+    if (goes_backwards(whole)) {
+      const Index last = std::stol(end) - advance;
+      pass.steps = fmt::format("({} - {})", last, vec_);
+      k_.code.open("for (i64 {0} = {1}; {0} >= 0; {0} -= {2})", vec_, last, advance);
+    } else {
+      k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, end, advance);
+    }
     print_prefetches(pass);
     body(pass);
     k_.code.close();

@@ -58,6 +58,7 @@ class LoopText {
     Index apart = 0;  // elements from one copy to the next; 0: a vector
     bool masked = false;
     std::string index;                         // of the first vector's first lane
+    std::string steps;                         // the same, counted from where the walk begins
     std::map<std::string, std::string> masks;  // window → variable
     std::string words;                         // the last block of random words
   };

@@ -3,12 +3,11 @@
 //
 // A program that walks its row several times waits for memory in the first walk only, and leaves the memory
 // idle in the others. So the next row is fetched to the second-level cache meanwhile, in the two walks that
-// take longest: in one alone the memory only reads, and only writes in another. And every other walk goes
-// backwards: it begins with what the one before it touched last, which is still in the first-level cache
-// where a row and what is kept of it do not fit. Measured on Zen 5, softmax of 2048 rows of 8192 f32 against
-// a copy of as many bytes: 0.69 of its rate with the row fetched in the second walk alone, 0.85 with half of
-// it fetched in the third, which stores, 0.98 with the second walk backwards
-// (docs/notes/2026-11-22-cpu-rows.md).
+// take longest: in one alone the memory only reads, and only writes in another. And where a row and what is
+// kept of it do not fit the first-level cache, every other walk goes backwards: it begins with what the one
+// before it touched last. Measured on Zen 5, softmax of 2048 rows of 8192 f32 against a copy of as many
+// bytes: 0.67 of its rate with the row fetched in the second walk alone, 0.81 with half of it fetched in the
+// third, which stores, 0.89 with the second walk backwards (docs/notes/2026-11-22-cpu-rows.md).
 #pragma once
 
 #include "backends/cpu/kernel_text.h"
@@ -25,7 +24,7 @@ struct FetchedAhead {
 };
 struct RowWalk {
   std::vector<FetchedAhead> ahead;
-  bool backwards = false;  // if nothing in the loop depends on the order
+  bool backwards = false;  // unless something in the loop depends on the order
 };
 using RowWalks = std::map<const printer::ElementLoop*, RowWalk>;
 
