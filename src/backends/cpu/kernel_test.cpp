@@ -70,35 +70,51 @@ TEST_P(KernelTest, EluOfRaggedSizes) {
   }
 }
 
+// Resident, and as rows that come from memory are walked.
 TEST_P(KernelTest, SoftmaxOfRows) {
-  for (const Index columns : {1, 7, 17, 100, 1000, 5000})
-    for (const Index tile_columns : {columns, columns + 13}) {
-      const Index rows = 9;
-      Builder k("softmax");
-      auto x = k.view("x", DType::f32, {rows, columns}), y = k.view("y", DType::f32, {rows, columns});
-      Value r = k.program_id(0);
-      const bool exact = tile_columns == columns;
-      tile::LoadOptions load{.shape = {tile_columns}};
-      if (!exact) load.fill = -std::numeric_limits<double>::infinity();
-      Value t = k.load(x, {r, 0}, load);
-      Value e = exp(t - k.reduce(Monoid::max, t, 0));
-      Value s = k.reduce(Monoid::sum, e, 0);
-      k.store(y, {r, 0}, e * (1.f / s), {.bounded = !exact});
-      const tile::Kernel kernel = k.finish({{{rows, 1}}});
-      std::vector<float> in = random_floats(static_cast<std::size_t>(rows * columns), 2),
-                         out(in.size() + 16, -77);
-      run(kernel, {in.data(), out.data()});
-      for (Index i = 0; i < rows; ++i) {
-        const float* row = &in[static_cast<std::size_t>(i * columns)];
-        const double most = *std::max_element(row, row + columns);
-        double sum = 0;
-        for (Index c = 0; c < columns; ++c) sum += std::exp(row[c] - most);
-        for (Index c = 0; c < columns; ++c)
-          ASSERT_NEAR(out[static_cast<std::size_t>(i * columns + c)], std::exp(row[c] - most) / sum, 1e-6)
-              << text_;
-      }
-      ASSERT_EQ(out[in.size()], -77);
+  const tile::Schedule schedules[] = {{.unroll = 4}, {.unroll = 4, .stages = 2, .streaming_stores = true}};
+  for (const auto& [columns, added, from_memory] : {std::tuple<Index, Index, int>{1, 0, 0},
+                                                    {1, 13, 0},
+                                                    {7, 0, 0},
+                                                    {7, 13, 1},
+                                                    {17, 0, 0},
+                                                    {17, 13, 0},
+                                                    {100, 0, 1},
+                                                    {100, 13, 0},
+                                                    {1000, 0, 0},
+                                                    {1000, 13, 1},
+                                                    {5000, 0, 0},
+                                                    {5000, 13, 0},
+                                                    {5000, 0, 1},
+                                                    {5000, 13, 1},
+                                                    {8192, 0, 1}}) {
+    const Index tile_columns = columns + added;
+    const Index rows = 9;
+    Builder k("softmax");
+    auto x = k.view("x", DType::f32, {rows, columns}), y = k.view("y", DType::f32, {rows, columns});
+    Value r = k.program_id(0);
+    const bool exact = tile_columns == columns;
+    tile::LoadOptions load{.shape = {tile_columns}};
+    if (!exact) load.fill = -std::numeric_limits<double>::infinity();
+    Value t = k.load(x, {r, 0}, load);
+    Value e = exp(t - k.reduce(Monoid::max, t, 0));
+    Value s = k.reduce(Monoid::sum, e, 0);
+    k.store(y, {r, 0}, e * (1.f / s), {.bounded = !exact});
+    const tile::Kernel kernel = k.finish({{{rows, 1}}});
+    std::vector<float> in = random_floats(static_cast<std::size_t>(rows * columns), 2),
+                       out(in.size() + 16, -77);
+    run(kernel, {in.data(), out.data()}, {}, schedules[from_memory]);
+    for (Index i = 0; i < rows; ++i) {
+      const float* row = &in[static_cast<std::size_t>(i * columns)];
+      const double most = *std::max_element(row, row + columns);
+      double sum = 0;
+      for (Index c = 0; c < columns; ++c) sum += std::exp(row[c] - most);
+      for (Index c = 0; c < columns; ++c)
+        ASSERT_NEAR(out[static_cast<std::size_t>(i * columns + c)], std::exp(row[c] - most) / sum, 1e-6)
+            << text_;
     }
+    ASSERT_EQ(out[in.size()], -77);
+  }
 }
 
 tile::Kernel walks_of_a_row(bool with_exp, Index columns = 256) {
