@@ -4,6 +4,7 @@
 #include "passes/whole_blocks.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -27,14 +28,17 @@ struct Scalar {
   bool is_number() const { return value < 0; }
 };
 
-// With dots in its body or in loops inside it.
-bool multiplies(const Op& loop) {
-  bool dots = false, branches = false;
+// With dots in its body or in loops inside it, and nothing that tells the order of its rounds: of equal
+// extremes the first one counts.
+bool multiplies_in_any_order(const Op& loop) {
+  bool dots = false, ordered = false;
   tile::for_each_op(loop.blocks[0], [&](const Op& op) {
     dots = dots || op.kind == OpKind::dot;
-    branches = branches || op.kind == OpKind::branch;
+    const bool picks =
+        op.kind == OpKind::reduce && (op.monoid == tile::Monoid::argmax || op.monoid == tile::Monoid::argmin);
+    ordered = ordered || picks || op.kind == OpKind::scan || op.kind == OpKind::branch;
   });
-  return dots && !branches;
+  return dots && !ordered;
 }
 
 bool acts(const Op& op) {
@@ -49,36 +53,92 @@ class Splitter {
   Kernel run() {
     out_.body.ops.clear();
     for (const Op& op : source_.body.ops)
-      if (op.kind != OpKind::loop || !multiplies(op) || !split(op)) out_.body.ops.push_back(op);
+      if (op.kind != OpKind::loop || !multiplies_in_any_order(op) || !split(op)) out_.body.ops.push_back(op);
     return std::move(out_);
   }
 
  private:
+  // The rounds of the loop: those before `first` and from `end` on need the masks.
+  struct Cut {
+    Scalar lower, first, end, upper;
+    Index step = 1;
+    bool before = false, after = false;
+  };
+
   bool split(const Op& loop) {
     const WholeBlocks whole = find_whole_blocks(source_, loop);
     if (whole.replaced.empty()) return false;
     if (whole.rounds && *whole.rounds < kFewestRounds) return false;
-    const Scalar lower = known(loop.operands[0], whole.lower), upper = known(loop.operands[1], whole.upper);
-    Scalar first = lower, end = upper;
-    if (!whole.first.empty()) {
-      first = extreme(Prim::max, whole.first);
-      first = blocks_from(lower, sum(first, whole.step - 1), whole.step);
-      first = apply(Prim::min, first, upper);
-    }
-    if (!whole.last.empty()) {
-      end = extreme(Prim::min, whole.last);
-      end = blocks_from(lower, sum(end, whole.step), whole.step);
-      end = apply(Prim::max, apply(Prim::min, end, upper), first);
-    }
-    if (first.is_number() && end.is_number() && first.number >= end.number) return false;
-    std::vector<ValueId> carried(loop.operands.begin() + 3, loop.operands.end());
-    if (!whole.first.empty()) carried = append(copy(loop, {}), lower, first, carried);
-    const bool nothing_after = end.is_number() && upper.is_number() && end.number >= upper.number;
-    Op middle = copy(loop, whole.replaced);
-    if (nothing_after) middle.results = loop.results;
-    carried = append(std::move(middle), first, end, carried);
-    if (!nothing_after) append(loop, end, upper, carried);
+    const Cut cut = cut_of(loop, whole);
+    if (!cut.before && !cut.after) return false;
+    if (cut.first.is_number() && cut.end.is_number() && cut.first.number >= cut.end.number) return false;
+    const std::vector<ValueId> carried(loop.operands.begin() + 3, loop.operands.end());
+    Op edges = loop;
+    for (ValueId& r : edges.results) r = add(source_.values[static_cast<std::size_t>(r)]);
+    const Bounds masked = edges_of(edges, cut);
+    Bounds inner = range(cut.first, cut.end);
+    inner.upper = end_where_runs(masked, inner);
+    const std::vector<ValueId> left = append(std::move(edges), masked, carried);
+    append(copy(loop, whole.replaced), inner, left);
     return true;
+  }
+
+  // Where there are rounds before or after, at least one of the loop's is among them: so the masked loop runs
+  // whenever the other one does.
+  Cut cut_of(const Op& loop, const WholeBlocks& whole) {
+    Cut cut{.step = whole.step};
+    cut.lower = cut.first = known(loop.operands[0], whole.lower);
+    cut.upper = cut.end = known(loop.operands[1], whole.upper);
+    if (!whole.last.empty()) {
+      const Scalar last = extreme(Prim::min, whole.last);
+      const Scalar end = blocks_from(cut.lower, sum(last, cut.step), cut.step);
+      cut.after = !(end.is_number() && cut.upper.is_number() && end.number >= cut.upper.number);
+      if (cut.after)
+        cut.end = blocks_from(cut.lower, apply(Prim::min, sum(last, cut.step), sum(cut.upper, -1)), cut.step);
+    }
+    if (!whole.first.empty()) {
+      cut.before = true;
+      cut.first = blocks_from(cut.lower, sum(extreme(Prim::max, whole.first), cut.step - 1), cut.step);
+      if (!cut.after) cut.first = apply(Prim::max, cut.first, sum(cut.lower, cut.step));
+      cut.first = apply(Prim::min, cut.first, cut.upper);
+    }
+    if (cut.after) cut.end = apply(Prim::max, apply(Prim::min, cut.end, cut.upper), cut.first);
+    return cut;
+  }
+
+  struct Bounds {
+    Scalar from, to;
+    ValueId lower = -1, upper = -1;
+  };
+  Bounds range(const Scalar& from, const Scalar& to) { return {from, to, value(from), value(to)}; }
+
+  // Both ends in one loop: from `first` on it goes on at `end`.
+  Bounds edges_of(Op& loop, const Cut& cut) {
+    if (!cut.after) return range(cut.lower, cut.first);
+    if (!cut.before) return range(cut.end, cut.upper);
+    // Never negative as it is; ranges know then that positions are not either.
+    const Scalar skipped = apply(Prim::max, apply(Prim::sub, cut.end, cut.first), {0, -1});
+    const Bounds bounds = range(cut.lower, apply(Prim::sub, cut.upper, skipped));
+    const ValueId first = value(cut.first), by = value(skipped), none = value({0, -1});
+    tile::Block& body = loop.blocks[0];
+    const ValueId round = body.args[0], inner = add({{DType::boolean, {}}, ""}),
+                  more = add({{DType::i64, {}}, ""}), at = add({{DType::i64, {}}, ""});
+    for_each_operand(body.ops, [&](ValueId& o) { o = o == round ? at : o; });
+    const std::vector<Op> head{
+        {.kind = OpKind::apply, .prim = Prim::lt, .operands = {round, first}, .results = {inner}},
+        {.kind = OpKind::apply, .prim = Prim::select, .operands = {inner, none, by}, .results = {more}},
+        {.kind = OpKind::apply, .prim = Prim::add, .operands = {round, more}, .results = {at}}};
+    body.ops.insert(body.ops.begin(), head.begin(), head.end());
+    return bounds;
+  }
+
+  // The end of `own`, or its beginning where a loop within `other` does not run.
+  ValueId end_where_runs(const Bounds& other, const Bounds& own) {
+    if (other.from.is_number() && other.to.is_number() && other.from.number < other.to.number)
+      return own.upper;
+    const ValueId runs = write(
+        {.kind = OpKind::apply, .prim = Prim::lt, .operands = {other.lower, other.upper}}, DType::boolean);
+    return write({.kind = OpKind::apply, .prim = Prim::select, .operands = {runs, own.upper, own.lower}});
   }
 
   // lower and as many whole steps as there are to `to`.
@@ -88,16 +148,15 @@ class Splitter {
     return apply(Prim::add, lower, apply(Prim::mul, steps, Scalar{step, -1}));
   }
 
-  std::vector<ValueId> append(Op loop, const Scalar& from, const Scalar& to,
-                              const std::vector<ValueId>& carried) {
+  std::vector<ValueId> append(Op loop, const Bounds& bounds, const std::vector<ValueId>& carried) {
     const std::vector<ValueId> results = loop.results;
-    loop.operands[0] = value(from), loop.operands[1] = value(to);
+    loop.operands[0] = bounds.lower, loop.operands[1] = bounds.upper;
     std::copy(carried.begin(), carried.end(), loop.operands.begin() + 3);
     out_.body.ops.push_back(std::move(loop));
     return results;
   }
 
-  // The loop with values of its own, `replaced` by what they equal, and without what nobody uses then.
+  // The loop with values of its own inside, `replaced` by what they equal, and without what nobody uses then.
   Op copy(const Op& loop, const std::map<ValueId, ValueId>& replaced) {
     Op out = loop;
     std::map<ValueId, ValueId> names;
@@ -108,16 +167,9 @@ class Splitter {
       for (auto r = replaced.find(id); r != replaced.end(); r = replaced.find(id)) id = r->second;
       return id;
     };
-    renew(out.results);
     renew(out.blocks[0].args);
-    const auto follow_all = [&](std::vector<Op>& all, const auto& self) -> void {
-      for (Op& op : all) {
-        for (ValueId& o : op.operands) o = follow(o);
-        for (tile::Block& inner : op.blocks) self(inner.ops, self);
-      }
-    };
     std::vector<Op>& ops = out.blocks[0].ops;
-    follow_all(ops, follow_all);
+    for_each_operand(ops, [&](ValueId& o) { o = follow(o); });
     std::set<ValueId> used;
     for (std::size_t i = ops.size(); i-- > 0;) {
       const bool needed = acts(ops[i]) || std::any_of(ops[i].results.begin(), ops[i].results.end(),
@@ -151,8 +203,14 @@ class Splitter {
     out_.values.push_back(std::move(info));
     return static_cast<ValueId>(out_.values.size()) - 1;
   }
-  ValueId write(Op op) {
-    op.results = {add({{DType::i64, {}}, ""})};
+  static void for_each_operand(std::vector<Op>& ops, const std::function<void(ValueId&)>& fn) {
+    for (Op& op : ops) {
+      for (ValueId& o : op.operands) fn(o);
+      for (tile::Block& inner : op.blocks) for_each_operand(inner.ops, fn);
+    }
+  }
+  ValueId write(Op op, DType dtype = DType::i64) {
+    op.results = {add({{dtype, {}}, ""})};
     out_.body.ops.push_back(std::move(op));
     return out_.body.ops.back().results[0];
   }

@@ -7,6 +7,8 @@
 #include "passes/pipeline.h"
 #include "support/attention_kernels.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -137,8 +139,14 @@ TEST_F(EmulatedChain, TwoProductsBeforeTheLast) {
   check_kernel_of(a, attention_gradient_q(a), chain(256));
 }
 
-// Three warpgroups of rows; the blocks left of the diagonal are walked without the mask.
-TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
+// Which keys each of 400 queries sees of 700: those up to `ahead` places further, and of these the last
+// `window`.
+struct Seen {
+  Index ahead = 0, window = 0;  // 0: all
+};
+
+// 40 heads of masked attention.
+ir::Graph masked_attention(const Seen& keys) {
   constexpr Index kQueries = 400, kKeys = 700, kHeads = 40, kDepth = 64;
   ir::Graph graph("attention");
   const auto input = [&](const char* name, Index length) {
@@ -146,17 +154,56 @@ TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
   };
   const ir::Value q = input("q", kQueries), k = input("k", kKeys), v = input("v", kKeys);
   const Shape all{1, 1, kQueries, kKeys};
-  const ir::Value seen = ops::le(ops::iota(graph, all, 3), ops::iota(graph, all, 2) + 100);
+  const ir::Value key = ops::iota(graph, all, 3), last = ops::iota(graph, all, 2) + keys.ahead;
+  ir::Value seen = ops::le(key, last);
+  if (keys.window > 0) seen = ops::logical_and(seen, ops::lt(last, key + keys.window));
   const ir::Value scores =
       ops::where(ops::broadcast_to(seen, {1, kHeads, kQueries, kKeys}), ops::attention_scores(q, k, 0.125),
                  -std::numeric_limits<double>::infinity());
   graph.set_outputs({attended(scores, v).id});
-  const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
+  return graph;
+}
+
+std::ptrdiff_t loops_in(const tile::Kernel& kernel) {
+  return std::count_if(kernel.body.ops.begin(), kernel.body.ops.end(),
+                       [](const tile::Op& op) { return op.kind == tile::OpKind::loop; });
+}
+
+std::size_t count_of(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++count;
+  return count;
+}
+
+// Blocks that the mask cuts are walked first, both ends of a window in one loop, then the others without the
+// mask: the rounds of both are one row, in which the last product of each runs under the next.
+TEST_F(EmulatedChain, MaskedLoopsGoOnWithoutAGap) {
+  for (const Seen& keys : {Seen{100}, Seen{300, 420}, Seen{10, 40}, Seen{-150, 300}, Seen{-250, 90}}) {
+    SCOPED_TRACE(fmt::format("{} ahead, {} keys", keys.ahead, keys.window));
+    const passes::Compiled compiled = passes::run_pipeline(masked_attention(keys), backend_->target());
+    ASSERT_EQ(compiled.plan.kernels.size(), 1u);
+    tile::Kernel kernel = compiled.plan.kernels[0];
+    EXPECT_EQ(loops_in(kernel), 2);
+    for (bool turns : {false, true}) {
+      tile::Schedule schedule = backend_->candidates(kernel).at(0).schedule;
+      EXPECT_TRUE(schedule.ahead);
+      schedule.take_turns = turns;
+      const auto source = backend_->print(kernel, schedule);
+      ASSERT_TRUE(source);
+      EXPECT_EQ(count_of(source->text, "wgmma_wait<1>();"), 2u) << "each loop has its rounds";
+      EXPECT_EQ(count_of(source->text, "wgmma_block<"), 6u) << "they begin and end once";
+      kernel.grid[2] = {{tile::Dim{2}, 1}};  // two heads say what 40 do
+      check_kernel_of({}, kernel, schedule);
+    }
+  }
+}
+
+// Three warpgroups of rows; the blocks left of the diagonal are walked without the mask.
+TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
+  const passes::Compiled compiled = passes::run_pipeline(masked_attention({100}), backend_->target());
   ASSERT_EQ(compiled.plan.kernels.size(), 1u);
   tile::Kernel kernel = compiled.plan.kernels[0];
-  const auto loops = std::count_if(kernel.body.ops.begin(), kernel.body.ops.end(),
-                                   [](const tile::Op& op) { return op.kind == tile::OpKind::loop; });
-  EXPECT_EQ(loops, 2);
+  EXPECT_EQ(loops_in(kernel), 2);
   const auto candidates = backend_->candidates(kernel);
   ASSERT_FALSE(candidates.empty());
   EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
@@ -168,14 +215,16 @@ TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
   check_kernel_of({}, kernel, candidates[0].schedule);
 }
 
-// Two kernels: values are laid out by keys, padded to whole 16 bytes, and attention reads them.
+// Two kernels: values are laid out by keys, padded to whole 16 bytes, and attention reads them. Masked in
+// part: a product that is added a round later is added in the other loop.
 TEST_F(EmulatedChain, EightBitAttentionAsTheCompilerWritesIt) {
   struct Case {
     DType dtype;
     Index keys, depth;
+    bool masked = false;
   };
-  for (const Case& c :
-       {Case{DType::f8e4m3, 256, 128}, Case{DType::f8e5m2, 333, 64}, Case{DType::f8e4m3, 1000, 96}}) {
+  for (const Case& c : {Case{DType::f8e4m3, 256, 128}, Case{DType::f8e5m2, 333, 64},
+                        Case{DType::f8e4m3, 1000, 96}, Case{DType::f8e4m3, 600, 64, true}}) {
     constexpr Index kQueries = 200, kHeads = 40;
     ir::Graph graph("attention");
     const auto input = [&](const char* name, Index heads, Index length) {
@@ -187,7 +236,14 @@ TEST_F(EmulatedChain, EightBitAttentionAsTheCompilerWritesIt) {
       const Shape apart{1, kHeads / 2, 1, c.keys, c.depth}, wide{1, kHeads / 2, 2, c.keys, c.depth};
       return ops::reshape(ops::broadcast_to(ops::reshape(x, apart), wide), {1, kHeads, c.keys, c.depth});
     };
-    graph.set_outputs({attended(ops::attention_scores(q, k, 0.1), every(v), 256).id});
+    ir::Value scores = ops::attention_scores(q, k, 0.1);
+    const Shape all{1, 1, kQueries, c.keys};
+    if (c.masked) {
+      const ir::Value seen = ops::le(ops::iota(graph, all, 3), ops::iota(graph, all, 2) + 300);
+      scores = ops::where(ops::broadcast_to(seen, {1, kHeads, kQueries, c.keys}), scores,
+                          -std::numeric_limits<double>::infinity());
+    }
+    graph.set_outputs({attended(scores, every(v), 256).id});
     const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
     ASSERT_EQ(compiled.plan.kernels.size(), 2u) << c.keys;
     const tile::Kernel& copy = compiled.plan.kernels[0];

@@ -93,10 +93,46 @@ const ChainDot* late_dot(const DotChain& chain, const Op& loop) {
   return count > 1 && last->a < 0 ? last : nullptr;
 }
 
+namespace {
+
+// The upper bound of a loop that runs only where one before it does, as a choice by that one's bounds; else
+// null.
+const Op* end_where_runs(const OperandReader& reader, const Op& before, const Op& loop) {
+  const auto made_by = [&](ValueId v, tile::Prim prim) {
+    const Op* op = reader.maker(v);
+    return op && op->kind == OpKind::apply && op->prim == prim ? op : nullptr;
+  };
+  const Op* choice = made_by(loop.operands[1], tile::Prim::select);
+  const Op* runs = choice ? made_by(choice->operands[0], tile::Prim::lt) : nullptr;
+  const bool tests =
+      runs && runs->operands[0] == before.operands[0] && runs->operands[1] == before.operands[1];
+  return tests && choice->operands[2] == loop.operands[0] ? choice : nullptr;
+}
+
+}  // namespace
+
+bool goes_on(const DotChain& chain, const tile::Kernel& kernel, const Step& loop, const Step& next) {
+  if (loop.kind != Step::Kind::loop || next.kind != Step::Kind::loop) return false;
+  const Op &before = *loop.op, &after = *next.op;
+  if (!std::equal(before.results.begin(), before.results.end(), after.operands.begin() + 3,
+                  after.operands.end()))
+    return false;
+  std::vector<std::pair<int, int>> blocks[2];
+  for (const ChainDot& d : chain.dots)
+    if (d.loop == &before || d.loop == &after) blocks[d.loop == &after].push_back({d.a, d.b});
+  if (blocks[0].empty() || blocks[0] != blocks[1]) return false;
+  const OperandReader reader(kernel, tile::DotUnit::wgmma);
+  return reader.trips(before) > 0 || end_where_runs(reader, before, after);
+}
+
 bool begins_by_row(const DotChain& chain, const tile::Kernel& kernel) {
   const OperandReader reader(kernel, tile::DotUnit::wgmma);
+  const Op& last = *chain.dots.back().loop;
+  ValueId end = last.operands[1];
+  for (const ChainDot& d : chain.dots)
+    if (const Op* choice = end_where_runs(reader, *d.loop, last)) end = choice->operands[1];
   return kernel.grid.size() > 1 && reader.follows(chain.dots.front().loop->operands[0], 1) &&
-         !reader.follows(chain.dots.back().loop->operands[1], 1);
+         !reader.follows(end, 1);
 }
 
 bool differs_by_row(const DotChain& chain, const tile::Kernel& kernel) {

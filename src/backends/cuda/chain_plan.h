@@ -19,6 +19,11 @@ const ChainDot* late_dot(const DotChain& chain, const tile::Op& loop);
 bool begins_by_row(const DotChain& chain, const tile::Kernel& kernel);
 bool differs_by_row(const DotChain& chain, const tile::Kernel& kernel);
 
+// Whether `next`, the step behind a loop, goes on with what that carries, over the same blocks, and never
+// runs where it does not: so a late dot of the first loop may run under the other's first round.
+bool goes_on(const DotChain& chain, const tile::Kernel& kernel, const printer::Step& loop,
+             const printer::Step& next);
+
 // Puts what is written to the late dots' sums into element loops of their own.
 void part_sums(const DotChain& chain, printer::LoopPlan& plan);
 // Whether a step writes what is carried in `buffer`.

@@ -46,7 +46,7 @@ class KernelPrinter {
     DType dtype;
     std::string type;     // of an element
     bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
-    Index rows = 0;       // of a thread's rows so many are there at a time, one set after another; 0: all
+    Index rows = 0;       // of a thread's rows so many are there, in turn, or one for all of them; 0: all
   };
   // A load that is copied ahead: its slots of 16 bytes a thread, and those before it.
   struct Staged {
@@ -303,7 +303,15 @@ class KernelPrinter {
     std::map<ValueId, Registers> aside = {};
   };
   ChainRound chain_round(const Step& loop, const ChainDot& late);
+  void find_next_rounds();
+  void share_late_registers(const ChainDot& from, const ChainDot& to);
+  const Step* next_rounds(const Step& loop) const;
   void print_chain_rounds(const Step& loop, const ChainDot& late);
+  struct RoundBounds {
+    std::string index, type, from, end, by;
+  };
+  RoundBounds print_round_bounds(const Op& loop);
+  void print_overlapping_rounds(const ChainRound& round, const RoundBounds& bounds, const std::string& from);
   void print_chain_open(const ChainRound& round);
   void print_chain_first(const ChainRound& round);
   void print_chain_rest(const ChainRound& round);
@@ -428,7 +436,8 @@ class KernelPrinter {
   std::vector<ChainText> chain_text_;         // by block
   std::map<ValueId, Registers> chain_parts_;  // by storage: operand a of a dot, as it reads it
   std::set<std::string> declared_parts_;
-  std::vector<std::string> map_names_;  // of the kernel's tensor maps
+  std::map<const Op*, const Step*> next_rounds_;  // by loop: the one whose rounds go on with its late dot
+  std::vector<std::string> map_names_;            // of the kernel's tensor maps
 
   Text out_{1};
   std::vector<std::string> shared_;  // declarations of static shared memory

@@ -109,10 +109,13 @@ void KernelPrinter::join_rings() {
 // What runs under the next round's steps keeps its operand until it is done, while these make the next one.
 void KernelPrinter::name_late_dots() {
   bool any = false;
+  find_next_rounds();
+  const ChainDot* goes_on = nullptr;  // of the loop before, whose product the next one waits for
   for (const Step& step : plan_.steps) {
     const ChainDot* late = step.kind == Step::Kind::loop ? late_dot(*chain_, *step.op) : nullptr;
     if (!late) continue;
     any = true;
+    const ChainDot* const before = std::exchange(goes_on, next_rounds(step) ? late : nullptr);
     const tile::ValueId left = plan_.storage(late->op->operands[0]);
     if (std::none_of(step.body[0].begin(), step.body[0].end(),
                      [&](const Step& s) { return keeps(plan_, s, left); }))
@@ -121,7 +124,10 @@ void KernelPrinter::name_late_dots() {
       if (ChainText& text = chain_text_[static_cast<std::size_t>(block)];
           !reads_first(*late, block) && text.late_turn.empty())
         text.late_turn = unique(text.turn + "_late");
-    name_parts(*late);
+    if (before)
+      share_late_registers(*before, *late);
+    else
+      name_parts(*late);
   }
   if (!any) refuse("ahead: no last product of a round whose operand a is computed");
 }

@@ -141,44 +141,101 @@ void KernelPrinter::find_adding(ChainRound& round) {
       refuse("ahead: what adds a round's last product reads a number of its round");
 }
 
-void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
-  const ChainRound round = chain_round(loop, late);
-  const Op& op = *loop.op;
-  const tile::ValueId i = op.blocks[0].args[0];
-  const std::string type = type_of(i), name = value_name(i);
-  const std::string lower = scalar(op.operands[0]).text, upper = unique(name + "_end"),
-                    by = unique(name + "_step");
-  for (const auto& [v, r] : round.aside) out_.write(declaration(r));
-  out_.line("const i64 {} = {}, {} = {};", upper, scalar(op.operands[1]).text, by,
-            scalar(op.operands[2]).text);
-  const bool runs = OperandReader(kernel_, schedule_.dot).trips(op) > 0;
-  if (!runs) out_.open("if ({} < {})", lower, upper);
-  scalars_[i] = {name, type};
-  ++loop_depth_;
-  out_.write("{");
-  out_.indent_by(1);
-  out_.line("const {0} {1} = {0}({2});", type, name, lower);
-  print_chain_open(round);
-  print_chain_first(round);
-  out_.write("wgmma_wait<0>();");
-  print_chain_rest(round);
-  print_chain_sums(round);
-  out_.close();
-  out_.open("for (i64 {0}_i = {1} + {3}; {0}_i < {2}; {0}_i += {3})", name, wrapped(lower), upper, by);
-  out_.line("const {0} {1} = {0}({1}_i);", type, name);
+// Loops cut in two go on without a gap: the last product of the one's last round runs under the steps of the
+// other's first.
+void KernelPrinter::find_next_rounds() {
+  for (std::size_t i = 0; i + 1 < plan_.steps.size(); ++i) {
+    const Step &loop = plan_.steps[i], &next = plan_.steps[i + 1];
+    if (!goes_on(*chain_, kernel_, loop, next)) continue;
+    ++i;  // in pairs
+    const ChainDot *late = late_dot(*chain_, *loop.op), *other = late_dot(*chain_, *next.op);
+    const auto same_frame = [&](tile::ValueId a, tile::ValueId b) {
+      return layouts_.buffers.at(plan_.storage(a)) == layouts_.buffers.at(plan_.storage(b));
+    };
+    if (late && other && same_frame(late->op->operands[0], other->op->operands[0]) &&
+        same_frame(late->op->results[0], other->op->results[0]))
+      next_rounds_[loop.op] = &next;
+  }
+}
+
+const Step* KernelPrinter::next_rounds(const Step& loop) const {
+  const auto found = next_rounds_.find(loop.op);
+  return found == next_rounds_.end() ? nullptr : found->second;
+}
+
+// The operand that the product under way reads, and its sum where that is by itself.
+void KernelPrinter::share_late_registers(const ChainDot& from, const ChainDot& to) {
+  for (const auto& [known, other] : {std::pair{from.op->operands[0], to.op->operands[0]},
+                                     std::pair{from.op->results[0], to.op->results[0]}}) {
+    const tile::ValueId one = plan_.storage(known), same = plan_.storage(other);
+    if (one == same) continue;
+    buffers_[same] = buffer(one);
+    declared_.insert(same);
+    if (const auto parts = chain_parts_.find(one); parts != chain_parts_.end())
+      chain_parts_[same] = parts->second;
+  }
+}
+
+KernelPrinter::RoundBounds KernelPrinter::print_round_bounds(const Op& loop) {
+  const tile::ValueId i = loop.blocks[0].args[0];
+  const std::string name = value_name(i);
+  RoundBounds bounds{name, type_of(i), scalar(loop.operands[0]).text, unique(name + "_end"),
+                     unique(name + "_step")};
+  out_.line("const i64 {} = {}, {} = {};", bounds.end, scalar(loop.operands[1]).text, bounds.by,
+            scalar(loop.operands[2]).text);
+  scalars_[i] = {bounds.index, bounds.type};
+  return bounds;
+}
+
+// Rounds that begin while the last product of the one before waits to be handed over.
+void KernelPrinter::print_overlapping_rounds(const ChainRound& round, const RoundBounds& bounds,
+                                             const std::string& from) {
+  out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", bounds.index, from, bounds.end, bounds.by);
+  out_.line("const {0} {1} = {0}({1}_i);", bounds.type, bounds.index);
   print_chain_open(round);
   if (schedule_.take_turns) out_.write("take_turn(group);");
   print_chain_first(round);
-  print_chain_wait(late);
-  print_chain_issue(late);
+  print_chain_wait(*round.late);
+  print_chain_issue(*round.late);
   if (schedule_.take_turns) out_.line("give_turn<{}>(group);", schedule_.threads / kWarpgroup);
   out_.write("wgmma_wait<1>();");
   print_chain_rest(round);
   out_.write("wgmma_wait<0>();");
-  print_chain_done(late);
+  print_chain_done(*round.late);
   print_chain_adding(round);
   print_chain_sums(round);
   out_.close();
+}
+
+void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
+  const ChainRound round = chain_round(loop, late);
+  std::optional<ChainRound> more;
+  if (const Step* next = next_rounds(loop)) {
+    more = chain_round(*next, *late_dot(*chain_, *next->op));
+    if (more->aside.size() != round.aside.size()) refuse("ahead: rounds that go on keep other things aside");
+    auto kept = round.aside.begin();
+    for (auto& [v, r] : more->aside) r.name = (kept++)->second.name;
+  }
+  for (const auto& [v, r] : round.aside) out_.write(declaration(r));
+  const RoundBounds bounds = print_round_bounds(*loop.op);
+  const std::string& name = bounds.index;
+  const bool runs = OperandReader(kernel_, schedule_.dot).trips(*loop.op) > 0;
+  if (!runs) out_.open("if ({} < {})", bounds.from, bounds.end);
+  ++loop_depth_;
+  out_.write("{");
+  out_.indent_by(1);
+  out_.line("const {0} {1} = {0}({2});", bounds.type, name, bounds.from);
+  print_chain_open(round);
+  print_chain_first(round);
+  out_.write("wgmma_wait<0>();");
+  print_chain_rest(round);
+  print_chain_sums(round);
+  out_.close();
+  print_overlapping_rounds(round, bounds, fmt::format("{} + {}", wrapped(bounds.from), bounds.by));
+  if (more) {
+    const RoundBounds others = print_round_bounds(*next_rounds(loop)->op);
+    print_overlapping_rounds(*more, others, others.from);
+  }
   --loop_depth_;
   print_chain_wait(late);
   print_chain_issue(late);

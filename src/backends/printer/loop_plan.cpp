@@ -64,7 +64,7 @@ class Planner {
       const std::set<int> overwritten = views_overwritten_by(op);
       if (!overwritten.empty()) keep_what_was_loaded(overwritten, block, at, segment);
       if (is_control(op)) {
-        add_control_roots(op, segment);
+        add_control_roots(op, block, segment);
         keep_what_is_used_later(block, at, segment);
         flush(segment, steps);
         plan_control(op, steps);
@@ -127,7 +127,7 @@ class Planner {
   }
 
   // Tile operands of a control op must stand in buffers, but for those of dots that are read in place.
-  void add_control_roots(const Op& op, Segment& segment) {
+  void add_control_roots(const Op& op, const Block& block, Segment& segment) {
     auto materialize = [&](ValueId v) {
       if (facts_.rank(v) > 0 && !policy_.read_in_place.count(v) && !facts_.buffered(v) &&
           !produced_by_root(v, segment))
@@ -147,11 +147,22 @@ class Planner {
     } else if (op.kind == OpKind::loop) {
       for (std::size_t i = 3; i < op.operands.size(); ++i) {
         const ValueId arg = op.blocks[0].args[i - 2];
-        if (facts_.rank(arg) > 0) add_keep(op.operands[i], arg, segment);
+        if (facts_.rank(arg) == 0) continue;
+        if (is_left_for(op.operands[i], block))
+          aliases_[arg] = op.operands[i];
+        else
+          add_keep(op.operands[i], arg, segment);
       }
     } else if (op.kind != OpKind::branch) {
       materialize(op.operands[0]);
     }
+  }
+
+  // What a loop of this block leaves for one other: it goes on in the same buffer.
+  bool is_left_for(ValueId v, const Block& block) const {
+    return facts_.use_count(v) == 1 && std::any_of(block.ops.begin(), block.ops.end(), [&](const Op& op) {
+             return op.kind == OpKind::loop && facts_.definition(v) == &op;
+           });
   }
 
   bool can_accumulate_in_place(const Op& dot) const {
