@@ -36,6 +36,30 @@ TEST(EmulatedProducts, KernelsOfEveryFormMatchTheReference) {
   EXPECT_GT(shared, 0);
 }
 
+// Sums and extremes over rows: a thread combines its rows on the way, in one register a column.
+TEST(EmulatedProducts, CarriedRowsAreFolded) {
+  auto backend = open_emulated_cuda("sm_90a").value();
+  for (const Index rows : {Index{4096}, Index{3001}})
+    for (const bool largest : {false, true}) {
+      ir::Graph graph("columns");
+      const ir::Value x{&graph, graph.add_input("x", {DType::bf16, {rows, 520}})};
+      const ir::Value wide = ops::cast(x, DType::f32) * 0.5;
+      graph.set_outputs({(largest ? ops::max(wide, {0}) : ops::sum(wide, {0})).id});
+      const passes::Compiled compiled = passes::run_pipeline(graph, backend->target());
+      int folded = 0;
+      for (const tile::Kernel& kernel : compiled.plan.kernels) {
+        const auto candidates = backend->candidates(kernel);
+        for (std::size_t i = 0; i < std::min<std::size_t>(candidates.size(), 4); ++i) {
+          if (!candidates[i].refusal.empty()) continue;
+          expect_right(*backend, kernel, candidates[i].schedule, {.odd_share = 0.01, .model = {.scale = 2}});
+          const std::string text = backend->print(kernel, candidates[i].schedule).value().text;
+          folded += text.find("for (int r = 0; r < 1; ++r)") != std::string::npos ? 1 : 0;
+        }
+      }
+      EXPECT_GT(folded, 0) << rows;
+    }
+}
+
 TEST(EmulatedProducts, SinglesMayBeMultipliedAsTf32) {
   auto backend = open_emulated_cuda("sm_90a").value();
   tile::Target target = backend->target();

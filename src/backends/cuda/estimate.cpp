@@ -95,7 +95,9 @@ double registers_of(const Layouts& layouts, ValueId v, const tile::Kernel& kerne
   const double words = std::max(bytes, is_float(kernel.type(v).dtype) ? bytes : 4.0) / 4;
   switch (it->second.part) {
     case Part::all:
-      return static_cast<double>(f.elements_per_thread()) * words;
+      return static_cast<double>(f.elements_per_thread() /
+                                 (layouts.folded.count(v) > 0 ? f.row_steps() : 1)) *
+             words;
     case Part::cols:
       return static_cast<double>(f.col_steps() * f.vector) * words;
     default:
@@ -229,6 +231,17 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
 
 namespace {
 
+// Of what a loop's round loads, ptxas keeps two or three vectors of a thread under way when the round
+// computes on them one by one: it asks for the next ones in the registers of those it is done with (LDG of a
+// product of one row by nvdisasm: docs/notes/2026-11-22-rounds-on-the-h200.md). A reduction waits for all of
+// them.
+constexpr double kUnderWayBytes = 3 * 16;
+bool computes_one_by_one(const ElementLoop& loop) {
+  return std::none_of(loop.body.begin(), loop.body.end(), [](const Instr& in) {
+    return in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
+  });
+}
+
 // Registers that hold tiles where most do: across the border of two steps, or while a loop's loads are under
 // way.
 double tile_registers(const LayoutInput& input, const Layouts& layouts, const std::set<const Op*>& staged,
@@ -254,12 +267,15 @@ double tile_registers(const LayoutInput& input, const Layouts& layouts, const st
       if (written_before && read_here) before += registers_of(layouts, v, input.kernel);
       if (written && read_later) after += registers_of(layouts, v, input.kernel);
     }
-    double loads = 0;
+    double loads = 0, under_way = 0;
     for_each_step(steps[i], [&](const Step& s) {
-      if (s.kind == Step::Kind::elements)
-        loads = std::max(loads, loaded_bytes(input.kernel, layouts, s.loop));
+      if (s.kind != Step::Kind::elements) return;
+      const double bytes = loaded_bytes(input.kernel, layouts, s.loop);
+      const bool squeezed = steps[i].kind == Step::Kind::loop && computes_one_by_one(s.loop);
+      loads = std::max(loads, bytes);
+      under_way = std::max(under_way, squeezed ? std::min(bytes, kUnderWayBytes) : bytes);
     });
-    if (bytes_ahead == 0) bytes_ahead = loads;
+    if (bytes_ahead == 0) bytes_ahead = under_way;
     most = std::max({most, before + (staged.empty() ? loads / 4 : 0), after});
   }
   return most;
@@ -362,7 +378,9 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
   const double waves = blocks / (units * resident);
   const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
   // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
-  const double in_flight = resident * schedule.threads * o.bytes_ahead / o.waste;
+  // Blocks of loops stay: of a small grid no others come.
+  const double there = work.loops ? std::min(resident, std::ceil(blocks / units)) : resident;
+  const double in_flight = there * schedule.threads * o.bytes_ahead / o.waste;
   const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
   // The three overlap where several blocks of a multiprocessor stand at different points; a block alone
   // loads, computes and stores one after the other, unless its rows come ahead. Exponents fitted to the

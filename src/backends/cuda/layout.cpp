@@ -3,6 +3,7 @@
 #include "backends/cuda/layout.h"
 
 #include "backends/cuda/access.h"
+#include "backends/cuda/folded_rows.h"
 #include "backends/cuda/tensor_dot.h"
 
 #include <fmt/format.h>
@@ -377,7 +378,11 @@ class Assigner {
 
 }  // namespace
 
-Result<Layouts> assign_layouts(const LayoutInput& input) { return Assigner(input).run(); }
+Result<Layouts> assign_layouts(const LayoutInput& input) {
+  auto layouts = Assigner(input).run();
+  if (layouts) layouts->folded = find_folded_rows(input, *layouts);
+  return layouts;
+}
 
 MainShape main_shape(const tile::Kernel& kernel, const printer::LoopPlan& plan,
                      const std::vector<printer::ValueRange>& ranges) {

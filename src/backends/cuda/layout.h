@@ -19,6 +19,7 @@
 #include <tilewright/tile/schedule.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ struct Layouts {
   std::vector<Frame> frames;
   std::map<const printer::ElementLoop*, Place> loops;
   std::map<tile::ValueId, Place> buffers;  // by storage
+  std::set<tile::ValueId> folded;          // of these: one row of a thread for all (folded_rows.h)
   int programs_per_block = 1;              // side by side, each of threads_per_row threads
   bool is_packed() const { return programs_per_block > 1; }
   const Frame& frame(Place place) const { return frames[static_cast<std::size_t>(place.frame)]; }

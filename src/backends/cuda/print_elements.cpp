@@ -1,4 +1,5 @@
 // One element loop: its loads, then the loops over the rows, vectors and elements that a thread holds.
+#include "backends/cuda/folded_rows.h"
 #include "backends/cuda/kernel_printer.h"
 
 #include <algorithm>
@@ -112,7 +113,9 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
     return;
   }
   const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
-  const auto [first, end] = row_window_.value_or(std::pair{Index{0}, loop.frame.row_steps()});
+  const bool folded = walks_folded_row(plan_, plan, layouts_.folded);
+  const auto [first, end] =
+      row_window_.value_or(std::pair{Index{0}, folded ? Index{1} : loop.frame.row_steps()});
   if (rows && loop.frame.row_steps() > 1) out_.unrolled("r", first, end);
   print_row_body(loop);
   if (rows && loop.frame.row_steps() > 1) out_.close();

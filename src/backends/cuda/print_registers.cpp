@@ -22,7 +22,7 @@ std::string KernelPrinter::at(const Registers& r) const {
   if (r.place.part == Part::one) return r.name;
   const Frame& f = layouts_.frame(r.place);
   std::string rows = f.row_steps() > 1 && r.place.part != Part::cols ? "[r]" : "";
-  if (r.rows > 0) rows = fmt::format("[r % {}]", r.rows);
+  if (r.rows > 0) rows = r.rows > 1 ? fmt::format("[r % {}]", r.rows) : "";
   const std::string cols = f.col_steps() > 1 && r.place.part != Part::rows ? "[c]" : "";
   return r.name + rows + cols;
 }
@@ -35,7 +35,7 @@ std::string KernelPrinter::element(const Registers& r) const {
 std::string KernelPrinter::pointer_to(const Registers& r) const {
   if (r.place.part == Part::one) return "&" + r.name;
   const Frame& f = layouts_.frame(r.place);
-  const bool rows = f.row_steps() > 1 && r.place.part != Part::cols;
+  const bool rows = f.row_steps() > 1 && r.rows != 1 && r.place.part != Part::cols;
   const bool cols = f.col_steps() > 1 && r.place.part != Part::rows;
   return rows && cols ? r.name + "[0]" : rows || cols ? r.name : "&" + r.name;
 }
@@ -49,7 +49,9 @@ KernelPrinter::Registers KernelPrinter::buffer(ValueId v) {
   const DType dtype = kernel_.type(s).dtype;
   const bool vectors = place->second.part == Part::all || place->second.part == Part::cols;
   const std::string type = vectors && is_narrow_float(dtype) ? element_type(dtype) : type_of(s);
-  return buffers_[s] = {value_name(s), place->second, dtype, type};
+  buffers_[s] = {value_name(s), place->second, dtype, type};
+  if (layouts_.folded.count(s) > 0) buffers_[s].rows = 1;
+  return buffers_[s];
 }
 
 // Loops over the vectors (or rows) of an array.
