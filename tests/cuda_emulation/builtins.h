@@ -356,9 +356,17 @@ inline void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
   emu_tma_of(0, to, map, barrier, x, y, z, w);
 }
 // clang-format off: the translation looks for a name after a space
+inline void ptx_cp_async_bulk_tensor_2d_shared__cluster_global_tile_mbarrier__complete_tx__bytes_multicast__cluster(
+    unsigned to, const void* map, unsigned barrier, unsigned short blocks, int x, int y) {
+  emu_tma_of(blocks, to, map, barrier, x, y);
+}
 inline void ptx_cp_async_bulk_tensor_3d_shared__cluster_global_tile_mbarrier__complete_tx__bytes_multicast__cluster(
     unsigned to, const void* map, unsigned barrier, unsigned short blocks, int x, int y, int z) {
   emu_tma_of(blocks, to, map, barrier, x, y, z);
+}
+inline void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__complete_tx__bytes_multicast__cluster(
+    unsigned to, const void* map, unsigned barrier, unsigned short blocks, int x, int y, int z, int w) {
+  emu_tma_of(blocks, to, map, barrier, x, y, z, w);
 }
 // clang-format on
 

@@ -78,21 +78,39 @@ TEST_F(EmulatedScales, BlocksOfEightBitsAreMultipliedOnTensorCores) {
   EXPECT_EQ(check({.m = 64, .n = 128, .k = 256, .dtype = DType::bf16}).dot, DotUnit::wgmma);
 }
 
-// Rows of 256 in halves: an even and an odd number of rounds, one alone, and rows that overhang.
+// Rows of 256 in halves: an even and an odd number of rounds, one alone, and rows that overhang. With b
+// shared by two blocks.
 TEST_F(EmulatedScales, RoundsOfEveryKind) {
   for (const Index k : {Index{128}, Index{256}, Index{640}})
-    for (const Index block_m : {Index{64}, Index{128}, Index{256}}) {
-      const tile::samples::ScaledKernel s{
-          .m = block_m + 70, .n = 256, .k = k, .block_m = block_m, .block_n = 64};
-      const tile::Schedule schedule{.threads = block_m == 64 ? 128 : 256,
-                                    .threads_per_row = 4,
-                                    .vector_bytes = 16,
-                                    .stages = 2,
-                                    .dot = DotUnit::wgmma,
-                                    .raster = 8};
-      SCOPED_TRACE(to_string(s));
-      expect_right(*backend_, scaled_product(s), schedule);
-    }
+    for (const Index block_m : {Index{64}, Index{128}, Index{256}})
+      for (const int cluster : {1, 2}) {
+        const tile::samples::ScaledKernel s{
+            .m = 2 * block_m - 58, .n = 256, .k = k, .block_m = block_m, .block_n = 64};
+        const tile::Schedule schedule{.threads = block_m == 64 ? 128 : 256,
+                                      .threads_per_row = 4,
+                                      .vector_bytes = 16,
+                                      .cluster = cluster,
+                                      .stages = 2,
+                                      .dot = DotUnit::wgmma,
+                                      .raster = 8};
+        SCOPED_TRACE(to_string(s));
+        expect_right(*backend_, scaled_product(s), schedule);
+      }
+}
+
+// An odd number of blocks of rows leaves one without a neighbour.
+TEST_F(EmulatedScales, ClustersWantNeighboursInRows) {
+  const tile::samples::ScaledKernel s{.m = 3 * 64, .n = 256, .k = 256, .block_m = 64, .block_n = 64};
+  const tile::Schedule schedule{.threads = 128,
+                                .threads_per_row = 4,
+                                .vector_bytes = 16,
+                                .cluster = 2,
+                                .stages = 2,
+                                .dot = DotUnit::wgmma,
+                                .raster = 8};
+  const auto printed = backend_->print(scaled_product(s), schedule);
+  ASSERT_FALSE(printed);
+  EXPECT_NE(printed.error().message.find("cluster=2"), std::string::npos) << printed.error().message;
 }
 
 // Large ones in 256 rows, few in fewer.

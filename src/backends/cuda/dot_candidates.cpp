@@ -40,6 +40,7 @@ constexpr Index kMaxWarpgroups = 3;
 constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
 constexpr Index kWideDepth = 128;
 constexpr double kOtherSwath = 1.01;  // of swaths: the first is taken unless another is measured faster
+constexpr double kOwnBlocks = 1.005;  // where two blocks could share what they fetch
 // dot=fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
 // with 128 each, ptxas spilled.
 constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
@@ -209,12 +210,17 @@ class Lister {
   void list_adding(const DotChain& chain, Schedule s) {
     const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
     double us = chain_us(chain);
-    // Of 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md).
+    // Of 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md); with
+    // b fetched for two blocks at once 8 took 847, of 128 rows 989 for 1,032
+    // (docs/notes/2026-11-22-rounds-on-the-h200.md).
     const bool tall = kernel_.type(chain.dots[0].op->results[0]).shape[0] > 2 * kWarpgroupRows;
     for (int raster : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
       if (!found_.empty() && raster > 2 * rows) continue;
       s.raster = rows > 1 ? raster : 0;
-      const std::string why = add_chain(s, us);
+      s.cluster = 2;
+      const bool shares = add_chain(s, us).empty();
+      s.cluster = 1;
+      const std::string why = add_chain(s, shares ? kOwnBlocks * us : us);
       if (!why.empty() && found_.empty()) return refuse(DotUnit::wgmma, why);
       us *= kOtherSwath;
     }

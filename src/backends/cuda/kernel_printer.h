@@ -262,6 +262,7 @@ class KernelPrinter {
   void open_program_loop();
   void open_multiplied_programs();
   void check_wgmma() const;
+  void check_multicast(const TensorOperand& a, const TensorOperand& b) const;
   void check_ping_pong(const Frame& frame) const;
   int dot_warpgroups() const;
   void print_dot_turn(const Op& loop);
@@ -277,6 +278,7 @@ class KernelPrinter {
     bool joins = false;  // the ring of the block before: they come and go together
   };
   void check_chain() const;
+  void check_chain_cluster() const;
   void name_chain();
   void join_rings();
   void print_chain_blocks();

@@ -20,7 +20,7 @@ constexpr Index kSwizzleBytes = 1024;
 
 // What the schedule promises and the layout does not check.
 void KernelPrinter::check_chain() const {
-  if (schedule_.cluster > 1) refuse("dot=wgmma: chains of dots stay within one block");
+  if (schedule_.cluster > 1) check_chain_cluster();
   for (const ChainDot& d : chain_->dots) {
     const auto place = layouts_.buffers.find(plan_.storage(d.op->results[0]));
     TW_CHECK(place != layouts_.buffers.end(), "a dot's result has no registers");
@@ -33,6 +33,18 @@ void KernelPrinter::check_chain() const {
         layouts_.frame(left->second).map != RowMap::mma)
       refuse("dot: operand a does not stand in registers as an accumulator");
   }
+}
+
+// Blocks of a cluster share one operand of a product that is added up, and so walk through equally many
+// rounds.
+void KernelPrinter::check_chain_cluster() const {
+  const auto& blocks = chain_->blocks;
+  if (!adds_in_turn() || blocks.size() != 2 || blocks[0].resident() || blocks[1].resident())
+    refuse("dot=wgmma: chains of dots stay within one block");
+  for (std::size_t i : {0u, 1u, 2u})
+    if (differs_[static_cast<std::size_t>(chain_->dots[0].loop->operands[i])])
+      refuse("cluster: the loops of programs differ in length");
+  check_multicast(blocks[0].operand, blocks[1].operand);
 }
 
 // Names for what a block's ring consists of.
@@ -149,10 +161,11 @@ void KernelPrinter::print_chain_blocks() {
     end = fmt::format("{} + {} * {}::bytes", text.stage, text.places, text.type);
     bytes += text.places * o.bytes();
   }
+  if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
   for (const ChainText& text : chain_text_) {
     if (text.joins) continue;
     out_.line("__shared__ Ring<{}> {};", text.places, text.ring);
-    out_.line("open_ring<{}, 1>({});", schedule_.threads / kWarpgroup, text.ring);
+    out_.line("open_ring<{}, {}>({});", schedule_.threads / kWarpgroup, schedule_.cluster, text.ring);
   }
   for (const ChainText& text : chain_text_)
     if (!text.joins)
@@ -280,7 +293,8 @@ void KernelPrinter::print_chain_load(const Loop& loop, const Op& load, const Reg
 
 void KernelPrinter::print_chain_release(int block, const std::string& turn) {
   if (chain_text_[static_cast<std::size_t>(block)].joins) return;
-  out_.line("release<1>({}, {}.place);", chain_text_[static_cast<std::size_t>(block)].ring, turn);
+  out_.line("release<{}>({}, {}.place);", schedule_.cluster,
+            chain_text_[static_cast<std::size_t>(block)].ring, turn);
   out_.line("{}.next();", turn);
 }
 

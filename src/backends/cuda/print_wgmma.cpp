@@ -58,13 +58,16 @@ void KernelPrinter::check_wgmma() const {
   if (dot_->promoted && f.rows * f.cols > dot_warpgroups() * kMostPromoted)
     refuse("dot=wgmma: tiles of 8-bit floats have at most 192 columns for a warpgroup's 64 rows");
   if (schedule_.ping_pong) check_ping_pong(f);
-  if (schedule_.cluster == 1) return;
+  if (schedule_.cluster > 1) check_multicast(dot_->a, dot_->b);
+}
+
+void KernelPrinter::check_multicast(const TensorOperand& a, const TensorOperand& b) const {
   const Index below = kernel_.grid.size() > 1 ? std::atoll(grid_text(1).c_str()) : 0;
-  if (dot_->a.shared == dot_->b.shared || schedule_.raster % schedule_.cluster != 0 ||
-      schedule_.raster == 0 || below == 0 || below % schedule_.cluster != 0)
+  if (a.shared == b.shared || schedule_.raster % schedule_.cluster != 0 || schedule_.raster == 0 ||
+      below == 0 || below % schedule_.cluster != 0)
     refuse(fmt::format("cluster={}: no operand that neighbours along the second grid axis share",
                        schedule_.cluster));
-  const TensorOperand& shared = dot_->a.shared ? dot_->a : dot_->b;
+  const TensorOperand& shared = a.shared ? a : b;
   if (shared.rows % (schedule_.cluster * (shared.k_major ? 8 : 64)) != 0)
     refuse(fmt::format("cluster={}: cannot share {} rows out", schedule_.cluster, shared.rows));
 }

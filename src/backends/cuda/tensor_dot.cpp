@@ -95,13 +95,15 @@ Result<TensorDot> find_tensor_dot(const Kernel& kernel, DotUnit unit) { return F
 std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedule& schedule) {
   if (schedule.dot != DotUnit::wgmma) return {};
   std::vector<TensorBlock> blocks;
+  const auto share_of = [&](const TensorOperand& o) { return o.shared && o.k_major ? schedule.cluster : 1; };
   if (const auto dot = find_tensor_dot(kernel, schedule.dot)) {
     for (const TensorOperand* o : {&dot->a, &dot->b})
-      blocks.push_back(tensor_block(kernel, *o, o->shared && o->k_major ? schedule.cluster : 1));
+      blocks.push_back(tensor_block(kernel, *o, share_of(*o)));
     if (schedule.store_places > 0)
       if (auto result = find_tile_store(kernel, *dot->dot)) blocks.push_back(std::move(result->block));
   } else if (const auto chain = find_dot_chain(kernel)) {
-    for (const ChainBlock& b : chain->blocks) blocks.push_back(tensor_block(kernel, b.operand, 1));
+    for (const ChainBlock& b : chain->blocks)
+      blocks.push_back(tensor_block(kernel, b.operand, share_of(b.operand)));
   }
   return blocks;
 }

@@ -49,7 +49,12 @@ std::vector<Way> ways() {
   std::vector<Way> all;
   for (const int raster : {16, 8}) all.push_back(way("128 rows", 128, 6, raster));
   for (const int raster : {8, 4}) all.push_back(way("256 rows in halves", 256, 4, raster));
-  for (std::size_t i = 0; i < 4; i += 2) {  // without what scales cost
+  for (std::size_t i = 0; i < 4; ++i) {
+    all.push_back(all[i]);
+    all.back().name += ", b shared by two";
+    all.back().schedule.cluster = 2;
+  }
+  for (std::size_t i = 0; i < 8; i += 2) {  // without what scales cost
     all.push_back(all[i]);
     all.back().one_scale = true;
   }
