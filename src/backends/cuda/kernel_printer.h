@@ -21,6 +21,9 @@
 
 namespace tilewright::cuda {
 
+// Left for the small arrays of exchanges.
+inline constexpr Index kStaticSharedBytes = 2048;
+
 // An expression and the C++ type it has ("i32" for an i64 that is known to fit).
 struct Expr {
   std::string text;
@@ -279,6 +282,7 @@ class KernelPrinter {
   };
   void check_chain() const;
   void check_chain_cluster() const;
+  int resident_places() const;
   void name_chain();
   void join_rings();
   void print_chain_blocks();

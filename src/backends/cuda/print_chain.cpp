@@ -47,6 +47,15 @@ void KernelPrinter::check_chain_cluster() const {
   check_multicast(blocks[0].operand, blocks[1].operand);
 }
 
+// What is fetched once a program has two places where there is room: the next program's is under way while
+// this one's loops run.
+int KernelPrinter::resident_places() const {
+  Index once = 0, each = 0;
+  for (const ChainBlock& b : chain_->blocks) (b.resident() ? once : each) += b.operand.bytes();
+  const Index all = 2 * once + schedule_.stages * each + kSwizzleBytes;
+  return all <= options_.max_shared_bytes - kStaticSharedBytes ? 2 : 1;
+}
+
 // Names for what a block's ring consists of.
 void KernelPrinter::name_chain() {
   for (const ChainBlock& b : chain_->blocks) {
@@ -57,7 +66,7 @@ void KernelPrinter::name_chain() {
                            .ring = unique(view + "_ring"),
                            .turn = unique(view + "_turn"),
                            .full = unique(view + "_full"),
-                           .places = b.resident() ? 1 : schedule_.stages});
+                           .places = b.resident() ? resident_places() : schedule_.stages});
   }
   for (const ChainDot& d : chain_->dots)
     for (const auto& [block, k_major] : {std::pair{d.a, d.a_k_major}, std::pair{d.b, d.b_k_major}}) {

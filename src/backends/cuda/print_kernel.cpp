@@ -15,9 +15,6 @@ using tile::OpKind;
 
 namespace {
 
-// Left for the small arrays of exchanges.
-constexpr Index kStaticSharedBytes = 2048;
-
 struct Refusal {
   std::string why;
 };
