@@ -27,8 +27,9 @@ constexpr Index kTransposeEdge = 64;
 // Rows and columns of a block of a column reduction.
 constexpr Index kColumnBlock = 512;
 constexpr Index kColumnRows = 32;
-constexpr Index kMostWhole = 1 << 15;   // elements of a row in groups: 64 for each of 512 threads
-constexpr Index kColumnBytesGpu = 512;  // of a row of such a block: what a warp reads at once
+constexpr Index kMostWhole = 1 << 15;      // elements of a row in groups: 64 for each of 512 threads
+constexpr Index kColumnBytesGpu = 512;     // of a row of such a block: what a warp reads at once
+constexpr Index kColumnRoundBytes = 8192;  // of such a block at least: narrow types are too few bytes else
 
 std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
@@ -244,11 +245,16 @@ class Chooser {
                       kPointwiseElements);
   }
 
-  // Each reduction carries a tile of its own from block to block.
+  // Reductions carry a tile each from block to block; of sums, and of extremes of floats, a thread carries
+  // one row.
   Index column_rows(Index columns) const {
-    const auto carried = std::count_if(program_.syms.begin(), program_.syms.end(),
-                                       [](const Sym& s) { return s.kind == Sym::Kind::reduce; });
-    return std::max<Index>(kPointwiseElements / columns / std::max<Index>(carried, 1), 1);
+    const auto carried = std::count_if(program_.syms.begin(), program_.syms.end(), [](const Sym& s) {
+      const bool extreme = s.monoid == tile::Monoid::max || s.monoid == tile::Monoid::min;
+      const bool folded = s.monoid == tile::Monoid::sum || (extreme && is_float(s.dtype));
+      return s.kind == Sym::Kind::reduce && !folded;
+    });
+    const Index elements = std::max(kPointwiseElements, kColumnRoundBytes / main_access());
+    return std::max<Index>(elements / columns / std::max<Index>(carried, 1), 1);
   }
 
   bool stores_reduced() const {
@@ -271,19 +277,26 @@ class Chooser {
       if (s.kind == Sym::Kind::reduce &&
           (s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin))
         return;
-    const int v = program_.reduced[at(t.column)] ? t.column : t.row;
-    const Index block = v == t.column ? t.columns : t.rows;
-    Index length = extent(v);
-    double work = static_cast<double>(length);
-    for (int u : reduced)
-      if (u != v) work *= static_cast<double>(extent(u));
+    int v = program_.reduced[at(t.column)] ? t.column : t.row;
+    Index block = v == t.column ? t.columns : t.rows;
+    double work = 1;
+    for (int u : reduced) work *= static_cast<double>(extent(u));
     const Index programs = program_count(program_, t);
     const Index wanted = target_.units * (gpu() ? 8 : 64);
     constexpr double kWorthSplitting =
         1 << 16;  // elements: below it the second launch costs more than it saves
     if (programs * 2 > wanted || work * parallel_points() < kWorthSplitting) return;
-    const Index splits = std::min(ceil_div(wanted, programs), ceil_div(length, block));
+    const Index most = ceil_div(wanted, programs);
+    // Of several variables an outer one, if it has as many parts: what its rounds share, as a group's scale,
+    // is read by one program then, whose inner loop walks far. Not measured on CPUs, which have shared the
+    // innermost.
+    const auto outer = std::find_if(reduced.begin(), reduced.end(), [&](int u) {
+      return gpu() && u != v && extent(u) >= std::min(most, ceil_div(extent(v), block));
+    });
+    if (outer != reduced.end()) v = *outer, block = 1;
+    const Index length = extent(v), splits = std::min(most, ceil_div(length, block));
     if (splits < 2) return;
+    if (outer != reduced.end()) t.split_variable = v;
     t.split_length = round_up(ceil_div(length, splits), block);
     t.splits = ceil_div(length, t.split_length);
     if (t.splits < 2) t.splits = 1;

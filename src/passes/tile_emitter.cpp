@@ -135,11 +135,13 @@ std::vector<Value> Emitter::nest(const std::vector<int>& outer, std::size_t dept
   const int v = innermost ? walked_ : outer[depth];
   tile::Operand lower = Index{0}, upper = s_.extent(v);
   if (innermost && part_) std::tie(lower, upper) = *part_;
-  if (innermost && shape_.splits > 1) {
+  const bool shared = shape_.split_variable < 0 ? innermost : v == shape_.split_variable;
+  if (shared && shape_.splits > 1) {
     Value first = split_ * shape_.split_length;
-    lower = part_ ? tile::max(first, lower) : first;
+    const bool part = innermost && part_;
+    lower = part ? tile::max(first, lower) : first;
     // Parts of one length have loops of known trips.
-    if (part_ || s_.extent(v) % shape_.split_length != 0)
+    if (part || s_.extent(v) % shape_.split_length != 0)
       upper = tile::min(first + shape_.split_length, upper);
     else
       upper = first + shape_.split_length;

@@ -17,10 +17,10 @@ struct TileShape {
   Index rows = 1, columns = 1;
   bool looped =
       false;  // the reduced tile variable is walked in blocks by a loop (else the tile holds all of it)
-  Index splits = 1;  // looped: programs that share one reduction
-  Index split_length =
-      0;                // elements of the reduced tile variable each of them takes; a multiple of the block
-  bool merges = false;  // of partial results of `splits` programs the results, and what comes of them
+  Index splits = 1;         // looped: programs that share one reduction
+  Index split_length = 0;   // elements of the shared variable each of them takes; a multiple of the block
+  int split_variable = -1;  // the reduced variable that they share; -1: the one that the innermost loop walks
+  bool merges = false;      // of partial results of `splits` programs the results, and what comes of them
   int depth_variable = -1;  // of a program with a dot: the reduced variable its loop walks …
   Index depth = 1;          // … and by how many elements; row and column are those of the result
   // Of dots inside the loop: the depth that is on chip at once, more is a loop of its own; less is filled up
