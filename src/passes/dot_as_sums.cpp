@@ -155,8 +155,9 @@ Index most_rows(const GroupProgram& program, int dot) {
 }
 
 bool has_other_reductions(const GroupProgram& program) {
-  return std::any_of(program.syms.begin(), program.syms.end(),
-                     [](const Sym& s) { return s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan; });
+  return std::any_of(program.syms.begin(), program.syms.end(), [](const Sym& s) {
+    return s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan || s.kind == Sym::Kind::statistic;
+  });
 }
 
 std::size_t view_count(const GroupProgram& program) {

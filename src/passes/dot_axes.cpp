@@ -35,8 +35,9 @@ std::vector<std::vector<bool>> dependence(const GroupProgram& program) {
     if (s.mask >= 0) take(s.mask);
     for (std::size_t v = 0; v < on.size(); ++v) {
       on[v] = on[v] || s.offset.depends_on(static_cast<int>(v));
-      const bool gone = s.kind == Sym::Kind::dot ? (s.inner ? program.inner[v] : program.reduced[v])
-                                                 : s.kind == Sym::Kind::reduce && program.reduced[v];
+      const bool gone = s.kind == Sym::Kind::dot         ? (s.inner ? program.inner[v] : program.reduced[v])
+                        : s.kind == Sym::Kind::statistic ? s.offset.depends_on(static_cast<int>(v))
+                                                         : s.kind == Sym::Kind::reduce && program.reduced[v];
       if (gone) on[v] = false;
     }
     all.push_back(std::move(on));
@@ -169,8 +170,9 @@ bool is_copied(const GroupProgram& program, int operand, int row, int k) {
 // One loop of one dot, whose sums a second kernel can add before the rest is computed of them.
 bool can_split(const GroupProgram& program) {
   return program.dot() >= 0 && !program.is_chain() && program.reduced_variables().size() == 1 &&
-         std::none_of(program.syms.begin(), program.syms.end(),
-                      [](const Sym& s) { return s.kind == Sym::Kind::reduce; }) &&
+         std::none_of(
+             program.syms.begin(), program.syms.end(),
+             [](const Sym& s) { return s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::statistic; }) &&
          std::none_of(program.outputs.begin(), program.outputs.end(),
                       [&](const ProgramOutput& o) { return program.syms[place_of(o.sym)].reduced; });
 }
@@ -184,7 +186,7 @@ int ops_after_dots(const GroupProgram& program) {
     after[s] =
         program.is_outer_dot(static_cast<int>(s)) ||
         std::any_of(sym.operands.begin(), sym.operands.end(), [&](int o) { return after[place_of(o)]; });
-    ops += after[s] && sym.kind == Sym::Kind::op ? 1 : 0;
+    ops += after[s] && (sym.kind == Sym::Kind::op || sym.kind == Sym::Kind::statistic) ? 1 : 0;
   }
   return ops;
 }

@@ -1,5 +1,6 @@
 // What a program stores: its outputs, or partial results where programs share a reduction.
 #include "passes/emitter.h"
+#include "passes/statistics.h"
 
 #include <algorithm>
 
@@ -55,17 +56,57 @@ void Emitter::store_outputs_looped() {
   if (!program_.has_dots()) hoist(program_.levels() + 1);
   bool any_reduced = false;
   for (const ProgramOutput& o : program_.outputs) {
+    if (is_in_parts(program_, shape_, o)) continue;
     if (sym(o.sym).reduced || (walked_ >= 0 && o.offset.depends_on(walked_)))
       any_reduced = true;
     else
       store(o);
   }
+  store_statistics();
   if (!any_reduced) return;
   loop_over_reduced({}, [&](const std::vector<Value>&) {
     for (const ProgramOutput& o : program_.outputs)
       if (sym(o.sym).reduced || o.offset.depends_on(walked_)) store(o);
     return std::vector<Value>{};
   });
+}
+
+// One part of a block of rows times as many of columns as the tile holds: after the parts of the programs
+// before it.
+void Emitter::store_statistics() {
+  const std::vector<int> all = statistics_in_parts(program_, shape_);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Sym& m = sym(all[i]);
+    FrameValues::Access to;
+    std::vector<Builder::SizeArg> extents;
+    for (int v : program_.parallel_variables())
+      if (m.offset.depends_on(v)) {
+        extents.push_back(ceil_div(s_.extent(v), block(v)));
+        to.starts.push_back(place_of_block(v));
+      }
+    for (int v : program_.parallel_variables()) {
+      if (m.offset.depends_on(v)) continue;
+      if (v == shape_.row) to.row_dim = static_cast<int>(extents.size());
+      if (v == shape_.column) to.column_dim = static_cast<int>(extents.size());
+      to.bounded = to.bounded || (out_.is_tile(v) && out_.ragged(v));
+      extents.push_back(s_.extent(v));
+      to.starts.push_back(s_.start(v));
+    }
+    std::vector<tile::Dim> strides(extents.size());
+    Index step = 1;
+    for (std::size_t d = extents.size(); d-- > 0;) {
+      strides[d] = {step, -1};
+      step *= extents[d].dim.value;
+    }
+    to.view = s_.view({-1, shape_.statistics + static_cast<int>(i), 0}, m.dtype, extents, strides, "parts");
+    k_.store(to.view, to.starts, out_.fit(out_.value(all[i]), to.row_dim >= 0, to.column_dim >= 0),
+             {.dims = to.dims(), .bounded = to.bounded});
+  }
+}
+
+Value Emitter::place_of_block(int v) {
+  const auto place = places_.find(v);
+  return place == places_.end() ? k_.literal_int(DType::i64, 0) : place->second;
 }
 
 std::vector<int> shared_reductions(const GroupProgram& program) {

@@ -68,6 +68,10 @@ class Emitter {
 
   void accumulate(const ProgramOutput& o);
 
+  // This program's parts of statistics.
+  void store_statistics();
+  tile::Value place_of_block(int v);
+
   // --- loops over the reduced variables
 
   // The blocks of the walked variable that a pass needs.
@@ -151,6 +155,7 @@ class Emitter {
   FrameValues columns_, result_;  // of a dot: operand b, and what it gives
   FrameValues& out_;              // what is stored
   tile::Value split_;
+  std::map<int, tile::Value> places_;  // of this program's block among those of a variable
   std::string note_;
   // Of the loop over the walked variable, where it does not walk all of it.
   std::optional<std::pair<tile::Operand, tile::Operand>> part_;

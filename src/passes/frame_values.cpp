@@ -1,6 +1,8 @@
 // Syms to tile ops, each once a frame (once a loop body where it depends on what the loop walks).
 #include "passes/frame_values.h"
 
+#include "passes/tile_emitter.h"
+
 #include <tilewright/base/error.h>
 
 #include <algorithm>
@@ -113,6 +115,8 @@ Value FrameValues::compute(int s) {
     case Sym::Kind::dot:
       TW_CHECK(m.inner, "the loop of a dot sets it");
       return inner_dot(s);
+    case Sym::Kind::statistic:
+      return statistic(m);
     case Sym::Kind::product:
       return computed(m.operands[0]) * computed(m.operands[1]);
   }
@@ -143,6 +147,25 @@ Value FrameValues::reduce(const Sym& m) {
   if (by.id() >= 0) each = each * by;
   each = k_.broadcast(each, {frame_.rows, 1});
   return k_.expand(k_.reduce(m.monoid, each, 0), 0);
+}
+
+// Of what the tile holds: what overhangs the space changes nothing.
+Value FrameValues::statistic(const Sym& m) {
+  Value v = k_.broadcast(computed(m.operands[0]), {frame_.rows, frame_.columns});
+  for (int reduced : {frame_.column, frame_.row}) {
+    if (reduced < 0 || !m.offset.depends_on(reduced)) continue;
+    if (ragged(reduced)) {
+      const tile::Number nothing = identity(m.monoid, v.dtype());
+      const std::vector<Index> shape = v.type().shape;
+      Value inside = k_.broadcast(variable(reduced) < s_.extent(reduced), shape);
+      v = tile::where(inside, v,
+                      is_float(v.dtype()) ? k_.literal(v.dtype(), nothing.f, shape)
+                                          : k_.literal_int(v.dtype(), nothing.i, shape));
+    }
+    const int axis = reduced == frame_.column ? 1 : 0;
+    v = k_.expand(k_.reduce(m.monoid, v, axis), axis);
+  }
+  return v;
 }
 
 // A frame of rows and depth, or of depth and columns.

@@ -106,6 +106,7 @@ class FrameValues {
   Index block(int v) const { return v == frame_.row ? frame_.rows : v == frame_.column ? frame_.columns : 1; }
   tile::Value compute(int s);
   tile::Value reduce(const Sym& m);
+  tile::Value statistic(const Sym& m);
   bool reduces_rows() const;
   tile::Value div_mod(const IndexExpr::DivMod& d);
   bool is_dot_operand(int s) const;

@@ -8,6 +8,7 @@
 #include "passes/online.h"
 #include "passes/recompute.h"
 #include "passes/split_chain.h"
+#include "passes/statistics.h"
 
 #include <algorithm>
 #include <map>
@@ -121,7 +122,7 @@ void count_flops(const ir::Graph& graph, const GroupProgram& program, const std:
     const Sym& s = program.syms[i];
     if (s.kind == Sym::Kind::dot) cost.dot_flops += dot_flops_of(program, points, static_cast<int>(i));
     if (s.kind == Sym::Kind::op) cost.flops += points[i] * graph.node(s.node).op->flops;
-    if (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan)
+    if (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan || s.kind == Sym::Kind::statistic)
       cost.flops += points[index_of(s.operands[0])];
     if (s.kind == Sym::Kind::random) cost.flops += points[i] * 40;
     if (s.kind == Sym::Kind::product) cost.flops += points[i];
@@ -135,6 +136,13 @@ void count_programs(const ir::Graph& graph, const GroupProgram& program, const t
   const auto programs = static_cast<double>(program_count(program, shape));
   if (programs > 0) cost.busy = std::min(1.0, programs / (kAloneShare * target.units));
   if (shape.splits > 1) cost.launches = 2;
+  cost.launches += static_cast<int>(finishing_programs(program, shape).size());
+  for (int s : statistics_in_parts(program, shape)) {  // written by one kernel, read by the next
+    const double bytes = 2 * static_cast<double>(elements_of_parts(program, shape, s)) *
+                         static_cast<double>(size_bytes(program.syms[index_of(s)].dtype));
+    cost.bytes += bytes;
+    if (bytes < static_cast<double>(target.cache_bytes)) cost.cached_bytes += bytes;
+  }
 }
 
 // Once for each point of the space, or of its parallel axes.

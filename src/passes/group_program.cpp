@@ -4,6 +4,7 @@
 #include "passes/dot_axes.h"
 #include "passes/loop_variables.h"
 #include "passes/pages.h"
+#include "passes/statistics.h"
 #include "passes/walk_group.h"
 
 #include <tilewright/base/error.h>
@@ -284,15 +285,19 @@ bool reduces_along_rows(const GroupProgram& program) {
 
 }  // namespace
 
-std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group) {
+namespace {
+
+std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group,
+                                                  Reductions reductions) {
   try {
-    const GroupProgram walked = walk_group(graph, group);
+    const GroupProgram walked = walk_group(graph, group, reductions);
     for (const SplitReduced split : {SplitReduced::yes, SplitReduced::no}) {
       GroupProgram program = walked;
       split_variables(program, split);
       merge_variables(program);
       if (!has_plain_operands(program) || !reduces_along_rows(program) ||
-          !inner_dots_follow_the_loop(program) || !dots_share_the_loop(program))
+          !inner_dots_follow_the_loop(program) || !dots_share_the_loop(program) ||
+          !can_leave_statistics(program))
         continue;
       if (program.reduced_variables().size() <= 1 || !needs_one_reduced_loop(program)) return program;
     }
@@ -303,9 +308,34 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
   }
 }
 
+// Whether something as large as the last matmul's result is stored: a loop of reductions that computes the
+// product would compute it once more for that.
+bool stores_product(const ir::Graph& graph, const Group& group, const LastMatmul& last) {
+  return std::any_of(group.outputs.begin(), group.outputs.end(), [&](NodeId o) {
+    return last.results.count(o) && graph.type(o).shape.size() >= graph.type(last.id).shape.size();
+  });
+}
+
+}  // namespace
+
+std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group) {
+  const LastMatmul last = last_matmul(graph, group);
+  if (last.reductions.empty()) return build_program(graph, group, Reductions::loops);
+  auto statistics = [&] { return build_program(graph, group, Reductions::statistics); };
+  auto loops = [&] { return build_program(graph, group, Reductions::loops); };
+  if (stores_product(graph, group, last)) {
+    auto built = statistics();
+    return std::holds_alternative<GroupProgram>(built) ? built : loops();
+  }
+  auto built = loops();
+  if (std::holds_alternative<GroupProgram>(built)) return built;
+  auto other = statistics();
+  return std::holds_alternative<GroupProgram>(other) ? other : built;
+}
+
 std::string to_string(const ir::Graph& graph, const GroupProgram& program) {
-  constexpr std::string_view kinds[] = {"load", "index",    "constant", "op",     "cast", "reduce",
-                                        "scan", "in_range", "where",    "random", "dot",  "product"};
+  constexpr std::string_view kinds[] = {"load",     "index", "constant", "op",  "cast",    "reduce",   "scan",
+                                        "in_range", "where", "random",   "dot", "product", "statistic"};
   std::string out = fmt::format("space [{}]", fmt::join(program.extents, ","));
   for (int v : program.reduced_variables()) out += fmt::format(" i{} reduced", v);
   out += "\n";

@@ -35,24 +35,25 @@ std::string_view explain(Refusal refusal);  // a sentence for explain()
 
 struct Sym {
   enum class Kind : std::uint8_t {
-    load,      // element `offset` (+ dynamic) of the buffer of `node`
-    index,     // the i64 value of `offset`
-    constant,  // `number` in `dtype`
-    op,        // a pointwise row on operands
-    cast,      // explicit: rounds to `dtype`
-    reduce,    // `monoid` over the reduced variables
-    scan,      // `monoid` along the reduced variable, inclusive
-    in_range,  // bool: low <= offset + operand < high
-    where,     // operands: condition, a, b
-    random,    // operands: seed; counter `offset`
-    dot,       // Σ over the reduced variables (inner: over one inner variable) of a · b, each in its type of
-               // `meet`
-    product,   // of two operands, in `dtype` (dot_as_sums.h)
+    load,       // element `offset` (+ dynamic) of the buffer of `node`
+    index,      // the i64 value of `offset`
+    constant,   // `number` in `dtype`
+    op,         // a pointwise row on operands
+    cast,       // explicit: rounds to `dtype`
+    reduce,     // `monoid` over the reduced variables
+    scan,       // `monoid` along the reduced variable, inclusive
+    in_range,   // bool: low <= offset + operand < high
+    where,      // operands: condition, a, b
+    random,     // operands: seed; counter `offset`
+    dot,        // Σ over the reduced variables (inner: over one inner variable) of a · b, each in its type of
+                // `meet`
+    product,    // of two operands, in `dtype` (dot_as_sums.h)
+    statistic,  // `monoid` over parallel variables, of what a dot gives (statistics.h)
   };
   Kind kind = Kind::constant;
   ir::NodeId node = -1;
   std::vector<int> operands;
-  IndexExpr offset;                            // of an inner dot: its depth variable
+  IndexExpr offset;  // of an inner dot: its depth variable; of a statistic: the place among what it reduces
   std::vector<std::pair<int, Index>> dynamic;  // load: adds value of sym × stride
   int mask = -1;                               // load: bool sym; reads 0 where false
   DType dtype = DType::f32;                    // as stored (load), rounded (cast) or computed

@@ -6,6 +6,7 @@
 #include "passes/dot_axes.h"
 #include "passes/loop_variables.h"
 #include "passes/split_loops.h"
+#include "passes/statistics.h"
 
 #include <tilewright/base/error.h>
 
@@ -155,6 +156,44 @@ EmittedKernel emit(const ir::Graph& graph, const GroupProgram& program, const ti
   return out;
 }
 
+// Another tile's statistics are finished by the same kernel.
+bool leaves_as_many_parts(const GroupProgram& program, const TileShape& a, const TileShape& b) {
+  const std::vector<int> all = statistics_of(program);
+  return std::all_of(all.begin(), all.end(),
+                     [&](int s) { return statistic_parts(program, a, s) == statistic_parts(program, b, s); });
+}
+
+// Where the parts of statistics stand between the kernels.
+void place_statistics(const GroupProgram& program, TileShape& shape, Lowered& out) {
+  shape.statistics = static_cast<int>(out.temporaries.size());
+  for (int s : statistics_in_parts(program, shape))
+    out.temporaries.push_back(
+        {program.syms[static_cast<std::size_t>(s)].dtype, elements_of_parts(program, shape, s)});
+}
+
+// For explain().
+void note_statistics(const GroupProgram& program, const TileShape& shape, EmittedKernel& kernel) {
+  std::string text;
+  for (int s : statistics_of(program)) {
+    const Index parts = statistic_parts(program, shape, s);
+    text += fmt::format("{}{}{}", text.empty() ? "its tiles are reduced as they are stored: " : ", ",
+                        tile::name(program.syms[static_cast<std::size_t>(s)].monoid),
+                        parts > 1 ? fmt::format(" in {} parts", parts) : "");
+  }
+  if (!text.empty()) kernel.note += (kernel.note.empty() ? "" : "; ") + text;
+}
+
+void finish_statistics(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+                       const TileShape& shape, const std::string& name, Lowered& out) {
+  for (GroupProgram finish : finishing_programs(program, shape)) {
+    merge_variables(finish);
+    TileShape tiles = choose_tiles(graph, finish, target);
+    tiles.splits = 1;
+    out.kernels.push_back(emit_tiles(graph, finish, tiles, name + "_statistics", out.temporaries));
+    out.kernels.back().note = "reduces the parts that the product's tiles left";
+  }
+}
+
 // The kernel with other tiles, and the depth shared among as many programs.
 std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const GroupProgram& program,
                                       const tile::Target& target, const TileShape& shape,
@@ -163,7 +202,8 @@ std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const GroupProgram
   const EmittedKernel& chosen = lowered.kernels.front();
   std::vector<TileShape> shapes = rank_dot_shapes(program, target);
   for (auto s = shapes.begin() + 1; s != shapes.end(); ++s) {
-    if (shape.split_length % s->depth != 0) continue;
+    if (shape.split_length % s->depth != 0 || !leaves_as_many_parts(program, shape, *s)) continue;
+    s->statistics = shape.statistics;
     s->splits = shape.splits, s->split_length = shape.split_length;
     EmittedKernel other = emit(graph, program, target, *s, chosen.kernel.name, lowered.temporaries);
     // Shapes that differ in the number of parts alone are one here.
@@ -201,11 +241,14 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
   TileShape shape = choose_tiles(graph, program, target);
   if (shape.splits <= 1) {
     std::vector<EmittedKernel> kernels = find_blocks(graph, program, shape, name, out);
+    place_statistics(program, shape, out);
     kernels.push_back(emit(graph, program, target, shape, name, out.temporaries));
     out.kernels.insert(out.kernels.begin(), std::make_move_iterator(kernels.begin()),
                        std::make_move_iterator(kernels.end()));
     if (options.variants && out.kernels.size() == 1 && shape.depth_variable >= 0)
       out.variants = other_tiles(graph, program, target, shape, out);
+    note_statistics(program, shape, out.kernels.back());
+    finish_statistics(graph, program, target, shape, name, out);
     return out;
   }
   const std::vector<int> reductions = shared_reductions(program);

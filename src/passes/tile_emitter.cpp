@@ -112,10 +112,12 @@ void Emitter::add_grid_axis(std::vector<Part> parts) {
     }
     Value coordinate = i + 1 == parts.size() ? rest : rest % count;
     if (i + 1 < parts.size()) rest = rest / count;
-    if (parts[i].variable < 0)
+    if (parts[i].variable < 0) {
       split_ = coordinate;
-    else
+    } else {
+      places_[parts[i].variable] = coordinate;
       s_.start(parts[i].variable) = parts[i].block == 1 ? coordinate : coordinate * parts[i].block;
+    }
     axis.push_back({Builder::SizeArg(parts[i].extent), parts[i].block});
   }
   if (axis.empty()) axis.push_back({Builder::SizeArg(1), 1});

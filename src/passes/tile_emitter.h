@@ -27,6 +27,7 @@ struct TileShape {
   // with zeros to whole units.
   Index inner_depth = kMostInnerDepth, inner_unit = 1;
   int block_bounds = -1;  // the temporary that says which blocks the loop walks (block_bounds.h)
+  int statistics = -1;    // the first temporary of parts of statistics (statistics.h)
   tile::DotPrecision precision = tile::DotPrecision::exact;  // of the dot
   bool adds_apart = false;        // each block's product is added to what the loop carries by itself, in f32
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)

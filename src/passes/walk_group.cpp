@@ -54,7 +54,7 @@ void Walker::choose_space() {
   if (const Node* matmul = outer_matmul()) return choose_dot_space(*matmul);
   for (NodeId id : group_.nodes) {
     const Node& n = graph_.node(id);
-    if (!reduces(n) || reduced_size(n) == 1) continue;
+    if (!reduces(n) || reduced_size(graph_, n) == 1) continue;
     space_ = graph_.type(n.operands[0]).shape;
     std::vector<Index> axes = n.op->kind == OpClass::reduce ? n.attrs.integers("axes")
                                                             : std::vector<Index>{n.attrs.integer("axis")};
@@ -110,7 +110,14 @@ void Walker::add_output(NodeId id) {
   const Node& n = graph_.node(id);
   if (n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along)
     return add_scatter(id, n);
-  const Coordinates at = output_coordinates(n.type.shape);
+  Coordinates at;
+  const NodeId statistic = statistic_of(id);
+  if (statistic >= 0 && graph_.type(statistic).shape.size() == n.type.shape.size())
+    at = delinearize(
+        linearize(statistic_coordinates(graph_.node(statistic)).kept, graph_.type(statistic).shape),
+        n.type.shape, program_.extents);
+  else
+    at = output_coordinates(n.type.shape);
   const int sym = walk(id, at, -1);
   // What the loop of a dot has no part in gains nothing from standing in its kernel.
   const Sym& stored = program_.syms[static_cast<std::size_t>(sym)];
@@ -210,6 +217,8 @@ int Walker::compute(NodeId id, const Coordinates& at, int mask) {
   }
 }
 
-GroupProgram walk_group(const ir::Graph& graph, const Group& group) { return Walker(graph, group).run(); }
+GroupProgram walk_group(const ir::Graph& graph, const Group& group, Reductions reductions) {
+  return Walker(graph, group, reductions).run();
+}
 
 }  // namespace tilewright::passes

@@ -7,32 +7,39 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpClass;
 
-Index Walker::reduced_size(const Node& n) const {
-  const Shape& from = graph_.type(n.operands[0]).shape;
+bool reduces(const Node& n) { return n.op->kind == OpClass::reduce || n.op->kind == OpClass::scan; }
+
+Index reduced_size(const ir::Graph& graph, const Node& n) {
+  const Shape& from = graph.type(n.operands[0]).shape;
   if (n.op->kind == OpClass::scan) return from[static_cast<int>(n.attrs.integer("axis"))];
   Index size = 1;
   for (Index a : n.attrs.integers("axes")) size *= from[static_cast<int>(a)];
   return size;
 }
 
-const Node* Walker::outer_matmul() const {
-  const Node* last = nullptr;
-  std::set<NodeId> after;
-  for (NodeId id : group_.nodes) {
-    const Node& n = graph_.node(id);
+LastMatmul last_matmul(const ir::Graph& graph, const Group& group) {
+  LastMatmul last;
+  for (NodeId id : group.nodes) {
+    const Node& n = graph.node(id);
     const bool reads = std::any_of(n.operands.begin(), n.operands.end(), [&](NodeId o) {
-      while (is_inlined(graph_.node(o)) && !graph_.node(o).operands.empty()) o = graph_.node(o).operands[0];
-      return after.count(o) != 0;
+      while (is_inlined(graph.node(o)) && !graph.node(o).operands.empty()) o = graph.node(o).operands[0];
+      return last.results.count(o) != 0;
     });
     if (n.op->kind == OpClass::matmul) {
-      last = &n;
-      after = {id};
+      last = {id, {id}, {}};
     } else if (reads) {
-      if (reduces(n) && reduced_size(n) != 1) last = nullptr;
-      after.insert(id);
+      if (reduces(n) && reduced_size(graph, n) != 1) last.reductions.insert(id);
+      last.results.insert(id);
     }
   }
   return last;
+}
+
+const Node* Walker::outer_matmul() {
+  const LastMatmul last = last_matmul(graph_, group_);
+  if (last.id < 0 || (reductions_ == Reductions::loops && !last.reductions.empty())) return nullptr;
+  statistics_ = last.reductions;
+  return &graph_.node(last.id);
 }
 
 void Walker::choose_dot_space(const Node& matmul) {
@@ -63,7 +70,8 @@ int Walker::reduce_nothing(const Node& n, const Coordinates& at) {
 }
 
 int Walker::reduce(const Node& n, NodeId id, const Coordinates& at) {
-  if (reduced_size(n) == 1) return reduce_nothing(n, at);
+  if (reduced_size(graph_, n) == 1) return reduce_nothing(n, at);
+  if (statistics_.count(id)) return statistic(n, id, at);
   for (const IndexExpr& e : at)
     if (depends_on_reduced(e)) throw Stop{Refusal::reduction_feeds_reduced_axis};
   const Shape& from = graph_.type(n.operands[0]).shape;
@@ -88,6 +96,51 @@ int Walker::reduce(const Node& n, NodeId id, const Coordinates& at) {
                .monoid = *n.op->monoid});
 }
 
+Walker::StatisticCoordinates Walker::statistic_coordinates(const Node& n) const {
+  const Shape &from = graph_.type(n.operands[0]).shape, result(parallel_extents_);
+  if (n.op->kind != OpClass::reduce || from.size() != result.size() || from.size() == 0)
+    throw Stop{Refusal::reduction_shapes_differ};
+  StatisticCoordinates out{.all = delinearize(linearize(parallel_, result), from, program_.extents)};
+  const std::vector<Index>& axes = n.attrs.integers("axes");
+  std::vector<Index> reduced;
+  for (int axis = 0; axis < from.rank(); ++axis) {
+    const bool is_reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    (is_reduced ? out.along : out.kept).push_back(out.all[static_cast<std::size_t>(axis)]);
+    if (is_reduced) reduced.push_back(from[axis]);
+  }
+  out.reduced = Shape(reduced);
+  return out;
+}
+
+NodeId Walker::statistic_of(NodeId id) const {
+  if (statistics_.empty()) return -1;
+  std::set<NodeId> seen;
+  std::vector<NodeId> open = {id};
+  while (!open.empty()) {
+    const NodeId next = open.back();
+    open.pop_back();
+    if (statistics_.count(next)) return next;
+    if (!members_.count(next) && !is_inlined(graph_.node(next))) continue;
+    for (NodeId o : graph_.node(next).operands)
+      if (seen.insert(o).second) open.push_back(o);
+  }
+  return -1;
+}
+
+int Walker::statistic(const Node& n, NodeId id, const Coordinates& at) {
+  if (*n.op->monoid == tile::Monoid::argmax || *n.op->monoid == tile::Monoid::argmin)
+    throw Stop{Refusal::dots_do_not_chain};
+  const StatisticCoordinates where = statistic_coordinates(n);
+  if (at != where.kept) throw Stop{Refusal::shapes_differ};
+  const int operand = walk(n.operands[0], where.all, -1);
+  return push({.kind = Sym::Kind::statistic,
+               .node = id,
+               .operands = {operand},
+               .offset = linearize(where.along, where.reduced),
+               .dtype = compute_dtype(n.type.dtype),
+               .monoid = *n.op->monoid});
+}
+
 int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
   const auto rank = at.size();
   const bool inner =
@@ -108,7 +161,8 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
     program_.inner.push_back(true);
   } else {
     // One loop: that of the matmul the space was chosen for, and one place in its result.
-    if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || (outer_ && outer_->at != at))
+    const bool elsewhere = (outer_ && outer_->at != at) || (!statistics_.empty() && at != parallel_);
+    if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || elsewhere)
       throw Stop{Refusal::dots_do_not_chain};
     depth = reduced_[0];
   }
@@ -158,7 +212,7 @@ bool Walker::has_inner_dots(int sym) const {
 }
 
 int Walker::scan(const Node& n, NodeId id, const Coordinates& at) {
-  if (reduced_size(n) == 1) return walk(n.operands[0], at, -1);
+  if (reduced_size(graph_, n) == 1) return walk(n.operands[0], at, -1);
   const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
   const Shape& from = graph_.type(n.operands[0]).shape;
   const std::vector<int> reduced = program_.reduced_variables();

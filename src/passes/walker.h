@@ -14,11 +14,17 @@ namespace tilewright::passes {
 
 using Coordinates = std::vector<IndexExpr>;
 
+// By a reduction or a scan.
+bool reduces(const ir::Node& n);
+// Elements behind one result; 1 means that the reduction or scan changes nothing.
+Index reduced_size(const ir::Graph& graph, const ir::Node& n);
+
 class Walker {
  public:
-  Walker(const ir::Graph& graph, const Group& group)
+  Walker(const ir::Graph& graph, const Group& group, Reductions reductions)
       : graph_(graph),
         group_(group),
+        reductions_(reductions),
         members_(group.nodes.begin(), group.nodes.end()),
         has_matmul_(std::any_of(group.nodes.begin(), group.nodes.end(), [&](ir::NodeId id) {
           return graph.node(id).op->kind == ir::OpClass::matmul;
@@ -31,15 +37,8 @@ class Walker {
   // became a view's.
   void drop_unused();
 
-  bool reduces(const ir::Node& n) const {
-    return n.op->kind == ir::OpClass::reduce || n.op->kind == ir::OpClass::scan;
-  }
-
-  // Elements behind one result; 1 means that the reduction or scan changes nothing.
-  Index reduced_size(const ir::Node& n) const;
-
-  // The last matmul of the group, unless a reduction of the group reads what comes of it.
-  const ir::Node* outer_matmul() const;
+  // The last matmul of the group; but in a loop of reductions none that one of them reads.
+  const ir::Node* outer_matmul();
 
   // The result of a matmul and its depth, which stays a variable even where it is 1.
   void choose_dot_space(const ir::Node& matmul);
@@ -54,6 +53,16 @@ class Walker {
   Coordinates output_coordinates(const Shape& shape);
 
   Coordinates row_coordinates(const Shape& shape) const;
+
+  // Where a reduction of what the dot gives is left, and the places of what it reduces.
+  struct StatisticCoordinates {
+    Coordinates all, kept, along;
+    Shape reduced;
+  };
+  StatisticCoordinates statistic_coordinates(const ir::Node& n) const;
+
+  // The first statistic that `id` is made of, or -1.
+  ir::NodeId statistic_of(ir::NodeId id) const;
 
   void add_output(ir::NodeId id);
 
@@ -103,6 +112,8 @@ class Walker {
 
   int reduce(const ir::Node& n, ir::NodeId id, const Coordinates& at);
 
+  int statistic(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+
   // Leading axes of the operands are broadcast to the result's. A result that is needed along the reduced
   // axes is computed block by block inside their loop, over a variable of its own; the operand that walks
   // them comes second, whichever it is in the graph.
@@ -119,6 +130,8 @@ class Walker {
   };
   const ir::Graph& graph_;
   const Group& group_;
+  Reductions reductions_;
+  std::set<ir::NodeId> statistics_;  // reductions of what the outer matmul gives
   std::set<ir::NodeId> members_;
   bool has_matmul_;
   Shape space_;

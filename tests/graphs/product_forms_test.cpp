@@ -1,8 +1,11 @@
 // Which form lowering gives a matmul on a GPU. That every form means the same: product_parity.
+#include "ir/text.h"
+#include "ops/ops.h"
 #include "passes/pipeline.h"
 #include "support/h200_target.h"
 #include "support/product_graphs.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace tilewright::test {
@@ -166,6 +169,42 @@ TEST(ProductForms, FewRowsTakeTheTilesThatWereMeasured) {
   };
   EXPECT_EQ(columns(8), 256);
   EXPECT_EQ(columns(128), 64);
+}
+
+// Elements of the largest view that each kernel has.
+std::vector<Index> largest_views(std::string_view reduced, std::string_view shape) {
+  const std::string text = fmt::format(
+      "graph @g(%a: bf16[4096,1024], %b: bf16[1024,4096]) -> (bf16[4096,4096], f32{1}) {{\n"
+      "  %2 = matmul %a, %b : bf16[4096,4096]\n"
+      "  %3 = cast %2 {{dtype=f32}} : f32[4096,4096]\n"
+      "  %4 = abs %3 : f32[4096,4096]\n"
+      "  %5 = max %4 {{axes={0}}} : f32{1}\n"
+      "  return %2, %5\n"
+      "}}\n",
+      reduced, shape);
+  std::vector<Index> out;
+  for (const tile::Kernel& kernel :
+       passes::run_pipeline(ir::parse(text, ops::all_ops()).value(), h200_target()).plan.kernels) {
+    Index largest = 0;
+    for (const tile::ViewParam& view : kernel.views) {
+      Index elements = 1;
+      for (const tile::Dim& extent : view.extents) elements *= extent.value;
+      largest = std::max(largest, elements);
+    }
+    out.push_back(largest);
+  }
+  return out;
+}
+
+// The product's tiles leave parts, and what follows reads these alone.
+TEST(ProductForms, WhatIsReducedOfAStoredProductLeavesWithIt) {
+  constexpr Index kAll = Index{4096} * 4096;
+  for (auto [axes, shape] : {std::pair{"[1]", "[4096]"}, {"[0]", "[4096]"}, {"[0,1]", "[]"}}) {
+    const std::vector<Index> views = largest_views(axes, shape);
+    ASSERT_EQ(views.size(), 2U) << axes;
+    EXPECT_EQ(views[0], kAll);
+    EXPECT_LE(views[1], kAll / 64) << axes;
+  }
 }
 
 TEST(ProductForms, FewTilesShareTheirDepth) {

@@ -9,11 +9,11 @@
 namespace tilewright::tile::samples {
 
 std::string to_string(const MatmulKernel& m) {
-  return fmt::format("{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}{}", name(m.dtype), m.tf32 ? " as tf32" : "",
-                     m.batch, m.m, m.n, m.k, m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "",
-                     m.b_by_columns ? " bT" : "", m.bias_gelu ? " bias_gelu" : "",
-                     m.row_sums ? " row_sums" : "", m.gap > 0 ? fmt::format(" gap {}", m.gap) : "",
-                     m.any_depth ? " any depth" : "");
+  return fmt::format(
+      "{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}{}{}", name(m.dtype), m.tf32 ? " as tf32" : "", m.batch, m.m,
+      m.n, m.k, m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "", m.b_by_columns ? " bT" : "",
+      m.bias_gelu ? " bias_gelu" : "", m.row_sums ? " row_sums" : "", m.maxima ? " maxima" : "",
+      m.gap > 0 ? fmt::format(" gap {}", m.gap) : "", m.any_depth ? " any depth" : "");
 }
 
 MatmulKernel of_bytes(DType dtype, MatmulKernel m) {
@@ -81,6 +81,14 @@ Kernel matmul(const MatmulKernel& m) {
   if (m.row_sums) {
     const View sums = k.view("sums", DType::f32, {m.m});
     k.atomic_add(sums, {row + k.arange(m.block_m)}, k.reduce(Monoid::sum, out, 1));
+  }
+  if (m.maxima) {
+    const Index rows = ceil_div(m.m, m.block_m), blocks = ceil_div(m.n, m.block_n);
+    const View columns = k.view("columns", out.dtype(), {m.batch, rows, m.n});
+    k.store(columns, {batch, k.program_id(1), column}, k.reduce(Monoid::max, out, 0), {.bounded = ragged});
+    const View largest = k.view("largest", out.dtype(), {m.batch, rows, blocks});
+    k.store(largest, {batch, k.program_id(1), k.program_id(0)},
+            k.reduce(Monoid::max, k.reduce(Monoid::max, out, 1), 0));
   }
   return k.finish({{{m.n, m.block_n}}, {{m.m, m.block_m}}, {{m.batch, 1}}});
 }

@@ -25,7 +25,12 @@ constexpr std::string_view kAroundNames[] = {"",
                                              ", weights with scales",
                                              ", scales of blocks",
                                              ", quantised weights",
-                                             ", packed weights"};
+                                             ", packed weights",
+                                             ", statistics"};
+
+bool is_quantised(Around around) {
+  return around == Around::quantised_weights || around == Around::packed_weights;
+}
 
 Value input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
   return {&graph, graph.add_input(name, {dtype, shape})};
@@ -63,14 +68,14 @@ Value quantised_weights(ir::Graph& graph, const ProductGraph& p) {
 // a · b under `around`.
 Value product_of(ir::Graph& graph, const ProductGraph& p, Value a, Value b) {
   if (p.around == Around::scaled_blocks) return scaled_blocks(graph, p, a, b);
-  if (p.around < Around::quantised_weights) return ops::matmul(a, b);
+  if (!is_quantised(p.around)) return ops::matmul(a, b);
   const Value scales = input(graph, "scale", DType::f32, {p.k / kGroup, p.n});
   return ops::quantized_matmul(a, b, ops::tanh(scales) + 1.5);
 }
 
 Value operand_b(ir::Graph& graph, const ProductGraph& p) {
   if (p.around == Around::scaled_weights) return scaled_weights(graph, p);
-  if (p.around >= Around::quantised_weights) return quantised_weights(graph, p);
+  if (is_quantised(p.around)) return quantised_weights(graph, p);
   const auto shape = [&](Index rows, Index columns) {
     return p.batch == 1 ? Shape{rows, columns} : Shape{p.batch, rows, columns};
   };
@@ -93,6 +98,15 @@ ir::Graph graph_of(const ProductGraph& p) {
   const Value b = operand_b(graph, p);
   if (p.around == Around::computed_operand) a = cast(ops::tanh(cast(a, DType::f32)), p.dtype);
   const Value y = product_of(graph, p, a, b);
+  if (p.around == Around::statistics) {
+    const Value z = cast(y, DType::f32) * 0.125 - 0.5;
+    const int rank = z.shape().rank();
+    std::vector<Index> all;
+    for (int axis = 0; axis < rank; ++axis) all.push_back(axis);
+    graph.set_outputs({cast(z, p.dtype).id, ops::max(ops::abs(z), {rank - 1}).id, ops::sum(z, {rank - 2}).id,
+                       ops::min(z, all).id});
+    return graph;
+  }
   if (p.around != Around::bias_and_silu) {
     graph.set_outputs({y.id});
     return graph;
@@ -120,8 +134,8 @@ ProductGraph random_product(std::uint64_t seed) {
   while (p.batch * p.m * p.n * p.k > kMostProducts) (p.m > p.n ? p.m : p.n) /= 2;
   p.dtype = kDTypes[random() % std::size(kDTypes)];
   p.b_by_columns = random() % 2 == 0;
-  p.around = static_cast<Around>(random() % 7);
-  if (p.around == Around::scaled_weights || p.around >= Around::quantised_weights) {
+  p.around = static_cast<Around>(random() % 8);
+  if (p.around == Around::scaled_weights || is_quantised(p.around)) {
     p.batch = 1;
     p.b_by_columns = p.b_by_columns && p.around != Around::scaled_weights;
     p.n = p.around == Around::packed_weights ? round_up(p.n, 2) : p.n;

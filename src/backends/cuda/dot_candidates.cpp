@@ -70,14 +70,29 @@ class Lister {
     found_.push_back(std::move(c));
   }
 
+  // Of shared memory, apart from blocks: what 8 warps at most leave for one another where they reduce columns
+  // of the result (tw_cuda/columns.cuh) comes to the barriers.
+  Index reserved_bytes() const {
+    constexpr Index kWarps = 8, kQuad = 4;
+    Index exchanged = 0;
+    for (const Op& op : kernel_.body.ops) {
+      if (op.kind != OpKind::reduce || op.axis != 0) continue;
+      const tile::TileType& type = kernel_.type(op.operands[0]);
+      const Index columns = type.shape.size() < 2 ? 1 : type.shape[1];
+      exchanged = std::max(exchanged, kWarps * std::max(columns + columns / 32, kQuad) *
+                                          std::max<Index>(static_cast<Index>(size_bytes(type.dtype)), 4));
+    }
+    return kReservedBytes + exchanged;
+  }
+
   void list(DotUnit unit) {
     const auto dot = find_tensor_dot(kernel_, unit);
     if (!dot) return unit == DotUnit::wgmma ? list_chain() : refuse(unit, dot.error().message);
     const bool wgmma = unit == DotUnit::wgmma;
     const auto bytes = static_cast<Index>(size_bytes(dot->dtype));
     const Index block_bytes = dot->a.bytes() + dot->b.bytes();
-    const Index places =
-        std::min(wgmma ? kMaxPlaces : kMaxCopies, (options_.max_shared_bytes - kReservedBytes) / block_bytes);
+    const Index places = std::min(wgmma ? kMaxPlaces : kMaxCopies,
+                                  (options_.max_shared_bytes - reserved_bytes()) / block_bytes);
     const bool large = wgmma ? dot->a.rows % kWarpgroup == 0 : dot->a.rows * dot->b.rows >= kLargeTile;
     Schedule s{.threads = large ? 2 * kWarpgroup : kWarpgroup,
                .threads_per_row = 4,
@@ -105,7 +120,7 @@ class Lister {
 
   // The same with the result sent by the copy engine, where the ring still hides memory's latency.
   void list_sent(Schedule s, tile::TensorTiles tiles, Index block_bytes) {
-    const Index groups = s.threads / kWarpgroup, all = options_.max_shared_bytes - kReservedBytes;
+    const Index groups = s.threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
     const Index ring = std::min(Index{s.stages}, (all - kFewestSent * groups * kPieceBytes) / block_bytes);
     if (ring < kFewestPlaces) return;
     s.stages = static_cast<int>(ring);
@@ -177,7 +192,7 @@ class Lister {
   void list_chain() {
     const auto chain = find_dot_chain(kernel_);
     if (!chain) return refuse(DotUnit::wgmma, chain.error().message);
-    Index once = kReservedBytes, each = 0;
+    Index once = reserved_bytes(), each = 0;
     for (const ChainBlock& b : chain->blocks) (b.resident() ? once : each) += b.operand.bytes();
     const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
     const bool nested =

@@ -271,6 +271,7 @@ class KernelPrinter {
   void print_dot_turn(const Op& loop);
   void print_dot_blocks();
   void print_dot_ring();
+  void print_exchange_place(Index bytes);
 
   // --- chains of dots fed by the copy engine (print_chain.cpp)
   struct ChainText {
@@ -395,6 +396,9 @@ class KernelPrinter {
   void print_reduction_starts_of_row(Loop& loop);
   void print_exchange(Loop& loop);
   void print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions);
+  void print_column_exchange(const Loop& loop, const Reduction& reduction);
+  std::string exchanging_threads() const;
+  std::string exchange_place(const std::string& type) const;
   // One exchange for a maximum and the sum of powers below it (print_powers.cpp)
   void join_exchanges();
   bool print_own_maximum(const Loop& loop, const Reduction& max);

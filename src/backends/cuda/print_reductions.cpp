@@ -172,22 +172,48 @@ void KernelPrinter::print_exchange(Loop& loop) {
       continue;
     }
     if (f.groups == 1) continue;
-    const Index in_warp = f.threads_per_row < 32 ? std::min<Index>(32 / f.threads_per_row, f.groups) : 1;
-    const Index parts = f.groups / in_warp;
-    if (loop.place.part == Part::rows) {
-      if (parts > 1) use_stage(parts * f.threads_per_row * state_bytes(red.type));
-      out_.line("reduce_groups_one<{}, {}, {}>({}, stage<{}>());", red.monoid, f.threads_per_row, f.groups,
-                red.state, red.type);
-    } else {
-      if (parts > 1) use_stage(parts * f.threads_per_row * f.col_steps() * f.vector * state_bytes(red.type));
-      out_.line("reduce_groups<{}, {}, {}, {}>({}, stage<{}>());", red.monoid, f.threads_per_row, f.groups,
-                f.col_steps(), f.col_steps() > 1 ? red.state : "&" + red.state, red.type);
-    }
+    print_column_exchange(loop, red);
   }
   if (!along_row.empty()) print_row_exchange(loop, along_row);
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i)
     if (loop.plan->body[i].kind == Instr::Kind::reduce && role(loop, loop.plan->body[i].op->axis) >= 0)
       print_reduction_end(loop, reduction(loop, i));
+}
+
+void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red) {
+  const Frame& f = loop.frame;
+  const std::string who = exchanging_threads(), stage = exchange_place(red.type);
+  if (f.map == RowMap::mma && f.threads_per_row == kQuad && f.col_steps() % 4 == 0 &&
+      loop.place.part != Part::rows) {
+    need("columns");
+    const Index warps = program_threads(schedule_) / 32;
+    use_stage(warps * (f.cols + f.cols / 32) * state_bytes(red.type));
+    out_.line("reduce_columns<{}, {}, {}{}>({}, {});", red.monoid, warps, f.col_steps(), who, red.state,
+              stage);
+    return;
+  }
+  const Index in_warp = f.threads_per_row < 32 ? std::min<Index>(32 / f.threads_per_row, f.groups) : 1;
+  const Index parts = f.groups / in_warp;
+  const bool one = loop.place.part == Part::rows;
+  const Index values = one ? 1 : f.col_steps() * f.vector;
+  if (parts > 1) use_stage(parts * f.threads_per_row * values * state_bytes(red.type));
+  if (one)
+    out_.line("reduce_groups_one<{}, {}, {}{}>({}, {});", red.monoid, f.threads_per_row, f.groups, who,
+              red.state, stage);
+  else
+    out_.line("reduce_groups<{}, {}, {}, {}{}>({}, {});", red.monoid, f.threads_per_row, f.groups,
+              f.col_steps(), who, f.col_steps() > 1 ? red.state : "&" + red.state, stage);
+}
+
+// Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
+std::string KernelPrinter::exchanging_threads() const {
+  if (schedule_.dot != tile::DotUnit::wgmma) return "";
+  return schedule_.ping_pong ? ", OwnWarpgroup" : fmt::format(", Multiplying<{}>", schedule_.threads);
+}
+
+std::string KernelPrinter::exchange_place(const std::string& type) const {
+  if (schedule_.dot != tile::DotUnit::wgmma) return fmt::format("stage<{}>()", type);
+  return fmt::format("stage<{}>(kExchange{})", type, schedule_.ping_pong ? " + group * kExchangeBytes" : "");
 }
 
 // All reductions of the loop along its rows share one barrier.

@@ -124,7 +124,10 @@ void KernelPrinter::print_wgmma_body() {
   std::swap(out_, multiply);
   print_steps(plan_.steps);
   std::swap(out_, multiply);
-  if (stage_bytes_ > 0 || !shared_.empty()) refuse("dot=wgmma: threads exchange values");
+  if (!shared_.empty()) refuse("dot=wgmma: threads exchange values");
+  const Index exchanged = stage_bytes_;
+  if (exchanged > 0 && chain_ && !chain_->multiplies_alone())
+    refuse("dot=wgmma: threads exchange values in the loop of a chain");
   if (result_ && !result_sent_)
     refuse("store_places: the tile is not stored as the product stands in registers");
   if (chain_)
@@ -147,6 +150,7 @@ void KernelPrinter::print_wgmma_body() {
     out_.line("if (group == {}) give_turn<{}>(group);", schedule_.threads / kWarpgroup - 1,
               schedule_.threads / kWarpgroup);
   print_outbox();
+  print_exchange_place(exchanged);
   open_multiplied_programs();
   print_program_ids();
   out_.append(multiply);
@@ -154,6 +158,14 @@ void KernelPrinter::print_wgmma_body() {
   if (result_) out_.write("close_outbox();");
   out_.close();
   out_.line("close_ring<{}>();", schedule_.cluster);
+}
+
+// Where warps that multiply exchange values, of each tile that is under way: behind all blocks.
+void KernelPrinter::print_exchange_place(Index bytes) {
+  if (bytes == 0) return;
+  out_.line("constexpr int kExchange = {}{};", stage_bytes_,
+            schedule_.ping_pong ? fmt::format(", kExchangeBytes = {}", bytes) : "");
+  stage_bytes_ += schedule_.threads / program_threads(schedule_) * bytes;
 }
 
 // Blocks of both operands share the places of one ring.

@@ -7,12 +7,16 @@
 
 namespace tw {
 
-// The block's dynamic shared memory, for one step at a time.
+// The block's dynamic shared memory, for one step at a time, from `bytes` on.
 template <class T>
-TW_DEVICE T* stage() {
+TW_DEVICE T* stage(int bytes = 0) {
   extern __shared__ uint4 tw_stage[];
-  return reinterpret_cast<T*>(tw_stage);
+  return reinterpret_cast<T*>(reinterpret_cast<char*>(tw_stage) + bytes);
 }
+// Who exchanges: all threads of the block, unless others stand beside them (ring.cuh).
+struct WholeBlock {
+  static TW_DEVICE void wait() { __syncthreads(); }
+};
 // Registers of one value each, seen as vectors.
 template <class T>
 TW_DEVICE Vec<T, 1>* as_vectors(T* x) {
@@ -78,8 +82,8 @@ TW_DEVICE void take_parts(T& x, const T (&parts)[1][kParts]) {
 // ---- along the columns
 // ------------------------------------------------------------------------------------------------ Vectors of
 // a thread's columns, combined over the row groups: kThreads threads a row, kGroups groups. `stage` holds
-// kParts rows of the tile; every thread of the block must call.
-template <class Op, int kThreads, int kGroups, int kSteps, class T, int N>
+// kParts rows of the tile; every thread of those that exchange must call.
+template <class Op, int kThreads, int kGroups, int kSteps, class Who = WholeBlock, class T, int N>
 TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
   constexpr int kInWarp = kThreads < 32 ? (32 / kThreads < kGroups ? 32 / kThreads : kGroups) : 1;
   constexpr int kParts = kGroups / kInWarp;
@@ -91,15 +95,15 @@ TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
   }
   if constexpr (kParts > 1) {
     constexpr int kCols = kThreads * kSteps * N;
-    const int t = int(threadIdx.x) % kThreads, group = int(threadIdx.x) / kThreads;
-    __syncthreads();  // whoever used the stage before is done
+    const int t = int(threadIdx.x) % kThreads, group = int(threadIdx.x) / kThreads % kGroups;
+    Who::wait();  // whoever used the stage before is done
     if (group % kInWarp == 0) {
 #pragma unroll
       for (int c = 0; c < kSteps; ++c)
 #pragma unroll
         for (int v = 0; v < N; ++v) stage[group / kInWarp * kCols + (c * N + v) * kThreads + t] = x[c].v[v];
     }
-    __syncthreads();
+    Who::wait();
 #pragma unroll
     for (int c = 0; c < kSteps; ++c)
 #pragma unroll
@@ -113,10 +117,10 @@ TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
   }
 }
 
-template <class Op, int kThreads, int kGroups, class T>
+template <class Op, int kThreads, int kGroups, class Who = WholeBlock, class T>
 TW_DEVICE void reduce_groups_one(T& x, T* stage) {
   Vec<T, 1> one[1] = {{{x}}};
-  reduce_groups<Op, kThreads, kGroups, 1>(one, stage);
+  reduce_groups<Op, kThreads, kGroups, 1, Who>(one, stage);
   x = one[0].v[0];
 }
 

@@ -86,10 +86,18 @@ template <int kThreads>
 TW_DEVICE void keep_step() {
   asm volatile("bar.sync %0, %1;" ::"r"(1), "n"(kThreads) : "memory");
 }
+// Those that exchange values (exchange.cuh), while another warpgroup fetches: all that multiply one tile.
+template <int kThreads>
+struct Multiplying {
+  static TW_DEVICE void wait() { keep_step<kThreads>(); }
+};
 // The threads of a warpgroup have read a place themselves, and one of them may give it back.
 TW_DEVICE void warpgroup_sync(int group) {
   asm volatile("bar.sync %0, %1;" ::"r"(5 + group), "n"(128) : "memory");
 }
+struct OwnWarpgroup {
+  static TW_DEVICE void wait() { warpgroup_sync(int(threadIdx.x) / 128); }
+};
 // Warpgroups that hand their products to the tensor cores one after another, so that one computes while the
 // next one's are under way: each has a barrier, on which the one before arrives. Before the first round the
 // last gives the first its turn.
