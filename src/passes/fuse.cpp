@@ -6,6 +6,7 @@
 #include "passes/in_pieces.h"
 #include "passes/recompute.h"
 #include "passes/simplify.h"
+#include "passes/walk_group.h"
 
 #include <fmt/format.h>
 
@@ -48,6 +49,11 @@ class Fuser {
 
   Fusion run() {
     merge_pairs();
+    // What reads a product's result as a whole row is best served first: attention, a softmax of its own.
+    statistics_ = true;
+    for (State& g : groups_)
+      if (g.alive) reconsider(g);
+    merge_pairs();
     duplicate_cheap_producers();
     return finish();
   }
@@ -69,7 +75,7 @@ class Fuser {
   static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
 
   Group make_group(const std::set<NodeId>& nodes) const {
-    Group g;
+    Group g{.statistics = statistics_};
     std::set<NodeId> all = nodes;
     add_recomputed(graph_, again_, all);
     g.nodes.assign(all.begin(), all.end());
@@ -79,6 +85,17 @@ class Fuser {
       if (needed) g.outputs.push_back(id);
     }
     return g;
+  }
+
+  bool reduces_product(const Group& group) const { return !last_matmul(graph_, group).reductions.empty(); }
+
+  // A group by itself, as tiles may be reduced now.
+  void reconsider(State& g) const {
+    const Group group = make_group(g.nodes);
+    if (!reduces_product(group)) return;
+    Refusal why = Refusal::none;
+    const std::optional<double> now = seconds(group, &why);
+    if (now && *now < g.seconds) g.group = group, g.seconds = *now;
   }
 
   std::optional<double> seconds(const Group& group, Refusal* why) const {
@@ -147,14 +164,24 @@ class Fuser {
     return false;
   }
 
+  Group together(int a, int b) const {
+    std::set<NodeId> nodes = groups_[static_cast<std::size_t>(a)].nodes;
+    const State& other = groups_[static_cast<std::size_t>(b)];
+    nodes.insert(other.nodes.begin(), other.nodes.end());
+    return make_group(nodes);
+  }
+
+  // Of pairs that were looked at before, those that tiles' statistics change.
+  bool is_open(const std::pair<int, int>& pair) const {
+    return !statistics_ || reduces_product(together(pair.first, pair.second));
+  }
+
   Trial try_merge(int a, int b) const {
     const State& ga = groups_[static_cast<std::size_t>(a)];
     const State& gb = groups_[static_cast<std::size_t>(b)];
     if (path_through_third(a, b) || path_through_third(b, a)) return {Refusal::would_cycle, 0};
-    std::set<NodeId> nodes = ga.nodes;
-    nodes.insert(gb.nodes.begin(), gb.nodes.end());
     Refusal why = Refusal::none;
-    const std::optional<double> merged = seconds(make_group(nodes), &why);
+    const std::optional<double> merged = seconds(together(a, b), &why);
     if (!merged) return {why, 0};
     const double saved = ga.seconds + gb.seconds - *merged;
     return {saved > 0 ? Refusal::none : Refusal::no_time_saved, saved};
@@ -191,9 +218,10 @@ class Fuser {
     std::map<std::pair<int, int>, Trial> trials;
     auto examine = [&](int g) {
       for (const auto& pair : neighbours_of(g))
-        if (!trials.count(pair)) trials[pair] = try_merge(pair.first, pair.second);
+        if (!trials.count(pair) && is_open(pair)) trials[pair] = try_merge(pair.first, pair.second);
     };
-    for (int g = 0; g < static_cast<int>(groups_.size()); ++g) examine(g);
+    for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
+      if (groups_[static_cast<std::size_t>(g)].alive) examine(g);
     for (;;) {
       auto best = trials.end();
       for (auto it = trials.begin(); it != trials.end(); ++it)
@@ -320,6 +348,7 @@ class Fuser {
   std::set<NodeId> graph_outputs_;
   std::vector<std::set<NodeId>> sources_, consumers_;
   std::vector<int> group_of_;
+  bool statistics_ = false;                 // of products' tiles are tried
   std::map<NodeId, std::set<int>> copies_;  // of what was duplicated: the groups that compute it
   std::vector<State> groups_;
   std::map<std::pair<int, int>, Refusal> refusals_;

@@ -320,7 +320,7 @@ bool stores_product(const ir::Graph& graph, const Group& group, const LastMatmul
 
 std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group) {
   const LastMatmul last = last_matmul(graph, group);
-  if (last.reductions.empty()) return build_program(graph, group, Reductions::loops);
+  if (!group.statistics || last.reductions.empty()) return build_program(graph, group, Reductions::loops);
   auto statistics = [&] { return build_program(graph, group, Reductions::statistics); };
   auto loops = [&] { return build_program(graph, group, Reductions::loops); };
   if (stores_product(graph, group, last)) {

@@ -113,6 +113,7 @@ struct GroupProgram {
 struct Group {
   std::vector<ir::NodeId> nodes;    // sorted; only nodes that compute (views, constants, iotas are inlined)
   std::vector<ir::NodeId> outputs;  // nodes whose values must reach memory
+  bool statistics = false;          // reductions of what its last matmul gives may be left by its tiles
 };
 
 // Where a node's elements lie when only reshapes stand between: the node they reshape.

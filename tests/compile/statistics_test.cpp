@@ -111,6 +111,8 @@ TEST_P(Statistics, AreWhatTheStoredProductGives) {
       for (std::size_t e = 0; e < g.size(); ++e)
         ASSERT_NEAR(g[e], w[e], 1e-3 + 1e-4 * std::abs(w[e])) << i << ", " << e;
     }
+    // The interpreter's rates say nothing about reading a result again.
+    if (std::string(GetParam()) != "cpu") continue;
     EXPECT_EQ(compiled.report().front().kernels.size(), c.kernels) << compiled.explain();
   }
 }
