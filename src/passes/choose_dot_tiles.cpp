@@ -91,12 +91,13 @@ std::vector<DotTiles> cpu_tiles(const DotProblem& p, const tile::Target& target)
   if (target.any_size)
     return {{std::min<Index>(128, p.m), std::min<Index>(128, p.n), std::min<Index>(256, p.k)}};
   if (p.n == 1) return {one_column(p, target)};
-  if (p.m < kRegisterRows) return {few_rows(p, target)};
+  if (p.m < kRegisterRows && !p.whole_n) return {few_rows(p, target)};
   const Index lanes = target.vector_bytes / 4, bytes = static_cast<Index>(size_bytes(p.dtype));
   const bool widened = bytes == 2 && target.vector_bytes < 64;
   const Index bk = even_block(p.k, kDepthBytes / (widened ? 4 : bytes), 16);
   std::vector<RankedTiles> all;
   const auto consider = [&](Index bm, Index bn, Index splits) {
+    if ((p.whole_m && bm < p.m) || (p.whole_n && bn < p.n)) return;
     const Index programs = p.batch * ceil_div(p.m, bm) * ceil_div(p.n, bn) * splits;
     const double rows = static_cast<double>(bm), columns = static_cast<double>(round_up(bn, lanes)),
                  depth = static_cast<double>(ceil_div(p.k, splits)), packed = static_cast<double>(bytes) / 4;
@@ -165,6 +166,7 @@ std::vector<DotTiles> tensor_tiles(const DotProblem& p, const tile::Target& targ
   for (DotTiles t :
        is_f8(p.dtype) ? std::span<const DotTiles>(kPromoted) : std::span<const DotTiles>(kTiles)) {
     t.bk = kDepthBytesOfTensorCores / bytes;
+    if ((p.whole_m && t.bm < p.m) || (p.whole_n && t.bn < p.n)) continue;
     if (p.b_by_rows && t.bn * bytes < kDepthBytesOfTensorCores) continue;  // whole rows of 128 bytes
     const Index programs = p.batch * ceil_div(p.m, t.bm) * ceil_div(p.n, t.bn);
     const Index piece = p.b_by_rows ? std::min(t.bn, p.n) * bytes : kPromotedBytes;
@@ -215,12 +217,18 @@ std::vector<DotTiles> fma_tiles(const DotProblem& p, const tile::Target& target)
     Index bm, bn;
     double share;
   };
-  static constexpr Edges kEdges[] = {{128, 64, 0.8}, {64, 64, 0.75}};
+  static constexpr Edges kEdges[] = {{128, 64, 0.8}, {64, 64, 0.75}, {128, 128, 0.75}};
   constexpr Index kDeep = 32;
-  if (target.any_size) return {{128, 64, kDeep}};
+  const auto fits = [&](const Edges& e) {  // the widest is for what a narrower one does not hold
+    const bool holds = (!p.whole_m || e.bm >= p.m) && (!p.whole_n || e.bn >= p.n);
+    return holds && (e.bn == 64 || (p.whole_n && p.n > 64));
+  };
   std::vector<RankedTiles> all;
   for (const Edges& e : kEdges)
-    all.push_back(shared_out(p, {e.bm, e.bn, kDeep}, target.flops_per_s, e.share, target));
+    if (fits(e)) {
+      if (target.any_size) return {{e.bm, e.bn, kDeep}};
+      all.push_back(shared_out(p, {e.bm, e.bn, kDeep}, target.flops_per_s, e.share, target));
+    }
   return best_first(std::move(all));
 }
 
@@ -234,7 +242,8 @@ std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target
   const bool narrow = p.dtype == DType::bf16 || p.dtype == DType::f16, tf32 = multiplied_as_tf32(p, target);
   if (tf32 || (narrow && p.in_memory && p.m >= kFewest && p.n >= kFewest && p.k >= kFewest)) {  // mma.sync
     const bool many = p.batch * ceil_div(p.m, 128) * ceil_div(p.n, 128) >= target.units;
-    const Index edge = many || target.any_size ? 128 : 64;
+    const bool held = (p.whole_m && p.m > 64) || (p.whole_n && p.n > 64);
+    const Index edge = many || held || target.any_size ? 128 : 64;
     constexpr double kShareOfMma = 0.3;  // docs/notes/2026-11-21-h200-gemm.md
     const Index bytes = static_cast<Index>(size_bytes(p.dtype));
     return {shared_out(p, {edge, edge, kDepthBytesOfTensorCores / bytes},
@@ -245,7 +254,8 @@ std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target
   if (p.dtype == DType::f32 && p.in_memory && std::min({p.m, p.n, p.k}) >= kHalfTile)
     return fma_tiles(p, target);
   constexpr double kShareOfFma = 0.3;  // of the GPT-2 block's products, docs/notes/2026-11-21-third-h200.md
-  return {shared_out(p, {std::min<Index>(64, p.m), std::min<Index>(64, p.n), std::min<Index>(16, p.k)},
+  const auto edge = [](Index size, bool whole) { return whole ? size : std::min<Index>(64, size); };
+  return {shared_out(p, {edge(p.m, p.whole_m), edge(p.n, p.whole_n), std::min<Index>(16, p.k)},
                      target.flops_per_s, kShareOfFma, target)
               .tiles};
 }

@@ -19,6 +19,8 @@ struct DotProblem {
   bool b_by_k = false;       // … or of b
   bool b_by_rows = false;    // n is the contiguous axis of b
   bool tf32 = false;         // f32 operands may be rounded to it
+  bool whole_m = false;      // a tile must hold all of m …
+  bool whole_n = false;      // … or n: at most kMostHeld (statistics.h)
   bool splits = false;       // several programs may share one sum
   int ops_after = 0;         // pointwise, on an element of the result
 };

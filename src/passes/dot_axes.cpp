@@ -1,6 +1,7 @@
 #include "passes/dot_axes.h"
 
 #include "passes/pages.h"
+#include "passes/statistics.h"
 
 #include <tilewright/base/error.h>
 #include <tilewright/tile/tensor_rate.h>
@@ -57,10 +58,17 @@ DotAxes dot_axes(const GroupProgram& program) {
     const Index extent = program.extents[place_of(v)];
     return dot.adds_up ? std::min(extent, kWidestBlock) : extent;
   };
+  // What tiles are reduced along is theirs, too.
+  const auto rank = [&](int v) {
+    const bool along = std::any_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
+      return s.kind == Sym::Kind::statistic && s.offset.depends_on(v);
+    });
+    return std::pair(along, length(v));
+  };
   const auto longest = [&](const std::vector<bool>& of, const std::vector<bool>& not_of) {
     int best = -1;
     for (int v : program.parallel_variables())
-      if (of[place_of(v)] && !not_of[place_of(v)] && (best < 0 || length(v) >= length(best))) best = v;
+      if (of[place_of(v)] && !not_of[place_of(v)] && (best < 0 || rank(v) >= rank(best))) best = v;
     return best;
   };
   return {sym, longest(a, b), longest(b, a), program.reduced_variables().back()};
@@ -215,6 +223,9 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes, const ti
   problem.b_by_k = by_k(dot.operands[1]);
   problem.by_k = problem.b_by_k && by_k(dot.operands[0]);
   problem.splits = can_split(program);
+  const std::vector<bool> held = held_variables(program);
+  problem.whole_m = axes.m >= 0 && held[place_of(axes.m)];
+  problem.whole_n = axes.n >= 0 && held[place_of(axes.n)];
   problem.ops_after = ops_after_dots(program);
   problem.tf32 = target.tf32 && !program.is_chain();
   return problem;

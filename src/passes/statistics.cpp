@@ -14,29 +14,23 @@ std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 bool is_statistic(const Sym& s) { return s.kind == Sym::Kind::statistic; }
 
-// Of each sym, whether it is computed of a statistic.
-std::vector<bool> made_of_statistics(const GroupProgram& program) {
-  std::vector<bool> out(program.syms.size());
-  for (std::size_t s = 0; s < out.size(); ++s)
-    for (int o : program.syms[s].operands) out[s] = out[s] || out[at(o)] || is_statistic(program.syms[at(o)]);
-  return out;
-}
-
-// … whether it reads a product other than by statistics.
-std::vector<bool> made_of_dots(const GroupProgram& program) {
-  std::vector<bool> out(program.syms.size());
-  for (std::size_t s = 0; s < out.size(); ++s) {
-    out[s] = program.syms[s].kind == Sym::Kind::dot;
-    if (is_statistic(program.syms[s])) continue;
-    for (int o : program.syms[s].operands) out[s] = out[s] || out[at(o)];
+// What a sym is made of down to statistics, these among it.
+std::vector<bool> made_above_statistics(const GroupProgram& program, int sym) {
+  std::vector<bool> found(program.syms.size());
+  found[at(sym)] = true;
+  for (std::size_t s = found.size(); s-- > 0;) {
+    const Sym& m = program.syms[s];
+    if (!found[s] || is_statistic(m)) continue;
+    for (int o : m.operands) found[at(o)] = true;
+    for (auto [o, stride] : m.dynamic) found[at(o)] = true;
+    if (m.mask >= 0) found[at(m.mask)] = true;
   }
-  return out;
+  return found;
 }
 
-// All statistics that an output is made of.
 std::vector<int> statistics_behind(const GroupProgram& program, int sym) {
   std::vector<int> out;
-  const std::vector<bool> parts = program.made_of({sym});
+  const std::vector<bool> parts = made_above_statistics(program, sym);
   for (int s : statistics_of(program))
     if (parts[at(s)]) out.push_back(s);
   return out;
@@ -44,6 +38,15 @@ std::vector<int> statistics_behind(const GroupProgram& program, int sym) {
 
 const IndexExpr& reduced_by(const GroupProgram& program, int statistic) {
   return program.syms[at(statistic)].offset;
+}
+
+// Of an axis that views cut, whole variables.
+bool reduces_whole_variables(const GroupProgram& program, int statistic) {
+  const IndexExpr& by = reduced_by(program, statistic);
+  Index size = 1;
+  for (int v : program.parallel_variables())
+    if (by.depends_on(v)) size *= program.extents[at(v)];
+  return by.is_affine() && range(by, program.extents).low == 0 && range(by, program.extents).high + 1 == size;
 }
 
 // Only the last matmul's loop stands before them.
@@ -56,7 +59,8 @@ bool have_one_loop(const GroupProgram& program) {
   });
   const std::vector<int> all = statistics_of(program);
   return !others && std::all_of(all.begin(), all.end(), [&](int s) {
-    return reduced_by(program, s).depends_on(axes.m) || reduced_by(program, s).depends_on(axes.n);
+    const IndexExpr& by = reduced_by(program, s);
+    return reduces_whole_variables(program, s) && (by.depends_on(axes.m) || by.depends_on(axes.n));
   });
 }
 
@@ -74,23 +78,50 @@ int statistic_behind(const GroupProgram& program, int sym) {
   return all.empty() ? -1 : all.front();
 }
 
+std::vector<bool> held_variables(const GroupProgram& program) {
+  std::vector<bool> held(program.extents.size());
+  if (statistics_of(program).empty()) return held;
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  // The statistics that `sym` is computed of: all of them, or those beside which a product stands.
+  const auto hold = [&](int sym, bool is_reduced) {
+    const std::vector<bool> parts = made_above_statistics(program, sym);
+    bool beside_product = false;
+    for (std::size_t s = 0; s < parts.size(); ++s)
+      beside_product = beside_product || (parts[s] && program.syms[s].kind == Sym::Kind::dot);
+    for (int s : statistics_of(program)) {
+      if (!parts[at(s)]) continue;
+      bool stands_along = is_reduced || beside_product;
+      for (std::size_t v = 0; v < held.size(); ++v)
+        stands_along =
+            stands_along || (depends[at(sym)][v] && reduced_by(program, s).depends_on(static_cast<int>(v)));
+      for (std::size_t v = 0; v < held.size(); ++v)
+        held[v] = held[v] || (stands_along && reduced_by(program, s).depends_on(static_cast<int>(v)));
+    }
+  };
+  for (int s : statistics_of(program)) hold(program.syms[at(s)].operands[0], true);
+  for (const ProgramOutput& o : program.outputs) hold(o.sym, false);
+  return held;
+}
+
 bool can_leave_statistics(const GroupProgram& program) {
   if (statistics_of(program).empty()) return true;
   if (!have_one_loop(program)) return false;
-  const std::vector<bool> later = made_of_statistics(program), of_dots = made_of_dots(program);
-  const std::vector<std::vector<bool>> depends = dependence(program);
+  const DotAxes axes = dot_axes(program);
+  const std::vector<bool> held = held_variables(program);
+  for (int v = 0; v < static_cast<int>(held.size()); ++v)
+    if (held[at(v)] && ((v != axes.m && v != axes.n) || program.extents[at(v)] > kMostHeld)) return false;
+  const auto is_held = [&](int s) {
+    for (int v = 0; v < static_cast<int>(held.size()); ++v)
+      if (reduced_by(program, s).depends_on(v) && !held[at(v)]) return false;
+    return true;
+  };
   for (const ProgramOutput& o : program.outputs) {
     const std::vector<int> of = statistics_behind(program, o.sym);
     if (o.accumulate) return false;
-    if (of.empty()) continue;
+    if (std::all_of(of.begin(), of.end(), is_held)) continue;
     const IndexExpr& by = reduced_by(program, of.front());
     if (std::any_of(of.begin(), of.end(), [&](int s) { return !(reduced_by(program, s) == by); }))
       return false;
-    for (int v : program.parallel_variables())
-      if (depends[at(o.sym)][at(v)] && by.depends_on(v)) return false;
-    const std::vector<bool> parts = program.made_of({o.sym});
-    for (std::size_t s = 0; s < parts.size(); ++s)
-      if (parts[s] && later[s] && of_dots[s]) return false;
   }
   return true;
 }
@@ -153,15 +184,11 @@ GroupProgram finishing_program(const GroupProgram& program, const TileShape& sha
   const int part = add_variable(statistic_parts(program, shape, first), true);
   place = place + IndexExpr::variable(part) * size;
 
-  // Down to the statistics.
   std::vector<bool> needed(program.syms.size());
-  for (int s : stored) needed[at(s)] = true;
-  for (std::size_t s = needed.size(); s-- > 0;)
-    if (needed[s] && !is_statistic(program.syms[s])) {
-      for (int o : program.syms[s].operands) needed[at(o)] = true;
-      for (auto [o, stride] : program.syms[s].dynamic) needed[at(o)] = true;
-      if (program.syms[s].mask >= 0) needed[at(program.syms[s].mask)] = true;
-    }
+  for (int o : stored) {
+    const std::vector<bool> parts = made_above_statistics(program, o);
+    for (std::size_t s = 0; s < needed.size(); ++s) needed[s] = needed[s] || parts[s];
+  }
   const auto rename = [&](int v) { return IndexExpr::variable(renamed.at(v)); };
   std::map<int, int> syms;
   for (std::size_t s = 0; s < needed.size(); ++s) {

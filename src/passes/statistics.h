@@ -14,8 +14,15 @@ std::vector<int> statistics_of(const GroupProgram& program);
 // The first statistic that `sym` is made of, or -1.
 int statistic_behind(const GroupProgram& program, int sym);
 
-// Whether the program's statistics can be left by the tiles of its products: one loop gives these, and what
-// is computed of statistics stands at their places, and needs no other part of a product.
+// Variables that a tile must hold as a whole, since what is reduced over them is needed along them, beside
+// the product or by another statistic: a row's sum by which its elements are divided.
+std::vector<bool> held_variables(const GroupProgram& program);
+// Elements of a row or column that every target's tiles can hold.
+inline constexpr Index kMostHeld = 128;
+
+// Whether the tiles of the program's products can be reduced to its statistics: one loop gives these
+// products, no variable is held that is longer than kMostHeld, and what is stored is made of statistics that
+// tiles hold as a whole, or over one set of variables.
 bool can_leave_statistics(const GroupProgram& program);
 
 // Programs that have a part of each result: 1 where a tile holds all that is reduced.

@@ -3,6 +3,7 @@
 
 #include "passes/dot_axes.h"
 #include "passes/emitter.h"
+#include "passes/statistics.h"
 
 #include <tilewright/base/error.h>
 
@@ -83,11 +84,11 @@ void Emitter::choose_starts() {
     if (v != walked_) TW_CHECK(shape_.looped || holds_whole(v), "several reduced variables need loops");
 }
 
-// Of an axis that scales cut in two, both parts.
+// Of an axis that scales or statistics cut in two, both parts.
 std::vector<int> Emitter::column_variables() const {
   std::vector<int> out;
   if (shape_.column >= 0) out.push_back(shape_.column);
-  if (!program_.adds_up_dots()) return out;
+  if (!program_.adds_up_dots() && statistics_of(program_).empty()) return out;
   const Sym& dot = sym(dot_axes(program_).dot);
   const std::vector<std::vector<bool>> depends = dependence(program_);
   for (int v : program_.parallel_variables())

@@ -78,6 +78,34 @@ const std::vector<Case>& cases() {
        },
        {{3, 530, 40}, {3, 40, 530}},
        4},
+      {"a softmax of rows that a tile holds",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+         return {softmax(matmul(x[0], x[1]) * 0.1f)};
+       },
+       {{1301, 70}, {70, 77}},
+       1},
+      {"a softmax of columns that a tile holds",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+         return {softmax(matmul(x[0], x[1]) * 0.1f, 0), x[2] * 2.f};
+       },
+       {{100, 70}, {70, 1301}, {7}},
+       2},
+      {"blocks of rows, each divided by its largest",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+         const Tensor y = reshape(matmul(x[0], x[1]), {300, 9, 128});
+         const Tensor scale = max(abs(y), {2}, Keep::yes) / 448.f;
+         return {reshape(y / scale, {300, 1152}), reshape(scale, {300, 9})};
+       },
+       {{300, 70}, {70, 1152}},
+       1},
+      {"square blocks, each divided by its largest",
+       [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
+         const Tensor y = reshape(matmul(x[0], x[1]), {5, 64, 9, 64});
+         const Tensor scale = max(abs(y), {1, 3}, Keep::yes) / 448.f;
+         return {reshape(y / scale, {320, 576}), reshape(scale, {5, 9})};
+       },
+       {{320, 70}, {70, 576}},
+       1},
       {"of what is not the product's type",
        [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
          const Tensor y = matmul(x[0], x[1]);

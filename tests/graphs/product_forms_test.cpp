@@ -207,6 +207,35 @@ TEST(ProductForms, WhatIsReducedOfAStoredProductLeavesWithIt) {
   }
 }
 
+// A scale for each 128 of a row: a tile holds its block, and what is stored has 8 bits.
+TEST(ProductForms, ScalesOfTheResultsBlocksAreFoundByItsTiles) {
+  constexpr std::string_view kText = R"(
+graph @g(%a: bf16[4096,4096], %b: bf16[4096,32768]) -> (f8e4m3[4096,32768], f32[4096,256]) {
+  %2 = matmul %a, %b : bf16[4096,32768]
+  %3 = cast %2 {dtype=f32} : f32[4096,32768]
+  %4 = reshape %3 {shape=[4096,256,128]} : f32[4096,256,128]
+  %5 = abs %4 : f32[4096,256,128]
+  %6 = max %5 {axes=[2]} : f32[4096,256]
+  %7 = reshape %6 {shape=[4096,256,1]} : f32[4096,256,1]
+  %8 = expand %7 {shape=[4096,256,128]} : f32[4096,256,128]
+  %9 = div %4, %8 : f32[4096,256,128]
+  %10 = cast %9 {dtype=f8e4m3} : f8e4m3[4096,256,128]
+  %11 = reshape %10 {shape=[4096,32768]} : f8e4m3[4096,32768]
+  return %11, %6
+}
+)";
+  const passes::Compiled compiled =
+      passes::run_pipeline(ir::parse(kText, ops::all_ops()).value(), h200_target());
+  ASSERT_EQ(compiled.plan.kernels.size(), 1U);
+  const tile::Kernel& kernel = compiled.plan.kernels[0];
+  std::vector<Index> tile;
+  tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+    if (op.kind == tile::OpKind::dot) tile = kernel.type(op.results[0]).shape;
+  });
+  ASSERT_EQ(tile.size(), 2U);
+  EXPECT_EQ(tile[1], 128);
+}
+
 TEST(ProductForms, FewTilesShareTheirDepth) {
   EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16}), (Form{2, 1, 1}));
   EXPECT_EQ(form_of({.m = 128, .n = 128, .k = 65536}), (Form{2, 1, 1}));

@@ -175,6 +175,7 @@ class KernelPrinter {
   void choose_pieces(Loop& loop);
   static bool loaded_by_piece(const Loop& loop, Part part);
   void print_pieces(Loop& loop);
+  void print_row_starts(Loop& loop);
   void print_send(const Loop& loop);
   void print_outbox();
 

@@ -20,14 +20,13 @@ void KernelPrinter::choose_pieces(Loop& loop) {
   const Frame& f = loop.frame;
   if (!dot_ || schedule_.dot != tile::DotUnit::wgmma || loop.place.part != Part::all || f.map != RowMap::mma)
     return;
-  const bool reduces = std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [](const Instr& in) {
-    return in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
-  });
+  const bool scans = std::any_of(loop.plan->body.begin(), loop.plan->body.end(),
+                                 [](const Instr& in) { return in.kind == Instr::Kind::scan; });
   Index registers = f.elements_per_thread();
   for (const Instr& in : loop.plan->body) {
     const auto i = static_cast<std::size_t>(&in - loop.plan->body.data());
     if (result_ && in.kind == Instr::Kind::effect && in.op == result_->op) {
-      if (reduces) refuse("store_places: rows are reduced where they are stored");
+      if (scans) refuse("store_places: rows are scanned where they are stored");
       if (role(loop, in.axes[0]) != 0 || role(loop, in.axes[1]) != 1)
         refuse("store_places: the tile is stored the other way round");
       loop.sent = static_cast<int>(i);
@@ -38,7 +37,7 @@ void KernelPrinter::choose_pieces(Loop& loop) {
         spread_of(loop, in.axes) == Part::cols)
       registers += f.col_steps() * f.vector;
   }
-  loop.loads_by_piece = !reduces && registers > kRoom;
+  loop.loads_by_piece = !scans && registers > kRoom;
   if (loop.loads_by_piece && loop.piece_vectors == 0) loop.piece_vectors = kQuad;
 }
 
@@ -50,6 +49,7 @@ void KernelPrinter::print_pieces(Loop& loop) {
   const Frame& f = loop.frame;
   const Index blocks = f.row_steps() / kHalves, panels = f.col_steps() / loop.piece_vectors,
               quads = loop.piece_vectors / kQuad;
+  print_row_starts(loop);
   if (panels > 1) out_.unrolled("panel", panels);
   if (loop.loads_by_piece) print_piece_loads(loop);
   if (blocks > 1) out_.unrolled("block", blocks);
@@ -65,6 +65,18 @@ void KernelPrinter::print_pieces(Loop& loop) {
   if (loop.sent >= 0) print_send(loop);
   if (blocks > 1) out_.close();
   if (panels > 1) out_.close();
+  print_exchange(loop);
+}
+
+// A row's accumulators go from piece to piece.
+void KernelPrinter::print_row_starts(Loop& loop) {
+  const bool any = std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& in) {
+    return in.kind == Instr::Kind::reduce && role(loop, in.op->axis) == 1;
+  });
+  if (!any) return;
+  out_.unrolled("r", loop.frame.row_steps());
+  print_reduction_starts_of_row(loop);
+  out_.close();
 }
 
 // The piece that was written, to where it belongs.
