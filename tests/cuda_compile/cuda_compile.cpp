@@ -103,7 +103,21 @@ int compile_products(KernelCompiler& compiler, const std::vector<std::uint64_t>&
        .dtype = DType::f8e5m2,
        .b_by_columns = true,
        .around = Around::bias_and_silu},
-      {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights}};
+      {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights},
+      {.m = 4096, .n = 4096, .k = 1024, .dtype = DType::bf16, .around = Around::statistics},
+      {.m = 8192,
+       .n = 8192,
+       .k = 8192,
+       .dtype = DType::bf16,
+       .b_by_columns = true,
+       .around = Around::statistics},
+      {.m = 4096,
+       .n = 4096,
+       .k = 4096,
+       .dtype = DType::f8e4m3,
+       .b_by_columns = true,
+       .around = Around::statistics},
+      {.m = 4096, .n = 4096, .k = 4096, .around = Around::statistics}};
   for (std::uint64_t seed = 1; seed <= 60; ++seed) products.push_back(random_product(seed));
   if (!seeds.empty()) products.clear();
   for (std::uint64_t seed : seeds) products.push_back(random_product(seed));

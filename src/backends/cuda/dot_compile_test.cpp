@@ -75,6 +75,22 @@ TEST_F(DotCompile, WarpgroupsHaveRegistersForTilesOfTheirOwn) {
   compile(ragged, ping_pong(5));
 }
 
+MatmulKernel with_maxima(MatmulKernel m) {
+  m.maxima = true;
+  return m;
+}
+
+TEST_F(DotCompile, WarpsReduceColumnsInTheirRegisters) {
+  tile::Schedule together = ping_pong(4);
+  together.ping_pong = false;
+  for (const bool bias_gelu : {false, true}) {
+    compile(with_maxima(of(DType::bf16, 128, 256, bias_gelu)), together);
+    compile(with_maxima(of(DType::bf16, 128, 192, bias_gelu)), ping_pong(5));
+  }
+  compile(with_maxima(of(DType::f8e4m3, 128, 192, false)), together);
+  compile(with_maxima(of(DType::i8, 128, 192, false)), ping_pong(5));
+}
+
 tile::Schedule sent(tile::Schedule s, int stages, int places) {
   s.stages = stages, s.store_places = places;
   return s;
@@ -85,6 +101,7 @@ TEST_F(DotCompile, ResultsLeaveByTheCopyEngine) {
   together.ping_pong = false;
   for (const bool bias_gelu : {false, true}) {
     compile(of(DType::bf16, 128, 256, bias_gelu), sent(together, 4, 2));
+    compile(with_maxima(of(DType::bf16, 128, 192, bias_gelu)), sent(together, 4, 2));
     compile(of(DType::bf16, 128, 192, bias_gelu), sent(ping_pong(4), 4, 4));
     compile(of(DType::bf16, 64, 256, bias_gelu), sent(ping_pong(4), 4, 3));
     compile(of(DType::f8e4m3, 128, 192, bias_gelu), sent(together, 4, 3));

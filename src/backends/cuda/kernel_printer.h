@@ -399,6 +399,7 @@ class KernelPrinter {
   void print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions);
   void print_column_exchange(const Loop& loop, const Reduction& reduction);
   std::string exchanging_threads() const;
+  std::string thread_of_program() const;
   std::string exchange_place(const std::string& type) const;
   // One exchange for a maximum and the sum of powers below it (print_powers.cpp)
   void join_exchanges();

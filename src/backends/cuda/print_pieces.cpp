@@ -11,8 +11,8 @@ namespace tilewright::cuda {
 
 namespace {
 constexpr int kHalves = 2;  // rows of a thread in a piece
-// Of the registers that a multiplying thread has, those for the accumulator and what is loaded for its
-// columns.
+// Of the registers that a multiplying thread has, those for the accumulator, what is loaded for its columns
+// and what these are reduced to, which begins where the accumulator ends.
 constexpr Index kRoom = 216;
 }  // namespace
 
@@ -35,6 +35,8 @@ void KernelPrinter::choose_pieces(Loop& loop) {
     }
     if (in.kind == Instr::Kind::compute && in.op->kind == tile::OpKind::load &&
         spread_of(loop, in.axes) == Part::cols)
+      registers += f.col_steps() * f.vector;
+    if (in.kind == Instr::Kind::reduce && role(loop, in.op->axis) == 0)
       registers += f.col_steps() * f.vector;
   }
   loop.loads_by_piece = !scans && registers > kRoom;

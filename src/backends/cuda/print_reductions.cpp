@@ -153,11 +153,16 @@ void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
     out_.line("{0} = {1}::combine({0}, {2});", state, red.monoid, text);
 }
 
+// Of the threads that share a tile.
 void KernelPrinter::print_barrier() {
-  if (row_cluster(schedule_) > 1)
-    out_.write("cluster_sync();");
+  if (schedule_.dot == tile::DotUnit::wgmma)
+    out_.line("{}::wait();", exchanging_threads());
   else
     out_.write("__syncthreads();");
+}
+
+std::string KernelPrinter::thread_of_program() const {
+  return schedule_.ping_pong ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
 }
 
 void KernelPrinter::print_exchange(Loop& loop) {
@@ -182,7 +187,8 @@ void KernelPrinter::print_exchange(Loop& loop) {
 
 void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red) {
   const Frame& f = loop.frame;
-  const std::string who = exchanging_threads(), stage = exchange_place(red.type);
+  const std::string stage = exchange_place(red.type),
+                    who = exchanging_threads().empty() ? "" : ", " + exchanging_threads();
   if (f.map == RowMap::mma && f.threads_per_row == kQuad && f.col_steps() % 4 == 0 &&
       loop.place.part != Part::rows) {
     need("columns");
@@ -208,7 +214,7 @@ void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red
 // Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
 std::string KernelPrinter::exchanging_threads() const {
   if (schedule_.dot != tile::DotUnit::wgmma) return "";
-  return schedule_.ping_pong ? ", OwnWarpgroup" : fmt::format(", Multiplying<{}>", schedule_.threads);
+  return schedule_.ping_pong ? "OwnWarpgroup" : fmt::format("Multiplying<{}>", schedule_.threads);
 }
 
 std::string KernelPrinter::exchange_place(const std::string& type) const {
@@ -301,6 +307,7 @@ void KernelPrinter::print_scans(Loop& loop) {
     if (in.kind != Instr::Kind::scan) continue;
     const int side = role(loop, in.op->axis);
     if (side < 0) continue;
+    if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: a scan is of all threads");
     need("exchange");
     const Registers r = buffer(in.value);
     const Frame& f = loop.frame;

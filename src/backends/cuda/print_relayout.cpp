@@ -21,10 +21,13 @@ KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
   const std::vector<Index>& shape = kernel_.type(v).shape;
   const StageLayout stage{.type = stage_type(v), .shape = shape, .pitch = shape.empty() ? 1 : shape.back()};
   need("exchange");
+  // Beside a warpgroup that fetches there is room for what stands along one axis of a tile.
+  if (schedule_.dot == tile::DotUnit::wgmma && long_axes(shape).size() > 1)
+    refuse("dot=wgmma: a tile changes its layout");
   use_stage(kernel_.type(v).size() * static_cast<Index>(size_bytes(from.dtype)));
-  out_.write("__syncthreads();");
+  print_barrier();
   move_through_stage(from, StageSide::put, stage);
-  out_.write("__syncthreads();");
+  print_barrier();
   out_.write(declaration(to));
   move_through_stage(to, StageSide::take, stage);
   return to;
@@ -32,14 +35,15 @@ KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
 
 // Elements of an array to the stage or from it, as `at` says they lie there.
 void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const StageLayout& stage) {
-  const std::string base = fmt::format("stage<{}>()", stage.type);
+  const std::string base = exchange_place(stage.type);
   const auto place_at = [&](const std::string& index) {
     return fmt::format("{}[{}]", base,
                        stage.offset > 0 ? fmt::format("{} + {}", stage.offset, index) : index);
   };
   if (r.place.part == Part::one) {
     if (side == StageSide::put)
-      out_.line("if (threadIdx.x == 0) {} = {};", place_at("0"), convert_text(r.type, stage.type, r.name));
+      out_.line("if ({} == 0) {} = {};", thread_of_program(), place_at("0"),
+                convert_text(r.type, stage.type, r.name));
     else
       out_.line("{} = {};", r.name, convert_text(stage.type, r.type, place_at("0")));
     return;
@@ -106,6 +110,7 @@ void KernelPrinter::print_relayout(const Step& step) {
   const ValueId source = op.operands[0], result = op.results[0];
   const Registers from = buffer(source), to = buffer(result);
   if (layouts_.programs_per_block > 1) refuse("programs side by side: tiles stay in their threads");
+  if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: a tile changes its layout");
   if (declared_.insert(plan_.storage(result)).second) out_.write(declaration(to));
   const std::vector<Index>& shape = kernel_.type(source).shape;
   const std::vector<Index>& result_shape = kernel_.type(result).shape;
@@ -128,6 +133,7 @@ void KernelPrinter::print_relayout(const Step& step) {
 // Both operands in shared memory; each thread keeps its block of the result in registers.
 void KernelPrinter::print_dot(const Step& step) {
   const Op& op = *step.op;
+  if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: another dot reads its operands from memory");
   need("dot");
   need("exchange");
   const ValueId a = op.operands[0], b = op.operands[1];

@@ -10,38 +10,43 @@
 namespace tw {
 
 namespace detail {
-// Quads hold columns a multiple of 32 words apart, which would be one bank.
-template <int kCols>
-inline constexpr int padded_columns = kCols + kCols / 32;
-TW_DEVICE int padded(int column) { return column + column / 32; }
+// Where a column lies in a warp's part: what the quads leave is a multiple of 32 columns apart, which would be
+// one bank.
+TW_DEVICE constexpr int padded(int column) { return column + column / 32; }
+// Of thread t a thread's own columns lie 2 t behind those of thread 0, all at constant places: one address in
+// a register, not one for each, which the compiler would keep from tile to tile.
+TW_DEVICE constexpr int place_of(int value) { return padded(value / 2 * 8 + value % 2); }
+
+// Of twice kKept values each of two lanes, kDistance apart, keeps half, combined. Returns the first of them.
+template <class Op, int kKept, int kDistance, class T, int kAll>
+TW_DEVICE int share_out(T (&part)[kAll]) {
+  const bool upper = (threadIdx.x & kDistance) != 0;
+#pragma unroll
+  for (int i = 0; i < kKept; ++i) {
+    const T given = upper ? part[i] : part[kKept + i], own = upper ? part[kKept + i] : part[i];
+    part[i] = Op::template combine<T>(own, shuffle_xor(given, kDistance));
+  }
+  return upper ? kKept : 0;
+}
 }  // namespace detail
 
-// Bytes of `stage`: kWarps · padded_columns. Afterwards every thread has the results of its columns.
+// Elements of `stage`: kWarps · padded(columns). Afterwards every thread has the results of its columns.
 template <class Op, int kWarps, int kSteps, class Who = WholeBlock, class T>
 TW_DEVICE void reduce_columns(Vec<T, 2>* x, T* stage) {
   static_assert(kSteps % 4 == 0, "every quad gets as many values");
-  constexpr int kRounds = 3, kCols = kSteps * 8, kMine = kSteps * 2 >> kRounds, kQuad = 4;
-  constexpr int kPitch = detail::padded_columns<kCols>;
+  constexpr int kCols = kSteps * 8, kMine = kSteps / 4, kQuad = 4;
+  constexpr int kPitch = detail::padded(kCols);
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32 % kWarps, t = lane % kQuad;
-  const auto column = [&](int value) { return detail::padded((value / 2 * kQuad + t) * 2 + value % 2); };
+  T* const own = stage + 2 * t;
   T part[kSteps * 2];
 #pragma unroll
   for (int i = 0; i < kSteps * 2; ++i) part[i] = x[i / 2].v[i % 2];
-  int first = 0;  // of the values that this lane has left
-#pragma unroll
-  for (int round = 0; round < kRounds; ++round) {
-    const int kept = kSteps >> round, distance = 16 >> round;
-    const bool upper = (lane & distance) != 0;
-    first += upper ? kept : 0;
-#pragma unroll
-    for (int i = 0; i < kept; ++i) {
-      const T given = upper ? part[i] : part[kept + i];
-      part[i] = Op::template combine<T>(upper ? part[kept + i] : part[i], shuffle_xor(given, distance));
-    }
-  }
+  int first = detail::share_out<Op, kSteps, 16>(part);
+  first += detail::share_out<Op, kSteps / 2, 8>(part);
+  first += detail::share_out<Op, kSteps / 4, 4>(part);
   Who::wait();  // whoever used the stage before is done
 #pragma unroll
-  for (int i = 0; i < kMine; ++i) stage[warp * kPitch + column(first + i)] = part[i];
+  for (int i = 0; i < kMine; ++i) own[warp * kPitch + detail::place_of(first + i)] = part[i];
   Who::wait();
   for (int c = int(threadIdx.x) % (kWarps * 32); c < kCols; c += kWarps * 32) {
     T all = stage[detail::padded(c)];
@@ -51,7 +56,7 @@ TW_DEVICE void reduce_columns(Vec<T, 2>* x, T* stage) {
   }
   Who::wait();
 #pragma unroll
-  for (int i = 0; i < kSteps * 2; ++i) x[i / 2].v[i % 2] = stage[column(i)];
+  for (int i = 0; i < kSteps * 2; ++i) x[i / 2].v[i % 2] = own[detail::place_of(i)];
 }
 
 }  // namespace tw
