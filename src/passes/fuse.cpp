@@ -3,9 +3,7 @@
 
 #include "passes/dot_axes.h"
 #include "passes/group_cost.h"
-#include "passes/in_pieces.h"
 #include "passes/recompute.h"
-#include "passes/simplify.h"
 #include "passes/walk_group.h"
 
 #include <fmt/format.h>
@@ -49,11 +47,7 @@ class Fuser {
 
   Fusion run() {
     merge_pairs();
-    // What reads a product's result as a whole row is best served first: attention, a softmax of its own.
-    statistics_ = true;
-    for (State& g : groups_)
-      if (g.alive) reconsider(g);
-    merge_pairs();
+    if (!target_.any_size) merge_statistics();
     duplicate_cheap_producers();
     return finish();
   }
@@ -242,6 +236,15 @@ class Fuser {
     for (const auto& [pair, trial] : trials) refusals_[pair] = trial.refusal;
   }
 
+  // What reads a product's result as a whole row is best served first: attention, a softmax of its own. How
+  // many parts tiles leave depends on the sizes, so that kernels for any of them do without.
+  void merge_statistics() {
+    statistics_ = true;
+    for (State& g : groups_)
+      if (g.alive) reconsider(g);
+    merge_pairs();
+  }
+
   void merge(int into, int from) {
     State& a = groups_[static_cast<std::size_t>(into)];
     State& b = groups_[static_cast<std::size_t>(from)];
@@ -354,10 +357,6 @@ class Fuser {
   std::map<std::pair<int, int>, Refusal> refusals_;
 };
 
-// Memory is worth this much time of the kernels concerned: kernels that compute attention's scores again do
-// 11 products of the 6.
-constexpr double kSlowest = 2;
-
 // With the values stored, and without.
 struct Alternatives {
   Fusion stored, recomputed;
@@ -401,38 +400,6 @@ Fusion fuse(const Graph& graph, const tile::Target& target, Recompute recompute)
   if (again.empty()) return stored;
   Fusion recomputed = Fuser(graph, target, again).run();
   return choose_recomputation(graph, target, recompute, {std::move(stored), std::move(recomputed)});
-}
-
-FusedGraph fuse_in_pieces(const Graph& graph, const tile::Target& target, Recompute recompute) {
-  FusedGraph whole{graph, fuse(graph, target, recompute)};
-  if (recompute == Recompute::never) return whole;
-  PieceOptions options{.least_bytes = static_cast<double>(target.cache_bytes)};
-  if (recompute == Recompute::always) options = {.times = 1};
-  auto cut = in_pieces(graph, options);
-  if (!cut) return whole;
-  FusedGraph pieces{materialize(simplify(cut->graph), target), {}};
-  pieces.fusion = fuse(pieces.graph, target, recompute);
-  const std::set<NodeId> made(cut->made.begin(), cut->made.end());
-  double stored = 0, affected = 0;
-  for (const Group& g : whole.fusion.groups) {
-    for (NodeId o : g.outputs) stored += made.count(o) ? bytes_of(graph.type(o)) : 0;
-    const bool touches = std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) {
-      return made.count(id) || std::find(cut->readers.begin(), cut->readers.end(), id) != cut->readers.end();
-    });
-    if (!touches) continue;
-    affected += group_cost(graph, std::get<GroupProgram>(build_program(graph, g)), target).seconds(target);
-  }
-  const double more = pieces.fusion.seconds - whole.fusion.seconds;
-  const bool worth = more < 0 || (stored > cut->piece_bytes && more <= (kSlowest - 1) * affected);
-  FusedGraph& taken = recompute == Recompute::always || worth ? pieces : whole;
-  taken.fusion.recomputing +=
-      fmt::format("{}{} values of {:.1f} MB are {}: predicted {:.1f} us stored, {:.1f} us in pieces",
-                  taken.fusion.recomputing.empty() ? "" : "\n  ", made.size(), stored / 1e6,
-                  &taken == &pieces ? fmt::format("computed again in {} pieces of at most {:.1f} MB",
-                                                  cut->pieces, cut->piece_bytes / 1e6)
-                                    : "stored",
-                  affected * 1e6, (affected + more) * 1e6);
-  return std::move(taken);
 }
 
 Fusion keep_apart(const Graph& graph) { return Fuser(graph, tile::Target{}, {}).apart(); }

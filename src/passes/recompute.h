@@ -14,6 +14,10 @@ namespace tilewright::passes {
 // widened layer of a feed-forward block is 4 times its input and has the weights beside it.
 inline constexpr double kMuchLarger = 4;
 
+// Memory is worth this much time of the kernels concerned: kernels that compute attention's scores again do 11
+// products of the 6.
+inline constexpr double kSlowest = 2;
+
 double bytes_of(const ir::Type& type);
 
 // The nodes that may be computed again: products of small depth that are at least `times` as large as their

@@ -46,10 +46,10 @@ const std::vector<Case>& cases() {
       {"a matrix product",
        [](const std::vector<Tensor>& x) -> std::vector<Tensor> { return {matmul(x[0], x[1])}; },
        {{-1, 16}, {16, 40}}},
-      {"a matrix product with what is largest in its rows and columns",
+      {"a matrix product with what is largest in its rows",
        [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
          const Tensor y = matmul(x[0], x[1]);
-         return {y, max(y, {1}), max(y, {0})};
+         return {y, max(y, {1})};
        },
        {{-1, 16}, {16, 40}}},
       {"a transpose",

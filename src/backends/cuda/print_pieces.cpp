@@ -22,7 +22,7 @@ void KernelPrinter::choose_pieces(Loop& loop) {
     return;
   const bool scans = std::any_of(loop.plan->body.begin(), loop.plan->body.end(),
                                  [](const Instr& in) { return in.kind == Instr::Kind::scan; });
-  Index registers = f.elements_per_thread();
+  Index registers = f.elements_per_thread(), reduced = 0;
   for (const Instr& in : loop.plan->body) {
     const auto i = static_cast<std::size_t>(&in - loop.plan->body.data());
     if (result_ && in.kind == Instr::Kind::effect && in.op == result_->op) {
@@ -36,9 +36,12 @@ void KernelPrinter::choose_pieces(Loop& loop) {
     if (in.kind == Instr::Kind::compute && in.op->kind == tile::OpKind::load &&
         spread_of(loop, in.axes) == Part::cols)
       registers += f.col_steps() * f.vector;
-    if (in.kind == Instr::Kind::reduce && role(loop, in.op->axis) == 0)
-      registers += f.col_steps() * f.vector;
+    if (in.kind == Instr::Kind::reduce && role(loop, in.op->axis) == 0) reduced += f.col_steps() * f.vector;
   }
+  registers += reduced;
+  // Two warpgroups' tiles of 192 columns leave none: ptxas spilled 100 bytes.
+  if (schedule_.ping_pong && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
+    refuse("ping_pong: no registers are left for what columns are reduced to");
   loop.loads_by_piece = !scans && registers > kRoom;
   if (loop.loads_by_piece && loop.piece_vectors == 0) loop.piece_vectors = kQuad;
 }
