@@ -44,7 +44,8 @@ constexpr std::string_view kReserved[] = {
     "operator",   "namespace", "using",    "static",    "extern",   "register",   "volatile",
     "inline",     "public",    "private",  "protected", "try",      "catch",      "throw",
     "typename",   "goto",      "break",    "continue",  "enum",     "sizeof",     "typedef",
-    "virtual",    "friend",    "export",   "asm",       "mutable",  "explicit",   "put"};
+    "virtual",    "friend",    "export",   "asm",       "mutable",  "explicit",   "put",
+    "kExchanged", "kExchange", "Sharing",  "OwnGroup"};
 
 }  // namespace
 

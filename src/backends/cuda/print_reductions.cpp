@@ -214,12 +214,12 @@ void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red
 // Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
 std::string KernelPrinter::exchanging_threads() const {
   if (schedule_.dot != tile::DotUnit::wgmma) return "";
-  return schedule_.ping_pong ? "OwnWarpgroup" : fmt::format("Multiplying<{}>", schedule_.threads);
+  return schedule_.ping_pong ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
 }
 
 std::string KernelPrinter::exchange_place(const std::string& type) const {
   if (schedule_.dot != tile::DotUnit::wgmma) return fmt::format("stage<{}>()", type);
-  return fmt::format("stage<{}>(kExchange{})", type, schedule_.ping_pong ? " + group * kExchangeBytes" : "");
+  return fmt::format("stage<{}>(kExchange{})", type, schedule_.ping_pong ? " + group * kExchanged" : "");
 }
 
 // All reductions of the loop along its rows share one barrier.

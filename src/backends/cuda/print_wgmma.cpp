@@ -164,7 +164,7 @@ void KernelPrinter::print_wgmma_body() {
 void KernelPrinter::print_exchange_place(Index bytes) {
   if (bytes == 0) return;
   out_.line("constexpr int kExchange = {}{};", stage_bytes_,
-            schedule_.ping_pong ? fmt::format(", kExchangeBytes = {}", bytes) : "");
+            schedule_.ping_pong ? fmt::format(", kExchanged = {}", bytes) : "");
   stage_bytes_ += schedule_.threads / program_threads(schedule_) * bytes;
 }
 

@@ -88,14 +88,14 @@ TW_DEVICE void keep_step() {
 }
 // Those that exchange values (exchange.cuh), while another warpgroup fetches: all that multiply one tile.
 template <int kThreads>
-struct Multiplying {
+struct Sharing {
   static TW_DEVICE void wait() { keep_step<kThreads>(); }
 };
 // The threads of a warpgroup have read a place themselves, and one of them may give it back.
 TW_DEVICE void warpgroup_sync(int group) {
   asm volatile("bar.sync %0, %1;" ::"r"(5 + group), "n"(128) : "memory");
 }
-struct OwnWarpgroup {
+struct OwnGroup {
   static TW_DEVICE void wait() { warpgroup_sync(int(threadIdx.x) / 128); }
 };
 // Warpgroups that hand their products to the tensor cores one after another, so that one computes while the
