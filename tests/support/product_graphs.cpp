@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <random>
 
 namespace tilewright::test {
@@ -101,8 +102,8 @@ ir::Graph graph_of(const ProductGraph& p) {
   if (p.around == Around::statistics) {
     const Value z = cast(y, DType::f32) * 0.125 - 0.5;
     const int rank = z.shape().rank();
-    std::vector<Index> all;
-    for (int axis = 0; axis < rank; ++axis) all.push_back(axis);
+    std::vector<Index> all(static_cast<std::size_t>(rank));
+    std::iota(all.begin(), all.end(), 0);
     graph.set_outputs({cast(z, p.dtype).id, ops::max(ops::abs(z), {rank - 1}).id, ops::sum(z, {rank - 2}).id,
                        ops::min(z, all).id});
     return graph;
