@@ -71,8 +71,7 @@ void Emitter::store_outputs_looped() {
   });
 }
 
-// One part of a block of rows times as many of columns as the tile holds: after the parts of the programs
-// before it.
+// As statistics.h lays them out: first the program's place among those that share what is reduced.
 void Emitter::store_statistics() {
   const std::vector<int> all = statistics_in_parts(program_, shape_);
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -165,6 +165,12 @@ bool leaves_as_many_parts(const GroupProgram& program, const TileShape& a, const
 
 // Where the parts of statistics stand between the kernels.
 void place_statistics(const GroupProgram& program, TileShape& shape, Lowered& out) {
+  const std::vector<bool> held = held_variables(program);
+  for (std::size_t v = 0; v < held.size(); ++v) {
+    const int variable = static_cast<int>(v);
+    const Index block = variable == shape.row ? shape.rows : variable == shape.column ? shape.columns : 1;
+    TW_CHECK(!held[v] || block >= program.extents[v], "a tile does not hold what is needed as a whole");
+  }
   shape.statistics = static_cast<int>(out.temporaries.size());
   for (int s : statistics_in_parts(program, shape))
     out.temporaries.push_back(

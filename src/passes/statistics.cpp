@@ -108,8 +108,12 @@ bool can_leave_statistics(const GroupProgram& program) {
   if (!have_one_loop(program)) return false;
   const DotAxes axes = dot_axes(program);
   const std::vector<bool> held = held_variables(program);
+  // Beside several sums a thread has registers for fewer rows of each.
+  const Index most_rows = program.is_chain() ? kMostHeld / 2 : kMostHeld;
   for (int v = 0; v < static_cast<int>(held.size()); ++v)
-    if (held[at(v)] && ((v != axes.m && v != axes.n) || program.extents[at(v)] > kMostHeld)) return false;
+    if (held[at(v)] &&
+        ((v != axes.m && v != axes.n) || program.extents[at(v)] > (v == axes.m ? most_rows : kMostHeld)))
+      return false;
   const auto is_held = [&](int s) {
     for (int v = 0; v < static_cast<int>(held.size()); ++v)
       if (reduced_by(program, s).depends_on(v) && !held[at(v)]) return false;
