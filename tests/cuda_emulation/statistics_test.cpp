@@ -71,6 +71,18 @@ TEST_F(EmulatedStatistics, OfAGateOfTwoProducts) {
       3);
 }
 
+// Of both products a tile holds all rows.
+TEST_F(EmulatedStatistics, OfAGateWhoseColumnsAreNormalised) {
+  check(
+      [&](ir::Graph& g) {
+        const Value x = input(g, "x", {60, 200});
+        const Value gate = ops::matmul(x, input(g, "a", {200, 264}), DType::f32),
+                    up = ops::matmul(x, input(g, "b", {200, 264}), DType::f32);
+        return std::vector{ops::cast(ops::softmax(ops::silu(gate) * up, 0), DType::bf16)};
+      },
+      1);
+}
+
 // Every block of 128 columns is divided by its largest: the tile holds it.
 TEST_F(EmulatedStatistics, OfBlocksThatAreScaledByThem) {
   check(
