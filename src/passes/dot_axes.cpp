@@ -1,22 +1,18 @@
 #include "passes/dot_axes.h"
 
+#include "passes/chain_tiles.h"
 #include "passes/pages.h"
 #include "passes/statistics.h"
 
 #include <tilewright/base/error.h>
-#include <tilewright/tile/tensor_rate.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 
 namespace tilewright::passes {
 
 namespace {
-
-constexpr Index kWarpgroupRows = 64;            // of one wgmma
-constexpr Index kChainSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
 
 std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
 
@@ -96,79 +92,6 @@ bool copy_engine_reads(const GroupProgram& program, const Sym& s) {
          });
 }
 
-constexpr Index kPanel = 64, kPanelBytes = 128;  // the copy engine's rows of a block; of 16 bits 64 elements
-Index panel_of(DType dtype) { return kPanelBytes / static_cast<Index>(size_bytes(dtype)); }
-
-Index depth_of(const GroupProgram& program, const Sym& inner_dot) {
-  return program.extents[place_of(inner_dot.offset.single_variable())];
-}
-
-// A dot inside the loop whose depth is walked in blocks.
-bool is_deep(const GroupProgram& program) {
-  return std::any_of(program.syms.begin(), program.syms.end(),
-                     [&](const Sym& s) { return s.inner && depth_of(program, s) > kMostInnerDepth; });
-}
-
-// Such a dot is a product with more to compute on its tiles: of 256 columns these no longer fit the
-// registers.
-constexpr DotTiles kDeepOnTensorCores = {128, 1, 192};
-
-// Operand a is computed on its way, as weights are widened: that takes the ordinary units longer than the
-// tensor cores multiply. A warpgroup's round of 64 by 128 of them is 350 instructions for each scheduler, and
-// 700 cycles from its first load to its last product (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
-// So that two warpgroups work side by side on every multiprocessor, programs share the blocks.
-DotTiles widening_tiles(const DotProblem& p, const tile::Target& target) {
-  constexpr Index kRows = 64, kColumns = 128, kStep = 32, kDepth = 128, kFewestBlocks = 4;
-  constexpr double kIssueCycles = 350, kRoundCycles = 700, kCyclesPerUs = 1.7e3;
-  DotTiles best;
-  double least = 0;
-  const Index columns = std::min(round_up(p.n, kStep), kColumns);
-  for (Index rows : {2 * kRows, kRows}) {
-    const Index programs = p.batch * ceil_div(p.m, rows) * ceil_div(p.n, columns);
-    const Index most = target.any_size ? 1
-                                       : std::clamp<Index>(2 * target.units / programs, 1,
-                                                           std::max<Index>(p.k / kFewestBlocks, 1));
-    for (Index splits = 1; splits <= most; ++splits) {
-      const auto rounds =
-          static_cast<double>(ceil_div(programs * splits, Index{target.units}) * ceil_div(p.k, splits));
-      const Index groups = rows / kRows;
-      const double cycles = std::max(kRoundCycles, kIssueCycles * static_cast<double>(groups)) *
-                            static_cast<double>(p.inner_k) / static_cast<double>(kDepth);
-      const double us = rounds * cycles / kCyclesPerUs + merge_us(p, splits, target);
-      if (least > 0 && us >= least) continue;
-      least = us, best = {rows, columns, p.inner_k, splits};
-    }
-  }
-  return best;
-}
-
-// What adds up products has two tiles of the result in registers: the sum, and the product that is added
-// next, of 256 rows one half after the other.
-DotTiles adding_tiles(const DotProblem& p, const tile::Target& target) {
-  if (!p.in_memory) return widening_tiles(p, target);
-  constexpr Index kRows = 64, kColumns = 128, kStep = 32;
-  DotTiles best;
-  double least = 0;
-  for (Index rows : {4 * kRows, 2 * kRows, kRows})
-    for (Index columns : {kColumns, kColumns / 2, kColumns / 4}) {
-      // Where b lies by columns of the result, whole rows of 128 bytes.
-      if (columns > round_up(p.n, kStep) || (p.b_by_rows && columns < kColumns / 2)) continue;
-      const double us = tile::tensor_tiles_us(
-          {.bm = rows,
-           .bn = columns,
-           .k = p.inner_k * p.k,
-           .operand_bytes = static_cast<Index>(size_bytes(p.dtype)),
-           .programs = static_cast<double>(p.batch * ceil_div(p.m, rows) * ceil_div(p.n, columns)),
-           .swath = 16,
-           .inside_m = p.m,
-           .inside_n = p.n},
-          target);
-      if (least > 0 && us >= least) continue;
-      least = us, best = {rows, columns, p.inner_k};
-    }
-  return best;
-}
-
 // A block of it: one of the block's two axes is contiguous.
 bool is_copied(const GroupProgram& program, int operand, int row, int k) {
   const Sym& s = program.syms[place_of(operand)];
@@ -231,91 +154,6 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes, const ti
   return problem;
 }
 
-// Blocks of memory that a chain keeps in shared memory: those its loop walks twice, so that one is fetched
-// while the other is multiplied, the others once. What two dots read of one buffer is one block.
-Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles) {
-  std::map<ir::NodeId, Index> blocks;
-  for (const Sym& s : program.syms) {
-    if (s.kind != Sym::Kind::dot) continue;
-    const bool deep = s.inner && depth_of(program, s) > kMostInnerDepth;
-    for (int side : {0, 1}) {
-      const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
-      if (o.kind != Sym::Kind::load) continue;
-      const Index panel = panel_of(o.dtype);
-      const Index inner = deep ? panel : s.inner ? round_up(depth_of(program, s), panel) : tiles.bk;
-      const Index across = side == 0 ? tiles.bm : s.inner && !s.adds_up ? tiles.bk : tiles.bn;
-      const Index stages = deep || o.offset.depends_on(axes.k) ? 2 : 1;
-      Index& bytes = blocks[o.node];
-      bytes = std::max(bytes, stages * across * inner * static_cast<Index>(size_bytes(o.dtype)));
-    }
-  }
-  Index sum = 0;
-  for (const auto& [node, bytes] : blocks) sum += bytes;
-  return sum;
-}
-
-// Tensor cores keep about 14 bits of what they add up of 8-bit floats: the product of each block is added by
-// itself.
-bool adds_apart(const Sym& dot) { return is_f8(dot.meet[0]); }
-
-// What a thread of a chain holds in registers, 64 rows to a warpgroup: the sums that the loop carries, the
-// products it computes on, and one of these once more, narrowed to be multiplied.
-Index chain_registers(const GroupProgram& program, const DotTiles& tiles) {
-  Index inner = 0, outer = 0, narrowed = 0;
-  for (const Sym& s : program.syms) inner += s.inner ? tiles.bk / 2 : 0;
-  for (int s : program.outer_dots()) {
-    const Sym& dot = program.syms[place_of(s)];
-    outer += (adds_apart(dot) ? 2 : 1) * tiles.bn / 2;
-    narrowed = std::max(narrowed, tiles.bk * static_cast<Index>(size_bytes(dot.meet[0])) / 8);
-  }
-  return outer + inner + (inner > 0 ? narrowed : 0);
-}
-
-// Whether what they hold fits: registers for one, two or three warpgroups, of 255, 232 and 160 that a thread
-// has, and shared memory.
-bool chain_fits(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles) {
-  constexpr Index kRegisters[] = {216, 208, 136};
-  return chain_registers(program, tiles) <= kRegisters[tiles.bm / kWarpgroupRows - 1] &&
-         chain_bytes(program, axes, tiles) <= kChainSharedBytes;
-}
-
-// Two warpgroups of 64 rows, or three where that leaves no more units without work: on an H200 three were
-// faster by an eighth (docs/notes/2026-11-21-dot-chains.md). Then the longest blocks of the loop that fit.
-// None: a chain that tensor cores have no room for.
-std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const DotAxes& axes,
-                                            const DotProblem& p, const tile::Target& target) {
-  constexpr Index kMostColumns = 256;
-  constexpr Index kFewestKeys = 32;  // of a block: an accumulator's columns
-  constexpr double kThreeAtOnce = 1.13;
-  const auto time = [&](Index groups, double rate) {
-    const Index rows = groups * kWarpgroupRows;
-    const Index waves = ceil_div(ceil_div(p.m, rows) * p.batch, std::max<Index>(target.units, 1));
-    return static_cast<double>(waves * rows) / rate;
-  };
-  std::vector<Index> groups = {2, 1};
-  if (p.m <= kWarpgroupRows) groups = {1};
-  const Index columns = std::min(round_up(p.n, kPanel), kMostColumns);
-  if (p.m > kWarpgroupRows && columns <= kPanel && time(3, kThreeAtOnce) < time(2, 1))
-    groups.insert(groups.begin(), 3);
-  // Of 8 bits, operands of the last product are whole rows of the loop's blocks.
-  const std::vector<int> outer = program.outer_dots();
-  const bool of8 = std::any_of(outer.begin(), outer.end(),
-                               [&](int s) { return size_bytes(program.syms[place_of(s)].meet[1]) == 1; });
-  // Nothing is computed in the loop: it need not hold all columns, and short blocks are fetched further
-  // ahead.
-  const bool multiplies_alone = !program.has_inner_dots() && program.levels() == 1;
-  const Index bn = multiplies_alone ? std::min(columns, 2 * kPanel) : columns;
-  std::vector<Index> depths = {kPanel};
-  if (!multiplies_alone) depths = {2 * kPanel, kPanel, kPanel / 2};
-  for (Index g : groups)
-    for (Index depth : depths) {
-      const DotTiles tiles{g * kWarpgroupRows, bn, block_within_pages(program, depth)};
-      if (of8 && tiles.bk % kPanelBytes != 0) continue;
-      if (tiles.bk >= kFewestKeys && chain_fits(program, axes, tiles)) return tiles;
-    }
-  return std::nullopt;
-}
-
 // What operand a is computed from lies by its depth, as its registers hold it: turning it around would take
 // the threads through shared memory.
 bool computed_by_depth(const GroupProgram& program, const Sym& dot, int rows) {
@@ -331,16 +169,16 @@ bool computed_by_depth(const GroupProgram& program, const Sym& dot, int rows) {
   return true;
 }
 
-// Whether they take a dot of a chain: 16 bits either way round, 8 bits by their depth; operand a may be
-// computed, but for integers.
-bool takes_dot(const GroupProgram& program, const DotAxes& axes, const Sym& dot) {
+// Whether they take a dot of a chain: 16 bits either way round, on wgmma 8 bits by their depth; operand a may
+// be computed, but for integers.
+bool takes_dot(const GroupProgram& program, const DotAxes& axes, const Sym& dot, ChainUnit unit) {
   const Sym &a = program.syms[place_of(dot.operands[0])], &b = program.syms[place_of(dot.operands[1])];
   const bool a_loaded = a.kind == Sym::Kind::load;
   const bool integers = dot.meet == std::array{DType::i8, DType::i8};
   const bool of8 = (is_f8(dot.meet[0]) && is_f8(dot.meet[1])) || integers;
   const bool of16 = dot.meet[0] == dot.meet[1] && (dot.meet[0] == DType::bf16 || dot.meet[0] == DType::f16);
   if (!copy_engine_reads(program, b) || (a_loaded && !copy_engine_reads(program, a))) return false;
-  if (of16 || !of8) return of16 && computed_by_depth(program, dot, axes.m);
+  if (of16 || !of8 || unit != ChainUnit::wgmma) return of16 && computed_by_depth(program, dot, axes.m);
   const int depth = dot.inner ? dot.offset.single_variable() : axes.k;
   // Blocks whose products are added up are whole.
   if (dot.adds_up && depth_of(program, dot) % kPanelBytes != 0) return false;
@@ -369,27 +207,26 @@ bool turns_tiles(const GroupProgram& program, const DotAxes& axes) {
 
 std::string_view why_not_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
   constexpr Index kFewest = 2;  // rows: what overhangs is zeros
-  if (target.arch != "sm_90a") return "chains of dots run on the tensor cores of sm_90a";
+  if (chain_unit(target) == ChainUnit::none) return "the target has no tensor cores for chains of dots";
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return "tensor cores want several rows";
-  if (std::any_of(program.syms.begin(), program.syms.end(),
-                  [&](const Sym& s) { return s.kind == Sym::Kind::dot && !takes_dot(program, axes, s); }))
+  if (std::any_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
+        return s.kind == Sym::Kind::dot && !takes_dot(program, axes, s, chain_unit(target));
+      }))
     return "tensor cores do not take the operands of a dot as they are";
+  if (program.adds_up_dots() && chain_unit(target) != ChainUnit::wgmma)
+    return "what is added up block by block runs on the tensor cores of sm_90a alone";
   if (turns_tiles(program, axes)) return "a tile beside the dots lies by rows, and would be turned around";
-  constexpr std::string_view kNoRoom = "its tiles have no room in registers or shared memory";
-  const DotProblem problem = problem_of(program, axes, target);
-  if (!program.adds_up_dots() && !is_deep(program))
-    return tensor_stream_tiles(program, axes, problem, target) ? "" : kNoRoom;
-  const DotTiles tiles = program.adds_up_dots() ? adding_tiles(problem, target) : kDeepOnTensorCores;
-  return chain_bytes(program, axes, tiles) <= kChainSharedBytes ? "" : kNoRoom;
+  return chain_tiles(program, axes, problem_of(program, axes, target), target)
+             ? ""
+             : "its tiles have no room in registers or shared memory";
 }
 
 namespace {
 
 // Sums of rows × walked that are reduced to statistics of the rows. On the CPU 256 × 256 of f32 are a quarter
 // of L2, and a block of operand b is packed for as many rows.
-DotTiles deep_tiles(const DotProblem& p, bool on_tensor_cores, const tile::Target& target) {
-  if (on_tensor_cores) return kDeepOnTensorCores;
+DotTiles deep_tiles(const DotProblem& p, const tile::Target& target) {
   const Index edge = target.kind == tile::TargetKind::cuda ? 64 : 256;
   return {std::min(edge, p.m), 1, std::min(edge, p.k)};
 }
@@ -407,7 +244,7 @@ Index inner_unit(const GroupProgram& program, const tile::Target& target) {
 Index inner_depth(const GroupProgram& program, const tile::Target& target) {
   constexpr Index kDepthOfFma = 32;
   if (!is_deep(program) || target.kind != tile::TargetKind::cuda) return kMostInnerDepth;
-  return chains_on_tensor_cores(program, target) ? kPanel : kDepthOfFma;
+  return chains_on_tensor_cores(program, target) ? kDeepBlock : kDepthOfFma;
 }
 
 // Rows of a chain's blocks on the CPU. Each block of operand b is packed for so many, which for 64 rows of
@@ -429,15 +266,13 @@ Index rows_on_cpu(const GroupProgram& program, const DotProblem& p, Index column
 // carried. On the CPU 64 × 256 of f32 are 64 KiB, a part of L2; on a GPU 64 × 64 are a warpgroup's registers,
 // on tensor cores 64 × 128 for each of two.
 DotTiles stream_tiles(const GroupProgram& program, const DotProblem& p, const tile::Target& target) {
+  if (chains_on_tensor_cores(program, target)) return *chain_tiles(program, dot_axes(program), p, target);
   const bool gpu = target.kind == tile::TargetKind::cuda;
-  if (is_deep(program)) return deep_tiles(p, chains_on_tensor_cores(program, target), target);
-  const bool tensor = chains_on_tensor_cores(program, target);
+  if (is_deep(program)) return deep_tiles(p, target);
   if (program.adds_up_dots()) {
-    if (tensor) return adding_tiles(p, target);
     const Index edge = gpu ? 64 : 256;
     return {std::min(edge, p.m), std::min(edge, p.n), 1};
   }
-  if (tensor) return *tensor_stream_tiles(program, dot_axes(program), p, target);
   const Index depth = block_within_pages(program, std::min<Index>(gpu ? 64 : 256, p.k));
   const Index rows = gpu ? 64 : rows_on_cpu(program, p, depth, target);
   return {std::min(rows, p.m), std::min<Index>(256, p.n), depth};

@@ -17,8 +17,9 @@ struct Target {
   int vector_bytes = 64;  // widest single access of a lane
   Index row_bytes =
       256 * 1024;  // f32 bytes of one row that a program can keep on chip (L2 share; registers of a cluster)
-  int max_threads = 1;  // per program
-  int max_cluster = 1;  // programs that can share a row
+  Index shared_bytes = 0;  // memory on chip that the threads of a program share; 0: they have none
+  int max_threads = 1;     // per program
+  int max_cluster = 1;     // programs that can share a row
   double memory_bytes_per_s = 20e9;
   double cache_bytes_per_s = 200e9;  // last-level cache
   Index cache_bytes = 16 << 20;      // last-level cache

@@ -26,6 +26,7 @@ tile::Target target_of(const DeviceLimits& limits) {
   t.arch = limits.architecture();
   t.units = limits.multiprocessors;
   t.vector_bytes = 16;
+  t.shared_bytes = limits.shared_bytes_per_block;
   t.max_threads = limits.max_threads_per_block;
   t.max_cluster = limits.clusters ? kMaxCluster : 1;
   t.row_bytes = Index{t.max_threads} * kKeptPerThread * t.max_cluster * 4;
