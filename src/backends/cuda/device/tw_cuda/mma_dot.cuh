@@ -61,6 +61,11 @@ TW_DEVICE void mma(Vec<f32, 2>& upper, Vec<f32, 2>& lower, const Vec<u32, 4>& a,
   }
 }
 
+TW_DEVICE u32 opaque(u32 address) {
+  asm volatile("" : "+r"(address));
+  return address;
+}
+
 // ---- filling a place
 // A block whose first element is `from`: panels along its contiguous axis (x), rows along the other (y). What
 // is not below x_end and y_end becomes zeros. kWhole: 16 bytes at a time are aligned and inside or outside as
@@ -72,8 +77,9 @@ TW_DEVICE void copy_block(u32 to, const T* from, i64 x_step, i64 y_step, int x_e
   constexpr int kRows = Block::panel_bytes / 128, kRowsAtOnce = kThreads / 8;
   static_assert(kThreads % 64 == 0 && (kThreads & (kThreads - 1)) == 0, "places are thread + constant");
   constexpr bool kEven = kRows % kRowsAtOnce == 0;  // all threads are in one panel
-  const int thread = int(threadIdx.x), row = thread / 8;
+  const int thread = int(opaque(threadIdx.x) % kThreads), row = thread / 8;
   const u32 first = Block::swizzled(u32(thread) * 16);
+  const T* const mine = from + row * y_step + thread % 8 * kElements;
   const bool all =
       x_end >= kChunks / 8 / kRows * 8 * kElements && y_end >= kRows;  // known when it is compiled
 #pragma unroll
@@ -84,8 +90,11 @@ TW_DEVICE void copy_block(u32 to, const T* from, i64 x_step, i64 y_step, int x_e
     const int x = (panel * 8 + thread % 8) * kElements;
     const u32 place = to + (first ^ Block::turn(u32(before))) + u32(before) * 128;
     if constexpr (kWhole) {
+      // What this thread adds to a place, and what the place adds, apart: often a constant.
+      const T* const at =
+          kEven ? mine + before % kRows * y_step + panel * 8 * kElements : from + y * y_step + x;
       const bool inside = all || (x < x_end && y < y_end);
-      copy_async16_to(place, inside ? from + y * y_step + x : from, inside ? 16 : 0);
+      copy_async16_to(place, at, inside ? 16 : 0);
     } else {
       Vec<T, kElements> some{};
 #pragma unroll
@@ -98,57 +107,88 @@ TW_DEVICE void copy_block(u32 to, const T* from, i64 x_step, i64 y_step, int x_e
 
 // ---- fragments. The words that a lane holds of operand a: rows lane / 4 and 8 below, then the same a half
 // step of k further; of b, two blocks of 8 columns, a half step of k each.
+// A lane's address is computed once for a block; the others of its fragments are constants further, but for
+// two bits that swizzling turns over. The compiler may not look into it: it would compute each anew.
+// From a lane's address in a block to that `row` and `k` further: both are constants of whole steps, which
+// carry nothing into each other's bits.
+template <class Block>
+TW_DEVICE u32 further(u32 address, int row, int k) {
+  const int x = Block::major == Major::k ? k : row, y = Block::major == Major::k ? row : k;
+  return (address ^ u32(x % Block::panel * int(sizeof(typename Block::type)))) +
+         u32(x / Block::panel * Block::panel_bytes + y * 128);
+}
 // Where k is not contiguous, 32-bit words are read one by one (ldmatrix transposes 16 bits only): lane / 4 of
 // the rows from `row` on, lane % 4 of k and 4 further. Odd lanes read the two the other way round, so that
 // the eight chunks of 16 bytes lie in different banks.
 template <class Block>
 TW_DEVICE Vec<u32, 2> load_pair(u32 block, int row, int k) {
-  const int lane = int(threadIdx.x) % 32, r = row + lane / 4, at = k + lane % 4;
+  const int lane = int(threadIdx.x % 32), r = row + lane / 4, at = k + lane % 4;
   const bool odd = lane % 2 != 0;
   const u32 first = load_shared(block + Block::place(r, odd ? at + 4 : at)),
             second = load_shared(block + Block::place(r, odd ? at : at + 4));
   return odd ? Vec<u32, 2>{second, first} : Vec<u32, 2>{first, second};
 }
+
+// Operand a of a warp whose rows begin at `first`.
 template <class Block>
-TW_DEVICE Vec<u32, 4> load_left(u32 block, int row, int k) {
-  const int lane = int(threadIdx.x) % 32;
-  constexpr int kHalf = Block::step / 2;
-  Vec<u32, 4> m;
-  if constexpr (Block::major == Major::k) {
-    m = load_matrices(block + Block::place(row + lane % 16, k + lane / 16 * kHalf));
-  } else if constexpr (sizeof(typename Block::type) == 2) {
-    m = load_matrices_transposed(block + Block::place(row + lane / 8 % 2 * 8, k + lane / 16 * 8 + lane % 8));
-  } else {
-    const Vec<u32, 2> upper = load_pair<Block>(block, row, k), lower = load_pair<Block>(block, row + 8, k);
-    m = {upper.v[0], lower.v[0], upper.v[1], lower.v[1]};
+struct LeftParts {
+  u32 block, lane = 0;
+  int first;
+  TW_DEVICE LeftParts(u32 from, int row) : block(from), first(row) {
+    const int l = int(threadIdx.x % 32);
+    if constexpr (Block::major == Major::k)
+      lane = opaque(block + Block::place(row + l % 16, l / 16 * (Block::step / 2)));
+    else
+      lane = opaque(block + Block::place(row + l / 8 % 2 * 8, l / 16 * 8 + l % 8));
   }
-  if constexpr (same<typename Block::type, f32>) {
+  TW_DEVICE Vec<u32, 4> load(int row, int k) const {
+    Vec<u32, 4> m;
+    if constexpr (Block::major == Major::k) {
+      m = load_matrices(further<Block>(lane, row, k));
+    } else if constexpr (sizeof(typename Block::type) == 2) {
+      m = load_matrices_transposed(further<Block>(lane, row, k));
+    } else {
+      const Vec<u32, 2> upper = load_pair<Block>(block, first + row, k),
+                        lower = load_pair<Block>(block, first + row + 8, k);
+      m = {upper.v[0], lower.v[0], upper.v[1], lower.v[1]};
+    }
+    if constexpr (same<typename Block::type, f32>) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) m.v[i] = to_tf32(m.v[i]);
+      for (int i = 0; i < 4; ++i) m.v[i] = to_tf32(m.v[i]);
+    }
+    return m;
   }
-  return m;
-}
-// `next`: from a block of columns to the next one.
-template <class Block>
-TW_DEVICE Vec<u32, 4> load_right(u32 block, int column, int next, int k) {
-  const int lane = int(threadIdx.x) % 32, n = column + lane / 16 * next;
-  const int half = lane / 8 % 2 * (Block::step / 2);
-  Vec<u32, 4> m;
-  if constexpr (Block::major == Major::k) {
-    m = load_matrices(block + Block::place(n + lane % 8, k + half));
-  } else if constexpr (sizeof(typename Block::type) == 2) {
-    m = load_matrices_transposed(block + Block::place(n, k + half + lane % 8));
-  } else {
-    const Vec<u32, 2> one = load_pair<Block>(block, column, k),
-                      other = load_pair<Block>(block, column + next, k);
-    m = {one.v[0], one.v[1], other.v[0], other.v[1]};
+};
+// Operand b of a warp whose columns begin at `first`; kNext: from a block of columns to the next one.
+template <class Block, int kNext>
+struct RightParts {
+  u32 block, lane = 0;
+  int first;
+  TW_DEVICE RightParts(u32 from, int column) : block(from), first(column) {
+    const int l = int(threadIdx.x % 32), n = column + l / 16 * kNext;
+    if constexpr (Block::major == Major::k)
+      lane = opaque(block + Block::place(n + l % 8, l / 8 % 2 * (Block::step / 2)));
+    else
+      lane = opaque(block + Block::place(n, l / 8 % 2 * (Block::step / 2) + l % 8));
   }
-  if constexpr (same<typename Block::type, f32>) {
+  TW_DEVICE Vec<u32, 4> load(int column, int k) const {
+    Vec<u32, 4> m;
+    if constexpr (Block::major == Major::k) {
+      m = load_matrices(further<Block>(lane, column, k));
+    } else if constexpr (sizeof(typename Block::type) == 2) {
+      m = load_matrices_transposed(further<Block>(lane, column, k));
+    } else {
+      const Vec<u32, 2> one = load_pair<Block>(block, first + column, k),
+                        other = load_pair<Block>(block, first + column + kNext, k);
+      m = {one.v[0], one.v[1], other.v[0], other.v[1]};
+    }
+    if constexpr (same<typename Block::type, f32>) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) m.v[i] = to_tf32(m.v[i]);
+      for (int i = 0; i < 4; ++i) m.v[i] = to_tf32(m.v[i]);
+    }
+    return m;
   }
-  return m;
-}
+};
 
 // ---- multiplying
 // acc += a · b for one block of k by warps that stand in rows of kAcross (layout.h, RowMap::mma).
@@ -156,20 +196,45 @@ template <class A, class B, int kThreads, int kAcross, int kRows, int kCols>
 TW_DEVICE void mma_block(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b) {
   static_assert(kCols % 2 == 0, "ldmatrix brings two blocks of 8 columns");
   constexpr int kDown = kThreads / 32 / kAcross;
-  const int warp = int(threadIdx.x) / 32;
-  const int row = warp / kAcross * 16, column = warp % kAcross * 8;
+  const int warp = int(threadIdx.x % kThreads) / 32;
+  const LeftParts<A> left_parts(a, warp / kAcross * 16);
+  const RightParts<B, kAcross * 8> right_parts(b, warp % kAcross * 8);
 #pragma unroll
   for (int k = 0; k < A::depth; k += A::step) {
     Vec<u32, 4> left[kRows / 2];
 #pragma unroll
-    for (int i = 0; i < kRows / 2; ++i) left[i] = load_left<A>(a, row + i * kDown * 16, k);
+    for (int i = 0; i < kRows / 2; ++i) left[i] = left_parts.load(i * kDown * 16, k);
 #pragma unroll
     for (int c = 0; c < kCols; c += 2) {
-      const Vec<u32, 4> right = load_right<B>(b, column + c * kAcross * 8, kAcross * 8, k);
+      const Vec<u32, 4> right = right_parts.load(c * kAcross * 8, k);
 #pragma unroll
       for (int i = 0; i < kRows / 2; ++i) {
         mma<typename A::type>(acc[2 * i][c], acc[2 * i + 1][c], left[i], right.v[0], right.v[1]);
         mma<typename A::type>(acc[2 * i][c + 1], acc[2 * i + 1][c + 1], left[i], right.v[2], right.v[3]);
+      }
+    }
+  }
+}
+
+// acc += a · b with a in registers, as the accumulator of a product lies: its columns are the depth of b, and
+// the warps stand below one another.
+template <class B, class T, int kRows, int kDeep, int kCols>
+TW_DEVICE void mma_block(Vec<f32, 2> (&acc)[kRows][kCols], const Vec<T, 2> (&a)[kRows][kDeep], u32 b) {
+  static_assert(kDeep * 8 == B::depth && sizeof(T) == 2, "operands meet");
+  static_assert(kCols % 2 == 0, "ldmatrix brings two blocks of 8 columns");
+  const RightParts<B, 8> right_parts(b, 0);
+#pragma unroll
+  for (int k = 0; k < B::depth; k += B::step) {
+#pragma unroll
+    for (int c = 0; c < kCols; c += 2) {
+      const Vec<u32, 4> right = right_parts.load(c * 8, k);
+#pragma unroll
+      for (int i = 0; i < kRows; i += 2) {
+        const int at = k / 8;
+        const Vec<u32, 4> left = {bit_cast<u32>(a[i][at]), bit_cast<u32>(a[i + 1][at]),
+                                  bit_cast<u32>(a[i][at + 1]), bit_cast<u32>(a[i + 1][at + 1])};
+        mma<T>(acc[i][c], acc[i + 1][c], left, right.v[0], right.v[1]);
+        mma<T>(acc[i][c + 1], acc[i + 1][c + 1], left, right.v[2], right.v[3]);
       }
     }
   }
