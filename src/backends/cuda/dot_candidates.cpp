@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace tilewright::cuda {
 
@@ -39,6 +40,10 @@ constexpr Index kMaxWarpgroups = 3;
 // of 128 (docs/notes/2026-11-21-dot-chains.md).
 constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
 constexpr Index kWideDepth = 128;
+// dot=mma: of the sums and products of a chain in one thread's registers; threads of a multiprocessor that
+// hide each other's waiting; and what it costs not to have them, or to have fewer places (predicted).
+constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
+constexpr double kAlone = 1.3, kFewerPlaces = 0.05;
 constexpr double kOtherSwath = 1.01;  // of swaths: the first is taken unless another is measured faster
 constexpr double kOwnBlocks = 1.005;  // where two blocks could share what they fetch
 // dot=fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
@@ -46,6 +51,10 @@ constexpr double kOwnBlocks = 1.005;  // where two blocks could share what they 
 constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
 constexpr double kFmaShare = 0.8;         // of the ordinary units' rate
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
+
+bool has_nested(const DotChain& chain) {
+  return std::any_of(chain.dots.begin(), chain.dots.end(), [](const ChainDot& d) { return d.is_nested(); });
+}
 
 class Lister {
  public:
@@ -87,7 +96,7 @@ class Lister {
 
   void list(DotUnit unit) {
     const auto dot = find_tensor_dot(kernel_, unit);
-    if (!dot) return unit == DotUnit::wgmma ? list_chain() : refuse(unit, dot.error().message);
+    if (!dot) return unit == DotUnit::wgmma ? list_chain() : list_copied_chain();
     const bool wgmma = unit == DotUnit::wgmma;
     const auto bytes = static_cast<Index>(size_bytes(dot->dtype));
     const Index block_bytes = dot->a.bytes() + dot->b.bytes();
@@ -190,14 +199,12 @@ class Lister {
 
   // Dots that feed one another: as many warpgroups as the rows have 64s, as many places as there is room for.
   void list_chain() {
-    const auto chain = find_dot_chain(kernel_);
+    const auto chain = find_dot_chain(kernel_, DotUnit::wgmma);
     if (!chain) return refuse(DotUnit::wgmma, chain.error().message);
     Index once = reserved_bytes(), each = 0;
     for (const ChainBlock& b : chain->blocks) (b.resident() ? once : each) += b.operand.bytes();
     const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
-    const bool nested =
-        std::any_of(chain->dots.begin(), chain->dots.end(), [](const ChainDot& d) { return d.is_nested(); });
-    const bool waits = nested || chain->adds_up() || chain->multiplies_alone();
+    const bool waits = has_nested(*chain) || chain->adds_up() || chain->multiplies_alone();
     const Index places = std::min(waits ? kMaxPlaces : kMaxChainPlaces,
                                   (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     // What adds up products holds several blocks of 64 rows, one product at a time.
@@ -218,6 +225,42 @@ class Lister {
     add_chain(s, (wide ? 1 : kInTurns) * chain_us(*chain));
     s.take_turns = groups > 1;
     if (s.take_turns) add_chain(s, (wide ? kInTurns : 1) * chain_us(*chain));
+  }
+
+  // Chains whose threads copy the blocks: as few warps as have registers for the rows, so that each reads
+  // what it multiplies with for many of them, and as many places as leave room for a second program.
+  void list_copied_chain() {
+    const auto chain = find_dot_chain(kernel_, DotUnit::mma);
+    if (!chain) return refuse(DotUnit::mma, chain.error().message);
+    constexpr Index kDriverBytes = 1 << 10;  // of each block; a multiprocessor has them besides for one
+    Index once = kDriverBytes + (1 << 10), each = 0;
+    for (const ChainBlock& b : chain->blocks) (b.resident() ? once : each) += b.operand.bytes();
+    const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
+    std::map<const Op*, Index> elements;  // of a loop's products and sums
+    for (const ChainDot& d : chain->dots) elements[d.outermost] += kernel_.type(d.op->results[0]).size();
+    Index threads = std::max(rows, Index{kWarpgroup});
+    for (const auto& [loop, count] : elements)
+      if (count / threads > kMostAccumulators) threads = 2 * rows;
+    Schedule s{.threads = static_cast<int>(threads),
+               .threads_per_row = 4,
+               .vector_bytes = 16,
+               .dot = DotUnit::mma,
+               .descending = differs_by_row(*chain, kernel_)};
+    if (chain->multiplies_alone() && kernel_.grid.size() > 1) s.raster = kChainRaster;
+    const bool waits = chain->multiplies_alone() || has_nested(*chain);
+    const double us =
+        (options_.architecture < "sm_90" ? 1 : kSlowerByThreads) * kPlainChain * chain_us(*chain);
+    const Index room = options_.max_shared_bytes;
+    std::string why = "dot: shared memory has no room for the chain's blocks";
+    for (Index stages = 1; stages <= kMaxCopies && once + stages * each <= room; ++stages) {
+      s.stages = static_cast<int>(stages);
+      const Index programs = (room + kDriverBytes) / (once + stages * each);
+      const bool alone = programs * threads < kThreadsForWaits;
+      const double fewer = waits ? static_cast<double>(kMaxCopies - stages) : stages == 1 ? 1 : 0;
+      why = add_chain(s, us * (1 + kFewerPlaces * fewer) * (alone ? kAlone : 1));
+      if (!why.empty() && stages > 1) break;
+    }
+    if (found_.empty() || found_.back().schedule.dot != DotUnit::mma) refuse(DotUnit::mma, why);
   }
 
   // One product a round: one warpgroup adds while the other one's blocks are multiplied. Swaths as for plain

@@ -41,7 +41,7 @@ bool holds_dots(const Op& op) {
 
 class Finder {
  public:
-  explicit Finder(const Kernel& kernel) : kernel_(kernel), reader_(kernel, DotUnit::wgmma) {
+  Finder(const Kernel& kernel, DotUnit unit) : kernel_(kernel), unit_(unit), reader_(kernel, unit) {
     tile::for_each_op(kernel.body, [&](const Op& op) {
       for (ValueId o : op.operands) users_[o].push_back(&op);
     });
@@ -90,6 +90,7 @@ class Finder {
     const DType left = kernel_.type(dot.operands[0]).dtype, right = kernel_.type(dot.operands[1]).dtype;
     const bool of16 = left == right && (left == DType::bf16 || left == DType::f16);
     const bool integers = left == DType::i8 && right == DType::i8, floats = is_f8(left) && is_f8(right);
+    if (!of16 && unit_ != DotUnit::wgmma) return refuse_dot("mma.sync takes bf16 or f16 in chains of dots");
     if ((!of16 && !floats && !integers) ||
         kernel_.type(dot.results[0]).dtype != (integers ? DType::i32 : DType::f32))
       return refuse_dot("tensor cores multiply bf16 or f16, 8-bit floats and 8-bit integers");
@@ -107,7 +108,7 @@ class Finder {
         return refuse_dot("a block is loaded around the loop that reads it");
       if (!load && (side == 1 || d.is_nested())) return refuse_dot("something is computed on an operand");
       if (!load) {
-        if (d.from_zero) bring_parts(loop, v);
+        if (d.from_zero && unit_ == DotUnit::wgmma) bring_parts(loop, v);
         continue;
       }
       const bool transposed = last->kind == OpKind::transpose;
@@ -193,6 +194,7 @@ class Finder {
   }
 
   const Kernel& kernel_;
+  DotUnit unit_;
   OperandReader reader_;
   std::map<ValueId, std::vector<const Op*>> users_;
   std::map<const Op*, const Op*> loop_of_;  // of the ops in loops of dots; of the kernel's own body: null
@@ -201,6 +203,6 @@ class Finder {
 
 }  // namespace
 
-Result<DotChain> find_dot_chain(const Kernel& kernel) { return Finder(kernel).run(); }
+Result<DotChain> find_dot_chain(const Kernel& kernel, DotUnit unit) { return Finder(kernel, unit).run(); }
 
 }  // namespace tilewright::cuda

@@ -1,7 +1,7 @@
 // DotChain: loops whose bodies multiply, compute on the products, and multiply those again, as tensor cores
-// run them: every operand is a block of memory, which the copy engine brings, or (a alone) a tile in
-// registers, spread as the accumulator of a product is. Everything between the dots are the loop plan's
-// element loops on these accumulators.
+// run them: every operand is a block of memory, which the copy engine or the threads bring, or (a alone) a
+// tile in registers, spread as the accumulator of a product is. Everything between the dots are the loop
+// plan's element loops on these accumulators.
 #pragma once
 
 #include "backends/cuda/tensor_operand.h"
@@ -52,7 +52,8 @@ struct DotChain {
   bool multiplies_alone() const;
 };
 
-// Why a kernel's dots are no such chain, as a failure of kind unsupported.
-Result<DotChain> find_dot_chain(const tile::Kernel& kernel);
+// Why a kernel's dots are no such chain for tensor cores that are fed as `unit` says, as a failure of kind
+// unsupported.
+Result<DotChain> find_dot_chain(const tile::Kernel& kernel, tile::DotUnit unit);
 
 }  // namespace tilewright::cuda

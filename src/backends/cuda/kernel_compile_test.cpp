@@ -1,6 +1,7 @@
 // Every hand-written kernel is printed and compiled by NVRTC, without a GPU: no error, no spill, no warning
 // of slow code. Goldens of a few printed kernels show what a change of the printer changes.
 #include "backends/cuda/cuda_backend.h"
+#include "support/attention_kernels.h"
 #include "support/hand_kernels.h"
 #include "support/matmul_kernels.h"
 
@@ -127,6 +128,22 @@ TEST(Golden, PrintedKernels) {
   gelu.block_n = 192, gelu.bias_gelu = true;
   wgmma.ping_pong = true, wgmma.store_places = 4;
   expect_golden("gemm_gelu_ping_pong", print(tile::samples::matmul(gelu), wgmma));
+  const tile::samples::AttentionKernel causal{.heads = 16,
+                                              .queries = 4096,
+                                              .keys = 4096,
+                                              .block_n = 64,
+                                              .causal = true,
+                                              .skips = true,
+                                              .splits = true};
+  expect_golden("attention_mma", open_for("sm_80")
+                                     ->print(tile::samples::attention(causal), {.threads = 128,
+                                                                                .threads_per_row = 4,
+                                                                                .vector_bytes = 16,
+                                                                                .stages = 2,
+                                                                                .dot = tile::DotUnit::mma,
+                                                                                .descending = true})
+                                     .value()
+                                     .text);
   expect_golden("transpose", print(tile::samples::transpose_tiles(DType::f32, 8192, 8192, 64),
                                    {.threads = 256, .threads_per_row = 16, .vector_bytes = 16}));
 }

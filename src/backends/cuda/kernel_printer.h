@@ -288,6 +288,7 @@ class KernelPrinter {
   void name_chain();
   void join_rings();
   void print_chain_blocks();
+  void print_chain_places();
   void print_chain_fetching();
   void print_chain_fetching(const Step& loop);
   void print_chain_fetch(std::size_t block, const Op& load);
@@ -370,7 +371,29 @@ class KernelPrinter {
   // --- loops of dots whose blocks the threads copy ahead (print_copied.cpp)
   void print_copied_loop(const Step& step);
   std::string multiply_text(const Registers& acc);
-  void print_copy(const std::string& block, const TensorOperand& operand);
+  void print_copy(const std::string& block, const std::string& to, const TensorOperand& operand);
+
+  // --- chains of dots whose blocks the threads copy ahead (print_chain_copied.cpp)
+  struct CopyPoint {
+    const ChainDot* dot = nullptr;                 // before which it stands
+    int pending = 0;                               // groups of copies that need not be there yet
+    std::vector<std::pair<int, int>> copies = {};  // blocks that are asked for, so many rounds ahead
+  };
+  // Names of a loop's numbers, and of the functions that copy its blocks.
+  struct CopiedLoop {
+    std::string index, lower, end, by;
+    std::map<int, std::string> copies = {};
+    std::string at(const std::string& from, int rounds) const;
+  };
+  void check_copied_chain() const;
+  void print_copied_chain_body();
+  void print_copied_chain(const Step& loop);
+  std::vector<CopyPoint> copy_points(const Step& loop) const;
+  void print_first_copies(const Step& loop, const std::vector<CopyPoint>& points, const CopiedLoop& names);
+  void print_copy_point(const CopyPoint& point, const CopiedLoop& names);
+  void print_chain_copy(int block, const Op& load, const std::string& place);
+  void print_chain_multiply(const ChainDot& dot);
+  void copy_residents(const Op& outermost);
 
   // --- expressions (print_expressions.cpp)
   Expr scalar(ValueId v);
@@ -449,6 +472,7 @@ class KernelPrinter {
   std::map<ValueId, Registers> chain_parts_;  // by storage: operand a of a dot, as it reads it
   std::set<std::string> declared_parts_;
   std::map<const Op*, const Step*> next_rounds_;  // by loop: the one whose rounds go on with its late dot
+  std::set<int> resident_copied_;                 // blocks
   std::vector<std::string> map_names_;            // of the kernel's tensor maps
 
   Text out_{1};

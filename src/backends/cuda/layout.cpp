@@ -169,7 +169,9 @@ class Assigner {
     dot_shapes_.insert(shape(dot.results[0]));
     const std::vector<ValueId>& buffers = input_.plan.buffers;
     const bool kept = std::find(buffers.begin(), buffers.end(), storage(dot.operands[0])) != buffers.end();
-    if (kept && cuda::on_tensor_cores(schedule().dot)) dot_shapes_.insert(shape(dot.operands[0]));
+    if (!kept || !cuda::on_tensor_cores(schedule().dot)) return;
+    dot_shapes_.insert(shape(dot.operands[0]));
+    stacked_ = true;
   }
 
   // The frame for a tile shape; rank 1 and unit axes give a single row.
@@ -223,13 +225,13 @@ class Assigner {
     f.cluster = 1;
     const Index warps = threads_ / 32;
     Index across = 1;
-    // What is reduced along a row stays within four lanes.
+    // What is reduced along a row stays within four lanes, and what is multiplied from registers in its warp.
     bool reduces = false;
     for_each_loop(input_.plan.steps, [&](const ElementLoop& loop) {
       for (const Instr& in : loop.body)
         reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
     });
-    if (schedule().dot == tile::DotUnit::mma && !reduces)
+    if (schedule().dot == tile::DotUnit::mma && !reduces && !stacked_)
       while (across * 2 <= warps && f.rows * across < f.cols * warps / across && f.cols % (32 * across) == 0)
         across *= 2;
     f.threads_per_row = static_cast<int>(4 * across);
@@ -373,6 +375,7 @@ class Assigner {
   std::set<std::vector<Index>> dot_shapes_;
   std::map<ValueId, Place> wanted_;
   bool two_axes_ = false, crosses_ = false;
+  bool stacked_ = false;  // the warps of an accumulator stand below one another
   int threads_ = 32;
 };
 

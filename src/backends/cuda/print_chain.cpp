@@ -75,6 +75,7 @@ void KernelPrinter::name_chain() {
       const bool turned = chain_->blocks[static_cast<std::size_t>(block)].operand.k_major != k_major;
       if (turned && text.turned.empty()) text.turned = unique(text.type + "_turned");
     }
+  if (schedule_.dot != tile::DotUnit::wgmma) return;
   join_rings();
   for (const ChainDot& d : chain_->dots)
     if (d.a < 0 && is_f8(kernel_.type(d.op->operands[0]).dtype)) name_parts(d);
@@ -153,8 +154,8 @@ void KernelPrinter::name_late_dots() {
   if (!any) refuse("ahead: no last product of a round whose operand a is computed");
 }
 
-// How the blocks lie, and where; barriers.
-void KernelPrinter::print_chain_blocks() {
+// How the blocks lie, and where.
+void KernelPrinter::print_chain_places() {
   Index bytes = kSwizzleBytes;
   std::string end = "block_stage()";
   for (std::size_t i = 0; i < chain_->blocks.size(); ++i) {
@@ -170,6 +171,12 @@ void KernelPrinter::print_chain_blocks() {
     end = fmt::format("{} + {} * {}::bytes", text.stage, text.places, text.type);
     bytes += text.places * o.bytes();
   }
+  stage_bytes_ = bytes;
+}
+
+// … and their barriers.
+void KernelPrinter::print_chain_blocks() {
+  print_chain_places();
   if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
   for (const ChainText& text : chain_text_) {
     if (text.joins) continue;
@@ -180,7 +187,6 @@ void KernelPrinter::print_chain_blocks() {
     if (!text.joins)
       out_.line("Turn<{}> {}{};", text.places, text.turn,
                 text.late_turn.empty() ? "" : ", " + text.late_turn);
-  stage_bytes_ = bytes;
 }
 
 // --- the fetching side
@@ -268,6 +274,7 @@ void KernelPrinter::release_residents() {
 }
 
 void KernelPrinter::print_chain_loop(const Step& step) {
+  if (schedule_.dot == tile::DotUnit::mma) return print_copied_chain(step);
   std::vector<const ChainDot*> dots;
   for (const ChainDot& d : chain_->dots)
     if (d.loop == step.op) dots.push_back(&d);
@@ -314,9 +321,9 @@ const std::string& KernelPrinter::chain_turn(const ChainDot& d, int block) const
 
 std::string KernelPrinter::chain_place(const ChainDot& d, int block) const {
   const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
-  return text.places == 1
-             ? text.stage
-             : fmt::format("{} + {}.place * {}::bytes", text.stage, chain_turn(d, block), text.type);
+  if (text.places == 1) return text.stage;
+  const std::string place = schedule_.dot == tile::DotUnit::mma ? "turn" : chain_turn(d, block) + ".place";
+  return fmt::format("{} + {} * {}::bytes", text.stage, place, text.type);
 }
 
 std::string KernelPrinter::chain_type(int block, bool k_major) const {

@@ -10,8 +10,8 @@ namespace tilewright::cuda {
 using printer::Step;
 using tile::Op;
 
-// One operand's block of the step whose loads' starts stand in scalars_ now.
-void KernelPrinter::print_copy(const std::string& block, const TensorOperand& o) {
+// One operand's block, of type `block`, of the step whose loads' starts stand in scalars_ now.
+void KernelPrinter::print_copy(const std::string& block, const std::string& to, const TensorOperand& o) {
   const Access access(kernel_, ranges_, *o.load);
   const int inner_axis = access.axis_of(o.inner_dim());
   std::string ends[2];
@@ -24,20 +24,20 @@ void KernelPrinter::print_copy(const std::string& block, const TensorOperand& o)
                                    dim_text(access.extent(dim)), size)
                      : integer(size);
   }
+  // Where it begins along the other dimensions may be what a table says: outside the view it is zeros.
   for (int dim = 0; dim < access.rank(); ++dim)
     if (access.axis_of(dim) < 0 && (access.checked_below(dim) || access.checked_above(dim)))
-      refuse("dot: a block may lie outside its view as a whole");
+      ends[0] = fmt::format("u64({}) < u64({}) ? {} : 0", as_type(scalar(access.start(dim)), "i64"),
+                            dim_text(access.extent(dim)), ends[0]);
   constexpr Index kBytes = 16;
   const Index chunk = kBytes / static_cast<Index>(size_bytes(access.view().dtype));
   const bool inside = !access.checked_above(o.inner_dim()) || access.whole_vectors(inner_axis, chunk);
   const bool whole = access.contiguous(inner_axis) && access.aligned(inner_axis, chunk) && inside;
-  const std::string lower = block == "A" ? "a" : "b";
-  std::vector<std::string> terms;
   std::string offset = base_offset(access);
   const std::string view = identifier(access.view().name);
-  out_.line("copy_block<{}, {}, {}>({}_blocks + place * {}::bytes, {}{}, {}, {}, {}, {});", block,
-            schedule_.threads, whole, lower, block, view, offset == "0" ? "" : " + " + offset,
-            stride_text(access, o.inner_dim()), stride_text(access, o.outer_dim()), ends[0], ends[1]);
+  out_.line("copy_block<{}, {}, {}>({}, {}{}, {}, {}, {}, {});", block, schedule_.threads, whole, to, view,
+            offset == "0" ? "" : " + " + offset, stride_text(access, o.inner_dim()),
+            stride_text(access, o.outer_dim()), ends[0], ends[1]);
 }
 
 // acc += a · b for the block at `turn`.
@@ -83,8 +83,8 @@ void KernelPrinter::print_copied_loop(const Step& step) {
   scalars_[i] = {name, "i64"};
   for (const Step& s : step.body[0])
     if (s.kind == Step::Kind::scalar) print_scalar(*s.op);
-  print_copy("A", dot_->a);
-  print_copy("B", dot_->b);
+  print_copy("A", "a_blocks + place * A::bytes", dot_->a);
+  print_copy("B", "b_blocks + place * B::bytes", dot_->b);
   out_.close();
   out_.write("copy_async_commit();");
   out_.close_with("};");

@@ -45,7 +45,7 @@ constexpr std::string_view kReserved[] = {
     "inline",     "public",    "private",  "protected", "try",      "catch",      "throw",
     "typename",   "goto",      "break",    "continue",  "enum",     "sizeof",     "typedef",
     "virtual",    "friend",    "export",   "asm",       "mutable",  "explicit",   "put",
-    "kExchanged", "kExchange", "Sharing",  "OwnGroup"};
+    "kExchanged", "kExchange", "Sharing",  "OwnGroup",  "at"};
 
 }  // namespace
 
@@ -140,6 +140,8 @@ Result<backends::Source> KernelPrinter::run() {
     if (schedule_.dot == tile::DotUnit::fma && schedule_.stages > 1) choose_staged();
     if (schedule_.dot == tile::DotUnit::wgmma)
       print_wgmma_body();
+    else if (chain_)
+      print_copied_chain_body();
     else if (walks())
       print_persistent_body();
     else
@@ -195,8 +197,8 @@ Status KernelPrinter::find_dots() {
     result_ = std::move(*result);
     return Unit{};
   }
-  if (schedule_.dot != tile::DotUnit::wgmma) return dot.error();
-  auto chain = find_dot_chain(kernel_);
+  if (!on_tensor_cores(schedule_.dot)) return dot.error();
+  auto chain = find_dot_chain(kernel_, schedule_.dot);
   if (!chain) return chain.error();
   chain_ = std::move(*chain);
   return Unit{};

@@ -107,7 +107,8 @@ void KernelPrinter::print_loop(const Step& step) {
   const Op& op = *step.op;
   const auto is_this = [&](const auto& other) { return other.second == &step; };
   if (std::any_of(next_rounds_.begin(), next_rounds_.end(), is_this)) return;  // printed with the one before
-  if (chain_ && chain_->adds_up()) share_product_registers();
+  const bool copies = chain_ && schedule_.dot == tile::DotUnit::mma;
+  if (chain_ && !copies && chain_->adds_up()) share_product_registers();
   declare_buffers(step.body[0]);
   const Step* next = next_rounds(step);
   if (next) declare_buffers(next->body[0]);
@@ -115,7 +116,8 @@ void KernelPrinter::print_loop(const Step& step) {
   if (dot_ && dot_->loop == &op)
     return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_copied_loop(step);
   const bool outermost = chain_ && chain_->is_outermost(op);
-  if (outermost) wait_for_residents();
+  if (outermost && copies) copy_residents(op);
+  if (outermost && !copies) wait_for_residents();
   if (chain_ && chain_->has_dots(op)) {
     print_chain_loop(step);
   } else {
@@ -123,7 +125,7 @@ void KernelPrinter::print_loop(const Step& step) {
     print_steps(step.body[0]);
     close_loop();
   }
-  if (outermost && chain_->dots.back().outermost == (next ? next->op : &op)) release_residents();
+  if (outermost && !copies && chain_->dots.back().outermost == (next ? next->op : &op)) release_residents();
 }
 
 // Bounds may be wider than the induction value: an empty loop's upper bound can be anything.

@@ -101,7 +101,7 @@ std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedul
       blocks.push_back(tensor_block(kernel, *o, share_of(*o)));
     if (schedule.store_places > 0)
       if (auto result = find_tile_store(kernel, *dot->dot)) blocks.push_back(std::move(result->block));
-  } else if (const auto chain = find_dot_chain(kernel)) {
+  } else if (const auto chain = find_dot_chain(kernel, schedule.dot)) {
     for (const ChainBlock& b : chain->blocks)
       blocks.push_back(tensor_block(kernel, b.operand, share_of(b.operand)));
   }
@@ -113,14 +113,16 @@ LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule) {
   if (schedule.dot == DotUnit::fma) return printer::plan_loops(kernel, policy);
   const auto dot = find_tensor_dot(kernel, schedule.dot);
   if (!dot) {
-    const Result<DotChain> chain = schedule.dot == DotUnit::wgmma ? find_dot_chain(kernel) : dot.error();
+    const Result<DotChain> chain =
+        on_tensor_cores(schedule.dot) ? find_dot_chain(kernel, schedule.dot) : dot.error();
     if (chain) policy.read_in_place = chain->in_place;
     // An exponential that two steps read is kept: it takes the place of what it is computed from.
     constexpr double kKeptFlops = 8;
     if (chain) policy.keep_above_flops = std::min(policy.keep_above_flops, kKeptFlops);
     policy.load_before_dots = chain && chain->adds_up();
     LoopPlan plan = printer::plan_loops(kernel, policy);
-    if (chain) erase_fills(*chain, plan);
+    // mma.sync adds to what is there; ptxas finds its zeros.
+    if (chain && schedule.dot == DotUnit::wgmma) erase_fills(*chain, plan);
     if (chain && schedule.ahead) part_sums(*chain, plan);
     return plan;
   }
