@@ -23,6 +23,7 @@ using tile::samples::AttentionKernel;
 struct Problem {
   std::string name;
   AttentionKernel sizes;
+  bool copied = false;  // by mma.sync, the threads copy the blocks
 };
 struct Way {
   Index block_m = 128, block_n = 128;
@@ -40,6 +41,28 @@ Way way(int threads, Index block_n, int stages) {
                        .dot = tile::DotUnit::wgmma,
                        .ahead = true,
                        .take_turns = true}};
+}
+
+// As devices without wgmma run it: four warps of 32 rows, or eight of 16.
+std::vector<Way> copied_ways(const AttentionKernel& sizes) {
+  struct Tiles {
+    int threads;
+    Index block_n;
+  };
+  std::vector<Way> all;
+  for (const Tiles& t : {Tiles{128, 32}, {128, 48}, {128, 64}, {128, 128}, {256, 64}, {256, 128}})
+    for (int stages : {1, 2, 3}) {
+      if (t.threads == 128 && t.block_n * sizes.depth > Index{64} * 128) continue;  // of registers
+      Way w{.block_n = t.block_n,
+            .schedule = {.threads = t.threads,
+                         .threads_per_row = 4,
+                         .vector_bytes = 16,
+                         .stages = stages,
+                         .dot = tile::DotUnit::mma,
+                         .descending = sizes.causal}};
+      all.push_back(w);
+    }
+  return all;
 }
 
 // Tiles, places and schedules around the best that were measured.
@@ -188,11 +211,15 @@ void bench_attention(const std::string& path, const std::string& only) {
                               {"d128 full 4k", square(64, 4096, 128)},
                               {"d64 full 4k", square(64, 4096, 64)},
                               {"d128 full 16k", square(16, 16384, 128)},
-                              {"d128 causal 8k, 8 heads share", grouped}};
+                              {"d128 causal 8k, 8 heads share", grouped},
+                              {"mma d128 causal 16k", causal(square(16, 16384, 128)), true},
+                              {"mma d64 causal 16k", causal(square(48, 16384, 64)), true},
+                              {"mma d128 full 4k", square(64, 4096, 128), true},
+                              {"mma d64 full 4k", square(64, 4096, 64), true}};
   for (const Problem& p : problems) {
     if (p.name.find(only) == std::string::npos) continue;
     Bench bench(*backend, p, out);
-    for (const Way& w : ways(p.sizes)) bench.run(w);
+    for (const Way& w : p.copied ? copied_ways(p.sizes) : ways(p.sizes)) bench.run(w);
   }
   std::fclose(out);
 }
