@@ -40,13 +40,14 @@ class EmulatedChain : public ::testing::Test {
       ADD_FAILURE() << kernel.name << ": no schedule";
       return {};
     }
-    EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma) << kernel.name;
+    EXPECT_EQ(candidates[0].schedule.dot, unit_) << kernel.name;
     for (tile::GridAxis& axis : kernel.grid)
       if (axis.size() == 1 && axis[0].extent == tile::Dim{heads}) axis = {{tile::Dim{2}, 1}};
     expect_right(*backend_, kernel, candidates[0].schedule, options);
     return candidates[0].schedule;
   }
   std::unique_ptr<backends::Backend> backend_;
+  DotUnit unit_ = DotUnit::wgmma;
   double spread_ = 1;
 };
 
@@ -69,6 +70,50 @@ TEST_F(EmulatedChain, ScoresStayInRegisters) {
   check({.queries = 128, .keys = 256}, chain(256));
   check({.dtype = DType::f16, .out = DType::f32, .queries = 64, .keys = 128, .block_m = 64, .block_n = 64},
         chain(128, 3));
+}
+
+// The threads copy blocks ahead: one place each, asked for by halves of a round, or several.
+tile::Schedule copied_chain(int threads, int stages) {
+  return {
+      .threads = threads, .threads_per_row = 4, .vector_bytes = 16, .stages = stages, .dot = DotUnit::mma};
+}
+
+class EmulatedCopiedChain : public EmulatedChain {
+ protected:
+  EmulatedCopiedChain() { backend_ = open_emulated_cuda("sm_80").value(); }
+};
+
+TEST_F(EmulatedCopiedChain, ScoresStayInRegisters) {
+  for (int stages : {1, 2, 3}) {
+    check({.queries = 128, .keys = 448, .block_n = 64}, copied_chain(128, stages));
+    check({.dtype = DType::f16, .out = DType::f32, .queries = 64, .keys = 128, .block_m = 64, .block_n = 32},
+          copied_chain(128, stages));
+  }
+  check({.heads = 4, .shared = 2, .queries = 128, .keys = 128, .depth = 128, .columns = 128},
+        copied_chain(256, 1));
+}
+
+TEST_F(EmulatedCopiedChain, RaggedLengthsAndMasks) {
+  for (int stages : {1, 2}) {
+    check({.heads = 2, .queries = 200, .keys = 333, .causal = true, .gap = 8}, copied_chain(128, stages));
+    check({.heads = 2, .queries = 200, .keys = 333, .causal = true, .skips = true, .splits = true, .gap = 3},
+          copied_chain(256, stages));
+    check({.queries = 128, .keys = 256, .causal = true, .unseen = 150, .log_sum_exp = true},
+          copied_chain(128, stages));
+  }
+}
+
+// Keys are read by the first and by the last product of a round.
+TEST_F(EmulatedCopiedChain, TwoProductsBeforeTheLast) {
+  const AttentionKernel a{.heads = 2, .queries = 128, .keys = 200, .block_n = 64, .causal = true};
+  for (int stages : {2, 3}) {
+    tile::Schedule s = copied_chain(128, stages);
+    s.descending = stages == 2;
+    check_kernel_of(a, attention_gradient_q(a), s);
+  }
+  const auto one_place = backend_->print(attention_gradient_q(a), copied_chain(128, 1));
+  ASSERT_FALSE(one_place);
+  EXPECT_NE(one_place.error().message.find("wants two places"), std::string::npos);
 }
 
 TEST_F(EmulatedChain, HeadsShareKeys) {
@@ -139,6 +184,17 @@ TEST_F(EmulatedChain, TwoProductsBeforeTheLast) {
   check_kernel_of(a, attention_gradient_q(a), chain(256));
 }
 
+// As the compiler lowers chains for devices with wgmma and for those with mma.sync alone.
+class CompiledChain : public EmulatedChain, public ::testing::WithParamInterface<const char*> {
+ protected:
+  CompiledChain() {
+    backend_ = open_emulated_cuda(GetParam()).value();
+    unit_ = std::string_view(GetParam()) == "sm_90a" ? DotUnit::wgmma : DotUnit::mma;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Architectures, CompiledChain, ::testing::Values("sm_90a", "sm_80"),
+                         [](const auto& info) { return std::string(info.param); });
+
 // Which keys each of 400 queries sees of 700: those up to `ahead` places further, and of these the last
 // `window`.
 struct Seen {
@@ -199,15 +255,15 @@ TEST_F(EmulatedChain, MaskedLoopsGoOnWithoutAGap) {
 }
 
 // Three warpgroups of rows; the blocks left of the diagonal are walked without the mask.
-TEST_F(EmulatedChain, AttentionAsTheCompilerWritesIt) {
+TEST_P(CompiledChain, AttentionAsTheCompilerWritesIt) {
   const passes::Compiled compiled = passes::run_pipeline(masked_attention({100}), backend_->target());
   ASSERT_EQ(compiled.plan.kernels.size(), 1u);
   tile::Kernel kernel = compiled.plan.kernels[0];
   EXPECT_EQ(loops_in(kernel), 2);
   const auto candidates = backend_->candidates(kernel);
   ASSERT_FALSE(candidates.empty());
-  EXPECT_EQ(candidates[0].schedule.dot, DotUnit::wgmma);
-  EXPECT_EQ(candidates[0].schedule.threads, 384);
+  EXPECT_EQ(candidates[0].schedule.dot, unit_);
+  EXPECT_EQ(candidates[0].schedule.threads, unit_ == DotUnit::wgmma ? 384 : 128);
   const auto source = backend_->print(kernel, candidates[0].schedule);
   ASSERT_TRUE(source);
   EXPECT_NE(source->text.find("fast::exp2(fmaf("), std::string::npos) << "scores are not scaled on the way";
@@ -253,7 +309,7 @@ TEST_F(EmulatedChain, EightBitAttentionAsTheCompilerWritesIt) {
 }
 
 // Heads that are no whole rows of 128 bytes: zeros fill them up. Keys of one depth, values of another.
-TEST_F(EmulatedChain, HeadsOfAnyDepth) {
+TEST_P(CompiledChain, HeadsOfAnyDepth) {
   struct Case {
     Index depth, columns;
   };
@@ -270,13 +326,13 @@ TEST_F(EmulatedChain, HeadsOfAnyDepth) {
     graph.set_outputs({ops::cast(product, DType::bf16).id});
     const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
     ASSERT_EQ(compiled.plan.kernels.size(), 1u) << c.depth;
-    EXPECT_TRUE(check_compiled(compiled.plan.kernels[0], kHeads).ahead) << c.depth;
+    EXPECT_EQ(check_compiled(compiled.plan.kernels[0], kHeads).ahead, unit_ == DotUnit::wgmma) << c.depth;
   }
 }
 
 // Logits of a depth that shared memory does not hold at once, for their rows' statistics: the product has a
 // loop of its own. Rows, classes and depth overhang; the last block of classes alone is masked.
-TEST_F(EmulatedChain, StatisticsOfDeepProducts) {
+TEST_P(CompiledChain, StatisticsOfDeepProducts) {
   for (Index programs : {1, 40}) {  // idle multiprocessors share the classes
     constexpr Index kClasses = 900, kDepth = 328;
     const Index rows = 150;
@@ -291,12 +347,12 @@ TEST_F(EmulatedChain, StatisticsOfDeepProducts) {
     target.memory_bytes_per_s = target.cache_bytes_per_s = 1e11;
     const passes::Compiled compiled = passes::run_pipeline(graph, target);
     ASSERT_EQ(compiled.plan.kernels.size(), programs == 1 ? 1u : 2u);
-    EXPECT_EQ(check_compiled(compiled.plan.kernels[0]).stages, 5);
+    EXPECT_EQ(check_compiled(compiled.plan.kernels[0]).stages, unit_ == DotUnit::wgmma ? 5 : 2);
   }
 }
 
 // The query heads that share one of k and v are the rows: far fewer than a warpgroup's 64.
-TEST_F(EmulatedChain, FewRowsOverALongCache) {
+TEST_P(CompiledChain, FewRowsOverALongCache) {
   constexpr Index kGroup = 8, kKeys = 600, kHeads = 300, kDepth = 128;
   ir::Graph graph("decode");
   const auto input = [&](const char* name, Index length) {
@@ -311,7 +367,7 @@ TEST_F(EmulatedChain, FewRowsOverALongCache) {
 }
 
 // The copy engine fetches each block from the page that a table names in that round.
-TEST_F(EmulatedChain, CachesInPages) {
+TEST_P(CompiledChain, CachesInPages) {
   constexpr Index kGroup = 8, kPages = 5, kPage = 64, kHeads = 2, kSequences = 140, kDepth = 128;
   ir::Graph graph("paged_decode");
   const auto input = [&](const char* name, DType dtype, const Shape& shape) {

@@ -68,8 +68,13 @@ ir::Graph causal_gradient(Index depth) {
   return passes::differentiate(graph, {0, 1, 2});
 }
 
-TEST(EmulatedGradient, GradientsOfKeysAndValuesShareALoopOnTensorCores) {
-  const auto backend = open_emulated_cuda("sm_90a").value();
+class EmulatedGradients : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Architectures, EmulatedGradients, ::testing::Values("sm_90a", "sm_80"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(EmulatedGradients, KeysAndValuesShareALoopOnTensorCores) {
+  const std::string architecture = GetParam();
+  const auto backend = open_emulated_cuda(architecture).value();
   for (Index depth : {64, 128}) {
     const passes::Compiled compiled =
         passes::run_pipeline(causal_gradient(depth), backend->target(), {.recompute = Recompute::always});
@@ -85,7 +90,9 @@ TEST(EmulatedGradient, GradientsOfKeysAndValuesShareALoopOnTensorCores) {
       shared += sums == 2;
       const auto candidates = backend->candidates(kernel);
       ASSERT_FALSE(candidates.empty());
-      EXPECT_EQ(candidates.front().schedule.dot, tile::DotUnit::wgmma);
+      EXPECT_EQ(candidates.front().schedule.dot,
+                architecture == "sm_90a" ? tile::DotUnit::wgmma : tile::DotUnit::mma);
+      for (const auto& c : candidates) EXPECT_TRUE(c.refusal.empty()) << c.refusal;
       expect_right(*backend, kernel, candidates.front().schedule);
     }
     EXPECT_EQ(shared, 1) << depth;
