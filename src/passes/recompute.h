@@ -14,8 +14,8 @@ namespace tilewright::passes {
 // widened layer of a feed-forward block is 4 times its input and has the weights beside it.
 inline constexpr double kMuchLarger = 4;
 
-// Memory is worth this much time of the kernels concerned: kernels that compute attention's scores again do 11
-// products of the 6.
+// Memory is worth this much time of the kernels concerned: kernels that compute attention's scores again do
+// 11 products of the 6.
 inline constexpr double kSlowest = 2;
 
 double bytes_of(const ir::Type& type);

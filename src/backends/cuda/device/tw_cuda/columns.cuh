@@ -1,8 +1,8 @@
-// The columns of an accumulator of tensor cores combined over all its rows. Of every 8 columns thread t of a quad
-// holds two, and the 8 quads of a warp hold other rows of the same columns. Every thread has kSteps · 2 values, so
-// that combining all of them in every lane would be 6 shuffles a step; here the quads share them out: in each
-// of three rounds a lane gives away half of what it has left, which is 7 shuffles for 4 steps. The warps' parts
-// meet in shared memory.
+// The columns of an accumulator of tensor cores combined over all its rows. Of every 8 columns thread t of a
+// quad holds two, and the 8 quads of a warp hold other rows of the same columns. Every thread has kSteps · 2
+// values, so that combining all of them in every lane would be 6 shuffles a step; here the quads share them
+// out: in each of three rounds a lane gives away half of what it has left, which is 7 shuffles for 4 steps.
+// The warps' parts meet in shared memory.
 #pragma once
 
 #include "tw_cuda/exchange.cuh"
@@ -10,8 +10,8 @@
 namespace tw {
 
 namespace detail {
-// Where a column lies in a warp's part: what the quads leave is a multiple of 32 columns apart, which would be
-// one bank.
+// Where a column lies in a warp's part: what the quads leave is a multiple of 32 columns apart, which would
+// be one bank.
 TW_DEVICE constexpr int padded(int column) { return column + column / 32; }
 // Of thread t a thread's own columns lie 2 t behind those of thread 0, all at constant places: one address in
 // a register, not one for each, which the compiler would keep from tile to tile.
@@ -51,7 +51,8 @@ TW_DEVICE void reduce_columns(Vec<T, 2>* x, T* stage) {
   for (int c = int(threadIdx.x) % (kWarps * 32); c < kCols; c += kWarps * 32) {
     T all = stage[detail::padded(c)];
 #pragma unroll
-    for (int w = 1; w < kWarps; ++w) all = Op::template combine<T>(all, stage[w * kPitch + detail::padded(c)]);
+    for (int w = 1; w < kWarps; ++w)
+      all = Op::template combine<T>(all, stage[w * kPitch + detail::padded(c)]);
     stage[detail::padded(c)] = all;
   }
   Who::wait();
