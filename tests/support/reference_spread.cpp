@@ -1,5 +1,6 @@
 // How far rounding can move the outputs of a graph, found by rounding at random.
 #include "ops/ops.h"
+#include "ops/rows.h"
 #include "support/interval_reference.h"
 #include "support/random_graph.h"
 
@@ -20,6 +21,26 @@ void widen(ir::HostTensor& spread, const ir::HostTensor& noisy, const ir::HostTe
   }
   for (std::size_t i = 0; i < exact.i.size(); ++i)
     if (noisy.i[i] != exact.i[i]) spread.i[i] = 1;
+}
+
+// How many terms each element of a sum or product of matrices adds.
+Index terms_of(const ir::Graph& graph, const ir::Node& node) {
+  const auto operand = [&] { return graph.node(node.operands[0]).type.shape; };
+  if (node.op->kind == ir::OpClass::matmul) return operand()[operand().rank() - 1];
+  if (node.op != &ops::kSum || node.type.shape.size() == 0) return 1;
+  return operand().size() / node.type.shape.size();
+}
+
+// Of a sum of n terms each addition rounds what was added so far: a random walk of n steps, each at most a
+// unit roundoff of a partial sum, and partial sums are about as large as the sums of a whole tensor. A value
+// that cancels is off by as much as the others.
+double accumulated_error(const ir::Graph& graph, const ir::Node& node, const ir::HostTensor& value) {
+  const Index terms = terms_of(graph, node);
+  if (terms <= 1 || value.f.empty()) return 0;
+  double squares = 0;
+  for (const double v : value.f) squares += std::isfinite(v) ? v * v : 0;
+  return unit_roundoff(compute_dtype(node.type.dtype)) *
+         std::sqrt(static_cast<double>(terms) * squares / static_cast<double>(value.f.size()));
 }
 
 }  // namespace
@@ -43,8 +64,11 @@ Reference reference_with_spread(const ir::Graph& graph, std::span<const ir::Host
   Random random(options.seed);
   for (int run = 0; run < options.runs; ++run) {
     const auto noisy = ops::evaluate(graph, inputs, [&](const ir::Node& node, ir::HostTensor& value) {
-      const double noise = noise_of(node.type.dtype);
-      for (double& v : value.f) v *= 1 + noise * random.real(-1, 1);
+      const double noise = noise_of(node.type.dtype), walk = accumulated_error(graph, node, value);
+      for (double& v : value.f) {
+        v *= 1 + noise * random.real(-1, 1);
+        if (walk > 0) v += walk * random.real(-1, 1);
+      }
     });
     for (std::size_t i = 0; i < noisy.size(); ++i) widen(reference.spread[i], noisy[i], reference.values[i]);
   }
