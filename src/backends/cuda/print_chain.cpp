@@ -48,8 +48,9 @@ void KernelPrinter::check_chain_cluster() const {
 }
 
 // What is fetched once a program has two places where there is room: the next program's is under way while
-// this one's loops run.
+// this one's loops run. Threads that copy themselves have no warps to do so ahead.
 int KernelPrinter::resident_places() const {
+  if (schedule_.dot == tile::DotUnit::mma) return 1;
   Index once = 0, each = 0;
   for (const ChainBlock& b : chain_->blocks) (b.resident() ? once : each) += b.operand.bytes();
   const Index all = 2 * once + schedule_.stages * each + kSwizzleBytes;

@@ -166,23 +166,6 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   const i32 v55 = v2 + 128;
   const i32 v56 = min(4096, v55);
 
-  f32 v59[4];
-  f32 v60[4];
-#pragma unroll
-  for (int r = 0; r < 4; ++r) {
-    v59[r] = v22[r];
-    v60[r] = v23[r];
-  }
-
-  Vec<f32, 2> v61[4][8];
-#pragma unroll
-  for (int r = 0; r < 4; ++r) {
-#pragma unroll
-    for (int c = 0; c < 8; ++c) {
-      v61[r][c] = v24[r][c];
-    }
-  }
-
   Vec<f32, 2> v66[4][8];
   f32 v84[4];
   f32 v96[4];
@@ -243,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
       v96[r] = Sum::identity<f32>();
       const i32 v73_3 = v2 + (r / 2 * 64 + r % 2 * 8 + g);
       const i32 v76_3 = v73_3 + 0;
-      const f32 v86_2 = max(v59[r], v84[r]);
+      const f32 v86_2 = max(v22[r], v84[r]);
       const bool v88_2 = v86_2 == (-infinity());
       const f32 v90_2 = v88_2 ? 0.0f : v86_2;
       const f32 v93_offset = v90_2 * -fast::kLog2E;
@@ -263,29 +246,29 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     reduce_lanes<Sum, 4>(v96);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const f32 v86_3 = max(v59[r], v84[r]);
+      const f32 v86_3 = max(v22[r], v84[r]);
       const bool v88_3 = v86_3 == (-infinity());
       const f32 v90_3 = v88_3 ? 0.0f : v86_3;
-      const f32 v94_2 = v59[r] - v90_3;
+      const f32 v94_2 = v22[r] - v90_3;
       const f32 v95_2 = fast::exp(v94_2);
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          v61[r][c].v[v] = v61[r][c].v[v] * v95_2;
+          v24[r][c].v[v] = v24[r][c].v[v] * v95_2;
         }
       }
     }
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      const f32 v86_4 = max(v59[r], v84[r]);
-      const f32 v94_3 = v59[r] - ((v86_4 == (-infinity())) ? 0.0f : v86_4);
-      v99[r] = (v60[r] * fast::exp(v94_3)) + v96[r];
+      const f32 v86_4 = max(v22[r], v84[r]);
+      const f32 v94_3 = v22[r] - ((v86_4 == (-infinity())) ? 0.0f : v86_4);
+      v99[r] = (v23[r] * fast::exp(v94_3)) + v96[r];
     }
-    mma_block<v_block>(v61, v104, v_blocks + turn * v_block::bytes);
+    mma_block<v_block>(v24, v104, v_blocks + turn * v_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      v59[r] = max(v59[r], v84[r]);
+      v22[r] = max(v22[r], v84[r]);
     }
     f32 v99_old[4];
 #pragma unroll
@@ -294,7 +277,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     }
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      v60[r] = v99_old[r];
+      v23[r] = v99_old[r];
     }
     turn = turn == 1 ? 0 : turn + 1;
   }
@@ -304,8 +287,8 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   bf16* const y_at = y + program_2 * 262144 + v2 * 64 + g * 64 + t * 8;
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
-    const bool v110_2 = v59[r] == (-infinity());
-    const f32 v112_2 = v110_2 ? 1.0f : v60[r];
+    const bool v110_2 = v22[r] == (-infinity());
+    const f32 v112_2 = v110_2 ? 1.0f : v23[r];
     const f32 v114_2 = fast::div(1.0f, v112_2);
     const f32 v116_2 = v110_2 ? 0.0f : v114_2;
 #pragma unroll
@@ -317,7 +300,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
         Vec<f32, 2> y_out;
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          y_out.v[v] = v61[r][c].v[v] * v116_2;
+          y_out.v[v] = v24[r][c].v[v] * v116_2;
         }
         y_parts[part] = from_f32<bf16>(y_out);
       }
