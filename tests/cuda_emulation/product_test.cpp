@@ -13,9 +13,16 @@ namespace {
 
 TEST(EmulatedProducts, KernelsOfEveryFormMatchTheReference) {
   auto backend = open_emulated_cuda("sm_90a").value();
+  // A row of results of all threads: most of them stand beyond its 17 columns.
+  std::vector<test::ProductGraph> products = {{.m = 17,
+                                               .n = 1,
+                                               .k = 129,
+                                               .dtype = DType::f8e5m2,
+                                               .b_dtype = DType::f8e4m3,
+                                               .around = test::ProductGraph::Around::statistics}};
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) products.push_back(test::random_product(seed));
   int dots = 0, shared = 0;
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-    test::ProductGraph product = test::random_product(seed);
+  for (test::ProductGraph& product : products) {
     if (product.m * product.n * product.k > 1 << 20) product.k = std::min<Index>(product.k, 512);
     const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend->target());
     shared += compiled.plan.kernels.size() > 1 ? 1 : 0;

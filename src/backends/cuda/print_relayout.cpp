@@ -159,7 +159,7 @@ void KernelPrinter::print_dot(const Step& step) {
   const Index vector = cols ? f.vector : 1, col_step = cols ? f.row_threads() * f.vector : 1;
   const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
   const Index pitch_a = round_up(shape_a[1], 4) + (shape_a[1] % 4 == 0 ? 4 : 0);
-  const Index pitch_b = round_up(std::max(shape_b[1], col_steps * col_step), 4);
+  const Index pitch_b = round_up(shape_b[1], std::max<Index>(4, vector));
   // 8-bit floats may be of two types.
   const std::string type = stage_type(a), type_b = stage_type(b);
   const Index bytes = static_cast<Index>(size_bytes(kernel_.type(a).dtype));

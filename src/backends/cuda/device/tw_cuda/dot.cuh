@@ -7,11 +7,13 @@ namespace tw {
 
 // acc[r][c] += Σ_k a[row][k] · b[k][column] for the thread's kRows rows, kRowStep apart from `row`, and its
 // kSteps vectors of N columns, kColStep apart from `col`. a is [kM, kK] with rows kPitchA elements apart, b
-// [kK, …] with kPitchB; kPitchA is a multiple of 4 and kPitchB of N. Rows beyond kM repeat the last one.
+// [kK, …] with kPitchB; kPitchA is a multiple of 4 and kPitchB of N. Rows beyond kM repeat the last one, and
+// vectors beyond kPitchB the last of their row.
 template <int kRows, int kSteps, int kRowStep, int kColStep, int kM, int kK, int kPitchA, int kPitchB,
           class A, class B, class Acc, int N>
 TW_DEVICE void dot_accumulate(Vec<Acc, N>* acc, const A* a, const B* b, int row, int col) {
   constexpr int kStep = kK % 4 == 0 ? 4 : 1;  // elements of a row of a that one access brings
+  constexpr bool kInside = kSteps * kColStep <= kPitchB;
 #pragma unroll 4
   for (int k = 0; k < kK; k += kStep) {
     Vec<A, kStep> a_k[kRows];
@@ -24,7 +26,9 @@ TW_DEVICE void dot_accumulate(Vec<Acc, N>* acc, const A* a, const B* b, int row,
     for (int i = 0; i < kStep; ++i) {
 #pragma unroll
       for (int c = 0; c < kSteps; ++c) {
-        const Vec<B, N> b_k = *reinterpret_cast<const Vec<B, N>*>(b + (k + i) * kPitchB + col + c * kColStep);
+        const int at = col + c * kColStep;
+        const int inside = kInside || at <= kPitchB - N ? at : kPitchB - N;
+        const Vec<B, N> b_k = *reinterpret_cast<const Vec<B, N>*>(b + (k + i) * kPitchB + inside);
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
           const Acc left = cast<Acc>(a_k[r].v[i]);
