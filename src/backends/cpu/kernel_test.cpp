@@ -139,6 +139,7 @@ TEST(RowWalksTest, TheNextRowIsFetchedInTheTwoLongest) {
   const std::string sum = text(false, streaming), softmax = text(true, streaming);
   const auto places = [](const std::string& in, const std::vector<std::string>& parts) {
     std::vector<std::size_t> found;
+    found.reserve(parts.size());
     for (const std::string& part : parts) found.push_back(in.find(part));
     return found;
   };

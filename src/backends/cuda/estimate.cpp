@@ -94,10 +94,11 @@ double registers_of(const Layouts& layouts, ValueId v, const tile::Kernel& kerne
   const Frame& f = layouts.frame(it->second);
   const double words = std::max(bytes, is_float(kernel.type(v).dtype) ? bytes : 4.0) / 4;
   switch (it->second.part) {
-    case Part::all:
-      return static_cast<double>(f.elements_per_thread() /
-                                 (layouts.folded.count(v) > 0 ? f.row_steps() : 1)) *
-             words;
+    case Part::all: {
+      const Index rows_in_one = layouts.folded.count(v) > 0 ? f.row_steps() : 1;
+      const Index elements = f.elements_per_thread() / rows_in_one;
+      return static_cast<double>(elements) * words;
+    }
     case Part::cols:
       return static_cast<double>(f.col_steps() * f.vector) * words;
     default:

@@ -95,7 +95,7 @@ class Uses {
       const Instr* operand = instr_of(loop, ref);
       return operand && holds(input_.plan, *operand, buffer_);
     };
-    if (!monoid || std::count_if(from->operands.begin(), from->operands.end(), itself) != 1) {
+    if (!from || !monoid || std::count_if(from->operands.begin(), from->operands.end(), itself) != 1) {
       other_ = true;
       return;
     }
