@@ -42,14 +42,17 @@ class Writer {
         const Value highest = max(carried[0], k_.expand(k_.reduce(Monoid::max, s, 1), 1));
         const Value base = mask == Mask::none ? highest : where(highest == -kInfinity, 0.0, highest);
         const Value p = exp(s - base), rescale = exp(carried[0] - base);
-        const Value sum = carried[1] * rescale + k_.expand(k_.reduce(Monoid::sum, p, 1), 1);
+        // Step by step, so that every compiler makes, and numbers, the values in one order.
+        const Value added = k_.expand(k_.reduce(Monoid::sum, p, 1), 1);
+        const Value sum = carried[1] * rescale + added;
         if (is_f8(a_.dtype)) {
           const Value values = k_.transpose(block_by_keys(v, i, a_.columns));
           const Value product = k_.dot(k_.cast(p * 256.0, a_.dtype), values, zero);
           return std::vector{highest, sum, carried[2] * rescale + product};
         }
         const Value values = block(v, i, a_.block_n, a_.columns);
-        return std::vector{highest, sum, k_.dot(k_.cast(p, a_.dtype), values, carried[2] * rescale)};
+        const Value scaled = carried[2] * rescale;
+        return std::vector{highest, sum, k_.dot(k_.cast(p, a_.dtype), values, scaled)};
       });
     };
     std::vector<Value> last{lowest, none, zero};
