@@ -33,6 +33,7 @@ struct LabDevice {
   Ceilings ceilings;                  // of this machine, measured
   std::shared_ptr<Peers> peers = {};  // contenders in other processes; null: none are wanted
   bool autotune = false;              // a contender more: compiled, with its schedules measured
+  bool launches = false;              // … and one without replayed graphs: each kernel launched by itself
 };
 
 struct MemoryRange {

@@ -159,6 +159,11 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
     tuned.max_autotune = true;
     instance.contenders.push_back(compiled(shared, "tuned", compile(w.function, tuned)));
   }
+  if (device.launches) {
+    CompileOptions launched = w.options;
+    launched.replay = false;
+    instance.contenders.push_back(compiled(shared, "launched", compile(w.function, launched)));
+  }
   if (w.tile) instance.contenders.push_back(by_hand(shared, device));
   if (device.peers) {
     for (Contender& peer : device.peers->contenders(for_peers(shared)))

@@ -18,6 +18,7 @@ struct BenchInput {
   bool expect = false, update = false, accept_regressions = false;
   bool peers = false;
   bool autotune = false;  // also with measured schedules
+  bool launches = false;  // also without replayed graphs
   std::string python;     // interpreter of the peers; empty: the first with PyTorch
   std::uint64_t seed = 1;
   double budget_s = 0;  // of timing for each workload; 0: the suite's, or 3

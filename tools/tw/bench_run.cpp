@@ -152,6 +152,7 @@ void bench_run(const BenchInput& input) {
   lab::OpenDevice open = lab::open_lab_device(
       {.device = input.device, .cache_directory = input.cache, .threads = input.threads});
   open.device.autotune = input.autotune;
+  open.device.launches = input.launches;
   if (input.peers)
     open.device.peers = lab::open_peers(
         {input.python, open.device.name, input.threads > 0 ? input.threads : allowed_cpu_count()});

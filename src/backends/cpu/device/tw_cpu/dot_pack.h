@@ -21,7 +21,8 @@ struct DotOperand {
     if (Whole || (inner_stride == 1 && o < outer && (step + TW_LANES) * E::kDepth <= inner))
       return E::words(at + o * outer_stride + step * E::kDepth);
     stored edge[TW_LANES * E::kDepth];
-    copy_edge(edge, o, step * E::kDepth);
+    const i64 i = step * E::kDepth;
+    copy_edge(edge, at + o * outer_stride + i * inner_stride, inner_stride, o < outer ? inner - i : 0);
     return E::words(edge);
   }
   // Asks for what along() will read, to L2: rows are too short for the hardware to see them coming.
@@ -46,16 +47,16 @@ struct DotOperand {
     if (Whole || (outer_stride == 1 && o + TW_LANES <= outer && i < inner))
       return E::place(load(at + o + i * inner_stride), d);
     stored edge[TW_LANES];
-    copy_apart(edge, o, i);
+    copy_apart(edge, at + o * outer_stride + i * inner_stride, outer_stride, i < inner ? outer - o : 0);
     return E::place(load(edge), d);
   }
-  __attribute__((noinline)) void copy_edge(stored* edge, i64 o, i64 i) const {
-    for (int n = 0; n < TW_LANES * E::kDepth; ++n)
-      edge[n] = o < outer && i + n < inner ? at[o * outer_stride + (i + n) * inner_stride] : stored(0);
+  // The first `there` of them, `stride` apart, and zeros. No members: a block whose address is taken stays in
+  // memory, and every load of a loop asks anew how far it reaches.
+  __attribute__((noinline)) static void copy_edge(stored* edge, const stored* from, i64 stride, i64 there) {
+    for (int n = 0; n < TW_LANES * E::kDepth; ++n) edge[n] = n < there ? from[n * stride] : stored(0);
   }
-  __attribute__((noinline)) void copy_apart(stored* edge, i64 o, i64 i) const {
-    for (int n = 0; n < TW_LANES; ++n)
-      edge[n] = o + n < outer && i < inner ? at[(o + n) * outer_stride + i * inner_stride] : stored(0);
+  __attribute__((noinline)) static void copy_apart(stored* edge, const stored* from, i64 stride, i64 there) {
+    for (int n = 0; n < TW_LANES; ++n) edge[n] = n < there ? from[n * stride] : stored(0);
   }
 };
 
