@@ -56,7 +56,7 @@ tsan: ## the unit tests under Clang's thread sanitizer
 	@scripts/setup.sh build test clang
 	@cmake --preset tsan >/dev/null
 	@$(PHASE) "build, tsan" cmake --build build-tsan -j $(JOBS) --target unit_tests
-	@$(PHASE) "tests, tsan" $(CTEST) --test-dir build-tsan -L unit
+	@OPENBLAS_NUM_THREADS=1 $(PHASE) "tests, tsan" $(CTEST) --test-dir build-tsan -L unit  # its threads are not instrumented
 
 lint: build/compile_commands.json ## clang-format and clang-tidy over everything that changed since it was clean
 	@scripts/setup.sh lint
