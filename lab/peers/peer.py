@@ -408,7 +408,8 @@ class Job:
         result = self.results[output].detach()
         if result.dim() == 0:
             result = result.view(1)
-        result.view(torch.uint8).fill_(byte)  # the bytes where they lie: axes may be permuted, but for the last
+        as_they_lie = sorted(range(result.dim()), key=result.stride, reverse=True)  # a gradient may be transposed
+        result.permute(as_they_lie).view(torch.uint8).fill_(byte)
 
 
 def answer(request, jobs):
