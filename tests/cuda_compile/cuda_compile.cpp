@@ -8,8 +8,8 @@
 #include "pairs/lab_device.h"
 #include "pairs/pairs.h"
 #include "passes/pipeline.h"
+#include "support/graph_check.h"
 #include "support/product_graphs.h"
-#include "support/random_graph.h"
 
 #include <tilewright/tile/text.h>
 
@@ -65,7 +65,7 @@ int compile_pairs(KernelCompiler& compiler, const Options& options) {
 int compile_graphs(KernelCompiler& compiler, const Options& options) {
   int failed = 0;
   for (std::uint64_t seed = options.seed; seed < options.seed + options.graphs; ++seed) {
-    const ir::Graph graph = random_graph({.seed = seed, .matmuls = seed % 4 == 0});
+    const ir::Graph graph = random_graph(graph_of_seed(seed));
     try {
       const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
       const passes::Compiled compiled =

@@ -4,7 +4,8 @@
 #include "ops/composites.h"
 #include "ops/ops.h"
 #include "ops/rows.h"
-#include "support/random_graph.h"
+#include "support/graph_check.h"
+#include "support/mistaken_graph.h"
 
 #include <gtest/gtest.h>
 
@@ -16,8 +17,6 @@ namespace {
 using ir::HostTensor;
 using ir::Value;
 
-RandomGraphOptions options_of(std::uint64_t seed) { return {.seed = seed, .matmuls = seed % 4 == 0}; }
-
 std::vector<HostTensor> as_stored(std::vector<HostTensor> values) {
   for (HostTensor& t : values)
     for (double& v : t.f) v = round_to(t.type.dtype, v);
@@ -26,7 +25,7 @@ std::vector<HostTensor> as_stored(std::vector<HostTensor> values) {
 
 TEST(IntervalReference, HoldsWhatRoundingsGive) {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
-    const ir::Graph graph = random_graph(options_of(seed));
+    const ir::Graph graph = random_graph(graph_of_seed(seed));
     const std::vector<HostTensor> inputs = random_inputs(graph, seed);
     const Intervals intervals = reference_intervals(graph, inputs);
     EXPECT_EQ(difference(as_stored(ops::evaluate(graph, inputs)), intervals), "") << seed;
@@ -130,21 +129,9 @@ std::optional<ir::Graph> with_a_mistake(const ir::Graph& graph, Random& random) 
       if (graph.node(id).op == right && live[static_cast<std::size_t>(id)]) all.emplace_back(id, wrong);
   if (all.empty()) return std::nullopt;
   const auto [place, wrong] = all[static_cast<std::size_t>(random.below(static_cast<Index>(all.size())))];
-  ir::Graph out(graph.name());
-  std::vector<ir::NodeId> renamed;
-  for (ir::NodeId id = 0; id < graph.size(); ++id) {
-    const ir::Node& n = graph.node(id);
-    std::vector<ir::NodeId> operands;
-    operands.reserve(n.operands.size());
-    for (ir::NodeId o : n.operands) operands.push_back(renamed[static_cast<std::size_t>(o)]);
-    renamed.push_back(n.op->kind == ir::OpClass::input
-                          ? out.add_input(n.name, n.type)
-                          : out.add(id == place ? *wrong : *n.op, operands, n.attrs));
-  }
-  std::vector<ir::NodeId> outputs;
-  for (ir::NodeId o : graph.outputs()) outputs.push_back(renamed[static_cast<std::size_t>(o)]);
-  out.set_outputs(outputs);
-  return out;
+  return mistaken(graph, [&, place = place, wrong = wrong](ir::NodeId id) {
+    return id == place ? wrong : graph.node(id).op;
+  });
 }
 
 // Of the mistakes that random roundings do not explain, intervals explain next to none: a few values, many
@@ -152,7 +139,7 @@ std::optional<ir::Graph> with_a_mistake(const ir::Graph& graph, Random& random) 
 TEST(IntervalReference, MistakesLieOutside) {
   int mistakes = 0, found = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {
-    const ir::Graph graph = random_graph(options_of(seed));
+    const ir::Graph graph = random_graph(graph_of_seed(seed));
     Random random(seed);
     const auto wrong = with_a_mistake(graph, random);
     if (!wrong) continue;

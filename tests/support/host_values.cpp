@@ -9,17 +9,6 @@
 
 namespace tilewright::test {
 
-std::uint64_t Random::next() {
-  std::uint64_t z = state_ += 0x9E3779B97F4A7C15;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
-
-double Random::real(double low, double high) {
-  return low + (high - low) * static_cast<double>(next() >> 11) * 0x1p-53;
-}
-
 namespace {
 
 double odd_float(DType dtype, Random& random) {

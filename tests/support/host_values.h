@@ -1,27 +1,12 @@
-// Values for graph tests: a small generator of random numbers, random and odd tensors, comparison.
+// Values for graph tests: random and odd tensors, comparison.
 #pragma once
 
 #include "ir/op.h"
+#include "support/choices.h"
 
-#include <cstdint>
 #include <string>
 
 namespace tilewright::test {
-
-// SplitMix64: the same numbers with every standard library.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next();
-  // In [0, n).
-  Index below(Index n) { return static_cast<Index>(next() % static_cast<std::uint64_t>(n)); }
-  Index between(Index low, Index high) { return low + below(high - low + 1); }  // both included
-  double real(double low, double high);
-  bool chance(double p) { return real(0, 1) < p; }
-
- private:
-  std::uint64_t state_;
-};
 
 enum class Values {
   ordinary,  // uniform in the domain

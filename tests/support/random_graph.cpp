@@ -16,13 +16,13 @@ using ir::Value;
 
 class Grower {
  public:
-  explicit Grower(const RandomGraphOptions& options)
-      : options_(options), random_(options.seed), graph_("random") {}
+  Grower(const RandomGraphOptions& options, Choices& random)
+      : options_(options), random_(random), graph_("random") {}
 
   ir::Graph run() {
     const Index inputs = random_.between(1, 3);
     for (Index i = 0; i < inputs; ++i) add_input();
-    for (int i = 0; i < options_.ops; ++i) {
+    for (Index i = 0; random_.another(i, options_.ops); ++i) {
       if (random_.chance(0.04)) add_input();
       step();
     }
@@ -104,16 +104,27 @@ class Grower {
   // --- steps
 
   void step() {
-    const double dice = random_.real(0, 1);
-    if (dice < 0.25) return keep(options_.tame ? tame_unary(pick_float()) : wild_unary(pick_float()));
-    if (dice < 0.50) return binary();
-    if (dice < 0.58) return keep(choose());
-    if (dice < 0.64) return keep(integers());
-    if (dice < 0.70) return keep(convert(pick()));
-    if (dice < 0.82) return options_.views ? view(pick()) : binary();
-    if (dice < 0.93) return options_.reductions ? reduction(pick()) : binary();
-    if (dice < 0.97) return options_.gathers ? gather() : binary();
-    return options_.matmuls ? matmul() : keep(composite(pick_float()));
+    static constexpr double kShares[] = {0.25, 0.50, 0.58, 0.64, 0.70, 0.82, 0.93, 0.97};
+    switch (random_.category(kShares)) {
+      case 0:
+        return keep(options_.tame ? tame_unary(pick_float()) : wild_unary(pick_float()));
+      case 1:
+        return binary();
+      case 2:
+        return keep(choose());
+      case 3:
+        return keep(integers());
+      case 4:
+        return keep(convert(pick()));
+      case 5:
+        return options_.views ? view(pick()) : binary();
+      case 6:
+        return options_.reductions ? reduction(pick()) : binary();
+      case 7:
+        return options_.gathers ? gather() : binary();
+      default:
+        return options_.matmuls ? matmul() : keep(composite(pick_float()));
+    }
   }
 
   Value tame_unary(Value a) {
@@ -372,14 +383,21 @@ class Grower {
   }
 
   RandomGraphOptions options_;
-  Random random_;
+  Choices& random_;
   ir::Graph graph_;
   std::vector<Value> values_;
 };
 
 }  // namespace
 
-ir::Graph random_graph(const RandomGraphOptions& options) { return Grower(options).run(); }
+ir::Graph random_graph(const RandomGraphOptions& options, Choices& choices) {
+  return Grower(options, choices).run();
+}
+
+ir::Graph random_graph(const RandomGraphOptions& options) {
+  Random random(options.seed);
+  return random_graph(options, random);
+}
 
 std::vector<ir::HostTensor> random_inputs(const ir::Graph& graph, std::uint64_t seed) {
   Random random(seed);

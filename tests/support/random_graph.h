@@ -25,6 +25,8 @@ struct RandomGraphOptions {
 
 // Shapes are small and include 0, 1 and primes; 1 to 3 outputs.
 ir::Graph random_graph(const RandomGraphOptions& options);
+// The same of any answers; the seed is not looked at.
+ir::Graph random_graph(const RandomGraphOptions& options, Choices& choices);
 // Ordinary values for each input; integers are small, as they serve as indices.
 std::vector<ir::HostTensor> random_inputs(const ir::Graph& graph, std::uint64_t seed);
 

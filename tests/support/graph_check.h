@@ -1,0 +1,32 @@
+// A random graph, compiled for a device, against the float64 oracle: what graph_fuzz and the properties ask.
+#pragma once
+
+#include "support/run_graph.h"
+#include "support/shrink.h"
+
+namespace tilewright::test {
+
+// What a seed stands for, beside its numbers: every fourth graph has matmuls.
+RandomGraphOptions graph_of_seed(std::uint64_t seed);
+
+struct GraphCheckOptions {
+  std::string device = "cpu", isa;
+  bool fuse = true;
+};
+
+class GraphCheck {
+ public:
+  explicit GraphCheck(GraphCheckOptions options);
+  // Empty when the device agrees, and what is printed reads back as it was, in both languages. Every eighth
+  // seed's graph computes again whatever can be. The inputs are the seed's, too.
+  std::string problem_with(const ir::Graph& graph, std::uint64_t seed);
+  // Of how many graphs so far that is known by intervals alone.
+  int decided() const { return decided_; }
+
+ private:
+  GraphCheckOptions options_;
+  GraphRunner runner_;
+  int decided_ = 0;
+};
+
+}  // namespace tilewright::test

@@ -1,0 +1,13 @@
+// A mistake for tests to find: a graph with other ops in the place of some of its own.
+#pragma once
+
+#include "ir/op.h"
+
+#include <functional>
+
+namespace tilewright::test {
+
+// Each node with the op that `op_of` says, which takes the same operands and attributes. Inputs stay.
+ir::Graph mistaken(const ir::Graph& graph, const std::function<const ir::Op*(ir::NodeId)>& op_of);
+
+}  // namespace tilewright::test
