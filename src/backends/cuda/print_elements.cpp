@@ -188,14 +188,14 @@ void KernelPrinter::print_columns(Loop& loop) {
   if (f.col_steps() > 1) out_.close();
 }
 
-// The same columns seen as vectors of 16 bytes: what a store writes after the quad's exchange.
+// The same columns seen as vectors of eight elements: what a store writes after the quad's exchange.
 KernelPrinter::Loop KernelPrinter::widened(const Loop& loop) {
   Loop out = loop;
   out.frame.vector *= kQuad;
   return out;
 }
 
-// Four vectors at a time; then the four threads of a row exchange theirs, and each stores one of 16 bytes.
+// Four vectors at a time; then the four threads of a row exchange theirs, and each stores eight elements.
 void KernelPrinter::print_wide_columns(Loop& loop) {
   const bool several = loop.frame.col_steps() > kQuad;
   if (several) out_.unrolled("wide", loop.frame.col_steps() / kQuad);

@@ -8,8 +8,9 @@ namespace tilewright::cuda {
 using tile::Op;
 using tile::OpKind;
 
-// Tensor cores leave a thread two neighbouring columns: too short a store of 16-bit elements. Four threads
-// share the row, and together they have whole vectors of 16 bytes.
+// Tensor cores leave a thread two neighbouring columns: too short a store of 16-bit elements, and of 8 bits
+// one that fills a quarter of each 32 bytes that memory takes. Four threads share the row, and together they
+// have whole vectors of 16 bytes, or of 8.
 bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   const Frame& f = loop.frame;
@@ -22,7 +23,7 @@ bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
   const int dim = access.dim_of(axis);
   const bool whole =
       access.whole_vectors(axis, vector) || (!access.checked_below(dim) && !access.checked_above(dim));
-  return size_bytes(access.view().dtype) == 2 && is_float(access.view().dtype) && access.contiguous(axis) &&
+  return size_bytes(access.view().dtype) <= 2 && is_float(access.view().dtype) && access.contiguous(axis) &&
          access.aligned(axis, vector) && whole && !direct_copy(loop, i);
 }
 
