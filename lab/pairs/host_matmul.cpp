@@ -1,68 +1,141 @@
-// Four rows at a time over blocks of b that stay in the cache.
+// The loops of Goto and van de Geijn (Anatomy of High-Performance Matrix Multiplication, ACM TOMS 34(3),
+// 2008): a block of b lies in the L2 in panels of as many columns as the registers take, a few rows of a in
+// the L1, and each element that is read from there is multiplied with a whole row of registers.
 #include "pairs/host_matmul.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tilewright::lab {
 
 namespace {
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
-#define TW_FOR_THIS_CPU __attribute__((target_clones("avx512f", "avx2,fma", "default"), optimize("O3")))
-#else
-#define TW_FOR_THIS_CPU
-#endif
+// A panel of a is 16 KiB: with what streams past it, a third of an L1. The block of b is 768 KiB, most of an
+// L2.
+constexpr Index kBlockK = 256, kBlockN = 384;
 
-constexpr Index kBlockK = 128, kBlockN = 256;  // 256 KiB of b: half of an L2
+// The rows and columns of c whose sums stay in registers.
+struct Tile {
+  Index rows, columns;
+  // c (+)= a · b over a block's depth, of panels: a's `rows` elements of each depth beside each other, b's
+  // `columns`.
+  void (*multiply)(const double* a, const double* b, Index depth, double* c, Index ldc, bool add);
+};
 
-// c[0..4) += a[0..4) · b over one block.
-TW_FOR_THIS_CPU void four_rows(const double* __restrict a, Index lda, const double* __restrict b, Index ldb,
-                               double* __restrict c, Index ldc, Index k, Index n) {
-  for (Index p = 0; p < k; ++p) {
-    const double a0 = a[p], a1 = a[lda + p], a2 = a[2 * lda + p], a3 = a[3 * lda + p];
-    const double* __restrict row = b + p * ldb;
-    for (Index j = 0; j < n; ++j) {
-      c[j] += a0 * row[j];
-      c[ldc + j] += a1 * row[j];
-      c[2 * ldc + j] += a2 * row[j];
-      c[3 * ldc + j] += a3 * row[j];
+template <int kLanes, int kRows, int kVectors>
+[[gnu::always_inline]] inline void multiply(const double* a, const double* b, Index depth, double* c,
+                                            Index ldc, bool add) {
+  using Lanes [[gnu::vector_size(kLanes * sizeof(double))]] = double;
+  Lanes sums[kRows][kVectors] = {};
+  for (Index p = 0; p < depth; ++p, a += kRows, b += kLanes * kVectors) {
+    Lanes row[kVectors];
+    for (int v = 0; v < kVectors; ++v) std::memcpy(&row[v], b + v * kLanes, sizeof(Lanes));
+    for (int i = 0; i < kRows; ++i) {
+      for (int v = 0; v < kVectors; ++v) sums[i][v] += a[i] * row[v];
+    }
+  }
+  for (int i = 0; i < kRows; ++i) {
+    for (int v = 0; v < kVectors; ++v) {
+      double* to = c + i * ldc + v * kLanes;
+      Lanes sum = sums[i][v];
+      if (add) {
+        Lanes before;
+        std::memcpy(&before, to, sizeof(Lanes));
+        sum += before;
+      }
+      std::memcpy(to, &sum, sizeof(Lanes));
     }
   }
 }
 
-TW_FOR_THIS_CPU void one_row(const double* __restrict a, const double* __restrict b, Index ldb,
-                             double* __restrict c, Index k, Index n) {
-  for (Index p = 0; p < k; ++p) {
-    const double a0 = a[p];
-    const double* __restrict row = b + p * ldb;
-    for (Index j = 0; j < n; ++j) c[j] += a0 * row[j];
+void multiply_sse2(const double* a, const double* b, Index depth, double* c, Index ldc, bool add) {
+  multiply<2, 4, 3>(a, b, depth, c, ldc, add);
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2,fma")]] void multiply_avx2(const double* a, const double* b, Index depth, double* c,
+                                               Index ldc, bool add) {
+  multiply<4, 4, 3>(a, b, depth, c, ldc, add);
+}
+
+[[gnu::target("avx512f")]] void multiply_avx512(const double* a, const double* b, Index depth, double* c,
+                                                Index ldc, bool add) {
+  multiply<8, 8, 3>(a, b, depth, c, ldc, add);
+}
+#endif
+
+Tile tile_of_this_cpu([[maybe_unused]] int most_lanes) {
+#if defined(__x86_64__)
+  if (most_lanes >= 8 && __builtin_cpu_supports("avx512f")) return {8, 24, multiply_avx512};
+  if (most_lanes >= 4 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return {4, 12, multiply_avx2};
+#endif
+  return {4, 6, multiply_sse2};
+}
+
+// `lines` lines of `depth` elements as panels of `wide` lines, zeros after the last. An element's place in
+// its line is `step` from the next one's, its line `stride` from the next.
+struct Lines {
+  const double* from;
+  Index lines, depth, stride, step;
+};
+void pack(const Lines& x, Index wide, double* to) {
+  for (Index first = 0; first < x.lines; first += wide) {
+    const Index count = std::min(wide, x.lines - first);
+    const double* from = x.from + first * x.stride;
+    for (Index p = 0; p < x.depth; ++p, to += wide) {
+      for (Index i = 0; i < count; ++i) to[i] = from[i * x.stride + p * x.step];
+      std::fill(to + count, to + wide, 0.0);
+    }
+  }
+}
+
+// One tile of c; at its edges by way of a whole one.
+void add_tile(const Tile& tile, const double* a, const double* b, Index depth, double* c, Index ldc,
+              Index rows, Index columns, bool add) {
+  if (rows == tile.rows && columns == tile.columns) return tile.multiply(a, b, depth, c, ldc, add);
+  double whole[8 * 24];
+  tile.multiply(a, b, depth, whole, tile.columns, false);
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < columns; ++j)
+      c[i * ldc + j] = (add ? c[i * ldc + j] : 0) + whole[i * tile.columns + j];
   }
 }
 
 }  // namespace
 
-void host_matmul(const HostMatmul& w) {
-  for (Index i = 0; i < w.m; ++i) std::fill_n(w.c + i * w.ldc, w.n, 0.0);
+void host_matmul(const HostMatmul& w, int most_lanes) {
+  const Tile tile = tile_of_this_cpu(most_lanes);
+  if (w.k == 0)
+    for (Index i = 0; i < w.m; ++i) std::fill_n(w.c + i * w.ldc, w.n, 0.0);
+  const Index deepest = std::min(kBlockK, w.k);
+  HostArray a(static_cast<std::size_t>(tile.rows * deepest));
+  HostArray b(
+      static_cast<std::size_t>(ceil_div(std::min(kBlockN, w.n), tile.columns) * tile.columns * deepest));
   for (Index j = 0; j < w.n; j += kBlockN) {
     const Index n = std::min(kBlockN, w.n - j);
     for (Index p = 0; p < w.k; p += kBlockK) {
       const Index k = std::min(kBlockK, w.k - p);
-      const double* b = w.b + p * w.ldb + j;
-      Index i = 0;
-      for (; i + 4 <= w.m; i += 4)
-        four_rows(w.a + i * w.lda + p, w.lda, b, w.ldb, w.c + i * w.ldc + j, w.ldc, k, n);
-      for (; i < w.m; ++i) one_row(w.a + i * w.lda + p, b, w.ldb, w.c + i * w.ldc + j, k, n);
+      pack({w.b + p * w.ldb + j * w.b_step, n, k, w.b_step, w.ldb}, tile.columns, b.data());
+      for (Index i = 0; i < w.m; i += tile.rows) {
+        const Index rows = std::min(tile.rows, w.m - i);
+        pack({w.a + i * w.lda + p * w.a_step, rows, k, w.lda, w.a_step}, tile.rows, a.data());
+        for (Index c = 0; c < n; c += tile.columns)
+          add_tile(tile, a.data(), b.data() + c * k, k, w.c + i * w.ldc + j + c, w.ldc, rows,
+                   std::min(tile.columns, n - c), p > 0);
+      }
     }
   }
 }
 
 void host_matmul(const HostMatmul& w, ThreadPool& pool) {
-  pool.parallel_for(w.m, [&](Index begin, Index end, int) {
+  const bool by_rows = w.m >= w.n;
+  pool.parallel_for(by_rows ? w.m : w.n, [&](Index begin, Index end, int) {
     HostMatmul part = w;
-    part.a += begin * w.lda;
-    part.c += begin * w.ldc;
-    part.m = end - begin;
+    (by_rows ? part.m : part.n) = end - begin;
+    part.a += by_rows ? begin * w.lda : 0;
+    part.b += by_rows ? 0 : begin * w.b_step;
+    part.c += by_rows ? begin * w.ldc : begin;
     host_matmul(part);
   });
 }

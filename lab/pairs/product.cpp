@@ -16,30 +16,55 @@ HostArray row_norms(const HostArray& a, Index columns, ThreadPool& pool) {
   return norms;
 }
 
+namespace {
+
+// Of the columns from `begin` to `end`.
+void add_column_norms(const double* a, Index rows, Index columns, Index begin, Index end, double* norms) {
+  for (Index r = 0; r < rows; ++r) {
+    for (Index c = begin; c < end; ++c) norms[c] += a[r * columns + c] * a[r * columns + c];
+  }
+  for (Index c = begin; c < end; ++c) norms[c] = std::sqrt(norms[c]);
+}
+
+}  // namespace
+
 HostArray column_norms(const double* a, Index rows, Index columns) {
   HostArray norms(static_cast<std::size_t>(columns));
-  for (Index r = 0; r < rows; ++r) {
-    for (Index c = 0; c < columns; ++c)
-      norms[static_cast<std::size_t>(c)] += a[r * columns + c] * a[r * columns + c];
-  }
-  for (double& v : norms) v = std::sqrt(v);
+  add_column_norms(a, rows, columns, 0, columns, norms.data());
+  return norms;
+}
+
+HostArray column_norms(const HostArray& a, Index columns, ThreadPool& pool) {
+  HostArray norms(static_cast<std::size_t>(columns));
+  const Index rows = static_cast<Index>(a.size()) / columns;
+  pool.parallel_for(columns, [&](Index begin, Index end, int) {
+    add_column_norms(a.data(), rows, columns, begin, end, norms.data());
+  });
   return norms;
 }
 
 HostProduct host_product(const HostArray& a, const HostArray& b, const ProductSizes& s, ThreadPool& pool) {
-  const bool by_rows = s.b_order == BOrder::rows;
-  // Both forms: rows of b for the product, rows of its transpose for the norms.
-  const HostArray other =
-      by_rows ? host_transpose(b.data(), s.k, s.n, s.n) : host_transpose(b.data(), s.n, s.k, s.k);
-  const HostArray &rows = by_rows ? b : other, &columns = by_rows ? other : b;
-  HostProduct c{HostArray(static_cast<std::size_t>(s.m * s.n)), row_norms(a, s.k, pool),
-                row_norms(columns, s.k, pool)};
-  host_matmul({a.data(), rows.data(), c.values.data(), s.m, s.n, s.k, s.k, s.n, s.n}, pool);
+  const bool a_rows = s.a_order == MatrixOrder::rows, b_rows = s.b_order == MatrixOrder::rows;
+  HostProduct c{HostArray(static_cast<std::size_t>(s.m * s.n)),
+                a_rows ? row_norms(a, s.k, pool) : column_norms(a, s.m, pool),
+                b_rows ? column_norms(b, s.n, pool) : row_norms(b, s.k, pool)};
+  host_matmul({.a = a.data(),
+               .b = b.data(),
+               .c = c.values.data(),
+               .m = s.m,
+               .n = s.n,
+               .k = s.k,
+               .lda = a_rows ? s.k : 1,
+               .ldb = b_rows ? s.n : 1,
+               .ldc = s.n,
+               .a_step = a_rows ? 1 : s.m,
+               .b_step = b_rows ? 1 : s.k},
+              pool);
   return c;
 }
 
-Tensor product(const Tensor& a, const Tensor& b, BOrder order) {
-  return matmul(a, order == BOrder::rows ? b : transpose(b, {1, 0}));
+Tensor product(const Tensor& a, const Tensor& b, MatrixOrder order) {
+  return matmul(a, order == MatrixOrder::rows ? b : transpose(b, {1, 0}));
 }
 
 perf::Cost product_cost(const std::vector<InputSpec>& inputs, const std::vector<OutputSpec>& outputs,
@@ -70,18 +95,19 @@ std::vector<Knob> product_knobs() {
 }
 
 ProductSizes product_sizes(const Knobs& knobs, const std::string& pair) {
-  return product_sizes(knobs, pair, knobs.text("b_order") == "rows" ? BOrder::rows : BOrder::columns);
+  return product_sizes(knobs, pair,
+                       knobs.text("b_order") == "rows" ? MatrixOrder::rows : MatrixOrder::columns);
 }
 
-ProductSizes product_sizes(const Knobs& knobs, const std::string& pair, BOrder order) {
+ProductSizes product_sizes(const Knobs& knobs, const std::string& pair, MatrixOrder order) {
   const Shape& shape = knobs.shape("shape");
   if (shape.rank() != 3 || shape.size() < 1)
     throw Error("--set " + pair + ".shape: m x n x k, each at least 1, for example 8192x3072x768");
   return {.m = shape[0], .n = shape[1], .k = shape[2], .b_order = order};
 }
 
-std::pair<std::string, std::string> b_order_parameter(BOrder order) {
-  return {"b_order", order == BOrder::rows ? "rows" : "columns"};
+std::pair<std::string, std::string> b_order_parameter(MatrixOrder order) {
+  return {"b_order", order == MatrixOrder::rows ? "rows" : "columns"};
 }
 
 }  // namespace tilewright::lab

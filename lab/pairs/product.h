@@ -6,16 +6,15 @@
 
 namespace tilewright::lab {
 
-enum class BOrder {
-  rows,
-  columns
-};  // how b (k, n) lies in memory; by columns: its transpose (n, k), row-major
+// How a matrix lies in memory: row-major, or as its transpose does.
+enum class MatrixOrder { rows, columns };
 
 struct ProductSizes {
   Index m = 0, n = 0, k = 0;
-  BOrder b_order = BOrder::rows;
+  MatrixOrder b_order = MatrixOrder::rows;
+  MatrixOrder a_order = MatrixOrder::rows;
 
-  Shape b_shape() const { return b_order == BOrder::rows ? Shape{k, n} : Shape{n, k}; }
+  Shape b_shape() const { return b_order == MatrixOrder::rows ? Shape{k, n} : Shape{n, k}; }
   double flops() const {
     return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   }
@@ -38,9 +37,10 @@ HostArray row_norms(const HostArray& a, Index columns, ThreadPool& pool);
 
 // The same of each column of `a` (rows, columns).
 HostArray column_norms(const double* a, Index rows, Index columns);
+HostArray column_norms(const HostArray& a, Index columns, ThreadPool& pool);
 
 // a · b of tensors, b as `order` says.
-Tensor product(const Tensor& a, const Tensor& b, BOrder order);
+Tensor product(const Tensor& a, const Tensor& b, MatrixOrder order);
 
 // Compulsory traffic and the FLOPs of the products alone, as such rates are stated: what is done to their
 // results counts nothing.
@@ -51,8 +51,8 @@ perf::Cost product_cost(const std::vector<InputSpec>& inputs, const std::vector<
 std::vector<Knob> product_knobs();
 ProductSizes product_sizes(const Knobs& knobs, const std::string& pair);
 // … of a pair without a knob for the order.
-ProductSizes product_sizes(const Knobs& knobs, const std::string& pair, BOrder order);
+ProductSizes product_sizes(const Knobs& knobs, const std::string& pair, MatrixOrder order);
 Knob product_dtype_knob();
-std::pair<std::string, std::string> b_order_parameter(BOrder order);  // for peers
+std::pair<std::string, std::string> b_order_parameter(MatrixOrder order);  // for peers
 
 }  // namespace tilewright::lab

@@ -32,7 +32,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   if (tf32 && dtype != DType::f32)
     return failure(Failure::Kind::unsupported, "gemm: tf32 is of f32 operands");
   TensorWorkload w{.target = "gemm", .shape = s.text(), .dtype = std::string(name(dtype))};
-  if (s.b_order == BOrder::columns) w.shape += " b by columns";
+  if (s.b_order == MatrixOrder::columns) w.shape += " b by columns";
   if (tf32) w.shape += " as tf32";
   w.options.allow_tf32 = tf32;
   w.inputs = {normal_input("a", Shape{s.m, s.k}, dtype), normal_input("b", s.b_shape(), dtype)};

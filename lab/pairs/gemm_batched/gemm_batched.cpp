@@ -59,7 +59,7 @@ HostArray matrix_of(const HostArray& all, Index b, Index rows, Index columns, co
 
 std::vector<Reference> gemm_batched_reference(const HostArrays& in, const BatchedSizes& s,
                                               const ErrorScale& scale, ThreadPool& pool) {
-  const auto [m, n, k, order] = s.each;
+  const auto [m, n, k, b_order, a_order] = s.each;
   const auto size = static_cast<std::size_t>(s.batch * m * n);
   Reference c{HostArray(size), HostArray(size)};
   for (Index b = 0; b < s.batch; ++b) {

@@ -35,7 +35,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   const ProductSizes s = product_sizes(knobs, "gemm_bias_gelu");
   const DType dtype = knobs.dtype("dtype");
   TensorWorkload w{.target = "gemm_bias_gelu", .shape = s.text(), .dtype = std::string(name(dtype))};
-  if (s.b_order == BOrder::columns) w.shape += " b by columns";
+  if (s.b_order == MatrixOrder::columns) w.shape += " b by columns";
   // Weights of a size that keeps a · b near 1, where gelu bends.
   const Normal weight{.deviation = 1 / std::sqrt(static_cast<double>(s.k))};
   w.inputs = {normal_input("a", Shape{s.m, s.k}, dtype), normal_input("b", s.b_shape(), dtype, weight),

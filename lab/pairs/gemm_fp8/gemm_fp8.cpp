@@ -66,7 +66,7 @@ std::vector<Reference> gemm_fp8_reference(const HostArrays& in, const ProductSiz
 
 Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   // As tensor cores read 8 bits, and as cuBLAS asks for it.
-  const ProductSizes s = product_sizes(knobs, "gemm_fp8", BOrder::columns);
+  const ProductSizes s = product_sizes(knobs, "gemm_fp8", MatrixOrder::columns);
   const DType dtype = knobs.dtype("dtype");
   const std::string& name_of_scaling = knobs.text("scaling");
   const Scaling scaling = scaling_of(name_of_scaling, s);

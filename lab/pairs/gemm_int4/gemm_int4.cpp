@@ -20,7 +20,7 @@ struct Weights {
 // Number `column` at p of k.
 double number_at(const HostArray& bytes, const Weights& w, const ProductSizes& s, Index column, Index p) {
   const Index columns = w.bytes_per_row(s), c = column % columns;
-  const Index place = s.b_order == BOrder::columns ? c * s.k + p : p * columns + c;
+  const Index place = s.b_order == MatrixOrder::columns ? c * s.k + p : p * columns + c;
   const auto byte = static_cast<int>(bytes[static_cast<std::size_t>(place)]);
   if (w.bits == 8) return byte;
   const int nibble = (column < columns ? byte : byte >> 4) & 15;
@@ -36,7 +36,7 @@ std::vector<Reference> gemm_int4_reference(const HostArrays& in, const ProductSi
           number_at(in[1], w, s, j, p) * in[2][static_cast<std::size_t>(p / w.group * s.n + j)];
   });
   HostProduct product =
-      host_product(in[0], weights, {.m = s.m, .n = s.n, .k = s.k, .b_order = BOrder::columns}, pool);
+      host_product(in[0], weights, {.m = s.m, .n = s.n, .k = s.k, .b_order = MatrixOrder::columns}, pool);
   Reference y{std::move(product.values), HostArray(static_cast<std::size_t>(s.m * s.n))};
   // Scaled weights may be rounded to the type of x, each by itself: five deviations of a uniform error, over
   // terms whose squares sum to about size² / k.
@@ -61,7 +61,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
                    .shape = s.text() + ", groups of " + std::to_string(weights.group),
                    .dtype = "int" + std::to_string(weights.bits)};
   const Normal bytes{.deviation = 50}, scales{.mean = 0.02, .deviation = 0.002};
-  const bool by_columns = s.b_order == BOrder::columns;
+  const bool by_columns = s.b_order == MatrixOrder::columns;
   if (!by_columns) w.shape += ", w by rows";
   const Index columns = weights.bytes_per_row(s);
   w.inputs = {normal_input("x", Shape{s.m, s.k}, dtype),

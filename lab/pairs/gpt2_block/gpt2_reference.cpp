@@ -98,12 +98,12 @@ HostArray absolute(HostArray x) {
 // Logits, and for each the size of what is summed: Σ |h| |w|.
 Reference head(const HostArray& h, const Model& m, const GptSizes& s, ThreadPool& pool) {
   const Index rows = s.batch * s.time, v = s.vocabulary, c = s.channels;
-  const HostArray wt = host_transpose(m.wte.data(), v, c, c);
   Reference logits{HostArray(static_cast<std::size_t>(rows * v)),
                    HostArray(static_cast<std::size_t>(rows * v))};
-  host_matmul({h.data(), wt.data(), logits.values.data(), rows, v, c, c, v, v}, pool);
-  const HostArray ah = absolute(h), aw = absolute(wt);
-  host_matmul({ah.data(), aw.data(), logits.magnitude.data(), rows, v, c, c, v, v}, pool);
+  // By the transpose of wte (v, c).
+  host_matmul({h.data(), m.wte.data(), logits.values.data(), rows, v, c, c, 1, v, 1, c}, pool);
+  const HostArray ah = absolute(h), aw = absolute(m.wte);
+  host_matmul({ah.data(), aw.data(), logits.magnitude.data(), rows, v, c, c, 1, v, 1, c}, pool);
   return logits;
 }
 

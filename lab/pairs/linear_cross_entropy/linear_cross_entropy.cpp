@@ -41,35 +41,35 @@ struct LogitGradient {
 // The loss, too, with its own scale.
 LogitGradient by_logits(const HostArrays& in, const LossSizes& s, const ErrorScale& scale, Reference& loss,
                         ThreadPool& pool) {
-  const HostProduct logits = host_product(
-      in[0], in[1], {.m = s.rows, .n = s.classes, .k = s.depth, .b_order = BOrder::columns}, pool);
-  LogitGradient out{HostArray(logits.values.size()), HostArray(logits.values.size())};
+  HostProduct logits = host_product(
+      in[0], in[1], {.m = s.rows, .n = s.classes, .k = s.depth, .b_order = MatrixOrder::columns}, pool);
+  // The gradient takes the logits' place: gigabytes, each.
+  LogitGradient out{std::move(logits.values), HostArray(static_cast<std::size_t>(s.rows * s.classes))};
   HostArray losses(static_cast<std::size_t>(s.rows)), sizes(static_cast<std::size_t>(s.rows));
   const auto rows = static_cast<double>(s.rows);
   for_rows(pool, s.rows, [&](Index r) {
-    const auto x = row_of(logits.values, r, s.classes);
     const auto d = row_of(out.values, r, s.classes), e = row_of(out.squared_errors, r, s.classes);
     const auto at = static_cast<std::size_t>(r), label = static_cast<std::size_t>(in[2][at]);
-    const double largest = *std::max_element(x.begin(), x.end());
+    const double largest = *std::max_element(d.begin(), d.end()), own_logit = d[label];
     double sum = 0, widest = 0;
-    for (std::size_t j = 0; j < x.size(); ++j) {
-      sum += d[j] = std::exp(x[j] - largest);
+    for (std::size_t j = 0; j < d.size(); ++j) {
+      sum += e[j] = std::exp(d[j] - largest);
       widest = std::max(widest, logits.size(r, static_cast<Index>(j)));
     }
-    for (std::size_t j = 0; j < x.size(); ++j) {
-      const double p = d[j] / sum, own = j == label ? 1 : 0;
-      d[j] = (p - own) / rows;
+    for (std::size_t j = 0; j < d.size(); ++j) {
+      const double p = e[j] / sum, own = j == label ? 1 : 0;
       // Stored: the logit, where there is no compiler, and the gradient. Computed: the logit's sum, the
       // row's.
       const double error =
-          scale.term((p * std::fabs(x[j]) + p + own) / rows,
+          scale.term((p * std::fabs(d[j]) + p + own) / rows,
                      (p * (logits.size(r, static_cast<Index>(j)) + widest) + p + own) / rows);
+      d[j] = (p - own) / rows;
       e[j] = error * error;
     }
     const double lse = largest + std::log(sum);
-    losses[at] = lse - x[label];
+    losses[at] = lse - own_logit;
     // Logits that were stored are off by a rounding each, of which the loss averages many.
-    sizes[at] = scale(std::fabs(largest) + std::fabs(x[label]), std::fabs(lse) + 2 * widest);
+    sizes[at] = scale(std::fabs(largest) + std::fabs(own_logit), std::fabs(lse) + 2 * widest);
   });
   loss = {{0}, {0}};
   for (std::size_t r = 0; r < losses.size(); ++r) {
@@ -101,12 +101,11 @@ Reference product_with(const LogitGradient& d, const HostArray& other, const Pro
 std::vector<Reference> reference(const HostArrays& in, const LossSizes& s, const ErrorScale& scale,
                                  ThreadPool& pool) {
   Reference loss;
-  LogitGradient d = by_logits(in, s, scale, loss, pool);
+  const LogitGradient d = by_logits(in, s, scale, loss, pool);
   Reference dx = product_with(d, in[1], {.m = s.rows, .n = s.depth, .k = s.classes}, scale, pool);
-  d.values = host_transpose(d.values.data(), s.rows, s.classes, s.classes);
-  d.squared_errors = host_transpose(d.squared_errors.data(), s.rows, s.classes, s.classes);
-  return {std::move(loss), std::move(dx),
-          product_with(d, in[0], {.m = s.classes, .n = s.depth, .k = s.rows}, scale, pool)};
+  Reference dw = product_with(
+      d, in[0], {.m = s.classes, .n = s.depth, .k = s.rows, .a_order = MatrixOrder::columns}, scale, pool);
+  return {std::move(loss), std::move(dx), std::move(dw)};
 }
 
 Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
