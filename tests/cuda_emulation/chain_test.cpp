@@ -390,7 +390,7 @@ TEST_P(CompiledChain, CachesInPages) {
     if (axis.size() == 2) axis = {{tile::Dim{3}, 1}};  // three heads say what all do
   test::ParityOptions options = as_printed();
   for (std::size_t view = 0; view < kernel.views.size(); ++view)
-    if (kernel.views[view].dtype == DType::i32) options.integer_range[static_cast<int>(view)] = {-1, 12};
+    if (kernel.views[view].dtype == DType::i32) options.ranges[static_cast<int>(view)] = {-1, 12};
   check_compiled(kernel, 0, options);
 }
 

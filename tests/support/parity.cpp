@@ -106,18 +106,24 @@ void fill_random(Memory& memory, int view, const ParityOptions& options, std::mt
   std::normal_distribution<double> normal(0, options.scale);
   std::uniform_real_distribution<double> share(0, 1);
   const DType dtype = memory.dtype();
-  std::pair<Index, Index> range = dtype == DType::boolean ? std::pair<Index, Index>(0, 1)
-                                  : dtype == DType::u8    ? std::pair<Index, Index>(0, 100)
-                                                          : std::pair<Index, Index>(-100, 100);
-  if (const auto found = options.integer_range.find(view); found != options.integer_range.end())
-    range = found->second;
+  const auto given = options.ranges.find(view);
+  const bool has_range = given != options.ranges.end();
+  const std::pair<double, double> range = has_range                 ? given->second
+                                          : dtype == DType::boolean ? std::pair(0.0, 1.0)
+                                          : dtype == DType::u8      ? std::pair(0.0, 100.0)
+                                                                    : std::pair(-100.0, 100.0);
+  std::uniform_real_distribution<double> even(range.first, range.second);
   for (Index i = 0; i < memory.elements(); ++i) {
     if (is_float(dtype)) {
+      const bool odd = share(engine) < options.odd_share;
       store_f64(memory.at(i), dtype,
-                share(engine) < options.odd_share ? odd_value(dtype, engine) : normal(engine));
+                odd         ? odd_value(dtype, engine)
+                : has_range ? even(engine)
+                            : normal(engine));
     } else {
-      const auto width = static_cast<std::uint64_t>(range.second - range.first + 1);
-      store_i64(memory.at(i), dtype, range.first + static_cast<Index>(engine() % width));
+      const auto low = static_cast<Index>(range.first);
+      const auto width = static_cast<std::uint64_t>(static_cast<Index>(range.second) - low + 1);
+      store_i64(memory.at(i), dtype, low + static_cast<Index>(engine() % width));
     }
   }
 }

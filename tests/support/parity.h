@@ -35,8 +35,9 @@ struct ParityOptions {
   std::uint64_t seed = 1;
   double scale = 1;         // standard deviation of float inputs
   double odd_share = 0.01;  // of the float inputs that are infinite, NaN, -0, subnormal, the largest …
-  // Integer inputs of these views lie in [first, second]; of others in [-100, 100] (u8, bool: from 0).
-  std::map<int, std::pair<Index, Index>> integer_range = {};
+  // Inputs of these views are spread evenly from the first to the second, both included; integers of others
+  // lie in [-100, 100] (u8, bool: from 0).
+  std::map<int, std::pair<double, double>> ranges = {};
   reference::ErrorModel model = {};
   // At most this share of the elements that are written may be undecided, else the check says too little.
   double undecided_limit = 0.9;

@@ -64,8 +64,8 @@ Kernel dot_loop(const Problem& p, const Change& prologue = {}, const Change& epi
 }
 
 testing::ParityOptions ranges_for(DType dtype) {
-  if (dtype == DType::u8) return {.ranges = {{0, 256}, {0, 256}}};
-  if (is_integer(dtype)) return {.ranges = {{-128, 128}, {-128, 128}}};
+  if (dtype == DType::u8) return {.ranges = {{0, {0, 255}}, {1, {0, 255}}}};
+  if (is_integer(dtype)) return {.ranges = {{0, {-128, 127}}, {1, {-128, 127}}}};
   return {};
 }
 
@@ -152,7 +152,7 @@ TEST_P(DotTest, IntegersScaledOnTheWayIn) {
                return std::vector{k.dot(left, k.cast(right, DType::f32) * k.expand(s, 0), carried[0])};
              });
   k.store(c, {row, column}, acc[0], {.bounded = true});
-  check(k.finish({{{37, 24}}, {{70, 48}}}), {.ranges = {{-2, 2}, {-128, 128}, {0.01, 0.1}}});
+  check(k.finish({{{37, 24}}, {{70, 48}}}), {.ranges = {{0, {-2, 2}}, {1, {-128, 127}}, {2, {0.01, 0.1}}}});
 }
 
 TEST_P(DotTest, TwoOutputsBehindTheLoop) {
