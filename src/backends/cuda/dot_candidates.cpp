@@ -6,6 +6,7 @@
 #include "backends/cuda/tensor_dot.h"
 #include "backends/cuda/tile_store.h"
 
+#include <fmt/format.h>
 #include <tilewright/tile/tensor_rate.h>
 
 #include <algorithm>
@@ -63,8 +64,8 @@ class Lister {
 
   std::vector<Candidate> run() {
     if (options_.architecture == "sm_90a") list(DotUnit::wgmma);
-    if (found_.empty() || !found_.front().refusal.empty()) list(DotUnit::mma);
-    if (found_.empty() || !found_.back().refusal.empty()) list_fma();
+    if (!found_one()) list(DotUnit::mma);
+    if (!found_one()) list_fma();
     std::stable_sort(found_.begin(), found_.end(), [](const Candidate& a, const Candidate& b) {
       return std::pair(!a.refusal.empty(), a.predicted_us) < std::pair(!b.refusal.empty(), b.predicted_us);
     });
@@ -72,11 +73,24 @@ class Lister {
   }
 
  private:
-  void refuse(DotUnit unit, const std::string& why) {
+  bool found_one() const {
+    return std::any_of(found_.begin(), found_.end(), [](const Candidate& c) { return c.refusal.empty(); });
+  }
+
+  // Nothing that was considered is left out: explain() shows it, with the reason.
+  void refuse(const Schedule& s, const std::string& why) {
     Candidate c;
-    c.schedule.dot = unit;
+    c.schedule = s;
     c.refusal = why;
     found_.push_back(std::move(c));
+  }
+  void refuse(DotUnit unit, const std::string& why) { refuse(Schedule{.dot = unit}, why); }
+  // A swath that is longer than the result is high would be the order of a shorter one.
+  bool is_too_long(Schedule s, int raster, double rows) {
+    if (raster <= 2 * rows) return false;
+    s.raster = raster;
+    refuse(s, fmt::format("raster: the result has {:.0f} rows of blocks, fewer than half a swath", rows));
+    return true;
   }
 
   // Of shared memory, apart from blocks: what 8 warps at most leave for one another where they reduce columns
@@ -123,7 +137,8 @@ class Lister {
     if (dot->promoted || !tile::fits_ping_pong(tiles.bm, tiles.bn)) return;
     s.threads = 2 * kWarpgroup;
     s.ping_pong = tiles.ping_pong = true;
-    (void)list_swaths({16, 8}, s, tiles, 1);
+    const std::string alone = list_swaths({16, 8}, s, tiles, 1);
+    if (!alone.empty()) return refuse(s, alone);
     list_sent(s, tiles, block_bytes);
   }
 
@@ -131,12 +146,15 @@ class Lister {
   void list_sent(Schedule s, tile::TensorTiles tiles, Index block_bytes) {
     const Index groups = s.threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
     const Index ring = std::min(Index{s.stages}, (all - kFewestSent * groups * kPieceBytes) / block_bytes);
-    if (ring < kFewestPlaces) return;
     s.stages = static_cast<int>(ring);
     s.store_places = static_cast<int>(
         std::clamp((all - ring * block_bytes) / (groups * kPieceBytes), kFewestSent, kMostSent));
+    if (ring < kFewestPlaces)
+      return refuse(s, fmt::format("store_places: beside them the ring has {} blocks, fewer than {}",
+                                   std::max<Index>(ring, 0), kFewestPlaces));
     tiles.sent = true;
-    (void)list_swaths({16, 8}, s, tiles, 1);
+    const std::string why = list_swaths({16, 8}, s, tiles, 1);
+    if (!why.empty()) refuse(s, why);
   }
 
   // The schedule with each of these swaths. Why not, where it cannot be printed.
@@ -145,7 +163,7 @@ class Lister {
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     bool first = true;
     for (int raster : swaths) {
-      if (!first && raster > 2 * rows) continue;
+      if (!first && is_too_long(s, raster, rows)) continue;
       s.raster = kernel_.grid.size() > 1 ? raster : 0;
       tiles.swath = raster;
       if (first)
@@ -222,9 +240,12 @@ class Lister {
     if (!why.empty()) return refuse(DotUnit::wgmma, why);
     s.ahead = true;
     const bool wide = kernel_.type(chain->dots[0].op->operands[0]).shape[1] >= kWideDepth;
-    add_chain(s, (wide ? 1 : kInTurns) * chain_us(*chain));
+    const auto try_chain = [&](double us) {
+      if (why = add_chain(s, us); !why.empty()) refuse(s, why);
+    };
+    try_chain((wide ? 1 : kInTurns) * chain_us(*chain));
     s.take_turns = groups > 1;
-    if (s.take_turns) add_chain(s, (wide ? kInTurns : 1) * chain_us(*chain));
+    if (s.take_turns) try_chain((wide ? kInTurns : 1) * chain_us(*chain));
   }
 
   // Chains whose threads copy the blocks: as few warps as have registers for the rows, so that each reads
@@ -258,6 +279,7 @@ class Lister {
       const bool alone = programs * threads < kThreadsForWaits;
       const double fewer = waits ? static_cast<double>(kMaxCopies - stages) : stages == 1 ? 1 : 0;
       why = add_chain(s, us * (1 + kFewerPlaces * fewer) * (alone ? kAlone : 1));
+      if (!why.empty()) refuse(s, why);
       if (!why.empty() && stages > 1) break;
     }
     if (found_.empty() || found_.back().schedule.dot != DotUnit::mma) refuse(DotUnit::mma, why);
@@ -273,13 +295,14 @@ class Lister {
     // (docs/notes/2026-11-22-rounds-on-the-h200.md).
     const bool tall = kernel_.type(chain.dots[0].op->results[0]).shape[0] > 2 * kWarpgroupRows;
     for (int raster : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
-      if (!found_.empty() && raster > 2 * rows) continue;
+      if (!found_.empty() && is_too_long(s, raster, static_cast<double>(rows))) continue;
       s.raster = rows > 1 ? raster : 0;
       s.cluster = 2;
-      const bool shares = add_chain(s, us).empty();
+      const std::string why_alone = add_chain(s, us);
+      if (!why_alone.empty()) refuse(s, why_alone);
       s.cluster = 1;
-      const std::string why = add_chain(s, shares ? kOwnBlocks * us : us);
-      if (!why.empty() && found_.empty()) return refuse(DotUnit::wgmma, why);
+      const std::string why = add_chain(s, why_alone.empty() ? kOwnBlocks * us : us);
+      if (!why.empty() && !found_one()) return refuse(DotUnit::wgmma, why);
       us *= kOtherSwath;
     }
   }
