@@ -89,6 +89,8 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   r.build_ms = loaded.build_ms;
   r.origin = loaded.origin == runtime::LoadedKernel::Origin::disk ? "disk" : "compiled";
   r.schedule = to_string(loaded.source.schedule);
+  for (const backends::Candidate& c : loaded.candidates)
+    if (!c.refusal.empty()) r.refused.push_back(fmt::format("{}: {}", to_string(c.schedule), c.refusal));
   r.source = loaded.source.text;
   r.note = note(info.note, tf32);
   r.tile = tile::print(kernel);
@@ -119,6 +121,7 @@ std::string kernel_text(const KernelReport& k) {
   if (!k.schedule.empty()) out += fmt::format("    schedule {}\n", k.schedule);
   if (!k.note.empty()) out += fmt::format("    {}\n", k.note);
   for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);
+  for (const std::string& why : k.refused) out += fmt::format("    refused: {}\n", why);
   return out;
 }
 

@@ -31,6 +31,7 @@ Json to_json(const SpecialisationReport& r) {
                        {"bound", k.bound},
                        {"measured_us", k.measured_us > 0 ? Json(k.measured_us) : Json(nullptr)},
                        {"schedule", k.schedule},
+                       {"refused", k.refused},
                        {"origin", k.origin},
                        {"build_ms", k.build_ms}});
   }
@@ -63,13 +64,17 @@ void run(const ExplainInput& input) {
     subject.function(inputs);
     if (time) subject.function.measure(inputs);
   }
+  if (input.json) {
+    Json all = Json::array();
+    for (const SpecialisationReport& r : subject.function.report()) all.push_back(to_json(r));
+    return fmt::print("{}\n", all.dump(2));
+  }
   const SpecialisationReport report = subject.report();
   if (!input.dump.empty()) {
     for (const std::string& path : dump_stages(report, input.dump)) fmt::print("{}\n", path);
   }
   if (!input.stage.empty()) return print_stages(report, input.stage);
   if (!input.dump.empty()) return;
-  if (input.json) return fmt::print("{}\n", to_json(report).dump(2));
   fmt::print("{} on {}\n{}", subject.title, subject.open.device.name, subject.function.explain());
 }
 
@@ -85,7 +90,9 @@ void add_explain(CLI::App& app) {
   sub->add_option("--dump", in->dump, "Write every stage of every kernel to files in this folder");
   sub->add_flag("--time,!--no-time", in->time,
                 "Measure each kernel beside its floor (about half a second; the default)");
-  sub->add_flag("--json", in->json, "Print one JSON object");
+  sub->add_flag("--json", in->json, "Print a JSON list: an object for each specialisation")
+      ->excludes("--stage")
+      ->excludes("--dump");
   sub->callback([in] { run(*in); });
 }
 

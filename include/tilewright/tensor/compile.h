@@ -52,8 +52,10 @@ struct KernelReport {
   std::string schedule;
   std::string note;                 // what was found out about it: the share of its blocks that masks leave
   std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
-  std::string source;               // what was compiled
-  std::string tile;                 // tile IR
+  // Schedules that the backend considered and cannot print or will not run: "dot=wgmma raster=32: why".
+  std::vector<std::string> refused;
+  std::string source;  // what was compiled
+  std::string tile;    // tile IR
 };
 struct SpecialisationReport {
   std::string key;      // the guards: types and devices of the arguments
