@@ -57,6 +57,20 @@ TEST_F(EmulatedDot, EightBitIntegersAreSummedExactly) {
       refusal({.dtype = dtype, .out = DType::i32, .block_k = 128}, wgmma(256, 2)).empty());  // b by rows
 }
 
+// A thread has two columns of each eight: stored by themselves they fill 2 of 32 bytes.
+TEST_F(EmulatedDot, ResultsOfEightBitsAreStoredAsEightColumns) {
+  for (DType out : {DType::f8e4m3, DType::f8e5m2, DType::i8, DType::u8, DType::boolean}) {
+    const MatmulKernel whole{.out = out, .m = 256, .n = 256, .k = 64, .block_n = 64};
+    const std::string text = text_of(whole, wgmma(256, 2));
+    EXPECT_NE(text.find("across_quad"), std::string::npos) << text;
+    check(whole, wgmma(256, 2));
+    check({.out = out, .batch = 2, .m = 200, .n = 136, .k = 72}, wgmma(256, 2));
+    check(of_bytes(DType::i8, {.out = out, .m = 200, .n = 256, .k = 144}), wgmma(256, 2));
+  }
+  // Rows of which eight columns do not begin at a multiple of 8 bytes.
+  check({.out = DType::f8e4m3, .m = 70, .n = 132, .k = 64, .b_by_columns = true}, wgmma(256, 2));
+}
+
 TEST_F(EmulatedDot, OperandsLieEitherWayRound) {
   for (bool a : {false, true})
     for (bool b : {false, true})

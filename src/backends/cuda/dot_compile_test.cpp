@@ -75,6 +75,17 @@ TEST_F(DotCompile, WarpgroupsHaveRegistersForTilesOfTheirOwn) {
   compile(ragged, ping_pong(5));
 }
 
+TEST_F(DotCompile, ResultsOfEightBitsAreStoredByTheQuad) {
+  for (const DType out : {DType::f8e4m3, DType::i8, DType::boolean})
+    for (const auto& [rows, columns] : {std::pair<Index, Index>{128, 256}, {256, 128}}) {
+      MatmulKernel m = of(DType::bf16, rows, columns, out == DType::f8e4m3);
+      m.out = out;
+      tile::Schedule cooperative = ping_pong(4);
+      cooperative.ping_pong = false;
+      compile(m, cooperative);
+    }
+}
+
 MatmulKernel with_maxima(MatmulKernel m) {
   m.maxima = true;
   return m;

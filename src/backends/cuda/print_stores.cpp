@@ -23,8 +23,8 @@ bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
   const int dim = access.dim_of(axis);
   const bool whole =
       access.whole_vectors(axis, vector) || (!access.checked_below(dim) && !access.checked_above(dim));
-  return size_bytes(access.view().dtype) <= 2 && is_float(access.view().dtype) && access.contiguous(axis) &&
-         access.aligned(axis, vector) && whole && !direct_copy(loop, i);
+  return size_bytes(access.view().dtype) <= 2 && access.contiguous(axis) && access.aligned(axis, vector) &&
+         whole && !direct_copy(loop, i);
 }
 
 bool KernelPrinter::is_vector_store(const Loop& loop, std::size_t i) const {
