@@ -207,8 +207,9 @@ TEST(ProductForms, WhatIsReducedOfAStoredProductLeavesWithIt) {
   }
 }
 
-// A scale for each 128 of a row: a tile holds its block, and what is stored has 8 bits. Measured on an H200, 4096
-// columns in one kernel take 57 and 208 us, in two 70 and 214 (docs/notes/2026-11-22-statistics-of-tiles.md).
+// A scale for each 128 of a row: a tile holds its block, and what is stored has 8 bits. Measured on an H200,
+// 4096 columns in one kernel take 57 and 208 us, in two 70 and 214
+// (docs/notes/2026-11-22-statistics-of-tiles.md).
 TEST(ProductForms, ScalesOfTheResultsBlocksAreFoundByItsTiles) {
   constexpr std::string_view kText = R"(
 graph @g(%a: bf16[4096,{k}], %b: bf16[{k},{n}]) -> (f8e4m3[4096,{n}], f32[4096,{blocks}]) {{
