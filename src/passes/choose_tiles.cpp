@@ -177,7 +177,7 @@ class Chooser {
     const bool along_row = program_.reduced[at(column)];
     TileShape t =
         along_row ? row_reduction(column, reduced.size() > 1, parallel) : column_reduction(column, reduced);
-    if (t.looped) split(t, reduced);
+    if (t.looped && !share_in_clusters(t, reduced)) split(t, reduced);
     return t;
   }
 
@@ -248,13 +248,44 @@ class Chooser {
   // Reductions carry a tile each from block to block; of sums, and of extremes of floats, a thread carries
   // one row.
   Index column_rows(Index columns) const {
-    const auto carried = std::count_if(program_.syms.begin(), program_.syms.end(), [](const Sym& s) {
-      const bool extreme = s.monoid == tile::Monoid::max || s.monoid == tile::Monoid::min;
-      const bool folded = s.monoid == tile::Monoid::sum || (extreme && is_float(s.dtype));
-      return s.kind == Sym::Kind::reduce && !folded;
-    });
+    const auto carried =
+        std::count_if(program_.syms.begin(), program_.syms.end(),
+                      [](const Sym& s) { return s.kind == Sym::Kind::reduce && !is_folded(s); });
     const Index elements = std::max(kPointwiseElements, kColumnRoundBytes / main_access());
     return std::max<Index>(elements / columns / std::max<Index>(carried, 1), 1);
+  }
+
+  // A thread carries one row of it from block to block.
+  static bool is_folded(const Sym& s) {
+    const bool extreme = s.monoid == tile::Monoid::max || s.monoid == tile::Monoid::min;
+    return s.monoid == tile::Monoid::sum || (extreme && is_float(s.dtype));
+  }
+
+  // Too few programs for the machine, but enough if those of a cluster share each tile's rows: a tile is then
+  // what all of them take in one round, and they add up what they have by themselves.
+  bool share_in_clusters(TileShape& t, const std::vector<int>& reduced) const {
+    constexpr Index kThreadsThere = 1024;  // of a multiprocessor, which keep enough bytes under way
+    constexpr Index kVectorBytes = 16, kVectorsAhead = 4, kShortestPiece = 256;
+    if (!gpu() || target_.max_cluster < 2 || reduced.size() != 1 || t.row != reduced[0]) return false;
+    if (program_.levels() != 1 || stores_reduced() || target_.any_size) return false;
+    const auto not_folded = [](const Sym& s) { return s.kind == Sym::Kind::reduce && !is_folded(s); };
+    if (std::any_of(program_.syms.begin(), program_.syms.end(), not_folded)) return false;
+    TileShape shared = t;
+    const auto blocks = [&](Index cluster) { return program_count(program_, shared) * cluster; };
+    const auto many = static_cast<Index>(1.5 * target_.units);
+    if (2 * blocks(1) > many) return false;
+    while (blocks(target_.max_cluster) < many && shared.columns * main_access() > kShortestPiece)
+      shared.columns /= 2;
+    if (blocks(target_.max_cluster) * 4 < 3 * target_.units) return false;
+    Index cluster = 2;
+    while (cluster < target_.max_cluster && blocks(cluster) < many) cluster *= 2;
+    Index threads = target_.max_threads;
+    while (threads * blocks(cluster) > kThreadsThere * target_.units * 5 / 4) threads /= 2;
+    const Index vectors = ceil_div(shared.columns * main_access(), kVectorBytes);
+    shared.rows = kVectorsAhead * std::max<Index>(threads / vectors, 1) * cluster;
+    if (extent(t.row) < shared.rows) return false;
+    t = shared;
+    return true;
   }
 
   bool stores_reduced() const {

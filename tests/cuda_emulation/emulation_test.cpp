@@ -34,7 +34,9 @@ constexpr tile::Schedule kSchedules[] = {
     {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 4},
     {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .stages = 2},
     {.threads = 128, .threads_per_row = 64, .vector_bytes = 16, .stages = 3},
-    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 2, .stages = 2}};
+    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 2, .stages = 2},
+    {.threads = 64, .threads_per_row = 16, .vector_bytes = 16, .cluster = 4},
+    {.threads = 96, .threads_per_row = 8, .vector_bytes = 8, .cluster = 2}};
 
 // Of the inputs of kernels that mix all of them: one NaN leaves nothing to compare.
 constexpr double kFewOdd = 0.0002;

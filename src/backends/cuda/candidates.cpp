@@ -20,6 +20,7 @@ namespace {
 constexpr Index kMaxElements = 64;    // of the largest tile in one thread: more do not stay in registers
 constexpr Index kRoomyElements = 64;  // above half of it, a thread has few registers left for overlap
 constexpr std::size_t kMaxCandidates = 20;
+constexpr double kFewBlocks = 8;     // a multiprocessor, of loops
 constexpr Index kLongRow = 32768;  // elements: one block holds such a row only with all its registers
 
 class Candidates {
@@ -136,20 +137,33 @@ class Candidates {
   }
 
   void rows_of_several() {
+    for (int cluster = 1; cluster <= target_.max_cluster; cluster *= 2) {
+      if (cluster > 1 && !may_share_rows(cluster)) break;
+      rows_of_several(cluster);
+    }
+  }
+
+  void rows_of_several(int cluster) {
+    const Index rows = ceil_div(main_.rows, cluster);
     for (int threads : {64, 128, 256, 512, 1024}) {
       if (threads > target_.max_threads) continue;
-      const Index elements = main_.rows * main_.cols / threads;
+      const Index elements = rows * main_.cols / threads;
       if (elements > 2 * kMaxElements || (elements < main_.vector && threads > 64)) continue;
       const int least = static_cast<int>(std::min<Index>(8, vectors_rounded_up()));
-      for (int row = threads; row >= least; row /= 2) {
+      for (int row = cluster > 1 ? threads / 2 : threads; row >= least; row /= 2) {
         if (Index{row} > vectors_rounded_up()) continue;
-        const Index rows_each = ceil_div(main_.rows, threads / row);
+        const Index rows_each = ceil_div(rows, threads / row);
         const Index columns_each = ceil_div(vectors(), row) * main_.vector;
         if (rows_each * columns_each > 2 * kMaxElements) continue;
-        if (threads / row > 2 * main_.rows) continue;  // groups without a row
-        add({.threads = threads, .threads_per_row = row});
+        if (threads / row > 2 * rows) continue;  // groups without a row
+        add({.threads = threads, .threads_per_row = row, .cluster = cluster});
       }
     }
+  }
+
+  // Loops that reduce along the rows of their tiles, of too few programs for the machine.
+  bool may_share_rows(int cluster) const {
+    return work_.loops && work_.exchanges > 0 && work_.programs * cluster <= kFewBlocks * target_.units;
   }
 
   // Tiles too large for registers still run: they spill. Tiny ones leave threads without work.

@@ -306,7 +306,7 @@ Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shar
     const Frame& f = layouts.frame(place);
     const auto elements = static_cast<double>(f.elements_per_thread());
     if (elements < out.elements) continue;
-    const double held = elements * static_cast<double>(f.groups * f.row_threads());
+    const double held = elements * static_cast<double>(f.row_groups() * f.row_threads());
     const double waste = held / static_cast<double>(std::max<Index>(1, f.rows * f.cols));
     // The loops come in the order of their addresses: of equals, the one that wastes most counts.
     out.waste = elements > out.elements ? waste : std::max(out.waste, waste);

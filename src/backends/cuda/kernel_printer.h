@@ -23,6 +23,7 @@ namespace tilewright::cuda {
 
 // Left for the small arrays of exchanges.
 inline constexpr Index kStaticSharedBytes = 2048;
+inline constexpr Index kMostStaticSharedBytes = 48 * 1024;  // that a kernel may declare
 
 // An expression and the C++ type it has ("i32" for an i64 that is known to fit).
 struct Expr {
@@ -116,6 +117,7 @@ class KernelPrinter {
   void print_program_ids();
   void index_scalars();
   void wait_for_cluster();
+  static bool exchanges(const std::vector<Step>& steps);
   void declare_buffers(const std::vector<Step>& steps);
   Expr program_id(int axis);
   std::string descending_id(int axis) const;
@@ -421,6 +423,7 @@ class KernelPrinter {
   void print_exchange(Loop& loop);
   void print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions);
   void print_column_exchange(const Loop& loop, const Reduction& reduction);
+  void print_cluster_columns(const Loop& loop, const std::vector<Reduction>& reductions);
   std::string exchanging_threads() const;
   std::string thread_of_program() const;
   std::string exchange_place(const std::string& type) const;
@@ -478,6 +481,7 @@ class KernelPrinter {
   Text out_{1};
   std::vector<std::string> shared_;  // declarations of static shared memory
   Index stage_bytes_ = 0;
+  Index cluster_bytes_ = 0;  // of `shared_`: what the blocks of a cluster tell each other of columns
   std::map<const tile::Op*, Staged> staged_;
   Index staged_slots_ = 0;
   Text fetch_{2};

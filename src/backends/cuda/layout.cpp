@@ -29,12 +29,14 @@ std::vector<int> long_axes(const std::vector<Index>& shape) {
   return axes;
 }
 
+bool shares_rows(const tile::Schedule& s) { return row_cluster(s) > 1 && s.threads_per_row < s.threads; }
+
 bool same_spread(const Layouts& layouts, Place a, Place b) {
   if (a.part != b.part) return false;
   if (a.part == Part::one || a.frame == b.frame) return true;
   const Frame &x = layouts.frame(a), &y = layouts.frame(b);
   if (x.threads_per_row != y.threads_per_row || x.groups != y.groups || x.cluster != y.cluster ||
-      x.map != y.map)
+      x.row_blocks != y.row_blocks || x.map != y.map)
     return false;
   const bool rows = x.rows == y.rows, cols = x.cols == y.cols && x.vector == y.vector;
   return a.part == Part::rows ? rows : a.part == Part::cols ? cols : rows && cols;
@@ -128,8 +130,6 @@ class Assigner {
       return refuse(fmt::format(
           "threads_per_row={}: wants a power of two below a warp or whole warps that divide threads={}", row,
           s.threads));
-    if (row_cluster(s) > 1 && row != s.threads)
-      return refuse("a cluster shares one row: threads_per_row must be threads");
     return Unit{};
   }
 
@@ -184,7 +184,9 @@ class Assigner {
         main_.empty()
             ? 1
             : main_[static_cast<std::size_t>(long_axes(main_).empty() ? 0 : long_axes(main_).back())];
-    f.cluster = f.cols == main_cols ? row_cluster(schedule()) : 1;
+    const bool by_rows = shares_rows(schedule());
+    f.cluster = f.cols == main_cols && !by_rows ? row_cluster(schedule()) : 1;
+    f.row_blocks = by_rows && f.rows > 1 ? row_cluster(schedule()) : 1;
     const VectorChoice choice = vector_choice(input_, tile_shape, std::max(1, schedule().vector_bytes));
     Index vector = choice.vector > 0 ? choice.vector : 4;
     while (vector > 1 && vector > f.cols) vector /= 2;
@@ -356,11 +358,22 @@ class Assigner {
       if (p.part != Part::one) normalize(p);
   }
 
+  Index main_rows() const {
+    const std::vector<int> axes = long_axes(main_);
+    return axes.size() < 2 ? 1 : main_[static_cast<std::size_t>(axes[0])];
+  }
+
   Status check_cluster() {
     if (row_cluster(schedule()) <= 1) return Unit{};
     if (crosses_) return refuse("cluster: dot and transpose stay within one block");
+    if (shares_rows(schedule()) && !two_axes_)
+      return refuse("cluster: a tile of one row has threads_per_row = threads");
+    const auto rows_differ = [&](const Frame& f) { return f.rows > 1 && f.rows != main_rows(); };
+    if (shares_rows(schedule()) && std::any_of(out_.frames.begin(), out_.frames.end(), rows_differ))
+      return refuse("cluster: tiles with different numbers of rows");
     for (const Frame& f : out_.frames)
-      if (f.cluster == 1 && f.cols > 1) return refuse("cluster: tiles with different row lengths");
+      if (f.cluster == 1 && f.cols > 1 && !shares_rows(schedule()))
+        return refuse("cluster: tiles with different row lengths");
     bool scans = false;
     for_each_loop(input_.plan.steps, [&](const ElementLoop& loop) {
       for (const Instr& in : loop.body) scans = scans || in.kind == Instr::Kind::scan;

@@ -4,7 +4,9 @@
 // program stand as `groups` row groups of `threads_per_row` threads. Thread t of group g holds
 //   rows    r · groups + g                              for r < row_steps
 //   columns (c · threads_per_row · cluster + t) · vector + v   for c < col_steps, v < vector
-// with t counting through the blocks of a cluster. Loops over r, c and v are unrolled: a tile lives in
+// with t counting through the blocks of a cluster; or, where these share the rows of a tile, g:
+//   rows    r · groups · row_blocks + g
+// Loops over r, c and v are unrolled: a tile lives in
 // registers. The accumulator of tensor cores (RowMap::mma) is the same but for its rows: 4 threads a row and
 // warp, vectors of 2, and g counts 8 rows of every 16 in a warp; r alternates between the two halves:
 //   rows    r / 2 · 2 · groups + r % 2 · 8 + g / 8 · 16 + g % 8
@@ -34,12 +36,14 @@ struct Frame {
   int groups = 1;
   int threads_per_row = 32;
   int vector = 1;
-  int cluster = 1;
+  int cluster = 1;     // blocks of a cluster that share its columns
+  int row_blocks = 1;  // … its rows
   RowMap map = RowMap::strided;
-  Index row_steps() const { return ceil_div(rows, groups); }
+  Index row_steps() const { return ceil_div(rows, row_groups()); }
+  Index row_groups() const { return Index{groups} * row_blocks; }
   Index row_threads() const { return Index{threads_per_row} * cluster; }
   Index col_steps() const { return ceil_div(cols, row_threads() * vector); }
-  bool ragged_rows() const { return rows % groups != 0; }
+  bool ragged_rows() const { return rows % row_groups() != 0; }
   bool ragged_cols() const { return cols % (row_threads() * vector) != 0; }
   bool whole_vectors() const { return cols % vector == 0; }
   Index elements_per_thread() const { return row_steps() * col_steps() * vector; }
@@ -67,6 +71,8 @@ struct Layouts {
 
 // Whether two places put the same elements into the same registers of the same threads.
 bool same_spread(const Layouts& layouts, Place a, Place b);
+// The blocks of a cluster share the rows of a tile, not the columns of one row.
+bool shares_rows(const tile::Schedule& schedule);
 // Axes longer than 1, in order.
 std::vector<int> long_axes(const std::vector<Index>& shape);
 

@@ -36,8 +36,8 @@ std::string KernelPrinter::row_text(const Loop& loop) const {
     return f.row_steps() == 2
                ? fmt::format("r * 8 + {}", loop.thread.g)
                : fmt::format("r / 2 * {} + r % 2 * 8 + {}", 2 * Index{f.groups}, loop.thread.g);
-  if (f.groups == 1) return f.row_steps() == 1 ? "0" : "r";
-  return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.groups, loop.thread.g);
+  if (f.row_groups() == 1) return f.row_steps() == 1 ? "0" : "r";
+  return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.row_groups(), loop.thread.g);
 }
 
 // The first column of a vector.
@@ -56,7 +56,8 @@ std::string KernelPrinter::effect_guard(const Loop& loop) const {
     case Part::all:
       return "";
     case Part::cols:
-      return loop.frame.groups > 1 ? fmt::format("{} == 0", loop.thread.g) : "";
+      if (loop.frame.row_groups() > 1) return fmt::format("{} == 0", loop.thread.g);
+      return shares_rows(schedule_) ? "cluster_rank() == 0" : "";
     case Part::rows:
       return loop.frame.row_threads() > 1 ? fmt::format("{} == 0", loop.thread.t) : "";
     case Part::one:

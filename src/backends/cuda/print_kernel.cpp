@@ -151,9 +151,12 @@ Result<backends::Source> KernelPrinter::run() {
     return unsupported(refusal.why);
   }
   const Index shared_bytes = round_up(stage_bytes_, 16) + staged_bytes();
-  if (shared_bytes > options_.max_shared_bytes - kStaticSharedBytes)
-    return unsupported(fmt::format("needs {} bytes of shared memory, a block has {}", shared_bytes,
-                                   options_.max_shared_bytes - kStaticSharedBytes));
+  if (cluster_bytes_ > kMostStaticSharedBytes - kStaticSharedBytes)
+    return unsupported(fmt::format("needs {} bytes of shared memory for what a cluster exchanges, has {}",
+                                   cluster_bytes_, kMostStaticSharedBytes - kStaticSharedBytes));
+  const Index left = options_.max_shared_bytes - kStaticSharedBytes - cluster_bytes_;
+  if (shared_bytes > left)
+    return unsupported(fmt::format("needs {} bytes of shared memory, a block has {}", shared_bytes, left));
 
   Text head(1);
   for (const std::string& s : shared_) head.write(s);
@@ -229,7 +232,7 @@ std::string KernelPrinter::header_comment() const {
     if (f.map == RowMap::mma)
       text += "as tensor cores accumulate: row g, g + 8 and so on, ";
     else if (f.rows > 1)
-      text += f.groups > 1 ? fmt::format("row r*{} + g of {}, ", f.groups, f.row_steps()) : "row r, ";
+      text += f.row_groups() > 1 ? fmt::format("row r*{} + g of {}, ", f.row_groups(), f.row_steps()) : "row r, ";
     text += fmt::format("column (c*{} + t)*{} + v", f.row_threads(), f.vector);
     text += fmt::format("; {} rows, {} vectors of {} a thread\n", f.row_steps(), f.col_steps(), f.vector);
   }

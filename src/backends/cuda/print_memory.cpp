@@ -61,7 +61,7 @@ std::string KernelPrinter::base_offset(const Access& access) {
 // How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
 std::string KernelPrinter::row_step_text(const Frame& f,
                                          const std::function<std::string(Index)>& scaled) const {
-  if (f.map == RowMap::strided) return times("r", scaled(f.groups));
+  if (f.map == RowMap::strided) return times("r", scaled(f.row_groups()));
   const std::string half = scaled(8);
   if (f.row_steps() == 2) return times("r", half);
   return fmt::format("{} + {}", times("r / 2", scaled(2 * Index{f.groups})), times("r % 2", half));
@@ -82,7 +82,7 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
     };
     if (side == 0) {
       if (loop.thread.g != "0")
-        terms.push_back(stride.is_constant() && std::abs(stride.value) * f.groups < (1 << 30)
+        terms.push_back(stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
                             ? times(loop.thread.g, stride_text(access, access.dim_of(axis)))
                             : times("i64(" + loop.thread.g + ")", stride_text(access, access.dim_of(axis))));
       a.row_term = row_step_text(f, scaled);

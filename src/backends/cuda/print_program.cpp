@@ -120,7 +120,7 @@ void KernelPrinter::print_persistent_body() {
 }
 
 KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
-  const auto key = std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster);
+  const auto key = std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster * frame.row_blocks);
   auto it = threads_.find(key);
   if (it != threads_.end()) return it->second;
   Thread names{threads_.empty() ? "t" : unique(fmt::format("t{}", frame.threads_per_row)),
@@ -144,10 +144,15 @@ KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
     return threads_[key] = names;
   }
   thread_lines_.push_back(fmt::format("const int {} = {};", names.t, t));
-  if (whole || layouts_.is_packed())
+  std::string g = fmt::format("{} / {}", self, frame.threads_per_row);
+  if (frame.row_blocks > 1) {
+    need("cluster_exchange");
+    g = fmt::format("int(cluster_rank()) * {} + {}", frame.groups, g);
+  }
+  if ((whole && frame.row_blocks == 1) || layouts_.is_packed())
     names.g = "0";
   else
-    thread_lines_.push_back(fmt::format("const int {} = {} / {};", names.g, self, frame.threads_per_row));
+    thread_lines_.push_back(fmt::format("const int {} = {};", names.g, g));
   return threads_[key] = names;
 }
 

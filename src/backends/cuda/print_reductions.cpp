@@ -166,7 +166,7 @@ std::string KernelPrinter::thread_of_program() const {
 }
 
 void KernelPrinter::print_exchange(Loop& loop) {
-  std::vector<Reduction> along_row;
+  std::vector<Reduction> along_row, along_columns;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) < 0) continue;
@@ -176,9 +176,10 @@ void KernelPrinter::print_exchange(Loop& loop) {
       along_row.push_back(red);
       continue;
     }
-    if (f.groups == 1) continue;
-    print_column_exchange(loop, red);
+    if (f.groups > 1) print_column_exchange(loop, red);
+    if (f.row_blocks > 1) along_columns.push_back(red);
   }
+  if (!along_columns.empty()) print_cluster_columns(loop, along_columns);
   if (!along_row.empty()) print_row_exchange(loop, along_row);
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i)
     if (loop.plan->body[i].kind == Instr::Kind::reduce && role(loop, loop.plan->body[i].op->axis) >= 0)
@@ -209,6 +210,34 @@ void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red
   else
     out_.line("reduce_groups<{}, {}, {}, {}{}>({}, {});", red.monoid, f.threads_per_row, f.groups,
               f.col_steps(), who, f.col_steps() > 1 ? red.state : "&" + red.state, stage);
+}
+
+// What the blocks of a cluster have of the columns is added up in the order of their ranks. All reductions of
+// the loop share one barrier.
+void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Reduction>& reductions) {
+  const Frame& f = loop.frame;
+  wait_for_cluster();
+  const bool one = loop.place.part == Part::rows, repeated = loop_depth_ > 0;
+  const Index steps = one ? 1 : f.col_steps(), columns = f.threads_per_row * steps * (one ? 1 : f.vector);
+  std::vector<std::string> places, vectors;
+  for (const Reduction& r : reductions) {
+    const std::string name = unique(r.state + "_parts");
+    shared_.push_back(fmt::format("__shared__ {} {}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
+                                  f.row_blocks, columns));
+    cluster_bytes_ += (repeated ? 2 : 1) * f.row_blocks * columns * state_bytes(r.type);
+    places.push_back(name + (repeated ? "[step & 1]" : ""));
+    vectors.push_back(one ? fmt::format("as_vectors(&{})", r.state) : steps > 1 ? r.state : "&" + r.state);
+    out_.line("put_columns_cluster<{}, {}, {}>({}, {});", f.threads_per_row, f.groups, steps, places.back(),
+              vectors.back());
+  }
+  out_.write("cluster_sync();");
+  for (std::size_t i = 0; i < reductions.size(); ++i)
+    out_.line("take_columns_cluster<{}, {}, {}, {}>({}, {});", reductions[i].monoid, f.threads_per_row,
+              f.groups, steps, vectors[i], places[i]);
+  if (repeated) {
+    out_.write("++step;");
+    stepped_ = true;
+  }
 }
 
 // Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.

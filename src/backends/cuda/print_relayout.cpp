@@ -18,6 +18,7 @@ KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
   const bool to_vectors = place.part == Part::all || place.part == Part::cols;
   to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(plan_.storage(v));
   if (layouts_.programs_per_block > 1) refuse("programs side by side: values stay in their threads");
+  if (shares_rows(schedule_)) refuse("cluster: values stay in the blocks that have their rows");
   const std::vector<Index>& shape = kernel_.type(v).shape;
   const StageLayout stage{.type = stage_type(v), .shape = shape, .pitch = shape.empty() ? 1 : shape.back()};
   need("exchange");

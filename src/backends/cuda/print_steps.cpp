@@ -9,11 +9,20 @@ using printer::Step;
 using tile::Op;
 using tile::OpKind;
 
-// Before the first exchange, and before code that runs many times or not at all.
+// Before the first exchange, and before code that runs many times or not at all and exchanges.
 void KernelPrinter::wait_for_cluster() {
   if (row_cluster(schedule_) == 1 || cluster_waited_) return;
   out_.write("cluster_wait();");
   cluster_waited_ = true;
+}
+
+bool KernelPrinter::exchanges(const std::vector<Step>& steps) {
+  bool found = false;
+  for_each_step(steps, [&](const Step& step) {
+    for (const Instr& in : step.loop.body)
+      found = found || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
+  });
+  return found;
 }
 
 // Buffers first touched inside a nested block must be there before it.
@@ -112,7 +121,7 @@ void KernelPrinter::print_loop(const Step& step) {
   declare_buffers(step.body[0]);
   const Step* next = next_rounds(step);
   if (next) declare_buffers(next->body[0]);
-  wait_for_cluster();
+  if (exchanges(step.body[0])) wait_for_cluster();
   if (dot_ && dot_->loop == &op)
     return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_copied_loop(step);
   const bool outermost = chain_ && chain_->is_outermost(op);
@@ -169,7 +178,7 @@ void KernelPrinter::print_branch(const Step& step) {
   }
   declare_buffers(step.body[0]);
   declare_buffers(step.body[1]);
-  wait_for_cluster();
+  if (exchanges(step.body[0]) || exchanges(step.body[1])) wait_for_cluster();
   out_.open("if ({})", scalar(op.operands[0]).text);
   ++loop_depth_;  // as in a loop: the two sides share nothing
   print_steps(step.body[0]);

@@ -80,9 +80,30 @@ TW_DEVICE void take_parts(T& x, const T (&parts)[1][kParts]) {
 }
 
 // ---- along the columns
-// ------------------------------------------------------------------------------------------------ Vectors of
-// a thread's columns, combined over the row groups: kThreads threads a row, kGroups groups. `stage` holds
-// kParts rows of the tile; every thread of those that exchange must call.
+// ------------------------------------------------------------------------------------------------
+// parts[0][i] becomes the combination of all parts[p][i]: kAll threads share the columns.
+template <class Op, int kAll, class T, int kParts, int kCols>
+TW_DEVICE void combine_columns(T (&parts)[kParts][kCols]) {
+#pragma unroll 1
+  for (int i = int(threadIdx.x) % kAll; i < kCols; i += kAll) {
+    T sum = parts[0][i];
+#pragma unroll
+    for (int p = 1; p < kParts; ++p) sum = Op::template combine<T>(sum, parts[p][i]);
+    parts[0][i] = sum;
+  }
+}
+// A thread's vectors of a row of columns, which lie so that the threads of a warp stand side by side.
+template <int kThreads, int kSteps, class T, int N>
+TW_DEVICE void take_columns(Vec<T, N>* x, const T* row) {
+  const int t = int(threadIdx.x) % kThreads;
+#pragma unroll
+  for (int c = 0; c < kSteps; ++c)
+#pragma unroll
+    for (int v = 0; v < N; ++v) x[c].v[v] = row[(c * N + v) * kThreads + t];
+}
+
+// Vectors of a thread's columns, combined over the row groups: kThreads threads a row, kGroups groups.
+// `stage` holds kParts rows of the tile; every thread of those that exchange must call.
 template <class Op, int kThreads, int kGroups, int kSteps, class Who = WholeBlock, class T, int N>
 TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
   constexpr int kInWarp = kThreads < 32 ? (32 / kThreads < kGroups ? 32 / kThreads : kGroups) : 1;
@@ -104,16 +125,9 @@ TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
         for (int v = 0; v < N; ++v) stage[group / kInWarp * kCols + (c * N + v) * kThreads + t] = x[c].v[v];
     }
     Who::wait();
-#pragma unroll
-    for (int c = 0; c < kSteps; ++c)
-#pragma unroll
-      for (int v = 0; v < N; ++v) {
-        T sum = stage[(c * N + v) * kThreads + t];
-#pragma unroll 4
-        for (int p = 1; p < kParts; ++p)
-          sum = Op::template combine<T>(sum, stage[p * kCols + (c * N + v) * kThreads + t]);
-        x[c].v[v] = sum;
-      }
+    combine_columns<Op, kThreads * kGroups>(*reinterpret_cast<T(*)[kParts][kCols]>(stage));
+    Who::wait();
+    take_columns<kThreads, kSteps>(x, stage);
   }
 }
 
