@@ -74,6 +74,18 @@ class KernelPrinter {
     std::string col_step;      // elements from one c to the next
     std::string element_step;  // "" when contiguous
   };
+  // A factor of the products that a row's sum is made of: the f32 that they multiply, and the instruction
+  // whose registers are it in `type`; the same where bytes become it.
+  struct InnerFactor {
+    int instr = -1, source = -1;
+    DType type = DType::bf16;
+  };
+  // One sum, or two that share a factor; instructions of the sums.
+  struct InnerProduct {
+    int first_sum = -1, second_sum = -1;
+    InnerFactor first = {}, second = {}, by = {};
+    std::string sums = {};
+  };
   // One element loop while it is printed.
   struct Loop {
     const ElementLoop* plan;
@@ -90,6 +102,7 @@ class KernelPrinter {
     Index piece_vectors = 0;           // walked piece by piece, of so many vectors; 0: row by row
     bool loads_by_piece = false;       // … which load what stands along its columns
     int sent = -1;                     // the store that the copy engine carries out
+    std::vector<InnerProduct> inner;   // sums on tensor cores
     Thread thread;
   };
   enum class Level : unsigned char { once, row, element };
@@ -434,6 +447,15 @@ class KernelPrinter {
   void print_scaled_extreme(Loop& loop, const Reduction& reduction);
   std::optional<int> packed_extreme(const Loop& loop, const Instr& in) const;
   void print_packed_extremes(Loop& loop);
+  // --- sums of products on tensor cores (print_inner.cpp)
+  bool has_inner_products(const Loop& loop) const;
+  std::optional<InnerFactor> inner_factor(const Loop& loop, const printer::Ref& ref) const;
+  std::optional<std::pair<InnerFactor, InnerFactor>> inner_factors(const Loop& loop, const Instr& in) const;
+  void choose_inner_products(Loop& loop) const;
+  static bool is_inner_sum(const Loop& loop, std::size_t i);
+  void print_inner_starts(Loop& loop);
+  void print_inner_products(Loop& loop);
+  void print_inner_ends(Loop& loop);
   // --- integers of 8 and 4 bits as floats (print_bytes.cpp)
   struct WidenedBytes {
     int array = -1;                          // instruction: loaded bytes
@@ -445,6 +467,7 @@ class KernelPrinter {
   bool only_kept(const Loop& loop, std::size_t i) const;
   bool keeps_widened(const Loop& loop, std::size_t i) const;
   void print_widened(Loop& loop, std::size_t i, const WidenedBytes& bytes);
+  std::string widened_text(Loop& loop, const WidenedBytes& bytes, const std::string& to);
   void print_reduction_end(Loop& loop, const Reduction& reduction);
   void print_scans(Loop& loop);
   // --- what needs values in other registers than their own (print_relayout.cpp)

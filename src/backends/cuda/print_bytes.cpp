@@ -79,17 +79,19 @@ bool KernelPrinter::keeps_widened(const Loop& loop, std::size_t i) const {
   return widened_bytes(loop, loop.plan->body[from]) && only_kept(loop, from);
 }
 
+std::string KernelPrinter::widened_text(Loop& loop, const WidenedBytes& bytes, const std::string& to) {
+  need("bytes");
+  const std::string array = at(loop.arrays[static_cast<std::size_t>(bytes.array)]);
+  return bytes.count ? fmt::format("nibbles_to_{}({}, {})", to, array, operand(loop, *bytes.count).text)
+                     : fmt::format("bytes_to_{}({})", to, array);
+}
+
 // The vector, before the loop over its elements.
 void KernelPrinter::print_widened(Loop& loop, std::size_t i, const WidenedBytes& bytes) {
-  need("bytes");
   const Instr& in = loop.plan->body[i];
   const bool narrow = only_kept(loop, i);
   const std::string name = unique(value_name(in.value)), to = narrow ? "bf16" : "f32";
-  const std::string array = at(loop.arrays[static_cast<std::size_t>(bytes.array)]);
-  const std::string text =
-      bytes.count ? fmt::format("nibbles_to_{}({}, {})", to, array, operand(loop, *bytes.count).text)
-                  : fmt::format("bytes_to_{}({})", to, array);
-  out_.line("const Vec<{}, {}> {} = {};", to, loop.frame.vector, name, text);
+  out_.line("const Vec<{}, {}> {} = {};", to, loop.frame.vector, name, widened_text(loop, bytes, to));
   loop.values[i] = narrow ? Expr{name, "bf16"} : Expr{name + ".v[v]", "f32"};
 }
 

@@ -90,6 +90,7 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   print_loads(loop);
   for (const Instr& in : plan.body)
     if (packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
+  choose_inner_products(loop);
   for (std::size_t i = 0; i < n; ++i)
     if (is_vector_store(loop, i) ||
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
@@ -168,10 +169,12 @@ void KernelPrinter::print_row_body(Loop& loop) {
   }
   print_at(loop, Level::row);
   print_exp_offsets(loop);
+  print_inner_starts(loop);
   if (loop.place.part == Part::all || loop.place.part == Part::cols)
     print_columns(loop);
   else
     print_at(loop, Level::element);
+  print_inner_ends(loop);
   if (guard) out_.close();
 }
 
@@ -249,10 +252,12 @@ void KernelPrinter::print_vector_elements(Loop& loop) {
 void KernelPrinter::print_column_body(Loop& loop) {
   print_vector_heads(loop);
   print_packed_extremes(loop);
+  print_inner_products(loop);
   const bool elements = std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& in) {
     const auto i = static_cast<std::size_t>(&in - loop.plan->body.data());
     return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload && !direct_copy(loop, i) &&
-           !keeps_load(loop, i) && !keeps_widened(loop, i) && !packed_extreme(loop, in);
+           !keeps_load(loop, i) && !keeps_widened(loop, i) && !packed_extreme(loop, in) &&
+           !is_inner_sum(loop, i);
   });
   if (elements) {
     const auto inside = vector_test(loop);

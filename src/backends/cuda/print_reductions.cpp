@@ -106,7 +106,7 @@ void KernelPrinter::print_reduction_starts_of_row(Loop& loop) {
   if (loop.place.part != Part::all) return;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
-    if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) != 1) continue;
+    if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) != 1 || is_inner_sum(loop, i)) continue;
     const std::string row = loop.frame.row_steps() > 1 ? "[r]" : "";
     const Reduction red = reduction(loop, i);
     out_.line("{}{} = {}::identity<{}>();", red.state, row, red.monoid, red.type);
@@ -115,7 +115,7 @@ void KernelPrinter::print_reduction_starts_of_row(Loop& loop) {
 
 void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
-  if (packed_extreme(loop, in)) return;
+  if (packed_extreme(loop, in) || is_inner_sum(loop, i)) return;
   const Reduction red = reduction(loop, i);
   const int side = role(loop, in.op->axis);
   const bool scalar_result = kernel_.type(in.value).rank() == 0;

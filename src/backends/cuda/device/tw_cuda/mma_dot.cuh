@@ -6,6 +6,7 @@
 #include "tw_cuda/async.cuh"
 #include "tw_cuda/block_layout.cuh"
 #include "tw_cuda/memory.cuh"
+#include "tw_cuda/mma.cuh"
 
 namespace tw {
 
@@ -37,30 +38,6 @@ TW_DEVICE u32 to_tf32(u32 bits) {
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(bits_to_f32(bits)));
   return rounded;
 }
-// Rows 0 to 7 in `upper`, 8 to 15 in `lower`: as wgmma leaves them, too.
-template <class T>
-TW_DEVICE void mma(Vec<f32, 2>& upper, Vec<f32, 2>& lower, const Vec<u32, 4>& a, u32 b0, u32 b1) {
-  if constexpr (same<T, bf16>) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(upper.v[0]), "+f"(upper.v[1]), "+f"(lower.v[0]), "+f"(lower.v[1])
-        : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b0), "r"(b1));
-  } else if constexpr (same<T, f32>) {
-    asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(upper.v[0]), "+f"(upper.v[1]), "+f"(lower.v[0]), "+f"(lower.v[1])
-        : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b0), "r"(b1));
-  } else {
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(upper.v[0]), "+f"(upper.v[1]), "+f"(lower.v[0]), "+f"(lower.v[1])
-        : "r"(a.v[0]), "r"(a.v[1]), "r"(a.v[2]), "r"(a.v[3]), "r"(b0), "r"(b1));
-  }
-}
-
 TW_DEVICE u32 opaque(u32 address) {
   asm volatile("" : "+r"(address));
   return address;
