@@ -6,7 +6,7 @@
 
 namespace tilewright::cuda {
 
-// `only`: a part of the kernel's name, or "" for all.
+// `only`: a part of the kernel's name, or "" for all; or a file of tile IR, whose kernel takes no scalars.
 void bench_kernels(const std::string& path, const std::string& only);
 
 }  // namespace tilewright::cuda
