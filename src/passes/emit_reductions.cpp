@@ -1,5 +1,7 @@
 // What the loops of a program carry: reductions, and a dot, each multiplied by how the ones before it
 // changed.
+#include "ops/rows.h"
+#include "passes/dot_axes.h"
 #include "passes/emitter.h"
 
 #include <tilewright/base/error.h>
@@ -92,6 +94,41 @@ bool Emitter::accumulates_tiles(const ReductionPass& pass) const {
   return shape_.accumulate_tiles && sym(pass.syms.back()).level == pass.first_level;
 }
 
+void Emitter::find_terms(const ReductionPass& pass) {
+  terms_.clear();
+  const bool nested = program_.reduced_variables().size() > 1 && f_.walks_tile();
+  if (!nested || !accumulates_tiles(pass) || program_.has_dots()) return;
+  const std::vector<std::vector<bool>> depends = dependence(program_);
+  for (int s : pass.syms) {
+    const Sym &m = sym(s), &term = sym(m.operands[0]);
+    const bool times = term.kind == Sym::Kind::product ||
+                       (term.kind == Sym::Kind::op && s_.graph.node(term.node).op == &ops::kMul);
+    if (m.monoid != Monoid::sum || !times || !is_float(term.dtype)) return terms_.clear();
+    const auto alike = [&](int o) { return compute_dtype(sym(o).dtype) == compute_dtype(term.dtype); };
+    std::optional<Terms> found;
+    for (std::size_t side : {0u, 1u}) {
+      const Terms t{term.operands[side], term.operands[1 - side]};
+      if (depends[at(t.walked)][at(walked_)] && !depends[at(t.resting)][at(walked_)] && alike(t.walked) &&
+          alike(t.resting))
+        found = t;
+    }
+    if (!found) return terms_.clear();
+    terms_.push_back(*found);
+  }
+}
+
+// Behind the innermost loop.
+std::vector<Value> Emitter::add_scaled(const std::vector<Value>& before, const std::vector<Value>& sums) {
+  s_.enter_body();
+  std::vector<Value> out;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Value sum = f_.keep_rank(k_.reduce(Monoid::sum, sums[i], f_.reduced_axis()));
+    out.push_back(before[i] + sum * k_.broadcast(f_.computed(terms_[i].resting), accumulator_shape(false)));
+  }
+  s_.leave_body();
+  return out;
+}
+
 Value Emitter::initial_sum(const Sym& outer_dot) {
   return k_.literal(accumulator(outer_dot.dtype), 0.0, {shape_.rows, shape_.columns});
 }
@@ -105,7 +142,7 @@ std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
       continue;
     }
     const DType operand_dtype = compute_dtype(sym(m.operands[0]).dtype);
-    const bool whole = accumulates_tiles(pass) && !is_index(m.monoid);
+    const bool whole = accumulates_tiles(pass) && !is_index(m.monoid) && terms_.empty();
     initial.push_back(literal(operand_dtype, m.monoid, accumulator_shape(whole)));
     if (is_index(m.monoid)) initial.push_back(k_.literal_int(DType::i64, 0, accumulator_shape(false)));
   }
@@ -114,6 +151,7 @@ std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
 
 void Emitter::reduction_pass(const ReductionPass& pass) {
   hoist(pass);
+  find_terms(pass);
   const std::vector<Value> initial = initial_values(pass);
   restrict_loop(pass);
   f_.moving_from(pass.first_level);
@@ -122,6 +160,7 @@ void Emitter::reduction_pass(const ReductionPass& pass) {
   f_.rest();
   part_.reset();
   set_results(pass, last);
+  terms_.clear();
 }
 
 void Emitter::set_results(const ReductionPass& pass, const std::vector<Value>& last) {
@@ -133,7 +172,7 @@ void Emitter::set_results(const ReductionPass& pass, const std::vector<Value>& l
       v = v.dtype() == m.dtype ? v : k_.cast(v, m.dtype);
     else if (is_index(m.monoid))
       v = last[next++];
-    else if (accumulates_tiles(pass))
+    else if (accumulates_tiles(pass) && terms_.empty())
       v = f_.keep_rank(k_.reduce(m.monoid, v, f_.reduced_axis()));
     f_.set(s, v);
     if (dot_ >= 0) out_.set(s, v);
@@ -168,7 +207,7 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
       continue;
     }
     if (program_.adds_up_dots()) f_.load_beside_dots(m.operands[0]);
-    Value operand = block_operand(m);
+    Value operand = terms_.empty() ? block_operand(m) : block_operand(m, terms_[i].walked);
     if (!accumulates_tiles(pass) && f_.walks_tile())
       operand = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()));
     Value after = combine(m.monoid, sum, operand);
@@ -180,8 +219,8 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
   return out;
 }
 
-Value Emitter::block_operand(const Sym& m) {
-  Value operand = k_.broadcast(f_.full(f_.computed(m.operands[0])), accumulator_shape(true));
+Value Emitter::block_operand(const Sym& m, int term) {
+  Value operand = k_.broadcast(f_.full(f_.computed(term)), accumulator_shape(true));
   if (!f_.ragged(walked_)) return operand;
   Value inside = f_.variable(walked_) < s_.extent(walked_);
   return tile::where(k_.broadcast(inside, operand.type().shape), operand,

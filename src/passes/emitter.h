@@ -98,6 +98,14 @@ class Emitter {
   // Several levels in one loop: no whole tiles are carried, since each level needs the one before complete.
   bool accumulates_tiles(const ReductionPass& pass) const;
 
+  // Of a sum over several variables: a factor of its terms that the innermost loop does not change is
+  // multiplied by what that loop has summed. Of a pass all sums have one, or none is taken apart.
+  struct Terms {
+    int walked, resting;  // syms
+  };
+  void find_terms(const ReductionPass& pass);
+  std::vector<tile::Value> add_scaled(const std::vector<tile::Value>& before,
+                                      const std::vector<tile::Value>& sums);
   tile::Value initial_sum(const Sym& outer_dot);
   std::vector<tile::Value> initial_values(const ReductionPass& pass);
   void reduction_pass(const ReductionPass& pass);
@@ -112,7 +120,8 @@ class Emitter {
                                             const std::vector<tile::Value>& carried);
 
   // What this block adds to a reduction: nothing outside the space.
-  tile::Value block_operand(const Sym& m);
+  tile::Value block_operand(const Sym& m) { return block_operand(m, m.operands[0]); }
+  tile::Value block_operand(const Sym& m, int operand);
 
   std::pair<tile::Value, tile::Value> better_of(const Sym& m, tile::Value best, tile::Value where_best);
 
@@ -155,6 +164,7 @@ class Emitter {
   FrameValues columns_, result_;  // of a dot: operand b, and what it gives
   FrameValues& out_;              // what is stored
   tile::Value split_;
+  std::vector<Terms> terms_;           // of each sum of the pass that is written
   std::map<int, tile::Value> places_;  // of this program's block among those of a variable
   std::string note_;
   // Of the loop over the walked variable, where it does not walk all of it.

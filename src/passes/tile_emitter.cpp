@@ -149,14 +149,19 @@ std::vector<Value> Emitter::nest(const std::vector<int>& outer, std::size_t dept
     else
       upper = first + shape_.split_length;
   }
-  return k_.loop(lower, upper, block(v), initial, [&](Value i, const std::vector<Value>& carried) {
-    s_.start(v) = i;
-    if (!innermost) return nest(outer, depth + 1, carried, body);
-    s_.enter_body();
-    std::vector<Value> next = body(carried);
-    s_.leave_body();
-    return next;
-  });
+  std::vector<Value> begin = initial;
+  if (innermost && !terms_.empty())
+    begin.assign(initial.size(), literal(initial[0].dtype(), tile::Monoid::sum, accumulator_shape(true)));
+  const std::vector<Value> last =
+      k_.loop(lower, upper, block(v), begin, [&](Value i, const std::vector<Value>& carried) {
+        s_.start(v) = i;
+        if (!innermost) return nest(outer, depth + 1, carried, body);
+        s_.enter_body();
+        std::vector<Value> next = body(carried);
+        s_.leave_body();
+        return next;
+      });
+  return innermost && !terms_.empty() ? add_scaled(initial, last) : last;
 }
 
 EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,

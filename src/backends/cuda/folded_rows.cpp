@@ -47,13 +47,16 @@ bool holds(const LoopPlan& plan, const Instr& in, ValueId buffer) {
   return in.kind != Instr::Kind::compute && in.value >= 0 && plan.storage(in.value) == buffer;
 }
 
-// What the steps do with one buffer.
+// What the steps do with buffers that hand on a tile to one another: those of loops inside loops.
 class Uses {
  public:
-  Uses(const LayoutInput& input, ValueId buffer) : input_(input), buffer_(buffer) {}
+  Uses(const LayoutInput& input, std::set<ValueId> buffers) : input_(input), buffers_(std::move(buffers)) {}
 
   bool allow_folding() {
-    walk(input_.plan.steps);
+    for (ValueId buffer : buffers_) {
+      buffer_ = buffer;
+      walk(input_.plan.steps);
+    }
     return !other_ && begins_ && monoid_ && reduced_;
   }
 
@@ -62,7 +65,9 @@ class Uses {
     for (const Step& step : steps) {
       if (step.kind == Step::Kind::elements) look_at(step.loop);
       const auto is_it = [&](ValueId v) { return input_.plan.storage(v) == buffer_; };
-      for (const auto& [from, to] : step.moves) other_ = other_ || is_it(from) || is_it(to);
+      const auto is_one = [&](ValueId v) { return buffers_.count(input_.plan.storage(v)) > 0; };
+      for (const auto& [from, to] : step.moves)
+        other_ = other_ || (is_it(from) && !is_one(to)) || (is_it(to) && !is_one(from));
       if (step.kind == Step::Kind::dot || step.kind == Step::Kind::relayout)
         other_ = other_ || std::any_of(step.op->operands.begin(), step.op->operands.end(), is_it) ||
                  std::any_of(step.op->results.begin(), step.op->results.end(), is_it);
@@ -142,7 +147,8 @@ class Uses {
   }
 
   const LayoutInput& input_;
-  const ValueId buffer_;
+  const std::set<ValueId> buffers_;
+  ValueId buffer_ = -1;  // of these, the one that is looked at
   bool begins_ = false, reduced_ = false, other_ = false;
   std::optional<Monoid> monoid_;
   std::vector<tile::Number> starts_;
@@ -170,8 +176,9 @@ bool walks_folded_row(const LoopPlan& plan, const ElementLoop& loop, const std::
   });
 }
 
-std::set<ValueId> find_folded_rows(const LayoutInput& input, const Layouts& layouts) {
-  std::set<ValueId> folded;
+// The tiles that loops carry, by those that are moved into one another.
+static std::set<std::set<ValueId>> carried_tiles(const LayoutInput& input, const Layouts& layouts) {
+  std::map<ValueId, std::set<ValueId>> class_of;
   for_each_step(input.plan.steps, [&](const Step& step) {
     if (step.kind != Step::Kind::loop) return;
     for (std::size_t i = 1; i < step.op->blocks[0].args.size(); ++i) {
@@ -179,10 +186,27 @@ std::set<ValueId> find_folded_rows(const LayoutInput& input, const Layouts& layo
       const auto place = layouts.buffers.find(buffer);
       if (place == layouts.buffers.end() || place->second.part != Part::all) continue;
       const Frame& f = layouts.frame(place->second);
-      if (f.map == RowMap::strided && f.row_steps() > 1 && Uses(input, buffer).allow_folding())
-        folded.insert(buffer);
+      if (f.map == RowMap::strided && f.row_steps() > 1) class_of[buffer] = {buffer};
     }
   });
+  for_each_step(input.plan.steps, [&](const Step& step) {
+    for (const auto& [from, to] : step.moves) {
+      const auto a = class_of.find(input.plan.storage(from)), b = class_of.find(input.plan.storage(to));
+      if (a == class_of.end() || b == class_of.end()) continue;
+      std::set<ValueId> both = a->second;
+      both.insert(b->second.begin(), b->second.end());
+      for (ValueId v : both) class_of[v] = both;
+    }
+  });
+  std::set<std::set<ValueId>> all;
+  for (const auto& [buffer, together] : class_of) all.insert(together);
+  return all;
+}
+
+std::set<ValueId> find_folded_rows(const LayoutInput& input, const Layouts& layouts) {
+  std::set<ValueId> folded;
+  for (const std::set<ValueId>& together : carried_tiles(input, layouts))
+    if (Uses(input, together).allow_folding()) folded.insert(together.begin(), together.end());
   // A loop that reduces others beside them walks all rows of a thread.
   for (std::size_t before = folded.size() + 1; before != folded.size();) {
     before = folded.size();
@@ -193,8 +217,14 @@ std::set<ValueId> find_folded_rows(const LayoutInput& input, const Layouts& layo
       if (std::none_of(loop.body.begin(), loop.body.end(), reduces) ||
           walks_folded_row(input.plan, loop, folded))
         return;
-      for (const Instr& in : loop.body)
-        if (reduces(in)) folded.erase(input.plan.storage(instr_of(loop, in.operands[0])->value));
+      // … and of those that hand it on, none is left alone.
+      for (const Instr& in : loop.body) {
+        if (!reduces(in)) continue;
+        const ValueId whole = input.plan.storage(instr_of(loop, in.operands[0])->value);
+        for (const std::set<ValueId>& together : carried_tiles(input, layouts))
+          if (together.count(whole) > 0)
+            for (ValueId v : together) folded.erase(v);
+      }
     });
   }
   return folded;

@@ -58,7 +58,7 @@ KernelPrinter::Registers KernelPrinter::buffer(ValueId v) {
 void KernelPrinter::for_registers(const Registers& r, const std::function<void()>& body) {
   if (r.place.part == Part::one) return body();
   const Frame& f = layouts_.frame(r.place);
-  const bool rows = f.row_steps() > 1 && r.place.part != Part::cols;
+  const bool rows = f.row_steps() > 1 && r.rows != 1 && r.place.part != Part::cols;
   const bool cols = f.col_steps() > 1 && r.place.part != Part::rows;
   if (rows) out_.unrolled("r", f.row_steps());
   if (cols && piece_vectors_ > 0) {
