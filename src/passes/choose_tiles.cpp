@@ -272,7 +272,8 @@ class Chooser {
     if (std::any_of(program_.syms.begin(), program_.syms.end(), not_folded)) return false;
     TileShape shared = t;
     const auto blocks = [&](Index cluster) { return program_count(program_, shared) * cluster; };
-    const auto many = static_cast<Index>(1.5 * target_.units);
+    // Several blocks a multiprocessor: one row of 8192² takes 35.1 µs by 512 blocks, 35.4 by 256, on an H200.
+    const Index many = Index{3} * target_.units;
     if (2 * blocks(1) > many) return false;
     while (blocks(target_.max_cluster) < many && shared.columns * main_access() > kShortestPiece)
       shared.columns /= 2;

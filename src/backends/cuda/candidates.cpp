@@ -145,11 +145,11 @@ class Candidates {
 
   void rows_of_several(int cluster) {
     const Index rows = ceil_div(main_.rows, cluster);
-    for (int threads : {64, 128, 256, 512, 1024}) {
+    for (int threads : {32, 64, 128, 256, 512, 1024}) {
       if (threads > target_.max_threads) continue;
       const Index elements = rows * main_.cols / threads;
       if (elements > 2 * kMaxElements || (elements < main_.vector && threads > 64)) continue;
-      const int least = static_cast<int>(std::min<Index>(8, vectors_rounded_up()));
+      const int least = static_cast<int>(std::min<Index>(4, vectors_rounded_up()));
       for (int row = cluster > 1 ? threads / 2 : threads; row >= least; row /= 2) {
         if (Index{row} > vectors_rounded_up()) continue;
         const Index rows_each = ceil_div(rows, threads / row);
