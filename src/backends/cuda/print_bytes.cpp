@@ -82,8 +82,12 @@ bool KernelPrinter::keeps_widened(const Loop& loop, std::size_t i) const {
 std::string KernelPrinter::widened_text(Loop& loop, const WidenedBytes& bytes, const std::string& to) {
   need("bytes");
   const std::string array = at(loop.arrays[static_cast<std::size_t>(bytes.array)]);
-  return bytes.count ? fmt::format("nibbles_to_{}({}, {})", to, array, operand(loop, *bytes.count).text)
-                     : fmt::format("bytes_to_{}({})", to, array);
+  if (!bytes.count) return fmt::format("bytes_to_{}({})", to, array);
+  // A tile of one number is written where its elements are, which come later.
+  const std::string count = bytes.count->is_scalar()
+                                ? operand(loop, *bytes.count).text
+                                : fmt::format("i8({})", *constant_integer(loop, *bytes.count));
+  return fmt::format("nibbles_to_{}({}, {})", to, array, count);
 }
 
 // The vector, before the loop over its elements.

@@ -1,0 +1,119 @@
+// Blocks of a cluster that share the rows of a tile: what they add up of its columns, in loops and behind
+// them, once and repeated, where the rows or the columns of the tile overhang.
+#include "cuda_emulation/kernel_expect.h"
+
+#include "passes/pipeline.h"
+#include "support/product_graphs.h"
+
+#include <tilewright/tile/builder.h>
+
+namespace tilewright::emulation {
+namespace {
+
+using tile::Builder;
+using tile::Kernel;
+using tile::Monoid;
+using tile::Schedule;
+using tile::Value;
+using tile::View;
+
+struct Columns {
+  Index rows, columns, block_rows, block_columns;
+};
+
+// The sums and the largest of each column's elements, and what the first has of both.
+Kernel column_statistics(const Columns& c) {
+  Builder k("columns");
+  const View x = k.view("x", DType::bf16, {c.rows, c.columns}), y = k.view("y", DType::f32, {c.columns}),
+             z = k.view("z", DType::f32, {c.columns});
+  const Value start = k.program_id(0) * c.block_columns;
+  const std::vector<Index> shape = {c.block_rows, c.block_columns};
+  const std::vector<Value> last = k.loop(
+      Index{0}, c.rows, c.block_rows, {k.literal(DType::f32, 0.0, shape), k.literal(DType::f32, 0.0, shape)},
+      [&](Value i, const std::vector<Value>& carried) {
+        const Value t = k.cast(k.load(x, {i, start}, {.shape = shape, .fill = 0.0}), DType::f32);
+        return std::vector{carried[0] + t, carried[1] + t * t};
+      });
+  const Value sum = k.reduce(Monoid::sum, last[0], 0), squares = k.reduce(Monoid::sum, last[1], 0);
+  k.store(y, {start}, sum * 0.5, {.bounded = true});
+  k.store(z, {start}, squares + sum, {.bounded = true});
+  return k.finish({{{c.columns, c.block_columns}}});
+}
+
+// A sum for each round: exchanges are repeated.
+Kernel sums_of_rounds(const Columns& c) {
+  Builder k("rounds");
+  const View x = k.view("x", DType::f32, {c.rows, c.columns}), y = k.view("y", DType::f32, {c.columns});
+  const Value start = k.program_id(0) * c.block_columns;
+  const std::vector<Value> last =
+      k.loop(Index{0}, c.rows, c.block_rows, {k.literal(DType::f32, 0.0, {c.block_columns})},
+             [&](Value i, const std::vector<Value>& carried) {
+               const Value t = k.load(x, {i, start}, {.shape = {c.block_rows, c.block_columns}, .fill = 0.0});
+               return std::vector{carried[0] * 0.5 + k.reduce(Monoid::max, t, 0)};
+             });
+  k.store(y, {start}, last[0], {.bounded = true});
+  return k.finish({{{c.columns, c.block_columns}}});
+}
+
+Schedule shared(int threads, int threads_per_row, int cluster) {
+  return {.threads = threads, .threads_per_row = threads_per_row, .vector_bytes = 16, .cluster = cluster};
+}
+
+class ClusterRows : public ::testing::Test {
+ protected:
+  void check(const Kernel& kernel, const Schedule& schedule) {
+    SCOPED_TRACE(to_string(schedule));
+    expect_right(*backend_, kernel, schedule, {.odd_share = 0.001, .model = {.scale = 2}});
+  }
+  std::unique_ptr<backends::Backend> backend_ = open_emulated_cuda("sm_90a").value();
+};
+
+TEST_F(ClusterRows, ColumnsAreAddedOverTheBlocks) {
+  for (const Columns& c : {Columns{256, 128, 64, 64}, Columns{250, 100, 64, 64}, Columns{96, 24, 32, 24}})
+    for (const Schedule& s : {shared(64, 8, 2), shared(128, 8, 4), shared(64, 16, 8), shared(96, 8, 2)})
+      check(column_statistics(c), s);
+}
+
+TEST_F(ClusterRows, ExchangesInLoopsAlternateBetweenTwoPlaces) {
+  for (const Columns& c : {Columns{256, 128, 32, 64}, Columns{250, 100, 32, 64}})
+    for (const Schedule& s : {shared(64, 16, 2), shared(128, 16, 4)}) check(sums_of_rounds(c), s);
+  const auto text = backend_->print(sums_of_rounds({256, 128, 32, 64}), shared(128, 16, 4)).value().text;
+  EXPECT_NE(text.find("_parts[step & 1]"), std::string::npos) << text;
+}
+
+// The loop does not wait for the cluster: that all blocks have started matters behind it.
+TEST_F(ClusterRows, OneBarrierForAllReductions) {
+  const auto text = backend_->print(column_statistics({256, 128, 64, 64}), shared(128, 8, 4)).value().text;
+  EXPECT_LT(text.find("for (i32"), text.find("cluster_wait();")) << text;
+  EXPECT_EQ(text.find("cluster_sync();"), text.rfind("cluster_sync();")) << text;
+  EXPECT_NE(text.find("put_columns_cluster<8, 16, 1>"), std::string::npos) << text;
+}
+
+TEST_F(ClusterRows, WithoutClustersOrWithADotItIsRefused) {
+  const auto sm_80 = open_emulated_cuda("sm_80").value();
+  const auto refused = sm_80->print(column_statistics({256, 128, 64, 64}), shared(64, 8, 2));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("has no clusters"), std::string::npos) << refused.error().message;
+}
+
+// As the compiler lowers it: one kernel without temporaries, whose first schedule has clusters.
+TEST_F(ClusterRows, OneRowTimesAMatrixIsOneKernel) {
+  const test::ProductGraph product{.n = 8192, .k = 2048, .dtype = DType::bf16};
+  const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
+  ASSERT_EQ(compiled.plan.kernels.size(), 1u);
+  const auto candidates = backend_->candidates(compiled.plan.kernels[0]);
+  EXPECT_GT(candidates[0].schedule.cluster, 1) << to_string(candidates[0].schedule);
+  // Few columns of it: the emulator takes its time.
+  tile::Target small = backend_->target();
+  small.units = 4;
+  const passes::Compiled few =
+      passes::run_pipeline(test::graph_of({.n = 200, .k = 700, .dtype = DType::bf16}), small);
+  ASSERT_EQ(few.plan.kernels.size(), 1u);
+  int taken = 0;
+  for (const backends::Candidate& c : backend_->candidates(few.plan.kernels[0]))
+    if (c.refusal.empty() && c.schedule.cluster > 1 && ++taken < 4) check(few.plan.kernels[0], c.schedule);
+  EXPECT_GT(taken, 0);
+}
+
+}  // namespace
+}  // namespace tilewright::emulation
