@@ -5,8 +5,12 @@
 #include "support/h200_target.h"
 #include "support/product_graphs.h"
 
+#include <tilewright/tile/text.h>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace tilewright::test {
 namespace {
@@ -43,8 +47,14 @@ std::vector<Index> block(const ProductGraph& product) {
 TEST(ProductForms, OneRowIsASumOfProducts) {
   // By columns of b, k is contiguous: a row of b in each program.
   EXPECT_EQ(form_of({.n = 8192, .k = 8192, .dtype = DType::bf16, .b_by_columns = true}), (Form{1, 0, 1}));
-  // Else programs share k, and a second kernel adds their parts.
-  EXPECT_EQ(form_of({.n = 8192, .k = 8192, .dtype = DType::bf16}), (Form{2, 0, 2}));
+  // Else the blocks of a cluster share k: one kernel, too. Where they are too few, or there are no clusters,
+  // programs share it, and a second kernel adds their parts.
+  const ProductGraph by_rows{.n = 8192, .k = 8192, .dtype = DType::bf16};
+  EXPECT_EQ(form_of(by_rows), (Form{1, 0, 1}));
+  EXPECT_EQ(form_of({.n = 512, .k = 65536, .dtype = DType::bf16}), (Form{2, 0, 2}));
+  tile::Target alone = h200_target();
+  alone.max_cluster = 1;
+  EXPECT_EQ(passes::run_pipeline(graph_of(by_rows), alone).plan.kernels.size(), 2u);
   EXPECT_EQ(form_of({.m = 8192, .n = 1, .k = 4096}), (Form{1, 0, 1}));
   EXPECT_EQ(form_of({.n = 4096, .k = 4096, .around = ProductGraph::Around::scaled_weights}), (Form{2, 0, 2}));
 }
@@ -74,6 +84,31 @@ TEST(ProductForms, OneRowOfQuantisedWeightsHasItsGroupsOnChip) {
   p.around = ProductGraph::Around::packed_weights;
   EXPECT_EQ(form_of(p), (Form{1, 0, 4}));
   EXPECT_EQ(largest_load(p), (std::vector<Index>{64, 128}));
+}
+
+// The types that the innermost loops of a body load.
+std::vector<DType> loaded_innermost(const tile::Kernel& kernel, const tile::Block& body) {
+  std::vector<DType> found, here;
+  for (const tile::Op& op : body.ops) {
+    if (op.kind == tile::OpKind::load) here.push_back(kernel.type(op.results[0]).dtype);
+    for (const tile::Block& inner : op.blocks) {
+      const std::vector<DType> deeper = loaded_innermost(kernel, inner);
+      found.insert(found.end(), deeper.begin(), deeper.end());
+    }
+  }
+  return found.empty() ? here : found;
+}
+
+// By rows of k a group's scales are loaded and multiplied behind the loop over the group, not in it.
+TEST(ProductForms, ScalesOfGroupsRestInTheLoopOverAGroup) {
+  for (const auto around : {ProductGraph::Around::quantised_weights, ProductGraph::Around::packed_weights}) {
+    const ProductGraph p{.n = 8192, .k = 8192, .dtype = DType::bf16, .around = around};
+    const passes::Compiled compiled = passes::run_pipeline(graph_of(p), h200_target());
+    const tile::Kernel& first = compiled.plan.kernels.front();
+    const std::vector<DType> loaded = loaded_innermost(first, first.body);
+    EXPECT_EQ(std::count(loaded.begin(), loaded.end(), DType::i8), 1) << tile::print(first);
+    EXPECT_EQ(std::count(loaded.begin(), loaded.end(), DType::bf16), 1) << "x alone: " << tile::print(first);
+  }
 }
 
 // By k tensor cores multiply them, and two programs share the blocks; else they are sums on the vector units.

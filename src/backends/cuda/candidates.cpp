@@ -20,7 +20,7 @@ namespace {
 constexpr Index kMaxElements = 64;    // of the largest tile in one thread: more do not stay in registers
 constexpr Index kRoomyElements = 64;  // above half of it, a thread has few registers left for overlap
 constexpr std::size_t kMaxCandidates = 20;
-constexpr double kFewBlocks = 8;     // a multiprocessor, of loops
+constexpr double kFewPrograms = 2, kFewBlocks = 8;  // a multiprocessor, of loops
 constexpr Index kLongRow = 32768;  // elements: one block holds such a row only with all its registers
 
 class Candidates {
@@ -87,6 +87,10 @@ class Candidates {
                                  o.registers, s.threads);
     } else {
       c.predicted_us = predicted_us(work_, o, *layouts, s, target_);
+      // Left to itself, ptxas takes 32 registers for these and asks for a thread's vectors one after another,
+      // each in the registers of the one that is multiplied (nvdisasm: LDG between HMMA). With as many as the
+      // model counts on, all of them are under way.
+      if (work_.sums_bytes && !work_.loops && s.programs_per_sm == 0) c.schedule.programs_per_sm = o.blocks;
     }
     found_.push_back(std::move(c));
   }
@@ -163,7 +167,8 @@ class Candidates {
 
   // Loops that reduce along the rows of their tiles, of too few programs for the machine.
   bool may_share_rows(int cluster) const {
-    return work_.loops && work_.exchanges > 0 && work_.programs * cluster <= kFewBlocks * target_.units;
+    return work_.loops && work_.exchanges > 0 && work_.programs <= kFewPrograms * target_.units &&
+           work_.programs * cluster <= kFewBlocks * target_.units;
   }
 
   // Tiles too large for registers still run: they spill. Tiny ones leave threads without work.

@@ -1,6 +1,7 @@
 // Counting over the loop plan, and the time model.
 #include "backends/cuda/estimate.h"
 
+#include "backends/cuda/inner_sums.h"
 #include "backends/cuda/powers.h"
 #include "backends/cuda/staging.h"
 #include "backends/printer/accuracy.h"
@@ -190,10 +191,15 @@ class WorkCounter {
     for (Index e : loop.shape) elements *= static_cast<double>(e);
     bool reduces = false;
     const std::vector<printer::Accuracy> accuracy = printer::accuracy_in_loop(kernel_, loop, accuracy_);
+    const InnerSums inner = find_inner_sums(kernel_, loop);
+    work_.sums_bytes = work_.sums_bytes || inner.of_bytes;
     for (const Instr& in : loop.body) {
       const bool narrow =
           in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
-      work_.instructions += elements * instructions_of(in, narrow);
+      constexpr double kOfFour = 0.25;  // an instruction multiplies and adds four elements
+      work_.instructions += inner.instructions.count(&in) == 0 ? elements * instructions_of(in, narrow)
+                            : in.kind == Instr::Kind::reduce   ? elements * kOfFour
+                                                               : 0;
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
       if (in.kind == Instr::Kind::scan && in.op->axis == 0 && loop.shape.size() == 2) work_.scans_rows = true;
       count_access(in, times);
@@ -329,6 +335,15 @@ Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shar
 
 namespace {
 
+// Blocks that run at once. Those of a cluster have a GPC of multiprocessors to themselves: on an H200 of 16
+// or 18.
+double blocks_at_once(int cluster, double resident, double units) {
+  constexpr double kUnitsOfGpc = 16;
+  if (cluster == 1 || units < kUnitsOfGpc) return units * resident;
+  return std::floor(units / kUnitsOfGpc) * std::max(1.0, std::floor(kUnitsOfGpc * resident / cluster)) *
+         cluster;
+}
+
 // Sums of a tile's rows, each of which several threads have.
 double sums_of_rows(const Layouts& layouts) {
   double sums = 0;
@@ -376,7 +391,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
     for (const Frame& f : layouts.frames)
       block_us +=
           static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector);
-  const double waves = blocks / (units * resident);
+  const double waves = blocks / blocks_at_once(schedule.cluster, resident, units);
   const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
   // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
   // Blocks of loops stay: of a small grid no others come.
@@ -393,11 +408,11 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& l
   // Rows that go through shared memory on their way: by an eighth to a quarter slower than predicted
   // (softmax, layer_norm, docs/notes/2026-11-21-second-h200.md), but for blocks that have a multiprocessor to
   // themselves. Rows over clusters, which start and end together: by a fifth (cross-entropy,
-  // docs/notes/2026-11-21-fifth-h200.md).
+  // docs/notes/2026-11-21-fifth-h200.md); not loops that meet once, behind them.
   constexpr double kStagedCost = 1.18, kClusterCost = 1.18;
-  const double more = o.staged && (schedule.cluster > 1 || resident > 1) ? kStagedCost
-                      : !o.staged && schedule.cluster > 1                ? kClusterCost
-                                                                         : 1;
+  const double more = o.staged && (schedule.cluster > 1 || resident > 1)            ? kStagedCost
+                      : !o.staged && schedule.cluster > 1 && !shares_rows(schedule) ? kClusterCost
+                                                                                    : 1;
   // Of equals, the shorter code: it compiles faster.
   return busy * more * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
 }

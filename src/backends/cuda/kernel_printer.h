@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -145,6 +146,7 @@ class KernelPrinter {
 
   // --- element loops (print_elements.cpp)
   void print_elements(const ElementLoop& loop);
+  Loop begin_elements(const ElementLoop& loop);
   void count_uses(Loop& loop) const;
   Level level(const Loop& loop, const Instr& in) const;
   void print_row_body(Loop& loop);
@@ -239,6 +241,7 @@ class KernelPrinter {
 
   // --- memory (print_memory.cpp)
   void print_loads(Loop& loop);
+  void print_early_loads(const Loop& loop);
   void print_piece_loads(Loop& loop);
   void print_load(Loop& loop, std::size_t i);
   Address print_address(const Loop& loop, const Instr& in, const Access& access);
@@ -502,7 +505,9 @@ class KernelPrinter {
   std::vector<std::string> map_names_;            // of the kernel's tensor maps
 
   Text out_{1};
-  std::vector<std::string> shared_;  // declarations of static shared memory
+  std::vector<std::string> shared_;                // declarations of static shared memory
+  std::span<const Step> following_;                // behind the step that is printed, in its body
+  std::map<const Instr*, Registers> early_loads_;  // asked for before the loop that they are in
   Index stage_bytes_ = 0;
   Index cluster_bytes_ = 0;  // of `shared_`: what the blocks of a cluster tell each other of columns
   std::map<const tile::Op*, Staged> staged_;

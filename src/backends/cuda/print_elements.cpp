@@ -68,7 +68,7 @@ std::string KernelPrinter::effect_guard(const Loop& loop) const {
   return rank + "threadIdx.x == 0";
 }
 
-void KernelPrinter::print_elements(const ElementLoop& plan) {
+KernelPrinter::Loop KernelPrinter::begin_elements(const ElementLoop& plan) {
   Loop loop;
   loop.plan = &plan;
   loop.place = layouts_.loops.at(&plan);
@@ -76,7 +76,6 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
     loop.frame = layouts_.frame(loop.place);
     loop.thread = thread(loop.frame);
   }
-  accuracy_ = printer::accuracy_in_loop(kernel_, plan, kernel_accuracy_);
   const std::size_t n = plan.body.size();
   loop.values.resize(n);
   loop.arrays.resize(n);
@@ -85,9 +84,17 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   loop.addresses.resize(n);
   loop.outputs.resize(n);
   loop.wide.resize(n);
+  return loop;
+}
+
+void KernelPrinter::print_elements(const ElementLoop& plan) {
+  Loop loop = begin_elements(plan);
+  accuracy_ = printer::accuracy_in_loop(kernel_, plan, kernel_accuracy_);
+  const std::size_t n = plan.body.size();
   count_uses(loop);
   choose_pieces(loop);
   print_loads(loop);
+  print_early_loads(loop);
   for (const Instr& in : plan.body)
     if (packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
   choose_inner_products(loop);

@@ -1,0 +1,18 @@
+// Sums along a row whose products tensor cores multiply and add, as the cost model sees them.
+#pragma once
+
+#include "backends/printer/loop_plan.h"
+
+#include <set>
+
+namespace tilewright::cuda {
+
+// Of an element loop: sums of products of two narrow factors (print_inner.cpp), their products, and the casts
+// of the factors, which nothing computes one by one.
+struct InnerSums {
+  std::set<const printer::Instr*> instructions;
+  bool of_bytes = false;  // a factor is made of 8-bit integers
+};
+InnerSums find_inner_sums(const tile::Kernel& kernel, const printer::ElementLoop& loop);
+
+}  // namespace tilewright::cuda
