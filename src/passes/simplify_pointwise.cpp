@@ -131,6 +131,18 @@ Replacement where_decided(const Candidate& n) {
   return {};
 }
 
+// Where a mask leaves scaled scores, the factor waits: exponentials take it in, and a row's largest is scaled
+// once (print_exp.cpp).
+Replacement scale_what_is_chosen(const Candidate& n) {
+  if (!n.is(ops::kWhere) || !is_float(n.type.dtype)) return {};
+  const auto other = constant_of(n.x[2]);
+  if (!other || !std::isinf(other->real) || !is_a(n.x[1], ops::kMul) || !n.is_read_once(n.x[1])) return {};
+  const Value factor = operand_of(n.x[1], 1);
+  const auto by = constant_of(factor);
+  if (!by || !(by->real > 0) || std::isinf(by->real)) return {};
+  return ops::mul(ops::where(n.x[0], operand_of(n.x[1]), n.x[2]), factor);
+}
+
 Replacement idempotent(const Candidate& n) {
   const bool keeps = n.is(ops::kMinimum) || n.is(ops::kMaximum) || n.is(ops::kBitAnd) || n.is(ops::kBitOr);
   if (keeps && same(n.x[0], n.x[1])) return n.x[0];
@@ -213,6 +225,8 @@ constexpr Rewrite kPointwiseRewrites[] = {
     {"small_powers", "pow(x, n) = x, x * x, x * x * x, 1 / x, 1 for n = 1, 2, 3, -1, 0", small_powers},
     {"where_decided", "where(c, x, x) = x; a constant, negated or repeated condition is resolved",
      where_decided},
+    {"scale_what_is_chosen", "where(c, x * s, inf) = where(c, x, inf) * s, also -inf, for s > 0",
+     scale_what_is_chosen},
     {"idempotent", "min(x, x) = x, also max, and, or", idempotent},
     {"bool_identities", "x and true = x, x or false = x, x xor false = x, x or true = true", bool_identities},
     {"cast_chain", "cast to the same type; cast(cast(x, wide), t) = cast(x, t)", cast_chain},

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 namespace tilewright::passes {
 namespace {
 
@@ -40,6 +42,20 @@ TEST_F(Simplify, DividesByRowSumsBehindAProductOfSomething) {
   };
   EXPECT_TRUE(divides_behind("x", 5));
   EXPECT_FALSE(divides_behind("empty", 0));
+}
+
+// Exactly the same numbers: infinity times a positive number is infinity.
+TEST_F(Simplify, ScalesWhatAMaskLeaves) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const Value x = input("x"), seen = input("seen", DType::boolean);
+  const auto masked = [&](double by, double other) { return ops::where(seen, x * by, other); };
+  EXPECT_EQ(ops_of(masked(0.125, -kInfinity)), "constant constant where mul");
+  EXPECT_EQ(ops_of(masked(3, kInfinity)), "constant constant where mul");
+  EXPECT_EQ(ops_of(masked(-3, -kInfinity)), "constant constant mul where") << "turns the infinity over";
+  EXPECT_EQ(ops_of(masked(0.125, -1e30)), "constant mul constant where") << "another number";
+  const Value scaled = x * 5.0;
+  EXPECT_EQ(ops_of(ops::where(seen, scaled, -kInfinity) + scaled), "constant constant mul where add")
+      << "the product is needed as well";
 }
 
 TEST_F(Simplify, DropsDeadNodesAndKeepsInputs) {

@@ -115,6 +115,7 @@ class KernelPrinter {
 
   // --- head and steps (print_kernel.cpp)
   Status find_dots();
+  Status find_sent(const tile::Op& dot);
   std::string header_comment() const;
   std::string signature();
   void print_thread_coordinates(Text& head);
@@ -195,6 +196,7 @@ class KernelPrinter {
   void print_row_starts(Loop& loop);
   void print_send(const Loop& loop);
   void print_outbox();
+  Index sent_bytes() const;
 
   // --- exponentials in chains of dots (print_exp.cpp)
   struct Scaled {
@@ -487,6 +489,7 @@ class KernelPrinter {
   std::vector<printer::Accuracy> kernel_accuracy_;
   std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
   std::vector<tile::ViewUse> view_uses_;
+  std::vector<const tile::Op*> definitions_;  // by value
   std::vector<bool> differs_;  // between programs
   bool outside_ = false;       // the vector that is printed holds none of the columns that are tested for
   bool crowded_ = false;       // a thread holds many elements: registers decide

@@ -111,6 +111,9 @@ std::string prim_expression(const PrimUse& use, const std::vector<std::string>& 
   const char* text = chosen(use);
   if (!is_float(use.dtype) && !use.wraps && plain_operator(use.prim)) text = plain_operator(use.prim);
   if (use.prim == Prim::bit_not && is_bool(use.dtype)) text = "!{0}";
+  // So that comparisons become predicates: of & the compiler makes integers first.
+  if (use.tests && use.prim == Prim::bit_and) text = "{0} && {1}";
+  if (use.tests && use.prim == Prim::bit_or) text = "{0} || {1}";
   fmt::dynamic_format_arg_store<fmt::format_context> args;
   // Operands of operators stand in brackets unless they are plain; arguments of functions need none.
   const bool call = std::string_view(text).find("({0}") != std::string_view::npos;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 namespace tilewright::cuda {
@@ -49,16 +50,18 @@ std::optional<KernelPrinter::Scaled> KernelPrinter::scaled(const Loop& loop, con
 // is a sum of products, or computed from one.
 bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) const {
   if (ref.is_scalar()) return false;
-  const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
-  if (in.kind == Instr::Kind::reload)
-    return std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
-      return plan_.storage(d.op->results[0]) == plan_.storage(in.value);
-    });
-  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || in.op->prim == Prim::exp ||
-      in.op->prim == Prim::exp2)
-    return false;
-  return std::any_of(in.operands.begin(), in.operands.end(),
-                     [&](const printer::Ref& o) { return comes_from_dot(loop, o); });
+  std::set<ValueId> seen;
+  const std::function<bool(ValueId)> visit = [&](ValueId v) {
+    if (!seen.insert(v).second) return false;
+    if (std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
+          return plan_.storage(d.op->results[0]) == plan_.storage(v);
+        }))
+      return true;
+    const tile::Op* op = definitions_[static_cast<std::size_t>(v)];
+    return op && op->kind == OpKind::apply && op->prim != Prim::exp && op->prim != Prim::exp2 &&
+           std::any_of(op->operands.begin(), op->operands.end(), visit);
+  };
+  return visit(loop.plan->body[static_cast<std::size_t>(ref.instr)].value);
 }
 
 std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop, const Instr& in) const {

@@ -1,6 +1,7 @@
 // Expressions: one op on elements or scalars as C++ text with its type.
 #include "backends/cuda/kernel_printer.h"
 #include "backends/cuda/prim_text.h"
+#include "backends/printer/powers_below.h"
 
 #include <algorithm>
 
@@ -112,6 +113,10 @@ Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) 
       use.wraps = divides ? !safe_divisor : !bounded;
     }
   }
+  use.tests = is_bool(dtype) && std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+                const Op* made = printer::behind(definitions_, OpKind::broadcast, v);
+                return made && made->kind == OpKind::apply;
+              });
   if (const std::string header = prim_header(use); !header.empty()) need(header);
   return {prim_expression(use, texts), type};
 }

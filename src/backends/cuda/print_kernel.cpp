@@ -1,5 +1,6 @@
 // A kernel as a whole: what is looked at before it is printed, its head and its parameters.
 #include "backends/cuda/kernel_printer.h"
+#include "backends/printer/powers_below.h"
 
 #include <tilewright/base/error.h>
 
@@ -90,6 +91,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& s
       kernel_accuracy_(printer::needed_accuracy(kernel)),
       accuracy_(kernel_accuracy_),
       view_uses_(tile::view_uses(kernel)),
+      definitions_(printer::definitions(kernel)),
       differs_(printer::differ_between_programs(kernel)),
       crowded_(crowded(kernel, schedule)),
       only_stored_(kernel.values.size(), true) {
@@ -192,18 +194,23 @@ Status KernelPrinter::find_dots() {
   auto dot = find_tensor_dot(kernel_, schedule_.dot);
   if (dot) {
     dot_ = *dot;
-    if (schedule_.store_places == 0) return Unit{};
-    if (schedule_.dot != tile::DotUnit::wgmma)
-      return failure(Failure::Kind::unsupported, "store_places: wants dot=wgmma");
-    auto result = find_tile_store(kernel_, *dot_->dot);
-    if (!result) return result.error();
-    result_ = std::move(*result);
-    return Unit{};
+    return find_sent(*dot_->dot);
   }
   if (!on_tensor_cores(schedule_.dot)) return dot.error();
   auto chain = find_dot_chain(kernel_, schedule_.dot);
   if (!chain) return chain.error();
   chain_ = std::move(*chain);
+  return find_sent(*chain_->dots.back().op);
+}
+
+// The tile as this dot's result that the copy engine stores, where the schedule wants that.
+Status KernelPrinter::find_sent(const Op& dot) {
+  if (schedule_.store_places == 0) return Unit{};
+  if (schedule_.dot != tile::DotUnit::wgmma)
+    return failure(Failure::Kind::unsupported, "store_places: wants dot=wgmma");
+  auto result = find_tile_store(kernel_, dot);
+  if (!result) return result.error();
+  result_ = std::move(*result);
   return Unit{};
 }
 

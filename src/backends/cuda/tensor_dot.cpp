@@ -104,6 +104,9 @@ std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedul
   } else if (const auto chain = find_dot_chain(kernel, schedule.dot)) {
     for (const ChainBlock& b : chain->blocks)
       blocks.push_back(tensor_block(kernel, b.operand, share_of(b.operand)));
+    if (schedule.store_places > 0)
+      if (auto result = find_tile_store(kernel, *chain->dots.back().op))
+        blocks.push_back(std::move(result->block));
   }
   return blocks;
 }
@@ -119,6 +122,7 @@ LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule) {
     // An exponential that two steps read is kept: it takes the place of what it is computed from.
     constexpr double kKeptFlops = 8;
     if (chain) policy.keep_above_flops = std::min(policy.keep_above_flops, kKeptFlops);
+    policy.keep_unscaled = bool(chain);
     policy.load_before_dots = chain && chain->adds_up();
     LoopPlan plan = printer::plan_loops(kernel, policy);
     // mma.sync adds to what is there; ptxas finds its zeros.

@@ -157,14 +157,29 @@ class KeepChooser {
     if (auto first = first_loop_.find(v); first != first_loop_.end() && first->second.second) {
       const bool loaded = op.kind == OpKind::load || op.kind == OpKind::gather;
       if ((loaded && policy_.keep_loads) || redo_flops(v) > policy_.keep_above_flops) {
+        const ValueId kept = policy_.keep_unscaled ? unscaled(v) : v;
         PlannedLoop& loop = loops_[first->second.first];
-        loop.roots.push_back({Instr::Kind::keep, nullptr, v, v, loop.level});
-        buffers_.insert(v);
-        kept_.insert(v);
+        loop.roots.push_back({Instr::Kind::keep, nullptr, kept, kept, loop.level});
+        buffers_.insert(kept);
+        kept_.insert(kept);
         return;
       }
     }
     for (ValueId o : op.operands) visit(o, seen);
+  }
+
+  // What v is a number times, where that is a tile which is not at hand yet; else v.
+  ValueId unscaled(ValueId v) const {
+    const Op& op = *facts_.definition(v);
+    if (op.kind != OpKind::apply || op.prim != tile::Prim::mul) return v;
+    for (std::size_t side : {0u, 1u}) {
+      const ValueId x = op.operands[side];
+      const Op* by = facts_.definition(op.operands[1 - side]);
+      const bool number = by && (by->kind == OpKind::constant ||
+                                 (by->kind == OpKind::broadcast && facts_.rank(by->operands[0]) == 0));
+      if (number) return stops(x) ? v : x;
+    }
+    return v;
   }
 
   double redo_flops(ValueId v) const {
