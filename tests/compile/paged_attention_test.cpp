@@ -41,7 +41,8 @@ TEST_P(PagedAttention, ReadsCachesInPages) {
   });
   const std::vector<double> want = on_the_host(p).out;
   near(f(q, k, v).to_vector<float>(), want, 4e-6);
-  EXPECT_EQ(f.explain().find("kernel take_0"), std::string::npos) << "pages are gathered first: " << f.explain();
+  EXPECT_EQ(f.explain().find("kernel take_0"), std::string::npos)
+      << "pages are gathered first: " << f.explain();
   near(attention(q, from_pages(k, table), from_pages(v, table), {.mask = prefix_mask(of)}).to_vector<float>(),
        want, 4e-6);
   EXPECT_THROW(from_pages(q, of), Error);

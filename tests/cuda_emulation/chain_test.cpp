@@ -147,6 +147,37 @@ TEST_F(EmulatedChain, RoundsOverlap) {
   }
 }
 
+// Warpgroups that begin a program together stay together for some rounds: turns part them.
+TEST_F(EmulatedChain, ShortLoopsTakeTurns) {
+  const auto takes_turns = [&](const AttentionKernel& a) {
+    return backend_->candidates(attention(a)).at(0).schedule.take_turns;
+  };
+  AttentionKernel a{.heads = 16, .queries = 1024, .keys = 1024, .depth = 128, .columns = 128, .causal = true};
+  EXPECT_TRUE(takes_turns(a));
+  a.queries = a.keys = 16384;
+  EXPECT_FALSE(takes_turns(a));
+  a.skips = true, a.queries = a.keys = 3072;
+  EXPECT_TRUE(takes_turns(a)) << "12.5 rounds in the mean, 24 the longest";
+}
+
+// Pieces of 64 columns, by way of places behind the blocks; rows that overhang and lengths of a second
+// result.
+TEST_F(EmulatedChain, ResultsLeaveByTheCopyEngine) {
+  for (bool ahead : {false, true}) {
+    tile::Schedule s = chain(256);
+    s.ahead = s.take_turns = s.descending = ahead;
+    for (int places : {2, 3}) {
+      s.store_places = places;
+      check({.heads = 3, .queries = 200, .keys = 300, .depth = 64, .columns = 128, .causal = true}, s);
+      check({.out = DType::f32, .heads = 2, .queries = 256, .keys = 128, .causal = true, .log_sum_exp = true},
+            s);
+    }
+  }
+  tile::Schedule s = chain(384);
+  s.ahead = true, s.store_places = 2;
+  check({.heads = 2, .queries = 250, .keys = 200, .block_m = 192, .causal = true, .unseen = 150}, s);
+}
+
 // Weights of 8 bits change lanes on their way to the second product, whose sum is added a round later.
 TEST_F(EmulatedChain, EightBits) {
   for (bool ahead : {false, true}) {
@@ -248,6 +279,7 @@ TEST_F(EmulatedChain, MaskedLoopsGoOnWithoutAGap) {
       ASSERT_TRUE(source);
       EXPECT_EQ(count_of(source->text, "wgmma_wait<1>();"), 2u) << "each loop has its rounds";
       EXPECT_EQ(count_of(source->text, "wgmma_block<"), 6u) << "they begin and end once";
+      EXPECT_EQ(count_of(source->text, ") & ("), 0u) << "comparisons are predicates";
       kernel.grid[2] = {{tile::Dim{2}, 1}};  // two heads say what 40 do
       check_kernel_of({}, kernel, schedule);
     }
@@ -266,7 +298,8 @@ TEST_P(CompiledChain, AttentionAsTheCompilerWritesIt) {
   EXPECT_EQ(candidates[0].schedule.threads, unit_ == DotUnit::wgmma ? 384 : 128);
   const auto source = backend_->print(kernel, candidates[0].schedule);
   ASSERT_TRUE(source);
-  EXPECT_NE(source->text.find("fast::exp2(fmaf("), std::string::npos) << "scores are not scaled on the way";
+  EXPECT_EQ(count_of(source->text, "fast::exp2(fmaf("), unit_ == DotUnit::wgmma ? 3u : 2u)
+      << "scores are not scaled on the way, masked or not";
   kernel.grid[2] = {{tile::Dim{2}, 1}};  // two heads say what 40 do
   check_kernel_of({}, kernel, candidates[0].schedule);
 }

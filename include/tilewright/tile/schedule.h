@@ -38,7 +38,7 @@ struct Schedule {
                             // of a triangle are longest, and every other wave of programs is turned around
   bool ping_pong = false;  // CUDA, dot=wgmma, one dot: each warpgroup that multiplies has programs of its own
                            // and their loops take turns: what follows one's loop runs under the other's
-  // CUDA, dot=wgmma, one dot: each multiplying warpgroup's places in shared memory, of 64 rows of 128 bytes,
+  // CUDA, dot=wgmma: each multiplying warpgroup's places in shared memory, of 64 rows of 128 bytes,
   // from which the copy engine stores what they computed; 0: the tile leaves from registers.
   int store_places = 0;
   friend bool operator==(const Schedule&, const Schedule&) = default;

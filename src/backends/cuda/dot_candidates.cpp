@@ -6,12 +6,16 @@
 #include "backends/cuda/tensor_dot.h"
 #include "backends/cuda/tile_store.h"
 
-#include <fmt/format.h>
+#include <tilewright/tile/cost.h>
 #include <tilewright/tile/tensor_rate.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <map>
+#include <set>
 
 namespace tilewright::cuda {
 
@@ -41,6 +45,10 @@ constexpr Index kMaxWarpgroups = 3;
 // of 128 (docs/notes/2026-11-21-dot-chains.md).
 constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
 constexpr Index kWideDepth = 128;
+// With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
+// rounds, and 5 % lost of 65. Results that the copy engine sends wait to be measured
+// (docs/notes/2026-11-22-short-chains.md).
+constexpr double kFewRounds = 16, kManyRounds = 1e9, kSentChain = 1.01;
 // dot=mma: of the sums and products of a chain in one thread's registers; threads of a multiprocessor that
 // hide each other's waiting; and what it costs not to have them, or to have fewer places (predicted).
 constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
@@ -243,9 +251,33 @@ class Lister {
     const auto try_chain = [&](double us) {
       if (why = add_chain(s, us); !why.empty()) refuse(s, why);
     };
-    try_chain((wide ? 1 : kInTurns) * chain_us(*chain));
-    s.take_turns = groups > 1;
-    if (s.take_turns) try_chain((wide ? kInTurns : 1) * chain_us(*chain));
+    const bool in_turns = !wide || mean_rounds(*chain) < kFewRounds;
+    for (const int sent : {0, static_cast<int>(kFewestSent)}) {
+      s.store_places = sent;
+      const double us = (sent > 0 ? kSentChain : 1) * chain_us(*chain);
+      s.take_turns = false;
+      try_chain((in_turns ? kInTurns : 1) * us);
+      s.take_turns = groups > 1;
+      if (s.take_turns) try_chain((in_turns ? 1 : kInTurns) * us);
+    }
+  }
+
+  // Of a program's loops together, in the mean over the grid; many where data or arguments decide.
+  double mean_rounds(const DotChain& chain) const {
+    const OperandReader reader(kernel_, DotUnit::wgmma);
+    std::set<tile::ValueId> seen;
+    const std::function<bool(tile::ValueId)> loads = [&](tile::ValueId v) {
+      const Op* op = seen.insert(v).second ? reader.maker(v) : nullptr;
+      return op && (op->kind == OpKind::load || std::any_of(op->operands.begin(), op->operands.end(), loads));
+    };
+    double round = 0;
+    for (const ChainDot& d : chain.dots) {
+      if (d.is_nested() || loads(d.loop->operands[0]) || loads(d.loop->operands[1])) return kManyRounds;
+      if (d.loop == chain.dots[0].loop) round += flops_of(d);
+    }
+    if (!kernel_.scalars.empty()) return kManyRounds;
+    for (const tile::GridAxis& axis : kernel_.grid) round *= programs_of(axis);
+    return tile::cost(kernel_, {}).matrix.total() / round;
   }
 
   // Chains whose threads copy the blocks: as few warps as have registers for the rows, so that each reads
@@ -318,17 +350,22 @@ class Lister {
     return "";
   }
 
+  // Of one round.
+  double flops_of(const ChainDot& d) const {
+    const auto &a = kernel_.type(d.op->operands[0]).shape, &b = kernel_.type(d.op->operands[1]).shape;
+    return 2.0 * static_cast<double>(a[0] * a[1] * b[1]);
+  }
+
   double chain_us(const DotChain& chain) const {
     const OperandReader reader(kernel_, DotUnit::wgmma);
     double flops = 0;
     for (const ChainDot& d : chain.dots) {
-      const auto &a = kernel_.type(d.op->operands[0]).shape, &b = kernel_.type(d.op->operands[1]).shape;
       const auto trips = [&](const Op& loop) {
         const Index known = reader.trips(loop);
         return static_cast<double>(known > 0 ? known : kUnknownTrips);
       };
       const double rounds = trips(*d.loop) * (d.is_nested() ? trips(*d.outermost) : 1);
-      flops += 2.0 * static_cast<double>(a[0] * a[1] * b[1]) * rounds;
+      flops += flops_of(d) * rounds;
     }
     for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
     return (flops / (kChainShare * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;

@@ -1,6 +1,7 @@
 // The forms of dot=wgmma are compiled by NVRTC at the sizes that fill a thread's registers: none spills, none
 // is warned of.
 #include "backends/cuda/cuda_backend.h"
+#include "support/attention_kernels.h"
 #include "support/matmul_kernels.h"
 
 #include <fmt/format.h>
@@ -16,8 +17,10 @@ class DotCompile : public ::testing::Test {
   DotCompile() : backend_(CudaBackend::open({.compile_only = "sm_90a"}).value()) {}
 
   void compile(const MatmulKernel& m, const tile::Schedule& schedule) {
-    const tile::Kernel kernel = tile::samples::matmul(m);
-    const std::string what = fmt::format("{} [{}]", to_string(m), to_string(schedule));
+    compile(tile::samples::matmul(m), to_string(m), schedule);
+  }
+  void compile(const tile::Kernel& kernel, const std::string& name, const tile::Schedule& schedule) {
+    const std::string what = fmt::format("{} [{}]", name, to_string(schedule));
     const auto source = backend_->print(kernel, schedule);
     ASSERT_TRUE(source.ok()) << what << ": " << source.error().message;
     const auto binary = backend_->compile(kernel, *source);
@@ -127,6 +130,32 @@ TEST_F(DotCompile, ResultsLeaveByTheCopyEngine) {
   ragged.block_n = 192;
   compile(ragged, sent(ping_pong(4), 4, 2));
   compile(of(DType::i8, 128, 192, false), sent(ping_pong(4), 4, 2));
+}
+
+// Two and three warpgroups, each with the products of a round and the sum in its registers.
+TEST_F(DotCompile, ChainsSendTheirResults) {
+  for (const bool causal : {false, true})
+    for (const Index depth : {64, 128}) {
+      const tile::samples::AttentionKernel a{.heads = 16,
+                                             .queries = 4096,
+                                             .keys = 4096,
+                                             .depth = depth,
+                                             .columns = depth,
+                                             .block_m = depth == 64 ? 192 : 128,
+                                             .causal = causal,
+                                             .skips = causal,
+                                             .splits = causal};
+      tile::Schedule s{.threads = static_cast<int>(2 * a.block_m),
+                       .threads_per_row = 4,
+                       .vector_bytes = 16,
+                       .stages = 2,
+                       .dot = tile::DotUnit::wgmma,
+                       .ahead = true,
+                       .take_turns = true,
+                       .descending = causal,
+                       .store_places = 2};
+      compile(attention(a), to_string(a), s);
+    }
 }
 
 }  // namespace

@@ -490,9 +490,9 @@ class KernelPrinter {
   std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
   std::vector<tile::ViewUse> view_uses_;
   std::vector<const tile::Op*> definitions_;  // by value
-  std::vector<bool> differs_;  // between programs
-  bool outside_ = false;       // the vector that is printed holds none of the columns that are tested for
-  bool crowded_ = false;       // a thread holds many elements: registers decide
+  std::vector<bool> differs_;                 // between programs
+  bool outside_ = false;  // the vector that is printed holds none of the columns that are tested for
+  bool crowded_ = false;  // a thread holds many elements: registers decide
   std::vector<bool> only_stored_;
   Layouts layouts_;
   std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots: one, or

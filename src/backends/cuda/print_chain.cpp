@@ -53,7 +53,7 @@ int KernelPrinter::resident_places() const {
   if (schedule_.dot == tile::DotUnit::mma) return 1;
   Index once = 0, each = 0;
   for (const ChainBlock& b : chain_->blocks) (b.resident() ? once : each) += b.operand.bytes();
-  const Index all = 2 * once + schedule_.stages * each + kSwizzleBytes;
+  const Index all = 2 * once + schedule_.stages * each + kSwizzleBytes + sent_bytes();
   return all <= options_.max_shared_bytes - kStaticSharedBytes ? 2 : 1;
 }
 

@@ -53,9 +53,8 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
   std::set<ValueId> seen;
   const std::function<bool(ValueId)> visit = [&](ValueId v) {
     if (!seen.insert(v).second) return false;
-    if (std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
-          return plan_.storage(d.op->results[0]) == plan_.storage(v);
-        }))
+    if (std::any_of(chain_->dots.begin(), chain_->dots.end(),
+                    [&](const ChainDot& d) { return plan_.storage(d.op->results[0]) == plan_.storage(v); }))
       return true;
     const tile::Op* op = definitions_[static_cast<std::size_t>(v)];
     return op && op->kind == OpKind::apply && op->prim != Prim::exp && op->prim != Prim::exp2 &&

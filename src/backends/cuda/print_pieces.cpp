@@ -18,7 +18,8 @@ constexpr Index kRoom = 216;
 
 void KernelPrinter::choose_pieces(Loop& loop) {
   const Frame& f = loop.frame;
-  if (!dot_ || schedule_.dot != tile::DotUnit::wgmma || loop.place.part != Part::all || f.map != RowMap::mma)
+  if (schedule_.dot != tile::DotUnit::wgmma || (!dot_ && !result_) || loop.place.part != Part::all ||
+      f.map != RowMap::mma)
     return;
   const bool scans = std::any_of(loop.plan->body.begin(), loop.plan->body.end(),
                                  [](const Instr& in) { return in.kind == Instr::Kind::scan; });
@@ -38,6 +39,7 @@ void KernelPrinter::choose_pieces(Loop& loop) {
       registers += f.col_steps() * f.vector;
     if (in.kind == Instr::Kind::reduce && role(loop, in.op->axis) == 0) reduced += f.col_steps() * f.vector;
   }
+  if (chain_) return;  // whose element loops stand between products
   registers += reduced;
   // Two warpgroups' tiles of 192 columns leave none: ptxas spilled 100 bytes.
   if (schedule_.ping_pong && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
@@ -100,9 +102,15 @@ void KernelPrinter::print_send(const Loop& loop) {
 void KernelPrinter::print_outbox() {
   if (!result_) return;
   need("tile_store");
-  out_.line("Outbox<{0}> outbox{{b_blocks + {1} * B::bytes + u32(group) * {0} * kPieceBytes, 0}};",
-            schedule_.store_places, schedule_.stages);
-  stage_bytes_ += schedule_.threads / kWarpgroup * schedule_.store_places * kPieceBytes;
+  const ChainText* last = chain_ ? &chain_text_.back() : nullptr;
+  const std::string end = last ? fmt::format("{} + {} * {}::bytes", last->stage, last->places, last->type)
+                               : fmt::format("b_blocks + {} * B::bytes", schedule_.stages);
+  out_.line("Outbox<{0}> outbox{{{1} + u32(group) * {0} * kPieceBytes, 0}};", schedule_.store_places, end);
+  stage_bytes_ += sent_bytes();
+}
+
+Index KernelPrinter::sent_bytes() const {
+  return schedule_.threads / kWarpgroup * schedule_.store_places * kPieceBytes;
 }
 
 }  // namespace tilewright::cuda

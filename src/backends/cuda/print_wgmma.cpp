@@ -47,8 +47,7 @@ void KernelPrinter::check_wgmma() const {
   if (schedule_.take_turns && (!(schedule_.ahead || (chain_ && adds_in_turn())) || warpgroups < 2))
     refuse("take_turns: wants ahead and several warpgroups");
   if (schedule_.store_places == 1) refuse("store_places: two at least");
-  if (chain_ && (schedule_.store_places > 0 || schedule_.ping_pong))
-    refuse("ping_pong, store_places: the loop is no single dot");
+  if (chain_ && schedule_.ping_pong) refuse("ping_pong: the loop is no single dot");
   if (chain_) return check_chain();
   if (schedule_.ahead) refuse("ahead: the loop is no chain of dots");
   const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(dot_->dot->results[0])));

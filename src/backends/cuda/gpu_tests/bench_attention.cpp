@@ -81,6 +81,8 @@ std::vector<Way> ways(const AttentionKernel& sizes) {
       w.schedule.ahead = ahead, w.schedule.take_turns = turns, w.schedule.descending = sizes.causal;
       all.push_back(w);
     }
+  all.push_back(all[0]);
+  all.back().schedule.store_places = 2;
   if (!sizes.causal) return all;
   all.push_back(all[0]);
   all.back().schedule.descending = false;
