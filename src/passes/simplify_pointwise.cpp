@@ -139,7 +139,8 @@ Replacement scale_what_is_chosen(const Candidate& n) {
   if (!other || !std::isinf(other->real) || !is_a(n.x[1], ops::kMul) || !n.is_read_once(n.x[1])) return {};
   const Value factor = operand_of(n.x[1], 1);
   const auto by = constant_of(factor);
-  if (!by || !(by->real > 0) || std::isinf(by->real)) return {};
+  const double rounded = by ? round_to(compute_dtype(n.type.dtype), by->real) : 0;
+  if (!(rounded > 0) || std::isinf(rounded)) return {};
   return ops::mul(ops::where(n.x[0], operand_of(n.x[1]), n.x[2]), factor);
 }
 

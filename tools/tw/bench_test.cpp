@@ -99,7 +99,7 @@ TEST(Bench, SignalsKeepWhatWasMeasured) {
     const std::string folder = "stopped_by_" + signal;
     const Outcome outcome =
         run_tw("bench run elu copy --set n=2^4..2^24 --budget 600 --ceilings none --out " + folder,
-               "timeout --preserve-status -s " + signal + " 2");
+               "timeout --preserve-status -s " + signal + " 5");  // s: a busy machine has a row by then
     EXPECT_EQ(outcome.exit_code, 130) << outcome.output;
     const Json run = read_json(folder + "/run.json");
     EXPECT_TRUE(run.back()["environment"]["interrupted"].get<bool>());
