@@ -248,9 +248,9 @@ class Chooser {
   // Reductions carry a tile each from block to block; of sums, and of extremes of floats, a thread carries
   // one row.
   Index column_rows(Index columns) const {
-    const auto carried =
-        std::count_if(program_.syms.begin(), program_.syms.end(),
-                      [](const Sym& s) { return s.kind == Sym::Kind::reduce && !is_folded(s); });
+    const auto carried = std::count_if(program_.syms.begin(), program_.syms.end(), [](const Sym& s) {
+      return s.kind == Sym::Kind::reduce && !is_folded(s);
+    });
     const Index elements = std::max(kPointwiseElements, kColumnRoundBytes / main_access());
     return std::max<Index>(elements / columns / std::max<Index>(carried, 1), 1);
   }

@@ -19,10 +19,10 @@ struct Schedule {
   int threads_per_row = 0;  // CUDA: threads that share one tile row; threads for 1-D tiles
   int vector_bytes = 0;     // widest single access
   int unroll = 1;           // CPU: independent vector chains in flight; CUDA: independent accesses per thread
-  int cluster = 1;          // CUDA: blocks that share one tile row through distributed shared memory, or, with
-                            // threads_per_row below threads, the rows of a tile; with dot=wgmma programs that
-                            // get an operand's block by one multicast
-  int stages = 1;           // pipelined loops: blocks in flight; CPU: 2 fetches the next program's rows ahead
+  int cluster = 1;  // CUDA: blocks that share one tile row through distributed shared memory, or, with
+                    // threads_per_row below threads, the rows of a tile; with dot=wgmma programs that
+                    // get an operand's block by one multicast
+  int stages = 1;   // pipelined loops: blocks in flight; CPU: 2 fetches the next program's rows ahead
   int programs_per_sm =
       0;  // CUDA: resident programs the register budget is cut for; 0 lets the compiler choose
   bool streaming_stores = false;  // stores bypass the caches

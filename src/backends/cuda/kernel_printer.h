@@ -467,6 +467,7 @@ class KernelPrinter {
     std::optional<printer::Ref> count = {};  // of (byte << count) >> 4
     std::vector<int> parts = {};             // instructions that become part of the conversion
   };
+  static bool is_array(const Instr& in);  // its registers hold a loaded or kept value
   std::optional<WidenedBytes> widened_bytes(const Loop& loop, const Instr& in) const;
   std::optional<Index> constant_integer(const Loop& loop, const printer::Ref& ref) const;
   bool only_kept(const Loop& loop, std::size_t i) const;

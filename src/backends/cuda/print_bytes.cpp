@@ -10,12 +10,11 @@ namespace {
 
 constexpr Index kNibble = 4;
 
-bool is_array(const printer::Instr& in) {
-  return in.kind == printer::Instr::Kind::reload ||
-         (in.kind == printer::Instr::Kind::compute && in.op->kind == OpKind::load);
-}
-
 }  // namespace
+
+bool KernelPrinter::is_array(const Instr& in) {
+  return in.kind == Instr::Kind::reload || (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load);
+}
 
 // A cast of loaded bytes to f32 or bf16, as they are or after (byte << count) >> 4.
 std::optional<KernelPrinter::WidenedBytes> KernelPrinter::widened_bytes(const Loop& loop,

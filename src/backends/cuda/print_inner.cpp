@@ -15,11 +15,6 @@ namespace {
 constexpr Index kShortestRow = 64;  // elements; of fewer there is nothing to save
 constexpr int kLaneElements = 4;    // of an instruction's k
 
-bool is_array(const printer::Instr& in) {
-  return in.kind == printer::Instr::Kind::reload ||
-         (in.kind == printer::Instr::Kind::compute && in.op->kind == OpKind::load);
-}
-
 }  // namespace
 
 // Whether the lanes of a warp stand in quads that share rows, all of them with whole vectors.

@@ -120,7 +120,8 @@ void KernelPrinter::print_persistent_body() {
 }
 
 KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
-  const auto key = std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster * frame.row_blocks);
+  const auto key =
+      std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster * frame.row_blocks);
   auto it = threads_.find(key);
   if (it != threads_.end()) return it->second;
   Thread names{threads_.empty() ? "t" : unique(fmt::format("t{}", frame.threads_per_row)),

@@ -29,6 +29,7 @@ constexpr tile::Schedule kOddSchedules[] = {
     {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 4},
     {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .stages = 2},
     {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 2, .stages = 3},
+    {.threads = 64, .threads_per_row = 16, .vector_bytes = 16, .cluster = 4},
 };
 
 TEST(Parity, SmallKernelsMatchTheReference) {
