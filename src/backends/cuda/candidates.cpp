@@ -87,10 +87,6 @@ class Candidates {
                                  o.registers, s.threads);
     } else {
       c.predicted_us = predicted_us(work_, o, *layouts, s, target_);
-      // Left to itself, ptxas takes 32 registers for these and asks for a thread's vectors one after another,
-      // each in the registers of the one that is multiplied (nvdisasm: LDG between HMMA). With as many as the
-      // model counts on, all of them are under way.
-      if (work_.sums_bytes && !work_.loops && s.programs_per_sm == 0) c.schedule.programs_per_sm = o.blocks;
     }
     found_.push_back(std::move(c));
   }

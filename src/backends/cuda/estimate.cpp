@@ -191,13 +191,12 @@ class WorkCounter {
     for (Index e : loop.shape) elements *= static_cast<double>(e);
     bool reduces = false;
     const std::vector<printer::Accuracy> accuracy = printer::accuracy_in_loop(kernel_, loop, accuracy_);
-    const InnerSums inner = find_inner_sums(kernel_, loop);
-    work_.sums_bytes = work_.sums_bytes || inner.of_bytes;
+    const std::set<const Instr*> inner = find_inner_sums(kernel_, loop);
     for (const Instr& in : loop.body) {
       const bool narrow =
           in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
       constexpr double kOfFour = 0.25;  // an instruction multiplies and adds four elements
-      work_.instructions += inner.instructions.count(&in) == 0 ? elements * instructions_of(in, narrow)
+      work_.instructions += inner.count(&in) == 0 ? elements * instructions_of(in, narrow)
                             : in.kind == Instr::Kind::reduce   ? elements * kOfFour
                                                                : 0;
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;

@@ -20,7 +20,6 @@ struct KernelWork {
   double instructions = 0;    // a program, per-element arithmetic of all its elements
   double exchanges = 0;       // barriers a program waits at
   bool scans_rows = false;    // down the columns of a tile: a barrier for each row step
-  bool sums_bytes = false;    // along rows, on tensor cores (inner_sums.h)
   bool loops = false;         // with a counted loop inside …
   double rounds = 0;          // … whose body runs so often: each time it waits for memory anew
 };

@@ -8,8 +8,8 @@ using printer::Instr;
 using tile::OpKind;
 using tile::Prim;
 
-InnerSums find_inner_sums(const tile::Kernel& kernel, const ElementLoop& loop) {
-  InnerSums found;
+std::set<const Instr*> find_inner_sums(const tile::Kernel& kernel, const ElementLoop& loop) {
+  std::set<const Instr*> found;
   const auto computed = [&](const printer::Ref& ref, OpKind kind) -> const Instr* {
     if (ref.is_scalar()) return nullptr;
     const Instr& in = loop.body[static_cast<std::size_t>(ref.instr)];
@@ -25,8 +25,7 @@ InnerSums find_inner_sums(const tile::Kernel& kernel, const ElementLoop& loop) {
     const DType left = kernel.type(a->op->operands[0]).dtype, right = kernel.type(b->op->operands[0]).dtype;
     const auto is_narrow = [](DType d) { return d == DType::bf16 || d == DType::f16 || d == DType::i8; };
     if (!is_narrow(left) || !is_narrow(right)) continue;
-    found.instructions.insert({&in, product, a, b});
-    found.of_bytes = found.of_bytes || left == DType::i8 || right == DType::i8;
+    found.insert({&in, product, a, b});
   }
   return found;
 }

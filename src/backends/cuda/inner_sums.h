@@ -9,10 +9,6 @@ namespace tilewright::cuda {
 
 // Of an element loop: sums of products of two narrow factors (print_inner.cpp), their products, and the casts
 // of the factors, which nothing computes one by one.
-struct InnerSums {
-  std::set<const printer::Instr*> instructions;
-  bool of_bytes = false;  // a factor is made of 8-bit integers
-};
-InnerSums find_inner_sums(const tile::Kernel& kernel, const printer::ElementLoop& loop);
+std::set<const printer::Instr*> find_inner_sums(const tile::Kernel& kernel, const printer::ElementLoop& loop);
 
 }  // namespace tilewright::cuda
