@@ -196,9 +196,9 @@ class WorkCounter {
       const bool narrow =
           in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
       constexpr double kOfFour = 0.25;  // an instruction multiplies and adds four elements
-      work_.instructions += inner.count(&in) == 0 ? elements * instructions_of(in, narrow)
-                            : in.kind == Instr::Kind::reduce   ? elements * kOfFour
-                                                               : 0;
+      work_.instructions += inner.count(&in) == 0            ? elements * instructions_of(in, narrow)
+                            : in.kind == Instr::Kind::reduce ? elements * kOfFour
+                                                             : 0;
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
       if (in.kind == Instr::Kind::scan && in.op->axis == 0 && loop.shape.size() == 2) work_.scans_rows = true;
       count_access(in, times);

@@ -1,7 +1,7 @@
 // Sums of products along a row on tensor cores, four elements a lane and instruction: exact products, added
-// in f32. Each quad of a warp has elements of its own: what quad i has is rows i and i + 8 of a and column i of
-// b, so that of the 16 by 8 products only two, in the diagonals, are wanted. The others cost nothing: issuing
-// instructions is what such loops meet first, not the tensor cores.
+// in f32. Each quad of a warp has elements of its own: what quad i has is rows i and i + 8 of a and column i
+// of b, so that of the 16 by 8 products only two, in the diagonals, are wanted. The others cost nothing:
+// issuing instructions is what such loops meet first, not the tensor cores.
 #pragma once
 
 #include "tw_cuda/mma.cuh"
