@@ -129,6 +129,7 @@ void host_matmul(const HostMatmul& w, int most_lanes) {
 }
 
 void host_matmul(const HostMatmul& w, ThreadPool& pool) {
+  if (w.m == 0 || w.n == 0 || w.k == 0) return host_matmul(w);  // of nothing, which has no address
   const bool by_rows = w.m >= w.n;
   pool.parallel_for(by_rows ? w.m : w.n, [&](Index begin, Index end, int) {
     HostMatmul part = w;
