@@ -205,7 +205,8 @@ static std::set<std::set<ValueId>> carried_tiles(const LayoutInput& input, const
 
 std::set<ValueId> find_folded_rows(const LayoutInput& input, const Layouts& layouts) {
   std::set<ValueId> folded;
-  for (const std::set<ValueId>& together : carried_tiles(input, layouts))
+  const std::set<std::set<ValueId>> carried = carried_tiles(input, layouts);
+  for (const std::set<ValueId>& together : carried)
     if (Uses(input, together).allow_folding()) folded.insert(together.begin(), together.end());
   // A loop that reduces others beside them walks all rows of a thread.
   for (std::size_t before = folded.size() + 1; before != folded.size();) {
@@ -221,7 +222,7 @@ std::set<ValueId> find_folded_rows(const LayoutInput& input, const Layouts& layo
       for (const Instr& in : loop.body) {
         if (!reduces(in)) continue;
         const ValueId whole = input.plan.storage(instr_of(loop, in.operands[0])->value);
-        for (const std::set<ValueId>& together : carried_tiles(input, layouts))
+        for (const std::set<ValueId>& together : carried)
           if (together.count(whole) > 0)
             for (ValueId v : together) folded.erase(v);
       }
