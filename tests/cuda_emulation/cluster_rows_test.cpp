@@ -3,6 +3,7 @@
 #include "cuda_emulation/kernel_expect.h"
 
 #include "passes/pipeline.h"
+#include "support/matmul_kernels.h"
 #include "support/product_graphs.h"
 
 #include <tilewright/tile/builder.h>
@@ -94,6 +95,11 @@ TEST_F(ClusterRows, WithoutClustersOrWithADotItIsRefused) {
   const auto refused = sm_80->print(column_statistics({256, 128, 64, 64}), shared(64, 8, 2));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("has no clusters"), std::string::npos) << refused.error().message;
+  // A dot's operands stand in the shared memory of one block.
+  const auto dot = backend_->print(tile::samples::matmul({.m = 64, .n = 64, .k = 64}), shared(64, 8, 2));
+  ASSERT_FALSE(dot);
+  EXPECT_NE(dot.error().message.find("dot and transpose stay within one block"), std::string::npos)
+      << dot.error().message;
 }
 
 // As the compiler lowers it: one kernel without temporaries, whose first schedule has clusters.
