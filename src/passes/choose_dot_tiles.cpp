@@ -211,26 +211,37 @@ RankedTiles shared_out(const DotProblem& p, DotTiles tiles, double peak, double 
 }
 
 // f32 blocks of memory on the ordinary units (dot=fma_blocks): what each size of tile reaches of the units'
-// rate (predicted: docs/notes/2026-11-21-singles-on-gpus.md).
+// rate (the first measured, docs/notes/2026-11-22-whole-programs.md; the others by their loops' instructions,
+// -singles-on-gpus).
+struct FmaEdges {
+  Index bm, bn;
+  double share;
+};
+constexpr FmaEdges kFmaEdges[] = {{128, 64, 0.62}, {64, 64, 0.58}, {128, 128, 0.58}};
+
 std::vector<DotTiles> fma_tiles(const DotProblem& p, const tile::Target& target) {
-  struct Edges {
-    Index bm, bn;
-    double share;
-  };
-  static constexpr Edges kEdges[] = {{128, 64, 0.8}, {64, 64, 0.75}, {128, 128, 0.75}};
   constexpr Index kDeep = 32;
-  const auto fits = [&](const Edges& e) {  // the widest is for what a narrower one does not hold
+  const auto fits = [&](const FmaEdges& e) {  // the widest is for what a narrower one does not hold
     const bool holds = (!p.whole_m || e.bm >= p.m) && (!p.whole_n || e.bn >= p.n);
     return holds && (e.bn == 64 || (p.whole_n && p.n > 64));
   };
   std::vector<RankedTiles> all;
-  for (const Edges& e : kEdges)
+  for (const FmaEdges& e : kFmaEdges)
     if (fits(e)) {
       if (target.any_size) return {{e.bm, e.bn, kDeep}};
       all.push_back(shared_out(p, {e.bm, e.bn, kDeep}, target.flops_per_s, e.share, target));
     }
   return best_first(std::move(all));
 }
+
+bool fills_fma_tiles(const DotProblem& p) {
+  constexpr Index kHalfTile = 32;  // smaller problems leave most of a tile empty
+  return p.dtype == DType::f32 && p.in_memory && std::min({p.m, p.n, p.k}) >= kHalfTile;
+}
+
+// Of products of which an operand is computed, and of those in chains: 0.3 to 0.34 of the GPT-2 block's
+// (docs/notes/2026-11-21-third-h200.md, 2026-11-22-whole-programs.md).
+constexpr double kShareOfFma = 0.3;
 
 std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target) {
   if (on_tensor_cores(p, target))
@@ -250,10 +261,7 @@ std::vector<DotTiles> cuda_tiles(const DotProblem& p, const tile::Target& target
                        target.matrix_flops_per_s * 2 / static_cast<double>(bytes), kShareOfMma, target)
                 .tiles};
   }
-  constexpr Index kHalfTile = 32;  // smaller problems leave most of a tile empty
-  if (p.dtype == DType::f32 && p.in_memory && std::min({p.m, p.n, p.k}) >= kHalfTile)
-    return fma_tiles(p, target);
-  constexpr double kShareOfFma = 0.3;  // of the GPT-2 block's products, docs/notes/2026-11-21-third-h200.md
+  if (fills_fma_tiles(p)) return fma_tiles(p, target);
   const auto edge = [](Index size, bool whole) { return whole ? size : std::min<Index>(64, size); };
   return {shared_out(p, {edge(p.m, p.whole_m), edge(p.n, p.whole_n), std::min<Index>(16, p.k)},
                      target.flops_per_s, kShareOfFma, target)
@@ -279,6 +287,11 @@ bool multiplied_as_tf32(const DotProblem& p, const tile::Target& target) {
   constexpr Index kFewest = 9;
   return p.tf32 && target.kind == tile::TargetKind::cuda && p.dtype == DType::f32 && p.in_memory &&
          p.m >= kFewest && p.n >= kFewest && p.k >= kFewest;
+}
+
+double vector_share(const DotProblem& p, const tile::Target& target) {
+  if (target.kind != tile::TargetKind::cuda) return 1;
+  return fills_fma_tiles(p) ? kFmaEdges[0].share : kShareOfFma;
 }
 
 std::vector<DotTiles> rank_dot_tiles(const DotProblem& problem, const tile::Target& target) {

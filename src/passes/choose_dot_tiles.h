@@ -36,6 +36,9 @@ bool multiplied_as_tf32(const DotProblem& problem, const tile::Target& target);
 // Whether the copy engine feeds tensor cores with it (wgmma).
 bool on_tensor_cores(const DotProblem& problem, const tile::Target& target);
 
+// Of the vector units' rate, what products reach that are left to them.
+double vector_share(const DotProblem& problem, const tile::Target& target);
+
 // What it takes to add the sums of programs that share k, in a kernel of its own.
 double merge_us(const DotProblem& problem, Index splits, const tile::Target& target);
 

@@ -284,8 +284,27 @@ bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target
   return on_tensor_cores(problem_of(program, dot_axes(program), target), target);
 }
 
-bool dot_as_tf32(const GroupProgram& program, const tile::Target& target) {
-  return multiplied_as_tf32(problem_of(program, dot_axes(program), target), target);
+// Matrix units take a loop of one dot, of 16- and 8-bit operands (or f32 as tf32) that are blocks of memory as
+// they stand, or a chain that the target's schedules take. What is computed on the way goes by the vector
+// units.
+DotRate dot_rate(const GroupProgram& program, const tile::Target& target) {
+  const DotProblem problem = problem_of(program, dot_axes(program), target);
+  const auto vector = [&](bool in_memory) {
+    DotProblem p = problem;
+    p.in_memory = in_memory;
+    return DotRate{false, vector_share(p, target) * target.flops_per_s};
+  };
+  const auto matrix = [&](double share) {
+    const double rate = share * target.matrix_flops_per_s;
+    return rate > 0 ? DotRate{true, rate} : vector(problem.in_memory);
+  };
+  if (program.is_chain()) return chains_on_tensor_cores(program, target) ? matrix(1) : vector(false);
+  if (multiplied_as_tf32(problem, target)) return matrix(0.5);
+  // They take 8 bits by their depth alone.
+  const bool fits = target.kind == tile::TargetKind::cuda && size_bytes(problem.dtype) == 1
+                        ? on_tensor_cores(problem, target)
+                        : size_bytes(problem.dtype) <= 2 && problem.in_memory;
+  return fits ? matrix(1) : vector(problem.in_memory);
 }
 
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target) {

@@ -21,9 +21,6 @@ DotAxes dot_axes(const GroupProgram& program);
 // Whether tensor cores multiply the program's dot, its operands brought by the copy engine.
 bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
 
-// Whether they multiply its f32 operands as tf32.
-bool dot_as_tf32(const GroupProgram& program, const tile::Target& target);
-
 // Best first; choose_dot_shape() is the first of them.
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target);
 TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target);
@@ -34,6 +31,14 @@ std::string_view why_not_on_tensor_cores(const GroupProgram& program, const tile
 inline bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
   return why_not_on_tensor_cores(program, target).empty();
 }
+
+// What a program's dots reach where the machine is full: the peak of the matrix units that take them, or the
+// share of the vector units' that their inner loops were measured to have.
+struct DotRate {
+  bool on_matrix_units = false;
+  double flops_per_s = 0;
+};
+DotRate dot_rate(const GroupProgram& program, const tile::Target& target);
 
 // For each sym, whether each variable changes its value.
 std::vector<std::vector<bool>> dependence(const GroupProgram& program);

@@ -3,7 +3,6 @@
 
 #include "passes/choose_tiles.h"
 #include "passes/dot_as_sums.h"
-#include "passes/dot_axes.h"
 #include "passes/loop_range.h"
 #include "passes/online.h"
 #include "passes/recompute.h"
@@ -67,22 +66,6 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
       if (needed[s]) points[s] *= again;
   }
   return points;
-}
-
-// A loop of one dot, of 16- and 8-bit operands (or f32 as tf32) that are blocks of memory as they stand, or a
-// chain that the target's schedules take. What is computed on the way goes by the vector units.
-double matrix_share(const GroupProgram& program, const tile::Target& target) {
-  if (program.is_chain()) return chains_on_tensor_cores(program, target) ? 1 : 0;
-  if (dot_as_tf32(program, target)) return 0.5;
-  const Sym& dot = program.syms[index_of(program.dot())];
-  // They take 8 bits by their depth alone.
-  if (target.kind == tile::TargetKind::cuda && size_bytes(dot.meet[0]) == 1)
-    return dot_on_tensor_cores(program, target) ? 1 : 0;
-  const bool fits =
-      size_bytes(dot.meet[0]) <= 2 && std::all_of(dot.operands.begin(), dot.operands.end(), [&](int operand) {
-        return program.syms[index_of(operand)].kind == Sym::Kind::load;
-      });
-  return fits ? 1 : 0;
 }
 
 // Multiply-adds of a dot's own: its points times its depth.
@@ -180,7 +163,7 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
   else
     count_flops(graph, program, points, cost);
   if (dots) count_programs(graph, form, target, cost);
-  if (dots && !sums) cost.matrix_share = matrix_share(program, target);
+  if (dots && !sums) cost.dots = dot_rate(program, target);
   const std::vector<std::vector<bool>> depends = dependence(program);
   std::map<ir::NodeId, double> read;
   for (std::size_t i = 0; i < program.syms.size(); ++i) {
@@ -209,8 +192,7 @@ double GroupCost::seconds(const tile::Target& target) const {
   // Buffer by buffer: of two groups that become one nothing moves slower than before.
   const double memory_s =
       cached_bytes / target.cache_bytes_per_s + (bytes - cached_bytes) / target.memory_bytes_per_s;
-  const double matrix = matrix_share * target.matrix_flops_per_s;
-  const double dot_s = dot_flops / (matrix > 0 ? matrix : target.flops_per_s);
+  const double dot_s = dot_flops > 0 ? dot_flops / dots.flops_per_s : 0;
   return launches * target.launch_s + std::max(memory_s, flops / target.flops_per_s + dot_s) / busy;
 }
 

@@ -1,6 +1,7 @@
 // What a fusion group costs: the measure by which fusion decides.
 #pragma once
 
+#include "passes/dot_axes.h"
 #include "passes/group_program.h"
 
 #include <tilewright/tile/target.h>
@@ -13,7 +14,7 @@ struct GroupCost {
   double cached_bytes = 0;  // of these, those of buffers that the last-level cache may hold
   double flops = 0;         // apart from the dot's
   double dot_flops = 0;
-  double matrix_share = 0;  // of the target's rate for 16 bits, at which matrix units do them; 0: they do not
+  DotRate dots;             // at which they are done
   double busy = 1;          // how much of the machine the programs of a kernel with a dot keep at work
   int launches = 1;
   double seconds(const tile::Target& target) const;

@@ -27,8 +27,7 @@ bool can_share(const ir::Graph& graph, const GroupProgram& program) {
 // All of a chain's work on all of the machine.
 double busy_seconds(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
   const std::vector<std::vector<bool>> depends = dependence(program);
-  const double dot_rate =
-      chains_on_tensor_cores(program, target) ? target.matrix_flops_per_s : target.flops_per_s;
+  const double flops_per_s = dot_rate(program, target).flops_per_s;
   double seconds = 0, bytes = 0;
   for (std::size_t s = 0; s < program.syms.size(); ++s) {
     const Sym& m = program.syms[s];
@@ -38,7 +37,7 @@ double busy_seconds(const ir::Graph& graph, const GroupProgram& program, const t
       if (depends[s][v]) points *= extent;
       if (m.inner ? m.offset.depends_on(static_cast<int>(v)) : program.reduced[v]) depth *= extent;
     }
-    if (m.kind == Sym::Kind::dot) seconds += 2 * points * depth / dot_rate;
+    if (m.kind == Sym::Kind::dot) seconds += 2 * points * depth / flops_per_s;
     if (m.kind == Sym::Kind::op) seconds += points * graph.node(m.node).op->flops / target.flops_per_s;
     if (m.kind == Sym::Kind::load) bytes += points * static_cast<double>(size_bytes(m.dtype));
   }

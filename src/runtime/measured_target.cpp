@@ -30,4 +30,27 @@ tile::Target with_ceilings(tile::Target target, const perf::Hardware& ceilings) 
   return target;
 }
 
+perf::Hardware rules_of_thumb(const tile::Target& target) {
+  const auto figure = [](double value) { return perf::Figure{value, "rule of thumb"}; };
+  perf::Hardware h;
+  h.name = h.title = target.name;
+  h.memory_bytes_per_s = figure(target.memory_bytes_per_s);
+  // A copy's two buffers share the cache with what else is alive.
+  h.levels.push_back({.name = "cache",
+                      .bytes = figure(static_cast<double>(target.cache_bytes) / 2),
+                      .bytes_per_s = figure(target.cache_bytes_per_s)});
+  const bool gpu = target.kind == tile::TargetKind::cuda;
+  h.matrix_beside_vector = gpu;
+  for (const DType dtype : {DType::f32, DType::f64, DType::i32})
+    h.vector.push_back({dtype, figure(target.flops_per_s)});
+  if (target.matrix_flops_per_s > 0) {
+    h.matrix.push_back({DType::bf16, figure(target.matrix_flops_per_s)});
+    if (gpu)
+      for (const DType dtype : {DType::i8, DType::f8e4m3, DType::f8e5m2})
+        h.matrix.push_back({dtype, figure(2 * target.matrix_flops_per_s)});
+    h.matrix.push_back({DType::f32, figure(target.flops_per_s)});
+  }
+  return h;
+}
+
 }  // namespace tilewright::runtime

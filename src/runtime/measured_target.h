@@ -10,4 +10,7 @@ namespace tilewright::runtime {
 // them, and the time of a launch; what was not measured stays as it is.
 tile::Target with_ceilings(tile::Target target, const perf::Hardware& ceilings);
 
+// The other way round, where nothing was measured: the target's rules of thumb as ceilings.
+perf::Hardware rules_of_thumb(const tile::Target& target);
+
 }  // namespace tilewright::runtime

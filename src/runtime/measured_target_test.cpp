@@ -1,5 +1,7 @@
 #include "runtime/measured_target.h"
 
+#include <tilewright/perf/roofline.h>
+
 #include <gtest/gtest.h>
 
 namespace tilewright::runtime {
@@ -20,6 +22,32 @@ TEST(MeasuredTarget, TakesTheRatesOfACopyAndKeepsWhatIsNotMeasured) {
   EXPECT_EQ(with.flops_per_s, 200e9);
   EXPECT_EQ(with.launch_s, 7e-6);
   EXPECT_EQ(with.row_bytes, 12345);
+}
+
+TEST(MeasuredTarget, RulesOfThumbGiveMatrixUnitsTheirRate) {
+  tile::Target target;
+  target.kind = tile::TargetKind::cuda;
+  target.flops_per_s = 60e12;
+  target.matrix_flops_per_s = 900e12;
+  target.memory_bytes_per_s = 4e12;
+  target.cache_bytes_per_s = 8e12;
+  target.cache_bytes = 50 << 20;
+  const perf::Hardware h = rules_of_thumb(target);
+  perf::Cost work;
+  work.matrix[DType::bf16] = 9e12;
+  EXPECT_DOUBLE_EQ(perf::bounds(work, h).lower_s, 0.01);
+  work.matrix[DType::f8e4m3] = 18e12;
+  EXPECT_DOUBLE_EQ(perf::bounds(work, h).lower_s, 0.02);
+  work.matrix[DType::f32] = 6e12;  // not by tensor cores, unless it may be tf32
+  EXPECT_DOUBLE_EQ(perf::bounds(work, h).lower_s, 0.12);
+  work.tf32 = 6e12;
+  EXPECT_LT(perf::bounds(work, h).lower_s, 0.04);
+  // A working set that fits lies in the cache between two calls.
+  perf::Cost copy;
+  copy.bytes_read = copy.bytes_written = 10e6;
+  EXPECT_DOUBLE_EQ(perf::bounds(copy, perf::holding(h, copy.bytes())).lower_s, 20e6 / 8e12);
+  copy.bytes_read = 1e9;
+  EXPECT_DOUBLE_EQ(perf::bounds(copy, perf::holding(h, copy.bytes())).lower_s, 1.01e9 / 4e12);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "ir/op.h"
 #include "ir/text.h"
+#include "runtime/measured_target.h"
 
 #include <tilewright/perf/cost.h>
 #include <tilewright/perf/roofline.h>
@@ -35,20 +36,12 @@ std::size_t step_of(const tile::Plan& plan, std::size_t kernel) {
 
 // The least time of a kernel's own work: its stored ceilings, else the target's rules of thumb.
 void set_floor(const CompiledGraph& g, const perf::Cost& work, KernelReport& r) {
-  if (g.ceilings) {
-    // Between two calls the bytes lie where they fit.
-    const perf::Bounds b = perf::bounds(work, perf::holding(*g.ceilings, work.bytes()));
-    r.floor_us = 1e6 * b.lower_s;
-    r.bound = b.limit == perf::Limit::memory ? perf::level_holding(*g.ceilings, work.bytes())
-                                             : std::string(perf::name(b.limit));
-    return;
-  }
-  const tile::Target& target = g.compiled.target;
-  const double rate = work.bytes() * 2 <= static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_s
-                                                                                  : target.memory_bytes_per_s;
-  const double memory_us = 1e6 * work.bytes() / rate, math_us = 1e6 * work.flops() / target.flops_per_s;
-  r.floor_us = std::max(memory_us, math_us);
-  r.bound = memory_us >= math_us ? "memory" : "compute";
+  const perf::Hardware ceilings = g.ceilings ? *g.ceilings : runtime::rules_of_thumb(g.compiled.target);
+  // Between two calls the bytes lie where they fit.
+  const perf::Bounds b = perf::bounds(work, perf::holding(ceilings, work.bytes()));
+  r.floor_us = 1e6 * b.lower_s;
+  r.bound = b.limit == perf::Limit::memory ? perf::level_holding(ceilings, work.bytes())
+                                           : std::string(perf::name(b.limit));
 }
 
 // What became of f32 products that may be tf32.

@@ -31,15 +31,15 @@ class EmulatedScales : public ::testing::Test {
     return *first;
   }
 
-  // The same of each kernel, however many; the first one's schedule.
-  tile::Schedule check_all(const ProductGraph& product) {
+  // The same of each kernel, however many; their schedules.
+  std::vector<tile::Schedule> check_all(const ProductGraph& product) {
     const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
     SCOPED_TRACE(to_string(product));
     std::vector<tile::Schedule> all;
     all.reserve(compiled.plan.kernels.size());
     for (const tile::Kernel& kernel : compiled.plan.kernels)
       all.push_back(expect_first_right(*backend_, kernel).value_or(tile::Schedule{}));
-    return all.front();
+    return all;
   }
 
   std::unique_ptr<backends::Backend> backend_;
@@ -152,18 +152,21 @@ TEST_F(EmulatedScales, FewRowsOfQuantisedWeights) {
   };
   for (const Around around : {Around::quantised_weights, Around::packed_weights}) {
     for (const bool by_columns : {true, false}) {
-      EXPECT_EQ(check_all(product(1, 70, 512, by_columns, around)).dot, DotUnit::fma);
+      EXPECT_EQ(check_all(product(1, 70, 512, by_columns, around)).front().dot, DotUnit::fma);
       check_all(product(3, 70, 512, by_columns, around));
     }
-    EXPECT_EQ(check_all(product(16, 1024, 1024, true, around)).dot, DotUnit::wgmma);
+    EXPECT_EQ(check_all(product(16, 1024, 1024, true, around)).front().dot, DotUnit::wgmma);
   }
 }
 
 TEST_F(EmulatedScales, OthersTakeASlowerSchedule) {
   // b by rows: 8 bits lie by k for tensor cores; a short last block: padded copies.
-  EXPECT_NE(check({.m = 64, .n = 128, .k = 256, .dtype = DType::f8e4m3}).dot, DotUnit::wgmma);
-  EXPECT_NE(check({.m = 40, .n = 50, .k = 256, .dtype = DType::f32, .b_by_columns = true}).dot,
-            DotUnit::wgmma);
+  constexpr Around kAround = Around::scaled_blocks;
+  const ProductGraph by_rows{.m = 64, .n = 128, .k = 256, .dtype = DType::f8e4m3, .around = kAround};
+  const ProductGraph singles{
+      .m = 40, .n = 50, .k = 256, .dtype = DType::f32, .b_by_columns = true, .around = kAround};
+  for (const ProductGraph& product : {by_rows, singles})
+    for (const tile::Schedule& schedule : check_all(product)) EXPECT_NE(schedule.dot, DotUnit::wgmma);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ using ir::Value;
 
 enum class Bias : unsigned char { none, by_keys, by_queries };  // which of its axes is contiguous
 
-passes::Compiled attention_with(Bias bias) {
+passes::Compiled attention_with(Bias bias, const tile::Target& target = h200_target()) {
   constexpr Index kHeads = 16, kQueries = 1024, kKeys = 2048, kDepth = 64;
   ir::Graph g("biased");
   const auto input = [&](const char* name, DType dtype, const Shape& shape) {
@@ -27,7 +27,7 @@ passes::Compiled attention_with(Bias bias) {
   if (bias == Bias::by_queries)
     scores = scores + ops::transpose(input("bias", DType::f32, {kHeads, kKeys, kQueries}), {0, 2, 1});
   g.set_outputs({ops::matmul(ops::cast(ops::softmax(scores), DType::bf16), v, DType::f32).id});
-  return passes::run_pipeline(g, h200_target());
+  return passes::run_pipeline(g, target);
 }
 
 // Tiles of two warpgroups' rows: 128.
@@ -49,11 +49,19 @@ TEST(ChainForms, TilesThatLieByKeysAreLoadedAsThreadsHoldThem) {
   }
 }
 
-// Tiles of tensor cores would be too large for the threads that must turn the bias around.
-TEST(ChainForms, TilesThatAreTurnedAroundLeaveTheChainToVectorUnits) {
-  const passes::Compiled c = attention_with(Bias::by_queries);
+// Tiles of tensor cores would be too large for the threads that must turn the bias around: it is added before
+// the chain, whose scores lie by keys then, unless memory is too slow for them.
+TEST(ChainForms, TilesThatAreTurnedAroundComeBeforeTheChainOrLeaveItToVectorUnits) {
+  const passes::Compiled before = attention_with(Bias::by_queries);
+  EXPECT_EQ(before.plan.kernels.size(), 2U);
+  for (const passes::Compiled::KernelInfo& kernel : before.kernels)
+    EXPECT_TRUE(kernel.cost.dots.on_matrix_units) << kernel.note;
+  tile::Target slow = h200_target();
+  slow.memory_bytes_per_s = slow.cache_bytes_per_s = 1e11;
+  const passes::Compiled c = attention_with(Bias::by_queries, slow);
   ASSERT_EQ(c.plan.kernels.size(), 1U);
   EXPECT_EQ(rows_of(c), 64);
+  EXPECT_FALSE(c.kernels[0].cost.dots.on_matrix_units);
   EXPECT_NE(c.kernels[0].note.find("on vector units: a tile beside the dots lies by rows"), std::string::npos)
       << c.kernels[0].note;
 }

@@ -38,7 +38,7 @@ TEST(GradientForms, AttentionIn16BitsStoresNoScoresAndMultipliesIn16Bits) {
   int dots = 0;
   for (std::size_t i = 0; i < compiled.plan.kernels.size(); ++i) {
     const tile::Kernel& kernel = compiled.plan.kernels[i];
-    all += fmt::format("{}: matrix units {}\n", kernel.name, compiled.kernels[i].cost.matrix_share);
+    all += fmt::format("{}: matrix units {}\n", kernel.name, compiled.kernels[i].cost.dots.on_matrix_units);
     const int before = dots;
     tile::for_each_op(kernel.body, [&](const tile::Op& op) {
       if (op.kind != tile::OpKind::dot) return;
@@ -46,7 +46,7 @@ TEST(GradientForms, AttentionIn16BitsStoresNoScoresAndMultipliesIn16Bits) {
       for (const std::size_t side : {0, 1})
         EXPECT_EQ(kernel.type(op.operands[side]).dtype, DType::bf16) << kernel.name;
     });
-    EXPECT_EQ(compiled.kernels[i].cost.matrix_share > 0, dots > before) << kernel.name;
+    EXPECT_EQ(compiled.kernels[i].cost.dots.on_matrix_units, dots > before) << kernel.name;
     all += fmt::format("  {} dots\n", dots - before);
   }
   // Forward: scores and results; dQ: scores and dP; dV and dK, in one loop, the same. Each with the products

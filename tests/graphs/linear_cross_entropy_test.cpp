@@ -120,7 +120,7 @@ TEST(LinearCrossEntropyForms, LogitsAreNeverInMemory) {
         dots += op.kind == tile::OpKind::dot;
         loops += op.kind == tile::OpKind::loop;
       });
-      EXPECT_TRUE(dots == 0 || compiled.kernels[i].cost.matrix_share > 0) << kernel.name;
+      EXPECT_TRUE(dots == 0 || compiled.kernels[i].cost.dots.on_matrix_units) << kernel.name;
       deep += dots > 0 && loops > dots;
     }
     EXPECT_EQ(deep, 1) << "the loss is one loop over the classes";

@@ -126,7 +126,7 @@ TEST(PagedForms, TakeTensorCoresWhereAPageHoldsABlock) {
         .heads = 64, .shared = 8, .pages = 8192 / page, .page = page, .depth = 128, .dtype = DType::bf16};
     const passes::Compiled c = passes::run_pipeline(graph_of(p), h200_target());
     EXPECT_EQ(c.fusion.groups.size(), 1U) << page;
-    EXPECT_EQ(c.kernels[0].cost.matrix_share > 0, page >= 32) << page;
+    EXPECT_EQ(c.kernels[0].cost.dots.on_matrix_units, page >= 32) << page;
     for (const tile::ConstParam& constant : c.plan.kernels[0].constants)
       if (constant.name == "BK") return constant.value;
     return Index{0};

@@ -58,7 +58,7 @@ constexpr double kOwnBlocks = 1.005;  // where two blocks could share what they 
 // dot=fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
 // with 128 each, ptxas spilled.
 constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
-constexpr double kFmaShare = 0.8;         // of the ordinary units' rate
+constexpr double kFmaShare = 0.62;        // of the ordinary units' rate
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
 
 bool has_nested(const DotChain& chain) {
