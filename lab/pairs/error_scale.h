@@ -22,6 +22,8 @@ class ErrorScale {
   }
   // An error that is known as such.
   double of(double error) const { return error / tolerance_; }
+  // The other way round: what such a scale stands for.
+  double error(double scale) const { return scale * tolerance_; }
   // The same for one term of a further sum, whose terms err independently: the scale of the sum's error is
   // the root of Σ (term(…) · factor)².
   double term(double stored, double computed) const {

@@ -15,7 +15,8 @@ inline constexpr double kGeluCubic = 0.044715;  // Hendrycks, Gimpel: Gaussian E
 inline double gelu_tanh(double z) { return 0.5 * z * (1 + std::tanh(kGelu * (z + kGeluCubic * z * z * z))); }
 
 // y = (x − mean) / sqrt(variance + 1e-5) · w + b; `magnitude` gets the size of what is subtracted and added.
-inline void layer_norm_row(std::span<const double> x, std::span<const double> w, std::span<const double> b,
+// Returns 1 / sqrt(variance + 1e-5).
+inline double layer_norm_row(std::span<const double> x, std::span<const double> w, std::span<const double> b,
                            std::span<double> y, std::span<double> magnitude) {
   const auto n = static_cast<double>(x.size());
   double mean = 0, size = 0, variance = 0;
@@ -31,6 +32,7 @@ inline void layer_norm_row(std::span<const double> x, std::span<const double> w,
     y[j] = (x[j] - mean) * scale * w[j] + b[j];
     magnitude[j] = (std::fabs(x[j]) + size) * scale * std::fabs(w[j]) + std::fabs(b[j]);
   }
+  return scale;
 }
 
 }  // namespace tilewright::lab

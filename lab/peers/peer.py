@@ -267,7 +267,7 @@ def gpt2_block(heads, tokens, targets, positions, wte, wpe, ln1w, ln1b, qkvw, qk
     wide = F.gelu(norm(x, ln2w, ln2b) @ fcw + fcb, approximate="tanh")
     x = x + (wide @ pw + pb)
     logits = norm(x, lnfw, lnfb) @ wte.t()
-    return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1)), logits
+    return F.cross_entropy(logits.float().view(-1, logits.shape[-1]), targets.view(-1)), logits
 
 
 def copy_into():

@@ -107,6 +107,7 @@ std::string kernel_text(const KernelReport& k) {
   std::string out = fmt::format("  kernel {}: {}\n", k.name, k.ops);
   out += fmt::format("    {}B, {}FLOP, floor {:.2f} us ({})", perf::with_prefix(k.bytes),
                      perf::with_prefix(k.flops), k.floor_us, k.bound);
+  if (k.predicted_us > 0) out += fmt::format(", predicted {:.2f} us", k.predicted_us);
   if (k.measured_us > 0)
     out += fmt::format(", measured {:.2f} us: {:.0f} % of the floor's speed", k.measured_us,
                        100 * k.floor_us / k.measured_us);

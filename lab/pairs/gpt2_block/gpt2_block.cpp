@@ -61,7 +61,7 @@ std::vector<Tensor> forward(const std::vector<Tensor>& in, const GptSizes& s) {
   const Tensor wide = gelu_tanh(matmul(layer_norm(x, in[ln2w], in[ln2b]), in[fcw]) + in[fcb]);
   x = x + matmul(wide, in[pw]) + in[pb];
   const Tensor logits = matmul(layer_norm(x, in[lnfw], in[lnfb]), transpose(in[wte], {1, 0}));
-  return {cross_entropy(logits, in[targets]), logits};
+  return {cross_entropy(cast(logits, DType::f32), in[targets]), logits};
 }
 
 // The bytes of the text.
@@ -102,7 +102,7 @@ struct Passages {
   }
 };
 
-std::vector<InputSpec> gpt_inputs(const GptSizes& s, const std::string& path) {
+std::vector<InputSpec> gpt_inputs(const GptSizes& s, const std::string& path, DType dtype) {
   auto text = std::make_shared<const std::vector<std::int64_t>>(read_text(path));
   if (static_cast<Index>(text->size()) < s.time + 2)
     throw Error(fmt::format("gpt2_block: the text {} is shorter than {} bytes", path, s.time + 2));
@@ -115,7 +115,7 @@ std::vector<InputSpec> gpt_inputs(const GptSizes& s, const std::string& path) {
       {"positions", DType::i64, Shape{s.time}, [t = s.time](Context& context) { return context.arange(t); },
        false}};
   const auto weight = [&](const char* name, const Shape& shape, Normal values) {
-    in.push_back(shared(normal_input(name, shape, DType::f32, values)));
+    in.push_back(shared(normal_input(name, shape, dtype, values)));
   };
   // GPT-2's initialisation, with biases and gains away from 0 and 1 so that none can be forgotten.
   const Normal matrix{.deviation = 0.02}, bias{.deviation = 0.02}, gain{.mean = 1, .deviation = 0.1};
@@ -131,11 +131,12 @@ std::vector<InputSpec> gpt_inputs(const GptSizes& s, const std::string& path) {
   return in;
 }
 
-perf::Cost gpt_cost(const GptSizes& s, const std::vector<InputSpec>& in, const std::vector<OutputSpec>& out) {
+perf::Cost gpt_cost(const GptSizes& s, const std::vector<InputSpec>& in, const std::vector<OutputSpec>& out,
+                    DType dtype) {
   perf::Cost cost = cost_of(in, out, 0);
   const auto rows = static_cast<double>(s.batch * s.time), c = static_cast<double>(s.channels);
   // Of the T × T scores a causal block needs half.
-  cost.matrix[DType::f32] = 2 * rows * 12 * c * c + 2 * rows * static_cast<double>(s.time) * c +
+  cost.matrix[dtype] = 2 * rows * 12 * c * c + 2 * rows * static_cast<double>(s.time) * c +
                             2 * rows * c * static_cast<double>(s.vocabulary);
   return cost;
 }
@@ -146,20 +147,26 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   if (s.heads < 1 || s.channels % s.heads != 0)
     throw Error("gpt2_block: channels must be a multiple of heads");
   const std::string path = text_path(knobs.text("text"));
+  const DType dtype = knobs.dtype("dtype");
   TensorWorkload w{.target = "gpt2_block",
                    .shape = fmt::format("B{} T{} C{} H{}", s.batch, s.time, s.channels, s.heads),
-                   .dtype = "f32"};
-  w.inputs = gpt_inputs(s, path);
-  // The longest chain has nine products and norms behind it: their reductions, one after another.
-  const Index chain = 6 * s.channels + 4 * s.channels + s.time;
-  const ToleranceRule rule{.storage = DType::f32, .reduction = chain, .operations = 400};
-  w.outputs = {{"loss", DType::f32, Shape{}, rule},
-               {"logits", DType::f32, Shape{s.batch, s.time, s.vocabulary}, rule}};
-  w.cost = gpt_cost(s, w.inputs, w.outputs);
+                   .dtype = std::string(name(dtype))};
+  w.inputs = gpt_inputs(s, path, dtype);
+  // Of one step: its sum, and what a norm or gelu computes beside it. The reference follows them through all.
+  const ToleranceRule rule{
+      .storage = dtype, .reduction = std::max(4 * s.channels, s.time), .operations = 16};
+  const ToleranceRule of_loss{
+      .storage = DType::f32, .reduction = s.batch * s.time + s.vocabulary, .operations = 16};
+  w.outputs = {{"loss", DType::f32, Shape{}, of_loss},
+               {"logits", dtype, Shape{s.batch, s.time, s.vocabulary}, rule}};
+  w.cost = gpt_cost(s, w.inputs, w.outputs, dtype);
   w.unit = "GFLOP/s";
   w.function = [s](const std::vector<Tensor>& in) { return forward(in, s); };
   w.peer_parameters = {{"heads", fmt::format("{}", s.heads)}};
-  w.reference = [s](const HostArrays& in, ThreadPool& pool) { return gpt2_reference(in, s, pool); };
+  const GptScales scales{ErrorScale(of_loss, 1), ErrorScale(rule, s.batch * s.time * s.vocabulary)};
+  w.reference = [s, scales](const HostArrays& in, ThreadPool& pool) {
+    return gpt2_reference(in, s, scales, pool);
+  };
   return make_instance(std::move(w), device);
 }
 
@@ -172,6 +179,10 @@ Pair gpt2_block_pair() {
                     {.name = "time", .values = {Index{1024}}, .doc = "bytes of a passage"},
                     {.name = "channels", .values = {Index{768}}, .doc = "width of the block"},
                     {.name = "heads", .values = {Index{12}}, .doc = "attention heads"},
+                    {.name = "dtype",
+                     .values = {DType::f32},
+                     .doc = "type of weights and activations",
+                     .cuda_values = {DType::f32, DType::bf16}},
                     {.name = "text", .values = {std::string()}, .doc = "file; empty: Tiny Shakespeare"}},
           .make = make};
 }
