@@ -4,6 +4,7 @@
 #include "ops/functions.h"
 #include "ops/rows.h"
 #include "passes/dot_axes.h"
+#include "passes/materialize_parts.h"
 
 #include <algorithm>
 #include <numeric>
@@ -19,35 +20,12 @@ namespace {
 
 constexpr Index kAligned = 16;  // bytes: every stride but one is a multiple of it for the copy engine
 
-// The product by itself, as its operands stand.
-std::optional<GroupProgram> program_of(const Graph& graph, const ir::Node& matmul,
-                                       const std::vector<NodeId>& operands) {
-  Graph trial = graph;
-  const NodeId id = trial.add(*matmul.op, operands, matmul.attrs, matmul.location);
-  auto program = build_program(trial, {{id}, {id}});
-  if (const auto* found = std::get_if<GroupProgram>(&program); found && found->dot() >= 0) return *found;
-  return std::nullopt;
-}
-
-// What a view is a view of.
-NodeId memory_of(const Graph& graph, NodeId id) {
-  while (is_inlined(graph.node(id)) && graph.node(id).operands.size() == 1) id = graph.node(id).operands[0];
-  return id;
-}
-
 // The axis of contiguous memory whose neighbours are `stride` elements apart.
 std::optional<Index> axis_of_stride(const Shape& shape, Index stride) {
   Index here = 1;
   for (int axis = shape.rank() - 1; axis >= 0; here *= shape[axis--])
     if (here == stride && shape[axis] > 1) return axis;
   return std::nullopt;
-}
-
-// The same view of other memory.
-NodeId view_of(Graph& graph, NodeId view, NodeId from, NodeId to) {
-  if (view == from) return to;
-  const ir::Node n = graph.node(view);
-  return graph.add(*n.op, {view_of(graph, n.operands[0], from, to)}, n.attrs, n.location);
 }
 
 // `memory` with an axis innermost, as a view of its own shape; rows are filled up to whole 16 bytes.

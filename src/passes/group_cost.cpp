@@ -10,6 +10,7 @@
 #include "passes/statistics.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace tilewright::passes {
@@ -128,6 +129,34 @@ void count_programs(const ir::Graph& graph, const GroupProgram& program, const t
   }
 }
 
+// Whether a reduction is of what dots inside its loop give.
+bool is_of_inner_dots(const GroupProgram& program, int reduction) {
+  const std::vector<bool> parts = program.made_of({reduction});
+  for (std::size_t s = 0; s < parts.size(); ++s)
+    if (parts[s] && program.syms[s].inner) return true;
+  return false;
+}
+
+// A loop before the dot's, as of the statistics of rows that are then multiplied: in a kernel of few large
+// tiles nothing else runs while a round waits. layer_norm before 8192 x 256 x 768: 42 us where two kernels took
+// 14 (docs/notes/2026-11-22-whole-programs.md).
+double waiting_seconds(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
+  if (target.kind != tile::TargetKind::cuda) return 0;
+  constexpr double kRoundSeconds = 0.7e-6;
+  const TileShape shape = choose_dot_shape(program, target);
+  const LoopSpace space(program, shape);
+  if (space.walked < 0) return 0;
+  const Index extent = program.extents[index_of(space.walked)];
+  const double rounds = static_cast<double>(ceil_div(extent, space.block(space.walked))),
+               waves = std::ceil(static_cast<double>(program_count(program, shape)) / target.units);
+  double seconds = 0;
+  for (const ReductionPass& pass : reduction_passes(graph, program))
+    if (std::none_of(pass.syms.begin(), pass.syms.end(),
+                     [&](int s) { return program.is_outer_dot(s) || is_of_inner_dots(program, s); }))
+      seconds += waves * rounds * kRoundSeconds;
+  return seconds;
+}
+
 // Once for each point of the space, or of its parallel axes.
 std::vector<double> plain_points(const GroupProgram& program) {
   double all = 1, parallel = 1;
@@ -163,7 +192,10 @@ GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const 
   else
     count_flops(graph, program, points, cost);
   if (dots) count_programs(graph, form, target, cost);
-  if (dots && !sums) cost.dots = dot_rate(program, target);
+  if (dots && !sums) {
+    cost.dots = dot_rate(program, target);
+    cost.waiting_s = waiting_seconds(graph, program, target);
+  }
   const std::vector<std::vector<bool>> depends = dependence(program);
   std::map<ir::NodeId, double> read;
   for (std::size_t i = 0; i < program.syms.size(); ++i) {
@@ -193,7 +225,7 @@ double GroupCost::seconds(const tile::Target& target) const {
   const double memory_s =
       cached_bytes / target.cache_bytes_per_s + (bytes - cached_bytes) / target.memory_bytes_per_s;
   const double dot_s = dot_flops > 0 ? dot_flops / dots.flops_per_s : 0;
-  return launches * target.launch_s + std::max(memory_s, flops / target.flops_per_s + dot_s) / busy;
+  return launches * target.launch_s + waiting_s + std::max(memory_s, flops / target.flops_per_s + dot_s) / busy;
 }
 
 }  // namespace tilewright::passes

@@ -16,6 +16,7 @@ struct GroupCost {
   double dot_flops = 0;
   DotRate dots;             // at which they are done
   double busy = 1;          // how much of the machine the programs of a kernel with a dot keep at work
+  double waiting_s = 0;     // for memory, in loops that have no dot to hide it behind
   int launches = 1;
   double seconds(const tile::Target& target) const;
 };

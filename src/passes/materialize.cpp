@@ -2,6 +2,8 @@
 #include "ops/rows.h"
 #include "passes/by_depth.h"
 #include "passes/fuse.h"
+#include "passes/materialize_parts.h"
+#include "passes/store_as_read.h"
 
 #include <algorithm>
 #include <set>
@@ -17,11 +19,6 @@ namespace {
 bool is_stored(const Graph& graph, NodeId id) {
   const ir::Node& n = graph.node(storage_node(graph, id));
   return n.op->kind == OpClass::input || !is_inlined(n);
-}
-
-NodeId copy_of(Graph& graph, NodeId id) {
-  const std::string dtype(name(graph.type(id).dtype));
-  return graph.add(ops::kCast, {id}, {{"dtype", dtype}}, graph.node(id).location);
 }
 
 // A matmul walks strided views; pieces put together, padded or cut by divisions are made memory first.
@@ -56,6 +53,7 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
     if (n.op->kind == OpClass::matmul && views && !reads_as_it_stands(out, n, operands))
       for (NodeId& o : operands)
         if (!is_stored(out, o)) o = copy_of(out, o);
+    if (n.op->kind == OpClass::matmul) operands = store_as_read(out, n, std::move(operands));
     if (n.op->kind == OpClass::matmul) operands = lie_by_depth(out, n, std::move(operands), target);
     renamed[static_cast<std::size_t>(id)] = out.add(*n.op, operands, n.attrs, n.location);
   }

@@ -51,7 +51,8 @@ void Walker::drop_unused() {
 }
 
 void Walker::choose_space() {
-  if (const Node* matmul = outer_matmul()) return choose_dot_space(*matmul);
+  anchor_ = outer_matmul();
+  if (anchor_ >= 0) return choose_dot_space(graph_.node(anchor_));
   for (NodeId id : group_.nodes) {
     const Node& n = graph_.node(id);
     if (!reduces(n) || reduced_size(graph_, n) == 1) continue;
@@ -88,8 +89,38 @@ void Walker::make_variables() {
   }
 }
 
-Coordinates Walker::output_coordinates(const Shape& shape) {
-  const Shape parallel(parallel_extents_);
+std::optional<Coordinates> Walker::coordinates_behind(NodeId anchor, NodeId id) {
+  if (id == anchor) return parallel_;
+  if (const auto known = behind_anchor_.find(id); known != behind_anchor_.end()) return known->second;
+  const Node& n = graph_.node(id);
+  const bool moves = n.op->kind == OpClass::transpose || n.op->kind == OpClass::reshape;
+  const bool computes =
+      members_.count(id) != 0 && (n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast);
+  std::optional<Coordinates> at;
+  for (std::size_t o = 0; (moves || computes) && !at && o < n.operands.size(); ++o)
+    at = coordinates_behind(anchor, n.operands[o]);
+  if (at && n.op->kind == OpClass::reshape)
+    at = reshape(*at, graph_.type(n.operands[0]).shape, n.type.shape);
+  if (at && n.op->kind == OpClass::transpose) {
+    Coordinates moved;
+    for (Index axis : n.attrs.integers("perm")) moved.push_back((*at)[static_cast<std::size_t>(axis)]);
+    at = std::move(moved);
+  }
+  return behind_anchor_[id] = at;
+}
+
+std::optional<Coordinates> Walker::exchanged_coordinates(NodeId id) {
+  if (anchor_ < 0 || !statistics_.empty()) return std::nullopt;
+  std::optional<Coordinates> at = coordinates_behind(anchor_, id);
+  const Shape& shape = graph_.type(id).shape;
+  if (!at || linearize(*at, shape) == linearize(parallel_, Shape(parallel_extents_))) return std::nullopt;
+  const int innermost = parallel_.back().single_variable();
+  return innermost >= 0 && linearize(*at, shape).factor(innermost) == 1 ? at : std::nullopt;
+}
+
+Coordinates Walker::output_coordinates(NodeId id) {
+  const Shape &shape = graph_.type(id).shape, parallel(parallel_extents_);
+  if (auto exchanged = exchanged_coordinates(id)) return *exchanged;
   if (shape.size() == parallel.size())
     return delinearize(linearize(parallel_, parallel), shape, program_.extents);
   if (has_dot_) return row_coordinates(shape);
@@ -117,7 +148,7 @@ void Walker::add_output(NodeId id) {
         linearize(statistic_coordinates(graph_.node(statistic)).kept, graph_.type(statistic).shape),
         n.type.shape, program_.extents);
   else
-    at = output_coordinates(n.type.shape);
+    at = output_coordinates(id);
   const int sym = walk(id, at, -1);
   // What the loop of a dot has no part in gains nothing from standing in its kernel.
   const Sym& stored = program_.syms[static_cast<std::size_t>(sym)];
@@ -126,8 +157,7 @@ void Walker::add_output(NodeId id) {
 }
 
 void Walker::add_scatter(NodeId id, const Node& n) {
-  const Shape& update = graph_.type(n.operands[1]).shape;
-  const Coordinates at = output_coordinates(update);
+  const Coordinates at = output_coordinates(n.operands[1]);
   const int value = walk(n.operands[1], at, -1);
   const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
   const Strides strides = row_major_strides(n.type.shape);

@@ -35,11 +35,11 @@ LastMatmul last_matmul(const ir::Graph& graph, const Group& group) {
   return last;
 }
 
-const Node* Walker::outer_matmul() {
+NodeId Walker::outer_matmul() {
   const LastMatmul last = last_matmul(graph_, group_);
-  if (last.id < 0 || (reductions_ == Reductions::loops && !last.reductions.empty())) return nullptr;
+  if (last.id < 0 || (reductions_ == Reductions::loops && !last.reductions.empty())) return -1;
   statistics_ = last.reductions;
-  return &graph_.node(last.id);
+  return last.id;
 }
 
 void Walker::choose_dot_space(const Node& matmul) {

@@ -38,7 +38,7 @@ class Walker {
   void drop_unused();
 
   // The last matmul of the group; but in a loop of reductions none that one of them reads.
-  const ir::Node* outer_matmul();
+  ir::NodeId outer_matmul();
 
   // The result of a matmul and its depth, which stays a variable even where it is 1.
   void choose_dot_space(const ir::Node& matmul);
@@ -50,7 +50,12 @@ class Walker {
 
   // The part of the space an output walks: all of it, its parallel axes, or of a dot's the rows: what was
   // reduced along them stands beside the result.
-  Coordinates output_coordinates(const Shape& shape);
+  Coordinates output_coordinates(ir::NodeId id);
+
+  // Of an output that is a dot's result with its axes exchanged: which of them goes where. Nothing where none
+  // is, or where the innermost would move, whose neighbours a tile's stores take together.
+  std::optional<Coordinates> exchanged_coordinates(ir::NodeId id);
+  std::optional<Coordinates> coordinates_behind(ir::NodeId anchor, ir::NodeId id);
 
   Coordinates row_coordinates(const Shape& shape) const;
 
@@ -136,6 +141,8 @@ class Walker {
   bool has_matmul_;
   Shape space_;
   bool has_dot_ = false;
+  ir::NodeId anchor_ = -1;  // the matmul that the space was chosen for
+  std::map<ir::NodeId, std::optional<Coordinates>> behind_anchor_;
   // Where the first dot over the reduced variables stands, and whether its operands change places.
   struct OuterDot {
     Coordinates at;
