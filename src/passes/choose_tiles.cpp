@@ -208,7 +208,7 @@ class Chooser {
     t.columns = extent(column);
     // Short rows: several to a program.
     const Index wanted = gpu() ? kPointwiseElements : 512;
-    if (!parallel.empty() && t.columns * 2 <= wanted) {
+    if (!parallel.empty() && t.columns * 2 <= wanted && !picks_rows(t.column)) {
       t.row = parallel.back();
       Index rows = std::clamp<Index>(wanted / t.columns, 1, extent(t.row));
       if (gpu()) rows = std::min(rows, std::max<Index>(1, parallel_points() / (target_.units * 2)));
