@@ -2,6 +2,8 @@
 #include "cuda_compile/compiling_backend.h"
 
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/overlap.h"
+#include "cuda_compile/machine_code.h"
 #include "harness/record.h"
 
 #include <tilewright/base/hash.h>
@@ -57,6 +59,8 @@ Status KernelCompiler::compile(const tile::Kernel& kernel, const Source& source)
     complaints_.push_back(
         fmt::format("{} [{}]: {}\n{}", kernel.name, to_string(source.schedule), what, source.text));
   };
+  if (cuda::waits_for_previous(source.text))
+    if (const std::string early = access_before_wait(binary->bytes); !early.empty()) complain(early);
   for (const cuda::PerformanceWarning& w : log.warnings) complain(w.code + " " + w.text);
   if (log.kernels.empty()) complain("the log names no kernel: its spills are unknown");
   for (const cuda::KernelResources& k : log.kernels) {

@@ -28,6 +28,7 @@ void emu_fence_async();
 void emu_bar_sync(int id, int threads);
 void emu_bar_arrive(int id, int threads);
 unsigned char* emu_shared_at(unsigned address);
+void emu_wait_previous();
 void emu_unknown_ptx();
 void* memcpy(void*, const void*, size_t);
 float expf(float), exp2f(float), expm1f(float), logf(float), log2f(float), log1pf(float), tanhf(float),
@@ -227,6 +228,8 @@ inline void ptx_cp_async_cg_shared_global_L2__128B(unsigned to, const void* from
   emu_copy_async(to, from, bytes);
 }
 inline void ptx_cp_async_commit_group() { emu_commit_group(); }
+inline void ptx_griddepcontrol_wait(unsigned) { emu_wait_previous(); }
+inline void ptx_griddepcontrol_launch_dependents() {}
 inline void ptx_cp_async_wait_group(int pending) { emu_wait_group(pending); }
 inline void ptx_cluster_ctarank(unsigned& rank) { rank = emu_ids().rank; }
 inline void ptx_cluster_nctarank(unsigned& size) { size = emu_ids().cluster; }

@@ -3,58 +3,18 @@
 #include "cuda_emulation/kernel_expect.h"
 
 #include "passes/pipeline.h"
+#include "support/column_kernels.h"
 #include "support/matmul_kernels.h"
 #include "support/product_graphs.h"
-
-#include <tilewright/tile/builder.h>
 
 namespace tilewright::emulation {
 namespace {
 
-using tile::Builder;
 using tile::Kernel;
-using tile::Monoid;
 using tile::Schedule;
-using tile::Value;
-using tile::View;
-
-struct Columns {
-  Index rows, columns, block_rows, block_columns;
-};
-
-// The sums and the largest of each column's elements, and what the first has of both.
-Kernel column_statistics(const Columns& c) {
-  Builder k("columns");
-  const View x = k.view("x", DType::bf16, {c.rows, c.columns}), y = k.view("y", DType::f32, {c.columns}),
-             z = k.view("z", DType::f32, {c.columns});
-  const Value start = k.program_id(0) * c.block_columns;
-  const std::vector<Index> shape = {c.block_rows, c.block_columns};
-  const std::vector<Value> last = k.loop(
-      Index{0}, c.rows, c.block_rows, {k.literal(DType::f32, 0.0, shape), k.literal(DType::f32, 0.0, shape)},
-      [&](Value i, const std::vector<Value>& carried) {
-        const Value t = k.cast(k.load(x, {i, start}, {.shape = shape, .fill = 0.0}), DType::f32);
-        return std::vector{carried[0] + t, carried[1] + t * t};
-      });
-  const Value sum = k.reduce(Monoid::sum, last[0], 0), squares = k.reduce(Monoid::sum, last[1], 0);
-  k.store(y, {start}, sum * 0.5, {.bounded = true});
-  k.store(z, {start}, squares + sum, {.bounded = true});
-  return k.finish({{{c.columns, c.block_columns}}});
-}
-
-// A sum for each round: exchanges are repeated.
-Kernel sums_of_rounds(const Columns& c) {
-  Builder k("rounds");
-  const View x = k.view("x", DType::f32, {c.rows, c.columns}), y = k.view("y", DType::f32, {c.columns});
-  const Value start = k.program_id(0) * c.block_columns;
-  const std::vector<Value> last =
-      k.loop(Index{0}, c.rows, c.block_rows, {k.literal(DType::f32, 0.0, {c.block_columns})},
-             [&](Value i, const std::vector<Value>& carried) {
-               const Value t = k.load(x, {i, start}, {.shape = {c.block_rows, c.block_columns}, .fill = 0.0});
-               return std::vector{carried[0] * 0.5 + k.reduce(Monoid::max, t, 0)};
-             });
-  k.store(y, {start}, last[0], {.bounded = true});
-  return k.finish({{{c.columns, c.block_columns}}});
-}
+using tile::samples::column_statistics;
+using tile::samples::Columns;
+using tile::samples::sums_of_rounds;
 
 Schedule shared(int threads, int threads_per_row, int cluster) {
   return {.threads = threads, .threads_per_row = threads_per_row, .vector_bytes = 16, .cluster = cluster};

@@ -5,6 +5,7 @@
 #include "backends/cpu/jit.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/device_headers.h"
+#include "backends/cuda/overlap.h"
 #include "backends/cuda/tensor_dot.h"
 #include "cuda_emulation/machine.h"
 
@@ -14,6 +15,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
 #include <regex>
 
 namespace tilewright::embedded {
@@ -120,16 +124,44 @@ std::string entry_wrapper(const tile::Kernel& kernel, const Source& source) {
   return std::regex_replace(text, std::regex("tw::bool"), "bool");
 }
 
+// What has been allocated, by address: bytes.
+using Allocations = std::map<char*, std::size_t>;
+
+// The memory of a launch's views while the kernel before still runs: what it holds then is nobody's to read,
+// and what is written to it is lost.
+class HiddenMemory {
+ public:
+  HiddenMemory(const Allocations& allocations, const std::vector<void*>& views) {
+    for (void* view : views) {
+      auto after = allocations.upper_bound(static_cast<char*>(view));
+      if (after == allocations.begin()) continue;
+      const auto& [begin, bytes] = *std::prev(after);
+      if (static_cast<char*>(view) < begin + bytes) kept_[begin].assign(begin, bytes);
+    }
+    for (const auto& [begin, bytes] : kept_) std::memset(begin, 0xff, bytes.size());
+  }
+  void show() const {
+    for (const auto& [begin, bytes] : kept_) std::memcpy(begin, bytes.data(), bytes.size());
+  }
+
+ private:
+  std::map<char*, std::string> kept_;
+};
+
 class EmulatedProgram final : public backends::Program {
  public:
   EmulatedProgram(const tile::Kernel& kernel, const Source& source, std::unique_ptr<cpu::Jit> jit,
-                  cpu::LoadedObject object, int units)
-      : kernel_(kernel), source_(source), jit_(std::move(jit)), object_(std::move(object)), units_(units) {}
+                  cpu::LoadedObject object, std::shared_ptr<const Allocations> allocations)
+      : kernel_(kernel),
+        source_(source),
+        jit_(std::move(jit)),
+        object_(std::move(object)),
+        allocations_(std::move(allocations)) {}
 
   Status launch(const backends::LaunchArgs& args) override {
     const Index programs = args.grid[0] * args.grid[1] * args.grid[2];
     Index blocks = ceil_div(programs, source_.launch.programs_per_block);
-    if (cuda::walks_programs(source_.schedule)) blocks = std::min<Index>(blocks, units_);
+    if (cuda::walks_programs(source_.schedule)) blocks = std::min<Index>(blocks, kUnits);
     if (blocks == 0) return Unit{};
     std::vector<void*> views(args.views, args.views + kernel_.views.size());
     std::vector<std::int64_t> scalars(args.scalars, args.scalars + kernel_.scalars.size());
@@ -146,17 +178,21 @@ class EmulatedProgram final : public backends::Program {
       maps.push_back(map_of(block, args));
     for (EmulatedMap& map : maps) parameters.push_back(&map);
     const auto entry = reinterpret_cast<void (*)(void**)>(object_.symbol("emu_entry"));
+    std::optional<HiddenMemory> hidden;
+    if (cuda::waits_for_previous(source_.text)) hidden.emplace(*allocations_, views);
     const std::string problem =
         run_grid({.blocks = static_cast<unsigned>(blocks * source_.launch.cluster),
                   .threads = static_cast<unsigned>(source_.launch.threads),
                   .cluster = static_cast<unsigned>(source_.launch.cluster),
-                  .shared_bytes = static_cast<std::size_t>(source_.launch.shared_bytes)},
+                  .shared_bytes = static_cast<std::size_t>(source_.launch.shared_bytes),
+                  .previous_ends = hidden ? [&] { hidden->show(); } : std::function<void()>()},
                  [&] { entry(parameters.data()); });
     if (!problem.empty()) return failure(Failure::Kind::device, problem);
     return Unit{};
   }
 
  private:
+  static constexpr int kUnits = 3;  // blocks of a persistent kernel
   EmulatedMap map_of(const cuda::TensorBlock& block, const backends::LaunchArgs& args) const {
     const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(block.view)];
     const auto number = [&](const tile::Dim& d) {
@@ -177,7 +213,7 @@ class EmulatedProgram final : public backends::Program {
   Source source_;
   std::unique_ptr<cpu::Jit> jit_;
   cpu::LoadedObject object_;
-  int units_;
+  std::shared_ptr<const Allocations> allocations_;
 };
 
 class EmulatedBackend final : public backends::Backend {
@@ -215,13 +251,18 @@ class EmulatedBackend final : public backends::Backend {
     auto object = (*jit)->load(binary.bytes);
     if (!object) return object.error();
     return std::unique_ptr<backends::Program>(
-        new EmulatedProgram(kernel, source, std::move(*jit), std::move(*object), /*units=*/3));
+        new EmulatedProgram(kernel, source, std::move(*jit), std::move(*object), allocations_));
   }
 
   Result<void*> allocate(std::size_t bytes) override {
-    return std::aligned_alloc(512, round_up(static_cast<Index>(bytes) + 1, 512));
+    void* address = std::aligned_alloc(512, round_up(static_cast<Index>(bytes) + 1, 512));
+    (*allocations_)[static_cast<char*>(address)] = bytes;
+    return address;
   }
-  void release(void* address, std::size_t) override { std::free(address); }
+  void release(void* address, std::size_t) override {
+    allocations_->erase(static_cast<char*>(address));
+    std::free(address);
+  }
   Status copy(void* to, const void* from, std::size_t bytes, backends::CopyKind) override {
     if (bytes > 0) std::memcpy(to, from, bytes);
     return Unit{};
@@ -240,6 +281,7 @@ class EmulatedBackend final : public backends::Backend {
  private:
   std::unique_ptr<backends::Backend> printer_;
   std::vector<std::pair<std::string, std::string>> headers_;
+  std::shared_ptr<Allocations> allocations_ = std::make_shared<Allocations>();
 };
 
 }  // namespace

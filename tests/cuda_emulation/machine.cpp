@@ -87,7 +87,8 @@ struct Thread {
 
 class Machine {
  public:
-  Machine(const LaunchSize& size, const std::function<void()>& entry) : size_(size), entry_(entry) {
+  Machine(const LaunchSize& size, const std::function<void()>& entry)
+      : size_(size), entry_(entry), previous_runs_(static_cast<bool>(size.previous_ends)) {
     const std::size_t n = std::size_t{size.threads} * size.cluster;
     memory_bytes_ = n * kStackBytes;
     memory_ = mmap(nullptr, memory_bytes_, PROT_READ | PROT_WRITE,
@@ -124,6 +125,7 @@ class Machine {
   std::size_t memory_bytes_ = 0;
   std::uint64_t progress_ = 0;
   std::vector<TensorCopy> tensor_copies_;
+  bool previous_runs_ = false;
 };
 
 // Emulated code cannot be handed a context: the machine that runs on this host thread.
@@ -179,6 +181,18 @@ std::string Machine::run_cluster(unsigned first_block) {
       current = &t;
       emu_switch(&scheduler_, t.at);
       left += t.done ? 0 : 1;
+    }
+    const auto all_done = [&](unsigned rank) {
+      return std::all_of(threads_.begin(), threads_.end(),
+                         [&](const Thread& t) { return t.done || t.rank != rank; });
+    };
+    for (unsigned rank = 0; rank < size_.cluster; ++rank)
+      if (previous_runs_ && all_done(rank))
+        return fmt::format("block {} ended without waiting for the kernel before", first_block + rank);
+    if (left > 0 && progress_ == before && previous_runs_) {
+      previous_runs_ = false;
+      size_.previous_ends();
+      continue;
     }
     if (left > 0 && progress_ == before)
       return fmt::format("threads of the cluster at block {} wait for each other for ever", first_block);
@@ -295,6 +309,10 @@ void emu_wait_group(int pending) {
     }
     groups.erase(groups.begin());
   }
+}
+void emu_wait_previous() {
+  while (machine->previous_runs_) machine->yield();
+  ++machine->progress_;
 }
 void emu_unknown_ptx() { std::abort(); }
 void* emu_stage() {

@@ -14,6 +14,9 @@ struct LaunchSize {
   unsigned threads = 1;  // a block
   unsigned cluster = 1;  // blocks
   std::size_t shared_bytes = 0;
+  // Not empty: the kernel before still runs, and ends (this is called) when no thread of the first cluster
+  // can go on without that. Then griddepcontrol.wait returns.
+  std::function<void()> previous_ends = {};
 };
 
 // What stands in a kernel's tensor map (CUtensorMap, 128 bytes) here; extents and box in elements, the

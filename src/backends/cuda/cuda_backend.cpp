@@ -289,21 +289,25 @@ class CudaReplay final : public backends::Replay {
 
 }  // namespace
 
-// A chain: each launch after the one before, as on a stream.
+// A chain: each launch after the one before, as on a stream. Captured, since only that keeps which of them
+// overlap; on a stream of its own, since others may launch on the device's meanwhile.
 Result<std::unique_ptr<backends::Replay>> CudaBackend::record(
     const std::vector<backends::RecordedLaunch>& launches) {
   if (Status s = enter(); !s) return s.error();
-  auto graph = Graph::create(device_->context);
-  if (!graph) return graph.error();
-  std::vector<GraphNode> last;
+  std::vector<PreparedLaunch> prepared;
   for (const backends::RecordedLaunch& recorded : launches) {
     auto launch = static_cast<CudaProgram*>(recorded.program)->prepare(recorded);
     if (!launch) return launch.error();
-    if (!launch->has_value()) continue;
-    auto node = graph->add_launch(**launch, last);
-    if (!node) return node.error();
-    last = {*node};
+    if (launch->has_value()) prepared.push_back(std::move(**launch));
   }
+  auto captured = Stream::create(device_->context);
+  if (!captured) return captured.error();
+  auto graph = Graph::capture(device_->context, *captured, [&]() -> Status {
+    for (PreparedLaunch& launch : prepared)
+      if (Status s = launch.launch(captured->get()); !s) return s;
+    return Unit{};
+  });
+  if (!graph) return graph.error();
   auto exec = graph->instantiate();
   if (!exec) return exec.error();
   if (Status s = exec->upload(stream()); !s) return s.error();

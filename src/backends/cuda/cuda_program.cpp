@@ -2,6 +2,7 @@
 #include "backends/cuda/cuda_program.h"
 
 #include "backends/cuda/cuda_backend.h"
+#include "backends/cuda/overlap.h"
 #include "backends/cuda/printer.h"
 #include "backends/cuda/tensor_dot.h"
 
@@ -55,6 +56,13 @@ Result<std::unique_ptr<backends::Program>> CudaProgram::load(CudaBackend& backen
     cluster.id = api::kLaunchClusterDimension;
     cluster.value.cluster_dim = {static_cast<unsigned>(source.launch.cluster), 1, 1};
     program->attributes_of_launch_.push_back(cluster);
+  }
+  program->overlaps_ = waits_for_previous(source.text);
+  if (program->overlaps_) {
+    api::LaunchAttribute overlap{};
+    overlap.id = api::kLaunchProgrammaticStreamSerialization;
+    overlap.value.programmatic_stream_serialization_allowed = 1;
+    program->attributes_of_launch_.push_back(overlap);
   }
   api::LaunchConfig& c = program->config_;
   c.grid_x = c.grid_y = c.grid_z = 1;
@@ -137,6 +145,7 @@ Result<std::optional<PreparedLaunch>> CudaProgram::prepare(const backends::Recor
   shape.block[0] = static_cast<unsigned>(shape_.threads);
   shape.cluster[0] = static_cast<unsigned>(shape_.cluster);
   shape.shared_bytes = static_cast<unsigned>(shape_.shared_bytes);
+  shape.overlap_previous = overlaps_;
   auto prepared = PreparedLaunch::make(function_, shape, std::move(arguments));
   if (!prepared) return prepared.error();
   return std::optional<PreparedLaunch>(std::move(*prepared));
@@ -151,6 +160,7 @@ std::string CudaProgram::describe() const {
   const Index shared = attributes_.static_shared_bytes + shape_.shared_bytes;
   if (shared > 0) text += fmt::format(", {} bytes of shared memory", shared);
   if (shape_.cluster > 1) text += fmt::format(", clusters of {}", shape_.cluster);
+  if (overlaps_) text += ", may start before the kernel before has ended";
   return text;
 }
 

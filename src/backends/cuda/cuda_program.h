@@ -40,6 +40,7 @@ class CudaProgram final : public backends::Program {
   TensorMaps maps_;
   Index resident_blocks_ = 0;  // of the whole device; a persistent kernel launches no more
   bool persistent_ = false;
+  bool overlaps_ = false;  // may be launched before the kernel before has ended: its text waits for that
   std::vector<void*> parameters_;  // addresses of the arguments; views and scalars are set at each launch
   std::int32_t grid_values_[tile::kMaxGridAxes] = {};
   std::vector<api::LaunchAttribute> attributes_of_launch_;

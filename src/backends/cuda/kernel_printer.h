@@ -132,6 +132,9 @@ class KernelPrinter {
   void print_program_ids();
   void index_scalars();
   void wait_for_cluster();
+  bool overlaps() const { return options_.architecture >= "sm_90"; }  // the launch of this kernel
+  void wait_for_previous();
+  static bool touches_memory(const Step& step);
   static bool exchanges(const std::vector<Step>& steps);
   void declare_buffers(const std::vector<Step>& steps);
   Expr program_id(int axis);
@@ -536,6 +539,7 @@ class KernelPrinter {
   int loop_depth_ = 0;    // exchanges inside loops alternate between two scratches
   bool stepped_ = false;  // `step` is declared
   bool cluster_waited_ = false;
+  bool previous_waited_ = false;           // for the kernel before
   std::map<ValueId, ValueId> max_of_sum_;  // whose exchanges are one
   std::map<ValueId, Reduction> deferred_;  // by maximum: not exchanged yet; none at the end
   std::map<int, int> loads_of_view_;

@@ -148,6 +148,7 @@ Result<backends::Source> KernelPrinter::run() {
       print_persistent_body();
     else
       print_steps(plan_.steps);
+    wait_for_previous();  // of a kernel that touches no memory, too
     if (!deferred_.empty()) refuse("a maximum waits for a sum that no loop prints");
   } catch (const Refusal& refusal) {
     return unsupported(refusal.why);

@@ -97,6 +97,7 @@ void KernelPrinter::print_persistent_body() {
   const std::string programs = fmt::format("{}", fmt::join(counts, " * "));
   declare_buffers(plan_.steps);
   wait_for_cluster();
+  wait_for_previous();
   Text before(1);
   std::swap(before, out_);
   out_ = Text(2);

@@ -1,5 +1,6 @@
 // The steps of a loop plan: scalars, control flow, what loops carry on.
 #include "backends/cuda/kernel_printer.h"
+#include "backends/cuda/overlap.h"
 
 #include <algorithm>
 
@@ -14,6 +15,23 @@ void KernelPrinter::wait_for_cluster() {
   if (row_cluster(schedule_) == 1 || cluster_waited_) return;
   out_.write("cluster_wait();");
   cluster_waited_ = true;
+}
+
+// For the end of the kernel before, and for all that it wrote: before the first access to memory, since no
+// view is known to be one that no kernel writes, and by all threads, since no block may end without having
+// waited. If this kernel could be over before the one ahead of it, the one behind it, which waits for this
+// one alone, would come too early.
+void KernelPrinter::wait_for_previous() {
+  if (previous_waited_ || !overlaps()) return;
+  need("async");
+  out_.write(std::string(kWaitForPrevious));
+  previous_waited_ = true;
+}
+
+// Anything but arithmetic on scalars.
+bool KernelPrinter::touches_memory(const Step& step) {
+  return step.kind != Step::Kind::scalar || step.op->results.empty() || step.op->kind == OpKind::load ||
+         step.op->kind == OpKind::gather;
 }
 
 bool KernelPrinter::exchanges(const std::vector<Step>& steps) {
@@ -58,6 +76,7 @@ void KernelPrinter::print_steps(const std::vector<Step>& steps) {
 }
 
 void KernelPrinter::print_step(const Step& step) {
+  if (touches_memory(step)) wait_for_previous();
   if (step.kind != Step::Kind::scalar && loop_depth_ == 0) out_.blank();
   switch (step.kind) {
     case Step::Kind::scalar:

@@ -121,7 +121,9 @@ void KernelPrinter::print_wgmma_body() {
   if (schedule_.descending) need("raster");
   Text multiply(3);
   std::swap(out_, multiply);
+  previous_waited_ = true;  // by all threads, before they part
   print_steps(plan_.steps);
+  previous_waited_ = false;
   std::swap(out_, multiply);
   if (!shared_.empty()) refuse("dot=wgmma: threads exchange values");
   const Index exchanged = stage_bytes_;
@@ -133,6 +135,7 @@ void KernelPrinter::print_wgmma_body() {
     print_chain_blocks();
   else
     print_dot_ring();
+  wait_for_previous();
   out_.open("if (threadIdx.x >= {})", schedule_.threads);
   out_.line("registers_down<{}>();", registers.fetching);
   out_.open("if (threadIdx.x == {})", schedule_.threads);

@@ -2,6 +2,7 @@
 // schedule: threads=128 threads_per_row=128 vector_bytes=16
 // tiles [1,1024]: column (c*128 + t)*4 + v; 1 rows, 2 vectors of 4 a thread
 #include "tw_cuda/arith.cuh"
+#include "tw_cuda/async.cuh"
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/math.cuh"
@@ -13,6 +14,7 @@ extern "C" __global__ void __launch_bounds__(128) elu(const f32* __restrict__ x,
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
   const i32 v2 = program_0 * 1024;
+  wait_for_previous_kernel();
 
   Vec<f32, 4> x_in[2];
   const int x_cols = end_inside(i64(v2), 1000, 1024);

@@ -2,6 +2,7 @@
 // schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma raster=16
 // tiles [128,256]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 32 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
+#include "tw_cuda/async.cuh"
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/memory.cuh"
@@ -20,6 +21,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
   __shared__ Ring<4> ring;
   open_ring<2, 1>(ring);
   Turn<4> turn;
+  wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {

@@ -2,6 +2,7 @@
 // schedule: threads=512 threads_per_row=512 vector_bytes=16 cluster=4
 // tiles [1,65536]: column (c*2048 + t)*8 + v; 1 rows, 4 vectors of 8 a thread
 #include "tw_cuda/arith.cuh"
+#include "tw_cuda/async.cuh"
 #include "tw_cuda/cluster_exchange.cuh"
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
@@ -19,6 +20,7 @@ extern "C" __global__ void __launch_bounds__(512) softmax(const bf16* __restrict
   const i32 program_0 = program;
   cluster_arrive();  // every block of the cluster has started: waited for before the first exchange
   const i32 v2 = program_0 * 1;
+  wait_for_previous_kernel();
 
   Vec<bf16, 8> v4[4];
   const bf16* const x_at = x + v2 * 65536 + t * 8;

@@ -2,6 +2,7 @@
 // schedule: threads=256 threads_per_row=16 vector_bytes=16
 // tiles [64,64]: row r*16 + g of 4, column (c*16 + t)*4 + v; 4 rows, 1 vectors of 4 a thread
 #include "tw_cuda/arith.cuh"
+#include "tw_cuda/async.cuh"
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/memory.cuh"
@@ -16,6 +17,7 @@ extern "C" __global__ void __launch_bounds__(256) transpose(const f32* __restric
   const i32 program_1 = program / 128;
   const i32 v2 = program_0 * 64;
   const i32 v5 = program_1 * 64;
+  wait_for_previous_kernel();
 
   Vec<f32, 4> v6[4];
   const f32* const x_at = x + v5 * 8192 + v2 + g * 8192 + t * 4;

@@ -102,9 +102,16 @@ TW_DEVICE void bulk_wait_read() {
 }
 
 // ---- programmatic dependent launch
-// --------------------------------------------------------------------------------------- Waits for the
-// kernel before, when launched with overlap_previous; else passes at once.
-TW_DEVICE void wait_for_previous_kernel() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+// Waits for the end of the kernel before, and for all that it wrote, when launched with overlap_previous;
+// else passes at once. The compiler may move loads on the read-only path (ld.global.nc) ahead of anything,
+// the wait included, but ahead of no branch that may end the thread: here that of an empty grid, which there
+// is not.
+TW_DEVICE void wait_for_previous_kernel() {
+  asm volatile("griddepcontrol.wait; { .reg .pred empty; setp.eq.u32 empty, %0, 0; @empty exit; }" ::"r"(
+                   gridDim.x)
+               : "memory");
+}
 // The next kernel may start now; it still waits for this one's end before it reads.
 TW_DEVICE void let_next_kernel_start() { asm volatile("griddepcontrol.launch_dependents;"); }
 
