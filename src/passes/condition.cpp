@@ -18,6 +18,11 @@ namespace {
 
 Condition of_kind(Kind kind) { return {.kind = kind}; }
 
+// Whether `part` adds nothing to `other` under "and" or "or".
+bool adds_nothing(Kind kind, const Condition& part, const Condition& other) {
+  return part == other || (kind == Kind::both ? implies(other, part) : implies(part, other));
+}
+
 // `absorbing` makes the whole, `neutral` adds nothing; parts of the same kind are taken in.
 Condition join(Kind kind, Kind absorbing, Kind neutral, Condition a, Condition b) {
   if (a.kind == absorbing || b.kind == neutral) return a;
@@ -25,8 +30,12 @@ Condition join(Kind kind, Kind absorbing, Kind neutral, Condition a, Condition b
   Condition out{.kind = kind};
   for (Condition* c : {&a, &b}) {
     const std::vector<Condition> single{*c};
-    for (const Condition& part : c->kind == kind ? c->parts : single)
-      if (std::find(out.parts.begin(), out.parts.end(), part) == out.parts.end()) out.parts.push_back(part);
+    for (const Condition& part : c->kind == kind ? c->parts : single) {
+      const auto covers = [&](const Condition& known) { return adds_nothing(kind, part, known); };
+      if (std::any_of(out.parts.begin(), out.parts.end(), covers)) continue;
+      std::erase_if(out.parts, [&](const Condition& known) { return adds_nothing(kind, known, part); });
+      out.parts.push_back(part);
+    }
   }
   return out.parts.size() == 1 ? out.parts[0] : out;
 }
@@ -36,11 +45,17 @@ std::vector<Condition::Value> opposite(std::vector<Condition::Value> values) {
   return values;
 }
 
-// An integer: an index expression and multiples of values.
-struct Linear {
-  IndexExpr expression;
-  std::vector<Condition::Value> values;
-};
+Linear plus(const Linear& a, Index by) { return {a.expression + by, a.values}; }
+Linear minus(const Linear& a) { return {a.expression * -1, opposite(a.values)}; }
+
+Condition not_positive(const Linear& d, const Extents& extents) {
+  const Range r = range(d.expression, extents);
+  if (d.values.empty() && r.high <= 0) return of_kind(Kind::always);
+  if (d.values.empty() && r.low > 0) return of_kind(Kind::never);
+  constexpr Index kMost = Index{1} << 40;
+  if (r.low < -kMost || r.high > kMost) return of_kind(Kind::unknown);
+  return {.kind = Kind::not_positive, .expression = d.expression, .values = d.values};
+}
 
 class Reader {
  public:
@@ -162,17 +177,6 @@ class Reader {
     return out;
   }
 
-  Condition not_positive(const Linear& d) const {
-    const Range r = range(d.expression, program_.extents);
-    if (d.values.empty() && r.high <= 0) return of_kind(Kind::always);
-    if (d.values.empty() && r.low > 0) return of_kind(Kind::never);
-    constexpr Index kMost = Index{1} << 40;
-    if (r.low < -kMost || r.high > kMost) return of_kind(Kind::unknown);
-    return {.kind = Kind::not_positive, .expression = d.expression, .values = d.values};
-  }
-  static Linear plus(const Linear& a, Index by) { return {a.expression + by, a.values}; }
-  static Linear minus(const Linear& a) { return {a.expression * -1, opposite(a.values)}; }
-
   Condition inside(const Sym& m) const {
     Linear i{m.offset, {}};
     if (!m.operands.empty()) {
@@ -180,22 +184,15 @@ class Reader {
       if (!value) return of_kind(Kind::unknown);
       i = {value->expression + m.offset, value->values};
     }
-    return both(not_positive(plus(minus(i), m.low)), not_positive(plus(i, 1 - m.high)));
+    return both(not_positive(plus(minus(i), m.low), program_.extents),
+                not_positive(plus(i, 1 - m.high), program_.extents));
   }
 
   Condition comparison(const Sym& m, const ir::Op* op) const {
     if (m.operands.size() != 2) return of_kind(Kind::unknown);
     const auto a = linear(m.operands[0]), b = linear(m.operands[1]);
     const auto d = a && b ? sum(*a, *b, -1) : std::nullopt;
-    if (!d) return of_kind(Kind::unknown);
-    Condition at_most = not_positive(*d), at_least = not_positive(minus(*d));
-    if (op == &ops::kLe) return at_most;
-    if (op == &ops::kGe) return at_least;
-    if (op == &ops::kLt) return not_positive(plus(*d, 1));
-    if (op == &ops::kGt) return not_positive(plus(minus(*d), 1));
-    if (op == &ops::kEq) return both(at_most, at_least);
-    if (op == &ops::kNe) return either(negated(at_most), negated(at_least));
-    return of_kind(Kind::unknown);
+    return d ? compared(*op, *d, program_.extents) : of_kind(Kind::unknown);
   }
 
   Condition find_difference(int s, double value) {
@@ -338,6 +335,31 @@ Condition negated(const Condition& c) {
   Condition out = of_kind(all ? Kind::never : Kind::always);
   for (const Condition& part : c.parts) out = all ? either(out, negated(part)) : both(out, negated(part));
   return out;
+}
+
+bool implies(const Condition& a, const Condition& b) {
+  const auto by_a = [&](const Condition& part) { return implies(a, part); };
+  const auto of_b = [&](const Condition& part) { return implies(part, b); };
+  if (a.kind == Kind::never || b.kind == Kind::always) return true;
+  if (b.kind == Kind::both) return std::all_of(b.parts.begin(), b.parts.end(), by_a);
+  if (a.kind == Kind::either) return std::all_of(a.parts.begin(), a.parts.end(), of_b);
+  if (a.kind == Kind::both && std::any_of(a.parts.begin(), a.parts.end(), of_b)) return true;
+  if (b.kind == Kind::either) return std::any_of(b.parts.begin(), b.parts.end(), by_a);
+  if (a.kind != Kind::not_positive || b.kind != Kind::not_positive || a.values != b.values) return false;
+  const IndexExpr more = b.expression - a.expression;
+  return more.is_constant() && more.constant() <= 0;
+}
+
+Condition compared(const ir::Op& op, const Linear& difference, const Extents& extents) {
+  const Linear opposite = minus(difference);
+  const Condition at_most = not_positive(difference, extents), at_least = not_positive(opposite, extents);
+  if (&op == &ops::kLe) return at_most;
+  if (&op == &ops::kGe) return at_least;
+  if (&op == &ops::kLt) return not_positive(plus(difference, 1), extents);
+  if (&op == &ops::kGt) return not_positive(plus(opposite, 1), extents);
+  if (&op == &ops::kEq) return both(at_most, at_least);
+  if (&op == &ops::kNe) return either(negated(at_most), negated(at_least));
+  return of_kind(Kind::unknown);
 }
 
 Condition without_reduced(const Condition& c, const GroupProgram& program) {

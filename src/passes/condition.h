@@ -36,6 +36,17 @@ struct Condition {
 Condition both(Condition a, Condition b);
 Condition either(Condition a, Condition b);
 Condition negated(const Condition& c);
+// Whether b holds wherever a does, as far as their comparisons say one by one: of equal sums the one that is
+// compared with less.
+bool implies(const Condition& a, const Condition& b);
+
+// An integer: a sum of positions, and of multiples of values.
+struct Linear {
+  IndexExpr expression;
+  std::vector<Condition::Value> values;
+};
+// What the comparison `op` says of two integers whose difference this is.
+Condition compared(const ir::Op& op, const Linear& difference, const Extents& extents);
 // `c` at any value of the reduced variables: what it says about them is forgotten.
 Condition without_reduced(const Condition& c, const GroupProgram& program);
 

@@ -2,6 +2,7 @@
 #include "passes/fold_index.h"
 
 #include "ops/rows.h"
+#include "passes/condition.h"
 
 namespace tilewright::passes {
 
@@ -11,15 +12,16 @@ using Folded = std::optional<std::variant<int, Sym>>;
 
 class Folder {
  public:
-  Folder(const GroupProgram& program, const ir::Op& op, const std::vector<int>& operands)
-      : program_(program), op_(op), operands_(operands) {}
+  Folder(const ir::Graph& graph, const GroupProgram& program, const ir::Op& op,
+         const std::vector<int>& operands)
+      : graph_(graph), program_(program), op_(op), operands_(operands) {}
 
   Folded run() const {
     if (&op_ == &ops::kWhere) return where();
     if (&op_ == &ops::kBitAnd || &op_ == &ops::kBitOr) return both_bools();
     if (&op_ == &ops::kBitNot && is_bool(sym(0).dtype) && truth(0)) return boolean(!*truth(0));
     if (operands_.size() != 2) return {};
-    const std::optional<IndexExpr> a = index(0), b = index(1);
+    const std::optional<IndexExpr> a = index(operands_[0]), b = index(operands_[1]);
     if (!a || !b) return {};
     if (Folded compared = comparison(range(*a - *b, program_.extents))) return compared;
     if (&op_ == &ops::kAdd) return of(*a + *b);
@@ -37,11 +39,10 @@ class Folder {
   // Far from where 64-bit arithmetic wraps around.
   static constexpr Index kMost = Index{1} << 40;
 
-  const Sym& sym(std::size_t operand) const {
-    return program_.syms[static_cast<std::size_t>(operands_[operand])];
-  }
-  std::optional<IndexExpr> index(std::size_t operand) const {
-    const Sym& s = sym(operand);
+  const Sym& at(int sym) const { return program_.syms[static_cast<std::size_t>(sym)]; }
+  const Sym& sym(std::size_t operand) const { return at(operands_[operand]); }
+  std::optional<IndexExpr> index(int sym) const {
+    const Sym& s = at(sym);
     if (s.dtype != DType::i64) return {};
     if (s.kind == Sym::Kind::index) return s.offset;
     if (s.kind == Sym::Kind::constant && std::abs(s.number.i) < kMost) return IndexExpr(s.number.i);
@@ -92,9 +93,44 @@ class Folder {
     const bool neutral = &op_ == &ops::kBitAnd;
     for (std::size_t i : {0, 1})
       if (const std::optional<bool> t = truth(i)) return operands_[*t == neutral ? 1 - i : i];
+    return without_implied();
+  }
+
+  // Of two bools under "and" the one that implies the other, under "or" the one that is implied; also where
+  // the other is a part of an operand of the same op.
+  Folded without_implied() const {
+    const auto covers = [&](int a, int b) {
+      return &op_ == &ops::kBitAnd ? implies(condition(a), condition(b)) : implies(condition(b), condition(a));
+    };
+    for (std::size_t i : {0, 1})
+      if (covers(operands_[i], operands_[1 - i])) return operands_[i];
+    for (std::size_t i : {0, 1}) {
+      const Sym& other = sym(1 - i);
+      if (other.kind != Sym::Kind::op || graph_.node(other.node).op != &op_) continue;
+      for (std::size_t part : {0, 1}) {
+        if (!covers(operands_[i], other.operands[part])) continue;
+        Sym rest = other;
+        rest.operands = {operands_[i], other.operands[1 - part]};
+        return rest;
+      }
+    }
     return {};
   }
 
+  // What a bool says of positions.
+  Condition condition(int sym) const {
+    const Sym& s = at(sym);
+    if (s.kind != Sym::Kind::op || !is_bool(s.dtype)) return {};
+    const ir::Op* op = graph_.node(s.node).op;
+    if (op == &ops::kBitAnd) return both(condition(s.operands[0]), condition(s.operands[1]));
+    if (op == &ops::kBitOr) return either(condition(s.operands[0]), condition(s.operands[1]));
+    if (op == &ops::kBitNot) return negated(condition(s.operands[0]));
+    if (s.operands.size() != 2) return {};
+    const std::optional<IndexExpr> a = index(s.operands[0]), b = index(s.operands[1]);
+    return a && b ? compared(*op, {*a - *b, {}}, program_.extents) : Condition{};
+  }
+
+  const ir::Graph& graph_;
   const GroupProgram& program_;
   const ir::Op& op_;
   const std::vector<int>& operands_;
@@ -102,8 +138,9 @@ class Folder {
 
 }  // namespace
 
-Folded fold_index(const GroupProgram& program, const ir::Op& op, const std::vector<int>& operands) {
-  return Folder(program, op, operands).run();
+Folded fold_index(const ir::Graph& graph, const GroupProgram& program, const ir::Op& op,
+                  const std::vector<int>& operands) {
+  return Folder(graph, program, op, operands).run();
 }
 
 bool always_inside(const IndexExpr& index, Index extent, const Extents& extents) {

@@ -65,6 +65,31 @@ TEST_F(FoldIndex, DecidesComparisonsByRanges) {
   EXPECT_EQ(reads(ops::bit_or(ops::ne(rows, -1), ops::gt(columns, 3))), "x");
 }
 
+// A window that ends at the row, and what lies before it; another number, another position and data stay.
+TEST_F(FoldIndex, LeavesOutComparisonsThatOthersImply) {
+  const Value flags{&g, g.add_input("flags", {DType::boolean, {10, 20}})};
+  const Value before = ops::le(columns, rows), apart = rows - columns,
+              window = ops::bit_and(ops::le(apart, 4), ops::ge(apart, 0)),
+              wide = ops::bit_and(ops::le(apart, 4), ops::ge(apart, -3));
+  const auto comparisons = [&](Value v) {
+    const std::string text = program_of(v);
+    int found = 0;
+    for (const char* op : {"op le", "op lt", "op ge", "op gt", "op eq", "op ne"})
+      for (std::size_t at = text.find(op); at != std::string::npos; at = text.find(op, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(comparisons(ops::bit_and(before, window)), 2);
+  EXPECT_EQ(comparisons(ops::bit_and(window, before)), 2);
+  EXPECT_EQ(comparisons(ops::bit_and(before, wide)), 2);
+  EXPECT_EQ(comparisons(ops::bit_and(window, ops::bit_and(wide, flags))), 2);
+  EXPECT_EQ(comparisons(ops::bit_and(ops::bit_and(window, flags), before)), 2);
+  EXPECT_EQ(comparisons(ops::bit_or(before, window)), 1);
+  EXPECT_EQ(comparisons(ops::bit_or(ops::bit_not(before), ops::gt(columns, rows + 2))), 1);
+  EXPECT_EQ(comparisons(ops::bit_and(ops::eq(rows, columns), before)), 1);
+  EXPECT_EQ(comparisons(ops::bit_and(before, ops::le(columns, rows + rows))), 2);
+  EXPECT_EQ(comparisons(ops::bit_or(ops::eq(rows, columns), ops::lt(columns, rows))), 2);
+}
+
 TEST_F(FoldIndex, ReadsElementsAtPositionsAsViews) {
   const Value table{&g, g.add_input("table", {DType::f32, {30}})};
   const std::string inside = program_of(ops::neg(ops::take(table, rows - columns + 19, 0)));

@@ -215,7 +215,7 @@ int Walker::compute(NodeId id, const Coordinates& at, int mask) {
     case OpClass::pointwise: {
       Sym s{.kind = Sym::Kind::op, .node = id, .dtype = compute_dtype(n.type.dtype)};
       for (NodeId o : n.operands) s.operands.push_back(walk(o, at, mask));
-      if (auto folded = fold_index(program_, *n.op, s.operands)) {
+      if (auto folded = fold_index(graph_, program_, *n.op, s.operands)) {
         if (const int* known = std::get_if<int>(&*folded)) return *known;
         return push(std::get<Sym>(std::move(*folded)));
       }
