@@ -1,7 +1,9 @@
 // Masks that compare loaded vectors, as the documents of queries and keys: which blocks they leave is data. A
-// small kernel before a chain compares each key with the least and the most of each block of rows and writes
-// the first key that any of them may need and the end of the last, so that the chain's loop has bounds as any
-// other. What the ids are sorted by does not matter: between the two lies all that is needed.
+// small kernel before a chain compares each key with the least and the most of each block of rows. It writes
+// the first block of keys that any of them may need and the end of the last, so that the chain's loop has
+// bounds as any other; and where the longest run of blocks lies that all of them see whole, which is walked
+// without the masks. What the ids are sorted by does not matter: between the first two lies all that is
+// needed, between the others nothing is left out.
 #pragma once
 
 #include "passes/condition.h"
@@ -12,15 +14,31 @@ namespace tilewright::passes {
 
 struct BlockBounds {
   Condition needed;
+  // Choices between what is computed and a constant: syms of their conditions, and what these are where it
+  // stays as it is. Only where the shape leaves them out for whole blocks.
+  struct Mask {
+    int condition = -1;
+    bool keeps = true;
+  };
+  std::vector<Mask> masks;
+  Condition broken = {.kind = Condition::Kind::always};  // some mask takes something out
   std::vector<int> variables;  // that the bounds differ along: the rows by block, the others each
+  Index kinds() const { return masks.empty() ? 2 : 4; }  // of numbers: the ends of what is needed, of the run
 };
+Index blocks_along(const LoopSpace& space, int variable);
 
 // None where positions and scalars decide, or where there are too few blocks to gain by it.
 std::optional<BlockBounds> find_block_bounds(const ir::Graph& graph, const GroupProgram& program,
                                              const TileShape& shape);
 
-// Of the temporary that holds them: i64 [2, …variables].
+// The temporary that holds them: numbers of blocks, i64 [kinds, …variables].
 Index bounds_count(const GroupProgram& program, const BlockBounds& bounds, const TileShape& shape);
+// Its view, and where the numbers of the program that is being written stand in it.
+struct PlacedBounds {
+  tile::View view;
+  std::vector<tile::Operand> starts;
+};
+PlacedBounds place_bounds(EmitState& state, const BlockBounds& bounds, const TileShape& shape, Index kind);
 
 // Writes them to temporary shape.block_bounds.
 EmittedKernel emit_block_bounds(const ir::Graph& graph, const GroupProgram& program,
@@ -28,7 +46,11 @@ EmittedKernel emit_block_bounds(const ir::Graph& graph, const GroupProgram& prog
                                 const std::vector<Temporary>& temporaries);
 
 // Those of the program that is being written: whole blocks, inside the extent.
-std::pair<tile::Value, tile::Value> load_block_bounds(EmitState& state, const BlockBounds& bounds,
-                                                      const TileShape& shape);
+struct LoadedBounds {
+  tile::Value first, end;
+  std::vector<BlockBounds::Mask> masks;
+  tile::Value whole_first, whole_end;  // with masks
+};
+LoadedBounds load_block_bounds(EmitState& state, const BlockBounds& bounds, const TileShape& shape);
 
 }  // namespace tilewright::passes

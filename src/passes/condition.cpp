@@ -45,8 +45,8 @@ std::vector<Condition::Value> opposite(std::vector<Condition::Value> values) {
   return values;
 }
 
-Linear plus(const Linear& a, Index by) { return {a.expression + by, a.values}; }
-Linear minus(const Linear& a) { return {a.expression * -1, opposite(a.values)}; }
+Linear plus(const Linear& a, Index by) { return {a.expression + by, a.values, a.summed}; }
+Linear minus(const Linear& a) { return {a.expression * -1, opposite(a.values), a.summed}; }
 
 Condition not_positive(const Linear& d, const Extents& extents) {
   const Range r = range(d.expression, extents);
@@ -54,7 +54,7 @@ Condition not_positive(const Linear& d, const Extents& extents) {
   if (d.values.empty() && r.low > 0) return of_kind(Kind::never);
   constexpr Index kMost = Index{1} << 40;
   if (r.low < -kMost || r.high > kMost) return of_kind(Kind::unknown);
-  return {.kind = Kind::not_positive, .expression = d.expression, .values = d.values};
+  return {.kind = Kind::not_positive, .expression = d.expression, .values = d.values, .summed = d.summed};
 }
 
 class Reader {
@@ -155,10 +155,12 @@ class Reader {
     const ir::Op* op = graph_.node(m.node).op;
     if (op != &ops::kAdd && op != &ops::kSub) return std::nullopt;
     const auto a = linear(m.operands[0]), b = linear(m.operands[1]);
-    return a && b ? sum(*a, *b, op == &ops::kAdd ? 1 : -1) : std::nullopt;
+    std::optional<Linear> out = a && b ? sum(*a, *b, op == &ops::kAdd ? 1 : -1) : std::nullopt;
+    if (out) out->summed = !out->values.empty();
+    return out;
   }
   static std::optional<Linear> sum(const Linear& a, const Linear& b, int sign) {
-    Linear out{a.expression + b.expression * sign, a.values};
+    Linear out{a.expression + b.expression * sign, a.values, a.summed || b.summed};
     for (const Condition::Value& v : b.values) {
       const auto same = std::find_if(out.values.begin(), out.values.end(),
                                      [&](const Condition::Value& o) { return o.sym == v.sym; });
@@ -182,7 +184,7 @@ class Reader {
     if (!m.operands.empty()) {
       const std::optional<Linear> value = linear(m.operands[0]);
       if (!value) return of_kind(Kind::unknown);
-      i = {value->expression + m.offset, value->values};
+      i = {value->expression + m.offset, value->values, !(m.offset == IndexExpr(0)) || value->summed};
     }
     return both(not_positive(plus(minus(i), m.low), program_.extents),
                 not_positive(plus(i, 1 - m.high), program_.extents));
@@ -326,7 +328,10 @@ Condition negated(const Condition& c) {
     case Kind::unknown:
       return c;
     case Kind::not_positive:  // 1 - d <= 0
-      return {.kind = c.kind, .expression = c.expression * -1 + 1, .values = opposite(c.values)};
+      return {.kind = c.kind,
+              .expression = c.expression * -1 + 1,
+              .values = opposite(c.values),
+              .summed = c.summed};
     case Kind::both:
     case Kind::either:
       break;
@@ -345,7 +350,9 @@ bool implies(const Condition& a, const Condition& b) {
   if (a.kind == Kind::either) return std::all_of(a.parts.begin(), a.parts.end(), of_b);
   if (a.kind == Kind::both && std::any_of(a.parts.begin(), a.parts.end(), of_b)) return true;
   if (b.kind == Kind::either) return std::any_of(b.parts.begin(), b.parts.end(), by_a);
-  if (a.kind != Kind::not_positive || b.kind != Kind::not_positive || a.values != b.values) return false;
+  if (a.kind != Kind::not_positive || b.kind != Kind::not_positive || a.values != b.values ||
+      a.summed != b.summed)
+    return false;
   const IndexExpr more = b.expression - a.expression;
   return more.is_constant() && more.constant() <= 0;
 }

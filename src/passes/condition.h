@@ -28,6 +28,7 @@ struct Condition {
   Kind kind = Kind::unknown;
   IndexExpr expression;
   std::vector<Value> values;
+  bool summed = false;      // values were added up, in arithmetic that may wrap around, before they were compared
   bool of_vectors() const;  // of any value that differs inside a program
   std::vector<Condition> parts;
   friend bool operator==(const Condition&, const Condition&) = default;
@@ -44,6 +45,7 @@ bool implies(const Condition& a, const Condition& b);
 struct Linear {
   IndexExpr expression;
   std::vector<Condition::Value> values;
+  bool summed = false;  // as a Condition's
 };
 // What the comparison `op` says of two integers whose difference this is.
 Condition compared(const ir::Op& op, const Linear& difference, const Extents& extents);

@@ -343,6 +343,8 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
     }
     shapes.push_back(shape);
   }
+  const bool leaves_masks = stream && chains_on_tensor_cores(program, target);
+  for (TileShape& s : shapes) s.leaves_masks = leaves_masks;
   return shapes;
 }
 

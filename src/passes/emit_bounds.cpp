@@ -1,5 +1,4 @@
 // Masks before the loop: which blocks a pass walks, as scalars of the kernel.
-#include "passes/block_bounds.h"
 #include "passes/emitter.h"
 
 #include <tilewright/base/error.h>
@@ -13,7 +12,9 @@ using tile::Value;
 void Emitter::restrict_loop(const ReductionPass& pass) {
   const LoopSpace space(program_, shape_);
   const LoopRange range = needed_blocks(s_.graph, space, pass.syms);
-  const bool found = shape_.block_bounds >= 0;  // by a kernel before this one
+  if (shape_.block_bounds >= 0 && !found_)
+    found_ = load_block_bounds(s_, *find_block_bounds(s_.graph, program_, shape_), shape_);
+  const bool found = found_.has_value();
   if (!found && range == LoopRange{0, s_.extent(walked_)}) return;
   const std::optional<double> share = found ? std::nullopt : walked_share(range, space);
   note_ += note_.empty() ? "masks leave " : "; ";
@@ -21,12 +22,18 @@ void Emitter::restrict_loop(const ReductionPass& pass) {
                  : fmt::format("of a loop's blocks of {} those that values decide", space.block(walked_));
   part_ = {f_.bound_operand(range.lower), f_.bound_operand(range.upper)};
   if (found) {
-    const auto [first, end] = load_block_bounds(s_, *find_block_bounds(s_.graph, program_, shape_), shape_);
-    part_ = {range.lower == Bound(0) ? first : tile::max(first, part_->first),
-             range.upper == Bound(s_.extent(walked_)) ? end : tile::min(end, part_->second)};
+    part_ = {range.lower == Bound(0) ? found_->first : tile::max(found_->first, part_->first),
+             range.upper == Bound(s_.extent(walked_)) ? found_->end : tile::min(found_->end, part_->second)};
   }
   if (!part_->first.is_literal()) k_.name_value(part_->first.value, "first");
   if (!part_->second.is_literal()) k_.name_value(part_->second.value, "end");
+}
+
+void Emitter::note_known_blocks() {
+  if (!found_) return;
+  for (const BlockBounds::Mask& m : found_->masks)
+    if (const std::optional<Value> mask = f_.written(m.condition))
+      known_blocks_.push_back({mask->id(), m.keeps, found_->whole_first.id(), found_->whole_end.id()});
 }
 
 tile::Operand FrameValues::bound_operand(const Bound& b) {

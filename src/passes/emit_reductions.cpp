@@ -155,8 +155,11 @@ void Emitter::reduction_pass(const ReductionPass& pass) {
   const std::vector<Value> initial = initial_values(pass);
   restrict_loop(pass);
   f_.moving_from(pass.first_level);
-  std::vector<Value> last = loop_over_reduced(
-      initial, [&](const std::vector<Value>& carried) { return accumulate_block(pass, carried); });
+  std::vector<Value> last = loop_over_reduced(initial, [&](const std::vector<Value>& carried) {
+    std::vector<Value> next = accumulate_block(pass, carried);
+    note_known_blocks();
+    return next;
+  });
   f_.rest();
   part_.reset();
   set_results(pass, last);

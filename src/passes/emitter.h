@@ -2,6 +2,7 @@
 // loops accumulate in emit_reductions.cpp, what is stored in emit_stores.cpp.
 #pragma once
 
+#include "passes/block_bounds.h"
 #include "passes/frame_values.h"
 #include "passes/loop_range.h"
 #include "passes/online.h"
@@ -76,6 +77,8 @@ class Emitter {
 
   // The blocks of the walked variable that a pass needs.
   void restrict_loop(const ReductionPass& pass);
+  // Masks of the loop's body that is written, and where a kernel before this one found that they hold.
+  void note_known_blocks();
 
   // What does not change inside the loop stands before it.
   void hoist(int level);
@@ -169,6 +172,8 @@ class Emitter {
   std::string note_;
   // Of the loop over the walked variable, where it does not walk all of it.
   std::optional<std::pair<tile::Operand, tile::Operand>> part_;
+  std::optional<LoadedBounds> found_;  // by a kernel before this one
+  std::vector<KnownBlocks> known_blocks_;
   std::vector<std::tuple<const Change*, const Moved*, tile::Value>>
       factors_;  // of the loop body that is being written
   std::vector<std::vector<std::pair<tile::Builder::SizeArg, Index>>> grid_;

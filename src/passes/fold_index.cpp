@@ -100,7 +100,8 @@ class Folder {
   // the other is a part of an operand of the same op.
   Folded without_implied() const {
     const auto covers = [&](int a, int b) {
-      return &op_ == &ops::kBitAnd ? implies(condition(a), condition(b)) : implies(condition(b), condition(a));
+      return &op_ == &ops::kBitAnd ? implies(condition(a), condition(b))
+                                   : implies(condition(b), condition(a));
     };
     for (std::size_t i : {0, 1})
       if (covers(operands_[i], operands_[1 - i])) return operands_[i];
@@ -127,7 +128,7 @@ class Folder {
     if (op == &ops::kBitNot) return negated(condition(s.operands[0]));
     if (s.operands.size() != 2) return {};
     const std::optional<IndexExpr> a = index(s.operands[0]), b = index(s.operands[1]);
-    return a && b ? compared(*op, {*a - *b, {}}, program_.extents) : Condition{};
+    return a && b ? compared(*op, {.expression = *a - *b}, program_.extents) : Condition{};
   }
 
   const ir::Graph& graph_;

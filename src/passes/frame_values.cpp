@@ -49,9 +49,14 @@ Value FrameValues::div_mod(const IndexExpr::DivMod& d) {
   return d.is_division ? inner / d.divisor : inner % d.divisor;
 }
 
-Value FrameValues::value(int s) {
+std::optional<Value> FrameValues::written(int s) const {
   const auto i = static_cast<std::size_t>(s);
-  if (have_[i] != 0 && is_there(have_[i])) return values_[i];
+  return have_[i] != 0 && is_there(have_[i]) ? std::optional(values_[i]) : std::nullopt;
+}
+
+Value FrameValues::value(int s) {
+  if (const std::optional<Value> known = written(s)) return *known;
+  const auto i = static_cast<std::size_t>(s);
   values_[i] = compute(s);
   const bool changes = (sym(s).reduced && loops_.looped) || sym(s).level >= moving_level_;
   have_[i] = lifetime(changes);

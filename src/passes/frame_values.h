@@ -39,7 +39,8 @@ class FrameValues {
         have_(state.program.syms.size(), 0) {}
 
   tile::Value value(int sym);
-  tile::Value computed(int sym);  // in the type arithmetic uses
+  std::optional<tile::Value> written(int sym) const;  // if its value is there
+  tile::Value computed(int sym);                      // in the type arithmetic uses
   void set(int sym, tile::Value v);
   void set_in_body(int sym, tile::Value v);  // for the loop body that is being written
   // From this level on values change with every loop body, until they are said to rest again.

@@ -147,11 +147,9 @@ EmittedKernel emit(const ir::Graph& graph, const GroupProgram& program, const ti
                    const TileShape& shape, const std::string& name,
                    const std::vector<Temporary>& temporaries) {
   EmittedKernel out = emit_tiles(graph, program, shape, name, temporaries);
-  if (!program.is_chain()) return out;
-  const std::string_view why_not = why_not_on_tensor_cores(program, target);
-  if (why_not.empty())
-    out.kernel = split_masked_loops(out.kernel);
-  else if (target.kind == tile::TargetKind::cuda)
+  if (shape.leaves_masks) out.kernel = split_masked_loops(out.kernel, out.known_blocks);
+  const std::string_view why_not = program.is_chain() ? why_not_on_tensor_cores(program, target) : "";
+  if (!why_not.empty() && target.kind == tile::TargetKind::cuda)
     out.note += fmt::format("{}on vector units: {}", out.note.empty() ? "" : "; ", why_not);
   return out;
 }

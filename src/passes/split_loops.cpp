@@ -1,8 +1,6 @@
 // Writes the loops and the scalars that cut them.
 #include "passes/split_loops.h"
 
-#include "passes/whole_blocks.h"
-
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -48,7 +46,8 @@ bool acts(const Op& op) {
 
 class Splitter {
  public:
-  explicit Splitter(const Kernel& kernel) : source_(kernel), out_(kernel) {}
+  Splitter(const Kernel& kernel, std::span<const KnownBlocks> known)
+      : source_(kernel), known_(known), out_(kernel) {}
 
   Kernel run() {
     out_.body.ops.clear();
@@ -66,7 +65,7 @@ class Splitter {
   };
 
   bool split(const Op& loop) {
-    const WholeBlocks whole = find_whole_blocks(source_, loop);
+    const WholeBlocks whole = find_whole_blocks(source_, loop, known_);
     if (whole.replaced.empty()) return false;
     if (whole.rounds && *whole.rounds < kFewestRounds) return false;
     const Cut cut = cut_of(loop, whole);
@@ -267,11 +266,14 @@ class Splitter {
   }
 
   const Kernel& source_;
+  const std::span<const KnownBlocks> known_;
   Kernel out_;
 };
 
 }  // namespace
 
-Kernel split_masked_loops(const Kernel& kernel) { return Splitter(kernel).run(); }
+Kernel split_masked_loops(const Kernel& kernel, std::span<const KnownBlocks> known) {
+  return Splitter(kernel, known).run();
+}
 
 }  // namespace tilewright::passes

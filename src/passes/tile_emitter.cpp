@@ -31,7 +31,7 @@ EmittedKernel Emitter::run() {
     else
       store_outputs_looped();
   }
-  return {k_.finish(grid_), std::move(s_.sources), std::move(note_)};
+  return {k_.finish(grid_), std::move(s_.sources), std::move(note_), std::move(known_blocks_)};
 }
 
 Frame Emitter::loop_frame() const {

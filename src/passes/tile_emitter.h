@@ -3,6 +3,7 @@
 #pragma once
 
 #include "passes/group_program.h"
+#include "passes/whole_blocks.h"
 
 #include <tilewright/tile/builder.h>
 #include <tilewright/tile/target.h>
@@ -26,8 +27,9 @@ struct TileShape {
   // Of dots inside the loop: the depth that is on chip at once, more is a loop of its own; less is filled up
   // with zeros to whole units.
   Index inner_depth = kMostInnerDepth, inner_unit = 1;
-  int block_bounds = -1;  // the temporary that says which blocks the loop walks (block_bounds.h)
-  int statistics = -1;    // the first temporary of parts of statistics (statistics.h)
+  int block_bounds = -1;      // the temporary that says which blocks the loop walks (block_bounds.h)
+  bool leaves_masks = false;  // blocks that masks keep as they are get a loop of their own (split_loops.h)
+  int statistics = -1;        // the first temporary of parts of statistics (statistics.h)
   tile::DotPrecision precision = tile::DotPrecision::exact;  // of the dot
   bool adds_apart = false;        // each block's product is added to what the loop carries by itself, in f32
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)
@@ -53,7 +55,8 @@ struct BufferSource {
 struct EmittedKernel {
   tile::Kernel kernel;
   std::vector<BufferSource> views;
-  std::string note;  // for explain(): what masks leave of its loops
+  std::string note;                            // for explain(): what masks leave of its loops
+  std::vector<KnownBlocks> known_blocks = {};  // of its masks
 };
 
 // With shape.splits > 1, writes each reduction's partial results to temporary i (i-th reduction), laid out

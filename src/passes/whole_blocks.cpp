@@ -25,8 +25,8 @@ using Needs = std::vector<Affine>;
 
 class Finder {
  public:
-  Finder(const Kernel& kernel, const Op& loop)
-      : kernel_(kernel), loop_(loop), table_(kernel, tile::known_statically(kernel)) {
+  Finder(const Kernel& kernel, const Op& loop, std::span<const KnownBlocks> known)
+      : kernel_(kernel), loop_(loop), known_(known), table_(kernel, tile::known_statically(kernel)) {
     for (const Op& op : kernel.body.ops) {
       if (&op == &loop) break;
       for (ValueId r : op.results) made_by_[r] = &op;
@@ -109,6 +109,7 @@ class Finder {
 
   // What makes all elements of a bool tile equal to `wanted`; none where that cannot be told.
   std::optional<Needs> all(ValueId v, bool wanted) const {
+    if (const auto known = between(v, wanted)) return known;
     const Op* op = behind_shapes(v);
     if (!op || op->kind != OpKind::apply) return std::nullopt;
     switch (op->prim) {
@@ -128,6 +129,21 @@ class Finder {
         return wanted ? at_most(*op, 1, 0, 1) : at_most(*op, 0, 1, 0);
       default:
         return std::nullopt;
+    }
+  }
+
+  // first <= the first element, and the last one < end, of what is known.
+  std::optional<Needs> between(ValueId v, bool wanted) const {
+    for (const Op* op = maker(v);; v = op->operands[0], op = maker(v)) {
+      for (const KnownBlocks& k : known_) {
+        if (k.tile != v || k.value != wanted) continue;
+        const Affine& round = table_.of(loop_.blocks[0].args[0]);
+        const auto first = tile::add_scaled(table_.of(k.first), round, -1);
+        auto last = tile::add_scaled(round, table_.of(k.end), -1);
+        if (last) last = tile::add_scaled(*last, {out_.step, {}}, 1);
+        return first && last ? std::optional(Needs{*first, *last}) : std::nullopt;
+      }
+      if (!op || (op->kind != OpKind::broadcast && op->kind != OpKind::reshape)) return std::nullopt;
     }
   }
 
@@ -187,6 +203,7 @@ class Finder {
 
   const Kernel& kernel_;
   const Op& loop_;
+  const std::span<const KnownBlocks> known_;
   const tile::AffineTable table_;
   std::map<ValueId, const Op*> made_by_;  // before the loop or in it
   std::vector<ValueId> before_;
@@ -195,6 +212,8 @@ class Finder {
 
 }  // namespace
 
-WholeBlocks find_whole_blocks(const Kernel& kernel, const Op& loop) { return Finder(kernel, loop).run(); }
+WholeBlocks find_whole_blocks(const Kernel& kernel, const Op& loop, std::span<const KnownBlocks> known) {
+  return Finder(kernel, loop, known).run();
+}
 
 }  // namespace tilewright::passes

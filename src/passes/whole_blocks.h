@@ -5,8 +5,18 @@
 
 #include <map>
 #include <optional>
+#include <span>
 
 namespace tilewright::passes {
+
+// Of the bool tile `tile`, computed in a loop: where its tiles lie between the scalars `first` and `end`,
+// which stand before the loop, all elements that are used equal `value`. Comparisons of loaded vectors do not
+// say so themselves.
+struct KnownBlocks {
+  tile::ValueId tile = -1;
+  bool value = true;
+  tile::ValueId first = -1, end = -1;
+};
 
 // Iterations whose induction variable is at least each of `first` and at most each of `last`: there the keys
 // of `replaced` equal their values, each the choice of a select that no constant stands for.
@@ -19,6 +29,7 @@ struct WholeBlocks {
 };
 
 // Of a loop in the kernel's body; what loops inside it select stays as it is.
-WholeBlocks find_whole_blocks(const tile::Kernel& kernel, const tile::Op& loop);
+WholeBlocks find_whole_blocks(const tile::Kernel& kernel, const tile::Op& loop,
+                              std::span<const KnownBlocks> known);
 
 }  // namespace tilewright::passes
