@@ -41,14 +41,17 @@ class BoundsEmitter {
     choose_starts();
     find_limits(bounds_.needed);
     if (has_masks()) find_limits(bounds_.broken);
-    // Of the keys: the first and the last that are needed, and the last that no mask breaks.
+    // Of the keys: the first and the last that are needed, and, in whole blocks, the last that no mask
+    // breaks.
     const std::vector<Value> found =
         over_keys({extent_, -1, -1}, [&](Value key, const std::vector<Value>& carried) {
-          const Value needed = inside(key, spread(holds(bounds_.needed)));
+          Value needed = spread(holds(bounds_.needed));
+          if (extent_ % keys_at_once_ != 0) needed = needed & (key < extent_);
           std::vector<Value> next = {tile::where(needed, tile::min(carried[0], key), carried[0]),
                                      tile::where(needed, tile::max(carried[1], key), carried[1]), carried[2]};
           if (has_masks()) {
-            const Value kept = inside(key, ~spread(holds(bounds_.broken)));
+            Value kept = ~spread(holds(bounds_.broken));
+            if (extent_ % (block_ * keys_at_once_) != 0) kept = kept & (key < extent_ / block_ * block_);
             next[2] = tile::where(kept, tile::max(carried[2], key), carried[2]);
           }
           return next;
@@ -108,7 +111,6 @@ class BoundsEmitter {
     store(3, (last + 1) / block_);
   }
 
-  Value inside(Value key, Value test) { return extent_ % keys_at_once_ == 0 ? test : test & (key < extent_); }
   // The one that begins behind a key's; of no key, -1, the first.
   Value block_after(Value key) { return (key + block_) / block_; }
 
@@ -146,9 +148,13 @@ class BoundsEmitter {
     std::optional<Value> outside;
     for (const Condition::Value& v : c.values) {
       if (v.along == Along::walked) continue;
-      const Value value = v.along == Along::rows ? least_of_rows(v) : integer(keys_.value(v.sym));
-      if (may_be_wild(v.sym)) outside = outside ? *outside | wild(value) : wild(value);
+      const Value value = least_of(v);
       rest = rest + value * v.factor;
+      if (!may_be_wild(v.sym)) continue;
+      outside = outside ? *outside | wild(value) : wild(value);
+      // Rows whose sums wrapped around may lie anywhere, not only those of the least.
+      if (c.summed && v.along == Along::rows)
+        outside = *outside | wild(least_of({v.sym, -v.factor, v.along}));
     }
     const bool at_least = alone(c) && alone(c)->factor < 0;
     const Value limit = at_least ? rest : -rest;
@@ -159,8 +165,9 @@ class BoundsEmitter {
 
   Value integer(Value v) { return v.dtype() == DType::i64 ? v : k_.cast(v, DType::i64); }
 
-  // The least or the most of a block's rows, by the sign of the factor.
-  Value least_of_rows(const Condition::Value& v) {
+  // The least or the most of a block's rows, by the sign of the factor, or what all rows share.
+  Value least_of(const Condition::Value& v) {
+    if (v.along != Along::rows) return integer(keys_.value(v.sym));
     const int row = space_.shape.row;
     const Monoid monoid = v.factor > 0 ? Monoid::min : Monoid::max;
     if (const auto known = of_rows_.find({v.sym, monoid}); known != of_rows_.end()) return known->second;
