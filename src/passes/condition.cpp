@@ -359,7 +359,7 @@ bool implies(const Condition& a, const Condition& b) {
 
 Condition compared(const ir::Op& op, const Linear& difference, const Extents& extents) {
   const Linear opposite = minus(difference);
-  const Condition at_most = not_positive(difference, extents), at_least = not_positive(opposite, extents);
+  Condition at_most = not_positive(difference, extents), at_least = not_positive(opposite, extents);
   if (&op == &ops::kLe) return at_most;
   if (&op == &ops::kGe) return at_least;
   if (&op == &ops::kLt) return not_positive(plus(difference, 1), extents);

@@ -28,7 +28,7 @@ struct Condition {
   Kind kind = Kind::unknown;
   IndexExpr expression;
   std::vector<Value> values;
-  bool summed = false;      // values were added up, in arithmetic that may wrap around, before they were compared
+  bool summed = false;  // values were added up, in arithmetic that may wrap around, before they were compared
   bool of_vectors() const;  // of any value that differs inside a program
   std::vector<Condition> parts;
   friend bool operator==(const Condition&, const Condition&) = default;

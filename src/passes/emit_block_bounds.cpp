@@ -90,6 +90,7 @@ class BoundsEmitter {
   using Body = std::function<std::vector<Value>(Value key, const std::vector<Value>& carried)>;
   std::vector<Value> over_keys(const std::vector<Index>& first, const Body& body) {
     std::vector<Value> carried;
+    carried.reserve(first.size());
     for (Index n : first) carried.push_back(k_.literal_int(DType::i32, n, {keys_at_once_}));
     return k_.loop(Index{0}, extent_, keys_at_once_, carried, [&](Value i, const std::vector<Value>& now) {
       s_.start(space_.walked) = i;
