@@ -15,6 +15,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
 
 namespace tilewright::test {
@@ -99,13 +100,16 @@ enum Input : int { kInputQ, kInputK, kInputV, kInputQueryIds, kInputKeyIds };
 
 class BlockBoundsOfEachKind : public testing::Test {
  protected:
-  // Compiles for tensor cores; both kernels run on the interpreter.
-  void compile(const Mask& mask) {
-    mask_ = mask;
+  // Compiles for tensor cores; the kernels run on the interpreter: one that finds the blocks, one that walks
+  // them, and where several programs share the keys of a row another that merges what they leave.
+  enum class Keys : bool { whole, shared };
+  void compile(const Mask& mask, Keys keys = Keys::whole) {
+    mask_ = mask, keys_ = keys;
     tile::Target target = h200_target();
-    target.units = 1;  // programs do not share the keys
+    target.units = keys == Keys::shared ? 64 : 1;
+    if (keys == Keys::shared) target.launch_s = 1e-7;
     compiled_ = passes::run_pipeline(graph_of(mask), target);
-    ASSERT_EQ(compiled_.plan.kernels.size(), 2U);
+    ASSERT_EQ(compiled_.plan.kernels.size(), keys == Keys::shared ? 3U : 2U);
     memory_.clear();
     std::mt19937 random{3};
     std::uniform_real_distribution<double> even(-2, 2);
@@ -141,11 +145,11 @@ class BlockBoundsOfEachKind : public testing::Test {
     for (Index row = 0; row < kRowBlocks; ++row) {
       const Bounds bounds = bounds_of(row);
       std::vector<std::int64_t> hidden = ids.keys;
-      // The last round has its mask in any case.
-      for (Index k = 0; k / kBlock + 1 < bounds.end; ++k)
+      // The last round of a program has its mask in any case.
+      for (Index k = 0; keys_ == Keys::whole && k / kBlock + 1 < bounds.end; ++k)
         if (bounds.walks_whole(k / kBlock)) hidden[static_cast<std::size_t>(k)] = kNobody;
       set_ids(kInputKeyIds, hidden);
-      run(1);
+      for (std::size_t step = 1; step < compiled_.plan.steps.size(); ++step) run(step);
       expect_rows(row);
     }
     return kinds;
@@ -204,7 +208,7 @@ class BlockBoundsOfEachKind : public testing::Test {
     bool walks_whole(Index block) const { return walks(block) && whole_first <= block && block < whole_end; }
   };
   Bounds bounds_of(Index row) {
-    const std::size_t b = buffer(tile::PlanBuffer::Role::temporary, -1);
+    const std::size_t b = buffer(tile::PlanBuffer::Role::temporary, -1, DType::i64);
     const Index rows = compiled_.plan.buffers[b].elements / 4;  // or one for all of them
     const auto number = [&](Index kind) { return load_i64(at(b, kind * rows + row % rows), DType::i64); };
     return {number(0), number(1), number(2), number(3)};
@@ -247,10 +251,10 @@ class BlockBoundsOfEachKind : public testing::Test {
   double value(Input input, Index element) {
     return load_f64(at(buffer(tile::PlanBuffer::Role::input, input), element), DType::bf16);
   }
-  std::size_t buffer(tile::PlanBuffer::Role role, int position) const {
+  std::size_t buffer(tile::PlanBuffer::Role role, int position, std::optional<DType> dtype = {}) const {
     const std::vector<tile::PlanBuffer>& all = compiled_.plan.buffers;
     const auto found = std::find_if(all.begin(), all.end(), [&](const tile::PlanBuffer& b) {
-      return b.role == role && b.position == position;
+      return b.role == role && b.position == position && (!dtype || b.dtype == *dtype);
     });
     return static_cast<std::size_t>(found - all.begin());
   }
@@ -260,6 +264,7 @@ class BlockBoundsOfEachKind : public testing::Test {
   }
 
   Mask mask_;
+  Keys keys_ = Keys::whole;
   Ids ids_;
   std::vector<double> weights_;
   passes::Compiled compiled_;
@@ -297,6 +302,12 @@ TEST_F(BlockBoundsOfEachKind, DocumentsUnderOtherMasks) {
     for (Index length : {kBlock, Index{256}, Index{500}, kKeys})
       expect_all_known(ids_of(documents_of(length)));
   }
+}
+
+TEST_F(BlockBoundsOfEachKind, ProgramsThatShareTheKeys) {
+  compile(kSame, Keys::shared);
+  expect_all_known(ids_of(documents_of(450)));
+  EXPECT_EQ(check(ids_of([](Index) { return 4; })), (Kinds{.skipped = 0, .cut = 5, .whole = 40}));
 }
 
 // What lies between the ends is walked, and of several runs of whole blocks the last one without the mask.
