@@ -152,6 +152,23 @@ namespace {
 // The query's number among the keys.
 Tensor place(const ScoreIndices& at, Index offset) { return offset == 0 ? at.query : at.query + offset; }
 
+// What is read by an index has a value for each of them: outside it would read 0, which means something else.
+void check_covers(const char* function, const Tensor& data, bool covers, const char* wanted,
+                  const ScoreIndices& at, const Location& where) {
+  if (covers) return;
+  const Shape scores{at.batch.shape()[0], at.head.shape()[1], at.query.shape()[0], at.key.shape()[0]};
+  throw Error(fmt::format("{}: wants {}, got {}{} for scores {}", function, wanted, name(data.dtype()),
+                          to_string(data.shape()), to_string(scores)),
+              where);
+}
+
+void check_ids(const Tensor& ids, const ScoreIndices& at, const Shape& positions, const Location& where) {
+  const Shape& s = ids.shape();
+  const bool whole =
+      (s.rank() == 1 || (s.rank() == 2 && s[0] == at.batch.shape()[0])) && s[s.rank() - 1] >= positions[0];
+  check_covers("document_mask", ids, whole, "an id for each position, (T) or (B, T)", at, where);
+}
+
 // What `ids` (T) or (B, T) says of each position.
 Tensor id_of(const Tensor& ids, const ScoreIndices& at, const Tensor& position) {
   if (ids.rank() == 1) return element(ids, {position});
@@ -159,11 +176,11 @@ Tensor id_of(const Tensor& ids, const ScoreIndices& at, const Tensor& position) 
 }
 
 MaskFunction combine(const std::vector<MaskFunction>& masks, const char* name,
-                     Tensor (*with)(const Arg&, const Arg&, const Location&)) {
-  if (masks.empty()) throw Error(fmt::format("{}: no masks given", name));
-  return [masks, with](const ScoreIndices& at) {
+                     Tensor (*with)(const Arg&, const Arg&, const Location&), const Location& where) {
+  if (masks.empty()) throw Error(fmt::format("{}: no masks given", name), where);
+  return [masks, with, where](const ScoreIndices& at) {
     Tensor m = masks[0](at);
-    for (std::size_t i = 1; i < masks.size(); ++i) m = with(m, masks[i](at), Location::current());
+    for (std::size_t i = 1; i < masks.size(); ++i) m = with(m, masks[i](at), where);
     return m;
   };
 }
@@ -185,21 +202,37 @@ MaskFunction prefix_mask(Index length) {
   return [length](const ScoreIndices& at) { return at.key < length; };
 }
 
-MaskFunction prefix_mask(const Tensor& lengths) {
-  return [lengths](const ScoreIndices& at) { return at.key < element(lengths, {at.batch}); };
+MaskFunction prefix_mask(const Tensor& lengths, const Location& where) {
+  return [=](const ScoreIndices& at) {
+    check_covers("prefix_mask", lengths, lengths.shape() == Shape({at.batch.shape()[0]}),
+                 "a length for each sequence, (B)", at, where);
+    return at.key < element(lengths, {at.batch}, where);
+  };
 }
 
-MaskFunction document_mask(const Tensor& ids) { return document_mask(ids, ids); }
-
-MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids) {
-  return [=](const ScoreIndices& at) { return id_of(query_ids, at, at.query) == id_of(key_ids, at, at.key); };
+MaskFunction document_mask(const Tensor& ids, const Location& where) {
+  return document_mask(ids, ids, where);
 }
 
-MaskFunction all_of(const std::vector<MaskFunction>& masks) { return combine(masks, "all_of", logical_and); }
-MaskFunction any_of(const std::vector<MaskFunction>& masks) { return combine(masks, "any_of", logical_or); }
+MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids, const Location& where) {
+  return [=](const ScoreIndices& at) {
+    check_ids(query_ids, at, at.query.shape(), where);
+    check_ids(key_ids, at, at.key.shape(), where);
+    return eq(id_of(query_ids, at, at.query), id_of(key_ids, at, at.key), where);
+  };
+}
 
-ScoreFunction alibi_score(const Tensor& slopes, Index offset) {
+MaskFunction all_of(const std::vector<MaskFunction>& masks, const Location& where) {
+  return combine(masks, "all_of", logical_and, where);
+}
+MaskFunction any_of(const std::vector<MaskFunction>& masks, const Location& where) {
+  return combine(masks, "any_of", logical_or, where);
+}
+
+ScoreFunction alibi_score(const Tensor& slopes, Index offset, const Location& where) {
   return [=](const Tensor& score, const ScoreIndices& at) {
+    check_covers("alibi_score", slopes, slopes.shape() == Shape({at.head.shape()[1]}),
+                 "a slope for each head, (H)", at, where);
     return score + element(slopes, {at.head}) * cast(at.key - place(at, offset), score.dtype());
   };
 }
@@ -208,8 +241,12 @@ ScoreFunction soft_cap_score(double cap) {
   return [cap](const Tensor& score, const ScoreIndices&) { return tanh(score / cap) * cap; };
 }
 
-ScoreFunction bias_score(const Tensor& bias) {
-  return [bias](const Tensor& score, const ScoreIndices&) { return score + bias; };
+ScoreFunction bias_score(const Tensor& bias, const Location& where) {
+  return [=](const Tensor& score, const ScoreIndices& at) {
+    check_covers("bias_score", bias, broadcasts_to(bias.shape(), score.shape()),
+                 "a tensor that broadcasts to the scores", at, where);
+    return add(score, bias, where);
+  };
 }
 
 ScoreFunction chain(const std::vector<ScoreFunction>& scores) {

@@ -326,7 +326,9 @@ TEST_P(AttentionFunctions, SaysWhatDoesNotFit) {
   says([&] { attention(q, k, k, {.score = [](const Tensor& s, const ScoreIndices&) { return s > 0.f; }}); },
        {"the score function returned bool[2,4,5,6]", "floats"});
   says([&] { attention(q, k, k, {.score = bias_score(zeros({3, 1, 4, 5, 6}))}); },
-       {"the score function returned f32[3,2,4,5,6]"});
+       {"bias_score", "f32[3,1,4,5,6]", "[2,4,5,6]"});
+  const auto deeper = [&](const Tensor& s, const ScoreIndices&) { return s + zeros({3, 1, 4, 5, 6}); };
+  says([&] { attention(q, k, k, {.score = deeper}); }, {"the score function returned f32[3,2,4,5,6]"});
   says([&] { attention(q, k, k, {.dropout = 1, .seed = ctx_.scalar(1, DType::i64)}); }, {"dropout is 1"});
   says([&] { attention(q, k, k, {.dropout = 0.5}); }, {"dropout needs a seed"});
   says([&] { attention(q, Tensor(), k); }, {"never given a value"});

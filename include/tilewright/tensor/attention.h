@@ -61,22 +61,29 @@ Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& wher
 Tensor element(const Tensor& table, const std::vector<Tensor>& indices,
                const Location& where = Location::current());
 
-// --- masks. `offset`: the number of the first query among the keys, Tk - Tq where both end together.
+// --- masks and scores. Tensors that they take are read by index; attention() throws Error, naming the line
+// on which the function was made, where one has not a value for each head, sequence or position.
+
+// `offset`: the number of the first query among the keys, Tk - Tq where both end together.
 MaskFunction causal_mask(Index offset = 0);  // keys up to the query's own place
 MaskFunction window_mask(Index before, Index after = 0, Index offset = 0);  // and so many to either side
 MaskFunction prefix_mask(Index length);                                     // the first keys
-MaskFunction prefix_mask(const Tensor& lengths);  // (B): as many as each sequence has
-MaskFunction document_mask(const Tensor& ids);    // (T) or (B, T): keys of the query's own document
-MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids);
-MaskFunction all_of(const std::vector<MaskFunction>& masks);  // at least one
-MaskFunction any_of(const std::vector<MaskFunction>& masks);
+// (B): as many as each sequence has
+MaskFunction prefix_mask(const Tensor& lengths, const Location& where = Location::current());
+// (T) or (B, T), T at least Tq and Tk: keys of the query's own document
+MaskFunction document_mask(const Tensor& ids, const Location& where = Location::current());
+MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids,
+                           const Location& where = Location::current());
+MaskFunction all_of(const std::vector<MaskFunction>& masks,
+                    const Location& where = Location::current());  // at least one
+MaskFunction any_of(const std::vector<MaskFunction>& masks, const Location& where = Location::current());
 
-// --- scores
 // ALiBi (Press et al., arXiv 2108.12409): plus slope · (key - query), a slope for each head: (H).
-ScoreFunction alibi_score(const Tensor& slopes, Index offset = 0);
+ScoreFunction alibi_score(const Tensor& slopes, Index offset = 0,
+                          const Location& where = Location::current());
 ScoreFunction soft_cap_score(double cap);  // cap · tanh(score / cap)
 // Plus a tensor that broadcasts to the scores' shape: (Tq, Tk), (H, Tq, Tk), (B, 1, Tq, Tk) …
-ScoreFunction bias_score(const Tensor& bias);
+ScoreFunction bias_score(const Tensor& bias, const Location& where = Location::current());
 ScoreFunction chain(const std::vector<ScoreFunction>& scores);  // one after another
 
 }  // namespace tilewright
