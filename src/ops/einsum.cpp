@@ -30,8 +30,10 @@ Labels parse(std::string_view spec) {
   std::string text(spec);
   std::erase(text, ' ');
   const std::size_t comma = text.find(','), arrow = text.find("->");
-  if (comma == std::string::npos || arrow == std::string::npos || comma > arrow)
-    throw Error(fmt::format("einsum \"{}\": want \"axes of a, axes of b -> axes of the result\"", spec));
+  const bool one_comma = comma != std::string::npos && text.find(',', comma + 1) == std::string::npos;
+  if (!one_comma || arrow == std::string::npos || comma > arrow)
+    throw Error(fmt::format(
+        "einsum \"{}\": want \"axes of a, axes of b -> axes of the result\", of two operands", spec));
   Labels labels{text.substr(0, comma), text.substr(comma + 1, arrow - comma - 1), text.substr(arrow + 2)};
   for (const std::string& each : {labels.a, labels.b, labels.out}) check_letters(spec, each);
   for (char c : labels.out)
