@@ -18,7 +18,7 @@ namespace {
 // What a specialisation was made for.
 struct Guard {
   ir::Type type;
-  std::string device;
+  std::shared_ptr<runtime::Device> device;  // of one Context: another has its own, of the same name
 };
 
 double ms_since(std::chrono::steady_clock::time_point start) {
@@ -28,6 +28,7 @@ double ms_since(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 struct Specialisation {
+  std::weak_ptr<ContextState> context;  // what was compiled goes when it has gone
   std::vector<Guard> guards;
   std::string reason;
   std::shared_ptr<CompiledGraph>
@@ -35,8 +36,9 @@ struct Specialisation {
   std::vector<Tensor> captured;        // concrete tensors the function used beside its arguments
   std::vector<int> input_of_argument;  // position of argument i among the graph's inputs
   std::vector<Break> breaks;
-  std::string traced;   // the graph as written
-  std::string dynamic;  // what came of the dynamic dimensions
+  std::vector<Piece> pieces;  // of the last call, where there are breaks
+  std::string traced;         // the graph as written
+  std::string dynamic;        // what came of the dynamic dimensions
   double compile_ms = 0;
 };
 
@@ -70,7 +72,7 @@ bool matches(const Specialisation& s, const std::vector<Tensor>& args) {
   if (s.guards.size() != args.size()) return false;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const TensorImpl& t = *args[i].impl();
-    if (!(s.guards[i].type == t.type) || s.guards[i].device != t.device->name()) return false;
+    if (!(s.guards[i].type == t.type) || s.guards[i].device != t.device) return false;
   }
   return true;
 }
@@ -84,8 +86,9 @@ std::string recompile_reason(const std::vector<std::unique_ptr<Specialisation>>&
   for (std::size_t i = 0; i < guards.size(); ++i) {
     if (!(guards[i].type == last[i].type))
       return fmt::format("argument {} is {}, was {}", i, to_string(guards[i].type), to_string(last[i].type));
-    if (guards[i].device != last[i].device)
-      return fmt::format("argument {} is on {}, was on {}", i, guards[i].device, last[i].device);
+    const std::string &now = guards[i].device->name(), &then = last[i].device->name();
+    if (now != then) return fmt::format("argument {} is on {}, was on {}", i, now, then);
+    if (guards[i].device != last[i].device) return fmt::format("argument {} is of another Context", i);
   }
   return "the previous specialisation was dropped";
 }
@@ -107,7 +110,7 @@ Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& a
                       const std::vector<ir::Type>& types, const CompileOptions& options,
                       const std::shared_ptr<ContextState>& context) {
   Traced out{std::make_shared<Trace>("main"), {}};
-  out.trace->fullgraph = options.fullgraph;
+  if (options.fullgraph) out.trace->no_reads = "compiled with fullgraph";
   out.trace->options = graph_options(options);
   std::vector<Tensor> stand_ins;
   out.trace->arguments = args.size();
@@ -135,6 +138,21 @@ void finish(Traced& traced) {
   traced.trace->graph.set_outputs(outputs);
 }
 
+// Runs what was recorded since the last host read.
+std::vector<Tensor> run_rest(Traced& traced, const std::shared_ptr<ContextState>& context,
+                             DeviceState& device) {
+  Trace& trace = *traced.trace;
+  std::vector<Tensor> results;
+  if (!traced.results.empty()) {
+    finish(traced);
+    const auto compiled = compile_graph(device, trace.graph, trace.options);
+    results = run_graph(context, device, *compiled, trace.inputs, trace.options);
+    trace.pieces.push_back({ir::print(trace.graph), compiled});
+  }
+  end(trace);
+  return results;
+}
+
 }  // namespace
 
 // The specialisation for these arguments, made if there is none; null when the function must be traced at
@@ -157,23 +175,26 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
   const auto start = std::chrono::steady_clock::now();
   std::vector<Guard> guards;
   for (const Tensor& a : args) {
-    guards.push_back({a.impl()->type, a.impl()->device->name()});
+    guards.push_back({a.impl()->type, a.impl()->device});
     if (guards.back().device != guards[0].device)
-      throw Error(fmt::format("compile: arguments are on {} and {}", guards[0].device, guards.back().device),
-                  where);
+      throw Error("compile: arguments are " + apart(*guards[0].device, *guards.back().device), where);
   }
-  DeviceState& device = context->device(guards[0].device);
-  Traced traced = trace_function(function, args, types_of(args), options, context);
+  std::erase_if(specialisations, [](const auto& s) { return s->context.expired(); });
+  DeviceState& device = context->device(guards[0].device->name());
+  Traced traced =
+      at_place(where, [&] { return trace_function(function, args, types_of(args), options, context); });
   Trace& trace = *traced.trace;
   auto fresh = std::make_unique<Specialisation>();
   fresh->reason = recompile_reason(specialisations, guards);
+  fresh->context = context;
   fresh->guards = std::move(guards);
   fresh->breaks = trace.breaks;
   if (!trace.breaks.empty()) {
-    flush(trace, context, device);
-    ran = std::move(traced.results);
+    ran = run_rest(traced, context, device);
+    fresh->pieces = std::move(trace.pieces);
   } else {
     finish(traced);
+    trace.ended = true;
     fresh->traced = ir::print(trace.graph);
     if (options.dynamic.empty()) {
       fresh->graph = compile_graph(device, trace.graph, graph_options(options));
@@ -208,32 +229,35 @@ std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tens
   return inputs;
 }
 
-void check_arguments(const std::vector<Tensor>& args, const Location& where) {
-  if (args.empty()) throw Error("compile: a compiled function needs at least one tensor argument", where);
+void check_arguments(const char* name, const std::vector<Tensor>& args, const Location& where) {
+  if (args.empty())
+    throw Error(fmt::format("{}: a function needs at least one tensor argument", name), where);
   for (const Tensor& a : args)
-    if (!a.defined()) throw Error("compile: an argument was never given a value", where);
+    if (!a.defined()) throw Error(fmt::format("{}: an argument was never given a value", name), where);
 }
 
 }  // namespace
 
 std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
-  check_arguments(args, where);
+  check_arguments("compile", args, where);
   for (const Tensor& a : args)
     if (a.impl()->trace)
-      return state_->function(args);  // inside another compiled function: part of its graph
+      return at_place(where,
+                      [&] { return state_->function(args); });  // part of the enclosing function's graph
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::lock_guard lock(context->mutex);
   Specialisation* s = state_->find(args);
   if (s && !s->graph) {
     Traced traced = trace_function(state_->function, args, types_of(args), state_->options, context);
     s->breaks = traced.trace->breaks;
-    flush(*traced.trace, context, context->device(s->guards[0].device));
-    return traced.results;
+    std::vector<Tensor> results = run_rest(traced, context, context->device(args[0].device()));
+    s->pieces = std::move(traced.trace->pieces);
+    return results;
   }
   std::vector<Tensor> ran;
   if (!s) s = &state_->specialise(args, context, ran, where);
   if (!s->graph) return ran;
-  DeviceState& device = context->device(s->guards[0].device);
+  DeviceState& device = context->device(s->guards[0].device->name());
   const GraphOptions options = graph_options(state_->options);
   if (s->captured.empty()) return run_graph(context, device, *s->graph, args, options);
   return run_graph(context, device, *s->graph, graph_inputs(*s, args), options);
@@ -251,6 +275,7 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
                 where);
   std::vector<std::shared_ptr<runtime::Buffer>> in, out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].defined()) throw Error(fmt::format("into: output {} was never given a value", i), where);
     const TensorImpl& t = *outputs[i].impl();
     if (!(t.type == types[i]) || !t.buffer || t.device->name() != device)
       throw Error(fmt::format("into: output {} must be {} on {}", i, to_string(types[i]), device), where);
@@ -264,7 +289,7 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
-  check_arguments(args, where);
+  check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::lock_guard lock(context->mutex);
   Specialisation* s = state_->find(args);
@@ -305,7 +330,7 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
   for (const auto& s : state_->specialisations) {
     SpecialisationReport r;
     for (const Guard& g : s->guards)
-      r.key += fmt::format("{}{} on {}", r.key.empty() ? "" : ", ", to_string(g.type), g.device);
+      r.key += fmt::format("{}{} on {}", r.key.empty() ? "" : ", ", to_string(g.type), g.device->name());
     r.reason = s->reason;
     r.dynamic = s->dynamic;
     r.compile_ms = s->compile_ms;
@@ -314,6 +339,10 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
       r.breaks.push_back(
           fmt::format("host read of {} at {}, {:.3f} ms", to_string(b.shape), b.location, b.cost_ms));
     if (s->graph) describe(*s->graph, r);
+    for (const Piece& piece : s->pieces) {
+      r.graph += piece.traced;
+      describe(*piece.graph, r);
+    }
     out.push_back(std::move(r));
   }
   return out;
@@ -323,7 +352,7 @@ std::string CompiledCore::explain() const { return tilewright::explain(report())
 
 std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
                                    const std::vector<Tensor>& args, const Location& where) {
-  if (args.empty()) throw Error("value_and_grad: needs at least one argument", where);
+  check_arguments("value_and_grad", args, where);
   for (int i : wrt)
     if (i < 0 || i >= static_cast<int>(args.size()))
       throw Error(fmt::format("value_and_grad: argument {} out of range, {} given", i, args.size()), where);
@@ -331,7 +360,7 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
   const std::lock_guard lock(context->mutex);
   // A trace of its own, of shapes only: a host read inside has nothing to read.
   auto trace = std::make_shared<Trace>("forward");
-  trace->fullgraph = true;
+  trace->no_reads = "that is differentiated, as a whole";
   std::vector<Tensor> stand_ins;
   for (std::size_t i = 0; i < args.size(); ++i) {
     const ir::NodeId node = trace->graph.add_input(fmt::format("a{}", i), args[i].impl()->type);
@@ -341,19 +370,12 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
     t.impl()->node = node;
     stand_ins.push_back(std::move(t));
   }
-  const std::vector<Tensor> results = f(stand_ins);
+  const std::vector<Tensor> results = at_place(where, [&] { return f(stand_ins); });
   std::vector<ir::NodeId> outputs;
   outputs.reserve(results.size());
   for (const Tensor& r : results) outputs.push_back(node_in(*trace, r));
   trace->graph.set_outputs(outputs);
-  const ir::Graph joint = [&] {
-    try {
-      return passes::differentiate(trace->graph, wrt);
-    } catch (const Error& e) {
-      if (std::string(e.what()).find(" (at ") != std::string::npos) throw;
-      throw Error(e.what(), where);
-    }
-  }();
+  const ir::Graph joint = at_place(where, [&] { return passes::differentiate(trace->graph, wrt); });
   return apply(
       "value_and_grad", trace->inputs,
       [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {

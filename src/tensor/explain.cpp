@@ -135,9 +135,10 @@ void describe(const CompiledGraph& g, SpecialisationReport& report) {
     report.not_fused.push_back(fmt::format("{} %{} and {} %{}: {}", graph.node(n.producer).op->name,
                                            n.producer, graph.node(n.consumer).op->name, n.consumer,
                                            passes::explain(n.refusal)));
-  report.recomputing = g.compiled.fusion.recomputing;
-  report.fused = ir::print(graph);
-  report.arena_bytes = g.compiled.plan.arena_bytes;
+  if (!report.recomputing.empty() && !g.compiled.fusion.recomputing.empty()) report.recomputing += "; ";
+  report.recomputing += g.compiled.fusion.recomputing;
+  report.fused += ir::print(graph);
+  report.arena_bytes += g.compiled.plan.arena_bytes;
   report.floor_source = g.ceilings ? g.ceilings->memory_bytes_per_s.source
                                    : "rules of thumb: run `tw devices --probe` for this machine's";
   if (g.times) report.measured_us = g.times->total_us;
@@ -251,19 +252,23 @@ std::vector<std::string> dump_stages(const SpecialisationReport& report, const s
   fs::create_directories(folder, error);
   if (error) throw Error(fmt::format("cannot make the folder {}: {}", folder, error.message()));
   std::vector<std::string> paths;
-  const auto write = [&](const std::string& file, const std::string& text) {
-    paths.push_back(folder + "/" + file);
+  const auto write = [&](const std::string& stem, const char* ending, const std::string& text) {
+    std::string path = folder + "/" + stem + ending;
+    // Programs before and after a host read may have kernels of one name.
+    for (int copy = 2; std::find(paths.begin(), paths.end(), path) != paths.end(); ++copy)
+      path = fmt::format("{}/{}_{}{}", folder, stem, copy, ending);
+    paths.push_back(path);
     std::ofstream to(paths.back(), std::ios::binary);
     to << text;
     to.flush();
     if (!to) throw Error("cannot write " + paths.back());
   };
   for (const Stage stage : {Stage::graph, Stage::fused})
-    write(std::string(name(stage)) + ".tw", stage_text(report, stage));
+    write(std::string(name(stage)), ".tw", stage_text(report, stage));
   for (const KernelReport& k : report.kernels) {
     const bool cuda = k.source.find("__global__") != std::string::npos;
-    write(k.name + ".tile", k.tile);
-    write(k.name + (cuda ? ".cu" : ".cpp"), k.source);
+    write(k.name, ".tile", k.tile);
+    write(k.name, cuda ? ".cu" : ".cpp", k.source);
   }
   return paths;
 }

@@ -26,13 +26,13 @@ Tensor unary(const char* name, const Tensor& x, Unary write, const Location& whe
 
 using Binary = Value (*)(const ops::Operand&, const ops::Operand&);
 ops::Operand operand(const Arg& a, const Values& in, std::size_t& next) {
-  if (a.tensor.defined()) return in[next++];
+  if (a.is_tensor) return in[next++];
   return a.is_real ? ops::Operand(a.real) : ops::Operand(a.integer);
 }
 std::vector<Tensor> tensors(std::initializer_list<const Arg*> args) {
   std::vector<Tensor> out;
   for (const Arg* a : args)
-    if (a->tensor.defined()) out.push_back(a->tensor);
+    if (a->is_tensor) out.push_back(a->tensor);
   return out;
 }
 Tensor binary(const char* name, const Arg& a, const Arg& b, Binary write, const Location& where) {

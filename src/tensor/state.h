@@ -21,15 +21,16 @@
 
 namespace tilewright::detail {
 
+struct CompiledGraph;
 struct Trace;
 
 struct TensorImpl {
   std::weak_ptr<ContextState> context;
   ir::Type type;
   std::shared_ptr<runtime::Device> device;
-  std::shared_ptr<runtime::Buffer> buffer;  // null while traced
-  std::shared_ptr<Trace> trace;             // set while the value is only recorded
-  ir::NodeId node = -1;                     // in the trace's graph
+  std::shared_ptr<runtime::Buffer> buffer;  // null while the value is only recorded
+  std::shared_ptr<Trace> trace;             // in which the value was recorded, until that has ended
+  ir::NodeId node = -1;                     // in the trace's graph; of a value with memory where it was used
 };
 
 // A host read inside a traced function.
@@ -48,6 +49,12 @@ struct GraphOptions {
   bool replay = false;    // may be replayed
 };
 
+// What ran before a host read, or between two of them.
+struct Piece {
+  std::string traced;  // the graph as written
+  std::shared_ptr<CompiledGraph> graph;
+};
+
 // The recording of a function's operations.
 struct Trace {
   explicit Trace(std::string name) : graph(std::move(name)) {}
@@ -55,9 +62,11 @@ struct Trace {
   std::vector<Tensor> inputs;  // concrete tensors, in the order of the graph's inputs
   std::size_t arguments = 0;   // how many of them are the function's own; the rest it captured
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
-  bool fullgraph = false;
-  GraphOptions options;  // of what runs before the end of the function
+  std::string no_reads;                           // where a host read is an error: of what
+  GraphOptions options;                           // of what runs before the end of the function
   std::vector<Break> breaks;
+  std::vector<Piece> pieces;  // what was run already
+  bool ended = false;         // the function has returned
 };
 
 // A graph compiled for one device.
@@ -95,6 +104,9 @@ struct ContextState {
 // The context of a tensor; throws Error when it is gone.
 std::shared_ptr<ContextState> context_of(const Tensor& t, const char* what, const Location& where);
 
+// Where two tensors are that do not meet: "on cpu and cuda:0".
+std::string apart(const runtime::Device& a, const runtime::Device& b);
+
 Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,
                    std::shared_ptr<runtime::Device> device, std::shared_ptr<runtime::Buffer> buffer);
 
@@ -129,14 +141,17 @@ void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& d
                     std::span<const std::shared_ptr<runtime::Buffer>> inputs,
                     std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options);
 
-// Runs what a trace has recorded so far and gives every value still alive its memory.
+// Runs what a trace has recorded so far and gives every value still alive its memory; what follows is
+// recorded in a graph that takes these values as inputs.
 void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device);
+// The function has returned: its values with memory are tensors like any other.
+void end(Trace& trace);
 
 std::string location_text(const Location& where);  // "model.cpp:41"
 
 // What `body` gives; an Error that names no place gets this one.
 template <class Body>
-auto at_place(const Location& where, Body body) {
+decltype(auto) at_place(const Location& where, Body body) {
   try {
     return body();
   } catch (const Error& e) {

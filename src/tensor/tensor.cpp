@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <limits>
@@ -27,11 +28,11 @@ void Tensor::read(void* to, DType as, const Location& where) const {
   const detail::TensorImpl& t = checked(*this);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(*this, "read", where);
   const std::lock_guard lock(context->mutex);
-  if (t.trace) {
+  if (!t.buffer) {
     detail::Trace& trace = *t.trace;
-    if (trace.fullgraph)
+    if (!trace.no_reads.empty())
       throw Error(
-          fmt::format("read of {}: a host read inside a function compiled with fullgraph", to_string(t.type)),
+          fmt::format("read of {}: a host read inside a function {}", to_string(t.type), trace.no_reads),
           where);
     const auto start = std::chrono::steady_clock::now();
     const std::shared_ptr<detail::Trace> keep = t.trace;
@@ -62,9 +63,9 @@ double Tensor::item(const Location& where) const {
 Tensor Tensor::to(const std::string& device, const Location& where) const {
   const detail::TensorImpl& t = checked(*this);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(*this, "to", where);
-  if (t.trace) throw Error("to: a tensor cannot change its device inside a compiled function", where);
+  if (!t.buffer) throw Error("to: a tensor cannot change its device inside a compiled function", where);
   const std::lock_guard lock(context->mutex);
-  detail::DeviceState& target = context->device(device);
+  detail::DeviceState& target = detail::at_place(where, [&]() -> auto& { return context->device(device); });
   if (target.device == t.device) return *this;
   std::vector<char> raw(static_cast<std::size_t>(size()) * size_bytes(dtype()));
   read(raw.data(), dtype(), where);
@@ -83,6 +84,11 @@ std::string location_text(const Location& where) {
 std::shared_ptr<ContextState> context_of(const Tensor& t, const char* what, const Location& where) {
   if (auto context = checked(t).context.lock()) return context;
   throw Error(fmt::format("{}: the tensor's Context no longer exists", what), where);
+}
+
+std::string apart(const runtime::Device& a, const runtime::Device& b) {
+  if (a.name() != b.name()) return fmt::format("on {} and {}", a.name(), b.name());
+  return fmt::format("of two Contexts, both on {}", a.name());
 }
 
 Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,
@@ -113,13 +119,15 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
 
 ir::NodeId node_in(Trace& trace, const Tensor& t) {
   TensorImpl& impl = *t.impl();
-  if (impl.trace.get() == &trace) return impl.node;
-  if (impl.trace)
+  if (impl.trace.get() == &trace && impl.node >= 0) return impl.node;
+  if (!impl.buffer)
     throw Error("a tensor recorded in one compiled function was used in another that does not enclose it");
   for (std::size_t i = trace.arguments; i < trace.inputs.size(); ++i)
     if (trace.inputs[i].impl() == t.impl()) return trace.graph.inputs()[i];
   trace.inputs.push_back(t);
-  return trace.graph.add_input(fmt::format("a{}", trace.inputs.size() - 1), impl.type);
+  const ir::NodeId node = trace.graph.add_input(fmt::format("a{}", trace.inputs.size() - 1), impl.type);
+  if (impl.trace.get() == &trace) impl.node = node;
+  return node;
 }
 
 namespace {
@@ -152,12 +160,14 @@ std::vector<Tensor> record(const std::shared_ptr<Trace>& trace, const std::vecto
 std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands, const GraphFunction& write,
                           const Location& where) {
   TW_CHECK(!operands.empty(), "apply needs an operand");
+  for (const Tensor& t : operands)
+    if (!t.defined()) throw Error(fmt::format("{}: an operand was never given a value", name), where);
   const std::shared_ptr<ContextState> context = context_of(operands[0], name, where);
   const std::lock_guard lock(context->mutex);
   const std::shared_ptr<runtime::Device>& device = operands[0].impl()->device;
   for (const Tensor& t : operands)
-    if (checked(t).device != device)
-      throw Error(fmt::format("{}: operands are on {} and {}", name, device->name(), t.device()), where);
+    if (t.impl()->device != device)
+      throw Error(fmt::format("{}: operands are {}", name, apart(*device, *t.impl()->device)), where);
   return at_place(where, [&] {
     if (const std::shared_ptr<Trace> trace = trace_of(operands)) return record(trace, operands, write, where);
     ir::Graph graph(name);
@@ -253,28 +263,39 @@ std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, Devi
 }
 
 void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device) {
-  std::vector<std::shared_ptr<TensorImpl>> alive;
+  std::vector<std::shared_ptr<TensorImpl>> alive, computed;
   std::vector<ir::NodeId> outputs;
-  for (const std::weak_ptr<TensorImpl>& weak : trace.values)
-    if (std::shared_ptr<TensorImpl> t = weak.lock(); t && t->trace.get() == &trace) {
+  std::erase_if(trace.values, [](const auto& weak) { return weak.expired(); });
+  const std::vector<ir::NodeId>& inputs = trace.graph.inputs();
+  for (const std::weak_ptr<TensorImpl>& weak : trace.values) {
+    const std::shared_ptr<TensorImpl>& t = alive.emplace_back(weak.lock());
+    if (t->buffer) continue;
+    const auto input = std::find(inputs.begin(), inputs.end(), t->node);
+    if (input != inputs.end()) {
+      t->buffer = trace.inputs[static_cast<std::size_t>(input - inputs.begin())].impl()->buffer;
+    } else {
       outputs.push_back(t->node);
-      alive.push_back(std::move(t));
+      computed.push_back(t);
     }
-  std::vector<Tensor> results;
-  if (!alive.empty()) {
+  }
+  if (!computed.empty()) {
     trace.graph.set_outputs(outputs);
     const auto compiled = compile_graph(device, trace.graph, trace.options);
-    results = run_graph(context, device, *compiled, trace.inputs, trace.options);
+    const std::vector<Tensor> results = run_graph(context, device, *compiled, trace.inputs, trace.options);
+    for (std::size_t i = 0; i < computed.size(); ++i) computed[i]->buffer = results[i].impl()->buffer;
+    trace.pieces.push_back({ir::print(trace.graph), compiled});
   }
-  for (std::size_t i = 0; i < alive.size(); ++i) {
-    alive[i]->buffer = results[i].impl()->buffer;
-    alive[i]->trace.reset();
-    alive[i]->node = -1;
-  }
+  for (const std::shared_ptr<TensorImpl>& t : alive) t->node = -1;
   trace.graph = ir::Graph(trace.graph.name());
   trace.inputs.clear();
   trace.arguments = 0;
-  trace.values.clear();
+  if (trace.ended) end(trace);
+}
+
+void end(Trace& trace) {
+  trace.ended = true;
+  for (const std::weak_ptr<TensorImpl>& weak : trace.values)
+    if (const std::shared_ptr<TensorImpl> t = weak.lock(); t && t->buffer) t->trace.reset();
 }
 
 }  // namespace detail

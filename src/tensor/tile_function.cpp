@@ -15,16 +15,22 @@ using detail::DeviceState;
 struct TileFunction::State {
   tile::Kernel kernel;
   std::optional<tile::Schedule> schedule;
-  std::map<const runtime::Device*, std::shared_ptr<runtime::LoadedKernel>> loaded;
+  struct Loaded {
+    std::weak_ptr<detail::ContextState> context;
+    std::shared_ptr<runtime::Device> device;  // outlives the program
+    std::shared_ptr<runtime::LoadedKernel> kernel;
+  };
+  std::vector<Loaded> loaded;
 
-  std::shared_ptr<runtime::LoadedKernel> load(DeviceState& device) {
-    std::shared_ptr<runtime::LoadedKernel>& found = loaded[device.device.get()];
-    if (!found) {
-      auto built = schedule ? device.store.get(kernel, *schedule) : device.store.get(kernel);
-      if (!built) throw Error(built.error().message);
-      found = std::move(*built);
-    }
-    return found;
+  std::shared_ptr<runtime::LoadedKernel> load(const std::shared_ptr<detail::ContextState>& context,
+                                              DeviceState& device) {
+    for (const Loaded& l : loaded)
+      if (l.device == device.device) return l.kernel;
+    auto built = schedule ? device.store.get(kernel, *schedule) : device.store.get(kernel);
+    if (!built) throw Error(built.error().message);
+    std::erase_if(loaded, [](const Loaded& l) { return l.context.expired(); });
+    loaded.push_back({context, device.device, *built});
+    return *built;
   }
 };
 
@@ -32,6 +38,7 @@ TileArg out(const Shape& shape, DType dtype) {
   TileArg a;
   a.shape = shape;
   a.dtype = dtype;
+  a.is_new = true;
   a.written = true;
   return a;
 }
@@ -110,13 +117,15 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
         where);
   const Tensor* first = nullptr;
   for (const TileArg& v : views) {
-    if (!v.tensor.defined()) continue;
-    if (v.tensor.impl()->trace)
+    if (!v.tensor.defined() && v.is_new) continue;
+    if (!v.tensor.defined())
+      throw Error(fmt::format("kernel {}: a tensor was never given a value", kernel.name), where);
+    if (!v.tensor.impl()->buffer)
       throw Error(fmt::format("kernel {}: a hand-written kernel runs outside compile()", kernel.name), where);
     if (first && first->impl()->device != v.tensor.impl()->device)
-      throw Error(
-          fmt::format("kernel {}: tensors are on {} and {}", kernel.name, first->device(), v.tensor.device()),
-          where);
+      throw Error(fmt::format("kernel {}: tensors are {}", kernel.name,
+                              detail::apart(*first->impl()->device, *v.tensor.impl()->device)),
+                  where);
     if (!first) first = &v.tensor;
   }
   if (!first)
@@ -148,7 +157,7 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     args.grid[axis] = grid[axis];
     if (grid[axis] <= 0) return made;
   }
-  if (auto done = state_->load(device)->program->launch(args); !done)
+  if (auto done = state_->load(context, device)->program->launch(args); !done)
     throw Error(done.error().message, where);
   return made;
 }
@@ -156,7 +165,7 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
 std::string TileFunction::source(const Tensor& on) const {
   const std::shared_ptr<detail::ContextState> context = context_of(on, "source", Location::current());
   const std::lock_guard lock(context->mutex);
-  return state_->load(context->device(on.device()))->source.text;
+  return state_->load(context, context->device(on.device()))->source.text;
 }
 
 }  // namespace tilewright

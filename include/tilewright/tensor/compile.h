@@ -182,6 +182,10 @@ template <class C, class R, class... A>
 struct Signature<R (C::*)(A...) const> : Signature<R (*)(A...)> {};
 template <class C, class R, class... A>
 struct Signature<R (C::*)(A...)> : Signature<R (*)(A...)> {};
+// What value_and_grad() returns.
+template <class C, class R>
+struct Signature<R (C::*)(const std::vector<Tensor>&, const Location&) const>
+    : Signature<R (*)(const std::vector<Tensor>&)> {};
 
 template <class F, std::size_t... I>
 auto spread(const F& f, const std::vector<Tensor>& args, std::index_sequence<I...>) {
@@ -196,7 +200,8 @@ ManyFunction erase(F f) {
   } else {
     return [f = std::move(f)](const std::vector<Tensor>& args) {
       if (args.size() != S::arity)
-        throw Error("a compiled function was called with another number of arguments");
+        throw Error("a function of " + std::to_string(S::arity) + " tensors was called with " +
+                    std::to_string(args.size()));
       return pack(spread(f, args, std::make_index_sequence<S::arity>{}));
     };
   }
@@ -263,9 +268,10 @@ auto compile(F f, CompileOptions options = {}) {
 // scalar. May be called at once or inside compile().
 template <class F>
 auto value_and_grad(F f, std::vector<int> wrt = {0}) {
-  return [many = detail::erase(std::move(f)),
-          wrt = std::move(wrt)](const std::vector<Tensor>& args) -> std::vector<Tensor> {
-    return detail::value_and_grad(many, wrt, args, Location::current());
+  return [many = detail::erase(std::move(f)), wrt = std::move(wrt)](
+             const std::vector<Tensor>& args,
+             const Location& where = Location::current()) -> std::vector<Tensor> {
+    return detail::value_and_grad(many, wrt, args, where);
   };
 }
 

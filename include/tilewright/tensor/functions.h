@@ -12,7 +12,7 @@ namespace tilewright {
 
 // A tensor or a literal, with the line it stands on.
 struct Arg {
-  Arg(Tensor t, const Location& l = Location::current()) : tensor(std::move(t)), where(l) {}
+  Arg(Tensor t, const Location& l = Location::current()) : tensor(std::move(t)), is_tensor(true), where(l) {}
   template <std::floating_point T>
   Arg(T v, const Location& l = Location::current()) : real(static_cast<double>(v)), is_real(true), where(l) {}
   template <std::integral T>
@@ -21,7 +21,7 @@ struct Arg {
   Tensor tensor;
   double real = 0;
   Index integer = 0;
-  bool is_real = false;
+  bool is_tensor = false, is_real = false;
   Location where;
 };
 

@@ -17,9 +17,9 @@ namespace tilewright {
 struct TileArg {
   TileArg(Tensor read) : tensor(std::move(read)) {}
   Tensor tensor;
-  Shape shape;  // of the new tensor, when `tensor` is not defined
+  Shape shape;  // of the new tensor
   DType dtype = DType::f32;
-  bool written = false;
+  bool written = false, is_new = false;
 
  private:
   friend TileArg out(const Shape& shape, DType dtype);
