@@ -109,6 +109,13 @@ ProbeKernel bf16_kernel() {
               fmt::arg("chains", kChains), fmt::arg("step", "__builtin_ia32_dpbf16ps_512(s[c], a, b)"))};
 }
 
+ProbeKernel i8_kernel() {
+  return {.text = fmt::format(
+              kFma, fmt::arg("guard", "#ifndef __AVX512VNNI__\n#error no i8 instruction\n#endif\n"),
+              fmt::arg("type", "int"), fmt::arg("bytes", 64), fmt::arg("declare", "typedef vec operand;"),
+              fmt::arg("chains", kChains), fmt::arg("step", "__builtin_ia32_vpdpbusd512(s[c], a, b)"))};
+}
+
 struct Level {
   std::string name;
   Index share_bytes = 0;  // of a thread: what a read goes over
@@ -184,14 +191,17 @@ Status measure_math(ProbeBench& bench, const ProbeReport& report) {
     ProbeKernel kernel;
     int operations;  // of one instruction
   };
-  for (const Rate& rate : {Rate{"vector.f32", fma_kernel(bytes, "float"), 2 * bytes / 4},
-                           Rate{"vector.f64", fma_kernel(bytes, "double"), 2 * bytes / 8},
-                           Rate{"matrix.bf16", bf16_kernel(), 2 * 32}}) {
+  for (const Rate& rate :
+       {Rate{"vector.f32", fma_kernel(bytes, "float"), 2 * bytes / 4},
+        Rate{"vector.f64", fma_kernel(bytes, "double"), 2 * bytes / 8},
+        Rate{"matrix.bf16", bf16_kernel(), 2 * 32}, Rate{"matrix.i8", i8_kernel(), 2 * 64}}) {
     if (Status s = bench.next(rate.what); !s) return s;
     auto program = bench.load(rate.kernel);
     if (!program) {
-      if (program.error().message.find("no bf16 instruction") == std::string::npos) return program.error();
-      report.leave_out(rate.what, "the processor has no bf16 dot product");
+      const std::string type(std::string_view(rate.what).substr(7));
+      if (program.error().message.find("no " + type + " instruction") == std::string::npos)
+        return program.error();
+      report.leave_out(rate.what, "the processor has no " + type + " dot product");
       continue;
     }
     const double flops = double(kChains) * rate.operations * threads;

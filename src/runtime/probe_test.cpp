@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace tilewright::runtime {
@@ -34,6 +35,14 @@ TEST_F(Probe, MeasuresEveryLevelAndRate) {
   for (const perf::MemoryLevel& level : h.levels) EXPECT_GT(level.bytes.value, 0) << level.name;
   EXPECT_GT(perf::rate(h, perf::MathUnit::vector, DType::f32).flops_per_s,
             perf::rate(h, perf::MathUnit::vector, DType::f64).flops_per_s / 4);
+  for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::i8}) {
+    const std::string what = "matrix." + std::string(name(dtype));
+    const bool measured = std::any_of(h.matrix.begin(), h.matrix.end(),
+                                      [&](const perf::MathRate& rate) { return rate.dtype == dtype; });
+    const bool left_out = std::any_of(probed->left_out.begin(), probed->left_out.end(),
+                                      [&](const std::string& why) { return why.starts_with(what + ":"); });
+    EXPECT_NE(measured, left_out) << what << ": a rate, or why there is none";
+  }
   EXPECT_FALSE(h.matrix_beside_vector);
   EXPECT_GT(h.launch_s->value, 0);
   EXPECT_GT(steps.size(), 8u);
