@@ -169,6 +169,16 @@ TEST(Kernel, ABrokenEditGivesTheCompilersMessageWithTheUsersLine) {
   EXPECT_TRUE(contains(run.output, "nothing_of_the_kind")) << run.output;
 }
 
+TEST(Kernel, AnEditThatLeavesItsMemoryIsNamed) {
+  ASSERT_EQ(run_tw("kernel edit -o stray.cpp elu --set n=4096").exit_code, 0);
+  std::string text = read_work_file("stray.cpp");
+  replace(text, "for (i64 i = 0;", "*(volatile f32*)16 = 0; for (i64 i = 0;");  // the first page is nobody's
+  write("stray.cpp", text);
+  const Outcome run = run_tw("kernel run stray.cpp --budget 0.05");
+  EXPECT_EQ(run.exit_code, 1) << run.output;
+  EXPECT_TRUE(contains(run.output, "stray.cpp: the kernel crashed")) << run.output;
+}
+
 TEST(Kernel, TileTextIsEditedToo) {
   ASSERT_EQ(run_tw("kernel edit --tile -o elu.tile elu --set n=4096").exit_code, 0);
   const Outcome same = run_tw("kernel run elu.tile --budget 0.05");

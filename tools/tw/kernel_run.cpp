@@ -7,6 +7,7 @@
 #include "harness/table.h"
 #include "harness/timing.h"
 #include "tensor/storage.h"
+#include "tw/crash_guard.h"
 #include "tw/kernel_input.h"
 #include "tw/progress.h"
 
@@ -171,6 +172,7 @@ void run_kernel(const KernelInput& input) {
     if (!prove(bench, bench.kernel(original), regridded, launch)) throw CLI::RuntimeError(1);
     return compare(bench, *bench.loaded(original).program, regridded, launch, input.budget_s);
   }
+  const CrashGuard guard(input.file);
   if (!prove(bench, bench.kernel(original), *edited.loaded->program, launch)) throw CLI::RuntimeError(1);
   compare(bench, *bench.loaded(original).program, *edited.loaded->program, launch, input.budget_s);
 }
