@@ -114,7 +114,8 @@ Json head_json(const Question& q, const perf::Hardware& hardware) {
   for (const auto& [name, value] : q.extents) {
     if (*value > 0) out[name] = *value;
   }
-  for (const auto& [key, value] : q.settings) out[key] = value;
+  for (const auto& [key, value] : q.settings)
+    std::visit([&out, &name = key](const auto& v) { out[name] = v; }, value);
   return out;
 }
 

@@ -95,7 +95,7 @@ void add_attention(CLI::App& roofline) {
             .extents = {{"n", &work.n}, {"d", &work.d}, {"heads", &work.heads}},
             .settings = {{"dtype", std::string(name(work.dtype))},
                          {"traffic", work.traffic_name},
-                         {"causal", work.causal ? "true" : "false"}},
+                         {"causal", work.causal}},
             .cost = [&work] { return cost(static_cast<const perf::Attention&>(work)); },
             .facts =
                 [&work, flash](const perf::Hardware&) {

@@ -40,7 +40,11 @@ inline void add_common(CLI::App* sub, RooflineOptions& o) {
   sub->add_option("--peak", o.peak, "Use this many FLOP/s instead of the hardware's")->check(positive());
   sub->add_option("--bandwidth", o.bandwidth, "Use this many bytes/s of memory instead")->check(positive());
   sub->add_flag("--json", o.json, "Print one JSON object");
-  auto* sweep = sub->add_option("--sweep", o.sweep, "Vary an extent: b=1:512, b=1:512:8 or b=1:65536:x2");
+  auto* sweep = sub->add_option("--sweep", o.sweep, "Vary an extent: b=1:512, b=1:512:8 or b=1:65536:x2")
+                    ->each([sub](const std::string& text) {  // which then needs no value of its own
+                      CLI::Option* swept = sub->get_option_no_throw("--" + text.substr(0, text.find('=')));
+                      if (swept != nullptr) swept->required(false);
+                    });
   sub->add_option("--also", o.also, "A further curve of the sweep with these extents: d=1024,f=1024")
       ->needs(sweep);
   sub->add_option("--plot", o.plot, "Write a plot to a .svg or .png file (needs gnuplot)");
@@ -82,7 +86,7 @@ void add_types(CLI::App* sub, Input<Work>& in) {
 }
 
 template <class Work>
-std::vector<std::pair<std::string, std::string>> type_settings(const Work& w) {
+std::vector<std::pair<std::string, Setting>> type_settings(const Work& w) {
   return {{"weights", std::string(name(w.weights))},
           {"acts", std::string(name(w.activations))},
           {"math", std::string(name(w.math))}};

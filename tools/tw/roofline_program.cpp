@@ -26,7 +26,7 @@ void ask(const ProgramInput& in) {
           .describe =
               [&] { return fmt::format("{} in {} kernel{}", report.key, kernels, kernels == 1 ? "" : "s"); },
           .extents = {},
-          .settings = {{"kernels", fmt::format("{}", kernels)}, {"compiled_for", in.subject.device}},
+          .settings = {{"kernels", static_cast<Index>(kernels)}, {"compiled_for", in.subject.device}},
           .cost = [&total] { return total; },
           .facts = {}},
          in.options);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace tilewright::tw {
@@ -19,11 +20,13 @@ struct Fact {
   std::string line;             // in text; empty: not shown
 };
 
+using Setting = std::variant<std::string, Index, bool>;
+
 struct Question {
-  std::string work;                                           // "matmul"
-  std::function<std::string()> describe;                      // "bf16[240,8192] x bf16[8192,8192], math bf16"
-  std::vector<std::pair<std::string, Index*>> extents;        // what --sweep and --also may set
-  std::vector<std::pair<std::string, std::string>> settings;  // what else was chosen, for JSON
+  std::string work;                                       // "matmul"
+  std::function<std::string()> describe;                  // "bf16[240,8192] x bf16[8192,8192], math bf16"
+  std::vector<std::pair<std::string, Index*>> extents;    // what --sweep and --also may set
+  std::vector<std::pair<std::string, Setting>> settings;  // what else was chosen, for JSON
   std::function<perf::Cost()> cost;
   std::function<std::vector<Fact>(const perf::Hardware&)> facts;
 };
