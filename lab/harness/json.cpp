@@ -234,14 +234,17 @@ RunRecord parse_run_json(const Json& j) {
   RunRecord run;
   const Json& list = j.is_object() ? j.at("results") : j;
   if (!list.is_array()) throw Error("a list of results is expected");
+  bool has_conditions = j.is_object();
   if (j.is_object()) run.environment = parse_environment(j.at("environment"));
   for (const Json& entry : list) {
     if (entry.contains("environment")) {
       run.environment = parse_environment(entry.at("environment"));
+      has_conditions = true;
     } else {
       run.rows.push_back(parse_row(entry));
     }
   }
+  if (!has_conditions) throw Error("not a file of the lab: it has no environment object");
   for (Row& row : run.rows) {
     for (const auto& [key, note] : run.environment.notes) {
       if (key == row.key()) row.note = note;

@@ -69,7 +69,7 @@ TEST(Record, TheObjectFormIsReadToo) {
 
 TEST(Record, MalformedTextIsAFailureThatSaysSo) {
   for (const char* bad : {"", "{", "[1]", "[{}]", "{\"results\": 3}", "null", "[{\"target\": 3}]", "[[]]",
-                          "[{\"environment\": {\"work\": [1]}}]", "[{\"environment\": 4}]"}) {
+                          "[]", "[{\"environment\": {\"work\": [1]}}]", "[{\"environment\": 4}]"}) {
     const auto run = parse_run(bad);
     EXPECT_FALSE(run.ok()) << bad;
     if (!run.ok()) {

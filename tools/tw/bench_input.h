@@ -31,9 +31,13 @@ void bench_run(const BenchInput& input);  // throws CLI::RuntimeError for exit c
 
 // Where a run is written: its JSON and its page.
 struct RunFiles {
-  std::string json, html;
+  std::vector<std::string> json;  // the same twice, where --json says so
+  std::string html;
 };
-RunFiles write_run_files(const lab::RunRecord& run, const BenchInput& input);
+// Where the files of a run will be; makes their folders, so that nothing is measured that could not be
+// stored.
+RunFiles open_run_files(const BenchInput& input);
+void write_run_files(const lab::RunRecord& run, const RunFiles& files);
 
 // Lines on stderr while a run goes on: what is done now and how long it has taken.
 class BenchProgress {

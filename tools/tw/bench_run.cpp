@@ -122,24 +122,27 @@ lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which, B
        .stop = InterruptGuard::interrupted});
 }
 
-RunFiles write_run_files(const lab::RunRecord& run, const BenchInput& input) {
+RunFiles open_run_files(const BenchInput& input) {
   const std::string folder =
       input.folder.empty() ? fmt::format("lab-results/{:%Y-%m-%d-%H%M%S}", fmt::localtime(std::time(nullptr)))
                            : input.folder;
-  std::error_code failed;
-  fs::create_directories(folder, failed);
-  if (failed) throw Error(fmt::format("--out {}: {}", folder, failed.message()));
-  RunFiles files{folder + "/run.json", folder + "/run.html"};
-  std::vector<Status> written = {lab::write_run(run, files.json),
-                                 lab::write_file(files.html, lab::render_html(run))};
-  if (!input.json.empty()) {
-    written.push_back(lab::write_run(run, input.json));
-    files.json = input.json;
+  RunFiles files{{folder + "/run.json"}, folder + "/run.html"};
+  if (!input.json.empty()) files.json.push_back(input.json);
+  for (const std::string& file : files.json) {
+    const fs::path parent = fs::path(file).parent_path();
+    std::error_code failed;
+    if (!parent.empty()) fs::create_directories(parent, failed);
+    if (failed) throw Error(fmt::format("cannot make the folder of {}: {}", file, failed.message()));
   }
+  return files;
+}
+
+void write_run_files(const lab::RunRecord& run, const RunFiles& files) {
+  std::vector<Status> written = {lab::write_file(files.html, lab::render_html(run))};
+  for (const std::string& json : files.json) written.push_back(lab::write_run(run, json));
   for (const Status& status : written) {
     if (!status) throw std::runtime_error(status.error().message);
   }
-  return files;
 }
 
 void bench_run(const BenchInput& input) {
@@ -156,11 +159,12 @@ void bench_run(const BenchInput& input) {
   if (input.peers)
     open.device.peers = lab::open_peers(
         {input.python, open.device.name, input.threads > 0 ? input.threads : allowed_cpu_count()});
+  const RunFiles files = open_run_files(input);
   const lab::RunRecord run = measure(input, jobs, open.device);
   const auto colour = isatty(1) != 0 ? lab::TableOptions::Colour::ansi : lab::TableOptions::Colour::none;
   fmt::print("{}", lab::render_table(run, {.width = terminal_width(), .colour = colour}));
-  const RunFiles files = write_run_files(run, input);
-  fmt::print("page: {}\nJSON: {}\n", files.html, files.json);
+  write_run_files(run, files);
+  fmt::print("page: {}\nJSON: {}\n", files.html, files.json.back());
   if (run.environment.interrupted) exit_with(130);
   const bool as_expected = (!input.expect && !input.update) || judge(run, input);
   if (!lab::sound(run) || !as_expected) exit_with(1);

@@ -71,6 +71,15 @@ TEST(Bench, WhatIsUnknownIsNamedWithWhatIsKnown) {
   EXPECT_TRUE(contains(device.output, "unknown device 'tpu'")) << device.output;
 }
 
+TEST(Bench, WhatCannotBeStoredIsNotMeasured) {
+  for (const std::string file : {"--out /proc/run", "--out run --json /proc/run/run.json"}) {
+    const Outcome outcome = run_tw("bench run elu --set n=64 --budget 30 --ceilings none " + file);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
+    EXPECT_TRUE(contains(outcome.output, "cannot make the folder of /proc/run/run.json")) << outcome.output;
+    EXPECT_FALSE(contains(outcome.output, "compiled")) << outcome.output;
+  }
+}
+
 TEST(Bench, StoredRunsAreComparedAndReported) {
   ASSERT_EQ(run_tw("bench run elu --set n=4096 --json a.json " + kSmall).exit_code, 0);
   const Outcome compared = run_tw("bench compare a.json a.json");
