@@ -32,16 +32,38 @@ SweepPoint point_of(const RunRecord& run, const Row& row) {
 }
 
 struct Sweep {
-  std::string target, dtype, unit;
+  std::string target, dtype;
   SweepPoint of;                                               // but its value
   std::map<std::string, std::map<double, const Row*>> curves;  // contender → size → row
   std::set<double> sizes;
+  std::string unit = {};                    // of the largest size
+  std::map<const Row*, double> rates = {};  // in it
 
   bool takes(const Row& row, const SweepPoint& at) const {
-    return target == row.target && dtype == row.dtype && unit == row.unit && of.axis == at.axis &&
-           of.series == at.series;
+    return target == row.target && dtype == row.dtype && of.axis == at.axis && of.series == at.series;
   }
 };
+
+// A row's rate in a unit. Small sizes may be bound by arithmetic where large ones are bound by memory: then
+// their own unit is another. 0: unknown.
+double rate_in(const std::string& unit, const RunRecord& run, const Row& row) {
+  if (row.unit == unit) return *row.rate;
+  const WorkEntry* entry = work_of(run, row);
+  if (!entry) return 0;
+  const perf::Cost& cost = entry->work.cost;
+  return (unit == "GB/s" ? cost.bytes() : cost.flops()) / *row.median_us / 1e3;
+}
+
+void set_rates(const RunRecord& run, Sweep& sweep) {
+  double largest = 0;
+  for (const auto& [contender, curve] : sweep.curves)
+    if (const auto& [size, row] = *curve.rbegin(); size > largest) largest = size, sweep.unit = row->unit;
+  for (auto& [contender, curve] : sweep.curves) {
+    for (const auto& [size, row] : curve) sweep.rates[row] = rate_in(sweep.unit, run, *row);
+    std::erase_if(curve, [&](const auto& at) { return sweep.rates[at.second] <= 0; });
+  }
+  std::erase_if(sweep.curves, [](const auto& curve) { return curve.second.empty(); });
+}
 
 std::vector<Sweep> find_sweeps(const RunRecord& run, const std::string& device) {
   std::vector<Sweep> sweeps;
@@ -49,11 +71,12 @@ std::vector<Sweep> find_sweeps(const RunRecord& run, const std::string& device) 
     const SweepPoint at = point_of(run, row);
     if (!drawable(row, device) || !row.rate || at.value <= 0) continue;
     auto it = std::find_if(sweeps.begin(), sweeps.end(), [&](const Sweep& s) { return s.takes(row, at); });
-    if (it == sweeps.end()) it = sweeps.insert(sweeps.end(), {row.target, row.dtype, row.unit, at, {}, {}});
+    if (it == sweeps.end()) it = sweeps.insert(sweeps.end(), {row.target, row.dtype, at, {}, {}});
     it->curves[row.contender][at.value] = &row;
     it->sizes.insert(at.value);
   }
   std::erase_if(sweeps, [](const Sweep& s) { return s.sizes.size() < 4; });
+  for (Sweep& s : sweeps) set_rates(run, s);
   return sweeps;
 }
 
@@ -65,7 +88,7 @@ struct ShownUnit {
 ShownUnit shown_unit(const Sweep& sweep) {
   double top = 0;
   for (const auto& [contender, curve] : sweep.curves) {
-    for (const auto& [n, row] : curve) top = std::max(top, *row->rate);
+    for (const auto& [n, row] : curve) top = std::max(top, sweep.rates.at(row));
   }
   if (top >= 1e4 && sweep.unit.starts_with("G")) return {"T" + sweep.unit.substr(1), 1e-3};
   return {sweep.unit, 1};
@@ -76,7 +99,7 @@ std::vector<Point> ceiling_line(const Sweep& sweep, double factor) {
   std::map<double, double> best;
   for (const auto& [contender, curve] : sweep.curves) {
     for (const auto& [n, row] : curve) {
-      if (row->roofline && *row->roofline > 0) best[n] = factor * *row->rate / *row->roofline;
+      if (row->roofline && *row->roofline > 0) best[n] = factor * sweep.rates.at(row) / *row->roofline;
     }
   }
   std::vector<Point> points;
@@ -87,7 +110,7 @@ std::vector<Point> ceiling_line(const Sweep& sweep, double factor) {
 
 Chart rate_chart(const Sweep& sweep, const SeriesStyles& styles) {
   const ShownUnit unit = shown_unit(sweep);
-  const auto rate = [&](const Row& row) { return unit.factor * *row.rate; };
+  const auto rate = [&](const Row& row) { return unit.factor * sweep.rates.at(&row); };
   const std::vector<Point> ceiling = ceiling_line(sweep, unit.factor);
   double top = 0;
   for (const auto& [contender, curve] : sweep.curves) {

@@ -82,6 +82,23 @@ TEST(Charts, TheSweepBecomesOneCurveAContender) {
   EXPECT_EQ(count(charts[0].svg, "<circle"), 12);
 }
 
+// Small sizes are in a cache, where arithmetic is what bounds them.
+TEST(Charts, ASweepAcrossUnitsIsOneCurveInThatOfItsLargestSize) {
+  RunRecord run = synthetic::sample_run();
+  const std::string before = rate_charts(run, "cpu", series_styles(run)).at(0).svg;
+  for (Row& row : run.rows) {
+    if (row.target != "elu" || row.shape.size() > 5) continue;
+    row.unit = "GFLOP/s";
+    *row.rate /= 2;  // a float operation for two bytes
+  }
+  const auto charts = rate_charts(run, "cpu", series_styles(run));
+  ASSERT_EQ(charts.size(), 1u);
+  EXPECT_EQ(charts[0].title, "elu, f32: GB/s against N");
+  EXPECT_EQ(count(charts[0].svg, "<circle"), 12);
+  const auto points = [](const std::string& svg) { return svg.substr(svg.find("<path class='line s")); };
+  EXPECT_EQ(points(charts[0].svg).substr(0, 200), points(before).substr(0, 200));
+}
+
 // A pair whose shape is no product of numbers says itself where it stands.
 TEST(Charts, WhatAPairSaysIsSweptIsTheAxisAndEachSeriesAChart) {
   RunRecord run;
