@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <sstream>
 
 namespace tilewright::runtime {
 
@@ -26,15 +28,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::string tiles_of(const tile::Kernel& kernel) {
-  std::vector<std::string> constants;
-  constants.reserve(kernel.constants.size());
-  for (const tile::ConstParam& c : kernel.constants)
-    constants.push_back(fmt::format("{}={}", c.name, c.value));
-  return fmt::format("{}", fmt::join(constants, " "));
-}
-
-// Of either sign. What has no larger power in the type, as the limits with which minima begin, stays.
+// Of either sign: views may run backwards. What has no larger power in the type stays.
 Index next_power(Index size) {
   constexpr Index kLargest = Index{1} << 62;
   if (size > kLargest || size < -kLargest) return size;
@@ -42,34 +36,54 @@ Index next_power(Index size) {
   return size < 0 ? -up : size == 0 ? 0 : up;
 }
 
-void round_up_constants(tile::Block& block) {
-  for (tile::Op& op : block.ops) {
-    if (op.kind == tile::OpKind::constant) op.number = {0, next_power(op.number.i)};
-    for (tile::Block& inner : op.blocks) round_up_constants(inner);
+// What kernels of a shape bucket have in common: what is computed of views whose sizes are rounded up to
+// powers of two. Tiles are fitted to the size, and with them change numbers, indices and how many programs
+// there are.
+std::string bucket_of(const tile::Kernel& kernel) {
+  std::string text;
+  const auto add_rounded = [&](const std::vector<tile::Dim>& dims) {
+    for (const tile::Dim& d : dims)
+      text += d.is_constant() ? fmt::format("{} ", next_power(d.value)) : fmt::format("s{} ", d.scalar);
+  };
+  for (const tile::ViewParam& view : kernel.views) {
+    text += fmt::format("{} of ", name(view.dtype));
+    add_rounded(view.extents);
+    text += "by ";
+    add_rounded(view.strides);
   }
-}
-
-// What kernels of a shape bucket have in common: the kernel with each of its sizes rounded up to a power of
-// two, and without its floats. Tiles stay as they are.
-std::string bucket_of(tile::Kernel kernel) {
-  const auto round = [](tile::Dim& dim) { dim.value = next_power(dim.value); };
-  kernel.name = "bucket";
-  for (tile::ViewParam& view : kernel.views) {
-    for (tile::Dim& extent : view.extents) round(extent);
-    for (tile::Dim& stride : view.strides) round(stride);
-  }
-  for (tile::GridAxis& axis : kernel.grid)
-    for (tile::GridFactor& factor : axis) round(factor.extent);
-  round_up_constants(kernel.body);
-  return tile::print(kernel);
+  tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+    const bool index = op.results.size() == 1 && kernel.type(op.results[0]).rank() == 0 &&
+                       is_integer(kernel.type(op.results[0]).dtype);
+    if (index || op.kind == tile::OpKind::constant) return;
+    text += fmt::format("\n{} {} {} {} {} {}:", static_cast<int>(op.kind), static_cast<int>(op.prim),
+                        static_cast<int>(op.monoid), op.param, op.axis, static_cast<int>(op.precision));
+    for (const tile::ValueId result : op.results)
+      text += fmt::format(" {}{}", name(kernel.type(result).dtype), kernel.type(result).rank());
+  });
+  return text;
 }
 
 // A schedule of the kernel, or of one of its variants.
 struct Choice {
   const tile::Kernel* kernel = nullptr;
   Candidate candidate;
-  std::string text() const { return to_string(candidate.schedule) + " " + tiles_of(*kernel); }
+  std::string text() const { return to_string(candidate.schedule) + "\n" + tiles_of(*kernel); }
 };
+
+// How far apart two kernels' tiles are, "BM=128 BN=256" and "BM=96 BN=256": the sum of their ratios'
+// logarithms. Infinite where they have other names.
+double distance(const std::string& a, const std::string& b) {
+  constexpr double kOther = std::numeric_limits<double>::infinity();
+  std::istringstream left(a), right(b);
+  double sum = 0;
+  for (std::string x, y; true;) {
+    const bool more = static_cast<bool>(left >> x), as_many = static_cast<bool>(right >> y);
+    if (!more || !as_many) return more == as_many ? sum : kOther;
+    const std::size_t at = x.find('=') + 1;
+    if (x.compare(0, at, y, 0, y.find('=') + 1) != 0) return kOther;
+    sum += std::fabs(std::log(std::atof(x.c_str() + at) / std::atof(y.c_str() + at)));
+  }
+}
 
 class KernelTuner {
  public:
@@ -125,18 +139,24 @@ class KernelTuner {
         .digest();
   }
 
-  // Whether the winner of the bucket is stored and legal for this shape.
+  // Whether the winner of the bucket is stored and legal for this shape, with the tiles that are nearest to
+  // its.
   bool use_stored(const std::vector<Choice>& choices) {
     const std::optional<std::string> winner = cache_ ? cache_->find(key()) : std::nullopt;
     if (!winner) return false;
-    for (const Choice& c : choices) {
-      if (c.text() != *winner) continue;
-      auto loaded = store_.get(*c.kernel, c.candidate.schedule);
-      if (!loaded) return false;
-      use(std::move(*loaded), c);
-      return true;
-    }
-    return false;
+    const std::size_t line = winner->find('\n');
+    const auto away = [&](const Choice& c) {
+      return to_string(c.candidate.schedule) == winner->substr(0, line)
+                 ? distance(tiles_of(*c.kernel), winner->substr(line + 1))
+                 : std::numeric_limits<double>::infinity();
+    };
+    const auto nearest = std::min_element(choices.begin(), choices.end(),
+                                          [&](const auto& a, const auto& b) { return away(a) < away(b); });
+    if (!std::isfinite(away(*nearest))) return false;
+    auto loaded = store_.get(*nearest->kernel, nearest->candidate.schedule);
+    if (!loaded) return false;
+    use(std::move(*loaded), *nearest);
+    return true;
   }
 
   void use(std::shared_ptr<LoadedKernel> loaded, const Choice& choice) {
@@ -227,6 +247,14 @@ class KernelTuner {
 };
 
 }  // namespace
+
+std::string tiles_of(const tile::Kernel& kernel) {
+  std::vector<std::string> constants;
+  constants.reserve(kernel.constants.size());
+  for (const tile::ConstParam& c : kernel.constants)
+    constants.push_back(fmt::format("{}={}", c.name, c.value));
+  return fmt::format("{}", fmt::join(constants, " "));
+}
 
 Result<std::vector<KernelTuning>> tune(Executable& executable, KernelStore& store, BinaryCache* cache,
                                        const Variants& variants,

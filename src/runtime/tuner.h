@@ -1,7 +1,7 @@
 // Tuner: measures, on the data of a call, the schedules that the backend's model ranks first, for a kernel
 // and its variants with other tiles, and keeps the fastest. Winners are stored beside the binaries, by device
 // and kernel, whose sizes count by the next power of two: shapes of one bucket share what one of them
-// measured.
+// measured, each with its tiles nearest to the winner's.
 #pragma once
 
 #include "runtime/executable.h"
@@ -11,8 +11,10 @@
 
 namespace tilewright::runtime {
 
+std::string tiles_of(const tile::Kernel& kernel);  // "BM=128 BN=256 BK=64": its constants
+
 struct Trial {
-  std::string tiles;  // the kernel's constants, "BM=128 BN=256 BK=64"; empty where it has none
+  std::string tiles;  // tiles_of() the kernel
   tile::Schedule schedule;
   double predicted_us = 0;
   double measured_us = 0;  // median of the rounds; 0 where it failed

@@ -82,6 +82,9 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   r.build_ms = loaded.build_ms;
   r.origin = loaded.origin == runtime::LoadedKernel::Origin::disk ? "disk" : "compiled";
   r.schedule = to_string(loaded.source.schedule);
+  r.tiles = runtime::tiles_of(kernel);
+  for (const backends::Candidate& c : loaded.candidates)
+    if (c.refusal.empty()) ++r.schedules;
   for (const backends::Candidate& c : loaded.candidates)
     if (!c.refusal.empty()) r.refused.push_back(fmt::format("{}: {}", to_string(c.schedule), c.refusal));
   r.source = loaded.source.text;
@@ -112,7 +115,10 @@ std::string kernel_text(const KernelReport& k) {
     out += fmt::format(", measured {:.2f} us: {:.0f} % of the floor's speed", k.measured_us,
                        100 * k.floor_us / k.measured_us);
   out += fmt::format("; {} in {:.2f} ms\n", k.origin, k.build_ms);
-  if (!k.schedule.empty()) out += fmt::format("    schedule {}\n", k.schedule);
+  out += fmt::format("    schedule {}{}{}", k.schedule, k.tiles.empty() ? "" : " ", k.tiles);
+  if (k.tuning.empty() && k.schedules > 0)
+    out += fmt::format(": predicted {:.2f} us, the least of {}", k.predicted_us, k.schedules);
+  out += "\n";
   if (!k.note.empty()) out += fmt::format("    {}\n", k.note);
   for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);
   for (const std::string& why : k.refused) out += fmt::format("    refused: {}\n", why);

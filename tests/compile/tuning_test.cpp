@@ -92,6 +92,36 @@ TEST(Tuning, MeasuresProductsWithOtherTiles) {
   }
 }
 
+// Tiles are fitted to the size: of another size in the bucket the nearest ones are taken.
+TEST(Tuning, SizesOfABucketShareTheWinnerThoughTheirTilesDiffer) {
+  const Folder folder;
+  const auto product = [](const Tensor& a, const Tensor& b) { return matmul(a, b) + 1.f; };
+  for (const Index size : {200, 211, 130, 300}) {
+    Context ctx({.cache_directory = folder.path});
+    const auto tuned = compile(product, {.max_autotune = true});
+    const Tensor a = ctx.randn({size, size}), b = ctx.randn({size, size});
+    const std::vector<float> got = tuned(a, b).to_vector<float>(),
+                             want = (matmul(a, b) + 1.f).to_vector<float>();
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], want[i], 1e-4) << i;
+    const std::string first = tuned.report().front().kernels.front().tuning.at(0);
+    EXPECT_EQ(first.find("stored winner") != std::string::npos, size == 211 || size == 130) << size << first;
+  }
+}
+
+TEST(Tuning, WithoutItTheReportSaysWhatTheModelTook) {
+  Context ctx({.cache_directory = ""});
+  const auto product = compile([](const Tensor& a) { return matmul(a, a); });
+  product(ctx.randn({200, 200}));
+  const KernelReport kernel = product.report().front().kernels.front();
+  EXPECT_TRUE(kernel.tuning.empty());
+  EXPECT_GT(kernel.schedules, 1);
+  EXPECT_GT(kernel.predicted_us, 0);
+  EXPECT_EQ(kernel.tiles, tiles_in(kernel.tile));
+  for (const std::string& part :
+       {kernel.schedule + " " + kernel.tiles + ": predicted ", std::string("the least of ")})
+    EXPECT_NE(product.explain().find(part), std::string::npos) << product.explain();
+}
+
 TEST(Tuning, IsNotSharedWithFunctionsThatDidNotAskForIt) {
   Context ctx({.cache_directory = ""});
   const auto f = [](const Tensor& x) { return exp(x) * 2.f; };

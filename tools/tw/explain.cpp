@@ -31,6 +31,10 @@ Json to_json(const SpecialisationReport& r) {
                        {"bound", k.bound},
                        {"measured_us", k.measured_us > 0 ? Json(k.measured_us) : Json(nullptr)},
                        {"schedule", k.schedule},
+                       {"tiles", k.tiles},
+                       {"predicted_us", k.predicted_us},
+                       {"schedules", k.schedules},
+                       {"tuning", k.tuning},
                        {"refused", k.refused},
                        {"origin", k.origin},
                        {"build_ms", k.build_ms}});

@@ -50,7 +50,9 @@ struct KernelReport {
   double build_ms = 0;
   std::string origin;  // "compiled", "disk"
   std::string schedule;
-  std::string note;                 // what was found out about it: the share of its blocks that masks leave
+  std::string tiles;  // its constants: "BM=128 BN=256 BK=64"
+  int schedules = 0;  // that the model ranked by predicted time; the first is taken unless they are measured
+  std::string note;   // what was found out about it: the share of its blocks that masks leave
   std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
   // Schedules that the backend considered and cannot print or will not run: "dot=wgmma raster=32: why".
   std::vector<std::string> refused;
