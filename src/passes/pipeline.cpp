@@ -1,7 +1,8 @@
-// simplify → materialize → fuse → lower each group → plan memory.
+// in_fixed_order (where that is asked for) → simplify → materialize → fuse → lower each group → plan memory.
 #include "passes/pipeline.h"
 
 #include "ops/rows.h"
+#include "passes/fixed_order.h"
 #include "passes/lower.h"
 #include "passes/simplify.h"
 
@@ -192,7 +193,8 @@ class PlanWriter {
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
   Compiled out;
   out.target = target;
-  out.graph = materialize(options.simplify ? simplify(graph) : graph, target);
+  const ir::Graph ordered = options.deterministic ? in_fixed_order(graph) : graph;
+  out.graph = materialize(options.simplify ? simplify(ordered) : ordered, target);
   if (options.fuse) {
     FusedGraph fused = fuse_in_pieces(out.graph, target, options.recompute);
     out.graph = std::move(fused.graph);

@@ -29,7 +29,8 @@ struct PipelineOptions {
   bool fuse = true;  // false: one kernel per node (eager)
   bool simplify = true;
   Recompute recompute = Recompute::by_cost;
-  bool variants = false;  // for a tuner
+  bool deterministic = false;  // sums of floats in a fixed order, too
+  bool variants = false;       // for a tuner
 };
 
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target,

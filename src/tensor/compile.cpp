@@ -47,6 +47,7 @@ GraphOptions graph_options(const CompileOptions& o) {
   return {.fuse = o.fuse,
           .recompute = o.recompute,
           .allow_tf32 = o.allow_tf32,
+          .deterministic = o.deterministic,
           .autotune = o.max_autotune,
           .replay = o.replay};
 }

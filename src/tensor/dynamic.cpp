@@ -59,7 +59,8 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
                                                  const TraceAt& trace_at,
                                                  const std::vector<ir::Type>& arguments,
                                                  const CompileOptions& options, std::string& how) {
-  const passes::PipelineOptions pipeline{.fuse = options.fuse, .recompute = options.recompute};
+  const passes::PipelineOptions pipeline{
+      .fuse = options.fuse, .recompute = options.recompute, .deterministic = options.deterministic};
   // Rows held whole are tiles as long as the row. Walked in blocks they may have any length.
   const tile::Target target = with_policy(device.target, {.allow_tf32 = options.allow_tf32});
   tile::Target whole_rows = target;

@@ -62,6 +62,15 @@ std::string note(const std::string& found, Tf32 tf32) {
                              : "tf32 allowed and not used: its f32 products are exact");
 }
 
+bool adds_floats_by_atomics(const tile::Kernel& kernel) {
+  bool found = false;
+  tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+    found = found || (op.kind == tile::OpKind::atomic_add &&
+                      is_float(kernel.views[static_cast<std::size_t>(op.param)].dtype));
+  });
+  return found;
+}
+
 KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
   const passes::Compiled::KernelInfo& info = g.compiled.kernels[i];
   const runtime::LoadedKernel& loaded = *g.executable->kernels()[i];
@@ -89,6 +98,8 @@ KernelReport kernel_report(const CompiledGraph& g, std::size_t i) {
     if (!c.refusal.empty()) r.refused.push_back(fmt::format("{}: {}", to_string(c.schedule), c.refusal));
   r.source = loaded.source.text;
   r.note = note(info.note, tf32);
+  if (adds_floats_by_atomics(kernel))
+    r.note += (r.note.empty() ? "" : "; ") + std::string("adds floats in no fixed order, by atomics");
   r.tile = tile::print(kernel);
   return r;
 }

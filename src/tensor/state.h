@@ -45,6 +45,7 @@ struct GraphOptions {
   bool fuse = true;
   Recompute recompute = Recompute::by_cost;
   bool allow_tf32 = false;
+  bool deterministic = false;
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
 };

@@ -215,6 +215,7 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
                           .add(options.fuse)
                           .add(options.recompute)
                           .add(options.allow_tf32)
+                          .add(options.deterministic)
                           .add(options.autotune)
                           .digest();
   if (auto it = device.graphs.find(key); it != device.graphs.end()) return it->second;
@@ -223,12 +224,13 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
   for (ir::NodeId o : graph.outputs())
     if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
       allocate(device.device, graph.type(o));
-  return device.graphs[key] = load_graph(
-             device,
-             passes::run_pipeline(
-                 graph, with_policy(device.target, options),
-                 {.fuse = options.fuse, .recompute = options.recompute, .variants = options.autotune}),
-             output_types(graph));
+  return device.graphs[key] = load_graph(device,
+                                         passes::run_pipeline(graph, with_policy(device.target, options),
+                                                              {.fuse = options.fuse,
+                                                               .recompute = options.recompute,
+                                                               .deterministic = options.deterministic,
+                                                               .variants = options.autotune}),
+                                         output_types(graph));
 }
 
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,

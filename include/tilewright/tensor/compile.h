@@ -30,6 +30,11 @@ struct CompileOptions {
   // CUDA: products of f32 may round their operands to 10 bits of mantissa (tf32), which tensor cores multiply
   // at several times the rate; sums stay f32. explain() names the kernels that do.
   bool allow_tf32 = false;
+  // The same bits at every call with the same arguments on a device. Without it that holds for all but sums
+  // of floats by index (scatter_add, gradients of gathers and of embeddings), which are added by atomics:
+  // with it they are reductions, which compare every index with every place. explain() names the kernels with
+  // atomics.
+  bool deterministic = false;
   bool replay = true;  // CUDA: replay the launches as a graph where that measures faster
   // Kernels take these sizes as arguments: another size costs a lowering, not a compilation. Where sizes
   // cannot share kernels, explain() says why.

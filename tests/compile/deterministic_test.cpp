@@ -1,0 +1,92 @@
+// CompileOptions::deterministic: sums by index are what else would differ from run to run.
+#include <tilewright/tilewright.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace tilewright {
+namespace {
+
+using Tensors = std::vector<Tensor>;
+
+constexpr int kRuns = 100;
+
+class Deterministic : public ::testing::TestWithParam<const char*> {
+ protected:
+  Context ctx_{{.device = GetParam(), .cache_directory = ""}};
+
+  static bool same_bits(const Tensors& a, const Tensors& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const std::vector<float> x = a[i].to_vector<float>(), y = b[i].to_vector<float>();
+      if (x.size() != y.size() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) != 0)
+        return false;
+    }
+    return true;
+  }
+
+  static std::string atomics(const Compiled<Tensors>& f) {
+    std::string notes;
+    for (const KernelReport& k : f.report().front().kernels) notes += k.note;
+    return notes;
+  }
+
+  // Bit-equal in every run, near to what atomics give, which explain() names.
+  void check(const std::function<Tensors(const Tensors&)>& function, const Tensors& in, double bound) {
+    const auto fixed = compile(function, {.deterministic = true}), any = compile(function);
+    const Tensors first = fixed(in), other = any(in);
+    for (int run = 1; run < kRuns; ++run) ASSERT_TRUE(same_bits(first, fixed(in))) << run;
+    EXPECT_EQ(atomics(fixed).find("by atomics"), std::string::npos) << fixed.explain();
+    EXPECT_NE(atomics(any).find("by atomics"), std::string::npos) << any.explain();
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      const std::vector<float> x = first[i].to_vector<float>(), y = other[i].to_vector<float>();
+      for (std::size_t e = 0; e < x.size(); ++e) ASSERT_NEAR(x[e], y[e], bound) << i << " " << e;
+    }
+  }
+};
+
+TEST_P(Deterministic, SumsByIndex) {
+  const Tensor index = ctx_.randint({70}, 9) - 1;  // one of them is outside: it adds nothing
+  const Tensor update = ctx_.randn({5, 70, 3}), whole = ctx_.randn({70});
+  check([&](const Tensors& in) { return Tensors{scatter_add(in[0], in[1], 1, {5, 7, 3})}; }, {index, update},
+        1e-5);
+  check([&](const Tensors& in) { return Tensors{scatter_add(in[0], in[1], 0, {7})}; }, {index, whole}, 1e-5);
+  const auto slope = value_and_grad(
+      [](const Tensor& x, const Tensor& at, const Tensor& dy) { return sum(take_along(x, at, 0) * dy); });
+  check([&](const Tensors& in) { return Tensors{slope(in)[1] * 2.f}; },
+        {ctx_.randn({40, 6}), ctx_.randint({60, 6}, 40), ctx_.randn({60, 6})}, 1e-5);
+}
+
+TEST_P(Deterministic, GradientsOfAnEmbeddingOfAttentionAndOfItsSlopes) {
+  const Tensor tokens = ctx_.randint({1, 20}, 11);
+  const auto loss = [&](const Tensors& in) {
+    const Tensor x = embedding(in[0], tokens);  // (1, 20, 16)
+    const Tensor heads = swap_axes(reshape(x, {1, 20, 2, 8}), 1, 2);
+    const AttentionOptions options{.score = alibi_score(in[1]), .mask = causal_mask()};
+    return Tensors{sum(square(attention(heads, heads, heads, options)))};
+  };
+  const auto slopes = value_and_grad([&](const Tensors& in) { return loss(in); }, {0, 1});
+  check([&](const Tensors& in) { return slopes(in); }, {ctx_.randn({11, 16}), ctx_.rand({2})}, 1e-3);
+}
+
+// Nothing is asked for: products that share out their depth, and attention with gradients.
+TEST_P(Deterministic, WhatHasNoSumsByIndexIsSoAnyway) {
+  const Tensor a = ctx_.randn({3, 3000}), b = ctx_.randn({3000, 5}), q = ctx_.randn({1, 2, 70, 16});
+  const auto slopes = value_and_grad(
+      [](const Tensor& x) { return sum(square(attention(x, x, x, {.mask = causal_mask()}))); }, {0});
+  const auto f = compile([&](const Tensors& in) {
+    Tensors out = slopes({in[2]});
+    out.push_back(matmul(in[0], in[1]));
+    out.push_back(sum(in[1]));
+    return out;
+  });
+  const Tensors first = f({a, b, q});
+  for (int run = 1; run < kRuns; ++run) ASSERT_TRUE(same_bits(first, f({a, b, q}))) << run;
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Deterministic, ::testing::Values("reference", "cpu"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tilewright
