@@ -39,7 +39,9 @@ struct AttentionOptions {
 // Weights are rounded to v's type before they are multiplied with it: of 8-bit floats to 2 or 3 bits of
 // mantissa, scaled so that they use the type's range, as inference takes it; gradients through them are of 8
 // bits as well. Throws Error on shapes or types that do not fit, on a mask that is not bool, on results of
-// the functions that do not broadcast, and on dropout outside [0, 1) or without a seed.
+// the functions that do not broadcast, and on dropout outside [0, 1) or without a seed. Results and gradients
+// are the same bits in every run on a device; those of tensors that score functions read by index are so with
+// CompileOptions::deterministic.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {},
                  const Location& where = Location::current());
 // The same, with log Σ exp(scores) of each row (B, H, Tq) in f32 (f64 for f64 operands): -inf where nothing
