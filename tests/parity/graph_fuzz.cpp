@@ -2,6 +2,7 @@
 // the smallest graph found that differs as well.
 //   graph_fuzz --device cpu --count 5000 --seed 1 [--shard i/n] [--no-fuse] [--no-shrink]
 //   graph_fuzz --device cpu --graph FILE --seed 17       this graph, with the inputs of seed 17
+//   graph_fuzz --device cpu --count 60 --runs 100        each so often, deterministic: the same bits
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "parity/seeds.h"
@@ -55,6 +56,8 @@ int main(int argc, char** argv) {
   app.add_option("--device", options.check.device);
   app.add_option("--isa", options.check.isa);
   add_options(app, seeds);
+  app.add_option("--runs", options.check.runs, "of each graph, bit-equal (default 1)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--ops", options.ops);
   app.add_flag("--fuse,!--no-fuse", options.check.fuse);
   app.add_flag("--no-shrink", options.no_shrink, "print what differs as it was drawn");

@@ -7,7 +7,10 @@
 
 #include <tilewright/tile/text.h>
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <bit>
 
 namespace tilewright::test {
 
@@ -31,6 +34,20 @@ std::string text_difference(const passes::Compiled& compiled) {
   return "";
 }
 
+// Whether all are bit by bit what the first is.
+std::string repeats(const std::vector<GraphRunner::Tensors>& runs) {
+  const auto same = [](const ir::HostTensor& a, const ir::HostTensor& b) {
+    return a.i == b.i && std::equal(a.f.begin(), a.f.end(), b.f.begin(), b.f.end(), [](double x, double y) {
+             return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+           });
+  };
+  for (std::size_t run = 1; run < runs.size(); ++run)
+    for (std::size_t out = 0; out < runs[0].size(); ++out)
+      if (!same(runs[0][out], runs[run][out]))
+        return fmt::format("output {} has other bits in run {}", out, run + 1);
+  return "";
+}
+
 }  // namespace
 
 RandomGraphOptions graph_of_seed(std::uint64_t seed) { return {.seed = seed, .matmuls = seed % 4 == 0}; }
@@ -42,12 +59,16 @@ std::string GraphCheck::problem_with(const ir::Graph& graph, std::uint64_t seed)
   const std::vector<ir::HostTensor> inputs = random_inputs(graph, seed);
   try {
     const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
-    const passes::Compiled compiled = passes::run_pipeline(graph, runner_.device->target(),
-                                                           {.fuse = options_.fuse, .recompute = recompute});
+    const passes::Compiled compiled = passes::run_pipeline(
+        graph, runner_.device->target(),
+        {.fuse = options_.fuse, .recompute = recompute, .deterministic = options_.runs > 1});
     if (std::string text = text_difference(compiled); !text.empty()) return text;
     // Without narrow floats nothing is rounded between kernels, and the graph as written is the oracle.
     const ir::Graph oracle = has_narrow_floats(graph) ? with_stored_roundings(compiled) : graph;
-    const std::vector<ir::HostTensor> got = runner_.run(compiled, inputs);
+    const std::vector<GraphRunner::Tensors> runs = runner_.run_each(
+        compiled, std::vector<GraphRunner::Tensors>(static_cast<std::size_t>(options_.runs), inputs));
+    if (std::string other = repeats(runs); !other.empty()) return other;
+    const GraphRunner::Tensors& got = runs.front();
     // Where a rounding decides (tanh that reaches 1, then truncated), few roundings at random may miss what
     // it does, and many may; intervals do not, but take more for right.
     std::string wrong;

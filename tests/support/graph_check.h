@@ -12,6 +12,7 @@ RandomGraphOptions graph_of_seed(std::uint64_t seed);
 struct GraphCheckOptions {
   std::string device = "cpu", isa;
   bool fuse = true;
+  int runs = 1;  // of the same inputs: more than one are deterministic and must give the same bits
 };
 
 class GraphCheck {
