@@ -128,7 +128,7 @@ std::string kernel_text(const KernelReport& k) {
   out += fmt::format("; {} in {:.2f} ms\n", k.origin, k.build_ms);
   out += fmt::format("    schedule {}{}{}", k.schedule, k.tiles.empty() ? "" : " ", k.tiles);
   if (k.tuning.empty() && k.schedules > 0)
-    out += fmt::format(": predicted {:.2f} us, the least of {}", k.predicted_us, k.schedules);
+    out += fmt::format(": the least predicted time of {}", k.schedules);
   out += "\n";
   if (!k.note.empty()) out += fmt::format("    {}\n", k.note);
   for (const std::string& t : k.tuning) out += fmt::format("    tuned: {}\n", t);

@@ -118,7 +118,7 @@ TEST(Tuning, WithoutItTheReportSaysWhatTheModelTook) {
   EXPECT_GT(kernel.predicted_us, 0);
   EXPECT_EQ(kernel.tiles, tiles_in(kernel.tile));
   for (const std::string& part :
-       {kernel.schedule + " " + kernel.tiles + ": predicted ", std::string("the least of ")})
+       {kernel.schedule + " " + kernel.tiles + ": the least predicted time of ", std::string(", predicted ")})
     EXPECT_NE(product.explain().find(part), std::string::npos) << product.explain();
 }
 
