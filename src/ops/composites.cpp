@@ -153,6 +153,8 @@ Value linear_cross_entropy(Value x, Value w, Value labels, const CrossEntropyOpt
 }
 
 Value one_hot(Value index, Index classes, DType dtype) {
+  if (!is_integer(index.dtype()))
+    throw Error(fmt::format("one_hot: the index must be integers, got {}", to_string(index.type())));
   std::vector<Index> shape = index.shape().extents();
   shape.push_back(classes);
   return cast(eq(iota(*index.graph, Shape(shape), -1), unsqueeze(index, -1)), dtype);

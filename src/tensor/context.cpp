@@ -42,6 +42,9 @@ using detail::make_tensor;
 
 Context::Context(ContextOptions options)
     : state_(std::make_shared<detail::ContextState>(std::move(options))) {
+  if (state_->options.threads < 0)
+    throw Error(
+        fmt::format("Context: {} threads; 0 are as many as there are cores", state_->options.threads));
   state_->device(state_->options.device);
 }
 
@@ -135,8 +138,20 @@ Tensor Context::scalar(double value, DType dtype, const Location& where) {
   return from_memory(&value, DType::f64, 1, Shape{}, dtype, where);
 }
 
+namespace {
+// Numbers from 0 to `last` are what they are in `dtype`, not its largest.
+void check_holds(const char* op, DType dtype, Index last, const Location& where) {
+  if (is_float(dtype)) return;
+  const int bits =
+      dtype == DType::boolean ? 1 : 8 * static_cast<int>(size_bytes(dtype)) - (dtype != DType::u8);
+  if (last > 0 && bits < 63 && last >> bits != 0)
+    throw Error(fmt::format("{}: {} does not hold {}", op, name(dtype), last), where);
+}
+}  // namespace
+
 Tensor Context::arange(Index n, DType dtype, const Location& where) {
   check_shape("arange", {n}, where);
+  check_holds("arange", dtype, n - 1, where);
   return create(
       state_, "arange", {},
       [&](ir::Graph& g, const auto&) { return std::vector{ops::cast(ops::iota(g, Shape{n}, 0), dtype)}; },
@@ -173,6 +188,7 @@ Tensor Context::randint(const Shape& shape, Index high, DType dtype, const Locat
   check_shape("randint", shape, where);
   if (high < 1 || high > (Index{1} << 32))
     throw Error(fmt::format("randint: high {} is not in [1, 2^32]", high), where);
+  check_holds("randint", dtype, high - 1, where);
   return create(
       state_, "randint", {next_seed(*this)},
       [&](ir::Graph&, const auto& in) {

@@ -107,6 +107,16 @@ TEST_P(UserErrors, TensorsWithoutAValue) {
   expect_says([&] { copy({none, into(ctx_.ones({8, 16}))}); }, {"copy", unset, here_});
 }
 
+TEST_P(UserErrors, NumbersThatATypeDoesNotHold) {
+  expect_says([&] { ctx_.arange(300, DType::u8); }, {"arange", "u8 does not hold 299", here_});
+  expect_says([&] { ctx_.randint({3}, 1000, DType::i8); }, {"randint", "i8 does not hold 999", here_});
+  expect_says([&] { ctx_.arange(3, DType::boolean); }, {"bool does not hold 2", here_});
+  EXPECT_EQ(ctx_.arange(128, DType::i8).to_vector<float>()[127], 127);
+  EXPECT_EQ(ctx_.arange(256, DType::u8).to_vector<float>()[255], 255);
+  expect_says([&] { one_hot(ctx_.ones({2}), 3); }, {"one_hot", "integers", "f32[2]", here_});
+  expect_says([&] { Context({.device = GetParam(), .threads = -2}); }, {"-2 threads"});
+}
+
 TEST_P(UserErrors, CallsThatDoNotFitTheFunction) {
   const Tensor x = ctx_.ones({2});
   const auto twice = compile([](const Tensor& t) { return t + t; });

@@ -94,7 +94,7 @@ class Tensor {
 struct ContextOptions {
   std::string device = "cpu";            // where tensors are created: "cpu", "cuda:N", "reference"
   std::string cache_directory = "auto";  // compiled kernels; "auto": $XDG_CACHE_HOME or ~/.cache; "": none
-  int threads = 0;                       // CPU threads; 0: every allowed core
+  int threads = 0;                       // CPU threads; 0: every allowed core; below: an Error
   std::string isa;                       // CPU: "" for the host's best, else avx512, avx2, baseline
   std::string library_directory;         // where the backends lie; "": beside the program
   std::vector<std::string> cuda_library_paths;  // where to look for NVRTC beside the usual places
@@ -131,7 +131,7 @@ class Context {
   Tensor full(const Shape& shape, double value, DType dtype = DType::f32,
               const Location& where = Location::current());
   Tensor scalar(double value, DType dtype = DType::f32, const Location& where = Location::current());
-  // 0, 1, … n-1
+  // 0, 1, … n-1. This and randint throw Error where an integer type does not hold the largest of them.
   Tensor arange(Index n, DType dtype = DType::i64, const Location& where = Location::current());
   // Philox: the k-th random tensor of a context depends on the seed and k alone, not on the device.
   Tensor randn(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
