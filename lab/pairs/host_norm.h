@@ -17,7 +17,7 @@ inline double gelu_tanh(double z) { return 0.5 * z * (1 + std::tanh(kGelu * (z +
 // y = (x − mean) / sqrt(variance + 1e-5) · w + b; `magnitude` gets the size of what is subtracted and added.
 // Returns 1 / sqrt(variance + 1e-5).
 inline double layer_norm_row(std::span<const double> x, std::span<const double> w, std::span<const double> b,
-                           std::span<double> y, std::span<double> magnitude) {
+                             std::span<double> y, std::span<double> magnitude) {
   const auto n = static_cast<double>(x.size());
   double mean = 0, size = 0, variance = 0;
   for (double v : x) {

@@ -284,8 +284,8 @@ bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target
   return on_tensor_cores(problem_of(program, dot_axes(program), target), target);
 }
 
-// Matrix units take a loop of one dot, of 16- and 8-bit operands (or f32 as tf32) that are blocks of memory as
-// they stand, or a chain that the target's schedules take. What is computed on the way goes by the vector
+// Matrix units take a loop of one dot, of 16- and 8-bit operands (or f32 as tf32) that are blocks of memory
+// as they stand, or a chain that the target's schedules take. What is computed on the way goes by the vector
 // units.
 DotRate dot_rate(const GroupProgram& program, const tile::Target& target) {
   const DotProblem problem = problem_of(program, dot_axes(program), target);

@@ -138,8 +138,8 @@ bool is_of_inner_dots(const GroupProgram& program, int reduction) {
 }
 
 // A loop before the dot's, as of the statistics of rows that are then multiplied: in a kernel of few large
-// tiles nothing else runs while a round waits. layer_norm before 8192 x 256 x 768: 42 us where two kernels took
-// 14 (docs/notes/2026-11-22-whole-programs.md).
+// tiles nothing else runs while a round waits. layer_norm before 8192 x 256 x 768: 42 us where two kernels
+// took 14 (docs/notes/2026-11-22-whole-programs.md).
 double waiting_seconds(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
   if (target.kind != tile::TargetKind::cuda) return 0;
   constexpr double kRoundSeconds = 0.7e-6;
@@ -225,7 +225,8 @@ double GroupCost::seconds(const tile::Target& target) const {
   const double memory_s =
       cached_bytes / target.cache_bytes_per_s + (bytes - cached_bytes) / target.memory_bytes_per_s;
   const double dot_s = dot_flops > 0 ? dot_flops / dots.flops_per_s : 0;
-  return launches * target.launch_s + waiting_s + std::max(memory_s, flops / target.flops_per_s + dot_s) / busy;
+  return launches * target.launch_s + waiting_s +
+         std::max(memory_s, flops / target.flops_per_s + dot_s) / busy;
 }
 
 }  // namespace tilewright::passes

@@ -14,9 +14,9 @@ struct GroupCost {
   double cached_bytes = 0;  // of these, those of buffers that the last-level cache may hold
   double flops = 0;         // apart from the dot's
   double dot_flops = 0;
-  DotRate dots;             // at which they are done
-  double busy = 1;          // how much of the machine the programs of a kernel with a dot keep at work
-  double waiting_s = 0;     // for memory, in loops that have no dot to hide it behind
+  DotRate dots;          // at which they are done
+  double busy = 1;       // how much of the machine the programs of a kernel with a dot keep at work
+  double waiting_s = 0;  // for memory, in loops that have no dot to hide it behind
   int launches = 1;
   double seconds(const tile::Target& target) const;
 };

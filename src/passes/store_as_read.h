@@ -9,9 +9,9 @@
 namespace tilewright::passes {
 
 // The operands of a matmul that is about to be added to `graph`. One whose memory is computed, and whose axes
-// are exchanged before they are merged, is read from a copy in the order of the exchanged axes, if that leaves
-// the product fewer loops: as a pointwise node behind what computes it, fusion makes the copy the way in which
-// that is stored.
+// are exchanged before they are merged, is read from a copy in the order of the exchanged axes, if that
+// leaves the product fewer loops: as a pointwise node behind what computes it, fusion makes the copy the way
+// in which that is stored.
 std::vector<ir::NodeId> store_as_read(ir::Graph& graph, const ir::Node& matmul,
                                       std::vector<ir::NodeId> operands);
 

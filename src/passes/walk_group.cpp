@@ -99,8 +99,7 @@ std::optional<Coordinates> Walker::coordinates_behind(NodeId anchor, NodeId id) 
   std::optional<Coordinates> at;
   for (std::size_t o = 0; (moves || computes) && !at && o < n.operands.size(); ++o)
     at = coordinates_behind(anchor, n.operands[o]);
-  if (at && n.op->kind == OpClass::reshape)
-    at = reshape(*at, graph_.type(n.operands[0]).shape, n.type.shape);
+  if (at && n.op->kind == OpClass::reshape) at = reshape(*at, graph_.type(n.operands[0]).shape, n.type.shape);
   if (at && n.op->kind == OpClass::transpose) {
     Coordinates moved;
     for (Index axis : n.attrs.integers("perm")) moved.push_back((*at)[static_cast<std::size_t>(axis)]);

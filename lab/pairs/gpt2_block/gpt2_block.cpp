@@ -137,7 +137,7 @@ perf::Cost gpt_cost(const GptSizes& s, const std::vector<InputSpec>& in, const s
   const auto rows = static_cast<double>(s.batch * s.time), c = static_cast<double>(s.channels);
   // Of the T × T scores a causal block needs half.
   cost.matrix[dtype] = 2 * rows * 12 * c * c + 2 * rows * static_cast<double>(s.time) * c +
-                            2 * rows * c * static_cast<double>(s.vocabulary);
+                       2 * rows * c * static_cast<double>(s.vocabulary);
   return cost;
 }
 
@@ -153,8 +153,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
                    .dtype = std::string(name(dtype))};
   w.inputs = gpt_inputs(s, path, dtype);
   // Of one step: its sum, and what a norm or gelu computes beside it. The reference follows them through all.
-  const ToleranceRule rule{
-      .storage = dtype, .reduction = std::max(4 * s.channels, s.time), .operations = 16};
+  const ToleranceRule rule{.storage = dtype, .reduction = std::max(4 * s.channels, s.time), .operations = 16};
   const ToleranceRule of_loss{
       .storage = DType::f32, .reduction = s.batch * s.time + s.vocabulary, .operations = 16};
   w.outputs = {{"loss", DType::f32, Shape{}, of_loss},

@@ -63,8 +63,7 @@ class Forward {
     x = sum(x, attention(norm(x, m_.ln1w, m_.ln1b)));
     x = sum(x, linear(gelu(linear(norm(x, m_.ln2w, m_.ln2b), m_.fcw, m_.fcb)), m_.pw, m_.pb));
     const HostArray by_columns = host_transpose(m_.wte.data(), s_.vocabulary, s_.channels, s_.channels);
-    return linear(norm(x, m_.lnfw, m_.lnfb), by_columns,
-                  HostArray(static_cast<std::size_t>(s_.vocabulary)));
+    return linear(norm(x, m_.lnfw, m_.lnfb), by_columns, HostArray(static_cast<std::size_t>(s_.vocabulary)));
   }
 
   // Of the logits in f32, whose last roundings `scale` knows.
@@ -127,8 +126,7 @@ class Forward {
       for (Index j = 0; j < n; ++j) {
         const auto i = static_cast<std::size_t>(r * n + j);
         y.values[i] = product.values[i] + b[static_cast<std::size_t>(j)];
-        y.squares[i] +=
-            rounded(std::fabs(product.values[i]) + std::fabs(y.values[i]), product.size(r, j));
+        y.squares[i] += rounded(std::fabs(product.values[i]) + std::fabs(y.values[i]), product.size(r, j));
       }
     });
     return y;
@@ -184,7 +182,9 @@ class Forward {
   // One head of one passage: softmax(q kᵀ / √D, past only) v into its columns of `mixed`.
   void one_head(const Bounded& qkv, Index from, Bounded& mixed, Index to) const {
     const Index head = s_.channels / s_.heads, stride = 3 * s_.channels, t = s_.time;
-    const auto part = [&](const HostArray& of, Index third) { return of.data() + from + third * s_.channels; };
+    const auto part = [&](const HostArray& of, Index third) {
+      return of.data() + from + third * s_.channels;
+    };
     const HostArray keys = host_transpose(part(qkv.values, 1), t, head, stride);  // (D, T)
     const HostArray key_errors = host_transpose(part(qkv.squares, 1), t, head, stride);
     const HostArray queries = rows_of(part(qkv.values, 0), t, head, stride),
@@ -200,7 +200,8 @@ class Forward {
     add(squares, product(squared(weights), value_errors, t, t, head));
     for (Index r = 0; r < t; ++r)
       for (Index j = 0; j < head; ++j) {
-        const auto i = static_cast<std::size_t>(r * head + j), at = static_cast<std::size_t>(to + r * s_.channels + j);
+        const auto i = static_cast<std::size_t>(r * head + j),
+                   at = static_cast<std::size_t>(to + r * s_.channels + j);
         mixed.values[at] = y[i];
         // Weights add up to 1, and none of the values is larger than the largest.
         mixed.squares[at] = squares[i] + rounded(std::fabs(y[i]), std::fabs(y[i]));
@@ -210,13 +211,15 @@ class Forward {
   // From the first `seen` dot products of a query to its weights; `squares` is of both. With errors δ of the
   // scores, δpⱼ = pⱼ (δⱼ − Σ p δ). Stored: the dot product, the score, the weight.
   void weigh(std::span<double> p, std::span<double> squares, Index seen) const {
-    const double factor = 1 / std::sqrt(static_cast<double>(s_.channels / s_.heads));
+    const Index depth = s_.channels / s_.heads;
+    const double factor = 1 / std::sqrt(static_cast<double>(depth));
     const auto past = p.first(static_cast<std::size_t>(seen));
     const double largest = *std::max_element(past.begin(), past.end());
     double total = 0, of_total = 0;
     for (std::size_t j = 0; j < past.size(); ++j) {
       const double score = std::fabs(p[j] * factor);
-      squares[j] = square(factor) * squares[j] + rounded(2 * score + 1, score + 1 + factor * (largest - p[j]));
+      squares[j] =
+          square(factor) * squares[j] + rounded(2 * score + 1, score + 1 + factor * (largest - p[j]));
       total += p[j] = std::exp((p[j] - largest) * factor);
     }
     for (std::size_t j = 0; j < past.size(); ++j) of_total += square(p[j] /= total) * squares[j];
