@@ -184,8 +184,8 @@ class WorkCounter {
     // Of 8192 rows of a GPT-2 block, multiply-adds of this form came at 0.31 to 0.34 of the peak rate.
     constexpr double kOfMultiplyAdd = 2.4;
     work_.exchanges += 2 * times;
-    work_.instructions +=
-        times * kOfMultiplyAdd * static_cast<double>(a[0]) * static_cast<double>(a[1]) * static_cast<double>(b[1]);
+    work_.instructions += times * kOfMultiplyAdd * static_cast<double>(a[0]) * static_cast<double>(a[1]) *
+                          static_cast<double>(b[1]);
   }
 
   void count_elements(const ElementLoop& loop, double times) {

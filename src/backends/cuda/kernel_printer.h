@@ -246,7 +246,6 @@ class KernelPrinter {
 
   // --- memory (print_memory.cpp)
   void print_loads(Loop& loop);
-  void print_early_loads(const Loop& loop);
   void print_piece_loads(Loop& loop);
   void print_load(Loop& loop, std::size_t i);
   Address print_address(const Loop& loop, const Instr& in, const Access& access);
@@ -512,9 +511,7 @@ class KernelPrinter {
   std::vector<std::string> map_names_;            // of the kernel's tensor maps
 
   Text out_{1};
-  std::vector<std::string> shared_;                // declarations of static shared memory
-  std::span<const Step> following_;                // behind the step that is printed, in its body
-  std::map<const Instr*, Registers> early_loads_;  // asked for before the loop that they are in
+  std::vector<std::string> shared_;  // declarations of static shared memory
   Index stage_bytes_ = 0;
   Index cluster_bytes_ = 0;  // of `shared_`: what the blocks of a cluster tell each other of columns
   std::map<const tile::Op*, Staged> staged_;

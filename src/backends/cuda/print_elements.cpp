@@ -94,7 +94,6 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   count_uses(loop);
   choose_pieces(loop);
   print_loads(loop);
-  print_early_loads(loop);
   for (const Instr& in : plan.body)
     if (packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
   choose_inner_products(loop);

@@ -196,10 +196,8 @@ std::string between(const std::string& index, const std::string& first, const st
 void KernelPrinter::print_loads(Loop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
-    if (const auto early = early_loads_.find(&in); early != early_loads_.end())
-      loop.arrays[i] = early->second;
-    else if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
-             !loaded_by_piece(loop, spread_of(loop, in.axes)))
+    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
+        !loaded_by_piece(loop, spread_of(loop, in.axes)))
       print_load(loop, i);
     if (in.kind == Instr::Kind::reload) {
       const Part part = spread_of(loop, in.axes);

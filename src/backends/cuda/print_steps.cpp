@@ -68,11 +68,7 @@ void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
 }
 
 void KernelPrinter::print_steps(const std::vector<Step>& steps) {
-  for (const Step& step : steps) {
-    following_ = std::span(steps).subspan(static_cast<std::size_t>(&step - steps.data()) + 1);
-    print_step(step);
-  }
-  following_ = {};
+  for (const Step& step : steps) print_step(step);
 }
 
 void KernelPrinter::print_step(const Step& step) {
