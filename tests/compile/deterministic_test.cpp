@@ -27,8 +27,9 @@ class Deterministic : public ::testing::TestWithParam<const char*> {
   }
 
   static std::string atomics(const Compiled<Tensors>& f) {
+    const std::vector<SpecialisationReport> report = f.report();
     std::string notes;
-    for (const KernelReport& k : f.report().front().kernels) notes += k.note;
+    for (const KernelReport& k : report.front().kernels) notes += k.note;
     return notes;
   }
 
