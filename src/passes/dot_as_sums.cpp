@@ -3,6 +3,7 @@
 
 #include "ops/rows.h"
 #include "passes/dot_axes.h"
+#include "passes/dot_frames.h"
 
 #include <algorithm>
 #include <optional>
@@ -135,13 +136,8 @@ GroupProgram with_sums(const ir::Graph& graph, const GroupProgram& program) {
 
 // The rows of what is added up as they were written: blocks of the result are stored along its rows.
 GroupProgram with_rows_first(GroupProgram program) {
-  for (Sym& s : program.syms) {
-    if (!s.adds_up) continue;
-    const auto is_load = [&](int o) { return program.syms[at(o)].kind == Sym::Kind::load; };
-    if (is_load(s.operands[0]) || !is_load(s.operands[1])) continue;
-    std::swap(s.operands[0], s.operands[1]);
-    std::swap(s.meet[0], s.meet[1]);
-  }
+  if (program.turned) exchange_added_dots(program);
+  program.turned = false;
   return program;
 }
 

@@ -42,10 +42,24 @@ std::vector<std::vector<bool>> dependence(const GroupProgram& program) {
   return all;
 }
 
+namespace {
+
+// The first whose result no other one multiplies: it stands in the frame of the loop.
+int first_inner_dot(const GroupProgram& program) {
+  std::vector<int> factors;
+  for (const Sym& s : program.syms)
+    if (s.inner) factors.insert(factors.end(), s.operands.begin(), s.operands.end());
+  const std::vector<bool> multiplied = program.made_of(factors);
+  for (std::size_t s = 0; s < program.syms.size(); ++s)
+    if (program.syms[s].inner && !multiplied[s]) return static_cast<int>(s);
+  return -1;
+}
+
+}  // namespace
+
 DotAxes dot_axes(const GroupProgram& program) {
   int sym = program.dot();
-  for (std::size_t s = 0; sym < 0 && s < program.syms.size(); ++s)
-    if (program.syms[s].inner) sym = static_cast<int>(s);
+  if (sym < 0) sym = first_inner_dot(program);
   const Sym& dot = program.syms[place_of(sym)];
   const std::vector<std::vector<bool>> depends = dependence(program);
   const std::vector<bool>&a = depends[place_of(dot.operands[0])], &b = depends[place_of(dot.operands[1])];

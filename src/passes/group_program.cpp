@@ -2,6 +2,7 @@
 #include "passes/group_program.h"
 
 #include "passes/dot_axes.h"
+#include "passes/dot_frames.h"
 #include "passes/loop_variables.h"
 #include "passes/pages.h"
 #include "passes/statistics.h"
@@ -283,6 +284,24 @@ bool reduces_along_rows(const GroupProgram& program) {
   return true;
 }
 
+// What is computed on the way to tensor cores stands in registers, where only operand a may be: of all that
+// is added up, rows and columns change places together.
+void turn_added_dots(GroupProgram& program) {
+  if (!program.adds_up_dots()) return;
+  const auto is_computed = [&](int sym) {
+    return program.syms[static_cast<std::size_t>(sym)].kind != Sym::Kind::load;
+  };
+  bool computed_b = false;
+  for (const Sym& s : program.syms) {
+    if (!s.inner) continue;
+    if (is_computed(s.operands[0])) return;
+    computed_b = computed_b || is_computed(s.operands[1]);
+  }
+  if (!computed_b) return;
+  exchange_added_dots(program);
+  program.turned = true;
+}
+
 }  // namespace
 
 namespace {
@@ -295,6 +314,8 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
       GroupProgram program = walked;
       split_variables(program, split);
       merge_variables(program);
+      if (!fits_frames(program)) continue;
+      turn_added_dots(program);
       if (!has_plain_operands(program) || !reduces_along_rows(program) ||
           !inner_dots_follow_the_loop(program) || !dots_share_the_loop(program) ||
           !can_leave_statistics(program))

@@ -92,6 +92,7 @@ struct GroupProgram {
   std::vector<bool> inner;    // which are the depth of a dot inside the loop, held whole
   std::vector<Sym> syms;      // operands before users
   std::vector<ProgramOutput> outputs;
+  bool turned = false;  // rows and columns of what is added up have changed places, for tensor cores
 
   int levels() const;  // longest chain of dependent reductions
   // Which syms these are made of, themselves among them.

@@ -208,7 +208,7 @@ int Walker::walk(NodeId id, const Coordinates& at, int mask) {
 int Walker::compute(NodeId id, const Coordinates& at, int mask) {
   const Node& n = graph_.node(id);
   if (is_inlined(n)) return inlined(n, id, at, mask);
-  if (!members_.count(id)) return load(id, at, mask);
+  if (!members_.count(id)) return load(id, linearize(at, n.type.shape), mask);
   if (n.op->kind == OpClass::scan && has_matmul_) throw Stop{Refusal::dots_do_not_chain};
   switch (n.op->kind) {
     case OpClass::pointwise: {

@@ -187,11 +187,6 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
     if (outer_ && outer_->turned != turned) throw Stop{Refusal::dots_do_not_chain};
     outer_ = OuterDot{at, turned};
   }
-  // What is computed on the way to tensor cores stands in registers, where only operand a may be.
-  const auto is_computed = [&](int sym) {
-    return program_.syms[static_cast<std::size_t>(sym)].kind != Sym::Kind::load;
-  };
-  if (adds_up) turned = is_computed(b) && !is_computed(a);
   std::array<DType, 2> meet = {graph_.type(n.operands[0]).dtype, graph_.type(n.operands[1]).dtype};
   if (turned) std::swap(a, b), std::swap(meet[0], meet[1]);
   return push({.kind = Sym::Kind::dot,

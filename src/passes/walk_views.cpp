@@ -26,6 +26,11 @@ int Walker::inlined(const Node& n, NodeId id, const Coordinates& at, int mask) {
     default:
       break;
   }
+  // A reshape of memory is that memory, counted in other axes: what no coordinates of the source undo again.
+  if (n.op->kind == OpClass::reshape)
+    if (const NodeId stored = storage_node(graph_, id);
+        !members_.count(stored) && !is_inlined(graph_.node(stored)))
+      return load(stored, linearize(at, n.type.shape), mask);
   const Shape& from = graph_.type(n.operands[0]).shape;
   Coordinates inner(static_cast<std::size_t>(from.rank()));
   for (std::size_t i = 0; i < inner.size(); ++i) {
@@ -109,13 +114,9 @@ int Walker::concat(const Node& n, const Coordinates& at, int mask) {
   return result < 0 ? push({.kind = Sym::Kind::constant, .dtype = compute_dtype(n.type.dtype)}) : result;
 }
 
-int Walker::load(NodeId id, const Coordinates& at, int mask) {
-  const ir::Type& type = graph_.type(id);
-  return push({.kind = Sym::Kind::load,
-               .node = id,
-               .offset = linearize(at, type.shape),
-               .mask = mask,
-               .dtype = type.dtype});
+int Walker::load(NodeId id, const IndexExpr& offset, int mask) {
+  return push(
+      {.kind = Sym::Kind::load, .node = id, .offset = offset, .mask = mask, .dtype = graph_.type(id).dtype});
 }
 
 int Walker::take(const Node& n, const Coordinates& at, int mask) {

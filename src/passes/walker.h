@@ -95,7 +95,7 @@ class Walker {
 
   int concat(const ir::Node& n, const Coordinates& at, int mask);
 
-  int load(ir::NodeId id, const Coordinates& at, int mask);
+  int load(ir::NodeId id, const IndexExpr& offset, int mask);
 
   int take(const ir::Node& n, const Coordinates& at, int mask);
 
