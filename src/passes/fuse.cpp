@@ -3,14 +3,17 @@
 
 #include "passes/dot_axes.h"
 #include "passes/group_cost.h"
+#include "passes/group_order.h"
 #include "passes/recompute.h"
 #include "passes/walk_group.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <queue>
 
 namespace tilewright::passes {
 
@@ -22,6 +25,10 @@ namespace {
 
 // A pair of siblings is looked at when the buffer they share is at least this large.
 constexpr Index kSiblingBytes = 1 << 12;
+
+// Of each kind (readers, writers, readers of one buffer) the groups that one is tried with: the nearest. A
+// layer's values have fewer; one that a thousand groups read is not tried with all of them after every merge.
+constexpr std::ptrdiff_t kMostNeighbours = 16;
 
 bool computes(const ir::Node& n) { return n.op->kind != OpClass::input && !is_inlined(n); }
 
@@ -40,9 +47,16 @@ class Fuser {
       sources_[index(id)] = sources_of(graph, id, again_);
       for (NodeId s : sources_[index(id)]) consumers_[index(s)].insert(id);
       group_of_[index(id)] = static_cast<int>(groups_.size());
-      groups_.push_back({true, {id}, {}, 0});
+      groups_.push_back({.nodes = {id}, .sources = sources_[index(id)]});
     }
     for (State& g : groups_) refresh(g);
+    order_ = GroupOrder(static_cast<int>(groups_.size()));
+    tried_with_.resize(groups_.size());
+    for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
+      for (NodeId s : groups_[index(g)].sources) {
+        buffer_readers_[s].insert(g);
+        if (group_of_[index(s)] >= 0) order_.add_edge(group_of_[index(s)], g);
+      }
   }
 
   Fusion run() {
@@ -58,9 +72,11 @@ class Fuser {
   struct State {
     bool alive = true;
     std::set<NodeId> nodes;
+    std::set<NodeId> sources;  // of all its nodes
     Group group;
     double seconds = 0;
   };
+  using Pair = std::pair<int, int>;  // of groups, the smaller number first
   struct Trial {
     Refusal refusal = Refusal::none;
     double saved = 0;
@@ -142,22 +158,6 @@ class Fuser {
     return out;
   }
 
-  // A path from a to b that leaves both.
-  bool path_through_third(int a, int b) const {
-    std::set<int> seen{a};
-    std::vector<int> stack;
-    for (int next : consumer_groups(a))
-      if (next != b) stack.push_back(next);
-    while (!stack.empty()) {
-      const int g = stack.back();
-      stack.pop_back();
-      if (g == b) return true;
-      if (!seen.insert(g).second) continue;
-      for (int next : consumer_groups(g)) stack.push_back(next);
-    }
-    return false;
-  }
-
   Group together(int a, int b) const {
     std::set<NodeId> nodes = groups_[static_cast<std::size_t>(a)].nodes;
     const State& other = groups_[static_cast<std::size_t>(b)];
@@ -166,74 +166,115 @@ class Fuser {
   }
 
   // Of pairs that were looked at before, those that tiles' statistics change.
-  bool is_open(const std::pair<int, int>& pair) const {
+  bool is_open(const Pair& pair) const {
     return !statistics_ || reduces_product(together(pair.first, pair.second));
   }
 
-  Trial try_merge(int a, int b) const {
-    const State& ga = groups_[static_cast<std::size_t>(a)];
-    const State& gb = groups_[static_cast<std::size_t>(b)];
-    if (path_through_third(a, b) || path_through_third(b, a)) return {Refusal::would_cycle, 0};
+  bool closes_cycle(const Pair& pair) const {
+    return order_.has_path_through_third(pair.first, pair.second) ||
+           order_.has_path_through_third(pair.second, pair.first);
+  }
+
+  Trial try_merge(const Pair& pair) const {
+    const State &a = groups_[index(pair.first)], &b = groups_[index(pair.second)];
+    if (a.nodes.size() + b.nodes.size() > kMostSyms) return {Refusal::too_long, 0};
+    if (closes_cycle(pair)) return {Refusal::would_cycle, 0};
     Refusal why = Refusal::none;
-    const std::optional<double> merged = seconds(together(a, b), &why);
+    const std::optional<double> merged = seconds(together(pair.first, pair.second), &why);
     if (!merged) return {why, 0};
-    const double saved = ga.seconds + gb.seconds - *merged;
+    const double saved = a.seconds + b.seconds - *merged;
     return {saved > 0 ? Refusal::none : Refusal::no_time_saved, saved};
   }
 
-  std::set<std::pair<int, int>> neighbours_of(int g) const {
-    std::set<std::pair<int, int>> pairs;
-    auto add = [&](int a, int b) {
-      if (a >= 0 && b >= 0 && a != b) pairs.insert({std::min(a, b), std::max(a, b)});
+  // Groups are numbered as their first nodes are, so that near ones have near numbers.
+  std::set<Pair> neighbours_of(int g) const {
+    std::set<Pair> pairs;
+    auto add = [&](int other) {
+      if (other != g) pairs.insert({std::min(g, other), std::max(g, other)});
     };
-    for (int c : consumer_groups(g)) add(g, c);
-    for (NodeId id : groups_[static_cast<std::size_t>(g)].nodes)
-      for (NodeId s : sources_[index(id)]) {
-        add(group_of_[index(s)], g);
-        const ir::Type& type = graph_.type(s);
-        if (type.shape.size() * static_cast<Index>(size_bytes(type.dtype)) < kSiblingBytes) continue;
-        for (NodeId c : consumers_[index(s)]) add(group_of_[index(c)], g);
-      }
+    const std::set<int>&readers = order_.readers(g), &writers = order_.writers(g);
+    std::ptrdiff_t left = kMostNeighbours;
+    for (auto r = readers.begin(); r != readers.end() && left > 0; ++r, --left) add(*r);
+    left = kMostNeighbours;
+    for (auto w = writers.rbegin(); w != writers.rend() && left > 0; ++w, --left) add(*w);
+    for (int sibling : siblings_of(g)) add(sibling);
     return pairs;
   }
 
-  // Of equal producers of one group the last: when it runs, what the others leave is there, and what it reads
-  // need not wait for them.
-  using Pair = std::pair<const std::pair<int, int>, Trial>;
-  static bool is_better(const Pair& a, const Pair& b) {
+  // The nearest of those that read a large buffer that `g` reads.
+  std::vector<int> siblings_of(int g) const {
+    std::set<Pair> by_distance;
+    for (NodeId s : groups_[index(g)].sources) {
+      const ir::Type& type = graph_.type(s);
+      if (type.shape.size() * static_cast<Index>(size_bytes(type.dtype)) < kSiblingBytes) continue;
+      const std::set<int>& all = buffer_readers_.at(s);
+      const auto own = all.lower_bound(g);
+      std::ptrdiff_t left = kMostNeighbours;
+      for (auto r = own; r != all.end() && left > 0; ++r, --left) by_distance.insert({*r - g, *r});
+      left = kMostNeighbours;
+      for (auto r = own; r != all.begin() && left > 0; --left) --r, by_distance.insert({g - *r, *r});
+    }
+    std::vector<int> nearest;
+    for (const auto& [distance, group] : by_distance)
+      if (distance > 0 && std::ssize(nearest) < kMostNeighbours) nearest.push_back(group);
+    return nearest;
+  }
+
+  void examine(int g) {
+    for (const Pair& pair : neighbours_of(g)) {
+      if (trials_.count(pair) || !is_open(pair)) continue;
+      const Trial trial = trials_[pair] = try_merge(pair);
+      tried_with_[index(pair.first)].insert(pair.second);
+      tried_with_[index(pair.second)].insert(pair.first);
+      if (trial.refusal == Refusal::none) ranked_.insert({-trial.saved, pair});
+    }
+  }
+
+  void forget(const Pair& pair) {
+    const auto trial = trials_.find(pair);
+    ranked_.erase({-trial->second.saved, pair});
+    trials_.erase(trial);
+  }
+
+  // The one that saves most. Of equal producers of one group the last: when it runs, what the others leave is
+  // there, and what it reads need not wait for them.
+  Pair best() const {
     constexpr double kEqual = 1e-9;
-    const double apart = a.second.saved - b.second.saved;
-    if (a.first.second == b.first.second && std::abs(apart) <= kEqual * b.second.saved)
-      return a.first.first > b.first.first;
-    return apart > 0;
+    const auto [least, pair] = *ranked_.begin();
+    int producer = pair.first;
+    for (int other : tried_with_[index(pair.second)]) {
+      if (other >= pair.second || other < producer) continue;
+      const Trial& trial = trials_.at({other, pair.second});
+      if (trial.refusal == Refusal::none && -least - trial.saved <= kEqual * -least) producer = other;
+    }
+    return {producer, pair.second};
   }
 
   void merge_pairs() {
-    std::map<std::pair<int, int>, Trial> trials;
-    auto examine = [&](int g) {
-      for (const auto& pair : neighbours_of(g))
-        if (!trials.count(pair) && is_open(pair)) trials[pair] = try_merge(pair.first, pair.second);
-    };
     for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
-      if (groups_[static_cast<std::size_t>(g)].alive) examine(g);
-    for (;;) {
-      auto best = trials.end();
-      for (auto it = trials.begin(); it != trials.end(); ++it)
-        if (it->second.refusal == Refusal::none && (best == trials.end() || is_better(*it, *best))) best = it;
-      if (best == trials.end()) break;
-      const auto [a, b] = best->first;
+      if (groups_[index(g)].alive) examine(g);
+    while (!ranked_.empty()) {
+      const Pair pair = best();
+      const auto [a, b] = pair;
       // Another merge may have closed a path between the two since the trial.
-      if (path_through_third(a, b) || path_through_third(b, a)) {
-        best->second = {Refusal::would_cycle, 0};
+      if (closes_cycle(pair)) {
+        ranked_.erase({-trials_.at(pair).saved, pair});
+        trials_[pair] = {Refusal::would_cycle, 0};
         continue;
       }
       merge(a, b);
-      std::erase_if(trials, [&](const auto& t) {
-        return t.first.first == a || t.first.second == a || t.first.first == b || t.first.second == b;
-      });
+      for (int g : {a, b}) {
+        for (int other : tried_with_[index(g)]) {
+          forget({std::min(g, other), std::max(g, other)});
+          tried_with_[index(other)].erase(g);
+        }
+        tried_with_[index(g)].clear();
+      }
       examine(a);
     }
-    for (const auto& [pair, trial] : trials) refusals_[pair] = trial.refusal;
+    for (const auto& [pair, trial] : trials_) refusals_[pair] = trial.refusal;
+    trials_.clear();
+    for (std::set<int>& others : tried_with_) others.clear();
   }
 
   // What reads a product's result as a whole row is best served first: attention, a softmax of its own. How
@@ -249,7 +290,13 @@ class Fuser {
     State& a = groups_[static_cast<std::size_t>(into)];
     State& b = groups_[static_cast<std::size_t>(from)];
     for (NodeId id : b.nodes) group_of_[index(id)] = into;
-    a.nodes.insert(b.nodes.begin(), b.nodes.end());
+    for (NodeId s : b.sources) {
+      buffer_readers_[s].erase(from);
+      buffer_readers_[s].insert(into);
+    }
+    order_.merge(into, from);
+    a.nodes.merge(b.nodes);
+    a.sources.merge(b.sources);
     b.alive = false;
     refresh(a);
   }
@@ -304,21 +351,10 @@ class Fuser {
     });
   }
 
-  // Groups in dependence order; ties by their first output.
+  // Groups in dependence order; ties by their numbers.
   Fusion finish() {
     Fusion out;
-    std::set<NodeId> ready;
-    std::vector<const State*> waiting;
-    for (const State& g : groups_)
-      if (g.alive) waiting.push_back(&g);
-    while (!waiting.empty()) {
-      auto next =
-          std::find_if(waiting.begin(), waiting.end(), [&](const State* g) { return is_ready(*g, ready); });
-      TW_CHECK(next != waiting.end(), "fusion made a cycle");
-      out.groups.push_back((*next)->group);
-      ready.insert((*next)->group.outputs.begin(), (*next)->group.outputs.end());
-      waiting.erase(next);
-    }
+    add_in_order(out);
     for (const auto& [pair, refusal] : refusals_) record(pair.first, pair.second, refusal, out);
     for (const State& g : groups_)
       if (g.alive) out.seconds += g.seconds;
@@ -326,11 +362,39 @@ class Fuser {
     return out;
   }
 
-  bool is_ready(const State& g, const std::set<NodeId>& ready) const {
+  void add_in_order(Fusion& out) const {
+    std::map<NodeId, std::vector<int>> waiting;  // for a value: the groups that read it
+    std::vector<int> missing(groups_.size());    // values that a group waits for
+    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+    std::size_t alive = 0;
+    for (int g = 0; g < static_cast<int>(groups_.size()); ++g) {
+      if (!groups_[index(g)].alive) continue;
+      ++alive;
+      for (NodeId s : read_from_others(groups_[index(g)])) {
+        waiting[s].push_back(g);
+        ++missing[index(g)];
+      }
+      if (missing[index(g)] == 0) ready.push(g);
+    }
+    while (!ready.empty()) {
+      const Group& next = groups_[index(ready.top())].group;
+      ready.pop();
+      out.groups.push_back(next);
+      for (NodeId o : next.outputs) {
+        for (int g : waiting[o])
+          if (--missing[index(g)] == 0) ready.push(g);
+        waiting.erase(o);
+      }
+    }
+    TW_CHECK(out.groups.size() == alive, "fusion made a cycle");
+  }
+
+  std::set<NodeId> read_from_others(const State& g) const {
+    std::set<NodeId> out;
     for (NodeId id : g.nodes)
       for (NodeId s : sources_[index(id)])
-        if (!g.nodes.count(s) && group_of_[index(s)] >= 0 && !ready.count(s)) return false;
-    return true;
+        if (!g.nodes.count(s) && group_of_[index(s)] >= 0) out.insert(s);
+    return out;
   }
 
   void record(int a, int b, Refusal refusal, Fusion& out) const {
@@ -354,7 +418,12 @@ class Fuser {
   bool statistics_ = false;                 // of products' tiles are tried
   std::map<NodeId, std::set<int>> copies_;  // of what was duplicated: the groups that compute it
   std::vector<State> groups_;
-  std::map<std::pair<int, int>, Refusal> refusals_;
+  GroupOrder order_{0};
+  std::map<NodeId, std::set<int>> buffer_readers_;  // groups that read a value from memory
+  std::map<Pair, Trial> trials_;
+  std::vector<std::set<int>> tried_with_;     // beside groups_: the other halves of their trials
+  std::set<std::pair<double, Pair>> ranked_;  // trials that save time: how much, negative
+  std::map<Pair, Refusal> refusals_;
 };
 
 // With the values stored, and without.

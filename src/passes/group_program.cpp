@@ -34,7 +34,8 @@ std::string_view name(Refusal refusal) {
                                         "dots_do_not_chain",
                                         "dot_operand_not_plain",
                                         "no_time_saved",
-                                        "too_many_operands"};
+                                        "too_many_operands",
+                                        "too_long"};
   return names[static_cast<std::size_t>(refusal)];
 }
 
@@ -53,6 +54,7 @@ std::string_view explain(Refusal refusal) {
       "what the matmul would read is neither memory nor arithmetic on it",
       "the cost model predicts no time saved",
       "the kernel would take more views than a launch allows",
+      "one kernel of both would be too long: what is read in several places is computed in each",
   };
   return texts[static_cast<std::size_t>(refusal)];
 }

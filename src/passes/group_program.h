@@ -29,6 +29,7 @@ enum class Refusal : std::uint8_t {
   dot_operand_not_plain,         // what a matmul would read is neither memory nor arithmetic on it
   no_time_saved,                 // the cost model predicts no gain
   too_many_operands,             // more views than a kernel may take
+  too_long,                      // more operations than a kernel of several nodes may have
 };
 std::string_view name(Refusal refusal);
 std::string_view explain(Refusal refusal);  // a sentence for explain()
@@ -85,6 +86,12 @@ inline constexpr Index kMostInnerDepth = 256;
 
 // Of a kernel: its parameters stay well under CUDA's 4 KB.
 inline constexpr std::size_t kMaxViews = 48;
+
+// Of a group of several nodes, divisions and remainders in offsets counted with them: every trial of fusion
+// walks a program, and a compiler's time for straight-line code grows faster than the code does. A value that
+// is read in several places is computed in each, so that a chain of concats or shifted sums grows as a power
+// of its length. docs/notes/2026-11-22-compile-time.md has the measurement.
+inline constexpr std::size_t kMostSyms = 512;
 
 struct GroupProgram {
   Extents extents;            // of the loop variables

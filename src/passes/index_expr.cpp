@@ -59,6 +59,12 @@ bool IndexExpr::is_affine() const {
   return std::none_of(terms_.begin(), terms_.end(), [](const Term& t) { return t.div_mod != nullptr; });
 }
 
+std::size_t IndexExpr::divisions() const {
+  std::size_t count = 0;
+  for (const Term& t : terms_) count += t.div_mod ? t.div_mod->divisions : 0;
+  return count;
+}
+
 Index IndexExpr::factor(int v) const {
   for (const Term& t : terms_)
     if (!t.div_mod && t.variable == v) return t.factor;
@@ -183,7 +189,8 @@ IndexExpr floor_div(const IndexExpr& a, Index divisor, const Extents& extents) {
     return floor_div_constant(a.constant(), divisor);
   }
   IndexExpr e;
-  e.add({1, -1, std::make_shared<const IndexExpr::DivMod>(IndexExpr::DivMod{true, a, divisor})});
+  e.add({1, -1,
+         std::make_shared<const IndexExpr::DivMod>(IndexExpr::DivMod{true, a, divisor, a.divisions() + 1})});
   return e;
 }
 
@@ -202,7 +209,9 @@ IndexExpr remainder(const IndexExpr& a, Index divisor, const Extents& extents) {
     return a.constant() - floor_div_constant(a.constant(), divisor) * divisor;
   }
   IndexExpr e;
-  e.add({1, -1, std::make_shared<const IndexExpr::DivMod>(IndexExpr::DivMod{false, inner, divisor})});
+  e.add({1, -1,
+         std::make_shared<const IndexExpr::DivMod>(
+             IndexExpr::DivMod{false, inner, divisor, inner.divisions() + 1})});
   return e;
 }
 

@@ -33,6 +33,8 @@ class IndexExpr {
   const std::vector<Term>& terms() const { return terms_; }
   bool is_constant() const { return terms_.empty(); }
   bool is_affine() const;  // no division or remainder left
+  // Divisions and remainders, each as often as it is written.
+  std::size_t divisions() const;
   // The factor of variable v outside divisions.
   Index factor(int v) const;
   bool depends_on(int v) const;
@@ -57,6 +59,7 @@ struct IndexExpr::DivMod {
   bool is_division = true;
   IndexExpr inner;
   Index divisor = 1;
+  std::size_t divisions = 1;  // itself and those inside
 };
 
 IndexExpr floor_div(const IndexExpr& a, Index divisor, const Extents& extents);

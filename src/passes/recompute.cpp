@@ -26,6 +26,7 @@ class Search {
   Search(const Graph& graph, double times)
       : graph_(graph), times_(times), live_(graph.live()), users_(graph.users()) {
     for (NodeId o : graph.outputs()) kept_.insert(storage_node(graph, o));
+    find_read_as_values();
   }
 
   std::set<NodeId> run() {
@@ -34,9 +35,11 @@ class Search {
     if (products_.empty()) return {};
     std::set<NodeId> again = products_;
     // Masks and the like only as parts of such values: from users back to what they are made of.
-    for (auto id = light_.rbegin(); id != light_.rend(); ++id)
-      if (is_read_by(*id, again)) again.insert(*id);
-    while (drop_unreadable(again)) {
+    for (auto id = light_.rbegin(); id != light_.rend(); ++id) {
+      std::set<NodeId> seen;
+      if (is_read_by(*id, again, seen)) again.insert(*id);
+    }
+    while (drop_unreadable(again) == Dropped::some) {
     }
     return again;
   }
@@ -53,7 +56,7 @@ class Search {
 
   void consider(NodeId id) {
     const ir::Node& n = graph_.node(id);
-    if (kept_.count(id) || !is_read_as_value(id)) return;
+    if (kept_.count(id) || !is_read_as_value_[static_cast<std::size_t>(id)]) return;
     const std::set<NodeId> from = sources_of(graph_, id, light_);
     const bool of_product =
         std::any_of(from.begin(), from.end(), [&](NodeId s) { return products_.count(s) != 0; });
@@ -65,7 +68,8 @@ class Search {
       const Index depth = a[a.rank() - 1];
       const bool deep = depth > kMostInnerDepth;
       const bool larger = deep ? bytes_of(graph_.type(id)) > source_bytes : much_larger;
-      if (!larger || depth == 0 || (deep && !gives_statistics_alone(id))) return;
+      std::set<NodeId> seen;
+      if (!larger || depth == 0 || (deep && !gives_statistics_alone(id, seen))) return;
       // Of a product of products the larger one is computed again, from the smaller ones in memory.
       for (NodeId s : from)
         if (products_.count(s)) kept_.insert(s);
@@ -78,35 +82,41 @@ class Search {
     }
   }
 
-  // Every user takes it as a value, through views or not.
-  bool is_read_as_value(NodeId id) const {
-    for (NodeId user : users_[static_cast<std::size_t>(id)]) {
-      if (!live_[static_cast<std::size_t>(user)]) continue;
-      const ir::Node& n = graph_.node(user);
-      if (!takes_computed_values(n) || (is_inlined(n) && !is_read_as_value(user))) return false;
-    }
-    return true;
+  // Every user takes it as a value, through views or not. Users come after what they read.
+  void find_read_as_values() {
+    is_read_as_value_.assign(users_.size(), true);
+    for (std::size_t id = users_.size(); id-- > 0;)
+      for (NodeId user : users_[id]) {
+        const auto at = static_cast<std::size_t>(user);
+        const ir::Node& n = graph_.node(user);
+        if (live_[at] && (!takes_computed_values(n) || (is_inlined(n) && !is_read_as_value_[at])))
+          is_read_as_value_[id] = false;
+      }
   }
 
   // Loops that reduce it are the only ones that may have a deep product inside; one of them does for all.
-  bool gives_statistics_alone(NodeId id) const {
+  bool gives_statistics_alone(NodeId id, std::set<NodeId>& seen) const {
     const auto& users = users_[static_cast<std::size_t>(id)];
     return !kept_.count(id) && std::all_of(users.begin(), users.end(), [&](NodeId user) {
       const ir::Node& n = graph_.node(user);
       return !live_[static_cast<std::size_t>(user)] || n.op->kind == OpClass::reduce ||
-             ((is_elementwise(n) || is_inlined(n)) && gives_statistics_alone(user));
+             ((is_elementwise(n) || is_inlined(n)) &&
+              (!seen.insert(user).second || gives_statistics_alone(user, seen)));
     });
   }
 
-  bool is_read_by(NodeId id, const std::set<NodeId>& readers) const {
+  bool is_read_by(NodeId id, const std::set<NodeId>& readers, std::set<NodeId>& seen) const {
     const auto& users = users_[static_cast<std::size_t>(id)];
     return std::any_of(users.begin(), users.end(), [&](NodeId user) {
-      return readers.count(user) != 0 || (is_inlined(graph_.node(user)) && is_read_by(user, readers));
+      return readers.count(user) != 0 ||
+             (is_inlined(graph_.node(user)) && seen.insert(user).second && is_read_by(user, readers, seen));
     });
   }
 
   // A kernel that cannot compute what it reads has it stored: the nearest of it, and so on backwards.
-  bool drop_unreadable(std::set<NodeId>& again) const {
+  enum class Dropped : bool { none, some };
+  Dropped drop_unreadable(std::set<NodeId>& again) const {
+    Dropped dropped = Dropped::none;
     for (NodeId id = graph_.size(); id-- > 0;) {
       const ir::Node& n = graph_.node(id);
       if (!live_[static_cast<std::size_t>(id)] || again.count(id) || is_inlined(n)) continue;
@@ -116,29 +126,29 @@ class Search {
       if (std::holds_alternative<GroupProgram>(build_program(graph_, {{nodes.begin(), nodes.end()}, {id}})))
         continue;
       for (NodeId s : sources_of(graph_, id, {})) again.erase(s);
-      return true;
+      dropped = Dropped::some;
+      ++id;  // once more, with less
     }
-    return false;
+    return dropped;
   }
 
   const Graph& graph_;
   double times_;
   std::vector<bool> live_;
   std::vector<std::vector<NodeId>> users_;
+  std::vector<bool> is_read_as_value_;
   std::set<NodeId> kept_;  // outputs of the graph
   std::set<NodeId> products_, light_;
 };
 
+// Every view and every value that is computed again is passed once, by however many ways it is reached.
 void add_sources(const Graph& graph, NodeId id, const std::set<NodeId>& again, std::set<NodeId>& out,
                  std::set<NodeId>& through) {
   for (NodeId o : graph.node(id).operands) {
-    if (again.count(o) != 0) {
-      if (through.insert(o).second) add_sources(graph, o, again, out, through);
-    } else if (is_inlined(graph.node(o))) {
-      add_sources(graph, o, again, out, through);
-    } else {
+    if (again.count(o) == 0 && !is_inlined(graph.node(o)))
       out.insert(o);
-    }
+    else if (through.insert(o).second)
+      add_sources(graph, o, again, out, through);
   }
 }
 
@@ -151,9 +161,11 @@ std::set<NodeId> sources_of(const Graph& graph, NodeId id, const std::set<NodeId
 }
 
 void add_recomputed(const Graph& graph, const std::set<NodeId>& again, std::set<NodeId>& nodes) {
+  if (again.empty()) return;
   std::set<NodeId> out, through;
   for (NodeId id : nodes) add_sources(graph, id, again, out, through);
-  nodes.insert(through.begin(), through.end());
+  for (NodeId id : through)
+    if (again.count(id)) nodes.insert(id);
 }
 
 double bytes_of(const ir::Type& type) {

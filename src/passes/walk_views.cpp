@@ -50,7 +50,11 @@ int Walker::inlined(const Node& n, NodeId id, const Coordinates& at, int mask) {
 }
 
 Coordinates Walker::reshape(const Coordinates& at, const Shape& to, const Shape& from) const {
-  return delinearize(linearize(at, to), from, program_.extents);
+  Coordinates moved = delinearize(linearize(at, to), from, program_.extents);
+  std::size_t divisions = 0;
+  for (const IndexExpr& e : moved) divisions += e.divisions();
+  if (divisions > kMostSyms && members_.size() > 1) throw Stop{Refusal::too_long};
+  return moved;
 }
 
 int Walker::constant(DType dtype, const ir::Attr& value, NodeId id) {

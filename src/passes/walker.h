@@ -153,6 +153,7 @@ class Walker {
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
   std::map<ir::NodeId, std::vector<Done>> done_;
+  std::size_t divisions_ = 0;  // in the offsets of all syms
   GroupProgram program_;
 };
 

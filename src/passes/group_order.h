@@ -1,0 +1,36 @@
+// Who reads whom among fusion's groups, while they are merged, in an order that respects it: what lies
+// between two groups is all that a path from one to the other can pass.
+#pragma once
+
+#include <set>
+#include <vector>
+
+namespace tilewright::passes {
+
+class GroupOrder {
+ public:
+  // Groups are numbered from 0, each after those it reads.
+  explicit GroupOrder(int groups);
+
+  void add_edge(int writer, int reader);
+  const std::set<int>& readers(int group) const { return readers_[at(group)]; }
+  const std::set<int>& writers(int group) const { return writers_[at(group)]; }
+
+  // Whether a path from a to b leaves both. Where the search would take long, it says that one does: the two
+  // stay apart.
+  bool has_path_through_third(int a, int b) const;
+
+  // `from` becomes a part of `into`. No path between them leaves both.
+  void merge(int into, int from);
+
+ private:
+  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
+  std::set<int> reached_before(int from, int end) const;
+  void place_together(int into, int from);
+
+  std::vector<std::set<int>> readers_, writers_;
+  std::vector<int> place_;     // of a group
+  std::vector<int> in_place_;  // the group, or -1: merged into another
+};
+
+}  // namespace tilewright::passes
