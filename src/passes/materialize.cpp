@@ -4,6 +4,7 @@
 #include "passes/fuse.h"
 #include "passes/materialize_parts.h"
 #include "passes/store_as_read.h"
+#include "passes/view_weights.h"
 
 #include <algorithm>
 #include <set>
@@ -34,6 +35,7 @@ bool reads_as_it_stands(const Graph& graph, const ir::Node& matmul, const std::v
 Graph materialize(const Graph& graph, const tile::Target& target) {
   Graph out(graph.name());
   std::vector<NodeId> renamed(static_cast<std::size_t>(graph.size()), -1);
+  ViewWeights weights(out);
   const std::vector<bool> live = graph.live();
   auto to = [&](NodeId id) { return renamed[static_cast<std::size_t>(id)]; };
   for (NodeId id = 0; id < graph.size(); ++id) {
@@ -46,6 +48,7 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
     std::vector<NodeId> operands;
     operands.reserve(n.operands.size());
     for (NodeId o : n.operands) operands.push_back(to(o));
+    operands = weights.bounded(n, std::move(operands));
     const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along;
     if (gathers && !is_stored(out, operands[0])) operands[0] = copy_of(out, operands[0]);
     const bool views =
