@@ -44,12 +44,18 @@ class Grower {
     return kWide[random_.below(std::size(kWide))];
   }
 
+  Index any_extent() {
+    static constexpr Index kMixed[] = {1, 2, 3, 4, 5, 7, 8, 13, 17, 31};
+    static constexpr Index kTiny[] = {2, 3, 5, 7, 8, 9, 16, 17, 33};
+    if (options_.extents == Extents::tiny)
+      return random_.chance(0.5) ? 1 : kTiny[random_.below(std::size(kTiny))];
+    return random_.chance(0.03) ? 0 : kMixed[random_.below(std::size(kMixed))];
+  }
+
   Shape any_shape() {
-    static constexpr Index kExtents[] = {1, 2, 3, 4, 5, 7, 8, 13, 17, 31};
-    Shape shape;
     std::vector<Index> extents;
     for (Index rank = random_.between(0, options_.max_rank); rank > 0; --rank) {
-      const Index extent = random_.chance(0.03) ? 0 : kExtents[random_.below(std::size(kExtents))];
+      const Index extent = any_extent();
       if (Shape(extents).size() * extent <= options_.max_elements) extents.push_back(extent);
     }
     return Shape(extents);

@@ -8,11 +8,18 @@
 
 namespace tilewright::test {
 
+// Extents that shapes are made of.
+enum class Extents : unsigned char {
+  mixed,  // 1 to 31, now and then 0
+  tiny,   // 1 in every second place, else 2 to 33: single rows and columns, and sizes beside powers of two
+};
+
 struct RandomGraphOptions {
   std::uint64_t seed = 1;
   int ops = 12;               // building steps; each adds one op, and what broadcasting and promotion need
   Index max_elements = 2000;  // of any value
   int max_rank = 4;
+  Extents extents = Extents::mixed;
   bool narrow_floats = true;  // f16, bf16 and 8-bit floats among the types
   bool views = true;
   bool reductions = true;
@@ -23,7 +30,7 @@ struct RandomGraphOptions {
   bool tame = true;
 };
 
-// Shapes are small and include 0, 1 and primes; 1 to 3 outputs.
+// 1 to 3 outputs.
 ir::Graph random_graph(const RandomGraphOptions& options);
 // The same of any answers; the seed is not looked at.
 ir::Graph random_graph(const RandomGraphOptions& options, Choices& choices);
