@@ -1,10 +1,12 @@
 // Random graphs, compiled for a device, against the float64 oracle. Prints the seed of each that differs, and
 // the smallest graph found that differs as well.
 //   graph_fuzz --device cpu --count 5000 --seed 1 [--shard i/n] [--no-fuse] [--no-shrink]
+//   graph_fuzz --device emulated:sm_90a --family tiny    what a GPU would run, on the host (open_device.h)
 //   graph_fuzz --device cpu --graph FILE --seed 17       this graph, with the inputs of seed 17
 //   graph_fuzz --device cpu --count 60 --runs 100        each so often, deterministic: the same bits
 #include "ir/text.h"
 #include "ops/ops.h"
+#include "parity/family.h"
 #include "parity/seeds.h"
 #include "support/graph_check.h"
 
@@ -15,6 +17,7 @@ namespace tilewright::test {
 
 struct FuzzOptions {
   GraphCheckOptions check;
+  GraphFamily family = GraphFamily::mixed;
   int ops = 12;
   bool no_shrink = false, print = false;
   std::string file;
@@ -23,7 +26,7 @@ struct FuzzOptions {
 // What is wrong with a seed's graph, and the smallest that is still wrong.
 std::string problem_with(std::uint64_t seed, GraphCheck& check, const FuzzOptions& options,
                          const std::string& command) {
-  RandomGraphOptions drawn = graph_of_seed(seed);
+  RandomGraphOptions drawn = graph_of_seed(seed, options.family);
   drawn.ops = options.ops;
   GraphCase graph = graph_case(drawn);
   if (options.print) fmt::print("{}", ir::print(graph.graph));
@@ -59,6 +62,7 @@ int main(int argc, char** argv) {
   app.add_option("--runs", options.check.runs, "of each graph, bit-equal (default 1)")
       ->check(CLI::PositiveNumber);
   app.add_option("--ops", options.ops);
+  add_family(app, options.family);
   app.add_flag("--fuse,!--no-fuse", options.check.fuse);
   app.add_flag("--no-shrink", options.no_shrink, "print what differs as it was drawn");
   app.add_flag("--print", options.print);
@@ -69,6 +73,7 @@ int main(int argc, char** argv) {
   std::string command = "graph_fuzz --device " + options.check.device;
   if (!options.check.isa.empty()) command += " --isa " + options.check.isa;
   if (!options.check.fuse) command += " --no-fuse";
+  if (options.family == tilewright::test::GraphFamily::tiny) command += " --family tiny";
   return try_seeds(
       seeds, [&](std::uint64_t seed) { return problem_with(seed, check, options, command); },
       [&] { return check.decided() == 0 ? "" : fmt::format(", {} decided by a rounding", check.decided()); });

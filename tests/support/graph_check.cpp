@@ -50,7 +50,9 @@ std::string repeats(const std::vector<GraphRunner::Tensors>& runs) {
 
 }  // namespace
 
-RandomGraphOptions graph_of_seed(std::uint64_t seed) { return {.seed = seed, .matmuls = seed % 4 == 0}; }
+RandomGraphOptions graph_of_seed(std::uint64_t seed, GraphFamily family) {
+  return {.seed = seed, .family = family, .matmuls = seed % 4 == 0};
+}
 
 GraphCheck::GraphCheck(GraphCheckOptions options)
     : options_(std::move(options)), runner_(options_.device, options_.isa) {}

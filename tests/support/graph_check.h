@@ -7,7 +7,7 @@
 namespace tilewright::test {
 
 // What a seed stands for, beside its numbers: every fourth graph has matmuls.
-RandomGraphOptions graph_of_seed(std::uint64_t seed);
+RandomGraphOptions graph_of_seed(std::uint64_t seed, GraphFamily family = GraphFamily::mixed);
 
 struct GraphCheckOptions {
   std::string device = "cpu", isa;

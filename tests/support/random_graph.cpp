@@ -2,6 +2,7 @@
 #include "support/random_graph.h"
 
 #include "ops/composites.h"
+#include "support/tiny_graph.h"
 
 #include <fmt/format.h>
 
@@ -46,9 +47,7 @@ class Grower {
 
   Index any_extent() {
     static constexpr Index kMixed[] = {1, 2, 3, 4, 5, 7, 8, 13, 17, 31};
-    static constexpr Index kTiny[] = {2, 3, 5, 7, 8, 9, 16, 17, 33};
-    if (options_.extents == Extents::tiny)
-      return random_.chance(0.5) ? 1 : kTiny[random_.below(std::size(kTiny))];
+    if (options_.family == GraphFamily::tiny) return tiny_extent(random_);
     return random_.chance(0.03) ? 0 : kMixed[random_.below(std::size(kMixed))];
   }
 
@@ -397,6 +396,8 @@ class Grower {
 }  // namespace
 
 ir::Graph random_graph(const RandomGraphOptions& options, Choices& choices) {
+  constexpr double kGrown = 0.3;
+  if (options.family == GraphFamily::tiny && !choices.chance(kGrown)) return tiny_graph(choices);
   return Grower(options, choices).run();
 }
 

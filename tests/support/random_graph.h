@@ -8,10 +8,9 @@
 
 namespace tilewright::test {
 
-// Extents that shapes are made of.
-enum class Extents : unsigned char {
-  mixed,  // 1 to 31, now and then 0
-  tiny,   // 1 in every second place, else 2 to 33: single rows and columns, and sizes beside powers of two
+enum class GraphFamily : unsigned char {
+  mixed,  // shapes of 1 to 31, now and then 0
+  tiny,   // single rows and columns, and sizes beside powers of two: as mixed ones are grown, or tiny_graph.h
 };
 
 struct RandomGraphOptions {
@@ -19,7 +18,7 @@ struct RandomGraphOptions {
   int ops = 12;               // building steps; each adds one op, and what broadcasting and promotion need
   Index max_elements = 2000;  // of any value
   int max_rank = 4;
-  Extents extents = Extents::mixed;
+  GraphFamily family = GraphFamily::mixed;
   bool narrow_floats = true;  // f16, bf16 and 8-bit floats among the types
   bool views = true;
   bool reductions = true;

@@ -2,6 +2,7 @@
 #include "support/run_graph.h"
 
 #include "ops/rows.h"
+#include "support/open_device.h"
 
 #include <tilewright/base/error.h>
 
@@ -38,11 +39,7 @@ ir::HostTensor unpack(const ir::Type& type, const std::vector<char>& bytes) {
 
 }  // namespace
 
-GraphRunner::GraphRunner(const std::string& name, const std::string& isa) {
-  auto opened = runtime::Device::open(name, {.isa = isa});
-  if (!opened) throw Error(opened.error().message);
-  device = std::move(*opened);
-}
+GraphRunner::GraphRunner(const std::string& name, const std::string& isa) : device(open_device(name, isa)) {}
 
 namespace {
 

@@ -12,7 +12,7 @@
 namespace tilewright::test {
 
 struct GraphRunner {
-  explicit GraphRunner(const std::string& device, const std::string& isa = "");
+  explicit GraphRunner(const std::string& device, const std::string& isa = "");  // open_device.h
   using Tensors = std::vector<ir::HostTensor>;
   // Loads and runs; throws Error.
   Tensors run(const passes::Compiled& compiled, std::span<const ir::HostTensor> inputs);

@@ -76,10 +76,12 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
       add(side == StageSide::put && f.groups > 1, fmt::format("{} == 0", loop.thread.g));
     }
     std::string index = i;
+    // Of a row or a column, the elements are one or a row of the stage apart.
+    const bool down = stage.shape.size() == 2 && axes.size() == 1 && (axes[0] == 0) != stage.transposed;
     if (axes.size() == 2)
       index = stage.transposed ? fmt::format("({}) * {} + {}", j, stage.pitch, i)
                                : fmt::format("({}) * {} + {}", i, stage.pitch, j);
-    else if (axes.size() == 1 && axes[0] == 0 && stage.shape.size() == 2 && stage.pitch != 1)
+    else if (down && stage.pitch != 1)
       index = fmt::format("({}) * {}", i, stage.pitch);
     const std::string place = place_at(index);
     const std::string text =
@@ -131,49 +133,51 @@ void KernelPrinter::print_relayout(const Step& step) {
                       .transposed = transposes});
 }
 
-// Both operands in shared memory; each thread keeps its block of the result in registers.
+// Both operands in shared memory; each thread keeps its block of the result in registers. A row of results
+// that is spread like a tile's rows, or a column like its columns, is the transposed product: operands change
+// places, each laid out the other way round.
 void KernelPrinter::print_dot(const Step& step) {
   const Op& op = *step.op;
   if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: another dot reads its operands from memory");
   need("dot");
   need("exchange");
-  const ValueId a = op.operands[0], b = op.operands[1];
   const Registers acc = buffer(op.results[0]);
   if (declared_.insert(plan_.storage(op.results[0])).second) out_.write(declaration(acc));
-  const std::vector<Index>& shape_a = kernel_.type(a).shape;
-  const std::vector<Index>& shape_b = kernel_.type(b).shape;
+  const std::vector<Index>& shape = kernel_.type(op.results[0]).shape;
+  const Part part = acc.place.part;
+  const bool turned = (part == Part::rows && shape[1] > 1) || (part == Part::cols && shape[0] > 1);
+  const ValueId a = op.operands[turned ? 1 : 0], b = op.operands[turned ? 0 : 1];
+  const Index m = shape[turned ? 1 : 0], n = shape[turned ? 0 : 1], k = kernel_.type(op.operands[0]).shape[1];
   Loop loop;
   loop.place = acc.place;
-  if (acc.place.part != Part::one) {
+  if (part != Part::one) {
     loop.frame = layouts_.frame(acc.place);
     loop.thread = thread(loop.frame);
   }
   const Frame& f = loop.frame;
-  const bool rows =
-      acc.place.part == Part::all || (acc.place.part != Part::one && shape_a[0] > 1 && shape_b[1] == 1);
-  const bool cols = acc.place.part == Part::all || (acc.place.part != Part::one && shape_b[1] > 1);
-  // A column of results that is spread like a tile's columns, or a row like its rows, is no block of rows and
-  // columns.
-  const bool as_rows = acc.place.part == Part::rows, as_cols = acc.place.part == Part::cols;
-  if ((as_rows && cols) || (as_cols && rows))
-    refuse("dot: a single row or column in the layout of the other");
+  const bool rows = part == Part::all || part == Part::rows, cols = part == Part::all || part == Part::cols;
   const Index vector = cols ? f.vector : 1, col_step = cols ? f.row_threads() * f.vector : 1;
   const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
-  const Index pitch_a = round_up(shape_a[1], 4) + (shape_a[1] % 4 == 0 ? 4 : 0);
-  const Index pitch_b = round_up(shape_b[1], std::max<Index>(4, vector));
+  const Index pitch_a = round_up(k, 4) + (k % 4 == 0 ? 4 : 0);
+  const Index pitch_b = round_up(n, std::max<Index>(4, vector));
   // 8-bit floats may be of two types.
   const std::string type = stage_type(a), type_b = stage_type(b);
   const Index bytes = static_cast<Index>(size_bytes(kernel_.type(a).dtype));
-  const Index offset_b = round_up(shape_a[0] * pitch_a, 16);
-  use_stage((offset_b + shape_b[0] * pitch_b) * bytes);
+  const Index offset_b = round_up(m * pitch_a, 16);
+  use_stage((offset_b + k * pitch_b) * bytes);
   out_.write("__syncthreads();");
-  move_through_stage(buffer(a), StageSide::put, {.type = type, .shape = shape_a, .pitch = pitch_a});
+  move_through_stage(buffer(a), StageSide::put,
+                     {.type = type, .shape = kernel_.type(a).shape, .pitch = pitch_a, .transposed = turned});
   move_through_stage(buffer(b), StageSide::put,
-                     {.type = type_b, .shape = shape_b, .pitch = pitch_b, .offset = offset_b});
+                     {.type = type_b,
+                      .shape = kernel_.type(b).shape,
+                      .pitch = pitch_b,
+                      .offset = offset_b,
+                      .transposed = turned});
   out_.write("__syncthreads();");
-  const bool scalars = acc.place.part == Part::rows || acc.place.part == Part::one;
+  const bool scalars = part == Part::rows || part == Part::one;
   out_.line("dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, stage<{}>(), stage<{}>() + {}, {}, {});",
-            row_steps, col_steps, rows ? f.groups : 1, col_step, shape_a[0], shape_a[1], pitch_a, pitch_b,
+            row_steps, col_steps, rows ? f.groups : 1, col_step, m, k, pitch_a, pitch_b,
             scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type, type_b,
             offset_b, rows ? loop.thread.g : "0", cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
 }
