@@ -5,9 +5,10 @@
 
 extern "C" tilewright::Result<std::unique_ptr<tilewright::backends::Backend>> tilewright_open_backend(
     const tilewright::backends::BackendOptions& options) {
-  // Emulated code finds emu_… among the process's symbols, where a backend's are not by themselves.
-  Dl_info here{};
-  if (dladdr(reinterpret_cast<const void*>(&tilewright_open_backend), &here) != 0)
-    dlopen(here.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
-  return tilewright::emulation::open_emulated_cuda(options.compile_only);
+  // Emulated code looks for emu_… among the process's symbols, to which a backend adds none by itself.
+  const auto open = &tilewright::emulation::open_emulated_cuda;
+  Dl_info emulation{};
+  if (dladdr(reinterpret_cast<const void*>(open), &emulation) != 0)
+    dlopen(emulation.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
+  return open(options.compile_only);
 }
