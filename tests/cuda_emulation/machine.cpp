@@ -157,7 +157,7 @@ std::string Machine::run_cluster(unsigned first_block) {
     b.barrier.alive = size_.threads;
     b.warps.resize((size_.threads + kWarp - 1) / kWarp);
     for (unsigned t = 0; t < size_.threads; ++t) ++b.warps[t / kWarp].barrier.alive;
-    b.shared.assign(kStaticSharedBytes + size_.shared_bytes + 16, 0xcd);
+    b.shared.assign(kStaticSharedBytes + size_.shared_bytes + 16, 0xff);
   }
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     Thread& t = threads_[i];
