@@ -1,9 +1,8 @@
 // Compiled functions: tracing once per key, guards, graph breaks, and the calls after that.
 #include "ir/text.h"
-#include "passes/differentiate.h"
 #include "tensor/dynamic.h"
 #include "tensor/explain.h"
-#include "tensor/state.h"
+#include "tensor/trace.h"
 
 #include <tilewright/tensor/compile.h>
 
@@ -19,6 +18,7 @@ namespace {
 struct Guard {
   ir::Type type;
   std::shared_ptr<runtime::Device> device;  // of one Context: another has its own, of the same name
+  friend bool operator==(const Guard&, const Guard&) = default;
 };
 
 double ms_since(std::chrono::steady_clock::time_point start) {
@@ -33,8 +33,8 @@ struct Specialisation {
   std::string reason;
   std::shared_ptr<CompiledGraph>
       graph;  // null when the function reads values on the host: then it is traced at each call
-  std::vector<Tensor> captured;        // concrete tensors the function used beside its arguments
-  std::vector<int> input_of_argument;  // position of argument i among the graph's inputs
+  std::vector<Tensor> captured;    // tensors with memory that the function used beside its arguments
+  std::vector<std::size_t> draws;  // which of the graph's inputs are seeds, drawn at each call
   std::vector<Break> breaks;
   std::vector<Piece> pieces;  // of the last call, where there are breaks
   std::string traced;         // the graph as written
@@ -57,14 +57,19 @@ struct CompiledCore::State {
   ManyFunction function;
   CompileOptions options;
   std::vector<std::unique_ptr<Specialisation>> specialisations;  // most recently used first
+  std::vector<std::vector<Guard>>
+      running;  // the calls of the function that are being recorded, outermost first
 
   Specialisation* find(const std::vector<Tensor>& args);
   Specialisation& specialise(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
                              std::vector<Tensor>& ran, const Location& where);
+  std::vector<Tensor> run_function(const std::vector<Tensor>& args);
+  Recorded record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
+                  const std::shared_ptr<ContextState>& context, const Location& where);
 };
 
 CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
-    : state_(std::make_unique<State>(State{std::move(function), std::move(options), {}})) {}
+    : state_(std::make_unique<State>(State{std::move(function), std::move(options), {}, {}})) {}
 CompiledCore::~CompiledCore() = default;
 
 namespace {
@@ -94,58 +99,22 @@ std::string recompile_reason(const std::vector<std::unique_ptr<Specialisation>>&
   return "the previous specialisation was dropped";
 }
 
-struct Traced {
-  std::shared_ptr<Trace> trace;
-  std::vector<Tensor> results;
-};
-
-std::vector<ir::Type> types_of(const std::vector<Tensor>& args) {
-  std::vector<ir::Type> types;
-  types.reserve(args.size());
-  for (const Tensor& a : args) types.push_back(a.impl()->type);
-  return types;
+std::vector<Guard> guards_of(const std::vector<Tensor>& args) {
+  std::vector<Guard> guards;
+  guards.reserve(args.size());
+  for (const Tensor& a : args) guards.push_back({a.impl()->type, a.impl()->device});
+  return guards;
 }
 
-// Runs the function on recorded stand-ins of the arguments, of the types given.
-Traced trace_function(const ManyFunction& function, const std::vector<Tensor>& args,
-                      const std::vector<ir::Type>& types, const CompileOptions& options,
-                      const std::shared_ptr<ContextState>& context) {
-  Traced out{std::make_shared<Trace>("main"), {}};
-  if (options.fullgraph) out.trace->no_reads = "compiled with fullgraph";
-  out.trace->options = graph_options(options);
-  std::vector<Tensor> stand_ins;
-  out.trace->arguments = args.size();
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    // Each argument is an input of its own, even when a tensor is given twice: the next call may give two.
-    const ir::NodeId node = out.trace->graph.add_input(fmt::format("a{}", i), types[i]);
-    out.trace->inputs.push_back(args[i]);
-    Tensor t = make_tensor(context, types[i], args[i].impl()->device, nullptr);
-    t.impl()->trace = out.trace;
-    t.impl()->node = node;
-    out.trace->values.push_back(t.shared_impl());
-    stand_ins.push_back(std::move(t));
-  }
-  out.results = function(stand_ins);
-  for (const Tensor& r : out.results)
-    if (!r.defined()) throw Error("compile: the function returned a tensor without a value");
-  return out;
-}
-
-// Makes the results the outputs of the traced graph.
-void finish(Traced& traced) {
-  std::vector<ir::NodeId> outputs;
-  outputs.reserve(traced.results.size());
-  for (const Tensor& r : traced.results) outputs.push_back(node_in(*traced.trace, r));
-  traced.trace->graph.set_outputs(outputs);
-}
-
-// Runs what was recorded since the last host read.
-std::vector<Tensor> run_rest(Traced& traced, const std::shared_ptr<ContextState>& context,
+// Runs what was recorded since the last host read, or writes it into the function that encloses this one.
+std::vector<Tensor> run_rest(Recorded& recorded, const std::shared_ptr<ContextState>& context,
                              DeviceState& device) {
-  Trace& trace = *traced.trace;
+  Trace& trace = *recorded.trace;
   std::vector<Tensor> results;
-  if (!traced.results.empty()) {
-    finish(traced);
+  if (captures_recorded(trace)) {
+    results = inlined(recorded, trace.where);
+  } else if (!recorded.results.empty()) {
+    finish(recorded);
     const auto compiled = compile_graph(device, trace.graph, trace.options);
     results = run_graph(context, device, *compiled, trace.inputs, trace.options);
     trace.pieces.push_back({ir::print(trace.graph), compiled});
@@ -155,6 +124,41 @@ std::vector<Tensor> run_rest(Traced& traced, const std::shared_ptr<ContextState>
 }
 
 }  // namespace
+
+// A function of tensors is the same at each call with the same types: one that calls itself with them never
+// ends, and what it calls itself with must come to an end as well.
+std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>& args) {
+  constexpr std::size_t kMostNested = 256;  // a few kB of the stack each
+  std::vector<Guard> guards = guards_of(args);
+  if (std::find(running.begin(), running.end(), guards) != running.end())
+    throw Error(
+        "compile: the function calls itself with arguments of the same types, which never ends: write the "
+        "repetition as a loop, or call it with smaller tensors until it ends");
+  if (running.size() == kMostNested)
+    throw Error(fmt::format(
+        "compile: the function calls itself {} times deep: write the repetition as a loop", kMostNested));
+  running.push_back(std::move(guards));
+  struct Leave {
+    std::vector<std::vector<Guard>>& running;
+    ~Leave() { running.pop_back(); }
+  } const leave{running};
+  std::vector<Tensor> results = function(args);
+  for (const Tensor& r : results)
+    if (!r.defined()) throw Error("compile: the function returned a tensor without a value");
+  return results;
+}
+
+// Runs the function on recorded stand-ins of the arguments, of the types given.
+Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
+                                     const std::shared_ptr<ContextState>& context, const Location& where) {
+  auto trace = std::make_shared<Trace>(Trace::Of::compile, "main", where);
+  if (options.fullgraph) trace->no_reads = "compiled with fullgraph";
+  trace->options = graph_options(options);
+  return at_place(where, [&] {
+    return record_function([&](const std::vector<Tensor>& in) { return run_function(in); }, args, types,
+                           std::move(trace), context);
+  });
+}
 
 // The specialisation for these arguments, made if there is none; null when the function must be traced at
 // each call.
@@ -174,28 +178,25 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
                                                 const std::shared_ptr<ContextState>& context,
                                                 std::vector<Tensor>& ran, const Location& where) {
   const auto start = std::chrono::steady_clock::now();
-  std::vector<Guard> guards;
-  for (const Tensor& a : args) {
-    guards.push_back({a.impl()->type, a.impl()->device});
-    if (guards.back().device != guards[0].device)
-      throw Error("compile: arguments are " + apart(*guards[0].device, *guards.back().device), where);
-  }
+  std::vector<Guard> guards = guards_of(args);
   std::erase_if(specialisations, [](const auto& s) { return s->context.expired(); });
   DeviceState& device = context->device(guards[0].device->name());
-  Traced traced =
-      at_place(where, [&] { return trace_function(function, args, types_of(args), options, context); });
-  Trace& trace = *traced.trace;
+  const std::uint64_t drawn = context->random_calls;
+  Recorded recorded = record(args, types_of(args), context, where);
+  Trace& trace = *recorded.trace;
+  if (captures_recorded(trace))
+    throw Error("the function uses values of another that is being recorded: it is no program by itself");
   auto fresh = std::make_unique<Specialisation>();
   fresh->reason = recompile_reason(specialisations, guards);
   fresh->context = context;
   fresh->guards = std::move(guards);
   fresh->breaks = trace.breaks;
   if (!trace.breaks.empty()) {
-    ran = run_rest(traced, context, device);
+    ran = run_rest(recorded, context, device);
     fresh->pieces = std::move(trace.pieces);
   } else {
-    finish(traced);
-    trace.ended = true;
+    finish(recorded);
+    context->random_calls = drawn;  // the seeds are drawn at the call
     fresh->traced = ir::print(trace.graph);
     if (options.dynamic.empty()) {
       fresh->graph = compile_graph(device, trace.graph, graph_options(options));
@@ -203,7 +204,8 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
       const std::vector<ir::Type> types = types_of(args);
       check_dynamic(options.dynamic, types, where);
       const auto trace_at = [&](const std::vector<ir::Type>& other) {
-        Traced again = trace_function(function, args, other, options, context);
+        Recorded again = record(args, other, context, where);
+        context->random_calls = drawn;
         if (!again.trace->breaks.empty()) throw Error("it reads values on the host");
         finish(again);
         return again.trace->graph;
@@ -212,6 +214,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     }
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());
+    fresh->draws = trace.draws;
   }
   fresh->compile_ms = ms_since(start);
   specialisations.insert(specialisations.begin(), std::move(fresh));
@@ -223,45 +226,49 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
 
 namespace {
 
-// Arguments, then what the function captured.
-std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args) {
+// Arguments, then what the function captured, of which seeds are drawn anew.
+std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args,
+                                 const std::shared_ptr<ContextState>& context) {
   std::vector<Tensor> inputs = args;
   inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
+  for (std::size_t i : s.draws) inputs[i] = draw_seed(context, s.guards[0].device);
   return inputs;
-}
-
-void check_arguments(const char* name, const std::vector<Tensor>& args, const Location& where) {
-  if (args.empty())
-    throw Error(fmt::format("{}: a function needs at least one tensor argument", name), where);
-  for (const Tensor& a : args)
-    if (!a.defined()) throw Error(fmt::format("{}: an argument was never given a value", name), where);
 }
 
 }  // namespace
 
 std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
-  for (const Tensor& a : args)
-    if (a.impl()->trace)
-      return at_place(where,
-                      [&] { return state_->function(args); });  // part of the enclosing function's graph
+  if (at_place(where, [&] { return trace_of(args); }))
+    return at_place(where,
+                    [&] { return state_->run_function(args); });  // part of the enclosing function's graph
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::lock_guard lock(context->mutex);
+  for (const Tensor& a : args)
+    if (a.impl()->device != args[0].impl()->device)
+      throw Error("compile: arguments are " + apart(*args[0].impl()->device, *a.impl()->device), where);
   Specialisation* s = state_->find(args);
-  if (s && !s->graph) {
-    Traced traced = trace_function(state_->function, args, types_of(args), state_->options, context);
-    s->breaks = traced.trace->breaks;
-    std::vector<Tensor> results = run_rest(traced, context, context->device(args[0].device()));
-    s->pieces = std::move(traced.trace->pieces);
+  // Inside another function that is being recorded this one may capture its values, or draw random numbers
+  // that belong to it: whether it does is seen by recording.
+  if ((s && !s->graph) || context->recording) {
+    Recorded recorded = state_->record(args, types_of(args), context, where);
+    std::vector<Break> breaks = recorded.trace->breaks;
+    std::vector<Tensor> results =
+        at_place(where, [&] { return run_rest(recorded, context, context->device(args[0].device())); });
+    s = state_->find(args);  // the function may have called itself
+    if (s && !s->graph) {
+      s->breaks = std::move(breaks);
+      s->pieces = std::move(recorded.trace->pieces);
+    }
     return results;
   }
   std::vector<Tensor> ran;
-  if (!s) s = &state_->specialise(args, context, ran, where);
+  if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
   if (!s->graph) return ran;
   DeviceState& device = context->device(s->guards[0].device->name());
   const GraphOptions options = graph_options(state_->options);
   if (s->captured.empty()) return run_graph(context, device, *s->graph, args, options);
-  return run_graph(context, device, *s->graph, graph_inputs(*s, args), options);
+  return run_graph(context, device, *s->graph, graph_inputs(*s, args, context), options);
 }
 
 void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
@@ -280,12 +287,18 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
     const TensorImpl& t = *outputs[i].impl();
     if (!(t.type == types[i]) || !t.buffer || t.device->name() != device)
       throw Error(fmt::format("into: output {} must be {} on {}", i, to_string(types[i]), device), where);
-    for (const Tensor& a : args)
-      if (a.impl()->buffer == t.buffer)
-        throw Error(fmt::format("into: output {} is also an argument", i), where);
+    for (std::size_t k = 0; k < call.inputs.size(); ++k)
+      if (call.inputs[k].impl()->buffer == t.buffer)
+        throw Error(
+            fmt::format("into: output {} is also {}: kernels may write it before they have read it", i,
+                        k < args.size() ? fmt::format("argument {}", k) : "captured by the function"),
+            where);
+    if (const auto same = std::find(out.begin(), out.end(), t.buffer); same != out.end())
+      throw Error(fmt::format("into: outputs {} and {} are the same tensor", same - out.begin(), i), where);
     out.push_back(t.buffer);
   }
   for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
+  context->random_calls += call.draws;
   run_graph_into(context, context->device(device), *call.graph, in, out, graph_options(state_->options));
 }
 
@@ -295,12 +308,15 @@ CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Locati
   const std::lock_guard lock(context->mutex);
   Specialisation* s = state_->find(args);
   std::vector<Tensor> ran;
-  if (!s) s = &state_->specialise(args, context, ran, where);
+  if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
   if (!s->graph)
     throw Error(
         "the function reads values on the host, so it is no single program: explain() names the lines",
         where);
-  return {s->graph, graph_inputs(*s, args)};
+  const std::uint64_t drawn = context->random_calls;
+  CompiledCall call{s->graph, graph_inputs(*s, args, context), s->draws.size()};
+  context->random_calls = drawn;
+  return call;
 }
 
 void CompiledCore::edit(std::size_t kernel, const std::string& source, const std::vector<Tensor>& args,
@@ -335,6 +351,7 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
     r.reason = s->reason;
     r.dynamic = s->dynamic;
     r.compile_ms = s->compile_ms;
+    r.draws = static_cast<int>(s->draws.size());
     r.graph = s->traced;
     for (const Break& b : s->breaks)
       r.breaks.push_back(
@@ -350,39 +367,5 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
 }
 
 std::string CompiledCore::explain() const { return tilewright::explain(report()); }
-
-std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
-                                   const std::vector<Tensor>& args, const Location& where) {
-  check_arguments("value_and_grad", args, where);
-  for (int i : wrt)
-    if (i < 0 || i >= static_cast<int>(args.size()))
-      throw Error(fmt::format("value_and_grad: argument {} out of range, {} given", i, args.size()), where);
-  const std::shared_ptr<ContextState> context = context_of(args[0], "value_and_grad", where);
-  const std::lock_guard lock(context->mutex);
-  // A trace of its own, of shapes only: a host read inside has nothing to read.
-  auto trace = std::make_shared<Trace>("forward");
-  trace->no_reads = "that is differentiated, as a whole";
-  std::vector<Tensor> stand_ins;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const ir::NodeId node = trace->graph.add_input(fmt::format("a{}", i), args[i].impl()->type);
-    trace->inputs.push_back(args[i]);
-    Tensor t = make_tensor(context, args[i].impl()->type, args[i].impl()->device, nullptr);
-    t.impl()->trace = trace;
-    t.impl()->node = node;
-    stand_ins.push_back(std::move(t));
-  }
-  const std::vector<Tensor> results = at_place(where, [&] { return f(stand_ins); });
-  std::vector<ir::NodeId> outputs;
-  outputs.reserve(results.size());
-  for (const Tensor& r : results) outputs.push_back(node_in(*trace, r));
-  trace->graph.set_outputs(outputs);
-  const ir::Graph joint = at_place(where, [&] { return passes::differentiate(trace->graph, wrt); });
-  return apply(
-      "value_and_grad", trace->inputs,
-      [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {
-        return inline_graph(into, joint, inputs);
-      },
-      where);
-}
 
 }  // namespace tilewright::detail

@@ -2,9 +2,7 @@
 #include "ops/composites.h"
 #include "runtime/measured_target.h"
 #include "runtime/probe.h"
-#include "tensor/state.h"
-
-#include <tilewright/base/philox.h>
+#include "tensor/trace.h"
 
 #include <fmt/format.h>
 
@@ -91,18 +89,15 @@ Tensor Context::from_memory(const void* data, DType data_dtype, Index count, con
 
 namespace {
 
-// Runs a graph without inputs, or with the seed as its only one.
+// Runs a graph without inputs.
 Tensor create(const std::shared_ptr<detail::ContextState>& context, const char* name,
-              const std::vector<Tensor>& inputs, const detail::GraphFunction& write, const Location& where) {
+              const std::function<ir::Value(ir::Graph&)>& write, const Location& where) {
   const std::lock_guard lock(context->mutex);
   return detail::at_place(where, [&] {
     ir::Graph graph(name);
-    std::vector<ir::Value> values;
-    values.reserve(inputs.size());
-    for (const Tensor& t : inputs) values.push_back({&graph, graph.add_input("seed", t.impl()->type)});
-    graph.set_outputs({write(graph, values).at(0).id});
+    graph.set_outputs({write(graph).id});
     DeviceState& device = context->device(context->options.device);
-    return run_graph(context, device, *compile_graph(device, graph), inputs).at(0);
+    return run_graph(context, device, *compile_graph(device, graph), {}).at(0);
   });
 }
 
@@ -124,9 +119,7 @@ Tensor Context::empty(const Shape& shape, DType dtype, const Location& where) {
 
 Tensor Context::full(const Shape& shape, double value, DType dtype, const Location& where) {
   check_shape("full", shape, where);
-  return create(
-      state_, "full", {},
-      [&](ir::Graph& g, const auto&) { return std::vector{ops::constant(g, dtype, shape, value)}; }, where);
+  return create(state_, "full", [&](ir::Graph& g) { return ops::constant(g, dtype, shape, value); }, where);
 }
 Tensor Context::zeros(const Shape& shape, DType dtype, const Location& where) {
   return full(shape, 0, dtype, where);
@@ -153,35 +146,32 @@ Tensor Context::arange(Index n, DType dtype, const Location& where) {
   check_shape("arange", {n}, where);
   check_holds("arange", dtype, n - 1, where);
   return create(
-      state_, "arange", {},
-      [&](ir::Graph& g, const auto&) { return std::vector{ops::cast(ops::iota(g, Shape{n}, 0), dtype)}; },
-      where);
+      state_, "arange", [&](ir::Graph& g) { return ops::cast(ops::iota(g, Shape{n}, 0), dtype); }, where);
 }
 
 namespace {
-// A new i64[] seed for each call, drawn from the context's seed.
-Tensor next_seed(Context& context) {
-  const auto words = philox4x32(context.options().seed, context.state()->random_calls++);
-  const std::int64_t seed =
-      static_cast<std::int64_t>((static_cast<std::uint64_t>(words[1]) << 32 | words[0]) >> 1);
-  return context.from_memory(&seed, DType::i64, 1, Shape{}, DType::i64);
+// A tensor that `write` makes of a new seed.
+Tensor draw(const std::shared_ptr<detail::ContextState>& context, const char* name,
+            const std::function<ir::Value(ir::Value)>& write, const Location& where) {
+  const std::lock_guard lock(context->mutex);
+  const std::shared_ptr<runtime::Device>& device = context->device(context->options.device).device;
+  const Tensor seed = detail::at_place(where, [&] { return detail::recorded_seed(context, device); });
+  return detail::apply(
+             name, {seed}, [&](ir::Graph&, const auto& in) { return std::vector{write(in[0])}; }, where)
+      .at(0);
 }
 }  // namespace
 
 Tensor Context::randn(const Shape& shape, DType dtype, const Location& where) {
   check_shape("randn", shape, where);
   if (!is_float(dtype)) throw Error(fmt::format("randn: {} is not a float type", name(dtype)), where);
-  return create(
-      state_, "randn", {next_seed(*this)},
-      [&](ir::Graph&, const auto& in) { return std::vector{ops::randn(in[0], shape, 0, dtype)}; }, where);
+  return draw(state_, "randn", [&](ir::Value seed) { return ops::randn(seed, shape, 0, dtype); }, where);
 }
 
 Tensor Context::rand(const Shape& shape, DType dtype, const Location& where) {
   check_shape("rand", shape, where);
   if (!is_float(dtype)) throw Error(fmt::format("rand: {} is not a float type", name(dtype)), where);
-  return create(
-      state_, "rand", {next_seed(*this)},
-      [&](ir::Graph&, const auto& in) { return std::vector{ops::rand(in[0], shape, 0, dtype)}; }, where);
+  return draw(state_, "rand", [&](ir::Value seed) { return ops::rand(seed, shape, 0, dtype); }, where);
 }
 
 Tensor Context::randint(const Shape& shape, Index high, DType dtype, const Location& where) {
@@ -189,11 +179,9 @@ Tensor Context::randint(const Shape& shape, Index high, DType dtype, const Locat
   if (high < 1 || high > (Index{1} << 32))
     throw Error(fmt::format("randint: high {} is not in [1, 2^32]", high), where);
   check_holds("randint", dtype, high - 1, where);
-  return create(
-      state_, "randint", {next_seed(*this)},
-      [&](ir::Graph&, const auto& in) {
-        return std::vector{ops::cast(ops::rem(ops::random_bits(in[0], shape, 0), high), dtype)};
-      },
+  return draw(
+      state_, "randint",
+      [&](ir::Value seed) { return ops::cast(ops::rem(ops::random_bits(seed, shape, 0), high), dtype); },
       where);
 }
 

@@ -245,6 +245,8 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
   for (const SpecialisationReport& r : reports) {
     out += fmt::format("for {}\n  compiled in {:.2f} ms: {}\n", r.key, r.compile_ms, r.reason);
     if (!r.dynamic.empty()) out += fmt::format("  dynamic dimensions: {}\n", r.dynamic);
+    if (r.draws > 0)
+      out += fmt::format("  random: {} tensor{} drawn at each call\n", r.draws, r.draws == 1 ? "" : "s");
     for (const std::string& b : r.breaks)
       out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
     for (const KernelReport& k : r.kernels) out += detail::kernel_text(k);

@@ -33,13 +33,6 @@ struct TensorImpl {
   ir::NodeId node = -1;                     // in the trace's graph; of a value with memory where it was used
 };
 
-// A host read inside a traced function.
-struct Break {
-  std::string location;
-  Shape shape;
-  double cost_ms = 0;  // running what was recorded, and the read
-};
-
 // How a graph is compiled and run.
 struct GraphOptions {
   bool fuse = true;
@@ -48,26 +41,6 @@ struct GraphOptions {
   bool deterministic = false;
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
-};
-
-// What ran before a host read, or between two of them.
-struct Piece {
-  std::string traced;  // the graph as written
-  std::shared_ptr<CompiledGraph> graph;
-};
-
-// The recording of a function's operations.
-struct Trace {
-  explicit Trace(std::string name) : graph(std::move(name)) {}
-  ir::Graph graph;
-  std::vector<Tensor> inputs;  // concrete tensors, in the order of the graph's inputs
-  std::size_t arguments = 0;   // how many of them are the function's own; the rest it captured
-  std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
-  std::string no_reads;                           // where a host read is an error: of what
-  GraphOptions options;                           // of what runs before the end of the function
-  std::vector<Break> breaks;
-  std::vector<Piece> pieces;  // what was run already
-  bool ended = false;         // the function has returned
 };
 
 // A graph compiled for one device.
@@ -97,6 +70,7 @@ struct ContextState {
   runtime::BinaryCache cache;
   std::map<std::string, std::unique_ptr<DeviceState>> devices;  // opened when first named
   std::uint64_t random_calls = 0;
+  std::shared_ptr<Trace> recording;  // of the innermost function that is running to be recorded
   std::recursive_mutex mutex;
 
   DeviceState& device(const std::string& name);  // throws Error when it cannot be opened
@@ -122,9 +96,6 @@ using GraphFunction = std::function<std::vector<ir::Value>(ir::Graph&, const std
 std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands, const GraphFunction& write,
                           const Location& where);
 
-// A tensor's node in a trace's graph; concrete tensors become inputs.
-ir::NodeId node_in(Trace& trace, const Tensor& t);
-
 // What lowering is told of the device, and may do there.
 tile::Target with_policy(tile::Target target, const GraphOptions& options);
 std::vector<ir::Type> output_types(const ir::Graph& graph);
@@ -141,12 +112,6 @@ std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, Devi
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
                     std::span<const std::shared_ptr<runtime::Buffer>> inputs,
                     std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options);
-
-// Runs what a trace has recorded so far and gives every value still alive its memory; what follows is
-// recorded in a graph that takes these values as inputs.
-void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device);
-// The function has returned: its values with memory are tensors like any other.
-void end(Trace& trace);
 
 std::string location_text(const Location& where);  // "model.cpp:41"
 

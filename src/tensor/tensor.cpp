@@ -1,6 +1,6 @@
 // Tensor handles: reading, moving, and the choice between running an operation and recording it.
 #include "ir/text.h"
-#include "tensor/state.h"
+#include "tensor/trace.h"
 
 #include <tilewright/base/error.h>
 
@@ -28,19 +28,7 @@ void Tensor::read(void* to, DType as, const Location& where) const {
   const detail::TensorImpl& t = checked(*this);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(*this, "read", where);
   const std::lock_guard lock(context->mutex);
-  if (!t.buffer) {
-    detail::Trace& trace = *t.trace;
-    if (!trace.no_reads.empty())
-      throw Error(
-          fmt::format("read of {}: a host read inside a function {}", to_string(t.type), trace.no_reads),
-          where);
-    const auto start = std::chrono::steady_clock::now();
-    const std::shared_ptr<detail::Trace> keep = t.trace;
-    detail::flush(trace, context, context->device(t.device->name()));
-    trace.breaks.push_back(
-        {detail::location_text(where), t.type.shape,
-         std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
-  }
+  if (!t.buffer) detail::break_graph(t, context, where);
   const auto count = static_cast<std::size_t>(size());
   if (count == 0) return;
   if (as == dtype()) {
@@ -116,46 +104,6 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
           fmt::format("{} on {}: {}", to_string(type), device->name(), buffer.error().message));
   return std::move(*buffer);
 }
-
-ir::NodeId node_in(Trace& trace, const Tensor& t) {
-  TensorImpl& impl = *t.impl();
-  if (impl.trace.get() == &trace && impl.node >= 0) return impl.node;
-  if (!impl.buffer)
-    throw Error("a tensor recorded in one compiled function was used in another that does not enclose it");
-  for (std::size_t i = trace.arguments; i < trace.inputs.size(); ++i)
-    if (trace.inputs[i].impl() == t.impl()) return trace.graph.inputs()[i];
-  trace.inputs.push_back(t);
-  const ir::NodeId node = trace.graph.add_input(fmt::format("a{}", trace.inputs.size() - 1), impl.type);
-  if (impl.trace.get() == &trace) impl.node = node;
-  return node;
-}
-
-namespace {
-
-std::shared_ptr<Trace> trace_of(const std::vector<Tensor>& operands) {
-  for (const Tensor& t : operands)
-    if (checked(t).trace) return t.impl()->trace;
-  return nullptr;
-}
-
-std::vector<Tensor> record(const std::shared_ptr<Trace>& trace, const std::vector<Tensor>& operands,
-                           const GraphFunction& write, const Location& where) {
-  const ir::LocationScope scope(trace->graph, location_text(where));
-  std::vector<ir::Value> values;
-  values.reserve(operands.size());
-  for (const Tensor& t : operands) values.push_back({&trace->graph, node_in(*trace, t)});
-  std::vector<Tensor> out;
-  for (const ir::Value& v : write(trace->graph, values)) {
-    Tensor t = make_tensor(operands[0].impl()->context.lock(), v.type(), operands[0].impl()->device, nullptr);
-    t.impl()->trace = trace;
-    t.impl()->node = v.id;
-    trace->values.push_back(t.shared_impl());
-    out.push_back(std::move(t));
-  }
-  return out;
-}
-
-}  // namespace
 
 std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands, const GraphFunction& write,
                           const Location& where) {
@@ -262,42 +210,6 @@ std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, Devi
   for (std::size_t i = 0; i < out.size(); ++i)
     tensors.push_back(make_tensor(context, graph.outputs[i], device.device, std::move(out[i])));
   return tensors;
-}
-
-void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device) {
-  std::vector<std::shared_ptr<TensorImpl>> alive, computed;
-  std::vector<ir::NodeId> outputs;
-  std::erase_if(trace.values, [](const auto& weak) { return weak.expired(); });
-  const std::vector<ir::NodeId>& inputs = trace.graph.inputs();
-  for (const std::weak_ptr<TensorImpl>& weak : trace.values) {
-    const std::shared_ptr<TensorImpl>& t = alive.emplace_back(weak.lock());
-    if (t->buffer) continue;
-    const auto input = std::find(inputs.begin(), inputs.end(), t->node);
-    if (input != inputs.end()) {
-      t->buffer = trace.inputs[static_cast<std::size_t>(input - inputs.begin())].impl()->buffer;
-    } else {
-      outputs.push_back(t->node);
-      computed.push_back(t);
-    }
-  }
-  if (!computed.empty()) {
-    trace.graph.set_outputs(outputs);
-    const auto compiled = compile_graph(device, trace.graph, trace.options);
-    const std::vector<Tensor> results = run_graph(context, device, *compiled, trace.inputs, trace.options);
-    for (std::size_t i = 0; i < computed.size(); ++i) computed[i]->buffer = results[i].impl()->buffer;
-    trace.pieces.push_back({ir::print(trace.graph), compiled});
-  }
-  for (const std::shared_ptr<TensorImpl>& t : alive) t->node = -1;
-  trace.graph = ir::Graph(trace.graph.name());
-  trace.inputs.clear();
-  trace.arguments = 0;
-  if (trace.ended) end(trace);
-}
-
-void end(Trace& trace) {
-  trace.ended = true;
-  for (const std::weak_ptr<TensorImpl>& weak : trace.values)
-    if (const std::shared_ptr<TensorImpl> t = weak.lock(); t && t->buffer) t->trace.reset();
 }
 
 }  // namespace detail

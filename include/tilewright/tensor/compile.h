@@ -68,6 +68,7 @@ struct SpecialisationReport {
   std::string key;      // the guards: types and devices of the arguments
   std::string reason;   // why it was compiled
   std::string dynamic;  // with dynamic dimensions: what the kernels take as arguments, or why they cannot
+  int draws = 0;        // random tensors that each call draws
   double compile_ms = 0;
   std::vector<KernelReport> kernels;
   std::vector<std::string> not_fused;  // "exp -> sum: …"
@@ -94,14 +95,18 @@ std::vector<std::string> dump_stages(const SpecialisationReport& report, const s
 // Guards, kernels with their floors and times, fusions refused and why: what explain() returns.
 std::string explain(const std::vector<SpecialisationReport>& reports);
 
+template <class R>
+class Compiled;
+
 namespace detail {
 
 struct CompiledGraph;
 // What a call with certain arguments runs: a graph compiled for them, and its inputs (the arguments, then
-// what the function captured).
+// what the function captured, with the seeds of the next call).
 struct CompiledCall {
   std::shared_ptr<CompiledGraph> graph;
   std::vector<Tensor> inputs;
+  std::size_t draws = 0;  // how many of the inputs are seeds; the random state is as if they were not drawn
 };
 
 using ManyFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
@@ -193,6 +198,8 @@ struct Signature<R (C::*)(A...)> : Signature<R (*)(A...)> {};
 template <class C, class R>
 struct Signature<R (C::*)(const std::vector<Tensor>&, const Location&) const>
     : Signature<R (*)(const std::vector<Tensor>&)> {};
+template <class R>
+struct Signature<Compiled<R>> : Signature<R (*)(const std::vector<Tensor>&)> {};
 
 template <class F, std::size_t... I>
 auto spread(const F& f, const std::vector<Tensor>& args, std::index_sequence<I...>) {
@@ -264,15 +271,21 @@ class Compiled {
 };
 
 // f takes Tensors (or one std::vector<Tensor>) and returns a Tensor, a vector, a pair or a tuple of Tensors.
-// It must be a pure function of its arguments: tensors it captures are read when it is traced, once per
-// specialisation.
+// It must be a pure function of its arguments and of the tensors it captures. Those are inputs of the
+// program: which tensors they are is found when f is traced, once per specialisation; a variable that holds
+// another tensor later is not looked at again. Inside a function that is itself compiled or differentiated,
+// what is captured may be a value of that one, at any nesting; what f recorded and did not return has no
+// value outside. Random tensors that f draws from the Context of its arguments (randn, rand, randint) are
+// drawn anew at each call, the same as f would draw when run by itself. A function that calls itself with
+// arguments of the same types is an Error.
 template <class F>
 auto compile(F f, CompileOptions options = {}) {
   return Compiled<typename detail::Signature<F>::Result>(detail::erase(std::move(f)), std::move(options));
 }
 
 // (value, gradients with respect to the arguments numbered in `wrt`) of a function whose first result is a
-// scalar. May be called at once or inside compile().
+// scalar. May be called at once or inside compile(), and inside another value_and_grad: tensors that f
+// captures are constants for its own derivative, and not for the enclosing function's.
 template <class F>
 auto value_and_grad(F f, std::vector<int> wrt = {0}) {
   return [many = detail::erase(std::move(f)), wrt = std::move(wrt)](

@@ -133,7 +133,9 @@ class Context {
   Tensor scalar(double value, DType dtype = DType::f32, const Location& where = Location::current());
   // 0, 1, … n-1. This and randint throw Error where an integer type does not hold the largest of them.
   Tensor arange(Index n, DType dtype = DType::i64, const Location& where = Location::current());
-  // Philox: the k-th random tensor of a context depends on the seed and k alone, not on the device.
+  // Philox: the k-th random tensor of a context depends on the seed and k alone, not on the device. Inside
+  // compile() the seeds are inputs of the call: each call draws anew, what the function would draw
+  // uncompiled.
   Tensor randn(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
   Tensor rand(const Shape& shape, DType dtype = DType::f32,
               const Location& where = Location::current());  // [0, 1)

@@ -1,0 +1,119 @@
+// Trace: the recording of a function's operations, for compile() and value_and_grad(). Functions that are
+// recorded may call one another and use each other's values: the traces nest as the calls do.
+#pragma once
+
+#include "tensor/state.h"
+
+namespace tilewright::detail {
+
+// A host read inside a traced function.
+struct Break {
+  std::string location;
+  Shape shape;
+  double cost_ms = 0;  // running what was recorded, and the read
+};
+
+// What ran before a host read, or between two of them.
+struct Piece {
+  std::string traced;  // the graph as written
+  std::shared_ptr<CompiledGraph> graph;
+};
+
+struct Trace {
+  enum class Of : std::uint8_t { compile, value_and_grad };
+  Trace(Of of, std::string graph_name, const Location& at)
+      : of(of), where(at), graph(std::move(graph_name)) {}
+  Of of;
+  Location where;  // of the call
+  std::shared_ptr<runtime::Device> device;
+  std::shared_ptr<Trace> enclosing;  // of the function that made the call: its values are inputs here
+  ir::Graph graph;
+  std::vector<Tensor> inputs;  // in the order of the graph's inputs: with memory, or values of `enclosing`
+  std::size_t arguments = 0;   // how many of them are the function's own; the rest it captured
+  std::vector<std::size_t> draws;  // which of them are seeds: random numbers are drawn from them
+  std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
+  std::string no_reads;                           // where a host read is an error: of what
+  GraphOptions options;                           // of what runs before the end of the function
+  std::vector<Break> breaks;
+  std::vector<Piece> pieces;  // what was run already
+  bool ended = false;         // the function has returned
+};
+
+// While it lives, `trace` is the innermost recording of its context; after it, the trace has ended.
+class Recording {
+ public:
+  Recording(ContextState& context, const std::shared_ptr<Trace>& trace) : context_(context), trace_(trace) {
+    trace->enclosing = std::exchange(context.recording, trace);
+  }
+  ~Recording() {
+    context_.recording = trace_->enclosing;
+    trace_->ended = true;
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+ private:
+  ContextState& context_;
+  std::shared_ptr<Trace> trace_;
+};
+
+// Runs `function` on stand-ins of `arguments`, of the types given, and records what it does.
+struct Recorded {
+  std::shared_ptr<Trace> trace;
+  std::vector<Tensor> results;
+};
+using RecordedFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+Recorded record_function(const RecordedFunction& function, const std::vector<Tensor>& arguments,
+                         const std::vector<ir::Type>& types, std::shared_ptr<Trace> trace,
+                         const std::shared_ptr<ContextState>& context);
+
+// Makes the results the outputs of the recorded graph.
+void finish(Recorded& recorded);
+
+// Whether a running function recorded it: operations on it are recorded, too.
+bool is_recorded(const Tensor& t);
+
+// The trace that an operation on these belongs to: the innermost of theirs; null when all have memory and
+// are of no trace. Throws Error where one was recorded in a function that does not enclose the others'.
+std::shared_ptr<Trace> trace_of(const std::vector<Tensor>& operands);
+
+// A tensor's node in a trace's graph; tensors with memory and values of the enclosing functions become
+// inputs. Throws Error for what was recorded anywhere else.
+ir::NodeId node_in(Trace& trace, const Tensor& t);
+
+std::vector<Tensor> record(const std::shared_ptr<Trace>& trace, const std::vector<Tensor>& operands,
+                           const GraphFunction& write, const Location& where);
+
+// An input of the trace that only it has: recorded, of the memory of `concrete`.
+Tensor add_input(const std::shared_ptr<Trace>& trace, const Tensor& concrete, const std::string& name);
+
+// Whether values of enclosing functions are among the inputs: then the graph is part of theirs.
+bool captures_recorded(const Trace& trace);
+// What was recorded, written into the enclosing functions' graphs instead of being compiled by itself.
+std::vector<Tensor> inlined(Recorded& recorded, const Location& where);
+
+// The trace of the outermost compile() whose function is running: what is recorded now will run again. Null
+// outside.
+std::shared_ptr<Trace> outermost_compile(const ContextState& context);
+
+// Throws Error where there are no arguments, or one has no value.
+void check_arguments(const char* name, const std::vector<Tensor>& args, const Location& where);
+std::vector<ir::Type> types_of(const std::vector<Tensor>& tensors);
+
+// A new i64[] with memory for each call, drawn from the context's seed: Philox's key.
+Tensor draw_seed(const std::shared_ptr<ContextState>& context,
+                 const std::shared_ptr<runtime::Device>& device);
+// The same, but inside compile() an input of the call, drawn again at each.
+Tensor recorded_seed(const std::shared_ptr<ContextState>& context,
+                     const std::shared_ptr<runtime::Device>& device);
+
+// A host read of a recorded value: runs what its trace has recorded so far. Throws Error where reads are none
+// of the function's business, and after the function has returned.
+void break_graph(const TensorImpl& read, const std::shared_ptr<ContextState>& context, const Location& where);
+// Runs what a trace has recorded so far and gives every value still alive its memory; what follows is
+// recorded in a graph that takes these values as inputs.
+void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device);
+// The function has returned: its values with memory are tensors like any other.
+void end(Trace& trace);
+
+}  // namespace tilewright::detail

@@ -1,0 +1,40 @@
+// value_and_grad(): the function recorded, its derivative written ahead of time, and both run or recorded.
+#include "passes/differentiate.h"
+#include "tensor/explain.h"
+#include "tensor/trace.h"
+
+#include <tilewright/tensor/compile.h>
+
+#include <fmt/format.h>
+
+namespace tilewright::detail {
+
+std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
+                                   const std::vector<Tensor>& args, const Location& where) {
+  check_arguments("value_and_grad", args, where);
+  for (int i : wrt)
+    if (i < 0 || i >= static_cast<int>(args.size()))
+      throw Error(fmt::format("value_and_grad: argument {} out of range, {} given", i, args.size()), where);
+  const std::shared_ptr<ContextState> context = context_of(args[0], "value_and_grad", where);
+  const std::lock_guard lock(context->mutex);
+  // A trace of its own, of shapes only: a host read inside has nothing to read.
+  auto trace = std::make_shared<Trace>(Trace::Of::value_and_grad, "forward", where);
+  trace->no_reads = "that is differentiated, as a whole";
+  const ir::Graph joint = at_place(where, [&] {
+    Recorded recorded = record_function(f, args, types_of(args), trace, context);
+    for (const Tensor& r : recorded.results)
+      if (!r.defined()) throw Error("value_and_grad: the function returned a tensor without a value");
+    finish(recorded);
+    return passes::differentiate(trace->graph, wrt);
+  });
+  // What the function captured is an input like its arguments: of the enclosing function, where that recorded
+  // it.
+  return apply(
+      "value_and_grad", trace->inputs,
+      [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {
+        return inline_graph(into, joint, inputs);
+      },
+      where);
+}
+
+}  // namespace tilewright::detail

@@ -1,0 +1,218 @@
+// Functions that capture tensors: values of enclosing functions and tensors with memory are inputs, at any
+// nesting of compile(), value_and_grad() and plain calls; what escapes from a function is an error.
+#include <tilewright/tilewright.hpp>
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "support/errors.h"
+
+namespace tilewright {
+namespace {
+
+using Floats = std::vector<float>;
+
+class Closures : public ::testing::Test {
+ protected:
+  Context ctx_{{.device = "cpu", .cache_directory = ""}};
+  Tensor row(const Floats& values) { return ctx_.from(values, {static_cast<Index>(values.size())}); }
+};
+
+Floats values(const Tensor& t) { return t.to_vector<float>(); }
+
+// Fused sums round elsewhere: a bit or two of numbers below 16.
+void expect_near(const Tensor& got, const Floats& expected) {
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(values(got).at(i), expected[i], 4e-6);
+}
+
+TEST_F(Closures, OfATrainingStepCaptureItsData) {
+  const auto step = compile([](const Tensor& w, const Tensor& x) {
+    return value_and_grad([&](const Tensor& v) { return sum(square(matmul(x, v))); })({w});
+  });
+  const Tensor x = ctx_.from(Floats{1, 2, 3, 4}, {2, 2}), w = ctx_.from(Floats{1, -1}, {2, 1});
+  for (int call = 0; call < 2; ++call) {
+    const std::vector<Tensor> both = step(w, x);
+    EXPECT_EQ(both.at(0).item(), 2);
+    EXPECT_EQ(values(both.at(1)), (Floats{-8, -12})) << "2 xᵀ x w";
+  }
+  EXPECT_EQ(step.report().size(), 1u);
+}
+
+TEST_F(Closures, AreConstantsOfTheirOwnDerivativeAndInputsOfTheEnclosingOne) {
+  const Tensor w = row({2, 3});
+  // d/dw of (d/du Σ u² w at u = w) · w, with w captured by the inner function: d/dw Σ 2 w² w = 6 w².
+  const auto outer = [](const Tensor& v) {
+    const auto inner = value_and_grad([&](const Tensor& u) { return sum(u * u * v); });
+    return sum(inner({v})[1] * v);
+  };
+  const Floats expected{24, 54};
+  EXPECT_EQ(values(value_and_grad(outer)({w})[1]), expected);
+  EXPECT_EQ(values(compile([&](const Tensor& t) { return value_and_grad(outer)({t})[1]; })(w)), expected);
+  EXPECT_EQ(values(value_and_grad(compile(outer))({w})[1]), expected);
+  // The tensor itself, captured beside the argument it is given for, is a constant.
+  EXPECT_EQ(values(value_and_grad([&](const Tensor& v) { return sum(v * w); })({w})[1]), (Floats{2, 3}));
+}
+
+TEST_F(Closures, MayTakeOnlyWhatTheyCapture) {
+  const Tensor w = row({2, 3}), one = row({1, 1});
+  // The inner functions' arguments have memory; what is recorded comes in by capture alone.
+  const auto loss = [&](const Tensor& v) {
+    const auto scaled = compile([&](const Tensor& u) { return u * v; });
+    const Tensor slope = value_and_grad([&](const Tensor& u) { return sum(scaled(u) * v); })({one})[1];
+    return sum(slope * scaled(one));  // Σ v² v
+  };
+  EXPECT_EQ(values(value_and_grad(loss)({w})[1]), (Floats{12, 27}));
+  const auto compiled = compile([&](const Tensor& v) { return value_and_grad(loss)({v})[1]; });
+  EXPECT_EQ(values(compiled(w)), (Floats{12, 27}));
+  EXPECT_EQ(values(compiled(one)), (Floats{3, 3})) << "what was captured is an input";
+}
+
+TEST_F(Closures, ThatWereCompiledBeforeSeeWhatTheyCaptureNow) {
+  Tensor w = row({2, 3});
+  const Tensor x = row({5, 7});
+  const auto layer = compile([&](const Tensor& t) { return t * w; });
+  layer(x);
+  const auto slope = value_and_grad([&](const Tensor& p) {
+    w = p;
+    return sum(layer(x));
+  });
+  EXPECT_EQ(values(slope({w})[1]), (Floats{5, 7}));
+  w = Tensor();
+}
+
+TEST_F(Closures, NestThreeDeep) {
+  const Tensor x = row({0.5f});
+  // Third derivative of x⁵: each function captures the argument of the one around it.
+  const auto third = [](const Tensor& a) {
+    return value_and_grad([&](const Tensor& b) {
+      return sum(value_and_grad([&](const Tensor& c) {
+        return sum(value_and_grad(
+            [&](const Tensor& d) { return sum(d * d * d * d * d) + sum(a + b + c) * 0.0; })({c})[1]);
+      })({b})[1]);
+    })({a})[1];
+  };
+  EXPECT_FLOAT_EQ(third(x).to_vector<float>()[0], 15);
+  EXPECT_FLOAT_EQ(compile(third)(x).to_vector<float>()[0], 15);
+}
+
+TEST_F(Closures, OfTensorsWithMemoryAreInputs) {
+  Tensor bias = row({1, 2});
+  const auto f = compile([&](const Tensor& x) { return x + bias + bias; });
+  const Tensor x = row({10, 20});
+  EXPECT_EQ(values(f(x)), (Floats{12, 24}));
+  compile([](const Tensor& t) { return t * 10.0; }).into({bias}, {row({1, 2})});
+  EXPECT_EQ(values(f(x)), (Floats{30, 60})) << "the memory is read at each call";
+}
+
+TEST_F(Closures, FollowHostReads) {
+  const auto f = compile([&](const Tensor& x) {
+    const Tensor y = x * 2.0;
+    const auto inner = compile([&](const Tensor& t) { return sum(t * y).item() > 3 ? t + y : t - y; });
+    return inner(ctx_.ones({2}));
+  });
+  for (int call = 0; call < 2; ++call) {
+    EXPECT_EQ(values(f(row({1, 1}))), (Floats{3, 3}));
+    EXPECT_EQ(values(f(row({0.5f, 0.5f}))), (Floats{0, 0}));
+  }
+}
+
+TEST_F(Closures, DoNotLetTensorsEscape) {
+  Tensor kept;
+  const Tensor x = row({1, 2});
+  const std::vector<std::string> wanted = {"recorded inside",
+                                           "closures_test.cpp:", "what a function returns"};
+  const auto slope = value_and_grad([&](const Tensor& v) {
+    kept = v * 2.0;
+    return sum(kept);
+  });
+  slope({x});
+  test::expect_says([&] { kept + 1.0; }, wanted);
+  test::expect_says([&] { kept.to_vector<float>(); }, wanted);
+  test::expect_says([&] { compile([](const Tensor& t) { return t; })(kept); }, wanted);
+  const auto f = compile([&](const Tensor& v) {
+    kept = v * 2.0;
+    return v;
+  });
+  f(x);
+  test::expect_says([&] { kept + x; }, wanted);
+  test::expect_says([&] { kept.to_vector<float>(); }, wanted);
+  test::expect_says([&] { compile([&](const Tensor& v) { return v + kept; })(x); }, wanted);
+  test::expect_says(
+      [&] {
+        compile([&](const Tensor& v) {
+          slope({v});
+          return v + kept;
+        })(x);
+      },
+      wanted);
+  // A function that throws leaves nothing behind.
+  EXPECT_EQ(values(x + x), (Floats{2, 4}));
+  EXPECT_EQ(values(f(x)), (Floats{1, 2}));
+}
+
+TEST_F(Closures, ThatCallThemselvesWithoutEndAreErrors) {
+  std::optional<Compiled<Tensor>> f, even, odd, halves;
+  f = compile([&](const Tensor& x) { return (*f)(x * 2.0); });
+  even = compile([&](const Tensor& x) { return (*odd)(x); });
+  odd = compile([&](const Tensor& x) { return sum(value_and_grad(*even)({x})[1]); });
+  const Tensor x = row({1, 2, 3, 4});
+  test::expect_says([&] { (*f)(x); }, {"calls itself", "closures_test.cpp:"});
+  test::expect_says([&] { (*f)(x); }, {"calls itself"});
+  test::expect_says([&] { (*even)(x); }, {"calls itself"});
+  // One that ends is none.
+  halves = compile([&](const Tensor& t) {
+    if (t.size() == 1) return t;
+    return (*halves)(slice(t, 0, {0, t.size() / 2}) + slice(t, 0, {t.size() / 2, t.size()}));
+  });
+  EXPECT_EQ(values((*halves)(x)), Floats{10});
+}
+
+TEST_F(Closures, DrawRandomNumbersAnewAtEachCall) {
+  const auto plain = [&](const Tensor& x) {
+    return x + ctx_.randn({3}) + cast(ctx_.randint({3}, 9), DType::f32);
+  };
+  const auto f = compile(plain);
+  const Tensor x = row({1, 2, 3});
+  ctx_.set_seed(7);
+  const Floats first = values(plain(x)), second = values(plain(x));
+  ASSERT_NE(first, second);
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    ctx_.set_seed(7);
+    expect_near(f(x), first);  // what the function draws by itself
+    f.measure({x});
+    expect_near(f(x), second);
+    Tensor out = ctx_.empty({3});
+    ctx_.set_seed(7);
+    f.into({out}, {x});
+    expect_near(out, first);
+    expect_near(f(x), second);
+  }
+  EXPECT_EQ(f.report().size(), 1u);
+  EXPECT_NE(f.explain().find("random: 2 tensors drawn at each call"), std::string::npos) << f.explain();
+}
+
+TEST_F(Closures, DrawRandomNumbersInsideOtherFunctions) {
+  const Tensor x = row({1, 2, 3});
+  const auto noise = compile([&](const Tensor& t) { return t + ctx_.rand({3}); });
+  noise(x);
+  const auto slope = value_and_grad([&](const Tensor& w) { return sum(w * noise(x) * ctx_.rand({3})); });
+  const auto f = compile([&](const Tensor& w) { return slope({w})[1]; });
+  ctx_.set_seed(3);
+  const Floats first = values(slope({x})[1]), second = values(slope({x})[1]);
+  ASSERT_NE(first, second);
+  ctx_.set_seed(3);
+  expect_near(f(x), first);
+  expect_near(f(x), second);
+  const auto broken = compile([&](const Tensor& w) {
+    const Tensor y = w * noise(x);
+    return y + (sum(y).item() - sum(y).item()) + ctx_.rand({3});
+  });
+  EXPECT_NE(values(broken(x)), values(broken(x)));
+  const auto sized =
+      compile([&](const Tensor& w) { return w * ctx_.rand(w.shape()); }, {.dynamic = {{0, 0}}});
+  EXPECT_NE(values(sized(x)), values(sized(x)));
+}
+
+}  // namespace
+}  // namespace tilewright
