@@ -59,7 +59,9 @@ Value square(Value x) { return x * x; }
 // Not maximum: a tie at 0 would get half the gradient.
 Value relu(Value x) { return where(le(x, 0), 0, x); }
 
-Value clamp(Value x, double low, double high) { return where(lt(x, low), low, where(gt(x, high), high, x)); }
+Value clamp(Value x, const Operand& low, const Operand& high) {
+  return where(lt(x, low), low, where(gt(x, high), high, x));
+}
 
 Value gelu(Value x, Gelu kind) {
   x = as_float(x);

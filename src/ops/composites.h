@@ -20,7 +20,7 @@ Value logsumexp(Value x, const Axes& axes = {}, Keep keep = Keep::no);  // -inf 
 // --- activations
 Value square(Value x);
 Value relu(Value x);  // gradient 0 at 0; NaN stays NaN
-Value clamp(Value x, double low, double high);
+Value clamp(Value x, const Operand& low, const Operand& high);
 enum class Gelu { erf, tanh };
 Value gelu(Value x, Gelu kind = Gelu::erf);
 Value silu(Value x);

@@ -35,6 +35,7 @@ struct KernelStore::Build {
   std::vector<Candidate> candidates;
   double predicted_us = 0;
   std::optional<backends::Binary> binary;
+  std::shared_ptr<LoadedKernel> there;  // was loaded before
   LoadedKernel::Origin origin = LoadedKernel::Origin::compiled;
   double ms = 0;  // so far
 };
@@ -94,10 +95,10 @@ void KernelStore::add_candidates(LoadedKernel& kernel, Build& build) {
 KernelResult KernelStore::load(Build& build) {
   const auto start = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
-  if (auto it = loaded_.find(build.key); it != loaded_.end()) {
+  if (std::shared_ptr<LoadedKernel> there = find(build.key)) {
     // It may have been asked for by its schedule until now.
-    if (it->second->candidates.empty()) add_candidates(*it->second, build);
-    return it->second;
+    if (there->candidates.empty()) add_candidates(*there, build);
+    return there;
   }
   // A full or read-only disk only costs the next process a compile.
   if (cache_ && build.origin == LoadedKernel::Origin::compiled)
@@ -111,21 +112,34 @@ KernelResult KernelStore::load(Build& build) {
   out->origin = build.origin;
   out->build_ms = build.ms + ms_since(start);
   add_candidates(*out, build);
+  constexpr std::size_t kSweep = 64;  // new entries until those of kernels that are gone are looked for
+  if (loaded_.size() % kSweep == 0)
+    std::erase_if(loaded_, [](const auto& each) { return each.second.expired(); });
   loaded_[build.key] = out;
+  recent_.insert(build.key, out);
   return out;
+}
+
+std::shared_ptr<LoadedKernel> KernelStore::find(const Hash128& key) {
+  const auto it = loaded_.find(key);
+  std::shared_ptr<LoadedKernel> there = it == loaded_.end() ? nullptr : it->second.lock();
+  if (there && !recent_.find(key)) recent_.insert(key, there);
+  return there;
 }
 
 std::shared_ptr<LoadedKernel> KernelStore::known(const Hash128& key) {
   const std::lock_guard lock(mutex_);
-  const auto it = loaded_.find(key);
-  return it == loaded_.end() ? nullptr : it->second;
+  return find(key);
 }
 
 std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds) {
   std::vector<Build*> missing;
   std::set<Hash128> keys;
-  for (Build& b : builds)
-    if (!b.failure && !known(b.key) && keys.insert(b.key).second) missing.push_back(&b);
+  for (Build& b : builds) {
+    if (b.failure) continue;
+    b.there = known(b.key);
+    if (!b.there && keys.insert(b.key).second) missing.push_back(&b);
+  }
   const auto count = static_cast<Index>(missing.size());
   if (count == 1) {
     compile(*missing[0]);

@@ -3,6 +3,7 @@
 
 #include "runtime/binary_cache.h"
 #include "runtime/device.h"
+#include "runtime/recent.h"
 
 #include <map>
 #include <mutex>
@@ -28,7 +29,8 @@ struct ScheduledKernel {
   const tile::Schedule* schedule = nullptr;
 };
 
-// Equal sources share a program in memory and, through BinaryCache, on disk.
+// Equal sources share a program in memory and, through BinaryCache, on disk. Kernels that no program uses any
+// more stay while they are among the last kMostUnused asked for.
 class KernelStore {
  public:
   KernelStore(std::shared_ptr<Device> device, BinaryCache* cache)
@@ -41,6 +43,7 @@ class KernelStore {
   // A source someone edited, for the same kernel.
   KernelResult get_edited(const tile::Kernel& kernel, const backends::Source& source);
   const std::shared_ptr<Device>& device() const { return device_; }
+  static constexpr std::size_t kMostUnused = 256;
 
  private:
   // A kernel on its way: what is not there yet of key, source and binary is made step by step.
@@ -52,11 +55,13 @@ class KernelStore {
   static void add_candidates(LoadedKernel& kernel, Build& build);
   KernelResult load(Build& build);
   std::shared_ptr<LoadedKernel> known(const Hash128& key);
+  std::shared_ptr<LoadedKernel> find(const Hash128& key);  // with the lock held
 
   std::shared_ptr<Device> device_;
   BinaryCache* cache_;
   std::mutex mutex_;  // of what follows, of its kernels' candidates, and of cache_'s writes
-  std::map<Hash128, std::shared_ptr<LoadedKernel>> loaded_;
+  std::map<Hash128, std::weak_ptr<LoadedKernel>> loaded_;  // what any program uses, and what is recent
+  Recent<Hash128, std::shared_ptr<LoadedKernel>> recent_{kMostUnused};
 };
 
 }  // namespace tilewright::runtime

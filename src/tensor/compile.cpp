@@ -218,9 +218,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
   }
   fresh->compile_ms = ms_since(start);
   specialisations.insert(specialisations.begin(), std::move(fresh));
-  // With changing sizes there is no end of them; each may hold memory for temporaries.
-  constexpr std::size_t kMostSizes = 64;
-  if (!options.dynamic.empty() && specialisations.size() > kMostSizes) specialisations.pop_back();
+  if (specialisations.size() > kMostSpecialisations) specialisations.pop_back();
   return *specialisations.front();
 }
 

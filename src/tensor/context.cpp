@@ -2,7 +2,7 @@
 #include "ops/composites.h"
 #include "runtime/measured_target.h"
 #include "runtime/probe.h"
-#include "tensor/trace.h"
+#include "tensor/literals.h"
 
 #include <fmt/format.h>
 
@@ -89,18 +89,6 @@ Tensor Context::from_memory(const void* data, DType data_dtype, Index count, con
 
 namespace {
 
-// Runs a graph without inputs.
-Tensor create(const std::shared_ptr<detail::ContextState>& context, const char* name,
-              const std::function<ir::Value(ir::Graph&)>& write, const Location& where) {
-  const std::lock_guard lock(context->mutex);
-  return detail::at_place(where, [&] {
-    ir::Graph graph(name);
-    graph.set_outputs({write(graph).id});
-    DeviceState& device = context->device(context->options.device);
-    return run_graph(context, device, *compile_graph(device, graph), {}).at(0);
-  });
-}
-
 void check_shape(const char* name, const Shape& shape, const Location& where) {
   for (Index e : shape)
     if (e < 0) throw Error(fmt::format("{}: shape {} has a negative extent", name, to_string(shape)), where);
@@ -119,7 +107,10 @@ Tensor Context::empty(const Shape& shape, DType dtype, const Location& where) {
 
 Tensor Context::full(const Shape& shape, double value, DType dtype, const Location& where) {
   check_shape("full", shape, where);
-  return create(state_, "full", [&](ir::Graph& g) { return ops::constant(g, dtype, shape, value); }, where);
+  const std::lock_guard lock(state_->mutex);
+  return detail::at_place(where, [&] {
+    return detail::filled(state_, state_->device(state_->options.device), {dtype, shape}, value);
+  });
 }
 Tensor Context::zeros(const Shape& shape, DType dtype, const Location& where) {
   return full(shape, 0, dtype, where);
@@ -145,8 +136,13 @@ void check_holds(const char* op, DType dtype, Index last, const Location& where)
 Tensor Context::arange(Index n, DType dtype, const Location& where) {
   check_shape("arange", {n}, where);
   check_holds("arange", dtype, n - 1, where);
-  return create(
-      state_, "arange", [&](ir::Graph& g) { return ops::cast(ops::iota(g, Shape{n}, 0), dtype); }, where);
+  const std::lock_guard lock(state_->mutex);
+  return detail::at_place(where, [&] {
+    ir::Graph graph("arange");
+    graph.set_outputs({ops::cast(ops::iota(graph, Shape{n}, 0), dtype).id});
+    DeviceState& device = state_->device(state_->options.device);
+    return run_graph(state_, device, *compile_graph(device, graph), {}).at(0);
+  });
 }
 
 namespace {

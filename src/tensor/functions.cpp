@@ -1,6 +1,6 @@
 // The user's functions: each writes its graph with ops/ and is run or recorded.
 #include "ops/composites.h"
-#include "tensor/state.h"
+#include "tensor/literals.h"
 
 #include <tilewright/tensor/functions.h>
 
@@ -9,6 +9,8 @@
 namespace tilewright {
 
 using detail::apply;
+using detail::apply_mixed;
+using detail::Literals;
 using ir::Value;
 using Values = std::vector<Value>;
 
@@ -25,24 +27,17 @@ Tensor unary(const char* name, const Tensor& x, Unary write, const Location& whe
 }
 
 using Binary = Value (*)(const ops::Operand&, const ops::Operand&);
-ops::Operand operand(const Arg& a, const Values& in, std::size_t& next) {
-  if (a.is_tensor) return in[next++];
-  return a.is_real ? ops::Operand(a.real) : ops::Operand(a.integer);
+Tensor binary(const char* name, const Arg& a, const Arg& b, Binary write, Literals which,
+              const Location& where) {
+  if (!a.is_tensor && !b.is_tensor)
+    throw Error(fmt::format("{}: at least one operand must be a tensor", name), where);
+  return apply_mixed(
+      name, {}, {&a, &b}, which, [&](const Values&, const auto& x) { return write(x[0], x[1]); }, where);
 }
-std::vector<Tensor> tensors(std::initializer_list<const Arg*> args) {
-  std::vector<Tensor> out;
-  for (const Arg* a : args)
-    if (a->is_tensor) out.push_back(a->tensor);
-  return out;
-}
-Tensor binary(const char* name, const Arg& a, const Arg& b, Binary write, const Location& where) {
-  const std::vector<Tensor> operands = tensors({&a, &b});
-  if (operands.empty()) throw Error(fmt::format("{}: at least one operand must be a tensor", name), where);
-  return one(name, operands, where, [&](const Values& in) {
-    std::size_t next = 0;
-    const ops::Operand left = operand(a, in, next);
-    return write(left, operand(b, in, next));
-  });
+// Integers are divided and shifted by constants much faster.
+Literals of_division(const Arg& a, const Arg& b) {
+  const Tensor& t = a.is_tensor ? a.tensor : b.tensor;
+  return t.defined() && is_float(t.dtype()) ? Literals::any : Literals::none;
 }
 
 ops::Keep to_ops(Keep keep) { return keep == Keep::yes ? ops::Keep::yes : ops::Keep::no; }
@@ -55,17 +50,14 @@ Tensor reduction(const char* name, const Tensor& x, const Axes& axes, Keep keep,
 
 }  // namespace
 
-#define TW_BINARY(function)                                            \
-  Tensor function(const Arg& a, const Arg& b, const Location& where) { \
-    return binary(#function, a, b, ops::function, where);              \
+#define TW_BINARY(function)                                              \
+  Tensor function(const Arg& a, const Arg& b, const Location& where) {   \
+    return binary(#function, a, b, ops::function, Literals::any, where); \
   }
 TW_BINARY(add)
 TW_BINARY(sub)
 TW_BINARY(mul)
 TW_BINARY(div)
-TW_BINARY(trunc_div)
-TW_BINARY(rem)
-TW_BINARY(pow)
 TW_BINARY(atan2)
 TW_BINARY(minimum)
 TW_BINARY(maximum)
@@ -78,12 +70,23 @@ TW_BINARY(ge)
 TW_BINARY(bit_and)
 TW_BINARY(bit_or)
 TW_BINARY(bit_xor)
-TW_BINARY(shl)
-TW_BINARY(shr)
 TW_BINARY(logical_and)
 TW_BINARY(logical_or)
 TW_BINARY(logical_xor)
 #undef TW_BINARY
+#define TW_DIVISION(function)                                                \
+  Tensor function(const Arg& a, const Arg& b, const Location& where) {       \
+    return binary(#function, a, b, ops::function, of_division(a, b), where); \
+  }
+TW_DIVISION(trunc_div)
+TW_DIVISION(rem)
+TW_DIVISION(shl)
+TW_DIVISION(shr)
+#undef TW_DIVISION
+
+Tensor pow(const Arg& a, const Arg& b, const Location& where) {
+  return binary("pow", a, b, ops::pow, b.is_tensor ? Literals::any : Literals::exponent, where);
+}
 
 #define TW_OPERATOR(symbol, function) \
   Tensor operator symbol(const Arg& a, const Arg& b) { return function(a, b, a.where); }
@@ -146,17 +149,16 @@ TW_UNARY(stop_gradient)
 #undef TW_UNARY
 
 Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at) {
-  std::vector<Tensor> operands = tensors({&a, &b});
-  operands.insert(operands.begin(), condition);
-  return one("where", operands, at, [&](const Values& in) {
-    std::size_t next = 1;
-    const ops::Operand left = operand(a, in, next);
-    return ops::where(in[0], left, operand(b, in, next));
-  });
+  return apply_mixed(
+      "where", {condition}, {&a, &b}, Literals::any,
+      [](const Values& in, const auto& x) { return ops::where(in[0], x[0], x[1]); }, at);
 }
 
 Tensor clamp(const Tensor& x, double low, double high, const Location& where) {
-  return one("clamp", {x}, where, [&](const Values& in) { return ops::clamp(in[0], low, high); });
+  const Arg of(x), from(low), to(high);
+  return apply_mixed(
+      "clamp", {}, {&of, &from, &to}, Literals::any,
+      [](const Values&, const auto& in) { return ops::clamp(in[0].value, in[1], in[2]); }, where);
 }
 Tensor gelu(const Tensor& x, const Location& where) {
   return one("gelu", {x}, where, [](const Values& in) { return ops::gelu(in[0], ops::Gelu::erf); });
@@ -171,7 +173,17 @@ Tensor cast(const Tensor& x, DType dtype, const Location& where) {
   return one("cast", {x}, where, [&](const Values& in) { return ops::cast(in[0], dtype); });
 }
 Tensor full_like(const Tensor& x, double value, const Location& where) {
-  return one("full_like", {x}, where, [&](const Values& in) { return ops::full_like(in[0], value); });
+  const Arg of(x), number(value);
+  const bool real =
+      x.defined() && is_float(x.dtype());  // a literal beside integers is f32, which is narrower
+  return apply_mixed(
+      "full_like", {}, {&of, &number}, real ? Literals::any : Literals::none,
+      [](const Values&, const auto& in) {
+        const Value& like = in[0].value;
+        return in[1].is_literal() ? ops::full_like(like, in[1].real)
+                                  : ops::broadcast_to(in[1].value, like.shape());
+      },
+      where);
 }
 Tensor zeros_like(const Tensor& x, const Location& where) { return full_like(x, 0, where); }
 

@@ -5,9 +5,11 @@
 #include "ir/graph.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
+#include "runtime/recent.h"
 #include "runtime/replay_choice.h"
 #include "runtime/step_times.h"
 #include "runtime/tuner.h"
+#include "tensor/limits.h"
 
 #include <tilewright/perf/hardware.h>
 #include <tilewright/tensor/out_of_memory.h>
@@ -61,7 +63,9 @@ struct DeviceState {
   runtime::KernelStore store;
   std::shared_ptr<const perf::Hardware> ceilings;  // stored by tw devices --probe; null: never measured
   tile::Target target;  // what graphs are compiled for: the device's, with the ceilings where they are known
-  std::map<Hash128, std::shared_ptr<CompiledGraph>> graphs;  // by structure and options
+  runtime::Recent<Hash128, std::shared_ptr<CompiledGraph>> graphs{
+      kMostGraphs, kMostTemporaryBytes};  // by structure and options
+  runtime::Recent<std::pair<DType, std::uint64_t>, Tensor> literals{kMostLiterals};  // by their bits
 };
 
 struct ContextState {

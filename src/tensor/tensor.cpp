@@ -166,19 +166,22 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
                           .add(options.deterministic)
                           .add(options.autotune)
                           .digest();
-  if (auto it = device.graphs.find(key); it != device.graphs.end()) return it->second;
+  if (const auto* known = device.graphs.find(key)) return *known;
   // A result of more elements than a grid has programs is first of all one that no memory holds: that is what
   // is said.
   for (ir::NodeId o : graph.outputs())
     if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
       allocate(device.device, graph.type(o));
-  return device.graphs[key] = load_graph(device,
-                                         passes::run_pipeline(graph, with_policy(device.target, options),
-                                                              {.fuse = options.fuse,
-                                                               .recompute = options.recompute,
-                                                               .deterministic = options.deterministic,
-                                                               .variants = options.autotune}),
-                                         output_types(graph));
+  std::shared_ptr<CompiledGraph> fresh =
+      load_graph(device,
+                 passes::run_pipeline(graph, with_policy(device.target, options),
+                                      {.fuse = options.fuse,
+                                       .recompute = options.recompute,
+                                       .deterministic = options.deterministic,
+                                       .variants = options.autotune}),
+                 output_types(graph));
+  device.graphs.insert(key, fresh, static_cast<std::size_t>(fresh->compiled.plan.arena_bytes));
+  return fresh;
 }
 
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,

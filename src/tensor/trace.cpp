@@ -228,6 +228,7 @@ void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceSta
   trace.graph = ir::Graph(trace.graph.name());
   trace.inputs.clear();
   trace.draws.clear();
+  trace.literals = 0;
   trace.arguments = 0;
 }
 

@@ -31,6 +31,7 @@ struct Trace {
   std::vector<Tensor> inputs;  // in the order of the graph's inputs: with memory, or values of `enclosing`
   std::size_t arguments = 0;   // how many of them are the function's own; the rest it captured
   std::vector<std::size_t> draws;  // which of them are seeds: random numbers are drawn from them
+  int literals = 0;                // inputs that hold a number of the host language
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   std::string no_reads;                           // where a host read is an error: of what
   GraphOptions options;                           // of what runs before the end of the function

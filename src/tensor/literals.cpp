@@ -1,0 +1,161 @@
+// Which literals are inputs, and the tensors that hold them.
+#include "tensor/literals.h"
+
+#include "ops/promote.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+namespace tilewright::detail {
+
+namespace {
+
+// Rewrites know these (x * 1, x + 0, x * 0.5 + x * 0.5, masks of -inf), and they are few: constants.
+bool is_known(double value) {
+  constexpr std::array kKnown = {0.0, 0.5, 1.0, 2.0};
+  return !std::isfinite(value) || std::find(kKnown.begin(), kKnown.end(), std::fabs(value)) != kKnown.end();
+}
+
+// Whole and half exponents, of which there are few: products, roots and their reciprocals.
+bool is_small_exponent(double value) {
+  constexpr double kLargest = 64;
+  return std::fabs(value) <= kLargest && 2 * value == std::trunc(2 * value);
+}
+
+bool may_vary(const Arg& literal, Literals which) {
+  if (which == Literals::none || is_known(literal.real)) return false;
+  return which == Literals::any || !is_small_exponent(literal.real);
+}
+
+// An eager operation, and what is recorded for one call alone: value_and_grad outside compile(), and what
+// follows a host read, as what was read may be in the literal.
+bool runs_once(const std::shared_ptr<Trace>& trace) {
+  if (!trace) return true;
+  bool compiled = false;
+  for (const Trace* t = trace.get(); t; t = t->enclosing.get()) {
+    if (!t->breaks.empty()) return true;
+    compiled |= t->of == Trace::Of::compile;
+  }
+  return !compiled;
+}
+
+// Literals of one recording that become inputs: a kernel has room for so many more pointers on every device.
+constexpr int kMostRecorded = 16;
+
+struct Scalar {
+  DType dtype = DType::f32;
+  std::uint64_t bits = 0;  // as they lie in memory
+};
+
+Scalar scalar_of(DType dtype, double real, Index integer) {
+  Scalar s{dtype, 0};
+  if (is_float(dtype))
+    convert(&real, DType::f64, &s.bits, dtype, 1);
+  else
+    convert(&integer, DType::i64, &s.bits, dtype, 1);
+  return s;
+}
+
+Tensor tensor_of(const std::shared_ptr<ContextState>& context, DeviceState& device, const Scalar& s) {
+  const ir::Type type{s.dtype, {}};
+  std::shared_ptr<runtime::Buffer> buffer = allocate(device.device, type);
+  if (auto done = buffer->write(&s.bits, size_bytes(s.dtype)); !done) throw Error(done.error().message);
+  return make_tensor(context, type, device.device, std::move(buffer));
+}
+
+// The same for eager operations, which repeat: devices other than the host are slow to write to.
+Tensor stored_tensor_of(const std::shared_ptr<ContextState>& context, DeviceState& device, const Scalar& s) {
+  const auto key = std::pair{s.dtype, s.bits};
+  if (const Tensor* known = device.literals.find(key)) return *known;
+  Tensor fresh = tensor_of(context, device, s);
+  device.literals.insert(key, fresh);
+  return fresh;
+}
+
+bool is_narrow(DType dtype) { return is_float(dtype) && compute_dtype(dtype) != dtype; }
+
+// The inputs that the literals become; an empty tensor where one does not.
+std::vector<Tensor> inputs_of(const std::vector<Tensor>& operands, const Tensor& beside,
+                              const std::vector<const Arg*>& arguments, Literals which) {
+  std::vector<Tensor> out(arguments.size());
+  for (const Tensor& t : operands)
+    if (!t.defined()) return out;
+  const std::shared_ptr<ContextState> context = beside.impl()->context.lock();
+  const auto varies = [&](const Arg* a) { return !a->is_tensor && may_vary(*a, which); };
+  if (!context || std::none_of(arguments.begin(), arguments.end(), varies)) return out;
+  const std::lock_guard lock(context->mutex);
+  const std::shared_ptr<Trace> trace = trace_of(operands);
+  const bool narrow = is_narrow(beside.dtype());
+  // A recorded value of a narrow type has f32's precision, which a stored literal would not: it stays
+  // written.
+  if (!runs_once(trace) || (trace && narrow)) return out;
+  DeviceState& device = context->device(beside.device());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Arg& a = *arguments[i];
+    if (!varies(&a) || (trace && trace->literals == kMostRecorded)) continue;
+    const DType dtype = narrow ? DType::f32 : ops::weak_type(beside.dtype(), a.is_real);
+    const Scalar s = scalar_of(dtype, a.real, a.integer);
+    out[i] = trace ? tensor_of(context, device, s) : stored_tensor_of(context, device, s);
+    if (trace) ++trace->literals;
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
+                   const std::vector<const Arg*>& arguments, Literals which, const MixedFunction& write,
+                   const Location& where) {
+  std::vector<Tensor> operands = tensors;
+  const Tensor* beside = nullptr;
+  for (const Arg* a : arguments) {
+    if (!a->is_tensor) continue;
+    operands.push_back(a->tensor);
+    beside = &a->tensor;
+  }
+  std::vector<Tensor> literals(arguments.size());
+  if (beside) literals = at_place(where, [&] { return inputs_of(operands, *beside, arguments, which); });
+  bool widened = false;
+  for (const Tensor& t : literals) {
+    if (!t.defined()) continue;
+    operands.push_back(t);
+    // Between load and store a narrow type has f32's precision, and so has a literal beside it.
+    widened = is_narrow(beside->dtype());
+  }
+  const auto write_all = [&](ir::Graph&, const std::vector<ir::Value>& in) {
+    std::vector<ops::Operand> all;
+    std::size_t next = tensors.size();
+    for (const Arg* a : arguments) {
+      if (a->is_tensor)
+        all.emplace_back(widened ? ops::cast(in[next++], DType::f32) : in[next++]);
+      else
+        all.push_back(a->is_real ? ops::Operand(a->real) : ops::Operand(a->integer));
+    }
+    for (std::size_t i = 0; i < literals.size(); ++i)
+      if (literals[i].defined()) all[i] = in[next++];
+    const ir::Value out = write(in, all);
+    return std::vector{widened && is_float(out.dtype()) ? ops::cast(out, beside->dtype()) : out};
+  };
+  return apply(name, operands, write_all, where).at(0);
+}
+
+Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device, const ir::Type& type,
+              double value) {
+  ir::Graph graph("full");
+  if (is_known(value)) {
+    graph.set_outputs({ops::constant(graph, type.dtype, type.shape, value).id});
+    return run_graph(context, device, *compile_graph(device, graph), {}).at(0);
+  }
+  const DType dtype = is_narrow(type.dtype) ? DType::f32 : type.dtype;
+  const Tensor number = stored_tensor_of(
+      context, device, scalar_of(dtype, value, is_float(dtype) ? 0 : float_to_int(dtype, value)));
+  const ir::Value in{&graph, graph.add_input("value", number.impl()->type)};
+  graph.set_outputs({ops::cast(ops::broadcast_to(in, type.shape), type.dtype).id});
+  return run_graph(context, device, *compile_graph(device, graph), {number}).at(0);
+}
+
+}  // namespace tilewright::detail

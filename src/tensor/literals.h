@@ -1,0 +1,32 @@
+// Numbers of the host language in functions of tensors. Where the next call may bring another number, it is
+// an input of the program, so that one kernel serves all of them; where a function is traced once, it is a
+// constant of the program.
+#pragma once
+
+#include "ops/functions.h"
+#include "tensor/trace.h"
+
+#include <tilewright/tensor/functions.h>
+
+namespace tilewright::detail {
+
+// Which literals may become inputs.
+enum class Literals : std::uint8_t {
+  any,       // those that no rewrite knows
+  exponent,  // not the small ones, which become products
+  none,      // kernels of one number are much faster: integer division by a constant
+};
+
+// Writes a graph from the values of `tensors` and from arguments in their order.
+using MixedFunction = std::function<ir::Value(const std::vector<ir::Value>& tensors,
+                                              const std::vector<ops::Operand>& arguments)>;
+// Runs or records what `write` makes of tensors and arguments, some of which are literals.
+Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
+                   const std::vector<const Arg*>& arguments, Literals which, const MixedFunction& write,
+                   const Location& where);
+
+// A tensor of `shape` filled with `value`, run at once.
+Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device, const ir::Type& type,
+              double value);
+
+}  // namespace tilewright::detail
