@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The second, independent judge: random programs over the user's API, run by our library and as PyTorch text by PyTorch, values,
+gradients and second derivatives compared. Of what differs the smallest program found is shown, with the command that repeats it.
+
+  judge.py --families products,mixed --seed 1 --count 500        on the CPU
+  judge.py --device cuda:0 --shard 3/16 --count 100000           every sixteenth seed, from the fourth on
+  judge.py --run FILE…                                           programs of one's own, or the corpus: tests/judge/cases
+  judge.py --families groups --seed 17 --count 1 --print         the program of a seed"""
+import argparse
+import collections
+import pathlib
+import sys
+import time
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default=str(ROOT / "build" / "run_programs"), help="our side: build/run_programs")
+    parser.add_argument("--device", default="cpu", help="cpu, cuda:0, reference (the interpreter: no compiler of machine code)")
+    parser.add_argument("--isa", default="", help="of the CPU: avx512, avx2, baseline")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--families", default="", help="comma-separated; all by default")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100, help="seeds; each draws a program of each family")
+    parser.add_argument("--seconds", type=float, default=0, help="stop after so long, wherever that is")
+    parser.add_argument("--shard", default="0/1", help="i/n: every n-th seed, beginning with the i-th")
+    parser.add_argument("--limit", type=float, default=60, help="seconds after which a program hangs")
+    parser.add_argument("--failures", type=int, default=10, help="after so many it ends")
+    parser.add_argument("--no-shrink", action="store_true")
+    parser.add_argument("--print", action="store_true", help="each program as it is drawn")
+    parser.add_argument("--run", nargs="+", default=[], help="files of programs, or folders of them, instead of drawing")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    import torch
+    import families
+    import judging
+    import shrinking
+    import program as text
+    torch.set_num_threads(1)
+    command = [options.program, "--device", options.device, "--threads", str(options.threads)]
+    library = judging.Library(command + (["--isa", options.isa] if options.isa else []), options.limit)
+
+    def programs():
+        """What is tried, with the words that name it."""
+        if options.run:
+            for path in options.run:
+                path = pathlib.Path(path)
+                for file in sorted(path.glob("*.txt")) if path.is_dir() else [path]:
+                    yield str(file), text.parse(file.read_text()), f"--run {file}"
+            return
+        part, parts = map(int, options.shard.split("/"))
+        chosen = options.families.split(",") if options.families else list(families.FAMILIES)
+        for seed in range(options.seed + part, options.seed + options.count, parts):
+            for family in chosen:
+                yield f"{family} {seed}", families.draw(family, seed), f"--families {family} --seed {seed} --count 1"
+
+    start, tried, failed, nothing = time.monotonic(), collections.Counter(), 0, 0
+    told = start
+    for name, program, again in programs():
+        now = time.monotonic()
+        if failed >= options.failures or (options.seconds and now - start > options.seconds):
+            break
+        if now - told > 60:
+            told = now
+            print(f"{name}: {sum(tried.values())} programs in {now - start:.0f} s", file=sys.stderr)
+        if program is None:
+            nothing += 1
+            continue
+        if options.print:
+            print(f"# {name}\n{program}")
+        tried[name.split(" ")[0]] += 1
+        try:
+            problem = judging.problem_with(program, library)
+            if problem and not options.no_shrink:
+                small, problem = shrinking.shrink(program, problem, library)
+                program = small
+        except Exception:  # noqa: BLE001: a mistake of the judge's own is shown with its program
+            problem = "the judge itself: " + traceback.format_exc(limit=-3)
+            library.stop()
+        if problem:
+            failed += 1
+            print(f"# {name}: {problem}\n{program}# again: tests/judge/judge.py --device {options.device} {again}\n", flush=True)
+    library.stop()
+    passed = sum(tried.values()) - failed
+    print(f"{passed} programs passed, {failed} failed, in {time.monotonic() - start:.1f} s on {options.device}, PyTorch {torch.__version__}"
+          + (f"; {nothing} seeds drew nothing" if nothing else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
