@@ -2,7 +2,6 @@
 values are not moderate is taken back."""
 import random
 
-import numpy
 import torch
 
 import program as text
@@ -46,6 +45,14 @@ class Grower:
 
     def add(self, op, *operands, **options):
         """The statement's name; None, and nothing is changed, where it would not be legal or not moderate."""
+        return self.add_if(self.is_moderate, op, *operands, **options)
+
+    def is_moderate(self, v):
+        if not torch_ops.is_float(v.d) or v.t.numel() == 0:
+            return True
+        return bool(torch.isfinite(v.t).all()) and float(v.t.abs().max()) <= MODERATE[v.d]
+
+    def add_if(self, accepted, op, *operands, **options):
         name = self.new_name()
         options = {key: ",".join(map(str, to)) if isinstance(to, (list, tuple)) else str(to) for key, to in options.items()}
         statement = text.Statement(name, op, [str(operand) for operand in operands], options)
@@ -55,11 +62,8 @@ class Grower:
         except (RuntimeError, IndexError, ValueError):
             return None
         v = values[name]
-        if v.t.numel() > self.limit or v.t.dim() > 6:
+        if v.t.numel() > self.limit or v.t.dim() > 6 or not accepted(v):
             return None
-        if torch_ops.is_float(v.d) and v.t.numel() > 0:
-            if not bool(torch.isfinite(v.t).all()) or float(v.t.abs().max()) > MODERATE[v.d]:
-                return None
         self.values = values
         self.p.statements.append(statement)
         self.order.append(name)
@@ -144,5 +148,3 @@ def one_of(random_, **shares):
             return key
     return key
 
-
-__all__ = ["Grower", "SMALL", "MIDDLE", "one_of", "numpy"]

@@ -153,10 +153,10 @@ class Meaning:
 
     def evaluate(self, op, operands, named):
         import torch_products
-        for table in (BINARY, COMPARE, UNARY, BITS, torch_products.TABLE, OTHERS):
+        for table, run in ((BINARY, self.binary), (COMPARE, self.compare), (UNARY, self.unary), (BITS, self.bits),
+                           (torch_products.TABLE, self.other), (OTHERS, self.other)):
             if op in table:
-                return {id(BINARY): self.binary, id(COMPARE): self.compare, id(UNARY): self.unary,
-                        id(BITS): self.bits}.get(id(table), self.other)(table[op], operands, named)
+                return run(table[op], operands, named)
         raise KeyError(f"no op has the name {op}")
 
     def binary(self, f, operands, named):
@@ -213,10 +213,7 @@ UNARY = {"neg": torch.neg, "abs": torch.abs, "sign": torch.sign, "floor": torch.
          "trunc": torch.trunc, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "reciprocal": torch.reciprocal, "square": torch.square,
          "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log, "log2": torch.log2, "log1p": torch.log1p,
          "sin": torch.sin, "cos": torch.cos, "tan": torch.tan, "tanh": torch.tanh, "erf": torch.erf, "sigmoid": torch.sigmoid,
-         "relu": torch.relu, "silu": lambda x: x * torch.sigmoid(x),
-         "softplus": lambda x: torch.logaddexp(x, torch.zeros_like(x)),
-         "gelu": lambda x: x * 0.5 * (1 + torch.erf(x / math.sqrt(2))),
-         "gelu_tanh": lambda x: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))}
+         "relu": torch.relu}
 
 
 # --- everything else: functions of (meaning, operands, options, values)
@@ -335,7 +332,16 @@ def cast(m, operands, options, values):
 def elus(m, operands, options, values):
     t, d = m.real(operands[0])
     alpha = float(options.get("alpha", "1"))
-    return m.made(torch.where(t > 0, t, alpha * torch.expm1(torch.minimum(t, torch.zeros_like(t)))), d)
+    low = torch.exp(torch.minimum(t, torch.zeros_like(t)))
+    return m.made(torch.where(t > 0, t, alpha * (m.off(low, "f64" if d == "f64" else "f32") - 1)), d)
+
+
+def inner(f):
+    """A composition of several roundings: f(off, x), off rounding what it is given."""
+    def g(m, operands, options, values):
+        t, d = m.real(operands[0])
+        return m.made(f(lambda x: m.off(x, "f64" if d == "f64" else "f32"), t), d)
+    return g
 
 
 def view(f):
@@ -381,6 +387,10 @@ OTHERS = {
     "sum": sums, "prod": prods, "max": extreme(True), "min": extreme(False), "mean": means, "var": variances,
     "any": any_all(torch.any), "all": any_all(torch.all), "logsumexp": log_sums, "argmax": position(True),
     "argmin": position(False), "cumsum": running_sum, "where": chosen, "clamp": clamped, "cast": cast, "elu": elus,
+    "silu": inner(lambda off, x: x * off(torch.sigmoid(x))),
+    "softplus": inner(lambda off, x: torch.logaddexp(off(x), torch.zeros_like(x))),
+    "gelu": inner(lambda off, x: x * 0.5 * off(1 + off(torch.erf(off(x / math.sqrt(2)))))),
+    "gelu_tanh": inner(lambda off, x: 0.5 * x * off(1 + off(torch.tanh(off(math.sqrt(2 / math.pi) * off(x + 0.044715 * x**3)))))),
     "isnan": lambda m, v, o, _: Value(t=torch.isnan(v[0].t), d="bool"),
     "isinf": lambda m, v, o, _: Value(t=torch.isinf(v[0].t), d="bool"),
     "isfinite": lambda m, v, o, _: Value(t=torch.isfinite(v[0].t), d="bool"),
