@@ -48,19 +48,45 @@ bool memory_bounds(const Work& work, const Ceilings& ceilings) {
   return !ceilings.levels.empty() && work.cost.bytes() > 0;
 }
 
-// The best time of the traffic when each level serves as much of the working set as it can hold.
-double best_memory_us(const Work& work, const Ceilings& ceilings) {
-  double seconds = 0;
+// The share of the traffic that each level serves when it holds as much of the working set as it can.
+std::vector<double> served_shares(const Work& work, const Ceilings& ceilings) {
+  std::vector<double> shares;
   double left = 1;  // share of the traffic that no faster level serves
   for (const MemoryLevel& level : ceilings.levels) {
     const bool last = &level == &ceilings.levels.back();
     // Caches are nested: the first `held` of the working set is in this level or a faster one.
     const double held = last ? 1.0 : std::min(1.0, capacity(level) / working_set(work));
-    const double served = std::max(0.0, held - (1 - left));
-    seconds += served * work.cost.bytes() / std::max({level.read, level.write, level.copy});
-    left -= served;
+    shares.push_back(std::max(0.0, held - (1 - left)));
+    left -= shares.back();
+  }
+  return shares;
+}
+
+// The best time of the traffic, so shared.
+double best_memory_us(const Work& work, const Ceilings& ceilings) {
+  const std::vector<double> shares = served_shares(work, ceilings);
+  double seconds = 0;
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const MemoryLevel& level = ceilings.levels[i];
+    seconds += shares[i] * work.cost.bytes() / std::max({level.read, level.write, level.copy});
   }
   return seconds * 1e6;
+}
+
+void add_memory_figures(const Work& work, const Ceilings& ceilings, std::vector<std::string>& figures) {
+  const std::vector<double> shares = served_shares(work, ceilings);
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    if (shares[i] <= 0) continue;
+    const std::string& name = ceilings.levels[i].name;
+    const std::string prefix = name == "memory" ? "memory." : "level." + name + ".";
+    for (const char* kind : {"read", "write", "copy"}) figures.push_back(prefix + kind + "_bytes_per_s");
+  }
+}
+
+void add_math_figures(const perf::FlopsByType& flops, std::string_view unit,
+                      std::vector<std::string>& figures) {
+  for (const DType dtype : kAllDTypes)
+    if (flops[dtype] > 0) figures.push_back(std::string(unit) + std::string(name(dtype)));
 }
 
 }  // namespace
@@ -97,6 +123,45 @@ std::optional<double> impossible_below_us(const Work& work, const Ceilings& ceil
   const double math = math_us(work, ceilings);
   if (!memory_bounds(work, ceilings)) return math > 0 ? std::optional(math) : std::nullopt;
   return std::max(best_memory_us(work, ceilings), math);
+}
+
+bool beats_ceilings(const Work& work, const Ceilings& ceilings, double us, double slack) {
+  const auto least = impossible_below_us(work, ceilings);
+  return least && us * slack < *least;
+}
+
+std::vector<std::string> beaten_figures(const Work& work, const Ceilings& ceilings, double us, double slack) {
+  std::vector<std::string> figures;
+  const auto beaten = [&](double least_us) { return us * slack < least_us; };
+  if (memory_bounds(work, ceilings) && beaten(best_memory_us(work, ceilings)))
+    add_memory_figures(work, ceilings, figures);
+  const perf::FlopsByType matrix = work.cost.matrix_by_rate();
+  if (beaten(unit_us(matrix, perf::MathUnit::matrix, ceilings))) add_math_figures(matrix, "matrix.", figures);
+  if (beaten(unit_us(work.cost.vector, perf::MathUnit::vector, ceilings)))
+    add_math_figures(work.cost.vector, "vector.", figures);
+  return figures;
+}
+
+Ceilings best_of(const Ceilings& known, const Ceilings& latest) {
+  Ceilings best = latest;
+  for (const MemoryLevel& old : known.levels) {
+    const auto level = std::find_if(best.levels.begin(), best.levels.end(),
+                                    [&](const MemoryLevel& l) { return l.name == old.name; });
+    if (level == best.levels.end()) continue;  // a level that the device no longer tells of
+    level->read = std::max(level->read, old.read);
+    level->write = std::max(level->write, old.write);
+    level->copy = std::max(level->copy, old.copy);
+  }
+  for (const MathRate& old : known.math) {
+    const auto rate = std::find_if(best.math.begin(), best.math.end(), [&](const MathRate& m) {
+      return m.unit == old.unit && m.dtype == old.dtype;
+    });
+    if (rate == best.math.end())
+      best.math.push_back(old);
+    else
+      rate->flops_per_s = std::max(rate->flops_per_s, old.flops_per_s);
+  }
+  return best;
 }
 
 Ceilings ceilings_of(const perf::Hardware& hardware, const std::string& source) {

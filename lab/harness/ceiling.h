@@ -62,6 +62,15 @@ std::optional<Floor> floor_of(const Work& work, const Ceilings& ceilings);
 // than the ceilings' own uncertainty, is an error of measurement and never a record.
 std::optional<double> impossible_below_us(const Work& work, const Ceilings& ceilings);
 
+// Whether `us` for one iteration is less than that, by more than the factor `slack`.
+bool beats_ceilings(const Work& work, const Ceilings& ceilings, double us, double slack);
+// The figures, by the keys of perf::Measurement ("memory.copy_bytes_per_s", "vector.f32"), that `us` is too
+// fast for: each must be higher, or `us` is an error.
+std::vector<std::string> beaten_figures(const Work& work, const Ceilings& ceilings, double us, double slack);
+
+// Of each figure the larger: a ceiling is the best seen, not the last seen. The source is `latest`'s.
+Ceilings best_of(const Ceilings& known, const Ceilings& latest);
+
 // The rate of a unit for a type; empty when it was not measured.
 std::optional<double> math_rate(const Ceilings& ceilings, perf::MathUnit unit, DType dtype);
 

@@ -70,6 +70,40 @@ TEST(Impossible, IsNeverAboveTheFloor) {
   }
 }
 
+using Figures = std::vector<std::string>;
+
+TEST(Impossible, TheFiguresThatATimeIsTooFastForAreNamed) {
+  const Work copy = vector_work(2000, DType::f32, 100 * kMega, 100 * kMega);
+  const double least = *impossible_below_us(copy, machine());
+  EXPECT_EQ(beaten_figures(copy, machine(), least, 1.05), Figures());
+  EXPECT_EQ(beaten_figures(copy, machine(), least / 1.04, 1.05), Figures()) << "within the slack";
+  EXPECT_TRUE(beats_ceilings(copy, machine(), least / 1.06, 1.05));
+  // The cache serves a share of it.
+  EXPECT_EQ(beaten_figures(copy, machine(), least / 1.06, 1.05),
+            (Figures{"level.L3.read_bytes_per_s", "level.L3.write_bytes_per_s", "level.L3.copy_bytes_per_s",
+                     "memory.read_bytes_per_s", "memory.write_bytes_per_s", "memory.copy_bytes_per_s"}));
+  const Work small = vector_work(2000, DType::f32, kMega, kMega);
+  EXPECT_EQ(
+      beaten_figures(small, machine(), 1, 1.05),
+      (Figures{"level.L3.read_bytes_per_s", "level.L3.write_bytes_per_s", "level.L3.copy_bytes_per_s"}));
+  const Work math = vector_work(200 * kGiga, DType::f32, kMega, kMega);
+  EXPECT_EQ(beaten_figures(math, machine(), 5e5, 1.05), (Figures{"vector.f32"}));
+}
+
+TEST(Ceilings, OfEachFigureTheBestSeenHolds) {
+  Ceilings slower = machine();
+  slower.levels[1].read = 20 * kGiga;
+  slower.levels[0].copy = 300 * kGiga;
+  slower.math[0].flops_per_s = 1;
+  slower.math.push_back({perf::MathUnit::matrix, DType::bf16, 7});
+  for (const Ceilings& best : {best_of(machine(), slower), best_of(slower, machine())}) {
+    EXPECT_EQ(best.levels[1].read, 50 * kGiga);
+    EXPECT_EQ(best.levels[0].copy, 300 * kGiga);
+    EXPECT_EQ(math_rate(best, perf::MathUnit::vector, DType::f32), 200 * kGiga);
+    EXPECT_EQ(math_rate(best, perf::MathUnit::matrix, DType::bf16), 7);
+  }
+}
+
 TEST(Ceilings, OfPublishedHardwareHaveOneRateALevel) {
   perf::Hardware hardware;
   hardware.title = "A chip";

@@ -96,6 +96,37 @@ constexpr std::string_view kExamples[] = {"8192, 2^13 or 2^10..2^16", "0.1", "f3
                           kTypeNames[type], knob.name, knob.doc, kExamples[type]));
 }
 
+// Whether the value lies in the knob's range; of a shape each extent, and the number of elements is one.
+bool is_in_range(const Knob& knob, const KnobValue& value) {
+  constexpr double kMostElements = 0x1p59;  // so that their bytes are still counted in 64 bits
+  const auto in_range = [&](double v) { return v >= knob.least && v <= knob.most; };
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return in_range(static_cast<double>(*integer));
+  if (const auto* real = std::get_if<double>(&value)) return in_range(*real);
+  const auto* shape = std::get_if<Shape>(&value);
+  if (!shape) return true;
+  double elements = 1;
+  for (const Index extent : shape->extents()) {
+    if (!in_range(static_cast<double>(extent))) return false;
+    elements *= static_cast<double>(extent);
+  }
+  return elements <= kMostElements;
+}
+
+void check_value(const Knob& knob, const KnobValue& value) {
+  if (!is_in_range(knob, value))
+    throw Error(fmt::format("--set {}={}: {} {:.15g} to {:.15g} (knob {}: {})", knob.name, to_string(value),
+                            value.index() == 3 ? "each extent must be" : "must be", knob.least, knob.most,
+                            knob.name, knob.doc));
+  if (knob.choices.empty() ||
+      std::find(knob.choices.begin(), knob.choices.end(), value) != knob.choices.end())
+    return;
+  std::vector<std::string> choices;
+  choices.reserve(knob.choices.size());
+  for (const KnobValue& choice : knob.choices) choices.push_back(to_string(choice));
+  throw Error(fmt::format("--set {}={}: must be one of {} (knob {}: {})", knob.name, to_string(value),
+                          fmt::join(choices, ", "), knob.name, knob.doc));
+}
+
 }  // namespace
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -183,16 +214,7 @@ std::vector<KnobValue> parse_values(const Knob& knob, std::string_view text) {
     if (!value) refuse(knob, piece);
     values.push_back(*value);
   }
-  for (const KnobValue& value : values) {
-    if (knob.choices.empty() ||
-        std::find(knob.choices.begin(), knob.choices.end(), value) != knob.choices.end())
-      continue;
-    std::vector<std::string> choices;
-    choices.reserve(knob.choices.size());
-    for (const KnobValue& choice : knob.choices) choices.push_back(to_string(choice));
-    throw Error(
-        fmt::format("--set {}={}: must be one of {}", knob.name, to_string(value), fmt::join(choices, ", ")));
-  }
+  for (const KnobValue& value : values) check_value(knob, value);
   return values;
 }
 

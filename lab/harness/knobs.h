@@ -28,6 +28,9 @@ struct Knob {
   std::string doc;                          // what it is, with its unit
   std::vector<KnobValue> cuda_values = {};  // on a GPU, when they differ
   std::vector<KnobValue> choices = {};      // when not empty: what else than these is refused
+  // What an integer, a number or each extent of a shape must lie between. By default a size: at least one,
+  // and fewer than fill 4 TB.
+  double least = 1, most = 0x1p40;
 
   // Whether --set means this knob: by its name, or `cols` for columns.
   bool is_named(std::string_view text) const { return text == name || (text == "cols" && name == "columns"); }
@@ -65,7 +68,7 @@ struct Setting {
 Setting parse_setting(std::string_view text);  // throws Error
 
 // The values a user wrote for `knob`. Integers: 4096, 2^12, and 2^12..2^16 (doubling). Shapes: 8192x4096.
-// Throws Error with the knob's doc and an example.
+// Throws Error with the knob's doc and an example, or with the range or the choices that it takes.
 std::vector<KnobValue> parse_values(const Knob& knob, std::string_view text);
 
 // Every combination of the knobs' values, the last knob running fastest; a later setting overrides an earlier

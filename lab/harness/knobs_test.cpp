@@ -11,7 +11,7 @@ const Knob kColumns{
 const Knob kShape{.name = "shape", .values = {Shape{8, 4}}, .doc = "rows x columns"};
 const Knob kType{
     .name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = {DType::f32, DType::bf16}};
-const Knob kRate{.name = "p", .values = {0.1}, .doc = "drop probability"};
+const Knob kRate{.name = "p", .values = {0.1}, .doc = "drop probability", .least = 0, .most = 1};
 
 std::string message_of(const std::function<void()>& act) {
   try {
@@ -53,14 +53,15 @@ TEST(Knobs, EachTypeParses) {
   EXPECT_EQ(std::get<Shape>(parse_values(kShape, "2^10x3")[0]), (Shape{1024, 3}));
   EXPECT_EQ(std::get<DType>(parse_values(kType, "bf16")[0]), DType::bf16);
   EXPECT_EQ(std::get<double>(parse_values(kRate, "1e-3")[0]), 1e-3);
-  EXPECT_EQ(std::get<std::int64_t>(parse_values(kColumns, "-5")[0]), -5);
+  EXPECT_EQ(std::get<std::int64_t>(parse_values(kColumns, "5")[0]), 5);
 }
 
 TEST(Knobs, WrongValuesSayWhatWasExpected) {
   EXPECT_EQ(message_of([] { parse_values(kColumns, "12k"); }),
             "--set cols=12k: not an integer (knob cols: columns of a row; write for example 8192, 2^13 or "
             "2^10..2^16)");
-  EXPECT_EQ(message_of([] { parse_values(kType, "f64"); }), "--set dtype=f64: must be one of f32, bf16");
+  EXPECT_EQ(message_of([] { parse_values(kType, "f64"); }),
+            "--set dtype=f64: must be one of f32, bf16 (knob dtype: element type)");
   EXPECT_NE(message_of([] { parse_values(kType, "float"); }).find("not a dtype"), std::string::npos);
   EXPECT_NE(message_of([] { parse_values(kShape, "4x"); }).find("not a shape"), std::string::npos);
   EXPECT_NE(message_of([] { parse_values(kShape, "4x-1"); }).find("not a shape"), std::string::npos);
@@ -69,6 +70,22 @@ TEST(Knobs, WrongValuesSayWhatWasExpected) {
     EXPECT_NE(message_of([&] { parse_values(kColumns, bad); }).find("not an integer"), std::string::npos)
         << bad;
   }
+}
+
+TEST(Knobs, ValuesOutOfRangeSayTheRange) {
+  EXPECT_EQ(message_of([] { parse_values(kColumns, "-5"); }),
+            "--set cols=-5: must be 1 to 1099511627776 (knob cols: columns of a row)");
+  for (const char* bad : {"0", "2^41", "9223372036854775807", "8,0", "2^40..2^42"})
+    EXPECT_NE(message_of([&] { parse_values(kColumns, bad); }).find("must be 1 to"), std::string::npos)
+        << bad;
+  EXPECT_NE(message_of([] { parse_values(kShape, "4x0"); }).find("each extent must be 1 to"),
+            std::string::npos);
+  EXPECT_NE(message_of([] { parse_values(kShape, "2^40x2^40"); }).find("each extent"), std::string::npos)
+      << "their product overflows";
+  EXPECT_NE(message_of([] { parse_values(kRate, "1.5"); }).find("must be 0 to 1"), std::string::npos);
+  EXPECT_NE(message_of([] { parse_values(kRate, "-0.1"); }).find("must be 0 to 1"), std::string::npos);
+  const Knob window{.name = "window", .values = {256}, .doc = "keys; 0: all", .least = 0};
+  EXPECT_EQ(std::get<std::int64_t>(parse_values(window, "0")[0]), 0);
 }
 
 TEST(Knobs, UnknownKeysListTheKnobs) {
@@ -85,7 +102,9 @@ TEST(Knobs, MalformedSettingsAreRefused) {
 }
 
 TEST(Knobs, RangesStopBeforeTheyOverflow) {
-  const auto values = parse_values(kColumns, "2^61..9223372036854775807");
+  Knob any = kColumns;
+  any.most = 0x1p63;
+  const auto values = parse_values(any, "2^61..9223372036854775807");
   EXPECT_EQ(values.size(), 2u);
 }
 

@@ -4,6 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
+#include <stdexcept>
+
+#include "harness/recheck.h"
 
 namespace tilewright::lab {
 
@@ -39,8 +43,31 @@ void set_verification(Row& row, const Contender& contender, const Verification& 
   }
 }
 
+void set_floor(Row& row, const Work& work, const Ceilings& ceilings) {
+  const auto floor = floor_of(work, ceilings);
+  if (!floor || !row.median_us) return;
+  row.floor_us = floor->us;
+  row.roofline = floor->us / *row.median_us;
+}
+
+void add_note(Row& row, const std::string& note) { row.note += (row.note.empty() ? "" : "; ") + note; }
+
+// Refuses a median that is above the ceilings still, after they were probed again.
+void hold_against_ceilings(Row& row, const Work& work, const Ceilings& ceilings, const Recheck& recheck,
+                           double slack) {
+  row.verdict = Verdict::uncompared;
+  if (!beats_ceilings(work, ceilings, *row.median_us, slack)) return;
+  row.verdict = Verdict::impossible;
+  std::string probed;
+  if (recheck.tries > 0) probed = fmt::format(", probed again beside it {} times", recheck.tries);
+  if (!recheck.why_not.empty()) probed = ", which could not be probed again: " + recheck.why_not;
+  row.note = fmt::format(
+      "faster than physics: {:.4g} us, where the measured ceilings ({}{}) allow {:.4g} us at best",
+      *row.median_us, ceilings.source, probed, *impossible_below_us(work, ceilings));
+}
+
 void set_times(Row& row, const ContenderTiming& timing, const PairInstance& instance, const LabDevice& device,
-               const RunOptions& options) {
+               const Recheck& recheck, const RunOptions& options) {
   const Estimate estimate = estimate_median(timing.samples_us, {.seed = options.seed});
   row.median_us = estimate.median;
   row.ci95_us = estimate.ci;
@@ -51,19 +78,8 @@ void set_times(Row& row, const ContenderTiming& timing, const PairInstance& inst
   // Amount per microsecond / 1000 is billions per second.
   const double amount = row.unit == "GFLOP/s" ? instance.work.cost.flops() : instance.work.cost.bytes();
   if (amount > 0) row.rate = amount / estimate.median / 1e3;
-  if (floor) {
-    row.floor_us = floor->us;
-    row.roofline = floor->us / estimate.median;
-  }
-  const auto least = impossible_below_us(instance.work, device.ceilings);
-  if (least && estimate.median * options.ceiling_slack < *least) {
-    row.verdict = Verdict::impossible;
-    row.note = fmt::format(
-        "faster than physics: {:.4g} us, where the measured ceilings ({}) allow {:.4g} us at best",
-        estimate.median, device.ceilings.source, *least);
-    return;
-  }
-  row.verdict = Verdict::uncompared;
+  set_floor(row, instance.work, device.ceilings);
+  hold_against_ceilings(row, instance.work, device.ceilings, recheck, options.ceiling_slack);
 }
 
 void set_speedup(Row& row, const Row& baseline, const std::vector<double>& baseline_us,
@@ -112,8 +128,9 @@ void fail_all(std::vector<Row>& rows, const std::string& why) {
 
 // Fills the rows' times, then takes back those whose last outputs are wrong.
 void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const LabDevice& device,
-                  const Timing& timing, const std::vector<Verification>& verifications,
+                  const Recheck& recheck, const std::vector<Verification>& verifications,
                   const RunOptions& options) {
+  const Timing& timing = recheck.timing;
   for (std::size_t c = 0; c < rows.size(); ++c) {
     if (rows[c].verdict != Verdict::untimed) continue;
     const ContenderTiming& times = timing.contenders[c];
@@ -125,7 +142,11 @@ void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const La
     } else if (!verifications[c].verified) {
       withdraw(rows[c], verifications[c]);
     } else if (!times.samples_us.empty()) {
-      set_times(rows[c], times, instance, device, options);
+      set_times(rows[c], times, instance, device, recheck, options);
+      if (recheck.was_above[c] && rows[c].verdict != Verdict::impossible)
+        add_note(
+            rows[c],
+            "timed again beside probes of the machine, for it was faster than the ceilings known before");
     }
   }
   Row& baseline = rows.front();
@@ -138,6 +159,21 @@ void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const La
     set_speedup(rows[c], baseline, timing.contenders[0].samples_us, timing.contenders[c].samples_us,
                 options.seed);
   }
+}
+
+bool is_unsound(const Row& row) {
+  return row.verdict == Verdict::wrong || row.verdict == Verdict::failed ||
+         row.verdict == Verdict::impossible;
+}
+
+// Sizes that no memory of the host holds are no different from those that the device's does not.
+Result<PairInstance> make_instance_of(const Job& job, LabDevice& device) {
+  try {
+    return job.pair->make(job.knobs, device);
+  } catch (const std::bad_alloc&) {
+  } catch (const std::length_error&) {
+  }
+  return failure(Failure::Kind::out_of_memory, "host: no memory for what these knobs describe");
 }
 
 InstanceResult unavailable(const Job& job, const LabDevice& device, const Failure& why) {
@@ -172,7 +208,10 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
   if (options.progress) options.progress("timing");
   TimingOptions timing_options = options.timing;
   timing_options.seed = options.seed;
-  const Timing timing = time_contenders(instance, *device.timer, take, timing_options);
+  const Recheck recheck = recheck_ceilings(
+      instance, device, take, time_contenders(instance, *device.timer, take, timing_options),
+      {.timing = timing_options, .slack = options.ceiling_slack, .progress = options.progress});
+  const Timing& timing = recheck.timing;
   std::vector<std::int64_t> last;
   for (const ContenderTiming& times : timing.contenders) {
     last.push_back(times.error.empty() ? times.last_iteration : -1);
@@ -180,7 +219,7 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
   }
   if (options.progress) options.progress("verify what was timed");
   verify_timed(instance, *digest_before, last, verifications);
-  merge_timing(result.rows, instance, device, timing, verifications, options);
+  merge_timing(result.rows, instance, device, recheck, verifications, options);
   result.interrupted = timing.interrupted;
   return result;
 }
@@ -189,31 +228,48 @@ RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOption
                    Environment environment, const RunEvents& events) {
   RunRecord run{{}, std::move(environment)};
   run.environment.seed = options.seed;
-  run.environment.ceilings.push_back({device.name, device.ceilings});
+  std::vector<Work> work;  // of each row; none for one that was not made
   for (const Job& job : jobs) {
     if (options.timing.stop && options.timing.stop()) {
       run.environment.interrupted = true;
       break;
     }
     if (events.started) events.started(job);
-    auto instance = job.pair->make(job.knobs, device);
+    auto instance = make_instance_of(job, device);
     if (instance && events.made) events.made(job, *instance);
     const InstanceResult result =
         instance ? run_instance(*instance, device, options) : unavailable(job, device, instance.error());
     run.rows.insert(run.rows.end(), result.rows.begin(), result.rows.end());
+    work.resize(run.rows.size(), result.work.work);
     if (instance) run.environment.work.push_back(result.work);
     run.environment.frame_us = std::max(run.environment.frame_us, result.frame_us);
     run.environment.interrupted = run.environment.interrupted || result.interrupted;
     if (events.done) events.done(job, result);
   }
+  // A ceiling that was raised on the way holds for what came before, too.
+  for (std::size_t i = 0; i < run.rows.size(); ++i) set_floor(run.rows[i], work[i], device.ceilings);
+  run.environment.ceilings.push_back({device.name, device.ceilings});
   return run;
 }
 
-bool sound(const RunRecord& run) {
-  return std::none_of(run.rows.begin(), run.rows.end(), [](const Row& row) {
-    return row.verdict == Verdict::wrong || row.verdict == Verdict::failed ||
-           row.verdict == Verdict::impossible;
-  });
+bool sound(const RunRecord& run) { return std::none_of(run.rows.begin(), run.rows.end(), is_unsound); }
+
+std::string why_failed(const RunRecord& run) {
+  constexpr std::size_t kMostNamed = 3;  // the table above has them all
+  std::size_t count = 0;
+  std::string named;
+  for (const Row& row : run.rows) {
+    if (!is_unsound(row)) continue;
+    if (++count <= kMostNamed)
+      named += fmt::format("{}{} is {} ({})", count == 1 ? "" : "; ", row.key(), name(row.verdict), row.note);
+  }
+  const auto fits = [](const Row& row) { return row.verdict != Verdict::no_memory; };
+  if (count == 0 && !run.rows.empty() && std::none_of(run.rows.begin(), run.rows.end(), fits))
+    return fmt::format("nothing was measured, for nothing fits: {} ({}); smaller knobs (--set) may",
+                       run.rows.front().key(), run.rows.front().note);
+  if (count == 0) return "";
+  if (count > kMostNamed) named += fmt::format("; and {} more", count - kMostNamed);
+  return fmt::format("{} of {} rows: {}", count, run.rows.size(), named);
 }
 
 }  // namespace tilewright::lab

@@ -12,8 +12,8 @@ namespace tilewright::lab {
 struct RunOptions {
   TimingOptions timing;
   std::uint64_t seed = 1;
-  // A median this factor faster than the ceilings allow is an error: the ceilings are medians of measurements
-  // too.
+  // A median this factor faster than the ceilings allow has them probed again (recheck.h), and is an error if
+  // it still is: the ceilings are measurements, too.
   double ceiling_slack = 1.05;
   Progress progress = {};  // told what an instance is about to do; never between two samples
 };
@@ -43,5 +43,8 @@ RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOption
 
 // Whether a run has nothing to be ashamed of: no row WRONG, FAILED or IMPOSSIBLE. For an exit status.
 bool sound(const RunRecord& run);
+// Why a run ends with status 1, in a line: "2 of 9 rows: elu/compiled cpu 4096 f32 is IMPOSSIBLE (faster than
+// …); …", or that no row fitted into memory. Empty: it does not.
+std::string why_failed(const RunRecord& run);
 
 }  // namespace tilewright::lab

@@ -120,6 +120,25 @@ void check_clocks(Lane& lane) {
       fmt::format("the timer reports {:.4g} us where {:.4g} us went by: it does not see the work", us, wall);
 }
 
+// TimingOptions::beside and when it is due: at the start, then each quarter of the budget.
+class Beside {
+ public:
+  explicit Beside(const TimingOptions& options) : options_(options), due_us_(options.now_us()) {}
+  bool is_due() const { return options_.beside && options_.now_us() >= due_us_; }
+  double run_us() {  // returns how long it took
+    if (!options_.beside) return 0;
+    const double start = options_.now_us();
+    options_.beside();
+    const double end = options_.now_us();
+    due_us_ = end + options_.budget_us / 4;
+    return end - start;
+  }
+
+ private:
+  const TimingOptions& options_;
+  double due_us_;
+};
+
 void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, double deadline_us,
                  const TimingOptions& options, Timing& timing) {
   constexpr int kLookEvery = 10;  // rounds between two looks at the intervals
@@ -127,15 +146,23 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
   for (std::size_t c = 0; c < lanes.size(); ++c) {
     if (lanes[c].active()) active.push_back(c);
   }
+  Beside beside(options);
+  const auto stopped = [&] {
+    timing.interrupted = options.stop && options.stop();
+    return timing.interrupted;
+  };
   while (timing.rounds < options.max_samples && !active.empty()) {
+    const auto order = order_of_round(timing.rounds, active.size());
+    if (beside.is_due() && !stopped()) {
+      deadline_us += beside.run_us();
+      Lane& next = lanes[active[order.front()]];
+      if (next.active()) (void)sample(next, timer, next.timing.batch, copies, options.now_us);
+    }
     const bool late = options.now_us() >= deadline_us && timing.rounds >= options.floor_samples;
     const bool look = timing.rounds >= options.min_samples && timing.rounds % kLookEvery == 0;
-    if (late || (look && precise(lanes, options))) return;
-    for (std::size_t place : order_of_round(timing.rounds, active.size())) {
-      if (options.stop && options.stop()) {
-        timing.interrupted = true;
-        return;
-      }
+    if (late || (look && precise(lanes, options))) break;
+    for (std::size_t place : order) {
+      if (stopped()) return;
       Lane& lane = lanes[active[place]];
       if (!lane.active()) continue;
       const auto time = sample(lane, timer, lane.timing.batch, copies, options.now_us);
@@ -145,6 +172,7 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
     }
     ++timing.rounds;
   }
+  beside.run_us();
 }
 
 }  // namespace

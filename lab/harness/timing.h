@@ -24,6 +24,10 @@ struct TimingOptions {
       3e6;  // for all contenders together, warm-up included; at least `floor_samples` are taken
   int floor_samples = 5;
   std::uint64_t seed = 1;
+  // Something else to do in the same seconds, such as probing the machine: before the first round, a few
+  // times between rounds, and after the last. Its time is not of the budget, and the sample after it is taken
+  // and not kept, for it finds the caches full of something else.
+  std::function<void()> beside = {};
   std::function<bool()> stop = {};                 // asked between samples; true ends the timing (Ctrl-C)
   std::function<double()> now_us = steady_now_us;  // the wall clock; tests bring their own
 };

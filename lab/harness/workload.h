@@ -24,13 +24,19 @@ namespace tilewright::lab {
 class Peers;            // lab/peers/
 struct CompiledAccess;  // lab/pairs/tensor_pair.h
 
+// Takes one more sample of some figures and returns the ceilings with the best seen of each.
+using CeilingSampler = std::function<Result<Ceilings>()>;
+
 // What a pair runs on.
 struct LabDevice {
   std::string name = "cpu";  // "cpu", "cuda:0"
   DeviceKind kind = DeviceKind::cpu;
   Context* context = nullptr;  // the tensor library's; null in tests of the harness
   std::shared_ptr<Timer> timer = std::make_shared<HostTimer>();
-  Ceilings ceilings;                  // of this machine, measured
+  Ceilings ceilings;  // of this machine, measured; raised by what is probed beside the work
+  // Begins to probe figures again, named as beaten_figures() does; what it needs lives as long as the
+  // sampler.
+  std::function<CeilingSampler(const std::vector<std::string>& figures)> probe_again = {};
   std::shared_ptr<Peers> peers = {};  // contenders in other processes; null: none are wanted
   bool autotune = false;              // a contender more: compiled, with its schedules measured
   bool launches = false;              // … and one without replayed graphs: each kernel launched by itself

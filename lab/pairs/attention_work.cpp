@@ -187,7 +187,8 @@ std::vector<Knob> head_knobs(Index heads, Index cuda_heads, Index depth, Index c
   return {{.name = "heads", .values = {heads}, .doc = "heads of q", .cuda_values = {cuda_heads}},
           {.name = "kv_heads",
            .values = {Index{0}},
-           .doc = "heads of k and v, which query heads share in turn; 0: as many as heads"},
+           .doc = "heads of k and v, which query heads share in turn; 0: as many as heads",
+           .least = 0},
           {.name = "depth", .values = {depth}, .doc = "columns of q, k and v", .cuda_values = {cuda_depth}}};
 }
 

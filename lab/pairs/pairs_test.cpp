@@ -73,6 +73,15 @@ void expect_verified(const std::string& device_name) {
   }
 }
 
+TEST(Pairs, DefaultsOfKnobsAreWhatTheKnobsTake) {
+  for (const Pair& pair : all_pairs())
+    for (const Knob& knob : pair.knobs)
+      for (const auto* values : {&knob.values, &knob.cuda_values})
+        for (const KnobValue& value : *values)
+          if (const std::string text = to_string(value); !text.empty())
+            EXPECT_NO_THROW(parse_values(knob, text)) << pair.name << "." << knob.name << "=" << text;
+}
+
 TEST(Pairs, EachHasSizesHere) {
   for (const Pair& pair : all_pairs()) {
     EXPECT_TRUE(std::any_of(kTiny.entries.begin(), kTiny.entries.end(), [&](const Suite::Entry& entry) {

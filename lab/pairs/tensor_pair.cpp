@@ -188,8 +188,14 @@ Result<PairInstance> make_instance(TensorWorkload workload, LabDevice& device) {
   return std::move(*made);
 }
 
+std::vector<KnobValue> plain_floats() { return {DType::f32, DType::f64, DType::f16, DType::bf16}; }
+
 Knob dtype_knob() {
-  return {.name = "dtype", .values = {DType::f32}, .doc = "element type", .cuda_values = {DType::bf16}};
+  return {.name = "dtype",
+          .values = {DType::f32},
+          .doc = "element type",
+          .cuda_values = {DType::bf16},
+          .choices = plain_floats()};
 }
 
 perf::Cost cost_of(const std::vector<InputSpec>& inputs, const std::vector<OutputSpec>& outputs, double flops,

@@ -45,7 +45,9 @@ struct CompiledAccess {
   std::vector<Tensor> inputs;
 };
 
-Knob dtype_knob();  // f32 on the CPU, bf16 on a GPU
+Knob dtype_knob();
+std::vector<KnobValue>
+plain_floats();  // what a pair takes that is not particular about its type  // f32 on the CPU, bf16 on a GPU
 
 // A Failure when the device cannot hold it.
 Result<PairInstance> make_instance(TensorWorkload workload, LabDevice& device);

@@ -148,10 +148,15 @@ std::vector<Level> levels_of(const std::vector<backends::DeviceFact>& facts, int
   return levels;
 }
 
+constexpr const char* kKinds[] = {"read", "write", "copy"};
+
+std::string figure_of(const Level& level, const char* kind) {
+  return (level.name == "memory" ? "memory." : "level." + level.name + ".") + kind + "_bytes_per_s";
+}
+
 Status measure_level(ProbeBench& bench, const Level& level, const ProbeReport& report) {
   const int threads = bench.target().units;
   const int vector_bytes = bench.target().vector_bytes;
-  const std::string prefix = level.name == "memory" ? "memory." : "level." + level.name + ".";
   struct Kind {
     const char* name;
     std::vector<Statement> statements;
@@ -160,6 +165,8 @@ Status measure_level(ProbeBench& bench, const Level& level, const ProbeReport& r
   const bool memory = level.name == "memory";
   for (const Kind& kind : {Kind{"read", {kRead}, 1}, Kind{"write", {kWrite, kWriteStreaming}, 1},
                            Kind{"copy", {kCopy, kCopyStreaming}, 2}}) {
+    const std::string figure = figure_of(level, kind.name);
+    if (!bench.wants(figure)) continue;
     if (Status s = bench.next(fmt::format("{} {}", level.name, kind.name)); !s) return s;
     const Index share = level.share_bytes / kind.views / 4096 * 4096;
     const ProbeBench::Work work{.programs = threads,
@@ -179,7 +186,7 @@ Status measure_level(ProbeBench& bench, const Level& level, const ProbeReport& r
         best = std::max(best, *rate);
       }
     }
-    report.add(prefix + kind.name + "_bytes_per_s", best);
+    report.add(figure, best);
   }
   return Unit{};
 }
@@ -195,10 +202,14 @@ Status measure_math(ProbeBench& bench, const ProbeReport& report) {
        {Rate{"vector.f32", fma_kernel(bytes, "float"), 2 * bytes / 4},
         Rate{"vector.f64", fma_kernel(bytes, "double"), 2 * bytes / 8},
         Rate{"matrix.bf16", bf16_kernel(), 2 * 32}, Rate{"matrix.i8", i8_kernel(), 2 * 64}}) {
-    if (Status s = bench.next(rate.what); !s) return s;
+    const std::string_view what = rate.what;
+    // A product of f32 or f64 is made of the same multiply-adds.
+    const std::string product = what.starts_with("vector.") ? "matrix." + std::string(what.substr(7)) : "";
+    if (!bench.wants(what) && (product.empty() || !bench.wants(product))) continue;
+    if (Status s = bench.next(what); !s) return s;
     auto program = bench.load(rate.kernel);
     if (!program) {
-      const std::string type(std::string_view(rate.what).substr(7));
+      const std::string type(what.substr(7));
       if (program.error().message.find("no " + type + " instruction") == std::string::npos)
         return program.error();
       report.leave_out(rate.what, "the processor has no " + type + " dot product");
@@ -208,9 +219,7 @@ Status measure_math(ProbeBench& bench, const ProbeReport& report) {
     const auto best = bench.best_rate(**program, {.programs = threads, .share_bytes = 0, .amount = flops});
     if (!best) return best.error();
     report.add(rate.what, *best);
-    // A product of f32 or f64 is made of the same multiply-adds.
-    if (const std::string_view what = rate.what; what.starts_with("vector."))
-      report.add("matrix." + std::string(what.substr(7)), *best);
+    if (!product.empty()) report.add(product, *best);
   }
   // The same ports do both.
   report.out.ceilings.measurements.push_back({"matrix_beside_vector", 0, "the same instructions' ports"});
@@ -219,6 +228,7 @@ Status measure_math(ProbeBench& bench, const ProbeReport& report) {
 
 Status measure_launch(ProbeBench& bench, const ProbeReport& report) {
   constexpr int kLaunches = 1000;
+  if (!bench.wants("launch_s")) return Unit{};
   if (Status s = bench.next("launch"); !s) return s;
   auto program =
       bench.load({.text = "extern \"C\" void probe(void* const*, const long*, long, long, char*) {}\n"});
@@ -242,9 +252,12 @@ Status measure_launch(ProbeBench& bench, const ProbeReport& report) {
 Status probe_cpu(ProbeBench& bench, const ProbeReport& report) {
   const std::vector<Level> levels = levels_of(bench.backend().facts(), bench.target().units, report);
   if (Status s = bench.next("memory for the probes"); !s) return s;
-  const auto most =
-      static_cast<std::size_t>(levels.back().share_bytes) * static_cast<std::size_t>(bench.target().units);
-  if (Status s = bench.reserve(most); !s) return s;
+  Index most = 0;
+  for (const Level& level : levels)
+    if (std::any_of(std::begin(kKinds), std::end(kKinds),
+                    [&](const char* kind) { return bench.wants(figure_of(level, kind)); }))
+      most = std::max(most, level.share_bytes * bench.target().units);
+  if (Status s = bench.reserve(static_cast<std::size_t>(most)); !s) return s;
   for (const Level& level : levels)
     if (Status s = measure_level(bench, level, report); !s) return s;
   if (Status s = measure_math(bench, report); !s) return s;

@@ -118,6 +118,8 @@ Status measure_cuda_level(ProbeBench& bench, const CudaLevel& level, const Probe
   };
   for (const Kind& kind : {Kind{"read", level.load + four(kUse), 1}, Kind{"write", level.store, 1},
                            Kind{"copy", level.load + level.store, 2}}) {
+    const std::string figure = level.prefix + kind.name + "_bytes_per_s";
+    if (!bench.wants(figure)) continue;
     if (Status s = bench.next(level.prefix + kind.name); !s) return s;
     auto program = bench.load(moving(level.frame, kind.body));
     if (!program) return program.error();
@@ -132,13 +134,14 @@ Status measure_cuda_level(ProbeBench& bench, const CudaLevel& level, const Probe
       if (!short_blocks) return short_blocks.error();
       rate = std::max(*rate, *short_blocks);
     }
-    report.add(level.prefix + kind.name + "_bytes_per_s", *rate);
+    report.add(figure, *rate);
   }
   return Unit{};
 }
 
 Status measure_launches(ProbeBench& bench, const ProbeReport& report) {
   constexpr int kLaunches = 200;
+  if (!bench.wants("launch_s")) return Unit{};
   if (Status s = bench.next("launch"); !s) return s;
   auto program = bench.load({.text = "extern \"C\" __global__ void probe(const char*, char*, long long, long "
                                      "long, long long, long long) {}\n",

@@ -181,7 +181,9 @@ Status probe_cuda_math(ProbeBench& bench, const ProbeReport& report) {
     const std::string what = all[i].what;
     double best = 0;
     ProbeReport by = report;
+    const bool wanted = bench.wants(what);
     for (; i < all.size() && all[i].what == what; ++i) {
+      if (!wanted) continue;
       if (Status s = bench.next(what + ", " + all[i].by); !s) return s;
       auto program = bench.load(all[i].kernel);
       if (!program) {
@@ -201,7 +203,7 @@ Status probe_cuda_math(ProbeBench& bench, const ProbeReport& report) {
     }
     if (best > 0)
       by.add(what, best);
-    else
+    else if (wanted)
       report.leave_out(what, "the device has no such instruction");
   }
   return Unit{};

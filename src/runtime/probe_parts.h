@@ -3,8 +3,10 @@
 
 #include "runtime/probe.h"
 
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tilewright::runtime {
@@ -24,14 +26,17 @@ inline constexpr int kThreads = 512, kBlocksPerUnit = 4;
 // A place on the device for the probes' data and the programs compiled so far.
 class ProbeBench {
  public:
-  ProbeBench(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
+  explicit ProbeBench(Device& device) : device_(device) {}
+  void take(const ProbeOptions& options) { options_ = options; }  // for what is measured next
 
   backends::Backend& backend() const { return device_.backend(); }
   const tile::Target& target() const { return device_.target(); }
+  const std::string& device_name() const { return device_.name(); }
   const ProbeOptions& options() const { return options_; }
   Status reserve(std::size_t bytes);  // of each view; filled, so that every page is there
   std::vector<void*> views() const { return {x_->data(), y_->data()}; }
-  Result<std::unique_ptr<backends::Program>> load(const ProbeKernel& kernel) const;
+  bool wants(std::string_view figure) const { return !options_.wanted || options_.wanted(figure); }
+  Result<std::shared_ptr<backends::Program>> load(const ProbeKernel& kernel);  // compiled once
 
   struct Work {
     Index programs = 1;
@@ -49,8 +54,11 @@ class ProbeBench {
  private:
   Result<double> run_us(backends::Program& program, const Work& work, Index repeats);
   Device& device_;
-  const ProbeOptions& options_;
+  ProbeOptions options_;
   std::shared_ptr<Buffer> x_, y_;
+  std::map<std::string, std::shared_ptr<backends::Program>> programs_;  // by text
+  std::map<std::pair<const backends::Program*, Index>, Index>
+      repeats_;  // of a program and share, for a sample
 };
 
 // Adds one figure, or a line to left_out when it could not be measured for want of an instruction.

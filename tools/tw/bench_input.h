@@ -57,7 +57,4 @@ class BenchProgress {
   bool terminal_;
 };
 
-// The ceilings that a run is held against: those stored for this machine, measured ones, or none.
-lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which, BenchProgress& progress);
-
 }  // namespace tilewright::tw

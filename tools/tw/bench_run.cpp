@@ -72,18 +72,24 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, -1);
 }
 
-[[noreturn]] void exit_with(int code) { throw CLI::RuntimeError(code); }
+// Ends the run with status 1; why is the last line of what it writes.
+[[noreturn]] void end_with_1(const std::string& why) {
+  std::fflush(stdout);  // before stderr, also where both go into one pipe
+  fmt::print(stderr, "tw: exit status 1: {}\n", why);
+  throw CLI::RuntimeError(1);
+}
 
-// Checks a run against the stored expectations, or merges it into them; false when a row regressed.
-bool judge(const lab::RunRecord& run, const BenchInput& input) {
+// Checks a run against the stored expectations, or merges it into them. Returns the keys of the rows that
+// regressed.
+std::vector<std::string> judge(const lab::RunRecord& run, const BenchInput& input) {
   const std::string key = lab::hardware_key(run.environment, input.device);
   const auto known = lab::read_expectations(input.expectations, key);
   if (!known) throw std::runtime_error(known.error().message);
-  bool good = true;
+  std::vector<std::string> regressed;
   if (input.expect) {
     for (const lab::ExpectationCheck& check : lab::check_expectations(run.rows, *known)) {
       fmt::print("{:12} {}: {}\n", lab::name(check.outcome), check.key, check.text);
-      good = good && check.outcome != lab::Outcome::regression;
+      if (check.outcome == lab::Outcome::regression) regressed.push_back(check.key);
     }
   }
   if (input.update) {
@@ -94,14 +100,26 @@ bool judge(const lab::RunRecord& run, const BenchInput& input) {
       throw std::runtime_error(written.error().message);
     fmt::print("{} expectations stored in {}/{}.json\n", update.accepted.size(), input.expectations, key);
   }
-  return good;
+  return regressed;
+}
+
+// What the run is held against: the ceilings stored for this machine, measured ones, or none.
+void find_ceilings(lab::LabDevice& device, const std::string& which, BenchProgress& progress) {
+  device.ceilings = {.source = "none"};
+  if (which == "none") return;
+  const auto source =
+      which == "measure" ? lab::CeilingSource::measured : lab::CeilingSource::stored_or_measured;
+  lab::find_ceilings(
+      device, source,
+      {.progress = [&](std::string_view what) { progress.step(fmt::format("ceilings: {}", what)); },
+       .stop = InterruptGuard::interrupted});
 }
 
 lab::RunRecord measure(const BenchInput& input, std::span<const lab::Job> jobs, lab::LabDevice& device) {
   BenchProgress progress(jobs.size());
   progress.say(fmt::format("{} workloads on {}{}", jobs.size(), device.name,
                            device.peers ? ", peers: " + device.peers->describe() : ""));
-  device.ceilings = bench_ceilings(device, input.ceilings, progress);
+  find_ceilings(device, input.ceilings, progress);
   lab::RunOptions options = run_options(input);
   options.progress = [&](std::string_view what) { progress.step(what); };
   const lab::RunEvents events{
@@ -111,16 +129,6 @@ lab::RunRecord measure(const BenchInput& input, std::span<const lab::Job> jobs, 
 }
 
 }  // namespace
-
-lab::Ceilings bench_ceilings(lab::LabDevice& device, const std::string& which, BenchProgress& progress) {
-  if (which == "none") return {.source = "none"};
-  const auto source =
-      which == "measure" ? lab::CeilingSource::measured : lab::CeilingSource::stored_or_measured;
-  return lab::device_ceilings(
-      device, source,
-      {.progress = [&](std::string_view what) { progress.step(fmt::format("ceilings: {}", what)); },
-       .stop = InterruptGuard::interrupted});
-}
 
 RunFiles open_run_files(const BenchInput& input) {
   const std::string folder =
@@ -165,9 +173,13 @@ void bench_run(const BenchInput& input) {
   fmt::print("{}", lab::render_table(run, {.width = terminal_width(), .colour = colour}));
   write_run_files(run, files);
   fmt::print("page: {}\nJSON: {}\n", files.html, files.json.back());
-  if (run.environment.interrupted) exit_with(130);
-  const bool as_expected = (!input.expect && !input.update) || judge(run, input);
-  if (!lab::sound(run) || !as_expected) exit_with(1);
+  if (run.environment.interrupted) throw CLI::RuntimeError(130);
+  std::vector<std::string> regressed;
+  if (input.expect || input.update) regressed = judge(run, input);
+  std::string why = lab::why_failed(run);
+  if (!regressed.empty())
+    why += fmt::format("{}slower than expected: {}", why.empty() ? "" : "; ", fmt::join(regressed, ", "));
+  if (!why.empty()) end_with_1(why);
 }
 
 }  // namespace tilewright::tw

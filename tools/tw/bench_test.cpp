@@ -71,6 +71,37 @@ TEST(Bench, WhatIsUnknownIsNamedWithWhatIsKnown) {
   EXPECT_TRUE(contains(device.output, "unknown device 'tpu'")) << device.output;
 }
 
+TEST(Bench, NonsenseForAKnobIsRefusedWithWhatItTakes) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"elu --set n=-5", "--set n=-5: must be 1 to 1099511627776 (knob n: elements)"},
+      {"elu --set n=0", "--set n=0: must be 1 to"},
+      {"elu --set n=2^62", "must be 1 to 1099511627776 (knob n: elements)"},
+      {"elu --set n=99999999999999999999", "--set n=99999999999999999999: not an integer (knob n"},
+      {"elu --set n=many", "--set n=many: not an integer (knob n"},
+      {"elu --set n=1.5", "--set n=1.5: not an integer (knob n"},
+      {"elu --set m=5", "no chosen pair has that knob; there are elu.n, elu.dtype"},
+      {"elu --set softmax.n=5", "no chosen pair has that knob"},
+      {"elu --set dtype=bool", "--set dtype=bool: must be one of f32, "},
+      {"softmax --set columns=0", "--set columns=0: must be 1 to"},
+      {"sincos10 --set shape=4x0", "each extent must be 1 to"},
+      {"sincos10 --set shape=2^40x2^40", "each extent must be 1 to"},
+      {"attention --set kv_heads=-1", "--set kv_heads=-1: must be 0 to"},
+      {"dropout_add_layernorm --set p=2", "--set p=2: must be 0 to 1 (knob p: probability"}};
+  for (const auto& [arguments, message] : wrong) {
+    const Outcome outcome = run_tw(std::string("bench run ") + arguments + " " + kSmall);
+    EXPECT_EQ(outcome.exit_code, 2) << arguments << "\n" << outcome.output;
+    EXPECT_TRUE(contains(outcome.output, message)) << arguments << "\n" << outcome.output;
+  }
+}
+
+TEST(Bench, ARunThatEndsWith1SaysWhyOnItsLastLine) {
+  const Outcome outcome = run_tw("bench run elu --set n=2^40 " + kSmall);  // 4 TB
+  EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+  const std::string& text = outcome.output;
+  const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
+  EXPECT_EQ(last.find("tw: exit status 1: nothing was measured, for nothing fits: elu/"), 0u) << text;
+}
+
 TEST(Bench, WhatCannotBeStoredIsNotMeasured) {
   for (const std::string file : {"--out /proc/run", "--out run --json /proc/run/run.json"}) {
     const Outcome outcome = run_tw("bench run elu --set n=64 --budget 30 --ceilings none " + file);

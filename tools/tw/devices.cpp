@@ -25,7 +25,7 @@ struct DevicesInput {
   std::string device, cache = "auto";
   int threads = 0;
   double seconds = 0.25;
-  bool json = false, probe = false;
+  bool json = false, probe = false, force = false;
 };
 
 // A device that was looked for: opened, or why not.
@@ -124,6 +124,7 @@ void probe_all(const std::vector<Found>& all, const DevicesInput& input, const s
   if (cache.empty())
     throw Error("--probe has nowhere to store what it measures: set HOME or give a folder with --cache");
   const InterruptGuard guard;
+  std::string busy;
   for (const Found& found : all) {
     if (!found.device) continue;
     ProgressLine progress(found.name);
@@ -137,14 +138,23 @@ void probe_all(const std::vector<Found>& all, const DevicesInput& input, const s
       throw CLI::RuntimeError(130);
     }
     if (!probed) throw std::runtime_error(probed.error().message);
+    if (!probed->busy.empty() && !input.force) {
+      busy = fmt::format("{}: the machine was busy: {}", found.name, probed->busy);
+      continue;
+    }
     const std::string path = runtime::ceilings_path(*found.device, cache);
-    if (Status written = perf::write_ceilings(probed->ceilings, path); !written)
-      throw std::runtime_error(written.error().message);
+    const auto stored = runtime::store_best(probed->ceilings, path);
+    if (!stored) throw std::runtime_error(stored.error().message);
     for (const std::string& left : probed->left_out)
       fmt::print(stderr, "{}: left out {}\n", found.name, left);
-    fmt::print(stderr, "{}: {} figures stored in {}\n", found.name, probed->ceilings.measurements.size(),
-               path);
+    fmt::print(stderr, "{}: {} figures stored in {}, the best seen of each\n", found.name,
+               stored->measurements.size(), path);
+    if (!probed->busy.empty())
+      fmt::print(stderr, "{}: marked as probed on a busy machine: {}\n", found.name, probed->busy);
   }
+  if (!busy.empty())
+    throw std::runtime_error(
+        fmt::format("{}; nothing was stored for it. Probe again when it is quiet, or with --force", busy));
 }
 
 void run(const DevicesInput& input) {
@@ -167,6 +177,8 @@ void add_devices(CLI::App& app) {
       "--probe", in->probe,
       "Measure bandwidths of each cache level, multiply-add rates and launch latency, and store them "
       "for tw bench, tw explain and tw roofline --hw here");
+  sub->add_flag("--force", in->force,
+                "Store what was probed beside other work, too; the figures are marked as such");
   sub->add_option("--device", in->device, "Only this one: cpu or cuda:N");
   sub->add_option("--seconds", in->seconds, "Of measuring for each figure (default 0.25)")
       ->check(CLI::PositiveNumber);

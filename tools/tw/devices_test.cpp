@@ -39,7 +39,7 @@ TEST(Devices, SaysWhatIsThereAndThatNothingWasMeasured) {
 TEST(Devices, ProbedFiguresServeEveryCommand) {
   // As a user's cache, so that --hw here finds it.
   const std::string home = fresh_cache("home"), prefix = "XDG_CACHE_HOME=" + home;
-  const Outcome probed = run_tw("devices --device cpu --probe --seconds 0.001", prefix);
+  const Outcome probed = run_tw("devices --device cpu --probe --seconds 0.001 --force", prefix);
   ASSERT_EQ(probed.exit_code, 0) << probed.output;
   EXPECT_TRUE(contains(probed.output, "figures stored in " + home + "/tilewright/ceilings/"))
       << probed.output;
@@ -57,6 +57,18 @@ TEST(Devices, ProbedFiguresServeEveryCommand) {
   run_tw("bench run copy --set n=4096 --budget 0.05 --out run --json copy.json", prefix);
   const Json run = Json::parse(std::ifstream(work_folder() + "/copy.json"));
   EXPECT_TRUE(contains(run.back().dump(), "tw devices --probe")) << run.back().dump();
+}
+
+TEST(Devices, WhatIsProbedBesideOtherWorkIsNotStored) {
+  // The other work is a loop on each processor.
+  const std::string cache = fresh_cache("busy");
+  const Outcome probed = run_tw("devices --device cpu --probe --seconds 0.02 --cache " + cache,
+                                "for i in $(seq $(nproc)); do timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & done; "
+                                "trap 'kill $(jobs -p)' EXIT; timeout 55");
+  EXPECT_EQ(probed.exit_code, 1) << probed.output;
+  EXPECT_TRUE(contains(probed.output, "tw: cpu: the machine was busy: others took ")) << probed.output;
+  EXPECT_TRUE(contains(probed.output, "nothing was stored for it")) << probed.output;
+  EXPECT_FALSE(fs::exists(cache + "/ceilings"));
 }
 
 TEST(Devices, CtrlCStoresNothing) {

@@ -35,6 +35,13 @@ std::string failure_message(const CLI::App* app, const CLI::Error& error) {
                      path_to(app));
 }
 
+// Says why nothing more is done, as the last line also where stdout goes into the same pipe.
+int fail(int code, const char* why) {
+  std::fflush(stdout);
+  fmt::print(stderr, "tw: {}\n", why);
+  return code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -60,10 +67,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const tilewright::Error& error) {
-    fmt::print(stderr, "tw: {}\n", error.what());
-    return 2;
+    return fail(2, error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tw: {}\n", error.what());
-    return 1;
+    return fail(1, error.what());
   }
 }

@@ -30,7 +30,8 @@ Pair attention_pair() {
                    // Up to where the scores of 48 heads no longer fit 141 GB.
                    .cuda_values = {Index{512}, Index{1024}, Index{2048}, Index{4096}, Index{8192},
                                    Index{16384}, Index{32768}}});
-  knobs.push_back({.name = "keys", .values = {Index{0}}, .doc = "rows of k and of v; 0: as many as queries"});
+  knobs.push_back(
+      {.name = "keys", .values = {Index{0}}, .doc = "rows of k and of v; 0: as many as queries", .least = 0});
   knobs.push_back(causal_knob("no"));
   knobs.push_back(product_dtype_knob());
   knobs.back().choices.insert(knobs.back().choices.end(), {DType::f8e4m3, DType::f8e5m2});

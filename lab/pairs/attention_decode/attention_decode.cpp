@@ -91,7 +91,8 @@ Pair attention_decode_pair() {
                     {.name = "heads", .values = {Index{32}}, .doc = "heads of q", .cuda_values = {Index{64}}},
                     {.name = "kv_heads",
                      .values = {Index{8}},
-                     .doc = "heads of k and v, which query heads share in turn; 0: as many as heads"},
+                     .doc = "heads of k and v, which query heads share in turn; 0: as many as heads",
+                     .least = 0},
                     {.name = "depth", .values = {Index{128}}, .doc = "columns of q, k and v"},
                     {.name = "queries",
                      .values = {Index{1}},
@@ -102,7 +103,8 @@ Pair attention_decode_pair() {
                      .cuda_values = {Index{8192}}},
                     {.name = "page",
                      .values = {Index{0}},
-                     .doc = "positions in a page of the cache, which a table finds; 0: all in one piece"},
+                     .doc = "positions in a page of the cache, which a table finds; 0: all in one piece",
+                     .least = 0},
                     product_dtype_knob()},
           .make = make};
 }

@@ -27,7 +27,7 @@ Pair attention_documents_pair() {
                    .doc = "positions of all documents",
                    .cuda_values = {Index{16384}}});
   knobs.push_back({.name = "documents", .values = {Index{12}}, .doc = "documents"});
-  knobs.push_back({.name = "seed", .values = {Index{1}}, .doc = "of where they begin"});
+  knobs.push_back({.name = "seed", .values = {Index{1}}, .doc = "of where they begin", .least = 0});
   knobs.push_back(causal_knob("yes"));
   knobs.push_back(product_dtype_knob());
   return {.name = "attention_documents",

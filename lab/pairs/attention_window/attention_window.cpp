@@ -26,7 +26,8 @@ Pair attention_window_pair() {
   knobs.push_back({.name = "window",
                    .values = {Index{256}, Index{0}},
                    .doc = "keys that a query sees, its own place the last; 0: all before it, for comparison",
-                   .cuda_values = {Index{1024}, Index{0}}});
+                   .cuda_values = {Index{1024}, Index{0}},
+                   .least = 0});
   knobs.push_back(product_dtype_knob());
   return {.name = "attention_window",
           .doc = "attention to a sliding window of keys",

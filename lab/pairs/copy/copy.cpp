@@ -40,7 +40,7 @@ Pair copy_pair() {
       .name = "copy",
       .doc = "y = x",
       .knobs = {{.name = "n", .values = {Index{1} << 24}, .doc = "elements", .cuda_values = {Index{1} << 28}},
-                {.name = "dtype", .values = {DType::f32}, .doc = "element type"}},
+                {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
       .make = make};
 }
 

@@ -116,19 +116,19 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
 }  // namespace
 
 Pair cross_entropy_pair() {
-  return {.name = "cross_entropy",
-          .doc = "mean cross-entropy of logits and labels, with its gradient",
-          .knobs = {{.name = "rows",
-                     .values = {Index{2048}},
-                     .doc = "rows of logits",
-                     .cuda_values = {Index{8192}}},
-                    {.name = "classes", .values = {Index{50304}}, .doc = "elements of a row"},
-                    {.name = "labels", .values = {Index{50257}}, .doc = "labels are below this"},
-                    {.name = "dtype",
-                     .values = {DType::f32},
-                     .doc = "type of the logits",
-                     .cuda_values = {DType::bf16}}},
-          .make = make};
+  return {
+      .name = "cross_entropy",
+      .doc = "mean cross-entropy of logits and labels, with its gradient",
+      .knobs =
+          {{.name = "rows", .values = {Index{2048}}, .doc = "rows of logits", .cuda_values = {Index{8192}}},
+           {.name = "classes", .values = {Index{50304}}, .doc = "elements of a row"},
+           {.name = "labels", .values = {Index{50257}}, .doc = "labels are below this, and below classes"},
+           {.name = "dtype",
+            .values = {DType::f32},
+            .doc = "type of the logits",
+            .cuda_values = {DType::bf16},
+            .choices = plain_floats()}},
+      .make = make};
 }
 
 }  // namespace tilewright::lab

@@ -84,16 +84,18 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
 }  // namespace
 
 Pair dropout_add_layernorm_pair() {
-  return {.name = "dropout_add_layernorm",
-          .doc = "layer_norm(r + dropout(x, p)) * w + b",
-          .knobs = {{.name = "rows", .values = {Index{8192}}, .doc = "rows of x"},
-                    {.name = "columns",
-                     .values = {Index{2048}},
-                     .doc = "elements of a row",
-                     .cuda_values = {Index{4096}}},
-                    {.name = "p", .values = {0.1}, .doc = "probability of dropping an element"},
-                    dtype_knob()},
-          .make = make};
+  return {
+      .name = "dropout_add_layernorm",
+      .doc = "layer_norm(r + dropout(x, p)) * w + b",
+      .knobs =
+          {{.name = "rows", .values = {Index{8192}}, .doc = "rows of x"},
+           {.name = "columns",
+            .values = {Index{2048}},
+            .doc = "elements of a row",
+            .cuda_values = {Index{4096}}},
+           {.name = "p", .values = {0.1}, .doc = "probability of dropping an element", .least = 0, .most = 1},
+           dtype_knob()},
+      .make = make};
 }
 
 }  // namespace tilewright::lab

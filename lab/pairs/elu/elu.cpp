@@ -53,16 +53,17 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
 }  // namespace
 
 Pair elu_pair() {
-  return {.name = "elu",
-          .doc = "y = where(x > 0, x, exp(x) - 1)",
-          .knobs = {{.name = "n",
-                     // The curve of the page; the first is what tw explain takes.
-                     .values = {Index{1} << 24, Index{1} << 20, Index{1} << 16, Index{1} << 12},
-                     .doc = "elements",
-                     .cuda_values = {Index{1} << 12, Index{1} << 16, Index{1} << 20, Index{1} << 24,
-                                     Index{1} << 28}},
-                    {.name = "dtype", .values = {DType::f32}, .doc = "element type"}},
-          .make = make};
+  return {
+      .name = "elu",
+      .doc = "y = where(x > 0, x, exp(x) - 1)",
+      .knobs = {{.name = "n",
+                 // The curve of the page; the first is what tw explain takes.
+                 .values = {Index{1} << 24, Index{1} << 20, Index{1} << 16, Index{1} << 12},
+                 .doc = "elements",
+                 .cuda_values = {Index{1} << 12, Index{1} << 16, Index{1} << 20, Index{1} << 24,
+                                 Index{1} << 28}},
+                {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
+      .make = make};
 }
 
 }  // namespace tilewright::lab

@@ -162,7 +162,7 @@ Pair grouped_gemm_pair() {
                      .cuda_values = {Index{32768}}},
                     {.name = "n", .values = {Index{512}}, .doc = "columns", .cuda_values = {Index{4096}}},
                     {.name = "k", .values = {Index{512}}, .doc = "depth", .cuda_values = {Index{7168}}},
-                    {.name = "seed", .values = {Index{1}}, .doc = "of whose rows are which"},
+                    {.name = "seed", .values = {Index{1}}, .doc = "of whose rows are which", .least = 0},
                     product_dtype_knob()},
           .make = make};
 }

@@ -52,14 +52,15 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
 }  // namespace
 
 Pair transpose_pair() {
-  return {.name = "transpose",
-          .doc = "y = x with rows and columns exchanged, in new memory",
-          .knobs = {{.name = "shape",
-                     .values = {Shape{4096, 4096}},
-                     .doc = "rows x columns",
-                     .cuda_values = {Shape{16384, 16384}}},
-                    {.name = "dtype", .values = {DType::f32}, .doc = "element type"}},
-          .make = make};
+  return {
+      .name = "transpose",
+      .doc = "y = x with rows and columns exchanged, in new memory",
+      .knobs = {{.name = "shape",
+                 .values = {Shape{4096, 4096}},
+                 .doc = "rows x columns",
+                 .cuda_values = {Shape{16384, 16384}}},
+                {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
+      .make = make};
 }
 
 }  // namespace tilewright::lab
