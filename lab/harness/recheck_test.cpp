@@ -71,7 +71,7 @@ TEST(Recheck, ACeilingOfASlowMinuteIsProbedAgainBesideTheWorkWhichPasses) {
   EXPECT_EQ(rows[0].note, "");
   EXPECT_EQ(stage.asked, (std::vector<std::string>{"memory.read_bytes_per_s", "memory.write_bytes_per_s",
                                                    "memory.copy_bytes_per_s"}));
-  EXPECT_GE(stage.probes, 3) << "before, between and after the rounds";
+  EXPECT_GE(stage.probes, 2) << "before the rounds and after";
   EXPECT_EQ(stage.device.ceilings.levels[0].copy, 3e9);
 }
 
@@ -107,11 +107,9 @@ TEST(Recheck, AMinuteThatTurnsDuringTheProbesGetsAnotherTry) {
   Stage stage;
   stage.add("eager", 40);
   stage.add("compiled", 4);
-  std::vector<double> seen(8, 1e9);
-  seen.push_back(2.5e9);
-  stage.will_see(seen);
+  stage.will_see({1e9, 1e9, 1e9, 2.5e9});
   EXPECT_EQ(stage.rows()[1].verdict, Verdict::faster);
-  EXPECT_GT(stage.probes, 8);
+  EXPECT_GE(stage.probes, 4);
 }
 
 TEST(Recheck, WhatIsBelowTheCeilingsIsTimedOnce) {

@@ -74,6 +74,33 @@ TEST(Timing, MediansAreTheContendersTimes) {
   EXPECT_EQ(timing.contenders[0].samples_us.size(), static_cast<std::size_t>(timing.rounds));
 }
 
+TEST(Timing, WhatIsDoneBesideTakesNoBudgetAndSpoilsNoSample) {
+  const std::vector<double> us = {1000, 2500};
+  TimingOptions plain;
+  plain.budget_us = 400e3;
+  plain.target_ci = 0;  // until the budget ends
+  plain.warmup_us = 1e3;
+  Bench without(us);
+  plain.now_us = without.clock.reader();
+  const Timing alone = without.time(plain);
+  Bench with(us);
+  int calls = 0;
+  TimingOptions beside = plain;
+  beside.now_us = with.clock.reader();
+  beside.beside = [&] {
+    ++calls;
+    with.clock.now_us += 300e3;
+    with.log.emplace_back(9, 0);
+  };
+  const Timing timing = with.time(beside);
+  EXPECT_GE(calls, 4);
+  EXPECT_LE(calls, 6);
+  EXPECT_GE(timing.rounds, alone.rounds - 8) << "of the samples that are not kept";
+  EXPECT_EQ(with.log.back().first, 9u) << "after the last round, too";
+  EXPECT_EQ(timing.contenders[0].samples_us.size(), static_cast<std::size_t>(timing.rounds));
+  EXPECT_NEAR(median(timing.contenders[1].samples_us), 2500, 1e-6);
+}
+
 TEST(Timing, ASampleIsABatchLongEnoughForTheClock) {
   Bench bench({7, 10000});
   const Timing timing = bench.time(options_of(bench.clock));
