@@ -365,7 +365,7 @@ def shapes(g):
         return None
     for _ in range(g.r.randint(1, 3)):
         a, b, c = (g.r.choice([n, g.extent(), g.extent()]) for n in (a, b, c))
-        g.p.calls.append({x: (a, b), w: (b, c), y: (c,)})
+        g.call({x: (a, b), w: (b, c), y: (c,)})
     if g.chance(0.4):
         g.p.how.append("dynamic")
     g.how()

@@ -69,6 +69,16 @@ class Grower:
         self.order.append(name)
         return name
 
+    def call(self, changed):
+        """Another call, if the program is legal with these shapes."""
+        self.p.calls.append(changed)
+        try:
+            given = text.values_of(self.p, len(self.p.calls))
+            values = {each.name: torch_ops.Value(t=torch.from_numpy(given[each.name]), d=each.dtype) for each in self.p.inputs}
+            self.meaning.run(self.p.statements, values, self.p.literals)
+        except (RuntimeError, IndexError, ValueError):
+            self.p.calls.pop()
+
     def shape(self, name):
         return tuple(self.values[name].t.shape)
 

@@ -2,6 +2,7 @@
 at how our library computes. Everything float is computed in float64. Rounding is a random relative error, of the size that the
 type allows, wherever a value may be rounded: how far results move by it says how far another order of rounding may move them."""
 import math
+import random
 import types
 
 import numpy
@@ -61,11 +62,36 @@ class Rounded(torch.autograd.Function):
         return gradient, None
 
 
+def noise_of(t, salt):
+    """In [-1, 1), at random, but the same for the same number: equal numbers are rounded alike, and sums of them are off together."""
+    x = (t.detach().contiguous().view(torch.int64) ^ salt) * -7046029254386353131  # the multipliers of SplitMix64
+    x = (x ^ (x >> 27)) * -4658895280553007687
+    return ((x ^ (x >> 31)) >> 10).to(torch.float64) * 2.0**-53
+
+
+class Off(torch.autograd.Function):
+    """Off by a random relative error and by a part of the smallest number, and so are the gradients that come back, of any order:
+    beyond `largest` a
+    rounding may overflow. `there` and `back` are these three."""
+
+    @staticmethod
+    def forward(ctx, t, random, there, back):
+        ctx.of = random, back, there
+        error, smallest, largest = there
+        noise = noise_of(t, random.getrandbits(62))
+        off = t * (1 + noise * error) + noise * smallest
+        return torch.where(t.abs() > largest, off * math.inf, off)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return Off.apply(gradient, *ctx.of), None, None, None
+
+
 class Meaning:
     """Runs statements. With a seed, every value is off by up to a few roundings of its type."""
 
     def __init__(self, seed=None):
-        self.random = None if seed is None else torch.Generator().manual_seed(seed)
+        self.random = None if seed is None else random.Random(seed)
 
     # --- rounding
 
@@ -73,13 +99,12 @@ class Meaning:
     ERRORS = {"f64": 2.0**-51, "f32": 2.0**-22, "f16": 2.0**-11, "bf16": 2.0**-8, "f8e4m3": 2.0**-4, "f8e5m2": 2.0**-3}
     SMALLEST = {"f64": 0.0, "f32": 2.0**-149, "f16": 2.0**-25, "bf16": 2.0**-134, "f8e4m3": 2.0**-10, "f8e5m2": 2.0**-17}
 
-    def off(self, t, d="f32"):
-        """t, off by what computing it in d may be."""
+    def off(self, t, d="f32", back=None):
+        """t, off by what computing it in d may be; its gradient by what the type `back` may be, d if there is none."""
         if self.random is None or not t.is_floating_point():
             return t
-        noise = torch.rand(t.shape, generator=self.random, dtype=torch.float64) * 2 - 1
-        off = t * (1 + noise * self.ERRORS[d])
-        return off + noise * self.SMALLEST[d] if self.SMALLEST[d] > 0 else off
+        there, back = ((self.ERRORS[each], self.SMALLEST[each], text.FORMATS[each][2] / 4) for each in (d, back or d))
+        return Off.apply(t, self.random, there, back)
 
     def made(self, t, d):
         if is_float(d):
@@ -160,7 +185,7 @@ class Meaning:
         raise KeyError(f"no op has the name {op}")
 
     def binary(self, f, operands, named):
-        a, b, d = self.pair(*operands, arithmetic=True)
+        a, b, d = self.pair(*operands, arithmetic=named.op in ("add", "sub", "mul"))
         if not is_float(d) and named.op in ("div", "pow", "atan2"):
             a, b, d = a.to(torch.float64), b.to(torch.float64), "f32"
         return self.made(f(a, b), d)

@@ -1,6 +1,7 @@
 """Indexing, normalisation, losses, products and attention of torch_ops.py. What an op does not use (rows past a count, pages
 unseen, scores masked away) takes no part here, so that NaN in it reaches nothing."""
 import math
+import types
 
 import torch
 
@@ -116,7 +117,8 @@ def cross_entropies(m, operands, options, values):
 def linear_cross_entropies(m, operands, options, values):
     x, w, labels = operands
     d = wide(promote(x.d, w.d))
-    logits = m.off(torch.matmul(m.off(x.t, d), m.off(w.t, d).transpose(-1, -2)), d)
+    # "The gradient that reaches 16-bit operands is rounded to their type."
+    logits = m.off(torch.matmul(m.off(x.t, d), m.off(w.t, d).transpose(-1, -2)), d, back=promote(x.d, w.d))
     return entropy(m, logits, d, labels)
 
 
@@ -137,14 +139,19 @@ def product_operands(m, a, b):
     return at, bt, product_type(d)
 
 
+def rounded_back(m, t, operands):
+    """"The gradient that reaches 16-bit operands is rounded to their type", and so is that of narrower ones."""
+    return m.off(t, "f64", back=promote(operands[0].d, operands[1].d)) if t.is_floating_point() else t
+
+
 def matmuls(m, operands, options, values):
     a, b, d = product_operands(m, *operands)
-    return m.made(torch.matmul(a, b), d)
+    return m.made(rounded_back(m, torch.matmul(a, b), operands), d)
 
 
 def einsums(m, operands, options, values):
     a, b, d = product_operands(m, *operands)
-    return m.made(torch.einsum(options["spec"].replace("_", ","), a, b), d)
+    return m.made(rounded_back(m, torch.einsum(options["spec"], a, b), operands), d)
 
 
 def by_rows(m, x, w, group_of_row):
@@ -152,7 +159,7 @@ def by_rows(m, x, w, group_of_row):
     a, b, d = product_operands(m, x, w)
     rows = [torch.matmul(a[i], b[g]) if 0 <= g < b.shape[0] else torch.zeros(b.shape[2], dtype=b.dtype)
             for i, g in enumerate(group_of_row)]
-    return m.made(torch.stack(rows) if rows else torch.zeros((0, b.shape[2]), dtype=b.dtype), d)
+    return m.made(rounded_back(m, torch.stack(rows), [x, w]) if rows else torch.zeros((0, b.shape[2]), dtype=b.dtype), d)
 
 
 def grouped(m, operands, options, values):
@@ -275,19 +282,19 @@ def attended(m, operands, options, values):
     total = m.off(powers.sum(-1, keepdim=True), f)
     some = total > 0
     safe = torch.where(some, total, torch.ones_like(total))
-    weights = powers / safe
-    return m.off(weights, v.d), m.off(vt, f), (torch.log(safe) + lowest), some, q
+    # Divided after the product with v, as flash attention does; the gradient by the total then reads the rounded product.
+    return types.SimpleNamespace(powers=m.off(powers, v.d), v=m.off(vt, f), total=safe, largest=lowest, some=some, d=q.d)
 
 
 def attention(m, operands, options, values):
-    weights, vt, _, _, q = attended(m, operands, options, values)
-    return m.made(torch.matmul(weights, vt), product_type(q.d))
+    a = attended(m, operands, options, values)
+    return m.made(m.off(torch.matmul(a.powers, a.v), a.d) / a.total, product_type(a.d))
 
 
 def attention_lse(m, operands, options, values):
-    _, _, lse, some, q = attended(m, operands, options, values)
-    t = torch.where(some, lse, torch.full_like(lse, -math.inf)).squeeze(-1)
-    return m.made(t, wide(q.d))
+    a = attended(m, operands, options, values)
+    lse = torch.log(a.total) + a.largest
+    return m.made(torch.where(a.some, lse, torch.full_like(lse, -math.inf)).squeeze(-1), wide(a.d))
 
 
 def from_pages(m, operands, options, values):
