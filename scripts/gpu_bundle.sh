@@ -11,7 +11,7 @@ limit_mib=40
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF >/dev/null
 # tw_cuda is opened at run time: no program links it by need.
-programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity lesson_05_gemm_lesson_05)
+programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity run_programs lesson_05_gemm_lesson_05)
 targets=(tw_cuda "${programs[@]}")
 ninja -C "$build" -j "${JOBS:-2}" "${targets[@]}"
 
@@ -29,6 +29,9 @@ ldd "$bundle"/* | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
 strip --strip-unneeded "$bundle"/*
 mkdir -p "$bundle/peers"
 cp lab/peers/*.py "$bundle/peers/"
+# Random programs judged by that machine's PyTorch: python3 judge/judge.py --device cuda:0
+mkdir -p "$bundle/judge"
+cp -r tests/judge/*.py tests/judge/cases "$bundle/judge/"
 # The text that the gpt2_block pair reads, where it looks for it in the folder it is started from.
 mkdir -p "$bundle/lab/data"
 cp lab/data/tinyshakespeare.txt "$bundle/lab/data/"

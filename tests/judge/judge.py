@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """The second, independent judge: random programs over the user's API, run by our library and as PyTorch text by PyTorch, values,
 gradients and second derivatives compared. Of what differs the smallest program found is shown, with the command that repeats it.
 
@@ -14,12 +14,14 @@ import time
 import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+# In the repository's build, or beside this folder, as in the GPU bundle.
+PROGRAMS = [HERE.parent.parent / "build" / "run_programs", HERE.parent / "run_programs"]
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default=str(ROOT / "build" / "run_programs"), help="our side: build/run_programs")
+    parser.add_argument("--program", default=str(next((path for path in PROGRAMS if path.exists()), PROGRAMS[0])),
+                        help="our side: build/run_programs")
     parser.add_argument("--device", default="cpu", help="cpu, cuda:0, reference (the interpreter: no compiler of machine code)")
     parser.add_argument("--isa", default="", help="of the CPU: avx512, avx2, baseline")
     parser.add_argument("--threads", type=int, default=1)
@@ -38,7 +40,11 @@ def arguments():
 
 def main():
     options = arguments()
-    import torch
+    try:
+        import torch
+    except ImportError:
+        print(f"{sys.executable} has no PyTorch: scripts/setup.sh test installs Debian's, for /usr/bin/python3", file=sys.stderr)
+        return 1
     import families
     import judging
     import shrinking
