@@ -4,6 +4,7 @@
 #include "ops/rows.h"
 #include "passes/fixed_order.h"
 #include "passes/lower.h"
+#include "passes/shared_text.h"
 #include "passes/simplify.h"
 
 #include <tilewright/base/error.h>
@@ -46,6 +47,7 @@ class PlanWriter {
         add_buffer(stored, PlanBuffer::Role::output, static_cast<int>(i));
       }
     }
+    for (const Group& g : out_.fusion.groups) stored_.insert(g.outputs.begin(), g.outputs.end());
     for (const Group& g : out_.fusion.groups) place_parts(g);
     for (const Group& g : out_.fusion.groups)
       if (g.outputs.empty() || !in_place_.count(g.outputs[0])) add_group(g);
@@ -108,10 +110,7 @@ class PlanWriter {
     const OpClass kind = graph_.node(id).op->kind;
     const bool written = kind == OpClass::matmul || kind == OpClass::pointwise || kind == OpClass::reduce ||
                          kind == OpClass::cast;
-    return written && !buffer_of_.count(id) && !in_place_.count(id) &&
-           std::any_of(out_.fusion.groups.begin(), out_.fusion.groups.end(), [&](const Group& g) {
-             return std::find(g.outputs.begin(), g.outputs.end(), id) != g.outputs.end();
-           });
+    return written && !buffer_of_.count(id) && !in_place_.count(id) && stored_.count(id);
   }
 
   int buffer(NodeId id) {
@@ -132,16 +131,6 @@ class PlanWriter {
     }
     if (text.empty()) text = "copy";
     return fmt::format("{}_{}", text, out_.plan.kernels.size());
-  }
-
-  // Kernels that differ in their names alone are one text, which is compiled once.
-  void name_like_its_equal(tile::Kernel& kernel) const {
-    const std::string own = kernel.name;
-    for (const tile::Kernel& known : out_.plan.kernels) {
-      kernel.name = known.name;
-      if (kernel == known) return;
-    }
-    kernel.name = own;
   }
 
   void add_group(const Group& g) {
@@ -171,7 +160,7 @@ class PlanWriter {
             v.node >= 0 ? place(v.node) : Place{temporaries[static_cast<std::size_t>(v.temporary)], 0};
         step.views.push_back({p.buffer, p.offset + v.offset});
       }
-      name_like_its_equal(k.kernel);
+      texts_.name_like_its_equal(k.kernel, out_.plan.kernels);
       out_.plan.kernels.push_back(std::move(k.kernel));
       out_.kernels.push_back({g.nodes, cost, std::move(k.note)});
       out_.variants.push_back(std::exchange(lowered.variants, {}));
@@ -183,9 +172,11 @@ class PlanWriter {
   const ir::Graph& graph_;
   const tile::Target& target_;
   const PipelineOptions& options_;
+  std::set<NodeId> stored_;  // by groups
   std::map<NodeId, int> buffer_of_;
   std::map<NodeId, std::pair<NodeId, Index>> part_of_;  // what lies in another value's buffer: it, and where
-  std::set<NodeId> in_place_;                           // values whose parts all do
+  SharedText texts_;
+  std::set<NodeId> in_place_;  // values whose parts all do
 };
 
 }  // namespace

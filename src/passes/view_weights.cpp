@@ -28,9 +28,7 @@ double ViewWeights::of(NodeId id) {
   return known_[static_cast<std::size_t>(id)];
 }
 
-bool ViewWeights::is_memory(NodeId id) const {
-  return !is_inlined(graph_.node(id));
-}
+bool ViewWeights::is_memory(NodeId id) const { return !is_inlined(graph_.node(id)); }
 
 double ViewWeights::of(const ir::Node& view, const std::vector<NodeId>& operands) {
   if (!is_inlined(view) || operands.empty()) return 1;
@@ -42,8 +40,8 @@ double ViewWeights::of(const ir::Node& view, const std::vector<NodeId>& operands
 
 std::vector<NodeId> ViewWeights::bounded(const ir::Node& view, std::vector<NodeId> operands) {
   while (of(view, operands) > kMostWeight) {
-    const NodeId heaviest =
-        *std::max_element(operands.begin(), operands.end(), [&](NodeId a, NodeId b) { return of(a) < of(b); });
+    const NodeId heaviest = *std::max_element(operands.begin(), operands.end(),
+                                              [&](NodeId a, NodeId b) { return of(a) < of(b); });
     if (of(heaviest) == 1) break;  // many parts, all of them in memory
     std::replace(operands.begin(), operands.end(), heaviest, copy_of(graph_, heaviest));
   }

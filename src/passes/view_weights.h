@@ -1,5 +1,5 @@
-// How much code one element of a view is: pieces put together are all looked for in each of its readers, and a
-// view of such views has the product. What would grow past a bound is copied into memory on the way.
+// How much code one element of a view is: pieces put together are all looked for in each of its readers, and
+// a view of such views has the product. What would grow past a bound is copied into memory on the way.
 #pragma once
 
 #include "ir/graph.h"
