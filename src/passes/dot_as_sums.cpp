@@ -186,7 +186,7 @@ GroupProgram with_shared_columns(GroupProgram program) {
 }
 
 // The sum over blocks of products of one block each, as one sum of products: what is computed of each product
-// is a multiple of it. None where it is more.
+// is a multiple of it, and summed. None where it is more, or where anything else is reduced or stored.
 std::optional<GroupProgram> with_flat_sums(const ir::Graph& graph, const GroupProgram& program) {
   const auto is_inner = [](const Sym& s) { return s.inner; };
   if (std::count_if(program.syms.begin(), program.syms.end(), is_inner) != 1) return std::nullopt;
@@ -200,14 +200,17 @@ std::optional<GroupProgram> with_flat_sums(const ir::Graph& graph, const GroupPr
     const Sym& m = program.syms[s];
     const auto of_it =
         std::count_if(m.operands.begin(), m.operands.end(), [&](int o) { return multiple[at(o)]; });
-    if (of_it == 0 || m.kind == Sym::Kind::reduce) {
-      if (of_it > 0 && m.monoid != tile::Monoid::sum) return std::nullopt;
+    if (m.kind == Sym::Kind::reduce) {  // any other would count its terms once for each of the depth
+      if (of_it == 0 || m.monoid != tile::Monoid::sum) return std::nullopt;
       continue;
     }
+    if (of_it == 0) continue;
     const bool times = m.kind == Sym::Kind::op && graph.node(m.node).op == &ops::kMul && of_it == 1;
     if (!times || m.dtype != sums) return std::nullopt;
     multiple[s] = true;
   }
+  for (const ProgramOutput& o : program.outputs)
+    if (multiple[at(o.sym)]) return std::nullopt;  // a product by itself
   GroupProgram out = program;
   out.inner[at(depth)] = false;
   out.reduced[at(depth)] = true;

@@ -44,8 +44,15 @@ class Frames {
   }
 
   bool fit() {
+    const std::vector<Spans> spans = spans_of_values();
     for (const ProgramOutput& o : program_.outputs) {
       if (!is_inside(o.offset, result_) || !visit(o.sym, result_)) return false;
+      // Elements that are all the same are no place's own.
+      const auto repeats = [&](bool spans_axis, int v) {
+        return spans_axis && v >= 0 && !o.offset.depends_on(v);
+      };
+      if (repeats(spans[at(o.sym)].rows, result_.row) || repeats(spans[at(o.sym)].columns, result_.column))
+        return false;
       if (o.mask >= 0 && !visit(o.mask, result_)) return false;
       for (auto [s, stride] : o.dynamic)
         if (!visit(s, result_)) return false;
@@ -54,6 +61,29 @@ class Frames {
   }
 
  private:
+  // Axes of the result's frame that a value fills, whether it varies along them or not: what dots give does,
+  // what a loop reduces beside them fills its rows.
+  struct Spans {
+    bool rows = false, columns = false;
+  };
+  std::vector<Spans> spans_of_values() const {
+    std::vector<Spans> all;
+    for (const Sym& m : program_.syms) {
+      Spans spans;
+      if (m.kind == Sym::Kind::dot)
+        spans = {true, true};
+      else if (m.kind == Sym::Kind::reduce)
+        spans = {true, program_.adds_up_dots()};
+      else if (m.kind == Sym::Kind::statistic)
+        spans = {!reduces_along(m, result_.row), !reduces_along(m, result_.column)};
+      else
+        for (int o : m.operands) spans.rows |= all[at(o)].rows, spans.columns |= all[at(o)].columns;
+      all.push_back(spans);
+    }
+    return all;
+  }
+  static bool reduces_along(const Sym& statistic, int v) { return v >= 0 && statistic.offset.depends_on(v); }
+
   bool walks(int sym, int v) const { return v >= 0 && depends_[at(sym)][at(v)]; }
 
   bool is_inside(const IndexExpr& e, const TileAxes& frame) const {

@@ -1,0 +1,32 @@
+// Random programs around batched products: products of products with what is added to them, sums over batch
+// axes, operands that are broadcast and used twice, and views (reshapes first of all) before and after
+// products; of some the gradients, and of some the gradients of these. Sizes are small and often equal, so
+// that every axis fits every other one.
+#pragma once
+
+#include "ir/op.h"
+#include "support/choices.h"
+
+#include <vector>
+
+namespace tilewright::test {
+
+enum class Derivative : std::uint8_t { none, first, second };
+
+struct ProductProgram {
+  Derivative derivative = Derivative::none;
+  // What is derived is output 0, and smooth; the derivatives with respect to the inputs `wrt` follow.
+  std::vector<int> wrt;
+  ir::Graph graph{"products"};
+};
+
+ProductProgram random_product_program(Choices& random);
+
+// Of at most 3/4, so that products of products stay moderate.
+std::vector<ir::HostTensor> program_inputs(const ir::Graph& graph, std::uint64_t seed);
+
+// How far its derivatives are from differences of output 0 in float64, beyond what these can tell; empty
+// where they agree, and of programs without derivatives. Only f64 programs say anything.
+std::string difference_from_slopes(const ProductProgram& program, std::uint64_t seed);
+
+}  // namespace tilewright::test
