@@ -28,7 +28,7 @@ constexpr Index kSiblingBytes = 1 << 12;
 
 // Of each kind (readers, writers, readers of one buffer) the groups that one is tried with: the nearest. A
 // layer's values have fewer; one that a thousand groups read is not tried with all of them after every merge.
-constexpr std::ptrdiff_t kMostNeighbours = 16;
+constexpr std::ptrdiff_t kMostNeighbours = 8;
 
 bool computes(const ir::Node& n) { return n.op->kind != OpClass::input && !is_inlined(n); }
 
@@ -47,7 +47,9 @@ class Fuser {
       sources_[index(id)] = sources_of(graph, id, again_);
       for (NodeId s : sources_[index(id)]) consumers_[index(s)].insert(id);
       group_of_[index(id)] = static_cast<int>(groups_.size());
-      groups_.push_back({.nodes = {id}, .sources = sources_[index(id)]});
+      groups_.push_back({.nodes = {id},
+                         .sources = sources_[index(id)],
+                         .has_product = graph.node(id).op->kind == OpClass::matmul});
     }
     for (State& g : groups_) refresh(g);
     order_ = GroupOrder(static_cast<int>(groups_.size()));
@@ -73,6 +75,7 @@ class Fuser {
     bool alive = true;
     std::set<NodeId> nodes;
     std::set<NodeId> sources;  // of all its nodes
+    bool has_product = false;
     Group group;
     double seconds = 0;
   };
@@ -99,8 +102,11 @@ class Fuser {
 
   bool reduces_product(const Group& group) const { return !last_matmul(graph_, group).reductions.empty(); }
 
+  bool may_have_product(const State& g) const { return g.has_product || !again_.empty(); }
+
   // A group by itself, as tiles may be reduced now.
   void reconsider(State& g) const {
+    if (!may_have_product(g)) return;
     const Group group = make_group(g.nodes);
     if (!reduces_product(group)) return;
     Refusal why = Refusal::none;
@@ -110,11 +116,14 @@ class Fuser {
 
   std::optional<double> seconds(const Group& group, Refusal* why) const {
     auto built = build_program(graph_, group);
+    ++programs_;
     if (auto* refusal = std::get_if<Refusal>(&built)) {
+      syms_ += group.nodes.size();
       *why = *refusal;
       return std::nullopt;
     }
     const GroupProgram& program = std::get<GroupProgram>(built);
+    syms_ += program.syms.size();
     if (program.outer_dots().size() > 1 && !program.has_inner_dots() && !fills_tensor_cores(program)) {
       *why = Refusal::no_time_saved;
       return std::nullopt;
@@ -167,7 +176,9 @@ class Fuser {
 
   // Of pairs that were looked at before, those that tiles' statistics change.
   bool is_open(const Pair& pair) const {
-    return !statistics_ || reduces_product(together(pair.first, pair.second));
+    return !statistics_ ||
+           ((may_have_product(groups_[index(pair.first)]) || may_have_product(groups_[index(pair.second)])) &&
+            reduces_product(together(pair.first, pair.second)));
   }
 
   bool closes_cycle(const Pair& pair) const {
@@ -297,6 +308,7 @@ class Fuser {
     order_.merge(into, from);
     a.nodes.merge(b.nodes);
     a.sources.merge(b.sources);
+    a.has_product = a.has_product || b.has_product;
     b.alive = false;
     refresh(a);
   }
@@ -359,6 +371,8 @@ class Fuser {
     for (const State& g : groups_)
       if (g.alive) out.seconds += g.seconds;
     out.recomputed.assign(again_.begin(), again_.end());
+    out.programs = programs_;
+    out.syms = syms_;
     return out;
   }
 
@@ -424,6 +438,7 @@ class Fuser {
   std::vector<std::set<int>> tried_with_;     // beside groups_: the other halves of their trials
   std::set<std::pair<double, Pair>> ranked_;  // trials that save time: how much, negative
   std::map<Pair, Refusal> refusals_;
+  mutable std::size_t programs_ = 0, syms_ = 0;
 };
 
 // With the values stored, and without.
@@ -457,6 +472,10 @@ Fusion choose_recomputation(const Graph& graph, const tile::Target& target, Reco
       "{} values of {:.1f} MB are {}: predicted {:.1f} us stored, {:.1f} us computed again", again.size(),
       bytes / 1e6, chosen ? "computed again by each kernel that reads them" : "stored", affected * 1e6,
       (affected + more) * 1e6);
+  const std::size_t programs = both.stored.programs + both.recomputed.programs,
+                    syms = both.stored.syms + both.recomputed.syms;
+  taken.programs = programs;
+  taken.syms = syms;
   return std::move(taken);
 }
 

@@ -21,6 +21,8 @@ struct Fusion {
   std::vector<ir::NodeId> recomputed;  // in every group that reads them, instead of stored
   std::string recomputing;             // what was decided about such values, and why; empty: there are none
   double seconds = 0;                  // predicted, of all groups
+  std::size_t programs = 0;            // built on the way: what fusion's own time is spent on
+  std::size_t syms = 0;                // in all of them
 };
 
 // `graph` must be materialized (below). Chains, siblings and cheap producers of several consumers are fused.

@@ -304,6 +304,12 @@ void turn_added_dots(GroupProgram& program) {
   program.turned = true;
 }
 
+bool has_divisions(const GroupProgram& program) {
+  const auto divides = [](const auto& of) { return of.offset.divisions() != 0; };
+  return std::any_of(program.syms.begin(), program.syms.end(), divides) ||
+         std::any_of(program.outputs.begin(), program.outputs.end(), divides);
+}
+
 }  // namespace
 
 namespace {
@@ -311,9 +317,11 @@ namespace {
 std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group,
                                                   Reductions reductions) {
   try {
-    const GroupProgram walked = walk_group(graph, group, reductions);
+    GroupProgram walked = walk_group(graph, group, reductions);
+    const bool dots = walked.has_dots(), may_split = has_divisions(walked);
     for (const SplitReduced split : {SplitReduced::yes, SplitReduced::no}) {
-      GroupProgram program = walked;
+      if (split == SplitReduced::no && !may_split) break;  // nothing was split
+      GroupProgram program = split == SplitReduced::no || !may_split ? std::move(walked) : walked;
       split_variables(program, split);
       merge_variables(program);
       if (!fits_frames(program)) continue;
@@ -324,7 +332,6 @@ std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const 
         continue;
       if (program.reduced_variables().size() <= 1 || !needs_one_reduced_loop(program)) return program;
     }
-    const bool dots = walked.has_dots();
     return dots ? Refusal::dot_operand_not_plain : Refusal::several_reduced_loops;
   } catch (const Stop& stop) {
     return stop.refusal;

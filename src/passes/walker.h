@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 namespace tilewright::passes {
 
@@ -152,7 +153,7 @@ class Walker {
   std::vector<bool> reduced_axis_;
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
-  std::map<ir::NodeId, std::vector<Done>> done_;
+  std::unordered_map<ir::NodeId, std::vector<Done>> done_;
   std::size_t divisions_ = 0;  // in the offsets of all syms
   GroupProgram program_;
 };

@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <set>
+#include <string_view>
 
 namespace tilewright::runtime {
 
@@ -169,7 +171,13 @@ std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds) {
 std::vector<KernelResult> KernelStore::get_all(const std::vector<tile::Kernel>& kernels) {
   std::vector<Build> builds;
   builds.reserve(kernels.size());
-  for (const tile::Kernel& k : kernels) builds.push_back(printed(k));
+  std::multimap<std::string_view, std::size_t> by_name;  // equal kernels of one plan have one name
+  for (const tile::Kernel& k : kernels) {
+    auto [known, end] = by_name.equal_range(k.name);
+    while (known != end && !(*builds[known->second].kernel == k)) ++known;
+    if (known == end) by_name.insert({k.name, builds.size()});
+    builds.push_back(known == end ? printed(k) : Build(builds[known->second]));
+  }
   return finish(std::move(builds));
 }
 

@@ -1,0 +1,165 @@
+// Compile time has a bound: of every family of programs one that is four times as long takes about four times
+// the work, whatever is nested in what. Work is counted, not timed: allocations of the passes, operations
+// of the programs that fusion tries, and operations of the kernels, which the backends' compilers read.
+#include "passes/pipeline.h"
+#include "support/graph_check.h"
+#include "support/h200_target.h"
+#include "support/program_families.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <ctime>
+#include <new>
+#include <set>
+
+namespace {
+
+std::atomic<std::size_t>& allocations() {
+  static constinit std::atomic<std::size_t> count = 0;
+  return count;
+}
+
+}  // namespace
+
+// The passes walk trees and maps: what they do, they allocate for.
+void* operator new(std::size_t bytes) {
+  allocations().fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace tilewright::test {
+namespace {
+
+struct Work {
+  std::size_t allocations = 0;
+  std::size_t syms = 0;        // of the programs that fusion tried
+  std::size_t operations = 0;  // of the kernels that differ
+  std::size_t longest = 0;     // of one kernel
+  double ms = 0;               // of this thread; printed, never compared
+};
+
+double thread_ms() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+Work work_of(const ir::Graph& graph, const tile::Target& target) {
+  Work work;
+  const std::size_t before = allocations().load();
+  const double start = thread_ms();
+  const passes::Compiled compiled = passes::run_pipeline(graph, target);
+  work.ms = thread_ms() - start;
+  work.allocations = allocations().load() - before;
+  work.syms = compiled.fusion.syms;
+  std::set<std::string> known;
+  for (const tile::Kernel& kernel : compiled.plan.kernels) {
+    work.longest = std::max(work.longest, kernel.values.size());
+    if (known.insert(kernel.name).second) work.operations += kernel.values.size();
+  }
+  return work;
+}
+
+tile::Target cpu_target() {
+  return {.kind = tile::TargetKind::cpu, .name = "test", .arch = "baseline", .vector_bytes = 16};
+}
+
+struct Case {
+  const ProgramFamily* family;
+  Derivative derivative;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const ProgramFamily& family : program_families())
+    for (Derivative d : {Derivative::none, Derivative::first, Derivative::second})
+      if (d != Derivative::second || family.twice) all.push_back({&family, d});
+  return all;
+}
+
+std::string name_of(const Case& c) {
+  constexpr const char* suffixes[] = {"", "_gradient", "_second"};
+  return std::string(c.family->name) + suffixes[static_cast<std::size_t>(c.derivative)];
+}
+
+class CompileTime : public ::testing::TestWithParam<Case> {};
+
+// Four times the length is four times the work; twice that is left for what saturates between the two (a
+// kernel's length, neighbours in a window). The square would be sixteen.
+constexpr double kMostTimes = 8;
+// Below this much nothing is proportional.
+constexpr std::size_t kSmallWork = 20000;
+
+TEST_P(CompileTime, GrowsWithTheProgram) {
+  const auto& [family, derivative] = GetParam();
+  for (const tile::Target& target : {cpu_target(), h200_target()}) {
+    const ir::Graph small = program_of(*family, derivative, family->size),
+                    large = program_of(*family, derivative, 4 * family->size);
+    const Work one = work_of(small, target), four = work_of(large, target);
+    const std::string text = fmt::format(
+        "{} {} x {}: {} nodes {:.1f} ms {} allocations {} syms {} operations; x {}: {} nodes {:.1f} ms {} "
+        "allocations {} syms {} operations, {} in one kernel",
+        target.kind == tile::TargetKind::cpu ? "cpu" : "h200", name_of(GetParam()), family->size,
+        small.size(), one.ms, one.allocations, one.syms, one.operations, 4 * family->size, large.size(),
+        four.ms, four.allocations, four.syms, four.operations, four.longest);
+    if (std::getenv("TILEWRIGHT_COMPILE_TIMES") != nullptr) fmt::print("{}\n", text);
+    const auto times = static_cast<double>(large.size()) / static_cast<double>(small.size()) / 4 * kMostTimes;
+    const auto bounded = [&](std::size_t a, std::size_t b) {
+      return static_cast<double>(b) <= times * static_cast<double>(std::max(a, kSmallWork));
+    };
+    EXPECT_TRUE(bounded(one.allocations, four.allocations)) << text;
+    EXPECT_TRUE(bounded(one.syms, four.syms)) << text;
+    EXPECT_TRUE(bounded(one.operations, four.operations)) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, CompileTime, ::testing::ValuesIn(cases()),
+                         [](const auto& c) { return name_of(c.param); });
+
+const ProgramFamily& family_named(std::string_view name) {
+  const auto& all = program_families();
+  return *std::find_if(all.begin(), all.end(), [&](const ProgramFamily& f) { return f.name == name; });
+}
+
+// Compiled by the backend, too, and right: what is copied on the way, and kernels that were cut in two.
+TEST(CompileTime, NestedProgramsRunOnTheCpu) {
+  GraphCheck check({});
+  struct Program {
+    const char* family;
+    Derivative derivative;
+    int n;
+  };
+  for (const auto& [family, derivative, n] :
+       {Program{"nested_concat", Derivative::none, 5}, Program{"nested_concat", Derivative::second, 2},
+        Program{"nested_stack", Derivative::second, 2}, Program{"concats_of_computed", Derivative::first, 3},
+        Program{"views_of_views", Derivative::first, 16},
+        Program{"reshaped_transposes", Derivative::first, 8}, Program{"selections", Derivative::none, 300}})
+    EXPECT_EQ(check.problem_with(program_of(family_named(family), derivative, n), 1), "")
+        << family << " " << n;
+}
+
+// The layers of a network differ in their buffers: one text for all of them is compiled once.
+TEST(CompileTime, RepeatedLayersHaveTheKernelsOfAFew) {
+  for (const tile::Target& target : {cpu_target(), h200_target()})
+    for (const char* family : {"dense_layers", "residual_layers", "attention_layers"}) {
+      const auto kernels = [&](int layers) {
+        std::set<std::string> names;
+        for (const tile::Kernel& kernel :
+             passes::run_pipeline(program_of(family_named(family), Derivative::first, layers), target)
+                 .plan.kernels)
+          names.insert(kernel.name);
+        return names.size();
+      };
+      EXPECT_EQ(kernels(12), kernels(6)) << family;
+    }
+}
+
+}  // namespace
+}  // namespace tilewright::test
