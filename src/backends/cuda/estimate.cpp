@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <set>
 
 namespace tilewright::cuda {
@@ -259,21 +260,26 @@ double tile_registers(const LayoutInput& input, const Layouts& layouts, const st
   for (std::size_t i = 0; i < steps.size(); ++i) touched(input.plan, steps[i], reads[i], writes[i]);
   std::set<ValueId> in_shared;
   for (const Op* op : staged) in_shared.insert(input.plan.storage(op->results[0]));
+  struct Life {
+    std::size_t first_written, last_read;  // steps
+    double registers;
+  };
+  std::map<ValueId, Life> lives;
+  for (const auto& [v, place] : layouts.buffers)
+    if (!in_shared.count(v)) lives[v] = {steps.size(), 0, registers_of(layouts, v, input.kernel)};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (ValueId v : writes[i])
+      if (const auto life = lives.find(v); life != lives.end())
+        life->second.first_written = std::min(life->second.first_written, i);
+    for (ValueId v : reads[i])
+      if (const auto life = lives.find(v); life != lives.end()) life->second.last_read = i;
+  }
   double most = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     double before = 0, after = 0;
-    for (const auto& [v, place] : layouts.buffers) {
-      if (in_shared.count(v)) continue;
-      const bool read_here = std::any_of(reads.begin() + static_cast<long>(i), reads.end(),
-                                         [&](const auto& r) { return r.count(v) > 0; });
-      const bool read_later = std::any_of(reads.begin() + static_cast<long>(i) + 1, reads.end(),
-                                          [&](const auto& r) { return r.count(v) > 0; });
-      const bool written = std::any_of(writes.begin(), writes.begin() + static_cast<long>(i) + 1,
-                                       [&](const auto& w) { return w.count(v) > 0; });
-      const bool written_before = std::any_of(writes.begin(), writes.begin() + static_cast<long>(i),
-                                              [&](const auto& w) { return w.count(v) > 0; });
-      if (written_before && read_here) before += registers_of(layouts, v, input.kernel);
-      if (written && read_later) after += registers_of(layouts, v, input.kernel);
+    for (const auto& [v, life] : lives) {
+      if (life.first_written < i && life.last_read >= i) before += life.registers;
+      if (life.first_written <= i && life.last_read > i) after += life.registers;
     }
     double loads = 0, under_way = 0;
     for_each_step(steps[i], [&](const Step& s) {
