@@ -224,6 +224,8 @@ std::string_view why_not_on_tensor_cores(const GroupProgram& program, const tile
   if (chain_unit(target) == ChainUnit::none) return "the target has no tensor cores for chains of dots";
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || program.extents[place_of(axes.m)] < kFewest) return "tensor cores want several rows";
+  if (axes.n < 0 && (program.dot() >= 0 || program.adds_up_dots()))
+    return "tensor cores want several columns";
   if (std::any_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
         return s.kind == Sym::Kind::dot && !takes_dot(program, axes, s, chain_unit(target));
       }))
