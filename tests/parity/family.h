@@ -10,7 +10,8 @@
 
 namespace tilewright::test {
 
-inline void add_family(CLI::App& app, GraphFamily& family) {
+template <class Family>  // or an optional one
+void add_family(CLI::App& app, Family& family) {
   const std::map<std::string, GraphFamily> names = {{"mixed", GraphFamily::mixed},
                                                     {"tiny", GraphFamily::tiny}};
   app.add_option("--family", family, "mixed, or tiny: products and reductions of one-wide and odd shapes")

@@ -1,13 +1,14 @@
 // Random graphs, compiled for a device, against the float64 oracle. Prints the seed of each that differs, and
 // the smallest graph found that differs as well.
 //   graph_fuzz --device cpu --count 5000 --seed 1 [--shard i/n] [--no-fuse] [--no-shrink]
+//   graph_fuzz --device cuda:0 --family tiny --count 10000 --jobs 16
 //   graph_fuzz --device emulated:sm_90a --family tiny    what a GPU would run, on the host (open_device.h)
 //   graph_fuzz --device cpu --graph FILE --seed 17       this graph, with the inputs of seed 17
 //   graph_fuzz --device cpu --count 60 --runs 100        each so often, deterministic: the same bits
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "parity/family.h"
-#include "parity/seeds.h"
+#include "parity/shards.h"
 #include "support/graph_check.h"
 
 #include <fstream>
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
   app.add_flag("--print", options.print);
   app.add_option("--graph", options.file, "the graph in this file, with the inputs of --seed");
   CLI11_PARSE(app, argc, argv);
+  if (const auto status = share_out(seeds)) return *status;
   tilewright::test::GraphCheck check(options.check);
   if (!options.file.empty()) return check_file(options.file, seeds.first, check);
   std::string command = "graph_fuzz --device " + options.check.device;

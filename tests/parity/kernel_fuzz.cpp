@@ -1,14 +1,19 @@
 // Random tile kernels on a device against the reference interpreter. Prints the seed, the kernel and the
 // printed source of each that differs.
 //   kernel_fuzz --device cpu --count 1000 --seed 1 [--shard i/n] [--steps 10] [--all-schedules]
+//   kernel_fuzz --device cuda:0 --family tiny --all-schedules --count 1000 --jobs 16     kernels of random
+//   graphs
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "parity/seeds.h"
-#include "runtime/device.h"
+#include "parity/family.h"
+#include "parity/shards.h"
+#include "passes/pipeline.h"
 #include "support/backend_parity.h"
+#include "support/graph_check.h"
+#include "support/open_device.h"
 #include "support/random_kernel.h"
 
 namespace tilewright::test {
@@ -18,24 +23,34 @@ struct FuzzOptions {
   int steps = 8;
   double scale = 1;
   bool all_schedules = false, print_source = false;
+  std::optional<GraphFamily> family = {};  // kernels of such graphs
 };
 
 struct FuzzCount {
-  Index refused = 0, compared = 0, undecided = 0;
+  Index schedules = 0, refused = 0, compared = 0, undecided = 0;
   double worst = 0;
 };
 
-// What is wrong with the schedules of a seed, or nothing.
-std::string check(backends::Backend& backend, std::uint64_t seed, const FuzzOptions& options,
-                  FuzzCount& count) {
-  const RandomKernel random = random_kernel(seed, {.steps = options.steps});
+// The kernels that lowering makes of a graph. Integers may pick rows: most of them lie inside.
+std::vector<RandomKernel> kernels_of_graph(const RandomGraphOptions& options, const tile::Target& target) {
+  std::vector<RandomKernel> out;
+  for (tile::Kernel& kernel : passes::run_pipeline(random_graph(options), target).plan.kernels)
+    out.push_back({std::move(kernel), {}});
+  return out;
+}
+
+// What is wrong with a kernel under its schedules, or nothing.
+std::string check(backends::Backend& backend, const RandomKernel& random, std::uint64_t seed,
+                  const FuzzOptions& options, FuzzCount& count) {
   std::vector<backends::Candidate> candidates = backend.candidates(random.kernel);
   if (!options.all_schedules && candidates.size() > 1) candidates.resize(1);
-  const ParityOptions parity{.scalars = random.scalars,
-                             .seed = seed,
-                             .odd_share = seed % 3 == 0 ? 0.02 : 0,
-                             .model = {.scale = options.scale, .flush_subnormals = true},
-                             .undecided_limit = 1};
+  ParityOptions parity{.scalars = random.scalars,
+                       .seed = seed,
+                       .odd_share = seed % 3 == 0 && !options.family ? 0.02 : 0,
+                       .model = {.scale = options.scale, .flush_subnormals = true},
+                       .undecided_limit = 1};
+  for (std::size_t v = 0; v < random.kernel.views.size() && options.family; ++v)
+    if (is_integer(random.kernel.views[v].dtype)) parity.ranges[static_cast<int>(v)] = {-1, 7};
   std::string problems;
   for (const backends::Candidate& candidate : candidates) {
     std::string source;
@@ -45,12 +60,29 @@ std::string check(backends::Backend& backend, std::uint64_t seed, const FuzzOpti
     }
     const ParityReport report =
         check_parity(random.kernel, parity, on_backend(backend, candidate.schedule, source));
+    ++count.schedules;
     count.compared += report.compared;
     count.undecided += report.undecided;
     count.worst = std::max(count.worst, report.worst);
     if (!report.ok())
       problems += fmt::format("[{}] {}\n{}", to_string(candidate.schedule), report.message,
                               options.print_source ? source : "");
+  }
+  return problems;
+}
+
+// The same of all kernels of a seed.
+std::string check(backends::Backend& backend, std::uint64_t seed, const FuzzOptions& options,
+                  FuzzCount& count) {
+  if (!options.family)
+    return check(backend, random_kernel(seed, {.steps = options.steps}), seed, options, count);
+  std::string problems;
+  try {
+    for (const RandomKernel& kernel :
+         kernels_of_graph(graph_of_seed(seed, *options.family), backend.target()))
+      problems += check(backend, kernel, seed, options, count);
+  } catch (const Error& e) {
+    problems += e.what();
   }
   return problems;
 }
@@ -68,19 +100,17 @@ int main(int argc, char** argv) {
   app.add_option("--scale", options.scale, "times the error that each op may bring");
   app.add_flag("--all-schedules", options.all_schedules, "not only the backend's first choice");
   app.add_flag("--print", options.print_source, "print the source of what differs");
+  add_family(app, options.family);
   CLI11_PARSE(app, argc, argv);
-  auto device = tilewright::runtime::Device::open(options.device, {.isa = options.isa});
-  if (!device) {
-    fmt::print("{}\n", device.error().message);
-    return 1;
-  }
+  if (const auto status = share_out(seeds)) return *status;
+  const auto device = tilewright::test::open_device(options.device, options.isa);
   tilewright::test::FuzzCount count;
   return try_seeds(
       seeds,
-      [&](std::uint64_t seed) { return tilewright::test::check((*device)->backend(), seed, options, count); },
+      [&](std::uint64_t seed) { return tilewright::test::check(device->backend(), seed, options, count); },
       [&] {
         return fmt::format(
-            "; {} schedules refused, {} elements compared, {} undecided, worst {:.2f} of the bound",
-            count.refused, count.compared, count.undecided, count.worst);
+            "; {} schedules, {} refused, {} elements compared, {} undecided, worst {:.2f} of the bound",
+            count.schedules, count.refused, count.compared, count.undecided, count.worst);
       });
 }

@@ -1,8 +1,8 @@
 // Matmuls of sizes that break tilings, alone and with what fuses into them, against the float64 oracle.
-//   product_parity --device cuda:0 --count 500 --seed 1 [--lower-for sm_90a] [--shard i/n]
+//   product_parity --device cuda:0 --count 500 --seed 1 [--lower-for sm_90a] [--shard i/n | --jobs n]
 // --lower-for gives the kernels that a GPU would run to the device, whichever it is.
 #include "ir/text.h"
-#include "parity/seeds.h"
+#include "parity/shards.h"
 #include "support/product_graphs.h"
 #include "support/random_graph.h"
 #include "support/run_graph.h"
@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   add_options(app, seeds);
   app.add_flag("--print", options.print);
   CLI11_PARSE(app, argc, argv);
+  if (const auto status = share_out(seeds)) return *status;
   tilewright::test::GraphRunner runner(options.device, options.isa);
   tilewright::tile::Target target = runner.device->target();
   if (!options.architecture.empty()) {

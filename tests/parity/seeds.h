@@ -18,6 +18,7 @@ namespace tilewright::test {
 struct Seeds {
   std::uint64_t first = 1, count = 1000;
   std::string shard = "0/1";
+  int jobs = 1;
   std::set<std::uint64_t> known;  // to fail; one that passes is named, so that the list can follow
 };
 
@@ -25,6 +26,7 @@ inline void add_options(CLI::App& app, Seeds& seeds) {
   app.add_option("--seed", seeds.first);
   app.add_option("--count", seeds.count);
   app.add_option("--shard", seeds.shard, "i/n: every n-th seed, beginning with the i-th");
+  app.add_option("--jobs", seeds.jobs, "processes that share the seeds")->check(CLI::PositiveNumber);
   app.add_option("--known", seeds.known, "seeds known to fail; one that passes is named")->delimiter(',');
 }
 
