@@ -2,6 +2,7 @@
 #include "ir/text.h"
 #include "tensor/dynamic.h"
 #include "tensor/explain.h"
+#include "tensor/index_check.h"
 #include "tensor/trace.h"
 
 #include <tilewright/tensor/compile.h>
@@ -33,8 +34,9 @@ struct Specialisation {
   std::string reason;
   std::shared_ptr<CompiledGraph>
       graph;  // null when the function reads values on the host: then it is traced at each call
-  std::vector<Tensor> captured;    // tensors with memory that the function used beside its arguments
-  std::vector<std::size_t> draws;  // which of the graph's inputs are seeds, drawn at each call
+  std::vector<Tensor> captured;      // tensors with memory that the function used beside its arguments
+  std::vector<std::size_t> draws;    // which of the graph's inputs are seeds, drawn at each call
+  std::vector<PendingCheck> checks;  // what the last outputs of the graph tell
   std::vector<Break> breaks;
   std::vector<Piece> pieces;  // of the last call, where there are breaks
   std::string traced;         // the graph as written
@@ -113,10 +115,11 @@ std::vector<Tensor> run_rest(Recorded& recorded, const std::shared_ptr<ContextSt
   std::vector<Tensor> results;
   if (captures_recorded(trace)) {
     results = inlined(recorded, trace.where);
-  } else if (!recorded.results.empty()) {
+  } else if (!recorded.results.empty() || !trace.checks.empty()) {
     finish(recorded);
     const auto compiled = compile_graph(device, trace.graph, trace.options);
     results = run_graph(context, device, *compiled, trace.inputs, trace.options);
+    settle(trace.checks, results);
     trace.pieces.push_back({ir::print(trace.graph), compiled});
   }
   end(trace);
@@ -215,6 +218,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());
     fresh->draws = trace.draws;
+    fresh->checks = trace.checks;
   }
   fresh->compile_ms = ms_since(start);
   specialisations.insert(specialisations.begin(), std::move(fresh));
@@ -265,8 +269,11 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   if (!s->graph) return ran;
   DeviceState& device = context->device(s->guards[0].device->name());
   const GraphOptions options = graph_options(state_->options);
-  if (s->captured.empty()) return run_graph(context, device, *s->graph, args, options);
-  return run_graph(context, device, *s->graph, graph_inputs(*s, args, context), options);
+  if (s->captured.empty() && s->checks.empty()) return run_graph(context, device, *s->graph, args, options);
+  std::vector<Tensor> results =
+      run_graph(context, device, *s->graph, graph_inputs(*s, args, context), options);
+  settle(s->checks, results);
+  return results;
 }
 
 void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
@@ -276,9 +283,9 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   const std::lock_guard lock(context->mutex);
   const std::string device = args[0].device();
   const std::vector<ir::Type>& types = call.graph->outputs;
-  if (outputs.size() != types.size())
-    throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), types.size()),
-                where);
+  const std::size_t count = types.size() - call.checked;
+  if (outputs.size() != count)
+    throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
   std::vector<std::shared_ptr<runtime::Buffer>> in, out;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].defined()) throw Error(fmt::format("into: output {} was never given a value", i), where);
@@ -297,7 +304,13 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   }
   for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
   context->random_calls += call.draws;
+  std::vector<Tensor> checked;
+  for (std::size_t i = count; i < types.size(); ++i) {
+    out.push_back(allocate(args[0].impl()->device, types[i]));
+    checked.push_back(make_tensor(context, types[i], args[0].impl()->device, out.back()));
+  }
   run_graph_into(context, context->device(device), *call.graph, in, out, graph_options(state_->options));
+  settle(state_->find(args)->checks, checked);
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
@@ -312,7 +325,7 @@ CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Locati
         "the function reads values on the host, so it is no single program: explain() names the lines",
         where);
   const std::uint64_t drawn = context->random_calls;
-  CompiledCall call{s->graph, graph_inputs(*s, args, context), s->draws.size()};
+  CompiledCall call{s->graph, graph_inputs(*s, args, context), s->draws.size(), 2 * s->checks.size()};
   context->random_calls = drawn;
   return call;
 }

@@ -1,5 +1,6 @@
 // The user's functions: each writes its graph with ops/ and is run or recorded.
 #include "ops/composites.h"
+#include "tensor/index_check.h"
 #include "tensor/literals.h"
 
 #include <tilewright/tensor/functions.h>
@@ -10,6 +11,7 @@ namespace tilewright {
 
 using detail::apply;
 using detail::apply_mixed;
+using detail::check_index;
 using detail::Literals;
 using ir::Value;
 using Values = std::vector<Value>;
@@ -262,19 +264,52 @@ Tensor cumsum(const Tensor& x, Index axis, const Location& where) {
   return one("cumsum", {x}, where, [&](const Values& in) { return ops::cumsum(in[0], axis); });
 }
 
+namespace {
+double element_bytes(const Tensor& t) { return static_cast<double>(size_bytes(t.dtype())); }
+
+// Indices along an axis of `shape`, of which each moves `elements`, once in and once out.
+void check_axis(const char* op, const Tensor& index, const Tensor& moved, const Shape& shape, Index axis,
+                double elements, const Location& where) {
+  const std::vector<Tensor> operands{index, moved};
+  if (!index.defined() || !moved.defined()) return;
+  const std::optional<int> at = normalize_axis(axis, shape.rank());
+  if (at) check_index({op, "index", shape[*at], 2 * elements * element_bytes(moved)}, index, operands, where);
+}
+
+// Elements for each index of a gather from `shape` along `axis`.
+double row_elements(const Shape& shape, Index axis) {
+  const std::optional<int> at = normalize_axis(axis, shape.rank());
+  return at && shape[*at] > 0 ? static_cast<double>(shape.size()) / static_cast<double>(shape[*at]) : 0;
+}
+
+void check_labels(const char* op, const Tensor& labels, const Tensor& x, const Tensor& scores, int axis,
+                  const Location& where) {
+  if (!labels.defined() || !x.defined() || !scores.defined() || scores.rank() <= axis || scores.rank() == 0)
+    return;
+  const Index classes = scores.shape()[axis < 0 ? scores.rank() - 1 : axis];
+  check_index({op, "label", classes, static_cast<double>(classes) * element_bytes(scores)}, labels,
+              {labels, x, scores}, where);
+}
+}  // namespace
+
 Tensor take(const Tensor& x, const Tensor& index, Index axis, const Location& where) {
+  if (x.defined()) check_axis("take", index, x, x.shape(), axis, row_elements(x.shape(), axis), where);
   return one("take", {x, index}, where, [&](const Values& in) { return ops::take(in[0], in[1], axis); });
 }
 Tensor take_along(const Tensor& x, const Tensor& index, Index axis, const Location& where) {
+  if (x.defined()) check_axis("take_along", index, x, x.shape(), axis, 1, where);
   return one("take_along", {x, index}, where,
              [&](const Values& in) { return ops::take_along(in[0], in[1], axis); });
 }
 Tensor scatter_add(const Tensor& index, const Tensor& update, Index axis, const Shape& shape,
                    const Location& where) {
+  check_axis("scatter_add", index, update, shape, axis, row_elements(shape, axis), where);
   return one("scatter_add", {index, update}, where,
              [&](const Values& in) { return ops::scatter_add(in[0], in[1], axis, shape); });
 }
 Tensor embedding(const Tensor& table, const Tensor& index, const Location& where) {
+  if (table.defined())
+    check_axis("embedding", index, table, table.shape(), 0, row_elements(table.shape(), 0), where);
   return one("embedding", {table, index}, where,
              [](const Values& in) { return ops::embedding(in[0], in[1]); });
 }
@@ -350,10 +385,12 @@ Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& gamma, double epsi
   });
 }
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const Location& where) {
+  check_labels("cross_entropy", labels, logits, logits, -1, where);
   return one("cross_entropy", {logits, labels}, where,
              [](const Values& in) { return ops::cross_entropy(in[0], in[1]); });
 }
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& labels, const Location& where) {
+  check_labels("linear_cross_entropy", labels, x, w, 0, where);
   return one("linear_cross_entropy", {x, w, labels}, where,
              [](const Values& in) { return ops::linear_cross_entropy(in[0], in[1], in[2]); });
 }

@@ -1,5 +1,5 @@
 // Tensor handles: reading, moving, and the choice between running an operation and recording it.
-#include "ir/text.h"
+#include "ir/graph_key.h"
 #include "tensor/trace.h"
 
 #include <tilewright/base/error.h>
@@ -41,10 +41,22 @@ void Tensor::read(void* to, DType as, const Location& where) const {
   convert(raw.data(), dtype(), to, as, count);
 }
 
-double Tensor::item(const Location& where) const {
+void Tensor::check_single(const Location& where) const {
   if (size() != 1) throw Error(fmt::format("item: the tensor has {} elements, not one", size()), where);
+}
+
+double Tensor::number(const Location& where) const {
   double value = 0;
-  read(&value, DType::f64, where);
+  if (dtype() != DType::i64) {
+    read(&value, DType::f64, where);
+    return value;
+  }
+  std::int64_t exact = 0;
+  read(&exact, DType::i64, where);
+  value = static_cast<double>(exact);
+  constexpr double kPastLargest = 0x1p63;
+  if (value >= kPastLargest || static_cast<std::int64_t>(value) != exact)
+    throw Error(fmt::format("item: no double is {}; item<std::int64_t>() gives it", exact), where);
   return value;
 }
 
@@ -159,7 +171,7 @@ tile::Target with_policy(tile::Target target, const GraphOptions& options) {
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options) {
   const Hash128 key = Hasher()
-                          .add(ir::print(graph))
+                          .add(ir::key_of(graph))
                           .add(options.fuse)
                           .add(options.recompute)
                           .add(options.allow_tf32)

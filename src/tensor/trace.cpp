@@ -3,6 +3,7 @@
 
 #include "ir/text.h"
 #include "tensor/explain.h"
+#include "tensor/index_check.h"
 
 #include <tilewright/base/philox.h>
 
@@ -72,8 +73,9 @@ Recorded record_function(const RecordedFunction& function, const std::vector<Ten
 
 void finish(Recorded& recorded) {
   std::vector<ir::NodeId> outputs;
-  outputs.reserve(recorded.results.size());
   for (const Tensor& r : recorded.results) outputs.push_back(node_in(*recorded.trace, r));
+  const std::vector<ir::NodeId>& checked = recorded.trace->checked;
+  outputs.insert(outputs.end(), checked.begin(), checked.end());
   recorded.trace->graph.set_outputs(outputs);
 }
 
@@ -129,12 +131,14 @@ bool captures_recorded(const Trace& trace) {
 std::vector<Tensor> inlined(Recorded& recorded, const Location& where) {
   finish(recorded);
   const Trace& trace = *recorded.trace;
-  return apply(
+  std::vector<Tensor> results = apply(
       "a recorded function", trace.inputs,
       [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {
         return inline_graph(into, trace.graph, inputs);
       },
       where);
+  settle(trace.checks, results);
+  return results;
 }
 
 void check_arguments(const char* name, const std::vector<Tensor>& args, const Location& where) {
@@ -217,19 +221,25 @@ void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceSta
       computed.push_back(t);
     }
   }
-  if (!computed.empty()) {
+  outputs.insert(outputs.end(), trace.checked.begin(), trace.checked.end());
+  const std::vector<PendingCheck> checks = std::exchange(trace.checks, {});
+  std::vector<Tensor> checked;
+  if (!outputs.empty()) {
     trace.graph.set_outputs(outputs);
     const auto compiled = compile_graph(device, trace.graph, trace.options);
     const std::vector<Tensor> results = run_graph(context, device, *compiled, trace.inputs, trace.options);
     for (std::size_t i = 0; i < computed.size(); ++i) computed[i]->buffer = results[i].impl()->buffer;
+    checked.assign(results.begin() + static_cast<std::ptrdiff_t>(computed.size()), results.end());
     trace.pieces.push_back({ir::print(trace.graph), compiled});
   }
   for (const std::shared_ptr<TensorImpl>& t : alive) t->node = -1;
   trace.graph = ir::Graph(trace.graph.name());
   trace.inputs.clear();
+  trace.checked.clear();
   trace.draws.clear();
   trace.literals = 0;
   trace.arguments = 0;
+  settle(checks, checked);
 }
 
 void end(Trace& trace) {

@@ -19,6 +19,15 @@ struct Piece {
   std::shared_ptr<CompiledGraph> graph;
 };
 
+// A check of indices that the program makes: its last outputs are, for each, the place of the first index out
+// of range and that index (tensor/index_check.h).
+struct PendingCheck {
+  std::string op, what;
+  Shape shape;  // of the indices
+  Index extent = 0;
+  std::string location;
+};
+
 struct Trace {
   enum class Of : std::uint8_t { compile, value_and_grad };
   Trace(Of of, std::string graph_name, const Location& at)
@@ -33,8 +42,10 @@ struct Trace {
   std::vector<std::size_t> draws;  // which of them are seeds: random numbers are drawn from them
   int literals = 0;                // inputs that hold a number of the host language
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
-  std::string no_reads;                           // where a host read is an error: of what
-  GraphOptions options;                           // of what runs before the end of the function
+  std::vector<PendingCheck> checks;
+  std::vector<ir::NodeId> checked;  // two for each check, not yet looked at
+  std::string no_reads;         // where a host read is an error: of what
+  GraphOptions options;         // of what runs before the end of the function
   std::vector<Break> breaks;
   std::vector<Piece> pieces;  // what was run already
   bool ended = false;         // the function has returned
@@ -68,7 +79,7 @@ Recorded record_function(const RecordedFunction& function, const std::vector<Ten
                          const std::vector<ir::Type>& types, std::shared_ptr<Trace> trace,
                          const std::shared_ptr<ContextState>& context);
 
-// Makes the results the outputs of the recorded graph.
+// Makes the results the outputs of the recorded graph, and what its checks found.
 void finish(Recorded& recorded);
 
 // Whether a running function recorded it: operations on it are recorded, too.

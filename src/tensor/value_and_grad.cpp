@@ -1,11 +1,14 @@
 // value_and_grad(): the function recorded, its derivative written ahead of time, and both run or recorded.
 #include "passes/differentiate.h"
 #include "tensor/explain.h"
+#include "tensor/index_check.h"
 #include "tensor/trace.h"
 
 #include <tilewright/tensor/compile.h>
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace tilewright::detail {
 
@@ -29,12 +32,17 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
   });
   // What the function captured is an input like its arguments: of the enclosing function, where that recorded
   // it.
-  return apply(
+  std::vector<Tensor> results = apply(
       "value_and_grad", trace->inputs,
       [&](ir::Graph& into, const std::vector<ir::Value>& inputs) {
         return inline_graph(into, joint, inputs);
       },
       where);
+  // What checks found lies between the function's results and the gradients.
+  std::rotate(results.end() - static_cast<std::ptrdiff_t>(wrt.size() + 2 * trace->checks.size()),
+              results.end() - static_cast<std::ptrdiff_t>(wrt.size()), results.end());
+  settle(trace->checks, results);
+  return results;
 }
 
 }  // namespace tilewright::detail

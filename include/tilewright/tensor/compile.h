@@ -106,7 +106,8 @@ struct CompiledGraph;
 struct CompiledCall {
   std::shared_ptr<CompiledGraph> graph;
   std::vector<Tensor> inputs;
-  std::size_t draws = 0;  // how many of the inputs are seeds; the random state is as if they were not drawn
+  std::size_t draws = 0;    // how many of the inputs are seeds; the random state is as if they were not drawn
+  std::size_t checked = 0;  // how many of the graph's outputs, the last, are checks of indices
 };
 
 using ManyFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;

@@ -150,7 +150,10 @@ Tensor argmax(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
 Tensor argmin(const Tensor& x, Index axis, Keep keep = Keep::no, TW_HERE);
 Tensor cumsum(const Tensor& x, Index axis, TW_HERE);
 
-// --- indexing: an index outside [0, extent) reads zero and adds nothing
+// --- indexing: indices are in [0, extent); −1 does not count from the end. One out of range, and a label
+// outside the classes of a loss, throws Error with the index, its place and the line where indices are
+// checked (ContextOptions::check); elsewhere it reads zero and adds nothing. one_hot gives zeros for it by
+// definition.
 Tensor take(const Tensor& x, const Tensor& index, Index axis, TW_HERE);
 Tensor take_along(const Tensor& x, const Tensor& index, Index axis, TW_HERE);
 Tensor scatter_add(const Tensor& index, const Tensor& update, Index axis, const Shape& shape, TW_HERE);

@@ -1,0 +1,142 @@
+// The search on the host, the same as a program, and the message.
+#include "tensor/index_check.h"
+
+#include "ops/functions.h"
+
+#include <fmt/format.h>
+
+namespace tilewright::detail {
+
+namespace {
+
+[[noreturn]] void out_of_range(const PendingCheck& check, Index at, Index value) {
+  std::string place;
+  const Strides strides = row_major_strides(check.shape);
+  for (int axis = 0; axis < check.shape.rank(); ++axis)
+    place += fmt::format("{}{}", axis == 0 ? "" : ", ", at / strides[axis] % check.shape[axis]);
+  throw Error(fmt::format("{0}: {1} {2} at [{3}] of {4} is out of range: it must be in [0, {5}){6} (at {7})",
+                          check.op, check.what, value, place, to_string(check.shape), check.extent,
+                          value < 0 ? "; negative ones do not count from the end" : "", check.location));
+}
+
+// All of them as one number, whose sign says whether any is out of range: the loop has no branch.
+template <class T>
+bool all_in_range(const T* index, Index count, Index extent) {
+  std::uint64_t outside = 0;
+  for (Index i = 0; i < count; ++i) {
+    const auto v = static_cast<std::uint64_t>(static_cast<std::int64_t>(index[i]));
+    outside |= v | (static_cast<std::uint64_t>(extent) - 1 - v);
+  }
+  return (outside >> 63) == 0;
+}
+
+template <class T>
+void search(const PendingCheck& check, const void* memory) {
+  const T* index = static_cast<const T*>(memory);
+  const Index count = check.shape.size();
+  if (all_in_range(index, count, check.extent)) return;
+  for (Index i = 0; i < count; ++i) {
+    const auto v = static_cast<Index>(index[i]);
+    if (v < 0 || v >= check.extent) out_of_range(check, i, v);
+  }
+}
+
+void search_on_host(const PendingCheck& check, DType dtype, const void* memory) {
+  switch (dtype) {
+    case DType::i64:
+      return search<std::int64_t>(check, memory);
+    case DType::i32:
+      return search<std::int32_t>(check, memory);
+    case DType::i8:
+      return search<std::int8_t>(check, memory);
+    case DType::u8:
+      return search<std::uint8_t>(check, memory);
+    default:
+      return;
+  }
+}
+
+// The flat place of the first index out of range, and that index; the number of indices where there is none.
+std::vector<ir::Value> write_search(ir::Value index, Index extent) {
+  const Index count = index.shape().size();
+  const ir::Value flat = ops::reshape(ops::cast(index, DType::i64), Shape{count});
+  const ir::Value at = ops::iota(*flat.graph, Shape{count}, 0);
+  const ir::Value outside = ops::bit_or(ops::lt(flat, 0), ops::ge(flat, extent));
+  const ir::Value first = ops::min(ops::where(outside, at, count), {}, ops::Keep::no);
+  return {first, ops::sum(ops::where(ops::eq(at, first), flat, 0), {}, ops::Keep::no)};
+}
+
+// A tensor with memory of the host that `index` stands for in functions that are recorded for one call; null
+// when it is computed.
+const Tensor* concrete(const Tensor& index) {
+  const Tensor* t = &index;
+  while (!t->impl()->buffer) {
+    const Trace& trace = *t->impl()->trace;
+    const auto& inputs = trace.graph.inputs();
+    const auto at = std::find(inputs.begin(), inputs.end(), t->impl()->node);
+    if (at == inputs.end()) return nullptr;
+    t = &trace.inputs[static_cast<std::size_t>(at - inputs.begin())];
+  }
+  return t->impl()->device->is_host() ? t : nullptr;
+}
+
+// By default a check may take a fiftieth of the operation's time: both are bound by memory, which the check
+// reads by one thread; or about 100 ns, where a call takes 5 µs.
+bool is_cheap(const IndexUse& use, const Tensor& index) {
+  constexpr Index kFewIndices = 512;
+  constexpr double kShare = 0.02;
+  const auto bytes = static_cast<double>(size_bytes(index.dtype()));
+  return index.size() <= kFewIndices || bytes <= kShare * use.row_bytes;
+}
+
+bool is_compiled(const Trace* trace) {
+  for (; trace; trace = trace->enclosing.get())
+    if (trace->of == Trace::Of::compile) return true;
+  return false;
+}
+
+}  // namespace
+
+void check_index(const IndexUse& use, const Tensor& index, const std::vector<Tensor>& operands,
+                 const Location& where) {
+  for (const Tensor& t : operands)
+    if (!t.defined()) return;
+  const std::shared_ptr<ContextState> context = index.impl()->context.lock();
+  // Other mistakes are the operation's own to find.
+  if (!context || !is_integer(index.dtype()) || index.size() == 0) return;
+  const std::optional<bool> wanted = context->options.check;
+  if (wanted == false) return;
+  const std::lock_guard lock(context->mutex);
+  const PendingCheck check{use.op, use.what, index.shape(), use.extent, location_text(where)};
+  const std::shared_ptr<Trace> trace = at_place(where, [&] { return trace_of(operands); });
+  if (!is_compiled(trace.get())) {
+    if (const Tensor* t = concrete(index)) {
+      if (wanted || is_cheap(use, index)) search_on_host(check, t->dtype(), t->impl()->buffer->data());
+      return;
+    }
+  }
+  if (!wanted) return;
+  std::vector<Tensor> found = apply(
+      use.op, {index}, [&](ir::Graph&, const auto& in) { return write_search(in[0], use.extent); }, where);
+  settle({check}, found);
+}
+
+void settle(const std::vector<PendingCheck>& checks, std::vector<Tensor>& results) {
+  if (checks.empty()) return;
+  const std::size_t first = results.size() - 2 * checks.size();
+  const std::vector<Tensor> found(results.begin() + static_cast<std::ptrdiff_t>(first), results.end());
+  results.resize(first);
+  for (std::size_t i = 0; i < checks.size(); ++i) {
+    const Tensor &at = found[2 * i], &value = found[2 * i + 1];
+    if (const std::shared_ptr<Trace>& trace = at.impl()->trace; trace && !at.impl()->buffer) {
+      trace->checks.push_back(checks[i]);
+      trace->checked.push_back(at.impl()->node);
+      trace->checked.push_back(value.impl()->node);
+      continue;
+    }
+    const Index place = at.to_vector<std::int64_t>()[0];
+    if (place < checks[i].shape.size()) out_of_range(checks[i], place, value.to_vector<std::int64_t>()[0]);
+  }
+}
+
+}  // namespace tilewright::detail
