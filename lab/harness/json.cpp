@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/plain_message.h"
 #include "harness/expectations.h"
 #include "harness/record.h"
 
@@ -259,7 +260,7 @@ Result<T> parsed(const std::string& text, Parse&& parse) {
   try {
     return parse(Json::parse(text));
   } catch (const Json::exception& error) {
-    return failure(Failure::Kind::invalid, fmt::format("not a file of the lab: {}", error.what()));
+    return failure(Failure::Kind::invalid, fmt::format("not a file of the lab: {}", plain_message(error)));
   } catch (const Error& error) {
     return failure(Failure::Kind::invalid, error.what());
   }

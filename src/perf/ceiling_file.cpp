@@ -1,6 +1,8 @@
 // Reading and writing ceiling files.
 #include <tilewright/perf/ceiling_file.h>
 
+#include "base/plain_message.h"
+
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -50,7 +52,8 @@ Result<Ceilings> parse_ceilings(std::string_view json, std::string_view origin) 
     return ceilings;
   } catch (const nlohmann::json::exception& error) {
     const std::string where = in_entries ? fmt::format(", measurement {}", index) : "";
-    return failure(Kind::invalid, fmt::format("{}: not a ceiling file{}: {}", origin, where, error.what()));
+    return failure(Kind::invalid,
+                   fmt::format("{}: not a ceiling file{}: {}", origin, where, plain_message(error)));
   } catch (const Error& error) {
     return failure(Kind::invalid, fmt::format("{}: {}", origin, error.what()));
   }

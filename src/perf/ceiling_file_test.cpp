@@ -60,6 +60,11 @@ TEST(CeilingFile, DamagedTextFailsWithItsPlace) {
   ASSERT_FALSE(wrong.ok());
   EXPECT_NE(wrong.error().message.find("file.json: not a ceiling file, measurement 1"), std::string::npos)
       << wrong.error().message;
+  for (const char* damaged : {"{", "[]", R"({"name":1,"title":"","measurements":[]})", R"({"name":"x"})"}) {
+    const auto none = parse_ceilings(damaged, "file.json");
+    ASSERT_FALSE(none.ok()) << damaged;
+    EXPECT_EQ(none.error().message.find("exception"), std::string::npos) << none.error().message;
+  }
   EXPECT_FALSE(parse_ceilings(R"({"name":"x","title":"","measurements":[]})", "empty").ok());
 }
 

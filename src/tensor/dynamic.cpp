@@ -70,14 +70,13 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
   std::optional<ir::Graph> probes[kProbes];
   how = "";
   for (const tile::Target& lowered_for : {whole_rows, by_blocks}) {
-    passes::Compiled compiled = passes::run_pipeline(graph, lowered_for, pipeline);
+    passes::Compiled compiled = lowered(graph, lowered_for, pipeline);
     compiled.target = target;
     for (int probe = 0; probe < kProbes; ++probe) {
       std::string reason;
       try {
         if (!probes[probe]) probes[probe] = trace_at(types_at(arguments, options.dynamic, probe));
-        auto general = passes::generalise(compiled.plan,
-                                          passes::run_pipeline(*probes[probe], lowered_for, pipeline).plan);
+        auto general = passes::generalise(compiled.plan, lowered(*probes[probe], lowered_for, pipeline).plan);
         if (general) {
           how = fmt::format("kernels take up to {} sizes as arguments", argument_count(*general));
           compiled.plan = std::move(*general);
@@ -90,7 +89,7 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
       if (how.empty()) how = "kernels for these sizes alone: " + reason;
     }
   }
-  return load_graph(device, passes::run_pipeline(graph, target, pipeline), output_types(graph));
+  return load_graph(device, lowered(graph, target, pipeline), output_types(graph));
 }
 
 }  // namespace tilewright::detail

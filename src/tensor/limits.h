@@ -7,9 +7,9 @@ namespace tilewright::detail {
 
 // Specialisations of one compiled function: types and shapes of arguments.
 inline constexpr std::size_t kMostSpecialisations = 64;
-// Programs of one device, eager operations' and compiled functions', 10 to 40 kB each without their
+// Programs of one device, eager operations' and compiled functions', about 40 kB each without their
 // temporaries; and the temporaries of all of them.
-inline constexpr std::size_t kMostGraphs = 1024;
+inline constexpr std::size_t kMostGraphs = 512;
 inline constexpr std::size_t kMostTemporaryBytes = std::size_t{1} << 30;
 // Numbers beside tensors in eager operations on one device.
 inline constexpr std::size_t kMostLiterals = 256;

@@ -103,6 +103,9 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
 // What lowering is told of the device, and may do there.
 tile::Target with_policy(tile::Target target, const GraphOptions& options);
 std::vector<ir::Type> output_types(const ir::Graph& graph);
+// passes::run_pipeline(); an Error of it names no place in the compiler.
+passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
+                         const passes::PipelineOptions& options);
 // Loads the kernels of a compiled graph with these outputs.
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
                                           std::vector<ir::Type> outputs);

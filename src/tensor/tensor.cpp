@@ -168,6 +168,17 @@ tile::Target with_policy(tile::Target target, const GraphOptions& options) {
   return target;
 }
 
+passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
+                         const passes::PipelineOptions& options) {
+  try {
+    return passes::run_pipeline(graph, target, options);
+  } catch (const Error& e) {
+    // A place in it is the compiler's, which writes kernels as users do; the user's is known to the caller.
+    const std::string text = e.what();
+    throw Error(text.substr(0, text.rfind(" (at ")) + ", in a kernel for this operation");
+  }
+}
+
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options) {
   const Hash128 key = Hasher()
@@ -184,14 +195,13 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
   for (ir::NodeId o : graph.outputs())
     if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
       allocate(device.device, graph.type(o));
-  std::shared_ptr<CompiledGraph> fresh =
-      load_graph(device,
-                 passes::run_pipeline(graph, with_policy(device.target, options),
-                                      {.fuse = options.fuse,
-                                       .recompute = options.recompute,
-                                       .deterministic = options.deterministic,
-                                       .variants = options.autotune}),
-                 output_types(graph));
+  std::shared_ptr<CompiledGraph> fresh = load_graph(device,
+                                                    lowered(graph, with_policy(device.target, options),
+                                                            {.fuse = options.fuse,
+                                                             .recompute = options.recompute,
+                                                             .deterministic = options.deterministic,
+                                                             .variants = options.autotune}),
+                                                    output_types(graph));
   device.graphs.insert(key, fresh, static_cast<std::size_t>(fresh->compiled.plan.arena_bytes));
   return fresh;
 }

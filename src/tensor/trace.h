@@ -44,8 +44,8 @@ struct Trace {
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   std::vector<PendingCheck> checks;
   std::vector<ir::NodeId> checked;  // two for each check, not yet looked at
-  std::string no_reads;         // where a host read is an error: of what
-  GraphOptions options;         // of what runs before the end of the function
+  std::string no_reads;             // where a host read is an error: of what
+  GraphOptions options;             // of what runs before the end of the function
   std::vector<Break> breaks;
   std::vector<Piece> pieces;  // what was run already
   bool ended = false;         // the function has returned

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 #include <optional>
 
 #include "support/errors.h"
@@ -39,6 +40,37 @@ TEST_P(UserErrors, ShapesThatDoNotMeet) {
   expect_says([&] { broadcast_to(a, {4, 9}); }, {"[4,8]", "[4,9]", here_});
   expect_says([&] { ctx_.from(std::vector<float>{1, 2, 3}, {2}); }, {"3 values", "[2]", here_});
   expect_says([&] { a.item(); }, {"32 elements", here_});
+}
+
+TEST_P(UserErrors, NumbersThatADoubleDoesNotHold) {
+  const std::int64_t odd = 9007199254740993, least = std::numeric_limits<std::int64_t>::min();
+  const Tensor x = ctx_.from(std::vector{odd}, {1});
+  EXPECT_EQ(x.item<std::int64_t>(), odd);
+  expect_says([&] { x.item(); }, {"item", "9007199254740993", "item<std::int64_t>()", here_});
+  EXPECT_EQ(ctx_.from(std::vector{least}, {}).item(), -0x1p63);
+  EXPECT_EQ(ctx_.from(std::vector{odd - 1}, {}).item(), 9007199254740992.0);
+  EXPECT_TRUE(ctx_.from(std::vector{2.5f}, {1}).item<float>() == 2.5f);
+}
+
+TEST_P(UserErrors, OutputsThatAreOneTensor) {
+  Tensor y = ctx_.empty({3}), z = ctx_.empty({3}), w = ctx_.ones({3});
+  const Tensor x = ctx_.ones({3});
+  const auto both = compile([&](const Tensor& t) { return std::pair{t + w, t * 3.0}; });
+  expect_says([&] { both.into({y, y}, {x}); }, {"outputs 0 and 1 are the same tensor", here_});
+  expect_says([&] { both.into({y, x}, {x}); }, {"output 1 is also argument 0", here_});
+  expect_says([&] { both.into({w, y}, {x}); }, {"output 0 is also captured", here_});
+  both.into({y, z}, {x});
+  EXPECT_EQ(z.to_vector<float>()[2], 3);
+}
+
+TEST_P(UserErrors, ViewsOfMoreAxesThanKernelsHave) {
+  const Tensor x = ctx_.ones({2, 2, 2, 2, 2, 2, 2, 2, 2});
+  const auto turn = [](const Tensor& t) { return transpose(t, {8, 7, 6, 5, 4, 3, 2, 1, 0}); };
+  for (const std::string& message : {message_of([&] { turn(x); }), message_of([&] { compile(turn)(x); })}) {
+    EXPECT_NE(message.find(here_), std::string::npos) << message;
+    EXPECT_NE(message.find("rank 9 is above 8"), std::string::npos) << message;
+    EXPECT_EQ(message.find("emitter"), std::string::npos) << message;
+  }
 }
 
 TEST_P(UserErrors, TypesThatDoNotFit) {

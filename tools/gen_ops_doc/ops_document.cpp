@@ -132,7 +132,11 @@ std::string ops_document() {
       "`src/ops/composites.h`.\n\nGradient: "
       "*yes* has a rule; *zero* is constant almost everywhere; *none* is an error on the way from an input "
       "to the "
-      "loss.\n",
+      "loss.\n\nIndices that are data lie in [0, extent); -1 does not count from the end. Outside compile() "
+      "on the "
+      "CPU, and everywhere with `ContextOptions::check`, one that is out of range, or a label outside the "
+      "classes of a "
+      "loss, is an Error with its place; elsewhere it reads zero and adds nothing.\n",
       ops::all_ops().size());
   for (const Section& section : kSections) text += section_text(section);
   return text + promotion_text() + rewrites_text();

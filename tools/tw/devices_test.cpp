@@ -127,8 +127,8 @@ TEST(Doctor, FindsThisMachineWell) {
     const bool ok = finding.at("state") == "ok";
     EXPECT_TRUE(ok || !finding.at("advice").get<std::string>().empty()) << finding;
   }
-  for (const char* what : {"CPU backend", "Clang", "NVRTC", "CUDA driver", "cache", "huge pages",
-                           "frequency governor", "peers", "ceilings of cpu"})
+  for (const char* what : {"CPU backend", "Clang", "NVRTC", "CUDA driver", "cache", "cache limits",
+                           "huge pages", "frequency governor", "peers", "ceilings of cpu"})
     EXPECT_TRUE(seen.count(what)) << what;
 }
 

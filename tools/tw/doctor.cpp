@@ -15,6 +15,7 @@
 #include "peers/peers.h"
 #include "runtime/executable.h"
 #include "runtime/probe.h"
+#include "tensor/limits.h"
 #include "tw/arguments.h"
 #include "tw/commands.h"
 
@@ -156,6 +157,19 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
+// What programs keep in memory, at most; the disk's bound is beside it.
+Finding check_limits() {
+  constexpr double kMega = 1 << 20;
+  return {"cache limits", State::ok,
+          fmt::format(
+              "each compiled function: {} specialisations; each device: {} programs with {:.0f} MiB of "
+              "temporaries, {} kernels that no program uses, {} literals; on disk: {:.0f} MiB; what was "
+              "not used for longest goes first",
+              detail::kMostSpecialisations, detail::kMostGraphs,
+              static_cast<double>(detail::kMostTemporaryBytes) / kMega, runtime::KernelStore::kMostUnused,
+              detail::kMostLiterals, static_cast<double>(runtime::BinaryCache::kDefaultMaxBytes) / kMega)};
+}
+
 Finding check_huge_pages() {
   const std::string file = "/sys/kernel/mm/transparent_hugepage/enabled", text = first_line(file);
   if (text.find("[never]") == std::string::npos && !text.empty()) return {"huge pages", State::ok, text};
@@ -199,6 +213,7 @@ std::vector<Finding> examine(const DoctorInput& input) {
   if (!any)
     out.push_back({"devices", State::bad, "neither the CPU backend nor the CUDA backend works", "see above"});
   out.push_back(check_cache(cache));
+  out.push_back(check_limits());
   out.push_back(check_huge_pages());
   check_machine(out);
   out.push_back(check_peers(input.python));
