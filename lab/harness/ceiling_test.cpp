@@ -88,6 +88,12 @@ TEST(Impossible, TheFiguresThatATimeIsTooFastForAreNamed) {
       (Figures{"level.L3.read_bytes_per_s", "level.L3.write_bytes_per_s", "level.L3.copy_bytes_per_s"}));
   const Work math = vector_work(200 * kGiga, DType::f32, kMega, kMega);
   EXPECT_EQ(beaten_figures(math, machine(), 5e5, 1.05), (Figures{"vector.f32"}));
+  Work product;
+  product.cost.matrix[DType::f32] = 200 * kGiga;
+  Ceilings no_units = machine();
+  no_units.math.push_back(
+      {perf::MathUnit::matrix, DType::f32, 200 * kGiga});  // as ceilings_of() takes it from vector
+  EXPECT_EQ(beaten_figures(product, no_units, 5e5, 1.05), (Figures{"matrix.f32", "vector.f32"}));
 }
 
 TEST(Ceilings, OfEachFigureTheBestSeenHolds) {

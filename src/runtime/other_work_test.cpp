@@ -44,8 +44,8 @@ TEST(OtherWork, WhatTheHypervisorTookIsANeighbour) {
 }
 
 TEST(OtherWork, ANeighbourOnOurProcessorCountsByItsShareOfOurs) {
-  const auto of = [](int user, double own) { return look(stat_text(user, 100 - user, 0), own, {0}); };
-  EXPECT_DOUBLE_EQ(share_of_others(of(0, 0), of(50, 10)), 0.4);
+  const auto of = [](int user, int idle, double own) { return look(stat_text(user, idle, 0), own, {0}); };
+  EXPECT_DOUBLE_EQ(share_of_others(of(0, 0, 0), of(50, 50, 10)), 0.4);
 }
 
 TEST(OtherWork, NothingKnownIsNotBusy) {

@@ -62,9 +62,10 @@ TEST(Devices, ProbedFiguresServeEveryCommand) {
 TEST(Devices, WhatIsProbedBesideOtherWorkIsNotStored) {
   // The other work is a loop on each processor.
   const std::string cache = fresh_cache("busy");
-  const Outcome probed = run_tw("devices --device cpu --probe --seconds 0.02 --cache " + cache,
-                                "for i in $(seq $(nproc)); do timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & done; "
-                                "trap 'kill $(jobs -p)' EXIT; timeout 55");
+  const Outcome probed =
+      run_tw("devices --device cpu --probe --seconds 0.02 --cache " + cache,
+             "for i in $(seq $(nproc)); do timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & "
+             "pids=\"$pids $!\"; done; trap 'kill $pids' EXIT; timeout 55");
   EXPECT_EQ(probed.exit_code, 1) << probed.output;
   EXPECT_TRUE(contains(probed.output, "tw: cpu: the machine was busy: others took ")) << probed.output;
   EXPECT_TRUE(contains(probed.output, "nothing was stored for it")) << probed.output;
