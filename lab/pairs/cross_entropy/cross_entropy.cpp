@@ -127,7 +127,7 @@ Pair cross_entropy_pair() {
             .values = {DType::f32},
             .doc = "type of the logits",
             .cuda_values = {DType::bf16},
-            .choices = plain_floats()}},
+            .choices = {DType::f32, DType::f16, DType::bf16}}},
       .make = make};
 }
 
