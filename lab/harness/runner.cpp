@@ -168,12 +168,15 @@ bool is_unsound(const Row& row) {
 
 // Sizes that no memory of the host holds are no different from those that the device's does not.
 Result<PairInstance> make_instance_of(const Job& job, LabDevice& device) {
+  const Failure no_memory =
+      failure(Failure::Kind::out_of_memory, "host: no memory for what these knobs describe");
   try {
     return job.pair->make(job.knobs, device);
   } catch (const std::bad_alloc&) {
+    return no_memory;
   } catch (const std::length_error&) {
+    return no_memory;
   }
-  return failure(Failure::Kind::out_of_memory, "host: no memory for what these knobs describe");
 }
 
 InstanceResult unavailable(const Job& job, const LabDevice& device, const Failure& why) {
