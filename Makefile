@@ -40,7 +40,7 @@ golden: build/build.ninja ## rewrite the goldens and the outputs in docs/; read 
 	TILEWRIGHT_UPDATE=1 $(CTEST) --test-dir build -L golden
 	git status --short
 
-fuzz: build/build.ninja ## FUZZ_SECONDS of malformed text per parser, FUZZ_GRAPHS random graphs, FUZZ_KERNELS kernels
+fuzz: build/build.ninja ## FUZZ_SECONDS of malformed text per parser, FUZZ_GRAPHS random graphs and a part as programs for PyTorch, FUZZ_KERNELS kernels
 	scripts/setup.sh build test clang
 	scripts/fuzz.sh $(FUZZ_SECONDS) $(FUZZ_GRAPHS) $(FUZZ_KERNELS)
 

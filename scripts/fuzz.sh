@@ -1,35 +1,44 @@
 #!/usr/bin/env bash
 # libFuzzer on every parser, each for so many seconds, beginning with the texts in tests/fuzz/corpus and what earlier runs
-# found (build-fuzz/corpus); then so many random graphs and tile kernels, compiled for the CPU and compared with the oracles.
-# Usage: scripts/fuzz.sh SECONDS GRAPHS KERNELS
+# found (build-fuzz/corpus); then so many random graphs of every family, lowered and interpreted, every fiftieth compiled for the CPU
+# as well, and tile kernels, all compared with the oracles; and programs over the user's API, compared with PyTorch.
+# Usage: scripts/fuzz.sh SECONDS GRAPHS KERNELS [SEED]       a million graphs alone: scripts/fuzz.sh 0 1000000 0
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=$1
 graphs=$2
 kernels=$3
+seed=${4:-100000} # beyond those of the tests
 jobs=${JOBS:-$(nproc)}
 
-parsers=()
-for source in tests/fuzz/*_fuzz.cpp; do parsers+=("$(basename "$source" _fuzz.cpp)"); done
-cmake --preset fuzz >/dev/null
-cmake --build build-fuzz -j "$jobs" --target "${parsers[@]/#/fuzz_}"
-for parser in "${parsers[@]}"; do
-  mkdir -p "build-fuzz/corpus/$parser"
-  seeds=()
-  if [ -d "tests/fuzz/corpus/$parser" ]; then seeds=("../tests/fuzz/corpus/$parser"); fi
-  (cd build-fuzz && "./fuzz_$parser" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 -jobs="$jobs" -workers="$jobs" \
-    "corpus/$parser" "${seeds[@]}")
-done
+fuzz_parsers() {
+  local parsers=() seeds source parser
+  for source in tests/fuzz/*_fuzz.cpp; do parsers+=("$(basename "$source" _fuzz.cpp)"); done
+  cmake --preset fuzz >/dev/null
+  cmake --build build-fuzz -j "$jobs" --target "${parsers[@]/#/fuzz_}"
+  for parser in "${parsers[@]}"; do
+    mkdir -p "build-fuzz/corpus/$parser"
+    seeds=()
+    if [ -d "tests/fuzz/corpus/$parser" ]; then seeds=("../tests/fuzz/corpus/$parser"); fi
+    (cd build-fuzz && "./fuzz_$parser" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 -jobs="$jobs" -workers="$jobs" \
+      "corpus/$parser" "${seeds[@]}")
+  done
+}
+if [ "$seconds" -gt 0 ]; then fuzz_parsers; fi
 
-cmake --build build -j "$jobs" --target graph_fuzz kernel_fuzz
-# All shards of one program side by side; seeds beyond those of the tests.
+cmake --build build -j "$jobs" --target graph_fuzz kernel_fuzz run_programs
+# All shards of one program side by side.
 in_shards() {
-  local program=$1 count=$2 running=()
+  local running=() failed=0
   for ((i = 0; i < jobs; ++i)); do
-    "build/$program" --device cpu --count "$count" --seed 100000 --shard "$i/$jobs" &
+    "$@" --seed "$seed" --shard "$i/$jobs" &
     running+=($!)
   done
-  for pid in "${running[@]}"; do wait "$pid"; done
+  for pid in "${running[@]}"; do wait "$pid" || failed=1; done
+  return $failed
 }
-in_shards graph_fuzz "$graphs"
-in_shards kernel_fuzz "$kernels"
+in_shards build/graph_fuzz --device reference --family any --count "$graphs"
+in_shards build/graph_fuzz --device cpu --family any --count $((graphs / 50))
+in_shards build/kernel_fuzz --device cpu --count "$kernels"
+in_shards tests/judge/judge.py --device reference --count $((graphs / 1000))
+in_shards tests/judge/judge.py --device cpu --count $((graphs / 10000))

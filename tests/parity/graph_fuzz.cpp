@@ -75,7 +75,7 @@ int main(int argc, char** argv) {
   std::string command = "graph_fuzz --device " + options.check.device;
   if (!options.check.isa.empty()) command += " --isa " + options.check.isa;
   if (!options.check.fuse) command += " --no-fuse";
-  if (options.family == tilewright::test::GraphFamily::tiny) command += " --family tiny";
+  command += tilewright::test::family_option(options.family);
   return try_seeds(
       seeds, [&](std::uint64_t seed) { return problem_with(seed, check, options, command); },
       [&] { return check.decided() == 0 ? "" : fmt::format(", {} decided by a rounding", check.decided()); });

@@ -2,6 +2,7 @@
 #include "support/random_graph.h"
 
 #include "ops/composites.h"
+#include "support/chain_graph.h"
 #include "support/tiny_graph.h"
 
 #include <fmt/format.h>
@@ -397,6 +398,8 @@ class Grower {
 
 ir::Graph random_graph(const RandomGraphOptions& options, Choices& choices) {
   constexpr double kGrown = 0.3;
+  if (options.family == GraphFamily::products) return product_chain_graph(choices);
+  if (options.family == GraphFamily::joined) return joined_graph(choices);
   if (options.family == GraphFamily::tiny && !choices.chance(kGrown)) return tiny_graph(choices);
   return Grower(options, choices).run();
 }

@@ -9,8 +9,11 @@
 namespace tilewright::test {
 
 enum class GraphFamily : unsigned char {
-  mixed,  // shapes of 1 to 31, now and then 0
-  tiny,   // single rows and columns, and sizes beside powers of two: as mixed ones are grown, or tiny_graph.h
+  any,       // one of those below, by the seed
+  mixed,     // shapes of 1 to 31, now and then 0
+  products,  // of products, with their gradients and second derivatives: chain_graph.h
+  joined,    // concats and stacks of one another, in the same way
+  tiny,  // single rows and columns, and sizes beside powers of two: as mixed ones are grown, or tiny_graph.h
 };
 
 struct RandomGraphOptions {
