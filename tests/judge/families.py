@@ -176,7 +176,9 @@ def gather(g):
     if n == 0:
         return None
     # Now and then one lies beyond the end, where zero is read.
-    below = n + (1 if g.chance(0.15) else 0)
+    outside = g.chance(0.15)
+    g.outside = g.outside or outside
+    below = n + (1 if outside else 0)
     op = g.r.choice(["take", "take", "take_along", "scatter_add", "embedding", "one_hot"])
     d = g.r.choice(["i64", "i32"])
     if op == "take":

@@ -7,7 +7,6 @@ gradients and second derivatives compared. Of what differs the smallest program 
   judge.py --run FILE…                                           programs of one's own, or the corpus: tests/judge/cases
   judge.py --families groups --seed 17 --count 1 --print         the program of a seed"""
 import argparse
-import collections
 import pathlib
 import sys
 import time
@@ -38,6 +37,67 @@ def arguments():
     return parser.parse_args()
 
 
+def programs(options):
+    """What is tried: a name, the program, and the options that draw it again."""
+    import families
+    import program as text
+    if options.run:
+        for path in map(pathlib.Path, options.run):
+            for file in sorted(path.glob("*.txt")) if path.is_dir() else [path]:
+                yield str(file), text.parse(file.read_text()), f"--run {file}"
+        return
+    part, parts = map(int, options.shard.split("/"))
+    chosen = options.families.split(",") if options.families else list(families.FAMILIES)
+    for seed in range(options.seed + part, options.seed + options.count, parts):
+        for family in chosen:
+            yield f"{family} {seed}", families.draw(family, seed), f"--families {family} --seed {seed} --count 1"
+
+
+def judged(program, library, options):
+    """The program, made small if it fails, and what is wrong with it."""
+    import judging
+    import shrinking
+    try:
+        problem = judging.problem_with(program, library)
+        if problem and not options.no_shrink:
+            return shrinking.shrink(program, problem, library)
+        return program, problem
+    except Exception:  # noqa: BLE001: a mistake of the judge's own is shown with its program
+        library.stop()
+        return program, "the judge itself: " + traceback.format_exc(limit=-3)
+
+
+def judge_all(options):
+    """Whether all passed, with a line that says how many."""
+    import judging
+    import torch
+    command = [options.program, "--device", options.device, "--threads", str(options.threads)]
+    library = judging.Library(command + (["--isa", options.isa] if options.isa else []), options.limit)
+    tried, failed, nothing = 0, 0, 0
+    start = told = time.monotonic()
+    for name, program, again in programs(options):
+        now = time.monotonic()
+        if failed >= options.failures or (options.seconds and now - start > options.seconds):
+            break
+        if now - told > 60:
+            told = now
+            print(f"{name}: {tried} programs in {now - start:.0f} s", file=sys.stderr)
+        if program is None:
+            nothing += 1
+            continue
+        if options.print:
+            print(f"# {name}\n{program}")
+        tried += 1
+        program, problem = judged(program, library, options)
+        if problem:
+            failed += 1
+            print(f"# {name}: {problem}\n{program}# again: tests/judge/judge.py --device {options.device} {again}\n", flush=True)
+    library.stop()
+    print(f"{tried - failed} programs passed, {failed} failed, in {time.monotonic() - start:.1f} s on {options.device}, "
+          f"PyTorch {torch.__version__}" + (f"; {nothing} seeds drew nothing" if nothing else ""))
+    return failed == 0
+
+
 def main():
     options = arguments()
     try:
@@ -45,59 +105,8 @@ def main():
     except ImportError:
         print(f"{sys.executable} has no PyTorch: scripts/setup.sh test installs Debian's, for /usr/bin/python3", file=sys.stderr)
         return 1
-    import families
-    import judging
-    import shrinking
-    import program as text
     torch.set_num_threads(1)
-    command = [options.program, "--device", options.device, "--threads", str(options.threads)]
-    library = judging.Library(command + (["--isa", options.isa] if options.isa else []), options.limit)
-
-    def programs():
-        """What is tried, with the words that name it."""
-        if options.run:
-            for path in options.run:
-                path = pathlib.Path(path)
-                for file in sorted(path.glob("*.txt")) if path.is_dir() else [path]:
-                    yield str(file), text.parse(file.read_text()), f"--run {file}"
-            return
-        part, parts = map(int, options.shard.split("/"))
-        chosen = options.families.split(",") if options.families else list(families.FAMILIES)
-        for seed in range(options.seed + part, options.seed + options.count, parts):
-            for family in chosen:
-                yield f"{family} {seed}", families.draw(family, seed), f"--families {family} --seed {seed} --count 1"
-
-    start, tried, failed, nothing = time.monotonic(), collections.Counter(), 0, 0
-    told = start
-    for name, program, again in programs():
-        now = time.monotonic()
-        if failed >= options.failures or (options.seconds and now - start > options.seconds):
-            break
-        if now - told > 60:
-            told = now
-            print(f"{name}: {sum(tried.values())} programs in {now - start:.0f} s", file=sys.stderr)
-        if program is None:
-            nothing += 1
-            continue
-        if options.print:
-            print(f"# {name}\n{program}")
-        tried[name.split(" ")[0]] += 1
-        try:
-            problem = judging.problem_with(program, library)
-            if problem and not options.no_shrink:
-                small, problem = shrinking.shrink(program, problem, library)
-                program = small
-        except Exception:  # noqa: BLE001: a mistake of the judge's own is shown with its program
-            problem = "the judge itself: " + traceback.format_exc(limit=-3)
-            library.stop()
-        if problem:
-            failed += 1
-            print(f"# {name}: {problem}\n{program}# again: tests/judge/judge.py --device {options.device} {again}\n", flush=True)
-    library.stop()
-    passed = sum(tried.values()) - failed
-    print(f"{passed} programs passed, {failed} failed, in {time.monotonic() - start:.1f} s on {options.device}, PyTorch {torch.__version__}"
-          + (f"; {nothing} seeds drew nothing" if nothing else ""))
-    return 1 if failed else 0
+    return 0 if judge_all(options) else 1
 
 
 if __name__ == "__main__":
