@@ -295,11 +295,10 @@ def variances(m, operands, options, values):
     axes = axes_of(operands[0], options)
     if not axes:
         return m.made(t * 0, d)
-    f = "f64" if d == "f64" else "f32"
     count = math.prod(t.shape[axis] for axis in axes)
-    centred = m.off(t - m.off(m.off(t, f).mean(axes, keepdim=True), f), f)
-    total = (centred * centred).sum(axes, keepdim=keeps(options))
-    return m.made(m.off(total, f) / (count - int(options.get("ddof", "0"))), d)
+    centred = m.off(t - m.off(t.mean(axes, keepdim=True), d), d)
+    total = (m.off(centred, d) * centred).sum(axes, keepdim=keeps(options))
+    return m.made(m.off(total, d) / (count - int(options.get("ddof", "0"))), d)
 
 
 def any_all(g):
@@ -312,9 +311,8 @@ def any_all(g):
 
 def log_sums(m, operands, options, values):
     t, d = m.real(operands[0])
-    f = "f64" if d == "f64" else "f32"
     axes = axes_of(operands[0], options)
-    return m.made(m.off(torch.logsumexp(m.off(t, f), axes, keepdim=keeps(options)), f) if axes else t, d)
+    return m.made(torch.logsumexp(m.off(t, d), axes, keepdim=keeps(options)) if axes else t, d)
 
 
 def position(largest):
@@ -359,14 +357,14 @@ def elus(m, operands, options, values):
     t, d = m.real(operands[0])
     alpha = float(options.get("alpha", "1"))
     low = torch.exp(torch.minimum(t, torch.zeros_like(t)))
-    return m.made(torch.where(t > 0, t, alpha * (m.off(low, "f64" if d == "f64" else "f32") - 1)), d)
+    return m.made(torch.where(t > 0, t, alpha * (m.off(low, d) - 1)), d)
 
 
 def inner(f):
-    """A composition of several roundings: f(off, x), off rounding what it is given."""
+    """A composition: f(off, x), off rounding what it is given to the type of x, which a value between two kernels has."""
     def g(m, operands, options, values):
         t, d = m.real(operands[0])
-        return m.made(f(lambda x: m.off(x, "f64" if d == "f64" else "f32"), t), d)
+        return m.made(f(lambda x: m.off(x, d), t), d)
     return g
 
 

@@ -70,10 +70,9 @@ def elements(m, operands, options, values):
 # --- normalisation and losses
 
 def softmax_of(m, t, d, axis, log=False):
-    f = wide(d)
-    shifted = m.off(t - t.amax(axis, keepdim=True).detach(), f)
-    powers = m.off(torch.exp(shifted), f)
-    total = m.off(powers.sum(axis, keepdim=True), f)
+    shifted = m.off(t - t.amax(axis, keepdim=True).detach(), d)
+    powers = m.off(torch.exp(shifted), d)
+    total = m.off(powers.sum(axis, keepdim=True), d)
     return shifted - torch.log(total) if log else powers / total
 
 
@@ -86,10 +85,9 @@ def softmaxes(log):
 
 def layer_norms(m, operands, options, values):
     t, d = m.real(operands[0])
-    f = wide(d)
-    t = m.off(t, f)
-    centred = m.off(t - m.off(t.mean(-1, keepdim=True), f), f)
-    t = centred * m.off(torch.rsqrt(m.off((centred * centred).mean(-1, keepdim=True), f) + float(options.get("epsilon", "1e-5"))), f)
+    t = m.off(t, d)
+    centred = m.off(t - m.off(t.mean(-1, keepdim=True), d), d)
+    t = centred * m.off(torch.rsqrt(m.off((centred * centred).mean(-1, keepdim=True), d) + float(options.get("epsilon", "1e-5"))), d)
     if len(operands) > 1:
         t = t * operands[1].t
     if len(operands) > 2:
@@ -99,9 +97,8 @@ def layer_norms(m, operands, options, values):
 
 def rms_norms(m, operands, options, values):
     t, d = m.real(operands[0])
-    f = wide(d)
-    t = m.off(t, f)
-    t = t * m.off(torch.rsqrt(m.off((t * t).mean(-1, keepdim=True), f) + float(options.get("epsilon", "1e-5"))), f)
+    t = m.off(t, d)
+    t = t * m.off(torch.rsqrt(m.off((t * t).mean(-1, keepdim=True), d) + float(options.get("epsilon", "1e-5"))), d)
     return m.made(t * operands[1].t if len(operands) > 1 else t, d)
 
 
