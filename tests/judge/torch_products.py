@@ -6,7 +6,7 @@ import types
 import torch
 
 import program as text
-from torch_ops import Value, is_float, keeps, promote
+from torch_ops import Value, is_float, promote
 
 
 def wide(d):
