@@ -26,7 +26,8 @@ class ChainGrower {
   ir::Graph products() {
     static constexpr DType kTypes[] = {DType::f32, DType::f64};
     const DType dtype = kTypes[random_.below(std::size(kTypes))];
-    const Index size = small_extent(), batch = small_extent();
+    const Index size = small_extent();
+    const Index batch = std::min(small_extent(), kMostElements / (size * size));
     for (Index i = random_.between(1, 3); i > 0; --i) add_square(dtype, size, batch);
     for (Index i = 0; random_.another(i, 9); ++i) product_step(batch);
     return finished();
