@@ -107,6 +107,22 @@ class Meaning:
         there, back = ((self.ERRORS[each], self.SMALLEST[each], text.FORMATS[each][2] / 4) for each in (d, back or d))
         return Off.apply(t, self.random, there, back)
 
+    def added(self, t, d, f):
+        """f(t), which adds elements of t in any order: n roundings of partial sums, at random, are off by sqrt(n) of one of all
+        (Higham and Mary, SIAM J. Sci. Comput. 41, 2019)."""
+        total = f(self.off(t, d))
+        if self.random is None or t.numel() == 0:
+            return total
+        terms = max(1, t.numel() // max(1, total.numel()))
+        error = self.ERRORS[d] / 4 * math.sqrt(terms)
+        return total + noise_of(total, self.random.getrandbits(62)) * error * f(t.detach().abs())
+
+    def used(self, v):
+        """The value in one place that reads it: of a narrow type, the gradient from each of them may be rounded."""
+        if self.random is None or v.d in ("f64", "f32") or not v.t.requires_grad:
+            return v
+        return Value(t=self.off(v.t, "f64", back=v.d), d=v.d)
+
     def made(self, t, d):
         if is_float(d):
             return Value(t=self.off(t, d), d=d)
@@ -172,7 +188,7 @@ class Meaning:
     def run(self, statements, values, literals):
         for s in statements:
             words = [literals.get(word, word) for word in s.operands]
-            operands = [values.get(word, word) for word in words]
+            operands = [self.used(values[word]) if word in values else word for word in words]
             named = types.SimpleNamespace(values=values, options=s.options, op=s.op)
             values[s.result] = self.evaluate(s.op, operands, named)
         return values

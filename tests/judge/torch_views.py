@@ -29,8 +29,9 @@ def sums(m, operands, options, values):
     v = operands[0]
     axes = axes_of(v, options)
     d = v.d if is_float(v.d) else "i64"
-    t = m.off(v.t, "f64" if d == "f64" else "f32") if is_float(d) else v.t.to(torch.int64)
-    return m.made(t.sum(axes, keepdim=keeps(options)) if axes else t, d)
+    def total(t):
+        return t.sum(axes, keepdim=keeps(options)) if axes else t
+    return m.made(m.added(v.t, "f64" if d == "f64" else "f32", total) if is_float(d) else total(v.t.to(torch.int64)), d)
 
 
 def prods(m, operands, options, values):
@@ -51,7 +52,9 @@ def extreme(largest):
 def means(m, operands, options, values):
     t, d = m.real(operands[0])
     axes = axes_of(operands[0], options)
-    return m.made(m.off(t, "f64" if d == "f64" else "f32").mean(axes, keepdim=keeps(options)) if axes else t, d)
+    def mean(t):
+        return t.mean(axes, keepdim=keeps(options)) if axes else t
+    return m.made(m.added(t, "f64" if d == "f64" else "f32", mean), d)
 
 
 def variances(m, operands, options, values):
@@ -95,8 +98,9 @@ def position(largest):
 def running_sum(m, operands, options, values):
     v = operands[0]
     d = v.d if is_float(v.d) else "i64"
-    t = m.off(v.t, "f64" if d == "f64" else "f32") if is_float(d) else v.t.to(torch.int64)
-    return m.made(t.cumsum(int(options["axis"])), d)
+    def running(t):
+        return t.cumsum(int(options["axis"]))
+    return m.made(m.added(v.t, "f64" if d == "f64" else "f32", running) if is_float(d) else running(v.t.to(torch.int64)), d)
 
 
 def chosen(m, operands, options, values):
