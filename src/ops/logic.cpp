@@ -62,7 +62,7 @@ constexpr ir::Op kEq = checked({.name = "eq",
                                 .doc = "a equals b.",
                                 .infer = compare_any,
                                 .eval = compare_numbers([](auto a, auto b) { return a == b; }),
-                                .vjp = no_gradient,
+                                .vjp = zero_gradient,
                                 .lower = apply_prim<Prim::eq>,
                                 .flops = flops_of(Prim::eq)});
 
@@ -72,7 +72,7 @@ constexpr ir::Op kNe = checked({.name = "ne",
                                 .doc = "a differs from b; true when either is NaN.",
                                 .infer = compare_any,
                                 .eval = compare_numbers([](auto a, auto b) { return a != b; }),
-                                .vjp = no_gradient,
+                                .vjp = zero_gradient,
                                 .lower = apply_prim<Prim::ne>,
                                 .flops = flops_of(Prim::ne)});
 
@@ -82,7 +82,7 @@ constexpr ir::Op kLt = checked({.name = "lt",
                                 .doc = "a below b.",
                                 .infer = compare_arithmetic,
                                 .eval = compare_numbers([](auto a, auto b) { return a < b; }),
-                                .vjp = no_gradient,
+                                .vjp = zero_gradient,
                                 .lower = apply_prim<Prim::lt>,
                                 .flops = flops_of(Prim::lt)});
 
@@ -92,7 +92,7 @@ constexpr ir::Op kLe = checked({.name = "le",
                                 .doc = "a at most b.",
                                 .infer = compare_arithmetic,
                                 .eval = compare_numbers([](auto a, auto b) { return a <= b; }),
-                                .vjp = no_gradient,
+                                .vjp = zero_gradient,
                                 .lower = apply_prim<Prim::le>,
                                 .flops = flops_of(Prim::le)});
 
@@ -102,7 +102,7 @@ constexpr ir::Op kGt = checked({.name = "gt",
                                 .doc = "a above b.",
                                 .infer = compare_arithmetic,
                                 .eval = compare_numbers([](auto a, auto b) { return a > b; }),
-                                .vjp = no_gradient,
+                                .vjp = zero_gradient,
                                 .lower = apply_prim<Prim::gt>,
                                 .flops = flops_of(Prim::gt)});
 
@@ -112,7 +112,7 @@ constexpr ir::Op kGe = checked({.name = "ge",
                                 .doc = "a at least b.",
                                 .infer = compare_arithmetic,
                                 .eval = compare_numbers([](auto a, auto b) { return a >= b; }),
-                                .vjp = no_gradient,
+                                .vjp = zero_gradient,
                                 .lower = apply_prim<Prim::ge>,
                                 .flops = flops_of(Prim::ge)});
 
@@ -122,7 +122,7 @@ constexpr ir::Op kIsnan = checked({.name = "isnan",
                                    .doc = "a is not a number.",
                                    .infer = float_predicate,
                                    .eval = test_floats([](double a) { return std::isnan(a); }),
-                                   .vjp = no_gradient,
+                                   .vjp = zero_gradient,
                                    .lower = apply_prim<Prim::isnan>,
                                    .flops = flops_of(Prim::isnan)});
 
@@ -132,7 +132,7 @@ constexpr ir::Op kIsinf = checked({.name = "isinf",
                                    .doc = "a is +inf or -inf.",
                                    .infer = float_predicate,
                                    .eval = test_floats([](double a) { return std::isinf(a); }),
-                                   .vjp = no_gradient,
+                                   .vjp = zero_gradient,
                                    .lower = [](tile::Builder&, std::span<const tile::Value> x,
                                                const Attrs&) { return tile::abs(x[0]) == kInfinity; },
                                    .flops = 2});
@@ -143,7 +143,7 @@ constexpr ir::Op kIsfinite = checked({.name = "isfinite",
                                       .doc = "a is neither infinite nor NaN.",
                                       .infer = float_predicate,
                                       .eval = test_floats([](double a) { return std::isfinite(a); }),
-                                      .vjp = no_gradient,
+                                      .vjp = zero_gradient,
                                       .lower = [](tile::Builder&, std::span<const tile::Value> x,
                                                   const Attrs&) { return tile::abs(x[0]) < kInfinity; },
                                       .flops = 2});
