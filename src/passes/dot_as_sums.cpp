@@ -100,7 +100,7 @@ GroupProgram with_sums(const ir::Graph& graph, const GroupProgram& program) {
       renamed.push_back(push(std::move(sym)));
       continue;
     }
-    const DType sums = accumulator(s.dtype);
+    const DType sums = accumulator(s);
     const auto product_of = [&](int a, int b) {
       return push({.kind = Sym::Kind::product,
                    .operands = {a, b},
@@ -192,7 +192,7 @@ std::optional<GroupProgram> with_flat_sums(const ir::Graph& graph, const GroupPr
   if (std::count_if(program.syms.begin(), program.syms.end(), is_inner) != 1) return std::nullopt;
   const auto dot = std::find_if(program.syms.begin(), program.syms.end(), is_inner);
   const int product = static_cast<int>(dot - program.syms.begin()), depth = dot->offset.single_variable();
-  const DType sums = accumulator(dot->dtype);
+  const DType sums = accumulator(*dot);
   if (sums != dot->dtype) return std::nullopt;
   std::vector<bool> multiple(program.syms.size());
   multiple[at(product)] = true;

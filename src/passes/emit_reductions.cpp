@@ -130,7 +130,7 @@ std::vector<Value> Emitter::add_scaled(const std::vector<Value>& before, const s
 }
 
 Value Emitter::initial_sum(const Sym& outer_dot) {
-  return k_.literal(accumulator(outer_dot.dtype), 0.0, {shape_.rows, shape_.columns});
+  return k_.literal(accumulator(outer_dot), 0.0, {shape_.rows, shape_.columns});
 }
 
 std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {

@@ -236,7 +236,7 @@ Value FrameValues::inner_dot(int s) {
     Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.meet[1]);
     return k_.dot(a, b, sum);
   };
-  const DType acc = accumulator(m.dtype);
+  const DType acc = accumulator(m);
   Value sum = k_.literal(acc, 0.0, {frame_.rows, frame_.columns});
   if (is_deep(s)) {
     const int depth = m.offset.single_variable();

@@ -68,8 +68,13 @@ struct Sym {
   int level = 0;         // reductions and scans it waits for, one after another
 };
 
-// In which a dot that gives `dtype` is summed.
-inline DType accumulator(DType dtype) { return is_float(dtype) || dtype == DType::i64 ? dtype : DType::i32; }
+// What products of operands that meet in `dtype` are summed in.
+inline DType accumulator(DType meet) {
+  if (is_float(meet)) return compute_dtype(meet);
+  return meet == DType::i64 ? DType::i64 : DType::i32;
+}
+// The same of a dot, whose result may be narrower.
+inline DType accumulator(const Sym& dot) { return accumulator(dot.meet[0]); }
 
 struct ProgramOutput {
   ir::NodeId node = -1;

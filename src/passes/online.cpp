@@ -123,6 +123,7 @@ ChangePtr carried_factor(const ir::Graph& graph, const GroupProgram& program, in
   const Sym& m = program.syms[static_cast<std::size_t>(s)];
   const bool adds = m.kind == Sym::Kind::dot || m.monoid == tile::Monoid::sum;
   if (!is_float(m.dtype) || !adds) return nullptr;
+  if (m.kind == Sym::Kind::dot && accumulator(m) != m.dtype) return nullptr;
   ChangePtr first = factor_of(graph, program, m.operands[0], moving);
   if (m.kind != Sym::Kind::dot || !first) return first;
   const ChangePtr second = factor_of(graph, program, m.operands[1], moving);

@@ -31,7 +31,11 @@ constexpr Index kBufferAlign = 256;  // Backend::allocate promises it, views are
 class PlanWriter {
  public:
   PlanWriter(Compiled& compiled, const tile::Target& target, const PipelineOptions& options)
-      : out_(compiled), graph_(compiled.graph), target_(target), options_(options) {}
+      : out_(compiled), graph_(compiled.graph), target_(target), options_(options) {
+    for (const ir::Node& n : graph_.nodes())
+      if (n.op->kind == OpClass::matmul || n.op->kind == OpClass::take || n.op->kind == OpClass::take_along)
+        for (NodeId o : n.operands) read_from_memory_.insert({storage_node(graph_, o), n.op->kind});
+  }
 
   void run() {
     for (std::size_t i = 0; i < graph_.inputs().size(); ++i)
@@ -133,12 +137,39 @@ class PlanWriter {
     return fmt::format("{}_{}", text, out_.plan.kernels.size());
   }
 
-  void add_group(const Group& g) {
-    auto built = build_program(graph_, g);
-    if (auto* refusal = std::get_if<Refusal>(&built))
-      throw Error(fmt::format("{}: this program cannot be lowered: {}", graph_.node(g.nodes[0]).op->name,
-                              explain(*refusal)));
-    const GroupProgram& program = std::get<GroupProgram>(built);
+  // Fusion may be given up, the program never: of a group that cannot be lowered every value is stored. A
+  // node by itself lowers, as all that it reads lies in memory (materialize()).
+  void add_group(const Group& g, const std::string& note = "") {
+    std::string why;
+    try {
+      auto built = build_program(graph_, g);
+      if (const auto* refusal = std::get_if<Refusal>(&built))
+        why = explain(*refusal);
+      else
+        return add_kernels(g, std::get<GroupProgram>(built), note);
+    } catch (const Error& e) {
+      why = e.what();
+    }
+    if (g.nodes.size() == 1)
+      throw Error(
+          fmt::format("{}: this program cannot be lowered: {}", graph_.node(g.nodes[0]).op->name, why));
+    out_.taken_apart.push_back(why);
+    for (NodeId id : g.nodes)
+      add_group({.nodes = {id}, .outputs = {id}}, "by itself, as its group has no kernel: " + why);
+  }
+
+  // Of a view that is stored, for explain().
+  std::string why_stored(NodeId id) const {
+    const ir::Node& copy = graph_.node(id);
+    if (copy.op != &ops::kCast || copy.type.dtype != graph_.type(copy.operands[0]).dtype) return "";
+    if (!is_inlined(graph_.node(copy.operands[0]))) return "";
+    const auto reader = read_from_memory_.find(id);
+    if (reader == read_from_memory_.end()) return "stores a view as an output";
+    return reader->second == OpClass::matmul ? "stores a view that a product would not read as it lies"
+                                             : "stores a view, whose elements are then picked from memory";
+  }
+
+  void add_kernels(const Group& g, const GroupProgram& program, std::string note) {
     const GroupCost cost = group_cost(graph_, program, target_);
     Lowered lowered =
         lower(graph_, program, target_, {.name = kernel_name(g), .variants = options_.variants});
@@ -153,6 +184,9 @@ class PlanWriter {
       out_.plan.steps.push_back(
           {.kind = PlanStep::Kind::zero, .buffer = temporaries[static_cast<std::size_t>(t)]});
     for (NodeId o : g.outputs) place(o);
+    for (NodeId o : g.outputs)
+      if (const std::string stored = why_stored(o); !stored.empty() && note.find(stored) == std::string::npos)
+        note += (note.empty() ? "" : "; ") + stored;
     for (EmittedKernel& k : lowered.kernels) {
       PlanStep step{.kind = PlanStep::Kind::launch, .kernel = static_cast<int>(out_.plan.kernels.size())};
       for (const BufferSource& v : k.views) {
@@ -162,6 +196,7 @@ class PlanWriter {
       }
       texts_.name_like_its_equal(k.kernel, out_.plan.kernels);
       out_.plan.kernels.push_back(std::move(k.kernel));
+      if (!note.empty()) k.note += (k.note.empty() ? "" : "; ") + note;
       out_.kernels.push_back({g.nodes, cost, std::move(k.note)});
       out_.variants.push_back(std::exchange(lowered.variants, {}));
       out_.plan.steps.push_back(std::move(step));
@@ -174,6 +209,7 @@ class PlanWriter {
   const PipelineOptions& options_;
   std::set<NodeId> stored_;  // by groups
   std::map<NodeId, int> buffer_of_;
+  std::map<NodeId, OpClass> read_from_memory_;  // what products and gathers read, and by which of them
   std::map<NodeId, std::pair<NodeId, Index>> part_of_;  // what lies in another value's buffer: it, and where
   SharedText texts_;
   std::set<NodeId> in_place_;  // values whose parts all do

@@ -189,6 +189,9 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
   }
   std::array<DType, 2> meet = {graph_.type(n.operands[0]).dtype, graph_.type(n.operands[1]).dtype};
   if (turned) std::swap(a, b), std::swap(meet[0], meet[1]);
+  // A result wider than what its operands' products are summed in: they meet in its type.
+  const DType result = compute_dtype(n.type.dtype);
+  if (size_bytes(result) > size_bytes(accumulator(meet[0]))) meet = {result, result};
   return push({.kind = Sym::Kind::dot,
                .node = id,
                .operands = {a, b},

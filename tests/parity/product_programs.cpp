@@ -33,6 +33,7 @@ struct Check {
       const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
       const passes::Compiled compiled =
           passes::run_pipeline(program.graph, target, {.fuse = seed % 16 != 1, .recompute = recompute});
+      if (!compiled.taken_apart.empty()) return "taken apart: " + compiled.taken_apart.front();
       if (options.only_lower) return "";
       const bool narrow = std::any_of(program.graph.nodes().begin(), program.graph.nodes().end(),
                                       [](const ir::Node& n) { return is_narrow_float(n.type.dtype); });

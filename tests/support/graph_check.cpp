@@ -68,6 +68,7 @@ std::string GraphCheck::problem_with(const ir::Graph& graph, std::uint64_t seed)
     const passes::Compiled compiled = passes::run_pipeline(
         graph, runner_.device->target(),
         {.fuse = options_.fuse, .recompute = recompute, .deterministic = options_.runs > 1});
+    if (!compiled.taken_apart.empty()) return "a group was taken apart: " + compiled.taken_apart.front();
     if (std::string text = text_difference(compiled); !text.empty()) return text;
     // Without narrow floats nothing is rounded between kernels, and the graph as written is the oracle.
     const ir::Graph oracle = has_narrow_floats(graph) ? with_stored_roundings(compiled) : graph;
