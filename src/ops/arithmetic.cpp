@@ -16,18 +16,29 @@ std::int64_t remainder(std::int64_t a, std::int64_t b) {
   return b == -1 ? 0 : a % b;
 }
 
-// The gradient of the extreme goes to the operand that is it; ties share it.
-Grads extreme_vjp(Value a, Value b, Value winner_is_a, Value g) {
-  const Value shared = where(eq(a, b), 0.5 * g, 0.0);
-  return {where(winner_is_a, g, shared), where(bit_or(winner_is_a, eq(a, b)), shared, g)};
+// The operand that is not the extreme gets no gradient; ties share it. A NaN is neither: both get it.
+Grads extreme_vjp(Value a, Value b, Value a_loses, Value b_loses, Value g) {
+  const Value kept = where(eq(a, b), 0.5 * g, g);
+  return {where(a_loses, 0.0, kept), where(b_loses, 0.0, kept)};
 }
 
 Grads pow_vjp(Args x, const Attrs&, Value y, Value g) {
   const Value a = x[0];
   const Value b = x[1];
   const Value by_base = where(eq(b, 0.0), 0.0, g * b * pow(a, b - 1.0));
-  const Value by_exponent = where(eq(y, 0.0), 0.0, g * y * log(a));
+  // Zero to any power from 0 on does not change with the exponent, though its logarithm is infinite.
+  const Value stays = bit_and(eq(a, 0.0), ge(b, 0.0));
+  const Value by_exponent = where(stays, 0.0, g * y * log(a));
   return {by_base, by_exponent};
+}
+
+// b / (a² + b²) and -a / (a² + b²) by way of a / m and b / m, m the larger magnitude: squares of large
+// numbers are infinite, of small ones 0.
+Grads atan2_vjp(Args x, const Attrs&, Value, Value g) {
+  const Value larger = minimum(maximum(abs(x[0]), abs(x[1])), max_finite(g.dtype()));
+  const Value up = x[0] / larger, along = x[1] / larger;
+  const Value scaled = g / (up * up + along * along) / larger;
+  return {scaled * along, -(scaled * up)};
 }
 
 }  // namespace
@@ -104,10 +115,7 @@ constexpr ir::Op kAtan2 = checked({.name = "atan2",
                                    .doc = "The angle of the point (b, a), in (-pi, pi].",
                                    .infer = float_operands,
                                    .eval = map_floats([](double a, double b) { return std::atan2(a, b); }),
-                                   .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
-                                     const Value scaled = g / (x[0] * x[0] + x[1] * x[1]);
-                                     return {scaled * x[1], -(scaled * x[0])};
-                                   },
+                                   .vjp = atan2_vjp,
                                    .lower = apply_prim<Prim::atan2>,
                                    .flops = flops_of(Prim::atan2),
                                    .domain = {.low = 0.25, .high = 4}});
@@ -120,7 +128,7 @@ constexpr ir::Op kMinimum =
              .infer = arithmetic_operands,
              .eval = map_numbers([](auto a, auto b) { return a < b || a != a ? a : b; }),
              .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
-               return extreme_vjp(x[0], x[1], lt(x[0], x[1]), g);
+               return extreme_vjp(x[0], x[1], gt(x[0], x[1]), lt(x[0], x[1]), g);
              },
              .lower = apply_prim<Prim::min>,
              .flops = flops_of(Prim::min),
@@ -134,7 +142,7 @@ constexpr ir::Op kMaximum =
              .infer = arithmetic_operands,
              .eval = map_numbers([](auto a, auto b) { return a > b || a != a ? a : b; }),
              .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads {
-               return extreme_vjp(x[0], x[1], gt(x[0], x[1]), g);
+               return extreme_vjp(x[0], x[1], lt(x[0], x[1]), gt(x[0], x[1]), g);
              },
              .lower = apply_prim<Prim::max>,
              .flops = flops_of(Prim::max),

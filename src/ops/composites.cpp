@@ -47,9 +47,12 @@ Value var(Value x, const Axes& axes, const VarOptions& options) {
 Value logsumexp(Value x, const Axes& axes, Keep keep) {
   x = as_float(x);
   // inf - inf would be NaN: what is subtracted is finite.
-  const double most = max_finite(x.dtype());
-  const Value shift = minimum(maximum(stop_gradient(max(x, axes, Keep::yes)), -most), most);
-  const Value total = log(sum(exp(x - shift), axes, Keep::yes)) + shift;
+  const double most = max_finite(x.dtype()), infinity = std::numeric_limits<double>::infinity();
+  const Value highest = stop_gradient(max(x, axes, Keep::yes)),
+              shift = minimum(maximum(highest, -most), most);
+  // Of nothing but -inf the sum is 0: 1 stands in for it, so that the gradient is 0 as well.
+  const Value nothing = eq(highest, -infinity), of_all = sum(exp(x - shift), axes, Keep::yes);
+  const Value total = where(nothing, -infinity, log(where(nothing, 1.0, of_all)) + shift);
   if (keep == Keep::yes) return total;
   return reshape(total, max(x, axes, Keep::no).shape());
 }
@@ -83,7 +86,8 @@ Value elu(Value x, double alpha) {
 
 Value softplus(Value x) {
   x = as_float(x);
-  return relu(x) + log1p(exp(-abs(x)));
+  // Not relu: at 0 the magnitude has no gradient, and the maximum's half is all of it.
+  return maximum(x, 0.0) + log1p(exp(-abs(x)));
 }
 
 Value softmax(Value x, Index axis) {

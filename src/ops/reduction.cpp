@@ -171,11 +171,11 @@ Value over_axes(Value (*reduce)(Value, const Axes&, Keep), Value x, const Attrs&
   return axes.empty() ? x : reduce(x, axes, Keep::no);
 }
 
-// Equal extremes share the gradient.
+// Equal extremes share the gradient, and so do NaNs; of the others it is 0, however large the extremes' is.
 Grads vjp_extreme(Args x, const Attrs& attrs, Value y, Value g) {
-  const Value is_extreme = cast(eq(x[0], spread(y, x[0], attrs)), g.dtype());
-  const Value count = over_axes(sum, is_extreme, attrs);
-  return {is_extreme * spread(g / count, x[0], attrs)};
+  const Value is_extreme = logical_or(eq(x[0], spread(y, x[0], attrs)), isnan(x[0]));
+  const Value count = over_axes(sum, cast(is_extreme, g.dtype()), attrs);
+  return {where(is_extreme, spread(g / count, x[0], attrs), 0.0)};
 }
 
 // The product of the other elements. With one zero only that element has a gradient, with two none.
