@@ -1,5 +1,6 @@
 // einsum of two operands: axes are put in the order of a matrix product by views, and back.
 #include "ops/functions.h"
+#include "ops/promote.h"
 
 #include <tilewright/base/error.h>
 
@@ -59,8 +60,16 @@ std::map<char, Index> sizes_of(std::string_view spec, const Labels& labels, cons
   return sizes;
 }
 
+// Integers are counted in the type of the result, whatever is summed first; so are 8-bit floats.
+DType result_type(DType a, DType b) {
+  const DType met = arithmetic_type(promote(a, b));
+  if (is_f8(met)) return DType::f32;
+  return met == DType::i8 || met == DType::u8 ? DType::i32 : met;
+}
+
 // Sums the axes that nothing else names away.
-Value sum_unshared(Value x, std::string& names, const std::string& other, const std::string& out) {
+Value sum_unshared(Value x, std::string& names, const std::string& other, const std::string& out,
+                   DType dtype) {
   Axes axes;
   std::string kept;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -71,7 +80,10 @@ Value sum_unshared(Value x, std::string& names, const std::string& other, const 
       axes.push_back(static_cast<Index>(i));
   }
   names = kept;
-  return axes.empty() ? x : sum(x, axes);
+  if (axes.empty()) return x;
+  if (is_f8(x.dtype())) x = cast(x, dtype);
+  const Value total = sum(x, axes);
+  return is_float(x.dtype()) ? total : cast(total, dtype);
 }
 
 Value in_order(Value x, const std::string& names, const std::string& order) {
@@ -91,8 +103,9 @@ Index product(const std::map<char, Index>& sizes, const std::string& names) {
 Value einsum(std::string_view spec, Value a, Value b) {
   Labels labels = parse(spec);
   const std::map<char, Index> sizes = sizes_of(spec, labels, a.shape(), b.shape());
-  a = sum_unshared(a, labels.a, labels.b, labels.out);
-  b = sum_unshared(b, labels.b, labels.a, labels.out);
+  const DType dtype = result_type(a.dtype(), b.dtype());
+  a = sum_unshared(a, labels.a, labels.b, labels.out, dtype);
+  b = sum_unshared(b, labels.b, labels.a, labels.out, dtype);
   std::string batch, rows, columns, depth;
   for (char c : labels.out) {
     const bool in_a = labels.a.find(c) != std::string::npos, in_b = labels.b.find(c) != std::string::npos;

@@ -2,6 +2,7 @@
 // in view_functions.cpp.
 #include "ops/append.h"
 
+#include "ops/integer_power.h"
 #include "ops/promote.h"
 
 #include <fmt/format.h>
@@ -92,7 +93,15 @@ Value trunc_div(const Operand& a, const Operand& b) {
   return rounding(kTrunc, binary(kDiv, a, b, arithmetic_type));
 }
 Value rem(const Operand& a, const Operand& b) { return binary(kRem, a, b, arithmetic_type); }
-Value pow(const Operand& a, const Operand& b) { return binary(kPow, a, b, float_type); }
+Value pow(const Operand& a, const Operand& b) {
+  const auto whole = [](const Operand& o) {
+    return o.is_literal() ? !o.is_real : !is_float(o.value.dtype());
+  };
+  if (whole(a) && whole(b) && !a.is_literal() && b.is_literal()) return integer_power(a.value, b.integer);
+  if (!whole(a) || !whole(b)) return binary(kPow, a, b, float_type);
+  const Pair pair = meet("pow", a, b, arithmetic_type);
+  return integer_power(pair.a, pair.b);
+}
 Value atan2(const Operand& a, const Operand& b) { return binary(kAtan2, a, b, float_type); }
 
 Value minimum(const Operand& a, const Operand& b) {
