@@ -11,6 +11,12 @@ using tile::Monoid;
 
 namespace {
 
+// Running sums of f32 are carried in f64, so that the error of long ones does not grow with their length.
+DType carried_type(const Instr& instr, DType dtype) {
+  const bool adds = instr.kind == Instr::Kind::scan && instr.op->monoid == Monoid::sum;
+  return adds && compute_dtype(dtype) == DType::f32 ? DType::f64 : dtype;
+}
+
 bool finds_index(Monoid m) { return m == Monoid::argmax || m == Monoid::argmin; }
 std::string side(Monoid m) { return m == Monoid::argmax ? "Side::greatest" : "Side::least"; }
 
@@ -36,7 +42,7 @@ void LoopText::declare_accumulators(const Pass& pass) {
     if (!is_accumulating(instr)) continue;
     Node& n = node(i);
     if (n.text.empty()) n.text = k_.names.unique(k_.value_hint(*instr.op, instr.value) + "_acc");
-    const DType dtype = dtype_of(instr.operands[0]);
+    const DType dtype = carried_type(instr, dtype_of(instr.operands[0]));
     const Monoid monoid = instr.op->monoid;
     const Term identity{.text = finds_index(monoid) ? "" : identity_text(monoid, dtype), .dtype = dtype};
     if (instr.kind == Instr::Kind::scan && !shape_.vec_outside) {
@@ -140,9 +146,12 @@ void LoopText::print_scan(int i, Pass& pass) {
   if (shape_.vec_outside) {
     for (int copy = 0; copy < pass.copies; ++copy) {
       const std::string acc = fmt::format("{}{}", n.text, copy);
+      const DType dtype = dtype_of(instr.operands[0]), carried = carried_type(instr, dtype);
+      const std::string value = as_vector(k_, term(instr.operands[0], copy, pass));
+      const bool wider = carried != dtype;
       k_.code.line("{} = {};", acc,
-                   combine_text(monoid, acc, as_vector(k_, term(instr.operands[0], copy, pass))));
-      k_.code.add(store_text(n, acc, copy, into));
+                   combine_text(monoid, acc, wider ? fmt::format("convert<vf64>({})", value) : value));
+      k_.code.add(store_text(n, wider ? fmt::format("convert<vf32>({})", acc) : acc, copy, into));
     }
     return;
   }

@@ -138,6 +138,25 @@ TW_DEVICE void reduce_groups_one(T& x, T* stage) {
   x = one[0].v[0];
 }
 
+// A running total of many steps. Of f32 sums with what its roundings lost (Knuth's TwoSum), so that the error
+// of long ones does not grow with their length; where an infinity spoils that, the sum alone.
+template <class Op, class T>
+struct RunningTotal {
+  T total = Op::template identity<T>();
+  TW_DEVICE void take_in(T part) { total = Op::template combine<T>(total, part); }
+  TW_DEVICE T value() const { return total; }
+};
+template <>
+struct RunningTotal<Sum, float> {
+  float total = 0.f, lost = 0.f;
+  TW_DEVICE void take_in(float part) {
+    const float sum = total + part, added = sum - total;
+    lost += (total - (sum - added)) + (part - added);
+    total = sum;
+  }
+  TW_DEVICE float value() const { return lost - lost == 0.f ? total + lost : total; }
+};
+
 // ---- scans
 // ------------------------------------------------------------------------------------------------------------
 // Inclusive scan along the columns of a thread's kRows rows of kSteps vectors. `stage` holds kSteps partials
@@ -169,19 +188,18 @@ TW_DEVICE void scan_columns(Vec<T, N>* x, T* stage) {
   }
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    T running = Op::template identity<T>();
+    RunningTotal<Op, T> running;
 #pragma unroll
     for (int i = r * kSteps; i < (r + 1) * kSteps; ++i) {
-      T start = running;
+      T start = running.value();
       if constexpr (kWarps > 1) {
 #pragma unroll 4
         for (int w = 0; w < kWarps; ++w) {
-          const T part = parts[i * kWarps + w];
-          if (w < warp) start = Op::template combine<T>(start, part);
-          running = Op::template combine<T>(running, part);
+          if (w == warp) start = running.value();
+          running.take_in(parts[i * kWarps + w]);
         }
       } else {
-        running = Op::template combine<T>(running, total[i]);
+        running.take_in(total[i]);
       }
       start = Op::template combine<T>(start, before[i]);
 #pragma unroll
@@ -197,9 +215,7 @@ TW_DEVICE void scan_rows(Vec<T, N>* x, T* stage) {
   const int t = int(threadIdx.x) % kThreads, group = int(threadIdx.x) / kThreads;
 #pragma unroll
   for (int c = 0; c < kSteps; ++c) {
-    Vec<T, N> running;
-#pragma unroll
-    for (int v = 0; v < N; ++v) running.v[v] = Op::template identity<T>();
+    RunningTotal<Op, T> running[N];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
       Vec<T, N>& mine = x[r * kSteps + c];
@@ -211,19 +227,16 @@ TW_DEVICE void scan_rows(Vec<T, N>* x, T* stage) {
       }
 #pragma unroll
       for (int v = 0; v < N; ++v) {
-        T upto = running.v[v], all = running.v[v];
         if constexpr (kGroups > 1) {
 #pragma unroll 4
           for (int g = 0; g < kGroups; ++g) {
-            const T part = stage[(g * N + v) * kThreads + t];
-            if (g <= group) upto = Op::template combine<T>(upto, part);
-            all = Op::template combine<T>(all, part);
+            running[v].take_in(stage[(g * N + v) * kThreads + t]);
+            if (g == group) mine.v[v] = running[v].value();
           }
         } else {
-          upto = all = Op::template combine<T>(upto, mine.v[v]);
+          running[v].take_in(mine.v[v]);
+          mine.v[v] = running[v].value();
         }
-        mine.v[v] = upto;
-        running.v[v] = all;
       }
     }
   }
