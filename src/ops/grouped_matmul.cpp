@@ -22,6 +22,11 @@ void check_groups(std::string_view op, Value x, Value w, Value which) {
     fail(x, fmt::format("{}: wants a list of integers beside them, got {}", op, to_string(which.type())));
 }
 
+// Of the rows (groups, rows, 1) that are used, zeros elsewhere: on either side of the product, so that
+// neither it nor its gradients multiply what the others hold (unmasked_rows, passes/simplify_masks.cpp, takes
+// the inner choice away where the outer one is enough).
+Value product_of_rows(Value x, Value w, Value used) { return where(used, matmul(where(used, x, 0), w), 0); }
+
 }  // namespace
 
 Value grouped_matmul(Value x, Value w, Value group_of_block) {
@@ -33,7 +38,10 @@ Value grouped_matmul(Value x, Value w, Value group_of_block) {
     fail(x, fmt::format("grouped_matmul: {} rows are no multiple of {} blocks", rows, blocks));
   const Index each = blocks == 0 ? 1 : rows / blocks;
   const Value y = matmul(reshape(x, {blocks, each, x.shape()[1]}), take(w, group_of_block, 0));
-  return reshape(y, {rows, w.shape()[2]});
+  // Zeros of no matrix times what x holds there would be NaN of infinities.
+  const Value group = reshape(cast(group_of_block, DType::i64), {blocks, 1, 1});
+  const Value is_group = bit_and(ge(group, 0), lt(group, w.shape()[0]));
+  return reshape(where(is_group, y, 0), {rows, w.shape()[2]});
 }
 
 // Groups that end anywhere, as blocks that begin where a group does: of each block the group and the first
@@ -63,7 +71,10 @@ Value ragged_matmul(Value x, Value w, Value ends) {
   const Value begin = take(start, group, 0) + (block - take(first, group, 0)) * kRaggedRows;
   const Shape places{blocks, kRaggedRows};
   const Value row_of = broadcast_to(reshape(begin, {blocks, 1}), places) + iota(graph, places, 1);
-  const Value products = matmul(take(x, row_of, 0), take(w, group, 0));
+  // A block's rows behind its group's end belong to the next one.
+  const Value used = lt(row_of, broadcast_to(reshape(take(end, group, 0), {blocks, 1}), places));
+  const Value products =
+      product_of_rows(take(x, row_of, 0), take(w, group, 0), reshape(used, {blocks, kRaggedRows, 1}));
   const Value row = iota(graph, {rows}, 0), owner = group_at(row, end);
   const Value place = take(first, owner, 0) * kRaggedRows + row - take(start, owner, 0);
   const Value inside = where(lt(owner, groups), place, -1);  // behind the last group: zeros
@@ -79,7 +90,7 @@ Value masked_matmul(Value x, Value w, Value counts) {
     fail(x, fmt::format("masked_matmul: the groups differ: x {}, w {}, counts {}", to_string(x.type()),
                         to_string(w.type()), to_string(counts.type())));
   const Value row = iota(*x.graph, {1, rows, 1}, 1);
-  return where(lt(row, reshape(counts, {groups, 1, 1})), matmul(x, w), 0);
+  return product_of_rows(x, w, lt(row, reshape(counts, {groups, 1, 1})));
 }
 
 }  // namespace tilewright::ops

@@ -91,7 +91,7 @@ Graph round(const Graph& old) {
 }  // namespace
 
 std::vector<std::span<const Rewrite>> rewrite_tables() {
-  return {pointwise_rewrites(), view_rewrites(), pick_rewrites(), matmul_rewrites()};
+  return {pointwise_rewrites(), view_rewrites(), pick_rewrites(), matmul_rewrites(), mask_rewrites()};
 }
 
 Graph simplify(const Graph& graph) {

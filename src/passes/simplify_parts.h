@@ -11,6 +11,7 @@ std::span<const Rewrite> pointwise_rewrites();
 std::span<const Rewrite> view_rewrites();
 std::span<const Rewrite> pick_rewrites();
 std::span<const Rewrite> matmul_rewrites();
+std::span<const Rewrite> mask_rewrites();
 
 inline const ir::Node& node_of(ir::Value v) { return v.graph->node(v.id); }
 inline bool is_a(ir::Value v, const ir::Op& row) { return node_of(v).op == &row; }

@@ -58,6 +58,33 @@ TEST_F(Simplify, ScalesWhatAMaskLeaves) {
       << "the product is needed as well";
 }
 
+// unmasked_rows: what is chosen of a product's rows and columns need not be chosen of its operands.
+TEST_F(Simplify, ChoosesRowsOfAProductOnce) {
+  const auto choices = [&](Value v) {
+    const std::string names = ops_of(v);
+    int count = 0;
+    for (std::size_t at = names.find("where"); at != std::string::npos; at = names.find("where", at + 1))
+      ++count;
+    return count;
+  };
+  const Value a = input("a", DType::f32, {3, 5, 4}), b = input("b", DType::f32, {3, 4, 6}),
+              keys = input("keys", DType::f32, {3, 6, 4}), rows = input("rows", DType::boolean, {3, 5, 1}),
+              others = input("others", DType::boolean, {3, 5, 1}),
+              columns = input("columns", DType::boolean, {3, 1, 6});
+  const auto of_rows = [&](Value c) { return ops::where(c, a, 0.0); };
+  EXPECT_EQ(choices(ops::where(rows, ops::matmul(of_rows(rows), b), 0.0)), 1);
+  EXPECT_EQ(choices(ops::where(rows, ops::matmul(of_rows(others), b), 0.0)), 2) << "other rows";
+  EXPECT_EQ(choices(ops::where(ops::logical_and(rows, columns), ops::matmul(of_rows(rows), b), 0.0)), 1);
+  EXPECT_EQ(choices(ops::where(ops::logical_or(rows, columns), ops::matmul(of_rows(rows), b), 0.0)), 2)
+      << "rows that are not chosen are read in some columns";
+  const Value product = ops::matmul(of_rows(rows), b);
+  EXPECT_EQ(choices(ops::where(rows, product, 0.0) + product), 2) << "the product is needed as well";
+  const Value seen = ops::where(ops::swap_axes(columns, 1, 2), keys, 0.0);
+  EXPECT_EQ(choices(ops::where(columns, ops::matmul(a, ops::swap_axes(seen, 1, 2)) * 0.5, -1.0)), 1);
+  EXPECT_EQ(choices(ops::where(rows, ops::matmul(a, ops::swap_axes(seen, 1, 2)), -1.0)), 2)
+      << "all columns are read";
+}
+
 TEST_F(Simplify, DropsDeadNodesAndKeepsInputs) {
   const Value x = input("x");
   input("unused");

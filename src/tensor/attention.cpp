@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace tilewright {
@@ -18,13 +19,13 @@ using Values = std::vector<Value>;
 
 namespace {
 
-ScoreIndices score_indices(const Tensor& scores, const Location& where) {
-  const Shape& s = scores.shape();
+ScoreIndices score_indices(const Tensor& q, const Tensor& k, const Location& where) {
+  const Shape& s = q.shape();
   const auto write = [&](ir::Graph& graph, const Values&) {
     return Values{ops::iota(graph, {s[0], 1, 1, 1}, 0), ops::iota(graph, {1, s[1], 1, 1}, 1),
-                  ops::iota(graph, {s[2], 1}, 0), ops::iota(graph, {s[3]}, 0)};
+                  ops::iota(graph, {s[2], 1}, 0), ops::iota(graph, {k.shape()[2]}, 0)};
   };
-  const std::vector<Tensor> at = apply("attention", {scores}, write, where);
+  const std::vector<Tensor> at = apply("attention", {q}, write, where);
   return {at[0], at[1], at[2], at[3]};
 }
 
@@ -49,28 +50,37 @@ void check_result(const char* function, const Tensor& got, bool fits, const Shap
 std::vector<Tensor> record(const std::vector<Tensor>& in, const AttentionOptions& options,
                            const Location& where) {
   const Tensor &q = in[0], &k = in[1], &v = in[2];
-  const auto write_scores = [&](ir::Graph&, const Values& x) {
-    ops::check_attention(x[0], x[1], x[2]);
-    const auto depth = static_cast<double>(x[0].shape()[3]);
-    return Values{ops::attention_scores(x[0], x[1], options.scale.value_or(1 / std::sqrt(depth)))};
-  };
-  Tensor scores = apply("attention", {q, k, v}, write_scores, where)[0];
-  const Shape shape = scores.shape();
-  const DType dtype = scores.dtype();
-  std::vector<Tensor> operands{scores, v};
-  if (options.score || options.mask) {
-    const ScoreIndices at = score_indices(scores, where);
-    if (options.score) {
-      const Tensor s = options.score(scores, at);
-      check_result("score", s, s.defined() && is_float(s.dtype()), shape, "floats", where);
-      operands[0] = broadcast_to(cast(s, dtype, where), shape, where);
-    }
-    if (options.mask) {
-      const Tensor m = options.mask(at);
-      check_result("mask", m, m.defined() && is_bool(m.dtype()), shape, "bools", where);
-      operands.push_back(m);
-    }
+  apply(
+      "attention", {q, k, v},
+      [](ir::Graph&, const Values& x) {
+        ops::check_attention(x[0], x[1], x[2]);
+        return Values{};
+      },
+      where);
+  const Shape shape{q.shape()[0], q.shape()[1], q.shape()[2], k.shape()[2]};
+  const DType dtype = q.dtype() == DType::f64 ? DType::f64 : DType::f32;
+  std::optional<ScoreIndices> at;
+  if (options.score || options.mask) at = score_indices(q, k, where);
+  std::vector<Tensor> read{q, k, v};
+  if (options.mask) {
+    read.push_back(options.mask(*at));
+    const Tensor& m = read.back();
+    check_result("mask", m, m.defined() && is_bool(m.dtype()), shape, "bools", where);
   }
+  const auto write_scores = [&](ir::Graph&, const Values& x) {
+    // Scores of no depth are 0, whatever their scale: 1/sqrt(0) would make NaN of them.
+    const auto depth = static_cast<double>(std::max<Index>(x[0].shape()[3], 1));
+    const Value keys = options.mask ? ops::seen_keys(x[1], x[3]) : x[1],
+                values = options.mask ? ops::seen_keys(x[2], x[3]) : x[2];
+    return Values{ops::attention_scores(x[0], keys, options.scale.value_or(1 / std::sqrt(depth))), values};
+  };
+  std::vector<Tensor> operands = apply("attention", read, write_scores, where);
+  if (options.score) {
+    const Tensor s = options.score(operands[0], *at);
+    check_result("score", s, s.defined() && is_float(s.dtype()), shape, "floats", where);
+    operands[0] = broadcast_to(cast(s, dtype, where), shape, where);
+  }
+  if (options.mask) operands.push_back(read[3]);
   if (options.dropout != 0) operands.push_back(in[3]);
   const auto write_result = [&](ir::Graph&, const Values& x) {
     ops::AttendOptions o{.dropout = options.dropout, .result = is_f8(q.dtype()) ? dtype : q.dtype()};

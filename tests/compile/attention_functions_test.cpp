@@ -41,6 +41,8 @@ TEST_P(AttentionFunctions, MasksByPosition) {
   struct Case {
     MaskFunction mask;
     HostMask host;
+    // Values that no query sees are zeros, in the same kernel or, where that costs less, in one before it.
+    std::optional<std::size_t> kernels = 1;
   };
   const Index ends = s.keys - s.queries;
   const std::vector<Case> cases = {
@@ -50,8 +52,8 @@ TEST_P(AttentionFunctions, MasksByPosition) {
       {window_mask(20), [&](Index, Index, Index q, Index k) { return k <= q && k >= q - 20; }},
       {window_mask(7, 30, ends),
        [&](Index, Index, Index q, Index k) { return k <= q + ends + 30 && k >= q + ends - 7; }},
-      {prefix_mask(13), [&](Index, Index, Index, Index k) { return k < 13; }},
-      {prefix_mask(0), [&](Index, Index, Index, Index) { return false; }},
+      {prefix_mask(13), [&](Index, Index, Index, Index k) { return k < 13; }, std::nullopt},
+      {prefix_mask(0), [&](Index, Index, Index, Index) { return false; }, std::nullopt},
       {any_of({causal_mask(), prefix_mask(50)}),
        [&](Index, Index, Index q, Index k) { return k <= q || k < 50; }},
       {all_of({causal_mask(), window_mask(9, 9)}),
@@ -63,7 +65,7 @@ TEST_P(AttentionFunctions, MasksByPosition) {
     SCOPED_TRACE(i);
     Problem p = problem(s);
     p.mask = cases[i].host;
-    check(p, {.mask = cases[i].mask});
+    check(p, {.mask = cases[i].mask}, cases[i].kernels);
   }
 }
 
@@ -76,11 +78,11 @@ TEST_P(AttentionFunctions, WalksTheBlocksThatMasksLeave) {
     const std::vector<Tensor> stand_ins = {q, k};
     f(stand_ins);
     const auto report = f.report();
-    EXPECT_EQ(report.front().kernels.size(), 1U);
-    const std::string& note = report.front().kernels[0].note;
+    EXPECT_LE(report.front().kernels.size(), 2U) << "beside the zeros that nobody sees";
+    const std::string& note = report.front().kernels.back().note;
     EXPECT_EQ(note.find("masks leave"), 0U) << note;
     EXPECT_NE(f.explain().find(note), std::string::npos);
-    return report.front().kernels[0].cost.matrix[DType::f32];
+    return report.front().kernels.back().cost.matrix[DType::f32];
   };
   if (std::string(GetParam()) == "reference") return;  // slow, and of the same kernels
   const double all = 2.0 * 2 * 4096 * 4096 * 16;
@@ -106,7 +108,7 @@ TEST_P(AttentionFunctions, MasksByCapturedTensors) {
   };
   check(p, {.mask = document_mask(of_all)});
   p.mask = [&](Index b, Index, Index, Index k) { return k < lengths[static_cast<std::size_t>(b)]; };
-  check(p, {.mask = prefix_mask(ctx_.from(lengths, {2}))});
+  check(p, {.mask = prefix_mask(ctx_.from(lengths, {2}))}, std::nullopt);
 }
 
 TEST_P(AttentionFunctions, ChangesScores) {

@@ -28,6 +28,9 @@ struct Arg {
 #define TW_HERE const Location& where = Location::current()
 
 // --- pointwise
+// Infinities, NaN, zeros and saturation: values as C99's annex F (IEEE 754) has them, gradients as PyTorch.
+// So d sqrt(0) is inf, d abs(0) 0, ties of minimum and maximum share the gradient, and gelu and silu of -inf
+// are NaN (-inf · 0), of every finite number far below 0 -0. Integers wrap around.
 Tensor operator+(const Arg& a, const Arg& b);
 Tensor operator-(const Arg& a, const Arg& b);
 Tensor operator*(const Arg& a, const Arg& b);
@@ -53,6 +56,8 @@ Tensor mul(const Arg& a, const Arg& b, TW_HERE);
 Tensor div(const Arg& a, const Arg& b, TW_HERE);
 Tensor trunc_div(const Arg& a, const Arg& b, TW_HERE);
 Tensor rem(const Arg& a, const Arg& b, TW_HERE);
+// Of integers (an integer literal included): exact, modulo 2^bits of their type; a negative exponent gives
+// the quotient truncated toward zero: 1 stays 1, -1 alternates, all else is 0. With a float: in floats.
 Tensor pow(const Arg& a, const Arg& b, TW_HERE);
 Tensor atan2(const Arg& a, const Arg& b, TW_HERE);
 Tensor minimum(const Arg& a, const Arg& b, TW_HERE);
@@ -161,9 +166,14 @@ Tensor embedding(const Tensor& table, const Tensor& index, TW_HERE);
 Tensor one_hot(const Tensor& index, Index classes, DType dtype = DType::f32, TW_HERE);
 
 // --- products, normalisation, losses
+// What a product does not use, it does not multiply, not even by 0, and neither do its gradients: rows of no
+// group, behind the last end or past a count, matrices of groups without rows, and keys that masks hide from
+// every query (attention.h) may hold anything, infinities and NaN too. Their own gradients are 0.
 Tensor matmul(const Tensor& a, const Tensor& b, TW_HERE);
-// Sums of products over named axes, "bhqd,bhkd->bhqk": axes that the result lacks are summed away. Throws
-// Error on a spec that is not "axes of a, axes of b -> axes of the result", and where sizes differ.
+// Sums of products over named axes, "bhqd,bhkd->bhqk": axes that the result lacks are summed away. Of
+// matmul's type for these operands, whatever is summed first: integers of 8 bits give i32, others their own
+// type. Throws Error on a spec that is not "axes of a, axes of b -> axes of the result", and where sizes
+// differ.
 Tensor einsum(std::string_view spec, const Tensor& a, const Tensor& b, TW_HERE);
 // A product with one matrix of w (G, K, N) for each block of rows, as mixtures of experts need it: x (T, K)
 // lies in blocks of T / B rows, and block b is multiplied by w[group_of_block[b]]; group_of_block (B) of

@@ -1,0 +1,133 @@
+// Numbers that took a detour: long sums that lost their digits, powers of integers by way of floats, types
+// that depended on the path.
+#include <tilewright/tilewright.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+namespace tilewright {
+namespace {
+
+class LongSums : public ::testing::Test {
+ protected:
+  void holds(const Tensor& got, double want, const char* what) {
+    EXPECT_NEAR(got.item() / want, 1, kSumError) << what;
+  }
+  // Of running sums, what comes before an element is exact but for a few roundings: as PyTorch's 3e-7.
+  static constexpr double kError = 1e-6;
+  // Sums have blocks of 32768 elements in 16 accumulators at least: 2048 roundings of 2^-24 each, and as many
+  // blocks as there are again.
+  static constexpr double kSumError = (2048 + 92) * 0x1p-24;
+  static constexpr Index kLength = 3'000'000;
+  // What f32 has for 0.1.
+  static constexpr double kEach = static_cast<double>(0.1f);
+};
+
+// The largest error of a running sum of `n` equal numbers, relative to it.
+double worst_of_running(const std::vector<float>& got, double each) {
+  double worst = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const double want = each * static_cast<double>(i + 1);
+    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - want) / want);
+  }
+  return worst;
+}
+
+TEST_F(LongSums, KeepTheirDigits) {
+  for (const char* isa : {"avx512", "avx2", "baseline"}) {
+    SCOPED_TRACE(isa);
+    std::unique_ptr<Context> ctx;
+    try {
+      ctx = std::make_unique<Context>(ContextOptions{.cache_directory = "", .threads = 1, .isa = isa});
+    } catch (const Error&) {
+      continue;  // an instruction set that this machine lacks
+    }
+    const Tensor x = ctx->full({kLength}, 0.1);
+    EXPECT_LT(worst_of_running(cumsum(x, 0).to_vector<float>(), kEach), kError);
+    const Tensor columns = cumsum(ctx->full({kLength / 3, 3}, 0.1), 0);
+    EXPECT_LT(worst_of_running(select(columns, 1, 1).to_vector<float>(), kEach), kError);
+    // The gradient is a running sum from the end.
+    const auto slopes = value_and_grad([](const Tensor& t) { return sum(cumsum(t, 0) * 0.1); })({x});
+    std::vector<float> gradient = slopes[1].to_vector<float>();
+    std::reverse(gradient.begin(), gradient.end());
+    EXPECT_LT(worst_of_running(gradient, kEach), kError) << "of the gradient";
+    const double all = kEach * static_cast<double>(kLength);
+    holds(sum(x), all, "sum");
+    holds(mean(x), kEach, "mean");
+    holds(select(sum(ctx->full({kLength / 3, 3}, 0.1), {0}), 0, 0), all / 3, "sum of a column");
+    holds(select(sum(ctx->full({3, kLength / 3}, 0.1), {1}), 0, 0), all / 3, "sum of a row");
+    holds(sum(ctx->full({kLength / 300, 300}, 0.1), {}), all, "sum of all rows");
+    holds(sum(ctx->full({300, kLength / 300}, 0.1), {1, 0}), all, "sum of all columns");
+    holds(select(select(sum(ctx->full({100, kLength / 300, 3}, 0.1), {0, 1}, Keep::yes), 1, 0), 1, 0),
+          all / 3, "sum of the outer axes");
+    holds(logsumexp(x), std::log(static_cast<double>(kLength)) + kEach, "logsumexp");
+    holds(matmul(x, x), kEach * all, "dot product");
+    holds(mean(ctx->full({200'000}, 1.0, DType::f16)), 1, "mean of f16");
+  }
+}
+
+TEST(IntegerPowers, AreExactAndWrapAround) {
+  for (const char* device : {"reference", "cpu"}) {
+    SCOPED_TRACE(device);
+    Context ctx({.device = device, .cache_directory = ""});
+    const auto whole = [&](const std::vector<Index>& v) {
+      return ctx.from(v, {static_cast<Index>(v.size())});
+    };
+    const Tensor base = whole({3, 7, -2, 0, 1, -1});
+    EXPECT_EQ(pow(whole({3}), 20).to_vector<Index>(), (std::vector<Index>{3486784401}));
+    EXPECT_EQ(pow(whole({3}), 39).to_vector<Index>(), (std::vector<Index>{4052555153018976267}));
+    EXPECT_EQ(pow(whole({3}), 41).to_vector<Index>(),
+              (std::vector<Index>{-420491770248316829}));  // modulo 2^64
+    EXPECT_EQ(pow(base, whole({20, 1, 63, 0, 1000000, 7})).to_vector<Index>(),
+              (std::vector<Index>{3486784401, 7, std::numeric_limits<Index>::min(), 1, 1, -1}));
+    const std::vector<Index> inverse = {0, 0, 0, 0, 1, -1};
+    EXPECT_EQ(pow(base, -3).to_vector<Index>(), inverse);
+    EXPECT_EQ(pow(base, whole({-3, -3, -1, -2, -4, -5})).to_vector<Index>(), inverse);
+    EXPECT_EQ(pow(base, -2).to_vector<Index>(), (std::vector<Index>{0, 0, 0, 0, 1, 1}));
+    EXPECT_EQ(pow(base, 0).to_vector<Index>(), std::vector<Index>(6, 1));
+    EXPECT_EQ(pow(2, whole({0, 3, 62})).to_vector<Index>(), (std::vector<Index>{1, 8, Index{1} << 62}));
+    const Tensor bytes = cast(whole({3, 2, -3}), DType::i8);
+    EXPECT_EQ(pow(bytes, 5).dtype(), DType::i8);
+    EXPECT_EQ(cast(pow(bytes, 5), DType::i64).to_vector<Index>(), (std::vector<Index>{-13, 32, 13}));
+    const Tensor words = cast(whole({7, -2}), DType::i32);
+    EXPECT_EQ(cast(pow(words, words), DType::i64).to_vector<Index>(), (std::vector<Index>{823543, 0}));
+    EXPECT_EQ(pow(words, 2.0).dtype(), DType::f32);
+    EXPECT_EQ(pow(words, ctx.full({2}, 2.0)).dtype(), DType::f32);
+  }
+}
+
+TEST(IntegerEinsum, HasMatmulsTypeByEveryPath) {
+  Context ctx({.cache_directory = ""});
+  for (const auto& [dtype, want] : {std::pair{DType::i8, DType::i32}, std::pair{DType::u8, DType::i32},
+                                    std::pair{DType::i32, DType::i32}, std::pair{DType::i64, DType::i64}}) {
+    const Tensor a = ctx.full({2, 3}, 100, dtype), b = ctx.full({3, 2}, 100, dtype);
+    EXPECT_EQ(matmul(a, b).dtype(), want);
+    for (const char* spec : {"ij,jk->ik", "ij,kl->il", "ij,jk->i", "ij,jk->", "ij,ji->ij"}) {
+      const Tensor y = einsum(spec, a, b);
+      EXPECT_EQ(y.dtype(), want) << spec << " of " << name(dtype);
+    }
+    EXPECT_EQ(cast(einsum("ij,kl->", a, b), DType::i64).to_vector<Index>().front(), 360000) << name(dtype);
+  }
+}
+
+TEST(AttentionOfNoDepth, GivesTheMeanOfTheValues) {
+  for (const char* device : {"reference", "cpu"}) {
+    Context ctx({.device = device, .cache_directory = ""});
+    const Tensor q = ctx.zeros({1, 1, 2, 0}), k = ctx.zeros({1, 1, 4, 0});
+    const Tensor v = ctx.from(std::vector<float>{1, 2, 3, 6}, {1, 1, 4, 1});
+    EXPECT_EQ(attention(q, k, v).to_vector<float>(), (std::vector<float>{3, 3})) << device;
+  }
+}
+
+TEST(Softplus, HasAHalfForItsGradientAtZero) {
+  Context ctx({.cache_directory = ""});
+  const auto slopes = value_and_grad([](const Tensor& x) { return sum(softplus(x)); })({ctx.zeros({3})});
+  EXPECT_EQ(slopes[1].to_vector<float>(), std::vector<float>(3, 0.5f));
+}
+
+}  // namespace
+}  // namespace tilewright
