@@ -139,6 +139,15 @@ Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& wher
   return swap_axes(reshape(picked, {t[0], t[1] * p[1], p[2], p[3]}, where), 1, 2, where);
 }
 
+namespace {
+// take(x, index, 0) whose indices may lie outside, by what the header says: not checked.
+Tensor rows_or_zero(const Tensor& x, const Tensor& index, const Location& where) {
+  return apply(
+      "element", {x, index}, [](ir::Graph&, const Values& in) { return Values{ops::take(in[0], in[1], 0)}; },
+      where)[0];
+}
+}  // namespace
+
 Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Location& where) {
   const Shape& shape = table.shape();
   if (static_cast<int>(indices.size()) != shape.rank() || indices.empty())
@@ -146,7 +155,7 @@ Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Lo
   for (const Tensor& i : indices)
     if (!is_integer(i.dtype()))
       throw Error(fmt::format("element: an index is {}, wanted integers", name(i.dtype())), where);
-  if (shape.rank() == 1) return take(table, indices[0], 0, where);
+  if (shape.rank() == 1) return rows_or_zero(table, indices[0], where);
   Tensor place, inside;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     const Tensor i = cast(indices[static_cast<std::size_t>(axis)], DType::i64, where);
@@ -154,7 +163,7 @@ Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Lo
     place = axis == 0 ? i : add(mul(place, shape[axis], where), i, where);
     inside = axis == 0 ? here : logical_and(inside, here, where);
   }
-  return take(reshape(table, {-1}, where), tilewright::where(inside, place, -1, where), 0, where);
+  return rows_or_zero(reshape(table, {-1}, where), tilewright::where(inside, place, -1, where), where);
 }
 
 namespace {
