@@ -128,6 +128,15 @@ std::pair<Tensor, Tensor> attention_with_lse(const Tensor& q, const Tensor& k, c
   return {both[0], both[1]};
 }
 
+namespace {
+// take(x, index, 0) whose indices may lie outside, by what the header says: not checked.
+Tensor rows_or_zero(const Tensor& x, const Tensor& index, const Location& where) {
+  return apply(
+      "take", {x, index}, [](ir::Graph&, const Values& in) { return Values{ops::take(in[0], in[1], 0)}; },
+      where)[0];
+}
+}  // namespace
+
 Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& where) {
   const Shape &p = pages.shape(), &t = table.shape();
   if (p.rank() != 4 || t.rank() != 2 || !is_integer(table.dtype()))
@@ -135,18 +144,9 @@ Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& wher
         fmt::format("from_pages: wants pages (P, S, H, D) and a table (B, N) of integers, got {}{} and {}{}",
                     name(pages.dtype()), to_string(p), name(table.dtype()), to_string(t)),
         where);
-  const Tensor picked = take(pages, table, 0, where);  // (B, N, S, H, D)
+  const Tensor picked = rows_or_zero(pages, table, where);  // (B, N, S, H, D)
   return swap_axes(reshape(picked, {t[0], t[1] * p[1], p[2], p[3]}, where), 1, 2, where);
 }
-
-namespace {
-// take(x, index, 0) whose indices may lie outside, by what the header says: not checked.
-Tensor rows_or_zero(const Tensor& x, const Tensor& index, const Location& where) {
-  return apply(
-      "element", {x, index}, [](ir::Graph&, const Values& in) { return Values{ops::take(in[0], in[1], 0)}; },
-      where)[0];
-}
-}  // namespace
 
 Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Location& where) {
   const Shape& shape = table.shape();
