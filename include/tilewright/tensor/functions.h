@@ -195,8 +195,8 @@ Tensor masked_matmul(const Tensor& x, const Tensor& w, const Tensor& counts, TW_
 // (.., M, N), f64 where a scale is. A scale has its operand's rank and along each axis one value for all, or
 // one for each block of 128: scale_a (M, K/128) and scale_b (K/128, N/128) are the recipe of 1×128 by
 // 128×128. Along M and N one for each row or column is a third way. Blocks at an end may be shorter. Each
-// block's product is summed in f32, multiplied by its scales, and added to the sum. Throws Error on other
-// shapes.
+// block's product is summed in the result's type, multiplied by its scales, and added to the sum. Throws
+// Error on other shapes.
 Tensor scaled_matmul(const Tensor& a, const Tensor& scale_a, const Tensor& b, const Tensor& scale_b, TW_HERE);
 // Weights of 4 bits: i8 values from -8 to 7 (.., N) as bytes (.., N/2), column c in the low half of a byte
 // and column c + N/2 in the high half; and back. Throws Error on other types and an odd N.
