@@ -270,10 +270,11 @@ double element_bytes(const Tensor& t) { return static_cast<double>(size_bytes(t.
 // Indices along an axis of `shape`, of which each moves `elements`, once in and once out.
 void check_axis(const char* op, const Tensor& index, const Tensor& moved, const Shape& shape, Index axis,
                 double elements, const Location& where) {
-  const std::vector<Tensor> operands{index, moved};
   if (!index.defined() || !moved.defined()) return;
   const std::optional<int> at = normalize_axis(axis, shape.rank());
-  if (at) check_index({op, "index", shape[*at], 2 * elements * element_bytes(moved)}, index, operands, where);
+  if (at)
+    check_index({op, "index", shape[*at], 2 * elements * element_bytes(moved)}, index, {&index, &moved},
+                where);
 }
 
 // Elements for each index of a gather from `shape` along `axis`.
@@ -288,7 +289,7 @@ void check_labels(const char* op, const Tensor& labels, const Tensor& x, const T
     return;
   const Index classes = scores.shape()[axis < 0 ? scores.rank() - 1 : axis];
   check_index({op, "label", classes, static_cast<double>(classes) * element_bytes(scores)}, labels,
-              {labels, x, scores}, where);
+              {&labels, &x, &scores}, where);
 }
 }  // namespace
 

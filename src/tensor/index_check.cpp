@@ -19,6 +19,10 @@ namespace {
                           value < 0 ? "; negative ones do not count from the end" : "", check.location));
 }
 
+PendingCheck pending(const IndexUse& use, const Shape& shape, const Location& where) {
+  return {use.op, use.what, shape, use.extent, location_text(where)};
+}
+
 // All of them as one number, whose sign says whether any is out of range: the loop has no branch.
 template <class T>
 bool all_in_range(const T* index, Index count, Index extent) {
@@ -31,26 +35,27 @@ bool all_in_range(const T* index, Index count, Index extent) {
 }
 
 template <class T>
-void search(const PendingCheck& check, const void* memory) {
+void search(const IndexUse& use, const Shape& shape, const void* memory, const Location& where) {
   const T* index = static_cast<const T*>(memory);
-  const Index count = check.shape.size();
-  if (all_in_range(index, count, check.extent)) return;
+  const Index count = shape.size();
+  if (all_in_range(index, count, use.extent)) return;
   for (Index i = 0; i < count; ++i) {
     const auto v = static_cast<Index>(index[i]);
-    if (v < 0 || v >= check.extent) out_of_range(check, i, v);
+    if (v < 0 || v >= use.extent) out_of_range(pending(use, shape, where), i, v);
   }
 }
 
-void search_on_host(const PendingCheck& check, DType dtype, const void* memory) {
-  switch (dtype) {
+void search_on_host(const IndexUse& use, const Tensor& index, const Location& where) {
+  const void* memory = index.impl()->buffer->data();
+  switch (index.dtype()) {
     case DType::i64:
-      return search<std::int64_t>(check, memory);
+      return search<std::int64_t>(use, index.shape(), memory, where);
     case DType::i32:
-      return search<std::int32_t>(check, memory);
+      return search<std::int32_t>(use, index.shape(), memory, where);
     case DType::i8:
-      return search<std::int8_t>(check, memory);
+      return search<std::int8_t>(use, index.shape(), memory, where);
     case DType::u8:
-      return search<std::uint8_t>(check, memory);
+      return search<std::uint8_t>(use, index.shape(), memory, where);
     default:
       return;
   }
@@ -97,28 +102,35 @@ bool is_compiled(const Trace* trace) {
 
 }  // namespace
 
-void check_index(const IndexUse& use, const Tensor& index, const std::vector<Tensor>& operands,
+void check_index(const IndexUse& use, const Tensor& index, std::initializer_list<const Tensor*> operands,
                  const Location& where) {
-  for (const Tensor& t : operands)
-    if (!t.defined()) return;
+  bool recorded = false;
+  for (const Tensor* t : operands) {
+    if (!t->defined()) return;
+    recorded |= t->impl()->trace != nullptr;
+  }
   const std::shared_ptr<ContextState> context = index.impl()->context.lock();
   // Other mistakes are the operation's own to find.
   if (!context || !is_integer(index.dtype()) || index.size() == 0) return;
   const std::optional<bool> wanted = context->options.check;
   if (wanted == false) return;
   const std::lock_guard lock(context->mutex);
-  const PendingCheck check{use.op, use.what, index.shape(), use.extent, location_text(where)};
-  const std::shared_ptr<Trace> trace = at_place(where, [&] { return trace_of(operands); });
-  if (!is_compiled(trace.get())) {
+  bool compiled = false;
+  if (recorded) {
+    std::vector<Tensor> all;
+    for (const Tensor* t : operands) all.push_back(*t);
+    compiled = is_compiled(at_place(where, [&] { return trace_of(all); }).get());
+  }
+  if (!compiled) {
     if (const Tensor* t = concrete(index)) {
-      if (wanted || is_cheap(use, index)) search_on_host(check, t->dtype(), t->impl()->buffer->data());
+      if (wanted || is_cheap(use, index)) search_on_host(use, *t, where);
       return;
     }
   }
   if (!wanted) return;
   std::vector<Tensor> found = apply(
       use.op, {index}, [&](ir::Graph&, const auto& in) { return write_search(in[0], use.extent); }, where);
-  settle({check}, found);
+  settle({pending(use, index.shape(), where)}, found);
 }
 
 void settle(const std::vector<PendingCheck>& checks, std::vector<Tensor>& results) {

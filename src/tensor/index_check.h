@@ -16,7 +16,7 @@ struct IndexUse {
 };
 
 // Before `operands` are given to the operation: checks at once, or records the check where they are recorded.
-void check_index(const IndexUse& use, const Tensor& index, const std::vector<Tensor>& operands,
+void check_index(const IndexUse& use, const Tensor& index, std::initializer_list<const Tensor*> operands,
                  const Location& where);
 
 // Takes the last 2 · checks.size() of `results`, which the checks gave, and throws Error where one found an
