@@ -1,12 +1,13 @@
 // Compiles by NVRTC every kernel that the lab pairs run on a GPU, at the lab's sizes, and those of random
 // graphs: none fails, none spills, none is warned of.
-//   cuda_compile --arch sm_90a [--graphs 500] [--seed 1] [--no-pairs]
+//   cuda_compile --arch sm_90a [--graphs 500] [--family tiny] [--seed 1] [--no-pairs]
 //   cuda_compile --arch sm_90a --pair softmax --set n=65536 --keep /tmp/kernels    their sources and cubins,
 //   to be read
 #include "cuda_compile/compiling_backend.h"
 #include "ir/text.h"
 #include "pairs/lab_device.h"
 #include "pairs/pairs.h"
+#include "parity/family.h"
 #include "passes/pipeline.h"
 #include "support/graph_check.h"
 #include "support/product_graphs.h"
@@ -23,6 +24,7 @@ namespace tilewright::test {
 struct Options {
   std::string architecture = "sm_90a";
   std::uint64_t seed = 1, graphs = 500;
+  GraphFamily family = GraphFamily::mixed;
   bool no_pairs = false;
   std::vector<std::string> pairs;  // these alone, and nothing else
   std::vector<std::string> settings;
@@ -65,7 +67,7 @@ int compile_pairs(KernelCompiler& compiler, const Options& options) {
 int compile_graphs(KernelCompiler& compiler, const Options& options) {
   int failed = 0;
   for (std::uint64_t seed = options.seed; seed < options.seed + options.graphs; ++seed) {
-    const ir::Graph graph = random_graph(graph_of_seed(seed));
+    const ir::Graph graph = random_graph(graph_of_seed(seed, options.family));
     try {
       const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
       const passes::Compiled compiled =
@@ -171,6 +173,7 @@ int main(int argc, char** argv) {
   app.add_option("--arch", options.architecture, "sm_80, sm_90a");
   app.add_option("--seed", options.seed);
   app.add_option("--graphs", options.graphs, "how many random graphs");
+  add_family(app, options.family);
   app.add_flag("--no-pairs", options.no_pairs);
   app.add_option("--pair", options.pairs, "compile the kernels of these pairs or suites alone");
   app.add_option("--set", options.settings, "a knob of a pair: key=value");

@@ -1,9 +1,11 @@
 // Programs with a single row or column in a product, as a GPU runs them: those that an H200 refused or got
 // wrong, and random ones of their kind.
+#include "cuda_emulation/kernel_expect.h"
 #include "ops/attention.h"
 #include "ops/composites.h"
 #include "passes/differentiate.h"
 #include "support/graph_check.h"
+#include "support/random_kernel.h"
 
 #include <gtest/gtest.h>
 
@@ -96,6 +98,34 @@ TEST_P(OneWide, GradientOfALogarithmOfSums) {
               v2 = input(g, "v2", DType::f32, {1, 1, 2, 4});
   const Value t = ops::tanh(ops::logsumexp(ops::maximum(v0, v0), {}, ops::Keep::yes));
   expect_right(gradient(g, {v2 * v2, ops::abs(v1), t * ops::sin(t)}, {0, 1, 2}));
+}
+
+// What is listed is printed: the runtime takes the first of a list, the tuner any.
+TEST_P(OneWide, EveryListedScheduleIsPrinted) {
+  constexpr std::uint64_t kGraphs = 200;
+  const auto backend = open_emulated_cuda(GetParam()).value();
+  int printed = 0;
+  for (std::uint64_t seed = 1; seed <= kGraphs; ++seed) {
+    const ir::Graph graph = test::random_graph(test::graph_of_seed(seed, test::GraphFamily::tiny));
+    for (const tile::Kernel& kernel : passes::run_pipeline(graph, backend->target()).plan.kernels)
+      for (const backends::Candidate& c : backend->candidates(kernel)) {
+        if (!c.refusal.empty()) continue;
+        const auto source = backend->print(kernel, c.schedule);
+        EXPECT_TRUE(source) << "seed " << seed << ", " << kernel.name << " [" << to_string(c.schedule)
+                            << "]: " << source.error().message;
+        ++printed;
+      }
+  }
+  EXPECT_GT(printed, 1000);
+}
+
+// A row of products that is stored as a column, in a random kernel that an H200 refused.
+TEST_P(OneWide, ARowOfProductsIsSpreadLikeRows) {
+  const auto backend = open_emulated_cuda(GetParam()).value();
+  const test::RandomKernel random = test::random_kernel(31406, {.steps = 8});
+  test::ParityOptions options = as_printed();
+  options.scalars = random.scalars;
+  expect_right(*backend, random.kernel, backend->candidates(random.kernel).at(0).schedule, options);
 }
 
 // More: graph_fuzz --device emulated:sm_90a --family tiny --count 5000
