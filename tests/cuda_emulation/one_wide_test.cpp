@@ -125,7 +125,8 @@ TEST_P(OneWide, ARowOfProductsIsSpreadLikeRows) {
   const test::RandomKernel random = test::random_kernel(31406, {.steps = 8});
   test::ParityOptions options = as_printed();
   options.scalars = random.scalars;
-  expect_right(*backend, random.kernel, backend->candidates(random.kernel).at(0).schedule, options);
+  emulation::expect_right(*backend, random.kernel, backend->candidates(random.kernel).at(0).schedule,
+                          options);
 }
 
 // More: graph_fuzz --device emulated:sm_90a --family tiny --count 5000
