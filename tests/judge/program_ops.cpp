@@ -22,6 +22,7 @@ class Reader {
   Tensor tensor(std::size_t i) const { return named(statement_.operands.at(i)); }
   std::vector<Tensor> tensors() const {
     std::vector<Tensor> all;
+    all.reserve(operands());
     for (const std::string& name : statement_.operands) all.push_back(named(name));
     return all;
   }

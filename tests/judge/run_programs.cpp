@@ -41,6 +41,7 @@ std::vector<Tensor> run_statements(const Program& program, const std::vector<Ten
   for (const Statement& statement : program.statements)
     values[statement.result] = evaluate(statement, values, literals);
   std::vector<Tensor> results;
+  results.reserve(program.results.size());
   for (const std::string& name : program.results) results.push_back(values.at(name));
   return results;
 }
@@ -126,7 +127,7 @@ std::string answer(const std::string& text, std::string_view bytes_of_inputs, Co
   const std::vector<Tensor> results = run_program(program, context, inputs);
   std::string bytes = fmt::format("ok {}\n", results.size());
   for (const Tensor& result : results) {
-    const Shape shape = result.shape();
+    const Shape& shape = result.shape();
     bytes += fmt::format("{} {}\n", name(result.dtype()), to_string(shape));
     const std::size_t begin = bytes.size();
     bytes.resize(begin + static_cast<std::size_t>(shape.size()) * sizeof(double));

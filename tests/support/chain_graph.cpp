@@ -185,6 +185,7 @@ class ChainGrower {
         values_.end() - static_cast<std::ptrdiff_t>(std::min(values_.size(), results)), values_.end());
     if (wanted == 0) {
       std::vector<ir::NodeId> ids;
+      ids.reserve(last.size());
       for (const Value v : last) ids.push_back(v.id);
       graph_.set_outputs(ids);
       return std::move(graph_);
