@@ -57,6 +57,7 @@ RandomGraphOptions graph_of_seed(std::uint64_t seed, GraphFamily family) {
   if (family == GraphFamily::any) family = kAny[seed / 4 % std::size(kAny)];
   return {.seed = seed, .family = family, .matmuls = seed % 4 == 0};
 }
+RandomGraphOptions graph_of_seed(std::uint64_t seed) { return graph_of_seed(seed, GraphFamily::mixed); }
 
 GraphCheck::GraphCheck(GraphCheckOptions options)
     : options_(std::move(options)), runner_(options_.device, options_.isa) {}

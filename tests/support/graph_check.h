@@ -7,7 +7,8 @@
 namespace tilewright::test {
 
 // What a seed stands for, beside its numbers: every fourth graph has matmuls.
-RandomGraphOptions graph_of_seed(std::uint64_t seed, GraphFamily family = GraphFamily::mixed);
+RandomGraphOptions graph_of_seed(std::uint64_t seed, GraphFamily family);
+RandomGraphOptions graph_of_seed(std::uint64_t seed);  // of the family `mixed`
 
 struct GraphCheckOptions {
   std::string device = "cpu", isa;
