@@ -82,8 +82,10 @@ std::vector<bool> held_variables(const GroupProgram& program) {
   std::vector<bool> held(program.extents.size());
   if (statistics_of(program).empty()) return held;
   const std::vector<std::vector<bool>> depends = dependence(program);
-  // The statistics that `sym` is computed of: all of them, or those beside which a product stands.
-  const auto hold = [&](int sym, bool is_reduced) {
+  // The statistics that `sym` is computed of: all of them (where it is reduced once more), or those beside
+  // which a product stands, or whose value is stored at many places: along what they reduced.
+  const auto hold = [&](int sym, const IndexExpr* stored_at) {
+    const bool is_reduced = stored_at == nullptr;
     const std::vector<bool> parts = made_above_statistics(program, sym);
     bool beside_product = false;
     for (std::size_t s = 0; s < parts.size(); ++s)
@@ -91,15 +93,17 @@ std::vector<bool> held_variables(const GroupProgram& program) {
     for (int s : statistics_of(program)) {
       if (!parts[at(s)]) continue;
       bool stands_along = is_reduced || beside_product;
-      for (std::size_t v = 0; v < held.size(); ++v)
-        stands_along =
-            stands_along || (depends[at(sym)][v] && reduced_by(program, s).depends_on(static_cast<int>(v)));
+      for (std::size_t v = 0; v < held.size() && !stands_along; ++v) {
+        const int variable = static_cast<int>(v);
+        const bool varies = depends[at(sym)][v] || stored_at->depends_on(variable);
+        stands_along = varies && reduced_by(program, s).depends_on(variable);
+      }
       for (std::size_t v = 0; v < held.size(); ++v)
         held[v] = held[v] || (stands_along && reduced_by(program, s).depends_on(static_cast<int>(v)));
     }
   };
-  for (int s : statistics_of(program)) hold(program.syms[at(s)].operands[0], true);
-  for (const ProgramOutput& o : program.outputs) hold(o.sym, false);
+  for (int s : statistics_of(program)) hold(program.syms[at(s)].operands[0], nullptr);
+  for (const ProgramOutput& o : program.outputs) hold(o.sym, &o.offset);
   return held;
 }
 

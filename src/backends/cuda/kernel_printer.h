@@ -211,13 +211,15 @@ class KernelPrinter {
     int sub = -1, mul = -1;  // instructions that become part of the expression
     printer::Ref x, y;
     double scale = 1;
-    bool by_column = false;  // y
+    bool by_column = false;      // y
+    bool by_difference = false;  // x - y is rounded before it is multiplied
   };
   std::optional<double> constant_of(const Loop& loop, const printer::Ref& ref) const;
   std::optional<Scaled> scaled(const Loop& loop, const printer::Ref& ref) const;
   std::optional<Scaled> scaled_extreme(const Loop& loop, const Instr& in) const;
   std::optional<ExpBelow> exp_below(const Loop& loop, const Instr& in) const;
   bool comes_from_dot(const Loop& loop, const printer::Ref& ref) const;
+  bool is_dot_sized(ValueId value) const;
   static int uses_of(const Loop& loop, int instr);
   void print_exp_offsets(Loop& loop);
   std::string exp_text(Loop& loop, std::size_t i, const ExpBelow& below);

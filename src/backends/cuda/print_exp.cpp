@@ -1,5 +1,6 @@
 // Exponentials of what lies below a row's or a column's own number, e^(x·c - y), in kernels of chained dots:
-// as powers of 2, one multiply-add and one instruction of the special units for each element. And a row's
+// as powers of 2, one multiply-add and one instruction of the special units for each element, where x is known
+// to be no larger than dots are; else one multiplication more, so that equal x·c and y give 1. And a row's
 // largest x·c, c > 0: the largest x, times c, which is the same number since rounding keeps order.
 #include "backends/cuda/kernel_printer.h"
 
@@ -63,6 +64,39 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
   return visit(loop.plan->body[static_cast<std::size_t>(ref.instr)].value);
 }
 
+// A dot, or made of dots, infinities, and numbers that are small beside what dots may be: not of a tensor in
+// memory, which may hold a mask's -1e30.
+bool KernelPrinter::is_dot_sized(ValueId value) const {
+  constexpr double kSmall = 0x1p16;  // · log2 e is rounded by 2^-8 at most
+  if (std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
+        return plan_.storage(d.op->results[0]) == plan_.storage(value);
+      }))
+    return true;
+  const tile::Op* op = definitions_[static_cast<std::size_t>(value)];
+  const auto all = [&](std::size_t first) {
+    return std::all_of(op->operands.begin() + static_cast<std::ptrdiff_t>(first), op->operands.end(),
+                       [&](ValueId v) { return is_dot_sized(v); });
+  };
+  if (!op) return false;
+  switch (op->kind) {
+    case OpKind::constant:
+      return !is_float(kernel_.type(value).dtype) || !std::isfinite(op->number.f) ||
+             std::fabs(op->number.f) <= kSmall;
+    case OpKind::program_id:
+    case OpKind::arange:
+      return true;
+    case OpKind::broadcast:
+    case OpKind::reshape:
+    case OpKind::transpose:
+    case OpKind::cast:
+      return all(0);
+    case OpKind::apply:
+      return all(op->prim == Prim::select ? 1 : 0);
+    default:
+      return false;
+  }
+}
+
 std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop, const Instr& in) const {
   if (!chain_ || !applies(in, Prim::exp) || in.operands[0].is_scalar() ||
       kernel_.type(in.value).dtype != DType::f32 || level(loop, in) != Level::element ||
@@ -75,7 +109,15 @@ std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop
   const bool by_column = subtracted && spread_of(loop, subtracted->axes) == Part::cols;
   if (subtracted && !by_column && level(loop, *subtracted) != Level::row) return std::nullopt;
   if (!comes_from_dot(loop, x)) return std::nullopt;
-  ExpBelow out{.sub = in.operands[0].instr, .x = x, .y = y, .by_column = by_column};
+  // y · log2 e is rounded in proportion to y, and overflows beside the largest numbers. That of a row is looked
+  // after once; where a mask is a large number instead of -inf, x and y are subtracted first.
+  const bool by_difference =
+      by_column || !is_dot_sized(loop.plan->body[static_cast<std::size_t>(x.instr)].value);
+  ExpBelow out{.sub = in.operands[0].instr,
+               .x = x,
+               .y = y,
+               .by_column = by_column,
+               .by_difference = by_difference};
   if (const auto product = scaled(loop, x); product && uses_of(loop, product->instr) == 1) {
     out.mul = product->instr;
     out.x = product->x;
@@ -98,19 +140,22 @@ void KernelPrinter::print_exp_offsets(Loop& loop) {
     const auto below = exp_below(loop, loop.plan->body[i]);
     if (!below) continue;
     need("math_fast");
-    if (below->by_column) continue;
+    if (below->by_difference) continue;
     loop.outputs[i] = unique(value_name(loop.plan->body[i].value) + "_offset");
-    out_.line("const f32 {} = {} * -fast::kLog2E;", loop.outputs[i], wrapped(operand(loop, below->y).text));
+    out_.line("const f32 {} = fast::exp_offset({});", loop.outputs[i], operand(loop, below->y).text);
   }
 }
 
 std::string KernelPrinter::exp_text(Loop& loop, std::size_t i, const ExpBelow& below) {
+  const std::string x = operand(loop, below.x).text;
+  if (below.by_difference) {
+    const std::string y = wrapped(operand(loop, below.y).text);
+    if (below.scale == 1.0) return fmt::format("fast::exp({} - {})", wrapped(x), y);
+    return fmt::format("fast::exp(fmaf({}, {}, -{}))", x, literal(DType::f32, {below.scale, 0}), y);
+  }
   const std::string by =
       below.scale == 1.0 ? "fast::kLog2E" : literal(DType::f32, {below.scale * std::numbers::log2e, 0});
-  const std::string offset = below.by_column
-                                 ? fmt::format("{} * -fast::kLog2E", wrapped(operand(loop, below.y).text))
-                                 : loop.outputs[i];
-  return fmt::format("fast::exp2(fmaf({}, {}, {}))", operand(loop, below.x).text, by, offset);
+  return fmt::format("fast::exp2(fmaf({}, {}, {}))", x, by, loop.outputs[i]);
 }
 
 // The row's largest of x · c, c > 0, in an accumulator that this loop owns.

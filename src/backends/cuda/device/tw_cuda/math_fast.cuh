@@ -30,6 +30,13 @@ inline constexpr float kLog2E = 1.44269504f;
 inline constexpr float kLn2 = 0.693147181f;
 
 TW_DEVICE float exp2(float x) { return detail::ex2(x); }
+// -y · log2 e for exp2(x · log2 e + it). The largest numbers, which keep the maximum of nothing finite, stay
+// finite: x of -inf beside them is 0, not NaN.
+TW_DEVICE float exp_offset(float y) {
+  constexpr float kMost = 3.40282347e38f;
+  const float offset = y * -kLog2E;
+  return fabsf(y) <= kMost ? fminf(fmaxf(offset, -kMost), kMost) : offset;
+}
 TW_DEVICE float exp(float x) { return detail::ex2(x * kLog2E); }  // the product is off by 2^-18 at |x| = 88
 // Brings a divisor into the range that rcp takes; PTX's own full-range forms need more registers.
 TW_DEVICE float scale_of_divisor(float x) {
