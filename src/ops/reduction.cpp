@@ -246,7 +246,7 @@ constexpr ir::Op kAny =
              .doc = "True if any over `axes` is.",
              .infer = infer_bool_reduce,
              .eval = fold_numbers(Zero{}, [](auto a, auto b) { return a != 0 || b != 0; }),
-             .vjp = no_gradient,
+             .vjp = zero_gradient,
              .lower = structural,
              .flops = 1,
              .monoid = Monoid::logical_or});
@@ -257,7 +257,7 @@ constexpr ir::Op kAll = checked({.name = "all",
                                  .doc = "True if all over `axes` are.",
                                  .infer = infer_bool_reduce,
                                  .eval = fold_numbers(One{}, [](auto a, auto b) { return a != 0 && b != 0; }),
-                                 .vjp = no_gradient,
+                                 .vjp = zero_gradient,
                                  .lower = structural,
                                  .flops = 1,
                                  .monoid = Monoid::logical_and});
@@ -269,7 +269,7 @@ constexpr ir::Op kArgmax =
              .doc = "Index of the first largest along the one axis in `axes`; a NaN counts as the largest.",
              .infer = infer_index_reduce,
              .eval = index_of([](auto a, auto b) { return a > b; }),
-             .vjp = no_gradient,
+             .vjp = zero_gradient,
              .lower = structural,
              .flops = 1,
              .monoid = Monoid::argmax});
@@ -281,7 +281,7 @@ constexpr ir::Op kArgmin =
              .doc = "Index of the first smallest along the one axis in `axes`; a NaN counts as the smallest.",
              .infer = infer_index_reduce,
              .eval = index_of([](auto a, auto b) { return a < b; }),
-             .vjp = no_gradient,
+             .vjp = zero_gradient,
              .lower = structural,
              .flops = 1,
              .monoid = Monoid::argmin});

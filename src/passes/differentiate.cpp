@@ -96,37 +96,7 @@ class Reverse {
     const NodeId id = input(index);
     if (static_cast<std::size_t>(id) < grads_.size() && grads_[static_cast<std::size_t>(id)])
       return grads_[static_cast<std::size_t>(id)]->id;
-    refuse_blocked_path(id);
     return ops::full_like({&graph_, id}, 0.0).id;
-  }
-
-  // No gradient arrived: fine when nothing connects the input with the loss, or only ops whose gradient is
-  // zero; otherwise the op that cuts the way is the user's to know.
-  void refuse_blocked_path(NodeId from) const {
-    std::vector<NodeId> blocker(grads_.size(), -1);  // the first op without a gradient on the way to a node
-    std::vector<bool> reached(grads_.size(), false);
-    if (static_cast<std::size_t>(from) >= reached.size()) return;
-    reached[static_cast<std::size_t>(from)] = true;
-    for (NodeId id = from + 1; id < static_cast<NodeId>(grads_.size()); ++id) {
-      const Node& node = graph_.node(id);
-      if (node.op->vjp == ops::zero_gradient) continue;
-      for (NodeId operand : node.operands) {
-        const auto at = static_cast<std::size_t>(operand);
-        if (!reached[at]) continue;
-        reached[static_cast<std::size_t>(id)] = true;
-        const bool cuts = is_differentiable(graph_, operand) &&
-                          (node.op->vjp == ir::no_gradient || !is_differentiable(graph_, id));
-        blocker[static_cast<std::size_t>(id)] = blocker[at] >= 0 || !cuts ? blocker[at] : id;
-        break;
-      }
-    }
-    if (!reached.back()) return;
-    const Node& input_node = graph_.node(from);
-    const NodeId cut = blocker.back();
-    const std::string op(cut >= 0 ? graph_.node(cut).op->name : "an op");
-    throw Error(
-        fmt::format("differentiate: input {} reaches the loss only through {}, which has no gradient{}",
-                    input_node.name, op, cut >= 0 ? place(graph_.node(cut)) : ""));
   }
 
   Graph graph_;

@@ -7,9 +7,10 @@ namespace tilewright::passes {
 
 // Outputs: those of `forward`, then the gradient of output 0, a scalar of a float type, with respect to each
 // of the inputs numbered in `wrt`. An input that does not reach output 0, or only through stop_gradient and
-// ops that are constant almost everywhere, has a gradient of zeros. Throws Error naming op and place when
-// output 0 is no float scalar, an input is not of a float type, or the way from it to output 0 leads through
-// an op without a gradient.
+// what is constant almost everywhere (comparisons, integers, places of extremes), has a gradient of zeros: so
+// has the mask in a first derivative when a second one is taken. Throws Error naming op and place when output
+// 0 is no float scalar, an input is not of a float type, or floats on the way from it to output 0 come from an
+// op without a gradient.
 ir::Graph differentiate(const ir::Graph& forward, const std::vector<int>& wrt);
 
 }  // namespace tilewright::passes

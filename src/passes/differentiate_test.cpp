@@ -161,18 +161,12 @@ TEST_F(Differentiate, NamesTheOpThatHasNoGradient) {
             "differentiate: cummax has no gradient (at train.cpp:9)");
 }
 
-TEST_F(Differentiate, NamesTheOpThatCutsTheOnlyWay) {
+// So second derivatives exist where a first one is a mask or a pick times something else: of max, relu, clamp,
+// where, take_along.
+TEST_F(Differentiate, StepsHaveTheGradientZero) {
   const Value x = input("x", DType::f32, {3});
-  const ir::LocationScope scope(g, "train.cpp:9");
-  EXPECT_EQ(
-      complaint(ops::sum(ops::cast(ops::cast(x, DType::i32), DType::f32)), {0}),
-      "differentiate: input x reaches the loss only through cast, which has no gradient (at train.cpp:9)");
-}
-
-// So second derivatives exist where a first one is a mask times something else: of max, relu, clamp, where.
-TEST_F(Differentiate, ComparisonsAreStepsWhoseGradientIsZero) {
-  const Value x = input("x", DType::f32, {3});
-  EXPECT_EQ(gradients(ops::sum(ops::cast(ops::gt(x, 0.0), DType::f32)), {0}, 1), (Numbers{{0, 0, 0}}));
+  for (const Value step : {ops::gt(x, 0.0), ops::cast(x, DType::i32), ops::argmin(x, 0), ops::any(x)})
+    EXPECT_EQ(gradients(ops::sum(ops::cast(step, DType::f32)), {0}, 1), (Numbers{{0, 0, 0}}));
 }
 
 TEST_F(Differentiate, OpsWithoutGradientAreFineBesideTheWay) {

@@ -147,8 +147,20 @@ def matmuls(m, operands, options, values):
 
 
 def einsums(m, operands, options, values):
+    """Axes of one operand alone that the result lacks are summed first, into a value of the operands' type."""
     a, b, d = product_operands(m, *operands)
-    return m.made(rounded_back(m, torch.einsum(options["spec"], a, b), operands), d)
+    letters, result = options["spec"].split("->")
+    of_a, of_b = letters.split(",")
+
+    def summed(t, own, other):
+        kept = "".join(c for c in own if c in other + result)
+        if kept == own:
+            return t, own
+        t = torch.einsum(f"{own}->{kept}", t)
+        return (m.off(t, promote(operands[0].d, operands[1].d)) if t.is_floating_point() else t), kept
+
+    (a, of_a), (b, of_b) = summed(a, of_a, of_b), summed(b, of_b, of_a)
+    return m.made(rounded_back(m, torch.einsum(f"{of_a},{of_b}->{result}", a, b), operands), d)
 
 
 def by_rows(m, x, w, group_of_row):
