@@ -1,6 +1,7 @@
 // Copies where a view must become memory.
 #include "ops/rows.h"
 #include "passes/by_depth.h"
+#include "passes/compared_extremes.h"
 #include "passes/fuse.h"
 #include "passes/materialize_parts.h"
 #include "passes/store_as_read.h"
@@ -37,6 +38,7 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
   std::vector<NodeId> renamed(static_cast<std::size_t>(graph.size()), -1);
   ViewWeights weights(out);
   const std::vector<bool> live = graph.live();
+  const std::set<NodeId> compared = compared_with_extremes(graph);
   auto to = [&](NodeId id) { return renamed[static_cast<std::size_t>(id)]; };
   for (NodeId id = 0; id < graph.size(); ++id) {
     const ir::Node& n = graph.node(id);
@@ -58,7 +60,9 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
         if (!is_stored(out, o)) o = copy_of(out, o);
     if (n.op->kind == OpClass::matmul) operands = store_as_read(out, n, std::move(operands));
     if (n.op->kind == OpClass::matmul) operands = lie_by_depth(out, n, std::move(operands), target);
-    renamed[static_cast<std::size_t>(id)] = out.add(*n.op, operands, n.attrs, n.location);
+    NodeId added = out.add(*n.op, operands, n.attrs, n.location);
+    if (compared.count(id)) added = copy_of(out, added);
+    renamed[static_cast<std::size_t>(id)] = added;
   }
   std::vector<NodeId> outputs;
   std::set<NodeId> taken;

@@ -12,6 +12,11 @@ using ir::OpClass;
 
 namespace {
 
+// A cast to the type that is there already stands for memory (materialize()).
+bool is_copy(const Graph& graph, const ir::Node& n) {
+  return n.op->kind == OpClass::cast && graph.type(n.operands[0]).dtype == n.type.dtype;
+}
+
 bool is_elementwise(const ir::Node& n) {
   return n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast || n.op->kind == OpClass::random;
 }
@@ -56,7 +61,7 @@ class Search {
 
   void consider(NodeId id) {
     const ir::Node& n = graph_.node(id);
-    if (kept_.count(id) || !is_read_as_value_[static_cast<std::size_t>(id)]) return;
+    if (kept_.count(id) || !is_read_as_value_[static_cast<std::size_t>(id)] || is_copy(graph_, n)) return;
     const std::set<NodeId> from = sources_of(graph_, id, light_);
     const bool of_product =
         std::any_of(from.begin(), from.end(), [&](NodeId s) { return products_.count(s) != 0; });
