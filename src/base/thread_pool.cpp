@@ -2,6 +2,7 @@
 // worker takes it by offered → taken and reports by taken → idle. An offer that was not taken when the caller
 // is through with its own part is withdrawn (offered → idle) and run by the caller: nobody waits for a thread
 // that is still waking up.
+#include <tilewright/base/error.h>
 #include <tilewright/base/thread_pool.h>
 
 #include <pthread.h>
@@ -12,6 +13,8 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -117,6 +120,12 @@ struct Worker {
 
 int allowed_cpu_count() { return static_cast<int>(allowed_cpus().size()); }
 
+int checked_threads(int threads) {
+  if (threads >= 0 && threads <= kMostThreads) return threads;
+  throw Error(std::to_string(threads) + " threads: give 1 to " + std::to_string(kMostThreads) +
+              ", or 0 for one on each allowed core");
+}
+
 struct ThreadPool::Impl {
   alignas(64) std::atomic<Index> next{0};  // the first index that no worker has taken yet
   std::exception_ptr error;                // of the thread that set `failed`
@@ -128,13 +137,35 @@ struct ThreadPool::Impl {
   std::atomic<bool> failed{false};
 
   explicit Impl(int threads) : workers(static_cast<std::size_t>(threads)) {}
+  ~Impl();  // ends the threads that were started
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
+  void start();
   void serve(int id);
   void run_part(int part, int worker);
   void call(Index begin, Index end, int worker);
   void dispatch(const Job& new_job);
   void collect();
 };
+
+ThreadPool::Impl::~Impl() {
+  for (Worker& worker : workers)
+    if (worker.thread.joinable()) set_and_wake(worker.state, kStop);
+  for (Worker& worker : workers)
+    if (worker.thread.joinable()) worker.thread.join();
+}
+
+void ThreadPool::Impl::start() {
+  for (std::size_t w = 1; w < workers.size(); ++w) {
+    try {
+      workers[w].thread = std::thread([this, w] { serve(static_cast<int>(w)); });
+    } catch (const std::system_error& error) {
+      throw Error(std::to_string(workers.size()) + " threads: the system starts no more than " +
+                  std::to_string(w) + " (" + error.code().message() + "); give fewer threads");
+    }
+  }
+}
 
 // The thread of worker `id`.
 void ThreadPool::Impl::serve(int id) {
@@ -204,21 +235,16 @@ void ThreadPool::Impl::collect() {
 ThreadPool::ThreadPool(int threads, ThreadPoolOptions options) {
   const std::vector<int> cpus = allowed_cpus();
   const int available = static_cast<int>(cpus.size());
-  const int size = threads > 0 ? threads : available;
+  const int size = checked_threads(threads) > 0 ? threads : std::min(available, kMostThreads);
   impl_ = std::make_unique<Impl>(size);
   impl_->spin = std::chrono::microseconds(size <= available ? options.spin_us : 0);
   for (int w = 0; w < size; ++w) {
     impl_->cpus.push_back(options.pin ? cpus[static_cast<std::size_t>(w % available)] : -1);
   }
-  for (int w = 1; w < size; ++w) {
-    impl_->workers[static_cast<std::size_t>(w)].thread = std::thread([this, w] { impl_->serve(w); });
-  }
+  impl_->start();
 }
 
-ThreadPool::~ThreadPool() {
-  for (int w = 1; w < size(); ++w) set_and_wake(impl_->workers[static_cast<std::size_t>(w)].state, kStop);
-  for (int w = 1; w < size(); ++w) impl_->workers[static_cast<std::size_t>(w)].thread.join();
-}
+ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::size() const { return static_cast<int>(impl_->workers.size()); }
 int ThreadPool::cpu_of(int worker) const { return impl_->cpus.at(static_cast<std::size_t>(worker)); }

@@ -1,16 +1,30 @@
 // The pool: every index once, nesting, exceptions, several callers, sleeping and waking.
+#include <tilewright/base/error.h>
 #include <tilewright/base/thread_pool.h>
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <set>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
+
+// A sanitizer's own memory does not fit into a limit on addresses.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TW_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TW_SANITIZED
+#endif
+#endif
 
 namespace tilewright {
 namespace {
@@ -53,6 +67,39 @@ TEST(ThreadPool, DefaultSizeIsTheAffinityMask) {
   EXPECT_EQ(ThreadPool().size(), 1);
   ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
 }
+
+TEST(ThreadPool, ACountThatNoMachineHasIsAnError) {
+  for (const int threads : {-1, kMostThreads + 1, 100'000}) {
+    try {
+      ThreadPool pool(threads);
+      FAIL() << threads << " threads were started";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.what(),
+                std::to_string(threads) + " threads: give 1 to 4096, or 0 for one on each allowed core");
+    }
+  }
+}
+
+#if !defined(TW_SANITIZED)
+// Runs in a process of its own, for it takes the memory that stacks are made of.
+void start_more_threads_than_the_system_gives() {
+  const rlimit small{Index{1} << 30, Index{1} << 30};  // addresses of 1 GiB hold far fewer than 4096 stacks
+  if (setrlimit(RLIMIT_AS, &small) != 0) std::_Exit(3);
+  try {
+    ThreadPool pool(kMostThreads);
+  } catch (const Error& error) {
+    ThreadPool fewer(3);  // what was started was ended, and its memory is free again
+    std::fputs(error.what(), stderr);
+    std::_Exit(fewer.size() == 3 ? 0 : 1);
+  }
+  std::_Exit(2);
+}
+
+TEST(ThreadPoolDeathTest, ThreadsThatTheSystemDoesNotStartAreAnError) {
+  EXPECT_EXIT(start_more_threads_than_the_system_gives(), testing::ExitedWithCode(0),
+              "4096 threads: the system starts no more than [0-9]+ \\(.*\\); give fewer threads");
+}
+#endif
 
 TEST(ThreadPool, StaticPartsAreContiguousAndBalanced) {
   ThreadPool pool(3);

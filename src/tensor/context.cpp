@@ -4,6 +4,8 @@
 #include "runtime/probe.h"
 #include "tensor/literals.h"
 
+#include <tilewright/base/thread_pool.h>
+
 #include <fmt/format.h>
 
 namespace tilewright {
@@ -40,9 +42,7 @@ using detail::make_tensor;
 
 Context::Context(ContextOptions options)
     : state_(std::make_shared<detail::ContextState>(std::move(options))) {
-  if (state_->options.threads < 0)
-    throw Error(
-        fmt::format("Context: {} threads; 0 are as many as there are cores", state_->options.threads));
+  checked_threads(state_->options.threads);  // whatever the device
   state_->device(state_->options.device);
 }
 

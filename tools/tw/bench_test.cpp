@@ -71,6 +71,14 @@ TEST(Bench, WhatIsUnknownIsNamedWithWhatIsKnown) {
   EXPECT_TRUE(contains(device.output, "unknown device 'tpu'")) << device.output;
 }
 
+TEST(Bench, ThreadsThatNoMachineHasAreRefused) {
+  for (const std::string threads : {"-2", "100000"}) {
+    const Outcome outcome = run_tw("bench run elu --threads " + threads + " " + kSmall);
+    EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
+    EXPECT_TRUE(contains(outcome.output, "tw: " + threads + " threads: give 1 to 4096")) << outcome.output;
+  }
+}
+
 TEST(Bench, NonsenseForAKnobIsRefusedWithWhatItTakes) {
   const std::pair<const char*, const char*> wrong[] = {
       {"elu --set n=-5", "--set n=-5: must be 1 to 1099511627776 (knob n: elements)"},

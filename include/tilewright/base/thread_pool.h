@@ -19,13 +19,21 @@ struct ThreadPoolOptions {
 // The CPUs the calling thread may run on, by its affinity mask.
 int allowed_cpu_count();
 
+// The most threads that a pool may be asked for: several times the hardware threads of the largest servers of
+// today (2 × 192 cores of two threads each).
+inline constexpr int kMostThreads = 4096;
+
+// `threads` where a pool may be asked for so many: 0 to kMostThreads. Throws Error otherwise.
+int checked_threads(int threads);
+
 class ThreadPool {
  public:
   using Body = void (*)(void* context, Index begin, Index end, int worker);
   using PlainBody = void (*)(void* context, Index begin, Index end);
 
   // 0 threads: one for each CPU in the affinity mask. The calling thread takes part as worker 0, so `threads
-  // - 1` are started; it is not pinned, its owner decides that.
+  // - 1` are started; it is not pinned, its owner decides that. Throws Error where the
+  // count is below 0 or over kMostThreads, and where the system does not start so many.
   explicit ThreadPool(int threads = 0, ThreadPoolOptions options = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

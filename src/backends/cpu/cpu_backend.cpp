@@ -79,7 +79,11 @@ Result<std::unique_ptr<backends::Backend>> CpuBackend::open(const backends::Back
   }
   auto jit = Jit::create();
   if (!jit) return jit.error();
-  return std::unique_ptr<backends::Backend>(new CpuBackend(isa, options.threads, std::move(jit).value()));
+  try {
+    return std::unique_ptr<backends::Backend>(new CpuBackend(isa, options.threads, std::move(jit).value()));
+  } catch (const Error& error) {  // of the pool: more threads than can be started
+    return failure(Failure::Kind::invalid, fmt::format("cpu: {}", error.what()));
+  }
 }
 
 std::string CpuBackend::binary_key() const {
