@@ -1,6 +1,7 @@
 // Devices for the lab.
 #include "pairs/lab_device.h"
 
+#include "runtime/device_name.h"
 #include "tensor/storage.h"
 
 namespace tilewright::lab {
@@ -25,8 +26,9 @@ class DeviceTimer final : public Timer {
 OpenDevice open_lab_device(const ContextOptions& options) {
   OpenDevice open;
   open.context = std::make_unique<Context>(options);
-  const bool cuda = options.device.starts_with("cuda");
-  open.device.name = options.device == "cuda" ? "cuda:0" : options.device;
+  const runtime::DeviceName name = runtime::parse_device_name(options.device).value();
+  const bool cuda = name.kind == "cuda";
+  open.device.name = name.full();
   open.device.kind = cuda ? DeviceKind::cuda : DeviceKind::cpu;
   open.device.context = open.context.get();
   if (cuda)

@@ -2,11 +2,11 @@
 #include "runtime/device.h"
 
 #include "backends/reference/reference_backend.h"
+#include "runtime/device_name.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <charconv>
 #include <filesystem>
 
 namespace tilewright::runtime {
@@ -23,23 +23,6 @@ std::string own_folder() {
   // A program started through PATH is known by its bare name: ask the kernel.
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   return ignored ? "." : program.parent_path().string();
-}
-
-struct ParsedName {
-  std::string kind;
-  int ordinal = 0;
-};
-
-std::optional<ParsedName> parse(const std::string& name) {
-  const auto colon = name.find(':');
-  ParsedName p{name.substr(0, colon), 0};
-  if (p.kind != "cpu" && p.kind != "cuda" && p.kind != "reference") return std::nullopt;
-  if (colon == std::string::npos) return p;
-  const char* begin = name.data() + colon + 1;
-  const char* end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(begin, end, p.ordinal);
-  if (error != std::errc() || rest != end || begin == end || p.ordinal < 0) return std::nullopt;
-  return p;
 }
 
 Result<backends::BackendEntry> load_entry(const std::string& kind, const std::string& folder) {
@@ -60,10 +43,8 @@ Result<backends::BackendEntry> load_entry(const std::string& kind, const std::st
 
 Result<std::shared_ptr<Device>> Device::open(const std::string& name, backends::BackendOptions options,
                                              const std::string& library_dir) {
-  const std::optional<ParsedName> parsed = parse(name);
-  if (!parsed)
-    return failure(Failure::Kind::invalid,
-                   fmt::format("unknown device '{}'; devices are cpu, cuda:N and reference", name));
+  const Result<DeviceName> parsed = parse_device_name(name);
+  if (!parsed) return parsed.error();
   if (parsed->kind == "reference")
     return std::shared_ptr<Device>(new Device("reference", reference::open_reference_backend()));
   options.ordinal = parsed->ordinal;
@@ -71,8 +52,7 @@ Result<std::shared_ptr<Device>> Device::open(const std::string& name, backends::
   if (!entry) return entry.error();
   auto backend = (*entry)(options);
   if (!backend) return backend.error();
-  const std::string full = parsed->kind == "cuda" ? fmt::format("cuda:{}", parsed->ordinal) : parsed->kind;
-  return std::shared_ptr<Device>(new Device(full, std::move(*backend)));
+  return std::shared_ptr<Device>(new Device(parsed->full(), std::move(*backend)));
 }
 
 Result<std::shared_ptr<Buffer>> Buffer::allocate(const std::shared_ptr<Device>& device, std::size_t bytes) {

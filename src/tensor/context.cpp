@@ -1,5 +1,6 @@
 // Context: devices on demand, creation of tensors, the random state.
 #include "ops/composites.h"
+#include "runtime/device_name.h"
 #include "runtime/measured_target.h"
 #include "runtime/probe.h"
 #include "tensor/literals.h"
@@ -18,7 +19,7 @@ ContextState::ContextState(ContextOptions o)
                                               : options.cache_directory) {}
 
 DeviceState& ContextState::device(const std::string& name) {
-  const std::string full = name == "cuda" ? "cuda:0" : name;
+  const std::string full = runtime::parse_device_name(name).value().full();
   if (auto it = devices.find(full); it != devices.end()) return *it->second;
   auto opened = runtime::Device::open(
       full, {.threads = options.threads, .isa = options.isa, .library_paths = options.cuda_library_paths},

@@ -180,7 +180,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, UserErrors, ::testing::Values("reference", "cp
                          [](const auto& info) { return std::string(info.param); });
 
 TEST(Devices, UnknownOnesAreNamedWithTheKnown) {
-  for (const char* name : {"tpu", "", "cuda:", "cuda:x", "cuda:-1", "cpu:0:1", "CPU"})
+  for (const char* name :
+       {"tpu", "", "cuda:", "cuda:x", "cuda:-1", "cpu:0:1", "CPU", "cpu:3", "cpu:0", "reference:1"})
     EXPECT_NE(message_of([&] {
                 Context({.device = name});
               }).find("unknown device '" + std::string(name) + "'; devices are cpu, cuda:N and reference"),

@@ -24,6 +24,7 @@
 #include "pairs/lab_device.h"
 #include "pairs/pairs.h"
 #include "peers/peers.h"
+#include "runtime/device_name.h"
 #include "tensor/storage.h"
 #include "tw/bench_input.h"
 
@@ -158,7 +159,8 @@ void bench_run(const BenchInput& input) {
   const std::vector<lab::Suite> suites = lab::all_suites();
   keep_freed_memory();
   const InterruptGuard guard;
-  const auto kind = input.device.starts_with("cuda") ? lab::DeviceKind::cuda : lab::DeviceKind::cpu;
+  const std::string device_kind = runtime::parse_device_name(input.device).value().kind;
+  const auto kind = device_kind == "cuda" ? lab::DeviceKind::cuda : lab::DeviceKind::cpu;
   const auto jobs = lab::select_jobs(pairs, suites, input.names, input.settings, kind);
   lab::OpenDevice open = lab::open_lab_device(
       {.device = input.device, .cache_directory = input.cache, .threads = input.threads});

@@ -66,9 +66,11 @@ TEST(Bench, WhatIsUnknownIsNamedWithWhatIsKnown) {
   const Outcome knob = run_tw("bench run elu --set rows=4 " + kSmall);
   EXPECT_EQ(knob.exit_code, 2);
   EXPECT_TRUE(contains(knob.output, "elu.n")) << knob.output;
-  const Outcome device = run_tw("bench run elu --device tpu " + kSmall);
-  EXPECT_EQ(device.exit_code, 2);
-  EXPECT_TRUE(contains(device.output, "unknown device 'tpu'")) << device.output;
+  for (const std::string name : {"tpu", "cpu:3"}) {
+    const Outcome device = run_tw("bench run elu --set n=64 --device " + name + " " + kSmall);
+    EXPECT_EQ(device.exit_code, 2);
+    EXPECT_TRUE(contains(device.output, "unknown device '" + name + "'")) << device.output;
+  }
 }
 
 TEST(Bench, ThreadsThatNoMachineHasAreRefused) {
@@ -86,6 +88,10 @@ TEST(Bench, NonsenseForAKnobIsRefusedWithWhatItTakes) {
       {"elu --set n=2^62", "must be 1 to 1099511627776 (knob n: elements)"},
       {"elu --set n=99999999999999999999", "--set n=99999999999999999999: not an integer (knob n"},
       {"elu --set n=many", "--set n=many: not an integer (knob n"},
+      {"elu --set n=16 --set n=32",
+       "--set n=16 and --set n=32: n is set twice; several values are one list: --set n=16,32"},
+      {"softmax --set cols=16 --set columns=32", "columns is set twice"},
+      {"elu --set elu.n=16 --set elu.n=16", "n is set twice"},
       {"elu --set n=1.5", "--set n=1.5: not an integer (knob n"},
       {"elu --set m=5", "no chosen pair has that knob; there are elu.n, elu.dtype"},
       {"elu --set softmax.n=5", "no chosen pair has that knob"},
