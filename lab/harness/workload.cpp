@@ -67,6 +67,24 @@ void check_settings(std::span<const Pair* const> chosen, std::span<const Setting
   }
 }
 
+std::string text_of(const Setting& s) {
+  return fmt::format("--set {}{}{}={}", s.pair, s.pair.empty() ? "" : ".", s.key, s.values);
+}
+
+// Two settings of one knob, both for all pairs or both for this one: which of them was meant is not known.
+void refuse_repeated(const Pair& pair, std::span<const Setting> settings) {
+  const auto is_for = [&](const Setting& s, const Knob& knob) {
+    return (s.pair.empty() || s.pair == pair.name) && knob.is_named(s.key);
+  };
+  for (const Knob& knob : pair.knobs)
+    for (std::size_t i = 0; i < settings.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (is_for(settings[i], knob) && is_for(settings[j], knob) && settings[i].pair == settings[j].pair)
+          throw Error(fmt::format("{} and {}: {} is set twice; several values are one list: {},{}",
+                                  text_of(settings[j]), text_of(settings[i]), knob.name, text_of(settings[j]),
+                                  settings[i].values));
+}
+
 }  // namespace
 
 std::vector<Job> select_jobs(PairList pairs, std::span<const Suite> suites,
@@ -85,6 +103,9 @@ std::vector<Job> select_jobs(PairList pairs, std::span<const Suite> suites,
   chosen.reserve(entries.size());
   for (const auto& entry : entries) chosen.push_back(&find_pair(pairs, entry.pair));
   check_settings(chosen, user);
+  for (const Pair* pair : chosen) refuse_repeated(*pair, user);
+  // The last one holds: what names its pair holds over what is said to all.
+  std::stable_partition(user.begin(), user.end(), [](const Setting& s) { return s.pair.empty(); });
 
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -53,6 +53,19 @@ TEST(SelectJobs, ASettingForOnePairLeavesTheOthers) {
   EXPECT_EQ(chosen({"soft*"}, {"softmax.cols=3"}), (Texts{"softmax cols=3", "softmax_long cols=9"}));
 }
 
+TEST(SelectJobs, WhatNamesItsPairHoldsOverWhatIsSaidToAll) {
+  for (const Texts& settings : {Texts{"cols=3", "softmax.cols=4"}, Texts{"softmax.cols=4", "cols=3"}})
+    EXPECT_EQ(chosen({"soft*"}, settings), (Texts{"softmax cols=4", "softmax_long cols=3"}));
+}
+
+TEST(SelectJobs, AKnobThatIsSetTwiceIsRefused) {
+  EXPECT_EQ(refusal({"elu"}, {"n=16", "n=32"}),
+            "--set n=16 and --set n=32: n is set twice; several values are one list: --set n=16,32");
+  EXPECT_EQ(refusal({"soft*"}, {"softmax.cols=3", "cols=5", "softmax.cols=4"}),
+            "--set softmax.cols=3 and --set softmax.cols=4: cols is set twice; several values are one list: "
+            "--set softmax.cols=3,4");
+}
+
 TEST(SelectJobs, UnknownNamesAndKnobsListWhatThereIs) {
   EXPECT_EQ(refusal({"sofmax"}),
             "no pair or suite is named 'sofmax'; there are quick, elu, softmax, softmax_long");
