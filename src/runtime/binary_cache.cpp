@@ -76,11 +76,14 @@ bool write_all(int file, const char* data, std::size_t size) {
   return true;
 }
 
-std::vector<fs::directory_entry> entries(const std::string& directory, std::string_view suffix) {
+// Nothing where there is no folder yet; a Failure where one cannot be listed.
+Result<std::vector<fs::directory_entry>> entries(const std::string& directory, std::string_view suffix) {
   std::vector<fs::directory_entry> out;
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error))
     if (it->path().extension() == suffix) out.push_back(*it);
+  if (error && error != std::errc::no_such_file_or_directory)
+    return failure(Failure::Kind::io, fmt::format("cache {}: {}", directory, error.message()));
   return out;
 }
 
@@ -153,9 +156,11 @@ void BinaryCache::trim() {
   std::error_code error;
   // A write takes milliseconds: what is an hour old belongs to a writer that was killed.
   const auto dead = fs::file_time_type::clock::now() - std::chrono::hours(1);
-  for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix))
+  const auto unfinished = entries(directory_, kTemporarySuffix), finished = entries(directory_, kSuffix);
+  if (!unfinished || !finished) return;  // the next write says why
+  for (const fs::directory_entry& e : *unfinished)
     if (const auto written = e.last_write_time(error); !error && written < dead) fs::remove(e.path(), error);
-  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
+  for (const fs::directory_entry& e : *finished) {
     Aged a{e.path(), e.file_size(error), e.last_write_time(error)};
     if (error) continue;
     total += a.bytes;
@@ -171,7 +176,9 @@ void BinaryCache::trim() {
 Result<CacheStats> BinaryCache::info() const {
   CacheStats stats;
   std::error_code error;
-  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
+  const auto finished = entries(directory_, kSuffix);
+  if (!finished) return finished.error();
+  for (const fs::directory_entry& e : *finished) {
     ++stats.entries;
     stats.bytes += e.file_size(error);
   }
@@ -180,7 +187,9 @@ Result<CacheStats> BinaryCache::info() const {
 
 Result<CacheStats> BinaryCache::verify() const {
   CacheStats stats;
-  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
+  const auto finished = entries(directory_, kSuffix);
+  if (!finished) return finished.error();
+  for (const fs::directory_entry& e : *finished) {
     ++stats.entries;
     const std::optional<std::string> entry = read_file(e.path().string());
     if (entry) stats.bytes += entry->size();
@@ -196,8 +205,12 @@ Result<CacheStats> BinaryCache::clear() {
   CacheStats removed;
   std::error_code error;
   // Of writers that were killed; one that still writes loses its entry, not its process.
-  for (const fs::directory_entry& e : entries(directory_, kTemporarySuffix)) fs::remove(e.path(), error);
-  for (const fs::directory_entry& e : entries(directory_, kSuffix)) {
+  const auto unfinished = entries(directory_, kTemporarySuffix);
+  if (!unfinished) return unfinished.error();
+  for (const fs::directory_entry& e : *unfinished) fs::remove(e.path(), error);
+  const auto finished = entries(directory_, kSuffix);
+  if (!finished) return finished.error();
+  for (const fs::directory_entry& e : *finished) {
     const std::uint64_t bytes = e.file_size(error);
     if (!fs::remove(e.path(), error))
       return failure(Failure::Kind::io, fmt::format("cache {}: {}", e.path().string(), error.message()));

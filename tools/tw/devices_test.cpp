@@ -116,6 +116,17 @@ TEST(Cache, IsCountedVerifiedAndCleared) {
   EXPECT_TRUE(contains(run_tw("cache info" + option).output, "entries    0"));
 }
 
+TEST(Cache, AFolderThatCannotBeListedIsNotAnEmptyOne) {
+  const std::string path = fresh_cache("a_file");
+  std::ofstream(path) << "text\n";
+  for (const std::string command : {"info", "verify", "clear"}) {
+    const Outcome outcome = run_tw("cache " + command + " --cache " + path);
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
+    EXPECT_EQ(outcome.output, "tw: cache " + path + ": Not a directory\n");
+  }
+  EXPECT_TRUE(fs::exists(path));
+}
+
 TEST(Doctor, FindsThisMachineWell) {
   const std::string cache = fresh_cache("doctor");
   const Outcome outcome = run_tw("doctor --json --python /nonexistent --cache " + cache);
