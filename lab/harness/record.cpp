@@ -100,7 +100,7 @@ Result<std::string> read_file(const std::string& path) {
   if (!file)
     return failure(Failure::Kind::not_found, fmt::format("cannot open {}: {}", path, std::strerror(errno)));
   std::ostringstream content;
-  content << file.rdbuf();
+  if (file.peek() != std::ifstream::traits_type::eof()) content << file.rdbuf();
   if (file.bad()) return failure(Failure::Kind::io, fmt::format("cannot read {}", path));
   return content.str();
 }

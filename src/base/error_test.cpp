@@ -1,4 +1,6 @@
 // Errors: what their messages carry and how a Result is opened.
+#include "base/plain_message.h"
+
 #include <tilewright/base/error.h>
 
 #include <gtest/gtest.h>
@@ -57,6 +59,28 @@ TEST(Check, ThrowsWithConditionReasonAndPlace) {
     const std::string what = error.what();
     EXPECT_NE(what.find("order: 1 > 2 is false (at error_test.cpp:"), std::string::npos) << what;
   }
+}
+
+std::string plain(const char* what) { return plain_message(std::runtime_error(what)); }
+
+TEST(PlainMessage, OfJsonSaysWhereItEndsAndNotHowItWasRead) {
+  const std::string tag = "[json.exception.parse_error.101] parse error at ", state = "syntax error while ";
+  EXPECT_EQ(
+      plain((tag + "line 3, column 7: " + state + "parsing value - invalid literal; last read: '#'").c_str()),
+      "it is no JSON from line 3, column 7 on");
+  EXPECT_EQ(plain((tag + "line 2, column 1: " + state + "parsing object - unexpected end of input").c_str()),
+            "its JSON ends too early, at line 2, column 1");
+  EXPECT_EQ(plain((tag + "line 1, column 1: " + state + "parsing value - unexpected end of input").c_str()),
+            "it is empty");
+  EXPECT_EQ(plain("[json.exception.out_of_range.403] key 'name' not found"), "key 'name' not found");
+  EXPECT_EQ(plain("no such file"), "no such file");
+}
+
+TEST(PlainMessage, ALineOfOursIsLeftOut) {
+  const Error error("no memory", std::source_location::current());
+  EXPECT_NE(std::string(error.what()), "no memory");
+  EXPECT_EQ(without_place(error), "no memory");
+  EXPECT_EQ(without_place(Error("no memory (of 3 bytes)")), "no memory (of 3 bytes)");
 }
 
 }  // namespace

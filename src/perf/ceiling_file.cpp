@@ -62,7 +62,8 @@ Result<Ceilings> parse_ceilings(std::string_view json, std::string_view origin) 
 Result<Ceilings> read_ceilings(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
+  const bool empty = file.peek() == std::ifstream::traits_type::eof();
+  if (!file.is_open() || file.bad() || (!empty && !(text << file.rdbuf())))
     return failure(Kind::io, fmt::format("cannot read the ceiling file {}", path));
   return parse_ceilings(text.str(), path);
 }

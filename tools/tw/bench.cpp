@@ -10,6 +10,7 @@
 #include "pairs/pairs.h"
 #include "tw/bench_input.h"
 #include "tw/commands.h"
+#include "tw/number_checks.h"
 
 namespace tilewright::tw {
 
@@ -51,12 +52,15 @@ void add_run(CLI::App& bench) {
   in->expectations = "lab/expectations";
   sub->add_option("names", in->names, "Pairs, suites (quick) or patterns (softmax*); none: every pair");
   sub->add_option("--device", in->device, "cpu, cuda:N or reference");
-  sub->add_option("--set", in->settings, "key=value[,value] or pair.key=value: change a knob")->take_all();
+  sub->add_option("--set", in->settings,
+                  "key=value[,value]: change a knob of every pair that has it; pair.key=value of one pair, "
+                  "which holds over the other")
+      ->take_all();
   sub->add_option("--json", in->json, "Write the results here as well");
   sub->add_option("--out", in->folder, "Folder of the page and the JSON (default lab-results/<date>)");
   sub->add_option("--seed", in->seed, "Of the random inputs");
   sub->add_option("--budget", in->budget_s, "Seconds of timing for each workload (default 3; quick: 1)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
   sub->add_option("--cache", in->cache, "Folder of compiled kernels; '' compiles everything anew");
   sub->add_option("--ceilings", in->ceilings,

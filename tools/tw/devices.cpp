@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <tilewright/base/thread_pool.h>
 #include <tilewright/perf/cost.h>
 
 #include "base/interrupt.h"
@@ -12,6 +13,7 @@
 #include "runtime/probe.h"
 #include "tw/arguments.h"
 #include "tw/commands.h"
+#include "tw/number_checks.h"
 #include "tw/progress.h"
 
 namespace tilewright::tw {
@@ -36,6 +38,7 @@ struct Found {
 };
 
 std::vector<Found> find_devices(const DevicesInput& input) {
+  checked_threads(input.threads);
   const auto open = [&](const std::string& name) {
     auto device = runtime::Device::open(name, {.threads = input.threads});
     return device ? Found{name, *device, {}} : Found{name, nullptr, device.error()};
@@ -180,8 +183,7 @@ void add_devices(CLI::App& app) {
   sub->add_flag("--force", in->force,
                 "Store what was probed beside other work, too; the figures are marked as such");
   sub->add_option("--device", in->device, "Only this one: cpu or cuda:N");
-  sub->add_option("--seconds", in->seconds, "Of measuring for each figure (default 0.25)")
-      ->check(CLI::PositiveNumber);
+  sub->add_option("--seconds", in->seconds, "Of measuring for each figure (default 0.25)")->check(positive());
   sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
   sub->add_option("--cache", in->cache, "Folder that the figures are stored in (default: the user's cache)");
   sub->add_flag("--json", in->json, "Print a JSON array");

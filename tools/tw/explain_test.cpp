@@ -114,6 +114,27 @@ TEST(Explain, TakesGraphFilesAndStdin) {
   EXPECT_TRUE(contains(run_tw("explain missing.tw").output, "cannot read missing.tw"));
 }
 
+TEST(Explain, FilesThatCannotRunAreNamedWithTheirOwnLine) {
+  write("large.tw",
+        "graph @x(%a: f32[4],\n  %0 \"big\": f32[99999999999999]) -> f32[4] {\n  %1 = exp %a : f32[4]\n"
+        "  return %1\n}\n");
+  const Outcome large = run_tw("explain large.tw --no-time");
+  EXPECT_EQ(large.exit_code, 2) << large.output;
+  EXPECT_TRUE(contains(large.output, "tw: large.tw:2: input big: f32[99999999999999] on cpu"))
+      << large.output;
+  EXPECT_FALSE(contains(large.output, ".cpp:")) << large.output;
+  write("empty.tw", "\n");
+  const Outcome empty = run_tw("explain empty.tw");
+  EXPECT_EQ(empty.exit_code, 2);
+  EXPECT_TRUE(contains(empty.output, "empty.tw: is empty; a graph begins with `graph @name("))
+      << empty.output;
+  EXPECT_TRUE(contains(run_tw("explain - < /dev/null").output, "stdin: is empty"));
+  EXPECT_TRUE(contains(run_tw("explain ./").output, "cannot read ./"));
+  write("empty.tile", "");
+  EXPECT_TRUE(contains(run_tw("kernel run empty.tile").output, "empty.tile: is empty; `tw kernel edit"));
+  EXPECT_TRUE(contains(run_tw("kernel show empty.tile").output, "empty.tile: is empty; `tw kernel edit"));
+}
+
 TEST(RooflineOfPrograms, IsTheSumOfTheKernels) {
   const Json a =
       Json::parse(run_tw("roofline softmax --set cols=256 --set elements=65536 --hw h100 --json").output);

@@ -11,6 +11,7 @@
 
 #include "tw/commands.h"
 #include "tw/kernel_input.h"
+#include "tw/number_checks.h"
 
 namespace tilewright::tw {
 
@@ -109,7 +110,7 @@ void add_kernel(CLI::App& app) {
   run->add_option("--set", in->subject.settings, "With --of: key=value, a knob of the pair")->take_all();
   run->add_option("--kernel", in->kernel, "With --of: number or name of the kernel");
   run->add_option("--scalar", in->scalars, "Of a kernel of your own: name=value")->take_all();
-  run->add_option("--budget", in->budget_s, "Seconds of timing (default 2)")->check(CLI::PositiveNumber);
+  run->add_option("--budget", in->budget_s, "Seconds of timing (default 2)")->check(positive());
   add_device_options(*run, in->subject);
   run->callback([in] { run_kernel(*in); });
 }

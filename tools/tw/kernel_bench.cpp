@@ -90,7 +90,10 @@ void KernelBench::open_subject_kernels(const SubjectInput& input) {
 
 void KernelBench::open_tile_file(const KernelInput& input) {
   const std::string& path = input.subject.what;
-  auto kernel = tile::parse(read_text(path));
+  const std::string text = read_text(path);
+  if (text.empty())
+    throw Error(path + ": is empty; `tw kernel edit --tile -o FILE` writes a kernel to change");
+  auto kernel = tile::parse(text);
   if (!kernel) throw Error(fmt::format("{}: {}", path, kernel.error().message));
   open_.emplace(lab::open_lab_device({.device = input.subject.device,
                                       .cache_directory = input.subject.cache,

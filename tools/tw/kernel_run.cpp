@@ -131,6 +131,8 @@ void run_own(const KernelInput& input) {
 
 void run_kernel(const KernelInput& input) {
   const std::string text = read_text(input.file);
+  if (text.empty())
+    throw Error(input.file + ": is empty; `tw kernel edit -o FILE` writes a kernel to change");
   const std::optional<FileHead> head = read_head(text);
   const bool tile = is_tile_path(input.file);
   if (!head && input.subject.what.empty()) {

@@ -9,6 +9,7 @@
 #include <exception>
 #include <string>
 
+#include "base/plain_message.h"
 #include "tw/commands.h"
 
 namespace {
@@ -36,7 +37,7 @@ std::string failure_message(const CLI::App* app, const CLI::Error& error) {
 }
 
 // Says why nothing more is done, as the last line also where stdout goes into the same pipe.
-int fail(int code, const char* why) {
+int fail(int code, const std::string& why) {
   std::fflush(stdout);
   fmt::print(stderr, "tw: {}\n", why);
   return code;
@@ -67,8 +68,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   } catch (const tilewright::Error& error) {
-    return fail(2, error.what());
+    return fail(2, tilewright::without_place(error));  // a line of ours is none of the user's
   } catch (const std::exception& error) {
-    return fail(1, error.what());
+    return fail(1, tilewright::without_place(error));
   }
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "tw/commands.h"
+#include "tw/number_checks.h"
 #include "tw/roofline_input.h"
 
 namespace tilewright::tw {
@@ -111,8 +112,8 @@ void add_work(CLI::App& roofline) {
                                     "So many FLOPs of matrix math and bytes of memory traffic", sub);
   sub->add_option("--flops", in->work.flops, "Operations; a multiply-add is two")
       ->required()
-      ->check(CLI::NonNegativeNumber);
-  sub->add_option("--bytes", in->work.bytes, "Bytes read or written")->check(CLI::NonNegativeNumber);
+      ->check(not_negative());
+  sub->add_option("--bytes", in->work.bytes, "Bytes read or written")->check(not_negative());
   sub->add_option("--math", in->math, "Element type (default bf16)");
   sub->callback([in] {
     const DType math = dtype_or(in->math, DType::bf16);

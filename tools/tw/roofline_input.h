@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tw/arguments.h"
+#include "tw/number_checks.h"
 #include "tw/roofline_question.h"
 
 namespace tilewright::tw {
@@ -21,17 +22,6 @@ struct Input {
   Work work;
   std::string dtype, weights, activations, math;  // empty: not given
 };
-
-// CLI11's own check for this prints the largest float64 in its message.
-inline CLI::Validator positive() {
-  return CLI::Validator(
-      [](std::string& text) {
-        char* end = nullptr;
-        const double value = std::strtod(text.c_str(), &end);
-        return end != text.c_str() && *end == 0 && value > 0 ? "" : "'" + text + "' is not a positive number";
-      },
-      "");
-}
 
 inline void add_common(CLI::App* sub, RooflineOptions& o) {
   sub->add_option("--hw", o.hardware,

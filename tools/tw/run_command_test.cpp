@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 
 namespace tilewright::tw {
@@ -71,6 +72,32 @@ TEST(Command, UsageErrorsSayWhatAndWhatToDo) {
   expect_usage_error(matmul + "./none.json", "cannot read the ceiling file ./none.json");
   expect_usage_error("roofline tiled --hw h100 --bm 8 --bn 8 --m 4", "--m requires --n");
   expect_usage_error("roofline attention --hw tpu-v6e --n 128", "give it with --on-chip");
+}
+
+TEST(Command, NumbersOutOfRangeAreNamedWithoutTheLimitsOfAType) {
+  expect_usage_error("roofline work --hw h100 --flops -1 --bytes 1",
+                     "--flops: '-1' is not a number from 0 on\n");
+  expect_usage_error("roofline work --hw h100 --flops 1 --bytes inf",
+                     "--bytes: 'inf' is not a number from 0 on\n");
+  expect_usage_error("devices --seconds 0", "--seconds: '0' is not a positive number\n");
+  expect_usage_error("bench run elu --budget many", "--budget: 'many' is not a number from 0 on\n");
+  expect_usage_error("kernel run x.cpp --budget 0", "--budget: '0' is not a positive number\n");
+  expect_usage_error("devices --threads -2", "tw: -2 threads: give 1 to 4096");
+}
+
+TEST(Command, FilesThatAreNoJsonAreNamedInPlainWords) {
+  const auto file = [](const char* name, const char* text) {
+    std::ofstream(work_folder() + "/" + name) << text;
+  };
+  file("comment.json", "# a run\n");
+  file("cut.json", "[{\"target\": 1");
+  file("nothing.json", "");
+  for (const std::string command : {"bench report ./", "roofline dot --n 8 --hw ./"}) {
+    expect_usage_error(command + "comment.json", ": it is no JSON from line 1, column 1 on\n");
+    expect_usage_error(command + "cut.json", ": its JSON ends too early, at line 1, column 14\n");
+    expect_usage_error(command + "nothing.json", ": it is empty\n");
+  }
+  expect_usage_error("bench report .", "cannot read .");
 }
 
 TEST(Command, HereWithoutMeasurementsSaysSo) {

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/plain_message.h"
 #include "ir/op.h"
 #include "ir/text.h"
 #include "ops/ops.h"
@@ -76,16 +77,33 @@ Tensor random_input(Context& context, const ir::Type& type, Index limit) {
                               : context.randint(type.shape, limit, type.dtype);
 }
 
+// The line of a graph's text that declares an input: `%x: …`, or `%0 "x": …`.
+Index line_of_input(const std::string& text, const std::string& name) {
+  const auto at = std::min(text.find("%" + name + ":"), text.find("\"" + name + "\":"));
+  return 1 + std::count(text.begin(), at < text.size() ? text.begin() + static_cast<Index>(at) : text.begin(),
+                        '\n');
+}
+
 Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
   if (!input.settings.empty()) throw Error("--set changes the knobs of a pair; a graph file has none");
-  auto graph = ir::parse(read_text(input.what), ops::all_ops());
+  const std::string text = read_text(input.what);
   const std::string name = input.what == "-" ? "stdin" : input.what;
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    throw Error(name + ": is empty; a graph begins with `graph @name(%x: f32[4]) -> …`");
+  auto graph = ir::parse(text, ops::all_ops());
   if (!graph) throw Error(fmt::format("{}: {}", name, graph.error().message));
   if (graph->inputs().empty()) throw Error(name + ": a graph without inputs has nothing to be called with");
   const Index limit = index_limit(*graph);
   std::vector<Tensor> inputs;
-  for (const ir::NodeId id : graph->inputs())
-    inputs.push_back(random_input(*open.context, graph->type(id), limit));
+  for (const ir::NodeId id : graph->inputs()) {
+    try {
+      inputs.push_back(random_input(*open.context, graph->type(id), limit));
+    } catch (const Error& error) {
+      const std::string& input_name = graph->node(id).name;
+      throw Error(fmt::format("{}:{}: input {}: {}", name, line_of_input(text, input_name), input_name,
+                              without_place(error)));
+    }
+  }
   return {std::move(open),
           {},
           name,
@@ -116,7 +134,9 @@ std::string read_text(const std::string& path) {
     return text.str();
   }
   std::ifstream file(path, std::ios::binary);
-  if (!file || !(text << file.rdbuf())) throw Error(fmt::format("cannot read {}", path));
+  const bool empty = file.peek() == std::ifstream::traits_type::eof();
+  if (file.bad() || (!empty && !(text << file.rdbuf())) || !file.is_open())
+    throw Error(fmt::format("cannot read {}", path));
   return text.str();
 }
 
