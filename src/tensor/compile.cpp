@@ -241,11 +241,11 @@ std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tens
 
 std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
-  if (at_place(where, [&] { return trace_of(args); }))
-    return at_place(where,
-                    [&] { return state_->run_function(args); });  // part of the enclosing function's graph
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::lock_guard lock(context->mutex);
+  if (at_place(where, [&] { return recording_trace(*context, args); }))
+    return at_place(where,
+                    [&] { return state_->run_function(args); });  // part of the enclosing function's graph
   for (const Tensor& a : args)
     if (a.impl()->device != args[0].impl()->device)
       throw Error("compile: arguments are " + apart(*args[0].impl()->device, *a.impl()->device), where);

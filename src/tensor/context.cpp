@@ -110,7 +110,7 @@ Tensor Context::full(const Shape& shape, double value, DType dtype, const Locati
   check_shape("full", shape, where);
   const std::lock_guard lock(state_->mutex);
   return detail::at_place(where, [&] {
-    return detail::filled(state_, state_->device(state_->options.device), {dtype, shape}, value);
+    return detail::filled(state_, state_->device(state_->options.device), {dtype, shape}, value, where);
   });
 }
 Tensor Context::zeros(const Shape& shape, DType dtype, const Location& where) {
@@ -139,9 +139,15 @@ Tensor Context::arange(Index n, DType dtype, const Location& where) {
   check_holds("arange", dtype, n - 1, where);
   const std::lock_guard lock(state_->mutex);
   return detail::at_place(where, [&] {
-    ir::Graph graph("arange");
-    graph.set_outputs({ops::cast(ops::iota(graph, Shape{n}, 0), dtype).id});
+    const auto write = [&](ir::Graph& graph) { return ops::cast(ops::iota(graph, Shape{n}, 0), dtype); };
     DeviceState& device = state_->device(state_->options.device);
+    if (const auto trace = detail::creation_trace(*state_, *device.device))
+      return detail::record(
+                 state_, trace, {}, [&](ir::Graph& graph, const auto&) { return std::vector{write(graph)}; },
+                 where)
+          .at(0);
+    ir::Graph graph("arange");
+    graph.set_outputs({write(graph).id});
     return run_graph(state_, device, *compile_graph(device, graph), {}).at(0);
   });
 }

@@ -116,10 +116,10 @@ void check_index(const IndexUse& use, const Tensor& index, std::initializer_list
   if (wanted == false) return;
   const std::lock_guard lock(context->mutex);
   bool compiled = false;
-  if (recorded) {
+  if (recorded || context->recording) {
     std::vector<Tensor> all;
     for (const Tensor* t : operands) all.push_back(*t);
-    compiled = is_compiled(at_place(where, [&] { return trace_of(all); }).get());
+    compiled = is_compiled(at_place(where, [&] { return recording_trace(*context, all); }).get());
   }
   if (!compiled) {
     if (const Tensor* t = concrete(index)) {

@@ -88,7 +88,7 @@ std::vector<Tensor> inputs_of(const std::vector<Tensor>& operands, const Tensor&
   const auto varies = [&](const Arg* a) { return !a->is_tensor && may_vary(*a, which); };
   if (!context || std::none_of(arguments.begin(), arguments.end(), varies)) return out;
   const std::lock_guard lock(context->mutex);
-  const std::shared_ptr<Trace> trace = trace_of(operands);
+  const std::shared_ptr<Trace> trace = recording_trace(*context, operands);
   const bool narrow = is_narrow(beside.dtype());
   // A recorded value of a narrow type has f32's precision, which a stored literal would not: it stays
   // written.
@@ -143,18 +143,49 @@ Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
   return apply(name, operands, write_all, where).at(0);
 }
 
+namespace {
+
+// What the eager one stores and stretches, written.
+ir::Value stretched(ir::Value number, const ir::Type& type) {
+  return ops::cast(ops::broadcast_to(number, type.shape), type.dtype);
+}
+
+// The number of a full(): of a narrow type in f32, which is rounded where it is stored.
+Scalar fill_of(DType wanted, double value) {
+  const DType dtype = is_narrow(wanted) ? DType::f32 : wanted;
+  return scalar_of(dtype, value, is_float(dtype) ? 0 : float_to_int(dtype, value));
+}
+
+// A constant of the program; after a host read an input, as what was read may be in the number.
+Tensor recorded_full(const std::shared_ptr<ContextState>& context, DeviceState& device,
+                     const std::shared_ptr<Trace>& trace, const ir::Type& type, double value,
+                     const Location& where) {
+  std::vector<Tensor> operands;
+  if (!is_known(value) && runs_once(trace) && trace->literals < kMostRecorded) {
+    operands.push_back(tensor_of(context, device, fill_of(type.dtype, value)));
+    ++trace->literals;
+  }
+  const auto write = [&](ir::Graph& graph, const std::vector<ir::Value>& in) {
+    return std::vector{in.empty() ? ops::constant(graph, type.dtype, type.shape, value)
+                                  : stretched(in[0], type)};
+  };
+  return record(context, trace, operands, write, where).at(0);
+}
+
+}  // namespace
+
 Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device, const ir::Type& type,
-              double value) {
+              double value, const Location& where) {
+  if (const std::shared_ptr<Trace> trace = creation_trace(*context, *device.device))
+    return recorded_full(context, device, trace, type, value, where);
   ir::Graph graph("full");
   if (is_known(value)) {
     graph.set_outputs({ops::constant(graph, type.dtype, type.shape, value).id});
     return run_graph(context, device, *compile_graph(device, graph), {}).at(0);
   }
-  const DType dtype = is_narrow(type.dtype) ? DType::f32 : type.dtype;
-  const Tensor number = stored_tensor_of(
-      context, device, scalar_of(dtype, value, is_float(dtype) ? 0 : float_to_int(dtype, value)));
+  const Tensor number = stored_tensor_of(context, device, fill_of(type.dtype, value));
   const ir::Value in{&graph, graph.add_input("value", number.impl()->type)};
-  graph.set_outputs({ops::cast(ops::broadcast_to(in, type.shape), type.dtype).id});
+  graph.set_outputs({stretched(in, type).id});
   return run_graph(context, device, *compile_graph(device, graph), {number}).at(0);
 }
 

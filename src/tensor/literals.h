@@ -25,8 +25,8 @@ Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
                    const std::vector<const Arg*>& arguments, Literals which, const MixedFunction& write,
                    const Location& where);
 
-// A tensor of `shape` filled with `value`, run at once.
+// A tensor of this type filled with `value`, run or recorded.
 Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device, const ir::Type& type,
-              double value);
+              double value, const Location& where);
 
 }  // namespace tilewright::detail

@@ -129,7 +129,8 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
     if (t.impl()->device != device)
       throw Error(fmt::format("{}: operands are {}", name, apart(*device, *t.impl()->device)), where);
   return at_place(where, [&] {
-    if (const std::shared_ptr<Trace> trace = trace_of(operands)) return record(trace, operands, write, where);
+    if (const std::shared_ptr<Trace> trace = recording_trace(*context, operands))
+      return record(context, trace, operands, write, where);
     ir::Graph graph(name);
     const ir::LocationScope scope(graph, location_text(where));
     std::vector<ir::Value> inputs;

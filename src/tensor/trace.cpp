@@ -95,6 +95,16 @@ std::shared_ptr<Trace> trace_of(const std::vector<Tensor>& operands) {
   return innermost;
 }
 
+std::shared_ptr<Trace> recording_trace(const ContextState& context, const std::vector<Tensor>& operands) {
+  if (std::shared_ptr<Trace> trace = trace_of(operands)) return trace;
+  return creation_trace(context, *operands[0].impl()->device);
+}
+
+std::shared_ptr<Trace> creation_trace(const ContextState& context, const runtime::Device& device) {
+  std::shared_ptr<Trace> trace = outermost_compile(context);
+  return trace && trace->device.get() == &device ? trace : nullptr;
+}
+
 ir::NodeId node_in(Trace& trace, const Tensor& t) {
   TensorImpl& impl = *t.impl();
   if (impl.trace.get() == &trace && impl.node >= 0) return impl.node;
@@ -107,15 +117,18 @@ ir::NodeId node_in(Trace& trace, const Tensor& t) {
   return node;
 }
 
-std::vector<Tensor> record(const std::shared_ptr<Trace>& trace, const std::vector<Tensor>& operands,
-                           const GraphFunction& write, const Location& where) {
+std::vector<Tensor> record(const std::shared_ptr<ContextState>& context, const std::shared_ptr<Trace>& trace,
+                           const std::vector<Tensor>& operands, const GraphFunction& write,
+                           const Location& where) {
   const ir::LocationScope scope(trace->graph, location_text(where));
   std::vector<ir::Value> values;
   values.reserve(operands.size());
   for (const Tensor& t : operands) values.push_back({&trace->graph, node_in(*trace, t)});
+  const std::shared_ptr<runtime::Device>& device =
+      operands.empty() ? trace->device : operands[0].impl()->device;
   std::vector<Tensor> out;
   for (const ir::Value& v : write(trace->graph, values)) {
-    Tensor t = make_tensor(operands[0].impl()->context.lock(), v.type(), operands[0].impl()->device, nullptr);
+    Tensor t = make_tensor(context, v.type(), device, nullptr);
     t.impl()->trace = trace;
     t.impl()->node = v.id;
     trace->values.push_back(t.shared_impl());

@@ -89,12 +89,21 @@ bool is_recorded(const Tensor& t);
 // are of no trace. Throws Error where one was recorded in a function that does not enclose the others'.
 std::shared_ptr<Trace> trace_of(const std::vector<Tensor>& operands);
 
+// The trace that records an operation on these: trace_of(), and inside compile() its trace also where all of
+// them have memory: they are inputs of the program, which reads them at each call. Null where it runs now.
+std::shared_ptr<Trace> recording_trace(const ContextState& context, const std::vector<Tensor>& operands);
+
+// The trace of the outermost compile() whose function is running, if it is of this device: what is made there
+// of no operands belongs to it.
+std::shared_ptr<Trace> creation_trace(const ContextState& context, const runtime::Device& device);
+
 // A tensor's node in a trace's graph; tensors with memory and values of the enclosing functions become
 // inputs. Throws Error for what was recorded anywhere else.
 ir::NodeId node_in(Trace& trace, const Tensor& t);
 
-std::vector<Tensor> record(const std::shared_ptr<Trace>& trace, const std::vector<Tensor>& operands,
-                           const GraphFunction& write, const Location& where);
+std::vector<Tensor> record(const std::shared_ptr<ContextState>& context, const std::shared_ptr<Trace>& trace,
+                           const std::vector<Tensor>& operands, const GraphFunction& write,
+                           const Location& where);
 
 // An input of the trace that only it has: recorded, of the memory of `concrete`.
 Tensor add_input(const std::shared_ptr<Trace>& trace, const Tensor& concrete, const std::string& name);

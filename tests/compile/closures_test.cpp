@@ -105,6 +105,49 @@ TEST_F(Closures, OfTensorsWithMemoryAreInputs) {
   EXPECT_EQ(values(f(x)), (Floats{30, 60})) << "the memory is read at each call";
 }
 
+TEST_F(Closures, ComputeWithWhatTheyCaptureAtEachCall) {
+  const Tensor x = row({1, 2}), u = row({1, 1});
+  Tensor w = row({1, 10});
+  const auto twice = compile([](const Tensor& t) { return t + t; });
+  const auto slope = value_and_grad([](const Tensor& t) { return sum(t * t); });
+  // No operand of these is an argument: what they give is not that of the first call.
+  const std::vector<Compiled<Tensor>> programs = {
+      compile([&](const Tensor& t) { return t + w * 3.f; }),
+      compile([&](const Tensor& t) { return t + flip(flip(w, {0}), {0}) + (w + w); }),
+      compile([&](const Tensor& t) { return t + w + twice(w); }),
+      compile([&](const Tensor& t) { return t + slope({w})[1] + w; }),
+      compile([&](const Tensor& t) {
+        return t + value_and_grad([&](const Tensor& v) { return sum(v * (w * 3.f)); })({t})[1];
+      }),
+      compile([&](const Tensor& t) { return where(t > 0.f, t + w, w) + take(w, ctx_.arange(2), 0) + w; }),
+      compile([&](const Tensor& t) { return t * 0.f + (sum(w).item() > 11 ? w * 3.f : w * 4.f) + t; }),
+  };
+  for (int call = 0; call < 2; ++call)
+    for (std::size_t i = 0; i + 1 < programs.size(); ++i)
+      EXPECT_EQ(values(programs[i](x)), (Floats{4, 32})) << "program " << i;
+  EXPECT_EQ(values(programs.back()(x)), (Floats{5, 42}));
+  compile([](const Tensor& t) { return t * 100.f; }).into({w}, {u});
+  for (std::size_t i = 0; i < programs.size(); ++i)
+    EXPECT_EQ(values(programs[i](x)), (Floats{301, 302})) << "program " << i;
+  EXPECT_EQ(programs.back().report().at(0).breaks.size(), 1u);
+  test::expect_says([&] { programs[0].into({w}, {x}); }, {"captured by the function"});
+}
+
+TEST_F(Closures, MakeTensorsAsPartOfTheProgram) {
+  const auto f = compile([&](const Tensor& x) {
+    return x + ctx_.full({2}, 3) * ctx_.arange(2) + ctx_.ones({2}) + sin(ctx_.zeros({2}));
+  });
+  EXPECT_EQ(values(f(row({1, 2}))), (Floats{2, 6}));
+  EXPECT_EQ(f.report().at(0).graph.find("input(a1"), std::string::npos) << f.report().at(0).graph;
+  EXPECT_EQ(f.report().at(0).kernels.size(), 1u) << f.explain();
+  const auto alone = compile([&](const Tensor&) { return ctx_.full({2}, 7); });
+  EXPECT_EQ(values(alone(row({1}))), (Floats{7, 7}));
+  // A number that was read is no constant of the program.
+  const auto read = compile([&](const Tensor& x) { return x + ctx_.full({2}, sum(x).item()); });
+  EXPECT_EQ(values(read(row({1, 2}))), (Floats{4, 5}));
+  EXPECT_EQ(values(read(row({3, 4}))), (Floats{10, 11}));
+}
+
 TEST_F(Closures, FollowHostReads) {
   const auto f = compile([&](const Tensor& x) {
     const Tensor y = x * 2.0;
