@@ -159,7 +159,8 @@ constexpr ir::Op kExpm1 =
              .doc = "exp(a) - 1, exact near 0.",
              .infer = float_operands,
              .eval = map_floats([](double a) { return std::expm1(a); }),
-             .vjp = [](Args, const Attrs&, Value y, Value g) -> Grads { return {g * (y + 1.0)}; },
+             // Not y + 1, which cancels far below 0.
+             .vjp = [](Args x, const Attrs&, Value, Value g) -> Grads { return {g * exp(x[0])}; },
              .lower = apply_prim<Prim::expm1>,
              .flops = flops_of(Prim::expm1)});
 

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
+
+#include "support/errors.h"
 
 namespace tilewright {
 namespace {
@@ -127,6 +130,37 @@ TEST(Softplus, HasAHalfForItsGradientAtZero) {
   Context ctx({.cache_directory = ""});
   const auto slopes = value_and_grad([](const Tensor& x) { return sum(softplus(x)); })({ctx.zeros({3})});
   EXPECT_EQ(slopes[1].to_vector<float>(), std::vector<float>(3, 0.5f));
+}
+
+// What a function gives eagerly and compiled, as doubles.
+void expect_both(const std::function<Tensor(const Tensor&)>& f, const Tensor& x,
+                 const std::vector<double>& want, double relative) {
+  for (const Tensor& got : {f(x), compile(f)(x)}) {
+    const std::vector<double> numbers = cast(got, DType::f64).to_vector<double>();
+    ASSERT_EQ(numbers.size(), want.size());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      if (std::isnan(want[i]))
+        EXPECT_TRUE(std::isnan(numbers[i])) << "element " << i << " is " << numbers[i];
+      else if (std::isinf(want[i]))
+        EXPECT_EQ(numbers[i], want[i]) << "element " << i;
+      else
+        EXPECT_NEAR(numbers[i], want[i], relative * std::abs(want[i])) << "element " << i;
+    }
+  }
+}
+
+TEST(Elu, HasAGradientThatDoesNotCancel) {
+  Context ctx({.cache_directory = ""});
+  const auto slope = [](const Tensor& x) {
+    return value_and_grad([](const Tensor& t) { return sum(cast(elu(t, 2.0), DType::f64)); })({x})[1];
+  };
+  const std::vector<double> at{-50, -20, -10, -0.5, 0, 3};
+  std::vector<double> want;
+  for (double v : at) want.push_back(v > 0 ? 1 : 2 * std::exp(v));
+  // Half a bit of the stored number, and two bits of exp in the type that is computed in.
+  for (const auto& [dtype, bound] :
+       {std::pair{DType::f64, 0x1p-50}, std::pair{DType::f32, 0x1p-22}, std::pair{DType::bf16, 0x1p-8}})
+    expect_both(slope, ctx.from(at, {6}, dtype), want, bound);
 }
 
 }  // namespace
