@@ -166,8 +166,9 @@ Value logical_not(Value a) { return bit_not(truth(a).value); }
 
 Value where(Value condition, const Operand& a, const Operand& b) {
   if (a.is_literal() && b.is_literal()) {
-    // Two literals choose between f32 or i32 numbers.
-    const DType dtype = a.is_real || b.is_real ? DType::f32 : DType::i32;
+    const auto fits = [](const Operand& o) { return wrap_to(DType::i32, o.integer) == o.integer; };
+    const DType whole = fits(a) && fits(b) ? DType::i32 : DType::i64;
+    const DType dtype = a.is_real || b.is_real ? DType::f32 : whole;
     return append(kWhere, {condition, literal_as(a, condition, dtype), literal_as(b, condition, dtype)});
   }
   const Pair pair = meet("where", a, b, keep);

@@ -163,5 +163,15 @@ TEST(Elu, HasAGradientThatDoesNotCancel) {
     expect_both(slope, ctx.from(at, {6}, dtype), want, bound);
 }
 
+TEST(LiteralsAlone, KeepIntegersThatAreNotI32) {
+  Context ctx({.cache_directory = ""});
+  const Tensor mask = ctx.from(std::vector<int>{1, 0}, {2}, DType::boolean);
+  const Index large = Index{1} << 40;
+  EXPECT_EQ(where(mask, large, 2).to_vector<Index>(), (std::vector<Index>{large, 2}));
+  EXPECT_EQ(where(mask, 2, -large).to_vector<Index>(), (std::vector<Index>{2, -large}));
+  EXPECT_EQ(where(mask, Index{1} << 31, 2).dtype(), DType::i64);
+  EXPECT_EQ(where(mask, -(Index{1} << 31), 2).dtype(), DType::i32);
+}
+
 }  // namespace
 }  // namespace tilewright
