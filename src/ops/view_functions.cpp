@@ -166,6 +166,9 @@ std::vector<Value> split(Value x, Index axis, const std::vector<Index>& extents)
   Index done = 0;
   for (Index extent : extents) {
     if (extent < 0) fail(x, "split: an extent is negative");
+    // Compared with what is left: the sum of large ones would overflow.
+    if (extent > x.shape()[at] - done)
+      fail(x, fmt::format("split: the parts hold more than axis {} of {}", axis, to_string(x.type())));
     parts.push_back(slice_axis(x, at, {.start = done, .stop = done + extent}));
     done += extent;
   }

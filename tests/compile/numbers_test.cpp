@@ -173,5 +173,17 @@ TEST(LiteralsAlone, KeepIntegersThatAreNotI32) {
   EXPECT_EQ(where(mask, -(Index{1} << 31), 2).dtype(), DType::i32);
 }
 
+TEST(Split, RefusesPartsThatOverflowTogether) {
+  Context ctx({.cache_directory = ""});
+  const Tensor x = ctx.arange(5);
+  constexpr Index kMost = std::numeric_limits<Index>::max();
+  test::expect_says([&] { split(x, 0, {kMost, kMost, 7}); },
+                    {"split: the parts hold more", "numbers_test.cpp:"});
+  test::expect_says([&] { split(x, 0, {6, -1}); }, {"split:"});
+  test::expect_says([&] { split(x, 0, {2, -1, 4}); }, {"split: an extent is negative"});
+  test::expect_says([&] { split(x, 0, {2, 2}); }, {"split: the parts hold 4"});
+  EXPECT_EQ(split(x, 0, {2, 0, 3}).at(2).to_vector<Index>(), (std::vector<Index>{2, 3, 4}));
+}
+
 }  // namespace
 }  // namespace tilewright
