@@ -40,8 +40,10 @@ Value mean(Value x, const Axes& axes, Keep keep) {
 Value var(Value x, const Axes& axes, const VarOptions& options) {
   x = as_float(x);
   const Value centered = x - mean(x, axes, Keep::yes);
-  const auto count = static_cast<double>(gathered(x.shape(), axes) - options.ddof);
-  return sum(square(centered), axes, options.keep) * (1.0 / count);
+  const Value squares = sum(square(centered), axes, options.keep);
+  const double count = static_cast<double>(gathered(x.shape(), axes)) - static_cast<double>(options.ddof);
+  // No degrees of freedom are left: inf, or NaN of 0 / 0. Not times inf, which would enter the sum.
+  return count > 0 ? squares * (1.0 / count) : squares / 0.0;
 }
 
 Value logsumexp(Value x, const Axes& axes, Keep keep) {

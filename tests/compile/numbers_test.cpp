@@ -185,5 +185,14 @@ TEST(Split, RefusesPartsThatOverflowTogether) {
   EXPECT_EQ(split(x, 0, {2, 0, 3}).at(2).to_vector<Index>(), (std::vector<Index>{2, 3, 4}));
 }
 
+TEST(Variance, OfNoDegreesOfFreedomIsADivisionByZero) {
+  Context ctx({.cache_directory = ""});
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  for (Index ddof : {Index{2}, Index{5}, std::numeric_limits<Index>::max()})
+    for (DType dtype : {DType::f32, DType::f64})
+      expect_both([&](const Tensor& x) { return var(x, {1}, ddof); },
+                  ctx.from(std::vector<double>{1, 2, 3, 3, -1, 1}, {3, 2}, dtype), {inf, nan, inf}, 0);
+}
+
 }  // namespace
 }  // namespace tilewright
