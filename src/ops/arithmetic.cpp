@@ -1,6 +1,8 @@
 // Rows of binary arithmetic.
 #include "ops/row_parts.h"
 
+#include <limits>
+
 namespace tilewright::ops {
 
 namespace {
@@ -25,7 +27,13 @@ Grads extreme_vjp(Value a, Value b, Value a_loses, Value b_loses, Value g) {
 Grads pow_vjp(Args x, const Attrs&, Value y, Value g) {
   const Value a = x[0];
   const Value b = x[1];
-  const Value by_base = where(eq(b, 0.0), 0.0, g * b * pow(a, b - 1.0));
+  // From here on every finite number is even, and what is one less odd: b - 1 is rounded to an even one,
+  // whose powers have lost the sign.
+  const double all_even = compute_dtype(g.dtype()) == DType::f64 ? 0x1p53 : 0x1p24;
+  const Value rounded = pow(a, b - 1.0);
+  const Value even = bit_and(ge(abs(b), all_even), lt(abs(b), std::numeric_limits<double>::infinity()));
+  const Value power = where(bit_and(even, lt(a, 0.0)), -abs(rounded), rounded);
+  const Value by_base = where(eq(b, 0.0), 0.0, g * b * power);
   // Zero to any power from 0 on does not change with the exponent, though its logarithm is infinite.
   const Value stays = bit_and(eq(a, 0.0), ge(b, 0.0));
   const Value by_exponent = where(stays, 0.0, g * y * log(a));

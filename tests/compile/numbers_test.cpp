@@ -194,5 +194,17 @@ TEST(Variance, OfNoDegreesOfFreedomIsADivisionByZero) {
                   ctx.from(std::vector<double>{1, 2, 3, 3, -1, 1}, {3, 2}, dtype), {inf, nan, inf}, 0);
 }
 
+TEST(Pow, HasAGradientWithTheSignOfAnOddPower) {
+  Context ctx({.cache_directory = ""});
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<double> at{-inf, -1e4, 1e4, -1};
+  for (DType dtype : {DType::f32, DType::bf16})
+    expect_both(
+        [](const Tensor& x) {
+          return value_and_grad([](const Tensor& t) { return sum(pow(t, 1e10)); })({x})[1];
+        },
+        ctx.from(at, {4}, dtype), {-inf, -inf, inf, -1e10}, 0x1p-7);
+}
+
 }  // namespace
 }  // namespace tilewright
