@@ -6,6 +6,7 @@
 #include "passes/materialize_parts.h"
 #include "passes/store_as_read.h"
 #include "passes/view_weights.h"
+#include "passes/wide_concat.h"
 
 #include <algorithm>
 #include <set>
@@ -50,6 +51,7 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
     std::vector<NodeId> operands;
     operands.reserve(n.operands.size());
     for (NodeId o : n.operands) operands.push_back(to(o));
+    if (n.op->kind == OpClass::concat) operands = few_parts(out, weights, n, std::move(operands));
     operands = weights.bounded(n, std::move(operands));
     const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along;
     if (gathers && !is_stored(out, operands[0])) operands[0] = copy_of(out, operands[0]);

@@ -107,6 +107,9 @@ int Walker::concat(const Node& n, const Coordinates& at, int mask) {
     if (extent == 0) continue;
     Coordinates inner = at;
     inner[axis] = at[axis] - start;
+    const Range where = range(inner[axis], program_.extents);
+    if (where.high < 0 || where.low >= extent) continue;  // a slice of the whole that is not of this part
+    if (where.low >= 0 && where.high < extent) return walk(n.operands[i], inner, mask);
     const int inside = in_range(inner[axis], 0, extent);
     const int value = walk(n.operands[i], inner, both(mask, inside));
     const DType dtype = compute_dtype(n.type.dtype);

@@ -118,7 +118,10 @@ TEST(CompileTime, NestedProgramsRunOnTheCpu) {
     int n;
   };
   for (const auto& [family, derivative, n] :
-       {Program{"nested_concat", Derivative::none, 5}, Program{"nested_concat", Derivative::second, 2},
+       {Program{"wide_concat", Derivative::second, 40},
+        Program{"wide_concat_of_columns", Derivative::first, 40},
+        Program{"wide_concat_of_computed", Derivative::first, 40},
+        Program{"nested_concat", Derivative::none, 5}, Program{"nested_concat", Derivative::second, 2},
         Program{"nested_stack", Derivative::second, 2}, Program{"concats_of_computed", Derivative::first, 3},
         Program{"views_of_views", Derivative::first, 16},
         Program{"reshaped_transposes", Derivative::first, 8}, Program{"selections", Derivative::none, 300}})

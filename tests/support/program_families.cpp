@@ -63,6 +63,27 @@ Value nested_concat(Graph& graph, int n) {
   return x * x * x;
 }
 
+// Of three sizes, as ragged batches have.
+Value wide_concat(Graph& graph, int n) {
+  std::vector<Value> parts;
+  for (int i = 0; i < n; ++i) parts.push_back(input(graph, "x", i, {1 + i % 3, 4}));
+  return ops::sin(ops::concat(parts, 0));
+}
+
+Value wide_concat_of_columns(Graph& graph, int n) {
+  std::vector<Value> parts;
+  for (int i = 0; i < n; ++i) parts.push_back(input(graph, "x", i, {4, 1 + i % 3}));
+  return ops::sin(ops::concat(parts, 1));
+}
+
+Value wide_concat_of_computed(Graph& graph, int n) {
+  const Value x = input(graph, "x", {4});
+  std::vector<Value> parts;
+  for (int i = 0; i < n; ++i) parts.push_back(x * (0.5 + i));
+  const Value whole = ops::concat(parts, 0);
+  return whole * whole;
+}
+
 Value concats_of_computed(Graph& graph, int n) {
   Value x = input(graph, "x", {2});
   for (int i = 0; i < n; ++i) {
@@ -199,6 +220,9 @@ const std::vector<ProgramFamily>& program_families() {
       {"selections", selections, 30, false},
       {"users_of_one_value", users_of_one_value, 100, false},
       {"many_inputs", many_inputs, 32},
+      {"wide_concat", wide_concat, 64},
+      {"wide_concat_of_columns", wide_concat_of_columns, 64},
+      {"wide_concat_of_computed", wide_concat_of_computed, 64},
       {"nested_concat", nested_concat, 6},
       {"concats_of_computed", concats_of_computed, 6},
       {"nested_stack", nested_stack, 6},

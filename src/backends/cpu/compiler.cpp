@@ -10,6 +10,7 @@
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/CompilerInvocation.h>
 #include <llvm/ADT/SmallVector.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
@@ -121,6 +122,27 @@ constexpr std::string_view kKernelPasses =
     "licm),indvars,"
     "loop-unroll-full,sroa,gvn,instcombine<no-verify-fixpoint>,simplifycfg)";
 
+// Small loops over lanes and coefficients in the device functions are unrolled there, once for each function:
+// in the kernel each of hundreds of copies is unrolled by itself, and each time LLVM looks through the whole
+// loop around it, which made a chain of 200 tanh and sin take four times as long as one of 100. Nests (dot.h)
+// are left to the passes over the kernel, which see what they are for.
+constexpr std::string_view kDevicePasses =
+    "sroa,early-cse<memssa>,simplifycfg,loop(loop-rotate),indvars,loop-unroll-full,sroa,early-cse<memssa>";
+
+void unroll_device_functions(llvm::Module& module, llvm::PassBuilder& builder,
+                             llvm::FunctionAnalysisManager& functions) {
+  llvm::FunctionPassManager passes;
+  llvm::cantFail(builder.parsePassPipeline(passes, kDevicePasses));
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration() || !function.hasFnAttribute(llvm::Attribute::AlwaysInline)) continue;
+    const llvm::LoopInfo& loops = functions.getResult<llvm::LoopAnalysis>(function);
+    if (loops.empty() ||
+        llvm::any_of(loops, [](const llvm::Loop* loop) { return !loop->getSubLoops().empty(); }))
+      continue;
+    functions.invalidate(function, passes.run(function, functions));
+  }
+}
+
 std::string_view passes_of(Effort effort) {
   switch (effort) {
     case Effort::none:
@@ -150,6 +172,7 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Effort effor
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, call_graph, modules);
+  if (effort == Effort::kernel) unroll_device_functions(module, builder, functions);
   llvm::ModulePassManager passes;
   llvm::cantFail(builder.parsePassPipeline(passes, passes_of(effort)));
   passes.run(module, modules);
