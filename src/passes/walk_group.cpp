@@ -187,9 +187,9 @@ int Walker::push(Sym sym) {
   const bool reduces = sym.kind == Sym::Kind::reduce || (sym.kind == Sym::Kind::dot && !sym.inner);
   if (reduces || sym.kind == Sym::Kind::scan) ++sym.level;
   if (reduces) sym.reduced = false;
-  divisions_ += sym.offset.divisions();
+  code_ += sym.offset.divisions();
   program_.syms.push_back(std::move(sym));
-  if (program_.syms.size() + divisions_ > kMostSyms && members_.size() > 1) throw Stop{Refusal::too_long};
+  if (program_.syms.size() + code_ > kMostSyms && members_.size() > 1) throw Stop{Refusal::too_long};
   return static_cast<int>(program_.syms.size()) - 1;
 }
 

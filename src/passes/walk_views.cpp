@@ -68,6 +68,14 @@ int Walker::constant(DType dtype, const ir::Attr& value, NodeId id) {
   return push({.kind = Sym::Kind::constant, .node = id, .dtype = d, .number = number});
 }
 
+namespace {
+
+// Of a part that is looked for, beside its syms: it is loaded under a mask, which is code for each lane (16
+// ms of Clang, where an operation takes 2).
+constexpr std::size_t kPartOperations = 8;
+
+}  // namespace
+
 int Walker::in_range(const IndexExpr& e, Index low, Index high) {
   return push({.kind = Sym::Kind::in_range, .offset = e, .dtype = DType::boolean, .low = low, .high = high});
 }
@@ -111,6 +119,7 @@ int Walker::concat(const Node& n, const Coordinates& at, int mask) {
     if (where.high < 0 || where.low >= extent) continue;  // a slice of the whole that is not of this part
     if (where.low >= 0 && where.high < extent) return walk(n.operands[i], inner, mask);
     const int inside = in_range(inner[axis], 0, extent);
+    code_ += kPartOperations;
     const int value = walk(n.operands[i], inner, both(mask, inside));
     const DType dtype = compute_dtype(n.type.dtype);
     result = result < 0

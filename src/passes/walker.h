@@ -154,7 +154,7 @@ class Walker {
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
   std::unordered_map<ir::NodeId, std::vector<Done>> done_;
-  std::size_t divisions_ = 0;  // in the offsets of all syms
+  std::size_t code_ = 0;  // beside the syms: divisions in their offsets, masked loads of parts
   GroupProgram program_;
 };
 
