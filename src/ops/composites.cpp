@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -65,7 +66,10 @@ Value square(Value x) { return x * x; }
 Value relu(Value x) { return where(le(x, 0), 0, x); }
 
 Value clamp(Value x, const Operand& low, const Operand& high) {
-  return where(lt(x, low), low, where(gt(x, high), high, x));
+  const auto is_nan = [](const Operand& bound) { return bound.is_literal() && std::isnan(bound.real); };
+  if (is_nan(low) || is_nan(high)) return full_like(as_float(x), std::numeric_limits<double>::quiet_NaN());
+  const Value raised = where(lt(x, low), low, x);  // min(max(x, low), high), also where the bounds cross
+  return where(gt(raised, high), high, raised);
 }
 
 Value gelu(Value x, Gelu kind) {
@@ -163,6 +167,7 @@ Value linear_cross_entropy(Value x, Value w, Value labels, const CrossEntropyOpt
 Value one_hot(Value index, Index classes, DType dtype) {
   if (!is_integer(index.dtype()))
     throw Error(fmt::format("one_hot: the index must be integers, got {}", to_string(index.type())));
+  if (classes < 0) throw Error(fmt::format("one_hot: {} classes", classes));
   std::vector<Index> shape = index.shape().extents();
   shape.push_back(classes);
   return cast(eq(iota(*index.graph, Shape(shape), -1), unsqueeze(index, -1)), dtype);
@@ -171,12 +176,17 @@ Value one_hot(Value index, Index classes, DType dtype) {
 Value embedding(Value table, Value index) { return take(table, index, 0); }
 
 namespace {
-// The upper 24 of 32 random bits, which f32 holds exactly, plus `add`, times 2^-24.
-Value uniform(Value bits, Index add) { return cast(ops::add(shr(bits, 8), add), DType::f32) * 0x1p-24; }
+constexpr int kUniformBits = 24;  // f32 holds them exactly
+// The upper `digits` of 32 random bits, plus `add`, times 2^-digits.
+Value uniform(Value bits, Index add, int digits = kUniformBits) {
+  return cast(ops::add(shr(bits, 32 - digits), add), DType::f32) * std::ldexp(1.0, -digits);
+}
 }  // namespace
 
 Value rand(Value seed, const Shape& shape, Index offset, DType dtype) {
-  return cast(uniform(random_bits(seed, shape, offset), 0), dtype);
+  // As many bits as the type has digits: more would be rounded, the largest of them to 1.
+  const int digits = is_float(dtype) ? -std::ilogb(unit_roundoff(dtype)) : kUniformBits;
+  return cast(uniform(random_bits(seed, shape, offset), 0, std::min(digits, kUniformBits)), dtype);
 }
 
 Value randn(Value seed, const Shape& shape, Index offset, DType dtype) {
@@ -190,6 +200,8 @@ Value dropout(Value x, Value seed, const DropoutOptions& options) {
   if (!(options.p >= 0 && options.p < 1))
     fail(x, fmt::format("dropout: p is {}, it must be in [0, 1)", options.p));
   if (options.p == 0) return x;
+  if (seed.dtype() != DType::i64 || seed.shape().rank() != 0)
+    fail(x, fmt::format("dropout: the seed must be i64[], got {}", to_string(seed.type())));
   x = as_float(x);
   const auto threshold = static_cast<Index>(std::llround(options.p * 0x1p32));
   const Value keeps = ge(random_bits(seed, x.shape(), options.offset), threshold);

@@ -91,6 +91,10 @@ TEST_F(Composites, Activations) {
   EXPECT_TRUE(std::isnan(numbers(relu(input({nan})))[0]));
   expect_near(numbers(clamp(x, -1, 2)), {-1, 0, 2});
   EXPECT_TRUE(std::isnan(numbers(clamp(input({nan}), -1, 2))[0]));
+  const double inf = std::numeric_limits<double>::infinity();
+  expect_near(numbers(clamp(input({0, 3, -inf, inf}), 2, 1)), {1, 1, 1, 1});
+  for (const auto& [low, high] : {std::pair{nan, 1.0}, {-1.0, nan}, {nan, nan}})
+    for (const double v : numbers(clamp(x, low, high))) EXPECT_TRUE(std::isnan(v)) << low << " " << high;
   expect_near(numbers(elu(x, 2)), {2 * std::expm1(-2.0), 0, 3});
   expect_near(numbers(silu(x)), {-2 / (1 + std::exp(2.0)), 0, 3 / (1 + std::exp(-3.0))});
   expect_near(numbers(softplus(input({-800, 0, 800}))), {0, std::log(2.0), 800});
@@ -138,6 +142,12 @@ TEST_F(Composites, RandIsUniformAndAFunctionOfSeedAndOffset) {
   const auto x = numbers(rand(s, {20000}));
   EXPECT_EQ(x, numbers(rand(s, {20000})));
   EXPECT_NE(x, numbers(rand(seed(8), {20000})));
+  // 1 is not among them in any type, though most random bits would round to it in the narrowest.
+  for (const DType dtype : {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2, DType::f64})
+    for (const double v : numbers(rand(s, {20000}, 0, dtype))) {
+      ASSERT_LT(round_to(dtype, v), 1) << name(dtype);
+      ASSERT_GE(v, 0);
+    }
   const auto later = numbers(rand(s, {10}, 5));
   EXPECT_EQ(later, std::vector<double>(x.begin() + 5, x.begin() + 15));
   const auto [low, high] = std::minmax_element(x.begin(), x.end());
