@@ -59,7 +59,13 @@ void Context::synchronize() {
     if (auto done = device->device->backend().synchronize(); !done) throw Error(done.error().message);
 }
 
-void Context::set_seed(std::uint64_t seed) {
+void Context::set_seed(std::uint64_t seed, const Location& where) {
+  const std::lock_guard lock(state_->mutex);
+  if (detail::outermost_compile(*state_))
+    throw Error(
+        "set_seed: the function is being recorded, and its calls would not set the seed: set it before "
+        "the call",
+        where);
   state_->options.seed = seed;
   state_->random_calls = 0;
 }
@@ -108,6 +114,7 @@ Tensor Context::empty(const Shape& shape, DType dtype, const Location& where) {
 
 Tensor Context::full(const Shape& shape, double value, DType dtype, const Location& where) {
   check_shape("full", shape, where);
+  detail::check_fill("full", dtype, value, where);
   const std::lock_guard lock(state_->mutex);
   return detail::at_place(where, [&] {
     return detail::filled(state_, state_->device(state_->options.device), {dtype, shape}, value, where);
@@ -120,6 +127,7 @@ Tensor Context::ones(const Shape& shape, DType dtype, const Location& where) {
   return full(shape, 1, dtype, where);
 }
 Tensor Context::scalar(double value, DType dtype, const Location& where) {
+  detail::check_fill("scalar", dtype, value, where);
   return from_memory(&value, DType::f64, 1, Shape{}, dtype, where);
 }
 

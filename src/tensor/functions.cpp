@@ -7,10 +7,13 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace tilewright {
 
 using detail::apply;
 using detail::apply_mixed;
+using detail::check_fill;
 using detail::check_index;
 using detail::Literals;
 using ir::Value;
@@ -42,6 +45,11 @@ Literals of_division(const Arg& a, const Arg& b) {
   return t.defined() && is_float(t.dtype()) ? Literals::any : Literals::none;
 }
 
+// Floats have no bits: what is said names the tensor's type, not one that an input would widen it to.
+Literals of_bits(const Arg& a, const Arg& b) {
+  return of_division(a, b) == Literals::any ? Literals::none : Literals::any;
+}
+
 ops::Keep to_ops(Keep keep) { return keep == Keep::yes ? ops::Keep::yes : ops::Keep::no; }
 
 using Reduction = Value (*)(Value, const ops::Axes&, ops::Keep);
@@ -69,9 +77,6 @@ TW_BINARY(lt)
 TW_BINARY(le)
 TW_BINARY(gt)
 TW_BINARY(ge)
-TW_BINARY(bit_and)
-TW_BINARY(bit_or)
-TW_BINARY(bit_xor)
 TW_BINARY(logical_and)
 TW_BINARY(logical_or)
 TW_BINARY(logical_xor)
@@ -82,9 +87,22 @@ TW_BINARY(logical_xor)
   }
 TW_DIVISION(trunc_div)
 TW_DIVISION(rem)
-TW_DIVISION(shl)
-TW_DIVISION(shr)
 #undef TW_DIVISION
+#define TW_BITS(function)                                                \
+  Tensor function(const Arg& a, const Arg& b, const Location& where) {   \
+    return binary(#function, a, b, ops::function, of_bits(a, b), where); \
+  }
+TW_BITS(bit_and)
+TW_BITS(bit_or)
+TW_BITS(bit_xor)
+#undef TW_BITS
+#define TW_SHIFT(function)                                                \
+  Tensor function(const Arg& a, const Arg& b, const Location& where) {    \
+    return binary(#function, a, b, ops::function, Literals::none, where); \
+  }
+TW_SHIFT(shl)
+TW_SHIFT(shr)
+#undef TW_SHIFT
 
 Tensor pow(const Arg& a, const Arg& b, const Location& where) {
   return binary("pow", a, b, ops::pow, b.is_tensor ? Literals::any : Literals::exponent, where);
@@ -109,8 +127,8 @@ TW_OPERATOR(^, bit_xor)
 TW_OPERATOR(<<, shl)
 TW_OPERATOR(>>, shr)
 #undef TW_OPERATOR
-Tensor operator-(const Tensor& a) { return neg(a); }
-Tensor operator~(const Tensor& a) { return bit_not(a); }
+Tensor operator-(const Arg& a) { return neg(a.tensor, a.where); }
+Tensor operator~(const Arg& a) { return bit_not(a.tensor, a.where); }
 
 #define TW_UNARY(function)                                  \
   Tensor function(const Tensor& x, const Location& where) { \
@@ -156,8 +174,17 @@ Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location
       [](const Values& in, const auto& x) { return ops::where(in[0], x[0], x[1]); }, at);
 }
 
+namespace {
+// Whether the integer is one of x's type.
+bool holds(const Tensor& x, double bound) {
+  return static_cast<double>(float_to_int(x.dtype(), bound)) == bound && std::fabs(bound) < 0x1p63;
+}
+}  // namespace
+
 Tensor clamp(const Tensor& x, double low, double high, const Location& where) {
-  const Arg of(x), from(low), to(high);
+  const bool whole = x.defined() && is_integer(x.dtype()) && holds(x, low) && holds(x, high);
+  const auto bound = [&](double b) { return whole ? Arg(static_cast<Index>(b)) : Arg(b); };
+  const Arg of(x), from = bound(low), to = bound(high);
   return apply_mixed(
       "clamp", {}, {&of, &from, &to}, Literals::any,
       [](const Values&, const auto& in) { return ops::clamp(in[0].value, in[1], in[2]); }, where);
@@ -175,6 +202,7 @@ Tensor cast(const Tensor& x, DType dtype, const Location& where) {
   return one("cast", {x}, where, [&](const Values& in) { return ops::cast(in[0], dtype); });
 }
 Tensor full_like(const Tensor& x, double value, const Location& where) {
+  if (x.defined()) check_fill("full_like", x.dtype(), value, where);
   const Arg of(x), number(value);
   const bool real =
       x.defined() && is_float(x.dtype());  // a literal beside integers is f32, which is narrower
@@ -216,6 +244,7 @@ Tensor select(const Tensor& x, Index axis, Index position, const Location& where
   return one("select", {x}, where, [&](const Values& in) { return ops::select(in[0], axis, position); });
 }
 Tensor pad(const Tensor& x, Index axis, Index low, Index high, double value, const Location& where) {
+  if (x.defined()) check_fill("pad", x.dtype(), value, where);
   return one("pad", {x}, where,
              [&](const Values& in) { return ops::pad_axis(in[0], axis, low, high, value); });
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace tilewright::detail {
 
@@ -105,7 +106,43 @@ std::vector<Tensor> inputs_of(const std::vector<Tensor>& operands, const Tensor&
   return out;
 }
 
+std::string held_by(DType dtype) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  return fmt::format("{} to {}", float_to_int(dtype, -infinity), float_to_int(dtype, infinity));
+}
+
+// A whole literal beside integers takes their type, which must hold it; two literals without a tensor beside
+// them are i32.
+void check_literals(const char* name, const Tensor* beside, const std::vector<const Arg*>& arguments,
+                    const Location& where) {
+  if (beside && !beside->defined()) return;
+  const auto real = [](const Arg* a) { return !a->is_tensor && a->is_real; };
+  if (!beside && std::any_of(arguments.begin(), arguments.end(), real)) return;
+  const DType dtype = beside ? ops::weak_type(beside->dtype(), false) : DType::i32;
+  if (is_float(dtype)) return;
+  for (const Arg* a : arguments) {
+    if (a->is_tensor || a->is_real) continue;
+    const bool wrapped = a->real >= 0x1p63;  // an unsigned literal: it is in no i64
+    if (!wrapped && wrap_to(dtype, a->integer) == a->integer) continue;
+    const std::string text = wrapped ? fmt::format("{:.0f}", a->real) : fmt::format("{}", a->integer);
+    throw Error(
+        fmt::format("{}: {} does not hold the literal {}, only {}: cast the tensor to a wider type, or "
+                    "write a real literal, which gives f32",
+                    name, tilewright::name(dtype), text, held_by(dtype)),
+        where);
+  }
+}
+
 }  // namespace
+
+void check_fill(const char* op, DType dtype, double value, const Location& where) {
+  if (!is_integer(dtype)) return;
+  const double infinity = std::numeric_limits<double>::infinity();
+  const double least = static_cast<double>(float_to_int(dtype, -infinity)),
+               most = static_cast<double>(float_to_int(dtype, infinity));
+  if (std::trunc(value) >= least && std::trunc(value) <= most) return;
+  throw Error(fmt::format("{}: {} does not hold {}, only {}", op, name(dtype), value, held_by(dtype)), where);
+}
 
 Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
                    const std::vector<const Arg*>& arguments, Literals which, const MixedFunction& write,
@@ -117,6 +154,7 @@ Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
     operands.push_back(a->tensor);
     beside = &a->tensor;
   }
+  check_literals(name, beside, arguments, where);
   std::vector<Tensor> literals(arguments.size());
   if (beside) literals = at_place(where, [&] { return inputs_of(operands, *beside, arguments, which); });
   bool widened = false;

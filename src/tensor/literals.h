@@ -25,6 +25,10 @@ Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
                    const std::vector<const Arg*>& arguments, Literals which, const MixedFunction& write,
                    const Location& where);
 
+// Throws Error where an integer type does not hold `value`, a number that fills a tensor. Fractions are cut,
+// and what rounded up to a double beyond the largest i64 is the largest.
+void check_fill(const char* op, DType dtype, double value, const Location& where);
+
 // A tensor of this type filled with `value`, run or recorded.
 Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device, const ir::Type& type,
               double value, const Location& where);

@@ -14,8 +14,14 @@
 namespace tilewright {
 
 namespace {
+constexpr const char* kNoValue = "this tensor was never given a value, or was moved from";
+
 const detail::TensorImpl& checked(const Tensor& t) {
-  if (!t.defined()) throw Error("this tensor was never given a value");
+  if (!t.defined()) throw Error(kNoValue);
+  return *t.impl();
+}
+const detail::TensorImpl& checked(const Tensor& t, const char* what, const Location& where) {
+  if (!t.defined()) throw Error(fmt::format("{}: {}", what, kNoValue), where);
   return *t.impl();
 }
 }  // namespace
@@ -25,7 +31,7 @@ DType Tensor::dtype() const { return checked(*this).type.dtype; }
 std::string Tensor::device() const { return checked(*this).device->name(); }
 
 void Tensor::read(void* to, DType as, const Location& where) const {
-  const detail::TensorImpl& t = checked(*this);
+  const detail::TensorImpl& t = checked(*this, "read", where);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(*this, "read", where);
   const std::lock_guard lock(context->mutex);
   if (!t.buffer) detail::break_graph(t, context, where);
@@ -41,7 +47,10 @@ void Tensor::read(void* to, DType as, const Location& where) const {
   convert(raw.data(), dtype(), to, as, count);
 }
 
+void Tensor::check_defined(const char* what, const Location& where) const { checked(*this, what, where); }
+
 void Tensor::check_single(const Location& where) const {
+  checked(*this, "item", where);
   if (size() != 1) throw Error(fmt::format("item: the tensor has {} elements, not one", size()), where);
 }
 
@@ -61,7 +70,7 @@ double Tensor::number(const Location& where) const {
 }
 
 Tensor Tensor::to(const std::string& device, const Location& where) const {
-  const detail::TensorImpl& t = checked(*this);
+  const detail::TensorImpl& t = checked(*this, "to", where);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(*this, "to", where);
   if (!t.buffer) throw Error("to: a tensor cannot change its device inside a compiled function", where);
   const std::lock_guard lock(context->mutex);
@@ -82,13 +91,14 @@ std::string location_text(const Location& where) {
 }
 
 std::shared_ptr<ContextState> context_of(const Tensor& t, const char* what, const Location& where) {
-  if (auto context = checked(t).context.lock()) return context;
+  if (auto context = checked(t, what, where).context.lock()) return context;
   throw Error(fmt::format("{}: the tensor's Context no longer exists", what), where);
 }
 
 std::string apart(const runtime::Device& a, const runtime::Device& b) {
   if (a.name() != b.name()) return fmt::format("on {} and {}", a.name(), b.name());
-  return fmt::format("of two Contexts, both on {}", a.name());
+  return fmt::format(
+      "of two Contexts, both on {}: make them from one Context, or copy by to_vector() and from()", a.name());
 }
 
 Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,

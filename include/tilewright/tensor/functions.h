@@ -1,6 +1,7 @@
 // Functions of tensors. Shapes broadcast by NumPy's rule and types promote by one table (docs/ops.md);
-// literals take the tensor's type. Axes may be negative. A mistake throws Error naming the op, the types and
-// the user's line.
+// literals take the tensor's type: an integer beyond what an integer tensor's type holds is an Error, for it
+// would be another number there; a real literal beside integers gives f32. Axes may be negative. A mistake
+// throws Error naming the op, the types and the user's line.
 #pragma once
 
 #include <tilewright/tensor/tensor.h>
@@ -36,7 +37,7 @@ Tensor operator-(const Arg& a, const Arg& b);
 Tensor operator*(const Arg& a, const Arg& b);
 Tensor operator/(const Arg& a, const Arg& b);  // true division: integers give f32
 Tensor operator%(const Arg& a, const Arg& b);  // C's: the sign of a
-Tensor operator-(const Tensor& a);
+Tensor operator-(const Arg& a);
 Tensor operator<(const Arg& a, const Arg& b);
 Tensor operator<=(const Arg& a, const Arg& b);
 Tensor operator>(const Arg& a, const Arg& b);
@@ -46,7 +47,7 @@ Tensor operator!=(const Arg& a, const Arg& b);
 Tensor operator&(const Arg& a, const Arg& b);
 Tensor operator|(const Arg& a, const Arg& b);
 Tensor operator^(const Arg& a, const Arg& b);
-Tensor operator~(const Tensor& a);
+Tensor operator~(const Arg& a);
 Tensor operator<<(const Arg& a, const Arg& b);
 Tensor operator>>(const Arg& a, const Arg& b);
 
@@ -77,6 +78,8 @@ Tensor logical_and(const Arg& a, const Arg& b, TW_HERE);
 Tensor logical_or(const Arg& a, const Arg& b, TW_HERE);
 Tensor logical_xor(const Arg& a, const Arg& b, TW_HERE);
 Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at = Location::current());
+// min(max(x, low), high), as PyTorch: bounds that cross give high, a bound that is NaN gives NaN. Integers
+// stay of their type where both bounds are whole numbers that it holds; otherwise they become f32.
 Tensor clamp(const Tensor& x, double low, double high, TW_HERE);
 
 Tensor neg(const Tensor& x, TW_HERE);

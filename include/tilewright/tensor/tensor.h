@@ -69,6 +69,7 @@ class Tensor {
   // The elements, row-major, converted to T (base/dtype.h's rules). Inside compile() this is a graph break.
   template <class T>
   std::vector<T> to_vector(const Location& where = Location::current()) const {
+    check_defined("to_vector", where);
     if constexpr (std::is_same_v<T, bool>) {
       std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size()));
       read(bytes.data(), DType::boolean, where);
@@ -97,6 +98,7 @@ class Tensor {
   const std::shared_ptr<detail::TensorImpl>& shared_impl() const { return impl_; }
 
  private:
+  void check_defined(const char* what, const Location& where) const;
   void check_single(const Location& where) const;
   double number(const Location& where) const;
   std::shared_ptr<detail::TensorImpl> impl_;
@@ -153,11 +155,13 @@ class Context {
   // compile() the seeds are inputs of the call: each call draws anew, what the function would draw
   // uncompiled.
   Tensor randn(const Shape& shape, DType dtype = DType::f32, const Location& where = Location::current());
-  Tensor rand(const Shape& shape, DType dtype = DType::f32,
-              const Location& where = Location::current());  // [0, 1)
+  Tensor rand(
+      const Shape& shape, DType dtype = DType::f32,
+      const Location& where = Location::current());  // [0, 1), by as many bits as it has digits (to 24)
   Tensor randint(const Shape& shape, Index high, DType dtype = DType::i64,
                  const Location& where = Location::current());
-  void set_seed(std::uint64_t seed);
+  // Starts the random tensors anew. Inside a function that is recorded it is an Error: calls would not do it.
+  void set_seed(std::uint64_t seed, const Location& where = Location::current());
 
   void synchronize();  // waits for all work on all devices
   const ContextOptions& options() const;
