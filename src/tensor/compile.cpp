@@ -155,7 +155,9 @@ std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>&
 Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                                      const std::shared_ptr<ContextState>& context, const Location& where) {
   auto trace = std::make_shared<Trace>(Trace::Of::compile, "main", where);
-  if (options.fullgraph) trace->no_reads = "compiled with fullgraph";
+  if (options.fullgraph)
+    trace->no_reads =
+        "compiled with fullgraph: return the tensor and read it after the call, or allow graph breaks";
   trace->options = graph_options(options);
   return at_place(where, [&] {
     return record_function([&](const std::vector<Tensor>& in) { return run_function(in); }, args, types,

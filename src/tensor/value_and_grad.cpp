@@ -12,21 +12,44 @@
 
 namespace tilewright::detail {
 
+namespace {
+void check_scalar(const std::vector<Tensor>& results, const Location& where) {
+  if (results.empty()) throw Error("value_and_grad: the function returned no tensor", where);
+  const ir::Type& type = results[0].impl()->type;
+  if (type.shape.rank() == 0 && is_float(type.dtype)) return;
+  throw Error(
+      fmt::format("value_and_grad: the function's first result is {}, not a float scalar: return a sum "
+                  "or mean of it",
+                  to_string(type)),
+      where);
+}
+}  // namespace
+
 std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>& wrt,
                                    const std::vector<Tensor>& args, const Location& where) {
   check_arguments("value_and_grad", args, where);
   for (int i : wrt)
     if (i < 0 || i >= static_cast<int>(args.size()))
       throw Error(fmt::format("value_and_grad: argument {} out of range, {} given", i, args.size()), where);
+  for (int i : wrt)
+    if (const ir::Type& type = args[static_cast<std::size_t>(i)].impl()->type; !is_float(type.dtype))
+      throw Error(
+          fmt::format("value_and_grad: argument {} is {}, which has no gradient: cast it to a float type "
+                      "before the call, or name other arguments in wrt",
+                      i, to_string(type)),
+          where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "value_and_grad", where);
   const std::lock_guard lock(context->mutex);
   // A trace of its own, of shapes only: a host read inside has nothing to read.
   auto trace = std::make_shared<Trace>(Trace::Of::value_and_grad, "forward", where);
-  trace->no_reads = "that is differentiated, as a whole";
+  trace->no_reads =
+      "that is differentiated, which is recorded as a whole: return the tensor beside the scalar and "
+      "read it after the call";
   const ir::Graph joint = at_place(where, [&] {
     Recorded recorded = record_function(f, args, types_of(args), trace, context);
     for (const Tensor& r : recorded.results)
       if (!r.defined()) throw Error("value_and_grad: the function returned a tensor without a value");
+    check_scalar(recorded.results, where);
     finish(recorded);
     return passes::differentiate(trace->graph, wrt);
   });

@@ -82,6 +82,56 @@ TEST_P(UserErrors, TypesThatDoNotFit) {
   expect_says([&] { ctx_.rand({2}, DType::i32); }, {"rand", "i32", here_});
 }
 
+TEST_P(UserErrors, OperatorsOfOneTensor) {
+  const Tensor x = ctx_.ones({4}, DType::f16), nothing;
+  const auto flip = [](const Tensor& t) { return ~t; };
+  const auto bits = [](const Tensor& t) { return t & 255; };
+  expect_says([&] { flip(x); }, {"bit_not", "f16[4]", here_});
+  expect_says([&] { compile(flip)(x); }, {"bit_not", "f16[4]", here_});
+  expect_says([&] { bits(x); }, {"bit_and", "f16[4]", here_});
+  expect_says([&] { compile(bits)(x); }, {"bit_and", "f16[4]", here_});
+  expect_says([&] { -nothing; }, {"neg", here_});
+}
+
+TEST_P(UserErrors, ReadsOfTensorsWithoutAValue) {
+  const Tensor never;
+  const std::string why = "never given a value, or was moved from";
+  expect_says([&] { never.item(); }, {"item", why, here_});
+  expect_says([&] { never.to_vector<float>(); }, {"to_vector", why, here_});
+  expect_says([&] { never.to("reference"); }, {"to: ", why, here_});
+}
+
+TEST_P(UserErrors, WhatIsNotDifferentiated) {
+  const Tensor x = ctx_.ones({3}), i = ctx_.ones({3}, DType::i64);
+  const auto many = value_and_grad([](const Tensor& t) { return t * 2.0; });
+  expect_says([&] { many({x}); }, {"value_and_grad", "first result is f32[3]", "sum", here_});
+  expect_says([&] { many({i}); }, {"value_and_grad", "argument 0 is i64[3]", "cast", here_});
+  const auto reads = value_and_grad([](const Tensor& t) {
+    const Tensor s = sum(t);
+    return s * s.item();
+  });
+  expect_says([&] { reads({x}); }, {"host read", "differentiated", "return the tensor", here_});
+}
+
+TEST_P(UserErrors, SeedsSetInARecording) {
+  const Tensor x = ctx_.ones({3});
+  const auto seeded = [&](const Tensor& t) {
+    ctx_.set_seed(3);
+    return t + ctx_.rand({3});
+  };
+  seeded(x);
+  expect_says([&] { compile(seeded)(x); }, {"set_seed", "before the call", here_});
+}
+
+TEST_P(UserErrors, CountsBelowZero) {
+  expect_says([&] { one_hot(ctx_.ones({3}, DType::i64), -2); }, {"one_hot", "-2 classes", here_});
+}
+
+TEST_P(UserErrors, SeedsOfFloats) {
+  const Tensor x = ctx_.ones({3});
+  expect_says([&] { dropout(x, sum(x), 0.5); }, {"dropout", "i64[]", "f32[]", here_});
+}
+
 TEST_P(UserErrors, AxesOutOfRange) {
   const Tensor x = ctx_.zeros({2, 3});
   expect_says([&] { sum(x, {2}); }, {"sum", "2", "[2,3]", here_});

@@ -243,7 +243,8 @@ class Compiled {
     return detail::Unpack<R>::from(core_->call(args, where));
   }
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. Not for
-  // functions with graph breaks.
+  // functions with graph breaks. An index out of range (ContextOptions::check) is an Error after the outputs
+  // were written.
   void into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
             const Location& where = Location::current()) const {
     core_->call_into(outputs, args, where);
@@ -286,7 +287,8 @@ auto compile(F f, CompileOptions options = {}) {
 
 // (value, gradients with respect to the arguments numbered in `wrt`) of a function whose first result is a
 // scalar. May be called at once or inside compile(), and inside another value_and_grad: tensors that f
-// captures are constants for its own derivative, and not for the enclosing function's.
+// captures are constants for its own derivative, and not for the enclosing function's. f is recorded as a
+// whole, so a host read of its values (item, to_vector) is an Error: return them beside the scalar.
 template <class F>
 auto value_and_grad(F f, std::vector<int> wrt = {0}) {
   return [many = detail::erase(std::move(f)), wrt = std::move(wrt)](
