@@ -131,7 +131,7 @@ TEST_P(OneWide, ARowOfProductsIsSpreadLikeRows) {
 
 // More: graph_fuzz --device emulated:sm_90a --family tiny --count 5000
 TEST_P(OneWide, RandomGraphs) {
-  constexpr std::uint64_t kGraphs = 60;
+  constexpr std::uint64_t kGraphs = 30;
   for (std::uint64_t seed = 1; seed <= kGraphs; ++seed) {
     const test::GraphCase drawn = test::graph_case(test::graph_of_seed(seed, test::GraphFamily::tiny));
     EXPECT_EQ(check_.problem_with(drawn.graph, seed), "") << describe(drawn, "graph_fuzz --family tiny");

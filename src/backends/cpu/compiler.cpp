@@ -248,5 +248,6 @@ Result<std::string> compile_cpp(const std::string& source, const CompileOptions&
 }
 
 std::string compiler_version() { return "clang " CLANG_VERSION_STRING; }
+std::string kernel_passes() { return fmt::format("{};{}", kDevicePasses, kKernelPasses); }
 
 }  // namespace tilewright::cpu

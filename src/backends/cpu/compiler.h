@@ -37,5 +37,7 @@ Result<std::string> compile_cpp(const std::string& source, const CompileOptions&
 
 // The version of the compiler, for cache keys: "clang 19.1.7".
 std::string compiler_version();
+// The optimisations that kernels get, which are part of what a binary is.
+std::string kernel_passes();
 
 }  // namespace tilewright::cpu

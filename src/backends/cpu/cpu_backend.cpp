@@ -88,6 +88,7 @@ Result<std::unique_ptr<backends::Backend>> CpuBackend::open(const backends::Back
 
 std::string CpuBackend::binary_key() const {
   Hasher headers;
+  headers.add(kernel_passes());
   for (const DeviceHeader& h : device_headers()) headers.add(h.name).add(h.text);
   return fmt::format("cpu {} {} headers {}", compiler_version(), to_string(cpu_), to_hex(headers.digest()));
 }
