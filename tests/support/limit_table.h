@@ -104,9 +104,9 @@ inline const UnaryLimits kUnaryLimits[] = {
      {0,      0,        F,     1,     1,     1,    1,     F,    kInf,   kInf, kNaN},
      {0,      0,        F,     F,     F,     F,    F,     F,    kInf,   kInf, kNaN}},
     {"expm1", [](ir::Value x) { return ops::expm1(x); }, [](double x) { return std::expm1(x); },
-     [](double x) { return std::expm1(x) + 1; },
+     [](double x) { return std::exp(x); },
      {-1,    -1,       -1,     F,    -0.0,   0.0,  F,     F,    kInf,   kInf, kNaN},
-     {0,      0,        0,     1,     1,     1,    1,     F,    kInf,   kInf, kNaN}},
+     {0,      0,        F,     1,     1,     1,    1,     F,    kInf,   kInf, kNaN}},
     {"log", [](ir::Value x) { return ops::log(x); }, [](double x) { return std::log(x); },
      [](double x) { return 1 / x; },
      {kNaN,   kNaN,     kNaN,  kNaN, -kInf, -kInf, F,     F,    F,      kInf, kNaN},
@@ -165,9 +165,10 @@ inline const UnaryLimits kUnaryLimits[] = {
      [](double x) { return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x)); }, limits::sigmoid,
      {0,      0,        F,     F,     F,     F,    F,     96,   F,      kInf, kNaN},
      {0,      0,        F,     F,     0.5,   0.5,  F,     1,    1,      1,    kNaN}},
-    {"elu", [](ir::Value x) { return ops::elu(x); }, [](double x) { return x > 0 ? x : std::expm1(x); }, limits::one,
+    {"elu", [](ir::Value x) { return ops::elu(x); }, [](double x) { return x > 0 ? x : std::expm1(x); },
+     [](double x) { return x > 0 ? 1 : std::exp(x); },
      {-1,    -1,       -1,     F,    -0.0,   0.0,  F,     96,   F,      kInf, kNaN},
-     {0,      0,        0,     1,     1,     1,    1,     1,    1,      1,    kNaN}},
+     {0,      0,        F,     1,     1,     1,    1,     1,    1,      1,    kNaN}},
 };
 // clang-format on
 
