@@ -5,8 +5,8 @@
 
 namespace tilewright::ops {
 
-// Gradient rule of ops that are constant almost everywhere (floor, comparisons, argmax, stop_gradient): the gradient is zero,
-// which is not the same as having none (ir::no_gradient).
+// Gradient rule of ops that are constant almost everywhere (floor, comparisons, argmax, stop_gradient): the
+// gradient is zero, which is not the same as having none (ir::no_gradient).
 std::vector<std::optional<ir::Value>> zero_gradient(std::span<const ir::Value> operands,
                                                     const ir::Attrs& attrs, ir::Value result, ir::Value grad);
 

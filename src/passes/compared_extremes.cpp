@@ -41,7 +41,8 @@ std::set<NodeId> compared_with_extremes(const Graph& graph) {
       const NodeId of = extreme_of(graph, n.operands[side]);
       if (of < 0 || of != behind_views(graph, n.operands[1 - side])) continue;
       const ir::Node& value = graph.node(of);
-      if (value.op->kind != OpClass::input && !is_inlined(value) && is_float(value.type.dtype)) out.insert(of);
+      if (value.op->kind != OpClass::input && !is_inlined(value) && is_float(value.type.dtype))
+        out.insert(of);
     }
   }
   return out;

@@ -9,8 +9,8 @@ namespace tilewright::passes {
 // of the inputs numbered in `wrt`. An input that does not reach output 0, or only through stop_gradient and
 // what is constant almost everywhere (comparisons, integers, places of extremes), has a gradient of zeros: so
 // has the mask in a first derivative when a second one is taken. Throws Error naming op and place when output
-// 0 is no float scalar, an input is not of a float type, or floats on the way from it to output 0 come from an
-// op without a gradient.
+// 0 is no float scalar, an input is not of a float type, or floats on the way from it to output 0 come from
+// an op without a gradient.
 ir::Graph differentiate(const ir::Graph& forward, const std::vector<int>& wrt);
 
 }  // namespace tilewright::passes

@@ -317,11 +317,11 @@ namespace {
 std::variant<GroupProgram, Refusal> build_program(const ir::Graph& graph, const Group& group,
                                                   Reductions reductions) {
   try {
-    GroupProgram walked = walk_group(graph, group, reductions);
+    const GroupProgram walked = walk_group(graph, group, reductions);
     const bool dots = walked.has_dots(), may_split = has_divisions(walked);
     for (const SplitReduced split : {SplitReduced::yes, SplitReduced::no}) {
       if (split == SplitReduced::no && !may_split) break;  // nothing was split
-      GroupProgram program = split == SplitReduced::no || !may_split ? std::move(walked) : walked;
+      GroupProgram program = walked;
       split_variables(program, split);
       merge_variables(program);
       if (!fits_frames(program)) continue;

@@ -21,8 +21,8 @@ struct Compiled {
     std::string note;  // what lowering found, for explain()
   };
   std::vector<KernelInfo> kernels;  // beside plan.kernels
-  // Groups that could not be lowered, and why: each of their nodes has kernels of its own. Nothing but a mistake
-  // in fusion makes one.
+  // Groups that could not be lowered, and why: each of their nodes has kernels of its own. Nothing but a
+  // mistake in fusion makes one.
   std::vector<std::string> taken_apart;
   // Beside plan.kernels: the same kernel with other tiles, where they were asked for and there are any.
   std::vector<std::vector<tile::Kernel>> variants;

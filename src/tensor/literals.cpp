@@ -112,13 +112,13 @@ std::string held_by(DType dtype) {
 }
 
 // A whole literal beside integers takes their type, which must hold it; two literals without a tensor beside
-// them are i32.
+// them are i64 where i32 does not hold one (ops/promote.h).
 void check_literals(const char* name, const Tensor* beside, const std::vector<const Arg*>& arguments,
                     const Location& where) {
   if (beside && !beside->defined()) return;
   const auto real = [](const Arg* a) { return !a->is_tensor && a->is_real; };
   if (!beside && std::any_of(arguments.begin(), arguments.end(), real)) return;
-  const DType dtype = beside ? ops::weak_type(beside->dtype(), false) : DType::i32;
+  const DType dtype = beside ? ops::weak_type(beside->dtype(), false) : DType::i64;
   if (is_float(dtype)) return;
   for (const Arg* a : arguments) {
     if (a->is_tensor || a->is_real) continue;

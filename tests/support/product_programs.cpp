@@ -51,14 +51,14 @@ class Writer {
     for (Index i = 0; i < inputs; ++i)
       if (i == 0 || random_.chance(0.6)) program.wrt.push_back(static_cast<int>(i));
     program.graph = passes::differentiate(graph_, program.wrt);
-    if (derivative_ == Derivative::second) program.graph = derived_again(std::move(program));
+    if (derivative_ == Derivative::second) program.graph = derived_again(program);
     return program;
   }
 
  private:
   // The gradient of the sum of the squares of the gradients.
-  static Graph derived_again(ProductProgram first) {
-    Graph& graph = first.graph;
+  static Graph derived_again(const ProductProgram& first) {
+    Graph graph = first.graph;
     Value sum;
     for (std::size_t i = 0; i < first.wrt.size(); ++i) {
       const Value g{&graph, graph.outputs()[1 + i]};

@@ -66,12 +66,14 @@ Value nested_concat(Graph& graph, int n) {
 // Of three sizes, as ragged batches have.
 Value wide_concat(Graph& graph, int n) {
   std::vector<Value> parts;
+  parts.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) parts.push_back(input(graph, "x", i, {1 + i % 3, 4}));
   return ops::sin(ops::concat(parts, 0));
 }
 
 Value wide_concat_of_columns(Graph& graph, int n) {
   std::vector<Value> parts;
+  parts.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) parts.push_back(input(graph, "x", i, {4, 1 + i % 3}));
   return ops::sin(ops::concat(parts, 1));
 }
@@ -79,6 +81,7 @@ Value wide_concat_of_columns(Graph& graph, int n) {
 Value wide_concat_of_computed(Graph& graph, int n) {
   const Value x = input(graph, "x", {4});
   std::vector<Value> parts;
+  parts.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) parts.push_back(x * (0.5 + i));
   const Value whole = ops::concat(parts, 0);
   return whole * whole;

@@ -1,7 +1,7 @@
 // Exponentials of what lies below a row's or a column's own number, e^(x·c - y), in kernels of chained dots:
-// as powers of 2, one multiply-add and one instruction of the special units for each element, where x is known
-// to be no larger than dots are; else one multiplication more, so that equal x·c and y give 1. And a row's
-// largest x·c, c > 0: the largest x, times c, which is the same number since rounding keeps order.
+// as powers of 2, one multiply-add and one instruction of the special units for each element, where x is
+// known to be no larger than dots are; else one multiplication more, so that equal x·c and y give 1. And a
+// row's largest x·c, c > 0: the largest x, times c, which is the same number since rounding keeps order.
 #include "backends/cuda/kernel_printer.h"
 
 #include <algorithm>
@@ -68,9 +68,8 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
 // memory, which may hold a mask's -1e30.
 bool KernelPrinter::is_dot_sized(ValueId value) const {
   constexpr double kSmall = 0x1p16;  // · log2 e is rounded by 2^-8 at most
-  if (std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
-        return plan_.storage(d.op->results[0]) == plan_.storage(value);
-      }))
+  if (std::any_of(chain_->dots.begin(), chain_->dots.end(),
+                  [&](const ChainDot& d) { return plan_.storage(d.op->results[0]) == plan_.storage(value); }))
     return true;
   const tile::Op* op = definitions_[static_cast<std::size_t>(value)];
   const auto all = [&](std::size_t first) {
@@ -109,15 +108,12 @@ std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop
   const bool by_column = subtracted && spread_of(loop, subtracted->axes) == Part::cols;
   if (subtracted && !by_column && level(loop, *subtracted) != Level::row) return std::nullopt;
   if (!comes_from_dot(loop, x)) return std::nullopt;
-  // y · log2 e is rounded in proportion to y, and overflows beside the largest numbers. That of a row is looked
-  // after once; where a mask is a large number instead of -inf, x and y are subtracted first.
+  // y · log2 e is rounded in proportion to y, and overflows beside the largest numbers. That of a row is
+  // looked after once; where a mask is a large number instead of -inf, x and y are subtracted first.
   const bool by_difference =
       by_column || !is_dot_sized(loop.plan->body[static_cast<std::size_t>(x.instr)].value);
-  ExpBelow out{.sub = in.operands[0].instr,
-               .x = x,
-               .y = y,
-               .by_column = by_column,
-               .by_difference = by_difference};
+  ExpBelow out{
+      .sub = in.operands[0].instr, .x = x, .y = y, .by_column = by_column, .by_difference = by_difference};
   if (const auto product = scaled(loop, x); product && uses_of(loop, product->instr) == 1) {
     out.mul = product->instr;
     out.x = product->x;

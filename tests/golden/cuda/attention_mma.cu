@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     for (int r = 0; r < 4; ++r) {
       v40[r] = Sum::identity<f32>();
       const f32 v34_2 = max(v22[r], v32[r]);
-      const f32 v37_offset = v34_2 * -fast::kLog2E;
+      const f32 v37_offset = fast::exp_offset(v34_2);
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
         Vec<f32, 2> v48_new;
@@ -229,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
       const f32 v86_2 = max(v22[r], v84[r]);
       const bool v88_2 = v86_2 == (-infinity());
       const f32 v90_2 = v88_2 ? 0.0f : v86_2;
-      const f32 v93_offset = v90_2 * -fast::kLog2E;
+      const f32 v93_offset = fast::exp_offset(v90_2);
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
         Vec<f32, 2> v104_new;
