@@ -27,7 +27,8 @@ Value integer_power(Value base, Index exponent) {
   std::optional<Value> power;
   for (Value square = base; exponent != 0; square = mul(square, square)) {
     if ((exponent & 1) != 0) power = power ? mul(*power, square) : square;
-    if ((exponent >>= 1) == 0) break;
+    exponent >>= 1;
+    if (exponent == 0) break;
   }
   return power ? *power : filled(base, 1);
 }
