@@ -40,7 +40,7 @@ void search(const IndexUse& use, const Shape& shape, const void* memory, const L
   const Index count = shape.size();
   if (all_in_range(index, count, use.extent)) return;
   for (Index i = 0; i < count; ++i) {
-    const auto v = static_cast<Index>(index[i]);
+    const auto v = static_cast<Index>(+index[i]);
     if (v < 0 || v >= use.extent) out_of_range(pending(use, shape, where), i, v);
   }
 }

@@ -162,7 +162,7 @@ Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
     if (!t.defined()) continue;
     operands.push_back(t);
     // Between load and store a narrow type has f32's precision, and so has a literal beside it.
-    widened = is_narrow(beside->dtype());
+    widened = beside && is_narrow(beside->dtype());
   }
   const auto write_all = [&](ir::Graph&, const std::vector<ir::Value>& in) {
     std::vector<ops::Operand> all;

@@ -73,6 +73,7 @@ Recorded record_function(const RecordedFunction& function, const std::vector<Ten
 
 void finish(Recorded& recorded) {
   std::vector<ir::NodeId> outputs;
+  outputs.reserve(recorded.results.size() + recorded.trace->checked.size());
   for (const Tensor& r : recorded.results) outputs.push_back(node_in(*recorded.trace, r));
   const std::vector<ir::NodeId>& checked = recorded.trace->checked;
   outputs.insert(outputs.end(), checked.begin(), checked.end());

@@ -156,6 +156,7 @@ TEST(Elu, HasAGradientThatDoesNotCancel) {
   };
   const std::vector<double> at{-50, -20, -10, -0.5, 0, 3};
   std::vector<double> want;
+  want.reserve(at.size());
   for (double v : at) want.push_back(v > 0 ? 1 : 2 * std::exp(v));
   // Half a bit of the stored number, and two bits of exp in the type that is computed in.
   for (const auto& [dtype, bound] :
