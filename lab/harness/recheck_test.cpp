@@ -45,7 +45,7 @@ struct Stage {
     add(std::move(name), [us] { return us; });
   }
   // Probes that take 100 us each and see one figure after another; the last stays.
-  void will_see(std::vector<double> bytes_per_s) {
+  void will_see(const std::vector<double>& bytes_per_s) {
     device.probe_again = [this, bytes_per_s](const std::vector<std::string>& figures) -> CeilingSampler {
       asked = figures;
       return [this, bytes_per_s]() -> Result<Ceilings> {

@@ -19,7 +19,7 @@ std::string stat_text(int user, int idle, int steal) {
                      idle + all, steal, first, all);
 }
 
-ProcessorLook look(const std::string& text, double own_ticks, std::vector<int> ours = {0, 1}) {
+ProcessorLook look(const std::string& text, double own_ticks, const std::vector<int>& ours = {0, 1}) {
   return {processor_time(text, ours), processor_time(text, {}), own_ticks * kTick};
 }
 

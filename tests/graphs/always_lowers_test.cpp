@@ -145,6 +145,7 @@ Graph graph_through(const ir::Op& op, const OpSample& sample, Through before, Th
   Graph graph("row");
   Operands inputs(graph);
   std::vector<ir::NodeId> operands;
+  operands.reserve(sample.operands.size());
   for (const ir::Type& type : sample.operands) operands.push_back(inputs.through(before, type).id);
   const Value result{&graph, graph.add(op, operands, sample.attrs)};
   graph.set_outputs({seen_through(after, result, graph).id});

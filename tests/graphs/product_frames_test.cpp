@@ -34,7 +34,7 @@ class ProductFrames : public testing::Test {
     return {&graph, graph.add_input("v" + std::to_string(graph.inputs().size()), {dtype, shape})};
   }
   // The gradient of the sum of the squares of the gradients.
-  Graph second(Graph loss, const std::vector<int>& wrt) {
+  Graph second(const Graph& loss, const std::vector<int>& wrt) {
     Graph first = passes::differentiate(loss, wrt);
     Value sum;
     for (std::size_t i = 0; i < wrt.size(); ++i) {

@@ -78,7 +78,7 @@ std::string problem_of(const Check& check, std::uint64_t seed) {
   RecordedChoices recorded(random);
   const ProductProgram program = random_product_program(recorded);
   if (check.options.print) fmt::print("{}: {}", seed, ir::print(program.graph));
-  const std::string problem = check(program, seed);
+  std::string problem = check(program, seed);
   if (problem.empty() || check.options.no_shrink) return problem;
   return problem + "\n" + smallest(check, recorded.numbers(), problem, seed);
 }

@@ -36,7 +36,7 @@ inline std::optional<int> share_out(Seeds& seeds) {
   for (const auto& [child, said] : children) {
     int ended = 0;
     waitpid(child, &ended, 0);
-    std::rewind(said);
+    if (std::fseek(said, 0, SEEK_SET) != 0) status = 1;
     char block[4096];
     for (std::size_t n; (n = std::fread(block, 1, sizeof block, said)) > 0;) std::fwrite(block, 1, n, stdout);
     std::fclose(said);

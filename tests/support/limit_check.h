@@ -69,6 +69,7 @@ inline ir::Graph gradients_of(ir::Graph graph) {
   }
   graph.set_outputs({loss->id});
   std::vector<int> all;
+  all.reserve(graph.inputs().size());
   for (std::size_t i = 0; i < graph.inputs().size(); ++i) all.push_back(static_cast<int>(i));
   return passes::differentiate(graph, all);
 }

@@ -25,6 +25,7 @@ namespace poison {
 
 inline ir::HostTensor floats(DType dtype, const Shape& shape, int seed) {
   std::vector<double> numbers;
+  numbers.reserve(static_cast<std::size_t>(shape.size()));
   for (Index i = 0; i < shape.size(); ++i)
     numbers.push_back(std::sin(1.7 * static_cast<double>(i) + seed) * 0.75);
   return host_floats(dtype, shape, numbers);
@@ -96,6 +97,7 @@ inline PoisonCase attention(DType dtype, Index queries, bool causal, bool paged)
   const Shape cache =
       paged ? Shape{batch * pages, page, heads / shared, depth} : Shape{batch, heads / shared, keys, depth};
   std::vector<std::int64_t> table;
+  table.reserve(static_cast<std::size_t>(batch * pages));
   for (Index p = 0; p < batch * pages; ++p) table.push_back((p * 5 + 3) % (batch * pages));
   const auto unused = [=](std::size_t i) {
     const auto at = static_cast<Index>(i);

@@ -1,4 +1,5 @@
 // tw bench as a user meets it: files, exit codes, what is said when something is asked for wrongly.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -67,7 +68,7 @@ TEST(Bench, WhatIsUnknownIsNamedWithWhatIsKnown) {
   EXPECT_EQ(knob.exit_code, 2);
   EXPECT_TRUE(contains(knob.output, "elu.n")) << knob.output;
   for (const std::string name : {"tpu", "cpu:3"}) {
-    const Outcome device = run_tw("bench run elu --set n=64 --device " + name + " " + kSmall);
+    const Outcome device = run_tw(fmt::format("bench run elu --set n=64 --device {} {}", name, kSmall));
     EXPECT_EQ(device.exit_code, 2);
     EXPECT_TRUE(contains(device.output, "unknown device '" + name + "'")) << device.output;
   }
@@ -75,7 +76,7 @@ TEST(Bench, WhatIsUnknownIsNamedWithWhatIsKnown) {
 
 TEST(Bench, ThreadsThatNoMachineHasAreRefused) {
   for (const std::string threads : {"-2", "100000"}) {
-    const Outcome outcome = run_tw("bench run elu --threads " + threads + " " + kSmall);
+    const Outcome outcome = run_tw(fmt::format("bench run elu --threads {} {}", threads, kSmall));
     EXPECT_EQ(outcome.exit_code, 2) << outcome.output;
     EXPECT_TRUE(contains(outcome.output, "tw: " + threads + " threads: give 1 to 4096")) << outcome.output;
   }

@@ -1,4 +1,5 @@
 // tw devices, cache and doctor as a user meets them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -120,7 +121,7 @@ TEST(Cache, AFolderThatCannotBeListedIsNotAnEmptyOne) {
   const std::string path = fresh_cache("a_file");
   std::ofstream(path) << "text\n";
   for (const std::string command : {"info", "verify", "clear"}) {
-    const Outcome outcome = run_tw("cache " + command + " --cache " + path);
+    const Outcome outcome = run_tw(fmt::format("cache {} --cache {}", command, path));
     EXPECT_EQ(outcome.exit_code, 1) << outcome.output;
     EXPECT_EQ(outcome.output, "tw: cache " + path + ": Not a directory\n");
   }
