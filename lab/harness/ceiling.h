@@ -68,7 +68,7 @@ bool beats_ceilings(const Work& work, const Ceilings& ceilings, double us, doubl
 // fast for: each must be higher, or `us` is an error.
 std::vector<std::string> beaten_figures(const Work& work, const Ceilings& ceilings, double us, double slack);
 
-// Of each figure the larger: a ceiling is the best seen, not the last seen. The source is `latest`'s.
+// The larger of each figure: a ceiling is the best seen, not the last seen. The source is `latest`'s.
 Ceilings best_of(const Ceilings& known, const Ceilings& latest);
 
 // The rate of a unit for a type; empty when it was not measured.

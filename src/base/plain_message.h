@@ -6,7 +6,7 @@
 
 namespace tilewright {
 
-// Of another library's exception: "[json.exception.type_error.302] type must be …" without the part in
+// The text of a foreign exception: "[json.exception.type_error.302] type must be …" without the part in
 // brackets; of text that is no JSON only where it stops being JSON, without the parser's state.
 inline std::string plain_message(const std::exception& error) {
   std::string text = error.what();
@@ -20,7 +20,7 @@ inline std::string plain_message(const std::exception& error) {
   return place == "line 1, column 1" ? "it is empty" : "its JSON ends too early, at " + place;
 }
 
-// Of an Error: without the " (at file.cpp:41)" at its end, where that is a line of our own.
+// An Error's text without the " (at file.cpp:41)" at its end, where that is a line of our own.
 inline std::string without_place(const std::exception& error) {
   const std::string text = error.what();
   const auto at = text.rfind(" (at ");

@@ -53,7 +53,7 @@ Value logsumexp(Value x, const Axes& axes, Keep keep) {
   const double most = max_finite(x.dtype()), infinity = std::numeric_limits<double>::infinity();
   const Value highest = stop_gradient(max(x, axes, Keep::yes)),
               shift = minimum(maximum(highest, -most), most);
-  // Of nothing but -inf the sum is 0: 1 stands in for it, so that the gradient is 0 as well.
+  // The sum of nothing but -inf is 0: 1 stands in for it, so that the gradient is 0 as well.
   const Value nothing = eq(highest, -infinity), of_all = sum(exp(x - shift), axes, Keep::yes);
   const Value total = where(nothing, -infinity, log(where(nothing, 1.0, of_all)) + shift);
   if (keep == Keep::yes) return total;

@@ -7,7 +7,7 @@
 namespace tilewright::ops {
 
 Value integer_power(Value base, Index exponent);
-// Of one shape and one integer type, which is also the result's.
+// Operands have one shape and one integer type, the result's.
 Value integer_power(Value base, Value exponent);
 
 }  // namespace tilewright::ops

@@ -26,7 +26,7 @@ namespace {
 // A pair of siblings is looked at when the buffer they share is at least this large.
 constexpr Index kSiblingBytes = 1 << 12;
 
-// Of each kind (readers, writers, readers of one buffer) the groups that one is tried with: the nearest. A
+// Groups of each kind (readers, writers, readers of one buffer) that one is tried with: the nearest. A
 // layer's values have fewer; one that a thousand groups read is not tried with all of them after every merge.
 constexpr std::ptrdiff_t kMostNeighbours = 8;
 

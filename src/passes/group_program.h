@@ -92,7 +92,7 @@ inline constexpr Index kMostInnerDepth = 256;
 // Of a kernel: its parameters stay well under CUDA's 4 KB.
 inline constexpr std::size_t kMaxViews = 48;
 
-// Of a group of several nodes, divisions and remainders in offsets counted with them: every trial of fusion
+// Operations of a group of several nodes, divisions in offsets counted with them: every trial of fusion
 // walks a program, and a compiler's time for straight-line code grows faster than the code does. A value that
 // is read in several places is computed in each, so that a chain of concats or shifted sums grows as a power
 // of its length. docs/notes/2026-11-22-compile-time.md has the measurement.

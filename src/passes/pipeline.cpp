@@ -158,7 +158,7 @@ class PlanWriter {
       add_group({.nodes = {id}, .outputs = {id}}, "by itself, as its group has no kernel: " + why);
   }
 
-  // Of a view that is stored, for explain().
+  // Why a view is stored, for explain().
   std::string why_stored(NodeId id) const {
     const ir::Node& copy = graph_.node(id);
     if (copy.op != &ops::kCast || copy.type.dtype != graph_.type(copy.operands[0]).dtype) return "";

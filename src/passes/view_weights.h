@@ -18,7 +18,7 @@ class ViewWeights {
 
  private:
   bool is_memory(ir::NodeId id) const;
-  // Of what is in memory, or a constant: 1.
+  // 1 for what is in memory, or a constant.
   double of(ir::NodeId id);
   double of(const ir::Node& view, const std::vector<ir::NodeId>& operands);
 

@@ -70,7 +70,7 @@ int Walker::constant(DType dtype, const ir::Attr& value, NodeId id) {
 
 namespace {
 
-// Of a part that is looked for, beside its syms: it is loaded under a mask, which is code for each lane (16
+// The cost of looking for a part, beside its syms: it is loaded under a mask, which is code for each lane (16
 // ms of Clang, where an operation takes 2).
 constexpr std::size_t kPartOperations = 8;
 

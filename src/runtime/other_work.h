@@ -29,7 +29,7 @@ namespace tilewright::runtime {
 struct ProcessorTime {
   double taken_s = 0, all_s = 0;
 };
-// Of /proc/stat's text; `processors` empty: all of the machine. Nothing when it has none of these lines.
+// Reads /proc/stat's text; `processors` empty: all of the machine. Nothing when it has none of these lines.
 std::optional<ProcessorTime> processor_time(std::string_view proc_stat, const std::vector<int>& processors);
 
 // One look.

@@ -20,7 +20,7 @@ class LongSums : public ::testing::Test {
   void holds(const Tensor& got, double want, const char* what) {
     EXPECT_NEAR(got.item() / want, 1, kSumError) << what;
   }
-  // Of running sums, what comes before an element is exact but for a few roundings: as PyTorch's 3e-7.
+  // What comes before an element of a running sum is exact but for a few roundings: as PyTorch's 3e-7.
   static constexpr double kError = 1e-6;
   // Sums have blocks of 32768 elements in 16 accumulators at least: 2048 roundings of 2^-24 each, and as many
   // blocks as there are again.

@@ -152,7 +152,7 @@ Graph graph_through(const ir::Op& op, const OpSample& sample, Through before, Th
   return graph;
 }
 
-// Of the sum of the squares of the output; nothing where the row has none.
+// Gradient of the output's sum of squares; nothing where the row has none.
 std::optional<Graph> gradient_of(Graph graph) {
   const Value result{&graph, graph.outputs()[0]};
   std::vector<int> wrt;

@@ -56,7 +56,7 @@ class ChainGrower {
     const Index back = std::min(random_.below(n), random_.below(n));
     return values_[static_cast<std::size_t>(n - 1 - back)];
   }
-  // Of the shape of `a`, or one that broadcasts with it.
+  // Has the shape of `a`, or one that broadcasts with it.
   Value partner(Value a) {
     for (int i = 0; i < 4; ++i)
       if (const Value b = pick(); broadcast(a.shape(), b.shape())) return b;

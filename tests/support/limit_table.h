@@ -233,7 +233,7 @@ inline const BinaryLimits kBinaryLimits[] = {
 };
 // clang-format on
 
-// Of a row of numbers: what a function of it gives, and the gradient of the results' sum.
+// A row of numbers: what a function of it gives, and the gradient of the results' sum.
 struct RowLimits {
   const char* name;
   ir::Value (*apply)(ir::Value);
@@ -244,7 +244,7 @@ namespace limits {
 inline ir::Value label_entropy(ir::Value x, Index label) {
   return ops::cross_entropy(x, ops::constant_int(*x.graph, DType::i64, {1}, label));
 }
-// Of the loss's gradient, not of a sum that is constant.
+// The loss's gradient, not of a sum that is constant.
 inline ir::Value first_softmax(ir::Value x) { return ops::slice_axis(ops::softmax(x), -1, {.stop = 1}); }
 }  // namespace limits
 

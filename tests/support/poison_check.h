@@ -17,7 +17,7 @@ struct PoisonCase {
   std::string name;
   std::function<ir::Value(const std::vector<ir::Value>&)> apply;
   std::vector<ir::HostTensor> inputs;
-  // Of the floats among them: which elements nothing may read.
+  // For the floats among them: which elements nothing may read.
   std::vector<std::function<bool(std::size_t)>> unused;
 };
 

@@ -22,7 +22,7 @@ struct ProductProgram {
 
 ProductProgram random_product_program(Choices& random);
 
-// Of at most 3/4, so that products of products stay moderate.
+// At most 3/4, so that products of products stay moderate.
 std::vector<ir::HostTensor> program_inputs(const ir::Graph& graph, std::uint64_t seed);
 
 // How far its derivatives are from differences of output 0 in float64, beyond what these can tell; empty

@@ -63,7 +63,7 @@ Value nested_concat(Graph& graph, int n) {
   return x * x * x;
 }
 
-// Of three sizes, as ragged batches have.
+// Parts of three sizes, as ragged batches have.
 Value wide_concat(Graph& graph, int n) {
   std::vector<Value> parts;
   parts.reserve(static_cast<std::size_t>(n));

@@ -275,7 +275,7 @@ class TinyGrower {
     Value loss;
     for (Value v : outputs_) {
       const Value wide_v = is_float(v.dtype()) ? widened(v) : ops::cast(v, DType::f32);
-      // Of nothing but hidden keys the logarithm is -inf.
+      // The logarithm of nothing but hidden keys is -inf.
       const Value bounded = ops::clamp(wide_v, -8, 8);
       const Value term = ops::cast(ops::sum(bounded * bounded) * 0.125, DType::f64);
       loss = loss.graph ? loss + term : term;

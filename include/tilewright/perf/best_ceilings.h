@@ -17,7 +17,7 @@
 
 namespace tilewright::perf {
 
-// Of each figure the better of the two: the larger rate, the shorter launch. What is told and not measured
+// The better of the two for each figure: the larger rate, the shorter launch. What is told and not measured
 // (sizes, counts) is the latest's; so are name and title.
 Ceilings best_of(const Ceilings& known, const Ceilings& latest);
 

@@ -57,7 +57,7 @@ Tensor mul(const Arg& a, const Arg& b, TW_HERE);
 Tensor div(const Arg& a, const Arg& b, TW_HERE);
 Tensor trunc_div(const Arg& a, const Arg& b, TW_HERE);
 Tensor rem(const Arg& a, const Arg& b, TW_HERE);
-// Of integers (an integer literal included): exact, modulo 2^bits of their type; a negative exponent gives
+// Integers (and integer literals) give powers: exact, modulo 2^bits of their type; a negative exponent gives
 // the quotient truncated toward zero: 1 stays 1, -1 alternates, all else is 0. With a float: in floats.
 Tensor pow(const Arg& a, const Arg& b, TW_HERE);
 Tensor atan2(const Arg& a, const Arg& b, TW_HERE);

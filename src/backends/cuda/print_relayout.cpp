@@ -76,7 +76,7 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
       add(side == StageSide::put && f.groups > 1, fmt::format("{} == 0", loop.thread.g));
     }
     std::string index = i;
-    // Of a row or a column, the elements are one or a row of the stage apart.
+    // Elements of a row or a column are one or a row of the stage apart.
     const bool down = stage.shape.size() == 2 && axes.size() == 1 && (axes[0] == 0) != stage.transposed;
     if (axes.size() == 2)
       index = stage.transposed ? fmt::format("({}) * {} + {}", j, stage.pitch, i)

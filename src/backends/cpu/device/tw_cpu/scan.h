@@ -38,7 +38,7 @@ template <class V, class T>
 TW_INLINE V scan_sum(V x, T& carry) {
   return scan<Add>(x, V(0), carry);
 }
-// Of f32 with what came before in f64: millions of roundings of the running sum would add up.
+// Sums of f32 carry what came before in f64: millions of roundings of the running sum would add up.
 TW_INLINE vf32 scan_sum(vf32 x, f64& carry) {
   const vf32 within = prefix<Add>(x, vf32(0.f));
   const vf32 result = within + vf32((f32)carry);
