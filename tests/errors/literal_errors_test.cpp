@@ -36,7 +36,8 @@ TEST_F(LiteralErrors, BesideIntegers) {
   expect_refused(a, [](const Tensor& t) { return t == 256; }, {"eq", "i8", "256"});
   expect_refused(a, [](const Tensor& t) { return maximum(t, 1000); }, {"maximum", "i8", "1000"});
   expect_refused(a, [](const Tensor& t) { return where(t > 0, t, -129); }, {"where", "i8", "-129"});
-  expect_refused(a, [](const Tensor& t) { return where(t > 0, Index{1} << 40, 0); }, {"where", "i32"});
+  expect_refused(a, [](const Tensor& t) { return where(t > 0, 18446744073709551615u, 0); },
+                 {"where", "i64", "1844674407370"});
   expect_refused(a, [](const Tensor& t) { return pow(t, 300); }, {"pow", "i8", "300"});
   expect_refused(a, [](const Tensor& t) { return t % 256; }, {"rem", "i8", "256"});
   expect_refused(u, [](const Tensor& t) { return t < -1; }, {"lt", "u8", "-1", "0 to 255"});
@@ -65,6 +66,7 @@ TEST_F(LiteralErrors, AreNotMadeOfWhatFits) {
   EXPECT_EQ((a > 200.0).to_vector<bool>(), (std::vector<bool>{false, false, false})) << "compared as f32";
   EXPECT_EQ(full_like(a, -128.9).to_vector<std::int32_t>()[0], -128) << "a fraction is cut";
   EXPECT_EQ((ctx_.ones({1}) + 18446744073709551615u).item(), 0x1p64);
+  EXPECT_EQ(where(a > 0, Index{1} << 40, 0).to_vector<Index>(), (std::vector<Index>{0, 0, Index{1} << 40}));
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(ctx_.full({1}, static_cast<double>(most), DType::i64).item<std::int64_t>(), most);
 }

@@ -149,6 +149,17 @@ class Meaning:
             return v
         return Value(t=self.off(v.t, "f64", back=v.d), d=v.d)
 
+    def compared(self, t, d):
+        """t where a comparison or a choice looks at it: a narrow value may be off by a few roundings of what it is computed
+        from, as results may (judging.FACTOR). Its gradient is not."""
+        if self.random is None or not is_float(d) or d in ("f64", "f32"):
+            return t
+        off = t.detach()
+        for _ in range(8):
+            off = self.off(off, d)
+        moved = off - t.detach()
+        return t + torch.where(torch.isfinite(moved), moved, torch.zeros_like(moved))
+
     def made(self, t, d):
         if is_float(d):
             # In some draws a narrow result is the nearest number of its type: comparisons with it may be ties.
@@ -239,10 +250,7 @@ class Meaning:
 
     def compare(self, f, operands, named):
         a, b, d = self.pair(*operands)
-        # Narrow values may be off by a few roundings of what they are computed from, as results may (judging.FACTOR).
-        for _ in range(8 if is_float(d) and d not in ("f64", "f32") else 0):
-            a, b = self.off(a, d), self.off(b, d)
-        return Value(t=f(a, b), d="bool")
+        return Value(t=f(self.compared(a, d), self.compared(b, d)), d="bool")
 
     def unary(self, f, operands, named):
         v = operands[0]

@@ -44,8 +44,14 @@ def extreme(largest):
     def f(m, operands, options, values):
         v = operands[0]
         axes = axes_of(v, options)
+        if not axes:
+            return v
         g = torch.amax if largest else torch.amin
-        return Value(t=g(v.t, axes, keepdim=keeps(options)) if axes else v.t, d=v.d)
+        # Which elements get the gradient is a comparison; the value is not.
+        value, chosen = (g(t, axes, keepdim=keeps(options)) for t in (v.t, m.compared(v.t, v.d)))
+        if is_float(v.d):
+            value = chosen + torch.where(chosen == value, torch.zeros_like(value), value - chosen).detach()
+        return Value(t=value, d=v.d)
     return f
 
 
@@ -84,7 +90,7 @@ def log_sums(m, operands, options, values):
 
 def position(largest):
     def f(m, operands, options, values):
-        t = operands[0].t.detach()
+        t = m.compared(operands[0].t.detach(), operands[0].d)
         axis = int(options["axis"]) % t.dim()
         best = t.max(axis, keepdim=True)[0] if largest else t.min(axis, keepdim=True)[0]
         hit = (t == best) | (torch.isnan(t) & torch.isnan(best)) if t.is_floating_point() else t == best
