@@ -34,7 +34,7 @@ endfunction()
 
 # tw_embed_folder(<backend> <folder> <pattern>): every file that matches, under the name kernels include it by, as the table
 # device_headers() of the backend's device_headers.h.
-function(tw_embed_folder FOLDER root pattern)
+function(tw_embed_folder FOLDER HEADER root pattern)
   file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/${root} ${CMAKE_CURRENT_SOURCE_DIR}/${root}/${pattern})
   set(DEVICE_HEADER_EXTERNS "")
   set(DEVICE_HEADER_ROWS "")

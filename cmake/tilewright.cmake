@@ -1,4 +1,5 @@
-# One target per folder: tw_folder(<name> DEPS ...) makes library tw_<name> from the folder's .cpp files, from its
+# One target per folder: tw_folder(<name> [FOLDERS ...] DEPS ...) makes library tw_<name> from the .cpp files of the folder and of
+# these folders in it, from its
 # *_test.cpp files the test program test_<name>, and compiles each of its headers alone.
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
@@ -40,8 +41,11 @@ endfunction()
 set(TW_TEST_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
 
 function(tw_folder name)
-  cmake_parse_arguments(ARG "SHARED" "" "DEPS;LIBS;TEST_DEPS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  cmake_parse_arguments(ARG "SHARED" "" "FOLDERS;DEPS;LIBS;TEST_DEPS" ${ARGN})
+  list(TRANSFORM ARG_FOLDERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE folders)
+  list(PREPEND folders ${CMAKE_CURRENT_SOURCE_DIR})
+  list(TRANSFORM folders APPEND /*.cpp OUTPUT_VARIABLE globs)
+  file(GLOB sources CONFIGURE_DEPENDS ${globs})
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cpp$")
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
@@ -66,8 +70,12 @@ function(tw_folder name)
     set_property(TEST ${name} PROPERTY LABELS unit)
     add_dependencies(unit_tests test_${name})
   endif()
-  tw_headers_of(${CMAKE_CURRENT_SOURCE_DIR} headers)
-  tw_check_headers(${name} HEADERS ${headers} DEPS tw_${name} ${ARG_TEST_DEPS} ${ARG_LIBS})
+  set(all_headers "")
+  foreach(folder ${folders})
+    tw_headers_of(${folder} headers)
+    list(APPEND all_headers ${headers})
+  endforeach()
+  tw_check_headers(${name} HEADERS ${all_headers} DEPS tw_${name} ${ARG_TEST_DEPS} ${ARG_LIBS})
 endfunction()
 
 # tw_needs_backends(<program>): the program opens backends at run time, so building it builds them.

@@ -23,9 +23,14 @@ def read_table(path):
         name, folders = line.split(":")
         if name.startswith("only "):
             only[name.split()[1]] = set(folders.split())
-        else:
-            allowed[name] = set(folders.split()) | {name}
-    for name, folders in list(allowed.items()) + list(only.items()):
+            continue
+        allowed[name] = {name}
+        for other in folders.split():
+            inside = [row for row in allowed if other.endswith("/*") and (row + "/").startswith(other[:-1])]
+            if not inside and other not in allowed:
+                sys.exit(f"{path}: '{name}' names '{other}', which has no row above it")
+            allowed[name].update(inside or [other])
+    for name, folders in only.items():
         for unknown in sorted(folders - set(allowed)):
             sys.exit(f"{path}: '{name}' names '{unknown}', which has no row")
     return allowed, only

@@ -41,6 +41,18 @@ class CheckLayers(unittest.TestCase):
         self.expect_problem("src/base/error.cpp", '// why\n#include "tile/parser.h"\n',
                             "base may not include tile (tile/parser.h)")
 
+    def test_the_table_has_no_circle(self):
+        self.write("docs/layers.txt", TABLE.replace("base:", "base: tile", 1))
+        with self.assertRaisesRegex(SystemExit, "'base' names 'tile', which has no row above it"):
+            check_layers.check(self.root)
+
+    def test_a_star_stands_for_the_rows_inside(self):
+        self.write("src/tile/text/parse.h", "")
+        self.write("tests/support/random.h", '#include "tile/text/parse.h"\n')
+        for allowed, problems in (("tile", 1), ("tile/*", 0)):
+            self.write("docs/layers.txt", TABLE.replace("tests: tile", f"tests: {allowed}").replace("tile: base", "tile: base\ntile/text:"))
+            self.assertEqual(len(check_layers.check(self.root)[0]), problems)
+
     def test_a_public_header_may_not_include_a_private(self):
         self.expect_problem("include/tilewright/tile/kernel.h", '#include "tile/parser.h"\n',
                             "a public header includes the private tile/parser.h")

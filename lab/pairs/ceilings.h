@@ -5,7 +5,7 @@
 #include <functional>
 #include <string_view>
 
-#include "harness/workload.h"
+#include "harness/run/workload.h"
 
 namespace tilewright::lab {
 

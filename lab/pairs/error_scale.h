@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "harness/tolerance.h"
+#include "harness/stats/tolerance.h"
 
 namespace tilewright::lab {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "harness/workload.h"
+#include "harness/run/workload.h"
 
 namespace tilewright::lab {
 

@@ -1,7 +1,7 @@
 // Every pair of the lab. To add one: a folder with its file, a line here, a line in pairs.cpp.
 #pragma once
 
-#include "harness/workload.h"
+#include "harness/run/workload.h"
 
 namespace tilewright::lab {
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "harness/verify.h"
+#include "harness/run/verify.h"
 #include "pairs/attention_work.h"
 #include "pairs/lab_device.h"
 #include "pairs/tensor_pair.h"

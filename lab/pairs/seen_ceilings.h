@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "harness/ceiling.h"
+#include "harness/run/ceiling.h"
 #include "runtime/probe.h"
 
 namespace tilewright::lab {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/workload.h"
+#include "harness/run/workload.h"
 #include "pairs/host_rows.h"
 
 namespace tilewright::lab {

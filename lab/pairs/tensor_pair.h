@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/workload.h"
+#include "harness/run/workload.h"
 #include "pairs/tensor_inputs.h"
 #include "peers/peers.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/workload.h"
+#include "harness/run/workload.h"
 
 namespace tilewright::lab {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "harness/verify.h"
+#include "harness/run/verify.h"
 #include "peers/peer_files.h"
 #include "peers/peer_process.h"
 

@@ -2,10 +2,12 @@
 #include "passes/pipeline.h"
 
 #include "ops/rows.h"
-#include "passes/fixed_order.h"
-#include "passes/lower.h"
-#include "passes/shared_text.h"
-#include "passes/simplify.h"
+#include "passes/emit/lower.h"
+#include "passes/graph/fixed_order.h"
+#include "passes/graph/simplify.h"
+#include "passes/plan/plan_memory.h"
+#include "passes/plan/shared_text.h"
+#include "passes/store/materialize.h"
 
 #include <tilewright/base/error.h>
 

@@ -1,8 +1,8 @@
 // The readable list of passes: from a traced graph to a plan of tile kernels.
 #pragma once
 
-#include "passes/fuse.h"
-#include "passes/group_cost.h"
+#include "passes/fuse/fuse.h"
+#include "passes/tiling/group_cost.h"
 
 #include <tilewright/perf/cost.h>
 #include <tilewright/tile/plan.h>
@@ -38,8 +38,5 @@ struct PipelineOptions {
 
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target,
                       const PipelineOptions& options = {});
-
-// Places temporaries in one arena by their lifetimes; sets arena_offset and arena_bytes.
-void plan_memory(tile::Plan& plan);
 
 }  // namespace tilewright::passes

@@ -1,7 +1,7 @@
 // Other sizes to compare with, and the comparison.
 #include "tensor/dynamic.h"
 
-#include "passes/generalise.h"
+#include "passes/plan/generalise.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // value_and_grad(): the function recorded, its derivative written ahead of time, and both run or recorded.
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 #include "tensor/explain.h"
 #include "tensor/index_check.h"
 #include "tensor/trace.h"

@@ -1,10 +1,10 @@
 // Compiling for an architecture, and memory of the host that nobody looks into.
 #include "cuda_compile/compiling_backend.h"
 
+#include "backends/cuda/analysis/overlap.h"
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/overlap.h"
 #include "cuda_compile/machine_code.h"
-#include "harness/record.h"
+#include "harness/run/record.h"
 
 #include <tilewright/base/hash.h>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/backend.h"
-#include "backends/cuda/nvrtc.h"
+#include "backends/cuda/nvrtc/nvrtc.h"
 
 #include <set>
 

@@ -1,12 +1,12 @@
 // Translation of device code, and the Backend around it.
 #include "cuda_emulation/emulated_cuda.h"
 
-#include "backends/cpu/compiler.h"
-#include "backends/cpu/jit.h"
+#include "backends/cpu/jit/compiler.h"
+#include "backends/cpu/jit/jit.h"
+#include "backends/cuda/analysis/overlap.h"
+#include "backends/cuda/analysis/tensor_dot.h"
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/device_headers.h"
-#include "backends/cuda/overlap.h"
-#include "backends/cuda/tensor_dot.h"
+#include "backends/cuda/nvrtc/device_headers.h"
 #include "cuda_emulation/machine.h"
 
 #include <fmt/format.h>

@@ -3,7 +3,7 @@
 #include "cuda_emulation/kernel_expect.h"
 
 #include "ops/composites.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 #include "passes/pipeline.h"
 
 #include <fmt/format.h>

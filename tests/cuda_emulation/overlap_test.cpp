@@ -1,5 +1,5 @@
 // The emulator's kernel before ends as late as it can: a kernel that does not wait for it is found out.
-#include "backends/cuda/overlap.h"
+#include "backends/cuda/analysis/overlap.h"
 
 #include "cuda_emulation/emulated_cuda.h"
 #include "support/hand_kernels.h"

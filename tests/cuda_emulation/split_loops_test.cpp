@@ -1,6 +1,6 @@
 // Loops that are cut where their masks begin and end to matter give what the one loop gives, and most of
 // their rounds are without a mask.
-#include "passes/split_loops.h"
+#include "passes/masks/split_loops.h"
 
 #include "backends/reference/interpreter.h"
 

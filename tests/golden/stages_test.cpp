@@ -3,7 +3,7 @@
 #include "backends/cpu/candidates.h"
 #include "ir/text.h"
 #include "ops/composites.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 #include "passes/pipeline.h"
 #include "runtime/device.h"
 

@@ -7,7 +7,7 @@
 
 #include "ops/functions.h"
 #include "ops/ops.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 
 #include <tilewright/base/error.h>
 

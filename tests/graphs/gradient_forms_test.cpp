@@ -1,7 +1,7 @@
 // What lowering makes of attention's backward pass on a GPU, by its own choice.
 #include "ops/composites.h"
 #include "ops/ops.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 #include "passes/pipeline.h"
 #include "support/h200_target.h"
 #include "support/host_values.h"

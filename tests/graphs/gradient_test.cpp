@@ -4,8 +4,8 @@
 #include "ir/text.h"
 #include "ops/composites.h"
 #include "ops/ops.h"
-#include "passes/differentiate.h"
-#include "passes/simplify.h"
+#include "passes/graph/differentiate.h"
+#include "passes/graph/simplify.h"
 
 #include <gtest/gtest.h>
 

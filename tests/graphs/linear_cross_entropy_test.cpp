@@ -1,7 +1,7 @@
 // The loss of logits that are a product: x · wᵀ, whose depth is longer than what a tile holds.
 #include "ops/composites.h"
 #include "ops/ops.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 #include "support/h200_target.h"
 #include "support/host_values.h"
 #include "support/run_graph.h"

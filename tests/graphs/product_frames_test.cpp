@@ -8,7 +8,7 @@
 #include "ir/text.h"
 #include "ops/composites.h"
 #include "ops/ops.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "ir/text.h"
 #include "ops/ops.h"
-#include "passes/simplify.h"
+#include "passes/graph/simplify.h"
 
 #include <gtest/gtest.h>
 

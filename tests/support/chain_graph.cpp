@@ -3,7 +3,7 @@
 #include "support/chain_graph.h"
 
 #include "ops/composites.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 #include "support/tiny_graph.h"
 
 #include <fmt/format.h>

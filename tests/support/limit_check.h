@@ -5,7 +5,7 @@
 #include "support/run_graph.h"
 
 #include "ops/ops.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 
 #include "ops/composites.h"
 #include "ops/ops.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 #include "support/random_graph.h"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "support/program_families.h"
 
 #include "ops/composites.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 
 #include <fmt/format.h>
 

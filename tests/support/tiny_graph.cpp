@@ -3,7 +3,7 @@
 
 #include "ops/attention.h"
 #include "ops/composites.h"
-#include "passes/differentiate.h"
+#include "passes/graph/differentiate.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include "ops/ops.h"
 #include "ops/promote.h"
 #include "ops/rows.h"
-#include "passes/simplify.h"
+#include "passes/graph/simplify.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "harness/compare.h"
-#include "harness/report.h"
-#include "harness/table.h"
+#include "harness/report/compare.h"
+#include "harness/report/report.h"
+#include "harness/report/table.h"
 #include "pairs/pairs.h"
 #include "tw/bench_input.h"
 #include "tw/commands.h"

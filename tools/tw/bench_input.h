@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/runner.h"
+#include "harness/run/runner.h"
 
 namespace tilewright::tw {
 

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "harness/table.h"
+#include "harness/report/table.h"
 #include "tw/bench_input.h"
 
 namespace tilewright::tw {

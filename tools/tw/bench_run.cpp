@@ -16,10 +16,10 @@
 #include <filesystem>
 
 #include "base/interrupt.h"
-#include "harness/environment.h"
-#include "harness/expectations.h"
-#include "harness/report.h"
-#include "harness/table.h"
+#include "harness/report/report.h"
+#include "harness/report/table.h"
+#include "harness/run/environment.h"
+#include "harness/run/expectations.h"
 #include "pairs/ceilings.h"
 #include "pairs/lab_device.h"
 #include "pairs/pairs.h"

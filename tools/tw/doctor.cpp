@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <fstream>
 
-#include "harness/environment.h"
+#include "harness/run/environment.h"
 #include "peers/peers.h"
 #include "runtime/executable.h"
 #include "runtime/probe.h"

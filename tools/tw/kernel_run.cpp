@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "harness/table.h"
-#include "harness/timing.h"
+#include "harness/report/table.h"
+#include "harness/run/timing.h"
 #include "tensor/storage.h"
 #include "tw/crash_guard.h"
 #include "tw/kernel_input.h"

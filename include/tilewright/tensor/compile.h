@@ -2,7 +2,7 @@
 // types and devices. value_and_grad(): its derivative, ahead of time.
 #pragma once
 
-#include <tilewright/passes/recompute.h>
+#include <tilewright/passes/fuse/recompute.h>
 #include <tilewright/perf/cost.h>
 #include <tilewright/tensor/functions.h>
 

@@ -1,7 +1,7 @@
 // The float64 reference of gpt2_block: plain loops and a plain matrix product.
 #pragma once
 
-#include "harness/workload.h"
+#include "harness/run/workload.h"
 #include "pairs/error_scale.h"
 #include "pairs/host_rows.h"
 

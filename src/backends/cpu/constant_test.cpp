@@ -1,7 +1,7 @@
 // Operations on constants, which the compiler computes itself: it must not take what C++ leaves undefined (a
 // NaN as an integer, a sum that overflows) for undefined where the tile IR says what comes out.
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/isa.h"
+#include "backends/cpu/host/isa.h"
 #include "backends/cpu/parity_testing.h"
 
 #include <tilewright/tile/builder.h>

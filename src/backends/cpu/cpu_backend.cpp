@@ -2,11 +2,11 @@
 #include "backends/cpu/cpu_backend.h"
 
 #include "backends/cpu/candidates.h"
-#include "backends/cpu/compiler.h"
-#include "backends/cpu/device_headers.h"
-#include "backends/cpu/host.h"
-#include "backends/cpu/printer.h"
-#include "backends/cpu/program.h"
+#include "backends/cpu/host/host.h"
+#include "backends/cpu/jit/compiler.h"
+#include "backends/cpu/jit/device_headers.h"
+#include "backends/cpu/jit/program.h"
+#include "backends/cpu/print/printer.h"
 
 #include <tilewright/base/clock.h>
 #include <tilewright/base/hash.h>

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "backends/backend.h"
-#include "backends/cpu/isa.h"
-#include "backends/cpu/jit.h"
-#include "backends/cpu/memory_cache.h"
+#include "backends/cpu/host/isa.h"
+#include "backends/cpu/host/memory_cache.h"
+#include "backends/cpu/jit/jit.h"
 
 #include <tilewright/base/thread_pool.h>
 

@@ -1,8 +1,8 @@
 // Dot loops against the reference interpreter: sizes that break every tiling, operands in any order in
 // memory, what is computed on the way in and out.
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/dot_operands.h"
 #include "backends/cpu/parity_testing.h"
+#include "backends/cpu/text/dot_operands.h"
 
 #include <tilewright/tile/builder.h>
 

@@ -1,6 +1,6 @@
 // Hand-written tile kernels through the Backend interface, on every instruction set, against plain loops.
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/printer.h"
+#include "backends/cpu/print/printer.h"
 #include "backends/cpu/testing.h"
 
 #include <tilewright/base/philox.h>

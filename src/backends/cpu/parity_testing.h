@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/cpu/cpu_backend.h"
-#include "backends/cpu/host.h"
+#include "backends/cpu/host/host.h"
 #include "support/backend_parity.h"
 
 namespace tilewright::cpu::testing {

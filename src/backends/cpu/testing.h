@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/compiler.h"
-#include "backends/cpu/jit.h"
+#include "backends/cpu/jit/compiler.h"
+#include "backends/cpu/jit/jit.h"
 
 namespace tilewright::cpu::testing {
 

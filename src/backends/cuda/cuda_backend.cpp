@@ -2,8 +2,9 @@
 #include "backends/cuda/cuda_backend.h"
 
 #include "backends/cuda/cuda_program.h"
-#include "backends/cuda/device_headers.h"
-#include "backends/cuda/graph.h"
+#include "backends/cuda/host/graph.h"
+#include "backends/cuda/nvrtc/device_headers.h"
+#include "backends/cuda/schedule/candidates.h"
 
 #include <tilewright/base/hash.h>
 

@@ -4,11 +4,11 @@
 
 #include "backends/backend.h"
 
-#include "backends/cuda/context.h"
-#include "backends/cuda/copy.h"
-#include "backends/cuda/memory_pool.h"
-#include "backends/cuda/nvrtc.h"
-#include "backends/cuda/printer.h"
+#include "backends/cuda/host/context.h"
+#include "backends/cuda/host/copy.h"
+#include "backends/cuda/host/memory_pool.h"
+#include "backends/cuda/nvrtc/nvrtc.h"
+#include "backends/cuda/print/printer.h"
 
 #include <atomic>
 #include <map>
@@ -76,9 +76,5 @@ class CudaBackend final : public backends::Backend {
   std::unique_ptr<Device> device_;
   std::atomic<std::thread::id> current_on_{};  // the thread that last made the context current
 };
-
-// The schedules worth trying, best predicted first; refusals last.
-std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target,
-                                                 const PrintOptions& options);
 
 }  // namespace tilewright::cuda

@@ -1,10 +1,10 @@
 // Loading, launching and describing kernels.
 #include "backends/cuda/cuda_program.h"
 
+#include "backends/cuda/analysis/overlap.h"
+#include "backends/cuda/analysis/tensor_dot.h"
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/overlap.h"
-#include "backends/cuda/printer.h"
-#include "backends/cuda/tensor_dot.h"
+#include "backends/cuda/print/printer.h"
 
 #include <fmt/format.h>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backends/backend.h"
-#include "backends/cuda/launch.h"
-#include "backends/cuda/module.h"
+#include "backends/cuda/host/launch.h"
+#include "backends/cuda/host/module.h"
 #include "backends/cuda/tensor_map.h"
 
 #include <vector>

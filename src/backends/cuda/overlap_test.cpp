@@ -1,5 +1,5 @@
 // Printed kernels wait for the one before them ahead of all memory.
-#include "backends/cuda/overlap.h"
+#include "backends/cuda/analysis/overlap.h"
 
 #include "backends/cuda/cuda_backend.h"
 #include "support/attention_kernels.h"

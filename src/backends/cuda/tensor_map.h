@@ -2,8 +2,8 @@
 // an address and kept for the next one.
 #pragma once
 
-#include "backends/cuda/driver.h"
-#include "backends/cuda/tensor_dot.h"
+#include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/host/driver.h"
 
 #include <cstdint>
 #include <map>

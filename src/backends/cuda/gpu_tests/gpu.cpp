@@ -1,7 +1,7 @@
 // Opening the device for the tests; see gpu.h.
 #include "backends/cuda/gpu_tests/gpu.h"
 
-#include "backends/cuda/device_headers.h"
+#include "backends/cuda/nvrtc/device_headers.h"
 
 namespace tilewright::cuda {
 

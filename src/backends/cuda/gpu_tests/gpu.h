@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/cuda/copy.h"
 #include "backends/cuda/gpu_tests/kernels.h"
 #include "backends/cuda/gpu_tests/must.h"
-#include "backends/cuda/launch.h"
-#include "backends/cuda/memory_pool.h"
-#include "backends/cuda/nvrtc.h"
+#include "backends/cuda/host/copy.h"
+#include "backends/cuda/host/launch.h"
+#include "backends/cuda/host/memory_pool.h"
+#include "backends/cuda/nvrtc/nvrtc.h"
 
 namespace tilewright::cuda {
 

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <functional>
 
-#include "backends/cuda/graph.h"
+#include "backends/cuda/host/graph.h"
 
 namespace tilewright::cuda {
 namespace {

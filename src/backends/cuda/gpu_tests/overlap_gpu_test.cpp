@@ -1,8 +1,8 @@
 // Launches that overlap on the device: chains of kernels that read what the one before wrote, and write over
 // what it read, must leave what they leave when each has ended before the next is launched.
+#include "backends/cuda/analysis/overlap.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/gpu_tests/must.h"
-#include "backends/cuda/overlap.h"
 #include "support/matmul_kernels.h"
 
 #include <tilewright/tile/builder.h>

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "backends/cuda/gpu_tests/gpu.h"
-#include "backends/cuda/graph.h"
+#include "backends/cuda/host/graph.h"
 
 namespace tilewright::cuda {
 namespace {

@@ -1,0 +1,210 @@
+// From rows to charts.
+#include "harness/report/charts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "harness/report/plot.h"
+#include "harness/report/table.h"
+
+namespace tilewright::lab {
+
+namespace {
+
+const Ceilings* ceilings_of_device(const RunRecord& run, const std::string& device) {
+  for (const DeviceCeilings& entry : run.environment.ceilings) {
+    if (entry.device == device && !entry.ceilings.levels.empty()) return &entry.ceilings;
+  }
+  return nullptr;
+}
+
+struct RooflinePoint {
+  const Row* row = nullptr;
+  double intensity = 0, gflops = 0;
+};
+
+std::vector<RooflinePoint> roofline_points(const RunRecord& run, const std::string& device) {
+  std::vector<RooflinePoint> points;
+  for (const Row* row : representative_rows(run, device)) {
+    const WorkEntry* entry = work_of(run, *row);
+    if (!entry || entry->work.cost.flops() <= 0 || entry->work.cost.bytes() <= 0) continue;
+    const perf::Cost& cost = entry->work.cost;
+    points.push_back({row, cost.intensity(), cost.flops() / *row->median_us / 1e3});
+  }
+  return points;
+}
+
+// The math ceilings worth a line: those of the types that the run computes in, or all when that is unknown.
+std::vector<MathRate> used_rates(const RunRecord& run, const std::string& device, const Ceilings& ceilings) {
+  std::vector<MathRate> used;
+  for (const MathRate& rate : ceilings.math) {
+    const bool any =
+        std::any_of(run.environment.work.begin(), run.environment.work.end(), [&](const WorkEntry& e) {
+          const auto& flops = rate.unit == perf::MathUnit::matrix ? e.work.cost.matrix : e.work.cost.vector;
+          return e.device == device && flops[rate.dtype] > 0;
+        });
+    if (any) used.push_back(rate);
+  }
+  return used;
+}
+
+std::string rate_name(const MathRate& rate) {
+  const double gflops = rate.flops_per_s / 1e9;
+  const std::string amount =
+      gflops >= 1e4 ? fmt::format("{:.0f} TFLOP/s", gflops / 1e3) : fmt::format("{:.0f} GFLOP/s", gflops);
+  return fmt::format("{} {}, {}", name(rate.dtype), rate.unit == perf::MathUnit::matrix ? "matrix" : "vector",
+                     amount);
+}
+
+void draw_ceilings(Plot& plot, const Ceilings& ceilings, const std::vector<MathRate>& rates,
+                   const AxisSpec& x, const AxisSpec& y) {
+  double roof = y.high;
+  if (!rates.empty()) {
+    roof = 0;
+    for (const MathRate& rate : rates) roof = std::max(roof, rate.flops_per_s / 1e9);
+  }
+  for (const MathRate& rate : rates) {
+    const double gflops = rate.flops_per_s / 1e9;
+    plot.line({{gflops * 1e9 / ceilings.levels.front().copy, gflops}, {x.high, gflops}}, "ceiling",
+              rate_name(rate));
+    plot.text({x.high, gflops}, rate_name(rate), "muted", Plot::Anchor::end, -6);
+  }
+  for (const MemoryLevel& level : ceilings.levels) {
+    const bool memory = &level == &ceilings.levels.back();
+    const double gbytes = level.copy / 1e9;
+    const double left = std::max(x.low, y.low / gbytes), right = std::min(x.high, roof / gbytes);
+    const std::string text = fmt::format("{}, {:.0f} GB/s", level.name, gbytes);
+    plot.line({{left, left * gbytes}, {right, right * gbytes}}, memory ? "ceiling strong" : "ceiling", text);
+    plot.text_along({left, left * gbytes}, {right, right * gbytes}, text, "muted");
+  }
+}
+
+// One label per workload, at its fastest contender.
+void label_workloads(Plot& plot, const std::vector<RooflinePoint>& points) {
+  std::map<std::string, RooflinePoint> best;
+  for (const RooflinePoint& p : points) {
+    auto& known = best[p.row->target];
+    if (!known.row || p.gflops > known.gflops) known = p;
+  }
+  for (const auto& [target, p] : best) plot.label({p.intensity, p.gflops}, target, "ink");
+}
+
+}  // namespace
+
+const WorkEntry* work_of(const RunRecord& run, const Row& row) {
+  for (const WorkEntry& e : run.environment.work) {
+    if (e.target == row.target && e.device == row.device && e.shape == row.shape && e.dtype == row.dtype)
+      return &e;
+  }
+  return nullptr;
+}
+
+bool drawable(const Row& row, const std::string& device) {
+  return row.device == device && row.verified && row.median_us && row.verdict != Verdict::impossible;
+}
+
+std::string tooltip(const Row& row) {
+  std::string text = fmt::format("{} {} {}, {}: {}", row.target, row.shape, row.dtype, row.contender,
+                                 time_text(*row.median_us));
+  if (row.rate) text += fmt::format(", {:.4g} {}", *row.rate, row.unit);
+  if (row.roofline) text += fmt::format(", {:.0f} % of the roofline", 100 * *row.roofline);
+  return text;
+}
+
+std::vector<std::string> contenders_of(const RunRecord& run) {
+  std::vector<std::string> names;
+  for (const Row& row : run.rows) {
+    if (row.median_us && std::find(names.begin(), names.end(), row.contender) == names.end())
+      names.push_back(row.contender);
+  }
+  return names;
+}
+
+SeriesStyles series_styles(const RunRecord& run) {
+  constexpr std::size_t kColours = 8;  // in the page's style sheet; a ninth contender repeats the first's
+  SeriesStyles styles;
+  for (const std::string& contender : contenders_of(run))
+    styles.emplace(contender, fmt::format("s{}", styles.size() % kColours));
+  return styles;
+}
+
+Chart roofline_chart(const RunRecord& run, const std::string& device, const SeriesStyles& styles) {
+  const Ceilings* ceilings = ceilings_of_device(run, device);
+  const std::vector<RooflinePoint> points = roofline_points(run, device);
+  if (!ceilings || points.empty()) return {};
+  const std::vector<MathRate> rates = used_rates(run, device, *ceilings);
+  double x_low = 1e300, x_high = 0, y_low = 1e300, y_high = 0;
+  for (const RooflinePoint& p : points) {
+    x_low = std::min(x_low, p.intensity), x_high = std::max(x_high, p.intensity);
+    y_low = std::min(y_low, p.gflops), y_high = std::max(y_high, p.gflops);
+  }
+  for (const MathRate& rate : rates) {
+    y_high = std::max(y_high, rate.flops_per_s / 1e9);
+    x_high =
+        std::max(x_high, 2 * rate.flops_per_s / ceilings->levels.back().copy);  // the ridge, with room beyond
+  }
+  const AxisSpec x{"arithmetic intensity, FLOP per byte", Scale::log10, x_low / 4, x_high * 2};
+  const AxisSpec y{"GFLOP/s", Scale::log10, y_low / 3, y_high * 2};
+  Plot plot(x, y, kChartWidth, 460, "roofline of " + device);
+  draw_ceilings(plot, *ceilings, rates, x, y);
+  for (const RooflinePoint& p : points)
+    plot.point({p.intensity, p.gflops}, styles.at(p.row->contender), tooltip(*p.row));
+  label_workloads(plot, points);
+  return {fmt::format("Roofline, {}", device),
+          fmt::format("Lines: measured ceilings ({}). Points: medians; workloads without arithmetic are not "
+                      "on this chart.",
+                      ceilings->source),
+          plot.svg()};
+}
+
+Chart share_chart(const RunRecord& run, const std::string& device, const SeriesStyles& styles) {
+  std::vector<std::string> workloads;
+  std::vector<std::pair<std::size_t, const Row*>> dots;  // line, row
+  double most = 1;
+  std::size_t longest = 0;  // characters of a workload's name
+  for (const Row* row : representative_rows(run, device)) {
+    if (!row->roofline) continue;
+    const std::string workload = fmt::format("{} {} {}", row->target, row->shape, row->dtype);
+    auto it = std::find(workloads.begin(), workloads.end(), workload);
+    if (it == workloads.end()) it = workloads.insert(it, workload);
+    dots.emplace_back(static_cast<std::size_t>(it - workloads.begin()), row);
+    most = std::max(most, *row->roofline);
+    longest = std::max(longest, workload.size());
+  }
+  if (workloads.empty()) return {};
+  constexpr double kLine = 26, kEnd = 20, kHead = 8;
+  const double names = std::clamp(6.6 * static_cast<double>(longest) + 20, 120.0, 360.0);
+  const double high = std::min(1.2, std::max(1.0, most)), span = kChartWidth - names - kEnd;
+  const double bottom = kHead + kLine * static_cast<double>(workloads.size());
+  const auto at = [&](double share) { return names + std::min(share, high) / high * span; };
+  std::string body;
+  for (int percent = 0; percent <= 100; percent += 20) {
+    const double x = at(percent / 100.0);
+    body += svg_line(percent == 100 ? "line ceiling strong" : "grid", {x, kHead}, {x, bottom});
+    body += fmt::format("<text class='tick' x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}%</text>\n", x,
+                        bottom + 16, percent);
+  }
+  for (std::size_t i = 0; i < workloads.size(); ++i) {
+    const double y = kHead + kLine * (static_cast<double>(i) + 0.5);
+    body += fmt::format("<text class='label ink' x='{}' y='{:.1f}' text-anchor='end'>{}</text>", names - 12,
+                        y + 4, escape_html(workloads[i]));
+    body += svg_line("grid", {names, y}, {kChartWidth - kEnd, y});
+  }
+  for (const auto& [line, row] : dots) {
+    const double y = kHead + kLine * (static_cast<double>(line) + 0.5);
+    body += fmt::format("<circle class='dot {}' cx='{:.1f}' cy='{:.1f}' r='5.5'><title>{}</title></circle>\n",
+                        styles.at(row->contender), at(*row->roofline), y, escape_html(tooltip(*row)));
+  }
+  return {fmt::format("Share of the roofline, {}", device),
+          "100 % is the least time that the measured ceilings allow for the compulsory work.",
+          fmt::format("<svg viewBox='0 0 {} {:.0f}' role='img' aria-label='share of the roofline' "
+                      "xmlns='http://www.w3.org/2000/svg'>\n{}</svg>\n",
+                      kChartWidth, bottom + 26, body)};
+}
+
+}  // namespace tilewright::lab

@@ -1,0 +1,44 @@
+// The three charts of a run: the roofline, the share of it that each contender reaches, and rate against
+// size.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "harness/run/record.h"
+
+namespace tilewright::lab {
+
+// Contender name → CSS class of its series ("s0", …), the same in every chart of a page.
+using SeriesStyles = std::map<std::string, std::string>;
+SeriesStyles series_styles(const RunRecord& run);
+// The contenders in the order in which they first appear.
+std::vector<std::string> contenders_of(const RunRecord& run);
+
+struct Chart {
+  std::string title, caption, svg;
+};
+
+// The work of the instance that a row is of; null when the run does not say.
+const WorkEntry* work_of(const RunRecord& run, const Row& row);
+inline constexpr int kChartWidth = 720;  // in the SVG's own units; the page scales it
+// Whether a row has a time that a chart of this device may show, and what its point says.
+bool drawable(const Row& row, const std::string& device);
+std::string tooltip(const Row& row);
+// The rows of a device to show where each workload has one place: of a target that ran at four sizes or more
+// only the largest.
+std::vector<const Row*> representative_rows(const RunRecord& run, const std::string& device);
+
+// Log-log roofline of one device: its measured memory and math ceilings, a point for every timed row.
+// Empty svg when the run has no ceilings or no arithmetic to show.
+Chart roofline_chart(const RunRecord& run, const std::string& device, const SeriesStyles& styles);
+
+// One line a workload, one dot a contender, from 0 to 100 % of the roofline.
+Chart share_chart(const RunRecord& run, const std::string& device, const SeriesStyles& styles);
+
+// For each target that ran at four sizes or more: rate against N, or what the pair says is swept, one curve a
+// contender, with intervals, and the ceiling dashed.
+std::vector<Chart> rate_charts(const RunRecord& run, const std::string& device, const SeriesStyles& styles);
+
+}  // namespace tilewright::lab

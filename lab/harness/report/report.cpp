@@ -1,0 +1,213 @@
+// Writes the page.
+#include "harness/report/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/report/charts.h"
+#include "harness/report/plot.h"
+#include "harness/report/report_style.h"
+#include "harness/report/table.h"
+#include "harness/run/environment.h"
+
+namespace tilewright::lab {
+
+namespace {
+
+std::string tile(const std::string& figure, std::string_view what) {
+  return fmt::format("<div class='tile'><b>{}</b><span>{}</span></div>\n", escape_html(figure),
+                     escape_html(what));
+}
+
+std::string tiles(const RunRecord& run) {
+  int timed = 0, verified = 0, checked = 0, faster = 0, slower = 0, bad = 0;
+  std::vector<double> shares;
+  for (const Row& row : run.rows) {
+    if (could_not_run(row.verdict)) continue;
+    ++checked;
+    verified += row.verified ? 1 : 0;
+    timed += row.median_us ? 1 : 0;
+    faster += row.verdict == Verdict::faster ? 1 : 0;
+    slower += row.verdict == Verdict::slower ? 1 : 0;
+    const bool wrong =
+        row.verdict == Verdict::wrong || row.verdict == Verdict::failed || row.verdict == Verdict::impossible;
+    bad += wrong ? 1 : 0;
+    if (row.roofline && !wrong && row.verdict != Verdict::baseline) shares.push_back(*row.roofline);
+  }
+  std::string html = "<div class='tiles'>\n";
+  html += tile(fmt::format("{} of {}", verified, checked), "verified against float64");
+  html += tile(fmt::format("{}", timed), "timed, interleaved");
+  html += tile(fmt::format("{} / {}", faster, slower), "faster / slower than the baseline");
+  if (!shares.empty())
+    html += tile(fmt::format("{:.0f} %", 100 * median(shares)), "of the roofline, median of contenders");
+  if (bad > 0) html += tile(fmt::format("{}", bad), "wrong, failed or impossible");
+  html += tile(fmt::format("{:.3f} us", run.environment.frame_us), "of each iteration is the harness");
+  return html + "</div>\n";
+}
+
+std::string_view verdict_class(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::faster:
+      return "good";
+    case Verdict::slower:
+      return "warn";
+    case Verdict::wrong:
+    case Verdict::failed:
+    case Verdict::impossible:
+      return "bad";
+    default:
+      return "";
+  }
+}
+
+std::string cell(const std::string& html) { return "<td>" + (html.empty() ? "–" : html) + "</td>"; }
+
+std::string time_cell(const Row& row) {
+  if (row.verdict == Verdict::no_memory) return cell("−1");
+  if (!row.median_us) return cell("");
+  if (!row.ci95_us) return cell(time_text(*row.median_us));
+  return cell(fmt::format("{} <small>±{:.1f} %</small>", time_text(*row.median_us),
+                          50 * (row.ci95_us->high - row.ci95_us->low) / *row.median_us));
+}
+
+std::string share_cell(const Row& row) {
+  if (!row.roofline) return cell("");
+  return cell(fmt::format("{:.0f} %<span class='bar'><i style='width:{:.0f}%'></i></span>",
+                          100 * *row.roofline, std::min(100.0, 100 * *row.roofline)));
+}
+
+std::string speedup_cell(const Row& row) {
+  if (!row.speedup) return cell("");
+  if (row.verdict == Verdict::baseline || !row.speedup_ci95)
+    return cell(fmt::format("{:.2f}×", *row.speedup));
+  return cell(fmt::format("{:.2f}× <small>{:.2f}–{:.2f}</small>", *row.speedup, row.speedup_ci95->low,
+                          row.speedup_ci95->high));
+}
+
+std::string error_cell(const Row& row) {
+  if (!row.max_rel_err || !row.tolerance) return cell("");
+  if (*row.tolerance == 0 && *row.max_rel_err == 0) return cell("exact");
+  if (*row.max_rel_err == 0) return cell(fmt::format("0 <small>of {:.1e}</small>", *row.tolerance));
+  return cell(fmt::format("{:.1e} <small>of {:.1e}</small>", *row.max_rel_err, *row.tolerance));
+}
+
+std::string table(const RunRecord& run) {
+  std::string html =
+      "<div class='scroll'><table><thead><tr><th class='l'>workload</th><th class='l'>shape</th><th "
+      "class='l'>dtype</th>"
+      "<th class='l'>device</th><th class='l'>contender</th><th>median ± 95 "
+      "%</th><th>samples</th><th>rate</th>"
+      "<th>of the roofline</th><th>speedup</th><th>worst error, bound</th><th "
+      "class='l'>verdict</th>"
+      "</tr></thead><tbody>\n";
+  std::string last;
+  for (const Row& row : run.rows) {
+    const std::string workload = fmt::format("{} {} {} {}", row.target, row.shape, row.dtype, row.device);
+    const bool first = workload != last;
+    last = workload;
+    html += fmt::format("<tr{}>", first ? " class='first'" : "");
+    for (const std::string* text : {&row.target, &row.shape, &row.dtype, &row.device}) {
+      html += fmt::format("<td class='l'>{}</td>", first ? escape_html(*text) : "");
+    }
+    html += fmt::format("<td class='l'>{}</td>", escape_html(row.contender));
+    html += time_cell(row) + cell(row.samples > 0 ? fmt::format("{}", row.samples) : "");
+    html += row.verdict == Verdict::no_memory
+                ? cell("−1")
+                : cell(row.rate ? fmt::format("{:.4g} {}", *row.rate, escape_html(row.unit)) : "");
+    html += share_cell(row) + speedup_cell(row) + error_cell(row);
+    html += fmt::format("<td class='l {}'>{}</td></tr>\n", verdict_class(row.verdict), name(row.verdict));
+    if (!row.note.empty())
+      html += fmt::format("<tr><td colspan='4'></td><td class='note' colspan='8'>{}</td></tr>\n",
+                          escape_html(row.note));
+  }
+  return html + "</tbody></table></div>\n";
+}
+
+std::string figure(const Chart& chart) {
+  if (chart.svg.empty()) return "";
+  return fmt::format("<figure><h2>{}</h2>\n{}<figcaption>{}</figcaption></figure>\n",
+                     escape_html(chart.title), chart.svg, escape_html(chart.caption));
+}
+
+std::string legend(const RunRecord& run, const SeriesStyles& styles) {
+  std::string html = "<div class='legend'>";
+  for (const std::string& contender : contenders_of(run)) {
+    html += fmt::format("<span><i style='background:var(--{})'></i>{}</span>", styles.at(contender),
+                        escape_html(contender));
+  }
+  return html + "</div>\n";
+}
+
+std::string series_rules() {
+  std::string css;
+  for (int i = 0; i < 8; ++i)
+    css += fmt::format("svg .line.s{0} {{ stroke:var(--s{0}); }} svg .dot.s{0} {{ fill:var(--s{0}); }}\n", i);
+  return css;
+}
+
+std::string conditions(const Environment& e) {
+  std::string html = "<details open><summary>Conditions</summary><dl>\n";
+  const auto item = [&](std::string_view what, const std::string& value) {
+    if (!value.empty())
+      html += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(what), escape_html(value));
+  };
+  item("processor",
+       fmt::format("{}, {} cores, affinity {}, governor {}", e.cpu_model, e.cores, e.affinity, e.governor));
+  item("memory", fmt::format("{:.1f} GiB, {:.1f} GiB of swap in use", e.memory_gib, e.swap_used_gib));
+  item("gpu", e.gpu_name.empty() ? "" : fmt::format("{}, driver {}", e.gpu_name, e.gpu_driver));
+  item("limits", fmt::format("cpu {}, memory {}", e.cgroup_cpu, e.cgroup_memory));
+  item("load average before", fmt::format("{:.2f}", e.load_average));
+  item("system", fmt::format("{}{}", e.kernel, e.virtual_machine ? ", virtual machine" : ""));
+  item("compiler", e.compiler);
+  item("commit", e.git_commit);
+  item("date", e.date);
+  item("seed", fmt::format("{}", e.seed));
+  for (const auto& [key, value] : e.options) item("option " + key, value);
+  for (const DeviceCeilings& d : e.ceilings) item("ceilings of " + d.device, d.ceilings.source);
+  for (const std::string& warning : warnings(e)) item("take note", warning);
+  if (e.interrupted) item("take note", "the run was interrupted; what was measured until then is here");
+  return html + "</dl></details>\n";
+}
+
+std::vector<std::string> devices_of(const RunRecord& run) {
+  std::vector<std::string> devices;
+  for (const Row& row : run.rows) {
+    if (std::find(devices.begin(), devices.end(), row.device) == devices.end()) devices.push_back(row.device);
+  }
+  return devices;
+}
+
+}  // namespace
+
+std::string render_html(const RunRecord& run, const std::string& title) {
+  const SeriesStyles styles = series_styles(run);
+  const Environment& e = run.environment;
+  std::string html = fmt::format(
+      "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+      "<meta name='viewport' content='width=device-width, "
+      "initial-scale=1'><title>{0}</title>\n<style>{1}{2}</style></head>\n"
+      "<body><main><h1>{0}</h1>\n<p class='muted'>{3}{4} · {5} · commit {6}</p>\n",
+      escape_html(title), kReportStyle, series_rules(), escape_html(e.cpu_model),
+      e.gpu_name.empty() ? "" : " · " + escape_html(e.gpu_name), escape_html(e.date),
+      escape_html(e.git_commit));
+  html += tiles(run) + legend(run, styles) + "<div class='charts'>\n";
+  for (const std::string& device : devices_of(run)) {
+    html += figure(share_chart(run, device, styles));
+    html += figure(roofline_chart(run, device, styles));
+    for (const Chart& chart : rate_charts(run, device, styles)) html += figure(chart);
+  }
+  html += "</div>\n" + table(run);
+  html += fmt::format(
+      "<p class='muted'>Medians of interleaved samples; intervals by bootstrap at 95 %. FASTER and SLOWER "
+      "mean that the "
+      "whole interval of the ratio of medians is on one side of 1 and the difference is above {:.0f} %. "
+      "Every "
+      "output element "
+      "is compared with a float64 reference, with fresh inputs and poisoned outputs, before and after "
+      "timing.</p>\n",
+      100 * kLeastEffect);
+  return html + conditions(e) + "</main></body></html>\n";
+}
+
+}  // namespace tilewright::lab

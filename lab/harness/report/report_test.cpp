@@ -1,0 +1,167 @@
+#include "harness/report/report.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <stack>
+
+#include "harness/report/charts.h"
+#include "harness/report/plot.h"
+#include "harness/run/sample_run.h"
+
+namespace tilewright::lab {
+namespace {
+
+int count(const std::string& text, const std::string& part) {
+  int n = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++n;
+  return n;
+}
+
+// The first tag that does not match, or "". Attribute values here hold no '>'.
+std::string unbalanced(const std::string& html) {
+  std::stack<std::string> open;
+  for (auto at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
+    const auto end = html.find('>', at);
+    if (end == std::string::npos) return "<";
+    const bool closes = html[at + 1] == '/';
+    const std::string tag = html.substr(at + (closes ? 2 : 1), end - at - (closes ? 2 : 1));
+    const std::string name = tag.substr(0, tag.find(' '));
+    if (tag.back() == '/' || name == "meta") continue;
+    if (!closes) {
+      open.push(name);
+    } else if (open.empty() || open.top() != name) {
+      return name;
+    } else {
+      open.pop();
+    }
+  }
+  return open.empty() ? "" : open.top();
+}
+
+TEST(Report, IsOneWellFormedPageWithoutTheNetwork) {
+  const std::string html = render_html(synthetic::sample_run());
+  EXPECT_EQ(unbalanced(html.substr(html.find("<html"))), "");
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+  EXPECT_EQ(html.find("<link"), std::string::npos);
+  EXPECT_EQ(html.find("src="), std::string::npos);
+  EXPECT_EQ(count(html, "http"),
+            count(html, "xmlns='http://www.w3.org/2000/svg'"));  // a name, not an address
+  EXPECT_EQ(html.find("nan"), std::string::npos);
+  EXPECT_EQ(html.find("inf'"), std::string::npos);
+}
+
+TEST(Report, HoldsEveryRowAndTheConditions) {
+  const RunRecord run = synthetic::sample_run();
+  const std::string html = render_html(run);
+  for (const Row& row : run.rows) EXPECT_NE(html.find(std::string(name(row.verdict))), std::string::npos);
+  EXPECT_NE(html.find("round 1: y[3,17]"), std::string::npos);
+  EXPECT_NE(html.find("AMD EPYC"), std::string::npos);
+  EXPECT_NE(html.find("0123456789ab"), std::string::npos);
+  EXPECT_NE(html.find("prefers-color-scheme: dark"), std::string::npos);
+}
+
+TEST(Report, TextIsEscaped) {
+  RunRecord run = synthetic::sample_run();
+  run.rows[0].target = "<script>alert(1)</script>";
+  run.rows[1].contender = "a&b<c>";
+  const std::string html = render_html(run);
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+  EXPECT_EQ(html.find("a&b<"), std::string::npos);
+  EXPECT_NE(html.find("PyTorch &lt;1.13&gt; is not &quot;installed&quot;"), std::string::npos);
+}
+
+TEST(Report, AnEmptyRunIsStillAPage) { EXPECT_EQ(unbalanced(render_html({}).substr(16)), ""); }
+
+TEST(Charts, TheSweepBecomesOneCurveAContender) {
+  const RunRecord run = synthetic::sample_run();
+  const auto charts = rate_charts(run, "cpu", series_styles(run));
+  ASSERT_EQ(charts.size(), 1u);
+  EXPECT_EQ(charts[0].title, "elu, f32: GB/s against N");
+  EXPECT_EQ(count(charts[0].svg, "<path class='line s"), 3);
+  EXPECT_EQ(count(charts[0].svg, "<circle"), 12);
+}
+
+// Small sizes are in a cache, where arithmetic is what bounds them.
+TEST(Charts, ASweepAcrossUnitsIsOneCurveInThatOfItsLargestSize) {
+  RunRecord run = synthetic::sample_run();
+  const std::string before = rate_charts(run, "cpu", series_styles(run)).at(0).svg;
+  for (Row& row : run.rows) {
+    if (row.target != "elu" || row.shape.size() > 5) continue;
+    row.unit = "GFLOP/s";
+    *row.rate /= 2;  // a float operation for two bytes
+  }
+  const auto charts = rate_charts(run, "cpu", series_styles(run));
+  ASSERT_EQ(charts.size(), 1u);
+  EXPECT_EQ(charts[0].title, "elu, f32: GB/s against N");
+  EXPECT_EQ(count(charts[0].svg, "<circle"), 12);
+  const auto points = [](const std::string& svg) { return svg.substr(svg.find("<path class='line s")); };
+  EXPECT_EQ(points(charts[0].svg).substr(0, 200), points(before).substr(0, 200));
+}
+
+// A pair whose shape is no product of numbers says itself where it stands.
+TEST(Charts, WhatAPairSaysIsSweptIsTheAxisAndEachSeriesAChart) {
+  RunRecord run;
+  for (const char* series : {"H48 D64", "H48 D64 causal"}) {
+    for (double length = 512; length <= 8192; length *= 2) {
+      Row row = synthetic::row_of("attention", "compiled", fmt::format("Q{} {}", length, series), 100,
+                                  Verdict::faster);
+      row.rate = 50 * length;  // up to 400 TFLOP/s
+      row.unit = "GFLOP/s";
+      run.rows.push_back(row);
+      run.environment.work.push_back(
+          {row.target, row.device, row.shape, row.dtype, {}, SweepPoint{"sequence length", length, series}});
+    }
+  }
+  const auto charts = rate_charts(run, "cpu", series_styles(run));
+  ASSERT_EQ(charts.size(), 2u);
+  EXPECT_EQ(charts[0].title, "attention H48 D64, f32: TFLOP/s against sequence length");
+  EXPECT_EQ(charts[1].title, "attention H48 D64 causal, f32: TFLOP/s against sequence length");
+  EXPECT_EQ(count(charts[0].svg, "<circle"), 5);
+  EXPECT_NE(charts[0].svg.find(">400<"), std::string::npos) << charts[0].svg;
+  EXPECT_EQ(parse_run(to_json(run))->environment.work, run.environment.work);
+}
+
+TEST(Charts, TheRooflineHasItsCeilingsAndAPointForEachContender) {
+  const RunRecord run = synthetic::sample_run();
+  const Chart chart = roofline_chart(run, "cpu", series_styles(run));
+  EXPECT_EQ(count(chart.svg, "<path class='line ceiling"), 3);  // L3, memory, f32
+  EXPECT_EQ(count(chart.svg, "<circle"), 5);  // softmax twice, and the largest elu three times
+  EXPECT_NE(chart.svg.find("memory, 40 GB/s"), std::string::npos);
+  EXPECT_NE(chart.svg.find(">softmax<"), std::string::npos);
+}
+
+TEST(Charts, WithoutCeilingsThereIsNoRoofline) {
+  RunRecord run = synthetic::sample_run();
+  run.environment.ceilings.clear();
+  EXPECT_TRUE(roofline_chart(run, "cpu", series_styles(run)).svg.empty());
+  EXPECT_TRUE(share_chart(run, "cuda:0", series_styles(run)).svg.empty());
+}
+
+TEST(Charts, WrongAndImpossibleRowsAreNotDrawn) {
+  RunRecord run = synthetic::sample_run();
+  run.rows[1].verdict = Verdict::impossible;
+  EXPECT_EQ(count(roofline_chart(run, "cpu", series_styles(run)).svg, "<circle"), 4);
+}
+
+TEST(Ticks, AreRoundAndInside) {
+  const auto texts = [](const AxisSpec& axis) {
+    std::string all;
+    for (const Tick& t : ticks(axis)) all += t.text + " ";
+    return all;
+  };
+  EXPECT_EQ(texts({"", Scale::linear, 0, 50}), "0 10 20 30 40 50 ");
+  EXPECT_EQ(texts({"", Scale::log10, 0.2, 2000}), "1 10 100 1k ");
+  EXPECT_EQ(texts({"", Scale::log2, 4096, 65536}), "2¹² 2¹³ 2¹⁴ 2¹⁵ 2¹⁶ ");
+  EXPECT_LE(ticks({"", Scale::log2, 1, 1 << 30}).size(), 9u);
+}
+
+TEST(Numbers, AreShort) {
+  EXPECT_EQ(short_number(1500), "1.5k");
+  EXPECT_EQ(short_number(2.1e9), "2.1G");
+  EXPECT_EQ(short_number(0.25), "0.25");
+  EXPECT_EQ(short_number(999.7), "1k");
+}
+
+}  // namespace
+}  // namespace tilewright::lab

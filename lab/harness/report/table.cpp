@@ -1,0 +1,185 @@
+// The table of results.
+#include "harness/report/table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "harness/run/environment.h"
+
+namespace tilewright::lab {
+
+namespace {
+
+constexpr std::string_view kNothing = "–";
+constexpr std::string_view kNoMemory = "−1";  // as benchmarks of attention show lengths that do not fit
+
+std::string workload_text(const Row& row) {
+  std::string text = row.target + " " + row.shape;
+  if (!row.dtype.empty()) text += " " + row.dtype;
+  if (row.device != "cpu") text += " " + row.device;
+  return text;
+}
+
+std::string median_text(const Row& row) {
+  if (row.verdict == Verdict::no_memory) return std::string(kNoMemory);
+  if (!row.median_us) return std::string(kNothing);
+  if (!row.ci95_us) return time_text(*row.median_us);
+  const double half = 50 * (row.ci95_us->high - row.ci95_us->low) / *row.median_us;
+  return fmt::format("{} ±{:>4.{}f}%", time_text(*row.median_us), half, half < 9.95 ? 1 : 0);
+}
+
+std::string rate_text(const Row& row) {
+  if (row.verdict == Verdict::no_memory) return std::string(kNoMemory);
+  if (!row.rate) return std::string(kNothing);
+  const int digits = *row.rate < 10 ? 2 : *row.rate < 100 ? 1 : 0;
+  return fmt::format("{:.{}f} {:<7}", *row.rate, digits, row.unit);
+}
+
+std::string share_text(const Row& row) {
+  return row.roofline ? fmt::format("{:.0f}%", 100 * *row.roofline) : std::string(kNothing);
+}
+
+std::string ratio_text(double ratio) {
+  return fmt::format("{:.{}f}", ratio, ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
+}
+
+std::string speedup_text(const Row& row) {
+  if (!row.speedup) return std::string(kNothing);
+  std::string ratio = ratio_text(*row.speedup) + "×";
+  if (row.verdict == Verdict::baseline || !row.speedup_ci95) return ratio;
+  return fmt::format("{} [{}–{}]", ratio, ratio_text(row.speedup_ci95->low),
+                     ratio_text(row.speedup_ci95->high));
+}
+
+std::string error_text(const Row& row) {
+  if (!row.max_rel_err || !row.tolerance) return std::string(kNothing);
+  if (*row.tolerance == 0 && *row.max_rel_err == 0) return "exact";
+  if (*row.max_rel_err == 0) return fmt::format("0/{:.1e}", *row.tolerance);
+  return fmt::format("{:.1e}/{:.1e}", *row.max_rel_err, *row.tolerance);
+}
+
+std::string verdict_text(Verdict verdict, TableOptions::Colour colour) {
+  std::string text(name(verdict));
+  if (colour == TableOptions::Colour::none) return text;
+  switch (verdict) {
+    case Verdict::faster:
+      return "\x1b[32m" + text + "\x1b[0m";
+    case Verdict::slower:
+      return "\x1b[33m" + text + "\x1b[0m";
+    case Verdict::wrong:
+    case Verdict::failed:
+    case Verdict::impossible:
+      return "\x1b[31m" + text + "\x1b[0m";
+    default:
+      return text;
+  }
+}
+
+TextTable result_table(const std::vector<Row>& rows, TableOptions::Colour colour) {
+  TextTable table;
+  table.column("workload", Align::left);
+  table.column("contender", Align::left);
+  table.column("median ± 95%", Align::right);
+  table.column("rate", Align::right);
+  table.column("roofline", Align::right);
+  table.column("speedup", Align::right);
+  table.column("error/bound", Align::right);
+  table.column("verdict", Align::left);
+  std::string last;
+  for (const Row& row : rows) {
+    const std::string workload = workload_text(row);
+    if (workload != last && !last.empty()) table.rule();
+    table.row({workload == last ? "" : workload, row.contender, median_text(row), rate_text(row),
+               share_text(row), speedup_text(row), error_text(row), verdict_text(row.verdict, colour)});
+    last = workload;
+  }
+  return table;
+}
+
+// Breaks at blanks so that no line passes `width`; the lines after the first are indented.
+std::string wrapped(std::string_view text, std::size_t width) {
+  std::string out;
+  std::size_t used = 0;
+  for (const std::string& word : split(text, ' ')) {
+    const std::size_t size = display_width(word);
+    if (used > 0 && used + 1 + size > width) {
+      out += "\n    ";
+      used = 4;
+    } else if (used > 0) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += size;
+  }
+  return out + "\n";
+}
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string csv_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
+
+// A time or a rate, −1 where the device could not hold the work.
+std::string csv_time(const Row& row, const std::optional<double>& value) {
+  return row.verdict == Verdict::no_memory ? "-1" : csv_number(value);
+}
+
+std::string csv_interval(const std::optional<Interval>& value) {
+  return value ? fmt::format("{},{}", value->low, value->high) : ",";
+}
+
+}  // namespace
+
+std::string time_text(double us) {
+  const double scaled = us >= 1e6 ? us / 1e6 : us >= 1e3 ? us / 1e3 : us;
+  const std::string_view unit = us >= 1e6 ? "s" : us >= 1e3 ? "ms" : "us";
+  const int digits = scaled < 9.9995 ? 3 : scaled < 99.995 ? 2 : scaled < 999.95 ? 1 : 0;
+  return fmt::format("{:.{}f} {:<2}", scaled, digits, unit);
+}
+
+std::string render_table(const RunRecord& run, const TableOptions& options) {
+  std::string text = result_table(run.rows, options.colour).to_string(options.width);
+  const auto width = static_cast<std::size_t>(options.width);
+  for (const Row& row : run.rows) {
+    if (!row.note.empty())
+      text += wrapped(fmt::format("  {}/{}: {}", workload_text(row), row.contender, row.note), width);
+  }
+  text += fmt::format(
+      "harness: at most {:.3f} us of each iteration are the frame's own (included in the medians)\n",
+      run.environment.frame_us);
+  for (const std::string& warning : warnings(run.environment)) text += wrapped("note: " + warning, width);
+  if (run.environment.interrupted) text += "interrupted: what was measured until then is kept\n";
+  return text;
+}
+
+std::string render_markdown(const std::vector<Row>& rows) {
+  return result_table(rows, TableOptions::Colour::none).to_markdown();
+}
+
+std::string render_csv(const std::vector<Row>& rows) {
+  std::string text =
+      "target,contender,device,shape,dtype,verified,max_rel_err,tolerance,median_us,ci95_low_us,ci95_high_us,"
+      "samples,"
+      "rate,unit,floor_us,roofline,speedup,speedup_ci95_low,speedup_ci95_high,verdict\n";
+  for (const Row& r : rows) {
+    text += fmt::format("{},{},{},{},{},{},", csv_cell(r.target), csv_cell(r.contender), csv_cell(r.device),
+                        csv_cell(r.shape), csv_cell(r.dtype), r.verified);
+    text += fmt::format("{},{},{},{},{},", csv_number(r.max_rel_err), csv_number(r.tolerance),
+                        csv_time(r, r.median_us), csv_interval(r.ci95_us), r.samples);
+    text += fmt::format("{},{},{},{},{},{},{}\n", csv_time(r, r.rate), r.unit, csv_number(r.floor_us),
+                        csv_number(r.roofline), csv_number(r.speedup), csv_interval(r.speedup_ci95),
+                        name(r.verdict));
+  }
+  return text;
+}
+
+}  // namespace tilewright::lab

@@ -1,0 +1,48 @@
+// Tables for a terminal, Markdown and CSV.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/run/record.h"
+
+namespace tilewright::lab {
+
+enum class Align { left, right };
+
+// Columns that align by what one sees: UTF-8 counts by characters, colours count nothing.
+class TextTable {
+ public:
+  void column(std::string header, Align align);
+  void row(std::vector<std::string> cells);  // as many as there are columns
+  void rule();                               // a line between groups
+  // No line is wider than `width`: the first column gives way, ending in "…".
+  std::string to_string(int width) const;
+  std::string to_markdown() const;
+
+ private:
+  struct Column {
+    std::string header;
+    Align align;
+  };
+  std::vector<std::size_t> widths(int width) const;
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;  // an empty one is a rule
+};
+
+// Characters on screen of UTF-8 text; escape sequences have none.
+std::size_t display_width(std::string_view text);
+std::string time_text(double us);  // four digits: "12.34 us", "1.204 ms", "2.310 s"
+
+struct TableOptions {
+  int width = 140;
+  enum class Colour { none, ansi } colour = Colour::none;
+};
+// Workload, contender, median ± 95 % interval, rate, share of the roofline, speedup over the baseline with
+// its interval, worst error / bound, verdict; below it the notes, and the harness's own share of an
+// iteration.
+std::string render_table(const RunRecord& run, const TableOptions& options = {});
+std::string render_markdown(const std::vector<Row>& rows);
+std::string render_csv(const std::vector<Row>& rows);  // one column per JSON field, intervals as two
+
+}  // namespace tilewright::lab

@@ -1,0 +1,166 @@
+// The lab's vocabulary: a Pair is one workload with knobs; it makes PairInstances; an instance holds its
+// inputs, its float64 reference and its contenders. A workload is defined once; a contender is the part that
+// differs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/run/ceiling.h"
+#include "harness/run/clock.h"
+#include "harness/run/knobs.h"
+#include "harness/stats/tolerance.h"
+
+namespace tilewright {
+class Context;
+}
+
+namespace tilewright::lab {
+
+class Peers;            // lab/peers/
+struct CompiledAccess;  // lab/pairs/tensor_pair.h
+
+// Takes one more sample of some figures and returns the ceilings with the best seen of each.
+using CeilingSampler = std::function<Result<Ceilings>()>;
+
+// What a pair runs on.
+struct LabDevice {
+  std::string name = "cpu";  // "cpu", "cuda:0"
+  DeviceKind kind = DeviceKind::cpu;
+  Context* context = nullptr;  // the tensor library's; null in tests of the harness
+  std::shared_ptr<Timer> timer = std::make_shared<HostTimer>();
+  Ceilings ceilings;  // of this machine, measured; raised by what is probed beside the work
+  // Begins to probe figures again, named as beaten_figures() does; what it needs lives as long as the
+  // sampler.
+  std::function<CeilingSampler(const std::vector<std::string>& figures)> probe_again = {};
+  std::shared_ptr<Peers> peers = {};  // contenders in other processes; null: none are wanted
+  bool autotune = false;              // a contender more: compiled, with its schedules measured
+  bool launches = false;              // … and one without replayed graphs: each kernel launched by itself
+};
+
+struct MemoryRange {
+  std::uintptr_t begin = 0;
+  std::size_t size_bytes = 0;
+};
+
+// What an output is; the same for every contender.
+struct OutputSpec {
+  std::string name = "y";
+  DType dtype = DType::f32;
+  Shape shape;
+  ToleranceRule rule;
+};
+
+// Where one contender's output lies. All three wait for the device by themselves.
+struct OutputAccess {
+  std::function<Status(std::uint8_t byte)>
+      poison;  // fills, byte by byte, the memory that the next run is to write
+  std::function<Result<std::vector<double>>()> read;  // row-major, after a run
+  std::function<MemoryRange()> memory = {};           // where it lies now, when the address is known
+};
+
+// One way to do the workload.
+struct Contender {
+  std::string name;  // "eager", "compiled", "tile", "torch"
+  // Does one iteration, or enqueues it. Iterations are numbered from 0; the inputs are copy `iteration %
+  // input_copies`.
+  std::function<Status(std::int64_t iteration)> run;
+  std::function<Status()> finish = {};  // waits until all enqueued work is done; none: run() is synchronous
+  // Instead of timing run(): does `count` iterations from `first` and returns their time in all, in
+  // microseconds. For contenders in another process, whose frame must not cross the pipe each time.
+  std::function<Result<double>(std::int64_t first, std::int64_t count)> batch_us = {};
+  std::vector<OutputAccess> outputs;  // as PairInstance::outputs
+  std::string unavailable = {};       // when not empty: why it cannot run here; its row says so
+  std::string note = {};              // a condition of the figure that the reader must know
+};
+
+// Which parts of an output a reference knows, where all of it would take minutes: rows of `length` elements,
+// drawn at random from the data of the round, so that no program knows them either.
+struct KnownRows {
+  std::int64_t length = 1;
+  std::vector<bool> rows = {};  // empty: all are known
+
+  bool at(std::int64_t element) const {
+    return rows.empty() || rows[static_cast<std::size_t>(element / length)];
+  }
+};
+
+// The float64 truth of one output, row-major.
+struct Reference {
+  std::vector<double> values;
+  // What the error of each element is relative to where it is larger than the value itself: for a sum Σ|xᵢ|,
+  // for a difference |a| + |b|: the scale that cancellation loses. One element: the same for all. Empty: the
+  // value alone.
+  std::vector<double> magnitude = {};
+  // Elements outside hold nothing: of them only that they are written and finite is asked.
+  KnownRows known = {};
+};
+
+// Where an instance stands in a sweep: the page draws rate against it.
+struct SweepPoint {
+  std::string axis;    // what grows: "sequence length"
+  double value = 0;    // how far it has
+  std::string series;  // what stays the same: "B1 H48 D64 causal"
+  friend bool operator==(const SweepPoint&, const SweepPoint&) = default;
+};
+
+struct PairInstance {
+  std::string target, device, shape, dtype;  // names for the record: "softmax", "cpu", "8192x1024", "bf16"
+  std::optional<SweepPoint> sweep = {};      // none: a shape of numbers alone says it by its elements
+  Work work;                                 // of one iteration
+  std::string unit = {};                     // "GB/s" or "GFLOP/s"; empty: whichever bounds the work
+  std::vector<OutputSpec> outputs;
+  // One Reference per output, for the present data of input copy `iteration % input_copies`. Computed when
+  // asked for.
+  std::function<std::vector<Reference>(std::int64_t iteration)> reference;
+  std::function<Status(std::uint64_t seed)> refresh_inputs;  // new random data in every input copy
+  std::function<Result<std::uint64_t>()> input_digest;       // hash of the bytes of every input copy
+  std::function<std::vector<MemoryRange>()> input_memory =
+      {};                                         // where the inputs lie, when addresses are known
+  std::int64_t input_copies = 1;                  // rotated so that inputs are not found in a cache
+  std::vector<Contender> contenders;              // the first is the baseline: what people really write
+  std::shared_ptr<CompiledAccess> compiled = {};  // the compiled contender's function, where there is one
+};
+
+struct Pair {
+  std::string name, doc;
+  std::vector<Knob> knobs;
+  // A Failure says why this device cannot run it (out of memory, an unsupported type); a wrong knob throws
+  // Error.
+  std::function<Result<PairInstance>(const Knobs& knobs, LabDevice& device)> make;
+};
+
+// Every pair that a program has, listed by its main: `const Pair kAll[] = {copy_pair(), elu_pair(), …}`.
+using PairList = std::span<const Pair>;
+
+// A named list of pairs with settings, for `tw bench run quick`.
+struct Suite {
+  std::string name, doc;
+  struct Entry {
+    std::string pair;
+    std::vector<std::string> settings = {};  // as after --set
+  };
+  std::vector<Entry> entries;
+};
+
+// One instance to make.
+struct Job {
+  const Pair* pair = nullptr;
+  Knobs knobs;
+};
+
+// What `names` ask for, in their order: pairs, suites, or patterns with `*`; none: every pair. `settings` are
+// the user's --set arguments and stand above a suite's. Throws Error for a name or key that nothing has,
+// listing what is.
+std::vector<Job> select_jobs(PairList pairs, std::span<const Suite> suites,
+                             std::span<const std::string> names, std::span<const std::string> settings,
+                             DeviceKind kind);
+
+// FNV-1a over bytes, for input_digest; `seed` chains several buffers.
+std::uint64_t digest(const void* data, std::size_t size_bytes, std::uint64_t seed = 14695981039346656037ull);
+
+}  // namespace tilewright::lab

@@ -1,0 +1,43 @@
+// C++ text to an object file in memory: Clang 19 as a library, nothing read from or written to disk.
+#pragma once
+
+#include <tilewright/base/error.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/cpu/host/isa.h"
+
+namespace tilewright::cpu {
+
+// How much work goes into the machine code.
+enum class Effort {
+  none,    // as fast to compile as can be: for debugging
+  kernel,  // the passes that pay for printed kernels, whose vectors and unrolling are in the text already
+  full,    // Clang's -O3 with its vectorisers: for scalar loops, at about three times the compile time
+};
+
+struct CompileOptions {
+  CpuTarget target;
+  // (name, text) of files that the source may include as "name", besides the device headers ("tw_cpu/exp.h").
+  std::vector<std::pair<std::string, std::string>> headers = {};
+  // Lets the compiler contract a*b+c across statements; `#pragma clang fp contract(off)` in the text still
+  // wins. Off: only what the text writes as an fma is one.
+  bool fast_contract = false;
+  Effort effort = Effort::kernel;
+  // What the source is called in messages before its first #line.
+  std::string source_name = "kernel.cpp";
+};
+
+// C++20 without exceptions, RTTI or system headers, to the bytes of a position-independent ELF object. An
+// error in the text is a Failure{compile} with a line "file:line:column: error: …" for each diagnostic, where
+// a #line directive is honoured. May be called from several threads at once.
+Result<std::string> compile_cpp(const std::string& source, const CompileOptions& options);
+
+// The version of the compiler, for cache keys: "clang 19.1.7".
+std::string compiler_version();
+// The optimisations that kernels get, which are part of what a binary is.
+std::string kernel_passes();
+
+}  // namespace tilewright::cpu

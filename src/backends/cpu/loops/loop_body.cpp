@@ -1,0 +1,227 @@
+// The instructions of an element loop: vectors, and scalars for what does not change along them.
+#include "backends/cpu/loops/loop_text.h"
+#include "backends/cpu/text/scalar_text.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/ranges.h>
+
+namespace tilewright::cpu {
+
+using printer::Instr;
+using tile::OpKind;
+
+DType LoopText::dtype_of(const printer::Ref& ref) const {
+  return k_.kernel.type(ref.is_scalar() ? ref.scalar : instr(ref.instr).value).dtype;
+}
+
+std::string LoopText::copy_name(const std::string& name, int copy, const Pass& pass) const {
+  return pass.copies == 1 ? name : fmt::format("{}{}", name, copy);
+}
+
+std::string LoopText::at(const Pass& pass, int copy) const {
+  return copy == 0 ? pass.index
+                   : fmt::format("{} + {}", pass.index, copy * (pass.apart > 0 ? pass.apart : k_.lanes));
+}
+
+// The lanes that exist at all.
+std::string LoopText::count_mask(Pass& pass) {
+  k_.include("tw_cpu/masked.h");
+  std::string& variable = pass.masks[vec_count_];
+  if (variable.empty()) {
+    variable = k_.names.unique("lanes");
+    k_.code.line("const vmask {} = lanes_below({} - {});", variable, vec_count_, pass.index);
+  }
+  return variable;
+}
+
+// The lanes at which an access has elements; empty: all.
+std::string LoopText::mask(const Node& n, Pass& pass) {
+  if (!pass.masked) return "";
+  if (!n.window.any()) return is_ragged() ? count_mask(pass) : "";
+  k_.include("tw_cpu/masked.h");
+  const std::string end = !n.row_end.empty() ? n.row_end : !n.window.end.empty() ? n.window.end : vec_count_;
+  std::string text = fmt::format("lanes_below({} - {})", end, pass.index);
+  if (!n.window.begin.empty()) text += fmt::format(" & ~lanes_below({} - {})", n.window.begin, pass.index);
+  std::string& variable = pass.masks[text];
+  if (variable.empty()) {
+    variable = k_.names.unique("lanes");
+    k_.code.line("const vmask {} = {};", variable, text);
+  }
+  return variable;
+}
+
+void LoopText::print_body(Pass& pass, Which which) {
+  for (int i : part_.instrs) {
+    const Node& n = node(i);
+    if (!n.along_vec || n.in_place || (!n.needed && !is_writing(i))) continue;
+    if (!is_of(i, which)) continue;
+    if (is_accumulating(instr(i)))
+      accumulate(i, pass);
+    else if (instr(i).kind == Instr::Kind::effect && instr(i).op->kind != OpKind::store)
+      print_indexed_effect(i, pass);
+    else if (is_writing(i))
+      print_store(i, pass);
+    else
+      print_vector(i, pass);
+  }
+}
+
+void LoopText::print_vector(int i, Pass& pass) {
+  Node& n = node(i);
+  const Instr& instr = this->instr(i);
+  if (n.text.empty())
+    n.text = k_.names.unique(instr.op ? k_.value_hint(*instr.op, instr.value) : k_.hint(instr.value, "t"));
+  std::vector<std::string> declarators;
+  declarators.reserve(pass.copies);
+  for (int copy = 0; copy < pass.copies; ++copy)
+    declarators.push_back(fmt::format("{} = {}", copy_name(n.text, copy, pass), compute_text(i, copy, pass)));
+  k_.code.declare(fmt::format("const {}", vector_type(k_.kernel.type(instr.value).dtype)), declarators);
+}
+
+std::string LoopText::compute_text(int i, int copy, Pass& pass) {
+  const Instr& instr = this->instr(i);
+  if (instr.kind == Instr::Kind::reload) return load_text(i, copy, pass);
+  switch (instr.op->kind) {
+    case OpKind::load:
+      return load_text(i, copy, pass);
+    case OpKind::gather:
+      return gather_text(i, copy, pass);
+    case OpKind::arange:
+      return fmt::format("convert<vi64>(iota()) + ({})", at(pass, copy));
+    case OpKind::random: {
+      if (is_block_of_words(i)) return words_text(i, copy, pass);
+      k_.include("tw_cpu/philox.h");
+      const Term counter = term(instr.operands[1], copy, pass);
+      return fmt::format("convert<vi64>(philox_word({}, bits_as<vu64>({})))",
+                         term(instr.operands[0], copy, pass).text, as_vector(k_, counter));
+    }
+    default: {
+      TW_CHECK(instr.op->kind == OpKind::apply || instr.op->kind == OpKind::cast,
+               "no text for this op in an element loop");
+      return operation(i, copy, pass).text;
+    }
+  }
+}
+
+std::string LoopText::load_text(int i, int copy, Pass& pass) {
+  const Node& n = node(i);
+  const Stride& stride = n.access.stride[shape_.vec];
+  // Buffers have room for whole vectors, so what is read beyond their end does no harm.
+  const bool from_buffer = instr(i).kind == Instr::Kind::reload;
+  const std::string lanes = from_buffer && stride.is(1) ? "" : mask(n, pass);
+  const bool boolean = is_bool(n.access.dtype);
+  std::string fill;
+  if (!lanes.empty()) {
+    const tile::Number number = from_buffer || !instr(i).op->bounded ? tile::Number{} : instr(i).op->number;
+    Term literal_term{.text = literal(n.access.dtype, number), .dtype = n.access.dtype};
+    fill = fmt::format(", {}, {}", lanes, as_vector(k_, literal_term));
+  }
+  if (stride.is(1)) {
+    if (boolean) k_.include("tw_cpu/masked.h");
+    return fmt::format("{}({} + {}{})", boolean ? "load_bool" : "load", n.pointer, at(pass, copy), fill);
+  }
+  k_.include("tw_cpu/strided.h");
+  const std::string index = copy == 0 ? pass.index : "(" + at(pass, copy) + ")";
+  return fmt::format("{}({} + {} * {}, {}{})", boolean ? "load_bool_strided" : "load_strided", n.pointer,
+                     index, stride.str(), stride.str(), fill);
+}
+
+std::string LoopText::store_text(const Node& n, const std::string& value, int copy, Pass& pass) {
+  const Stride& stride = n.access.stride[shape_.vec];
+  const std::string lanes = mask(n, pass);
+  const std::string suffix = lanes.empty() ? "" : ", " + lanes;
+  const std::string boolean = is_bool(n.access.dtype) ? "_bool" : "";
+  if (!boolean.empty()) k_.include("tw_cpu/masked.h");
+  if (stride.is(1))
+    return fmt::format("store{}({} + {}, {}{});", boolean, n.pointer, at(pass, copy), value, suffix);
+  k_.include("tw_cpu/strided.h");
+  const std::string index = copy == 0 ? pass.index : "(" + at(pass, copy) + ")";
+  return fmt::format("store{}_strided({} + {} * {}, {}, {}{});", boolean, n.pointer, index, stride.str(),
+                     stride.str(), value, suffix);
+}
+
+// Stores, and what is kept for a later loop.
+void LoopText::print_store(int i, Pass& pass) {
+  const Node& n = node(i);
+  const bool to_buffer = instr(i).kind != Instr::Kind::effect;
+  // Beyond a buffer's last element there is room for the rest of the vector.
+  Pass unmasked = pass;
+  const bool whole = to_buffer && n.access.stride[shape_.vec].is(1);
+  if (whole) unmasked.masked = false;
+  std::vector<std::string> values;
+  values.reserve(pass.copies);
+  for (int copy = 0; copy < pass.copies; ++copy)
+    values.push_back(as_vector(k_, term(instr(i).operands[0], copy, pass)));
+  if (instr(i).kind == Instr::Kind::reduce &&
+      (instr(i).op->monoid == tile::Monoid::argmax || instr(i).op->monoid == tile::Monoid::argmin))
+    std::fill(values.begin(), values.end(), "vi64(0)");  // the only element is the extreme
+  const auto print_all = [&] {
+    for (int copy = 0; copy < pass.copies; ++copy)
+      k_.code.add(store_text(n, values[static_cast<std::size_t>(copy)], copy, whole ? unmasked : pass));
+  };
+  if (!n.streams || pass.masked) return print_all();
+  k_.code.open("if ({})", n.stream_test);
+  for (int copy = 0; copy < pass.copies; ++copy) {
+    std::string value = values[static_cast<std::size_t>(copy)];
+    if (is_bool(n.access.dtype)) {
+      k_.include("tw_cpu/masked.h");
+      value = fmt::format("bool_bytes({})", value);
+    }
+    k_.code.line("store_stream({} + {}, {});", n.pointer, at(pass, copy), value);
+  }
+  k_.code.close("} else {");
+  k_.code.indent();
+  print_all();
+  k_.code.close();
+}
+
+// Offsets of a gather or scatter, whose indices begin at operand `first`: "row * 1024 + column".
+std::string LoopText::offsets_text(int i, std::size_t first, int copy, Pass& pass) {
+  const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(instr(i).op->param)];
+  std::vector<std::string> indices;
+  bool vector = false;
+  for (std::size_t d = 0; d < view.extents.size(); ++d) {
+    const Term t = term(instr(i).operands[first + d], copy, pass);
+    vector = vector || t.form == Form::vector;
+    indices.push_back(t.text);
+  }
+  const std::string sum = element_offset(k_, view, indices);
+  return vector ? sum : fmt::format("vi64({})", sum);
+}
+
+std::string LoopText::gather_text(int i, int copy, Pass& pass) {
+  k_.include("tw_cpu/strided.h");
+  const tile::Op& op = *instr(i).op;
+  std::string lanes = pass.masked && is_ragged() ? count_mask(pass) : "";
+  if (op.masked) {
+    const std::string own = as_vector(k_, term(instr(i).operands.back(), copy, pass));
+    lanes = lanes.empty() ? own : own + " & " + lanes;
+  }
+  const DType dtype = k_.kernel.type(instr(i).value).dtype;
+  if (!lanes.empty()) {
+    Term fill{.text = literal(dtype, op.number), .dtype = dtype};
+    lanes = fmt::format(", {}, {}", lanes, as_vector(k_, fill));
+  }
+  return fmt::format("{}({}, {}{})", is_bool(dtype) ? "gather_bool" : "gather",
+                     k_.views[static_cast<std::size_t>(op.param)], offsets_text(i, 0, copy, pass), lanes);
+}
+
+void LoopText::print_indexed_effect(int i, Pass& pass) {
+  k_.include("tw_cpu/strided.h");
+  const tile::Op& op = *instr(i).op;
+  const std::string exist = pass.masked && is_ragged() ? count_mask(pass) : "";
+  for (int copy = 0; copy < pass.copies; ++copy) {
+    std::string lanes = exist.empty() ? "vmask(-1)" : exist;
+    if (op.masked) {
+      const std::string own = as_vector(k_, term(instr(i).operands.back(), copy, pass));
+      lanes = exist.empty() ? own : fmt::format("{} & {}", own, exist);
+    }
+    const Term value = term(instr(i).operands[0], copy, pass);
+    k_.code.line("{}{}({}, {}, {}, {});", op.kind == OpKind::scatter ? "scatter" : "atomic_add",
+                 is_bool(value.dtype) ? "_bool" : "", k_.views[static_cast<std::size_t>(op.param)],
+                 offsets_text(i, 1, copy, pass), as_vector(k_, value), lanes);
+  }
+}
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,132 @@
+// Integers that count along the vectors' axis: element e of a row is `first` + e. Their lanes need not be
+// computed: compared with what is the same for a whole row they are a mask of leading lanes, and as counters
+// of random words they name whole blocks of Philox.
+#include "backends/cpu/loops/loop_text.h"
+
+namespace tilewright::cpu {
+
+using printer::Instr;
+using tile::OpKind;
+using tile::Prim;
+
+namespace {
+
+bool is_apply(const Instr& i, Prim prim) {
+  return i.kind == Instr::Kind::compute && i.op->kind == OpKind::apply && i.op->prim == prim;
+}
+bool is_order(Prim p) { return p == Prim::lt || p == Prim::le || p == Prim::gt || p == Prim::ge; }
+Prim mirrored(Prim p) {
+  return p == Prim::lt   ? Prim::gt
+         : p == Prim::le ? Prim::ge
+         : p == Prim::gt ? Prim::lt
+         : p == Prim::ge ? Prim::le
+                         : p;
+}
+
+}  // namespace
+
+bool LoopText::is_uniform(const printer::Ref& ref) const {
+  return ref.is_scalar() || !node(ref.instr).along_vec;
+}
+
+bool LoopText::counts_lanes(const printer::Ref& ref) const {
+  if (is_uniform(ref) || dtype_of(ref) != DType::i64 || instr(ref.instr).kind != Instr::Kind::compute)
+    return false;
+  const Instr& i = instr(ref.instr);
+  if (i.op->kind == OpKind::arange) return true;
+  if (is_apply(i, Prim::add) && is_uniform(i.operands[0])) return counts_lanes(i.operands[1]);
+  return (is_apply(i, Prim::add) || is_apply(i, Prim::sub)) && is_uniform(i.operands[1]) &&
+         counts_lanes(i.operands[0]);
+}
+
+// Where the row's element 0 stands: a sum of what is uniform.
+void LoopText::add_first(const printer::Ref& ref, Sum& sum, Pass& pass) {
+  const Instr& i = instr(ref.instr);
+  if (i.op->kind == OpKind::arange) return;
+  const bool right = !is_uniform(i.operands[1]);
+  const printer::Ref& counting = i.operands[right ? 1 : 0];
+  const Term base = term(i.operands[right ? 0 : 1], 0, pass);
+  add_first(counting, sum, pass);
+  sum.add(base.is_simple ? base.text : "(" + base.text + ")", {is_apply(i, Prim::sub) ? -1 : 1, ""});
+}
+
+std::string LoopText::first_text(const printer::Ref& ref, int copy, Pass& pass) {
+  Sum sum;
+  add_first(ref, sum, pass);
+  return sum.add(at(pass, copy)).text();
+}
+
+// Whether every number in it is a multiple of `factor`.
+bool LoopText::first_is_multiple(const printer::Ref& ref, Index factor) const {
+  if (is_uniform(ref))
+    return k_.ranges[static_cast<std::size_t>(ref.is_scalar() ? ref.scalar : instr(ref.instr).value)]
+                   .divisor %
+               factor ==
+           0;
+  const Instr& i = instr(ref.instr);
+  if (i.op->kind == OpKind::arange) return k_.lanes % factor == 0;
+  return first_is_multiple(i.operands[0], factor) && first_is_multiple(i.operands[1], factor);
+}
+
+// The operand of a comparison that counts lanes while the other is uniform; -1: none. Where the order matters
+// the counting must not wrap around.
+int LoopText::counting_side(int i) const {
+  const Instr& in = instr(i);
+  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || !node(i).along_vec) return -1;
+  const bool equality = in.op->prim == Prim::eq || in.op->prim == Prim::ne;
+  if (!equality && !is_order(in.op->prim)) return -1;
+  for (const int side : {0, 1}) {
+    const printer::Ref& ref = in.operands[static_cast<std::size_t>(side)];
+    if (!counts_lanes(ref) || !is_uniform(in.operands[static_cast<std::size_t>(1 - side)])) continue;
+    if (equality || k_.ranges[static_cast<std::size_t>(instr(ref.instr).value)].bounded()) return side;
+  }
+  return -1;
+}
+
+bool LoopText::is_block_of_words(int i) const {
+  const Instr& in = instr(i);
+  return in.kind == Instr::Kind::compute && in.op->kind == OpKind::random && is_uniform(in.operands[0]) &&
+         counts_lanes(in.operands[1]) && first_is_multiple(in.operands[1], /*words of a block*/ 4);
+}
+
+// Which instructions' lanes somebody reads.
+void LoopText::find_needed_lanes() {
+  const auto need = [&](const printer::Ref& r) {
+    if (!r.is_scalar()) node(r.instr).needed = true;
+  };
+  for (std::size_t at = part_.instrs.size(); at-- > 0;) {
+    const int i = part_.instrs[at];
+    if (!is_writing(i) && !node(i).needed) continue;
+    const int side = counting_side(i);
+    for (std::size_t o = 0; o < instr(i).operands.size(); ++o) {
+      const bool only_first = static_cast<int>(o) == side || (o == 1 && is_block_of_words(i));
+      if (!only_first) need(instr(i).operands[o]);
+    }
+  }
+}
+
+// The mask that a comparison of lane counts is.
+std::string LoopText::lane_mask_text(int i, int side, int copy, Pass& pass) {
+  k_.include("tw_cpu/masked.h");
+  const Instr& in = instr(i);
+  const Prim prim = side == 0 ? in.op->prim : mirrored(in.op->prim);
+  const std::string first = first_text(in.operands[static_cast<std::size_t>(side)], copy, pass);
+  const std::string limit = term(in.operands[static_cast<std::size_t>(1 - side)], 0, pass).text;
+  if (prim == Prim::eq || prim == Prim::ne)
+    return fmt::format("{}lane_at({}, {})", prim == Prim::ne ? "~" : "", limit, first);
+  const bool inclusive = prim == Prim::le || prim == Prim::gt, negated = prim == Prim::gt || prim == Prim::ge;
+  return fmt::format("{}lanes_{}({}, {})", negated ? "~" : "", inclusive ? "up_to" : "before", limit, first);
+}
+
+// Four vectors of words at a time; the block is computed with the first of them.
+std::string LoopText::words_text(int i, int copy, Pass& pass) {
+  k_.include("tw_cpu/philox.h");
+  if (copy % 4 == 0) {
+    pass.words = k_.names.unique("words");
+    k_.code.line("const PhiloxBlock {} = philox_consecutive({}, {});", pass.words,
+                 term(instr(i).operands[0], 0, pass).text, first_text(instr(i).operands[1], copy, pass));
+  }
+  return fmt::format("convert<vi64>({}.word[{}])", pass.words, copy % 4);
+}
+
+}  // namespace tilewright::cpu

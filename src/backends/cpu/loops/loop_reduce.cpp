@@ -1,0 +1,167 @@
+// Reductions and scans inside an element loop.
+#include "backends/cpu/loops/loop_text.h"
+#include "backends/cpu/text/scalar_text.h"
+
+#include <tilewright/base/error.h>
+
+namespace tilewright::cpu {
+
+using printer::Instr;
+using tile::Monoid;
+
+namespace {
+
+// Running sums of f32 are carried in f64, so that the error of long ones does not grow with their length.
+DType carried_type(const Instr& instr, DType dtype) {
+  const bool adds = instr.kind == Instr::Kind::scan && instr.op->monoid == Monoid::sum;
+  return adds && compute_dtype(dtype) == DType::f32 ? DType::f64 : dtype;
+}
+
+bool finds_index(Monoid m) { return m == Monoid::argmax || m == Monoid::argmin; }
+std::string side(Monoid m) { return m == Monoid::argmax ? "Side::greatest" : "Side::least"; }
+
+// A balanced combination of all copies: "(m0 + m1) + (m2 + m3)".
+std::string combine_all(Monoid monoid, const std::vector<std::string>& terms) {
+  if (terms.size() == 1) return terms[0];
+  const auto middle = static_cast<std::ptrdiff_t>(terms.size() / 2);
+  std::string left = combine_all(monoid, {terms.begin(), terms.begin() + middle});
+  std::string right = combine_all(monoid, {terms.begin() + middle, terms.end()});
+  if (finds_index(monoid)) return fmt::format("earliest<{}>({}, {})", side(monoid), left, right);
+  const bool infix = monoid != Monoid::max && monoid != Monoid::min;
+  if (infix && middle > 1) left = "(" + left + ")";
+  if (infix && terms.size() - static_cast<std::size_t>(middle) > 1) right = "(" + right + ")";
+  return combine_text(monoid, left, right);
+}
+
+}  // namespace
+
+// Reductions keep one accumulator for each vector in flight; a scan along the vectors carries one value.
+void LoopText::declare_accumulators(const Pass& pass) {
+  for (int i : part_.instrs) {
+    const Instr& instr = this->instr(i);
+    if (!is_accumulating(instr)) continue;
+    Node& n = node(i);
+    if (n.text.empty()) n.text = k_.names.unique(k_.value_hint(*instr.op, instr.value) + "_acc");
+    const DType dtype = carried_type(instr, dtype_of(instr.operands[0]));
+    const Monoid monoid = instr.op->monoid;
+    const Term identity{.text = finds_index(monoid) ? "" : identity_text(monoid, dtype), .dtype = dtype};
+    if (instr.kind == Instr::Kind::scan && !shape_.vec_outside) {
+      k_.code.line("{} {} = {};", scalar_type(dtype), n.text, identity.text);
+      continue;
+    }
+    std::vector<std::string> declarators;
+    std::string type(vector_type(dtype));
+    declarators.reserve(pass.copies);
+    for (int copy = 0; copy < pass.copies; ++copy)
+      declarators.push_back(
+          fmt::format("{}{} = {}", n.text, copy,
+                      finds_index(monoid) ? fmt::format("no_extreme<{}>()", type) : as_vector(k_, identity)));
+    if (finds_index(monoid)) {
+      k_.include("tw_cpu/extreme.h");
+      type = fmt::format("Extreme<{}>", type);
+    }
+    k_.code.declare(type, declarators);
+  }
+}
+
+void LoopText::accumulate(int i, Pass& pass) {
+  const Instr& instr = this->instr(i);
+  if (instr.kind == Instr::Kind::scan) return print_scan(i, pass);
+  const Node& n = node(i);
+  const Monoid monoid = instr.op->monoid;
+  // Along the rows a lane that does not exist spoils only itself.
+  const std::string lanes = pass.masked && is_ragged() && !shape_.vec_outside ? count_mask(pass) : "";
+  for (int copy = 0; copy < pass.copies; ++copy) {
+    const std::string acc = fmt::format("{}{}", n.text, copy);
+    const std::string value = as_vector(k_, term(instr.operands[0], copy, pass));
+    if (finds_index(monoid)) {
+      const std::string index = shape_.vec_outside ? fmt::format("vi32((i32){})", row_)
+                                                   : fmt::format("iota() + (i32)({})", at(pass, copy));
+      k_.code.line("{} = extreme<{}>({}, {}, {}{});", acc, side(monoid), acc, value, index,
+                   lanes.empty() ? "" : ", " + lanes);
+      continue;
+    }
+    const std::string combined = combine_text(monoid, acc, value);
+    k_.code.line("{} = {};", acc,
+                 lanes.empty() ? combined : fmt::format("select({}, {}, {})", lanes, combined, acc));
+  }
+}
+
+void LoopText::finish_reductions(Pass& pass) {
+  for (int i : part_.instrs) {
+    const Instr& instr = this->instr(i);
+    if (!is_accumulating(instr) || instr.kind == Instr::Kind::scan) continue;
+    if (!shape_.vec_outside) {
+      finish_along_vec(i, pass.copies);
+      continue;
+    }
+    // The result's elements lie along the vectors.
+    const Buffer& buffer = k_.buffer(instr.value);
+    for (int copy = 0; copy < pass.copies; ++copy) {
+      std::string value = fmt::format("{}{}", node(i).text, copy);
+      if (finds_index(instr.op->monoid)) value = fmt::format("convert<vi64>({}.index)", value);
+      const bool boolean = is_bool(buffer.dtype);
+      if (boolean) k_.include("tw_cpu/masked.h");
+      k_.code.line("store{}({} + {}, {});", boolean ? "_bool" : "", buffer.name, at(pass, copy), value);
+    }
+  }
+}
+
+void LoopText::finish_along_vec(int i, int copies) {
+  const Instr& instr = this->instr(i);
+  std::vector<std::string> terms;
+  terms.reserve(copies);
+  for (int copy = 0; copy < copies; ++copy) terms.push_back(fmt::format("{}{}", node(i).text, copy));
+  const Monoid monoid = instr.op->monoid;
+  print_kept_scalar(i, across_lanes_text(k_, monoid, combine_all(monoid, terms)));
+}
+
+// A value that is one element per row: into its variable or its buffer.
+void LoopText::print_kept_scalar(int i, const std::string& value) {
+  const Instr& instr = this->instr(i);
+  const tile::TileType& type = k_.kernel.type(instr.value);
+  const bool only_one = instr.kind == Instr::Kind::reduce && reduced_axis(instr) < 0 &&
+                        finds_index(instr.op->monoid) && instr.op->kind == tile::OpKind::reduce;
+  const std::string text = only_one ? "0" : value;
+  if (type.rank() == 0) {
+    const std::string variable = k_.name_scalar(instr.value, k_.value_hint(*instr.op, instr.value));
+    k_.code.line("const {} {} = {};", scalar_type(type.dtype), variable, text);
+    return;
+  }
+  std::vector<int> axes = instr.axes;
+  if (instr.kind == Instr::Kind::reduce) axes.erase(axes.begin() + instr.op->axis);
+  const Access to = buffer_access(k_, instr.value, axes);
+  Sum offset;
+  if (shape_.other >= 0) offset.add(row_, to.stride[shape_.other]);
+  k_.code.add(write_element(type.dtype, to.pointer, offset.or_zero(), text));
+}
+
+void LoopText::print_scan(int i, Pass& pass) {
+  const Instr& instr = this->instr(i);
+  Node& n = node(i);
+  const Monoid monoid = instr.op->monoid;
+  // Beyond a buffer's last element there is room for the rest of the vector.
+  Pass unmasked{.copies = pass.copies, .index = pass.index};
+  Pass& into = n.access.stride[shape_.vec].is(1) ? unmasked : pass;
+  if (shape_.vec_outside) {
+    for (int copy = 0; copy < pass.copies; ++copy) {
+      const std::string acc = fmt::format("{}{}", n.text, copy);
+      const DType dtype = dtype_of(instr.operands[0]), carried = carried_type(instr, dtype);
+      const std::string value = as_vector(k_, term(instr.operands[0], copy, pass));
+      const bool wider = carried != dtype;
+      k_.code.line("{} = {};", acc,
+                   combine_text(monoid, acc, wider ? fmt::format("convert<vf64>({})", value) : value));
+      k_.code.add(store_text(n, wider ? fmt::format("convert<vf32>({})", acc) : acc, copy, into));
+    }
+    return;
+  }
+  k_.include("tw_cpu/scan.h");
+  for (int copy = 0; copy < pass.copies; ++copy) {
+    const std::string name = copy_name(n.text + "_at", copy, pass);
+    k_.code.line("const {} {} = scan_{}({}, {});", vector_type(n.access.dtype), name, tile::name(monoid),
+                 as_vector(k_, term(instr.operands[0], copy, pass)), n.text);
+    k_.code.add(store_text(n, name, copy, into));
+  }
+}
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,189 @@
+// Which function multiplies two tiles, and where their elements stand in memory.
+#include "backends/cpu/print/dot_text.h"
+
+#include "backends/cpu/text/access.h"
+
+#include <algorithm>
+
+namespace tilewright::cpu {
+
+using tile::Kernel;
+using tile::Op;
+using tile::OpKind;
+using tile::TileType;
+using tile::ValueId;
+
+namespace {
+
+// A tile of fewer rows or columns than a block of sums in registers has is multiplied without packing the
+// other operand, which would take longer than to read it where it stands.
+constexpr Index kFew = 6;
+
+enum class DotForm : unsigned char { packed, few_rows, few_columns };
+
+DotForm form_of(const Kernel& kernel, const Op& op) {
+  const TileType& c = kernel.type(op.results[0]);
+  if (c.shape[1] == 1) return DotForm::few_columns;
+  return c.shape[0] < kFew ? DotForm::few_rows : DotForm::packed;
+}
+
+std::string_view element_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return "DotF64";
+    case DType::i32:
+      return "DotI32";
+    case DType::i64:
+      return "DotI64";
+    case DType::f16:
+      return "DotF16";
+    case DType::bf16:
+      return "DotBf16";
+    case DType::f8e4m3:
+      return "DotF8e4m3";
+    case DType::f8e5m2:
+      return "DotF8e5m2";
+    case DType::i8:
+      return "DotI8";
+    case DType::u8:
+      return "DotU8";
+    default:
+      return "DotF32";
+  }
+}
+
+// At least DotRoom::kBytes of tw_cpu/dot.h, which the printed kernel asserts: bytes may go in pairs or in
+// quads.
+Index room_bytes(const Kernel& kernel, const Op& op, int lanes) {
+  const TileType& b = kernel.type(op.operands[1]);
+  const DType sum = kernel.type(op.results[0]).dtype;
+  const Index word = memory_bytes(sum), width = (lanes == 16 ? 16 : 8) / word * lanes;
+  const bool bytes = b.dtype == DType::i8 || b.dtype == DType::u8;
+  const Index words = bytes ? ceil_div(b.shape[0], Index{2}) : b.shape[0];
+  return round_up(b.shape[1], width) * (round_up(words, Index{lanes}) + 1) * word;
+}
+
+// One operand as a DotOperand: `outer` is the axis of a's rows or b's columns.
+struct OperandText {
+  std::string at;
+  std::string stride[2], count[2];  // by axis of the tile
+  std::string braces(int outer) const {
+    const int inner = 1 - outer;
+    return fmt::format("{{{}, {}, {}, {}, {}}}", at, stride[outer], stride[inner], count[outer],
+                       count[inner]);
+  }
+};
+
+OperandText from_buffer(const KernelText& k, ValueId v) {
+  const Buffer& buffer = k.buffer(v);
+  const TileType& type = k.kernel.type(v);
+  OperandText text{.at = buffer.name};
+  for (const int axis : {0, 1}) {
+    const auto i = static_cast<std::size_t>(axis);
+    text.stride[axis] = int_text(buffer.strides[i] == 0 ? 1 : buffer.strides[i]);
+    text.count[axis] = int_text(type.shape[i]);
+  }
+  return text;
+}
+
+OperandText from_view(const KernelText& k, const Op& load) {
+  const TileType& type = k.kernel.type(load.results[0]);
+  const Access access = view_access(k, load, {0, 1}, type.shape, type.shape);
+  OperandText text{.at = access.pointer};
+  for (const int axis : {0, 1}) {
+    text.stride[axis] = access.stride[axis].str();
+    text.count[axis] = int_text(type.shape[static_cast<std::size_t>(axis)]);
+  }
+  for (const Bound& bound : access.bounds) {
+    if (!bound.may_end_early) continue;
+    // A coordinate that the block does not walk may lie outside with all of the block.
+    if (bound.loop_axis < 0)
+      text.count[0] = fmt::format("{} < {} ? {} : 0", bound.start, bound.extent, text.count[0]);
+    else
+      text.count[bound.loop_axis] =
+          fmt::format("at_most<i64>({}, {} - {})", text.count[bound.loop_axis], bound.extent, bound.start);
+  }
+  return text;
+}
+
+OperandText operand(const KernelText& k, ValueId v) {
+  if (!k.in_place.count(v)) return from_buffer(k, v);
+  const Op& op = *k.definition(v);
+  if (op.kind == OpKind::load) return from_view(k, op);
+  OperandText text = from_view(k, *k.definition(op.operands[0]));
+  std::swap(text.stride[0], text.stride[1]);
+  std::swap(text.count[0], text.count[1]);
+  return text;
+}
+
+}  // namespace
+
+Index dot_room_bytes(const Kernel& kernel, int lanes) {
+  Index most = 0;
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    if (op.kind == OpKind::dot && form_of(kernel, op) == DotForm::packed)
+      most = std::max(most, room_bytes(kernel, op, lanes));
+  });
+  return most;
+}
+
+namespace {
+
+// Where a is a buffer of rows whose elements are multiplied as they are stored, so that it is read where it
+// stands, in the caches: how far its rows are apart. Else 0.
+Index stride_in_place(const KernelText& k, const Op& op) {
+  const ValueId a = op.operands[0];
+  const DType dtype = k.kernel.type(a).dtype;
+  const bool singles =
+      dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
+  if (!singles || k.in_place.count(a) || k.buffer(a).strides[1] != 1) return 0;
+  return k.buffer(a).strides[0];
+}
+
+}  // namespace
+
+void print_dot(KernelText& k, const Op& op) {
+  const TileType &a = k.kernel.type(op.operands[0]), &b = k.kernel.type(op.operands[1]),
+                 &c = k.kernel.type(op.results[0]);
+  const std::string_view of_a = element_of(a.dtype), of_b = element_of(b.dtype);
+  if (is_narrow_float(a.dtype)) k.include("tw_cpu/dot_narrow.h");
+  if (a.dtype == DType::i8 || a.dtype == DType::u8) k.include("tw_cpu/dot_bytes.h");
+  const std::string left = k.names.unique(k.hint(op.operands[0], "left")),
+                    right = k.names.unique(k.hint(op.operands[1], "right"));
+  const Buffer& sums = k.buffer(op.results[0]);
+  const Index row = sums.strides[0] == 0 ? 1 : sums.strides[0];
+  const OperandText text_a = operand(k, op.operands[0]), text_b = operand(k, op.operands[1]);
+  k.code.line("const DotOperand<{}> {} = {};", of_a, left, text_a.braces(0));
+  k.code.line("const DotOperand<{}> {} = {};", of_b, right, text_b.braces(1));
+  const Index depth = a.shape[1];
+  // Rows and columns that do not exist are zeros too.
+  const bool zeros = printer::is_zeros(k.definition(op.operands[2]));
+  const bool whole = text_a.count[0] == int_text(c.shape[0]) && text_b.count[1] == int_text(c.shape[1]);
+  const bool starts = zeros && whole && form_of(k.kernel, op) == DotForm::packed;
+  const Index stride = stride_in_place(k, op);
+  if (zeros && !starts)
+    k.code.line("__builtin_memset({}, 0, {});", sums.name, sums.elements * memory_bytes(sums.dtype));
+  switch (form_of(k.kernel, op)) {
+    case DotForm::packed:
+      k.include("tw_cpu/dot.h");
+      k.code.line("static_assert(DotRoom<{}, {}, {}>::kBytes <= {});", of_b, c.shape[1], depth,
+                  room_bytes(k.kernel, op, k.lanes));
+      k.code.line("{}, {}, {}{}{}>({}, {}, {}, {}, {});  // {} {} {} · {}",
+                  stride > 0 ? fmt::format("dot_of_rows<{}", of_b) : fmt::format("dot<{}", of_b), c.shape[1],
+                  depth, stride > 0 ? fmt::format(", {}", stride) : "", starts ? ", DotStart::zeros" : "",
+                  left, right, sums.name, row, k.room, sums.name, starts ? "=" : "+=", left, right);
+      return;
+    case DotForm::few_rows:
+      k.include("tw_cpu/dot_few.h");
+      k.code.line("dot_few<{}, {}, {}>({}, {}, {}, {}, 1);  // {} += {} · {}", of_b, c.shape[0], depth, left,
+                  right, sums.name, row, sums.name, left, right);
+      return;
+    case DotForm::few_columns:
+      k.include("tw_cpu/dot_few.h");
+      k.code.line("dot_few<{}, {}, {}>({}, {}, {}, 1, {});  // {} += {} · {}", of_a, c.shape[1], depth, right,
+                  left, sums.name, row, sums.name, left, right);
+      return;
+  }
+}
+
+}  // namespace tilewright::cpu

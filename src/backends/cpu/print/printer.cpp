@@ -1,0 +1,167 @@
+// The function around a kernel's steps: parameters, buffers, the loop over programs.
+#include "backends/cpu/print/printer.h"
+
+#include "backends/cpu/print/dot_text.h"
+#include "backends/cpu/print/step_text.h"
+
+#include <fmt/ranges.h>
+
+namespace tilewright::cpu {
+
+using tile::Kernel;
+using tile::Op;
+using tile::OpKind;
+using tile::ValueId;
+
+namespace {
+
+// Buffers up to this size stand on the stack, larger ones in memory that each thread has for itself.
+constexpr Index kStackBytes = 16 * 1024;
+
+class FunctionText {
+ public:
+  FunctionText(const Kernel& kernel, const tile::Schedule& schedule, int lanes)
+      : k_(kernel, schedule, lanes), entry_(Names().unique(kernel.name) + "_kernel") {}
+
+  backends::Source run() {
+    k_.code.open(
+        "extern \"C\" void {}(void* const* views, const i64* scalars, i64 begin, i64 end, char* scratch)",
+        entry_);
+    declare_views();
+    declare_scalars();
+    declare_buffers();
+    k_.code.open("for (i64 program = begin; program < end; ++program)");
+    declare_programs();
+    print_steps(k_, k_.plan.steps, k_.schedule.stages > 1 ? choose_row_walks(k_) : RowWalks());
+    k_.code.close();
+    if (k_.streams) k_.code.line("fence_streams();");
+    k_.code.close();
+    backends::Source source{.text = head() + k_.code.text(), .entry = entry_, .schedule = k_.schedule};
+    source.launch.shared_bytes = scratch_bytes_;
+    return source;
+  }
+
+ private:
+  void declare_views() {
+    const std::vector<tile::ViewUse> uses = view_uses(k_.kernel);
+    for (std::size_t i = 0; i < k_.kernel.views.size(); ++i) {
+      const tile::ViewParam& view = k_.kernel.views[i];
+      k_.views.push_back(k_.names.unique(view.name));
+      std::vector<std::string> extents;
+      extents.reserve(view.extents.size());
+      for (const tile::Dim& d : view.extents)
+        extents.push_back(d.is_constant() ? int_text(d.value)
+                                          : k_.kernel.scalars[static_cast<std::size_t>(d.scalar)].name);
+      const std::string qualifier = uses[i].written || uses[i].accumulated ? "" : "const ";
+      const std::string type = fmt::format("{}{}*", qualifier, memory_type(view.dtype));
+      k_.code.line("{} {} = ({})views[{}];  // {} [{}]", type, k_.views[i], type, i, name(view.dtype),
+                   fmt::join(extents, ", "));
+    }
+  }
+
+  // Every op that reads a parameter shares its variable.
+  void declare_scalars() {
+    std::vector<std::string> variables(k_.kernel.scalars.size());
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      const tile::ScalarParam& p = k_.kernel.scalars[i];
+      variables[i] = k_.names.unique(p.name);
+      std::string value = fmt::format("scalars[{}]", i);
+      if (p.dtype == DType::f64) value = fmt::format("bits_as<f64>({})", value);
+      if (p.dtype == DType::f32) value = fmt::format("bits_as<f32>((u32){})", value);
+      k_.code.line("const {} {} = {};", scalar_type(p.dtype), variables[i], value);
+    }
+    k_.set_parameters(variables);
+  }
+
+  void declare_buffers() {
+    std::set<ValueId> stored;
+    for (ValueId v : k_.plan.buffers) stored.insert(k_.plan.storage(v));
+    Index bytes = 0;
+    std::vector<Buffer> buffers;
+    for (ValueId v : stored) {
+      Buffer b = k_.make_buffer(k_.names.unique(k_.hint(v, "tile")), k_.kernel.type(v));
+      bytes += round_up(b.elements * memory_bytes(b.dtype), 64);
+      buffers.push_back(b);
+      k_.add_buffer(v, std::move(b));
+    }
+    // Dots run one after another and share the room for what they pack.
+    if (const Index room = dot_room_bytes(k_.kernel, k_.lanes); room > 0) {
+      k_.room = k_.names.unique("room");
+      buffers.push_back({.name = k_.room, .dtype = DType::u8, .elements = room});
+      bytes += room;
+    }
+    const bool on_stack = bytes <= kStackBytes;
+    Index offset = 0;
+    for (const Buffer& b : buffers) {
+      const std::string_view type = memory_type(b.dtype);
+      if (on_stack)
+        k_.code.line("alignas(64) {} {}[{}];", type, b.name, b.elements);
+      else
+        k_.code.line("{0}* {1} = ({0}*)(scratch + {2});  // {3} elements", type, b.name, offset, b.elements);
+      offset += round_up(b.elements * memory_bytes(b.dtype), 64);
+    }
+    scratch_bytes_ = on_stack ? 0 : bytes;
+  }
+
+  std::string grid_text(const tile::GridAxis& axis) const {
+    Index known = 1;
+    std::vector<std::string> factors;
+    for (const tile::GridFactor& f : axis) {
+      if (f.extent.is_constant())
+        known *= ceil_div(f.extent.value, f.block);
+      else if (f.block == 1)
+        factors.push_back(k_.dim(f.extent));
+      else
+        factors.push_back(fmt::format("(({} + {}) / {})", k_.dim(f.extent), f.block - 1, f.block));
+    }
+    if (known != 1 || factors.empty()) factors.insert(factors.begin(), int_text(known));
+    return fmt::format("{}", fmt::join(factors, " * "));
+  }
+
+  // The coordinates of a program; axis 0 changes fastest.
+  void declare_programs() {
+    const std::size_t axes = k_.kernel.grid.size();
+    std::vector<std::string> variables(axes, "program");
+    if (axes > 1) {
+      std::string rest = "program";
+      for (std::size_t a = 0; a < axes; ++a) {
+        variables[a] = fmt::format("p{}", a);
+        if (a + 1 == axes) {
+          k_.code.line("const i64 {} = {};", variables[a], rest);
+          break;
+        }
+        const std::string grid = fmt::format("({})", grid_text(k_.kernel.grid[a]));
+        k_.code.line("const i64 {} = {} % {};", variables[a], rest, grid);
+        rest = fmt::format("{} / {}", rest, grid);
+      }
+    }
+    tile::for_each_op(k_.kernel.body, [&](const Op& op) {
+      if (op.kind == OpKind::program_id)
+        k_.set_literal(op.results[0], variables[static_cast<std::size_t>(op.param)]);
+    });
+  }
+
+  std::string head() const {
+    std::vector<std::string> grid;
+    grid.reserve(k_.kernel.grid.size());
+    for (const tile::GridAxis& axis : k_.kernel.grid) grid.push_back(grid_text(axis));
+    std::string text =
+        fmt::format("// {}: grid [{}], {} lanes\n", k_.kernel.name, fmt::join(grid, ", "), k_.lanes);
+    for (const tile::ConstParam& c : k_.kernel.constants)
+      text += fmt::format("// {} = {}\n", c.name, c.value);
+    for (const std::string& header : k_.headers()) text += fmt::format("#include \"{}\"\n", header);
+    return text + "\nusing namespace tw;\n\n";
+  }
+
+  KernelText k_;
+  std::string entry_;
+  Index scratch_bytes_ = 0;
+};
+
+}  // namespace
+
+Result<backends::Source> print_kernel(const Kernel& kernel, const tile::Schedule& schedule, int lanes) {
+  return FunctionText(kernel, schedule, lanes).run();
+}
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,11 @@
+// The steps of a LoopPlan as C++ text.
+#pragma once
+
+#include "backends/cpu/loops/row_walks.h"
+#include "backends/cpu/text/kernel_text.h"
+
+namespace tilewright::cpu {
+
+void print_steps(KernelText& k, const std::vector<printer::Step>& steps, const RowWalks& walks = {});
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,199 @@
+// Names, buffers' layouts and ranges of scalars.
+#include "backends/cpu/text/kernel_text.h"
+
+#include "backends/cpu/text/dot_operands.h"
+
+#include <tilewright/base/error.h>
+
+#include <algorithm>
+
+namespace tilewright::cpu {
+
+using tile::Op;
+using tile::OpKind;
+using tile::ValueId;
+
+namespace {
+
+// Values used by two loops are written to a buffer when computing them again costs more than this many
+// operations: about what a store and a load from L1 or L2 cost.
+constexpr double kKeepAboveFlops = 4;
+
+Index saturate(Index v) { return std::clamp(v, -kUnbounded, kUnbounded); }
+bool is_bounded(const Range& r) { return r.low > -kUnbounded && r.high < kUnbounded; }
+
+Range add(const Range& a, const Range& b) {
+  const auto end = [](Index x, Index y) {
+    if (x <= -kUnbounded || y <= -kUnbounded) return -kUnbounded;
+    return x >= kUnbounded || y >= kUnbounded ? kUnbounded : saturate(x + y);
+  };
+  return {end(a.low, b.low), end(a.high, b.high)};
+}
+
+Index times(Index a, Index b) {
+  if (a == 0 || b == 0) return 0;
+  Index product = 0;
+  if (std::abs(a) >= kUnbounded || std::abs(b) >= kUnbounded || __builtin_mul_overflow(a, b, &product))
+    return (a < 0) == (b < 0) ? kUnbounded : -kUnbounded;
+  return saturate(product);
+}
+
+Range multiply(const Range& a, const Range& b) {
+  const Index ends[] = {times(a.low, b.low), times(a.low, b.high), times(a.high, b.low),
+                        times(a.high, b.high)};
+  return {*std::min_element(std::begin(ends), std::end(ends)),
+          *std::max_element(std::begin(ends), std::end(ends))};
+}
+
+}  // namespace
+
+KernelText::KernelText(const tile::Kernel& k, const tile::Schedule& s, int vector_lanes)
+    : kernel(k),
+      schedule(s),
+      lanes(vector_lanes),
+      in_place(dot_operands_in_place(k)),
+      plan(printer::plan_loops(
+          k,
+          {.keep_above_flops = kKeepAboveFlops, .dots_start_from_zeros = true, .read_in_place = in_place})),
+      affine(k, tile::known_statically(k)),
+      ranges(printer::value_ranges(k)),
+      definitions_(k.values.size()) {
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    for (ValueId v : op.results) definitions_[static_cast<std::size_t>(v)] = &op;
+    if (op.kind == OpKind::loop) inductions_[op.blocks[0].args[0]] = &op;
+  });
+}
+
+std::string KernelText::scalar(ValueId v) const {
+  const auto found = scalars_.find(plan.storage(v));
+  TW_CHECK(found != scalars_.end(), fmt::format("scalar %{} has no variable yet", v));
+  return found->second;
+}
+
+std::string KernelText::hint(ValueId v, std::string_view otherwise) const {
+  const std::string& own = kernel.values[static_cast<std::size_t>(v)].name;
+  return own.empty() ? std::string(otherwise) : own;
+}
+
+std::string KernelText::value_hint(const Op& op, ValueId v) const {
+  switch (op.kind) {
+    case OpKind::load:
+    case OpKind::gather:
+      return hint(v, kernel.views[static_cast<std::size_t>(op.param)].name + "_in");
+    case OpKind::scalar_param:
+      return hint(v, kernel.scalars[static_cast<std::size_t>(op.param)].name);
+    case OpKind::apply:
+      return hint(v, info(op.prim).to_bool ? "is" : "t");
+    case OpKind::cast:
+      return hint(v, "t");
+    case OpKind::reduce:
+    case OpKind::scan:
+      return hint(v, fmt::format("{}_of_row", name(op.monoid)));
+    case OpKind::program_id:
+      return hint(v, "program");
+    default:
+      return hint(v, name(op.kind));
+  }
+}
+
+std::string KernelText::name_scalar(ValueId v, std::string_view otherwise) {
+  std::string& variable = scalars_[plan.storage(v)];
+  variable = names.unique(hint(v, otherwise));
+  return variable;
+}
+
+std::string KernelText::dim(const tile::Dim& d) const {
+  return d.is_constant() ? int_text(d.value) : parameters_.at(static_cast<std::size_t>(d.scalar));
+}
+
+void KernelText::set_parameters(std::vector<std::string> variables) {
+  parameters_ = std::move(variables);
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    if (op.kind == OpKind::scalar_param)
+      set_literal(op.results[0], parameters_.at(static_cast<std::size_t>(op.param)));
+  });
+}
+
+std::optional<Index> KernelText::constant(ValueId v) const {
+  const Op* op = definitions_[static_cast<std::size_t>(v)];
+  if (op && op->kind == OpKind::constant) return op->number.i;
+  return std::nullopt;
+}
+
+bool KernelText::is_program_of(ValueId v, const tile::Dim& extent) const {
+  const Op* op = definitions_[static_cast<std::size_t>(v)];
+  if (!op || op->kind != OpKind::program_id) return false;
+  const tile::GridAxis& axis = kernel.grid[static_cast<std::size_t>(op->param)];
+  return axis.size() == 1 && axis[0].block == 1 && axis[0].extent == extent;
+}
+
+Range KernelText::range(ValueId v) const {
+  if (const Op* op = definitions_[static_cast<std::size_t>(v)]; op && op->results.size() == 1)
+    return range_of(*op);
+  if (const auto loop = inductions_.find(v); loop != inductions_.end()) {
+    const std::vector<ValueId>& bounds = loop->second->operands;
+    const Range from = range(bounds[0]), to = range(bounds[1]), step = range(bounds[2]);
+    if (step.low > 0) {
+      Index last = saturate(to.high - 1);
+      if (from.low == from.high && step.low == step.high && is_bounded(to) && last >= from.low)
+        last = from.low + (last - from.low) / step.low * step.low;
+      return {from.low, last};
+    }
+  }
+  return {-kUnbounded, kUnbounded};
+}
+
+Range KernelText::range_of(const Op& op) const {
+  const auto operand = [&](int i) { return range(op.operands[static_cast<std::size_t>(i)]); };
+  switch (op.kind) {
+    case OpKind::constant:
+      return {op.number.i, op.number.i};
+    case OpKind::program_id: {
+      Index count = 1;
+      for (const tile::GridFactor& f : kernel.grid[static_cast<std::size_t>(op.param)]) {
+        if (!f.extent.is_constant()) return {0, kUnbounded};
+        count *= ceil_div(f.extent.value, f.block);
+      }
+      return {0, std::max<Index>(count - 1, 0)};
+    }
+    case OpKind::scalar_param:
+      // What is used as an extent is not negative.
+      for (const tile::ViewParam& view : kernel.views)
+        for (const tile::Dim& d : view.extents)
+          if (d.scalar == op.param) return {0, kUnbounded};
+      break;
+    case OpKind::apply:
+      if (kernel.type(op.results[0]).dtype != DType::i64) break;
+      if (op.prim == tile::Prim::add) return add(operand(0), operand(1));
+      if (op.prim == tile::Prim::sub) return add(operand(0), multiply(operand(1), {-1, -1}));
+      if (op.prim == tile::Prim::mul) return multiply(operand(0), operand(1));
+      if (op.prim == tile::Prim::div && operand(1).low > 0) {
+        const Range a = operand(0);
+        const Index divisor = operand(1).low;
+        if (is_bounded(a) && a.low >= 0) return {0, a.high / divisor};
+        if (a.low >= 0) return {0, kUnbounded};
+      }
+      if (op.prim == tile::Prim::rem && operand(0).low >= 0 && operand(1).low > 0)
+        return {0, saturate(operand(1).high - 1)};
+      break;
+    default:
+      break;
+  }
+  return {-kUnbounded, kUnbounded};
+}
+
+Buffer KernelText::make_buffer(const std::string& buffer_name, const tile::TileType& type) const {
+  Buffer b{.name = buffer_name, .dtype = type.dtype};
+  b.strides.resize(type.shape.size());
+  Index step = 1;
+  for (std::size_t i = type.shape.size(); i-- > 0;) {
+    if (type.shape[i] == 1) continue;
+    b.strides[i] = step;
+    step *= type.shape[i];
+    if (b.strides[i] == 1) step = round_up(step, lanes);
+  }
+  b.elements = round_up(step, lanes);
+  return b;
+}
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,90 @@
+// KernelText: what all parts of the printer share while one kernel becomes C++ text.
+#pragma once
+
+#include "backends/cpu/text/code.h"
+#include "backends/printer/loop_plan.h"
+#include "backends/printer/value_range.h"
+
+#include <tilewright/tile/affine.h>
+#include <tilewright/tile/kernel.h>
+#include <tilewright/tile/schedule.h>
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tilewright::cpu {
+
+// Smallest and largest value an i64 scalar can have; kUnbounded where nothing is known.
+struct Range {
+  Index low, high;
+};
+inline constexpr Index kUnbounded = Index{1} << 60;
+
+// A tile value in memory: row-major, unit axes left out, rows padded to whole vectors.
+struct Buffer {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<Index> strides;  // per axis of the value, elements; 0 for unit axes
+  Index elements = 0;
+};
+
+class KernelText {
+ public:
+  KernelText(const tile::Kernel& kernel, const tile::Schedule& schedule, int lanes);
+
+  const tile::Kernel& kernel;
+  const tile::Schedule& schedule;
+  const int lanes;                         // TW_LANES of the headers
+  const std::set<tile::ValueId> in_place;  // operands of dots that are read from their views
+  const printer::LoopPlan plan;
+  const tile::AffineTable affine;
+  const std::vector<printer::ValueRange> ranges;
+  Code code;
+  Names names;
+  std::vector<std::string> views;  // the pointers' names
+  std::string room;                // the memory for what dots pack
+  bool streams = false;            // some store bypasses the caches
+
+  void include(std::string_view header) { headers_.emplace(header); }
+  const std::set<std::string>& headers() const { return headers_; }
+
+  // --- scalars
+  std::string scalar(tile::ValueId v) const;  // its variable, or its literal
+  // Gives v a variable; the name is the value's own hint or else `hint`.
+  std::string name_scalar(tile::ValueId v, std::string_view hint);
+  bool has_variable(tile::ValueId v) const { return scalars_.count(plan.storage(v)) != 0; }
+  void set_literal(tile::ValueId v, std::string text) { scalars_[plan.storage(v)] = std::move(text); }
+  // The scalar parameters' variables, by position.
+  void set_parameters(std::vector<std::string> variables);
+  std::string dim(const tile::Dim& dim) const;
+  std::string hint(tile::ValueId v, std::string_view otherwise) const;
+  Range range(tile::ValueId scalar) const;
+  // Whether v counts the programs along a grid axis that has one for each of [0, extent).
+  bool is_program_of(tile::ValueId v, const tile::Dim& extent) const;
+  // What computes it; null for arguments of blocks.
+  const tile::Op* definition(tile::ValueId v) const { return definitions_[static_cast<std::size_t>(v)]; }
+  // The constant a scalar is, if it is one.
+  std::optional<Index> constant(tile::ValueId scalar) const;
+
+  // --- buffers
+  const Buffer& buffer(tile::ValueId v) const { return buffers_.at(plan.storage(v)); }
+  Buffer make_buffer(const std::string& name, const tile::TileType& type) const;
+  void add_buffer(tile::ValueId v, Buffer buffer) { buffers_[v] = std::move(buffer); }
+
+  // For `apply` and `cast` alike: the value's own name or one from what computes it.
+  std::string value_hint(const tile::Op& op, tile::ValueId v) const;
+
+ private:
+  Range range_of(const tile::Op& op) const;
+  std::set<std::string> headers_{"tw_cpu/core.h"};
+  std::map<tile::ValueId, std::string> scalars_;
+  std::map<tile::ValueId, Buffer> buffers_;
+  std::vector<std::string> parameters_;
+  std::vector<const tile::Op*> definitions_;
+  std::map<tile::ValueId, const tile::Op*> inductions_;
+};
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,59 @@
+// TensorDot: a kernel's loop of one dot as a pipeline that tensor cores (or the ordinary units) multiply
+// from: where the operands' blocks lie in memory and which of their axes is contiguous. Such operands never
+// stand in registers as tiles: `plan_for` leaves them out of the loop plan, and the printer writes the loop
+// as a pipeline (print_wgmma.cpp).
+#pragma once
+
+#include "backends/cuda/analysis/tensor_operand.h"
+#include "backends/printer/loop_plan.h"
+
+#include <tilewright/base/error.h>
+#include <tilewright/tile/kernel.h>
+#include <tilewright/tile/schedule.h>
+
+#include <vector>
+
+namespace tilewright::cuda {
+
+struct TensorDot {
+  const tile::Op* loop = nullptr;
+  const tile::Op* dot = nullptr;
+  TensorOperand a, b;
+  DType dtype = DType::bf16;
+  Index trips = 0;         // of the loop; 0 when arguments decide
+  bool promoted = false;   // each block's product is added to the accumulator by itself (8-bit floats)
+  bool from_zero = false;  // the accumulator starts as zeros, and the loop runs at least once
+};
+
+// Why a kernel's dots cannot run on `unit`, as a failure of kind unsupported.
+Result<TensorDot> find_tensor_dot(const tile::Kernel& kernel, tile::DotUnit unit);
+
+// The tensor maps that a printed kernel takes after its other parameters; none unless dot=wgmma.
+std::vector<TensorBlock> tensor_blocks(const tile::Kernel& kernel, const tile::Schedule& schedule);
+
+// The loop plan under a schedule; see above.
+printer::LoopPlan plan_for(const tile::Kernel& kernel, const tile::Schedule& schedule);
+
+// Threads of a block: those that multiply, and the warpgroup that fetches.
+inline constexpr int kWarpgroup = 128;
+inline int block_threads(const tile::Schedule& s) {
+  return s.threads + (s.dot == tile::DotUnit::wgmma ? kWarpgroup : 0);
+}
+// … and those of them that one program has.
+inline int program_threads(const tile::Schedule& s) { return s.ping_pong ? kWarpgroup : s.threads; }
+// Whether the threads copy the blocks of later steps of the loop themselves, while they multiply: the stages
+// are those of the loop.
+inline bool copies_ahead(tile::DotUnit unit) {
+  return unit == tile::DotUnit::mma || unit == tile::DotUnit::fma_blocks;
+}
+inline bool on_tensor_cores(tile::DotUnit unit) {
+  return unit == tile::DotUnit::mma || unit == tile::DotUnit::wgmma;
+}
+// Whether a block carries out one program after another.
+inline bool walks_programs(const tile::Schedule& s) {
+  return s.persistent || (s.stages > 1 && !copies_ahead(s.dot));
+}
+// Blocks of a cluster that share a tile's row; those of a multicast share none.
+inline int row_cluster(const tile::Schedule& s) { return s.dot == tile::DotUnit::wgmma ? 1 : s.cluster; }
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,109 @@
+// Staged copies and fills; see copy.h.
+#include "backends/cuda/host/copy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tilewright::cuda {
+
+Result<PinnedBuffer> PinnedBuffer::allocate(const Context& context, std::size_t size_bytes) {
+  void* memory = nullptr;
+  const Driver& driver = context.driver();
+  const auto result = driver.mem_host_alloc(&memory, size_bytes, api::kHostAllocPortable);
+  if (auto status = check(driver, result, fmt::format("pinning {} bytes of host memory", size_bytes));
+      !status) {
+    return status.error();
+  }
+  PinnedBuffer made;
+  made.memory_ = {driver, memory};
+  made.size_bytes_ = size_bytes;
+  return made;
+}
+
+Result<Staging> Staging::create(const Context& context, const Options& options) {
+  Staging made;
+  made.driver_ = &context.driver();
+  for (int i = 0; i < options.pieces; ++i) {
+    auto memory = PinnedBuffer::allocate(context, options.piece_bytes);
+    if (!memory) return memory.error();
+    auto used = Event::create(context);
+    if (!used) return used.error();
+    made.pieces_.push_back({std::move(*memory), std::move(*used), false});
+  }
+  return made;
+}
+
+Status Staging::await(Piece& piece) {
+  if (!piece.busy) return Unit{};
+  piece.busy = false;
+  return piece.used.synchronize();
+}
+
+Status Staging::upload(api::CUdeviceptr to, const void* from, std::size_t size_bytes, const Stream& stream) {
+  const auto* source = static_cast<const std::byte*>(from);
+  const std::size_t piece_bytes = pieces_.front().memory.size_bytes();
+  std::size_t next = 0;
+  for (std::size_t at = 0; at < size_bytes; at += piece_bytes) {
+    const std::size_t bytes = std::min(piece_bytes, size_bytes - at);
+    Piece& piece = pieces_[next++ % pieces_.size()];
+    if (auto status = await(piece); !status) return status;
+    std::memcpy(piece.memory.data(), source + at, bytes);
+    const auto queued = driver_->memcpy_htod_async(to + at, piece.memory.data(), bytes, stream.get());
+    if (auto status = check(*driver_, queued, "cuMemcpyHtoDAsync"); !status) return status;
+    if (auto status = piece.used.record(stream.get()); !status) return status;
+    piece.busy = true;
+  }
+  return Unit{};
+}
+
+Status Staging::download(void* to, api::CUdeviceptr from, std::size_t size_bytes, const Stream& stream) {
+  auto* target = static_cast<std::byte*>(to);
+  const std::size_t piece_bytes = pieces_.front().memory.size_bytes();
+  const std::size_t count = (size_bytes + piece_bytes - 1) / piece_bytes;
+  const std::size_t ahead = pieces_.size();
+  const auto bytes_of = [&](std::size_t i) { return std::min(piece_bytes, size_bytes - i * piece_bytes); };
+  // Transfer i is queued while the host still copies transfer i - ahead + 1.
+  for (std::size_t i = 0; i < count + ahead; ++i) {
+    Piece& piece = pieces_[i % ahead];
+    if (i >= ahead && i - ahead < count) {
+      if (auto status = await(piece); !status) return status;
+      std::memcpy(target + (i - ahead) * piece_bytes, piece.memory.data(), bytes_of(i - ahead));
+    }
+    if (i >= count) continue;
+    if (auto status = await(piece); !status) return status;  // an upload may still read it
+    const auto queued =
+        driver_->memcpy_dtoh_async(piece.memory.data(), from + i * piece_bytes, bytes_of(i), stream.get());
+    if (auto status = check(*driver_, queued, "cuMemcpyDtoHAsync"); !status) return status;
+    if (auto status = piece.used.record(stream.get()); !status) return status;
+    piece.busy = true;
+  }
+  return Unit{};
+}
+
+Status copy_on_device(const Driver& driver, api::CUdeviceptr to, api::CUdeviceptr from,
+                      std::size_t size_bytes, api::CUstream stream) {
+  if (size_bytes == 0) return Unit{};
+  return check(driver, driver.memcpy_dtod_async(to, from, size_bytes, stream), "cuMemcpyDtoDAsync");
+}
+
+Status fill(const Driver& driver, api::CUdeviceptr to, unsigned value, int element_bytes, std::size_t count,
+            api::CUstream stream) {
+  if (count == 0) return Unit{};
+  switch (element_bytes) {
+    case 1:
+      return check(driver, driver.memset_d8_async(to, static_cast<unsigned char>(value), count, stream),
+                   "cuMemsetD8Async");
+    case 2:
+      return check(driver, driver.memset_d16_async(to, static_cast<unsigned short>(value), count, stream),
+                   "cuMemsetD16Async");
+    case 4:
+      return check(driver, driver.memset_d32_async(to, value, count, stream), "cuMemsetD32Async");
+    default:
+      return failure(Failure::Kind::invalid,
+                     fmt::format("fill: elements of 1, 2 or 4 bytes, not {}", element_bytes));
+  }
+}
+
+}  // namespace tilewright::cuda

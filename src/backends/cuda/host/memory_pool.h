@@ -1,0 +1,116 @@
+// Device memory from a caching pool, ordered by streams: a block that is freed serves later work of the same
+// stream at once, without the driver and without waiting. The method is that of PyTorch's allocator: segments
+// from the driver are split, freed neighbours merge, the best fit is taken.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "backends/cuda/host/context.h"
+
+namespace tilewright::cuda {
+
+class MemoryPool;
+
+namespace detail {
+struct Block;
+}
+
+// Device memory owned by its holder; returns to its pool when destroyed. The pool must outlive it.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer() { reset(); }
+
+  api::CUdeviceptr address() const { return address_; }   // 512-byte aligned; 0 when the size is 0
+  std::size_t size_bytes() const { return size_bytes_; }  // as asked for
+  // Back to the pool now: work queued later on its stream may get this memory.
+  void reset();
+
+ private:
+  friend class MemoryPool;
+  MemoryPool* pool_ = nullptr;
+  detail::Block* block_ = nullptr;
+  api::CUdeviceptr address_ = 0;
+  std::size_t size_bytes_ = 0;
+};
+
+struct PoolOptions {
+  std::size_t limit_bytes = ~std::size_t{0};  // of all segments; a growth past it fails as out of memory
+  std::size_t segment_bytes = std::size_t{64} << 20;  // least growth for requests above kSmallBytes
+};
+
+struct PoolStats {
+  std::size_t in_use_bytes = 0;    // handed out, rounded up to blocks
+  std::size_t reserved_bytes = 0;  // taken from the driver
+  std::size_t peak_in_use_bytes = 0;
+  std::size_t driver_allocations = 0;  // since the start: a steady program stops adding to it
+  std::size_t requests = 0;
+};
+
+// Safe to use from several threads; each must have the context current.
+class MemoryPool {
+ public:
+  explicit MemoryPool(const Context& context, const PoolOptions& options = {});
+  ~MemoryPool();  // every Buffer must be gone
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+
+  // Memory for work on `stream`. Fails with out_of_memory, after giving back everything cached; the message
+  // names the bytes wanted, in use, cached and free on the device.
+  Result<Buffer> allocate(std::size_t size_bytes, api::CUstream stream);
+  // Frees `buffer` for its own stream once `other`, which used it too, has passed what is queued there now.
+  Status free_after(Buffer buffer, api::CUstream other);
+  // Waits for the device and gives every unused segment back to the driver.
+  Status trim();
+  PoolStats stats() const;
+
+ private:
+  friend class Buffer;
+  struct BySize {
+    using is_transparent = void;
+    bool operator()(const detail::Block* a, const detail::Block* b) const;
+    bool operator()(const detail::Block* a, std::size_t bytes) const;
+  };
+  using FreeList = std::set<detail::Block*, BySize>;
+  struct Arena {
+    api::CUstream stream = nullptr;
+    FreeList small, large;
+  };
+  struct Pending {
+    Event event;
+    detail::Block* block = nullptr;
+  };
+
+  Arena& arena(api::CUstream stream);
+  detail::Block* take_free(Arena& arena, std::size_t bytes);
+  Result<detail::Block*> grow(Arena& arena, std::size_t bytes);
+  Failure out_of_memory(std::size_t wanted) const;
+  void split(Arena& arena, detail::Block& block, std::size_t bytes);
+  void release(detail::Block* block);
+  void release_locked(detail::Block* block);
+  void absorb_next(FreeList& list, detail::Block& block);
+  void collect_pending();
+  Status trim_locked();
+  detail::Block* new_block();
+  void recycle(detail::Block* block);
+
+  const Context& context_;
+  PoolOptions options_;
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Arena>> arenas_;  // few: one a stream
+  std::vector<std::unique_ptr<detail::Block>> blocks_;
+  std::vector<detail::Block*> spare_;
+  std::vector<Pending> pending_;
+  std::vector<Event> spare_events_;
+  PoolStats stats_;
+};
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,69 @@
+// NVRTC, opened at run time: CUDA C++ text → cubin, without nvcc and without a GPU.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/cuda/nvrtc/nvrtc_log.h"
+#include "tilewright/base/error.h"
+
+namespace tilewright::cuda {
+
+// Where to look for libnvrtc, first hit wins: each path is the library, a folder with it, or a Python
+// site-packages folder (nvidia/cu13/lib, nvidia/cuda_nvrtc/lib); after them the loader's own search.
+struct NvrtcSearch {
+  std::vector<std::string> paths;
+};
+// TILEWRIGHT_NVRTC (a list separated by ':'), VIRTUAL_ENV's site-packages, CUDA_HOME and the usual folders.
+// The only place that reads these variables.
+NvrtcSearch nvrtc_search_from_environment();
+
+// A file that the source may #include; held in memory.
+struct Header {
+  std::string name;  // as written between the quotes
+  std::string text;
+};
+
+struct NvrtcOptions {
+  std::string architecture = "sm_90a";  // "sm_80", "sm_90a", …: a real one, so that machine code comes out
+  std::string file_name = "kernel.cu";  // what errors call the source
+  std::vector<Header> headers;
+  bool device_headers = true;      // offer our own headers, "tw_cuda/….cuh"
+  std::vector<std::string> flags;  // handed to NVRTC after ours
+  bool lines = false;              // -lineinfo: source lines for profilers; the code stays as fast
+};
+
+struct Binary {
+  std::string cubin;
+  std::string log;
+  CompileLog parsed;  // slow-code warnings (C75xx), registers and spills of each kernel
+  std::string nvrtc_version;
+  std::string architecture;
+  double compile_ms = 0;
+};
+
+class Nvrtc {
+ public:
+  // Fails with not_found; the message lists every place looked at and how to install NVRTC.
+  static Result<Nvrtc> open(const NvrtcSearch& search);
+  Nvrtc(Nvrtc&&) noexcept;
+  Nvrtc& operator=(Nvrtc&&) noexcept;
+  ~Nvrtc();
+
+  const std::string& version() const;       // "13.0"
+  const std::string& library_path() const;  // what was opened
+  // May be called from several threads at once. Fails with Kind::compile and NVRTC's log.
+  Result<Binary> compile(const std::string& source, const NvrtcOptions& options) const;
+
+ private:
+  struct State;
+  explicit Nvrtc(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The flags that compile() hands to NVRTC for these options: a part of every cache key.
+std::vector<std::string> nvrtc_flags(const NvrtcOptions& options);
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,547 @@
+// KernelPrinter: the state of printing one kernel. Its parts are in print_*.cpp: head and steps, element
+// loops, memory, expressions, exchanges between threads.
+#pragma once
+
+#include "backends/cuda/analysis/access.h"
+#include "backends/cuda/analysis/dot_chain.h"
+#include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/analysis/tile_store.h"
+#include "backends/cuda/layout/layout.h"
+#include "backends/cuda/print/printer.h"
+#include "backends/cuda/print/text.h"
+#include "backends/printer/accuracy.h"
+#include "backends/printer/loop_plan.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tilewright::cuda {
+
+// Left for the small arrays of exchanges.
+inline constexpr Index kStaticSharedBytes = 2048;
+inline constexpr Index kMostStaticSharedBytes = 48 * 1024;  // that a kernel may declare
+
+// An expression and the C++ type it has ("i32" for an i64 that is known to fit).
+struct Expr {
+  std::string text;
+  std::string type;
+};
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& schedule, const PrintOptions& options);
+  Result<backends::Source> run();
+
+ private:
+  using Instr = printer::Instr;
+  using ElementLoop = printer::ElementLoop;
+  using Step = printer::Step;
+  using ValueId = tile::ValueId;
+  using Op = tile::Op;
+
+  // An array that holds one value spread over the threads.
+  struct Registers {
+    std::string name;
+    Place place;
+    DType dtype;
+    std::string type;     // of an element
+    bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
+    Index rows = 0;       // of a thread's rows so many are there, in turn, or one for all of them; 0: all
+  };
+  // A load that is copied ahead: its slots of 16 bytes a thread, and those before it.
+  struct Staged {
+    std::string name;
+    Index slots = 0;
+    Index first_slot = 0;
+  };
+  // Names of a thread's coordinates for one way of standing in rows.
+  struct Thread {
+    std::string t, g;
+  };
+  struct Bounds {
+    bool rows = false, cols = false;  // predicates needed
+    bool whole = true;                // column vectors are in or out as a whole
+    std::string first_row, end_row, first_col, end_col;
+    std::string uniform;  // condition on the other dimensions; empty: none
+  };
+  struct Address {
+    std::string base;          // pointer variable of this thread
+    std::string row_term;      // elements from r = 0 to r
+    std::string col_step;      // elements from one c to the next
+    std::string element_step;  // "" when contiguous
+  };
+  // A factor of the products that a row's sum is made of: the f32 that they multiply, and the instruction
+  // whose registers are it in `type`; the same where bytes become it.
+  struct InnerFactor {
+    int instr = -1, source = -1;
+    DType type = DType::bf16;
+  };
+  // One sum, or two that share a factor; instructions of the sums.
+  struct InnerProduct {
+    int first_sum = -1, second_sum = -1;
+    InnerFactor first = {}, second = {}, by = {};
+    std::string sums = {};
+  };
+  // One element loop while it is printed.
+  struct Loop {
+    const ElementLoop* plan;
+    Place place;
+    Frame frame;
+    std::vector<Expr> values;         // by instruction; empty text: not yet computed here
+    std::vector<Registers> arrays;    // by instruction: loads and reloads
+    std::vector<int> uses;            // by instruction
+    std::vector<std::string> states;  // by instruction: reduction accumulators
+    std::vector<Bounds> bounds;       // by instruction: stores
+    std::vector<Address> addresses;
+    std::vector<std::string> outputs;  // by instruction: the vector that a store or a keep collects
+    std::vector<bool> wide;            // by instruction: stores of four vectors at once, see is_wide_store
+    Index piece_vectors = 0;           // walked piece by piece, of so many vectors; 0: row by row
+    bool loads_by_piece = false;       // … which load what stands along its columns
+    int sent = -1;                     // the store that the copy engine carries out
+    std::vector<InnerProduct> inner;   // sums on tensor cores
+    Thread thread;
+  };
+  enum class Level : unsigned char { once, row, element };
+  // constant + row · (row index) + col · (column index), where `divisor` divides the constant part.
+  struct IndexForm {
+    Index row = 0, col = 0;
+    Index divisor = 1;
+  };
+
+  // --- head and steps (print_kernel.cpp)
+  Status find_dots();
+  Status find_sent(const tile::Op& dot);
+  std::string header_comment() const;
+  std::string signature();
+  void print_thread_coordinates(Text& head);
+  void print_steps(const std::vector<Step>& steps);
+  void print_step(const Step& step);
+  void print_scalar(const tile::Op& op);
+  void print_loop(const Step& step);
+  bool counts_in_32_bits(const tile::Op& loop) const;
+  void open_loop(const Step& step);
+  void close_loop();
+  void print_branch(const Step& step);
+  void print_assign(const Step& step);
+  void print_persistent_body();
+  void print_program_ids();
+  void index_scalars();
+  void wait_for_cluster();
+  bool overlaps() const { return options_.architecture >= "sm_90"; }  // the launch of this kernel
+  void wait_for_previous();
+  static bool touches_memory(const Step& step);
+  static bool exchanges(const std::vector<Step>& steps);
+  void declare_buffers(const std::vector<Step>& steps);
+  Expr program_id(int axis);
+  std::string descending_id(int axis) const;
+  std::string grid_text(int axis) const;
+
+  // --- names
+  std::string unique(const std::string& wish);
+  const std::string& value_name(ValueId v);
+  Thread thread(const Frame& frame);
+  void need(const std::string& header) { headers_.insert(header); }
+  [[noreturn]] void refuse(const std::string& why) const;
+
+  // --- element loops (print_elements.cpp)
+  void print_elements(const ElementLoop& loop);
+  Loop begin_elements(const ElementLoop& loop);
+  void count_uses(Loop& loop) const;
+  Level level(const Loop& loop, const Instr& in) const;
+  void print_row_body(Loop& loop);
+  void print_columns(Loop& loop);
+  void print_column_body(Loop& loop);
+  void print_at(Loop& loop, Level at);
+  void print_compute(Loop& loop, std::size_t i);
+  void print_store(Loop& loop, std::size_t i);
+  void print_keep(Loop& loop, std::size_t i);
+  void print_reduce(Loop& loop, std::size_t i);
+  void print_scattered(Loop& loop, std::size_t i);
+  void print_vector_heads(Loop& loop);
+  void print_vector_tails(Loop& loop);
+  std::optional<IndexForm> index_form(const Loop& loop, const printer::Ref& ref) const;
+  bool draws_fours(const Loop& loop, std::size_t i) const;
+  std::optional<std::size_t> tanh_beside_one(const Loop& loop, const Instr& in) const;
+  bool is_vector_store(const Loop& loop, std::size_t i) const;
+  bool is_wide_store(const Loop& loop, std::size_t i) const;
+  static Loop widened(const Loop& loop);
+  void print_wide_columns(Loop& loop);
+  void print_quad(Loop& loop, const std::string& first, const std::string& index);
+  void print_vector_elements(Loop& loop);
+  bool direct_copy(const Loop& loop, std::size_t i) const;
+  bool keeps_load(const Loop& loop, std::size_t i) const;
+  Expr operand(Loop& loop, const printer::Ref& ref);
+  std::string effect_guard(const Loop& loop) const;
+  std::string row_text(const Loop& loop) const;
+  std::string row_step_text(const Frame& frame, const std::function<std::string(Index)>& scaled) const;
+  std::string col_text(const Loop& loop) const;
+  std::optional<std::string> column_offset(Loop& loop, const printer::Ref& ref);
+  struct ColumnTest {
+    bool equal;
+    std::string number;  // what is compared with the column's place in the thread's part of the row
+  };
+  std::optional<ColumnTest> column_test(Loop& loop, const Instr& in);
+  Expr column_test_text(const Loop& loop, const ColumnTest& test) const;
+  static std::string vector_place(const Frame& frame);
+  std::optional<std::string> vector_test(Loop& loop);
+  int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
+  Part spread_of(const Loop& loop, const std::vector<int>& axes) const;
+
+  // --- loops over an accumulator, piece by piece (print_pieces.cpp)
+  void choose_pieces(Loop& loop);
+  static bool loaded_by_piece(const Loop& loop, Part part);
+  void print_pieces(Loop& loop);
+  void print_row_starts(Loop& loop);
+  void print_send(const Loop& loop);
+  void print_outbox();
+  Index sent_bytes() const;
+
+  // --- exponentials in chains of dots (print_exp.cpp)
+  struct Scaled {
+    int instr;  // the product
+    printer::Ref x;
+    double by;
+  };
+  struct ExpBelow {
+    int sub = -1, mul = -1;  // instructions that become part of the expression
+    printer::Ref x, y;
+    double scale = 1;
+    bool by_column = false;      // y
+    bool by_difference = false;  // x - y is rounded before it is multiplied
+  };
+  std::optional<double> constant_of(const Loop& loop, const printer::Ref& ref) const;
+  std::optional<Scaled> scaled(const Loop& loop, const printer::Ref& ref) const;
+  std::optional<Scaled> scaled_extreme(const Loop& loop, const Instr& in) const;
+  std::optional<ExpBelow> exp_below(const Loop& loop, const Instr& in) const;
+  bool comes_from_dot(const Loop& loop, const printer::Ref& ref) const;
+  bool is_dot_sized(ValueId value) const;
+  static int uses_of(const Loop& loop, int instr);
+  void print_exp_offsets(Loop& loop);
+  std::string exp_text(Loop& loop, std::size_t i, const ExpBelow& below);
+
+  // --- registers
+  std::string declaration(const Registers& r) const;
+  std::string at(const Registers& r) const;          // "x[r][c]"
+  std::string element(const Registers& r) const;     // "x[r][c].v[v]"
+  Registers buffer(ValueId v);                       // the registers a value lives in
+  std::string pointer_to(const Registers& r) const;  // first vector of it
+  Registers converted(ValueId v, Place place);
+  enum class StageSide : unsigned char { put, take };
+  // How a tile lies in shared memory: rows `pitch` elements apart, from `offset` on. Transposed: the tile's
+  // rows are the stage's columns.
+  struct StageLayout {
+    std::string type;
+    std::vector<Index> shape;
+    Index pitch = 1;
+    Index offset = 0;
+    bool transposed = false;
+  };
+  void move_through_stage(const Registers& r, StageSide side, const StageLayout& stage);
+  std::string convert_text(const std::string& from, const std::string& to, const std::string& text);
+  std::string stage_type(ValueId v) const;
+  void for_registers(const Registers& r, const std::function<void()>& body);
+
+  // --- memory (print_memory.cpp)
+  void print_loads(Loop& loop);
+  void print_piece_loads(Loop& loop);
+  void print_load(Loop& loop, std::size_t i);
+  Address print_address(const Loop& loop, const Instr& in, const Access& access);
+  Bounds print_bounds(const Loop& loop, const Instr& in, const Access& access);
+  std::string base_offset(const Access& access);
+  std::string stride_text(const Access& access, int dim);
+  std::string dim_text(const tile::Dim& dim);
+  std::string load_cache(const tile::Op& op, Part part, const Frame& frame) const;
+  std::string store_cache() const;
+  Expr scalar_load(const tile::Op& op);
+  void print_scalar_effect(const tile::Op& op);
+  std::string view_offset(int view, const std::vector<Expr>& indices);
+
+  // --- loads copied ahead (print_staged.cpp)
+  void choose_staged();
+  void print_fetch(Loop& loop, const Instr& in);
+  void print_foreseen(ValueId v);
+  void print_staging(const std::string& programs);
+  void print_turn(const std::string& programs);
+  std::string staged_slot(const Registers& r, const std::string& base) const;
+  std::string staged_vector(const Registers& r) const;
+  std::vector<std::pair<const tile::Op*, Staged>> staged_in_order() const;
+  Index staged_bytes() const;
+  bool walks() const { return walks_programs(schedule_); }
+
+  // --- loops of dots on tensor cores fed by the copy engine (print_wgmma.cpp)
+  void print_wgmma_body();
+  void print_fetching(const Step& loop);
+  // Names of a block's type, of its places in shared memory, of the turn that says which is next, of the
+  // barrier that counts its bytes, and of its tensor map.
+  struct BlockNames {
+    std::string type, stage, turn, full, map;
+  };
+  void print_block_loads(const BlockNames& names, const TensorOperand& operand, const TensorBlock& map);
+  void foresee(ValueId v);
+  void print_raster();
+  void print_wgmma_loop(const Step& step);
+  void open_dot_loop(const Op& op);
+  std::string programs_text() const;
+  void open_program_loop();
+  void open_multiplied_programs();
+  void check_wgmma() const;
+  void check_multicast(const TensorOperand& a, const TensorOperand& b) const;
+  void check_ping_pong(const Frame& frame) const;
+  int dot_warpgroups() const;
+  void print_dot_turn(const Op& loop);
+  void print_dot_blocks();
+  void print_dot_ring();
+  void print_exchange_place(Index bytes);
+
+  // --- chains of dots fed by the copy engine (print_chain.cpp)
+  struct ChainText {
+    std::string type, turned;  // of a block as its first reader sees it; with rows and depth exchanged
+    std::string stage, ring, turn, full;
+    std::string late_turn;  // of a late dot that is not the first to read the block; or empty
+    int places = 1;
+    bool joins = false;  // the ring of the block before: they come and go together
+  };
+  void check_chain() const;
+  void check_chain_cluster() const;
+  int resident_places() const;
+  void name_chain();
+  void join_rings();
+  void print_chain_blocks();
+  void print_chain_places();
+  void print_chain_fetching();
+  void print_chain_fetching(const Step& loop);
+  void print_chain_fetch(std::size_t block, const Op& load);
+  void print_chain_loop(const Step& step);
+  void print_chain_steps(const Step& loop);
+  void wait_for_residents();
+  void release_residents();
+  std::set<ValueId> chain_starts(const Step& loop) const;
+  void print_chain_pipeline(const Step& loop, const std::vector<const ChainDot*>& dots);
+  void print_chain_load(const Loop& loop, const Op& load, const Registers& r);
+  void print_chain_issue(const ChainDot& dot);
+  void print_chain_issue(const ChainDot& dot, const std::string& add);
+  void print_chain_done(const ChainDot& dot);
+  void print_chain_release(int block, const std::string& turn);
+  // … whose rounds overlap (print_chain_rounds.cpp)
+  struct ChainRound {
+    std::vector<const Step*> scalars, first, between, sums, after;
+    const ChainDot* late = nullptr;
+    // Where its product is by itself: what adds it, and what that reads of its own round, kept aside.
+    std::vector<const Step*> adding;
+    std::map<ValueId, Registers> aside = {};
+  };
+  ChainRound chain_round(const Step& loop, const ChainDot& late);
+  void find_next_rounds();
+  void share_late_registers(const ChainDot& from, const ChainDot& to);
+  const Step* next_rounds(const Step& loop) const;
+  void print_chain_rounds(const Step& loop, const ChainDot& late);
+  struct RoundBounds {
+    std::string index, type, from, end, by;
+  };
+  RoundBounds print_round_bounds(const Op& loop);
+  void print_overlapping_rounds(const ChainRound& round, const RoundBounds& bounds, const std::string& from);
+  void print_chain_open(const ChainRound& round);
+  void print_chain_first(const ChainRound& round);
+  void print_chain_rest(const ChainRound& round);
+  void print_chain_sums(const ChainRound& round);
+  void print_chain_adding(const ChainRound& round);
+  void find_adding(ChainRound& round);
+  void print_chain_wait(const ChainDot& dot);
+  // … that add up products (print_chain_adding.cpp)
+  struct AddingRounds {
+    const Step* loop = nullptr;
+    const ChainDot* dot = nullptr;
+    std::vector<const Step*> before, after;  // the product
+    std::set<ValueId> scalars, buffers;      // that `before` leaves for `after`, and with ahead the product
+    struct Names {
+      std::map<ValueId, std::string> scalars;
+      std::map<ValueId, Registers> buffers;
+    } names[2] = {};
+    Index row_blocks = 1;  // of 64 rows of a warpgroup
+    std::string end = {}, by = {};
+  };
+  struct AddingRound {
+    std::string index;
+    int kind;  // of its names
+  };
+  AddingRounds adding_rounds(const Step& loop, const ChainDot& dot);
+  void declare_adding_rounds(const AddingRounds& a);
+  void use_adding_names(const AddingRounds& a, int kind);
+  void print_adding_steps(const AddingRounds& a, const AddingRound& round,
+                          const std::vector<const Step*>& steps);
+  void print_adding_issue(const AddingRounds& a, int kind, Index row_block);
+  void print_adding_product(const AddingRounds& a, const AddingRound& round, Index row_block);
+  void print_adding_round(const AddingRounds& a, const AddingRound& round);
+  void print_adding_rounds(const Step& loop, const ChainDot& dot);
+  bool adds_in_turn() const;
+  void share_product_registers();
+  Registers chain_left(const ChainDot& dot);
+  bool reads_last_early(const ChainDot& dot, int block) const;
+  void name_late_dots();
+  void name_parts(const ChainDot& dot);
+  void declare_parts(const Step& loop);
+  void print_parts(const ChainDot& dot);
+  const std::string& chain_turn(const ChainDot& dot, int block) const;
+  std::string chain_place(const ChainDot& dot, int block) const;
+  std::string chain_type(int block, bool k_major) const;
+  bool reads_first(const ChainDot& dot, int block) const;
+  bool reads_last(const ChainDot& dot, int block) const;
+
+  // --- loops of dots whose blocks the threads copy ahead (print_copied.cpp)
+  void print_copied_loop(const Step& step);
+  std::string multiply_text(const Registers& acc);
+  void print_copy(const std::string& block, const std::string& to, const TensorOperand& operand);
+
+  // --- chains of dots whose blocks the threads copy ahead (print_chain_copied.cpp)
+  struct CopyPoint {
+    const ChainDot* dot = nullptr;                 // before which it stands
+    int pending = 0;                               // groups of copies that need not be there yet
+    std::vector<std::pair<int, int>> copies = {};  // blocks that are asked for, so many rounds ahead
+  };
+  // Names of a loop's numbers, and of the functions that copy its blocks.
+  struct CopiedLoop {
+    std::string index, lower, end, by;
+    std::map<int, std::string> copies = {};
+    std::string at(const std::string& from, int rounds) const;
+  };
+  void check_copied_chain() const;
+  void print_copied_chain_body();
+  void print_copied_chain(const Step& loop);
+  std::vector<CopyPoint> copy_points(const Step& loop) const;
+  void print_first_copies(const Step& loop, const std::vector<CopyPoint>& points, const CopiedLoop& names);
+  void print_copy_point(const CopyPoint& point, const CopiedLoop& names);
+  void print_chain_copy(int block, const Op& load, const std::string& place);
+  void print_chain_multiply(const ChainDot& dot);
+  void copy_residents(const Op& outermost);
+
+  // --- expressions (print_expressions.cpp)
+  Expr scalar(ValueId v);
+  Expr compute(const tile::Op& op, const std::vector<Expr>& operands);
+  Expr cast_expr(const tile::Op& op, const Expr& from);
+  Expr apply_expr(const tile::Op& op, const std::vector<Expr>& operands);
+  bool compares_in_32_bits(const tile::Op& op, const std::vector<Expr>& operands) const;
+  Expr gather_expr(const tile::Op& op, const std::vector<Expr>& operands);
+  std::string type_of(ValueId v) const;
+  const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
+  std::string as_type(const Expr& e, const std::string& type) const;
+  bool only_stored(ValueId v) const;  // every use rounds it to its narrow type
+  void find_only_stored();
+
+  // --- reductions and scans (print_reductions.cpp)
+  struct Reduction {
+    std::size_t instr;
+    std::string monoid;  // "Max"
+    std::string state;   // variable
+    std::string type;    // of the state
+  };
+  Reduction reduction(const Loop& loop, std::size_t i) const;
+  void print_reduction_starts(Loop& loop);
+  void print_reduction_starts_of_row(Loop& loop);
+  void print_exchange(Loop& loop);
+  void print_row_exchange(Loop& loop, const std::vector<Reduction>& reductions);
+  void print_column_exchange(const Loop& loop, const Reduction& reduction);
+  void print_cluster_columns(const Loop& loop, const std::vector<Reduction>& reductions);
+  std::string exchanging_threads() const;
+  std::string thread_of_program() const;
+  std::string exchange_place(const std::string& type) const;
+  // One exchange for a maximum and the sum of powers below it (print_powers.cpp)
+  void join_exchanges();
+  bool print_own_maximum(const Loop& loop, const Reduction& max);
+  std::optional<Reduction> take_deferred(const Loop& loop, const Reduction& sum);
+  void print_scaled_extreme(Loop& loop, const Reduction& reduction);
+  std::optional<int> packed_extreme(const Loop& loop, const Instr& in) const;
+  void print_packed_extremes(Loop& loop);
+  // --- sums of products on tensor cores (print_inner.cpp)
+  bool has_inner_products(const Loop& loop) const;
+  std::optional<InnerFactor> inner_factor(const Loop& loop, const printer::Ref& ref) const;
+  std::optional<std::pair<InnerFactor, InnerFactor>> inner_factors(const Loop& loop, const Instr& in) const;
+  void choose_inner_products(Loop& loop) const;
+  static bool is_inner_sum(const Loop& loop, std::size_t i);
+  void print_inner_starts(Loop& loop);
+  void print_inner_products(Loop& loop);
+  void print_inner_ends(Loop& loop);
+  // --- integers of 8 and 4 bits as floats (print_bytes.cpp)
+  struct WidenedBytes {
+    int array = -1;                          // instruction: loaded bytes
+    std::optional<printer::Ref> count = {};  // of (byte << count) >> 4
+    std::vector<int> parts = {};             // instructions that become part of the conversion
+  };
+  static bool is_array(const Instr& in);  // its registers hold a loaded or kept value
+  std::optional<WidenedBytes> widened_bytes(const Loop& loop, const Instr& in) const;
+  std::optional<Index> constant_integer(const Loop& loop, const printer::Ref& ref) const;
+  bool only_kept(const Loop& loop, std::size_t i) const;
+  bool keeps_widened(const Loop& loop, std::size_t i) const;
+  void print_widened(Loop& loop, std::size_t i, const WidenedBytes& bytes);
+  std::string widened_text(Loop& loop, const WidenedBytes& bytes, const std::string& to);
+  void print_reduction_end(Loop& loop, const Reduction& reduction);
+  void print_scans(Loop& loop);
+  // --- what needs values in other registers than their own (print_relayout.cpp)
+  void print_relayout(const Step& step);
+  void print_dot(const Step& step);
+  void print_barrier();
+  void use_stage(Index bytes);
+
+  const tile::Kernel& kernel_;
+  const tile::Schedule& schedule_;
+  const PrintOptions& options_;
+  printer::LoopPlan plan_;
+  std::vector<printer::ValueRange> ranges_;
+  std::vector<printer::Accuracy> kernel_accuracy_;
+  std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
+  std::vector<tile::ViewUse> view_uses_;
+  std::vector<const tile::Op*> definitions_;  // by value
+  std::vector<bool> differs_;                 // between programs
+  bool outside_ = false;  // the vector that is printed holds none of the columns that are tested for
+  bool crowded_ = false;  // a thread holds many elements: registers decide
+  std::vector<bool> only_stored_;
+  Layouts layouts_;
+  std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots: one, or
+  std::optional<DotChain> chain_;
+  std::optional<TileStore> result_;  // that the copy engine stores
+  bool result_sent_ = false;
+  Index piece_vectors_ = 0;                   // of the piece whose columns are loaded
+  std::vector<ChainText> chain_text_;         // by block
+  std::map<ValueId, Registers> chain_parts_;  // by storage: operand a of a dot, as it reads it
+  std::set<std::string> declared_parts_;
+  std::map<const Op*, const Step*> next_rounds_;  // by loop: the one whose rounds go on with its late dot
+  std::set<int> resident_copied_;                 // blocks
+  std::vector<std::string> map_names_;            // of the kernel's tensor maps
+
+  Text out_{1};
+  std::vector<std::string> shared_;  // declarations of static shared memory
+  Index stage_bytes_ = 0;
+  Index cluster_bytes_ = 0;  // of `shared_`: what the blocks of a cluster tell each other of columns
+  std::map<const tile::Op*, Staged> staged_;
+  Index staged_slots_ = 0;
+  Text fetch_{2};
+  std::vector<std::string> wide_parts_;                    // of the loop that is printed, by instruction
+  std::map<ValueId, const tile::Op*> scalar_definitions_;  // of the kernel's own body
+  std::map<ValueId, std::string> scalar_lines_;            // as printed
+  std::set<ValueId> foreseen_;
+  std::set<int> foreseen_axes_;
+  std::set<std::string> headers_;
+  std::set<std::string> used_names_;
+  std::map<ValueId, std::string> names_;
+  std::map<ValueId, Registers> buffers_;
+  std::set<ValueId> declared_;
+  std::map<ValueId, Expr> scalars_;
+  std::map<std::pair<int, int>, Thread> threads_;  // by threads per row and cluster
+  std::vector<std::string> thread_lines_;
+  std::set<int> program_axes_;
+  // Of the rows that a thread holds, those that element loops walk now; not set: all.
+  std::optional<std::pair<Index, Index>> row_window_;
+  int loop_depth_ = 0;    // exchanges inside loops alternate between two scratches
+  bool stepped_ = false;  // `step` is declared
+  bool cluster_waited_ = false;
+  bool previous_waited_ = false;           // for the kernel before
+  std::map<ValueId, ValueId> max_of_sum_;  // whose exchanges are one
+  std::map<ValueId, Reduction> deferred_;  // by maximum: not exchanged yet; none at the end
+  std::map<int, int> loads_of_view_;
+};
+
+}  // namespace tilewright::cuda

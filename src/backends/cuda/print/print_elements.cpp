@@ -1,0 +1,372 @@
+// One element loop: its loads, then the loops over the rows, vectors and elements that a thread holds.
+#include "backends/cuda/layout/folded_rows.h"
+#include "backends/cuda/print/kernel_printer.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace tilewright::cuda {
+
+using tile::Op;
+using tile::OpKind;
+
+int KernelPrinter::role(const Loop& loop, int loop_axis) const {
+  const std::vector<int> axes = long_axes(loop.plan->shape);
+  const auto at = std::find(axes.begin(), axes.end(), loop_axis);
+  if (at == axes.end() || loop.place.part == Part::one) return -1;
+  if (loop.place.part == Part::rows) return 0;
+  if (loop.place.part == Part::cols) return 1;
+  return at == axes.begin() ? 0 : 1;
+}
+
+Part KernelPrinter::spread_of(const Loop& loop, const std::vector<int>& axes) const {
+  bool rows = false, cols = false;
+  for (int a : axes) {
+    const int side = a < 0 ? -1 : role(loop, a);
+    rows = rows || side == 0;
+    cols = cols || side == 1;
+  }
+  return rows ? (cols ? Part::all : Part::rows) : (cols ? Part::cols : Part::one);
+}
+
+std::string KernelPrinter::row_text(const Loop& loop) const {
+  const Frame& f = loop.frame;
+  if (f.rows == 1) return "0";
+  if (f.map == RowMap::mma)
+    return f.row_steps() == 2
+               ? fmt::format("r * 8 + {}", loop.thread.g)
+               : fmt::format("r / 2 * {} + r % 2 * 8 + {}", 2 * Index{f.groups}, loop.thread.g);
+  if (f.row_groups() == 1) return f.row_steps() == 1 ? "0" : "r";
+  return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.row_groups(), loop.thread.g);
+}
+
+// The first column of a vector.
+std::string KernelPrinter::col_text(const Loop& loop) const {
+  const Frame& f = loop.frame;
+  const std::string t =
+      f.col_steps() == 1 ? loop.thread.t : fmt::format("(c * {} + {})", f.row_threads(), loop.thread.t);
+  if (f.vector > 1) return fmt::format("{} * {}", t, f.vector);
+  return f.col_steps() == 1 ? t : fmt::format("c * {} + {}", f.row_threads(), loop.thread.t);
+}
+
+std::string KernelPrinter::effect_guard(const Loop& loop) const {
+  const bool packed = layouts_.programs_per_block > 1;
+  const std::string rank = row_cluster(schedule_) > 1 ? "cluster_rank() == 0 && " : "";
+  switch (loop.place.part) {
+    case Part::all:
+      return "";
+    case Part::cols:
+      if (loop.frame.row_groups() > 1) return fmt::format("{} == 0", loop.thread.g);
+      return shares_rows(schedule_) ? "cluster_rank() == 0" : "";
+    case Part::rows:
+      return loop.frame.row_threads() > 1 ? fmt::format("{} == 0", loop.thread.t) : "";
+    case Part::one:
+      break;
+  }
+  if (packed) return fmt::format("threadIdx.x % {} == 0", schedule_.threads / layouts_.programs_per_block);
+  if (schedule_.ping_pong) return fmt::format("threadIdx.x % {} == 0", kWarpgroup);
+  return rank + "threadIdx.x == 0";
+}
+
+KernelPrinter::Loop KernelPrinter::begin_elements(const ElementLoop& plan) {
+  Loop loop;
+  loop.plan = &plan;
+  loop.place = layouts_.loops.at(&plan);
+  if (loop.place.part != Part::one) {
+    loop.frame = layouts_.frame(loop.place);
+    loop.thread = thread(loop.frame);
+  }
+  const std::size_t n = plan.body.size();
+  loop.values.resize(n);
+  loop.arrays.resize(n);
+  loop.states.resize(n);
+  loop.bounds.resize(n);
+  loop.addresses.resize(n);
+  loop.outputs.resize(n);
+  loop.wide.resize(n);
+  return loop;
+}
+
+void KernelPrinter::print_elements(const ElementLoop& plan) {
+  Loop loop = begin_elements(plan);
+  accuracy_ = printer::accuracy_in_loop(kernel_, plan, kernel_accuracy_);
+  const std::size_t n = plan.body.size();
+  count_uses(loop);
+  choose_pieces(loop);
+  print_loads(loop);
+  for (const Instr& in : plan.body)
+    if (packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
+  choose_inner_products(loop);
+  for (std::size_t i = 0; i < n; ++i)
+    if (is_vector_store(loop, i) ||
+        (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
+      const Access access(kernel_, ranges_, *plan.body[i].op);
+      need("memory");
+      loop.wide[i] = static_cast<int>(i) == loop.sent || is_wide_store(loop, i);
+      if (static_cast<int>(i) == loop.sent) continue;
+      const Loop as_stored = loop.wide[i] ? widened(loop) : loop;
+      loop.bounds[i] = print_bounds(as_stored, plan.body[i], access);
+      loop.addresses[i] = print_address(as_stored, plan.body[i], access);
+    }
+  for (std::size_t i = 0; i < n; ++i)
+    if (plan.body[i].kind == Instr::Kind::keep || plan.body[i].kind == Instr::Kind::scan) {
+      const Registers r = buffer(plan.body[i].value);
+      if (declared_.insert(plan_.storage(plan.body[i].value)).second) out_.write(declaration(r));
+    }
+  print_reduction_starts(loop);
+  print_at(loop, Level::once);
+  if (loop.piece_vectors > 0) {
+    print_pieces(loop);
+    accuracy_ = kernel_accuracy_;
+    return;
+  }
+  const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
+  const bool folded = walks_folded_row(plan_, plan, layouts_.folded);
+  const auto [first, end] =
+      row_window_.value_or(std::pair{Index{0}, folded ? Index{1} : loop.frame.row_steps()});
+  if (rows && loop.frame.row_steps() > 1) out_.unrolled("r", first, end);
+  print_row_body(loop);
+  if (rows && loop.frame.row_steps() > 1) out_.close();
+  print_scans(loop);
+  print_exchange(loop);
+  accuracy_ = kernel_accuracy_;
+}
+
+void KernelPrinter::count_uses(Loop& loop) const {
+  loop.uses.assign(loop.plan->body.size(), 0);
+  for (const Instr& in : loop.plan->body)
+    for (const printer::Ref& ref : in.operands)
+      if (!ref.is_scalar()) ++loop.uses[static_cast<std::size_t>(ref.instr)];
+  for (const Instr& in : loop.plan->body) {
+    if (const auto tanh = tanh_beside_one(loop, in)) --loop.uses[*tanh];
+    if (const auto below = exp_below(loop, in))
+      for (int part : {below->sub, below->mul})
+        if (part >= 0) --loop.uses[static_cast<std::size_t>(part)];
+    if (const auto product = scaled_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(product->instr)];
+    // Of the shifts each reads the next: what nobody else reads is not computed.
+    if (const auto bytes = widened_bytes(loop, in))
+      for (int part : bytes->parts)
+        if (--loop.uses[static_cast<std::size_t>(part)] > 0) break;
+  }
+}
+
+// Where an instruction is computed: what does not change along a row once a row, what changes along no axis
+// once.
+KernelPrinter::Level KernelPrinter::level(const Loop& loop, const Instr& in) const {
+  if (in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload) return Level::element;
+  switch (spread_of(loop, in.axes)) {
+    case Part::one:
+      return loop.place.part == Part::one ? Level::element : Level::once;
+    case Part::rows:
+      return loop.place.part == Part::all ? Level::row : Level::element;
+    default:
+      return Level::element;
+  }
+}
+
+void KernelPrinter::print_row_body(Loop& loop) {
+  const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
+  if (rows) print_reduction_starts_of_row(loop);
+  const bool guard = rows && loop.frame.ragged_rows();
+  if (guard) {
+    const std::string steps =
+        loop.frame.row_steps() > 1 ? fmt::format("r < {} || ", loop.frame.row_steps() - 1) : "";
+    out_.open("if ({}{} < {})", steps, row_text(loop), loop.frame.rows);
+  }
+  print_at(loop, Level::row);
+  print_exp_offsets(loop);
+  print_inner_starts(loop);
+  if (loop.place.part == Part::all || loop.place.part == Part::cols)
+    print_columns(loop);
+  else
+    print_at(loop, Level::element);
+  print_inner_ends(loop);
+  if (guard) out_.close();
+}
+
+void KernelPrinter::print_columns(Loop& loop) {
+  const Frame& f = loop.frame;
+  if (std::find(loop.wide.begin(), loop.wide.end(), true) != loop.wide.end()) return print_wide_columns(loop);
+  if (f.col_steps() > 1) out_.unrolled("c", f.col_steps());
+  const bool guard = f.ragged_cols() && f.whole_vectors();
+  if (guard) {
+    const std::string steps = f.col_steps() > 1 ? fmt::format("c < {} || ", f.col_steps() - 1) : "";
+    out_.open("if ({}{} < {})", steps, col_text(loop), f.cols);
+  }
+  print_column_body(loop);
+  if (guard) out_.close();
+  if (f.col_steps() > 1) out_.close();
+}
+
+// The same columns seen as vectors of eight elements: what a store writes after the quad's exchange.
+KernelPrinter::Loop KernelPrinter::widened(const Loop& loop) {
+  Loop out = loop;
+  out.frame.vector *= kQuad;
+  return out;
+}
+
+// Four vectors at a time; then the four threads of a row exchange theirs, and each stores eight elements.
+void KernelPrinter::print_wide_columns(Loop& loop) {
+  const bool several = loop.frame.col_steps() > kQuad;
+  if (several) out_.unrolled("wide", loop.frame.col_steps() / kQuad);
+  print_quad(loop, several ? fmt::format("wide * {} + ", kQuad) : "", several ? "wide" : "");
+  if (several) out_.close();
+}
+
+// Vectors c = first … first + 3, which together are vector `index` of the widened rows.
+void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::string& index) {
+  std::vector<std::string> parts(loop.plan->body.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!loop.wide[i]) continue;
+    const Op& op = *loop.plan->body[i].op;
+    parts[i] = unique(identifier(kernel_.views[static_cast<std::size_t>(op.param)].name) + "_parts");
+    out_.line("Vec<{}, {}> {}[{}];", element_type(kernel_.type(op.operands[0]).dtype), loop.frame.vector,
+              parts[i], kQuad);
+  }
+  wide_parts_ = parts;
+  out_.unrolled("part", kQuad);
+  out_.line("const int c = {}part;", first);
+  print_column_body(loop);
+  out_.close();
+  Loop wide = widened(loop);
+  bool named = index.empty();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!loop.wide[i]) continue;
+    if (static_cast<int>(i) == loop.sent) {
+      out_.line("put(outbox.piece(), half, {}, {});", loop.piece_vectors > kQuad ? "quad * 4" : "0",
+                parts[i]);
+      continue;
+    }
+    need("quad");
+    if (!named) out_.line("const int c = {};", index);
+    named = true;
+    wide.outputs[i] = fmt::format("across_quad({})", parts[i]);
+    print_store(wide, i);
+  }
+}
+
+void KernelPrinter::print_vector_elements(Loop& loop) {
+  const Frame& f = loop.frame;
+  if (f.vector > 1) out_.unrolled("v", f.vector);
+  const bool guard = f.ragged_cols() && !f.whole_vectors();
+  if (guard) out_.open("if ({}{} < {})", col_text(loop), f.vector > 1 ? " + v" : "", f.cols);
+  print_at(loop, Level::element);
+  if (guard) out_.close();
+  if (f.vector > 1) out_.close();
+}
+
+void KernelPrinter::print_column_body(Loop& loop) {
+  print_vector_heads(loop);
+  print_packed_extremes(loop);
+  print_inner_products(loop);
+  const bool elements = std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& in) {
+    const auto i = static_cast<std::size_t>(&in - loop.plan->body.data());
+    return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload && !direct_copy(loop, i) &&
+           !keeps_load(loop, i) && !keeps_widened(loop, i) && !packed_extreme(loop, in) &&
+           !is_inner_sum(loop, i);
+  });
+  if (elements) {
+    const auto inside = vector_test(loop);
+    if (inside) {
+      out_.open("if ({})", *inside);
+      print_vector_elements(loop);
+      out_.close_else();
+      outside_ = true;
+    }
+    print_vector_elements(loop);
+    outside_ = false;
+    if (inside) out_.close();
+  }
+  print_vector_tails(loop);
+}
+
+void KernelPrinter::print_at(Loop& loop, Level at_level) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (level(loop, in) != at_level) continue;
+    switch (in.kind) {
+      case Instr::Kind::compute:
+      case Instr::Kind::reload:
+        print_compute(loop, i);
+        break;
+      case Instr::Kind::effect:
+        if (in.op->kind != OpKind::store)
+          print_scattered(loop, i);
+        else if (!is_vector_store(loop, i))
+          print_store(loop, i);
+        else if (!direct_copy(loop, i))
+          out_.line("{}{} = {};", loop.outputs[i], loop.frame.vector > 1 ? ".v[v]" : ".v[0]",
+                    operand(loop, in.operands[0]).text);
+        break;
+      case Instr::Kind::keep:
+      case Instr::Kind::scan:
+        print_keep(loop, i);
+        break;
+      case Instr::Kind::reduce:
+        print_reduce(loop, i);
+        break;
+    }
+  }
+}
+
+Expr KernelPrinter::operand(Loop& loop, const printer::Ref& ref) {
+  if (ref.is_scalar()) return scalar(ref.scalar);
+  return loop.values[static_cast<std::size_t>(ref.instr)];
+}
+
+void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  if (loop.uses[i] == 0) return;        // part of another expression
+  if (widened_bytes(loop, in)) return;  // as a vector
+  Expr& value = loop.values[i];
+  const std::string type = type_of(in.value);
+  if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load) {
+    if (loop.arrays[i].place.part == Part::one || loop.arrays[i].place.part == Part::rows)
+      value = {at(loop.arrays[i]), loop.arrays[i].type};
+    if (value.type.empty())
+      value = {element(loop.arrays[i]), loop.arrays[i].type};  // narrow vectors: see print_vector_heads
+    return;
+  }
+  if (in.op->kind == OpKind::constant) {
+    value = {literal(kernel_.type(in.value).dtype, in.op->number), type};
+    return;
+  }
+  if (in.op->kind == OpKind::arange) {
+    const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
+    std::string text = side < 0 ? "0" : side == 0 ? row_text(loop) : col_text(loop);
+    if (side == 1 && loop.frame.vector > 1) text += " + v";
+    value = {text, "i32"};
+    return;
+  }
+  std::vector<Expr> operands;
+  operands.reserve(in.operands.size());
+  for (const printer::Ref& ref : in.operands) operands.push_back(operand(loop, ref));
+  if (draws_fours(loop, i)) {
+    need("philox");
+    out_.line("if (v % 4 == 0) {} = philox(u64({}), u64({}) >> 2);", loop.outputs[i], operands[0].text,
+              operands[1].text);
+    value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), "i64"};
+    return;
+  }
+  if (const auto tanh = tanh_beside_one(loop, in)) {
+    need("math_fast");
+    const Instr& inner = loop.plan->body[*tanh];
+    value = {fmt::format("fast::one_plus_tanh({})", operand(loop, inner.operands[0]).text), "f32"};
+  } else if (const auto test = column_test(loop, in)) {
+    value = column_test_text(loop, *test);
+  } else if (const auto below = exp_below(loop, in)) {
+    value = {exp_text(loop, i, *below), "f32"};
+  } else {
+    value = compute(*in.op, operands);
+  }
+  const bool named = !kernel_.values[static_cast<std::size_t>(in.value)].name.empty();
+  const bool whole = in.op->kind == OpKind::gather || in.op->kind == OpKind::random;
+  const bool one_use = loop.uses[i] <= 1 && level(loop, in) == Level::element;
+  if (one_use && !named && !whole && value.text.size() < 40) return;
+  if (value.text.find_first_of(" (") == std::string::npos) return;  // a name already
+  const std::string name = unique(value_name(in.value));
+  out_.line("const {} {} = {};", value.type, name, value.text);
+  value.text = name;
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,143 @@
+// Expressions: one op on elements or scalars as C++ text with its type.
+#include "backends/cuda/print/kernel_printer.h"
+#include "backends/cuda/print/prim_text.h"
+#include "backends/printer/powers_below.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using printer::ValueRange;
+using tile::Op;
+using tile::OpKind;
+using tile::Prim;
+
+// i64 values that are known to fit are computed in 32 bits: a GPU has no other integer unit.
+std::string KernelPrinter::type_of(ValueId v) const {
+  const DType dtype = kernel_.type(v).dtype;
+  if (dtype == DType::i64) return range(v).fits_i32() ? "i32" : "i64";
+  return compute_type(dtype);
+}
+
+std::string KernelPrinter::as_type(const Expr& e, const std::string& type) const {
+  if (e.type == type) return e.text;
+  return fmt::format("{}({})", type, e.text);
+}
+
+Expr KernelPrinter::scalar(ValueId v) {
+  auto it = scalars_.find(v);
+  if (it == scalars_.end()) it = scalars_.find(plan_.storage(v));
+  if (it != scalars_.end()) return it->second;
+  // A carried value or a reduction's result: a variable of its own.
+  return {value_name(plan_.storage(v)), type_of(plan_.storage(v))};
+}
+
+bool KernelPrinter::only_stored(ValueId v) const { return only_stored_[static_cast<std::size_t>(v)]; }
+
+Expr KernelPrinter::compute(const Op& op, const std::vector<Expr>& operands) {
+  switch (op.kind) {
+    case OpKind::cast:
+      return cast_expr(op, operands[0]);
+    case OpKind::apply:
+      return apply_expr(op, operands);
+    case OpKind::gather:
+      return gather_expr(op, operands);
+    case OpKind::random:
+      need("philox");
+      return {fmt::format("i64(philox_word(u64({}), u64({})))", as_type(operands[0], "i64"),
+                          as_type(operands[1], "i64")),
+              "i64"};
+    default:
+      TW_CHECK(false, "an op that is no expression");
+  }
+  return {};
+}
+
+// Narrow floats are held as the f32 of the same value; a store rounds by itself.
+Expr KernelPrinter::cast_expr(const Op& op, const Expr& from) {
+  const DType to = kernel_.type(op.results[0]).dtype, source = kernel_.type(op.operands[0]).dtype;
+  const std::string type = type_of(op.results[0]);
+  if (is_narrow_float(to)) {
+    if (source == DType::f32 && only_stored(op.results[0])) return {from.text, "f32"};
+    if (source == to) return from;
+    need("convert");
+    return {fmt::format("to_f32(cast<{}>({}))", element_type(to), from.text), "f32"};
+  }
+  if (from.type == type) return {from.text, type};
+  if (is_bool(to))
+    return {fmt::format("{} != {}", wrapped(from.text), from.type == "f32" ? "0.0f" : "0"), "bool"};
+  if (from.type == "bool" || (from.type == "f32" && to == DType::f64))
+    return {fmt::format("{}({})", type, from.text), type};
+  need("convert");
+  // An i64 that fits saturates as i64 does: it never reaches the limits.
+  return {fmt::format("cast<{}>({})", type, from.text), type};
+}
+
+// A number strictly inside i32 compares with any i64 as with its saturation.
+bool KernelPrinter::compares_in_32_bits(const Op& op, const std::vector<Expr>& operands) const {
+  if (operands.size() != 2 || (operands[0].type == "i64") == (operands[1].type == "i64")) return false;
+  const ValueRange& r = range(op.operands[operands[0].type == "i64" ? 1 : 0]);
+  return r.low > -2147483647 - 1 && r.high < 2147483647;
+}
+
+Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) {
+  const ValueId first = op.operands[op.prim == Prim::select ? 1 : 0];
+  const DType dtype = kernel_.type(first).dtype;
+  const DType result_dtype = kernel_.type(op.results[0]).dtype;
+  PrimUse use{
+      .prim = op.prim, .dtype = dtype, .accuracy = accuracy_[static_cast<std::size_t>(op.results[0])]};
+  std::string type = is_bool(result_dtype) ? "bool" : type_of(op.results[0]);
+  std::vector<std::string> texts;
+  if (dtype == DType::i64) {
+    const bool small =
+        (is_bool(result_dtype) || range(op.results[0]).fits_i32()) &&
+        std::all_of(operands.begin(), operands.end(), [](const Expr& e) { return e.type != "i64"; });
+    const std::string operand_type = small ? "i32" : "i64";
+    if (is_bool(result_dtype) && compares_in_32_bits(op, operands)) {
+      need("edge");
+      for (const Expr& e : operands)
+        texts.push_back(e.type == "i64" ? fmt::format("saturate_i32({})", e.text) : e.text);
+    } else {
+      for (const Expr& e : operands) texts.push_back(e.type == "bool" ? e.text : as_type(e, operand_type));
+    }
+    if (!is_bool(result_dtype)) type = operand_type;
+  } else {
+    for (const Expr& e : operands) texts.push_back(e.text);
+  }
+  if (!is_float(dtype)) {
+    const ValueRange& r = range(op.results[0]);
+    const bool divides = op.prim == Prim::div || op.prim == Prim::rem;
+    const bool safe_divisor = divides && range(op.operands[1]).low > 0;
+    if (dtype == DType::i64 || dtype == DType::i32) {
+      const bool bounded = dtype == DType::i64 ? r.bounded() : r.low > -2147483647 - 1 && r.high < 2147483647;
+      use.wraps = divides ? !safe_divisor : !bounded;
+    }
+  }
+  use.tests = is_bool(dtype) && std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+                const Op* made = printer::behind(definitions_, OpKind::broadcast, v);
+                return made && made->kind == OpKind::apply;
+              });
+  if (const std::string header = prim_header(use); !header.empty()) need(header);
+  return {prim_expression(use, texts), type};
+}
+
+Expr KernelPrinter::gather_expr(const Op& op, const std::vector<Expr>& operands) {
+  const auto view = static_cast<std::size_t>(op.param);
+  const tile::ViewParam& p = kernel_.views[view];
+  std::vector<Expr> indices(operands.begin(), operands.begin() + p.rank());
+  need("memory");
+  const bool read_only = !view_uses_[view].written && !view_uses_[view].accumulated;
+  std::string text = fmt::format("load<1{}>({} + {}).v[0]", read_only ? ", Cache::constant" : "",
+                                 identifier(p.name), view_offset(op.param, indices));
+  if (is_narrow_float(p.dtype)) {
+    need("convert");
+    text = fmt::format("to_f32({})", text);
+  }
+  const std::string type = type_of(op.results[0]);
+  if (op.masked)
+    text = fmt::format("{} ? {} : {}", wrapped(operands.back().text), text, literal(p.dtype, op.number));
+  if (p.dtype == DType::i64 && type == "i32") text = fmt::format("i32({})", text);
+  return {text, type};
+}
+
+}  // namespace tilewright::cuda

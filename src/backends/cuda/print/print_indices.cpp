@@ -1,0 +1,159 @@
+// What is known of an element's indices when a loop is printed: which values follow the columns, and what
+// that saves.
+#include "backends/cuda/print/kernel_printer.h"
+
+#include <numeric>
+
+namespace tilewright::cuda {
+
+using tile::Op;
+using tile::OpKind;
+
+// What a column's number has besides the element's place in the row, as text: of arange 0, of n + arange n.
+std::optional<std::string> KernelPrinter::column_offset(Loop& loop, const printer::Ref& ref) {
+  if (ref.is_scalar()) return std::nullopt;
+  const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
+  if (in.kind != Instr::Kind::compute) return std::nullopt;
+  if (in.op->kind == OpKind::arange) {
+    const bool walks_columns = !in.axes.empty() && in.axes[0] >= 0 && role(loop, in.axes[0]) == 1;
+    return walks_columns ? std::optional<std::string>("0") : std::nullopt;
+  }
+  if (in.op->kind != OpKind::apply || in.op->prim != tile::Prim::add) return std::nullopt;
+  for (std::size_t side : {0u, 1u}) {
+    const printer::Ref& other = in.operands[1 - side];
+    const auto offset = column_offset(loop, in.operands[side]);
+    if (!offset || !other.is_scalar()) continue;
+    const std::string text = scalar(other.scalar).text;
+    return *offset == "0" ? text : fmt::format("{} + {}", *offset, text);
+  }
+  return std::nullopt;
+}
+
+// Whether a column is a number: c · T + v = number - t · V. The right side is one for a thread, and the left
+// one is known where the loops are unrolled, which leaves one comparison an element. All of it modulo 2^32,
+// where both sides fit.
+std::optional<KernelPrinter::ColumnTest> KernelPrinter::column_test(Loop& loop, const Instr& in) {
+  if (in.kind != Instr::Kind::compute) return std::nullopt;
+  const Op& op = *in.op;
+  const bool tests = op.kind == OpKind::apply && (op.prim == tile::Prim::eq || op.prim == tile::Prim::ne);
+  if (!tests || level(loop, in) != Level::element || kernel_.type(op.operands[0]).dtype != DType::i64)
+    return std::nullopt;
+  for (std::size_t side : {0u, 1u}) {
+    const printer::Ref& number = in.operands[1 - side];
+    const printer::ValueRange& columns = range(op.operands[side]);
+    if (!number.is_scalar() || columns.low <= -2147483647 || columns.high >= 2147483647) continue;
+    const auto offset = column_offset(loop, in.operands[side]);
+    if (!offset) continue;
+    Expr n = scalar(number.scalar);
+    if (n.type == "i64") {
+      need("edge");
+      n.text = fmt::format("saturate_i32({})", n.text);
+    }
+    return ColumnTest{op.prim == tile::Prim::eq, fmt::format("u32({}) - u32({}) - u32({} * {})", n.text,
+                                                             *offset, loop.thread.t, loop.frame.vector)};
+  }
+  return std::nullopt;
+}
+
+// The first column of a vector less that of the thread's first one.
+std::string KernelPrinter::vector_place(const Frame& f) {
+  return f.col_steps() > 1 ? fmt::format("c * {}", f.row_threads() * f.vector) : "0";
+}
+
+Expr KernelPrinter::column_test_text(const Loop& loop, const ColumnTest& test) const {
+  if (outside_) return {test.equal ? "false" : "true", "bool"};
+  const std::string place = vector_place(loop.frame) + (loop.frame.vector > 1 ? " + v" : "");
+  return {fmt::format("u32({}) {} {}", place, test.equal ? "==" : "!=", test.number), "bool"};
+}
+
+// Where all tests for a column are for the same one: whether it is in a vector. All but one vector of a row
+// fail.
+std::optional<std::string> KernelPrinter::vector_test(Loop& loop) {
+  const Frame& f = loop.frame;
+  const bool columns = loop.place.part == Part::all || loop.place.part == Part::cols;
+  if (!columns || f.vector < 4) return std::nullopt;
+  std::optional<std::string> number;
+  for (const Instr& in : loop.plan->body) {
+    const auto test = column_test(loop, in);
+    if (!test) continue;
+    if (number && *number != test->number) return std::nullopt;
+    number = test->number;
+  }
+  if (!number) return std::nullopt;
+  return fmt::format("{} - u32({}) < {}", *number, vector_place(f), f.vector);
+}
+
+// What an integer of the loop is in terms of its row and column.
+std::optional<KernelPrinter::IndexForm> KernelPrinter::index_form(const Loop& loop,
+                                                                  const printer::Ref& ref) const {
+  if (ref.is_scalar()) return IndexForm{0, 0, range(ref.scalar).divisor};
+  const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
+  if (in.kind != Instr::Kind::compute || kernel_.type(in.value).dtype != DType::i64) return std::nullopt;
+  const Op& op = *in.op;
+  if (op.kind == OpKind::constant) return IndexForm{0, 0, printer::range_of_number(op.number.i).divisor};
+  if (op.kind == OpKind::arange) {
+    const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
+    return IndexForm{side == 0 ? 1 : 0, side == 1 ? 1 : 0, 0};
+  }
+  if (op.kind != OpKind::apply || in.operands.size() != 2) return std::nullopt;
+  const auto a = index_form(loop, in.operands[0]), b = index_form(loop, in.operands[1]);
+  if (!a || !b) return std::nullopt;
+  if (op.prim == tile::Prim::add)
+    return IndexForm{a->row + b->row, a->col + b->col, std::gcd(a->divisor, b->divisor)};
+  if (op.prim == tile::Prim::mul) {
+    // One factor is a number: a constant tile or scalar is the only form without row and column that is
+    // looked at.
+    for (int side : {0, 1}) {
+      const printer::Ref& factor = in.operands[static_cast<std::size_t>(side)];
+      const IndexForm& other = side == 0 ? *b : *a;
+      const Op* number =
+          factor.is_scalar() ? nullptr : loop.plan->body[static_cast<std::size_t>(factor.instr)].op;
+      Index k = 0;
+      if (number != nullptr && number->kind == OpKind::constant) {
+        k = number->number.i;
+      } else if (factor.is_scalar() && range(factor.scalar).low == range(factor.scalar).high) {
+        k = range(factor.scalar).low;
+      } else {
+        continue;
+      }
+      if (std::abs(k) > (Index{1} << 31)) return std::nullopt;
+      return IndexForm{other.row * k, other.col * k, std::gcd(other.divisor, Index{1} << 20) * std::abs(k)};
+    }
+  }
+  return std::nullopt;
+}
+
+// Neighbouring columns that draw neighbouring random words: one run of the cipher gives four of them.
+bool KernelPrinter::draws_fours(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::random || loop.frame.vector % 4 != 0)
+    return false;
+  if (loop.place.part != Part::all && loop.place.part != Part::cols) return false;
+  if (level(loop, in) != Level::element) return false;
+  const auto form = index_form(loop, in.operands[1]);
+  return form && form->col == 1 && form->row % 4 == 0 && form->divisor % 4 == 0;
+}
+
+// The tanh in an addition of 1 + tanh x. That cancels where x is far below 0; as 2 / (1 + e^-2x) it does not,
+// and costs less than the tanh alone: for values that end in narrow floats.
+std::optional<std::size_t> KernelPrinter::tanh_beside_one(const Loop& loop, const Instr& in) const {
+  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || in.op->prim != tile::Prim::add)
+    return std::nullopt;
+  if (kernel_.type(in.value).dtype != DType::f32 ||
+      accuracy_[static_cast<std::size_t>(in.value)] == printer::Accuracy::exact)
+    return std::nullopt;
+  for (std::size_t side : {0u, 1u}) {
+    if (in.operands[0].is_scalar() || in.operands[1].is_scalar()) continue;
+    const Instr& one = loop.plan->body[static_cast<std::size_t>(in.operands[side].instr)];
+    const auto other = static_cast<std::size_t>(in.operands[1 - side].instr);
+    const Instr& tanh = loop.plan->body[other];
+    if (one.kind != Instr::Kind::compute || one.op->kind != OpKind::constant || one.op->number.f != 1.0)
+      continue;
+    if (tanh.kind == Instr::Kind::compute && tanh.op->kind == OpKind::apply &&
+        tanh.op->prim == tile::Prim::tanh)
+      return other;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilewright::cuda

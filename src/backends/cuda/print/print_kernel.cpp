@@ -1,0 +1,270 @@
+// A kernel as a whole: what is looked at before it is printed, its head and its parameters.
+#include "backends/cuda/analysis/loop_policy.h"
+#include "backends/cuda/print/kernel_printer.h"
+#include "backends/printer/powers_below.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using printer::Step;
+using tile::Op;
+using tile::OpKind;
+
+namespace {
+
+struct Refusal {
+  std::string why;
+};
+
+// Words that a value must not be called: C++ keywords, and functions of the device headers.
+constexpr std::string_view kReserved[] = {
+    "add",        "sub",       "mul",      "div",       "rem",      "neg",        "abs",
+    "sign",       "floor",     "ceil",     "round",     "trunc",    "sqrt",       "exp",
+    "exp2",       "expm1",     "log",      "log2",      "log1p",    "sin",        "cos",
+    "tan",        "tanh",      "erf",      "rsqrt",     "pow",      "atan2",      "min",
+    "max",        "fma",       "isnan",    "shl",       "shr",      "load",       "store",
+    "cast",       "stage",     "fast",     "fetch",     "fetch_if", "fetched",    "fetch_program",
+    "turn",       "ring",      "group",    "place",     "full",     "rank",       "A",
+    "B",          "a_blocks",  "b_blocks", "hop",       "first",    "opaque",     "passed",
+    "trip_count", "sent",      "outbox",   "block",     "panel",    "half",       "quad",
+    "wide",       "part",      "t",        "g",         "r",        "c",          "v",
+    "row",        "col",       "int",      "float",     "double",   "bool",       "char",
+    "long",       "short",     "if",       "else",      "for",      "do",         "while",
+    "return",     "switch",    "case",     "default",   "and",      "or",         "not",
+    "xor",        "true",      "false",    "const",     "auto",     "this",       "new",
+    "delete",     "i8",        "u8",       "i16",       "u16",      "i32",        "u32",
+    "i64",        "u64",       "f32",      "f64",       "bf16",     "f16",        "f8e4m3",
+    "f8e5m2",     "Vec",       "Max",      "Min",       "Sum",      "Product",    "And",
+    "Or",         "ArgMax",    "ArgMin",   "same",      "sigmoid",  "reciprocal", "inside",
+    "step",       "program",   "programs", "send",      "tw",       "infinity",   "not_a_number",
+    "signed",     "unsigned",  "void",     "template",  "class",    "struct",     "union",
+    "operator",   "namespace", "using",    "static",    "extern",   "register",   "volatile",
+    "inline",     "public",    "private",  "protected", "try",      "catch",      "throw",
+    "typename",   "goto",      "break",    "continue",  "enum",     "sizeof",     "typedef",
+    "virtual",    "friend",    "export",   "asm",       "mutable",  "explicit",   "put",
+    "kExchanged", "kExchange", "Sharing",  "OwnGroup",  "at"};
+
+}  // namespace
+
+bool is_reserved(std::string_view name) {
+  return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
+}
+
+std::vector<int> grid_parameters(const tile::Kernel& kernel) {
+  std::vector<int> axes;
+  for (std::size_t i = 0; i < kernel.grid.size(); ++i)
+    if (std::any_of(kernel.grid[i].begin(), kernel.grid[i].end(),
+                    [](const tile::GridFactor& f) { return !f.extent.is_constant(); }))
+      axes.push_back(static_cast<int>(i));
+  return axes;
+}
+
+KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& schedule,
+                             const PrintOptions& options)
+    : kernel_(kernel),
+      schedule_(schedule),
+      options_(options),
+      plan_(plan_for(kernel, schedule)),
+      ranges_(printer::value_ranges(kernel)),
+      kernel_accuracy_(printer::needed_accuracy(kernel)),
+      accuracy_(kernel_accuracy_),
+      view_uses_(tile::view_uses(kernel)),
+      definitions_(printer::definitions(kernel)),
+      differs_(printer::differ_between_programs(kernel)),
+      crowded_(crowded(kernel, schedule)),
+      only_stored_(kernel.values.size(), true) {
+  used_names_.insert(std::begin(kReserved), std::end(kReserved));
+  for (const tile::ViewParam& v : kernel.views) used_names_.insert(identifier(v.name));
+  for (const tile::ScalarParam& s : kernel.scalars) used_names_.insert(identifier(s.name));
+  tile::for_each_op(kernel.body, [&](const Op& op) {
+    if (op.kind == OpKind::load || op.kind == OpKind::gather) ++loads_of_view_[op.param];
+  });
+  find_only_stored();
+}
+
+// Users stand behind what they use, so they are looked at first. A tile that a dot reads is kept as it is
+// stored, and a choice between two values rounds neither.
+void KernelPrinter::find_only_stored() {
+  std::vector<const Op*> ops;
+  tile::for_each_op(kernel_.body, [&](const Op& op) { ops.push_back(&op); });
+  const auto long_both_ways = [&](ValueId v) { return long_axes(kernel_.type(v).shape).size() == 2; };
+  for (auto op = ops.rbegin(); op != ops.rend(); ++op)
+    for (std::size_t i = 0; i < (*op)->operands.size(); ++i) {
+      const ValueId v = (*op)->operands[i];
+      const bool stored = i == 0 && ((*op)->kind == OpKind::store || (*op)->kind == OpKind::scatter);
+      const bool multiplied = i < 2 && (*op)->kind == OpKind::dot && long_both_ways(v);
+      const bool chosen = i > 0 && (*op)->kind == OpKind::apply && (*op)->prim == tile::Prim::select &&
+                          only_stored((*op)->results[0]);
+      if (!stored && !multiplied && !chosen) only_stored_[static_cast<std::size_t>(v)] = false;
+    }
+}
+
+void KernelPrinter::refuse(const std::string& why) const { throw Refusal{why}; }
+
+Result<backends::Source> KernelPrinter::run() {
+  const auto unsupported = [](std::string why) {
+    return failure(Failure::Kind::unsupported, std::move(why));
+  };
+  if (row_cluster(schedule_) > 1 && options_.architecture < "sm_90")
+    return unsupported(
+        fmt::format("cluster={}: {} has no clusters", row_cluster(schedule_), options_.architecture));
+  if (schedule_.dot != tile::DotUnit::fma)
+    if (Status s = find_dots(); !s) return s.error();
+  join_exchanges();
+  auto layouts = assign_layouts({kernel_, plan_, ranges_, schedule_});
+  if (!layouts) return layouts.error();
+  layouts_ = std::move(*layouts);
+  const std::string parameters = signature();
+  if (row_cluster(schedule_) > 1) need("cluster_exchange");
+  try {
+    if (schedule_.dot == tile::DotUnit::fma && schedule_.stages > 1) choose_staged();
+    if (schedule_.dot == tile::DotUnit::wgmma)
+      print_wgmma_body();
+    else if (chain_)
+      print_copied_chain_body();
+    else if (walks())
+      print_persistent_body();
+    else
+      print_steps(plan_.steps);
+    wait_for_previous();  // of a kernel that touches no memory, too
+    if (!deferred_.empty()) refuse("a maximum waits for a sum that no loop prints");
+  } catch (const Refusal& refusal) {
+    return unsupported(refusal.why);
+  }
+  const Index shared_bytes = round_up(stage_bytes_, 16) + staged_bytes();
+  if (cluster_bytes_ > kMostStaticSharedBytes - kStaticSharedBytes)
+    return unsupported(fmt::format("needs {} bytes of shared memory for what a cluster exchanges, has {}",
+                                   cluster_bytes_, kMostStaticSharedBytes - kStaticSharedBytes));
+  const Index left = options_.max_shared_bytes - kStaticSharedBytes - cluster_bytes_;
+  if (shared_bytes > left)
+    return unsupported(fmt::format("needs {} bytes of shared memory, a block has {}", shared_bytes, left));
+
+  Text head(1);
+  for (const std::string& s : shared_) head.write(s);
+  print_thread_coordinates(head);
+  std::string text = header_comment();
+  need("edge");
+  need("exchange");
+  for (const std::string& h : headers_) text += fmt::format("#include \"tw_cuda/{}.cuh\"\n", h);
+  std::string bounds = fmt::format("{}", block_threads(schedule_));
+  if (schedule_.dot == tile::DotUnit::wgmma)
+    bounds += ", 1";  // setmaxnreg wants the number
+  else if (schedule_.programs_per_sm > 0)
+    bounds += fmt::format(", {}", schedule_.programs_per_sm);
+  text += fmt::format("\nnamespace tw {{\n\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n",
+                      bounds, identifier(kernel_.name), parameters);
+  text += head.str() + out_.str() + "}\n\n}  // namespace tw\n";
+
+  backends::Source source;
+  source.text = std::move(text);
+  source.entry = identifier(kernel_.name);
+  source.schedule = schedule_;
+  // Blocks of a multicast have a program each.
+  const Index programs = layouts_.programs_per_block * schedule_.cluster / row_cluster(schedule_);
+  source.launch = {.threads = block_threads(schedule_),
+                   .cluster = schedule_.cluster,
+                   .shared_bytes = shared_bytes,
+                   .programs_per_block = programs};
+  return source;
+}
+
+// What the schedule's unit makes of the kernel's dots.
+Status KernelPrinter::find_dots() {
+  auto dot = find_tensor_dot(kernel_, schedule_.dot);
+  if (dot) {
+    dot_ = *dot;
+    return find_sent(*dot_->dot);
+  }
+  if (!on_tensor_cores(schedule_.dot)) return dot.error();
+  auto chain = find_dot_chain(kernel_, schedule_.dot);
+  if (!chain) return chain.error();
+  chain_ = std::move(*chain);
+  return find_sent(*chain_->dots.back().op);
+}
+
+// The tile as this dot's result that the copy engine stores, where the schedule wants that.
+Status KernelPrinter::find_sent(const Op& dot) {
+  if (schedule_.store_places == 0) return Unit{};
+  if (schedule_.dot != tile::DotUnit::wgmma)
+    return failure(Failure::Kind::unsupported, "store_places: wants dot=wgmma");
+  auto result = find_tile_store(kernel_, dot);
+  if (!result) return result.error();
+  result_ = std::move(*result);
+  return Unit{};
+}
+
+std::string KernelPrinter::header_comment() const {
+  std::string text = fmt::format("// {}: ", kernel_.name);
+  const auto dims = [&](const std::vector<tile::Dim>& all) {
+    std::vector<std::string> parts;
+    parts.reserve(all.size());
+    for (const tile::Dim& d : all)
+      parts.push_back(d.is_constant() ? fmt::format("{}", d.value)
+                                      : kernel_.scalars[static_cast<std::size_t>(d.scalar)].name);
+    return fmt::format("[{}]", fmt::join(parts, ","));
+  };
+  std::vector<std::string> reads, writes;
+  for (std::size_t i = 0; i < kernel_.views.size(); ++i) {
+    const tile::ViewParam& v = kernel_.views[i];
+    const std::string shape = fmt::format("{} {}{}", v.name, name(v.dtype), dims(v.extents));
+    if (view_uses_[i].read) reads.push_back(shape);
+    if (view_uses_[i].written || view_uses_[i].accumulated) writes.push_back(shape);
+  }
+  text += fmt::format("{} -> {}\n", fmt::join(reads, ", "), fmt::join(writes, ", "));
+  text += fmt::format("// schedule: {}\n", to_string(schedule_));
+  for (const Frame& f : layouts_.frames) {
+    if (f.rows * f.cols == 1) continue;
+    text += fmt::format("// tiles [{},{}]: ", f.rows, f.cols);
+    if (f.map == RowMap::mma)
+      text += "as tensor cores accumulate: row g, g + 8 and so on, ";
+    else if (f.rows > 1)
+      text +=
+          f.row_groups() > 1 ? fmt::format("row r*{} + g of {}, ", f.row_groups(), f.row_steps()) : "row r, ";
+    text += fmt::format("column (c*{} + t)*{} + v", f.row_threads(), f.vector);
+    text += fmt::format("; {} rows, {} vectors of {} a thread\n", f.row_steps(), f.col_steps(), f.vector);
+  }
+  return text;
+}
+
+std::string KernelPrinter::signature() {
+  std::vector<std::string> parameters;
+  for (std::size_t i = 0; i < kernel_.views.size(); ++i) {
+    const bool written = view_uses_[i].written || view_uses_[i].accumulated;
+    parameters.push_back(fmt::format("{}{}* __restrict__ {}", written ? "" : "const ",
+                                     element_type(kernel_.views[i].dtype),
+                                     identifier(kernel_.views[i].name)));
+  }
+  for (const tile::ScalarParam& s : kernel_.scalars)
+    parameters.push_back(fmt::format("{} {}", element_type(s.dtype), identifier(s.name)));
+  for (int axis : grid_parameters(kernel_)) parameters.push_back(fmt::format("i32 grid_{}", axis));
+  for (const TensorBlock& block : tensor_blocks(kernel_, schedule_)) {
+    map_names_.push_back(unique(kernel_.views[static_cast<std::size_t>(block.view)].name + "_map"));
+    parameters.push_back("const __grid_constant__ TensorMap " + map_names_.back());
+  }
+  return fmt::format("{}", fmt::join(parameters, ", "));
+}
+
+std::string KernelPrinter::unique(const std::string& wish) {
+  std::string name = identifier(wish);
+  for (int n = 2; !used_names_.insert(name).second; ++n) name = fmt::format("{}_{}", identifier(wish), n);
+  return name;
+}
+
+const std::string& KernelPrinter::value_name(ValueId v) {
+  auto it = names_.find(v);
+  if (it != names_.end()) return it->second;
+  const std::string& given = kernel_.values[static_cast<std::size_t>(v)].name;
+  return names_[v] = unique(given.empty() ? fmt::format("v{}", v) : given);
+}
+
+Result<backends::Source> print_kernel(const tile::Kernel& kernel, const tile::Schedule& schedule,
+                                      const PrintOptions& options) {
+  return KernelPrinter(kernel, schedule, options).run();
+}
+
+}  // namespace tilewright::cuda

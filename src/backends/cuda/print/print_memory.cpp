@@ -1,0 +1,409 @@
+// Loads and stores of blocks: addresses, bounds, cache hints; accesses of single elements.
+#include "backends/cuda/print/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using printer::range_of;
+using tile::Op;
+using tile::OpKind;
+
+namespace {
+
+// Sums with constants folded and zeros left out.
+std::string sum(const std::vector<std::string>& terms) {
+  std::string text;
+  for (const std::string& t : terms) {
+    if (t.empty() || t == "0") continue;
+    text += (text.empty() ? "" : " + ") + t;
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::string times(const std::string& a, const std::string& b) {
+  if (a == "0" || b == "0") return "0";
+  if (a == "1") return b;
+  if (b == "1") return a;
+  return fmt::format("{} * {}", wrapped(a), wrapped(b));
+}
+
+}  // namespace
+
+std::string KernelPrinter::dim_text(const tile::Dim& dim) {
+  if (dim.is_constant()) return integer(dim.value);
+  return identifier(kernel_.scalars[static_cast<std::size_t>(dim.scalar)].name);
+}
+
+std::string KernelPrinter::stride_text(const Access& access, int dim) { return dim_text(access.stride(dim)); }
+
+// Elements from the view's origin to the block's first element, the same in every thread.
+std::string KernelPrinter::base_offset(const Access& access) {
+  bool wide = false;
+  Index reach = 0;
+  for (int d = 0; d < access.rank(); ++d) {
+    const auto& s = range(access.start(d));
+    const tile::Dim& stride = access.stride(d);
+    Index part = 0;
+    wide = wide || !stride.is_constant() || !s.fits_i32() ||
+           __builtin_mul_overflow(std::max(s.high, -s.low), std::abs(stride.value), &part) ||
+           part > (Index{1} << 30) || (reach += part) > (Index{1} << 30);
+  }
+  std::vector<std::string> terms;
+  for (int d = 0; d < access.rank(); ++d) {
+    const Expr start = scalar(access.start(d));
+    if (start.text == "0") continue;
+    terms.push_back(times(wide ? as_type(start, "i64") : start.text, stride_text(access, d)));
+  }
+  return sum(terms);
+}
+
+// How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
+std::string KernelPrinter::row_step_text(const Frame& f,
+                                         const std::function<std::string(Index)>& scaled) const {
+  if (f.map == RowMap::strided) return times("r", scaled(f.row_groups()));
+  const std::string half = scaled(8);
+  if (f.row_steps() == 2) return times("r", half);
+  return fmt::format("{} + {}", times("r / 2", scaled(2 * Index{f.groups})), times("r % 2", half));
+}
+
+KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Instr& in, const Access& access) {
+  Address a;
+  std::vector<std::string> terms{base_offset(access)};
+  const Frame& f = loop.frame;
+  for (int axis = 0; axis < static_cast<int>(in.axes.size()); ++axis) {
+    const int loop_axis = in.axes[static_cast<std::size_t>(axis)];
+    const int side = loop_axis < 0 ? -1 : role(loop, loop_axis);
+    if (side < 0) continue;
+    const tile::Dim& stride = access.stride(access.dim_of(axis));
+    const auto scaled = [&](Index n) {
+      if (stride.is_constant()) return integer(n * stride.value);
+      return times(integer(n), stride_text(access, access.dim_of(axis)));
+    };
+    if (side == 0) {
+      if (loop.thread.g != "0")
+        terms.push_back(stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
+                            ? times(loop.thread.g, stride_text(access, access.dim_of(axis)))
+                            : times("i64(" + loop.thread.g + ")", stride_text(access, access.dim_of(axis))));
+      a.row_term = row_step_text(f, scaled);
+    } else {
+      terms.push_back(
+          times(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")", scaled(f.vector)));
+      a.col_step = scaled(f.row_threads() * f.vector);
+      // The vectors were chosen for the main tile: what lies otherwise is read element by element.
+      if (!access.contiguous(axis) || !access.aligned(axis, f.vector))
+        a.element_step = stride_text(access, access.dim_of(axis));
+    }
+  }
+  const std::string view = identifier(access.view().name);
+  const std::string offset = sum(terms);
+  if (offset == "0") {
+    a.base = view;
+    return a;
+  }
+  a.base = unique(view + "_at");
+  const auto v = static_cast<std::size_t>(access.op().param);
+  const bool written = view_uses_[v].written || view_uses_[v].accumulated;
+  out_.line("{}{}* const {} = {} + {};", written ? "" : "const ", element_type(access.view().dtype), a.base,
+            view, offset[0] == '-' ? "(" + offset + ")" : offset);
+  return a;
+}
+
+KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr& in, const Access& access) {
+  Bounds b;
+  const Frame& f = loop.frame;
+  const bool spreads_cols = loop.place.part == Part::cols || loop.place.part == Part::all;
+  b.cols = spreads_cols && f.ragged_cols();
+  b.rows = (loop.place.part == Part::rows || loop.place.part == Part::all) && f.ragged_rows();
+  b.whole = f.whole_vectors();
+  b.end_col = integer(f.cols);
+  b.end_row = integer(f.rows);
+  std::vector<bool> walked(static_cast<std::size_t>(access.rank()), false);
+  const std::string view = identifier(access.view().name);
+  bool rows_used = false, cols_used = false;
+  for (int axis = 0; axis < static_cast<int>(in.axes.size()); ++axis) {
+    const int loop_axis = in.axes[static_cast<std::size_t>(axis)];
+    const int side = loop_axis < 0 ? -1 : role(loop, loop_axis);
+    const int dim = access.dim_of(axis);
+    if (side < 0) continue;
+    (side == 0 ? rows_used : cols_used) = true;
+    walked[static_cast<std::size_t>(dim)] = true;
+    const bool below = access.checked_below(dim), above = access.checked_above(dim);
+    if (!below && !above) continue;
+    const std::string start = as_type(scalar(access.start(dim)), "i64");
+    const Index size = side == 0 ? f.rows : f.cols;
+    std::string& end = side == 0 ? b.end_row : b.end_col;
+    std::string& first = side == 0 ? b.first_row : b.first_col;
+    if (above) {
+      end = unique(view + (side == 0 ? "_rows" : "_cols"));
+      out_.line("const int {} = end_inside({}, {}, {});", end, start, dim_text(access.extent(dim)), size);
+    }
+    if (below) {
+      first = unique(view + (side == 0 ? "_first_row" : "_first_col"));
+      out_.line("const int {} = first_inside({}, {});", first, start, size);
+    }
+    (side == 0 ? b.rows : b.cols) = true;
+    if (side == 1) b.whole = b.whole && access.whole_vectors(axis, f.vector);
+    need("edge");
+  }
+  if (!rows_used) b.rows = false;
+  if (!cols_used) b.cols = false;
+  for (int dim = 0; dim < access.rank(); ++dim) {
+    if (walked[static_cast<std::size_t>(dim)]) continue;
+    const std::string start = wrapped(scalar(access.start(dim)).text);
+    if (access.checked_below(dim))
+      b.uniform += fmt::format("{}{} >= 0", b.uniform.empty() ? "" : " && ", start);
+    if (access.checked_above(dim))
+      b.uniform +=
+          fmt::format("{}{} < {}", b.uniform.empty() ? "" : " && ", start, dim_text(access.extent(dim)));
+  }
+  return b;
+}
+
+// Data that is read once leaves no trace in the caches; what other rows or blocks read too stays.
+std::string KernelPrinter::load_cache(const Op& op, Part part, const Frame& frame) const {
+  const auto view = static_cast<std::size_t>(op.param);
+  if (view_uses_[view].written || view_uses_[view].accumulated) return "";
+  const bool once = loads_of_view_.at(op.param) == 1 && schedule_.keep_in_registers && loop_depth_ == 0;
+  const bool whole_line = frame.vector * static_cast<int>(size_bytes(kernel_.views[view].dtype)) <= 16;
+  const bool large = part == Part::all || (part == Part::cols && frame.rows == 1);
+  const bool own = std::any_of(op.operands.begin(), op.operands.end(),
+                               [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
+  return once && own && whole_line && large ? ", Cache::stream_constant" : ", Cache::constant";
+}
+
+std::string KernelPrinter::store_cache() const { return schedule_.streaming_stores ? "<Cache::stream>" : ""; }
+
+namespace {
+
+std::string join_conditions(std::initializer_list<std::string> all) {
+  std::string text;
+  for (const std::string& c : all) {
+    if (c.empty()) continue;
+    text += (text.empty() ? "" : " && ") + c;
+  }
+  return text;
+}
+
+std::string between(const std::string& index, const std::string& first, const std::string& end) {
+  const std::string below = fmt::format("{} < {}", index, end);
+  return first.empty() ? below : fmt::format("{} >= {} && {}", index, first, below);
+}
+
+}  // namespace
+
+// All loads of a loop come first: as many bytes in flight as there are registers for.
+void KernelPrinter::print_loads(Loop& loop) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
+        !loaded_by_piece(loop, spread_of(loop, in.axes)))
+      print_load(loop, i);
+    if (in.kind == Instr::Kind::reload) {
+      const Part part = spread_of(loop, in.axes);
+      loop.arrays[i] = converted(in.value, part == Part::one ? Place{} : Place{loop.place.frame, part});
+    }
+  }
+}
+
+// What stands along the columns, for those of a piece.
+void KernelPrinter::print_piece_loads(Loop& loop) {
+  piece_vectors_ = loop.piece_vectors;
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
+        loaded_by_piece(loop, spread_of(loop, in.axes)))
+      print_load(loop, i);
+  }
+  piece_vectors_ = 0;
+}
+
+void KernelPrinter::print_load(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  need("memory");
+  const Access access(kernel_, ranges_, *in.op);
+  const DType dtype = access.view().dtype;
+  const Part part = spread_of(loop, in.axes);
+  Registers& r = loop.arrays[i];
+  if (staged_.count(in.op) != 0) {
+    r = {staged_.at(in.op).name + "_now", loop.place, dtype, element_type(dtype), true};
+    print_fetch(loop, in);
+    return;
+  }
+  if (keeps_load(loop, i)) {
+    r = buffer(in.value);
+    if (declared_.insert(plan_.storage(in.value)).second) out_.write(declaration(r));
+  } else {
+    const bool vectors = part == Part::all || part == Part::cols;
+    r = {unique(identifier(access.view().name) + "_in"),
+         part == Part::one ? Place{} : Place{loop.place.frame, part}, dtype,
+         vectors ? element_type(dtype) : compute_type(dtype)};
+    out_.write(declaration(r));
+  }
+  if (chain_ && chain_->to_threads.count(in.op) > 0) return print_chain_load(loop, *in.op, r);
+  const Bounds b = print_bounds(loop, in, access);
+  const Address a = print_address(loop, in, access);
+  const std::string fill = stored_literal(dtype, in.op->number);
+  const std::string cache = load_cache(*in.op, part, loop.frame);
+  const bool vectors = part == Part::all || part == Part::cols;
+  const std::string row_condition = b.rows && (part == Part::all || part == Part::rows)
+                                        ? between(row_text(loop), b.first_row, b.end_row)
+                                        : "";
+  for_registers(r, [&] {
+    std::string p = a.base;
+    if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
+    if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
+    const std::string guard = join_conditions({b.uniform, row_condition});
+    if (!vectors) {
+      std::string one = fmt::format("load<1{}>({}).v[0]", cache, p);
+      if (is_narrow_float(dtype)) one = fmt::format("to_f32({})", one);
+      out_.line("{} = {};", at(r),
+                guard.empty() ? one : fmt::format("{} ? {} : {}", guard, one, literal(dtype, in.op->number)));
+      return;
+    }
+    const int n = loop.frame.vector;
+    const std::string col = col_text(loop);
+    if (!a.element_step.empty() || (b.cols && !b.whole)) {
+      const std::string first = b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col));
+      std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(n);
+      if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
+      if (a.element_step.empty())
+        out_.line("{} = load_between<{}{}>({}, {}, {}, {});", at(r), n, cache, first, end, p, fill);
+      else
+        out_.line("{} = load_strided<{}{}>({}, {}, {}, {}, {});", at(r), n, cache, first, end, p,
+                  a.element_step, fill);
+      return;
+    }
+    const std::string all =
+        join_conditions({guard, b.cols ? between(col, b.first_col, b.end_col) : std::string()});
+    if (all.empty())
+      out_.line("{} = load<{}{}>({});", at(r), n, cache, p);
+    else
+      out_.line("{} = load_if<{}{}>({}, {}, {});", at(r), n, cache, all, p, fill);
+  });
+}
+
+// A block's vector, or one element of a loop over rows; bounds and addresses were printed before the loop.
+void KernelPrinter::print_store(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  const Access access(kernel_, ranges_, *in.op);
+  const DType dtype = access.view().dtype;
+  const Part part = loop.place.part;
+  const bool vectors = part == Part::all || part == Part::cols;
+  const Bounds& b = loop.bounds[i];
+  const Address& a = loop.addresses[i];
+  std::string p = a.base;
+  if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
+  if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
+  std::string guard = join_conditions({effect_guard(loop), b.uniform});
+  if (b.rows && (part == Part::all || part == Part::rows))
+    guard = join_conditions({guard, between(row_text(loop), b.first_row, b.end_row)});
+  if (!vectors) {
+    const Expr value = operand(loop, in.operands[0]);
+    const std::string stored = is_narrow_float(dtype)
+                                   ? fmt::format("cast<{}>({})", element_type(dtype), value.text)
+                                   : fmt::format("{}({})", element_type(dtype), value.text);
+    const std::string text =
+        fmt::format("store{}({}, Vec<{}, 1>{{{{{}}}}});", store_cache(), p, element_type(dtype), stored);
+    out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
+    return;
+  }
+  const std::string value = loop.outputs[i];
+  const std::string col = col_text(loop);
+  if (!a.element_step.empty() || (b.cols && !b.whole)) {
+    const std::string first = b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col));
+    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);
+    if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
+    if (a.element_step.empty())
+      out_.line("store_between{}({}, {}, {}, {});", store_cache(), first, end, p, value);
+    else
+      out_.line("store_strided{}({}, {}, {}, {}, {});", store_cache(), first, end, p, a.element_step, value);
+    return;
+  }
+  // A tile's own ragged end was checked around the whole vector.
+  const bool viewed = b.cols && (b.end_col != integer(loop.frame.cols) || !b.first_col.empty());
+  const std::string all =
+      join_conditions({guard, viewed ? between(col, b.first_col, b.end_col) : std::string()});
+  if (all.empty())
+    out_.line("store{}({}, {});", store_cache(), p, value);
+  else
+    out_.line("store_if{}({}, {}, {});", store_cache(), all, p, value);
+}
+
+// Elements from the view's origin to one element.
+std::string KernelPrinter::view_offset(int view, const std::vector<Expr>& indices) {
+  const tile::ViewParam& p = kernel_.views[static_cast<std::size_t>(view)];
+  Index reach = 0;  // of a view of constant sizes: indices are inside it
+  bool small = true;
+  for (int d = 0; d < p.rank(); ++d) {
+    const auto dim = static_cast<std::size_t>(d);
+    small = small && p.extents[dim].is_constant() && p.strides[dim].is_constant();
+    Index part = 0;
+    small = small && !__builtin_mul_overflow(p.extents[dim].value, std::abs(p.strides[dim].value), &part) &&
+            (reach += part) < (Index{1} << 31);
+  }
+  std::vector<std::string> terms;
+  for (int d = 0; d < p.rank(); ++d) {
+    const auto dim = static_cast<std::size_t>(d);
+    const Expr& index = indices[dim];
+    terms.push_back(times(small ? as_type(index, "i32") : as_type(index, "i64"), dim_text(p.strides[dim])));
+  }
+  return sum(terms);
+}
+
+Expr KernelPrinter::scalar_load(const Op& op) {
+  need("memory");
+  const Access access(kernel_, ranges_, op);
+  const DType dtype = access.view().dtype;
+  const std::string offset = base_offset(access);
+  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op, Part::one, Frame{}),
+                                 identifier(access.view().name), offset);
+  if (is_narrow_float(dtype)) text = fmt::format("to_f32({})", text);
+  std::string guard;
+  for (int dim = 0; dim < access.rank(); ++dim) {
+    const std::string start = wrapped(scalar(access.start(dim)).text);
+    if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
+    if (access.checked_above(dim))
+      guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)))});
+  }
+  if (!guard.empty()) text = fmt::format("{} ? {} : {}", guard, text, literal(dtype, op.number));
+  return {text, compute_type(dtype)};
+}
+
+// Stores of single scalars: one thread of the program does them.
+void KernelPrinter::print_scalar_effect(const Op& op) {
+  const DType dtype = kernel_.views[static_cast<std::size_t>(op.param)].dtype;
+  const std::string view = identifier(kernel_.views[static_cast<std::size_t>(op.param)].name);
+  const Expr value = scalar(op.operands[0]);
+  Loop whole{};
+  whole.place = Place{};
+  std::string guard = effect_guard(whole), offset;
+  if (op.kind == OpKind::store) {
+    const Access access(kernel_, ranges_, op);
+    offset = base_offset(access);
+    for (int dim = 0; dim < access.rank(); ++dim) {
+      const std::string start = wrapped(scalar(access.start(dim)).text);
+      if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
+      if (access.checked_above(dim))
+        guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)))});
+    }
+  } else {
+    std::vector<Expr> indices;
+    const int rank = kernel_.views[static_cast<std::size_t>(op.param)].rank();
+    indices.reserve(static_cast<std::size_t>(rank));
+    for (int d = 0; d < rank; ++d) indices.push_back(scalar(op.operands[static_cast<std::size_t>(d) + 1]));
+    offset = view_offset(op.param, indices);
+    if (op.masked) guard = join_conditions({guard, wrapped(scalar(op.operands.back()).text)});
+  }
+  need("convert");
+  const std::string stored =
+      fmt::format("cast<{}>({})", element_type(dtype), as_type(value, compute_type(dtype)));
+  if (op.kind == OpKind::atomic_add) {
+    need("atomic");
+    out_.line("if ({}) atomic_add({} + {}, {});", guard, view, offset, stored);
+  } else {
+    out_.line("if ({}) {}[{}] = {};", guard, view, offset, stored);
+  }
+}
+
+}  // namespace tilewright::cuda

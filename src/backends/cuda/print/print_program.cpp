@@ -1,0 +1,161 @@
+// Where a thread stands, and which programs its block runs.
+#include "backends/cuda/analysis/chain_plan.h"
+#include "backends/cuda/print/kernel_printer.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+std::string KernelPrinter::grid_text(int axis) const {
+  const std::vector<int> given = grid_parameters(kernel_);
+  if (std::find(given.begin(), given.end(), axis) != given.end()) return fmt::format("grid_{}", axis);
+  Index n = 1;
+  for (const tile::GridFactor& f : kernel_.grid[static_cast<std::size_t>(axis)])
+    n *= ceil_div(f.extent.value, f.block);
+  return fmt::format("{}", n);
+}
+
+// Where this thread stands, and which program it runs. The first grid axis counts fastest, as CUDA's own
+// does.
+void KernelPrinter::print_thread_coordinates(Text& head) {
+  for (const std::string& line : thread_lines_) head.write(line);
+  const int axes = static_cast<int>(kernel_.grid.size());
+  const int packed = layouts_.programs_per_block;
+  if (layouts_.is_packed()) {
+    head.line("const i32 program = i32(blockIdx.x) * {} + i32(threadIdx.x) / {};", packed,
+              schedule_.threads / packed);
+    std::vector<std::string> counts;
+    counts.reserve(axes);
+    for (int i = 0; i < axes; ++i) counts.push_back(grid_text(i));
+    head.line("if (program >= {}) return;", fmt::join(counts, " * "));
+  } else if (!walks() && !program_axes_.empty()) {
+    if (axes > 1 || row_cluster(schedule_) > 1)
+      head.line("const i32 program = i32(blockIdx.x){};",
+                row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "");
+  }
+  if (!walks() && schedule_.raster > 0) {
+    need("raster");
+    head.line("const Place place = raster<{}>(i32(blockIdx.x), {}, {});", schedule_.raster, grid_text(0),
+              grid_text(1));
+  }
+  if (!walks())
+    for (int axis : program_axes_)
+      head.write(fmt::format("const i32 program_{} = {};", axis, program_id(axis).text));
+  if (stepped_)
+    head.write(
+        "int step = 0;  // counts the exchanges that are repeated: neighbours in time use different scratch");
+  if (row_cluster(schedule_) > 1 && cluster_waited_)
+    head.write(
+        "cluster_arrive();  // every block of the cluster has started: waited for before the first exchange");
+}
+
+Expr KernelPrinter::program_id(int axis) {
+  const int axes = static_cast<int>(kernel_.grid.size());
+  const bool plain = axes == 1 && row_cluster(schedule_) == 1 && !layouts_.is_packed() && !walks();
+  if (schedule_.raster > 0 && axis < 2) return {axis == 0 ? "place.x" : "place.y", "i32"};
+  if (schedule_.descending) return {descending_id(axis), "i32"};
+  std::string text = plain ? "i32(blockIdx.x)" : "program";
+  std::string below;
+  for (int i = 0; i < axis; ++i) below += (below.empty() ? "" : " * ") + grid_text(i);
+  if (!below.empty()) text += axis > 1 ? fmt::format(" / ({})", below) : fmt::format(" / {}", below);
+  if (axis + 1 < axes) text += fmt::format(" % {}", grid_text(axis));
+  return {text, "i32"};
+}
+
+// The second axis counts slowest, from its end unless a chain's loops begin later there.
+std::string KernelPrinter::descending_id(int axis) const {
+  const auto axes = static_cast<int>(kernel_.grid.size());
+  if (axes < 2 || layouts_.is_packed() || row_cluster(schedule_) > 1 || schedule_.raster > 0)
+    refuse("descending: wants a second grid axis, and no other order of programs");
+  const std::string others = axes > 2 ? fmt::format("{} * {}", grid_text(0), grid_text(2)) : grid_text(0);
+  if (axis == 0) return fmt::format("program % {}", grid_text(0));
+  if (axis == 2) return fmt::format("program / {} % {}", grid_text(0), grid_text(2));
+  if (chain_ && begins_by_row(*chain_, kernel_)) return fmt::format("program / ({})", others);
+  return fmt::format("{} - 1 - program / ({})", grid_text(1), others);
+}
+
+void KernelPrinter::print_raster() {
+  if (schedule_.raster == 0) return;
+  need("raster");
+  out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0), grid_text(1));
+}
+
+void KernelPrinter::print_program_ids() {
+  print_raster();
+  for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
+}
+
+// One block walks over every gridDim.x-th program.
+void KernelPrinter::print_persistent_body() {
+  std::vector<std::string> counts;
+  counts.reserve(static_cast<int>(kernel_.grid.size()));
+  for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
+  if (layouts_.is_packed()) refuse("persistent: programs side by side do not walk");
+  const std::string divide = row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "";
+  const std::string programs = fmt::format("{}", fmt::join(counts, " * "));
+  declare_buffers(plan_.steps);
+  wait_for_cluster();
+  wait_for_previous();
+  Text before(1);
+  std::swap(before, out_);
+  out_ = Text(2);
+  ++loop_depth_;
+  print_steps(plan_.steps);
+  --loop_depth_;
+  Text body(2);
+  std::swap(body, out_);
+  std::swap(before, out_);
+  if (schedule_.stages > 1) {
+    print_staging(programs);
+    out_.open("for (i32 program = first; program < {}; program += hop)", programs);
+    print_turn(programs);
+  } else {
+    out_.open("for (i32 program = i32(blockIdx.x){0}; program < {1}; program += i32(gridDim.x){0})", divide,
+              programs);
+  }
+  print_program_ids();
+  out_.append(body);
+  out_.close();
+}
+
+KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
+  const auto key =
+      std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster * frame.row_blocks);
+  auto it = threads_.find(key);
+  if (it != threads_.end()) return it->second;
+  Thread names{threads_.empty() ? "t" : unique(fmt::format("t{}", frame.threads_per_row)),
+               threads_.empty() ? "g" : unique(fmt::format("g{}", frame.threads_per_row))};
+  const bool whole = frame.threads_per_row == program_threads(schedule_);
+  // Among those of its program.
+  const std::string self =
+      schedule_.ping_pong ? fmt::format("int(threadIdx.x) % {}", kWarpgroup) : "int(threadIdx.x)";
+  std::string t = whole ? self : fmt::format("int(threadIdx.x) % {}", frame.threads_per_row);
+  if (frame.cluster > 1) {
+    need("cluster_exchange");
+    t = fmt::format("int(cluster_rank()) * {} + {}", frame.threads_per_row, t);
+  }
+  if (frame.map == RowMap::mma) {
+    const int across = frame.threads_per_row / 4;
+    const std::string warp_column =
+        across > 1 ? fmt::format("int(threadIdx.x) / 32 % {} * 4 + ", across) : "";
+    thread_lines_.push_back(fmt::format("const int {} = {}int(threadIdx.x) % 4;", names.t, warp_column));
+    thread_lines_.push_back(
+        fmt::format("const int {} = {} / {} * 16 + int(threadIdx.x) % 32 / 4;", names.g, self, 32 * across));
+    return threads_[key] = names;
+  }
+  thread_lines_.push_back(fmt::format("const int {} = {};", names.t, t));
+  std::string g = fmt::format("{} / {}", self, frame.threads_per_row);
+  if (frame.row_blocks > 1) {
+    need("cluster_exchange");
+    g = fmt::format("int(cluster_rank()) * {} + {}", frame.groups, g);
+  }
+  if ((whole && frame.row_blocks == 1) || layouts_.is_packed())
+    names.g = "0";
+  else
+    thread_lines_.push_back(fmt::format("const int {} = {};", names.g, g));
+  return threads_[key] = names;
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,362 @@
+// Reductions and scans: each thread's own, and what crosses threads at their ends.
+#include "backends/cuda/print/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using tile::Monoid;
+using tile::Op;
+using tile::OpKind;
+
+namespace {
+
+std::string monoid_name(Monoid m) {
+  constexpr std::string_view names[] = {"Sum", "Product", "Max", "Min", "And", "Or", "ArgMax", "ArgMin"};
+  return std::string(names[static_cast<std::size_t>(m)]);
+}
+
+bool finds_index(Monoid m) { return m == Monoid::argmax || m == Monoid::argmin; }
+
+// Reductions run in 32 or 64 bits: shuffles move words.
+std::string state_type(DType dtype, Monoid m) {
+  const bool small = size_bytes(dtype) < 4 && !is_float(dtype);
+  const std::string value = small ? "i32" : compute_type(dtype);
+  return finds_index(m) ? fmt::format("Indexed<{}>", value) : value;
+}
+
+Index state_bytes(const std::string& type) {
+  const Index value = type.find("64") != std::string::npos ? 8 : 4;
+  return type[0] == 'I' ? 2 * value : value;
+}
+
+}  // namespace
+
+void KernelPrinter::use_stage(Index bytes) { stage_bytes_ = std::max(stage_bytes_, round_up(bytes, 16)); }
+
+KernelPrinter::Reduction KernelPrinter::reduction(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  return {i, monoid_name(in.op->monoid), loop.states[i],
+          state_type(kernel_.type(in.op->operands[0]).dtype, in.op->monoid)};
+}
+
+// Along rows, columns or nothing (an axis of one element).
+static int reduced_side(int role) { return role; }
+
+// Declares the accumulators; those over rows begin here, those along a row where the row begins.
+void KernelPrinter::print_reduction_starts(Loop& loop) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind == Instr::Kind::scan && loop.frame.rows * loop.frame.cols > 1 &&
+        loop.place.part != Part::one) {
+      const bool ragged = loop.frame.ragged_cols() || loop.frame.ragged_rows();
+      if (!ragged) continue;
+      const Registers r = buffer(in.value);  // elements beyond the tile add nothing
+      const bool vectors = r.place.part != Part::rows && loop.frame.vector > 1;
+      for_registers(r, [&] {
+        if (vectors) out_.unrolled("v", loop.frame.vector);
+        out_.line("{} = {}::identity<{}>();", element(r), monoid_name(in.op->monoid), r.type);
+        if (vectors) out_.close();
+      });
+    }
+    if (in.kind != Instr::Kind::reduce) continue;
+    need("exchange");
+    const int side = reduced_side(role(loop, in.op->axis));
+    const bool scalar_result = kernel_.type(in.value).rank() == 0;
+    const std::string type = state_type(kernel_.type(in.op->operands[0]).dtype, in.op->monoid);
+    const std::string final_type = scalar_result ? type_of(in.value) : buffer(in.value).type;
+    const bool own = type != final_type;
+    loop.states[i] = own ? unique(value_name(in.value) + "_part") : value_name(in.value);
+    if (side < 0) {
+      if (scalar_result)
+        out_.line("{} {};", final_type, value_name(in.value));
+      else if (declared_.insert(plan_.storage(in.value)).second)
+        out_.write(declaration(buffer(in.value)));
+      continue;
+    }
+    if (!scalar_result) {
+      const Registers r = buffer(in.value);
+      const Place place{loop.place.frame, loop.place.part != Part::all ? Part::one
+                                          : side == 1                  ? Part::rows
+                                                                       : Part::cols};
+      if (place.part != Part::one && !same_spread(layouts_, r.place, place))
+        refuse("a reduction's result changes its layout");
+      if (declared_.insert(plan_.storage(in.value)).second && (own || true)) out_.write(declaration(r));
+      Registers state = r;
+      state.name = loop.states[i];
+      state.type = type;
+      if (own) out_.write(declaration(state));
+      if (loop.place.part == Part::all && side == 0) {
+        const bool vectors = loop.frame.vector > 1;
+        for_registers(state, [&] {
+          if (vectors) out_.unrolled("v", loop.frame.vector);
+          out_.line("{} = {}::identity<{}>();", element(state), monoid_name(in.op->monoid), type);
+          if (vectors) out_.close();
+        });
+      }
+      if (loop.place.part != Part::all)
+        out_.line("{} = {}::identity<{}>();", loop.states[i], monoid_name(in.op->monoid), type);
+    } else {
+      out_.line("{} {} = {}::identity<{}>();", type, loop.states[i], monoid_name(in.op->monoid), type);
+    }
+  }
+}
+
+void KernelPrinter::print_reduction_starts_of_row(Loop& loop) {
+  if (loop.place.part != Part::all) return;
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) != 1 || is_inner_sum(loop, i)) continue;
+    const std::string row = loop.frame.row_steps() > 1 ? "[r]" : "";
+    const Reduction red = reduction(loop, i);
+    out_.line("{}{} = {}::identity<{}>();", red.state, row, red.monoid, red.type);
+  }
+}
+
+void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  if (packed_extreme(loop, in) || is_inner_sum(loop, i)) return;
+  const Reduction red = reduction(loop, i);
+  const int side = role(loop, in.op->axis);
+  const bool scalar_result = kernel_.type(in.value).rank() == 0;
+  const auto product = scaled_extreme(loop, in);
+  Expr value = operand(loop, product ? product->x : in.operands[0]);
+  if (side < 0) {  // an axis of one element: the element itself
+    const std::string target = scalar_result ? value_name(in.value) : element(buffer(in.value));
+    out_.line("{} = {};", target, finds_index(in.op->monoid) ? "0" : value.text);
+    return;
+  }
+  std::string state = red.state;
+  if (loop.place.part == Part::all) {
+    Registers r = buffer(in.value);
+    r.name = red.state;
+    state = element(r);
+  }
+  const Monoid m = in.op->monoid;
+  if (finds_index(m)) {
+    std::string index = side == 0 ? row_text(loop) : col_text(loop);
+    if (side == 1 && loop.frame.vector > 1) index += " + v";
+    const std::string inner = red.type.substr(8, red.type.size() - 9);
+    out_.line("{0} = {1}::combine({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type, as_type(value, inner),
+              index);
+    return;
+  }
+  const std::string text = as_type(value, red.type);
+  const bool real = red.type == "f32" || red.type == "f64";
+  if (m == Monoid::sum && real)
+    out_.line("{} += {};", state, text);
+  else if (m == Monoid::prod && real)
+    out_.line("{} *= {};", state, wrapped(text));
+  else if (m == Monoid::max || m == Monoid::min)
+    out_.line("{0} = {1}({0}, {2});", state, m == Monoid::max ? "max" : "min", text);
+  else
+    out_.line("{0} = {1}::combine({0}, {2});", state, red.monoid, text);
+}
+
+// Of the threads that share a tile.
+void KernelPrinter::print_barrier() {
+  if (schedule_.dot == tile::DotUnit::wgmma)
+    out_.line("{}::wait();", exchanging_threads());
+  else
+    out_.write("__syncthreads();");
+}
+
+std::string KernelPrinter::thread_of_program() const {
+  return schedule_.ping_pong ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
+}
+
+void KernelPrinter::print_exchange(Loop& loop) {
+  std::vector<Reduction> along_row, along_columns;
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) < 0) continue;
+    const Reduction red = reduction(loop, i);
+    const Frame& f = loop.frame;
+    if (role(loop, in.op->axis) == 1) {
+      along_row.push_back(red);
+      continue;
+    }
+    if (f.groups > 1) print_column_exchange(loop, red);
+    if (f.row_blocks > 1) along_columns.push_back(red);
+  }
+  if (!along_columns.empty()) print_cluster_columns(loop, along_columns);
+  if (!along_row.empty()) print_row_exchange(loop, along_row);
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i)
+    if (loop.plan->body[i].kind == Instr::Kind::reduce && role(loop, loop.plan->body[i].op->axis) >= 0)
+      print_reduction_end(loop, reduction(loop, i));
+}
+
+void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red) {
+  const Frame& f = loop.frame;
+  const std::string stage = exchange_place(red.type),
+                    who = exchanging_threads().empty() ? "" : ", " + exchanging_threads();
+  if (f.map == RowMap::mma && f.threads_per_row == kQuad && f.col_steps() % 4 == 0 &&
+      loop.place.part != Part::rows) {
+    need("columns");
+    const Index warps = program_threads(schedule_) / 32;
+    use_stage(warps * (f.cols + f.cols / 32) * state_bytes(red.type));
+    out_.line("reduce_columns<{}, {}, {}{}>({}, {});", red.monoid, warps, f.col_steps(), who, red.state,
+              stage);
+    return;
+  }
+  const Index in_warp = f.threads_per_row < 32 ? std::min<Index>(32 / f.threads_per_row, f.groups) : 1;
+  const Index parts = f.groups / in_warp;
+  const bool one = loop.place.part == Part::rows;
+  const Index values = one ? 1 : f.col_steps() * f.vector;
+  if (parts > 1) use_stage(parts * f.threads_per_row * values * state_bytes(red.type));
+  if (one)
+    out_.line("reduce_groups_one<{}, {}, {}{}>({}, {});", red.monoid, f.threads_per_row, f.groups, who,
+              red.state, stage);
+  else
+    out_.line("reduce_groups<{}, {}, {}, {}{}>({}, {});", red.monoid, f.threads_per_row, f.groups,
+              f.col_steps(), who, f.col_steps() > 1 ? red.state : "&" + red.state, stage);
+}
+
+// What the blocks of a cluster have of the columns is added up in the order of their ranks. All reductions of
+// the loop share one barrier.
+void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Reduction>& reductions) {
+  const Frame& f = loop.frame;
+  wait_for_cluster();
+  const bool one = loop.place.part == Part::rows, repeated = loop_depth_ > 0;
+  const Index steps = one ? 1 : f.col_steps(), columns = f.threads_per_row * steps * (one ? 1 : f.vector);
+  std::vector<std::string> places, vectors;
+  for (const Reduction& r : reductions) {
+    const std::string name = unique(r.state + "_parts");
+    shared_.push_back(fmt::format("__shared__ {} {}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
+                                  f.row_blocks, columns));
+    cluster_bytes_ += (repeated ? 2 : 1) * f.row_blocks * columns * state_bytes(r.type);
+    places.push_back(name + (repeated ? "[step & 1]" : ""));
+    vectors.push_back(one ? fmt::format("as_vectors(&{})", r.state) : steps > 1 ? r.state : "&" + r.state);
+    out_.line("put_columns_cluster<{}, {}, {}>({}, {});", f.threads_per_row, f.groups, steps, places.back(),
+              vectors.back());
+  }
+  out_.write("cluster_sync();");
+  for (std::size_t i = 0; i < reductions.size(); ++i)
+    out_.line("take_columns_cluster<{}, {}, {}, {}>({}, {});", reductions[i].monoid, f.threads_per_row,
+              f.groups, steps, vectors[i], places[i]);
+  if (repeated) {
+    out_.write("++step;");
+    stepped_ = true;
+  }
+}
+
+// Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
+std::string KernelPrinter::exchanging_threads() const {
+  if (schedule_.dot != tile::DotUnit::wgmma) return "";
+  return schedule_.ping_pong ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
+}
+
+std::string KernelPrinter::exchange_place(const std::string& type) const {
+  if (schedule_.dot != tile::DotUnit::wgmma) return fmt::format("stage<{}>()", type);
+  return fmt::format("stage<{}>(kExchange{})", type, schedule_.ping_pong ? " + group * kExchanged" : "");
+}
+
+// All reductions of the loop along its rows share one barrier.
+void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>& own) {
+  const Frame& f = loop.frame;
+  const int lanes = std::min(f.threads_per_row, 32);
+  for (const Reduction& r : own) {
+    if (lanes > 1) out_.line("reduce_lanes<{}, {}>({});", r.monoid, lanes, r.state);
+    print_scaled_extreme(loop, r);
+  }
+  const int warps = f.threads_per_row > 32 ? f.threads_per_row / 32 : 1;
+  const int parts = warps * f.cluster;
+  if (parts == 1) return;
+  if (own.size() == 1 && print_own_maximum(loop, own[0])) return;
+  std::vector<Reduction> reductions = own;
+  const auto max = own.size() == 1 ? take_deferred(loop, own[0]) : std::nullopt;
+  if (max) reductions.insert(reductions.begin(), *max);
+  const bool cluster = f.cluster > 1;
+  wait_for_cluster();
+  const Index rows = loop.place.part == Part::all ? f.row_steps() : 1;
+  const bool repeated = loop_depth_ > 0;
+  std::vector<std::string> places;
+  for (const Reduction& r : reductions) {
+    const std::string name = unique(r.state + "_parts");
+    shared_.push_back(fmt::format("__shared__ {} {}{}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
+                                  f.groups > 1 ? fmt::format("[{}]", f.groups) : "", rows, parts));
+    places.push_back(name + (repeated ? "[step & 1]" : "") +
+                     (f.groups > 1 ? fmt::format("[{}]", loop.thread.g) : ""));
+  }
+  for (std::size_t i = 0; i < reductions.size(); ++i)
+    out_.line("put_parts{}({}, {});", cluster ? fmt::format("_cluster<{}>", f.cluster) : "", places[i],
+              reductions[i].state);
+  out_.write(cluster ? "cluster_sync();" : "__syncthreads();");
+  if (max)
+    out_.line("take_powers({}, {}, {}, {});", reductions[0].state, reductions[1].state, places[0], places[1]);
+  else
+    for (std::size_t i = 0; i < reductions.size(); ++i)
+      out_.line("take_parts<{}>({}, {});", reductions[i].monoid, reductions[i].state, places[i]);
+  if (repeated) {
+    out_.write("++step;");
+    stepped_ = true;
+  }
+}
+
+// The factor that all elements of the row had.
+void KernelPrinter::print_scaled_extreme(Loop& loop, const Reduction& red) {
+  const Instr& in = loop.plan->body[red.instr];
+  const auto product = scaled_extreme(loop, in);
+  if (!product) return;
+  Registers state = buffer(in.value);
+  state.name = red.state;
+  for_registers(state,
+                [&] { out_.line("{} *= {};", element(state), literal(DType::f32, {product->by, 0})); });
+}
+
+// From the accumulator to the value: narrow integers, bools and indices were kept in words.
+void KernelPrinter::print_reduction_end(Loop& loop, const Reduction& red) {
+  const Instr& in = loop.plan->body[red.instr];
+  const bool scalar_result = kernel_.type(in.value).rank() == 0;
+  const std::string type = scalar_result ? type_of(in.value) : buffer(in.value).type;
+  if (type == red.type) return;
+  const auto converted_text = [&](const std::string& state) {
+    if (finds_index(in.op->monoid)) return fmt::format("{}({}.index)", type, state);
+    if (type == "bool") return fmt::format("{} != 0", state);
+    return fmt::format("{}({})", type, state);
+  };
+  if (scalar_result) {
+    out_.line("const {} {} = {};", type, value_name(in.value), converted_text(red.state));
+    return;
+  }
+  const Registers r = buffer(in.value);
+  Registers state = r;
+  state.name = red.state;
+  const bool vectors = (r.place.part == Part::cols || r.place.part == Part::all) && loop.frame.vector > 1;
+  for_registers(r, [&] {
+    if (vectors) out_.unrolled("v", loop.frame.vector);
+    out_.line("{} = {};", element(r), converted_text(element(state)));
+    if (vectors) out_.close();
+  });
+}
+
+void KernelPrinter::print_scans(Loop& loop) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (in.kind != Instr::Kind::scan) continue;
+    const int side = role(loop, in.op->axis);
+    if (side < 0) continue;
+    if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: a scan is of all threads");
+    need("exchange");
+    const Registers r = buffer(in.value);
+    const Frame& f = loop.frame;
+    const Index bytes = static_cast<Index>(size_bytes(r.dtype));
+    const Index warps = f.threads_per_row > 32 ? f.threads_per_row / 32 : 1;
+    const Index rows = loop.place.part == Part::cols ? 1 : f.row_steps();
+    const Index steps = loop.place.part == Part::rows ? 1 : f.col_steps();
+    const std::string first =
+        loop.place.part == Part::rows ? fmt::format("as_vectors({})", pointer_to(r)) : pointer_to(r);
+    if (side == 1) {
+      if (warps > 1) use_stage(f.groups * rows * steps * warps * bytes);
+      out_.line("scan_columns<{}, {}, {}, {}>({}, stage<{}>());", monoid_name(in.op->monoid),
+                f.threads_per_row, rows, steps, first, r.type);
+    } else {
+      const Index vector = loop.place.part == Part::rows ? 1 : f.vector;
+      if (f.groups > 1) use_stage(Index{f.groups} * f.threads_per_row * vector * bytes);
+      out_.line("scan_rows<{}, {}, {}, {}, {}>({}, stage<{}>());", monoid_name(in.op->monoid),
+                f.threads_per_row, f.groups, rows, steps, first, r.type);
+    }
+  }
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,185 @@
+// Values in other registers than their own, through shared memory; and dots, whose operands come that way.
+#include "backends/cuda/print/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using tile::Op;
+using tile::OpKind;
+
+// A value in other registers than its own: through shared memory, as a row-major tile.
+KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
+  Registers from = buffer(v);
+  if (place.part == Part::one || same_spread(layouts_, from.place, place)) return from;
+  Registers to = from;
+  to.place = place;
+  to.name = unique(from.name + "_moved");
+  const bool to_vectors = place.part == Part::all || place.part == Part::cols;
+  to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(plan_.storage(v));
+  if (layouts_.programs_per_block > 1) refuse("programs side by side: values stay in their threads");
+  if (shares_rows(schedule_)) refuse("cluster: values stay in the blocks that have their rows");
+  const std::vector<Index>& shape = kernel_.type(v).shape;
+  const StageLayout stage{.type = stage_type(v), .shape = shape, .pitch = shape.empty() ? 1 : shape.back()};
+  need("exchange");
+  // Beside a warpgroup that fetches there is room for what stands along one axis of a tile.
+  if (schedule_.dot == tile::DotUnit::wgmma && long_axes(shape).size() > 1)
+    refuse("dot=wgmma: a tile changes its layout");
+  use_stage(kernel_.type(v).size() * static_cast<Index>(size_bytes(from.dtype)));
+  print_barrier();
+  move_through_stage(from, StageSide::put, stage);
+  print_barrier();
+  out_.write(declaration(to));
+  move_through_stage(to, StageSide::take, stage);
+  return to;
+}
+
+// Elements of an array to the stage or from it, as `at` says they lie there.
+void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const StageLayout& stage) {
+  const std::string base = exchange_place(stage.type);
+  const auto place_at = [&](const std::string& index) {
+    return fmt::format("{}[{}]", base,
+                       stage.offset > 0 ? fmt::format("{} + {}", stage.offset, index) : index);
+  };
+  if (r.place.part == Part::one) {
+    if (side == StageSide::put)
+      out_.line("if ({} == 0) {} = {};", thread_of_program(), place_at("0"),
+                convert_text(r.type, stage.type, r.name));
+    else
+      out_.line("{} = {};", r.name, convert_text(stage.type, r.type, place_at("0")));
+    return;
+  }
+  Loop loop;
+  loop.place = r.place;
+  loop.frame = layouts_.frame(r.place);
+  loop.thread = thread(loop.frame);
+  const Frame& f = loop.frame;
+  const bool vectors = r.place.part != Part::rows && f.vector > 1;
+  const std::vector<int> axes = long_axes(stage.shape);
+  for_registers(r, [&] {
+    if (vectors) out_.unrolled("v", f.vector);
+    const std::string row = row_text(loop), col = col_text(loop) + (f.vector > 1 ? " + v" : "");
+    std::string guard;
+    const auto add = [&](bool needed, const std::string& condition) {
+      if (needed) guard += (guard.empty() ? "" : " && ") + condition;
+    };
+    std::string i = row, j = col;  // along the tile's long axes
+    if (r.place.part == Part::all) {
+      add(f.ragged_rows(), fmt::format("{} < {}", row, f.rows));
+      add(f.ragged_cols(), fmt::format("{} < {}", col, f.cols));
+    } else if (r.place.part == Part::rows) {
+      add(f.ragged_rows(), fmt::format("{} < {}", row, f.rows));
+      add(side == StageSide::put && f.row_threads() > 1, fmt::format("{} == 0", loop.thread.t));
+    } else {
+      i = col;
+      add(f.ragged_cols(), fmt::format("{} < {}", col, f.cols));
+      add(side == StageSide::put && f.groups > 1, fmt::format("{} == 0", loop.thread.g));
+    }
+    std::string index = i;
+    // Elements of a row or a column are one or a row of the stage apart.
+    const bool down = stage.shape.size() == 2 && axes.size() == 1 && (axes[0] == 0) != stage.transposed;
+    if (axes.size() == 2)
+      index = stage.transposed ? fmt::format("({}) * {} + {}", j, stage.pitch, i)
+                               : fmt::format("({}) * {} + {}", i, stage.pitch, j);
+    else if (down && stage.pitch != 1)
+      index = fmt::format("({}) * {}", i, stage.pitch);
+    const std::string place = place_at(index);
+    const std::string text =
+        side == StageSide::put ? fmt::format("{} = {};", place, convert_text(r.type, stage.type, element(r)))
+                               : fmt::format("{} = {};", element(r), convert_text(stage.type, r.type, place));
+    out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
+    if (vectors) out_.close();
+  });
+}
+
+// Between the type of a register array and that of the stage: the same, or a narrow float and f32.
+std::string KernelPrinter::convert_text(const std::string& from, const std::string& to,
+                                        const std::string& text) {
+  if (from == to) return text;
+  need("convert");
+  return fmt::format("cast<{}>({})", to, text);
+}
+
+// The type a value has on the stage: as it is stored, so that it takes no more room than it must.
+std::string KernelPrinter::stage_type(ValueId v) const {
+  const DType dtype = kernel_.type(v).dtype;
+  return is_narrow_float(dtype) ? element_type(dtype) : type_of(plan_.storage(v));
+}
+
+// Transpose and reshape: the tile is laid out in shared memory and read in the other order.
+void KernelPrinter::print_relayout(const Step& step) {
+  const Op& op = *step.op;
+  need("exchange");
+  const ValueId source = op.operands[0], result = op.results[0];
+  const Registers from = buffer(source), to = buffer(result);
+  if (layouts_.programs_per_block > 1) refuse("programs side by side: tiles stay in their threads");
+  if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: a tile changes its layout");
+  if (declared_.insert(plan_.storage(result)).second) out_.write(declaration(to));
+  const std::vector<Index>& shape = kernel_.type(source).shape;
+  const std::vector<Index>& result_shape = kernel_.type(result).shape;
+  const Index bytes = static_cast<Index>(size_bytes(from.dtype));
+  const bool transposes = op.kind == OpKind::transpose;
+  // An odd number of words a row keeps the elements of a column in different banks.
+  const Index pitch = shape.back() + (transposes ? std::max<Index>(1, 4 / bytes) : 0);
+  const std::string type = stage_type(source);
+  use_stage((transposes ? shape[0] * pitch : kernel_.type(source).size()) * bytes);
+  out_.write("__syncthreads();");
+  move_through_stage(from, StageSide::put, {.type = type, .shape = shape, .pitch = pitch});
+  out_.write("__syncthreads();");
+  move_through_stage(to, StageSide::take,
+                     {.type = type,
+                      .shape = result_shape,
+                      .pitch = transposes ? pitch : result_shape.back(),
+                      .transposed = transposes});
+}
+
+// Both operands in shared memory; each thread keeps its block of the result in registers. A row of results
+// that is spread like a tile's rows, or a column like its columns, is the transposed product: operands change
+// places, each laid out the other way round.
+void KernelPrinter::print_dot(const Step& step) {
+  const Op& op = *step.op;
+  if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: another dot reads its operands from memory");
+  need("dot");
+  need("exchange");
+  const Registers acc = buffer(op.results[0]);
+  if (declared_.insert(plan_.storage(op.results[0])).second) out_.write(declaration(acc));
+  const std::vector<Index>& shape = kernel_.type(op.results[0]).shape;
+  const Part part = acc.place.part;
+  const bool turned = (part == Part::rows && shape[1] > 1) || (part == Part::cols && shape[0] > 1);
+  const ValueId a = op.operands[turned ? 1 : 0], b = op.operands[turned ? 0 : 1];
+  const Index m = shape[turned ? 1 : 0], n = shape[turned ? 0 : 1], k = kernel_.type(op.operands[0]).shape[1];
+  Loop loop;
+  loop.place = acc.place;
+  if (part != Part::one) {
+    loop.frame = layouts_.frame(acc.place);
+    loop.thread = thread(loop.frame);
+  }
+  const Frame& f = loop.frame;
+  const bool rows = part == Part::all || part == Part::rows, cols = part == Part::all || part == Part::cols;
+  const Index vector = cols ? f.vector : 1, col_step = cols ? f.row_threads() * f.vector : 1;
+  const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
+  const Index pitch_a = round_up(k, 4) + (k % 4 == 0 ? 4 : 0);
+  const Index pitch_b = round_up(n, std::max<Index>(4, vector));
+  // 8-bit floats may be of two types.
+  const std::string type = stage_type(a), type_b = stage_type(b);
+  const Index bytes = static_cast<Index>(size_bytes(kernel_.type(a).dtype));
+  const Index offset_b = round_up(m * pitch_a, 16);
+  use_stage((offset_b + k * pitch_b) * bytes);
+  out_.write("__syncthreads();");
+  move_through_stage(buffer(a), StageSide::put,
+                     {.type = type, .shape = kernel_.type(a).shape, .pitch = pitch_a, .transposed = turned});
+  move_through_stage(buffer(b), StageSide::put,
+                     {.type = type_b,
+                      .shape = kernel_.type(b).shape,
+                      .pitch = pitch_b,
+                      .offset = offset_b,
+                      .transposed = turned});
+  out_.write("__syncthreads();");
+  const bool scalars = part == Part::rows || part == Part::one;
+  out_.line("dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, stage<{}>(), stage<{}>() + {}, {}, {});",
+            row_steps, col_steps, rows ? f.groups : 1, col_step, m, k, pitch_a, pitch_b,
+            scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type, type_b,
+            offset_b, rows ? loop.thread.g : "0", cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,247 @@
+// The steps of a loop plan: scalars, control flow, what loops carry on.
+#include "backends/cuda/analysis/overlap.h"
+#include "backends/cuda/print/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using printer::Step;
+using tile::Op;
+using tile::OpKind;
+
+// Before the first exchange, and before code that runs many times or not at all and exchanges.
+void KernelPrinter::wait_for_cluster() {
+  if (row_cluster(schedule_) == 1 || cluster_waited_) return;
+  out_.write("cluster_wait();");
+  cluster_waited_ = true;
+}
+
+// For the end of the kernel before, and for all that it wrote: before the first access to memory, since no
+// view is known to be one that no kernel writes, and by all threads, since no block may end without having
+// waited. If this kernel could be over before the one ahead of it, the one behind it, which waits for this
+// one alone, would come too early.
+void KernelPrinter::wait_for_previous() {
+  if (previous_waited_ || !overlaps()) return;
+  need("async");
+  out_.write(std::string(kWaitForPrevious));
+  previous_waited_ = true;
+}
+
+// Anything but arithmetic on scalars.
+bool KernelPrinter::touches_memory(const Step& step) {
+  return step.kind != Step::Kind::scalar || step.op->results.empty() || step.op->kind == OpKind::load ||
+         step.op->kind == OpKind::gather;
+}
+
+bool KernelPrinter::exchanges(const std::vector<Step>& steps) {
+  bool found = false;
+  for_each_step(steps, [&](const Step& step) {
+    for (const Instr& in : step.loop.body)
+      found = found || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
+  });
+  return found;
+}
+
+// Buffers first touched inside a nested block must be there before it.
+void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
+  const auto declare = [&](ValueId v) {
+    const ValueId s = plan_.storage(v);
+    if (kernel_.type(s).rank() == 0 || !layouts_.buffers.count(s)) return;
+    if (!declared_.insert(s).second) return;
+    std::string text = declaration(buffer(s));
+    // Its first product ignores what is there; to the compiler it would be there since the kernel began.
+    if (chain_ && std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
+          return d.loop_from_zero && plan_.storage(d.op->results[0]) == s;
+        }))
+      text.insert(text.rfind(';'), " = {}");
+    out_.write(text);
+  };
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::elements)
+      for (const Instr& in : step.loop.body)
+        if (in.kind != Instr::Kind::compute && in.value >= 0) declare(in.value);
+    if (step.kind == Step::Kind::dot || step.kind == Step::Kind::relayout) declare(step.op->results[0]);
+    for (auto [from, to] : step.moves) declare(to);
+    for (const auto& body : step.body) declare_buffers(body);
+  }
+}
+
+void KernelPrinter::print_steps(const std::vector<Step>& steps) {
+  for (const Step& step : steps) print_step(step);
+}
+
+void KernelPrinter::print_step(const Step& step) {
+  if (touches_memory(step)) wait_for_previous();
+  if (step.kind != Step::Kind::scalar && loop_depth_ == 0) out_.blank();
+  switch (step.kind) {
+    case Step::Kind::scalar:
+      return print_scalar(*step.op);
+    case Step::Kind::elements:
+      return print_elements(step.loop);
+    case Step::Kind::relayout:
+      return print_relayout(step);
+    case Step::Kind::dot:
+      return print_dot(step);
+    case Step::Kind::loop:
+      return print_loop(step);
+    case Step::Kind::branch:
+      return print_branch(step);
+    case Step::Kind::assign:
+      return print_assign(step);
+  }
+}
+
+void KernelPrinter::print_scalar(const Op& op) {
+  if (op.results.empty()) return print_scalar_effect(op);
+  const ValueId v = op.results[0];
+  switch (op.kind) {
+    case OpKind::constant:
+      scalars_[v] = {literal(kernel_.type(v).dtype, op.number), type_of(v)};
+      return;
+    case OpKind::scalar_param:
+      scalars_[v] = {identifier(kernel_.scalars[static_cast<std::size_t>(op.param)].name),
+                     compute_type(kernel_.type(v).dtype)};
+      return;
+    case OpKind::program_id:
+      program_axes_.insert(op.param);
+      scalars_[v] = {fmt::format("program_{}", op.param), "i32"};
+      return;
+    case OpKind::broadcast:
+    case OpKind::reshape:
+      scalars_[v] = scalar(op.operands[0]);
+      return;
+    default:
+      break;
+  }
+  Expr e;
+  if (op.kind == OpKind::load) {
+    e = scalar_load(op);
+  } else {
+    std::vector<Expr> operands;
+    operands.reserve(op.operands.size());
+    for (ValueId o : op.operands) operands.push_back(scalar(o));
+    e = compute(op, operands);
+  }
+  const std::string type = type_of(v);
+  const std::string declares = declared_.count(v) > 0 ? "" : fmt::format("const {} ", type);
+  const std::string line = fmt::format("{}{} = {};", declares, value_name(v), as_type(e, type));
+  scalar_lines_[v] = line;
+  out_.write(line);
+  scalars_[v] = {value_name(v), type};
+}
+
+void KernelPrinter::print_loop(const Step& step) {
+  const Op& op = *step.op;
+  const auto is_this = [&](const auto& other) { return other.second == &step; };
+  if (std::any_of(next_rounds_.begin(), next_rounds_.end(), is_this)) return;  // printed with the one before
+  const bool copies = chain_ && schedule_.dot == tile::DotUnit::mma;
+  if (chain_ && !copies && chain_->adds_up()) share_product_registers();
+  declare_buffers(step.body[0]);
+  const Step* next = next_rounds(step);
+  if (next) declare_buffers(next->body[0]);
+  if (exchanges(step.body[0])) wait_for_cluster();
+  if (dot_ && dot_->loop == &op)
+    return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_copied_loop(step);
+  const bool outermost = chain_ && chain_->is_outermost(op);
+  if (outermost && copies) copy_residents(op);
+  if (outermost && !copies) wait_for_residents();
+  if (chain_ && chain_->has_dots(op)) {
+    print_chain_loop(step);
+  } else {
+    open_loop(step);
+    print_steps(step.body[0]);
+    close_loop();
+  }
+  if (outermost && !copies && chain_->dots.back().outermost == (next ? next->op : &op)) release_residents();
+}
+
+// Bounds may be wider than the induction value: an empty loop's upper bound can be anything.
+bool KernelPrinter::counts_in_32_bits(const Op& loop) const {
+  constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
+  const printer::ValueRange &end = range(loop.operands[1]), &step = range(loop.operands[2]);
+  return range(loop.operands[0]).fits_i32() && end.fits_i32() && step.fits_i32() &&
+         end.high + step.high <= kMost;
+}
+
+void KernelPrinter::open_loop(const Step& step) {
+  const Op& op = *step.op;
+  const ValueId i = op.blocks[0].args[0];
+  const std::string type = type_of(i), name = value_name(i);
+  const std::string from = scalar(op.operands[0]).text, upper = scalar(op.operands[1]).text,
+                    step_text = scalar(op.operands[2]).text;
+  if (type == "i32" && counts_in_32_bits(op)) {
+    out_.open("for (i32 {0} = {1}; {0} < {2}; {0} += {3})", name, from, upper, step_text);
+  } else {
+    const std::string end = unique(name + "_end"), by = unique(name + "_step");
+    out_.line("const i64 {} = {}, {} = {};", end, upper, by, step_text);
+    out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", name, from, end, by);
+    out_.line("const {0} {1} = {0}({1}_i);", type, name);
+  }
+  scalars_[i] = {name, type};
+  ++loop_depth_;
+}
+
+void KernelPrinter::close_loop() {
+  --loop_depth_;
+  out_.close();
+}
+
+void KernelPrinter::print_branch(const Step& step) {
+  const Op& op = *step.op;
+  for (ValueId r : op.results) {
+    if (kernel_.type(r).rank() > 0) continue;
+    declared_.insert(r);
+    scalars_[r] = {value_name(r), type_of(r)};
+    out_.line("{} {};", type_of(r), value_name(r));
+  }
+  declare_buffers(step.body[0]);
+  declare_buffers(step.body[1]);
+  if (exchanges(step.body[0]) || exchanges(step.body[1])) wait_for_cluster();
+  out_.open("if ({})", scalar(op.operands[0]).text);
+  ++loop_depth_;  // as in a loop: the two sides share nothing
+  print_steps(step.body[0]);
+  if (!step.body[1].empty()) {
+    out_.close_else();
+    print_steps(step.body[1]);
+  }
+  --loop_depth_;
+  out_.close();
+}
+
+// All right sides are read before any left side is written.
+void KernelPrinter::print_assign(const Step& step) {
+  std::vector<std::pair<ValueId, std::string>> scalars;
+  for (auto [from, to] : step.moves) {
+    if (kernel_.type(to).rank() > 0) continue;
+    const std::string type = type_of(to);
+    if (step.moves.size() == 1) {
+      scalars.push_back({to, as_type(scalar(from), type)});
+    } else {
+      const std::string next = unique("next_" + value_name(to));
+      out_.line("const {} {} = {};", type, next, as_type(scalar(from), type));
+      scalars.push_back({to, next});
+    }
+  }
+  for (auto& [to, text] : scalars) {
+    const bool fresh = declared_.insert(to).second;
+    out_.line("{}{} = {};", fresh ? type_of(to) + " " : "", value_name(to), text);
+    scalars_[to] = {value_name(to), type_of(to)};
+  }
+  // Tiles: copies through temporaries keep "all at once"; the compiler renames registers.
+  std::vector<std::pair<Registers, Registers>> tiles;
+  for (auto [from, to] : step.moves) {
+    if (kernel_.type(to).rank() == 0) continue;
+    const Registers target = buffer(to);
+    Registers source = converted(from, target.place);
+    Registers copy = source;
+    copy.name = unique(source.name + "_old");
+    out_.write(declaration(copy));
+    for_registers(copy, [&] { out_.line("{} = {};", at(copy), at(source)); });
+    tiles.push_back({copy, target});
+  }
+  for (auto& [copy, target] : tiles)
+    for_registers(copy, [&] { out_.line("{} = {};", at(target), at(copy)); });
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,202 @@
+// How an element loop's results leave it: whole vectors into memory or registers, or single elements.
+#include "backends/cuda/print/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using tile::Op;
+using tile::OpKind;
+
+// Tensor cores leave a thread two neighbouring columns: too short a store of 16-bit elements, and of 8 bits
+// one that fills a quarter of each 32 bytes that memory takes. Four threads share the row, and together they
+// have whole vectors of 16 bytes, or of 8.
+bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  const Frame& f = loop.frame;
+  if (!is_vector_store(loop, i) || loop.place.part != Part::all || f.map != RowMap::mma ||
+      f.threads_per_row != kQuad || f.col_steps() % kQuad != 0 || in.axes.size() != 2)
+    return false;
+  const Access access(kernel_, ranges_, *in.op);
+  const int axis = static_cast<int>(in.axes.size()) - 1;
+  const Index vector = Index{kQuad} * f.vector;
+  const int dim = access.dim_of(axis);
+  const bool whole =
+      access.whole_vectors(axis, vector) || (!access.checked_below(dim) && !access.checked_above(dim));
+  return size_bytes(access.view().dtype) <= 2 && access.contiguous(axis) && access.aligned(axis, vector) &&
+         whole && !direct_copy(loop, i);
+}
+
+bool KernelPrinter::is_vector_store(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  return in.kind == Instr::Kind::effect && in.op->kind == OpKind::store &&
+         (loop.place.part == Part::all || loop.place.part == Part::cols);
+}
+
+// A store or keep of loaded elements as they are: the vector goes through unconverted.
+bool KernelPrinter::direct_copy(const Loop& loop, std::size_t i) const {
+  const Instr& in = loop.plan->body[i];
+  if (!(is_vector_store(loop, i) || in.kind == Instr::Kind::keep)) return false;
+  if (in.operands[0].is_scalar()) return false;
+  const Instr& from = loop.plan->body[static_cast<std::size_t>(in.operands[0].instr)];
+  const bool array = from.kind == Instr::Kind::reload ||
+                     (from.kind == Instr::Kind::compute && from.op->kind == OpKind::load);
+  if (!array || spread_of(loop, from.axes) != loop.place.part || loop.place.part == Part::rows ||
+      loop.place.part == Part::one)
+    return false;
+  const ValueId target = in.kind == Instr::Kind::keep ? in.value : in.op->operands[0];
+  const auto at_instr = static_cast<std::size_t>(in.operands[0].instr);
+  if (loop.arrays[at_instr].type != element_type(loop.arrays[at_instr].dtype)) return false;
+  return kernel_.type(target).dtype == kernel_.type(from.value).dtype &&
+         (in.kind != Instr::Kind::keep || type_of(plan_.storage(target)) == type_of(from.value));
+}
+
+// A load (or the keep of one) whose registers are the value's buffer.
+bool KernelPrinter::keeps_load(const Loop& loop, std::size_t i) const {
+  const auto is_load = [&](const Instr& in) {
+    return in.kind == Instr::Kind::compute && in.op && in.op->kind == OpKind::load;
+  };
+  const auto pairs = [&](const Instr& keep, std::size_t load) {
+    return keep.kind == Instr::Kind::keep && !keep.operands[0].is_scalar() &&
+           static_cast<std::size_t>(keep.operands[0].instr) == load && is_load(loop.plan->body[load]) &&
+           keep.value == loop.plan->body[load].value &&
+           layouts_.buffers.at(plan_.storage(keep.value)) == loop.place &&
+           spread_of(loop, loop.plan->body[load].axes) == loop.place.part &&
+           !view_uses_[static_cast<std::size_t>(loop.plan->body[load].op->param)].written;
+  };
+  const Instr& in = loop.plan->body[i];
+  if (in.kind == Instr::Kind::keep && !in.operands[0].is_scalar())
+    return pairs(in, static_cast<std::size_t>(in.operands[0].instr));
+  if (!is_load(in)) return false;
+  return std::any_of(loop.plan->body.begin(), loop.plan->body.end(),
+                     [&](const Instr& keep) { return pairs(keep, i); });
+}
+
+// Whole vectors at once: narrow floats become f32, and stores collect theirs.
+void KernelPrinter::print_vector_heads(Loop& loop) {
+  const int n = loop.frame.vector;
+  const std::string element = n > 1 ? ".v[v]" : ".v[0]";
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    const bool array =
+        in.kind == Instr::Kind::reload || (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load);
+    if (array) {
+      const Registers& r = loop.arrays[i];
+      if (r.place.part == Part::one || r.place.part == Part::rows) continue;
+      if (!is_narrow_float(r.dtype) && !r.staged) continue;
+      const bool only_copied =
+          std::none_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& user) {
+            const auto u = static_cast<std::size_t>(&user - loop.plan->body.data());
+            if (direct_copy(loop, u) || keeps_load(loop, u) || packed_extreme(loop, user)) return false;
+            if (user.kind == Instr::Kind::compute && loop.uses[u] == 0) return false;
+            return std::any_of(user.operands.begin(), user.operands.end(), [&](const printer::Ref& ref) {
+              return !ref.is_scalar() && static_cast<std::size_t>(ref.instr) == i;
+            });
+          });
+      if (only_copied) continue;
+      need("memory");
+      // A compiler would keep the f32 values of the last loop rather than convert again: twice the registers.
+      if (crowded_ && in.kind == Instr::Kind::reload && !r.staged) out_.line("opaque({});", at(r));
+      if (!is_narrow_float(r.dtype)) {
+        const std::string name = unique(r.name + "_vector");
+        out_.line("const Vec<{}, {}> {} = {};", r.type, n, name, at(r));
+        loop.values[i] = {name + element, r.type};
+        continue;
+      }
+      const std::string name = unique(r.name + "_f32");
+      out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, at(r));
+      loop.values[i] = {name + element, "f32"};
+    } else if (const auto bytes = widened_bytes(loop, in)) {
+      if (loop.uses[i] > 0) print_widened(loop, i, *bytes);
+    } else if (draws_fours(loop, i)) {
+      loop.outputs[i] = unique(value_name(in.value) + "_words");
+      out_.line("Vec<u32, 4> {};", loop.outputs[i]);
+    } else if (is_vector_store(loop, i)) {
+      if (direct_copy(loop, i)) {
+        loop.outputs[i] = at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]);
+        continue;
+      }
+      const DType dtype = kernel_.type(in.op->operands[0]).dtype;
+      loop.outputs[i] =
+          unique(identifier(kernel_.views[static_cast<std::size_t>(in.op->param)].name) + "_out");
+      out_.line("Vec<{}, {}> {};", compute_type(dtype), n, loop.outputs[i]);
+    } else if ((in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) && !keeps_load(loop, i) &&
+               !direct_copy(loop, i)) {
+      const Registers r = buffer(in.value);
+      if (!is_narrow_float(r.dtype)) continue;
+      if (keeps_widened(loop, i)) {
+        loop.outputs[i] = loop.values[static_cast<std::size_t>(in.operands[0].instr)].text;
+        continue;
+      }
+      loop.outputs[i] = unique(r.name + "_new");
+      out_.line("Vec<f32, {}> {};", n, loop.outputs[i]);
+    }
+  }
+}
+
+void KernelPrinter::print_vector_tails(Loop& loop) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    if (is_vector_store(loop, i)) {
+      const DType dtype = kernel_.type(in.op->operands[0]).dtype;
+      if (!direct_copy(loop, i) && is_narrow_float(dtype))
+        loop.outputs[i] = fmt::format("from_f32<{}>({})", element_type(dtype), loop.outputs[i]);
+      if (loop.wide[i])
+        out_.line("{}[part] = {};", wide_parts_[i], loop.outputs[i]);
+      else
+        print_store(loop, i);
+    } else if (in.kind == Instr::Kind::keep) {
+      if (keeps_load(loop, i)) continue;
+      const Registers r = buffer(in.value);
+      if (direct_copy(loop, i))
+        out_.line("{} = {};", at(r), at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]));
+      else if (keeps_widened(loop, i))
+        out_.line("{} = {};", at(r), loop.outputs[i]);
+      else if (is_narrow_float(r.dtype))
+        out_.line("{} = from_f32<{}>({});", at(r), element_type(r.dtype), loop.outputs[i]);
+    }
+  }
+}
+
+void KernelPrinter::print_keep(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  if (keeps_load(loop, i) || direct_copy(loop, i) || keeps_widened(loop, i)) return;
+  const Registers r = buffer(in.value);
+  if (!(r.place == loop.place || same_spread(layouts_, r.place, loop.place)))
+    refuse("a kept value changes its layout");
+  const Expr value = operand(loop, in.operands[0]);
+  if (!loop.outputs[i].empty())
+    out_.line("{}{} = {};", loop.outputs[i], loop.frame.vector > 1 ? ".v[v]" : ".v[0]", value.text);
+  else
+    out_.line("{} = {};", element(r), as_type(value, r.type));
+}
+
+// Scatter and atomic_add: element by element.
+void KernelPrinter::print_scattered(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  const Op& op = *in.op;
+  const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(op.param)];
+  const Expr value = operand(loop, in.operands[0]);
+  std::vector<Expr> indices;
+  indices.reserve(view.rank());
+  for (int d = 0; d < view.rank(); ++d)
+    indices.push_back(operand(loop, in.operands[static_cast<std::size_t>(d) + 1]));
+  std::string guard = effect_guard(loop);
+  if (op.masked) guard += (guard.empty() ? "" : " && ") + wrapped(operand(loop, in.operands.back()).text);
+  std::string stored = value.text;
+  if (is_narrow_float(view.dtype)) {
+    need("convert");
+    stored = fmt::format("cast<{}>({})", element_type(view.dtype), value.text);
+  } else {
+    stored = as_type(value, element_type(view.dtype));
+  }
+  const std::string name = identifier(view.name), offset = view_offset(op.param, indices);
+  std::string text = fmt::format("{}[{}] = {};", name, offset, stored);
+  if (op.kind == OpKind::atomic_add) {
+    need("atomic");
+    text = fmt::format("atomic_add({} + {}, {});", name, offset, stored);
+  }
+  out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,55 @@
+// Extremes of 16-bit floats along a row, two elements at a time.
+#include "backends/cuda/print/kernel_printer.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using tile::Monoid;
+using tile::OpKind;
+
+// The load or reload of 16-bit floats whose extreme along the row `in` takes, perhaps behind a cast to f32.
+std::optional<int> KernelPrinter::packed_extreme(const Loop& loop, const Instr& in) const {
+  const Frame& f = loop.frame;
+  if (in.kind != Instr::Kind::reduce || in.op->kind != OpKind::reduce ||
+      (in.op->monoid != Monoid::max && in.op->monoid != Monoid::min) || role(loop, in.op->axis) != 1 ||
+      f.vector % 2 != 0 || (f.ragged_cols() && !f.whole_vectors()))
+    return std::nullopt;
+  int source = in.operands[0].instr;
+  if (source < 0) return std::nullopt;
+  const Instr* from = &loop.plan->body[static_cast<std::size_t>(source)];
+  if (from->kind == Instr::Kind::compute && from->op->kind == OpKind::cast &&
+      !from->operands[0].is_scalar() && kernel_.type(from->value).dtype == DType::f32) {
+    source = from->operands[0].instr;
+    from = &loop.plan->body[static_cast<std::size_t>(source)];
+  }
+  const bool array = from->kind == Instr::Kind::reload ||
+                     (from->kind == Instr::Kind::compute && from->op->kind == OpKind::load);
+  const DType dtype = from->value < 0 ? DType::f32 : kernel_.type(from->value).dtype;
+  const Registers& r = loop.arrays[static_cast<std::size_t>(source)];
+  const bool packed = array && (dtype == DType::bf16 || dtype == DType::f16) && !r.staged &&
+                      r.type == element_type(dtype) && r.place == loop.place;
+  return packed ? std::optional(source) : std::nullopt;
+}
+
+void KernelPrinter::print_packed_extremes(Loop& loop) {
+  for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
+    const Instr& in = loop.plan->body[i];
+    const auto source = packed_extreme(loop, in);
+    if (!source) continue;
+    need("extreme");
+    std::string state = loop.states[i];
+    if (loop.place.part == Part::all) {
+      Registers rows = buffer(in.value);
+      rows.name = state;
+      state = element(rows);
+    }
+    const std::string_view name = in.op->monoid == Monoid::max ? "max" : "min";
+    const Registers& r = loop.arrays[static_cast<std::size_t>(*source)];
+    if (crowded_ && loop.plan->body[static_cast<std::size_t>(*source)].kind == Instr::Kind::reload)
+      out_.line("opaque({});", at(r));
+    out_.line("{0} = {1}({0}, {1}_of({2}));", state, name, at(r));
+  }
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,205 @@
+// The schedules worth trying for a kernel: ways to spread its largest tile over threads, ranked by predicted
+// time.
+#include "backends/cuda/schedule/candidates.h"
+
+#include "backends/cuda/analysis/loop_policy.h"
+#include "backends/cuda/layout/layout.h"
+#include "backends/cuda/schedule/dot_candidates.h"
+#include "backends/cuda/schedule/estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace tilewright::cuda {
+
+namespace {
+
+constexpr Index kMaxElements = 64;    // of the largest tile in one thread: more do not stay in registers
+constexpr Index kRoomyElements = 64;  // above half of it, a thread has few registers left for overlap
+constexpr std::size_t kMaxCandidates = 20;
+constexpr double kFewPrograms = 2, kFewBlocks = 8;  // a multiprocessor, of loops
+constexpr Index kLongRow = 32768;  // elements: one block holds such a row only with all its registers
+
+class Candidates {
+ public:
+  Candidates(const tile::Kernel& kernel, const tile::Target& target, const PrintOptions& options)
+      : kernel_(kernel),
+        target_(target),
+        options_(options),
+        plan_(printer::plan_loops(kernel, {.keep_above_flops = 4, .keep_loads = true})),
+        ranges_(printer::value_ranges(kernel)),
+        main_(main_shape(kernel, plan_, ranges_)),
+        work_(kernel_work(kernel, plan_)) {}
+
+  std::vector<backends::Candidate> run() {
+    if (main_.rows == 1)
+      rows_of_one();
+    else
+      rows_of_several();
+    if (found_.empty()) fallback();
+    std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) {
+      return std::make_tuple(!a.refusal.empty(), a.predicted_us) <
+             std::make_tuple(!b.refusal.empty(), b.predicted_us);
+    });
+    if (found_.size() > kMaxCandidates) found_.resize(kMaxCandidates);
+    return std::move(found_);
+  }
+
+ private:
+  Index vectors() const { return ceil_div(main_.cols, main_.vector); }
+  Index vectors_rounded_up() const {
+    return static_cast<Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max<Index>(vectors(), 1))));
+  }
+
+  // The schedule, and for rows that wait for each other's results its form that copies the next rows ahead.
+  void add(tile::Schedule s) {
+    s.streaming_stores = streams();
+    s.vector_bytes =
+        static_cast<int>(std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4)));
+    if (!seen_.insert({s.threads, s.threads_per_row, s.cluster}).second) return;
+    evaluate(s);
+    s.stages = 2;
+    if (work_.exchanges > 0 && !work_.loops && s.threads == s.threads_per_row &&
+        work_.programs > 2 * target_.units)
+      evaluate(s);
+  }
+
+  void evaluate(const tile::Schedule& s) {
+    backends::Candidate c;
+    c.schedule = s;
+    const printer::LoopPlan plan = printer::plan_loops(kernel_, loop_policy(kernel_, s));
+    const LayoutInput input{kernel_, plan, ranges_, s};
+    auto layouts = assign_layouts(input);
+    if (!layouts) {
+      c.refusal = layouts.error().message;
+      found_.push_back(std::move(c));
+      return;
+    }
+    const Occupancy o = occupancy(input, *layouts, options_.max_shared_bytes);
+    if (s.stages > 1 && !o.staged) return;
+    if (o.blocks == 0) {
+      c.refusal =
+          o.staged ? "the rows under way do not fit shared memory"
+                   : fmt::format("about {} registers for each of {} threads: more than a multiprocessor has",
+                                 o.registers, s.threads);
+    } else {
+      c.predicted_us = predicted_us(work_, o, *layouts, s, target_);
+    }
+    found_.push_back(std::move(c));
+  }
+
+  // What is stored is not read back soon when it exceeds the second-level cache: it need not displace what
+  // is. On an H200 this was worth 3 to 14 % on every kernel of docs/notes/2026-11-21-first-h200.md.
+  bool streams() const {
+    double bytes = 0;
+    tile::for_each_op(kernel_.body, [&](const tile::Op& op) {
+      if (op.kind == tile::OpKind::store) {
+        const tile::TileType& t = kernel_.type(op.operands[0]);
+        bytes += static_cast<double>(t.size()) * static_cast<double>(size_bytes(t.dtype)) * work_.programs;
+      }
+    });
+    return bytes > 0.5 * static_cast<double>(target_.cache_bytes);
+  }
+
+  // One row a program: all threads along it; short ones a warp each, several programs to a block; those that
+  // a block's registers cannot hold over a cluster.
+  void rows_of_one() {
+    for (int cluster = 1; cluster <= target_.max_cluster; cluster *= 2) {
+      const bool too_long =
+          ceil_div(vectors(), Index{target_.max_threads} * (cluster / 2 > 0 ? cluster / 2 : 1)) *
+              main_.vector >
+          kRoomyElements / 2;
+      const bool few_rows = work_.programs * cluster <= target_.units * 2.0;
+      const bool long_row = vectors() * main_.vector > kLongRow;
+      if (cluster > 1 &&
+          (work_.exchanges == 0 || !(too_long || few_rows || long_row) || vectors() < Index{128} * cluster))
+        break;
+      for (int threads = target_.max_threads; threads >= 64; threads /= 2) try_row(threads, cluster);
+      // Lengths that no power of two divides: for each number of vectors a thread the fewest threads that do.
+      if (!std::has_single_bit(static_cast<std::uint64_t>(vectors())))
+        for (Index steps = 1; steps * main_.vector <= kMaxElements; ++steps)
+          try_row(static_cast<int>(round_up(ceil_div(vectors(), steps * cluster), 32)), cluster);
+    }
+    if (vectors() <= 32 * 8 && vectors() * main_.vector <= 32 * kMaxElements)
+      for (int threads : {128, 256}) add({.threads = threads, .threads_per_row = 32});
+    if (vectors() <= 32) add({.threads = 32, .threads_per_row = 32});
+  }
+
+  void try_row(int threads, int cluster) {
+    if (threads < 32 || threads > target_.max_threads) return;
+    const Index steps = ceil_div(vectors(), Index{threads} * cluster);
+    if (steps * main_.vector > kMaxElements) return;
+    if (threads * Index{cluster} > 2 * vectors() && threads > 64) return;  // most threads would have nothing
+    add({.threads = threads, .threads_per_row = threads, .cluster = cluster});
+  }
+
+  void rows_of_several() {
+    for (int cluster = 1; cluster <= target_.max_cluster; cluster *= 2) {
+      if (cluster > 1 && !may_share_rows(cluster)) break;
+      rows_of_several(cluster);
+    }
+  }
+
+  void rows_of_several(int cluster) {
+    const Index rows = ceil_div(main_.rows, cluster);
+    for (int threads : {32, 64, 128, 256, 512, 1024}) {
+      if (threads > target_.max_threads) continue;
+      const Index elements = rows * main_.cols / threads;
+      if (elements > 2 * kMaxElements || (elements < main_.vector && threads > 64)) continue;
+      const int least = static_cast<int>(std::min<Index>(4, vectors_rounded_up()));
+      for (int row = cluster > 1 ? threads / 2 : threads; row >= least; row /= 2) {
+        if (Index{row} > vectors_rounded_up()) continue;
+        const Index rows_each = ceil_div(rows, threads / row);
+        const Index columns_each = ceil_div(vectors(), row) * main_.vector;
+        if (rows_each * columns_each > 2 * kMaxElements) continue;
+        if (threads / row > 2 * rows) continue;  // groups without a row
+        add({.threads = threads, .threads_per_row = row, .cluster = cluster});
+      }
+    }
+  }
+
+  // Loops that reduce along the rows of their tiles, of too few programs for the machine.
+  bool may_share_rows(int cluster) const {
+    return work_.loops && work_.exchanges > 0 && work_.programs <= kFewPrograms * target_.units &&
+           work_.programs * cluster <= kFewBlocks * target_.units;
+  }
+
+  // Tiles too large for registers still run: they spill. Tiny ones leave threads without work.
+  void fallback() {
+    const auto wanted = std::bit_ceil(static_cast<std::uint64_t>(main_.rows * main_.cols / 32 + 1));
+    const int threads = static_cast<int>(std::clamp<std::uint64_t>(wanted, 64, 1024));
+    const int row =
+        main_.rows == 1 ? threads : static_cast<int>(std::clamp<Index>(vectors_rounded_up(), 1, threads));
+    add({.threads = threads, .threads_per_row = row});
+    for (backends::Candidate& c : found_) c.refusal.clear();
+  }
+
+  const tile::Kernel& kernel_;
+  const tile::Target& target_;
+  const PrintOptions& options_;
+  printer::LoopPlan plan_;
+  std::vector<printer::ValueRange> ranges_;
+  MainShape main_;
+  KernelWork work_;
+  std::vector<backends::Candidate> found_;
+  std::set<std::tuple<int, int, int>> seen_;
+};
+
+}  // namespace
+
+std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target,
+                                                 const PrintOptions& options) {
+  // On tensor cores where they can: no other schedule comes near.
+  std::vector<backends::Candidate> dots = dot_candidates(kernel, target, options);
+  if (!dots.empty() && dots.front().refusal.empty()) return dots;
+  std::vector<backends::Candidate> all = Candidates(kernel, target, options).run();
+  all.insert(all.end(), dots.begin(), dots.end());
+  return all;
+}
+
+}  // namespace tilewright::cuda

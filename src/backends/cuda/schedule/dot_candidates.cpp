@@ -1,0 +1,389 @@
+// Places in the ring as many as shared memory has, swaths by what a wave of programs reads.
+#include "backends/cuda/schedule/dot_candidates.h"
+
+#include "backends/cuda/analysis/chain_plan.h"
+#include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/analysis/tile_store.h"
+#include "backends/cuda/schedule/estimate.h"
+
+#include <tilewright/tile/cost.h>
+#include <tilewright/tile/tensor_rate.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace tilewright::cuda {
+
+using backends::Candidate;
+using tile::DotUnit;
+using tile::Kernel;
+using tile::Op;
+using tile::OpKind;
+using tile::Schedule;
+
+namespace {
+
+constexpr Index kMaxPlaces = 8;
+constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
+constexpr Index kUnknownTrips = 64;
+// Of the ring, beside results that wait to be stored (with 2 it lost a third, docs/notes/2026-11-21-fourth-
+// h200.md); and of these.
+constexpr Index kFewestPlaces = 4, kFewestSent = 2, kMostSent = 4;
+constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
+constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
+constexpr int kChainRaster = 16;         // rows of blocks in a swath, as of a product alone
+constexpr Index kMaxChainPlaces = 2;     // a chain computes longer on a block than memory takes to bring one
+constexpr Index kWarpgroupRows = 64;     // of one wgmma
+constexpr Index kMaxWarpgroups = 3;
+// Of the tensor cores' rate, beside the steps between the dots; and what it costs to wait for these, or for
+// the other warpgroup. Of two of them, taking turns was worth 2 % to heads of 64 and cost as much with heads
+// of 128 (docs/notes/2026-11-21-dot-chains.md).
+constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
+constexpr Index kWideDepth = 128;
+// With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
+// rounds, and 5 % lost of 65. Results that the copy engine sends wait to be measured
+// (docs/notes/2026-11-22-short-chains.md).
+constexpr double kFewRounds = 16, kManyRounds = 1e9, kSentChain = 1.01;
+// dot=mma: of the sums and products of a chain in one thread's registers; threads of a multiprocessor that
+// hide each other's waiting; and what it costs not to have them, or to have fewer places (predicted).
+constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
+constexpr double kAlone = 1.3, kFewerPlaces = 0.05;
+constexpr double kOtherSwath = 1.01;  // of swaths: the first is taken unless another is measured faster
+constexpr double kOwnBlocks = 1.005;  // where two blocks could share what they fetch
+// dot=fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
+// with 128 each, ptxas spilled.
+constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
+constexpr double kFmaShare = 0.62;        // of the ordinary units' rate
+constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
+
+bool has_nested(const DotChain& chain) {
+  return std::any_of(chain.dots.begin(), chain.dots.end(), [](const ChainDot& d) { return d.is_nested(); });
+}
+
+class Lister {
+ public:
+  Lister(const Kernel& kernel, const tile::Target& target, const PrintOptions& options)
+      : kernel_(kernel), target_(target), options_(options) {}
+
+  std::vector<Candidate> run() {
+    if (options_.architecture == "sm_90a") list(DotUnit::wgmma);
+    if (!found_one()) list(DotUnit::mma);
+    if (!found_one()) list_fma();
+    std::stable_sort(found_.begin(), found_.end(), [](const Candidate& a, const Candidate& b) {
+      return std::pair(!a.refusal.empty(), a.predicted_us) < std::pair(!b.refusal.empty(), b.predicted_us);
+    });
+    return std::move(found_);
+  }
+
+ private:
+  bool found_one() const {
+    return std::any_of(found_.begin(), found_.end(), [](const Candidate& c) { return c.refusal.empty(); });
+  }
+
+  // Nothing that was considered is left out: explain() shows it, with the reason.
+  void refuse(const Schedule& s, const std::string& why) {
+    Candidate c;
+    c.schedule = s;
+    c.refusal = why;
+    found_.push_back(std::move(c));
+  }
+  void refuse(DotUnit unit, const std::string& why) { refuse(Schedule{.dot = unit}, why); }
+  // A swath that is longer than the result is high would be the order of a shorter one.
+  bool is_too_long(Schedule s, int raster, double rows) {
+    if (raster <= 2 * rows) return false;
+    s.raster = raster;
+    refuse(s, fmt::format("raster: the result has {:.0f} rows of blocks, fewer than half a swath", rows));
+    return true;
+  }
+
+  // Of shared memory, apart from blocks: what 8 warps at most leave for one another where they reduce columns
+  // of the result (tw_cuda/columns.cuh) comes to the barriers.
+  Index reserved_bytes() const {
+    constexpr Index kWarps = 8, kQuad = 4;
+    Index exchanged = 0;
+    for (const Op& op : kernel_.body.ops) {
+      if (op.kind != OpKind::reduce || op.axis != 0) continue;
+      const tile::TileType& type = kernel_.type(op.operands[0]);
+      const Index columns = type.shape.size() < 2 ? 1 : type.shape[1];
+      exchanged = std::max(exchanged, kWarps * std::max(columns + columns / 32, kQuad) *
+                                          std::max<Index>(static_cast<Index>(size_bytes(type.dtype)), 4));
+    }
+    return kReservedBytes + exchanged;
+  }
+
+  void list(DotUnit unit) {
+    const auto dot = find_tensor_dot(kernel_, unit);
+    if (!dot) return unit == DotUnit::wgmma ? list_chain() : list_copied_chain();
+    const bool wgmma = unit == DotUnit::wgmma;
+    const auto bytes = static_cast<Index>(size_bytes(dot->dtype));
+    const Index block_bytes = dot->a.bytes() + dot->b.bytes();
+    const Index places = std::min(wgmma ? kMaxPlaces : kMaxCopies,
+                                  (options_.max_shared_bytes - reserved_bytes()) / block_bytes);
+    const bool large = wgmma ? dot->a.rows % kWarpgroup == 0 : dot->a.rows * dot->b.rows >= kLargeTile;
+    Schedule s{.threads = large ? 2 * kWarpgroup : kWarpgroup,
+               .threads_per_row = 4,
+               .vector_bytes = 16,
+               .stages = static_cast<int>(places),
+               .dot = unit};
+    tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .operand_bytes = bytes};
+    tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
+    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
+      tiles.programs *= programs_of(kernel_.grid[axis]);
+    tiles.leaving_cycles =
+        tile::leaving_cycles(instructions_after(*dot, s) / static_cast<double>(dot->a.rows * dot->b.rows));
+    const std::string why = list_swaths({16, 12, 8, 32}, s, tiles, wgmma ? 1 : kSlowerByThreads);
+    if (!why.empty()) return refuse(unit, why);
+    if (!wgmma) return;
+    list_sent(s, tiles, block_bytes);
+    // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
+    // these share a tile.
+    if (dot->promoted || !tile::fits_ping_pong(tiles.bm, tiles.bn)) return;
+    s.threads = 2 * kWarpgroup;
+    s.ping_pong = tiles.ping_pong = true;
+    const std::string alone = list_swaths({16, 8}, s, tiles, 1);
+    if (!alone.empty()) return refuse(s, alone);
+    list_sent(s, tiles, block_bytes);
+  }
+
+  // The same with the result sent by the copy engine, where the ring still hides memory's latency.
+  void list_sent(Schedule s, tile::TensorTiles tiles, Index block_bytes) {
+    const Index groups = s.threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
+    const Index ring = std::min(Index{s.stages}, (all - kFewestSent * groups * kPieceBytes) / block_bytes);
+    s.stages = static_cast<int>(ring);
+    s.store_places = static_cast<int>(
+        std::clamp((all - ring * block_bytes) / (groups * kPieceBytes), kFewestSent, kMostSent));
+    if (ring < kFewestPlaces)
+      return refuse(s, fmt::format("store_places: beside them the ring has {} blocks, fewer than {}",
+                                   std::max<Index>(ring, 0), kFewestPlaces));
+    tiles.sent = true;
+    const std::string why = list_swaths({16, 8}, s, tiles, 1);
+    if (!why.empty()) refuse(s, why);
+  }
+
+  // The schedule with each of these swaths. Why not, where it cannot be printed.
+  std::string list_swaths(std::initializer_list<int> swaths, Schedule s, tile::TensorTiles tiles,
+                          double slower) {
+    const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
+    bool first = true;
+    for (int raster : swaths) {
+      if (!first && is_too_long(s, raster, rows)) continue;
+      s.raster = kernel_.grid.size() > 1 ? raster : 0;
+      tiles.swath = raster;
+      if (first)
+        if (const auto printed = print_kernel(kernel_, s, options_); !printed) return printed.error().message;
+      first = false;
+      Candidate c;
+      c.schedule = s;
+      c.predicted_us = tile::tensor_tiles_us(tiles, target_) * slower;
+      found_.push_back(std::move(c));
+      if (s.raster == 0) break;
+    }
+    return "";
+  }
+
+  // Of what follows the loop, for all elements of a tile.
+  double instructions_after(const TensorDot& dot, const Schedule& s) const {
+    printer::LoopPlan plan = plan_for(kernel_, s);
+    std::erase_if(plan.steps, [&](const printer::Step& step) { return step.op == dot.loop; });
+    return kernel_work(kernel_, plan).instructions;
+  }
+
+  // f32 on the ordinary units, from blocks copied ahead: a second place of blocks hides the copies, and of
+  // several blocks on a multiprocessor one multiplies while another waits.
+  void list_fma() {
+    const auto dot = find_tensor_dot(kernel_, DotUnit::fma_blocks);
+    if (!dot) return refuse(DotUnit::fma_blocks, dot.error().message);
+    const Index across = dot->b.rows / kFmaEdge, threads = dot->a.rows / kFmaEdge * across;
+    if (threads == 0) return refuse(DotUnit::fma_blocks, "dot: tiles of 8 rows and columns at least");
+    Schedule s{.threads = static_cast<int>(threads),
+               .threads_per_row = static_cast<int>(across),
+               .vector_bytes = 16,
+               .stages = 2,
+               .programs_per_sm = static_cast<int>(std::max<Index>(kFmaThreadsPerSm / threads, 1)),
+               .dot = DotUnit::fma_blocks};
+    const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
+    if (rows > 1) s.raster = 8;
+    if (const auto printed = print_kernel(kernel_, s, options_); !printed)
+      return refuse(DotUnit::fma_blocks, printed.error().message);
+    double flops = 2.0 * static_cast<double>((dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth *
+                                             dot->a.rows * dot->b.rows);
+    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
+    for (const int stages : {2, 3}) {
+      s.stages = stages;
+      if (stages > 2 && !print_kernel(kernel_, s, options_)) return;
+      Candidate c;
+      c.schedule = s;
+      c.predicted_us = (flops / (kFmaShare * target_.flops_per_s) + target_.launch_s) * 1e6;
+      found_.push_back(std::move(c));
+    }
+  }
+
+  // Dots that feed one another: as many warpgroups as the rows have 64s, as many places as there is room for.
+  void list_chain() {
+    const auto chain = find_dot_chain(kernel_, DotUnit::wgmma);
+    if (!chain) return refuse(DotUnit::wgmma, chain.error().message);
+    Index once = reserved_bytes(), each = 0;
+    for (const ChainBlock& b : chain->blocks) (b.resident() ? once : each) += b.operand.bytes();
+    const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
+    const bool waits = has_nested(*chain) || chain->adds_up() || chain->multiplies_alone();
+    const Index places = std::min(waits ? kMaxPlaces : kMaxChainPlaces,
+                                  (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
+    // What adds up products holds several blocks of 64 rows, one product at a time.
+    const Index most = chain->adds_up() ? 2 : kMaxWarpgroups;
+    const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, most);
+    Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
+               .threads_per_row = 4,
+               .vector_bytes = 16,
+               .stages = static_cast<int>(places),
+               .dot = DotUnit::wgmma,
+               .descending = differs_by_row(*chain, kernel_)};
+    if (chain->adds_up()) return list_adding(*chain, s);
+    if (chain->multiplies_alone() && kernel_.grid.size() > 1) s.raster = kChainRaster;
+    std::string why = add_chain(s, kPlainChain * chain_us(*chain));
+    if (!why.empty()) return refuse(DotUnit::wgmma, why);
+    s.ahead = true;
+    const bool wide = kernel_.type(chain->dots[0].op->operands[0]).shape[1] >= kWideDepth;
+    const auto try_chain = [&](double us) {
+      if (why = add_chain(s, us); !why.empty()) refuse(s, why);
+    };
+    const bool in_turns = !wide || mean_rounds(*chain) < kFewRounds;
+    for (const int sent : {0, static_cast<int>(kFewestSent)}) {
+      s.store_places = sent;
+      const double us = (sent > 0 ? kSentChain : 1) * chain_us(*chain);
+      s.take_turns = false;
+      try_chain((in_turns ? kInTurns : 1) * us);
+      s.take_turns = groups > 1;
+      if (s.take_turns) try_chain((in_turns ? 1 : kInTurns) * us);
+    }
+  }
+
+  // Of a program's loops together, in the mean over the grid; many where data or arguments decide.
+  double mean_rounds(const DotChain& chain) const {
+    const OperandReader reader(kernel_, DotUnit::wgmma);
+    std::set<tile::ValueId> seen;
+    const std::function<bool(tile::ValueId)> loads = [&](tile::ValueId v) {
+      const Op* op = seen.insert(v).second ? reader.maker(v) : nullptr;
+      return op && (op->kind == OpKind::load || std::any_of(op->operands.begin(), op->operands.end(), loads));
+    };
+    double round = 0;
+    for (const ChainDot& d : chain.dots) {
+      if (d.is_nested() || loads(d.loop->operands[0]) || loads(d.loop->operands[1])) return kManyRounds;
+      if (d.loop == chain.dots[0].loop) round += flops_of(d);
+    }
+    if (!kernel_.scalars.empty()) return kManyRounds;
+    for (const tile::GridAxis& axis : kernel_.grid) round *= programs_of(axis);
+    return tile::cost(kernel_, {}).matrix.total() / round;
+  }
+
+  // Chains whose threads copy the blocks: as few warps as have registers for the rows, so that each reads
+  // what it multiplies with for many of them, and as many places as leave room for a second program.
+  void list_copied_chain() {
+    const auto chain = find_dot_chain(kernel_, DotUnit::mma);
+    if (!chain) return refuse(DotUnit::mma, chain.error().message);
+    constexpr Index kDriverBytes = 1 << 10;  // of each block; a multiprocessor has them besides for one
+    Index once = kDriverBytes + (1 << 10), each = 0;
+    for (const ChainBlock& b : chain->blocks) (b.resident() ? once : each) += b.operand.bytes();
+    const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
+    std::map<const Op*, Index> elements;  // of a loop's products and sums
+    for (const ChainDot& d : chain->dots) elements[d.outermost] += kernel_.type(d.op->results[0]).size();
+    Index threads = std::max(rows, Index{kWarpgroup});
+    for (const auto& [loop, count] : elements)
+      if (count / threads > kMostAccumulators) threads = 2 * rows;
+    Schedule s{.threads = static_cast<int>(threads),
+               .threads_per_row = 4,
+               .vector_bytes = 16,
+               .dot = DotUnit::mma,
+               .descending = differs_by_row(*chain, kernel_)};
+    if (chain->multiplies_alone() && kernel_.grid.size() > 1) s.raster = kChainRaster;
+    const bool waits = chain->multiplies_alone() || has_nested(*chain);
+    const double us =
+        (options_.architecture < "sm_90" ? 1 : kSlowerByThreads) * kPlainChain * chain_us(*chain);
+    const Index room = options_.max_shared_bytes;
+    std::string why = "dot: shared memory has no room for the chain's blocks";
+    for (Index stages = 1; stages <= kMaxCopies && once + stages * each <= room; ++stages) {
+      s.stages = static_cast<int>(stages);
+      const Index programs = (room + kDriverBytes) / (once + stages * each);
+      const bool alone = programs * threads < kThreadsForWaits;
+      const double fewer = waits ? static_cast<double>(kMaxCopies - stages) : stages == 1 ? 1 : 0;
+      why = add_chain(s, us * (1 + kFewerPlaces * fewer) * (alone ? kAlone : 1));
+      if (!why.empty()) refuse(s, why);
+      if (!why.empty() && stages > 1) break;
+    }
+    if (found_.empty() || found_.back().schedule.dot != DotUnit::mma) refuse(DotUnit::mma, why);
+  }
+
+  // One product a round: one warpgroup adds while the other one's blocks are multiplied. Swaths as for plain
+  // products.
+  void list_adding(const DotChain& chain, Schedule s) {
+    const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
+    double us = chain_us(chain);
+    // Of 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md); with
+    // b fetched for two blocks at once 8 took 847, of 128 rows 989 for 1,032
+    // (docs/notes/2026-11-22-rounds-on-the-h200.md).
+    const bool tall = kernel_.type(chain.dots[0].op->results[0]).shape[0] > 2 * kWarpgroupRows;
+    for (int raster : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
+      if (!found_.empty() && is_too_long(s, raster, static_cast<double>(rows))) continue;
+      s.raster = rows > 1 ? raster : 0;
+      s.cluster = 2;
+      const std::string why_alone = add_chain(s, us);
+      if (!why_alone.empty()) refuse(s, why_alone);
+      s.cluster = 1;
+      const std::string why = add_chain(s, why_alone.empty() ? kOwnBlocks * us : us);
+      if (!why.empty() && !found_one()) return refuse(DotUnit::wgmma, why);
+      us *= kOtherSwath;
+    }
+  }
+
+  // Why not, where it cannot be printed.
+  std::string add_chain(const Schedule& s, double us) {
+    const auto printed = print_kernel(kernel_, s, options_);
+    if (!printed) return printed.error().message;
+    Candidate c;
+    c.schedule = s;
+    c.predicted_us = us;
+    found_.push_back(std::move(c));
+    return "";
+  }
+
+  // Of one round.
+  double flops_of(const ChainDot& d) const {
+    const auto &a = kernel_.type(d.op->operands[0]).shape, &b = kernel_.type(d.op->operands[1]).shape;
+    return 2.0 * static_cast<double>(a[0] * a[1] * b[1]);
+  }
+
+  double chain_us(const DotChain& chain) const {
+    const OperandReader reader(kernel_, DotUnit::wgmma);
+    double flops = 0;
+    for (const ChainDot& d : chain.dots) {
+      const auto trips = [&](const Op& loop) {
+        const Index known = reader.trips(loop);
+        return static_cast<double>(known > 0 ? known : kUnknownTrips);
+      };
+      const double rounds = trips(*d.loop) * (d.is_nested() ? trips(*d.outermost) : 1);
+      flops += flops_of(d) * rounds;
+    }
+    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
+    return (flops / (kChainShare * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;
+  }
+
+  const Kernel& kernel_;
+  const tile::Target& target_;
+  const PrintOptions& options_;
+  std::vector<Candidate> found_;
+};
+
+}  // namespace
+
+std::vector<Candidate> dot_candidates(const Kernel& kernel, const tile::Target& target,
+                                      const PrintOptions& options) {
+  bool dots = false;
+  tile::for_each_op(kernel.body, [&](const Op& op) { dots = dots || op.kind == OpKind::dot; });
+  return dots ? Lister(kernel, target, options).run() : std::vector<Candidate>();
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,427 @@
+// Counting over the loop plan, and the time model.
+#include "backends/cuda/schedule/estimate.h"
+
+#include "backends/cuda/analysis/inner_sums.h"
+#include "backends/cuda/analysis/powers.h"
+#include "backends/cuda/layout/staging.h"
+#include "backends/printer/accuracy.h"
+
+#include <tilewright/tile/affine.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace tilewright::cuda {
+
+using printer::ElementLoop;
+using printer::Instr;
+using printer::Step;
+using tile::Op;
+using tile::OpKind;
+using tile::Prim;
+using tile::ValueId;
+
+namespace {
+
+constexpr int kRegistersPerMultiprocessor = 65536;
+constexpr int kThreadsPerMultiprocessor = 2048;
+constexpr int kBlocksPerMultiprocessor = 32;
+// Addresses, counters and the temporaries of an expression, as ptxas usually needs.
+constexpr int kBaseRegisters = 20;
+constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
+constexpr double kUnknownPrograms = 100000;       // a grid that arguments decide: large
+constexpr Index kUnknownTrips = 16;               // of a loop that arguments decide
+
+// Machine instructions of a primitive on f32, roughly; values that end in narrow floats take the short forms.
+double instructions_of(Prim prim, bool narrow) {
+  switch (prim) {
+    case Prim::div:
+      return narrow ? 2 : 8;
+    case Prim::exp:
+    case Prim::exp2:
+    case Prim::rsqrt:
+    case Prim::sqrt:
+    case Prim::reciprocal:
+      return narrow ? 2 : 6;
+    case Prim::sigmoid:
+      return narrow ? 4 : 14;
+    case Prim::rem:
+    case Prim::pow:
+    case Prim::atan2:
+      return 40;
+    case Prim::expm1:
+    case Prim::log:
+    case Prim::log2:
+    case Prim::log1p:
+    case Prim::erf:
+      return 18;
+    case Prim::tanh:
+      return narrow ? 4 : 18;
+    case Prim::sin:
+    case Prim::cos:
+    case Prim::tan:
+      return 24;
+    default:
+      return 1;
+  }
+}
+
+double instructions_of(const Instr& in, bool narrow) {
+  if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan) return 1;
+  if (!in.op) return 0;
+  switch (in.op->kind) {
+    case OpKind::apply:
+      return instructions_of(in.op->prim, narrow);
+    case OpKind::cast:
+      return 0.5;
+    case OpKind::random:
+      return 10;  // four neighbours share a run of the cipher
+    case OpKind::gather:
+    case OpKind::scatter:
+    case OpKind::atomic_add:
+      return 6;
+    default:
+      return 0.2;
+  }
+}
+
+double registers_of(const Layouts& layouts, ValueId v, const tile::Kernel& kernel) {
+  const auto it = layouts.buffers.find(v);
+  if (it == layouts.buffers.end()) return 0;
+  const double bytes = static_cast<double>(size_bytes(kernel.type(v).dtype));
+  if (it->second.part == Part::one) return 1;
+  const Frame& f = layouts.frame(it->second);
+  const double words = std::max(bytes, is_float(kernel.type(v).dtype) ? bytes : 4.0) / 4;
+  switch (it->second.part) {
+    case Part::all: {
+      const Index rows_in_one = layouts.folded.count(v) > 0 ? f.row_steps() : 1;
+      const Index elements = f.elements_per_thread() / rows_in_one;
+      return static_cast<double>(elements) * words;
+    }
+    case Part::cols:
+      return static_cast<double>(f.col_steps() * f.vector) * words;
+    default:
+      return static_cast<double>(f.row_steps()) * std::max(1.0, words);
+  }
+}
+
+// Buffers an element loop reads and writes, by storage.
+void touched(const printer::LoopPlan& plan, const Step& step, std::set<ValueId>& reads,
+             std::set<ValueId>& writes) {
+  for (const Instr& in : step.loop.body) {
+    if (in.value < 0 || in.kind == Instr::Kind::compute) continue;
+    (in.kind == Instr::Kind::reload ? reads : writes).insert(plan.storage(in.value));
+  }
+  if (step.op)
+    for (ValueId v : step.op->operands) reads.insert(plan.storage(v));
+  if (step.op)
+    for (ValueId v : step.op->results) writes.insert(plan.storage(v));
+  for (auto [from, to] : step.moves) reads.insert(plan.storage(from)), writes.insert(plan.storage(to));
+  for (const auto& body : step.body)
+    for (const Step& inner : body) touched(plan, inner, reads, writes);
+}
+
+// Bytes a thread loads at the head of a loop, apart from kept loads.
+double loaded_bytes(const tile::Kernel& kernel, const Layouts& layouts, const ElementLoop& loop) {
+  const auto it = layouts.loops.find(&loop);
+  if (it == layouts.loops.end() || it->second.part == Part::one) return 0;
+  const Frame& f = layouts.frame(it->second);
+  double bytes = 0;
+  for (const Instr& in : loop.body) {
+    if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load) continue;
+    const auto walked = std::count_if(in.axes.begin(), in.axes.end(), [](int a) { return a >= 0; });
+    const bool whole = walked == static_cast<long>(long_axes(loop.shape).size());
+    const Index elements = whole ? (it->second.part == Part::rows   ? f.row_steps()
+                                    : it->second.part == Part::cols ? f.col_steps() * f.vector
+                                                                    : f.elements_per_thread())
+                                 : 1;
+    bytes += static_cast<double>(elements) *
+             static_cast<double>(size_bytes(kernel.views[static_cast<std::size_t>(in.op->param)].dtype));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+namespace {
+
+class WorkCounter {
+ public:
+  explicit WorkCounter(const tile::Kernel& kernel)
+      : kernel_(kernel),
+        scalars_(kernel, tile::known_statically(kernel)),
+        differs_(printer::differ_between_programs(kernel)),
+        accuracy_(printer::needed_accuracy(kernel)) {}
+
+  KernelWork run(const printer::LoopPlan& plan) {
+    for (const tile::GridAxis& axis : kernel_.grid) work_.programs *= programs_of(axis);
+    walk(plan.steps, 1);
+    work_.exchanges -= static_cast<double>(joined_exchanges(kernel_, plan).size());
+    return work_;
+  }
+
+ private:
+  void walk(const std::vector<Step>& steps, double times) {
+    for (const Step& step : steps) {
+      if (step.kind == Step::Kind::relayout) work_.exchanges += 2 * times;
+      if (step.kind == Step::Kind::dot) count_dot(*step.op, times);
+      if (step.kind == Step::Kind::elements) count_elements(step.loop, times);
+      double inside = times;
+      if (step.kind == Step::Kind::loop) {
+        work_.loops = true;
+        inside *= static_cast<double>(scalars_.trip_count(*step.op).value_or(kUnknownTrips));
+        work_.rounds += inside;
+      }
+      for (const auto& body : step.body) walk(body, inside);
+    }
+  }
+
+  void count_dot(const Op& op, double times) {
+    const auto& a = kernel_.type(op.operands[0]).shape;
+    const auto& b = kernel_.type(op.operands[1]).shape;
+    // Of 8192 rows of a GPT-2 block, multiply-adds of this form came at 0.31 to 0.34 of the peak rate.
+    constexpr double kOfMultiplyAdd = 2.4;
+    work_.exchanges += 2 * times;
+    work_.instructions += times * kOfMultiplyAdd * static_cast<double>(a[0]) * static_cast<double>(a[1]) *
+                          static_cast<double>(b[1]);
+  }
+
+  void count_elements(const ElementLoop& loop, double times) {
+    double elements = times;
+    for (Index e : loop.shape) elements *= static_cast<double>(e);
+    bool reduces = false;
+    const std::vector<printer::Accuracy> accuracy = printer::accuracy_in_loop(kernel_, loop, accuracy_);
+    const std::set<const Instr*> inner = find_inner_sums(kernel_, loop);
+    for (const Instr& in : loop.body) {
+      const bool narrow =
+          in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
+      constexpr double kOfFour = 0.25;  // an instruction multiplies and adds four elements
+      work_.instructions += inner.count(&in) == 0            ? elements * instructions_of(in, narrow)
+                            : in.kind == Instr::Kind::reduce ? elements * kOfFour
+                                                             : 0;
+      reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
+      if (in.kind == Instr::Kind::scan && in.op->axis == 0 && loop.shape.size() == 2) work_.scans_rows = true;
+      count_access(in, times);
+    }
+    work_.exchanges += reduces ? times : 0;
+  }
+
+  void count_access(const Instr& in, double times) {
+    const bool load = in.op && in.kind == Instr::Kind::compute &&
+                      (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
+    const bool store = in.kind == Instr::Kind::effect;
+    if ((!load && !store) || !counted_.insert(in.op).second) return;
+    const tile::TileType& tile = kernel_.type(store ? in.op->operands[0] : in.op->results[0]);
+    const double bytes =
+        times * static_cast<double>(tile.size()) *
+        static_cast<double>(size_bytes(kernel_.views[static_cast<std::size_t>(in.op->param)].dtype));
+    const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
+                                 [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
+    (own ? work_.streamed_bytes : work_.cached_bytes) += bytes;
+    if (own && load) work_.read_bytes += bytes;
+  }
+
+  const tile::Kernel& kernel_;
+  const tile::AffineTable scalars_;
+  const std::vector<bool> differs_;
+  const std::vector<printer::Accuracy> accuracy_;
+  std::set<const Op*> counted_;
+  KernelWork work_;
+};
+
+}  // namespace
+
+KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan) {
+  return WorkCounter(kernel).run(plan);
+}
+
+namespace {
+
+// Of what a loop's round loads, ptxas keeps two or three vectors of a thread under way when the round
+// computes on them one by one: it asks for the next ones in the registers of those it is done with (LDG of a
+// product of one row by nvdisasm: docs/notes/2026-11-22-rounds-on-the-h200.md). A reduction waits for all of
+// them.
+constexpr double kUnderWayBytes = 3 * 16;
+bool computes_one_by_one(const ElementLoop& loop) {
+  return std::none_of(loop.body.begin(), loop.body.end(), [](const Instr& in) {
+    return in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
+  });
+}
+
+// Registers that hold tiles where most do: across the border of two steps, or while a loop's loads are under
+// way.
+double tile_registers(const LayoutInput& input, const Layouts& layouts, const std::set<const Op*>& staged,
+                      double& bytes_ahead) {
+  const std::vector<Step>& steps = input.plan.steps;
+  std::vector<std::set<ValueId>> reads(steps.size()), writes(steps.size());
+  for (std::size_t i = 0; i < steps.size(); ++i) touched(input.plan, steps[i], reads[i], writes[i]);
+  std::set<ValueId> in_shared;
+  for (const Op* op : staged) in_shared.insert(input.plan.storage(op->results[0]));
+  struct Life {
+    std::size_t first_written, last_read;  // steps
+    double registers;
+  };
+  std::map<ValueId, Life> lives;
+  for (const auto& [v, place] : layouts.buffers)
+    if (!in_shared.count(v)) lives[v] = {steps.size(), 0, registers_of(layouts, v, input.kernel)};
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (ValueId v : writes[i])
+      if (const auto life = lives.find(v); life != lives.end())
+        life->second.first_written = std::min(life->second.first_written, i);
+    for (ValueId v : reads[i])
+      if (const auto life = lives.find(v); life != lives.end()) life->second.last_read = i;
+  }
+  double most = 0;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    double before = 0, after = 0;
+    for (const auto& [v, life] : lives) {
+      if (life.first_written < i && life.last_read >= i) before += life.registers;
+      if (life.first_written <= i && life.last_read > i) after += life.registers;
+    }
+    double loads = 0, under_way = 0;
+    for_each_step(steps[i], [&](const Step& s) {
+      if (s.kind != Step::Kind::elements) return;
+      const double bytes = loaded_bytes(input.kernel, layouts, s.loop);
+      const bool squeezed = steps[i].kind == Step::Kind::loop && computes_one_by_one(s.loop);
+      loads = std::max(loads, bytes);
+      under_way = std::max(under_way, squeezed ? std::min(bytes, kUnderWayBytes) : bytes);
+    });
+    if (bytes_ahead == 0) bytes_ahead = under_way;
+    most = std::max({most, before + (staged.empty() ? loads / 4 : 0), after});
+  }
+  return most;
+}
+
+}  // namespace
+
+double programs_of(const tile::GridAxis& axis) {
+  double n = 1;
+  for (const tile::GridFactor& f : axis)
+    n *= f.extent.is_constant() ? static_cast<double>(ceil_div(f.extent.value, f.block)) : kUnknownPrograms;
+  return n;
+}
+
+Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shared_bytes) {
+  Occupancy out;
+  std::set<const Op*> staged;
+  Index slots = 0;
+  if (input.schedule.stages > 1)
+    for (const StagedLoad& s : find_staged_loads(input, layouts)) {
+      staged.insert(s.op);
+      slots += s.slots;
+    }
+  const double most = tile_registers(input, layouts, staged, out.bytes_ahead);
+  for (const auto& [loop, place] : layouts.loops) {
+    if (place.part != Part::all && place.part != Part::cols) continue;
+    const Frame& f = layouts.frame(place);
+    const auto elements = static_cast<double>(f.elements_per_thread());
+    if (elements < out.elements) continue;
+    const double held = elements * static_cast<double>(f.row_groups() * f.row_threads());
+    const double waste = held / static_cast<double>(std::max<Index>(1, f.rows * f.cols));
+    // The loops come in the order of their addresses: of equals, the one that wastes most counts.
+    out.waste = elements > out.elements ? waste : std::max(out.waste, waste);
+    out.elements = elements;
+  }
+  const tile::Schedule& s = input.schedule;
+  out.registers = std::min(255, (kBaseRegisters + static_cast<int>(most) + 7) / 8 * 8);
+  out.blocks = std::min({kRegistersPerMultiprocessor / (out.registers * s.threads),
+                         kThreadsPerMultiprocessor / s.threads, kBlocksPerMultiprocessor});
+  if (s.programs_per_sm > 0)
+    out.blocks = std::max(out.blocks, std::min(s.programs_per_sm, kThreadsPerMultiprocessor / s.threads));
+  if (!staged.empty()) {
+    out.staged = true;
+    const Index bytes = slots * kSlotBytes * s.threads * s.stages;
+    out.bytes_ahead = static_cast<double>(slots * kSlotBytes * (s.stages - 1));
+    out.blocks = static_cast<int>(std::min<Index>(out.blocks, shared_bytes / (bytes + kReservedSharedBytes)));
+  }
+  return out;
+}
+
+namespace {
+
+// Blocks that run at once. Those of a cluster have a GPC of multiprocessors to themselves: on an H200 of 16
+// or 18.
+double blocks_at_once(int cluster, double resident, double units) {
+  constexpr double kUnitsOfGpc = 16;
+  if (cluster == 1 || units < kUnitsOfGpc) return units * resident;
+  return std::floor(units / kUnitsOfGpc) * std::max(1.0, std::floor(kUnitsOfGpc * resident / cluster)) *
+         cluster;
+}
+
+// Sums of a tile's rows, each of which several threads have.
+double sums_of_rows(const Layouts& layouts) {
+  double sums = 0;
+  for (const auto& [loop, place] : layouts.loops)
+    if (place.part == Part::rows)
+      sums += static_cast<double>(std::count_if(loop->body.begin(), loop->body.end(), [](const Instr& in) {
+        return in.kind == Instr::Kind::reduce;
+      }));
+  return sums;
+}
+
+}  // namespace
+
+double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts,
+                    const tile::Schedule& schedule, const tile::Target& target) {
+  // Fitted to runs of the lab's kernels on an H200: a block's start, memory's latency under load, a barrier
+  // with its shuffles (more warps, longer), and the share of the peak issue rate that such code reaches.
+  constexpr double kBlockStartUs = 0.3, kMemoryLatencyUs = 0.7, kExchangeUs = 0.2, kExchangeOf1024Us = 0.35,
+                   kClusterUs = 0.8, kShuffleUs = 0.08, kLanesPerUs = 128 * 1.7e3 * 0.8;
+  constexpr double kThreadsToFill = 512;  // that keep the four schedulers of a multiprocessor busy
+  const double units = std::max(1, target.units), resident = std::max(1, o.blocks);
+  const double programs_in_block = static_cast<double>(layouts.programs_per_block) / schedule.cluster;
+  const double blocks = std::ceil(work.programs / layouts.programs_per_block) * schedule.cluster;
+  const double memory_us =
+      work.programs *
+      (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) *
+      1e6;
+  // Of one row of quantised weights: of 260 instructions of each of 512 threads 100 were for two sums
+  // (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
+  constexpr double kInstructionsOfRowSum = 50;
+  const double instructions =
+      work.instructions * o.waste + kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
+  const double compute_us = work.programs * instructions / (units * kLanesPerUs);
+  double exchange_us =
+      schedule.threads_per_row > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;
+  if (schedule.cluster > 1) exchange_us += kClusterUs;
+  // What one block does from its start to its end, alone: its own reads at its multiprocessor's rate, too.
+  double block_us =
+      work.exchanges * exchange_us +
+      instructions * programs_in_block / (kLanesPerUs * std::min(1.0, schedule.threads / kThreadsToFill));
+  if (!o.staged)
+    block_us += kBlockStartUs + kMemoryLatencyUs * std::max(1.0, work.rounds) +
+                work.read_bytes * programs_in_block * units / target.memory_bytes_per_s * 1e6;
+  if (work.scans_rows)
+    for (const Frame& f : layouts.frames)
+      block_us +=
+          static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector);
+  const double waves = blocks / blocks_at_once(schedule.cluster, resident, units);
+  const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
+  // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
+  // Blocks of loops stay: of a small grid no others come.
+  const double there = work.loops ? std::min(resident, std::ceil(blocks / units)) : resident;
+  const double in_flight = there * schedule.threads * o.bytes_ahead / o.waste;
+  const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
+  // The three overlap where several blocks of a multiprocessor stand at different points; a block alone
+  // loads, computes and stores one after the other, unless its rows come ahead. Exponents fitted to the
+  // softmax rows of docs/notes/2026-11-21-first-h200.md.
+  const double overlap = resident >= 3 || work.exchanges == 0 || o.staged ? 5 : resident == 2 ? 2.5 : 1.2;
+  const double busy = std::pow(
+      std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap),
+      1 / overlap);
+  // Rows that go through shared memory on their way: by an eighth to a quarter slower than predicted
+  // (softmax, layer_norm, docs/notes/2026-11-21-second-h200.md), but for blocks that have a multiprocessor to
+  // themselves. Rows over clusters, which start and end together: by a fifth (cross-entropy,
+  // docs/notes/2026-11-21-fifth-h200.md); not loops that meet once, behind them.
+  constexpr double kStagedCost = 1.18, kClusterCost = 1.18;
+  const double more = o.staged && (schedule.cluster > 1 || resident > 1)            ? kStagedCost
+                      : !o.staged && schedule.cluster > 1 && !shares_rows(schedule) ? kClusterCost
+                                                                                    : 1;
+  // Of equals, the shorter code: it compiles faster.
+  return busy * more * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,42 @@
+// What a kernel under one schedule asks of a multiprocessor, counted from its loop plan and layout: the
+// inputs of the time model.
+#pragma once
+
+#include "backends/cuda/layout/layout.h"
+
+#include <tilewright/tile/target.h>
+
+namespace tilewright::cuda {
+
+// Programs along one grid axis: many where arguments decide.
+double programs_of(const tile::GridAxis& axis);
+
+// Counts that no schedule changes.
+struct KernelWork {
+  double programs = 1;
+  double streamed_bytes = 0;  // a program; read or written once
+  double read_bytes = 0;      // of these, read
+  double cached_bytes = 0;    // a program; the same for many programs (weights)
+  double instructions = 0;    // a program, per-element arithmetic of all its elements
+  double exchanges = 0;       // barriers a program waits at
+  bool scans_rows = false;    // down the columns of a tile: a barrier for each row step
+  bool loops = false;         // with a counted loop inside …
+  double rounds = 0;          // … whose body runs so often: each time it waits for memory anew
+};
+KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan);
+
+struct Occupancy {
+  int registers = 0;       // a thread, estimated
+  int blocks = 0;          // resident on a multiprocessor
+  double bytes_ahead = 0;  // a thread: loads issued before the first is waited for
+  bool staged = false;     // these loads are those of a later program
+  double elements = 0;     // a thread, of the tile it holds most of
+  double waste = 1;        // places for elements over elements: threads and vectors beyond the tile's end
+};
+Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shared_bytes);
+
+// Microseconds for the whole launch.
+double predicted_us(const KernelWork& work, const Occupancy& occupancy, const Layouts& layouts,
+                    const tile::Schedule& schedule, const tile::Target& target);
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,269 @@
+// What the loops of a program carry: reductions, and a dot, each multiplied by how the ones before it
+// changed.
+#include "ops/rows.h"
+#include "passes/emit/emitter.h"
+#include "passes/nest/dot_axes.h"
+
+#include <tilewright/base/error.h>
+
+namespace tilewright::passes {
+
+using tile::Monoid;
+using tile::Prim;
+using tile::Value;
+
+void Emitter::hoist(int level) {
+  for (std::size_t s = 0; s < program_.syms.size(); ++s) {
+    const Sym& m = program_.syms[s];
+    if (!m.reduced && m.level < level && m.kind != Sym::Kind::reduce && m.kind != Sym::Kind::dot)
+      f_.value(static_cast<int>(s));
+  }
+}
+
+void Emitter::hoist(const ReductionPass& pass) {
+  if (!program_.has_dots()) {
+    hoist(pass.first_level);
+  } else {
+    for (int s : pass.syms) {
+      f_.hoist(sym(s).operands[0], pass.first_level);
+      if (program_.is_outer_dot(s)) columns_.hoist(sym(s).operands[1], pass.first_level);
+    }
+  }
+  f_.hoist_dot_operands();
+}
+
+Value Emitter::literal(DType dtype, Monoid monoid, const std::vector<Index>& shape) {
+  const tile::Number number = identity(monoid, dtype);
+  return is_float(dtype) ? k_.literal(dtype, number.f, shape) : k_.literal_int(dtype, number.i, shape);
+}
+
+Value Emitter::combine(Monoid monoid, Value a, Value b) {
+  switch (monoid) {
+    case Monoid::prod:
+      return a * b;
+    case Monoid::max:
+      return tile::max(a, b);
+    case Monoid::min:
+      return tile::min(a, b);
+    case Monoid::logical_and:
+      return a & b;
+    case Monoid::logical_or:
+      return a | b;
+    default:
+      return a + b;
+  }
+}
+
+std::vector<Index> Emitter::accumulator_shape(bool whole) const {
+  std::vector<Index> shape = f_.whole_shape();
+  if (!whole && f_.walks_tile()) {
+    if (has_rows())
+      shape[static_cast<std::size_t>(f_.reduced_axis())] = 1;
+    else
+      shape = {};
+  }
+  return shape;
+}
+
+bool Emitter::accumulates_tiles(const ReductionPass& pass) const {
+  return shape_.accumulate_tiles && sym(pass.syms.back()).level == pass.first_level;
+}
+
+void Emitter::find_terms(const ReductionPass& pass) {
+  terms_.clear();
+  const bool nested = program_.reduced_variables().size() > 1 && f_.walks_tile();
+  if (!nested || !accumulates_tiles(pass) || program_.has_dots()) return;
+  const std::vector<std::vector<bool>> depends = dependence(program_);
+  for (int s : pass.syms) {
+    const Sym &m = sym(s), &term = sym(m.operands[0]);
+    const bool times = term.kind == Sym::Kind::product ||
+                       (term.kind == Sym::Kind::op && s_.graph.node(term.node).op == &ops::kMul);
+    if (m.monoid != Monoid::sum || !times || !is_float(term.dtype)) return terms_.clear();
+    const auto alike = [&](int o) { return compute_dtype(sym(o).dtype) == compute_dtype(term.dtype); };
+    std::optional<Terms> found;
+    for (std::size_t side : {0u, 1u}) {
+      const Terms t{term.operands[side], term.operands[1 - side]};
+      if (depends[at(t.walked)][at(walked_)] && !depends[at(t.resting)][at(walked_)] && alike(t.walked) &&
+          alike(t.resting))
+        found = t;
+    }
+    if (!found) return terms_.clear();
+    terms_.push_back(*found);
+  }
+}
+
+// Behind the innermost loop.
+std::vector<Value> Emitter::add_scaled(const std::vector<Value>& before, const std::vector<Value>& sums) {
+  s_.enter_body();
+  std::vector<Value> out;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Value sum = f_.keep_rank(k_.reduce(Monoid::sum, sums[i], f_.reduced_axis()));
+    out.push_back(before[i] + sum * k_.broadcast(f_.computed(terms_[i].resting), accumulator_shape(false)));
+  }
+  s_.leave_body();
+  return out;
+}
+
+Value Emitter::initial_sum(const Sym& outer_dot) {
+  return k_.literal(accumulator(outer_dot), 0.0, {shape_.rows, shape_.columns});
+}
+
+std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
+  std::vector<Value> initial;
+  for (int s : pass.syms) {
+    const Sym& m = sym(s);
+    if (program_.is_outer_dot(s)) {
+      initial.push_back(initial_sum(m));
+      continue;
+    }
+    const DType operand_dtype = compute_dtype(sym(m.operands[0]).dtype);
+    const bool whole = accumulates_tiles(pass) && !is_index(m.monoid) && terms_.empty();
+    initial.push_back(literal(operand_dtype, m.monoid, accumulator_shape(whole)));
+    if (is_index(m.monoid)) initial.push_back(k_.literal_int(DType::i64, 0, accumulator_shape(false)));
+  }
+  return initial;
+}
+
+void Emitter::reduction_pass(const ReductionPass& pass) {
+  hoist(pass);
+  find_terms(pass);
+  const std::vector<Value> initial = initial_values(pass);
+  restrict_loop(pass);
+  f_.moving_from(pass.first_level);
+  std::vector<Value> last = loop_over_reduced(initial, [&](const std::vector<Value>& carried) {
+    std::vector<Value> next = accumulate_block(pass, carried);
+    note_known_blocks();
+    return next;
+  });
+  f_.rest();
+  part_.reset();
+  set_results(pass, last);
+  terms_.clear();
+}
+
+void Emitter::set_results(const ReductionPass& pass, const std::vector<Value>& last) {
+  std::size_t next = 0;
+  for (int s : pass.syms) {
+    const Sym& m = sym(s);
+    Value v = last[next++];
+    if (program_.is_outer_dot(s))
+      v = v.dtype() == m.dtype ? v : k_.cast(v, m.dtype);
+    else if (is_index(m.monoid))
+      v = last[next++];
+    else if (accumulates_tiles(pass) && terms_.empty())
+      v = f_.keep_rank(k_.reduce(m.monoid, v, f_.reduced_axis()));
+    f_.set(s, v);
+    if (dot_ >= 0) out_.set(s, v);
+  }
+}
+
+std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const std::vector<Value>& carried) {
+  std::vector<Value> out;
+  Moved moved;
+  factors_.clear();
+  for (std::size_t i = 0; i < pass.syms.size(); ++i) {
+    const int s = pass.syms[i];
+    const Sym& m = sym(s);
+    Value before = carried[out.size()];
+    if (!program_.is_outer_dot(s) && is_index(m.monoid)) {
+      const auto [best, where_best] = better_of(m, before, carried[out.size() + 1]);
+      out.push_back(best);
+      out.push_back(where_best);
+      continue;
+    }
+    const auto scaled = [&] {
+      const bool changes = pass.factors[i] && pass.factors[i]->kind != Change::Kind::none;
+      return changes ? before * factor(*pass.factors[i], moved) : before;
+    };
+    // Added by itself, the product is there before the sum is touched.
+    const bool apart = program_.is_outer_dot(s) && shape_.adds_apart;
+    const Value sum = apart ? initial_sum(m) : scaled();
+    if (program_.is_outer_dot(s)) {
+      Value a = f_.dot_operand(m.operands[0], m.meet[0]), b = columns_.dot_operand(m.operands[1], m.meet[1]);
+      const Value product = k_.dot(a, b, sum, shape_.precision);
+      out.push_back(apart ? scaled() + product : product);
+      continue;
+    }
+    if (program_.adds_up_dots()) f_.load_beside_dots(m.operands[0]);
+    Value operand = terms_.empty() ? block_operand(m) : block_operand(m, terms_[i].walked);
+    if (!accumulates_tiles(pass) && f_.walks_tile())
+      operand = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()));
+    Value after = combine(m.monoid, sum, operand);
+    out.push_back(after);
+    if (sym(pass.syms.back()).level == pass.first_level) continue;
+    moved[s] = {before, finite(m, after)};
+    f_.set_in_body(s, moved[s].second);
+  }
+  return out;
+}
+
+Value Emitter::block_operand(const Sym& m, int term) {
+  Value operand = k_.broadcast(f_.full(f_.computed(term)), accumulator_shape(true));
+  if (!f_.ragged(walked_)) return operand;
+  Value inside = f_.variable(walked_) < s_.extent(walked_);
+  return tile::where(k_.broadcast(inside, operand.type().shape), operand,
+                     literal(operand.dtype(), m.monoid, operand.type().shape));
+}
+
+std::pair<Value, Value> Emitter::better_of(const Sym& m, Value best, Value where_best) {
+  Value operand = block_operand(m);
+  Value here = f_.keep_rank(k_.reduce(extreme(m.monoid), operand, f_.reduced_axis()));
+  Value index = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis())) + s_.start(walked_);
+  Value better = m.monoid == Monoid::argmax ? here > best : here < best;
+  if (is_float(here.dtype()))
+    better = better | (k_.apply(Prim::isnan, {here}) & ~k_.apply(Prim::isnan, {best}));
+  return {tile::where(better, here, best), tile::where(better, index, where_best)};
+}
+
+Value Emitter::finite(const Sym& m, Value v) {
+  if (!is_float(v.dtype()) || (m.monoid != Monoid::max && m.monoid != Monoid::min)) return v;
+  const double nothing = identity(m.monoid, v.dtype()).f;
+  return tile::where(v == nothing, 0.0, v);
+}
+
+Value Emitter::factor(const Change& c, const Moved& moved) {
+  for (const auto& [known, of, value] : factors_)
+    if (*known == c && of == &moved) return value;
+  Value v = change(c, moved);
+  factors_.emplace_back(&c, &moved, v);
+  return v;
+}
+
+Value Emitter::change(const Change& c, const Moved& moved) {
+  const auto part = [&](std::size_t i) { return change(*c.parts[i], moved); };
+  switch (c.kind) {
+    case Change::Kind::old_to_new:
+    case Change::Kind::at_least:
+    case Change::Kind::at_most: {
+      const auto [before, after] = ends(c, moved);
+      return after - before;
+    }
+    case Change::Kind::exp:
+      return k_.apply(Prim::exp, {part(0)});
+    case Change::Kind::exp2:
+      return k_.apply(Prim::exp2, {part(0)});
+    case Change::Kind::product:
+      return part(0) * part(1);
+    case Change::Kind::inverse:
+      return 1.0 / part(0);
+    case Change::Kind::sum:
+      return part(0) + part(1);
+    case Change::Kind::negative:
+      return -part(0);
+    case Change::Kind::scaled:
+      return part(0) * f_.computed(c.sym);
+    case Change::Kind::none:
+      break;
+  }
+  TW_CHECK(false, "no change has no value");
+}
+
+std::pair<Value, Value> Emitter::ends(const Change& c, const Moved& moved) {
+  if (c.kind == Change::Kind::old_to_new) return moved.at(c.sym);
+  const auto [before, after] = ends(*c.parts[0], moved);
+  const Value bound = f_.computed(c.sym);
+  if (c.kind == Change::Kind::at_least) return {tile::max(before, bound), tile::max(after, bound)};
+  return {tile::min(before, bound), tile::min(after, bound)};
+}
+
+}  // namespace tilewright::passes

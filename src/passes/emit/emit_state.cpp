@@ -1,0 +1,57 @@
+// Views and their names.
+#include "passes/emit/emit_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace tilewright::passes {
+
+using tile::Builder;
+
+tile::View EmitState::view(const BufferSource& source, DType dtype,
+                           const std::vector<Builder::SizeArg>& extents,
+                           const std::vector<tile::Dim>& strides, const std::string& name) {
+  const Index bytes = source.offset * static_cast<Index>(size_bytes(dtype));
+  constexpr Index kBufferAlign = 256;  // Backend::allocate promises it
+  Index align = kBufferAlign;
+  while (bytes % align != 0) align /= 2;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const tile::ViewParam& p = k.param(tile::View{static_cast<int>(i)});
+    if (sources[i].node == source.node && sources[i].temporary == source.temporary &&
+        sources[i].offset == source.offset && p.strides == strides && p.extents.size() == extents.size() &&
+        std::equal(extents.begin(), extents.end(), p.extents.begin(),
+                   [](const Builder::SizeArg& a, const tile::Dim& b) { return a.dim == b; }))
+      return {static_cast<int>(i)};
+  }
+  sources.push_back(source);
+  return k.view(unique_name(name), dtype, extents, {.strides = strides, .align_bytes = align});
+}
+
+tile::View EmitState::flat_view(ir::NodeId node, DType dtype) {
+  return view(source_of(node), dtype, {buffer_elements(node)}, {{1, -1}}, buffer_name(node));
+}
+
+std::string EmitState::buffer_name(ir::NodeId node) const {
+  if (node < 0) return "partial";
+  const ir::Node& n = graph.node(node);
+  return n.name.empty() ? fmt::format("t{}", node) : n.name;
+}
+
+Index EmitState::buffer_elements(ir::NodeId node) const {
+  return node >= 0 ? graph.type(node).shape.size()
+                   : temporaries[static_cast<std::size_t>(-1 - node)].elements;
+}
+
+// A buffer may be seen through several views; graph inputs may have any name.
+std::string EmitState::unique_name(std::string name) {
+  for (char& c : name)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "v" + name;
+  std::string unique = name;
+  for (int n = 1; !names_.insert(unique).second; ++n) unique = fmt::format("{}_{}", name, n);
+  return unique;
+}
+
+}  // namespace tilewright::passes

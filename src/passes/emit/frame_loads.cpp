@@ -1,0 +1,200 @@
+// What a frame's tiles read of memory: blocks, blocks that an index or a table picks, and single elements.
+#include "passes/emit/frame_values.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tilewright::passes {
+
+using tile::Builder;
+using tile::Value;
+
+std::vector<int> FrameValues::Access::dims() const {
+  std::vector<int> out;
+  if (row_dim >= 0) out.push_back(row_dim);
+  if (column_dim >= 0) out.push_back(column_dim);
+  return out;
+}
+
+FrameValues::Access FrameValues::block_access(const Block& of) {
+  Access a;
+  BufferSource source = of.source;
+  std::vector<Builder::SizeArg> extents;
+  std::vector<tile::Dim> strides;
+  source.offset += of.offset.constant();
+  // What no axis of the tile walks is a scalar in any frame.
+  const auto stride_of = [&](int v) {
+    if (v < 0) return Index{0};
+    return of.pages && v == of.pages->variable ? of.pages->stride : of.offset.factor(v);
+  };
+  const bool matrix = of.matrix && (stride_of(frame_.row) != 0 || stride_of(frame_.column) != 0);
+  const int along = of.picked ? of.picked->along : -1;
+  if (of.picked && along < 0) {
+    extents.push_back(of.picked->extent);
+    strides.push_back({of.picked->stride, -1});
+    a.starts.push_back(of.picked->start);
+  }
+  for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v) {
+    const Index stride = stride_of(v);
+    const bool paged = of.pages && v == of.pages->variable;
+    if (stride == 0 && !(matrix && is_tile(v))) continue;
+    if (v == frame_.row) a.row_dim = static_cast<int>(extents.size());
+    if (v == frame_.column) a.column_dim = static_cast<int>(extents.size());
+    a.bounded = a.bounded || (is_tile(v) && ragged(v));
+    extents.push_back(paged ? of.pages->size : v == along ? of.picked->extent : s_.extent(v));
+    strides.push_back({stride, -1});
+    if (v == along)
+      a.starts.push_back(of.picked->start + s_.start(v));
+    else
+      a.starts.push_back(paged ? s_.start(v) % of.pages->size : s_.start(v));
+  }
+  for (int* dim : {&a.row_dim, &a.column_dim})
+    if (matrix && *dim < 0) {  // no variable: one row, or one column
+      *dim = static_cast<int>(extents.size());
+      extents.push_back(1);
+      strides.push_back({0, -1});
+      a.starts.push_back(Index{0});
+    }
+  a.view = s_.view(source, of.dtype, extents, strides, of.name);
+  return a;
+}
+
+bool FrameValues::is_dot_operand(int s) const {
+  return std::any_of(s_.program.syms.begin(), s_.program.syms.end(), [&](const Sym& m) {
+    return m.kind == Sym::Kind::dot && (m.operands[0] == s || m.operands[1] == s);
+  });
+}
+
+Value FrameValues::load(int s) {
+  const Sym& m = sym(s);
+  if (std::optional<Value> picked = load_picked_row(s)) return *picked;
+  if (std::optional<Value> paged = load_from_page(s)) return *paged;
+  if (frame_.row < 0 && frame_.column < 0 && m.dynamic.empty() && m.mask < 0 && !m.offset.is_affine())
+    return k_.load(s_.flat_view(m.node, m.dtype), {index_value(m.offset)}, {.fill = 0.0});
+  if (!m.offset.is_affine() || !m.dynamic.empty() || m.mask >= 0) return gather(m);
+  return load_block(s, std::nullopt, std::nullopt);
+}
+
+// An index that is one scalar for the tile picks a row: a block load from there. What the mask forbids lies
+// behind the last row, where a load gives 0.
+std::optional<Value> FrameValues::load_picked_row(int s) {
+  const Sym& m = sym(s);
+  if (!m.offset.is_affine() || m.dynamic.size() != 1 || m.mask < 0) return std::nullopt;
+  const auto [index, stride] = m.dynamic[0];
+  const int along = moved_along(s_.program, m);
+  Value row = k_.cast(value(index), DType::i64);
+  if (row.rank() != 0 || stride <= 0 || !begins_inside(m)) return std::nullopt;
+  const Index rows = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
+  if (along >= 0) {
+    if (!is_tile(along)) return std::nullopt;
+    // Rows from there on, as many as are inside: a view's ends are a load's. Far outside is as good as
+    // outside.
+    Value near = tile::max(tile::min(row, k_.literal_int(DType::i64, rows)),
+                           k_.literal_int(DType::i64, -s_.extent(along)));
+    return load_block(s, Picked{near, stride, rows, along}, std::nullopt);
+  }
+  Value valid = value(m.mask);
+  if (valid.rank() != 0) return std::nullopt;
+  return load_block(s, Picked{tile::where(valid, row, rows), stride, rows}, std::nullopt);
+}
+
+// The same where a table picks a page anew in each round of the loop: a block lies within one of them.
+std::optional<Value> FrameValues::load_from_page(int s) {
+  const Sym& m = sym(s);
+  const std::optional<Pages> pages = pages_of(s_.program, m);
+  if (!pages || !is_tile(pages->variable) || pages->size % block(pages->variable) != 0 || !begins_inside(m))
+    return std::nullopt;
+  const auto [index, stride] = m.dynamic[0];
+  Value valid = scalars().value(m.mask);
+  Value page = k_.cast(scalars().value(index), DType::i64);
+  const Index count = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
+  return load_block(s, Picked{tile::where(valid, page, count), stride, count}, pages);
+}
+
+FrameValues& FrameValues::scalars() {
+  if (!scalars_) scalars_ = std::make_unique<FrameValues>(s_, Frame{}, FrameLoops{true, -1});
+  return *scalars_;
+}
+
+// From its constant on a view only goes forward, as far as the buffer does: under a mask an offset may begin
+// elsewhere.
+bool FrameValues::begins_inside(const Sym& load) const {
+  for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v)
+    if (load.offset.factor(v) < 0) return false;
+  return load.offset.constant() >= 0 && load.offset.constant() < s_.buffer_elements(load.node);
+}
+
+Value FrameValues::load_block(int s, const std::optional<Picked>& picked, const std::optional<Pages>& pages) {
+  const Sym& m = sym(s);
+  Access a = block_access({.offset = m.offset,
+                           .source = EmitState::source_of(m.node),
+                           .dtype = m.dtype,
+                           .name = s_.buffer_name(m.node),
+                           .picked = picked,
+                           .pages = pages,
+                           .matrix = frame_.matrix && is_dot_operand(s)});
+  const auto stride_of = [&](int v) {
+    if (v < 0) return Index{0};
+    return pages && v == pages->variable ? pages->stride : std::abs(m.offset.factor(v));
+  };
+  const Index row_stride = stride_of(frame_.row), column_stride = stride_of(frame_.column);
+  tile::LoadOptions options;
+  if (a.bounded || picked) options.fill = 0.0;
+  const bool turned = a.row_dim >= 0 && a.column_dim >= 0 && row_stride == 1 && column_stride != 1;
+  if (a.row_dim >= 0 && a.column_dim >= 0) {
+    options.shape = turned ? std::vector<Index>{frame_.columns, frame_.rows}
+                           : std::vector<Index>{frame_.rows, frame_.columns};
+    options.dims = turned ? std::vector<int>{a.column_dim, a.row_dim} : a.dims();
+  } else if (a.column_dim >= 0) {
+    options.shape = {frame_.columns};
+    options.dims = {a.column_dim};
+  } else if (a.row_dim >= 0) {
+    options.shape = {frame_.rows};
+    options.dims = {a.row_dim};
+  }
+  Value v = k_.load(a.view, a.starts, options);
+  if (turned) return k_.transpose(v);
+  if (frame_.has_rows && v.rank() == 1) return k_.expand(v, a.row_dim >= 0 ? 1 : 0);
+  return v;
+}
+
+Value FrameValues::dynamic_index(const IndexExpr& offset, const std::vector<std::pair<int, Index>>& dynamic) {
+  Value i = index_value(offset);
+  for (auto [s, stride] : dynamic) {
+    Value step = k_.cast(value(s), DType::i64);
+    i = i + (stride == 1 ? step : step * stride);
+  }
+  return i;
+}
+
+std::optional<Value> FrameValues::overhang_mask() {
+  std::optional<Value> mask;
+  for (int v : {frame_.row, frame_.column}) {
+    if (v < 0 || !ragged(v)) continue;
+    Value inside = variable(v) < s_.extent(v);
+    mask = mask ? *mask & inside : inside;
+  }
+  return mask;
+}
+
+// Overhang is masked only along axes that the index or its mask varies along: elsewhere every element reads
+// what one inside the space reads, and the value keeps the shape of what it is made of.
+Value FrameValues::gather(const Sym& m) {
+  tile::View flat = s_.flat_view(m.node, m.dtype);
+  Value index = dynamic_index(m.offset, m.dynamic);
+  std::optional<Value> mask;
+  if (m.mask >= 0) mask = value(m.mask);
+  for (int v : {frame_.row, frame_.column}) {
+    if (v < 0 || !ragged(v) || !(varies(index, v) || (m.mask >= 0 && varies(value(m.mask), v)))) continue;
+    Value inside = variable(v) < s_.extent(v);
+    mask = mask ? *mask & inside : inside;
+  }
+  return k_.gather(flat, {index}, {.mask = mask});
+}
+
+bool FrameValues::varies(Value v, int along) const {
+  const std::vector<Index>& shape = v.type().shape;
+  return !shape.empty() && shape[!frame_.has_rows || along == frame_.row ? 0 : 1] != 1;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,293 @@
+// Syms to tile ops, each once a frame (once a loop body where it depends on what the loop walks).
+#include "passes/emit/frame_values.h"
+
+#include "passes/emit/tile_emitter.h"
+
+#include <tilewright/base/error.h>
+
+#include <algorithm>
+
+namespace tilewright::passes {
+
+using tile::Value;
+
+bool FrameValues::ragged(int v) const {
+  // A reduced variable that no loop walks fills the tile.
+  if (v == loops_.reduced && !loops_.looped) return false;
+  return s_.extent(v) % block(v) != 0;
+}
+
+Value FrameValues::variable(int v) {
+  if (!is_tile(v) || block(v) == 1) return s_.start(v);
+  if (auto it = index_.find(v); it != index_.end() && is_there(it->second.body)) return it->second.value;
+  Value i = s_.start(v) + k_.arange(block(v));
+  if (frame_.has_rows) i = k_.expand(i, v == frame_.row ? 1 : 0);
+  // Only the reduced variable's start changes from one loop body to the next.
+  index_[v] = {i, lifetime(v == loops_.reduced && loops_.looped)};
+  return i;
+}
+
+Value FrameValues::index_value(const IndexExpr& e) {
+  Value sum;
+  bool any = false;
+  auto plus = [&](Value v) {
+    sum = any ? sum + v : v;
+    any = true;
+  };
+  for (const IndexExpr::Term& t : e.terms()) {
+    Value atom = t.div_mod ? div_mod(*t.div_mod) : variable(t.variable);
+    plus(t.factor == 1 ? atom : atom * t.factor);
+  }
+  if (!any) return k_.literal_int(DType::i64, e.constant());
+  return e.constant() == 0 ? sum : sum + e.constant();
+}
+
+// Floor semantics: the emitted indices are never negative inside the space; under a mask a wrong value is not
+// read.
+Value FrameValues::div_mod(const IndexExpr::DivMod& d) {
+  Value inner = index_value(d.inner);
+  return d.is_division ? inner / d.divisor : inner % d.divisor;
+}
+
+std::optional<Value> FrameValues::written(int s) const {
+  const auto i = static_cast<std::size_t>(s);
+  return have_[i] != 0 && is_there(have_[i]) ? std::optional(values_[i]) : std::nullopt;
+}
+
+Value FrameValues::value(int s) {
+  if (const std::optional<Value> known = written(s)) return *known;
+  const auto i = static_cast<std::size_t>(s);
+  values_[i] = compute(s);
+  const bool changes = (sym(s).reduced && loops_.looped) || sym(s).level >= moving_level_;
+  have_[i] = lifetime(changes);
+  return values_[i];
+}
+
+void FrameValues::set_in_body(int s, Value v) {
+  values_[static_cast<std::size_t>(s)] = v;
+  have_[static_cast<std::size_t>(s)] = s_.body();
+}
+
+void FrameValues::set(int s, Value v) {
+  values_[static_cast<std::size_t>(s)] = v;
+  have_[static_cast<std::size_t>(s)] = kForever;
+}
+
+// A value from before a loop may be widened in it, and again behind it.
+Value FrameValues::computed(int s) {
+  Value v = value(s);
+  if (compute_dtype(v.dtype()) == v.dtype()) return v;
+  auto& [narrow, wide, body] = widened_[s];
+  if (wide.id() < 0 || narrow != v.id() || !is_there(body)) {
+    narrow = v.id();
+    wide = k_.cast(v, compute_dtype(v.dtype()));
+    body = lifetime(false);
+  }
+  return wide;
+}
+
+Value FrameValues::compute(int s) {
+  const Sym& m = sym(s);
+  switch (m.kind) {
+    case Sym::Kind::load:
+      return load(s);
+    case Sym::Kind::index:
+      return index_value(m.offset);
+    case Sym::Kind::constant:
+      return is_float(m.dtype) ? k_.literal(m.dtype, m.number.f) : k_.literal_int(m.dtype, m.number.i);
+    case Sym::Kind::op: {
+      std::vector<Value> operands;
+      operands.reserve(m.operands.size());
+      for (int o : m.operands) operands.push_back(computed(o));
+      const ir::Node& node = s_.graph.node(m.node);
+      return node.op->lower(k_, operands, node.attrs);
+    }
+    case Sym::Kind::cast:
+      return k_.cast(value(m.operands[0]), m.dtype);
+    case Sym::Kind::in_range: {
+      Value i = m.operands.empty() ? index_value(m.offset) : k_.cast(value(m.operands[0]), DType::i64);
+      if (!m.operands.empty() && !(m.offset == IndexExpr(0))) i = i + index_value(m.offset);
+      return (i >= m.low) & (i < m.high);
+    }
+    case Sym::Kind::where:
+      return tile::where(value(m.operands[0]), computed(m.operands[1]), computed(m.operands[2]));
+    case Sym::Kind::random:
+      return k_.random(value(m.operands[0]), index_value(m.offset));
+    case Sym::Kind::reduce:
+      return reduce(m);
+    case Sym::Kind::scan:
+      return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
+    case Sym::Kind::dot:
+      TW_CHECK(m.inner, "the loop of a dot sets it");
+      return inner_dot(s);
+    case Sym::Kind::statistic:
+      return statistic(m);
+    case Sym::Kind::product:
+      return computed(m.operands[0]) * computed(m.operands[1]);
+  }
+  TW_CHECK(false, "a sym of no kind");
+}
+
+// Whether the tile holds two reduced variables.
+bool FrameValues::reduces_rows() const {
+  return !loops_.looped && frame_.has_rows && frame_.row >= 0 && loops_.reduced == frame_.column &&
+         s_.program.reduced[static_cast<std::size_t>(frame_.row)];
+}
+
+// Of both axes first along the rows: what each row is multiplied by, as a group by its scale, is then
+// multiplied by its sum.
+Value FrameValues::reduce(const Sym& m) {
+  if (!reduces_rows()) return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
+  const Sym& of = sym(m.operands[0]);
+  Value by;
+  int rows = m.operands[0];
+  if (m.monoid == tile::Monoid::sum && of.kind == Sym::Kind::product)
+    for (std::size_t side : {0u, 1u}) {
+      Value factor = computed(of.operands[side]);
+      if (by.id() >= 0 || factor.rank() != 2 || factor.type().shape[1] != 1) continue;
+      by = factor;
+      rows = of.operands[1 - side];
+    }
+  Value each = k_.expand(k_.reduce(m.monoid, full(computed(rows)), 1), 1);
+  if (by.id() >= 0) each = each * by;
+  each = k_.broadcast(each, {frame_.rows, 1});
+  return k_.expand(k_.reduce(m.monoid, each, 0), 0);
+}
+
+// Of what the tile holds: what overhangs the space changes nothing.
+Value FrameValues::statistic(const Sym& m) {
+  Value v = k_.broadcast(computed(m.operands[0]), {frame_.rows, frame_.columns});
+  for (int reduced : {frame_.column, frame_.row}) {
+    if (reduced < 0 || !m.offset.depends_on(reduced)) continue;
+    if (ragged(reduced)) {
+      const tile::Number nothing = identity(m.monoid, v.dtype());
+      const std::vector<Index> shape = v.type().shape;
+      Value inside = k_.broadcast(variable(reduced) < s_.extent(reduced), shape);
+      v = tile::where(inside, v,
+                      is_float(v.dtype()) ? k_.literal(v.dtype(), nothing.f, shape)
+                                          : k_.literal_int(v.dtype(), nothing.i, shape));
+    }
+    const int axis = reduced == frame_.column ? 1 : 0;
+    v = k_.expand(k_.reduce(m.monoid, v, axis), axis);
+  }
+  return v;
+}
+
+// A frame of rows and depth, or of depth and columns.
+FrameValues& FrameValues::operand_frame(int dot, int side) {
+  std::unique_ptr<FrameValues>& frame = operand_frames_[{dot, side}];
+  if (frame) return *frame;
+  const int depth = sym(dot).offset.single_variable();
+  const Index extent = is_deep(dot) ? loops_.depth : round_up(s_.extent(depth), loops_.unit);
+  const Frame f = side == 0 ? Frame{frame_.row, depth, frame_.rows, extent, true, true}
+                            : Frame{depth, frame_.column, extent, frame_.columns, true, true};
+  frame = std::make_unique<FrameValues>(
+      s_, f, FrameLoops{true, side == 0 ? -1 : loops_.reduced, loops_.depth, loops_.unit});
+  return *frame;
+}
+
+void FrameValues::hoist(int of, int level) {
+  std::vector<bool> open(static_cast<std::size_t>(of) + 1);
+  open.back() = true;
+  std::vector<int> resting;
+  for (int s = of; s >= 0; --s) {
+    const Sym& m = sym(s);
+    if (!open[static_cast<std::size_t>(s)] || m.kind == Sym::Kind::dot) continue;
+    if (m.kind == Sym::Kind::reduce && m.level < level) continue;
+    if (!m.reduced && m.level < level) {
+      resting.push_back(s);
+      continue;
+    }
+    for (int o : m.operands) open[static_cast<std::size_t>(o)] = true;
+    for (auto [o, stride] : m.dynamic) open[static_cast<std::size_t>(o)] = true;
+    if (m.mask >= 0) open[static_cast<std::size_t>(m.mask)] = true;
+  }
+  for (auto s = resting.rbegin(); s != resting.rend(); ++s) value(*s);
+}
+
+void FrameValues::hoist_dot_operands() {
+  for (int s = 0; s < static_cast<int>(s_.program.syms.size()); ++s)
+    if (sym(s).inner && !is_deep(s))
+      for (int side : {0, 1})
+        operand_frame(s, side).hoist(sym(s).operands[static_cast<std::size_t>(side)], 1);
+}
+
+bool FrameValues::is_deep(int dot) const {
+  return s_.extent(sym(dot).offset.single_variable()) > loops_.depth;
+}
+
+void FrameValues::load_beside_dots(int of) {
+  std::vector<bool> open(static_cast<std::size_t>(of) + 1);
+  open.back() = true;
+  std::vector<int> loads;
+  for (int s = of; s >= 0; --s) {
+    const Sym& m = sym(s);
+    if (!open[static_cast<std::size_t>(s)] || m.kind == Sym::Kind::dot) continue;
+    if (m.kind == Sym::Kind::load && m.dynamic.empty() && m.mask < 0) loads.push_back(s);
+    for (int o : m.operands) open[static_cast<std::size_t>(o)] = true;
+  }
+  for (auto s = loads.rbegin(); s != loads.rend(); ++s) value(*s);
+}
+
+Value FrameValues::inner_dot(int s) {
+  const Sym& m = sym(s);
+  const auto plus = [&](Value sum) {
+    Value a = operand_frame(s, 0).dot_operand(m.operands[0], m.meet[0]);
+    Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.meet[1]);
+    return k_.dot(a, b, sum);
+  };
+  const DType acc = accumulator(m);
+  Value sum = k_.literal(acc, 0.0, {frame_.rows, frame_.columns});
+  if (is_deep(s)) {
+    const int depth = m.offset.single_variable();
+    sum = k_.loop(Index{0}, s_.extent(depth), loops_.depth, {sum}, [&](Value i, const auto& carried) {
+      s_.start(depth) = i;
+      s_.enter_body();
+      Value next = plus(carried[0]);
+      s_.leave_body();
+      return std::vector<Value>{next};
+    })[0];
+  } else {
+    sum = plus(sum);
+  }
+  return acc == m.dtype ? sum : k_.cast(sum, m.dtype);
+}
+
+Value FrameValues::dot_operand(int s, DType meet) {
+  const std::vector<Index> shape = {frame_.rows, frame_.columns};
+  Value v = k_.broadcast(k_.cast(value(s), meet), shape);
+  // Outside the space a load gives 0, what is computed from it anything.
+  if (sym(s).kind == Sym::Kind::load) return v;
+  for (int walked : {frame_.row, frame_.column}) {
+    const bool summed =
+        walked >= 0 && (walked == loops_.reduced || s_.program.inner[static_cast<std::size_t>(walked)]);
+    if (summed && ragged(walked))
+      v = tile::where(k_.broadcast(variable(walked) < s_.extent(walked), shape), v, 0.0);
+  }
+  return v;
+}
+
+Value FrameValues::full(Value v) {
+  if (!walks_tile()) return v;
+  std::vector<Index> shape = v.type().shape;
+  if (shape.empty()) shape.assign(frame_.has_rows ? 2 : 1, 1);
+  shape[static_cast<std::size_t>(reduced_axis())] = block(loops_.reduced);
+  if (reduces_rows()) shape[0] = frame_.rows;
+  return k_.broadcast(v, shape);
+}
+
+std::vector<Index> FrameValues::whole_shape() const {
+  if (frame_.has_rows) return {frame_.rows, frame_.columns};
+  if (frame_.column >= 0) return {frame_.columns};
+  return {};
+}
+
+Value FrameValues::fit(Value v, bool rows, bool columns) {
+  if (!frame_.has_rows) return columns ? k_.broadcast(v, {frame_.columns}) : k_.reshape(v, {});
+  if (rows && columns) return k_.broadcast(v, {frame_.rows, frame_.columns});
+  if (rows) return k_.reshape(k_.broadcast(v, {frame_.rows, 1}), {frame_.rows});
+  if (columns) return k_.reshape(k_.broadcast(v, {1, frame_.columns}), {frame_.columns});
+  return v.rank() == 0 ? v : k_.reshape(v, {});
+}
+
+}  // namespace tilewright::passes

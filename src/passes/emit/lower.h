@@ -1,0 +1,24 @@
+// Lowering: a fusion group becomes one tile kernel (two when a reduction is shared by several programs).
+#pragma once
+
+#include "passes/emit/tile_emitter.h"
+
+namespace tilewright::passes {
+
+struct Lowered {
+  std::vector<EmittedKernel> kernels;  // in launch order
+  std::vector<Temporary> temporaries;
+  std::vector<ir::NodeId> zeroed;  // outputs that must hold zeros before the first kernel
+  std::vector<int> zeroed_temporaries;
+  // The first kernel with other tiles, for a tuner: the same views in the same order, the same results.
+  std::vector<tile::Kernel> variants;
+};
+
+struct LowerOptions {
+  std::string name;  // of the kernel
+  bool variants = false;
+};
+Lowered lower(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+              const LowerOptions& options);
+
+}  // namespace tilewright::passes

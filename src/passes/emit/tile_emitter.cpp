@@ -1,0 +1,172 @@
+// GroupProgram → tile IR: the grid, and the loops over reduced variables.
+#include "passes/emit/tile_emitter.h"
+
+#include "passes/emit/emitter.h"
+#include "passes/nest/dot_axes.h"
+#include "passes/nest/statistics.h"
+
+#include <tilewright/base/error.h>
+
+#include <algorithm>
+
+namespace tilewright::passes {
+
+using tile::Builder;
+using tile::Value;
+
+EmittedKernel Emitter::run() {
+  declare_constants();
+  choose_starts();
+  if (!shape_.looped) {
+    for (const ProgramOutput& o : program_.outputs) store(o);
+  } else {
+    // Indices of the parallel axes stand before the loops that share them.
+    if (!has_dot_blocks())
+      for (int v : {shape_.row, shape_.column})
+        if (v >= 0 && v != walked_) f_.variable(v);
+    for (const ReductionPass& pass : reduction_passes(s_.graph, program_))
+      shape_.merges ? merge_pass(pass) : reduction_pass(pass);
+    if (shape_.splits > 1 && !shape_.merges)
+      store_partials();
+    else
+      store_outputs_looped();
+  }
+  return {k_.finish(grid_), std::move(s_.sources), std::move(note_), std::move(known_blocks_)};
+}
+
+Frame Emitter::loop_frame() const {
+  if (dot_ < 0) return result_frame();
+  const bool plain = program_.levels() == 1 && !program_.has_inner_dots();
+  return {shape_.row, walked_, shape_.rows, shape_.depth, true, plain};
+}
+
+Index Emitter::block(int v) const {
+  if (v == shape_.depth_variable) return shape_.depth;
+  return v == shape_.row ? shape_.rows : v == shape_.column ? shape_.columns : 1;
+}
+
+void Emitter::declare_constants() {
+  if (has_dot_blocks()) {
+    k_.constant("BM", shape_.rows), k_.constant("BN", shape_.columns);
+    if (dot_ >= 0) k_.constant("BK", shape_.depth);
+    return;
+  }
+  if (shape_.column >= 0) k_.constant("BN", shape_.columns);
+  if (has_rows()) k_.constant("BM", shape_.rows);
+}
+
+void Emitter::choose_starts() {
+  std::vector<Part> parts;  // fastest first
+  for (int v : {shape_.column, shape_.row})
+    if (v >= 0 && !program_.reduced[at(v)]) parts.push_back({v, s_.extent(v), block(v)});
+  const std::vector<int> parallel = program_.parallel_variables();
+  for (auto v = parallel.rbegin(); v != parallel.rend(); ++v)
+    if (*v != shape_.row && *v != shape_.column) parts.push_back({*v, s_.extent(*v), 1});
+  if (shape_.splits > 1 && !shape_.merges) parts.push_back({-1, shape_.splits, 1});
+  if (has_dot_blocks()) {
+    // Blocks of columns, of rows, and the rest are grid axes of their own: schedules order them.
+    const auto take = [&](const std::vector<int>& variables) {
+      const auto wanted = [&](const Part& p) {
+        return std::find(variables.begin(), variables.end(), p.variable) != variables.end();
+      };
+      std::vector<Part> taken;
+      std::copy_if(parts.begin(), parts.end(), std::back_inserter(taken), wanted);
+      std::erase_if(parts, wanted);
+      return taken;
+    };
+    add_grid_axis(take(column_variables()));
+    add_grid_axis(take({shape_.row}));
+  }
+  if (!has_dot_blocks() || !parts.empty()) add_grid_axis(parts);
+  for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v)
+    if (v == walked_ || program_.inner[at(v)] || holds_whole(v)) s_.start(v) = k_.literal_int(DType::i64, 0);
+  for (int v : program_.reduced_variables())
+    if (v != walked_) TW_CHECK(shape_.looped || holds_whole(v), "several reduced variables need loops");
+}
+
+// Of an axis that scales or statistics cut in two, both parts.
+std::vector<int> Emitter::column_variables() const {
+  std::vector<int> out;
+  if (shape_.column >= 0) out.push_back(shape_.column);
+  if (!program_.adds_up_dots() && statistics_of(program_).empty()) return out;
+  const Sym& dot = sym(dot_axes(program_).dot);
+  const std::vector<std::vector<bool>> depends = dependence(program_);
+  for (int v : program_.parallel_variables())
+    if (v != shape_.column && depends[at(dot.operands[1])][at(v)] && !depends[at(dot.operands[0])][at(v)])
+      out.push_back(v);
+  return out;
+}
+
+void Emitter::add_grid_axis(std::vector<Part> parts) {
+  std::erase_if(parts, [&](const Part& p) {
+    const bool single = ceil_div(p.extent, p.block) == 1;
+    if (single && p.variable >= 0) s_.start(p.variable) = k_.literal_int(DType::i64, 0);
+    return single;
+  });
+  std::vector<std::pair<Builder::SizeArg, Index>> axis;
+  Value rest;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const Index count = ceil_div(parts[i].extent, parts[i].block);
+    if (i == 0) {
+      rest = k_.program_id(static_cast<int>(grid_.size()));
+      if (dot_ < 0) k_.name_value(rest, "pid");
+    }
+    Value coordinate = i + 1 == parts.size() ? rest : rest % count;
+    if (i + 1 < parts.size()) rest = rest / count;
+    if (parts[i].variable < 0) {
+      split_ = coordinate;
+    } else {
+      places_[parts[i].variable] = coordinate;
+      s_.start(parts[i].variable) = parts[i].block == 1 ? coordinate : coordinate * parts[i].block;
+    }
+    axis.push_back({Builder::SizeArg(parts[i].extent), parts[i].block});
+  }
+  if (axis.empty()) axis.push_back({Builder::SizeArg(1), 1});
+  grid_.push_back(std::move(axis));
+}
+
+std::vector<Value> Emitter::loop_over_reduced(const std::vector<Value>& initial, const Body& body) {
+  std::vector<int> outer;
+  for (int v : program_.reduced_variables())
+    if (v != walked_) outer.push_back(v);
+  return nest(outer, 0, initial, body);
+}
+
+std::vector<Value> Emitter::nest(const std::vector<int>& outer, std::size_t depth,
+                                 const std::vector<Value>& initial, const Body& body) {
+  const bool innermost = depth == outer.size();
+  const int v = innermost ? walked_ : outer[depth];
+  tile::Operand lower = Index{0}, upper = s_.extent(v);
+  if (innermost && part_) std::tie(lower, upper) = *part_;
+  const bool shared = shape_.split_variable < 0 ? innermost : v == shape_.split_variable;
+  if (shared && shape_.splits > 1) {
+    Value first = split_ * shape_.split_length;
+    const bool part = innermost && part_;
+    lower = part ? tile::max(first, lower) : first;
+    // Parts of one length have loops of known trips.
+    if (part || s_.extent(v) % shape_.split_length != 0)
+      upper = tile::min(first + shape_.split_length, upper);
+    else
+      upper = first + shape_.split_length;
+  }
+  std::vector<Value> begin = initial;
+  if (innermost && !terms_.empty())
+    begin.assign(initial.size(), literal(initial[0].dtype(), tile::Monoid::sum, accumulator_shape(true)));
+  const std::vector<Value> last =
+      k_.loop(lower, upper, block(v), begin, [&](Value i, const std::vector<Value>& carried) {
+        s_.start(v) = i;
+        if (!innermost) return nest(outer, depth + 1, carried, body);
+        s_.enter_body();
+        std::vector<Value> next = body(carried);
+        s_.leave_body();
+        return next;
+      });
+  return innermost && !terms_.empty() ? add_scaled(initial, last) : last;
+}
+
+EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
+                         const std::string& name, const std::vector<Temporary>& temporaries) {
+  return Emitter(graph, program, shape, name, temporaries).run();
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,44 @@
+// Fusion: which nodes share a kernel. Pairs of groups are merged in the order of the time the cost model says
+// is saved.
+#pragma once
+
+#include "passes/tiling/choose_tiles.h"
+
+#include <tilewright/passes/fuse/recompute.h>
+
+namespace tilewright::passes {
+
+// Two neighbouring groups that stayed apart, and why.
+struct NotFused {
+  ir::NodeId producer = -1;  // a node of the one
+  ir::NodeId consumer = -1;  // a node of the other that reads it
+  Refusal refusal = Refusal::none;
+};
+
+struct Fusion {
+  std::vector<Group> groups;  // in an order that respects every dependence
+  std::vector<NotFused> not_fused;
+  std::vector<ir::NodeId> recomputed;  // in every group that reads them, instead of stored
+  std::string recomputing;             // what was decided about such values, and why; empty: there are none
+  double seconds = 0;                  // predicted, of all groups
+  std::size_t programs = 0;            // built on the way: what fusion's own time is spent on
+  std::size_t syms = 0;                // in all of them
+};
+
+// `graph` must be materialized (below). Chains, siblings and cheap producers of several consumers are fused.
+// Large values that are cheap to make are computed again in each group that reads them (recompute.h).
+Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
+
+// The same of the graph or, where memory is worth it, of one in which a value that is too large to store is
+// computed in pieces (in_pieces.h).
+struct FusedGraph {
+  ir::Graph graph;
+  Fusion fusion;
+};
+FusedGraph fuse_in_pieces(const ir::Graph& graph, const tile::Target& target,
+                          Recompute recompute = Recompute::by_cost);
+
+// No fusion: every node that computes is a group of its own (eager mode).
+Fusion keep_apart(const ir::Graph& graph);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,125 @@
+// What fusion must get right whatever its cost model says.
+#include "passes/fuse/fuse.h"
+
+#include "ir/text.h"
+#include "ops/ops.h"
+#include "passes/nest/group_program.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::passes {
+namespace {
+
+ir::Graph parsed(const std::string& text) { return ir::parse(text, ops::all_ops()).value(); }
+
+// Every operand that a group reads is stored by a group before it.
+void expect_ordered(const ir::Graph& graph, const Fusion& fusion) {
+  std::set<ir::NodeId> stored;
+  for (ir::NodeId id : graph.inputs()) stored.insert(id);
+  for (const Group& group : fusion.groups) {
+    const auto built = build_program(graph, group);
+    ASSERT_TRUE(std::holds_alternative<GroupProgram>(built));
+    for (const Sym& s : std::get<GroupProgram>(built).syms)
+      EXPECT_TRUE(s.kind != Sym::Kind::load || stored.count(s.node)) << "%" << s.node;
+    stored.insert(group.outputs.begin(), group.outputs.end());
+  }
+}
+
+// %7 is copied into both its readers, then %2, which %7 reads, must be copied into the same two.
+TEST(Fusion, CopiesOfAProducerPassOnWhatItReads) {
+  const ir::Graph graph = parsed(R"(graph @g(%x0: f32[], %x1: bool[5]) -> (f64[7], i32[7]) {
+  %2 = neg %x0 : f32[]
+  %3 = cast %2 {dtype=i32} : i32[]
+  %4 = cast %x1 {dtype=i32} : i32[5]
+  %5 = reshape %3 {shape=[1]} : i32[1]
+  %6 = expand %5 {shape=[5]} : i32[5]
+  %7 = sub %6, %4 : i32[5]
+  %10 = pad %7 {high=[0], low=[2], value=1} : i32[7]
+  %29 = floor %2 : f32[]
+  %32 = cast %10 {dtype=f32} : f32[7]
+  %37 = reshape %29 {shape=[1]} : f32[1]
+  %38 = expand %37 {shape=[7]} : f32[7]
+  %39 = lt %38, %32 : bool[7]
+  %41 = cast %39 {dtype=f64} : f64[7]
+  return %41, %10
+}
+)");
+  expect_ordered(graph, fuse(graph, {}));
+}
+
+// The maxima of %a's rows are wanted along the product's columns, which its loop does not hold.
+TEST(Fusion, ReductionsBesideAProductStandInItsRows) {
+  const ir::Graph graph = parsed(R"(graph @g(%a: f32[26,31], %b: f32[31,26]) -> (f32[26,26]) {
+  %2 = matmul %a, %b : f32[26,26]
+  %3 = max %a {axes=[1]} : f32[26]
+  %4 = reshape %3 {shape=[1,26]} : f32[1,26]
+  %5 = expand %4 {shape=[26,26]} : f32[26,26]
+  %6 = add %2, %5 : f32[26,26]
+  return %6
+}
+)");
+  const Group all{.nodes = {2, 3, 6}, .outputs = {6}};
+  EXPECT_TRUE(std::holds_alternative<Refusal>(build_program(graph, all)));
+  expect_ordered(graph, fuse(graph, {}));
+}
+
+// The rows of a concat would make two variables of one axis: the place of a maximum is counted along one.
+TEST(Fusion, ThePlaceOfAMaximumIsCountedAlongOneVariable) {
+  const ir::Graph graph = parsed(R"(graph @g(%a: f32[4,8], %b: f32[1,8]) -> (i64[]) {
+  %2 = concat %a, %b {axis=0} : f32[5,8]
+  %3 = reshape %2 {shape=[40]} : f32[40]
+  %4 = argmax %3 {axes=[0]} : i64[]
+  return %4
+}
+)");
+  const auto built = build_program(graph, {.nodes = {4}, .outputs = {4}});
+  ASSERT_TRUE(std::holds_alternative<GroupProgram>(built));
+  EXPECT_EQ(std::get<GroupProgram>(built).extents, (Extents{40}));
+}
+
+Group all_of(const ir::Graph& graph) {
+  Group group;
+  for (ir::NodeId id = 0; id < graph.size(); ++id)
+    if (!is_inlined(graph.node(id)) && !graph.node(id).operands.empty()) group.nodes.push_back(id);
+  group.outputs = graph.outputs();
+  return group;
+}
+
+// Two products of %x, one over %x's rows and one over its columns, both of these, and a gate of two.
+TEST(Fusion, SumsOfOneLoopAreOnePlaceAndReadOneBlock) {
+  const auto sums = [](const std::string& body, const std::string& types, const std::string& results) {
+    const ir::Graph graph = parsed("graph @g(%x: f32[64,64], %a: f32[64,64], %b: f32[64,64]) -> (" + types +
+                                   ") {\n" + body + "  return " + results + "\n}\n");
+    const auto built = build_program(graph, all_of(graph));
+    const auto* program = std::get_if<GroupProgram>(&built);
+    return program ? static_cast<int>(program->outer_dots().size()) : 0;
+  };
+  const std::string two = R"(  %3 = matmul %x, %a : f32[64,64]
+  %4 = matmul %x, %b : f32[64,64]
+)";
+  EXPECT_EQ(sums(two + "  %5 = mul %3, %4 : f32[64,64]\n", "f32[64,64]", "%5"), 2);
+  // Nobody reads both: each is as fast alone.
+  EXPECT_EQ(sums(two, "f32[64,64], f32[64,64]", "%3, %4"), 0);
+  // No block in common, or one result transposed onto the other.
+  EXPECT_EQ(sums(R"(  %3 = matmul %x, %a : f32[64,64]
+  %4 = matmul %b, %x : f32[64,64]
+  %5 = mul %3, %4 : f32[64,64]
+)",
+                 "f32[64,64]", "%5"),
+            0);
+  EXPECT_EQ(sums(two + R"(  %5 = transpose %4 {perm=[1,0]} : f32[64,64]
+  %6 = mul %3, %5 : f32[64,64]
+)",
+                 "f32[64,64]", "%6"),
+            0);
+  // The second reads the first one's result, of which the loop computes blocks once more on the way.
+  EXPECT_EQ(sums(R"(  %3 = matmul %x, %a : f32[64,64]
+  %4 = matmul %3, %a : f32[64,64]
+  %5 = mul %3, %4 : f32[64,64]
+)",
+                 "f32[64,64]", "%5"),
+            2);
+}
+
+}  // namespace
+}  // namespace tilewright::passes

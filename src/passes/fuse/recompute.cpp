@@ -1,0 +1,180 @@
+// What is worth computing again, by size and structure.
+#include "passes/fuse/recompute.h"
+
+#include "passes/tiling/group_cost.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace tilewright::passes {
+
+using ir::Graph;
+using ir::NodeId;
+using ir::OpClass;
+
+namespace {
+
+// A cast to the type that is there already stands for memory (materialize()).
+bool is_copy(const Graph& graph, const ir::Node& n) {
+  return n.op->kind == OpClass::cast && graph.type(n.operands[0]).dtype == n.type.dtype;
+}
+
+bool is_elementwise(const ir::Node& n) {
+  return n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast || n.op->kind == OpClass::random;
+}
+
+// Reads its operands as values, wherever they come from; a gather needs its source in memory, a scan its row.
+bool takes_computed_values(const ir::Node& n) {
+  return is_elementwise(n) || is_inlined(n) || n.op->kind == OpClass::reduce || n.op->kind == OpClass::matmul;
+}
+
+class Search {
+ public:
+  Search(const Graph& graph, double times)
+      : graph_(graph), times_(times), live_(graph.live()), users_(graph.users()) {
+    for (NodeId o : graph.outputs()) kept_.insert(storage_node(graph, o));
+    find_read_as_values();
+  }
+
+  std::set<NodeId> run() {
+    while (!collect()) {
+    }
+    if (products_.empty()) return {};
+    std::set<NodeId> again = products_;
+    // Masks and the like only as parts of such values: from users back to what they are made of.
+    for (auto id = light_.rbegin(); id != light_.rend(); ++id) {
+      std::set<NodeId> seen;
+      if (is_read_by(*id, again, seen)) again.insert(*id);
+    }
+    while (drop_unreadable(again) == Dropped::some) {
+    }
+    return again;
+  }
+
+ private:
+  // False: more is kept than before.
+  bool collect() {
+    products_.clear(), light_.clear();
+    const std::size_t kept = kept_.size();
+    for (NodeId id = 0; id < graph_.size() && kept_.size() == kept; ++id)
+      if (live_[static_cast<std::size_t>(id)]) consider(id);
+    return kept_.size() == kept;
+  }
+
+  void consider(NodeId id) {
+    const ir::Node& n = graph_.node(id);
+    if (kept_.count(id) || !is_read_as_value_[static_cast<std::size_t>(id)] || is_copy(graph_, n)) return;
+    const std::set<NodeId> from = sources_of(graph_, id, light_);
+    const bool of_product =
+        std::any_of(from.begin(), from.end(), [&](NodeId s) { return products_.count(s) != 0; });
+    double source_bytes = 0;
+    for (NodeId s : from) source_bytes += bytes_of(graph_.type(s));
+    const bool much_larger = bytes_of(graph_.type(id)) >= times_ * source_bytes;
+    if (n.op->kind == OpClass::matmul) {
+      const Shape& a = graph_.type(n.operands[0]).shape;
+      const Index depth = a[a.rank() - 1];
+      const bool deep = depth > kMostInnerDepth;
+      const bool larger = deep ? bytes_of(graph_.type(id)) > source_bytes : much_larger;
+      std::set<NodeId> seen;
+      if (!larger || depth == 0 || (deep && !gives_statistics_alone(id, seen))) return;
+      // Of a product of products the larger one is computed again, from the smaller ones in memory.
+      for (NodeId s : from)
+        if (products_.count(s)) kept_.insert(s);
+      if (!of_product) products_.insert(id);
+    } else if (is_elementwise(n)) {
+      if (of_product)
+        products_.insert(id);
+      else if (much_larger)
+        light_.insert(id);
+    }
+  }
+
+  // Every user takes it as a value, through views or not. Users come after what they read.
+  void find_read_as_values() {
+    is_read_as_value_.assign(users_.size(), true);
+    for (std::size_t id = users_.size(); id-- > 0;)
+      for (NodeId user : users_[id]) {
+        const auto at = static_cast<std::size_t>(user);
+        const ir::Node& n = graph_.node(user);
+        if (live_[at] && (!takes_computed_values(n) || (is_inlined(n) && !is_read_as_value_[at])))
+          is_read_as_value_[id] = false;
+      }
+  }
+
+  // Loops that reduce it are the only ones that may have a deep product inside; one of them does for all.
+  bool gives_statistics_alone(NodeId id, std::set<NodeId>& seen) const {
+    const auto& users = users_[static_cast<std::size_t>(id)];
+    return !kept_.count(id) && std::all_of(users.begin(), users.end(), [&](NodeId user) {
+      const ir::Node& n = graph_.node(user);
+      return !live_[static_cast<std::size_t>(user)] || n.op->kind == OpClass::reduce ||
+             ((is_elementwise(n) || is_inlined(n)) &&
+              (!seen.insert(user).second || gives_statistics_alone(user, seen)));
+    });
+  }
+
+  bool is_read_by(NodeId id, const std::set<NodeId>& readers, std::set<NodeId>& seen) const {
+    const auto& users = users_[static_cast<std::size_t>(id)];
+    return std::any_of(users.begin(), users.end(), [&](NodeId user) {
+      return readers.count(user) != 0 ||
+             (is_inlined(graph_.node(user)) && seen.insert(user).second && is_read_by(user, readers, seen));
+    });
+  }
+
+  // A kernel that cannot compute what it reads has it stored: the nearest of it, and so on backwards.
+  enum class Dropped : bool { none, some };
+  Dropped drop_unreadable(std::set<NodeId>& again) const {
+    Dropped dropped = Dropped::none;
+    for (NodeId id = graph_.size(); id-- > 0;) {
+      const ir::Node& n = graph_.node(id);
+      if (!live_[static_cast<std::size_t>(id)] || again.count(id) || is_inlined(n)) continue;
+      std::set<NodeId> nodes{id};
+      add_recomputed(graph_, again, nodes);
+      if (nodes.size() == 1) continue;
+      if (std::holds_alternative<GroupProgram>(build_program(graph_, {{nodes.begin(), nodes.end()}, {id}})))
+        continue;
+      for (NodeId s : sources_of(graph_, id, {})) again.erase(s);
+      dropped = Dropped::some;
+      ++id;  // once more, with less
+    }
+    return dropped;
+  }
+
+  const Graph& graph_;
+  double times_;
+  std::vector<bool> live_;
+  std::vector<std::vector<NodeId>> users_;
+  std::vector<bool> is_read_as_value_;
+  std::set<NodeId> kept_;  // outputs of the graph
+  std::set<NodeId> products_, light_;
+};
+
+// Every view and every value that is computed again is passed once, by however many ways it is reached.
+void add_sources(const Graph& graph, NodeId id, const std::set<NodeId>& again, std::set<NodeId>& out,
+                 std::set<NodeId>& through) {
+  for (NodeId o : graph.node(id).operands) {
+    if (again.count(o) == 0 && !is_inlined(graph.node(o)))
+      out.insert(o);
+    else if (through.insert(o).second)
+      add_sources(graph, o, again, out, through);
+  }
+}
+
+}  // namespace
+
+std::set<NodeId> sources_of(const Graph& graph, NodeId id, const std::set<NodeId>& again) {
+  std::set<NodeId> out, through;
+  add_sources(graph, id, again, out, through);
+  return out;
+}
+
+void add_recomputed(const Graph& graph, const std::set<NodeId>& again, std::set<NodeId>& nodes) {
+  if (again.empty()) return;
+  std::set<NodeId> out, through;
+  for (NodeId id : nodes) add_sources(graph, id, again, out, through);
+  for (NodeId id : through)
+    if (again.count(id)) nodes.insert(id);
+}
+
+std::set<NodeId> recomputable(const Graph& graph, double times) { return Search(graph, times).run(); }
+
+}  // namespace tilewright::passes

@@ -1,0 +1,33 @@
+// Recomputation: which values every kernel that reads them computes again instead of loading them. The scores
+// of attention, or the logits over a large vocabulary, are many times larger than the two operands whose
+// product they are; a backward pass that kept them would take memory that grows with the square of the
+// length.
+#pragma once
+
+#include "passes/nest/group_program.h"
+
+#include <set>
+
+namespace tilewright::passes {
+
+// By default only a value at least this many times as large as what it is made of is computed again. The
+// widened layer of a feed-forward block is 4 times its input and has the weights beside it.
+inline constexpr double kMuchLarger = 4;
+
+// Memory is worth this much time of the kernels concerned: kernels that compute attention's scores again do
+// 11 products of the 6.
+inline constexpr double kSlowest = 2;
+
+// The nodes that may be computed again: products of small depth that are at least `times` as large as their
+// operands, larger ones of any depth that only reductions read, and arithmetic on them. None is an output of
+// the graph, and every kernel of one node that reads them can compute them (build_program() takes it together
+// with them). `graph` is materialized.
+std::set<ir::NodeId> recomputable(const ir::Graph& graph, double times);
+
+// The computed or input nodes that `id` reads through views, and through `again`.
+std::set<ir::NodeId> sources_of(const ir::Graph& graph, ir::NodeId id, const std::set<ir::NodeId>& again);
+
+// Adds to `nodes` those of `again` that they are made of.
+void add_recomputed(const ir::Graph& graph, const std::set<ir::NodeId>& again, std::set<ir::NodeId>& nodes);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,65 @@
+// Condition: where in a program's iteration space something holds, as far as positions and loaded integers
+// say: comparisons of sums of these under "and" and "or". Masks become these.
+#pragma once
+
+#include "passes/nest/group_program.h"
+
+#include <vector>
+
+namespace tilewright::passes {
+
+struct Condition {
+  enum class Kind : std::uint8_t {
+    never,
+    always,
+    unknown,       // may hold and may not
+    not_positive,  // expression + Σ factor * (the value of sym) <= 0
+    both,
+    either,
+  };
+  // What a value differs along: nothing inside a program, its rows, or what its loop walks.
+  enum class Along : std::uint8_t { nothing, rows, walked };
+  struct Value {
+    int sym = -1;  // an integer, or a bool as 0 and 1
+    Index factor = 1;
+    Along along = Along::nothing;
+    friend bool operator==(const Value&, const Value&) = default;
+  };
+  Kind kind = Kind::unknown;
+  IndexExpr expression;
+  std::vector<Value> values;
+  bool summed = false;  // values were added up, in arithmetic that may wrap around, before they were compared
+  bool of_vectors() const;  // of any value that differs inside a program
+  std::vector<Condition> parts;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
+Condition both(Condition a, Condition b);
+Condition either(Condition a, Condition b);
+Condition negated(const Condition& c);
+// Whether b holds wherever a does, as far as their comparisons say one by one: of equal sums the one that is
+// compared with less.
+bool implies(const Condition& a, const Condition& b);
+
+// An integer: a sum of positions, and of multiples of values.
+struct Linear {
+  IndexExpr expression;
+  std::vector<Condition::Value> values;
+  bool summed = false;  // as a Condition's
+};
+// What the comparison `op` says of two integers whose difference this is.
+Condition compared(const ir::Op& op, const Linear& difference, const Extents& extents);
+// `c` at any value of the reduced variables: what it says about them is forgotten.
+Condition without_reduced(const Condition& c, const GroupProgram& program);
+
+// What a bool sym says.
+Condition condition_of(const ir::Graph& graph, const GroupProgram& program, int sym);
+
+// Where a sym's value may differ from `value`. A product with zero is zero, and what -inf is added to stays
+// -inf: of what a mask takes out not even NaNs are seen.
+Condition may_differ(const ir::Graph& graph, const GroupProgram& program, int sym, tile::Number value);
+
+// Where the blocks of one loop may change what its reductions and dots give, or where these are used at all.
+Condition needed(const ir::Graph& graph, const GroupProgram& program, const std::vector<int>& reductions);
+
+}  // namespace tilewright::passes

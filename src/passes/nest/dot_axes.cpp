@@ -1,0 +1,83 @@
+#include "passes/nest/dot_axes.h"
+
+#include <tilewright/base/error.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace tilewright::passes {
+
+namespace {
+
+std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
+
+constexpr Index kWidestBlock = 128;  // of a result's axis that one scale is for
+
+}  // namespace
+
+std::vector<std::vector<bool>> dependence(const GroupProgram& program) {
+  std::vector<std::vector<bool>> all;
+  for (const Sym& s : program.syms) {
+    std::vector<bool> on(program.extents.size());
+    const auto take = [&](int operand) {
+      for (std::size_t v = 0; v < on.size(); ++v) on[v] = on[v] || all[place_of(operand)][v];
+    };
+    for (int o : s.operands) take(o);
+    for (auto [o, stride] : s.dynamic) take(o);
+    if (s.mask >= 0) take(s.mask);
+    for (std::size_t v = 0; v < on.size(); ++v) {
+      on[v] = on[v] || s.offset.depends_on(static_cast<int>(v));
+      const bool gone = s.kind == Sym::Kind::dot         ? (s.inner ? program.inner[v] : program.reduced[v])
+                        : s.kind == Sym::Kind::statistic ? s.offset.depends_on(static_cast<int>(v))
+                                                         : s.kind == Sym::Kind::reduce && program.reduced[v];
+      if (gone) on[v] = false;
+    }
+    all.push_back(std::move(on));
+  }
+  return all;
+}
+
+namespace {
+
+// The first whose result no other one multiplies: it stands in the frame of the loop.
+int first_inner_dot(const GroupProgram& program) {
+  std::vector<int> factors;
+  for (const Sym& s : program.syms)
+    if (s.inner) factors.insert(factors.end(), s.operands.begin(), s.operands.end());
+  const std::vector<bool> multiplied = program.made_of(factors);
+  for (std::size_t s = 0; s < program.syms.size(); ++s)
+    if (program.syms[s].inner && !multiplied[s]) return static_cast<int>(s);
+  return -1;
+}
+
+}  // namespace
+
+DotAxes dot_axes(const GroupProgram& program) {
+  int sym = program.dot();
+  if (sym < 0) sym = first_inner_dot(program);
+  const Sym& dot = program.syms[place_of(sym)];
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  const std::vector<bool>&a = depends[place_of(dot.operands[0])], &b = depends[place_of(dot.operands[1])];
+  // Scales of blocks cut an axis in two: the inner part is the tile's, however many outer ones there are.
+  const auto length = [&](int v) {
+    const Index extent = program.extents[place_of(v)];
+    return dot.adds_up ? std::min(extent, kWidestBlock) : extent;
+  };
+  // What tiles are reduced along is theirs, too.
+  const auto rank = [&](int v) {
+    const bool along = std::any_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
+      return s.kind == Sym::Kind::statistic && s.offset.depends_on(v);
+    });
+    return std::pair(along, length(v));
+  };
+  const auto longest = [&](const std::vector<bool>& of, const std::vector<bool>& not_of) {
+    int best = -1;
+    for (int v : program.parallel_variables())
+      if (of[place_of(v)] && !not_of[place_of(v)] && (best < 0 || rank(v) >= rank(best))) best = v;
+    return best;
+  };
+  return {sym, longest(a, b), longest(b, a), program.reduced_variables().back()};
+}
+
+}  // namespace tilewright::passes

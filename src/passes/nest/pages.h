@@ -1,0 +1,36 @@
+// A cache in pages: the axis that a chain's loop walks lies in pages of one size, and a table says where each
+// of them is. A block that lies within one page is a block of memory still, from where the table says.
+#pragma once
+
+#include "passes/nest/group_program.h"
+
+#include <optional>
+
+namespace tilewright::passes {
+
+// The element at place i of an axis in pages is at table[i / size] × the load's dynamic stride + i % size ×
+// `stride`.
+struct Pages {
+  int variable = -1;  // walks the axis
+  Index size = 0;
+  Index stride = 0;
+};
+
+// None where a load reads no pages, or where these hold no whole blocks.
+std::optional<Pages> pages_of(const GroupProgram& program, const Sym& load);
+
+// Whether a load's index is checked as a gather's is: outside it reads zeros.
+bool checks_its_index(const GroupProgram& program, const Sym& load);
+
+// A load from where an index says that is the same for the whole tile: a block of memory still.
+bool picks_a_block(const GroupProgram& program, const Sym& load);
+
+// Of a load from index + a variable of the program on, one row of a matrix after another: the variable, else
+// -1.
+int moved_along(const GroupProgram& program, const Sym& load);
+
+// The most elements, up to `most`, that a block of the walked variable may have to lie within a page of each
+// load of the program: `most` or a half, a quarter … of it.
+Index block_within_pages(const GroupProgram& program, Index most);
+
+}  // namespace tilewright::passes

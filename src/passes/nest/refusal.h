@@ -1,0 +1,29 @@
+// Why a fusion group has no loop nest.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace tilewright::passes {
+
+// Why two groups were not fused. Kept on the edge and shown by explain().
+enum class Refusal : std::uint8_t {
+  none,
+  would_cycle,                   // the groups depend on each other through a third
+  shapes_differ,                 // no common iteration space
+  reduction_shapes_differ,       // reductions over different extents
+  reduction_feeds_reduced_axis,  // a reduction's result is needed at an index of the reduced axes
+  several_reduced_loops,         // dependent reductions over axes that do not merge into one
+  indirect_through_fused,        // take from a value that is not in memory
+  scan_needs_whole_row,          // a scan shares no loop with other axes
+  opaque,                        // a scatter stands alone
+  dots_do_not_chain,             // two matmuls, or one and a reduction, that share no loop
+  dot_operand_not_plain,         // what a matmul would read is neither memory nor arithmetic on it
+  no_time_saved,                 // the cost model predicts no gain
+  too_many_operands,             // more views than a kernel may take
+  too_long,                      // more operations than a kernel of several nodes may have
+};
+std::string_view name(Refusal refusal);
+std::string_view explain(Refusal refusal);  // a sentence for explain()
+
+}  // namespace tilewright::passes

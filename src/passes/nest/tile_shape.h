@@ -1,0 +1,43 @@
+// How a group's iteration space is cut into the tiles of a kernel's programs.
+#pragma once
+
+#include "passes/nest/group_program.h"
+
+#include <tilewright/tile/kernel.h>
+
+namespace tilewright::passes {
+
+// How the iteration space is cut. Variables that are neither tile axis nor reduced are grid coordinates.
+struct TileShape {
+  int row = -1, column = -1;  // variables the tile's axes walk; -1: the axis is absent (a row needs a column)
+  Index rows = 1, columns = 1;
+  bool looped =
+      false;  // the reduced tile variable is walked in blocks by a loop (else the tile holds all of it)
+  Index splits = 1;         // looped: programs that share one reduction
+  Index split_length = 0;   // elements of the shared variable each of them takes; a multiple of the block
+  int split_variable = -1;  // the reduced variable that they share; -1: the one that the innermost loop walks
+  bool merges = false;      // of partial results of `splits` programs the results, and what comes of them
+  int depth_variable = -1;  // of a program with a dot: the reduced variable its loop walks …
+  Index depth = 1;          // … and by how many elements; row and column are those of the result
+  // Of dots inside the loop: the depth that is on chip at once, more is a loop of its own; less is filled up
+  // with zeros to whole units.
+  Index inner_depth = kMostInnerDepth, inner_unit = 1;
+  int block_bounds = -1;      // the temporary that says which blocks the loop walks (block_bounds.h)
+  bool leaves_masks = false;  // blocks that masks keep as they are get a loop of their own (split_loops.h)
+  int statistics = -1;        // the first temporary of parts of statistics (statistics.h)
+  tile::DotPrecision precision = tile::DotPrecision::exact;  // of the dot
+  bool adds_apart = false;        // each block's product is added to what the loop carries by itself, in f32
+  bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)
+  friend bool operator==(const TileShape&, const TileShape&) = default;
+};
+
+// Of a reduction or dot, the variables its partial results are laid out by: what stands beside a dot has rows
+// only.
+std::vector<int> partial_variables(const GroupProgram& program, const TileShape& shape, int sym);
+// The reductions and dots whose partial results programs leave, in order.
+std::vector<int> shared_reductions(const GroupProgram& program);
+
+// Programs in the grid.
+Index program_count(const GroupProgram& program, const TileShape& shape);
+
+}  // namespace tilewright::passes

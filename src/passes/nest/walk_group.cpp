@@ -1,0 +1,255 @@
+// Walks a group from its outputs back to memory, composing index expressions.
+#include "passes/nest/walk_group.h"
+
+#include "passes/nest/fold_index.h"
+#include "passes/nest/walker.h"
+
+namespace tilewright::passes {
+
+using ir::Node;
+using ir::NodeId;
+using ir::OpClass;
+
+GroupProgram Walker::run() {
+  choose_space();
+  for (NodeId o : group_.outputs) add_output(o);
+  const bool accumulates = std::any_of(program_.outputs.begin(), program_.outputs.end(),
+                                       [](const ProgramOutput& o) { return o.accumulate; });
+  // Each addition must happen once, which a space with reduced axes does not promise.
+  if (accumulates && !program_.reduced_variables().empty()) throw Stop{Refusal::opaque};
+  drop_unused();
+  return std::move(program_);
+}
+
+void Walker::drop_unused() {
+  std::vector<int> stored;
+  for (const ProgramOutput& o : program_.outputs) {
+    stored.push_back(o.sym);
+    for (auto [s, stride] : o.dynamic) stored.push_back(s);
+    if (o.mask >= 0) stored.push_back(o.mask);
+  }
+  const std::vector<bool> used = program_.made_of(stored);
+  std::vector<int> place(used.size(), -1);
+  std::vector<Sym> kept;
+  const auto move = [&](int& s) {
+    if (s >= 0) s = place[static_cast<std::size_t>(s)];
+  };
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) continue;
+    place[i] = static_cast<int>(kept.size());
+    kept.push_back(std::move(program_.syms[i]));
+    for (int& o : kept.back().operands) move(o);
+    for (auto& [o, stride] : kept.back().dynamic) move(o);
+    move(kept.back().mask);
+  }
+  program_.syms = std::move(kept);
+  for (ProgramOutput& o : program_.outputs) {
+    move(o.sym);
+    for (auto& [s, stride] : o.dynamic) move(s);
+    move(o.mask);
+  }
+}
+
+void Walker::choose_space() {
+  anchor_ = outer_matmul();
+  if (anchor_ >= 0) return choose_dot_space(graph_.node(anchor_));
+  for (NodeId id : group_.nodes) {
+    const Node& n = graph_.node(id);
+    if (!reduces(n) || reduced_size(graph_, n) == 1) continue;
+    space_ = graph_.type(n.operands[0]).shape;
+    std::vector<Index> axes = n.op->kind == OpClass::reduce ? n.attrs.integers("axes")
+                                                            : std::vector<Index>{n.attrs.integer("axis")};
+    reduced_axis_.assign(static_cast<std::size_t>(space_.rank()), false);
+    for (Index a : axes) reduced_axis_[static_cast<std::size_t>(a)] = true;
+    return make_variables();
+  }
+  for (NodeId id : group_.outputs) {
+    const Node& n = graph_.node(id);
+    const bool scatters = n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along;
+    const Shape& shape = scatters ? graph_.type(n.operands[1]).shape : n.type.shape;
+    if (id == group_.outputs[0] || shape.size() > space_.size()) space_ = shape;
+  }
+  reduced_axis_.assign(static_cast<std::size_t>(space_.rank()), false);
+  make_variables();
+}
+
+void Walker::make_variables() {
+  for (int axis = 0; axis < space_.rank(); ++axis) {
+    if (space_[axis] == 1 && !reduced_axis_[static_cast<std::size_t>(axis)]) {
+      identity_.push_back(0);
+    } else {
+      identity_.push_back(IndexExpr::variable(static_cast<int>(program_.extents.size())));
+      program_.extents.push_back(space_[axis]);
+      program_.reduced.push_back(reduced_axis_[static_cast<std::size_t>(axis)]);
+      program_.inner.push_back(false);
+    }
+    (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_ : parallel_).push_back(identity_.back());
+    (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_extents_ : parallel_extents_)
+        .push_back(space_[axis]);
+  }
+}
+
+std::optional<Coordinates> Walker::coordinates_behind(NodeId anchor, NodeId id) {
+  if (id == anchor) return parallel_;
+  if (const auto known = behind_anchor_.find(id); known != behind_anchor_.end()) return known->second;
+  const Node& n = graph_.node(id);
+  const bool moves = n.op->kind == OpClass::transpose || n.op->kind == OpClass::reshape;
+  const bool computes =
+      members_.count(id) != 0 && (n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast);
+  std::optional<Coordinates> at;
+  for (std::size_t o = 0; (moves || computes) && !at && o < n.operands.size(); ++o)
+    at = coordinates_behind(anchor, n.operands[o]);
+  if (at && n.op->kind == OpClass::reshape) at = reshape(*at, graph_.type(n.operands[0]).shape, n.type.shape);
+  if (at && n.op->kind == OpClass::transpose) {
+    Coordinates moved;
+    for (Index axis : n.attrs.integers("perm")) moved.push_back((*at)[static_cast<std::size_t>(axis)]);
+    at = std::move(moved);
+  }
+  return behind_anchor_[id] = at;
+}
+
+std::optional<Coordinates> Walker::exchanged_coordinates(NodeId id) {
+  if (anchor_ < 0 || !statistics_.empty()) return std::nullopt;
+  std::optional<Coordinates> at = coordinates_behind(anchor_, id);
+  const Shape& shape = graph_.type(id).shape;
+  if (!at || linearize(*at, shape) == linearize(parallel_, Shape(parallel_extents_))) return std::nullopt;
+  const int innermost = parallel_.back().single_variable();
+  return innermost >= 0 && linearize(*at, shape).factor(innermost) == 1 ? at : std::nullopt;
+}
+
+Coordinates Walker::output_coordinates(NodeId id) {
+  const Shape &shape = graph_.type(id).shape, parallel(parallel_extents_);
+  if (auto exchanged = exchanged_coordinates(id)) return *exchanged;
+  if (shape.size() == parallel.size())
+    return delinearize(linearize(parallel_, parallel), shape, program_.extents);
+  if (has_dot_) return row_coordinates(shape);
+  if (shape == space_) return identity_;
+  if (shape.size() == space_.size())
+    return delinearize(linearize(identity_, space_), shape, program_.extents);
+  throw Stop{Refusal::shapes_differ};
+}
+
+Coordinates Walker::row_coordinates(const Shape& shape) const {
+  const Shape rows(std::vector<Index>(parallel_extents_.begin(), parallel_extents_.end() - 1));
+  if (shape.size() != rows.size()) throw Stop{Refusal::shapes_differ};
+  const Coordinates at(parallel_.begin(), parallel_.end() - 1);
+  return delinearize(linearize(at, rows), shape, program_.extents);
+}
+
+void Walker::add_output(NodeId id) {
+  const Node& n = graph_.node(id);
+  if (n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along)
+    return add_scatter(id, n);
+  Coordinates at;
+  const NodeId statistic = statistic_of(id);
+  if (statistic >= 0 && graph_.type(statistic).shape.size() == n.type.shape.size())
+    at = delinearize(
+        linearize(statistic_coordinates(graph_.node(statistic)).kept, graph_.type(statistic).shape),
+        n.type.shape, program_.extents);
+  else
+    at = output_coordinates(id);
+  const int sym = walk(id, at, -1);
+  // What the loop of a dot has no part in gains nothing from standing in its kernel.
+  const Sym& stored = program_.syms[static_cast<std::size_t>(sym)];
+  if (has_dot_ && stored.level == 0 && !stored.reduced) throw Stop{Refusal::shapes_differ};
+  program_.outputs.push_back({id, sym, linearize(at, n.type.shape), {}, -1, false});
+}
+
+void Walker::add_scatter(NodeId id, const Node& n) {
+  const Coordinates at = output_coordinates(n.operands[1]);
+  const int value = walk(n.operands[1], at, -1);
+  const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
+  const Strides strides = row_major_strides(n.type.shape);
+  const std::size_t index_rank = n.op->kind == OpClass::scatter_add
+                                     ? static_cast<std::size_t>(graph_.type(n.operands[0]).shape.rank())
+                                     : 1;
+  Coordinates index_at = n.op->kind == OpClass::scatter_add
+                             ? Coordinates(at.begin() + static_cast<std::ptrdiff_t>(axis),
+                                           at.begin() + static_cast<std::ptrdiff_t>(axis + index_rank))
+                             : at;
+  IndexExpr offset = 0;
+  for (std::size_t i = 0; i < at.size(); ++i) {
+    if (i >= axis && i < axis + index_rank) continue;
+    const std::size_t target = i < axis ? i : i + 1 - index_rank;
+    offset = offset + at[i] * strides[target];
+  }
+  const int index = walk(n.operands[0], index_at, -1);
+  const int valid = valid_index(index, n.type.shape[static_cast<int>(axis)]);
+  program_.outputs.push_back({id, value, offset, {{index, strides[axis]}}, valid, true});
+}
+
+int Walker::push(Sym sym) {
+  for (int o : sym.operands) inherit(sym, o);
+  for (auto [o, stride] : sym.dynamic) inherit(sym, o);
+  if (sym.mask >= 0) inherit(sym, sym.mask);
+  for (std::size_t v = 0; v < program_.extents.size(); ++v)
+    if (program_.reduced[v] && sym.offset.depends_on(static_cast<int>(v))) sym.reduced = true;
+  const bool reduces = sym.kind == Sym::Kind::reduce || (sym.kind == Sym::Kind::dot && !sym.inner);
+  if (reduces || sym.kind == Sym::Kind::scan) ++sym.level;
+  if (reduces) sym.reduced = false;
+  code_ += sym.offset.divisions();
+  program_.syms.push_back(std::move(sym));
+  if (program_.syms.size() + code_ > kMostSyms && members_.size() > 1) throw Stop{Refusal::too_long};
+  return static_cast<int>(program_.syms.size()) - 1;
+}
+
+void Walker::inherit(Sym& sym, int operand) const {
+  const Sym& o = program_.syms[static_cast<std::size_t>(operand)];
+  sym.reduced = sym.reduced || o.reduced;
+  sym.level = std::max(sym.level, o.level);
+}
+
+int Walker::walk(NodeId id, const Coordinates& at, int mask) {
+  for (const auto& [where, under, sym] : done_[id])
+    if (under == mask && where == at) return sym;
+  const int sym = compute(id, at, mask);
+  done_[id].push_back({at, mask, sym});
+  return sym;
+}
+
+int Walker::compute(NodeId id, const Coordinates& at, int mask) {
+  const Node& n = graph_.node(id);
+  if (is_inlined(n)) return inlined(n, id, at, mask);
+  if (!members_.count(id)) return load(id, linearize(at, n.type.shape), mask);
+  if (n.op->kind == OpClass::scan && has_matmul_) throw Stop{Refusal::dots_do_not_chain};
+  switch (n.op->kind) {
+    case OpClass::pointwise: {
+      Sym s{.kind = Sym::Kind::op, .node = id, .dtype = compute_dtype(n.type.dtype)};
+      for (NodeId o : n.operands) s.operands.push_back(walk(o, at, mask));
+      if (auto folded = fold_index(graph_, program_, *n.op, s.operands)) {
+        if (const int* known = std::get_if<int>(&*folded)) return *known;
+        return push(std::get<Sym>(std::move(*folded)));
+      }
+      return push(std::move(s));
+    }
+    case OpClass::cast:
+      return push({.kind = Sym::Kind::cast,
+                   .node = id,
+                   .operands = {walk(n.operands[0], at, mask)},
+                   .dtype = n.type.dtype});
+    case OpClass::random:
+      return push({.kind = Sym::Kind::random,
+                   .node = id,
+                   .operands = {walk(n.operands[0], {}, -1)},
+                   .offset = linearize(at, n.type.shape) + n.attrs.integer("offset"),
+                   .dtype = DType::i64});
+    case OpClass::reduce:
+      return reduce(n, id, at);
+    case OpClass::scan:
+      return scan(n, id, at);
+    case OpClass::matmul:
+      return dot(n, id, at);
+    case OpClass::take:
+      return take(n, at, mask);
+    case OpClass::take_along:
+      return take_along(n, at, mask);
+    default:
+      throw Stop{Refusal::opaque};
+  }
+}
+
+GroupProgram walk_group(const ir::Graph& graph, const Group& group, Reductions reductions) {
+  return Walker(graph, group, reductions).run();
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,30 @@
+// The walk of a group from its outputs back to memory: the first half of build_program().
+#pragma once
+
+#include "passes/nest/group_program.h"
+
+#include <set>
+
+namespace tilewright::passes {
+
+// Thrown by the walk where a group has no one iteration space.
+struct Stop {
+  Refusal refusal;
+};
+
+// What reductions of a matmul's result make of a group: the matmul is computed in their loop, or they are
+// statistics of its tiles (statistics.h).
+enum class Reductions : std::uint8_t { loops, statistics };
+
+// The group's program over the variables of its space, before they are split and merged.
+GroupProgram walk_group(const ir::Graph& graph, const Group& group, Reductions reductions);
+
+// The last matmul of a group, and what the group makes of it.
+struct LastMatmul {
+  ir::NodeId id = -1;
+  std::set<ir::NodeId> results;     // of the group, itself among them
+  std::set<ir::NodeId> reductions;  // of more than one element, among these
+};
+LastMatmul last_matmul(const ir::Graph& graph, const Group& group);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,230 @@
+// Walks reductions, scans and dots: what may share the reduced variables of the space.
+#include "passes/nest/walker.h"
+
+namespace tilewright::passes {
+
+using ir::Node;
+using ir::NodeId;
+using ir::OpClass;
+
+bool reduces(const Node& n) { return n.op->kind == OpClass::reduce || n.op->kind == OpClass::scan; }
+
+Index reduced_size(const ir::Graph& graph, const Node& n) {
+  const Shape& from = graph.type(n.operands[0]).shape;
+  if (n.op->kind == OpClass::scan) return from[static_cast<int>(n.attrs.integer("axis"))];
+  Index size = 1;
+  for (Index a : n.attrs.integers("axes")) size *= from[static_cast<int>(a)];
+  return size;
+}
+
+LastMatmul last_matmul(const ir::Graph& graph, const Group& group) {
+  LastMatmul last;
+  for (NodeId id : group.nodes) {
+    const Node& n = graph.node(id);
+    const bool reads = std::any_of(n.operands.begin(), n.operands.end(), [&](NodeId o) {
+      while (is_inlined(graph.node(o)) && !graph.node(o).operands.empty()) o = graph.node(o).operands[0];
+      return last.results.count(o) != 0;
+    });
+    if (n.op->kind == OpClass::matmul) {
+      last = {id, {id}, {}};
+    } else if (reads) {
+      if (reduces(n) && reduced_size(graph, n) != 1) last.reductions.insert(id);
+      last.results.insert(id);
+    }
+  }
+  return last;
+}
+
+NodeId Walker::outer_matmul() {
+  const LastMatmul last = last_matmul(graph_, group_);
+  if (last.id < 0 || (reductions_ == Reductions::loops && !last.reductions.empty())) return -1;
+  statistics_ = last.reductions;
+  return last.id;
+}
+
+void Walker::choose_dot_space(const Node& matmul) {
+  const Shape& a = graph_.type(matmul.operands[0]).shape;
+  std::vector<Index> extents = matmul.type.shape.extents();
+  has_dot_ = true;
+  const std::size_t depth = extents.size() - 1;  // rows, depth, columns
+  extents.insert(extents.end() - 1, a[a.rank() - 1]);
+  space_ = Shape(extents);
+  reduced_axis_.assign(extents.size(), false);
+  reduced_axis_[depth] = true;
+  make_variables();
+}
+
+bool Walker::depends_on_reduced(const IndexExpr& e) const {
+  for (std::size_t v = 0; v < program_.extents.size(); ++v)
+    if (program_.reduced[v] && e.depends_on(static_cast<int>(v))) return true;
+  return false;
+}
+
+int Walker::reduce_nothing(const Node& n, const Coordinates& at) {
+  if (*n.op->monoid == tile::Monoid::argmax || *n.op->monoid == tile::Monoid::argmin)
+    return constant(DType::i64, Index{0}, -1);
+  const std::vector<Index>& axes = n.attrs.integers("axes");
+  Coordinates inner = at;
+  for (Index a : axes) inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(a), IndexExpr(0));
+  return walk(n.operands[0], inner, -1);
+}
+
+int Walker::reduce(const Node& n, NodeId id, const Coordinates& at) {
+  if (reduced_size(graph_, n) == 1) return reduce_nothing(n, at);
+  if (statistics_.count(id)) return statistic(n, id, at);
+  for (const IndexExpr& e : at)
+    if (depends_on_reduced(e)) throw Stop{Refusal::reduction_feeds_reduced_axis};
+  const Shape& from = graph_.type(n.operands[0]).shape;
+  std::vector<Index> extents;
+  for (Index a : n.attrs.integers("axes")) extents.push_back(from[static_cast<int>(a)]);
+  const Shape mine(extents), ours(reduced_extents_);
+  if (mine.size() != ours.size()) throw Stop{Refusal::reduction_shapes_differ};
+  const Coordinates along =
+      mine == ours ? reduced_ : delinearize(linearize(reduced_, ours), mine, program_.extents);
+  Coordinates inner;
+  std::size_t next_reduced = 0, next_kept = 0;
+  const std::vector<Index>& axes = n.attrs.integers("axes");
+  for (int axis = 0; axis < from.rank(); ++axis) {
+    const bool is_reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    inner.push_back(is_reduced ? along[next_reduced++] : at[next_kept++]);
+  }
+  const int operand = walk(n.operands[0], inner, -1);
+  return push({.kind = Sym::Kind::reduce,
+               .node = id,
+               .operands = {operand},
+               .dtype = compute_dtype(n.type.dtype),
+               .monoid = *n.op->monoid});
+}
+
+Walker::StatisticCoordinates Walker::statistic_coordinates(const Node& n) const {
+  const Shape &from = graph_.type(n.operands[0]).shape, result(parallel_extents_);
+  if (n.op->kind != OpClass::reduce || from.size() != result.size() || from.size() == 0)
+    throw Stop{Refusal::reduction_shapes_differ};
+  StatisticCoordinates out{.all = delinearize(linearize(parallel_, result), from, program_.extents)};
+  const std::vector<Index>& axes = n.attrs.integers("axes");
+  std::vector<Index> reduced;
+  for (int axis = 0; axis < from.rank(); ++axis) {
+    const bool is_reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
+    (is_reduced ? out.along : out.kept).push_back(out.all[static_cast<std::size_t>(axis)]);
+    if (is_reduced) reduced.push_back(from[axis]);
+  }
+  out.reduced = Shape(reduced);
+  return out;
+}
+
+NodeId Walker::statistic_of(NodeId id) const {
+  if (statistics_.empty()) return -1;
+  std::set<NodeId> seen;
+  std::vector<NodeId> open = {id};
+  while (!open.empty()) {
+    const NodeId next = open.back();
+    open.pop_back();
+    if (statistics_.count(next)) return next;
+    if (!members_.count(next) && !is_inlined(graph_.node(next))) continue;
+    for (NodeId o : graph_.node(next).operands)
+      if (seen.insert(o).second) open.push_back(o);
+  }
+  return -1;
+}
+
+int Walker::statistic(const Node& n, NodeId id, const Coordinates& at) {
+  if (*n.op->monoid == tile::Monoid::argmax || *n.op->monoid == tile::Monoid::argmin)
+    throw Stop{Refusal::dots_do_not_chain};
+  const StatisticCoordinates where = statistic_coordinates(n);
+  if (at != where.kept) throw Stop{Refusal::shapes_differ};
+  const int operand = walk(n.operands[0], where.all, -1);
+  return push({.kind = Sym::Kind::statistic,
+               .node = id,
+               .operands = {operand},
+               .offset = linearize(where.along, where.reduced),
+               .dtype = compute_dtype(n.type.dtype),
+               .monoid = *n.op->monoid});
+}
+
+int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
+  const auto rank = at.size();
+  const bool inner =
+      std::any_of(at.begin(), at.end(), [&](const IndexExpr& e) { return depends_on_reduced(e); });
+  const Shape& a_shape = graph_.type(n.operands[0]).shape;
+  const Index depth_extent = a_shape[a_shape.rank() - 1];
+  IndexExpr depth;
+  bool turned = false, adds_up = false;
+  if (inner) {
+    turned = depends_on_reduced(at[rank - 2]);
+    const bool columns = depends_on_reduced(at[rank - 1]);
+    adds_up = !turned && !columns;  // only a batch axis is reduced
+    if ((turned && columns) || (depth_extent > kMostInnerDepth && (has_dot_ || adds_up)) || depth_extent == 0)
+      throw Stop{Refusal::dots_do_not_chain};
+    depth = IndexExpr::variable(static_cast<int>(program_.extents.size()));
+    program_.extents.push_back(depth_extent);
+    program_.reduced.push_back(false);
+    program_.inner.push_back(true);
+  } else {
+    // One loop: that of the matmul the space was chosen for, and one place in its result.
+    const bool elsewhere = (outer_ && outer_->at != at) || (!statistics_.empty() && at != parallel_);
+    if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || elsewhere)
+      throw Stop{Refusal::dots_do_not_chain};
+    depth = reduced_[0];
+  }
+  // A variable that walks both a row and a column of the result walks a diagonal: no tile does.
+  for (std::size_t v = 0; v < program_.extents.size(); ++v)
+    if (at[rank - 2].depends_on(static_cast<int>(v)) && at[rank - 1].depends_on(static_cast<int>(v)))
+      throw Stop{Refusal::shapes_differ};
+  const auto operand = [&](NodeId o, std::size_t kept, bool depth_last) {
+    const Shape& shape = graph_.type(o).shape;
+    Coordinates inner_at;
+    for (int axis = 0; axis + 2 < shape.rank(); ++axis)
+      inner_at.push_back(shape[axis] == 1 ? IndexExpr(0)
+                                          : at[rank - static_cast<std::size_t>(shape.rank() - axis)]);
+    inner_at.push_back(depth_last ? at[kept] : depth);
+    inner_at.push_back(depth_last ? depth : at[kept]);
+    return walk(o, inner_at, -1);
+  };
+  int a = operand(n.operands[0], rank - 2, true), b = operand(n.operands[1], rank - 1, false);
+  // Blocks of rows stay while columns stream by: what dots inside the loop give are rows.
+  if (!inner) {
+    turned = has_inner_dots(b);
+    if (outer_ && outer_->turned != turned) throw Stop{Refusal::dots_do_not_chain};
+    outer_ = OuterDot{at, turned};
+  }
+  std::array<DType, 2> meet = {graph_.type(n.operands[0]).dtype, graph_.type(n.operands[1]).dtype};
+  if (turned) std::swap(a, b), std::swap(meet[0], meet[1]);
+  // A result wider than what its operands' products are summed in: they meet in its type.
+  const DType result = compute_dtype(n.type.dtype);
+  if (size_bytes(result) > size_bytes(accumulator(meet[0]))) meet = {result, result};
+  return push({.kind = Sym::Kind::dot,
+               .node = id,
+               .operands = {a, b},
+               .offset = inner ? depth : IndexExpr(0),
+               .dtype = compute_dtype(n.type.dtype),
+               .meet = meet,
+               .inner = inner,
+               .adds_up = adds_up});
+}
+
+bool Walker::has_inner_dots(int sym) const {
+  const std::vector<bool> parts = program_.made_of({sym});
+  for (std::size_t s = 0; s < parts.size(); ++s)
+    if (parts[s] && program_.syms[s].inner) return true;
+  return false;
+}
+
+int Walker::scan(const Node& n, NodeId id, const Coordinates& at) {
+  if (reduced_size(graph_, n) == 1) return walk(n.operands[0], at, -1);
+  const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
+  const Shape& from = graph_.type(n.operands[0]).shape;
+  const std::vector<int> reduced = program_.reduced_variables();
+  const bool whole = reduced.size() == 1 && at[axis] == IndexExpr::variable(reduced[0]) &&
+                     program_.extents[static_cast<std::size_t>(reduced[0])] == from[static_cast<int>(axis)];
+  for (std::size_t i = 0; i < at.size(); ++i)
+    if (i != axis && depends_on_reduced(at[i])) throw Stop{Refusal::scan_needs_whole_row};
+  if (!whole) throw Stop{Refusal::scan_needs_whole_row};
+  const int operand = walk(n.operands[0], at, -1);
+  return push({.kind = Sym::Kind::scan,
+               .node = id,
+               .operands = {operand},
+               .dtype = compute_dtype(n.type.dtype),
+               .monoid = *n.op->monoid});
+}
+
+}  // namespace tilewright::passes

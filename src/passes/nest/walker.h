@@ -1,0 +1,161 @@
+// Walker: the state of one walk of a group from its outputs back to memory, by kind of node: what it begins
+// with and arithmetic in walk_group.cpp, views and loads in walk_views.cpp, reductions and dots in
+// walk_reductions.cpp.
+#pragma once
+
+#include "passes/nest/walk_group.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+namespace tilewright::passes {
+
+using Coordinates = std::vector<IndexExpr>;
+
+// By a reduction or a scan.
+bool reduces(const ir::Node& n);
+// Elements behind one result; 1 means that the reduction or scan changes nothing.
+Index reduced_size(const ir::Graph& graph, const ir::Node& n);
+
+class Walker {
+ public:
+  Walker(const ir::Graph& graph, const Group& group, Reductions reductions)
+      : graph_(graph),
+        group_(group),
+        reductions_(reductions),
+        members_(group.nodes.begin(), group.nodes.end()),
+        has_matmul_(std::any_of(group.nodes.begin(), group.nodes.end(), [&](ir::NodeId id) {
+          return graph.node(id).op->kind == ir::OpClass::matmul;
+        })) {}
+
+  GroupProgram run();
+
+ private:
+  // What was walked before it turned out that nothing needs it: a choice that positions decide, an index that
+  // became a view's.
+  void drop_unused();
+
+  // The last matmul of the group; but in a loop of reductions none that one of them reads.
+  ir::NodeId outer_matmul();
+
+  // The result of a matmul and its depth, which stays a variable even where it is 1.
+  void choose_dot_space(const ir::Node& matmul);
+
+  // The iteration space: a matmul's, that of the first reduction's operand, else the largest output's.
+  void choose_space();
+
+  void make_variables();
+
+  // The part of the space an output walks: all of it, its parallel axes, or of a dot's the rows: what was
+  // reduced along them stands beside the result.
+  Coordinates output_coordinates(ir::NodeId id);
+
+  // Of an output that is a dot's result with its axes exchanged: which of them goes where. Nothing where none
+  // is, or where the innermost would move, whose neighbours a tile's stores take together.
+  std::optional<Coordinates> exchanged_coordinates(ir::NodeId id);
+  std::optional<Coordinates> coordinates_behind(ir::NodeId anchor, ir::NodeId id);
+
+  Coordinates row_coordinates(const Shape& shape) const;
+
+  // Where a reduction of what the dot gives is left, and the places of what it reduces.
+  struct StatisticCoordinates {
+    Coordinates all, kept, along;
+    Shape reduced;
+  };
+  StatisticCoordinates statistic_coordinates(const ir::Node& n) const;
+
+  // The first statistic that `id` is made of, or -1.
+  ir::NodeId statistic_of(ir::NodeId id) const;
+
+  void add_output(ir::NodeId id);
+
+  void add_scatter(ir::NodeId id, const ir::Node& n);
+
+  int push(Sym sym);
+  void inherit(Sym& sym, int operand) const;
+
+  int walk(ir::NodeId id, const Coordinates& at, int mask);
+
+  int compute(ir::NodeId id, const Coordinates& at, int mask);
+
+  int inlined(const ir::Node& n, ir::NodeId id, const Coordinates& at, int mask);
+
+  // Unit axes are dropped and added without arithmetic, the rest goes through the row-major position.
+  Coordinates reshape(const Coordinates& at, const Shape& to, const Shape& from) const;
+
+  // Integer constants keep all 64 bits, so they come as Index.
+  int constant(DType dtype, const ir::Attr& value, ir::NodeId id);
+
+  int in_range(const IndexExpr& e, Index low, Index high);
+  int both(int a, int b);
+
+  int pad(const ir::Node& n, const Coordinates& at, int mask);
+
+  int concat(const ir::Node& n, const Coordinates& at, int mask);
+
+  int load(ir::NodeId id, const IndexExpr& offset, int mask);
+
+  int take(const ir::Node& n, const Coordinates& at, int mask);
+
+  int take_along(const ir::Node& n, Coordinates at, int mask);
+
+  // An index made of loop variables alone, which always lies inside: the element is a view's.
+  bool is_position_inside(int index, ir::NodeId source, Index axis) const;
+
+  // An index outside [0, extent) reads zero.
+  int indirect(ir::NodeId source, Coordinates at, int axis, int index, int mask);
+  std::pair<int, IndexExpr> moved_index(int index) const;
+
+  int valid_index(int index, Index extent, const IndexExpr& moved = 0);
+
+  bool depends_on_reduced(const IndexExpr& e) const;
+
+  // A reduction over unit axes is its operand, or the index 0.
+  int reduce_nothing(const ir::Node& n, const Coordinates& at);
+
+  int reduce(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+
+  int statistic(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+
+  // Leading axes of the operands are broadcast to the result's. A result that is needed along the reduced
+  // axes is computed block by block inside their loop, over a variable of its own; the operand that walks
+  // them comes second, whichever it is in the graph.
+  int dot(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+
+  bool has_inner_dots(int sym) const;
+
+  int scan(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+
+  struct Done {
+    Coordinates at;
+    int mask;
+    int sym;
+  };
+  const ir::Graph& graph_;
+  const Group& group_;
+  Reductions reductions_;
+  std::set<ir::NodeId> statistics_;  // reductions of what the outer matmul gives
+  std::set<ir::NodeId> members_;
+  bool has_matmul_;
+  Shape space_;
+  bool has_dot_ = false;
+  ir::NodeId anchor_ = -1;  // the matmul that the space was chosen for
+  std::map<ir::NodeId, std::optional<Coordinates>> behind_anchor_;
+  // Where the first dot over the reduced variables stands, and whether its operands change places.
+  struct OuterDot {
+    Coordinates at;
+    bool turned;
+  };
+  std::optional<OuterDot> outer_;
+  std::vector<bool> reduced_axis_;
+  Coordinates identity_, parallel_, reduced_;
+  std::vector<Index> parallel_extents_, reduced_extents_;
+  std::unordered_map<ir::NodeId, std::vector<Done>> done_;
+  std::size_t code_ = 0;  // beside the syms: divisions in their offsets, masked loads of parts
+  GroupProgram program_;
+};
+
+}  // namespace tilewright::passes

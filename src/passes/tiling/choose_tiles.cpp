@@ -1,0 +1,349 @@
+// Tile shapes from strides, extents and what the target keeps on chip.
+#include "passes/tiling/choose_tiles.h"
+
+#include "passes/tiling/dot_shapes.h"
+#include "passes/tiling/group_cost.h"
+#include "passes/tiling/split_chain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace tilewright::passes {
+
+namespace {
+
+using tile::TargetKind;
+
+// Elements a program of a pointwise kernel handles on the CPU: ~1 µs of memory time, which amortises its
+// start.
+constexpr Index kPointwiseElements = 4096;
+// On a GPU: one 16-byte access for each of 128 threads. Measured on an H200, 2^28 f32 elements: 512 elements
+// a program reach 4,279 GB/s, 4096 in 128 threads 3,860 (docs/notes/2026-11-21-first-h200.md).
+constexpr Index kPointwiseBytesGpu = 128 * 16;
+constexpr Index kShortBlock = 256;
+// Edge of the square tiles that turn a transposed access around; 64 f32 are 4 cache lines.
+constexpr Index kTransposeEdge = 64;
+// Rows and columns of a block of a column reduction.
+constexpr Index kColumnBlock = 512;
+constexpr Index kColumnRows = 32;
+constexpr Index kMostWhole = 1 << 15;      // elements of a row in groups: 64 for each of 512 threads
+constexpr Index kColumnBytesGpu = 512;     // of a row of such a block: what a warp reads at once
+constexpr Index kColumnRoundBytes = 8192;  // of such a block at least: narrow types are too few bytes else
+
+std::size_t at(int v) { return static_cast<std::size_t>(v); }
+
+class Chooser {
+ public:
+  Chooser(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target)
+      : graph_(graph), program_(program), target_(target) {}
+
+  TileShape run() {
+    if (program_.extents.empty()) return {};
+    const std::vector<int> reduced = program_.reduced_variables();
+    return reduced.empty() ? pointwise() : reduction(reduced);
+  }
+
+ private:
+  Index extent(int v) const { return program_.extents[at(v)]; }
+  bool gpu() const { return target_.kind == TargetKind::cuda; }
+
+  // Elements moved with unit stride along v, over all loads and stores: the more, the better v is as the
+  // column axis.
+  double contiguity(int v) const {
+    double weight = 0;
+    auto add = [&](const IndexExpr& e, DType dtype, double importance) {
+      if (std::abs(e.factor(v)) != 1) return;
+      double elements = 1;
+      for (int u = 0; u < static_cast<int>(program_.extents.size()); ++u)
+        if (e.depends_on(u)) elements *= static_cast<double>(extent(u));
+      weight += elements * static_cast<double>(size_bytes(dtype)) * importance;
+    };
+    for (const Sym& s : program_.syms)
+      if (s.kind == Sym::Kind::load) add(s.offset, s.dtype, 1);
+    // A store that is not coalesced costs whole lines both ways.
+    for (const ProgramOutput& o : program_.outputs)
+      add(o.offset, o.node >= 0 ? graph_.type(o.node).dtype : DType::f32, 1.5);
+    return weight;
+  }
+
+  int best_column(const std::vector<int>& among) const {
+    int best = among.back();
+    double most = contiguity(best);
+    for (int v : among)
+      if (const double c = contiguity(v); c > most) {
+        best = v;
+        most = c;
+      }
+    return best;
+  }
+
+  // A variable that some full-size load walks contiguously while the column does not.
+  int turned_variable(int column) const {
+    for (const Sym& s : program_.syms) {
+      if (s.kind != Sym::Kind::load || !s.offset.is_affine() || std::abs(s.offset.factor(column)) == 1)
+        continue;
+      if (!s.offset.depends_on(column)) continue;
+      for (int v : program_.parallel_variables())
+        if (v != column && std::abs(s.offset.factor(v)) == 1 && extent(v) >= 8) return v;
+    }
+    return -1;
+  }
+
+  // A gather whose index is the same along the column: with one row per tile it is a block load.
+  bool picks_rows(int column) const {
+    constexpr Index kWorthwhile = 64;  // shorter rows are better gathered several at once
+    return extent(column) >= kWorthwhile &&
+           std::any_of(program_.syms.begin(), program_.syms.end(), [&](const Sym& s) {
+             return s.dynamic.size() == 1 && std::abs(s.offset.factor(column)) == 1;
+           });
+  }
+
+  // Bytes of the widest element read or written at full size.
+  Index widest_access() const {
+    Index widest = 1;
+    for (const Sym& s : program_.syms)
+      if (s.kind == Sym::Kind::load && s.node >= 0)
+        widest = std::max(widest, static_cast<Index>(size_bytes(s.dtype)));
+    for (const ProgramOutput& o : program_.outputs)
+      if (o.node >= 0) widest = std::max(widest, static_cast<Index>(size_bytes(graph_.type(o.node).dtype)));
+    return widest;
+  }
+
+  // Bytes of an element of the load that reads most elements.
+  Index main_access() const {
+    Index bytes = 4;
+    double most = 0;
+    for (const Sym& s : program_.syms) {
+      if (s.kind != Sym::Kind::load) continue;
+      double elements = 1;
+      for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v)
+        if (s.offset.depends_on(v)) elements *= static_cast<double>(extent(v));
+      if (elements > most) most = elements, bytes = static_cast<Index>(size_bytes(s.dtype));
+    }
+    return bytes;
+  }
+
+  // The outer neighbour of the column: the next variable outwards that is parallel.
+  int outer_neighbour(int column) const {
+    int best = -1;
+    for (int v : program_.parallel_variables())
+      if (v != column && (best < 0 || (v < column && v > best) || (best > column && v < column))) best = v;
+    return best;
+  }
+
+  // Arithmetic takes longer than memory: more elements to a thread, for chains of instructions that overlap.
+  bool is_compute_bound() const {
+    const GroupCost cost = group_cost(graph_, program_, target_);
+    return cost.flops / target_.flops_per_s > cost.bytes / target_.memory_bytes_per_s;
+  }
+
+  TileShape pointwise() const {
+    const std::vector<int> parallel = program_.parallel_variables();
+    TileShape t;
+    t.column = best_column(parallel);
+    const Index wanted =
+        gpu() && !is_compute_bound() ? kPointwiseBytesGpu / widest_access() : kPointwiseElements;
+    if (const int turned = turned_variable(t.column); turned >= 0) {
+      t.row = turned;
+      t.rows = std::min(extent(turned), kTransposeEdge);
+      t.columns = std::min(extent(t.column), kTransposeEdge);
+      return t;
+    }
+    t.columns = std::min(extent(t.column), wanted);
+    if (t.columns * 2 <= wanted && parallel.size() > 1 && !picks_rows(t.column)) {
+      t.row = outer_neighbour(t.column);
+      t.rows = std::clamp<Index>(wanted / t.columns, 1, extent(t.row));
+      if (t.rows == 1) t.row = -1;
+    }
+    return t;
+  }
+
+  // f32 bytes per element that a program keeps of a row: one value, computed in f32. A scan is never cut: its
+  // row is taken whole, whatever its length.
+  bool fits(Index elements) const { return has_scan() || elements * 4 <= target_.row_bytes; }
+
+  bool has_scan() const {
+    return std::any_of(program_.syms.begin(), program_.syms.end(),
+                       [](const Sym& s) { return s.kind == Sym::Kind::scan; });
+  }
+
+  TileShape reduction(const std::vector<int>& reduced) const {
+    const std::vector<int> parallel = program_.parallel_variables();
+    std::vector<int> all = parallel;
+    all.insert(all.end(), reduced.begin(), reduced.end());
+    int column = best_column(all);
+    if (const auto both = whole_groups(column, reduced)) return *both;
+    const bool along_row = program_.reduced[at(column)];
+    TileShape t =
+        along_row ? row_reduction(column, reduced.size() > 1, parallel) : column_reduction(column, reduced);
+    if (t.looped && !share_in_clusters(t, reduced)) split(t, reduced);
+    return t;
+  }
+
+  // Rows that scales cut into groups, shorter than the threads of a program read at once: all groups of a row
+  // on chip, a row of the tile each.
+  std::optional<TileShape> whole_groups(int column, const std::vector<int>& reduced) const {
+    constexpr Index kShortGroup = 512;
+    if (!gpu() || reduced.size() != 2 || !program_.reduced[at(column)] || has_scan()) return std::nullopt;
+    const int groups = reduced[reduced[0] == column ? 1 : 0];
+    const Index elements = extent(column) * extent(groups);
+    if (extent(column) > kShortGroup || elements > kMostWhole || !fits(elements)) return std::nullopt;
+    return TileShape{.row = groups, .column = column, .rows = extent(groups), .columns = extent(column)};
+  }
+
+  // On the CPU a loop over a block walks several streams, which take some pages to get up to speed.
+  Index loop_block() const { return gpu() ? kPointwiseElements : 8 * kPointwiseElements; }
+
+  TileShape row_reduction(int column, bool several, const std::vector<int>& parallel) const {
+    TileShape t;
+    t.column = column;
+    t.looped = several || !fits(extent(column));
+    if (t.looped) {
+      // On a target that keeps no row: blocks that rows of most lengths are made of.
+      t.columns = std::min(extent(column), target_.row_bytes > 0 ? loop_block() : kShortBlock);
+      t.accumulate_tiles = gpu();
+      return t;
+    }
+    t.columns = extent(column);
+    // Short rows: several to a program.
+    const Index wanted = gpu() ? kPointwiseElements : 512;
+    if (!parallel.empty() && t.columns * 2 <= wanted && !picks_rows(t.column)) {
+      t.row = parallel.back();
+      Index rows = std::clamp<Index>(wanted / t.columns, 1, extent(t.row));
+      if (gpu()) rows = std::min(rows, std::max<Index>(1, parallel_points() / (target_.units * 2)));
+      t.rows = rows;
+      if (rows == 1) t.row = -1, t.rows = 1;
+    }
+    return t;
+  }
+
+  TileShape column_reduction(int column, const std::vector<int>& reduced) const {
+    TileShape t;
+    t.column = column;
+    t.row = reduced.back();
+    t.columns = std::min(extent(column), gpu() ? column_width(extent(t.row)) : kColumnBlock);
+    const bool dependent = program_.levels() > 1 || stores_reduced() || has_scan();
+    if (dependent && reduced.size() == 1) {
+      // The whole reduced axis on chip, over a narrow strip of columns.
+      t.columns = std::min(extent(column), gpu() ? Index{32} : Index{64});
+      t.rows = extent(t.row);
+      if (fits(t.rows * t.columns)) return t;
+      t.columns = std::min(extent(column), gpu() ? column_width(extent(t.row)) : kColumnBlock);
+    }
+    t.looped = true;
+    t.rows = std::min(extent(t.row), gpu() ? column_rows(t.columns) : kColumnRows);
+    t.accumulate_tiles = gpu();
+    return t;
+  }
+
+  // What a warp reads at once; more where there are few rows, while every multiprocessor has a program.
+  Index column_width(Index rows) const {
+    const Index least = kColumnBytesGpu / main_access();
+    const auto shared = static_cast<Index>(parallel_points() / (4.0 * target_.units));
+    return std::clamp(std::min(shared, kPointwiseElements / std::max<Index>(rows, 1)) / least * least, least,
+                      kPointwiseElements);
+  }
+
+  // Reductions carry a tile each from block to block; of sums, and of extremes of floats, a thread carries
+  // one row.
+  Index column_rows(Index columns) const {
+    const auto carried = std::count_if(program_.syms.begin(), program_.syms.end(), [](const Sym& s) {
+      return s.kind == Sym::Kind::reduce && !is_folded(s);
+    });
+    const Index elements = std::max(kPointwiseElements, kColumnRoundBytes / main_access());
+    return std::max<Index>(elements / columns / std::max<Index>(carried, 1), 1);
+  }
+
+  // A thread carries one row of it from block to block.
+  static bool is_folded(const Sym& s) {
+    const bool extreme = s.monoid == tile::Monoid::max || s.monoid == tile::Monoid::min;
+    return s.monoid == tile::Monoid::sum || (extreme && is_float(s.dtype));
+  }
+
+  // Too few programs for the machine, but enough if those of a cluster share each tile's rows: a tile is then
+  // what all of them take in one round, and they add up what they have by themselves.
+  bool share_in_clusters(TileShape& t, const std::vector<int>& reduced) const {
+    constexpr Index kThreadsThere = 1024;  // of a multiprocessor, which keep enough bytes under way
+    constexpr Index kVectorBytes = 16, kVectorsAhead = 4, kShortestPiece = 256;
+    if (!gpu() || target_.max_cluster < 2 || reduced.size() != 1 || t.row != reduced[0]) return false;
+    if (program_.levels() != 1 || stores_reduced() || target_.any_size) return false;
+    const auto not_folded = [](const Sym& s) { return s.kind == Sym::Kind::reduce && !is_folded(s); };
+    if (std::any_of(program_.syms.begin(), program_.syms.end(), not_folded)) return false;
+    TileShape shared = t;
+    const auto blocks = [&](Index cluster) { return program_count(program_, shared) * cluster; };
+    // Several blocks a multiprocessor: one row of 8192² takes 35.1 µs by 512 blocks, 35.4 by 256, on an H200.
+    const Index many = Index{3} * target_.units;
+    if (2 * blocks(1) > many) return false;
+    while (blocks(target_.max_cluster) < many && shared.columns * main_access() > kShortestPiece)
+      shared.columns /= 2;
+    if (blocks(target_.max_cluster) * 4 < 3 * target_.units) return false;
+    Index cluster = 2;
+    while (cluster < target_.max_cluster && blocks(cluster) < many) cluster *= 2;
+    Index threads = target_.max_threads;
+    while (threads * blocks(cluster) > kThreadsThere * target_.units * 5 / 4) threads /= 2;
+    const Index vectors = ceil_div(shared.columns * main_access(), kVectorBytes);
+    shared.rows = kVectorsAhead * std::max<Index>(threads / vectors, 1) * cluster;
+    if (extent(t.row) < shared.rows) return false;
+    t = shared;
+    return true;
+  }
+
+  bool stores_reduced() const {
+    return std::any_of(program_.outputs.begin(), program_.outputs.end(), [&](const ProgramOutput& o) {
+      return program_.syms[static_cast<std::size_t>(o.sym)].reduced;
+    });
+  }
+
+  double parallel_points() const {
+    double points = 1;
+    for (int v : program_.parallel_variables()) points *= static_cast<double>(extent(v));
+    return points;
+  }
+
+  // Too few programs for the machine: several of them share a reduction and a second kernel merges their
+  // partials.
+  void split(TileShape& t, const std::vector<int>& reduced) const {
+    if (program_.levels() != 1 || stores_reduced()) return;
+    for (const Sym& s : program_.syms)
+      if (s.kind == Sym::Kind::reduce &&
+          (s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin))
+        return;
+    int v = program_.reduced[at(t.column)] ? t.column : t.row;
+    Index block = v == t.column ? t.columns : t.rows;
+    double work = 1;
+    for (int u : reduced) work *= static_cast<double>(extent(u));
+    const Index programs = program_count(program_, t);
+    const Index wanted = target_.units * (gpu() ? 8 : 64);
+    constexpr double kWorthSplitting =
+        1 << 16;  // elements: below it the second launch costs more than it saves
+    if (programs * 2 > wanted || work * parallel_points() < kWorthSplitting) return;
+    const Index most = ceil_div(wanted, programs);
+    // Of several variables an outer one, if it has as many parts: what its rounds share, as a group's scale,
+    // is read by one program then, whose inner loop walks far. Not measured on CPUs, which have shared the
+    // innermost.
+    const auto outer = std::find_if(reduced.begin(), reduced.end(), [&](int u) {
+      return gpu() && u != v && extent(u) >= std::min(most, ceil_div(extent(v), block));
+    });
+    if (outer != reduced.end()) v = *outer, block = 1;
+    const Index length = extent(v), splits = std::min(most, ceil_div(length, block));
+    if (splits < 2) return;
+    if (outer != reduced.end()) t.split_variable = v;
+    t.split_length = round_up(ceil_div(length, splits), block);
+    t.splits = ceil_div(length, t.split_length);
+    if (t.splits < 2) t.splits = 1;
+  }
+
+  const ir::Graph& graph_;
+  const GroupProgram& program_;
+  const tile::Target& target_;
+};
+
+}  // namespace
+
+TileShape choose_tiles(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
+  if (program.has_dots()) return split_chain(graph, program, target, choose_dot_shape(program, target));
+  return Chooser(graph, program, target).run();
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,34 @@
+// How a program's dots are cut into tiles for a target: what its matrix units take, what they reach, and the
+// shapes worth measuring.
+#pragma once
+
+#include "passes/nest/tile_shape.h"
+#include "passes/tiling/choose_dot_tiles.h"
+
+#include <string_view>
+
+namespace tilewright::passes {
+
+// Whether tensor cores multiply the program's dot, its operands brought by the copy engine.
+bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
+
+// Best first; choose_dot_shape() is the first of them.
+std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target);
+TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target);
+
+// Why a chain of dots does not run on the target's tensor cores; empty where it does: of operands which the
+// copy engine can bring as whole rows of 128 bytes, but for operands a that are computed.
+std::string_view why_not_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
+inline bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
+  return why_not_on_tensor_cores(program, target).empty();
+}
+
+// What a program's dots reach where the machine is full: the peak of the matrix units that take them, or the
+// share of the vector units' that their inner loops were measured to have.
+struct DotRate {
+  bool on_matrix_units = false;
+  double flops_per_s = 0;
+};
+DotRate dot_rate(const GroupProgram& program, const tile::Target& target);
+
+}  // namespace tilewright::passes

@@ -1,0 +1,237 @@
+// Counting over a program's syms, and the time model of fusion.
+#include "passes/tiling/group_cost.h"
+
+#include "passes/masks/loop_range.h"
+#include "passes/nest/dot_axes.h"
+#include "passes/nest/online.h"
+#include "passes/nest/tile_shape.h"
+#include "passes/tiling/choose_tiles.h"
+#include "passes/tiling/dot_as_sums.h"
+#include "passes/tiling/split_chain.h"
+#include "passes/tiling/statistic_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace tilewright::passes {
+
+namespace {
+
+std::size_t index_of(int v) { return static_cast<std::size_t>(v); }
+
+double touched(const IndexExpr& offset, const GroupProgram& program) {
+  double elements = 1;
+  for (std::size_t v = 0; v < program.extents.size(); ++v)
+    if (offset.depends_on(static_cast<int>(v))) elements *= static_cast<double>(program.extents[v]);
+  return elements;
+}
+
+// How often each sym is computed in a program with a dot: once for each point it depends on, what an operand
+// is made of again for every block of the result that reads it.
+std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& program,
+                               const tile::Target& target) {
+  const TileShape shape = choose_dot_shape(program, target);
+  const auto blocks = [&](int v, Index block) {
+    return v < 0 ? 1.0 : static_cast<double>(ceil_div(program.extents[index_of(v)], block));
+  };
+  std::vector<double> points;
+  // Masks leave a share of the blocks of each loop.
+  const LoopSpace space(program, shape);
+  double passes = 0;
+  std::map<int, double> dot_share;
+  for (const ReductionPass& pass : reduction_passes(graph, program)) {
+    const double share = walked_share(needed_blocks(graph, space, pass.syms), space).value_or(1);
+    passes += share;
+    for (int s : pass.syms) dot_share[s] = share;
+  }
+  for (const ProgramOutput& o : program.outputs)
+    if (program.syms[index_of(o.sym)].reduced) {  // walked once more to be stored
+      passes += 1;
+      break;
+    }
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  for (std::size_t s = 0; s < depends.size(); ++s) {
+    double count = program.syms[s].reduced                     ? passes
+                   : program.is_outer_dot(static_cast<int>(s)) ? dot_share.at(static_cast<int>(s))
+                                                               : 1;
+    for (std::size_t v = 0; v < depends[s].size(); ++v)
+      if (depends[s][v]) count *= static_cast<double>(program.extents[v]);
+    points.push_back(count);
+  }
+  for (std::size_t side : {0, 1}) {
+    const double again = side == 0 ? blocks(shape.column, shape.columns) : blocks(shape.row, shape.rows);
+    std::vector<int> operands;
+    for (int s : program.outer_dots()) operands.push_back(program.syms[index_of(s)].operands[side]);
+    const std::vector<bool> needed = program.made_of(operands);
+    for (std::size_t s = 0; s < needed.size(); ++s)
+      if (needed[s]) points[s] *= again;
+  }
+  return points;
+}
+
+// Multiply-adds of a dot's own: its points times its depth.
+double dot_flops_of(const GroupProgram& program, const std::vector<double>& points, int s) {
+  double depth = 1;
+  const Sym& m = program.syms[index_of(s)];
+  for (std::size_t v = 0; v < program.extents.size(); ++v)
+    if (m.inner ? m.offset.depends_on(static_cast<int>(v)) : program.reduced[v])
+      depth *= static_cast<double>(program.extents[v]);
+  return 2 * points[index_of(s)] * depth;
+}
+
+// How often each sym of a program of sums is computed: once for each point that it depends on, and again in
+// every program of the grid that shares these.
+std::vector<double> sum_points(const ir::Graph& graph, const GroupProgram& program,
+                               const tile::Target& target) {
+  const TileShape shape = choose_tiles(graph, program, target);
+  std::vector<double> points;
+  for (const std::vector<bool>& depends : dependence(program)) {
+    double count = 1;
+    for (std::size_t v = 0; v < depends.size(); ++v) {
+      const int variable = static_cast<int>(v);
+      const Index block = variable == shape.row ? shape.rows : variable == shape.column ? shape.columns : 1;
+      if (depends[v])
+        count *= static_cast<double>(program.extents[v]);
+      else if (!program.reduced[v])
+        count *= static_cast<double>(ceil_div(program.extents[v], block));
+    }
+    points.push_back(count);
+  }
+  return points;
+}
+
+void count_flops(const ir::Graph& graph, const GroupProgram& program, const std::vector<double>& points,
+                 GroupCost& cost) {
+  for (std::size_t i = 0; i < program.syms.size(); ++i) {
+    const Sym& s = program.syms[i];
+    if (s.kind == Sym::Kind::dot) cost.dot_flops += dot_flops_of(program, points, static_cast<int>(i));
+    if (s.kind == Sym::Kind::op) cost.flops += points[i] * graph.node(s.node).op->flops;
+    if (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan || s.kind == Sym::Kind::statistic)
+      cost.flops += points[index_of(s.operands[0])];
+    if (s.kind == Sym::Kind::random) cost.flops += points[i] * 40;
+    if (s.kind == Sym::Kind::product) cost.flops += points[i];
+  }
+}
+
+// Fewer programs than units leave the others idle, though a unit alone has more than its share of the memory.
+void count_programs(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+                    GroupCost& cost) {
+  const TileShape shape = choose_tiles(graph, program, target);
+  const auto programs = static_cast<double>(program_count(program, shape));
+  if (programs > 0) cost.busy = std::min(1.0, programs / (kAloneShare * target.units));
+  if (shape.splits > 1) cost.launches = 2;
+  cost.launches += static_cast<int>(finishing_programs(program, shape).size());
+  for (int s : statistics_in_parts(program, shape)) {  // written by one kernel, read by the next
+    const double bytes = 2 * static_cast<double>(elements_of_parts(program, shape, s)) *
+                         static_cast<double>(size_bytes(program.syms[index_of(s)].dtype));
+    cost.bytes += bytes;
+    if (bytes < static_cast<double>(target.cache_bytes)) cost.cached_bytes += bytes;
+  }
+}
+
+// Whether a reduction is of what dots inside its loop give.
+bool is_of_inner_dots(const GroupProgram& program, int reduction) {
+  const std::vector<bool> parts = program.made_of({reduction});
+  for (std::size_t s = 0; s < parts.size(); ++s)
+    if (parts[s] && program.syms[s].inner) return true;
+  return false;
+}
+
+// A loop before the dot's, as of the statistics of rows that are then multiplied: in a kernel of few large
+// tiles nothing else runs while a round waits. layer_norm before 8192 x 256 x 768: 42 us where two kernels
+// took 14 (docs/notes/2026-11-22-whole-programs.md).
+double waiting_seconds(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
+  if (target.kind != tile::TargetKind::cuda) return 0;
+  constexpr double kRoundSeconds = 0.7e-6;
+  const TileShape shape = choose_dot_shape(program, target);
+  const LoopSpace space(program, shape);
+  if (space.walked < 0) return 0;
+  const Index extent = program.extents[index_of(space.walked)];
+  const double rounds = static_cast<double>(ceil_div(extent, space.block(space.walked))),
+               waves = std::ceil(static_cast<double>(program_count(program, shape)) / target.units);
+  double seconds = 0;
+  for (const ReductionPass& pass : reduction_passes(graph, program))
+    if (std::none_of(pass.syms.begin(), pass.syms.end(),
+                     [&](int s) { return program.is_outer_dot(s) || is_of_inner_dots(program, s); }))
+      seconds += waves * rounds * kRoundSeconds;
+  return seconds;
+}
+
+// Once for each point of the space, or of its parallel axes.
+std::vector<double> plain_points(const GroupProgram& program) {
+  double all = 1, parallel = 1;
+  for (std::size_t v = 0; v < program.extents.size(); ++v) {
+    all *= static_cast<double>(program.extents[v]);
+    if (!program.reduced[v]) parallel *= static_cast<double>(program.extents[v]);
+  }
+  std::vector<double> points;
+  points.reserve(program.syms.size());
+  for (const Sym& s : program.syms) points.push_back(s.reduced ? all : parallel);
+  return points;
+}
+
+// Elements of a load from where an index says: a place for each value of what the index or the offset
+// follows.
+double picked(const GroupProgram& program, std::size_t load, const std::vector<std::vector<bool>>& depends) {
+  double elements = 1;
+  for (std::size_t v = 0; v < program.extents.size(); ++v)
+    if (depends[load][v]) elements *= static_cast<double>(program.extents[v]);
+  return elements;
+}
+
+}  // namespace
+
+double bytes_of(const ir::Type& type) {
+  return static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype));
+}
+
+GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
+  GroupCost cost;
+  const bool dots = program.has_dots();
+  const GroupProgram form = best_form(graph, program, target);
+  const bool sums = dots && !form.has_dots();
+  const std::vector<double> points = dots ? dot_points(graph, program, target) : plain_points(program);
+  if (sums)
+    count_flops(graph, form, sum_points(graph, form, target), cost);
+  else
+    count_flops(graph, program, points, cost);
+  if (dots) count_programs(graph, form, target, cost);
+  if (dots && !sums) {
+    cost.dots = dot_rate(program, target);
+    cost.waiting_s = waiting_seconds(graph, program, target);
+  }
+  const std::vector<std::vector<bool>> depends = dependence(program);
+  std::map<ir::NodeId, double> read;
+  for (std::size_t i = 0; i < program.syms.size(); ++i) {
+    const Sym& s = program.syms[i];
+    if (s.kind != Sym::Kind::load || s.node < 0) continue;
+    const ir::Type& type = graph.type(s.node);
+    const double elements = s.dynamic.empty()
+                                ? std::min(touched(s.offset, program), static_cast<double>(type.shape.size()))
+                                : std::min(points[i], picked(program, i, depends));
+    double& bytes = read[s.node];
+    bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
+  }
+  const auto move = [&](double bytes, const ir::Type& type) {
+    cost.bytes += bytes;
+    if (bytes_of(type) * 2 < static_cast<double>(target.cache_bytes)) cost.cached_bytes += bytes;
+  };
+  for (const auto& [node, bytes] : read) move(bytes, graph.type(node));
+  for (const ProgramOutput& o : program.outputs) {
+    if (o.node < 0) continue;  // partial results: small beside what they are made of
+    move(bytes_of(graph.type(o.node)) * (o.accumulate ? 2 : 1), graph.type(o.node));
+  }
+  return cost;
+}
+
+double GroupCost::seconds(const tile::Target& target) const {
+  // Buffer by buffer: of two groups that become one nothing moves slower than before.
+  const double memory_s =
+      cached_bytes / target.cache_bytes_per_s + (bytes - cached_bytes) / target.memory_bytes_per_s;
+  const double dot_s = dot_flops > 0 ? dot_flops / dots.flops_per_s : 0;
+  return launches * target.launch_s + waiting_s +
+         std::max(memory_s, flops / target.flops_per_s + dot_s) / busy;
+}
+
+}  // namespace tilewright::passes

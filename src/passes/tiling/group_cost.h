@@ -1,0 +1,29 @@
+// What a fusion group costs: the measure by which fusion decides.
+#pragma once
+
+#include "passes/nest/group_program.h"
+#include "passes/tiling/dot_shapes.h"
+
+#include <tilewright/tile/target.h>
+
+namespace tilewright::passes {
+
+// Bytes a group must move (each buffer element it touches once) and FLOPs it does; what fusion compares.
+struct GroupCost {
+  double bytes = 0;
+  double cached_bytes = 0;  // of these, those of buffers that the last-level cache may hold
+  double flops = 0;         // apart from the dot's
+  double dot_flops = 0;
+  DotRate dots;          // at which they are done
+  double busy = 1;       // how much of the machine the programs of a kernel with a dot keep at work
+  double waiting_s = 0;  // for memory, in loops that have no dot to hide it behind
+  int launches = 1;
+  double seconds(const tile::Target& target) const;
+};
+// What a value takes in memory.
+double bytes_of(const ir::Type& type);
+
+// The target says how often what a dot's operands are made of is computed again.
+GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target);
+
+}  // namespace tilewright::passes
