@@ -23,8 +23,8 @@ void check_groups(std::string_view op, Value x, Value w, Value which) {
 }
 
 // The product of the rows (groups, rows, 1) in use, else zeros: on either side of the product, so that
-// neither it nor its gradients multiply what the others hold (unmasked_rows, passes/simplify_masks.cpp, takes
-// the inner choice away where the outer one is enough).
+// neither it nor its gradients multiply what the others hold (unmasked_rows, passes/graph/simplify_masks.cpp,
+// takes the inner choice away where the outer one is enough).
 Value product_of_rows(Value x, Value w, Value used) { return where(used, matmul(where(used, x, 0), w), 0); }
 
 }  // namespace

@@ -15,8 +15,8 @@ void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir:
 using TraceAt = std::function<ir::Graph(const std::vector<ir::Type>& arguments)>;
 
 // Compiles `graph`, the function's graph at `arguments`, with kernels that take as arguments what changes
-// with the dynamic dimensions, found by comparing with other sizes (passes/generalise.h). `how` says what
-// came of it; where the sizes need kernels of their own, the reason.
+// with the dynamic dimensions, found by comparing with other sizes (passes/plan/generalise.h). `how` says
+// what came of it; where the sizes need kernels of their own, the reason.
 std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::Graph& graph,
                                                  const TraceAt& trace_at,
                                                  const std::vector<ir::Type>& arguments,
