@@ -170,7 +170,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   tilewright::test::Options options;
   CLI::App app("kernels of the lab and of random graphs, compiled by NVRTC");
-  app.add_option("--arch", options.architecture, "sm_80, sm_90a");
+  app.add_option("--arch", options.architecture, "sm_80, sm_90a, sm_100, sm_120");
   app.add_option("--seed", options.seed);
   app.add_option("--graphs", options.graphs, "how many random graphs");
   add_family(app, options.family);

@@ -235,7 +235,7 @@ class EmulatedBackend final : public backends::Backend {
 
   Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const override {
     const std::string architecture =
-        fmt::format("#define __CUDA_ARCH__ {}\n", target().arch == "sm_80" ? 800 : 900);
+        fmt::format("#define __CUDA_ARCH__ {}\n", cuda::Arch::parse(target().arch).value().macro());
     const std::string text =
         "#include \"builtins.h\"\n" + architecture + translate(source.text) + entry_wrapper(kernel, source);
     cpu::CompileOptions options{

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/cuda_program.h"
 #include "backends/cuda/host/graph.h"
+#include "backends/cuda/machine/target.h"
 #include "backends/cuda/nvrtc/device_headers.h"
 #include "backends/cuda/schedule/candidates.h"
 
@@ -13,64 +14,6 @@
 
 namespace tilewright::cuda {
 
-namespace {
-
-constexpr int kMaxCluster = 8;  // every device with clusters runs them
-
-// f32 values that a thread keeps beside its temporaries without spilling, of 64 registers.
-constexpr Index kKeptPerThread = 32;
-
-tile::Target target_of(const DeviceLimits& limits) {
-  tile::Target t;
-  t.kind = tile::TargetKind::cuda;
-  t.name = limits.name;
-  t.arch = limits.architecture();
-  t.units = limits.multiprocessors;
-  t.vector_bytes = 16;
-  t.shared_bytes = limits.shared_bytes_per_block;
-  t.max_threads = limits.max_threads_per_block;
-  t.max_cluster = limits.clusters ? kMaxCluster : 1;
-  t.row_bytes = Index{t.max_threads} * kKeptPerThread * t.max_cluster * 4;
-  const double peak = limits.peak_memory_bytes_per_second();
-  // Copies reach 0.885 of the pins' rate (H200: 4.25 of 4.8 TB/s).
-  t.memory_bytes_per_s = peak > 0 ? 0.885 * peak : limits.compute_major >= 9 ? 4.25e12 : 1.4e12;
-  t.cache_bytes_per_s = 2 * t.memory_bytes_per_s;
-  t.cache_bytes = limits.l2_bytes;
-  const double clock_hz = limits.clock_khz > 0 ? limits.clock_khz * 1e3 : 1.7e9;
-  t.flops_per_s = 2.0 * 128 * limits.multiprocessors * clock_hz;
-  // Dense 16-bit multiply-adds a cycle: 2048 a multiprocessor from Hopper on, 1024 before.
-  t.matrix_flops_per_s = 2.0 * (limits.compute_major >= 9 ? 2048 : 1024) * limits.multiprocessors * clock_hz;
-  t.launch_s = 2.5e-6;
-  return t;
-}
-
-// What the architecture's usual device has, where none is present.
-Result<DeviceLimits> limits_of(const std::string& architecture) {
-  DeviceLimits l;
-  l.max_threads_per_block = 1024;
-  l.registers_per_multiprocessor = 65536;
-  if (architecture == "sm_90a" || architecture == "sm_90") {
-    l.name = "no device (H200)";
-    l.compute_major = 9;
-    l.multiprocessors = 132;
-    l.shared_bytes_per_block = 227 * 1024;
-    l.l2_bytes = 50 << 20;
-    l.clusters = true;
-  } else if (architecture == "sm_80") {
-    l.name = "no device (A100)";
-    l.compute_major = 8;
-    l.multiprocessors = 108;
-    l.shared_bytes_per_block = 163 * 1024;
-    l.l2_bytes = 40 << 20;
-  } else {
-    return failure(Failure::Kind::unsupported,
-                   fmt::format("compile_only: {} is not one of sm_80, sm_90, sm_90a", architecture));
-  }
-  return l;
-}
-
-}  // namespace
-
 CudaBackend::CudaBackend(std::vector<std::string> library_paths) : library_paths_(std::move(library_paths)) {}
 CudaBackend::~CudaBackend() {
   if (device_) (void)device_->stream.synchronize();
@@ -79,11 +22,12 @@ CudaBackend::~CudaBackend() {
 Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::BackendOptions& options) {
   std::unique_ptr<CudaBackend> backend(new CudaBackend(options.library_paths));
   if (!options.compile_only.empty()) {
-    auto limits = limits_of(options.compile_only);
-    if (!limits) return limits.error();
-    backend->target_ = target_of(*limits);
-    backend->target_.arch = options.compile_only;
-    backend->shared_bytes_ = limits->shared_bytes_per_block;
+    const auto arch = Arch::parse(options.compile_only);
+    if (!arch) return failure(arch.error().kind, "compile_only: " + arch.error().message);
+    const DeviceLimits limits = usual_limits(*arch);
+    backend->arch_ = *arch;
+    backend->target_ = target_of(limits, *arch);
+    backend->shared_bytes_ = limits.shared_bytes_per_block;
     return std::unique_ptr<backends::Backend>(std::move(backend));
   }
   auto device = open_device(options.ordinal);
@@ -93,8 +37,9 @@ Result<std::unique_ptr<backends::Backend>> CudaBackend::open(const backends::Bac
   if (limits.compute_major < 8)
     return failure(
         Failure::Kind::unsupported,
-        fmt::format("{} is {}; kernels are written for sm_80 and later", limits.name, limits.architecture()));
-  backend->target_ = target_of(limits);
+        fmt::format("{} is {}; kernels are written for sm_80 and later", limits.name, limits.arch().text()));
+  backend->arch_ = limits.arch();
+  backend->target_ = target_of(limits, backend->arch_);
   backend->shared_bytes_ = limits.shared_bytes_per_block;
   return std::unique_ptr<backends::Backend>(std::move(backend));
 }
@@ -148,7 +93,7 @@ std::string CudaBackend::binary_key() const {
   const Result<Nvrtc>& compiler = nvrtc();
   Hasher headers;
   for (const DeviceHeader& h : device_headers()) headers.add(h.name).add(h.text);
-  const auto flags = nvrtc_flags({.architecture = target_.arch});
+  const auto flags = nvrtc_flags({.arch = arch_});
   return fmt::format("cuda {} nvrtc {} headers {} flags {}", target_.arch,
                      compiler ? compiler->version() : "none", to_hex(headers.digest()),
                      fmt::join(flags, " "));
@@ -191,20 +136,19 @@ std::vector<backends::DeviceFact> CudaBackend::facts() const {
 }
 
 std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& kernel) const {
-  return list_candidates(kernel, target_, {.architecture = target_.arch, .max_shared_bytes = shared_bytes_});
+  return list_candidates(kernel, target_, {.arch = arch_, .max_shared_bytes = shared_bytes_});
 }
 
 Result<backends::Source> CudaBackend::print(const tile::Kernel& kernel,
                                             const tile::Schedule& schedule) const {
-  return print_kernel(kernel, schedule, {.architecture = target_.arch, .max_shared_bytes = shared_bytes_});
+  return print_kernel(kernel, schedule, {.arch = arch_, .max_shared_bytes = shared_bytes_});
 }
 
 Result<backends::Binary> CudaBackend::compile(const tile::Kernel& kernel,
                                               const backends::Source& source) const {
   const Result<Nvrtc>& compiler = nvrtc();
   if (!compiler) return compiler.error();
-  auto binary =
-      compiler->compile(source.text, {.architecture = target_.arch, .file_name = kernel.name + ".cu"});
+  auto binary = compiler->compile(source.text, {.arch = arch_, .file_name = kernel.name + ".cu"});
   if (!binary) return binary.error();
   return backends::Binary{std::move(binary->cubin), std::move(binary->log), binary->compile_ms};
 }

@@ -67,6 +67,7 @@ class CudaBackend final : public backends::Backend {
   Failure no_device() const;
   const Result<Nvrtc>& nvrtc() const;
 
+  Arch arch_;
   tile::Target target_;
   Index shared_bytes_ = 0;  // of a block
   std::vector<std::string> library_paths_;

@@ -19,8 +19,8 @@ Gpu& Gpu::open() {
 }
 
 Module Gpu::compile(std::string_view source, std::vector<std::string> flags) {
-  const auto binary = must(nvrtc.compile(
-      std::string(source), {.architecture = context.limits().architecture(), .flags = std::move(flags)}));
+  const auto binary =
+      must(nvrtc.compile(std::string(source), {.arch = context.limits().arch(), .flags = std::move(flags)}));
   return must(Module::load(context, binary.cubin));
 }
 

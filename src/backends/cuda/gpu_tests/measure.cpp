@@ -75,7 +75,7 @@ void measure_pool(Gpu& gpu) {
 
 void measure_compile(Gpu& gpu) {
   const std::string source(embedded::gpu_test_simple);
-  const NvrtcOptions options{.architecture = gpu.context.limits().architecture()};
+  const NvrtcOptions options{.arch = gpu.context.limits().arch()};
   const auto binary = must(gpu.nvrtc.compile(source, options));
   print("compile",
         median_us(

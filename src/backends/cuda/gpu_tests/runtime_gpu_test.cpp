@@ -30,7 +30,7 @@ TEST(GpuContext, NamesTheArchitectureOfABinaryItCannotLoad) {
   auto& gpu = Gpu::open();
   const auto module = Module::load(gpu.context, std::string_view("not a cubin at all\0", 19));
   ASSERT_FALSE(module.ok());
-  EXPECT_THAT(module.error().message, ::testing::HasSubstr(gpu.context.limits().architecture()));
+  EXPECT_THAT(module.error().message, ::testing::HasSubstr(gpu.context.limits().arch().text()));
 }
 
 TEST(GpuCopy, BringsBackWhatWasSent) {

@@ -51,23 +51,6 @@ Result<DeviceLimits> query_limits(const Driver& driver, api::CUdevice device) {
 
 }  // namespace
 
-std::string DeviceLimits::architecture() const {
-  return fmt::format("sm_{}{}{}", compute_major, compute_minor, compute_major >= 9 ? "a" : "");
-}
-
-double DeviceLimits::peak_memory_bytes_per_second() const {
-  return 2e3 * memory_clock_khz * memory_bus_bits / 8;
-}
-
-std::string to_string(const DeviceLimits& l) {
-  return fmt::format(
-      "{} ({}): {} SMs at {:.2f} GHz, {:.1f} GiB at {:.0f} GB/s, L2 {} KiB, {} KiB shared a block, {} KiB an "
-      "SM",
-      l.name, l.architecture(), l.multiprocessors, l.clock_khz * 1e-6,
-      static_cast<double>(l.memory_bytes) / (1ull << 30), l.peak_memory_bytes_per_second() * 1e-9,
-      l.l2_bytes / 1024, l.shared_bytes_per_block / 1024, l.shared_bytes_per_multiprocessor / 1024);
-}
-
 Result<Context> Context::open(const Driver& driver, int ordinal) {
   int count = 0;
   if (auto status = check(driver, driver.device_get_count(&count), "cuDeviceGetCount"); !status)

@@ -56,7 +56,7 @@ TEST(ContextTest, ReadsTheLimitsOfTheDevice) {
   auto context = Context::open(driver);
   ASSERT_TRUE(context.ok());
   EXPECT_EQ(context->limits().name, "Fake H200");
-  EXPECT_EQ(context->limits().architecture(), "sm_90a");
+  EXPECT_EQ(context->limits().arch().text(), "sm_90a");
   EXPECT_NEAR(context->limits().peak_memory_bytes_per_second(), 4.917e12,
               1e9);  // 3201 MHz, twice a clock, 6144 bits
 }

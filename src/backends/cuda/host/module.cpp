@@ -42,7 +42,7 @@ Result<Module> Module::load(const Context& context, std::span<const char> cubin)
   const Driver& driver = context.driver();
   api::CUmodule module = nullptr;
   const auto what = fmt::format("loading {} bytes of device code on {} ({})", cubin.size(),
-                                context.limits().name, context.limits().architecture());
+                                context.limits().name, context.limits().arch().text());
   if (auto status = check(driver, driver.module_load_data(&module, cubin.data()), what); !status)
     return status.error();
   Module made;

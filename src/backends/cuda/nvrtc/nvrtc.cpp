@@ -175,7 +175,7 @@ Result<Nvrtc> Nvrtc::open(const NvrtcSearch& search) {
 
 std::vector<std::string> nvrtc_flags(const NvrtcOptions& options) {
   std::vector<std::string> flags = {
-      "-arch=" + options.architecture, "--std=c++17",
+      "-arch=" + options.arch.text(), "--std=c++17",
       "--ptxas-options=-v",           // registers and spills, for the report
       "-diag-suppress=177,550,1444",  // unused variables of generated text; deprecated names
   };
@@ -194,7 +194,7 @@ Result<Binary> Nvrtc::compile(const std::string& source, const NvrtcOptions& opt
   while (!log->empty() && log->back() == '\0') log->pop_back();
   if (compiled != api::kNvrtcSuccess) {
     return failure(Failure::Kind::compile,
-                   fmt::format("{} for {}: {}\n{}", options.file_name, options.architecture,
+                   fmt::format("{} for {}: {}\n{}", options.file_name, options.arch.text(),
                                state_->functions.get_error_string(compiled), *log));
   }
   auto cubin = program.cubin();
@@ -202,14 +202,14 @@ Result<Binary> Nvrtc::compile(const std::string& source, const NvrtcOptions& opt
   if (cubin->empty()) {
     return failure(Failure::Kind::compile,
                    fmt::format("NVRTC made no machine code for {}: name a real architecture (sm_90a)",
-                               options.architecture));
+                               options.arch.text()));
   }
   Binary binary;
   binary.parsed = parse_compile_log(*log);
   binary.log = std::move(*log);
   binary.cubin = std::move(*cubin);
   binary.nvrtc_version = state_->version;
-  binary.architecture = options.architecture;
+  binary.arch = options.arch;
   binary.compile_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   return binary;

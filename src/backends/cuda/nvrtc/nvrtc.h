@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/cuda/machine/arch.h"
 #include "backends/cuda/nvrtc/nvrtc_log.h"
 #include "tilewright/base/error.h"
 
@@ -27,7 +28,7 @@ struct Header {
 };
 
 struct NvrtcOptions {
-  std::string architecture = "sm_90a";  // "sm_80", "sm_90a", …: a real one, so that machine code comes out
+  Arch arch;
   std::string file_name = "kernel.cu";  // what errors call the source
   std::vector<Header> headers;
   bool device_headers = true;      // offer our own headers, "tw_cuda/….cuh"
@@ -40,7 +41,7 @@ struct Binary {
   std::string log;
   CompileLog parsed;  // slow-code warnings (C75xx), registers and spills of each kernel
   std::string nvrtc_version;
-  std::string architecture;
+  Arch arch;
   double compile_ms = 0;
 };
 

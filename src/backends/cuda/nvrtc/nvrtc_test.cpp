@@ -69,10 +69,10 @@ class Compiler : public testing::Test {
 
 TEST_F(Compiler, MakesMachineCodeAndReportsResources) {
   const auto binary = nvrtc_->compile(
-      "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2.f; }", {.architecture = "sm_90a"});
+      "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2.f; }", {.arch = {}});
   ASSERT_TRUE(binary.ok()) << binary.error().message;
   EXPECT_EQ(binary->cubin.substr(1, 3), "ELF");
-  EXPECT_EQ(binary->architecture, "sm_90a");
+  EXPECT_EQ(binary->arch.text(), "sm_90a");
   EXPECT_EQ(binary->nvrtc_version, nvrtc_->version());
   EXPECT_GT(binary->compile_ms, 0.0);
   ASSERT_EQ(binary->parsed.kernels.size(), 1u);
@@ -90,10 +90,11 @@ TEST_F(Compiler, QuotesTheErrorOfBadSource) {
               HasSubstr("softmax.cu(1): error: identifier \"nonsense\" is undefined"));
 }
 
-TEST_F(Compiler, RefusesAVirtualArchitecture) {
-  const auto binary = nvrtc_->compile("extern \"C\" __global__ void k() {}", {.architecture = "compute_90a"});
+TEST_F(Compiler, NamesAnArchitectureThatItDoesNotKnow) {
+  const auto binary =
+      nvrtc_->compile("extern \"C\" __global__ void k() {}", {.arch = {.major = 8, .minor = 5}});
   ASSERT_FALSE(binary.ok());
-  EXPECT_THAT(binary.error().message, HasSubstr("sm_90a"));
+  EXPECT_THAT(binary.error().message, HasSubstr("sm_85"));
 }
 
 TEST_F(Compiler, IncludesHeadersFromMemory) {
@@ -108,7 +109,7 @@ TEST_F(Compiler, ReportsCodeThatIsSlowerThanItLooks) {
   const auto binary = nvrtc_->compile(
       "extern \"C\" __global__ void k(float* x) { asm volatile(\"setmaxnreg.inc.sync.aligned.u32 240;\"); "
       "x[0] = 1; }",
-      {.architecture = "sm_90a"});
+      {.arch = {}});
   ASSERT_TRUE(binary.ok()) << binary.error().message;
   ASSERT_EQ(binary->parsed.warnings.size(), 1u);
   EXPECT_EQ(binary->parsed.warnings[0].code, "C7508");
@@ -127,10 +128,10 @@ TEST(DeviceHeaders, AreAllEmbedded) {
 // Each header alone, on the oldest GPU we print for and on the newest.
 TEST_F(Compiler, CompilesEveryDeviceHeaderWithoutAWarning) {
   for (const auto& header : device_headers()) {
-    for (const char* architecture : {"sm_80", "sm_90a"}) {
+    for (const char* architecture : {"sm_80", "sm_90a", "sm_100", "sm_120"}) {
       const std::string source = std::string("#include \"") + header.name +
                                  "\"\nextern \"C\" __global__ void k(float* x) { x[threadIdx.x] = 1.f; }\n";
-      const auto binary = nvrtc_->compile(source, {.architecture = architecture});
+      const auto binary = nvrtc_->compile(source, {.arch = Arch::parse(architecture).value()});
       ASSERT_TRUE(binary.ok()) << header.name << ": " << binary.error().message;
       EXPECT_TRUE(binary->parsed.warnings.empty()) << header.name << ": " << binary->log;
       EXPECT_THAT(binary->log, testing::Not(HasSubstr("warning"))) << header.name;
@@ -141,10 +142,11 @@ TEST_F(Compiler, CompilesEveryDeviceHeaderWithoutAWarning) {
 // The kernels of gpu_tests use every function of the headers.
 TEST_F(Compiler, CompilesTheKernelsOfTheGpuTestsWithoutAWarning) {
   for (const auto& kernel : kTestKernels) {
-    for (const char* architecture : {"sm_80", "sm_90a"}) {
-      if (kernel.needs_sm90 && std::string_view(architecture) == "sm_80") continue;
-      const auto binary = nvrtc_->compile(
-          std::string(kernel.text), {.architecture = architecture, .file_name = std::string(kernel.name)});
+    for (const char* architecture : {"sm_80", "sm_90a", "sm_120"}) {
+      const Arch arch = Arch::parse(architecture).value();
+      if (kernel.needs_sm90 && !arch.has_warpgroup_dots()) continue;
+      const auto binary =
+          nvrtc_->compile(std::string(kernel.text), {.arch = arch, .file_name = std::string(kernel.name)});
       ASSERT_TRUE(binary.ok()) << binary.error().message;
       EXPECT_TRUE(binary->parsed.warnings.empty()) << kernel.name << ": " << binary->log;
       EXPECT_THAT(binary->log, testing::Not(HasSubstr("warning"))) << kernel.name;

@@ -61,7 +61,7 @@ TEST_P(KernelCompile, LabKernelsCompileWithoutSpills) {
     compile(k, backend_->candidates(k.kernel).front().schedule);
 }
 
-INSTANTIATE_TEST_SUITE_P(Architectures, KernelCompile, ::testing::Values("sm_80", "sm_90a"));
+INSTANTIATE_TEST_SUITE_P(Architectures, KernelCompile, ::testing::Values("sm_80", "sm_90a", "sm_120"));
 
 TEST(Candidates, AreRankedAndFitTheKernel) {
   const auto backend = open_for("sm_90a");

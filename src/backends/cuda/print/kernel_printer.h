@@ -132,7 +132,7 @@ class KernelPrinter {
   void print_program_ids();
   void index_scalars();
   void wait_for_cluster();
-  bool overlaps() const { return options_.architecture >= "sm_90"; }  // the launch of this kernel
+  bool overlaps() const { return options_.arch.overlaps_launches(); }  // the launch of this kernel
   void wait_for_previous();
   static bool touches_memory(const Step& step);
   static bool exchanges(const std::vector<Step>& steps);

@@ -110,9 +110,9 @@ Result<backends::Source> KernelPrinter::run() {
   const auto unsupported = [](std::string why) {
     return failure(Failure::Kind::unsupported, std::move(why));
   };
-  if (row_cluster(schedule_) > 1 && options_.architecture < "sm_90")
+  if (row_cluster(schedule_) > 1 && !options_.arch.has_clusters())
     return unsupported(
-        fmt::format("cluster={}: {} has no clusters", row_cluster(schedule_), options_.architecture));
+        fmt::format("cluster={}: {} has no clusters", row_cluster(schedule_), options_.arch.text()));
   if (schedule_.dot != tile::DotUnit::fma)
     if (Status s = find_dots(); !s) return s.error();
   join_exchanges();

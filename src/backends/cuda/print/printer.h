@@ -2,12 +2,12 @@
 #pragma once
 
 #include "backends/backend.h"
-#include "backends/printer/loop_plan.h"
+#include "backends/cuda/machine/arch.h"
 
 namespace tilewright::cuda {
 
 struct PrintOptions {
-  std::string architecture = "sm_90a";
+  Arch arch;
   Index max_shared_bytes = 227 * 1024;  // a block
 };
 // Fails with `unsupported` and the reason when the schedule does not fit the kernel or the device.

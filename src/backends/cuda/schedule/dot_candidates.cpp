@@ -71,7 +71,7 @@ class Lister {
       : kernel_(kernel), target_(target), options_(options) {}
 
   std::vector<Candidate> run() {
-    if (options_.architecture == "sm_90a") list(DotUnit::wgmma);
+    if (options_.arch.has_warpgroup_dots()) list(DotUnit::wgmma);
     if (!found_one()) list(DotUnit::mma);
     if (!found_one()) list_fma();
     std::stable_sort(found_.begin(), found_.end(), [](const Candidate& a, const Candidate& b) {
@@ -301,8 +301,7 @@ class Lister {
                .descending = differs_by_row(*chain, kernel_)};
     if (chain->multiplies_alone() && kernel_.grid.size() > 1) s.raster = kChainRaster;
     const bool waits = chain->multiplies_alone() || has_nested(*chain);
-    const double us =
-        (options_.architecture < "sm_90" ? 1 : kSlowerByThreads) * kPlainChain * chain_us(*chain);
+    const double us = (options_.arch.major < 9 ? 1 : kSlowerByThreads) * kPlainChain * chain_us(*chain);
     const Index room = options_.max_shared_bytes;
     std::string why = "dot: shared memory has no room for the chain's blocks";
     for (Index stages = 1; stages <= kMaxCopies && once + stages * each <= room; ++stages) {

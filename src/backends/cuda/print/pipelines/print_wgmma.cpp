@@ -40,7 +40,8 @@ constexpr Index kMostColumns = 256;
 // What the schedule promises and the layout does not check.
 void KernelPrinter::check_wgmma() const {
   const int warpgroups = schedule_.threads / kWarpgroup;
-  if (options_.architecture != "sm_90a") refuse(fmt::format("dot=wgmma: {} has none", options_.architecture));
+  if (!options_.arch.has_warpgroup_dots())
+    refuse(fmt::format("dot=wgmma: {} has none", options_.arch.text()));
   if (schedule_.threads % kWarpgroup != 0 || warpgroups > (chain_ ? kMaxChainWarpgroups : kMaxWarpgroups))
     refuse("dot=wgmma: threads are one or two warpgroups of 128");
   if (schedule_.stages < 2) refuse("dot=wgmma: wants two stages at least");

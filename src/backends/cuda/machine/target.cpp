@@ -1,0 +1,40 @@
+// From limits to what lowering knows of the device.
+#include "backends/cuda/machine/target.h"
+
+namespace tilewright::cuda {
+
+namespace {
+
+constexpr int kMaxCluster = 8;  // every device with clusters runs them
+
+// f32 values that a thread keeps beside its temporaries without spilling, of 64 registers.
+constexpr Index kKeptPerThread = 32;
+
+}  // namespace
+
+tile::Target target_of(const DeviceLimits& limits, const Arch& arch) {
+  tile::Target t;
+  t.kind = tile::TargetKind::cuda;
+  t.name = limits.name;
+  t.arch = arch.text();
+  t.units = limits.multiprocessors;
+  t.vector_bytes = 16;
+  t.shared_bytes = limits.shared_bytes_per_block;
+  t.max_threads = limits.max_threads_per_block;
+  t.max_cluster = limits.clusters ? kMaxCluster : 1;
+  t.row_bytes = Index{t.max_threads} * kKeptPerThread * t.max_cluster * 4;
+  const double peak = limits.peak_memory_bytes_per_second();
+  // Copies reach 0.885 of the pins' rate (H200: 4.25 of 4.8 TB/s).
+  t.memory_bytes_per_s = peak > 0 ? 0.885 * peak : limits.compute_major >= 9 ? 4.25e12 : 1.4e12;
+  t.cache_bytes_per_s = 2 * t.memory_bytes_per_s;
+  t.cache_bytes = limits.l2_bytes;
+  const double clock_hz = limits.clock_khz > 0 ? limits.clock_khz * 1e3 : 1.7e9;
+  t.flops_per_s = 2.0 * 128 * limits.multiprocessors * clock_hz;
+  // Dense 16-bit multiply-adds a cycle: 2048 a multiprocessor in data centres from sm_90 on, else 1024.
+  t.matrix_flops_per_s = 2.0 * (limits.compute_major == 9 || limits.compute_major == 10 ? 2048 : 1024) *
+                         limits.multiprocessors * clock_hz;
+  t.launch_s = 2.5e-6;
+  return t;
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,13 @@
+// What the passes and the cost model may know about a device.
+#pragma once
+
+#include "backends/cuda/machine/limits.h"
+
+#include <tilewright/tile/target.h>
+
+namespace tilewright::cuda {
+
+// Rates that the driver does not tell are rules of thumb.
+tile::Target target_of(const DeviceLimits& limits, const Arch& arch);
+
+}  // namespace tilewright::cuda
