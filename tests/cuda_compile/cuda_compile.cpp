@@ -82,44 +82,9 @@ int compile_graphs(KernelCompiler& compiler, const Options& options) {
   return failed;
 }
 
-// Matmuls: random ones, and those whose forms only large sizes have.
+// Matmuls: random ones, and large ones.
 int compile_products(KernelCompiler& compiler, const std::vector<std::uint64_t>& seeds) {
-  using Around = ProductGraph::Around;
-  std::vector<ProductGraph> products = {
-      {.n = 8192, .k = 8192, .dtype = DType::bf16},
-      {.n = 8192, .k = 8192, .dtype = DType::bf16, .b_by_columns = true},
-      {.n = 8192, .k = 8192, .dtype = DType::bf16, .around = Around::scaled_weights},
-      {.m = 8, .n = 8192, .k = 8192, .dtype = DType::bf16},
-      {.m = 8, .n = 8192, .k = 8192, .b_by_columns = true, .around = Around::bias_and_silu},
-      {.m = 8, .n = 8192, .k = 8192, .around = Around::scaled_weights},
-      {.m = 128, .n = 8192, .k = 8192, .dtype = DType::bf16, .around = Around::bias_and_silu},
-      {.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16},
-      {.m = 128, .n = 128, .k = 65536},
-      {.m = 1024, .n = 1024, .k = 1024},
-      {.m = 4096, .n = 4096, .k = 4096},
-      {.m = 4096, .n = 4096, .k = 4096, .b_by_columns = true, .around = Around::bias_and_silu},
-      {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::f8e4m3, .b_by_columns = true},
-      {.m = 512,
-       .n = 192,
-       .k = 4096,
-       .dtype = DType::f8e5m2,
-       .b_by_columns = true,
-       .around = Around::bias_and_silu},
-      {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights},
-      {.m = 4096, .n = 4096, .k = 1024, .dtype = DType::bf16, .around = Around::statistics},
-      {.m = 8192,
-       .n = 8192,
-       .k = 8192,
-       .dtype = DType::bf16,
-       .b_by_columns = true,
-       .around = Around::statistics},
-      {.m = 4096,
-       .n = 4096,
-       .k = 4096,
-       .dtype = DType::f8e4m3,
-       .b_by_columns = true,
-       .around = Around::statistics},
-      {.m = 4096, .n = 4096, .k = 4096, .around = Around::statistics}};
+  std::vector<ProductGraph> products = large_products();
   for (std::uint64_t seed = 1; seed <= 60; ++seed) products.push_back(random_product(seed));
   if (!seeds.empty()) products.clear();
   for (std::uint64_t seed : seeds) products.push_back(random_product(seed));

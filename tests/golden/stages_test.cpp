@@ -2,10 +2,9 @@
 // TILEWRIGHT_UPDATE set the files in stages/ are rewritten instead; the change is read as a diff.
 #include "backends/cpu/candidates.h"
 #include "ir/text.h"
-#include "ops/composites.h"
-#include "passes/graph/differentiate.h"
 #include "passes/pipeline.h"
 #include "runtime/device.h"
+#include "support/stage_programs.h"
 
 #include <tilewright/tile/text.h>
 
@@ -21,63 +20,8 @@
 namespace tilewright {
 namespace {
 
-using ir::Value;
-
-struct Inputs {
-  ir::Graph& graph;
-  Value operator()(const char* name, DType dtype, const Shape& shape) const {
-    return {&graph, graph.add_input(name, {dtype, shape})};
-  }
-};
-
-// Programs for one reason each: rows in registers; a broadcast vector and narrow storage; two results and a
-// reduction of rows into columns; random bits; a gather and its scatter; products with an epilogue.
-struct Program {
-  const char* name;
-  std::vector<Value> (*write)(const Inputs& input);
-  std::vector<int> differentiate = {};
-};
-
-const Program kPrograms[] = {
-    {"softmax",
-     [](const Inputs& input) { return std::vector{ops::softmax(input("x", DType::f32, {64, 1000}))}; }},
-    {"layernorm_gelu",
-     [](const Inputs& input) {
-       const Value x = input("x", DType::bf16, {64, 768}), gamma = input("gamma", DType::f32, {768}),
-                   beta = input("beta", DType::f32, {768});
-       return std::vector{
-           ops::cast(ops::gelu(ops::layer_norm(ops::cast(x, DType::f32), gamma, beta)), DType::bf16)};
-     }},
-    {"rms_norm_gradient",
-     [](const Inputs& input) {
-       const Value x = input("x", DType::f32, {64, 256}), gamma = input("gamma", DType::f32, {256});
-       return std::vector{ops::sum(ops::square(ops::rms_norm(x, gamma)))};
-     },
-     {0, 1}},
-    {"dropout_add",
-     [](const Inputs& input) {
-       const Value x = input("x", DType::f32, {32, 512}), residual = input("residual", DType::f32, {32, 512});
-       return std::vector{ops::dropout(x, input("seed", DType::i64, {}), {.p = 0.1}) + residual};
-     }},
-    {"embedding_gradient",
-     [](const Inputs& input) {
-       const Value table = input("table", DType::f32, {100, 64}), index = input("index", DType::i64, {48});
-       return std::vector{ops::sum(ops::square(ops::embedding(table, index)))};
-     },
-     {0}},
-    {"mlp", [](const Inputs& input) {
-       const Value x = input("x", DType::f32, {32, 48}), w = input("w", DType::f32, {48, 96}),
-                   b = input("b", DType::f32, {96});
-       return std::vector{ops::gelu(ops::matmul(x, w) + b, ops::Gelu::tanh)};
-     }}};
-
-ir::Graph graph_of(const Program& program) {
-  ir::Graph graph(program.name);
-  std::vector<ir::NodeId> outputs;
-  for (const Value& v : program.write({graph})) outputs.push_back(v.id);
-  graph.set_outputs(outputs);
-  return program.differentiate.empty() ? graph : passes::differentiate(graph, program.differentiate);
-}
+using test::graph_of;
+using Program = test::StageProgram;
 
 // One machine for all: a target read from this one would make the files its own.
 tile::Target cpu_target() {
@@ -146,7 +90,7 @@ TEST_P(Stages, PrintedCuda) {
   expect_golden(GetParam(), "5_cuda", text);
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Stages, ::testing::ValuesIn(kPrograms),
+INSTANTIATE_TEST_SUITE_P(Programs, Stages, ::testing::ValuesIn(test::stage_programs()),
                          [](const auto& program) { return std::string(program.param.name); });
 
 }  // namespace

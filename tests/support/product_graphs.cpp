@@ -149,4 +149,43 @@ ProductGraph random_product(std::uint64_t seed) {
   return p;
 }
 
+std::vector<ProductGraph> large_products() {
+  using Around = ProductGraph::Around;
+  return {
+      {.n = 8192, .k = 8192, .dtype = DType::bf16},
+      {.n = 8192, .k = 8192, .dtype = DType::bf16, .b_by_columns = true},
+      {.n = 8192, .k = 8192, .dtype = DType::bf16, .around = Around::scaled_weights},
+      {.m = 8, .n = 8192, .k = 8192, .dtype = DType::bf16},
+      {.m = 8, .n = 8192, .k = 8192, .b_by_columns = true, .around = Around::bias_and_silu},
+      {.m = 8, .n = 8192, .k = 8192, .around = Around::scaled_weights},
+      {.m = 128, .n = 8192, .k = 8192, .dtype = DType::bf16, .around = Around::bias_and_silu},
+      {.m = 128, .n = 128, .k = 65536, .dtype = DType::bf16},
+      {.m = 128, .n = 128, .k = 65536},
+      {.m = 1024, .n = 1024, .k = 1024},
+      {.m = 4096, .n = 4096, .k = 4096},
+      {.m = 4096, .n = 4096, .k = 4096, .b_by_columns = true, .around = Around::bias_and_silu},
+      {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::f8e4m3, .b_by_columns = true},
+      {.m = 512,
+       .n = 192,
+       .k = 4096,
+       .dtype = DType::f8e5m2,
+       .b_by_columns = true,
+       .around = Around::bias_and_silu},
+      {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights},
+      {.m = 4096, .n = 4096, .k = 1024, .dtype = DType::bf16, .around = Around::statistics},
+      {.m = 8192,
+       .n = 8192,
+       .k = 8192,
+       .dtype = DType::bf16,
+       .b_by_columns = true,
+       .around = Around::statistics},
+      {.m = 4096,
+       .n = 4096,
+       .k = 4096,
+       .dtype = DType::f8e4m3,
+       .b_by_columns = true,
+       .around = Around::statistics},
+      {.m = 4096, .n = 4096, .k = 4096, .around = Around::statistics}};
+}
+
 }  // namespace tilewright::test

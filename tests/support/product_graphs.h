@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tilewright::test {
 
@@ -33,5 +34,8 @@ ir::Graph graph_of(const ProductGraph& product);
 
 // Of 1 to some hundred rows and columns, k from 0 to some thousand: small enough to interpret.
 ProductGraph random_product(std::uint64_t seed);
+
+// Those whose forms only large sizes have: too large to interpret.
+std::vector<ProductGraph> large_products();
 
 }  // namespace tilewright::test
