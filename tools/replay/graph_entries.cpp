@@ -13,7 +13,7 @@ namespace tilewright::replay {
 namespace {
 constexpr std::uint64_t kGraphs = 300, kProducts = 100;
 // Every so many is in the shortened form.
-constexpr std::uint64_t kShortGraphs = 15, kShortProducts = 20;
+constexpr std::uint64_t kShortGraphs = 5, kShortProducts = 10;
 }  // namespace
 
 std::vector<CorpusEntry> stage_entries() {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <exception>
 #include <iterator>
+#include <mutex>
 #include <thread>
 
 #include "replay/corpus.h"
@@ -50,6 +51,11 @@ std::vector<ProgramRecord> records_of(const Task& task) {
   }
 }
 
+bool fails(const ProgramRecord& record) {
+  return !record.failure.empty() || std::any_of(record.kernels.begin(), record.kernels.end(),
+                                                [](const KernelRecord& k) { return !k.failure.empty(); });
+}
+
 struct Counts {
   std::size_t programs = 0, kernels = 0, failures = 0;
 };
@@ -67,7 +73,7 @@ Counts record_all(const std::vector<Task>& tasks, int threads, RecordFolder& fol
           lines[i].push_back(folder.store(record));
           ++programs;
           kernels += record.kernels.size();
-          failures += record.failure.empty() ? 0 : 1;
+          failures += fails(record) ? 1 : 0;
         }
     } catch (...) {
       const std::lock_guard lock(problem_mutex);

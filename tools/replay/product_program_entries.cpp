@@ -8,7 +8,7 @@
 namespace tilewright::replay {
 
 namespace {
-constexpr std::uint64_t kPrograms = 100, kShort = 20;  // every so many is in the shortened form
+constexpr std::uint64_t kPrograms = 100, kShort = 10;  // every so many is in the shortened form
 }
 
 std::vector<CorpusEntry> product_program_entries() {
