@@ -1,12 +1,13 @@
 # The commands of the project; `make help` lists them. CMake and ctest do the work: presets in CMakePresets.json.
 JOBS ?= $(shell nproc)
+REV ?= HEAD
 FUZZ_SECONDS ?= 600
 FUZZ_GRAPHS ?= 1000000
 FUZZ_KERNELS ?= 50000
 PHASE = scripts/phase.sh
 CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: build help setup demo test bench golden fuzz asan ubsan tsan lint format gpu-bundle clean
+.PHONY: build help setup demo test bench golden replay fuzz asan ubsan tsan lint format gpu-bundle clean
 .DEFAULT_GOAL := build
 
 build: build/build.ninja ## build the command, build/tw, and the backends it opens (default)
@@ -39,6 +40,9 @@ golden: build/build.ninja ## rewrite the goldens and the outputs in docs/; read 
 	cmake --build build -j $(JOBS)
 	TILEWRIGHT_UPDATE=1 $(CTEST) --test-dir build -L golden
 	git status --short
+
+replay: build/build.ninja ## what the compiler makes of a fixed corpus now and at REV: REV=main, or REV="HEAD~3 --filter pair/"
+	@tools/replay/replay.py --jobs $(JOBS) --against $(REV)
 
 fuzz: build/build.ninja ## FUZZ_SECONDS of malformed text per parser, FUZZ_GRAPHS random graphs and a part as programs for PyTorch, FUZZ_KERNELS kernels
 	scripts/setup.sh build test clang

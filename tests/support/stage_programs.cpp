@@ -14,9 +14,7 @@ Value input(Graph& graph, const char* name, DType dtype, const Shape& shape) {
   return {&graph, graph.add_input(name, {dtype, shape})};
 }
 
-std::vector<Value> softmax(Graph& graph) {
-  return {ops::softmax(input(graph, "x", DType::f32, {64, 1000}))};
-}
+std::vector<Value> softmax(Graph& graph) { return {ops::softmax(input(graph, "x", DType::f32, {64, 1000}))}; }
 
 std::vector<Value> layernorm_gelu(Graph& graph) {
   const Value x = input(graph, "x", DType::bf16, {64, 768}), gamma = input(graph, "gamma", DType::f32, {768}),

@@ -118,7 +118,8 @@ Graph graph_of(const TrainingStep& step) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Value p{&graph, inputs[static_cast<std::size_t>(parameters[i])]}, g{&graph, computed[i + 1]};
     const std::string& name = graph.node(p.id).name;
-    const Updated after = adamw(p, g, input("m_" + name, p.shape()), input("v_" + name, p.shape()), corrections);
+    const Updated after =
+        adamw(p, g, input("m_" + name, p.shape()), input("v_" + name, p.shape()), corrections);
     for (const Value& v : {after.parameter, after.first, after.second}) outputs.push_back(v.id);
   }
   graph.set_outputs(outputs);

@@ -37,6 +37,7 @@ struct GraphEntryOptions {
   bool tf32 = false;
   bool in_short = false;
 };
-CorpusEntry graph_entry(std::string name, std::function<ir::Graph()> graph, const GraphEntryOptions& options = {});
+CorpusEntry graph_entry(std::string name, std::function<ir::Graph()> graph,
+                        const GraphEntryOptions& options = {});
 
 }  // namespace tilewright::replay

@@ -19,18 +19,18 @@ constexpr std::uint64_t kShortGraphs = 5, kShortProducts = 10;
 std::vector<CorpusEntry> stage_entries() {
   std::vector<CorpusEntry> out;
   for (const test::StageProgram& program : test::stage_programs())
-    out.push_back(graph_entry(fmt::format("stage/{}", program.name), [&program] { return test::graph_of(program); },
-                              {.in_short = true}));
+    out.push_back(graph_entry(fmt::format("stage/{}", program.name),
+                              [&program] { return test::graph_of(program); }, {.in_short = true}));
   return out;
 }
 
 std::vector<CorpusEntry> random_graph_entries() {
   std::vector<CorpusEntry> out;
   for (std::uint64_t seed = 1; seed <= kGraphs; ++seed)
-    out.push_back(graph_entry(
-        fmt::format("graph/{}", seed),
-        [seed] { return test::random_graph(test::graph_of_seed(seed, test::GraphFamily::any)); },
-        {.recompute = seed % 8 == 0, .in_short = seed % kShortGraphs == 0}));
+    out.push_back(
+        graph_entry(fmt::format("graph/{}", seed),
+                    [seed] { return test::random_graph(test::graph_of_seed(seed, test::GraphFamily::any)); },
+                    {.recompute = seed % 8 == 0, .in_short = seed % kShortGraphs == 0}));
   return out;
 }
 
@@ -40,7 +40,8 @@ std::vector<CorpusEntry> product_entries() {
     for (const bool tf32 : {false, true})
       if (!tf32 || product.dtype == DType::f32)
         out.push_back(graph_entry(fmt::format("{} {}{}", name, to_string(product), tf32 ? " tf32" : ""),
-                                  [product] { return graph_of(product); }, {.tf32 = tf32, .in_short = in_short}));
+                                  [product] { return graph_of(product); },
+                                  {.tf32 = tf32, .in_short = in_short}));
   };
   int number = 0;
   for (const test::ProductGraph& product : test::large_products())

@@ -68,7 +68,8 @@ ProgramRecord record_graph(const std::string& name, const ir::Graph& graph, cons
 
 }  // namespace
 
-CorpusEntry graph_entry(std::string name, std::function<ir::Graph()> graph, const GraphEntryOptions& options) {
+CorpusEntry graph_entry(std::string name, std::function<ir::Graph()> graph,
+                        const GraphEntryOptions& options) {
   auto record = [name, graph = std::move(graph), options](const Machine& machine) {
     return std::vector{record_graph(name, graph(), machine, options)};
   };

@@ -34,7 +34,8 @@ Machine cpu_machine() {
   out.candidates = [target = out.target](const tile::Kernel& kernel) {
     return cpu::list_candidates(kernel, target);
   };
-  out.print = [lanes = out.target.vector_bytes / 4](const tile::Kernel& kernel, const tile::Schedule& schedule) {
+  out.print = [lanes = out.target.vector_bytes / 4](const tile::Kernel& kernel,
+                                                    const tile::Schedule& schedule) {
     return cpu::print_kernel(kernel, schedule, lanes);
   };
   return out;

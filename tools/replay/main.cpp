@@ -1,5 +1,5 @@
-// replay_record: compiles the corpus for machines that need not be there and writes down what comes out, as far
-// as printed sources. tools/replay/replay.py calls it, and compares.
+// replay_record: compiles the corpus for machines that need not be there and writes down what comes out, as
+// far as printed sources. tools/replay/replay.py calls it, and compares.
 #include <tilewright/base/error.h>
 
 #include <fmt/format.h>
@@ -105,9 +105,11 @@ int run(const Options& options) {
   RecordFolder folder(options.out);
   const Counts counts = record_all(tasks, options.threads, folder);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  fmt::print("{} programs for {}: {} kernels, {} programs failed, {} texts of {:.0f} MB, in {:.1f} s on {} threads\n",
-             counts.programs, fmt::join(options.machines, ", "), counts.kernels, counts.failures, folder.text_count(),
-             static_cast<double>(folder.text_bytes()) / 1e6, seconds, options.threads);
+  fmt::print(
+      "{} programs for {}: {} kernels, {} programs failed, {} texts of {:.0f} MB, in {:.1f} s on {} "
+      "threads\n",
+      counts.programs, fmt::join(options.machines, ", "), counts.kernels, counts.failures,
+      folder.text_count(), static_cast<double>(folder.text_bytes()) / 1e6, seconds, options.threads);
   return 0;
 }
 
@@ -118,9 +120,11 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   tilewright::replay::Options options;
   CLI::App app(
-      "Compiles a fixed corpus without running it and writes down each kernel's tile IR, source, schedule and "
+      "Compiles a fixed corpus without running it and writes down each kernel's tile IR, source, schedule "
+      "and "
       "predicted time. tools/replay/replay.py compares such records.");
-  CLI::Option* out = app.add_option("--out", options.out, "the record's folder; one that is there is replaced");
+  CLI::Option* out =
+      app.add_option("--out", options.out, "the record's folder; one that is there is replaced");
   app.add_option("--targets", options.machines, "cpu, sm_80, sm_90a; all by default")->delimiter(',');
   app.add_option("--filter", options.filter, "only programs with this in their name: pair/softmax");
   app.add_flag("--short", options.only_short, "the shortened form: a part of each kind, in seconds");

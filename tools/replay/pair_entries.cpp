@@ -60,8 +60,8 @@ std::vector<std::string> all_types(const std::vector<lab::Pair>& pairs) {
 struct Lab {
   std::vector<lab::Pair> pairs = lab::all_pairs();
   std::vector<lab::Suite> suites = lab::all_suites();
-  std::vector<lab::Job> select(const std::vector<std::string>& names, const std::vector<std::string>& settings,
-                               const Machine& machine) const {
+  std::vector<lab::Job> select(const std::vector<std::string>& names,
+                               const std::vector<std::string>& settings, const Machine& machine) const {
     return select_jobs(pairs, suites, names, settings,
                        machine.is_gpu() ? lab::DeviceKind::cuda : lab::DeviceKind::cpu);
   }
@@ -73,7 +73,8 @@ std::vector<CorpusEntry> pair_entries(const Machine& machine) {
   const auto lists = std::make_shared<const Lab>();
   std::vector<CorpusEntry> out;
   std::set<std::string> known;
-  const auto add = [&](const std::vector<std::string>& names, const std::vector<std::string>& settings, bool in_short) {
+  const auto add = [&](const std::vector<std::string>& names, const std::vector<std::string>& settings,
+                       bool in_short) {
     for (const lab::Job& job : lists->select(names, settings, machine)) {
       const std::string name = fmt::format("pair/{} {}", job.pair->name, job.knobs.to_string());
       if (!known.insert(name).second) continue;

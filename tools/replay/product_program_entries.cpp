@@ -14,13 +14,12 @@ constexpr std::uint64_t kPrograms = 100, kShort = 10;  // every so many is in th
 std::vector<CorpusEntry> product_program_entries() {
   std::vector<CorpusEntry> out;
   for (std::uint64_t seed = 1; seed <= kPrograms; ++seed)
-    out.push_back(graph_entry(
-        fmt::format("product_program/{}", seed),
-        [seed] {
-          test::Random random(seed);
-          return test::random_product_program(random).graph;
-        },
-        {.recompute = seed % 8 == 0, .in_short = seed % kShort == 0}));
+    out.push_back(graph_entry(fmt::format("product_program/{}", seed),
+                              [seed] {
+                                test::Random random(seed);
+                                return test::random_product_program(random).graph;
+                              },
+                              {.recompute = seed % 8 == 0, .in_short = seed % kShort == 0}));
   return out;
 }
 

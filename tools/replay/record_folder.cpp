@@ -29,7 +29,8 @@ RecordFolder::RecordFolder(std::filesystem::path path) : path_(std::move(path)) 
   namespace fs = std::filesystem;
   try {
     if (fs::exists(path_) && !fs::is_empty(path_) && !fs::exists(path_ / "index.json"))
-      throw Error(fmt::format("{} holds files and is no record: name an empty or a new folder", path_.string()));
+      throw Error(
+          fmt::format("{} holds files and is no record: name an empty or a new folder", path_.string()));
     fs::remove(path_ / "index.json");
     fs::remove_all(path_ / "texts");
     fs::create_directories(path_ / "texts");
@@ -41,7 +42,8 @@ RecordFolder::RecordFolder(std::filesystem::path path) : path_(std::move(path)) 
 
 std::string RecordFolder::store_text(const std::string& text, const char* kind) {
   if (text.empty()) return "";
-  const std::string hash = to_hex(hash_bytes(text)), file = fmt::format("{}/{}.{}", hash.substr(0, 2), hash, kind);
+  const std::string hash = to_hex(hash_bytes(text)),
+                    file = fmt::format("{}/{}.{}", hash.substr(0, 2), hash, kind);
   {
     const std::lock_guard lock(mutex_);
     if (!known_.insert(file).second) return hash;

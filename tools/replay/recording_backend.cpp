@@ -45,7 +45,8 @@ thread_local const Recording* contexts_recording = nullptr;
 
 std::vector<Candidate> RecordingBackend::candidates(const tile::Kernel& kernel) const {
   listed_ = to_.machine.candidates(kernel);
-  const bool any = std::any_of(listed_.begin(), listed_.end(), [](const Candidate& c) { return c.refusal.empty(); });
+  const bool any =
+      std::any_of(listed_.begin(), listed_.end(), [](const Candidate& c) { return c.refusal.empty(); });
   if (!any && to_.program)
     to_.program->kernels.push_back(
         {.name = kernel.name, .tile = tile::print(kernel), .failure = reasons(listed_)});
@@ -79,7 +80,8 @@ Result<std::unique_ptr<backends::Program>> RecordingBackend::load(const tile::Ke
 Result<void*> RecordingBackend::allocate(std::size_t bytes) {
   void* at = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED) return failure(Failure::Kind::out_of_memory, fmt::format("no {} bytes to map", bytes));
+  if (at == MAP_FAILED)
+    return failure(Failure::Kind::out_of_memory, fmt::format("no {} bytes to map", bytes));
   return at;
 }
 void RecordingBackend::release(void* address, std::size_t bytes) {
