@@ -6,12 +6,11 @@
 
 #include "ir/op.h"
 #include "support/choices.h"
+#include "support/derivative.h"
 
 #include <vector>
 
 namespace tilewright::test {
-
-enum class Derivative : std::uint8_t { none, first, second };
 
 struct ProductProgram {
   Derivative derivative = Derivative::none;

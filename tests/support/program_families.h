@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/graph.h"
+#include "support/derivative.h"
 
 #include <string>
 #include <vector>
@@ -16,8 +17,6 @@ struct ProgramFamily {
   bool twice = true;  // second derivatives, too
 };
 const std::vector<ProgramFamily>& program_families();
-
-enum class Derivative { none, first, second };
 
 // The family's program, the gradient of its sum with respect to every float input, or that of sum(g·g), where
 // g is the gradient with respect to the first input.

@@ -1,6 +1,7 @@
 // replay_record: compiles the corpus for machines that need not be there and writes down what comes out, as
 // far as printed sources. tools/replay/replay.py calls it, and compares.
 #include <tilewright/base/error.h>
+#include <tilewright/base/thread_pool.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,7 +26,7 @@ struct Options {
   std::string out, filter;
   std::vector<std::string> machines = machine_names();
   bool only_short = false, list = false;
-  int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  int threads = allowed_cpu_count();
 };
 
 struct Task {
@@ -82,6 +83,7 @@ Counts record_all(const std::vector<Task>& tasks, int threads, RecordFolder& fol
     }
   };
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<std::size_t>(threads));
   for (int i = 0; i < threads; ++i) workers.emplace_back(work);
   for (std::thread& worker : workers) worker.join();
   if (problem) std::rethrow_exception(problem);
@@ -93,6 +95,7 @@ Counts record_all(const std::vector<Task>& tasks, int threads, RecordFolder& fol
 
 int run(const Options& options) {
   std::vector<Machine> machines;
+  machines.reserve(options.machines.size());
   for (const std::string& name : options.machines) machines.push_back(make_machine(name));
   const std::vector<Task> tasks = tasks_of(machines, options);
   if (tasks.empty())

@@ -50,6 +50,7 @@ std::vector<std::string> all_types(const std::vector<lab::Pair>& pairs) {
     for (const lab::Knob& knob : pair.knobs) {
       if (knob.name != "dtype" || knob.choices.empty()) continue;
       std::vector<std::string> types;
+      types.reserve(knob.choices.size());
       for (const lab::KnobValue& value : knob.choices) types.push_back(lab::to_string(value));
       settings.push_back(fmt::format("{}.dtype={}", pair.name, fmt::join(types, ",")));
     }

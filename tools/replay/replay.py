@@ -67,6 +67,7 @@ def record_of_revision(options):
     if (folder / "index.json").exists():
         print(f"{options.against}: recorded before, in {folder}", flush=True)
     else:
+        revision.require_recorder(commit)
         print(f"{options.against}: {commit[:12]} is built in {revision.folder_of(commit)}", flush=True)
         write_record(revision.recorder_of(commit, options.jobs), folder, options, options.against)
     return folder

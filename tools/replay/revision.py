@@ -68,11 +68,14 @@ def folder_of(commit):
     return KEPT / commit[:12]
 
 
-def recorder_of(commit, jobs):
-    """The recorder that `commit` builds."""
+def require_recorder(commit):
     if not git("ls-tree", "--name-only", commit, "tools/replay/main.cpp"):
         first = git("log", "--diff-filter=A", "--format=%h", "--", "tools/replay/main.cpp").split("\n")[-1]
         raise RevisionError(f"{commit[:12]} has no tools/replay, which came with {first or 'a later commit'}: name one that has it")
+
+
+def recorder_of(commit, jobs):
+    """The recorder that `commit` builds."""
     folder = folder_of(commit)
     source = folder / "source"
     if not source.exists():
