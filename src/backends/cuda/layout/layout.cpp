@@ -29,6 +29,15 @@ std::vector<int> long_axes(const std::vector<Index>& shape) {
   return axes;
 }
 
+int side_of_axis(const printer::ElementLoop& loop, Place place, int axis) {
+  const std::vector<int> axes = long_axes(loop.shape);
+  const auto at = std::find(axes.begin(), axes.end(), axis);
+  if (at == axes.end() || place.part == Part::one) return -1;
+  if (place.part == Part::rows) return 0;
+  if (place.part == Part::cols) return 1;
+  return at == axes.begin() ? 0 : 1;
+}
+
 bool shares_rows(const tile::Schedule& s) { return row_cluster(s) > 1 && s.threads_per_row < s.threads; }
 
 bool same_spread(const Layouts& layouts, Place a, Place b) {

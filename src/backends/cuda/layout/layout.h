@@ -75,6 +75,9 @@ bool same_spread(const Layouts& layouts, Place a, Place b);
 bool shares_rows(const tile::Schedule& schedule);
 // Axes longer than 1, in order.
 std::vector<int> long_axes(const std::vector<Index>& shape);
+// Where an axis of a loop that stands in `place` lies in its frame: 0 down the rows, 1 along the columns; -1
+// where it is of one element, or in one thread.
+int side_of_axis(const printer::ElementLoop& loop, Place place, int axis);
 
 struct LayoutInput {
   const tile::Kernel& kernel;

@@ -6,7 +6,7 @@
 #include "backends/cuda/analysis/dot_chain.h"
 #include "backends/cuda/analysis/tensor_dot.h"
 #include "backends/cuda/analysis/tile_store.h"
-#include "backends/cuda/layout/layout.h"
+#include "backends/cuda/layout/cluster_exchange.h"
 #include "backends/cuda/print/printer.h"
 #include "backends/cuda/print/text.h"
 #include "backends/printer/accuracy.h"
@@ -21,10 +21,6 @@
 #include <vector>
 
 namespace tilewright::cuda {
-
-// Left for the small arrays of exchanges.
-inline constexpr Index kStaticSharedBytes = 2048;
-inline constexpr Index kMostStaticSharedBytes = 48 * 1024;  // that a kernel may declare
 
 // An expression and the C++ type it has ("i32" for an i64 that is known to fit).
 struct Expr {

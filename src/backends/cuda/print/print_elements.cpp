@@ -11,12 +11,7 @@ using tile::Op;
 using tile::OpKind;
 
 int KernelPrinter::role(const Loop& loop, int loop_axis) const {
-  const std::vector<int> axes = long_axes(loop.plan->shape);
-  const auto at = std::find(axes.begin(), axes.end(), loop_axis);
-  if (at == axes.end() || loop.place.part == Part::one) return -1;
-  if (loop.place.part == Part::rows) return 0;
-  if (loop.place.part == Part::cols) return 1;
-  return at == axes.begin() ? 0 : 1;
+  return side_of_axis(*loop.plan, loop.place, loop_axis);
 }
 
 Part KernelPrinter::spread_of(const Loop& loop, const std::vector<int>& axes) const {

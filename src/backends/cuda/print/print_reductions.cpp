@@ -224,7 +224,7 @@ void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Re
     const std::string name = unique(r.state + "_parts");
     shared_.push_back(fmt::format("__shared__ {} {}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
                                   f.row_blocks, columns));
-    cluster_bytes_ += (repeated ? 2 : 1) * f.row_blocks * columns * state_bytes(r.type);
+    cluster_bytes_ += cluster_column_bytes(f, loop.place.part, repeated, state_bytes(r.type));
     places.push_back(name + (repeated ? "[step & 1]" : ""));
     vectors.push_back(one ? fmt::format("as_vectors(&{})", r.state) : steps > 1 ? r.state : "&" + r.state);
     out_.line("put_columns_cluster<{}, {}, {}>({}, {});", f.threads_per_row, f.groups, steps, places.back(),

@@ -3,7 +3,7 @@
 #include "backends/cuda/schedule/candidates.h"
 
 #include "backends/cuda/analysis/loop_policy.h"
-#include "backends/cuda/layout/layout.h"
+#include "backends/cuda/layout/cluster_exchange.h"
 #include "backends/cuda/schedule/dot_candidates.h"
 #include "backends/cuda/schedule/estimate.h"
 
@@ -41,7 +41,8 @@ class Candidates {
       rows_of_one();
     else
       rows_of_several();
-    if (found_.empty()) fallback();
+    if (found_.empty()) one_of_any_size();
+    if (std::all_of(found_.begin(), found_.end(), [](const auto& c) { return !c.refusal.empty(); })) spill();
     std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) {
       return std::make_tuple(!a.refusal.empty(), a.predicted_us) <
              std::make_tuple(!b.refusal.empty(), b.predicted_us);
@@ -75,8 +76,13 @@ class Candidates {
     const printer::LoopPlan plan = printer::plan_loops(kernel_, loop_policy(kernel_, s));
     const LayoutInput input{kernel_, plan, ranges_, s};
     auto layouts = assign_layouts(input);
-    if (!layouts) {
-      c.refusal = layouts.error().message;
+    const Index exchanged = layouts ? cluster_exchange_bytes(input, *layouts) : 0;
+    constexpr Index kMostExchanged = kMostStaticSharedBytes - kStaticSharedBytes;
+    if (!layouts || exchanged > kMostExchanged) {
+      c.refusal = layouts
+                      ? fmt::format("needs {} bytes of shared memory for what a cluster exchanges, has {}",
+                                    exchanged, kMostExchanged)
+                      : layouts.error().message;
       found_.push_back(std::move(c));
       return;
     }
@@ -169,14 +175,34 @@ class Candidates {
            work_.programs * cluster <= kFewBlocks * target_.units;
   }
 
-  // Tiles too large for registers still run: they spill. Tiny ones leave threads without work.
-  void fallback() {
+  // Tiles too large for any of the lists above, and tiny ones, which leave threads without work.
+  void one_of_any_size() {
     const auto wanted = std::bit_ceil(static_cast<std::uint64_t>(main_.rows * main_.cols / 32 + 1));
     const int threads = static_cast<int>(std::clamp<std::uint64_t>(wanted, 64, 1024));
     const int row =
         main_.rows == 1 ? threads : static_cast<int>(std::clamp<Index>(vectors_rounded_up(), 1, threads));
     add({.threads = threads, .threads_per_row = row});
-    for (backends::Candidate& c : found_) c.refusal.clear();
+  }
+
+  // Nothing has registers enough: the compiler keeps what a thread has no register for in memory, which each
+  // value enters and leaves once at least.
+  void spill() {
+    for (backends::Candidate& c : found_) {
+      const printer::LoopPlan plan = printer::plan_loops(kernel_, loop_policy(kernel_, c.schedule));
+      const LayoutInput input{kernel_, plan, ranges_, c.schedule};
+      const auto layouts = assign_layouts(input);
+      if (!layouts) continue;
+      Occupancy o = occupancy(input, *layouts, options_.max_shared_bytes);
+      if (o.blocks > 0 || o.staged) continue;
+      constexpr double kEachWay = 2, kRegisterBytes = 4;
+      const double spilled = std::max(0.0, o.elements - static_cast<double>(kMaxElements) / 2);
+      const double bytes =
+          kEachWay * kRegisterBytes * spilled * c.schedule.threads * c.schedule.cluster * work_.programs;
+      o.blocks = 1;
+      c.predicted_us =
+          predicted_us(work_, o, *layouts, c.schedule, target_) + 1e6 * bytes / target_.cache_bytes_per_s;
+      c.refusal.clear();
+    }
   }
 
   const tile::Kernel& kernel_;

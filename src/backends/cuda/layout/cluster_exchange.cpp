@@ -1,0 +1,58 @@
+// Sizes, before anything is printed.
+#include "backends/cuda/layout/cluster_exchange.h"
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using printer::ElementLoop;
+using printer::Instr;
+using printer::Step;
+
+Index reduction_state_bytes(DType dtype, tile::Monoid monoid) {
+  return std::max<Index>(4, static_cast<Index>(size_bytes(dtype))) *
+         (monoid == tile::Monoid::argmax || monoid == tile::Monoid::argmin ? 2 : 1);
+}
+
+Index cluster_column_bytes(const Frame& frame, Part part, bool repeated, Index state_bytes) {
+  const Index columns =
+      part == Part::rows ? frame.threads_per_row : frame.threads_per_row * frame.col_steps() * frame.vector;
+  return (repeated ? 2 : 1) * frame.row_blocks * columns * state_bytes;
+}
+
+namespace {
+
+Index bytes_of_loop(const LayoutInput& input, const Layouts& layouts, const ElementLoop& loop,
+                    bool repeated) {
+  const auto place = layouts.loops.find(&loop);
+  if (place == layouts.loops.end() || place->second.part == Part::one) return 0;
+  const Frame& frame = layouts.frame(place->second);
+  if (frame.row_blocks == 1) return 0;
+  Index bytes = 0;
+  for (const Instr& in : loop.body) {
+    if (in.kind != Instr::Kind::reduce || side_of_axis(loop, place->second, in.op->axis) != 0) continue;
+    bytes += cluster_column_bytes(
+        frame, place->second.part, repeated,
+        reduction_state_bytes(input.kernel.type(in.op->operands[0]).dtype, in.op->monoid));
+  }
+  return bytes;
+}
+
+Index bytes_of_steps(const LayoutInput& input, const Layouts& layouts, const std::vector<Step>& steps,
+                     bool repeated) {
+  Index bytes = 0;
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::elements) bytes += bytes_of_loop(input, layouts, step.loop, repeated);
+    for (const auto& body : step.body)
+      bytes += bytes_of_steps(input, layouts, body, repeated || step.kind == Step::Kind::loop);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Index cluster_exchange_bytes(const LayoutInput& input, const Layouts& layouts) {
+  return shares_rows(input.schedule) ? bytes_of_steps(input, layouts, input.plan.steps, false) : 0;
+}
+
+}  // namespace tilewright::cuda
