@@ -84,7 +84,7 @@ TEST(Graph, RefusesHugeAndNegativeShapes) {
     return message_of([&] { g.add(kFill, {}, {{"shape", shape}}); });
   };
   EXPECT_EQ(fill({Index{1} << 40, Index{1} << 40}),
-            "fill: shape [1099511627776,1099511627776] has too many elements");
+            "fill: shape [1099511627776,1099511627776] has too many elements for any memory");
   EXPECT_EQ(fill({-1}), "fill: shape [-1] has a negative extent");
   EXPECT_EQ(fill({0, Index{1} << 40}), "no error");
 }

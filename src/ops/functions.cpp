@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace tilewright::ops {
 
 namespace {
@@ -167,8 +169,12 @@ Value logical_not(Value a) { return bit_not(truth(a).value); }
 Value where(Value condition, const Operand& a, const Operand& b) {
   if (a.is_literal() && b.is_literal()) {
     const auto fits = [](const Operand& o) { return wrap_to(DType::i32, o.integer) == o.integer; };
-    const DType whole = fits(a) && fits(b) ? DType::i32 : DType::i64;
-    const DType dtype = a.is_real || b.is_real ? DType::f32 : whole;
+    const auto fits_f32 = [](const Operand& o) {
+      return !std::isfinite(o.real) || std::fabs(o.real) <= max_finite(DType::f32);
+    };
+    const DType whole = fits(a) && fits(b) ? DType::i32 : DType::i64,
+                real = fits_f32(a) && fits_f32(b) ? DType::f32 : DType::f64;
+    const DType dtype = a.is_real || b.is_real ? real : whole;
     return append(kWhere, {condition, literal_as(a, condition, dtype), literal_as(b, condition, dtype)});
   }
   const Pair pair = meet("where", a, b, keep);

@@ -21,16 +21,16 @@ Value random_bits(Value seed, const Shape& shape, Index offset) {
 
 Value reshape(Value x, const Shape& shape) {
   Shape full = shape;
-  Index known = 1;
   int open = -1;
   for (int i = 0; i < shape.rank(); ++i) {
-    if (shape[i] == -1 && open < 0)
-      open = i;
-    else
-      known *= shape[i];
+    if (shape[i] != -1) continue;
+    if (open >= 0) fail(x, fmt::format("reshape: only one extent may be -1, got {}", to_string(shape)));
+    full[open = i] = 1;
   }
+  ir::check_shape(full);
   if (open >= 0) {
-    if (known <= 0 || x.shape().size() % known != 0)
+    const Index known = full.size();
+    if (known == 0 || x.shape().size() % known != 0)
       fail(x, fmt::format("reshape: {} does not divide into {}", to_string(x.type()), to_string(shape)));
     full[open] = x.shape().size() / known;
   }

@@ -219,20 +219,25 @@ class PlanWriter {
 
 }  // namespace
 
-Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
+Compiled plan_groups(ir::Graph graph, Fusion fusion, const tile::Target& target,
+                     const PipelineOptions& options) {
   Compiled out;
   out.target = target;
-  const ir::Graph ordered = options.deterministic ? in_fixed_order(graph) : graph;
-  out.graph = materialize(options.simplify ? simplify(ordered) : ordered, target);
-  if (options.fuse) {
-    FusedGraph fused = fuse_in_pieces(out.graph, target, options.recompute);
-    out.graph = std::move(fused.graph);
-    out.fusion = std::move(fused.fusion);
-  } else {
-    out.fusion = keep_apart(out.graph);
-  }
+  out.graph = std::move(graph);
+  out.fusion = std::move(fusion);
   PlanWriter(out, target, options).run();
   return out;
+}
+
+Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
+  const ir::Graph ordered = options.deterministic ? in_fixed_order(graph) : graph;
+  ir::Graph whole = materialize(options.simplify ? simplify(ordered) : ordered, target);
+  if (!options.fuse) {
+    Fusion apart = keep_apart(whole);
+    return plan_groups(std::move(whole), std::move(apart), target, options);
+  }
+  FusedGraph fused = fuse_in_pieces(whole, target, options.recompute);
+  return plan_groups(std::move(fused.graph), std::move(fused.fusion), target, options);
 }
 
 }  // namespace tilewright::passes

@@ -39,4 +39,9 @@ struct PipelineOptions {
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target,
                       const PipelineOptions& options = {});
 
+// Its end: kernels, buffers and launches of a materialized graph whose groups were chosen. Any groups do: one
+// that has no kernel is taken apart.
+Compiled plan_groups(ir::Graph graph, Fusion fusion, const tile::Target& target,
+                     const PipelineOptions& options = {});
+
 }  // namespace tilewright::passes

@@ -19,13 +19,13 @@ using Values = std::vector<Value>;
 
 namespace {
 
-ScoreIndices score_indices(const Tensor& q, const Tensor& k, const Location& where) {
+ScoreIndices score_indices(const char* name, const Tensor& q, const Tensor& k, const Location& where) {
   const Shape& s = q.shape();
   const auto write = [&](ir::Graph& graph, const Values&) {
     return Values{ops::iota(graph, {s[0], 1, 1, 1}, 0), ops::iota(graph, {1, s[1], 1, 1}, 1),
                   ops::iota(graph, {s[2], 1}, 0), ops::iota(graph, {k.shape()[2]}, 0)};
   };
-  const std::vector<Tensor> at = apply("attention", {q}, write, where);
+  const std::vector<Tensor> at = apply(name, {q}, write, where);
   return {at[0], at[1], at[2], at[3]};
 }
 
@@ -36,22 +36,21 @@ bool broadcasts_to(const Shape& from, const Shape& to) {
   return true;
 }
 
-void check_result(const char* function, const Tensor& got, bool fits, const Shape& scores, const char* wanted,
-                  const Location& where) {
-  if (!got.defined())
-    throw Error(fmt::format("attention: the {} function returned no tensor", function), where);
+void check_result(const char* of, const char* function, const Tensor& got, bool fits, const Shape& scores,
+                  const char* wanted, const Location& where) {
+  if (!got.defined()) throw Error(fmt::format("{}: the {} function returned no tensor", of, function), where);
   if (!fits || !broadcasts_to(got.shape(), scores))
-    throw Error(fmt::format("attention: the {} function returned {}{}, wanted {} that broadcasts to {}",
+    throw Error(fmt::format("{}: the {} function returned {}{}, wanted {} that broadcasts to {}", of,
                             function, name(got.dtype()), to_string(got.shape()), wanted, to_string(scores)),
                 where);
 }
 
-// The last tensor of `in` is the seed, where there is one.
-std::vector<Tensor> record(const std::vector<Tensor>& in, const AttentionOptions& options,
+// The last tensor of `in` is the seed, where there is one. `name` is the function the user called.
+std::vector<Tensor> record(const char* name, const std::vector<Tensor>& in, const AttentionOptions& options,
                            const Location& where) {
   const Tensor &q = in[0], &k = in[1], &v = in[2];
   apply(
-      "attention", {q, k, v},
+      name, {q, k, v},
       [](ir::Graph&, const Values& x) {
         ops::check_attention(x[0], x[1], x[2]);
         return Values{};
@@ -60,12 +59,12 @@ std::vector<Tensor> record(const std::vector<Tensor>& in, const AttentionOptions
   const Shape shape{q.shape()[0], q.shape()[1], q.shape()[2], k.shape()[2]};
   const DType dtype = q.dtype() == DType::f64 ? DType::f64 : DType::f32;
   std::optional<ScoreIndices> at;
-  if (options.score || options.mask) at = score_indices(q, k, where);
+  if (options.score || options.mask) at = score_indices(name, q, k, where);
   std::vector<Tensor> read{q, k, v};
   if (options.mask) {
     read.push_back(options.mask(*at));
     const Tensor& m = read.back();
-    check_result("mask", m, m.defined() && is_bool(m.dtype()), shape, "bools", where);
+    check_result(name, "mask", m, m.defined() && is_bool(m.dtype()), shape, "bools", where);
   }
   const auto write_scores = [&](ir::Graph&, const Values& x) {
     // Scores of no depth are 0, whatever their scale: 1/sqrt(0) would make NaN of them.
@@ -74,10 +73,10 @@ std::vector<Tensor> record(const std::vector<Tensor>& in, const AttentionOptions
                 values = options.mask ? ops::seen_keys(x[2], x[3]) : x[2];
     return Values{ops::attention_scores(x[0], keys, options.scale.value_or(1 / std::sqrt(depth))), values};
   };
-  std::vector<Tensor> operands = apply("attention", read, write_scores, where);
+  std::vector<Tensor> operands = apply(name, read, write_scores, where);
   if (options.score) {
     const Tensor s = options.score(operands[0], *at);
-    check_result("score", s, s.defined() && is_float(s.dtype()), shape, "floats", where);
+    check_result(name, "score", s, s.defined() && is_float(s.dtype()), shape, "floats", where);
     operands[0] = broadcast_to(cast(s, dtype, where), shape, where);
   }
   if (options.mask) operands.push_back(read[3]);
@@ -90,24 +89,24 @@ std::vector<Tensor> record(const std::vector<Tensor>& in, const AttentionOptions
     const ops::Attended y = ops::attend(x[0], x[1], o);
     return Values{y.out, y.lse};
   };
-  return apply("attention", operands, write_result, where);
+  return apply(name, operands, write_result, where);
 }
 
-std::vector<Tensor> run(const std::vector<Tensor>& qkv, const AttentionOptions& options, std::size_t results,
-                        const Location& where) {
+std::vector<Tensor> run(const char* name, const std::vector<Tensor>& qkv, const AttentionOptions& options,
+                        std::size_t results, const Location& where) {
   std::vector<Tensor> in = qkv;
-  for (const Tensor& t : in)
-    if (!t.defined()) throw Error("attention: an operand was never given a value", where);
+  detail::check_operands(name, in, where);
   if (!(options.dropout >= 0 && options.dropout < 1))
-    throw Error(fmt::format("attention: dropout is {}, it must be in [0, 1)", options.dropout), where);
+    throw Error(fmt::format("{}: dropout is {}, it must be in [0, 1)", name, options.dropout), where);
   if (options.dropout != 0) {
-    if (!options.seed || !options.seed->defined()) throw Error("attention: dropout needs a seed", where);
+    if (!options.seed || !options.seed->defined()) 
+      throw Error(fmt::format("{}: dropout needs a seed", name), where);
     in.push_back(*options.seed);
   }
   // Recorded where a recording is going on, else a program of its own: its parts are never run one by one.
   detail::CompiledCore core(
       [&](const std::vector<Tensor>& t) {
-        std::vector<Tensor> all = record(t, options, where);
+        std::vector<Tensor> all = record(name, t, options, where);
         all.resize(results);
         return all;
       },
@@ -119,43 +118,46 @@ std::vector<Tensor> run(const std::vector<Tensor>& qkv, const AttentionOptions& 
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options,
                  const Location& where) {
-  return run({q, k, v}, options, 1, where)[0];
+  return run("attention", {q, k, v}, options, 1, where)[0];
 }
 
 std::pair<Tensor, Tensor> attention_with_lse(const Tensor& q, const Tensor& k, const Tensor& v,
                                              const AttentionOptions& options, const Location& where) {
-  const std::vector<Tensor> both = run({q, k, v}, options, 2, where);
+  const std::vector<Tensor> both = run("attention_with_lse", {q, k, v}, options, 2, where);
   return {both[0], both[1]};
 }
 
 namespace {
 // take(x, index, 0) whose indices may lie outside, by what the header says: not checked.
-Tensor rows_or_zero(const Tensor& x, const Tensor& index, const Location& where) {
+Tensor rows_or_zero(const char* name, const Tensor& x, const Tensor& index, const Location& where) {
   return apply(
-      "take", {x, index}, [](ir::Graph&, const Values& in) { return Values{ops::take(in[0], in[1], 0)}; },
+      name, {x, index}, [](ir::Graph&, const Values& in) { return Values{ops::take(in[0], in[1], 0)}; },
       where)[0];
 }
 }  // namespace
 
 Tensor from_pages(const Tensor& pages, const Tensor& table, const Location& where) {
+  detail::check_operands("from_pages", {pages, table}, where);
   const Shape &p = pages.shape(), &t = table.shape();
   if (p.rank() != 4 || t.rank() != 2 || !is_integer(table.dtype()))
     throw Error(
         fmt::format("from_pages: wants pages (P, S, H, D) and a table (B, N) of integers, got {}{} and {}{}",
                     name(pages.dtype()), to_string(p), name(table.dtype()), to_string(t)),
         where);
-  const Tensor picked = rows_or_zero(pages, table, where);  // (B, N, S, H, D)
+  const Tensor picked = rows_or_zero("from_pages", pages, table, where);  // (B, N, S, H, D)
   return swap_axes(reshape(picked, {t[0], t[1] * p[1], p[2], p[3]}, where), 1, 2, where);
 }
 
 Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Location& where) {
+  detail::check_operands("element", {table}, where);
+  detail::check_operands("element", indices, where);
   const Shape& shape = table.shape();
   if (static_cast<int>(indices.size()) != shape.rank() || indices.empty())
     throw Error(fmt::format("element: {} indices for {}", indices.size(), to_string(shape)), where);
   for (const Tensor& i : indices)
     if (!is_integer(i.dtype()))
       throw Error(fmt::format("element: an index is {}, wanted integers", name(i.dtype())), where);
-  if (shape.rank() == 1) return rows_or_zero(table, indices[0], where);
+  if (shape.rank() == 1) return rows_or_zero("element", table, indices[0], where);
   Tensor place, inside;
   for (int axis = 0; axis < shape.rank(); ++axis) {
     const Tensor i = cast(indices[static_cast<std::size_t>(axis)], DType::i64, where);
@@ -163,7 +165,7 @@ Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Lo
     place = axis == 0 ? i : add(mul(place, shape[axis], where), i, where);
     inside = axis == 0 ? here : logical_and(inside, here, where);
   }
-  return rows_or_zero(reshape(table, {-1}, where), tilewright::where(inside, place, -1, where), where);
+  return rows_or_zero("element", reshape(table, {-1}, where), tilewright::where(inside, place, -1, where), where);
 }
 
 namespace {
@@ -222,6 +224,7 @@ MaskFunction prefix_mask(Index length) {
 }
 
 MaskFunction prefix_mask(const Tensor& lengths, const Location& where) {
+  detail::check_operands("prefix_mask", {lengths}, where);
   return [=](const ScoreIndices& at) {
     check_covers("prefix_mask", lengths, lengths.shape() == Shape({at.batch.shape()[0]}),
                  "a length for each sequence, (B)", at, where);
@@ -234,6 +237,7 @@ MaskFunction document_mask(const Tensor& ids, const Location& where) {
 }
 
 MaskFunction document_mask(const Tensor& query_ids, const Tensor& key_ids, const Location& where) {
+  detail::check_operands("document_mask", {query_ids, key_ids}, where);
   return [=](const ScoreIndices& at) {
     check_ids(query_ids, at, at.query.shape(), where);
     check_ids(key_ids, at, at.key.shape(), where);
@@ -249,6 +253,7 @@ MaskFunction any_of(const std::vector<MaskFunction>& masks, const Location& wher
 }
 
 ScoreFunction alibi_score(const Tensor& slopes, Index offset, const Location& where) {
+  detail::check_operands("alibi_score", {slopes}, where);
   return [=](const Tensor& score, const ScoreIndices& at) {
     check_covers("alibi_score", slopes, slopes.shape() == Shape({at.head.shape()[1]}),
                  "a slope for each head, (H)", at, where);
@@ -261,6 +266,7 @@ ScoreFunction soft_cap_score(double cap) {
 }
 
 ScoreFunction bias_score(const Tensor& bias, const Location& where) {
+  detail::check_operands("bias_score", {bias}, where);
   return [=](const Tensor& score, const ScoreIndices& at) {
     check_covers("bias_score", bias, broadcasts_to(bias.shape(), score.shape()),
                  "a tensor that broadcasts to the scores", at, where);

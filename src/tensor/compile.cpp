@@ -41,6 +41,7 @@ struct Specialisation {
   std::vector<Piece> pieces;  // of the last call, where there are breaks
   std::string traced;         // the graph as written
   std::string dynamic;        // what came of the dynamic dimensions
+  std::vector<std::string> in_place;  // of the last call that wrote its outputs over what it reads
   double compile_ms = 0;
 };
 
@@ -67,7 +68,8 @@ struct CompiledCore::State {
                              std::vector<Tensor>& ran, const Location& where);
   std::vector<Tensor> run_function(const std::vector<Tensor>& args);
   Recorded record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
-                  const std::shared_ptr<ContextState>& context, const Location& where);
+                  const std::shared_ptr<ContextState>& context, const Location& where,
+                  const std::string& no_breaks = "");
 };
 
 CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
@@ -108,10 +110,14 @@ std::vector<Guard> guards_of(const std::vector<Tensor>& args) {
   return guards;
 }
 
-// Runs what was recorded since the last host read, or writes it into the function that encloses this one.
+// Runs what was recorded since the last graph break, or writes it into the function that encloses this one.
+// Results on other devices were made at once: they are the caller's as they are.
 std::vector<Tensor> run_rest(Recorded& recorded, const std::shared_ptr<ContextState>& context,
                              DeviceState& device) {
   Trace& trace = *recorded.trace;
+  const std::vector<Tensor> all = recorded.results;
+  const auto elsewhere = [&](const Tensor& r) { return r.impl()->device != trace.device; };
+  std::erase_if(recorded.results, elsewhere);
   std::vector<Tensor> results;
   if (captures_recorded(trace)) {
     results = inlined(recorded, trace.where);
@@ -123,6 +129,8 @@ std::vector<Tensor> run_rest(Recorded& recorded, const std::shared_ptr<ContextSt
     trace.pieces.push_back({ir::print(trace.graph), compiled});
   }
   end(trace);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (elsewhere(all[i])) results.insert(results.begin() + static_cast<std::ptrdiff_t>(i), all[i]);
   return results;
 }
 
@@ -151,17 +159,25 @@ std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>&
   return results;
 }
 
-// Runs the function on recorded stand-ins of the arguments, of the types given.
+// Runs the function on recorded stand-ins of the arguments, of the types given. A graph break is an Error where
+// `no_breaks` says of what function.
 Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
-                                     const std::shared_ptr<ContextState>& context, const Location& where) {
+                                     const std::shared_ptr<ContextState>& context, const Location& where,
+                                     const std::string& no_breaks) {
   auto trace = std::make_shared<Trace>(Trace::Of::compile, "main", where);
+  trace->no_breaks = no_breaks;
   if (options.fullgraph)
-    trace->no_reads =
+    trace->no_breaks =
         "compiled with fullgraph: return the tensor and read it after the call, or allow graph breaks";
   trace->options = graph_options(options);
   return at_place(where, [&] {
-    return record_function([&](const std::vector<Tensor>& in) { return run_function(in); }, args, types,
-                           std::move(trace), context);
+    Recorded recorded =
+        record_function([&](const std::vector<Tensor>& in) { return run_function(in); }, args, types,
+                        std::move(trace), context);
+    for (const Tensor& r : recorded.results)
+      if (r.impl()->device != recorded.trace->device)
+        note_break(*recorded.trace, "result on " + r.impl()->device->name(), where);
+    return recorded;
   });
 }
 
@@ -190,7 +206,9 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
   Recorded recorded = record(args, types_of(args), context, where);
   Trace& trace = *recorded.trace;
   if (captures_recorded(trace))
-    throw Error("the function uses values of another that is being recorded: it is no program by itself");
+    throw Error(
+        "the function uses values of another that is being recorded, so it is no program by itself: make "
+        "them its arguments");
   auto fresh = std::make_unique<Specialisation>();
   fresh->reason = recompile_reason(specialisations, guards);
   fresh->context = context;
@@ -209,9 +227,9 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
       const std::vector<ir::Type> types = types_of(args);
       check_dynamic(options.dynamic, types, where);
       const auto trace_at = [&](const std::vector<ir::Type>& other) {
-        Recorded again = record(args, other, context, where);
+        // Its values are of other sizes than the arguments' memory: none of them can be computed.
+        Recorded again = record(args, other, context, where, "traced for other sizes");
         context->random_calls = drawn;
-        if (!again.trace->breaks.empty()) throw Error("it reads values on the host");
         finish(again);
         return again.trace->graph;
       };
@@ -251,6 +269,10 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   for (const Tensor& a : args)
     if (a.impl()->device != args[0].impl()->device)
       throw Error("compile: arguments are " + apart(*args[0].impl()->device, *a.impl()->device), where);
+  if (outermost_compile(*context)) {  // of another device: this one cannot be part of it
+    const Aside aside(context, "call on " + args[0].device(), args, {}, where);
+    return call(args, where);
+  }
   Specialisation* s = state_->find(args);
   // Inside another function that is being recorded this one may capture its values, or draw random numbers
   // that belong to it: whether it does is seen by recording.
@@ -278,53 +300,111 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   return results;
 }
 
-void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
+namespace {
+
+// An output has a function's type, memory, and is not another output.
+void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Type>& types,
+                   const runtime::Device& device, const Location& where) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const TensorImpl& t = *outputs[i].impl();
+    if (!(t.type == types[i]) || t.device.get() != &device)
+      throw Error(fmt::format("into: output {} must be {} on {}, it is {} on {}", i, to_string(types[i]),
+                              device.name(), to_string(t.type), t.device->name()),
+                  where);
+    for (std::size_t k = 0; k < i; ++k)
+      if (outputs[k].impl()->buffer == t.buffer)
+        throw Error(fmt::format("into: outputs {} and {} are the same tensor", k, i), where);
+  }
+}
+
+// An output whose memory the program reads. Kernels may write an element before another of their threads has
+// read it, so that they write new memory.
+struct InPlace {
+  std::size_t output = 0;
+  bool shared = false;  // by tensors of other recordings, which must see the new values as well
+};
+
+std::string in_place_text(const InPlace& p, const CompiledCall& call, const std::vector<Tensor>& args,
+                          const std::shared_ptr<runtime::Buffer>& buffer) {
+  std::string reads;
+  for (std::size_t k = 0; k < call.inputs.size() && reads.empty(); ++k)
+    if (call.inputs[k].impl()->buffer == buffer)
+      reads = k < args.size() ? fmt::format("argument {}", k) : "captured by the function";
+  return fmt::format("output {} is {}: written to new memory, which {}", p.output, reads,
+                     p.shared ? "is copied to the tensor's own, as others share it"
+                              : "becomes the tensor's");
+}
+
+}  // namespace
+
+void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& arguments,
                              const Location& where) {
-  const CompiledCall call = prepare(args, where);
-  const std::shared_ptr<ContextState> context = context_of(args[0], "into", where);
+  check_arguments("into", arguments, where);
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (!outputs[i].defined()) throw Error(fmt::format("into: output {} was never given a value", i), where);
+  const std::shared_ptr<ContextState> context = context_of(arguments[0], "into", where);
   const std::lock_guard lock(context->mutex);
-  const std::string device = args[0].device();
+  const Aside aside(context, "into()", arguments, outputs, where);
+  const std::vector<Tensor> args = apart_from_recordings(arguments);
+  const CompiledCall call = prepare(args, where);
+  const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
   const std::vector<ir::Type>& types = call.graph->outputs;
   const std::size_t count = types.size() - call.checked;
   if (outputs.size() != count)
     throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
+  check_outputs(outputs, types, *device, where);
   std::vector<std::shared_ptr<runtime::Buffer>> in, out;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].defined()) throw Error(fmt::format("into: output {} was never given a value", i), where);
-    const TensorImpl& t = *outputs[i].impl();
-    if (!(t.type == types[i]) || !t.buffer || t.device->name() != device)
-      throw Error(fmt::format("into: output {} must be {} on {}", i, to_string(types[i]), device), where);
-    for (std::size_t k = 0; k < call.inputs.size(); ++k)
-      if (call.inputs[k].impl()->buffer == t.buffer)
-        throw Error(
-            fmt::format("into: output {} is also {}: kernels may write it before they have read it", i,
-                        k < args.size() ? fmt::format("argument {}", k) : "captured by the function"),
-            where);
-    if (const auto same = std::find(out.begin(), out.end(), t.buffer); same != out.end())
-      throw Error(fmt::format("into: outputs {} and {} are the same tensor", same - out.begin(), i), where);
-    out.push_back(t.buffer);
+  std::vector<InPlace> in_place;
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::shared_ptr<runtime::Buffer>& buffer = outputs[i].impl()->buffer;
+    const auto reads = [&](const Tensor& t) { return t.impl()->buffer == buffer; };
+    if (std::none_of(call.inputs.begin(), call.inputs.end(), reads)) continue;
+    in_place.push_back({i, buffer.use_count() > 1});
+    texts.push_back(in_place_text(in_place.back(), call, args, buffer));
   }
   for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
+  for (const Tensor& t : outputs) out.push_back(t.impl()->buffer);
+  at_place(where, [&] {
+    for (const InPlace& p : in_place) out[p.output] = allocate(device, types[p.output]);
+  });
   context->random_calls += call.draws;
   std::vector<Tensor> checked;
   for (std::size_t i = count; i < types.size(); ++i) {
-    out.push_back(allocate(args[0].impl()->device, types[i]));
-    checked.push_back(make_tensor(context, types[i], args[0].impl()->device, out.back()));
+    out.push_back(allocate(device, types[i]));
+    checked.push_back(make_tensor(context, types[i], device, out.back()));
   }
-  run_graph_into(context, context->device(device), *call.graph, in, out, graph_options(state_->options));
-  settle(state_->find(args)->checks, checked);
+  at_place(where, [&] {
+    run_graph_into(context, context->device(device->name()), *call.graph, in, out,
+                   graph_options(state_->options));
+    for (const InPlace& p : in_place) {
+      std::shared_ptr<runtime::Buffer>& to = outputs[p.output].impl()->buffer;
+      if (!p.shared || to->bytes() == 0)
+        to = out[p.output];
+      else if (auto done = device->backend().copy(to->data(), out[p.output]->data(), to->bytes(),
+                                                  backends::CopyKind::device_to_device);
+               !done)
+        raise(done.error(), done.error().message);
+    }
+  });
+  Specialisation& s = *state_->find(args);
+  s.in_place = std::move(texts);
+  settle(s.checks, checked);
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::lock_guard lock(context->mutex);
+  if (context->recording)
+    throw Error("a function that is recorded has no values to run this with: call it outside", where);
   Specialisation* s = state_->find(args);
   std::vector<Tensor> ran;
   if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
   if (!s->graph)
     throw Error(
-        "the function reads values on the host, so it is no single program: explain() names the lines",
+        "the function has graph breaks, so it is no single program: explain() names the lines. Call it "
+        "and use what it returns",
         where);
   const std::uint64_t drawn = context->random_calls;
   CompiledCall call{s->graph, graph_inputs(*s, args, context), s->draws.size(), 2 * s->checks.size()};
@@ -367,8 +447,9 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
     r.draws = static_cast<int>(s->draws.size());
     r.graph = s->traced;
     for (const Break& b : s->breaks)
-      r.breaks.push_back(
-          fmt::format("host read of {} at {}, {:.3f} ms", to_string(b.shape), b.location, b.cost_ms));
+      r.breaks.push_back(fmt::format("{} at {}{}", b.what, b.location,
+                                     b.cost_ms > 0 ? fmt::format(", {:.3f} ms", b.cost_ms) : ""));
+    r.in_place = s->in_place;
     if (s->graph) describe(*s->graph, r);
     for (const Piece& piece : s->pieces) {
       r.graph += piece.traced;

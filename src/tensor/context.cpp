@@ -70,10 +70,15 @@ void Context::set_seed(std::uint64_t seed, const Location& where) {
   state_->random_calls = 0;
 }
 
+namespace {
+void check_shape(const char* name, const Shape& shape, const Location& where) {
+  detail::in_function(name, where, [&] { ir::check_shape(shape); });
+}
+}  // namespace
+
 Tensor Context::from_memory(const void* data, DType data_dtype, Index count, const Shape& shape, DType dtype,
                             const Location& where) {
-  for (Index e : shape)
-    if (e < 0) throw Error(fmt::format("from: shape {} has a negative extent", to_string(shape)), where);
+  check_shape("from", shape, where);
   if (count != shape.size())
     throw Error(
         fmt::format("from: {} values for shape {}, which holds {}", count, to_string(shape), shape.size()),
@@ -82,7 +87,7 @@ Tensor Context::from_memory(const void* data, DType data_dtype, Index count, con
   DeviceState& device = state_->device(state_->options.device);
   const ir::Type type{dtype, shape};
   std::shared_ptr<runtime::Buffer> buffer =
-      detail::at_place(where, [&] { return allocate(device.device, type); });
+      detail::in_function("from", where, [&] { return allocate(device.device, type); });
   std::vector<char> converted;
   if (data_dtype != dtype) {
     converted.resize(static_cast<std::size_t>(count) * size_bytes(dtype));
@@ -94,37 +99,35 @@ Tensor Context::from_memory(const void* data, DType data_dtype, Index count, con
   return make_tensor(state_, type, device.device, std::move(buffer));
 }
 
-namespace {
-
-void check_shape(const char* name, const Shape& shape, const Location& where) {
-  for (Index e : shape)
-    if (e < 0) throw Error(fmt::format("{}: shape {} has a negative extent", name, to_string(shape)), where);
-}
-
-}  // namespace
-
 Tensor Context::empty(const Shape& shape, DType dtype, const Location& where) {
   check_shape("empty", shape, where);
   const std::lock_guard lock(state_->mutex);
   DeviceState& device = state_->device(state_->options.device);
   const ir::Type type{dtype, shape};
   return make_tensor(state_, type, device.device,
-                     detail::at_place(where, [&] { return allocate(device.device, type); }));
+                     detail::in_function("empty", where, [&] { return allocate(device.device, type); }));
 }
 
-Tensor Context::full(const Shape& shape, double value, DType dtype, const Location& where) {
-  check_shape("full", shape, where);
-  detail::check_fill("full", dtype, value, where);
-  const std::lock_guard lock(state_->mutex);
-  return detail::at_place(where, [&] {
-    return detail::filled(state_, state_->device(state_->options.device), {dtype, shape}, value, where);
+namespace {
+Tensor fill(const std::shared_ptr<detail::ContextState>& context, const char* name, const ir::Type& type,
+            double value, const Location& where) {
+  check_shape(name, type.shape, where);
+  detail::check_fill(name, type.dtype, value, where);
+  const std::lock_guard lock(context->mutex);
+  return detail::in_function(name, where, [&] {
+    return detail::filled(context, context->device(context->options.device), type, value, where);
   });
 }
+}  // namespace
+
+Tensor Context::full(const Shape& shape, double value, DType dtype, const Location& where) {
+  return fill(state_, "full", {dtype, shape}, value, where);
+}
 Tensor Context::zeros(const Shape& shape, DType dtype, const Location& where) {
-  return full(shape, 0, dtype, where);
+  return fill(state_, "zeros", {dtype, shape}, 0, where);
 }
 Tensor Context::ones(const Shape& shape, DType dtype, const Location& where) {
-  return full(shape, 1, dtype, where);
+  return fill(state_, "ones", {dtype, shape}, 1, where);
 }
 Tensor Context::scalar(double value, DType dtype, const Location& where) {
   detail::check_fill("scalar", dtype, value, where);
@@ -146,7 +149,7 @@ Tensor Context::arange(Index n, DType dtype, const Location& where) {
   check_shape("arange", {n}, where);
   check_holds("arange", dtype, n - 1, where);
   const std::lock_guard lock(state_->mutex);
-  return detail::at_place(where, [&] {
+  return detail::in_function("arange", where, [&] {
     const auto write = [&](ir::Graph& graph) { return ops::cast(ops::iota(graph, Shape{n}, 0), dtype); };
     DeviceState& device = state_->device(state_->options.device);
     if (const auto trace = detail::creation_trace(*state_, *device.device))
@@ -166,7 +169,7 @@ Tensor draw(const std::shared_ptr<detail::ContextState>& context, const char* na
             const std::function<ir::Value(ir::Value)>& write, const Location& where) {
   const std::lock_guard lock(context->mutex);
   const std::shared_ptr<runtime::Device>& device = context->device(context->options.device).device;
-  const Tensor seed = detail::at_place(where, [&] { return detail::recorded_seed(context, device); });
+  const Tensor seed = detail::in_function(name, where, [&] { return detail::recorded_seed(context, device); });
   return detail::apply(
              name, {seed}, [&](ir::Graph&, const auto& in) { return std::vector{write(in[0])}; }, where)
       .at(0);

@@ -201,13 +201,14 @@ Tensor elu(const Tensor& x, double alpha, const Location& where) {
 Tensor cast(const Tensor& x, DType dtype, const Location& where) {
   return one("cast", {x}, where, [&](const Values& in) { return ops::cast(in[0], dtype); });
 }
-Tensor full_like(const Tensor& x, double value, const Location& where) {
-  if (x.defined()) check_fill("full_like", x.dtype(), value, where);
+namespace {
+Tensor filled_like(const char* name, const Tensor& x, double value, const Location& where) {
+  if (x.defined()) check_fill(name, x.dtype(), value, where);
   const Arg of(x), number(value);
   const bool real =
       x.defined() && is_float(x.dtype());  // a literal beside integers is f32, which is narrower
   return apply_mixed(
-      "full_like", {}, {&of, &number}, real ? Literals::any : Literals::none,
+      name, {}, {&of, &number}, real ? Literals::any : Literals::none,
       [](const Values&, const auto& in) {
         const Value& like = in[0].value;
         return in[1].is_literal() ? ops::full_like(like, in[1].real)
@@ -215,7 +216,11 @@ Tensor full_like(const Tensor& x, double value, const Location& where) {
       },
       where);
 }
-Tensor zeros_like(const Tensor& x, const Location& where) { return full_like(x, 0, where); }
+}  // namespace
+Tensor full_like(const Tensor& x, double value, const Location& where) {
+  return filled_like("full_like", x, value, where);
+}
+Tensor zeros_like(const Tensor& x, const Location& where) { return filled_like("zeros_like", x, 0, where); }
 
 Tensor reshape(const Tensor& x, const Shape& shape, const Location& where) {
   return one("reshape", {x}, where, [&](const Values& in) { return ops::reshape(in[0], shape); });

@@ -71,20 +71,6 @@ std::vector<ir::Value> write_search(ir::Value index, Index extent) {
   return {first, ops::sum(ops::where(ops::eq(at, first), flat, 0), {}, ops::Keep::no)};
 }
 
-// A tensor with memory of the host that `index` stands for in functions that are recorded for one call; null
-// when it is computed.
-const Tensor* concrete(const Tensor& index) {
-  const Tensor* t = &index;
-  while (!t->impl()->buffer) {
-    const Trace& trace = *t->impl()->trace;
-    const auto& inputs = trace.graph.inputs();
-    const auto at = std::find(inputs.begin(), inputs.end(), t->impl()->node);
-    if (at == inputs.end()) return nullptr;
-    t = &trace.inputs[static_cast<std::size_t>(at - inputs.begin())];
-  }
-  return t->impl()->device->is_host() ? t : nullptr;
-}
-
 // By default a check may take a fiftieth of the operation's time: both are bound by memory, which the check
 // reads by one thread; or about 100 ns, where a call takes 5 µs.
 bool is_cheap(const IndexUse& use, const Tensor& index) {
@@ -119,10 +105,11 @@ void check_index(const IndexUse& use, const Tensor& index, std::initializer_list
   if (recorded || context->recording) {
     std::vector<Tensor> all;
     for (const Tensor* t : operands) all.push_back(*t);
-    compiled = is_compiled(at_place(where, [&] { return recording_trace(*context, all); }).get());
+    compiled = is_compiled(in_function(use.op, where, [&] { return recording_trace(*context, all); }).get());
   }
   if (!compiled) {
-    if (const Tensor* t = concrete(index)) {
+    // In functions that are recorded for one call: what the index stands for.
+    if (const Tensor* t = concrete(index); t && t->impl()->device->is_host()) {
       if (wanted || is_cheap(use, index)) search_on_host(use, *t, where);
       return;
     }

@@ -93,6 +93,9 @@ Tensor make_tensor(const std::shared_ptr<ContextState>& context, ir::Type type,
 std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>& device,
                                           const ir::Type& type);
 
+// Throws Error where one has no value, or they are on different devices.
+void check_operands(std::string_view name, const std::vector<Tensor>& operands, const Location& where);
+
 using GraphFunction = std::function<std::vector<ir::Value>(ir::Graph&, const std::vector<ir::Value>&)>;
 
 // Runs (outside a trace) or records (inside) what `write` adds to a graph whose inputs stand for the
@@ -133,6 +136,24 @@ decltype(auto) at_place(const Location& where, Body body) {
     if (dynamic_cast<const OutOfMemory*>(&e)) throw OutOfMemory(text, where);
     throw Error(text, where);
   }
+}
+
+// Throws an Error of a part of `name` (an op of a composite, the memory of its result) as one of `name`: in the
+// place of the part's name, "max: axis 5 ..", stands that of the function the user called. To be called where
+// `error` was caught.
+[[noreturn]] void rename_error(std::string_view name, const Error& error);
+
+// What `body`, the work of the user's function `name`, gives; an Error of it begins with this name and has a
+// place.
+template <class Body>
+decltype(auto) in_function(std::string_view name, const Location& where, Body body) {
+  return at_place(where, [&]() -> decltype(auto) {
+    try {
+      return body();
+    } catch (const Error& e) {
+      rename_error(name, e);
+    }
+  });
 }
 
 // Throws OutOfMemory where that is why, Error otherwise.

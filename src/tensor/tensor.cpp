@@ -14,37 +14,48 @@
 namespace tilewright {
 
 namespace {
+
 constexpr const char* kNoValue = "this tensor was never given a value, or was moved from";
 
-const detail::TensorImpl& checked(const Tensor& t) {
-  if (!t.defined()) throw Error(kNoValue);
-  return *t.impl();
-}
 const detail::TensorImpl& checked(const Tensor& t, const char* what, const Location& where) {
   if (!t.defined()) throw Error(fmt::format("{}: {}", what, kNoValue), where);
   return *t.impl();
 }
-}  // namespace
 
-const Shape& Tensor::shape() const { return checked(*this).type.shape; }
-DType Tensor::dtype() const { return checked(*this).type.dtype; }
-std::string Tensor::device() const { return checked(*this).device->name(); }
-
-void Tensor::read(void* to, DType as, const Location& where) const {
-  const detail::TensorImpl& t = checked(*this, "read", where);
-  const std::shared_ptr<detail::ContextState> context = detail::context_of(*this, "read", where);
+// `use` says what for: "host read".
+void read_values(const Tensor& tensor, void* to, DType as, const char* use, const Location& where) {
+  const detail::TensorImpl& t = *tensor.impl();
+  const std::shared_ptr<detail::ContextState> context = detail::context_of(tensor, use, where);
   const std::lock_guard lock(context->mutex);
-  if (!t.buffer) detail::break_graph(t, context, where);
-  const auto count = static_cast<std::size_t>(size());
+  if (context->recording || !t.buffer) {
+    const std::string what = fmt::format("{} of {}", use, to_string(t.type.shape));
+    if (!t.buffer) detail::give_memory(t, context, what, where);
+    detail::happens_now(*context, what, where, t.trace.get());
+  }
+  const auto count = static_cast<std::size_t>(t.type.shape.size());
   if (count == 0) return;
-  if (as == dtype()) {
+  const DType dtype = t.type.dtype;
+  if (as == dtype) {
     if (auto done = t.buffer->read(to, count * size_bytes(as)); !done)
       throw Error(done.error().message, where);
     return;
   }
-  std::vector<char> raw(count * size_bytes(dtype()));
+  std::vector<char> raw(count * size_bytes(dtype));
   if (auto done = t.buffer->read(raw.data(), raw.size()); !done) throw Error(done.error().message, where);
-  convert(raw.data(), dtype(), to, as, count);
+  convert(raw.data(), dtype, to, as, count);
+}
+
+}  // namespace
+
+const Shape& Tensor::shape(const Location& where) const { return checked(*this, "shape", where).type.shape; }
+DType Tensor::dtype(const Location& where) const { return checked(*this, "dtype", where).type.dtype; }
+std::string Tensor::device(const Location& where) const {
+  return checked(*this, "device", where).device->name();
+}
+
+void Tensor::read(void* to, DType as, const Location& where) const {
+  checked(*this, "read", where);
+  read_values(*this, to, as, "host read", where);
 }
 
 void Tensor::check_defined(const char* what, const Location& where) const { checked(*this, what, where); }
@@ -72,13 +83,13 @@ double Tensor::number(const Location& where) const {
 Tensor Tensor::to(const std::string& device, const Location& where) const {
   const detail::TensorImpl& t = checked(*this, "to", where);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(*this, "to", where);
-  if (!t.buffer) throw Error("to: a tensor cannot change its device inside a compiled function", where);
   const std::lock_guard lock(context->mutex);
-  detail::DeviceState& target = detail::at_place(where, [&]() -> auto& { return context->device(device); });
+  detail::DeviceState& target =
+      detail::in_function("to", where, [&]() -> auto& { return context->device(device); });
   if (target.device == t.device) return *this;
-  std::vector<char> raw(static_cast<std::size_t>(size()) * size_bytes(dtype()));
-  read(raw.data(), dtype(), where);
-  auto buffer = detail::at_place(where, [&] { return detail::allocate(target.device, t.type); });
+  std::vector<char> raw(static_cast<std::size_t>(t.type.shape.size()) * size_bytes(t.type.dtype));
+  read_values(*this, raw.data(), t.type.dtype, "copy to another device", where);
+  auto buffer = detail::in_function("to", where, [&] { return detail::allocate(target.device, t.type); });
   if (auto done = buffer->write(raw.data(), raw.size()); !done) throw Error(done.error().message, where);
   return detail::make_tensor(context, t.type, target.device, std::move(buffer));
 }
@@ -127,20 +138,37 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
   return std::move(*buffer);
 }
 
+void check_operands(std::string_view name, const std::vector<Tensor>& operands, const Location& where) {
+  for (const Tensor& t : operands)
+    if (!t.defined())
+      throw Error(fmt::format("{}: an operand was never given a value, or was moved from", name), where);
+  for (const Tensor& t : operands)
+    if (const runtime::Device &a = *operands[0].impl()->device, &b = *t.impl()->device; &a != &b)
+      throw Error(fmt::format("{}: operands are {}", name, apart(a, b)), where);
+}
+
+void rename_error(std::string_view name, const Error& error) {
+  const auto in_word = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  std::string text = error.what();
+  const std::size_t word = static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), in_word) - text.begin());
+  if (text.substr(0, word) == name) throw;
+  const bool names_part = word > 0 && text.compare(word, 2, ": ") == 0;
+  text = fmt::format("{}: {}", name, names_part ? text.substr(word + 2) : text);
+  if (dynamic_cast<const OutOfMemory*>(&error)) throw OutOfMemory(text);
+  throw Error(text);
+}
+
 std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands, const GraphFunction& write,
                           const Location& where) {
   TW_CHECK(!operands.empty(), "apply needs an operand");
-  for (const Tensor& t : operands)
-    if (!t.defined()) throw Error(fmt::format("{}: an operand was never given a value", name), where);
+  check_operands(name, operands, where);
   const std::shared_ptr<ContextState> context = context_of(operands[0], name, where);
   const std::lock_guard lock(context->mutex);
   const std::shared_ptr<runtime::Device>& device = operands[0].impl()->device;
-  for (const Tensor& t : operands)
-    if (t.impl()->device != device)
-      throw Error(fmt::format("{}: operands are {}", name, apart(*device, *t.impl()->device)), where);
-  return at_place(where, [&] {
+  return in_function(name, where, [&] {
     if (const std::shared_ptr<Trace> trace = recording_trace(*context, operands))
       return record(context, trace, operands, write, where);
+    if (context->recording) happens_now(*context, fmt::format("{} on {}", name, device->name()), where);
     ir::Graph graph(name);
     const ir::LocationScope scope(graph, location_text(where));
     std::vector<ir::Value> inputs;

@@ -1,5 +1,5 @@
 // Hand-written kernels on tensors: checks the bindings, finds or builds the program, launches it.
-#include "tensor/state.h"
+#include "tensor/trace.h"
 
 #include <tilewright/tensor/tile_function.h>
 
@@ -120,8 +120,6 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     if (!v.tensor.defined() && v.is_new) continue;
     if (!v.tensor.defined())
       throw Error(fmt::format("kernel {}: a tensor was never given a value", kernel.name), where);
-    if (!v.tensor.impl()->buffer)
-      throw Error(fmt::format("kernel {}: a hand-written kernel runs outside compile()", kernel.name), where);
     if (first && first->impl()->device != v.tensor.impl()->device)
       throw Error(fmt::format("kernel {}: tensors are {}", kernel.name,
                               detail::apart(*first->impl()->device, *v.tensor.impl()->device)),
@@ -132,6 +130,10 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     throw Error(fmt::format("kernel {}: needs at least one tensor to know its device", kernel.name), where);
   const std::shared_ptr<detail::ContextState> context = context_of(*first, "kernel", where);
   const std::lock_guard lock(context->mutex);
+  std::vector<Tensor> read, written;
+  for (const TileArg& v : views)
+    if (v.tensor.defined()) (v.written ? written : read).push_back(v.tensor);
+  const detail::Aside aside(context, "kernel " + kernel.name, read, written, where);
   DeviceState& device = context->device(first->device());
   const std::vector<std::int64_t> bits = scalar_bits(kernel, scalars, where);
   const std::vector<tile::ViewUse> uses = tile::view_uses(kernel);

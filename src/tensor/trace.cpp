@@ -1,7 +1,6 @@
-// Recording: which trace an operation belongs to, what becomes its inputs, and host reads.
+// Recording: which trace an operation belongs to, and what becomes its inputs.
 #include "tensor/trace.h"
 
-#include "ir/text.h"
 #include "tensor/explain.h"
 #include "tensor/index_check.h"
 
@@ -10,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 namespace tilewright::detail {
 
@@ -27,17 +25,17 @@ std::string_view name(Trace::Of of) {
   return of == Trace::Of::compile ? "a compiled function" : "a function of value_and_grad";
 }
 
-[[noreturn]] void escaped(const Trace& from) {
+// A value that is only recorded, in a function that is running no more.
+bool is_escaped(const TensorImpl& t) { return !t.buffer && t.trace && t.trace->ended; }
+
+}  // namespace
+
+void escaped(const Trace& from) {
   throw Error(fmt::format(
       "a tensor that was recorded inside {} (called at {}) was used after that had returned: only "
       "what a function returns has a value outside",
       name(from.of), location_text(from.where)));
 }
-
-// A value that is only recorded, in a function that is running no more.
-bool is_escaped(const TensorImpl& t) { return !t.buffer && t.trace && t.trace->ended; }
-
-}  // namespace
 
 Tensor add_input(const std::shared_ptr<Trace>& trace, const Tensor& concrete, const std::string& name) {
   const TensorImpl& from = *concrete.impl();
@@ -198,62 +196,6 @@ std::shared_ptr<Trace> outermost_compile(const ContextState& context) {
   for (std::shared_ptr<Trace> t = context.recording; t; t = t->enclosing)
     if (t->of == Trace::Of::compile) found = t;
   return found;
-}
-
-void break_graph(const TensorImpl& read, const std::shared_ptr<ContextState>& context,
-                 const Location& where) {
-  const std::shared_ptr<Trace> trace = read.trace;  // lives as long as this
-  at_place(where, [&] {
-    if (trace->ended) escaped(*trace);
-    if (!trace->no_reads.empty())
-      throw Error(
-          fmt::format("read of {}: a host read inside a function {}", to_string(read.type), trace->no_reads));
-  });
-  const auto start = std::chrono::steady_clock::now();
-  // What was captured of enclosing functions must have been computed.
-  for (const Tensor& t : std::vector<Tensor>(trace->inputs))
-    if (!t.impl()->buffer) break_graph(*t.impl(), context, where);
-  flush(*trace, context, context->device(read.device->name()));
-  trace->breaks.push_back(
-      {location_text(where), read.type.shape,
-       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
-}
-
-void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device) {
-  std::vector<std::shared_ptr<TensorImpl>> alive, computed;
-  std::vector<ir::NodeId> outputs;
-  std::erase_if(trace.values, [](const auto& weak) { return weak.expired(); });
-  const std::vector<ir::NodeId>& inputs = trace.graph.inputs();
-  for (const std::weak_ptr<TensorImpl>& weak : trace.values) {
-    const std::shared_ptr<TensorImpl>& t = alive.emplace_back(weak.lock());
-    if (t->buffer) continue;
-    const auto input = std::find(inputs.begin(), inputs.end(), t->node);
-    if (input != inputs.end()) {
-      t->buffer = trace.inputs[static_cast<std::size_t>(input - inputs.begin())].impl()->buffer;
-    } else {
-      outputs.push_back(t->node);
-      computed.push_back(t);
-    }
-  }
-  outputs.insert(outputs.end(), trace.checked.begin(), trace.checked.end());
-  const std::vector<PendingCheck> checks = std::exchange(trace.checks, {});
-  std::vector<Tensor> checked;
-  if (!outputs.empty()) {
-    trace.graph.set_outputs(outputs);
-    const auto compiled = compile_graph(device, trace.graph, trace.options);
-    const std::vector<Tensor> results = run_graph(context, device, *compiled, trace.inputs, trace.options);
-    for (std::size_t i = 0; i < computed.size(); ++i) computed[i]->buffer = results[i].impl()->buffer;
-    checked.assign(results.begin() + static_cast<std::ptrdiff_t>(computed.size()), results.end());
-    trace.pieces.push_back({ir::print(trace.graph), compiled});
-  }
-  for (const std::shared_ptr<TensorImpl>& t : alive) t->node = -1;
-  trace.graph = ir::Graph(trace.graph.name());
-  trace.inputs.clear();
-  trace.checked.clear();
-  trace.draws.clear();
-  trace.literals = 0;
-  trace.arguments = 0;
-  settle(checks, checked);
 }
 
 void end(Trace& trace) {

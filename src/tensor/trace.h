@@ -6,14 +6,15 @@
 
 namespace tilewright::detail {
 
-// A host read inside a traced function.
+// What a traced function does that no program does: a host read, a hand-written kernel, an operation on
+// another device. It happens as the function runs, so the function runs at every call.
 struct Break {
+  std::string what;  // "host read of [3]"
   std::string location;
-  Shape shape;
-  double cost_ms = 0;  // running what was recorded, and the read
+  double cost_ms = 0;  // running what was recorded so far; 0: nothing had to
 };
 
-// What ran before a host read, or between two of them.
+// What ran before a graph break, or between two of them.
 struct Piece {
   std::string traced;  // the graph as written
   std::shared_ptr<CompiledGraph> graph;
@@ -44,7 +45,7 @@ struct Trace {
   std::vector<std::weak_ptr<TensorImpl>> values;  // what was recorded and may still be wanted
   std::vector<PendingCheck> checks;
   std::vector<ir::NodeId> checked;  // two for each check, not yet looked at
-  std::string no_reads;             // where a host read is an error: of what
+  std::string no_breaks;            // where a graph break is an error: of what
   GraphOptions options;             // of what runs before the end of the function
   std::vector<Break> breaks;
   std::vector<Piece> pieces;  // what was run already
@@ -81,6 +82,9 @@ Recorded record_function(const RecordedFunction& function, const std::vector<Ten
 
 // Makes the results the outputs of the recorded graph, and what its checks found.
 void finish(Recorded& recorded);
+
+// Throws Error: a value of a function that has returned.
+[[noreturn]] void escaped(const Trace& from);
 
 // Whether a running function recorded it: operations on it are recorded, too.
 bool is_recorded(const Tensor& t);
@@ -128,12 +132,40 @@ Tensor draw_seed(const std::shared_ptr<ContextState>& context,
 Tensor recorded_seed(const std::shared_ptr<ContextState>& context,
                      const std::shared_ptr<runtime::Device>& device);
 
-// A host read of a recorded value: runs what its trace has recorded so far. Throws Error where reads are none
-// of the function's business, and after the function has returned.
-void break_graph(const TensorImpl& read, const std::shared_ptr<ContextState>& context, const Location& where);
-// Runs what a trace has recorded so far and gives every value still alive its memory; what follows is
-// recorded in a graph that takes these values as inputs.
-void flush(Trace& trace, const std::shared_ptr<ContextState>& context, DeviceState& device);
+// The tensor with memory that a recorded value stands for; null when it is computed.
+const Tensor* concrete(const Tensor& t);
+
+// Gives a recorded value memory for a use that no program has (`what`, "host read of [3]"): runs what its trace
+// has recorded so far; what follows is recorded in a graph that takes these values as inputs. Throws Error where
+// graph breaks are none of the function's business, and after the function has returned.
+void give_memory(const TensorImpl& value, const std::shared_ptr<ContextState>& context,
+                 const std::string& what, const Location& where);
+// Such a use is a graph break of this recording. Throws Error where it must be one program.
+void note_break(Trace& trace, const std::string& what, const Location& where);
+// Something of tensors with memory happens now, though a compiled function is being recorded: captured tensors
+// are its inputs, so this must happen at every call: a graph break. Values of the recording `of` had theirs when
+// they got memory.
+void happens_now(ContextState& context, const std::string& what, const Location& where,
+                 const Trace* of = nullptr);
+
+// While it lives, nothing is recorded: what runs beside a recording (a hand-written kernel, a compiled
+// function on another device, `into`) is a graph break of it. Values that are read get memory first, and what
+// was recorded of tensors that are written has run by then.
+class Aside {
+ public:
+  Aside(const std::shared_ptr<ContextState>& context, const std::string& what,
+        const std::vector<Tensor>& read, const std::vector<Tensor>& written, const Location& where);
+  ~Aside() { context_->recording = recording_; }
+  Aside(const Aside&) = delete;
+  Aside& operator=(const Aside&) = delete;
+
+ private:
+  std::shared_ptr<ContextState> context_;
+  std::shared_ptr<Trace> recording_;
+};
+// The same memory as tensors of no recording.
+std::vector<Tensor> apart_from_recordings(const std::vector<Tensor>& tensors);
+
 // The function has returned: its values with memory are tensors like any other.
 void end(Trace& trace);
 

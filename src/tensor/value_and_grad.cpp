@@ -42,9 +42,9 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
   const std::lock_guard lock(context->mutex);
   // A trace of its own, of shapes only: a host read inside has nothing to read.
   auto trace = std::make_shared<Trace>(Trace::Of::value_and_grad, "forward", where);
-  trace->no_reads =
+  trace->no_breaks =
       "that is differentiated, which is recorded as a whole: return the tensor beside the scalar and "
-      "read it after the call";
+      "use it after the call";
   const ir::Graph joint = at_place(where, [&] {
     Recorded recorded = record_function(f, args, types_of(args), trace, context);
     for (const Tensor& r : recorded.results)

@@ -22,7 +22,7 @@ struct DynamicDim {
 };
 
 struct CompileOptions {
-  bool fullgraph = false;  // a host read inside the function is an Error instead of a graph break
+  bool fullgraph = false;  // a host read inside the function, or another graph break, is an Error
   bool fuse = true;        // false: one kernel per op, for comparison
   Recompute recompute = Recompute::by_cost;  // of large values that several kernels read
   // Measure the schedules (and tiles of matmuls) that the model ranks first, on the first call's data.
@@ -73,7 +73,8 @@ struct SpecialisationReport {
   std::vector<KernelReport> kernels;
   std::vector<std::string> not_fused;  // "exp -> sum: …"
   std::string recomputing;             // large values: stored, or computed again; with the predicted times
-  std::vector<std::string> breaks;     // host reads, with their lines
+  std::vector<std::string> breaks;     // host reads and what else ran at once, with their lines
+  std::vector<std::string> in_place;   // of into(): outputs that are read as well, and what became of them
   std::string graph, fused;            // stage dumps: as traced, and after the passes with its kernels
   std::string floor_source;            // which figures the floors are made of
   double floor_us = 0;                 // of all kernels, one after another
@@ -242,9 +243,11 @@ class Compiled {
   R operator()(const std::vector<Tensor>& args, const Location& where = Location::current()) const {
     return detail::Unpack<R>::from(core_->call(args, where));
   }
-  // Writes the results into tensors the caller has, of the right types; other handles of them see it. Not for
-  // functions with graph breaks. An index out of range (ContextOptions::check) is an Error after the outputs
-  // were written.
+  // Writes the results into tensors the caller has, of the right types; other handles of them see it. An
+  // output may be an argument or a tensor that the function captures (w.into an update of w): everything is
+  // read as it was before the call. Kernels then write new memory, which becomes the tensor's; where others
+  // share the tensor's own, it is copied there (explain() says which). Not for functions with graph breaks. An
+  // index out of range (ContextOptions::check) is an Error after the outputs were written.
   void into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
             const Location& where = Location::current()) const {
     core_->call_into(outputs, args, where);
@@ -275,7 +278,9 @@ class Compiled {
 // f takes Tensors (or one std::vector<Tensor>) and returns a Tensor, a vector, a pair or a tuple of Tensors.
 // It must be a pure function of its arguments and of the tensors it captures. Those are inputs of the
 // program: which tensors they are is found when f is traced, once per specialisation; a variable that holds
-// another tensor later is not looked at again. Inside a function that is itself compiled or differentiated,
+// another tensor later is not looked at again. What no program does (a read on the host, a TileFunction,
+// into(), to() another device, operations on tensors of another device than the arguments') is a graph break,
+// of arguments and of captured tensors: what was recorded before runs first, and f runs at every call. Inside a function that is itself compiled or differentiated,
 // what is captured may be a value of that one, at any nesting; what f recorded and did not return has no
 // value outside. Random tensors that f draws from the Context of its arguments (randn, rand, randint) are
 // drawn anew at each call, the same as f would draw when run by itself. A function that calls itself with

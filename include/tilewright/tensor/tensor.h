@@ -60,13 +60,14 @@ class Tensor {
   explicit Tensor(std::shared_ptr<detail::TensorImpl> impl) : impl_(std::move(impl)) {}
 
   bool defined() const { return impl_ != nullptr; }
-  const Shape& shape() const;
-  DType dtype() const;
-  Index size() const { return shape().size(); }
-  int rank() const { return shape().rank(); }
-  std::string device() const;  // "cpu", "cuda:0"
+  const Shape& shape(const Location& where = Location::current()) const;
+  DType dtype(const Location& where = Location::current()) const;
+  Index size(const Location& where = Location::current()) const { return shape(where).size(); }
+  int rank(const Location& where = Location::current()) const { return shape(where).rank(); }
+  std::string device(const Location& where = Location::current()) const;  // "cpu", "cuda:0"
 
-  // The elements, row-major, converted to T (base/dtype.h's rules). Inside compile() this is a graph break.
+  // The elements, row-major, converted to T (base/dtype.h's rules). Inside compile() this and item() are graph
+  // breaks, of arguments and captured tensors alike: the function is traced at every call.
   template <class T>
   std::vector<T> to_vector(const Location& where = Location::current()) const {
     check_defined("to_vector", where);
@@ -92,6 +93,7 @@ class Tensor {
   }
   void read(void* to, DType as, const Location& where = Location::current()) const;
 
+  // The same elements on another device; the tensor itself where it is there. Inside compile() a graph break.
   Tensor to(const std::string& device, const Location& where = Location::current()) const;
 
   detail::TensorImpl* impl() const { return impl_.get(); }
