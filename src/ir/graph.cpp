@@ -83,7 +83,8 @@ void check_shape(const Shape& shape) {
   for (Index extent : shape) {
     if (extent < 0) throw Error(fmt::format("shape {} has a negative extent", to_string(shape)));
     if (extent > 1) room /= extent;
-    if (room == 0) throw Error(fmt::format("shape {} has too many elements for any memory", to_string(shape)));
+    if (room == 0)
+      throw Error(fmt::format("shape {} has too many elements for any memory", to_string(shape)));
   }
 }
 

@@ -15,8 +15,8 @@
 // Weak scalars (literals of the host language) take the tensor's type; a real literal with an integer or bool
 // tensor gives f32, an integer literal with a bool tensor gives i32. True division and transcendental
 // functions of integers give f32. Arithmetic on bools happens in i32. Two literals, between which where()
-// chooses, give f32 when one is real, or f64 when one is beyond f32's range; else i32, or i64 when one of them
-// does not fit i32.
+// chooses, give f32 when one is real, or f64 when one is beyond f32's range; else i32, or i64 when one of
+// them does not fit i32.
 #pragma once
 
 #include <tilewright/base/dtype.h>

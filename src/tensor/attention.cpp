@@ -99,7 +99,7 @@ std::vector<Tensor> run(const char* name, const std::vector<Tensor>& qkv, const 
   if (!(options.dropout >= 0 && options.dropout < 1))
     throw Error(fmt::format("{}: dropout is {}, it must be in [0, 1)", name, options.dropout), where);
   if (options.dropout != 0) {
-    if (!options.seed || !options.seed->defined()) 
+    if (!options.seed || !options.seed->defined())
       throw Error(fmt::format("{}: dropout needs a seed", name), where);
     in.push_back(*options.seed);
   }
@@ -165,7 +165,8 @@ Tensor element(const Tensor& table, const std::vector<Tensor>& indices, const Lo
     place = axis == 0 ? i : add(mul(place, shape[axis], where), i, where);
     inside = axis == 0 ? here : logical_and(inside, here, where);
   }
-  return rows_or_zero("element", reshape(table, {-1}, where), tilewright::where(inside, place, -1, where), where);
+  return rows_or_zero("element", reshape(table, {-1}, where), tilewright::where(inside, place, -1, where),
+                      where);
 }
 
 namespace {

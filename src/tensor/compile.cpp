@@ -38,9 +38,9 @@ struct Specialisation {
   std::vector<std::size_t> draws;    // which of the graph's inputs are seeds, drawn at each call
   std::vector<PendingCheck> checks;  // what the last outputs of the graph tell
   std::vector<Break> breaks;
-  std::vector<Piece> pieces;  // of the last call, where there are breaks
-  std::string traced;         // the graph as written
-  std::string dynamic;        // what came of the dynamic dimensions
+  std::vector<Piece> pieces;          // of the last call, where there are breaks
+  std::string traced;                 // the graph as written
+  std::string dynamic;                // what came of the dynamic dimensions
   std::vector<std::string> in_place;  // of the last call that wrote its outputs over what it reads
   double compile_ms = 0;
 };
@@ -159,8 +159,8 @@ std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>&
   return results;
 }
 
-// Runs the function on recorded stand-ins of the arguments, of the types given. A graph break is an Error where
-// `no_breaks` says of what function.
+// Runs the function on recorded stand-ins of the arguments, of the types given. A graph break is an Error
+// where `no_breaks` says of what function.
 Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                                      const std::shared_ptr<ContextState>& context, const Location& where,
                                      const std::string& no_breaks) {
@@ -171,9 +171,8 @@ Recorded CompiledCore::State::record(const std::vector<Tensor>& args, const std:
         "compiled with fullgraph: return the tensor and read it after the call, or allow graph breaks";
   trace->options = graph_options(options);
   return at_place(where, [&] {
-    Recorded recorded =
-        record_function([&](const std::vector<Tensor>& in) { return run_function(in); }, args, types,
-                        std::move(trace), context);
+    Recorded recorded = record_function([&](const std::vector<Tensor>& in) { return run_function(in); }, args,
+                                        types, std::move(trace), context);
     for (const Tensor& r : recorded.results)
       if (r.impl()->device != recorded.trace->device)
         note_break(*recorded.trace, "result on " + r.impl()->device->name(), where);
@@ -331,8 +330,7 @@ std::string in_place_text(const InPlace& p, const CompiledCall& call, const std:
     if (call.inputs[k].impl()->buffer == buffer)
       reads = k < args.size() ? fmt::format("argument {}", k) : "captured by the function";
   return fmt::format("output {} is {}: written to new memory, which {}", p.output, reads,
-                     p.shared ? "is copied to the tensor's own, as others share it"
-                              : "becomes the tensor's");
+                     p.shared ? "is copied to the tensor's own, as others share it" : "becomes the tensor's");
 }
 
 }  // namespace

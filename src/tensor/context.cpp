@@ -169,7 +169,8 @@ Tensor draw(const std::shared_ptr<detail::ContextState>& context, const char* na
             const std::function<ir::Value(ir::Value)>& write, const Location& where) {
   const std::lock_guard lock(context->mutex);
   const std::shared_ptr<runtime::Device>& device = context->device(context->options.device).device;
-  const Tensor seed = detail::in_function(name, where, [&] { return detail::recorded_seed(context, device); });
+  const Tensor seed =
+      detail::in_function(name, where, [&] { return detail::recorded_seed(context, device); });
   return detail::apply(
              name, {seed}, [&](ir::Graph&, const auto& in) { return std::vector{write(in[0])}; }, where)
       .at(0);

@@ -156,7 +156,8 @@ Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
   }
   check_literals(name, beside, arguments, where);
   std::vector<Tensor> literals(arguments.size());
-  if (beside) literals = in_function(name, where, [&] { return inputs_of(operands, *beside, arguments, which); });
+  if (beside)
+    literals = in_function(name, where, [&] { return inputs_of(operands, *beside, arguments, which); });
   bool widened = false;
   for (const Tensor& t : literals) {
     if (!t.defined()) continue;

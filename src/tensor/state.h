@@ -138,9 +138,9 @@ decltype(auto) at_place(const Location& where, Body body) {
   }
 }
 
-// Throws an Error of a part of `name` (an op of a composite, the memory of its result) as one of `name`: in the
-// place of the part's name, "max: axis 5 ..", stands that of the function the user called. To be called where
-// `error` was caught.
+// Throws an Error of a part of `name` (an op of a composite, the memory of its result) as one of `name`: in
+// the place of the part's name, "max: axis 5 ..", stands that of the function the user called. To be called
+// where `error` was caught.
 [[noreturn]] void rename_error(std::string_view name, const Error& error);
 
 // What `body`, the work of the user's function `name`, gives; an Error of it begins with this name and has a

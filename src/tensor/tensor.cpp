@@ -150,7 +150,8 @@ void check_operands(std::string_view name, const std::vector<Tensor>& operands, 
 void rename_error(std::string_view name, const Error& error) {
   const auto in_word = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   std::string text = error.what();
-  const std::size_t word = static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), in_word) - text.begin());
+  const std::size_t word =
+      static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), in_word) - text.begin());
   if (text.substr(0, word) == name) throw;
   const bool names_part = word > 0 && text.compare(word, 2, ": ") == 0;
   text = fmt::format("{}: {}", name, names_part ? text.substr(word + 2) : text);

@@ -135,16 +135,16 @@ Tensor recorded_seed(const std::shared_ptr<ContextState>& context,
 // The tensor with memory that a recorded value stands for; null when it is computed.
 const Tensor* concrete(const Tensor& t);
 
-// Gives a recorded value memory for a use that no program has (`what`, "host read of [3]"): runs what its trace
-// has recorded so far; what follows is recorded in a graph that takes these values as inputs. Throws Error where
-// graph breaks are none of the function's business, and after the function has returned.
+// Gives a recorded value memory for a use that no program has (`what`, "host read of [3]"): runs what its
+// trace has recorded so far; what follows is recorded in a graph that takes these values as inputs. Throws
+// Error where graph breaks are none of the function's business, and after the function has returned.
 void give_memory(const TensorImpl& value, const std::shared_ptr<ContextState>& context,
                  const std::string& what, const Location& where);
 // Such a use is a graph break of this recording. Throws Error where it must be one program.
 void note_break(Trace& trace, const std::string& what, const Location& where);
-// Something of tensors with memory happens now, though a compiled function is being recorded: captured tensors
-// are its inputs, so this must happen at every call: a graph break. Values of the recording `of` had theirs when
-// they got memory.
+// Something of tensors with memory happens now, though a compiled function is being recorded: captured
+// tensors are its inputs, so this must happen at every call: a graph break. Values of the recording `of` had
+// theirs when they got memory.
 void happens_now(ContextState& context, const std::string& what, const Location& where,
                  const Trace* of = nullptr);
 

@@ -62,11 +62,11 @@ TEST_F(Captured, ReadsOnTheHostFollowTheTensor) {
   const auto inner = compile([&](const Tensor& x) { return x * w.to_vector<float>()[0]; });
   expect_follows(compile([&](const Tensor& x) { return inner(x) + x; }), w, next, {2, 4, 6}, {3, 6, 9},
                  "host read of [3]");
-  expect_follows(compile([&](const Tensor& x) {
-                   return value_and_grad(
-                       [&](const Tensor& v) { return sum(v * v) * w.to_vector<float>()[0]; })({x})[1];
-                 }),
-                 w, next, {2, 4, 6}, {4, 8, 12}, "host read of [3]");
+  expect_follows(
+      compile([&](const Tensor& x) {
+        return value_and_grad([&](const Tensor& v) { return sum(v * v) * w.to_vector<float>()[0]; })({x})[1];
+      }),
+      w, next, {2, 4, 6}, {4, 8, 12}, "host read of [3]");
   expect_follows(compile([&](const Tensor& x) { return x + w.to("reference").to("cpu"); }), w, next,
                  {2, 12, 103}, {3, 12, 103}, "copy to another device of [3]");
 }
@@ -87,8 +87,8 @@ TEST_F(Captured, ReadsAreErrorsOfOneProgram) {
 TEST_F(Captured, KernelsFollowTheTensor) {
   const Tensor w = row({1, 10, 100}), next = row({2, 20, 200});
   const TileFunction twice = scale_kernel();
-  expect_follows(compile([&](const Tensor& x) { return x + twice({w, out({3})})[0]; }), w, next,
-                 {3, 22, 203}, {5, 42, 403}, "kernel scaled at captured_test.cpp:");
+  expect_follows(compile([&](const Tensor& x) { return x + twice({w, out({3})})[0]; }), w, next, {3, 22, 203},
+                 {5, 42, 403}, "kernel scaled at captured_test.cpp:");
   // Of values that are only recorded, and of what was recorded before the kernel wrote it.
   expect_follows(compile([&](const Tensor& x) {
                    const Tensor y = x + w;
@@ -158,8 +158,8 @@ TEST_F(Captured, OutputsOfIntoAreWrittenAtEachCall) {
 
 TEST_F(Captured, OperationsOnAnotherDeviceFollowTheTensor) {
   const Tensor w = row({1, 10, 100}).to("reference"), next = row({2, 20, 200}).to("reference");
-  expect_follows(compile([&](const Tensor& x) { return x + (w * 2.f + w).to("cpu"); }), w, next,
-                 {4, 32, 303}, {7, 62, 603}, "mul on reference at captured_test.cpp:");
+  expect_follows(compile([&](const Tensor& x) { return x + (w * 2.f + w).to("cpu"); }), w, next, {4, 32, 303},
+                 {7, 62, 603}, "mul on reference at captured_test.cpp:");
   const auto twice = compile([](const Tensor& t) { return t + t; });
   expect_follows(compile([&](const Tensor& x) { return x + twice(w).to("cpu"); }), w, next, {3, 22, 203},
                  {5, 42, 403}, "call on reference at captured_test.cpp:");

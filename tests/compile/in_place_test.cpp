@@ -64,7 +64,8 @@ TEST_P(InPlace, StatesOfAnOptimizer) {
   Tensor a = counted({9}, 1), b = counted({9}, 2);
   const Tensor c = counted({9}, 3);
   const Floats was_a = values(a), was_b = values(b), was_c = values(c);
-  const auto swap = compile([&](const Tensor& x, const Tensor& y) { return std::tuple{y + 0.f, x + 0.f, c + 1.f}; });
+  const auto swap =
+      compile([&](const Tensor& x, const Tensor& y) { return std::tuple{y + 0.f, x + 0.f, c + 1.f}; });
   const auto add_c = compile([&](const Tensor& x) { return x + c; });
   swap.into({a, b, c}, {a, b});
   EXPECT_EQ(values(a), was_b);

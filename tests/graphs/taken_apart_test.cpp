@@ -1,7 +1,7 @@
 // Groups that no kernel computes: fusion never makes one, so here they are made by merging what it refused to
 // merge. Each is taken apart into kernels of its nodes, says so, and the result is the oracle's.
-#include "ops/ops.h"
 #include "ir/text.h"
+#include "ops/ops.h"
 #include "support/graph_check.h"
 #include "support/random_graph.h"
 
@@ -33,15 +33,18 @@ void add_read(const ir::Graph& graph, NodeId id, std::set<NodeId>& read) {
 bool reads(const ir::Graph& graph, const Group& reader, const Group& writer) {
   std::set<NodeId> read;
   for (NodeId id : reader.nodes) add_read(graph, id, read);
-  return std::any_of(writer.outputs.begin(), writer.outputs.end(), [&](NodeId o) { return read.count(o) != 0; });
+  return std::any_of(writer.outputs.begin(), writer.outputs.end(),
+                     [&](NodeId o) { return read.count(o) != 0; });
 }
 
-// The groups with those at `first` < `second` merged, if what lies between does not need the one for the other.
+// The groups with those at `first` < `second` merged, if what lies between does not need the one for the
+// other.
 std::optional<Fusion> merged(const ir::Graph& graph, const Fusion& fusion, std::size_t first,
                              std::size_t second) {
   Group both = fusion.groups[first];
   const Group& other = fusion.groups[second];
-  for (const auto& [from, to] : {std::pair(&other.nodes, &both.nodes), std::pair(&other.outputs, &both.outputs)})
+  for (const auto& [from, to] :
+       {std::pair(&other.nodes, &both.nodes), std::pair(&other.outputs, &both.outputs)})
     for (NodeId id : *from)
       if (!holds(*to, id)) to->push_back(id);
   std::sort(both.nodes.begin(), both.nodes.end());
@@ -81,12 +84,9 @@ bool is_taken_apart(GraphRunner& runner, const ir::Graph& graph, Fusion fusion, 
   });
   EXPECT_TRUE(noted) << compiled.taken_apart.front();
   const std::vector<ir::HostTensor> inputs = random_inputs(graph, seed), got = runner.run(compiled, inputs);
-  std::string wrong;
-  for (const int runs : {5, 50, 500}) {
-    wrong = difference(got, reference_with_spread(graph, inputs, {.seed = seed, .runs = runs}));
-    if (wrong.empty()) break;
-  }
-  EXPECT_EQ(wrong, "") << compiled.taken_apart.front() << "\n" << ir::print(graph);
+  EXPECT_EQ(difference_from(graph, inputs, got, {.seed = seed, .runs = 500}), "")
+      << compiled.taken_apart.front() << "\n"
+      << ir::print(graph);
   return true;
 }
 
@@ -108,11 +108,14 @@ TEST(TakenApart, GroupsAreRightAndReported) {
                               .value();
   for (const char* device : {"reference", "cpu"}) {
     GraphRunner runner(device);
-    EXPECT_TRUE(is_taken_apart(runner, graph, {.groups = {{.nodes = {2, 3, 4, 7, 8, 9}, .outputs = {9, 8}}}}, 1));
-    EXPECT_TRUE(is_taken_apart(
-        runner, graph,
-        {.groups = {{.nodes = {2}, .outputs = {2}}, {.nodes = {3, 4, 7}, .outputs = {7}}, {.nodes = {8}, .outputs = {8}}, {.nodes = {9}, .outputs = {9}}}},
-        2));
+    EXPECT_TRUE(
+        is_taken_apart(runner, graph, {.groups = {{.nodes = {2, 3, 4, 7, 8, 9}, .outputs = {9, 8}}}}, 1));
+    EXPECT_TRUE(is_taken_apart(runner, graph,
+                               {.groups = {{.nodes = {2}, .outputs = {2}},
+                                           {.nodes = {3, 4, 7}, .outputs = {7}},
+                                           {.nodes = {8}, .outputs = {8}},
+                                           {.nodes = {9}, .outputs = {9}}}},
+                               2));
   }
 }
 

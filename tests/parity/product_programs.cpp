@@ -1,27 +1,21 @@
 // Random programs around batched products, their gradients and second derivatives, against the float64 oracle
 // of what was written, and that against differences.
-//   product_programs --device cpu --count 500 --seed 1 [--lower-for sm_90a] [--shard i/n] [--print]
+//   product_programs --device cpu --count 500 --seed 1 [--lower-for sm_90a] [--shard i/n | --jobs n]
+//   [--print]
 // --lower-for gives the kernels that a GPU would run to the device, whichever it is.
 #include "support/product_programs.h"
 #include "ir/text.h"
-#include "parity/seeds.h"
-#include "support/random_graph.h"
-#include "support/run_graph.h"
+#include "parity/product_check.h"
 #include "support/shrink.h"
-
-#include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 namespace tilewright::test {
 
-struct ProgramOptions {
-  std::string device = "cpu", isa, architecture;
-  bool print = false, no_shrink = false, slopes = true, only_lower = false;
+struct ProgramOptions : ProductOptions {
+  bool no_shrink = false, slopes = true, only_lower = false;
 };
 
 struct Check {
-  GraphRunner& runner;
-  const tile::Target& target;
+  ProductRunner& products;
   const ProgramOptions& options;
 
   // Empty when the device agrees.
@@ -31,20 +25,11 @@ struct Check {
       if (options.slopes)
         if (std::string wrong = difference_from_slopes(program, seed); !wrong.empty()) return wrong;
       const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
-      const passes::Compiled compiled =
-          passes::run_pipeline(program.graph, target, {.fuse = seed % 16 != 1, .recompute = recompute});
+      const passes::Compiled compiled = passes::run_pipeline(
+          program.graph, products.target, {.fuse = seed % 16 != 1, .recompute = recompute});
       if (!compiled.taken_apart.empty()) return "taken apart: " + compiled.taken_apart.front();
       if (options.only_lower) return "";
-      const bool narrow = std::any_of(program.graph.nodes().begin(), program.graph.nodes().end(),
-                                      [](const ir::Node& n) { return is_narrow_float(n.type.dtype); });
-      const ir::Graph oracle = narrow ? with_stored_roundings(compiled) : program.graph;
-      const std::vector<ir::HostTensor> got = runner.run(compiled, inputs);
-      std::string wrong;
-      for (const int runs : {5, 50}) {
-        wrong = difference(got, reference_with_spread(oracle, inputs, {.seed = seed, .runs = runs}));
-        if (wrong.empty()) return "";
-      }
-      return wrong;
+      return products.problem_with(program.graph, compiled, inputs, seed);
     } catch (const std::exception& e) {
       return e.what();
     }
@@ -87,28 +72,11 @@ std::string problem_of(const Check& check, std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   tilewright::test::ProgramOptions options;
-  tilewright::test::Seeds seeds;
   CLI::App app("programs of products against the float64 oracle");
-  app.add_option("--device", options.device);
-  app.add_option("--isa", options.isa);
-  app.add_option("--lower-for", options.architecture, "sm_80, sm_90a: as for a GPU of this architecture");
-  add_options(app, seeds);
-  app.add_flag("--print", options.print);
   app.add_flag("--no-shrink", options.no_shrink, "print what differs as it was drawn");
   app.add_flag("--slopes,!--no-slopes", options.slopes, "compare derivatives with differences (default)");
   app.add_flag("--only-lower", options.only_lower, "no kernel is run");
-  CLI11_PARSE(app, argc, argv);
-  tilewright::test::GraphRunner runner(options.device, options.isa);
-  tilewright::tile::Target target = runner.device->target();
-  if (!options.architecture.empty()) {
-    auto gpu = tilewright::runtime::Device::open("cuda", {.compile_only = options.architecture});
-    if (!gpu) {
-      fmt::print(stderr, "{}\n", gpu.error().message);
-      return 1;
-    }
-    target = (*gpu)->target();
-  }
-  const tilewright::test::Check check{runner, target, options};
-  return tilewright::test::try_seeds(
-      seeds, [&](std::uint64_t seed) { return tilewright::test::problem_of(check, seed); });
+  return tilewright::test::try_products(app, argc, argv, options, [&](auto& products, std::uint64_t seed) {
+    return tilewright::test::problem_of({products, options}, seed);
+  });
 }

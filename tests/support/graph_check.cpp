@@ -16,11 +16,6 @@ namespace tilewright::test {
 
 namespace {
 
-bool has_narrow_floats(const ir::Graph& graph) {
-  return std::any_of(graph.nodes().begin(), graph.nodes().end(),
-                     [](const ir::Node& n) { return is_narrow_float(n.type.dtype); });
-}
-
 std::string text_difference(const passes::Compiled& compiled) {
   const auto graph = ir::parse(ir::print(compiled.graph), ops::all_ops());
   if (!graph) return "the graph's text does not parse: " + graph.error().message;
@@ -71,19 +66,14 @@ std::string GraphCheck::problem_with(const ir::Graph& graph, std::uint64_t seed)
         {.fuse = options_.fuse, .recompute = recompute, .deterministic = options_.runs > 1});
     if (!compiled.taken_apart.empty()) return "a group was taken apart: " + compiled.taken_apart.front();
     if (std::string text = text_difference(compiled); !text.empty()) return text;
-    // Without narrow floats nothing is rounded between kernels, and the graph as written is the oracle.
-    const ir::Graph oracle = has_narrow_floats(graph) ? with_stored_roundings(compiled) : graph;
+    const ir::Graph oracle = oracle_of(graph, compiled);
     const std::vector<GraphRunner::Tensors> runs = runner_.run_each(
         compiled, std::vector<GraphRunner::Tensors>(static_cast<std::size_t>(options_.runs), inputs));
     if (std::string other = repeats(runs); !other.empty()) return other;
     const GraphRunner::Tensors& got = runs.front();
-    // Where a rounding decides (tanh that reaches 1, then truncated), few roundings at random may miss what
-    // it does, and many may; intervals do not, but take more for right.
-    std::string wrong;
-    for (const int runs : {5, 50, 500}) {
-      wrong = difference(got, reference_with_spread(oracle, inputs, {.seed = seed, .runs = runs}));
-      if (wrong.empty()) return "";
-    }
+    // What roundings at random miss, intervals do not, but they take more for right.
+    std::string wrong = difference_from(oracle, inputs, got, {.seed = seed, .runs = 500});
+    if (wrong.empty()) return "";
     if (difference(got, reference_intervals(oracle, inputs)).empty()) {
       ++decided_;
       return "";

@@ -3,6 +3,7 @@
 
 #include "ops/rows.h"
 #include "support/open_device.h"
+#include "support/random_graph.h"
 
 #include <tilewright/base/error.h>
 
@@ -141,6 +142,22 @@ ir::Graph with_stored_roundings(const passes::Compiled& compiled) {
   for (ir::NodeId o : graph.outputs()) outputs.push_back(exact[static_cast<std::size_t>(o)]);
   out.set_outputs(outputs);
   return out;
+}
+
+ir::Graph oracle_of(const ir::Graph& graph, const passes::Compiled& compiled) {
+  const bool narrow = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                                  [](const ir::Node& n) { return is_narrow_float(n.type.dtype); });
+  return narrow ? with_stored_roundings(compiled) : graph;
+}
+
+std::string difference_from(const ir::Graph& oracle, std::span<const ir::HostTensor> inputs,
+                            std::span<const ir::HostTensor> got, RoundingOptions options) {
+  std::string wrong;
+  for (int runs = 5; runs <= options.runs; runs *= 10) {
+    wrong = difference(got, reference_with_spread(oracle, inputs, {.seed = options.seed, .runs = runs}));
+    if (wrong.empty()) break;
+  }
+  return wrong;
 }
 
 }  // namespace tilewright::test

@@ -5,6 +5,7 @@
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,5 +26,19 @@ struct GraphRunner {
 // The compiled graph with a cast to its own type at each value that one kernel leaves to another: the oracle
 // then rounds where the kernels store.
 ir::Graph with_stored_roundings(const passes::Compiled& compiled);
+
+// What is compared with results of a compiled graph: the graph as written, unless narrow floats are rounded
+// between its kernels.
+ir::Graph oracle_of(const ir::Graph& graph, const passes::Compiled& compiled);
+
+// How the results differ from the oracle's beyond what rounding explains; empty where they do not. Where a
+// rounding decides (tanh that reaches 1, then truncated), few roundings at random may miss what it does: 5
+// are tried first, then ten times as many, up to `runs`.
+struct RoundingOptions {
+  std::uint64_t seed = 1;
+  int runs = 50;
+};
+std::string difference_from(const ir::Graph& oracle, std::span<const ir::HostTensor> inputs,
+                            std::span<const ir::HostTensor> got, RoundingOptions options);
 
 }  // namespace tilewright::test

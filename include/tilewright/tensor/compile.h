@@ -246,8 +246,8 @@ class Compiled {
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. An
   // output may be an argument or a tensor that the function captures (w.into an update of w): everything is
   // read as it was before the call. Kernels then write new memory, which becomes the tensor's; where others
-  // share the tensor's own, it is copied there (explain() says which). Not for functions with graph breaks. An
-  // index out of range (ContextOptions::check) is an Error after the outputs were written.
+  // share the tensor's own, it is copied there (explain() says which). Not for functions with graph breaks.
+  // An index out of range (ContextOptions::check) is an Error after the outputs were written.
   void into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
             const Location& where = Location::current()) const {
     core_->call_into(outputs, args, where);
@@ -280,11 +280,11 @@ class Compiled {
 // program: which tensors they are is found when f is traced, once per specialisation; a variable that holds
 // another tensor later is not looked at again. What no program does (a read on the host, a TileFunction,
 // into(), to() another device, operations on tensors of another device than the arguments') is a graph break,
-// of arguments and of captured tensors: what was recorded before runs first, and f runs at every call. Inside a function that is itself compiled or differentiated,
-// what is captured may be a value of that one, at any nesting; what f recorded and did not return has no
-// value outside. Random tensors that f draws from the Context of its arguments (randn, rand, randint) are
-// drawn anew at each call, the same as f would draw when run by itself. A function that calls itself with
-// arguments of the same types is an Error.
+// of arguments and of captured tensors: what was recorded before runs first, and f runs at every call. Inside
+// a function that is itself compiled or differentiated, what is captured may be a value of that one, at any
+// nesting; what f recorded and did not return has no value outside. Random tensors that f draws from the
+// Context of its arguments (randn, rand, randint) are drawn anew at each call, the same as f would draw when
+// run by itself. A function that calls itself with arguments of the same types is an Error.
 template <class F>
 auto compile(F f, CompileOptions options = {}) {
   return Compiled<typename detail::Signature<F>::Result>(detail::erase(std::move(f)), std::move(options));

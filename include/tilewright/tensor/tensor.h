@@ -66,8 +66,8 @@ class Tensor {
   int rank(const Location& where = Location::current()) const { return shape(where).rank(); }
   std::string device(const Location& where = Location::current()) const;  // "cpu", "cuda:0"
 
-  // The elements, row-major, converted to T (base/dtype.h's rules). Inside compile() this and item() are graph
-  // breaks, of arguments and captured tensors alike: the function is traced at every call.
+  // The elements, row-major, converted to T (base/dtype.h's rules). Inside compile() this and item() are
+  // graph breaks, of arguments and captured tensors alike: the function is traced at every call.
   template <class T>
   std::vector<T> to_vector(const Location& where = Location::current()) const {
     check_defined("to_vector", where);

@@ -36,8 +36,8 @@ class TileFunction {
   TileFunction(TileFunction&&) noexcept;
 
   // One argument for each view and scalar of the kernel, in their order (f32 and f64 scalars as their
-  // values). Returns the tensors made by out(), in view order. Inside compile() the call is a graph break; its
-  // results carry no gradient. Throws Error when a count or type differs, when a view reaches outside its
+  // values). Returns the tensors made by out(), in view order. Inside compile() the call is a graph break;
+  // its results carry no gradient. Throws Error when a count or type differs, when a view reaches outside its
   // tensor, and in value_and_grad() on tensors that are differentiated.
   std::vector<Tensor> operator()(const std::vector<TileArg>& views, const std::vector<double>& scalars = {},
                                  const Location& where = Location::current()) const;
