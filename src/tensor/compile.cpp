@@ -2,6 +2,7 @@
 #include "ir/text.h"
 #include "tensor/dynamic.h"
 #include "tensor/explain.h"
+#include "tensor/in_place.h"
 #include "tensor/index_check.h"
 #include "tensor/trace.h"
 
@@ -316,23 +317,6 @@ void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Typ
   }
 }
 
-// An output whose memory the program reads. Kernels may write an element before another of their threads has
-// read it, so that they write new memory.
-struct InPlace {
-  std::size_t output = 0;
-  bool shared = false;  // by tensors of other recordings, which must see the new values as well
-};
-
-std::string in_place_text(const InPlace& p, const CompiledCall& call, const std::vector<Tensor>& args,
-                          const std::shared_ptr<runtime::Buffer>& buffer) {
-  std::string reads;
-  for (std::size_t k = 0; k < call.inputs.size() && reads.empty(); ++k)
-    if (call.inputs[k].impl()->buffer == buffer)
-      reads = k < args.size() ? fmt::format("argument {}", k) : "captured by the function";
-  return fmt::format("output {} is {}: written to new memory, which {}", p.output, reads,
-                     p.shared ? "is copied to the tensor's own, as others share it" : "becomes the tensor's");
-}
-
 }  // namespace
 
 void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& arguments,
@@ -351,21 +335,9 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   if (outputs.size() != count)
     throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
   check_outputs(outputs, types, *device, where);
-  std::vector<std::shared_ptr<runtime::Buffer>> in, out;
-  std::vector<InPlace> in_place;
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::shared_ptr<runtime::Buffer>& buffer = outputs[i].impl()->buffer;
-    const auto reads = [&](const Tensor& t) { return t.impl()->buffer == buffer; };
-    if (std::none_of(call.inputs.begin(), call.inputs.end(), reads)) continue;
-    in_place.push_back({i, buffer.use_count() > 1});
-    texts.push_back(in_place_text(in_place.back(), call, args, buffer));
-  }
+  OutputMemory memory = at_place(where, [&] { return OutputMemory(outputs, call, args.size()); });
+  std::vector<std::shared_ptr<runtime::Buffer>> in, out = memory.buffers();
   for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
-  for (const Tensor& t : outputs) out.push_back(t.impl()->buffer);
-  at_place(where, [&] {
-    for (const InPlace& p : in_place) out[p.output] = allocate(device, types[p.output]);
-  });
   context->random_calls += call.draws;
   std::vector<Tensor> checked;
   for (std::size_t i = count; i < types.size(); ++i) {
@@ -375,18 +347,10 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   at_place(where, [&] {
     run_graph_into(context, context->device(device->name()), *call.graph, in, out,
                    graph_options(state_->options));
-    for (const InPlace& p : in_place) {
-      std::shared_ptr<runtime::Buffer>& to = outputs[p.output].impl()->buffer;
-      if (!p.shared || to->bytes() == 0)
-        to = out[p.output];
-      else if (auto done = device->backend().copy(to->data(), out[p.output]->data(), to->bytes(),
-                                                  backends::CopyKind::device_to_device);
-               !done)
-        raise(done.error(), done.error().message);
-    }
+    if (auto done = memory.hand_over(); !done) raise(done.error(), done.error().message);
   });
   Specialisation& s = *state_->find(args);
-  s.in_place = std::move(texts);
+  s.in_place = memory.lines();
   settle(s.checks, checked);
 }
 

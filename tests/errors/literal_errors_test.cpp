@@ -67,6 +67,10 @@ TEST_F(LiteralErrors, AreNotMadeOfWhatFits) {
   EXPECT_EQ(full_like(a, -128.9).to_vector<std::int32_t>()[0], -128) << "a fraction is cut";
   EXPECT_EQ((ctx_.ones({1}) + 18446744073709551615u).item(), 0x1p64);
   EXPECT_EQ(where(a > 0, Index{1} << 40, 0).to_vector<Index>(), (std::vector<Index>{0, 0, Index{1} << 40}));
+  const Tensor chosen = where(a > 0, 1e300, 0.5);
+  EXPECT_EQ(chosen.dtype(), DType::f64) << "f32 would make it infinite";
+  EXPECT_EQ(chosen.to_vector<double>(), (std::vector<double>{0.5, 0.5, 1e300}));
+  EXPECT_EQ(where(a > 0, std::numeric_limits<double>::infinity(), 0.5).dtype(), DType::f32);
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(ctx_.full({1}, static_cast<double>(most), DType::i64).item<std::int64_t>(), most);
 }

@@ -100,8 +100,9 @@ Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
       inputs.push_back(random_input(*open.context, graph->type(id), limit));
     } catch (const Error& error) {
       const std::string& input_name = graph->node(id).name;
-      throw Error(fmt::format("{}:{}: input {}: {}", name, line_of_input(text, input_name), input_name,
-                              without_place(error)));
+      // The function that draws it is ours.
+      detail::rename_error(fmt::format("{}:{}: input {}", name, line_of_input(text, input_name), input_name),
+                           Error(without_place(error)));
     }
   }
   return {std::move(open),

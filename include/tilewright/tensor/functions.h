@@ -29,9 +29,9 @@ struct Arg {
 #define TW_HERE const Location& where = Location::current()
 
 // --- pointwise
-// Infinities, NaN, zeros and saturation: values as C99's annex F (IEEE 754) has them, gradients as PyTorch.
-// So d sqrt(0) is inf, d abs(0) 0, ties of minimum and maximum share the gradient, and gelu and silu of -inf
-// are NaN (-inf · 0), of every finite number far below 0 -0. Integers wrap around.
+// Infinities, NaN, zeros and saturation: values as C99's annex F (IEEE 754) has them, gradients as PyTorch,
+// but d abs and d elu of NaN are NaN. So d sqrt(0) is inf, d abs(0) 0, ties of minimum and maximum share it,
+// and gelu and silu of -inf are NaN (-inf · 0), of numbers far below 0 -0. Integers wrap around.
 Tensor operator+(const Arg& a, const Arg& b);
 Tensor operator-(const Arg& a, const Arg& b);
 Tensor operator*(const Arg& a, const Arg& b);
