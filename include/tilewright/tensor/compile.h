@@ -280,8 +280,9 @@ class Compiled {
 // program: which tensors they are is found when f is traced, once per specialisation; a variable that holds
 // another tensor later is not looked at again. What no program does (a read on the host, a TileFunction,
 // into(), to() another device, operations on tensors of another device than the arguments') is a graph break,
-// of arguments and of captured tensors: what was recorded before runs first, and f runs at every call. Inside
-// a function that is itself compiled or differentiated, what is captured may be a value of that one, at any
+// of arguments and of captured tensors: what was recorded before runs first, and f runs at every call.
+// (Tensors of another Context are not seen: what f reads of them is a constant of the program.) Inside a
+// function that is itself compiled or differentiated, what is captured may be a value of that one, at any
 // nesting; what f recorded and did not return has no value outside. Random tensors that f draws from the
 // Context of its arguments (randn, rand, randint) are drawn anew at each call, the same as f would draw when
 // run by itself. A function that calls itself with arguments of the same types is an Error.
