@@ -43,6 +43,7 @@ Status OutputMemory::hand_over() {
 
 std::vector<std::string> OutputMemory::lines() const {
   std::vector<std::string> lines;
+  lines.reserve(replaced_.size());
   for (const Replaced& r : replaced_)
     lines.push_back(
         fmt::format("output {} is {}: written to new memory, which {}", r.output, r.input,
