@@ -179,7 +179,7 @@ TEST_F(Captured, OperationsOnAnotherDeviceFollowTheTensor) {
     EXPECT_EQ(there.device(), "reference");
     EXPECT_EQ(values(last), (Floats{5, 10, 15}));
   }
-  const auto only = compile([&](const Tensor&) { return w; });
+  const auto only = compile([&](const Tensor&) { return Tensor(w); });
   EXPECT_EQ(values(only(row({1}))), (Floats{1, 10, 100}));
 }
 
