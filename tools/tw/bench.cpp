@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "harness/report/charts.h"
 #include "harness/report/compare.h"
+#include "harness/report/figures.h"
 #include "harness/report/report.h"
+#include "harness/report/summary.h"
 #include "harness/report/table.h"
 #include "pairs/pairs.h"
 #include "tw/bench_input.h"
@@ -88,29 +91,55 @@ void add_compare(CLI::App& bench) {
   });
 }
 
+struct ReportInput {
+  std::string run, html, title, format = "table";
+  std::vector<std::string> patterns, contenders;
+};
+
+std::string report_text(const lab::Figures& figures, const ReportInput& in) {
+  const lab::RunRecord run = lab::run_of(figures);
+  if (in.format == "summary") return lab::render_summary(figures);
+  if (in.format == "svg") {
+    std::string svg = lab::share_picture(run, in.title);
+    if (svg.empty()) throw Error(fmt::format("{}: no row has a share of the roofline to draw", in.run));
+    return svg;
+  }
+  if (in.format == "markdown") return lab::render_markdown(run.rows);
+  if (in.format == "csv") return lab::render_csv(run.rows);
+  return lab::render_table(run);
+}
+
 void add_report(CLI::App& bench) {
-  struct Input {
-    std::string run, html, format = "table";
-  };
-  CLI::App* sub = bench.add_subcommand("report", "The table or the page of a stored run");
-  auto in = std::make_shared<Input>();
-  sub->add_option("run", in->run, "JSON of the run")->required();
+  CLI::App* sub = bench.add_subcommand("report", "The table, the page or a chart of a stored run");
+  auto in = std::make_shared<ReportInput>();
+  sub->add_option("run", in->run, "JSON of the run, or of a machine's expectations")->required();
+  sub->add_option("work", in->patterns,
+                  "Patterns of what to show: 'softmax 8192*' (workload, shape, type, device)");
+  sub->add_option("--contenders", in->contenders, "Only these, in this order: compiled,eager")
+      ->delimiter(',');
   sub->add_option("--html", in->html, "Write the page here");
-  sub->add_option("--format", in->format, "table, markdown or csv")
-      ->check(CLI::IsMember({"table", "markdown", "csv"}));
+  sub->add_option("--title", in->title, "Of the page or the chart");
+  sub->add_option(
+         "--format", in->format,
+         "table, markdown or csv: a line a contender; summary: Markdown, a line a workload; svg: the "
+         "chart of shares of the roofline")
+      ->check(CLI::IsMember({"table", "markdown", "csv", "summary", "svg"}));
   sub->callback([in] {
-    const lab::RunRecord run = run_of(in->run);
-    if (!in->html.empty()) {
-      if (Status written = lab::write_file(in->html, lab::render_html(run)); !written)
-        throw Error(written.error().message);
-      fmt::print("page: {}\n", in->html);
-    } else if (in->format == "markdown") {
-      fmt::print("{}", lab::render_markdown(run.rows));
-    } else if (in->format == "csv") {
-      fmt::print("{}", lab::render_csv(run.rows));
-    } else {
-      fmt::print("{}", lab::render_table(run));
+    if (in->title.empty()) in->title = "Tilewright bench";
+    auto figures = lab::read_figures(in->run);
+    if (!figures) throw Error(figures.error().message);
+    if (!in->patterns.empty() || !in->contenders.empty()) {
+      *figures = lab::selected(*figures, in->patterns, in->contenders);
+      if (figures->entries.empty()) throw Error(fmt::format("{}: no row is of what was asked for", in->run));
     }
+    if (in->html.empty()) {
+      fmt::print("{}", report_text(*figures, *in));
+      return;
+    }
+    if (Status written = lab::write_file(in->html, lab::render_html(lab::run_of(*figures), in->title));
+        !written)
+      throw Error(written.error().message);
+    fmt::print("page: {}\n", in->html);
   });
 }
 

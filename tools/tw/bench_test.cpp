@@ -135,6 +135,16 @@ TEST(Bench, StoredRunsAreComparedAndReported) {
   EXPECT_EQ(csv.exit_code, 0);
   EXPECT_TRUE(contains(csv.output, "elu,compiled,cpu,4096,f32")) << csv.output;
   EXPECT_EQ(run_tw("bench report a.json --html a.html").exit_code, 0);
+  const Outcome summary = run_tw("bench report a.json 'elu*' --contenders compiled,eager --format summary");
+  EXPECT_EQ(summary.exit_code, 0);
+  EXPECT_TRUE(contains(summary.output, "| work | compiled | eager | rate, compiled |")) << summary.output;
+  EXPECT_TRUE(contains(summary.output, "| elu 4096 f32 | ")) << summary.output;
+  const Outcome none = run_tw("bench report a.json 'softmax*'");
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_TRUE(contains(none.output, "a.json: no row is of what was asked for")) << none.output;
+  const Outcome chart = run_tw("bench report a.json --format svg");  // measured without ceilings
+  EXPECT_EQ(chart.exit_code, 2);
+  EXPECT_TRUE(contains(chart.output, "no row has a share of the roofline to draw")) << chart.output;
   EXPECT_EQ(run_tw("bench compare a.json missing.json").exit_code, 2);
 }
 

@@ -133,6 +133,13 @@ SeriesStyles series_styles(const RunRecord& run) {
   return styles;
 }
 
+std::string series_rules() {
+  std::string css;
+  for (int i = 0; i < 8; ++i)
+    css += fmt::format("svg .line.s{0} {{ stroke:var(--s{0}); }} svg .dot.s{0} {{ fill:var(--s{0}); }}\n", i);
+  return css;
+}
+
 Chart roofline_chart(const RunRecord& run, const std::string& device, const SeriesStyles& styles) {
   const Ceilings* ceilings = ceilings_of_device(run, device);
   const std::vector<RooflinePoint> points = roofline_points(run, device);
@@ -160,51 +167,6 @@ Chart roofline_chart(const RunRecord& run, const std::string& device, const Seri
                       "on this chart.",
                       ceilings->source),
           plot.svg()};
-}
-
-Chart share_chart(const RunRecord& run, const std::string& device, const SeriesStyles& styles) {
-  std::vector<std::string> workloads;
-  std::vector<std::pair<std::size_t, const Row*>> dots;  // line, row
-  double most = 1;
-  std::size_t longest = 0;  // characters of a workload's name
-  for (const Row* row : representative_rows(run, device)) {
-    if (!row->roofline) continue;
-    const std::string workload = fmt::format("{} {} {}", row->target, row->shape, row->dtype);
-    auto it = std::find(workloads.begin(), workloads.end(), workload);
-    if (it == workloads.end()) it = workloads.insert(it, workload);
-    dots.emplace_back(static_cast<std::size_t>(it - workloads.begin()), row);
-    most = std::max(most, *row->roofline);
-    longest = std::max(longest, workload.size());
-  }
-  if (workloads.empty()) return {};
-  constexpr double kLine = 26, kEnd = 20, kHead = 8;
-  const double names = std::clamp(6.6 * static_cast<double>(longest) + 20, 120.0, 360.0);
-  const double high = std::min(1.2, std::max(1.0, most)), span = kChartWidth - names - kEnd;
-  const double bottom = kHead + kLine * static_cast<double>(workloads.size());
-  const auto at = [&](double share) { return names + std::min(share, high) / high * span; };
-  std::string body;
-  for (int percent = 0; percent <= 100; percent += 20) {
-    const double x = at(percent / 100.0);
-    body += svg_line(percent == 100 ? "line ceiling strong" : "grid", {x, kHead}, {x, bottom});
-    body += fmt::format("<text class='tick' x='{:.1f}' y='{:.1f}' text-anchor='middle'>{}%</text>\n", x,
-                        bottom + 16, percent);
-  }
-  for (std::size_t i = 0; i < workloads.size(); ++i) {
-    const double y = kHead + kLine * (static_cast<double>(i) + 0.5);
-    body += fmt::format("<text class='label ink' x='{}' y='{:.1f}' text-anchor='end'>{}</text>", names - 12,
-                        y + 4, escape_html(workloads[i]));
-    body += svg_line("grid", {names, y}, {kChartWidth - kEnd, y});
-  }
-  for (const auto& [line, row] : dots) {
-    const double y = kHead + kLine * (static_cast<double>(line) + 0.5);
-    body += fmt::format("<circle class='dot {}' cx='{:.1f}' cy='{:.1f}' r='5.5'><title>{}</title></circle>\n",
-                        styles.at(row->contender), at(*row->roofline), y, escape_html(tooltip(*row)));
-  }
-  return {fmt::format("Share of the roofline, {}", device),
-          "100 % is the least time that the measured ceilings allow for the compulsory work.",
-          fmt::format("<svg viewBox='0 0 {} {:.0f}' role='img' aria-label='share of the roofline' "
-                      "xmlns='http://www.w3.org/2000/svg'>\n{}</svg>\n",
-                      kChartWidth, bottom + 26, body)};
 }
 
 }  // namespace tilewright::lab

@@ -1,4 +1,4 @@
-// The three charts of a run: the roofline, the share of it that each contender reaches, and rate against
+// The charts of a run: the roofline, the share of it that each contender reaches, and rate against
 // size.
 #pragma once
 
@@ -36,6 +36,12 @@ Chart roofline_chart(const RunRecord& run, const std::string& device, const Seri
 
 // One line a workload, one dot a contender, from 0 to 100 % of the roofline.
 Chart share_chart(const RunRecord& run, const std::string& device, const SeriesStyles& styles);
+
+// The same chart of the first row's device as a file of its own: title, legend and both colour schemes in it.
+// Empty when no row has a share.
+std::string share_picture(const RunRecord& run, const std::string& title);
+// CSS by which a series has its colour.
+std::string series_rules();
 
 // For each target that ran at four sizes or more: rate against N, or what the pair says is swept, one curve a
 // contender, with intervals, and the ceiling dashed.

@@ -139,13 +139,6 @@ std::string legend(const RunRecord& run, const SeriesStyles& styles) {
   return html + "</div>\n";
 }
 
-std::string series_rules() {
-  std::string css;
-  for (int i = 0; i < 8; ++i)
-    css += fmt::format("svg .line.s{0} {{ stroke:var(--s{0}); }} svg .dot.s{0} {{ fill:var(--s{0}); }}\n", i);
-  return css;
-}
-
 std::string conditions(const Environment& e) {
   std::string html = "<details open><summary>Conditions</summary><dl>\n";
   const auto item = [&](std::string_view what, const std::string& value) {
@@ -186,9 +179,9 @@ std::string render_html(const RunRecord& run, const std::string& title) {
   std::string html = fmt::format(
       "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
       "<meta name='viewport' content='width=device-width, "
-      "initial-scale=1'><title>{0}</title>\n<style>{1}{2}</style></head>\n"
-      "<body><main><h1>{0}</h1>\n<p class='muted'>{3}{4} · {5} · commit {6}</p>\n",
-      escape_html(title), kReportStyle, series_rules(), escape_html(e.cpu_model),
+      "initial-scale=1'><title>{0}</title>\n<style>{1}{2}{3}{4}</style></head>\n"
+      "<body><main><h1>{0}</h1>\n<p class='muted'>{5}{6} · {7} · commit {8}</p>\n",
+      escape_html(title), kReportColours, kPageStyle, kChartStyle, series_rules(), escape_html(e.cpu_model),
       e.gpu_name.empty() ? "" : " · " + escape_html(e.gpu_name), escape_html(e.date),
       escape_html(e.git_commit));
   html += tiles(run) + legend(run, styles) + "<div class='charts'>\n";

@@ -7,18 +7,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "harness/run/pattern.h"
+
 namespace tilewright::lab {
 
 namespace {
-
-// `*` stands for any run of characters.
-bool matches(std::string_view pattern, std::string_view text) {
-  if (pattern.empty()) return text.empty();
-  if (pattern.front() != '*') {
-    return !text.empty() && pattern.front() == text.front() && matches(pattern.substr(1), text.substr(1));
-  }
-  return matches(pattern.substr(1), text) || (!text.empty() && matches(pattern, text.substr(1)));
-}
 
 std::vector<Suite::Entry> entries_of(PairList pairs, std::span<const Suite> suites, const std::string& name) {
   for (const Suite& suite : suites) {

@@ -1,0 +1,35 @@
+// Figures to show: the rows of a run, or those that are stored for a machine, each with where it comes from.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/run/expectations.h"
+#include "harness/run/record.h"
+
+namespace tilewright::lab {
+
+struct Figure {
+  Row row;
+  std::string date, commit;
+};
+
+struct Figures {
+  std::vector<Figure> entries;
+  Environment environment;  // of stored figures: the machine alone
+};
+
+Figures figures_of(const RunRecord& run);
+Figures figures_of(const Expectations& stored);
+// A file that `tw bench run` wrote, or one of lab/expectations.
+Result<Figures> read_figures(const std::string& path);
+// The same as a run, for the tables and charts of runs.
+RunRecord run_of(const Figures& figures);
+
+// Those whose "target shape dtype device" one of the patterns matches, of the contenders named; an empty list
+// lets all pass. They come in the order of the patterns, and of the contenders.
+Figures selected(const Figures& figures, const std::vector<std::string>& patterns,
+                 const std::vector<std::string>& contenders);
+std::string workload_name(const Row& row);  // "softmax 8192x8192 bf16"
+
+}  // namespace tilewright::lab
