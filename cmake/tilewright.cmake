@@ -14,7 +14,11 @@ include(${CMAKE_CURRENT_LIST_DIR}/header_check.cmake)
 add_custom_target(unit_tests)
 
 add_library(tw_flags INTERFACE)
-target_compile_options(tw_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
+# Warnings are errors here; a user's project that links the library keeps its own flags.
+if(PROJECT_IS_TOP_LEVEL)
+  target_compile_options(tw_flags INTERFACE -Wall -Wextra -Werror)
+endif()
+target_compile_options(tw_flags INTERFACE -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 sees overlaps in std::string + that are not there (GCC bug 105651)
   # libstdc++ 12 uses in stable_sort what it deprecates; a backend's entry returns a Result to C++ under a C name.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations;-Wno-return-type-c-linkage>)
