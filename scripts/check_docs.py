@@ -8,10 +8,13 @@ import sys
 import check_layers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-DOCUMENTS = ("README.md", "HACKING.md", "src/README.md", "docs/tour.md", "docs/commands.md")
+DOCUMENTS = ("README.md", "HACKING.md", "src/README.md", "lab/README.md", "docs/notes/README.md") + tuple(
+    f"docs/{page}.md"
+    for page in "README tour commands lab roofline benchmarks attention products rows cpu launches numerics method".split()
+)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
-LINK = re.compile(r"\]\(([^)#:]+)\)")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 PATH = re.compile(r"[\w.-]+(/[\w.-]+)*/?")
 TREE_PATH = re.compile(r"(src|include|lab|tools|tests|tutorial|docs|scripts|cmake)/")
 FUNCTION = re.compile(r"((?:\w+::)*)(\w+)(\(\))?")
