@@ -216,7 +216,8 @@ class Meaning:
         if not is_float(v.d):
             return wrap(v.t.to(torch.int64), d)
         limits = {"i64": (-(2.0**63), 2.0**63 - 1024), "i32": (-(2.0**31), 2.0**31 - 1), "i8": (-128, 127), "u8": (0, 255)}[d]
-        t = torch.where(torch.isnan(v.t), torch.zeros_like(v.t), v.t).detach()
+        t = self.compared(v.t, v.d).detach()
+        t = torch.where(torch.isnan(t), torch.zeros_like(t), t)
         return torch.clamp(torch.trunc(t), *limits).to(torch.int64)
 
     def real(self, v):
@@ -246,6 +247,11 @@ class Meaning:
         a, b, d = self.pair(*operands, arithmetic=named.op in ("add", "sub", "mul"))
         if not is_float(d) and named.op in ("div", "pow", "atan2"):
             a, b, d = a.to(torch.float64), b.to(torch.float64), "f32"
+        if is_float(d) and named.op in ("trunc_div", "rem"):
+            # The quotient is a choice of a whole number.
+            jump = (torch.trunc(self.compared(a, d) / self.compared(b, d)) - torch.trunc(a / b)).detach()
+            moved = jump if named.op == "trunc_div" else -jump * b
+            return self.made(torch.where(torch.isfinite(jump) & (jump != 0), f(a, b) + moved, f(a, b)), d)
         return self.made(f(a, b), d)
 
     def compare(self, f, operands, named):
@@ -257,6 +263,8 @@ class Meaning:
         if named.op in ("neg", "abs", "sign", "square", "relu") and not is_float(v.d):
             return self.made(f(v.t), v.d)
         t, d = self.real(v)
+        if named.op in STEPS:
+            t = self.compared(t, d)
         return self.made(self.applied(f, t, d), d)
 
     def bits(self, f, operands, named):
@@ -292,6 +300,8 @@ COMPARE = {"eq": torch.eq, "ne": torch.ne, "lt": torch.lt, "le": torch.le, "gt":
            "logical_and": torch.logical_and, "logical_or": torch.logical_or, "logical_xor": torch.logical_xor}
 BITS = {"bit_and": lambda a, b, d: a & b, "bit_or": lambda a, b, d: a | b, "bit_xor": lambda a, b, d: a ^ b,
         "shl": lambda a, b, d: shift(a, b, d, True), "shr": lambda a, b, d: shift(a, b, d, False)}
+# What jumps where its operand passes a number.
+STEPS = {"sign", "floor", "ceil", "round", "trunc"}
 UNARY = {"neg": torch.neg, "abs": torch.abs, "sign": torch.sign, "floor": torch.floor, "ceil": torch.ceil, "round": torch.round,
          "trunc": torch.trunc, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "reciprocal": torch.reciprocal, "square": torch.square,
          "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log, "log2": torch.log2, "log1p": torch.log1p,

@@ -7,6 +7,7 @@ import torch
 
 import program as text
 from torch_ops import Value, is_float, promote
+from torch_views import extreme_of
 
 
 def wide(d):
@@ -70,7 +71,7 @@ def elements(m, operands, options, values):
 # --- normalisation and losses
 
 def softmax_of(m, t, d, axis, log=False):
-    shifted = m.off(t - t.amax(axis, keepdim=True).detach(), d)
+    shifted = m.off(t - extreme_of(t, d, [axis], True, largest=True).detach(), d)
     powers = m.off(torch.exp(shifted), d)
     total = m.off(powers.sum(axis, keepdim=True), d)
     return shifted - torch.log(total) if log else powers / total
@@ -284,7 +285,7 @@ def attended(m, operands, options, values):
     score = m.off(torch.matmul(m.off(qt, f), m.off(kt, f).transpose(-1, -2)) * scale, f)
     for part in filter(None, options.get("scores", "").split(";")):
         score = m.off(score_of(part.split(":"), score, at, values), f)
-    lowest = torch.where(seen, score, torch.full_like(score, -math.inf)).amax(-1, keepdim=True).detach()
+    lowest = extreme_of(torch.where(seen, score, torch.full_like(score, -math.inf)), q.d, [-1], True, largest=True).detach()
     lowest = torch.where(torch.isinf(lowest), torch.zeros_like(lowest), lowest)
     powers = torch.where(seen, m.off(torch.exp(m.off(torch.where(seen, score - lowest, torch.zeros_like(score)), f)), f),
                          torch.zeros_like(score))

@@ -4,7 +4,7 @@ import math
 import torch
 
 import program as text
-from torch_ops import Value, is_float, promote, wrap
+from torch_ops import NAMES, Value, is_float, promote, wrap
 
 
 def axes_of(v, options):
@@ -40,15 +40,22 @@ def prods(m, operands, options, values):
     return m.made(over(axes_of(v, options), t, keeps(options), lambda t, axis: t.prod(axis)), v.d if is_float(v.d) else "i64")
 
 
+def extreme_of(t, d, axes, keep, largest):
+    """Over axes; of nothing an infinity, or the type's last integer."""
+    if all(t.shape[axis] > 0 for axis in axes):
+        return (torch.amax if largest else torch.amin)(t, axes, keepdim=keep)
+    ends = (-math.inf, math.inf) if is_float(d) else (0, 255) if d == "u8" else (-(1 << (NAMES[d] - 1)), (1 << (NAMES[d] - 1)) - 1)
+    return torch.full_like(t.detach().sum(axes, keepdim=keep), ends[0 if largest else 1])
+
+
 def extreme(largest):
     def f(m, operands, options, values):
         v = operands[0]
         axes = axes_of(v, options)
         if not axes:
             return v
-        g = torch.amax if largest else torch.amin
         # Which elements get the gradient is a comparison; the value is not.
-        value, chosen = (g(t, axes, keepdim=keeps(options)) for t in (v.t, m.compared(v.t, v.d)))
+        value, chosen = (extreme_of(t, v.d, axes, keeps(options), largest) for t in (v.t, m.compared(v.t, v.d)))
         if is_float(v.d):
             value = chosen + torch.where(chosen == value, torch.zeros_like(value), value - chosen).detach()
         return Value(t=value, d=v.d)
