@@ -173,8 +173,11 @@ TEST(RowWalksTest, EveryOtherGoesBackwards) {
     return found;
   };
   const std::string forwards = "for (i64 i = 0; i < 2048; i += 16) ",
-                    backwards = "for (i64 i = 2032; i >= 0; i -= 16) ";
+                    // a sum, in blocks
+      backwards = "for (i64 i = block + 512 - 16; i >= block; i -= 16) ";
   EXPECT_EQ(loops(walks_of_a_row(true, 8192)), forwards + backwards + forwards);
+  EXPECT_NE(text(walks_of_a_row(true, 8192)).find("for (i64 block = 1536; block >= 0; block -= 512)"),
+            std::string::npos);
   EXPECT_NE(text(walks_of_a_row(true, 8192)).find("fetch_ahead<128>(x_next + (2032 - i) * 2);"),
             std::string::npos);
   for (const Index columns : {2048, 65536})

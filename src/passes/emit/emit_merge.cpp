@@ -36,13 +36,14 @@ void Emitter::merge_pass(const ReductionPass& pass) {
       Value before = carried[i], part = load_partial(s, split);
       Value scaled = before, part_scaled = part;
       if (pass.factors[i] && pass.factors[i]->kind != Change::Kind::none) {
-        scaled = before * factor(*pass.factors[i], moved);
+        scaled = before * k_.cast(factor(*pass.factors[i], moved), before.dtype());
         part_scaled = part * factor(*pass.factors[i], part_moved);
       }
+      part_scaled = k_.cast(part_scaled, scaled.dtype());
       Value after =
           program_.is_outer_dot(s) ? scaled + part_scaled : combine(sym(s).monoid, scaled, part_scaled);
       out.push_back(after);
-      moved[s] = {before, finite(sym(s), after)};
+      moved[s] = {k_.cast(before, part.dtype()), finite(sym(s), k_.cast(after, part.dtype()))};
       part_moved[s] = {part, moved[s].second};
     }
     s_.leave_body();

@@ -32,6 +32,11 @@ void Emitter::hoist(const ReductionPass& pass) {
   f_.hoist_dot_operands();
 }
 
+DType Emitter::carried_dtype(const Sym& m) const {
+  const DType dtype = compute_dtype(sym(m.operands[0]).dtype);
+  return shape_.carries_wide && m.monoid == Monoid::sum && dtype == DType::f32 ? DType::f64 : dtype;
+}
+
 Value Emitter::literal(DType dtype, Monoid monoid, const std::vector<Index>& shape) {
   const tile::Number number = identity(monoid, dtype);
   return is_float(dtype) ? k_.literal(dtype, number.f, shape) : k_.literal_int(dtype, number.i, shape);
@@ -113,12 +118,12 @@ std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
   for (int s : pass.syms) {
     const Sym& m = sym(s);
     if (program_.is_outer_dot(s)) {
-      initial.push_back(initial_sum(m));
+      const bool wide = shape_.carries_wide && accumulator(m) == DType::f32;
+      initial.push_back(wide ? k_.literal(DType::f64, 0.0, {shape_.rows, shape_.columns}) : initial_sum(m));
       continue;
     }
-    const DType operand_dtype = compute_dtype(sym(m.operands[0]).dtype);
     const bool whole = accumulates_tiles(pass) && !is_index(m.monoid) && terms_.empty();
-    initial.push_back(literal(operand_dtype, m.monoid, accumulator_shape(whole)));
+    initial.push_back(literal(carried_dtype(m), m.monoid, accumulator_shape(whole)));
     if (is_index(m.monoid)) initial.push_back(k_.literal_int(DType::i64, 0, accumulator_shape(false)));
   }
   return initial;
@@ -152,6 +157,8 @@ void Emitter::set_results(const ReductionPass& pass, const std::vector<Value>& l
       v = last[next++];
     else if (accumulates_tiles(pass) && terms_.empty())
       v = f_.keep_rank(k_.reduce(m.monoid, v, f_.reduced_axis()));
+    else
+      v = k_.cast(v, compute_dtype(sym(m.operands[0]).dtype));
     f_.set(s, v);
     if (dot_ >= 0) out_.set(s, v);
   }
@@ -173,7 +180,7 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
     }
     const auto scaled = [&] {
       const bool changes = pass.factors[i] && pass.factors[i]->kind != Change::Kind::none;
-      return changes ? before * factor(*pass.factors[i], moved) : before;
+      return changes ? before * k_.cast(factor(*pass.factors[i], moved), before.dtype()) : before;
     };
     // Added by itself, the product is there before the sum is touched.
     const bool apart = program_.is_outer_dot(s) && shape_.adds_apart;
@@ -181,17 +188,18 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
     if (program_.is_outer_dot(s)) {
       Value a = f_.dot_operand(m.operands[0], m.meet[0]), b = columns_.dot_operand(m.operands[1], m.meet[1]);
       const Value product = k_.dot(a, b, sum, shape_.precision);
-      out.push_back(apart ? scaled() + product : product);
+      out.push_back(apart ? scaled() + k_.cast(product, before.dtype()) : product);
       continue;
     }
     if (program_.adds_up_dots()) f_.load_beside_dots(m.operands[0]);
     Value operand = terms_.empty() ? block_operand(m) : block_operand(m, terms_[i].walked);
     if (!accumulates_tiles(pass) && f_.walks_tile())
       operand = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()));
-    Value after = combine(m.monoid, sum, operand);
+    const DType dtype = operand.dtype();
+    Value after = combine(m.monoid, sum, k_.cast(operand, sum.dtype()));
     out.push_back(after);
     if (sym(pass.syms.back()).level == pass.first_level) continue;
-    moved[s] = {before, finite(m, after)};
+    moved[s] = {k_.cast(before, dtype), finite(m, k_.cast(after, dtype))};
     f_.set_in_body(s, moved[s].second);
   }
   return out;

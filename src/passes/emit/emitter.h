@@ -92,6 +92,8 @@ class Emitter {
     return m == tile::Monoid::argmax ? tile::Monoid::max : tile::Monoid::min;
   }
 
+  // What a reduction is carried in from block to block.
+  DType carried_dtype(const Sym& m) const;
   tile::Value literal(DType dtype, tile::Monoid monoid, const std::vector<Index>& shape);
 
   tile::Value combine(tile::Monoid monoid, tile::Value a, tile::Value b);

@@ -7,6 +7,9 @@
 
 namespace tilewright::passes {
 
+// Sums of up to so many blocks are as exact in f32 as those of a block, whose rows come one after another.
+inline constexpr Index kManyRounds = 32;
+
 // How the iteration space is cut. Variables that are neither tile axis nor reduced are grid coordinates.
 struct TileShape {
   int row = -1, column = -1;  // variables the tile's axes walk; -1: the axis is absent (a row needs a column)
@@ -28,6 +31,7 @@ struct TileShape {
   tile::DotPrecision precision = tile::DotPrecision::exact;  // of the dot
   bool adds_apart = false;        // each block's product is added to what the loop carries by itself, in f32
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)
+  bool carries_wide = false;      // looped: sums of f32 are carried in f64, so that many blocks round as few
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };
 

@@ -178,7 +178,18 @@ class Chooser {
     TileShape t =
         along_row ? row_reduction(column, reduced.size() > 1, parallel) : column_reduction(column, reduced);
     if (t.looped && !share_in_clusters(t, reduced)) split(t, reduced);
+    t.carries_wide = t.looped && !gpu() && (target_.any_size || rounds(t, reduced) > double{kManyRounds});
     return t;
+  }
+
+  // Blocks that a program walks one after another.
+  double rounds(const TileShape& t, const std::vector<int>& reduced) const {
+    double all = 1;
+    for (int u : reduced) {
+      const Index block = u == t.column ? t.columns : u == t.row ? t.rows : 1;
+      all *= static_cast<double>(ceil_div(extent(u), block));
+    }
+    return all / static_cast<double>(t.splits);
   }
 
   // Rows that scales cut into groups, shorter than the threads of a program read at once: all groups of a row

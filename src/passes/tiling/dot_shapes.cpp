@@ -287,6 +287,10 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
       shape.split_length = round_up(ceil_div(problem.k, tiles.splits), shape.depth);
       shape.splits = ceil_div(problem.k, shape.split_length);
     }
+    // Sums of products over many blocks: each block by itself, in f32, and blocks in f64.
+    const Index rounds = ceil_div(problem.k, shape.depth) / std::max<Index>(shape.splits, 1);
+    if (!stream && target.kind == tile::TargetKind::cpu && rounds > kManyRounds)
+      shape.adds_apart = shape.carries_wide = true;
     shapes.push_back(shape);
   }
   const bool leaves_masks = stream && chains_on_tensor_cores(program, target);

@@ -42,6 +42,10 @@ void LoopText::declare_accumulators(const Pass& pass) {
     if (!is_accumulating(instr)) continue;
     Node& n = node(i);
     if (n.text.empty()) n.text = k_.names.unique(k_.value_hint(*instr.op, instr.value) + "_acc");
+    if (is_in_blocks(i)) {
+      declare_totals(i, pass);
+      continue;
+    }
     const DType dtype = carried_type(instr, dtype_of(instr.operands[0]));
     const Monoid monoid = instr.op->monoid;
     const Term identity{.text = finds_index(monoid) ? "" : identity_text(monoid, dtype), .dtype = dtype};
@@ -62,6 +66,45 @@ void LoopText::declare_accumulators(const Pass& pass) {
     }
     k_.code.declare(type, declarators);
   }
+}
+
+// Along the vectors one total for all copies, which a block adds up first; of sums across them one each.
+void LoopText::declare_totals(int i, const Pass& pass) {
+  Node& n = node(i);
+  if (n.total.empty()) n.total = k_.names.unique(k_.value_hint(*instr(i).op, instr(i).value) + "_total");
+  for (int copy = 0; copy < (shape_.vec_outside ? pass.copies : 1); ++copy)
+    k_.code.line("vf64 {}{} = vf64(0.0);", n.total, shape_.vec_outside ? int_text(copy) : "");
+}
+
+void LoopText::declare_block_sums(const Pass& pass) {
+  for (int i : part_.instrs) {
+    if (!is_in_blocks(i)) continue;
+    const DType dtype = dtype_of(instr(i).operands[0]);
+    const Term zero{.text = identity_text(Monoid::sum, dtype), .dtype = dtype};
+    std::vector<std::string> declarators;
+    for (int copy = 0; copy < pass.copies; ++copy)
+      declarators.push_back(fmt::format("{}{} = {}", node(i).text, copy, as_vector(k_, zero)));
+    k_.code.declare(std::string(vector_type(dtype)), declarators);
+  }
+}
+
+void LoopText::close_blocks(const Pass& pass) {
+  for (int i : part_.instrs) {
+    if (!is_in_blocks(i)) continue;
+    const Node& n = node(i);
+    const bool wide = dtype_of(instr(i).operands[0]) == DType::f64;
+    const auto add = [&](const std::string& total, const std::string& sum) {
+      k_.code.line("{} += {};", total, wide ? sum : fmt::format("convert<vf64>({})", sum));
+    };
+    std::vector<std::string> sums;
+    for (int copy = 0; copy < pass.copies; ++copy) sums.push_back(fmt::format("{}{}", n.text, copy));
+    if (shape_.vec_outside)
+      for (int copy = 0; copy < pass.copies; ++copy)
+        add(fmt::format("{}{}", n.total, copy), sums[static_cast<std::size_t>(copy)]);
+    else
+      add(n.total, combine_all(Monoid::sum, sums));
+  }
+  k_.code.close();
 }
 
 void LoopText::accumulate(int i, Pass& pass) {
@@ -99,6 +142,10 @@ void LoopText::finish_reductions(Pass& pass) {
     const Buffer& buffer = k_.buffer(instr.value);
     for (int copy = 0; copy < pass.copies; ++copy) {
       std::string value = fmt::format("{}{}", node(i).text, copy);
+      if (is_in_blocks(i)) {
+        value = fmt::format("{}{}", node(i).total, copy);
+        if (buffer.dtype != DType::f64) value = fmt::format("convert<vf32>({})", value);
+      }
       if (finds_index(instr.op->monoid)) value = fmt::format("convert<vi64>({}.index)", value);
       const bool boolean = is_bool(buffer.dtype);
       if (boolean) k_.include("tw_cpu/masked.h");
@@ -113,7 +160,10 @@ void LoopText::finish_along_vec(int i, int copies) {
   terms.reserve(copies);
   for (int copy = 0; copy < copies; ++copy) terms.push_back(fmt::format("{}{}", node(i).text, copy));
   const Monoid monoid = instr.op->monoid;
-  print_kept_scalar(i, across_lanes_text(k_, monoid, combine_all(monoid, terms)));
+  if (!is_in_blocks(i))
+    return print_kept_scalar(i, across_lanes_text(k_, monoid, combine_all(monoid, terms)));
+  const std::string total = across_lanes_text(k_, monoid, node(i).total);
+  print_kept_scalar(i, dtype_of(instr.operands[0]) == DType::f64 ? total : fmt::format("(f32){}", total));
 }
 
 // A value that is one element per row: into its variable or its buffer.

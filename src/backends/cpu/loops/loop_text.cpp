@@ -191,36 +191,6 @@ void LoopText::print_prefetches(const Pass& pass) {
   }
 }
 
-void LoopText::print_rows() {
-  if (shape_.other >= 0) k_.code.open("for (i64 {0} = 0; {0} < {1}; ++{0})", row_, other_count_);
-  print_uniform(/*along_other=*/true);
-  declare_rows(Which::all);
-  if (has_vectors_) {
-    Pass outline{.copies = shape_.copies};
-    declare_accumulators(outline);
-    print_along_vec([&](Pass& pass) { print_body(pass, Which::all); });
-    finish_reductions(outline);
-  }
-  print_uniform_effects();
-  if (shape_.other >= 0) k_.code.close();
-}
-
-void LoopText::print_columns_outside() {
-  print_along_vec([&](Pass& pass) {
-    declare_rows(Which::not_along_other);  // what is read once for all rows may lie outside as a whole
-    print_body(pass, Which::not_along_other);
-    declare_accumulators(pass);
-    const auto masks = pass.masks;
-    k_.code.open("for (i64 {0} = 0; {0} < {1}; ++{0})", row_, other_count_);
-    print_uniform(/*along_other=*/true);
-    declare_rows(Which::along_other);
-    print_body(pass, Which::along_other);
-    k_.code.close();
-    pass.masks = masks;
-    finish_reductions(pass);
-  });
-}
-
 void LoopText::declare_rows(Which which) {
   std::set<std::string> declared;
   for (int i : part_.instrs)
@@ -277,61 +247,6 @@ std::string LoopText::whole_vectors() {
   const std::string variable = k_.names.unique("whole");
   k_.code.line("const i64 {} = {};", variable, text);
   return variable;
-}
-
-// How far apart the copies of a loop over memory lie: each in pages of its own, so that a core reads several
-// streams. Its prefetchers stop at the end of a page, and one stream then waits (measured on Zen 4: 22 GB/s
-// in one stream of reads a core, 58 in four; docs/notes/2026-11-21-cpu-memory-probe.md). 0: side by side.
-Index LoopText::streams_apart(const std::string& whole) const {
-  constexpr Index kPage = 4096;
-  const bool from_memory = k_.schedule.streaming_stores || k_.schedule.stages > 1;
-  if (!from_memory || shape_.vec_outside || shape_.copies < 2 || whole != int_text(shape_.vec_count))
-    return 0;
-  if (shape_.vec_count % (static_cast<Index>(shape_.copies) * k_.lanes) != 0) return 0;
-  const Index apart = shape_.vec_count / shape_.copies;
-  for (int i : part_.instrs) {
-    const Instr& in = instr(i);
-    if (in.kind == Instr::Kind::scan || (in.op && in.op->kind == OpKind::random)) return 0;
-    if (is_access(in) && node(i).along_vec && apart * memory_bytes(node(i).access.dtype) < kPage) return 0;
-  }
-  return apart;
-}
-
-// Whether it is to and can: as many steps as the text says, none of which must come after another.
-bool LoopText::goes_backwards(const std::string& whole) const {
-  if (!walk_.backwards || whole.find_first_not_of("0123456789") != std::string::npos) return false;
-  return std::none_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) {
-    const Instr& in = instr(i);
-    const bool finds_first = in.kind == Instr::Kind::reduce && in.op->kind == OpKind::reduce &&
-                             (in.op->monoid == tile::Monoid::argmax || in.op->monoid == tile::Monoid::argmin);
-    const bool in_order = in.kind == Instr::Kind::effect && in.op->kind != OpKind::store;
-    return in.kind == Instr::Kind::scan || finds_first || in_order;
-  });
-}
-
-void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
-  const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
-  const std::string whole = whole_vectors();
-  if (whole != "0") {
-    Pass pass{.copies = shape_.copies, .apart = streams_apart(whole), .index = vec_, .steps = vec_};
-    const Index advance = pass.apart > 0 ? k_.lanes : step;
-    const std::string end = pass.apart > 0 ? int_text(pass.apart) : whole;
-    if (goes_backwards(whole)) {
-      const Index last = std::stol(end) - advance;
-      pass.steps = fmt::format("({} - {})", last, vec_);
-      k_.code.open("for (i64 {0} = {1}; {0} >= 0; {0} -= {2})", vec_, last, advance);
-    } else {
-      k_.code.open("for (i64 {0} = 0; {0} < {1}; {0} += {2})", vec_, end, advance);
-    }
-    print_prefetches(pass);
-    body(pass);
-    k_.code.close();
-  }
-  if (whole == vec_count_) return;
-  Pass pass{.copies = 1, .masked = true, .index = vec_};
-  k_.code.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", vec_, whole, vec_count_, k_.lanes);
-  body(pass);
-  k_.code.close();
 }
 
 }  // namespace tilewright::cpu

@@ -16,6 +16,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tilewright::cpu {
@@ -38,6 +39,7 @@ class LoopText {
   struct Node {
     bool along_vec = false, along_other = false;  // what its value changes with
     std::string text;       // scalar: the expression or name; vector: the name, before the copy's number
+    std::string total;      // of a sum in blocks: the f64 that these are added to
     int uses = 0;           // by instructions of this part
     int consumer = -1;      // the one instruction that uses it
     int operations = 1;     // in its expression, with what is written inside it
@@ -71,7 +73,6 @@ class LoopText {
   bool is_product_of_mad(int i) const;
   bool is_inner(int i) const { return node(i).along_other || is_writing(i); }
   void trim_axis(int axis, std::string* count);
-  Index streams_apart(const std::string& whole) const;
   Window window_of(const Access& access);
   std::string limit_variable(const std::string& from, const std::string& to, Index most);
 
@@ -87,15 +88,22 @@ class LoopText {
   std::string lane_mask_text(int i, int side, int copy, Pass& pass);
   std::string words_text(int i, int copy, Pass& pass);
 
-  // --- the order of loops (loop_text.cpp)
+  // --- the order of loops (loop_walk.cpp)
   void print_rows();
   void print_columns_outside();
   void print_along_vec(const std::function<void(Pass&)>& body);
+  Index streams_apart(const std::string& whole) const;
+  bool goes_backwards(const std::string& whole) const;
+  bool is_in_blocks(int i) const;
+  bool has_blocks() const;
+  std::pair<std::string, std::string> open_blocks(const std::string& begin, const std::string& end,
+                                                  Index span, bool backwards);
+
+  // --- what stands before loops (loop_text.cpp)
   std::string whole_vectors();
   void declare_pointers();
   void declare_prefetches();
   void print_prefetches(const Pass& pass);
-  bool goes_backwards(const std::string& whole) const;
   void declare_row(int i, std::set<std::string>& declared);
   void print_uniform(bool along_other);
   void print_uniform_effects();
@@ -126,6 +134,9 @@ class LoopText {
 
   // --- reductions and scans (loop_reduce.cpp)
   void declare_accumulators(const Pass& pass);
+  void declare_totals(int i, const Pass& pass);
+  void declare_block_sums(const Pass& pass);
+  void close_blocks(const Pass& pass);
   void accumulate(int i, Pass& pass);
   void finish_reductions(Pass& pass);
   void finish_along_vec(int i, int copies);
