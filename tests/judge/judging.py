@@ -77,6 +77,11 @@ def gradients(scalar, by, further):
     return [torch.zeros_like(x) if g is None else g for g, x in zip(found, by)]
 
 
+def sum_of_squares(meaning, gradient, d):
+    """Of a gradient of the type d; narrow ones are added up in f32."""
+    return meaning.added(meaning.off(gradient, d) ** 2, "f64" if d == "f64" else "f32", torch.sum)
+
+
 def run_in_torch(program, call, seed):
     """The results of a call as (type, array), rounded at random if a seed is given."""
     literals = dict(program.literals)
@@ -105,10 +110,10 @@ def run_in_torch(program, call, seed):
     if program.wanted == "hess":
         # A gradient has its input's type, and so has the sum of its squares; those meet in the wider.
         kind = program.inputs[program.wrt[0]].dtype
-        value = (meaning.off(found[0], kind) ** 2).sum()
+        value = sum_of_squares(meaning, found[0], kind)
         for i, g in zip(program.wrt[1:], found[1:]):
             d = program.inputs[i].dtype
-            value = value + (meaning.off(g, d) ** 2).sum()
+            value = value + sum_of_squares(meaning, g, d)
             kind = torch_ops.promote(kind, d)
         value = meaning.off(value, kind)
         found = gradients(value, by, False)

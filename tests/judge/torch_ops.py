@@ -64,9 +64,12 @@ class Rounded(torch.autograd.Function):
 
 def noise_of(t, salt):
     """In [-1, 1), at random, but the same for the same number: equal numbers are rounded alike, and sums of them are off together."""
+    def shifted(x, by):
+        """To the right, zeros coming in: `>>` brings in the sign, and a sign meeting itself is never negative."""
+        return (x >> by) & ((1 << (64 - by)) - 1)
     x = (t.detach().contiguous().view(torch.int64) ^ salt) * -7046029254386353131  # the multipliers of SplitMix64
-    x = (x ^ (x >> 27)) * -4658895280553007687
-    return ((x ^ (x >> 31)) >> 10).to(torch.float64) * 2.0**-53
+    x = (x ^ shifted(x, 27)) * -4658895280553007687
+    return ((x ^ shifted(x, 31)) >> 10).to(torch.float64) * 2.0**-53
 
 
 class Off(torch.autograd.Function):
@@ -244,7 +247,7 @@ class Meaning:
         raise KeyError(f"no op has the name {op}")
 
     def binary(self, f, operands, named):
-        a, b, d = self.pair(*operands, arithmetic=named.op in ("add", "sub", "mul"))
+        a, b, d = self.pair(*operands, arithmetic=named.op in ("add", "sub", "mul", "div", "pow", "atan2"))
         if not is_float(d) and named.op in ("div", "pow", "atan2"):
             a, b, d = a.to(torch.float64), b.to(torch.float64), "f32"
         if is_float(d) and named.op in ("trunc_div", "rem"):

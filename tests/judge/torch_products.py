@@ -87,7 +87,7 @@ def softmaxes(log):
 def layer_norms(m, operands, options, values):
     t, d = m.real(operands[0])
     t = m.off(t, d)
-    centred = m.off(t - m.off(t.mean(-1, keepdim=True), d), d)
+    centred = m.off(t - m.added(t, d, lambda each: each.mean(-1, keepdim=True)), d)
     t = centred * m.off(torch.rsqrt(m.off((centred * centred).mean(-1, keepdim=True), d) + float(options.get("epsilon", "1e-5"))), d)
     if len(operands) > 1:
         t = t * operands[1].t

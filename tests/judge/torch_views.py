@@ -76,7 +76,7 @@ def variances(m, operands, options, values):
     if not axes:
         return m.made(t * 0, d)
     count = math.prod(t.shape[axis] for axis in axes)
-    centred = m.off(t - m.off(t.mean(axes, keepdim=True), d), d)
+    centred = m.off(t - m.added(t, d, lambda each: each.mean(axes, keepdim=True)), d)
     total = (m.off(centred, d) * centred).sum(axes, keepdim=keeps(options))
     return m.made(m.off(total, d) / (count - int(options.get("ddof", "0"))), d)
 
