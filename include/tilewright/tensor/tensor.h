@@ -117,7 +117,7 @@ struct ContextOptions {
   // Indices that are data (take, take_along, embedding, scatter_add, labels of losses) are looked at, and one
   // out of range is an Error. true: everywhere, in compiled functions as well, which then read two numbers
   // back per call and check. false: nowhere. Otherwise in what runs on the CPU outside compile(), where it
-  // costs less than 2 % of the call: up to 512 indices, or rows of at least 50 times the size of an index.
+  // costs less than 2 % of the call: up to 32 indices, or rows of at least 50 times the size of an index.
   std::optional<bool> check = {};
 };
 
