@@ -4,7 +4,6 @@
 #include "ops/append.h"
 #include "ops/composites.h"
 #include "ops/promote.h"
-#include "ops/rows.h"
 
 #include <fmt/format.h>
 
@@ -35,35 +34,7 @@ double log_weight_scale(DType dtype, double dropout) {
 
 DType score_type(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
-Index extent_from_last(const Shape& s, int i) { return s.rank() < i ? 1 : s[s.rank() - i]; }
-
-// The parts of a conjunction that are the same for every query.
-void collect_key_conditions(Value mask, std::vector<Value>& out) {
-  if (extent_from_last(mask.shape(), 2) == 1) {
-    out.push_back(mask);
-    return;
-  }
-  const ir::Node& node = mask.graph->node(mask.id);
-  const auto operand = [&](std::size_t i) { return Value{mask.graph, node.operands[i]}; };
-  if (node.op == &kExpand) return collect_key_conditions(operand(0), out);
-  if (node.op != &kBitAnd) return;
-  collect_key_conditions(operand(0), out);
-  collect_key_conditions(operand(1), out);
-}
-
 }  // namespace
-
-Value seen_keys(Value x, Value mask) {
-  std::vector<Value> conditions;
-  collect_key_conditions(mask, conditions);
-  for (const Value& condition : conditions) {
-    const Shape& s = condition.shape();
-    const Index heads = extent_from_last(s, 3), keys = extent_from_last(s, 1);
-    if (heads != 1 && heads != x.shape()[1]) continue;
-    x = where(reshape(condition, {extent_from_last(s, 4), heads, keys, 1}), x, 0);
-  }
-  return x;
-}
 
 void check_attention(Value q, Value k, Value v) {
   const Shape &a = q.shape(), &b = k.shape(), &c = v.shape();

@@ -10,10 +10,6 @@ namespace tilewright::ops {
 // a multiple of Hkv.
 void check_attention(Value q, Value k, Value v);
 
-// x (B, Hkv, T, D) of k or v with zeros at the keys that a mask of the scores takes from every query: those
-// that a part of it says which does not know the query. What they hold is never multiplied, not even by 0.
-Value seen_keys(Value x, Value mask);
-
 // scale · q · kᵀ (B, H, Tq, Tk) in f32, of f64 operands in f64. With Hkv < H every H / Hkv query heads, one
 // after another, share a head of k.
 Value attention_scores(Value q, Value k, double scale);

@@ -1,6 +1,7 @@
 // attention(): the scores, the user's functions of them, and what they weigh, recorded as one program.
 #include "ops/attention.h"
 #include "ops/promote.h"
+#include "ops/seen_keys.h"
 #include "tensor/state.h"
 
 #include <tilewright/tensor/attention.h>
@@ -69,9 +70,10 @@ std::vector<Tensor> record(const char* name, const std::vector<Tensor>& in, cons
   const auto write_scores = [&](ir::Graph&, const Values& x) {
     // Scores of no depth are 0, whatever their scale: 1/sqrt(0) would make NaN of them.
     const auto depth = static_cast<double>(std::max<Index>(x[0].shape()[3], 1));
-    const Value keys = options.mask ? ops::seen_keys(x[1], x[3]) : x[1],
-                values = options.mask ? ops::seen_keys(x[2], x[3]) : x[2];
-    return Values{ops::attention_scores(x[0], keys, options.scale.value_or(1 / std::sqrt(depth))), values};
+    const double scale = options.scale.value_or(1 / std::sqrt(depth));
+    if (!options.mask) return Values{ops::attention_scores(x[0], x[1], scale), x[2]};
+    const ops::SeenKeys keys = ops::seen_keys(x[3], shape, k.shape()[1]);
+    return Values{ops::attention_scores(x[0], keys.used(x[1]), scale), keys.used(x[2]), keys.mask};
   };
   std::vector<Tensor> operands = apply(name, read, write_scores, where);
   if (options.score) {
@@ -79,7 +81,6 @@ std::vector<Tensor> record(const char* name, const std::vector<Tensor>& in, cons
     check_result(name, "score", s, s.defined() && is_float(s.dtype()), shape, "floats", where);
     operands[0] = broadcast_to(cast(s, dtype, where), shape, where);
   }
-  if (options.mask) operands.push_back(read[3]);
   if (options.dropout != 0) operands.push_back(in[3]);
   const auto write_result = [&](ir::Graph&, const Values& x) {
     ops::AttendOptions o{.dropout = options.dropout, .result = is_f8(q.dtype()) ? dtype : q.dtype()};

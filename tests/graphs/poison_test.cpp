@@ -11,7 +11,10 @@ TEST_P(Poison, OfWhatIsNotUsedIsNotSeen) {
   GraphRunner runner(device);
   for (const bool deterministic : {false, true})
     for (const PoisonCase& c : poison_cases(dtype)) {
-      if (deterministic && dtype != DType::f32) continue;
+      // A fixed order changes what sums by index alone: gradients of pages and of picked rows.
+      const bool by_index =
+          c.name.find("paged") != std::string::npos || c.name.find("matmul") != std::string::npos;
+      if (deterministic && (dtype != DType::f32 || !by_index)) continue;
       const auto run = [&](const ir::Graph& graph, std::span<const ir::HostTensor> inputs) {
         return runner.run(
             passes::run_pipeline(graph, runner.device->target(), {.deterministic = deterministic}), inputs);
@@ -29,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Poison,
 
 // The oracle, too, and one operation a kernel.
 TEST(PoisonOneByOne, OfWhatIsNotUsedIsNotSeen) {
-  GraphRunner runner("cpu");
+  GraphRunner runner("reference");
   for (const PoisonCase& c : poison_cases(DType::f32)) {
     expect_unpoisoned(
         c, [](const ir::Graph& g, std::span<const ir::HostTensor> in) { return ops::evaluate(g, in); },

@@ -3,37 +3,13 @@
 #pragma once
 
 #include "support/host_values.h"
-#include "support/limit_check.h"
+#include "support/poison_attention.h"
 
-#include "ops/attention.h"
-
-#include <functional>
-#include <string>
 #include <vector>
 
 namespace tilewright::test {
 
-struct PoisonCase {
-  std::string name;
-  std::function<ir::Value(const std::vector<ir::Value>&)> apply;
-  std::vector<ir::HostTensor> inputs;
-  // For the floats among them: which elements nothing may read.
-  std::vector<std::function<bool(std::size_t)>> unused;
-};
-
 namespace poison {
-
-inline ir::HostTensor floats(DType dtype, const Shape& shape, int seed) {
-  std::vector<double> numbers;
-  numbers.reserve(static_cast<std::size_t>(shape.size()));
-  for (Index i = 0; i < shape.size(); ++i)
-    numbers.push_back(std::sin(1.7 * static_cast<double>(i) + seed) * 0.75);
-  return host_floats(dtype, shape, numbers);
-}
-inline ir::HostTensor integers(const std::vector<std::int64_t>& numbers) {
-  return {.type = {DType::i64, {static_cast<Index>(numbers.size())}}, .f = {}, .i = numbers};
-}
-inline bool never(std::size_t) { return false; }
 
 inline PoisonCase grouped(DType dtype) {
   // Blocks of 24 rows; two of them are no group's, and group 2 is no block's.
@@ -72,63 +48,13 @@ inline PoisonCase masked(DType dtype) {
            [=](std::size_t i) { return i / static_cast<std::size_t>(k * n) == 1; }}};
 }
 
-// Keys from a length on are seen by nobody; `pages` long, they lie in pages, in any order.
-inline PoisonCase attention(DType dtype, Index queries, bool causal, bool paged) {
-  const Index batch = 2, heads = 4, shared = 2, keys = 96, depth = 16, page = 16;
-  const std::vector<std::int64_t> lengths = {96 - 16 - 5, 40};
-  const Index pages = keys / page;
-  const auto apply = [=](const std::vector<ir::Value>& in) {
-    ir::Graph& g = *in[0].graph;
-    ir::Value k = in[1], v = in[2];
-    if (paged) {
-      const auto cache = [&](ir::Value x) {
-        return ops::swap_axes(ops::reshape(ops::take(x, ops::reshape(in[4], {batch, pages}), 0),
-                                           {batch, keys, heads / shared, depth}),
-                              1, 2);
-      };
-      k = cache(k), v = cache(v);
-    }
-    const ir::Value length = ops::reshape(in[3], {batch, 1, 1, 1}), key = ops::iota(g, {keys}, 0);
-    ir::Value mask = ops::lt(key, length);
-    if (causal) mask = ops::logical_and(mask, ops::le(key, ops::iota(g, {queries, 1}, 0) + (keys - queries)));
-    const ir::Value scores = ops::attention_scores(in[0], ops::seen_keys(k, mask), 0.25);
-    return ops::attend(scores, ops::seen_keys(v, mask), {.mask = mask, .result = dtype}).out;
-  };
-  const Shape cache =
-      paged ? Shape{batch * pages, page, heads / shared, depth} : Shape{batch, heads / shared, keys, depth};
-  std::vector<std::int64_t> table;
-  table.reserve(static_cast<std::size_t>(batch * pages));
-  for (Index p = 0; p < batch * pages; ++p) table.push_back((p * 5 + 3) % (batch * pages));
-  const auto unused = [=](std::size_t i) {
-    const auto at = static_cast<Index>(i);
-    if (!paged)
-      return at / depth % keys >= lengths[static_cast<std::size_t>(at / (depth * keys * heads / shared))];
-    const Index physical = at / (page * (heads / shared) * depth),
-                place = at / (heads / shared * depth) % page;
-    const auto logical = std::find(table.begin(), table.end(), physical) - table.begin();
-    return logical % pages * page + place >= lengths[static_cast<std::size_t>(logical / pages)];
-  };
-  std::vector<ir::HostTensor> inputs = {floats(dtype, {batch, heads, queries, depth}, 1),
-                                        floats(dtype, cache, 2), floats(dtype, cache, 3), integers(lengths)};
-  if (paged) inputs.push_back(integers(table));
-  return {
-      fmt::format("{}attention of {} queries{}", paged ? "paged " : "", queries, causal ? ", causal" : ""),
-      apply,
-      inputs,
-      {never, unused, unused}};
-}
-
 }  // namespace poison
 
 inline std::vector<PoisonCase> poison_cases(DType dtype) {
   using namespace poison;
-  return {grouped(dtype),
-          ragged(dtype),
-          masked(dtype),
-          attention(dtype, 1, false, false),
-          attention(dtype, 24, true, false),
-          attention(dtype, 1, false, true),
-          attention(dtype, 24, true, true)};
+  std::vector<PoisonCase> cases = {grouped(dtype), ragged(dtype), masked(dtype)};
+  for (PoisonCase& c : attention_cases(dtype)) cases.push_back(std::move(c));
+  return cases;
 }
 
 // The op's result and, of a loss that weighs its elements, the gradients to all float inputs.

@@ -21,10 +21,14 @@ struct ScoreIndices {
 // Scores in the place of the scores given, f32 (f64 for f64 operands): any float tensor that broadcasts to
 // their shape. May use captured tensors, into which gradients flow.
 using ScoreFunction = std::function<Tensor(const Tensor& score, const ScoreIndices& at)>;
-// bool, broadcasts to the scores' shape: true where the query attends to the key. Keys that it hides from
-// every query, by a mask that does not depend on the query (nor, where heads share keys, on the head) or by
-// such a part of all_of(), are not multiplied: k and v may hold NaN there. Of other keys 0 times what v holds
-// is added.
+// bool, broadcasts to the scores' shape: true where the query attends to the key. A key that no query of its
+// sequence sees, nor any head that shares it, is never multiplied: k and v may hold NaN and infinities there,
+// and results and all gradients are those of zeros in their place (d k and d v are 0 there). This holds for
+// every mask: causal ones and windows with more keys than queries reach, lengths, documents, tensors of
+// bools, all_of() and any_of() of them, caches in pages. A key that some query sees is data to all of them:
+// tensor cores multiply it with the weight 0 of the queries that do not see it, so that a NaN in it may reach
+// these, as in PyTorch. Which keys are seen costs nothing where comparisons of positions say it, or where
+// each query sees the key of its own number; else it is a reduction of the mask over the queries.
 using MaskFunction = std::function<Tensor(const ScoreIndices& at)>;
 
 struct AttentionOptions {
