@@ -247,6 +247,7 @@ inline void ptx_ld_shared__cluster_u32(unsigned& out, unsigned address) {
 
 inline void ptx_bar_sync(int id, int threads) { emu_bar_sync(id, threads); }
 inline void ptx_bar_arrive(int id, int threads) { emu_bar_arrive(id, threads); }
+inline void ptx_st_shared_u32(unsigned address, unsigned x) { memcpy(emu_shared_at(address), &x, 4); }
 inline void ptx_st_shared_v4_u32(unsigned address, unsigned x, unsigned y, unsigned z, unsigned w) {
   *reinterpret_cast<uint4*>(emu_shared_at(address)) = {x, y, z, w};
 }

@@ -1,6 +1,9 @@
 // What a frame's tiles read of memory: blocks, blocks that an index or a table picks, and single elements.
 #include "passes/emit/frame_values.h"
 
+#include "passes/nest/dot_axes.h"
+#include "passes/tiling/kept_block.h"
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -60,8 +63,11 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
 }
 
 bool FrameValues::is_dot_operand(int s) const {
+  const auto is_this = [&](int operand) {
+    return operand == s || block_of_operand(s_.program, dot_axes(s_.program), operand) == s;
+  };
   return std::any_of(s_.program.syms.begin(), s_.program.syms.end(), [&](const Sym& m) {
-    return m.kind == Sym::Kind::dot && (m.operands[0] == s || m.operands[1] == s);
+    return m.kind == Sym::Kind::dot && (is_this(m.operands[0]) || is_this(m.operands[1]));
   });
 }
 

@@ -2,6 +2,8 @@
 #include "passes/emit/frame_values.h"
 
 #include "passes/emit/tile_emitter.h"
+#include "passes/nest/dot_axes.h"
+#include "passes/tiling/kept_block.h"
 
 #include <tilewright/base/error.h>
 
@@ -255,6 +257,11 @@ Value FrameValues::inner_dot(int s) {
 
 Value FrameValues::dot_operand(int s, DType meet) {
   const std::vector<Index> shape = {frame_.rows, frame_.columns};
+  if (const KeptBlock kept = kept_block(s_.program, dot_axes(s_.program), s); !kept.used.empty()) {
+    Value used = value(kept.used[0]);
+    for (std::size_t i = 1; i < kept.used.size(); ++i) used = used & value(kept.used[i]);
+    return tile::where(k_.broadcast(used, shape), k_.broadcast(k_.cast(value(kept.load), meet), shape), 0.0);
+  }
   Value v = k_.broadcast(k_.cast(value(s), meet), shape);
   // Outside the space a load gives 0, what is computed from it anything.
   if (sym(s).kind == Sym::Kind::load) return v;

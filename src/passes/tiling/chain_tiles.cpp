@@ -2,6 +2,7 @@
 #include "passes/tiling/chain_tiles.h"
 
 #include "passes/nest/pages.h"
+#include "passes/tiling/kept_block.h"
 
 #include <tilewright/tile/tensor_rate.h>
 
@@ -102,23 +103,25 @@ DotTiles adding_tiles(const DotProblem& p, const tile::Target& target) {
 // Blocks of memory that a chain keeps in shared memory: those its loop walks in `places`, the others once.
 // What two dots read of one buffer is one block.
 Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles, Index places) {
-  std::map<ir::NodeId, Index> blocks;
+  std::map<std::pair<ir::NodeId, bool>, Index>
+      blocks;  // with zeros in place of some of it: a block of its own
   for (const Sym& s : program.syms) {
     if (s.kind != Sym::Kind::dot) continue;
     const bool deep = s.inner && depth_of(program, s) > kMostInnerDepth;
     for (int side : {0, 1}) {
-      const Sym& o = program.syms[place_of(s.operands[place_of(side)])];
-      if (o.kind != Sym::Kind::load) continue;
+      const int operand = s.operands[place_of(side)], block = block_of_operand(program, axes, operand);
+      if (block < 0) continue;
+      const Sym& o = program.syms[place_of(block)];
       const Index panel = panel_of(o.dtype);
       const Index inner = deep ? panel : s.inner ? round_up(depth_of(program, s), panel) : tiles.bk;
       const Index across = side == 0 ? tiles.bm : s.inner && !s.adds_up ? tiles.bk : tiles.bn;
       const Index stages = deep || o.offset.depends_on(axes.k) ? places : 1;
-      Index& bytes = blocks[o.node];
+      Index& bytes = blocks[{o.node, block != operand}];
       bytes = std::max(bytes, stages * across * inner * static_cast<Index>(size_bytes(o.dtype)));
     }
   }
   Index sum = 0;
-  for (const auto& [node, bytes] : blocks) sum += bytes;
+  for (const auto& [block, bytes] : blocks) sum += bytes;
   return sum;
 }
 

@@ -5,6 +5,7 @@
 #include "passes/nest/pages.h"
 #include "passes/nest/statistics.h"
 #include "passes/tiling/chain_tiles.h"
+#include "passes/tiling/kept_block.h"
 
 #include <algorithm>
 #include <optional>
@@ -100,14 +101,14 @@ DotProblem problem_of(const GroupProgram& program, const DotAxes& axes, const ti
 
 // What operand a is computed from lies by its depth, as its registers hold it: turning it around would take
 // the threads through shared memory.
-bool computed_by_depth(const GroupProgram& program, const Sym& dot, int rows) {
-  if (!dot.inner || program.syms[place_of(dot.operands[0])].kind == Sym::Kind::load) return true;
+bool computed_by_depth(const GroupProgram& program, const DotAxes& axes, const Sym& dot) {
+  if (!dot.inner || block_of_operand(program, axes, dot.operands[0]) >= 0) return true;
   const int depth = dot.offset.single_variable();
   const std::vector<bool> parts = program.made_of({dot.operands[0]});
   for (std::size_t s = 0; s < parts.size(); ++s) {
     const Sym& m = program.syms[s];
     const bool block =
-        parts[s] && m.kind == Sym::Kind::load && m.offset.depends_on(depth) && m.offset.depends_on(rows);
+        parts[s] && m.kind == Sym::Kind::load && m.offset.depends_on(depth) && m.offset.depends_on(axes.m);
     if (block && m.offset.factor(depth) != 1) return false;
   }
   return true;
@@ -116,13 +117,16 @@ bool computed_by_depth(const GroupProgram& program, const Sym& dot, int rows) {
 // Whether they take a dot of a chain: 16 bits either way round, on wgmma 8 bits by their depth; operand a may
 // be computed, but for integers.
 bool takes_dot(const GroupProgram& program, const DotAxes& axes, const Sym& dot, ChainUnit unit) {
-  const Sym &a = program.syms[place_of(dot.operands[0])], &b = program.syms[place_of(dot.operands[1])];
-  const bool a_loaded = a.kind == Sym::Kind::load;
+  const int a_block = block_of_operand(program, axes, dot.operands[0]),
+            b_block = block_of_operand(program, axes, dot.operands[1]);
+  const bool a_loaded = a_block >= 0;
+  const Sym &a = program.syms[place_of(a_loaded ? a_block : dot.operands[0])],
+            &b = program.syms[place_of(b_block >= 0 ? b_block : dot.operands[1])];
   const bool integers = dot.meet == std::array{DType::i8, DType::i8};
   const bool of8 = (is_f8(dot.meet[0]) && is_f8(dot.meet[1])) || integers;
   const bool of16 = dot.meet[0] == dot.meet[1] && (dot.meet[0] == DType::bf16 || dot.meet[0] == DType::f16);
   if (!copy_engine_reads(program, b) || (a_loaded && !copy_engine_reads(program, a))) return false;
-  if (of16 || !of8 || unit != ChainUnit::wgmma) return of16 && computed_by_depth(program, dot, axes.m);
+  if (of16 || !of8 || unit != ChainUnit::wgmma) return of16 && computed_by_depth(program, axes, dot);
   const int depth = dot.inner ? dot.offset.single_variable() : axes.k;
   // Blocks whose products are added up are whole.
   if (dot.adds_up && depth_of(program, dot) % kPanelBytes != 0) return false;
@@ -135,7 +139,8 @@ bool takes_dot(const GroupProgram& program, const DotAxes& axes, const Sym& dot,
 bool turns_tiles(const GroupProgram& program, const DotAxes& axes) {
   std::set<int> operands;
   for (const Sym& s : program.syms)
-    if (s.kind == Sym::Kind::dot) operands.insert(s.operands.begin(), s.operands.end());
+    if (s.kind == Sym::Kind::dot)
+      for (int o : s.operands) operands.insert({o, block_of_operand(program, axes, o)});
   for (int i = 0; i < static_cast<int>(program.syms.size()); ++i) {
     const Sym& s = program.syms[place_of(i)];
     const bool block = s.kind == Sym::Kind::load && s.offset.is_affine() && s.dynamic.empty() && s.mask < 0;

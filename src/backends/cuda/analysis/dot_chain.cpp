@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 namespace tilewright::cuda {
 
@@ -15,6 +16,12 @@ using tile::ValueId;
 const ChainDot* DotChain::find(const Op& dot) const {
   const auto it = std::find_if(dots.begin(), dots.end(), [&](const ChainDot& d) { return d.op == &dot; });
   return it == dots.end() ? nullptr : &*it;
+}
+
+UsedPart DotChain::used_part(const ChainDot& dot, int block) const {
+  for (const ChainBlock::Fetch& f : blocks[static_cast<std::size_t>(block)].fetches)
+    if (f.loop == dot.loop) return f.used;
+  return {};
 }
 
 bool DotChain::has_dots(const Op& loop) const {
@@ -58,6 +65,8 @@ class Finder {
                             [](const ChainDot& d) { return d.waits_for_blocks(); });
     }
     if (out_.dots.empty()) return refuse_dot("no loop");
+    if ((out_.adds_up() || out_.multiplies_alone()) && has_used_parts())
+      return refuse_dot("a part of an operand is used, and nothing is computed between products");
     return std::move(out_);
   }
 
@@ -74,6 +83,11 @@ class Finder {
       if (!s) return s;
     }
     return Unit{};
+  }
+
+  bool has_used_parts() const {
+    return std::any_of(out_.dots.begin(), out_.dots.end(),
+                       [](const ChainDot& d) { return d.has_used_parts; });
   }
 
   // A loop inside another does one product and nothing else.
@@ -103,20 +117,21 @@ class Finder {
     if (floats && !d.from_zero) return refuse_dot("8-bit floats are summed in blocks");
     for (int side : {0, 1}) {
       const ValueId v = dot.operands[static_cast<std::size_t>(side)];
-      const Op *last = reader_.maker(v), *load = load_of(v);
-      if (load && loop_of_.at(load) && loop_of_.at(load) != &loop)
+      const Source from = source_of(v, side);
+      if (from.load && loop_of_.at(from.load) && loop_of_.at(from.load) != &loop)
         return refuse_dot("a block is loaded around the loop that reads it");
-      if (!load && (side == 1 || d.is_nested())) return refuse_dot("something is computed on an operand");
-      if (!load) {
+      const bool resident = from.load && !loop_of_.at(from.load);
+      if (!from.load || (from.used.where >= 0 && (d.is_nested() || resident))) {
+        if (side == 1 || d.is_nested()) return refuse_dot("something is computed on an operand");
         if (d.from_zero && unit_ == DotUnit::wgmma) bring_parts(loop, v);
         continue;
       }
-      const bool transposed = last->kind == OpKind::transpose;
-      auto operand = reader_.read(*load, transposed == (side == 0) ? 1 : 0);
+      auto operand = reader_.read(*from.load, from.transposed == (side == 0) ? 1 : 0);
       if (!operand) return operand.error();
       (side == 0 ? d.a_k_major : d.b_k_major) = operand->k_major;
-      (side == 0 ? d.a : d.b) = block_of(loop, *operand);
-      out_.in_place.insert({v, load->results[0]});
+      (side == 0 ? d.a : d.b) = block_of(loop, *operand, from.used);
+      d.has_used_parts = d.has_used_parts || from.used.where >= 0;
+      out_.in_place.insert(from.in_place.begin(), from.in_place.end());
     }
     constexpr Index kStepBytes = 32;  // of a's columns, in one instruction
     if (d.a < 0 && integers) return refuse_dot("operand a of 8-bit integers is computed");
@@ -149,21 +164,73 @@ class Finder {
     }
   }
 
-  // The load of a tile that only dots read, as it is or transposed; null when there is more to it.
-  const Op* load_of(ValueId v) const {
-    const std::function<bool(ValueId)> only_dots = [&](ValueId value) {
-      const auto& users = users_.at(value);
-      return std::all_of(users.begin(), users.end(), [&](const Op* u) {
-        return u->kind == OpKind::dot || (u->kind == OpKind::transpose && only_dots(u->results[0]));
-      });
-    };
+  // The load of a tile that only dots read: as it is, transposed, or zeros where a part is not used.
+  struct Source {
+    const Op* load = nullptr;  // null when there is more to it
+    bool transposed = false;
+    UsedPart used = {};
+    std::set<ValueId> in_place = {};
+  };
+  Source source_of(ValueId v, int side) const {
+    Source out;
+    while (const Op* op = reader_.maker(v)) {
+      out.in_place.insert(v);
+      if (op->kind == OpKind::transpose && !out.transposed) {
+        out.transposed = true;
+        v = op->operands[0];
+      } else if (is_used_part(*op) && out.used.where < 0) {
+        const auto part = said_of(op->operands[0]);
+        if (!part) return {};
+        // Of a the second axis is the depth, of b the first; seen from before a transpose, the other one.
+        out.used = {part->value, ((part->axis == 1) == (side == 0)) != out.transposed};
+        v = op->operands[1];
+      } else {
+        if (op->kind == OpKind::load && only_dots(op->results[0])) out.load = op;
+        return out;
+      }
+    }
+    return {};
+  }
+
+  bool is_used_part(const Op& op) const {
+    return op.kind == OpKind::apply && op.prim == tile::Prim::select && reader_.is_zero_tile(op.operands[2]);
+  }
+  bool only_dots(ValueId value) const {
+    const auto& users = users_.at(value);
+    return std::all_of(users.begin(), users.end(), [&](const Op* u) {
+      return u->kind == OpKind::dot || (u->kind == OpKind::transpose && only_dots(u->results[0])) ||
+             (is_used_part(*u) && u->operands[1] == value && only_dots(u->results[0]));
+    });
+  }
+
+  // A bool along one axis of a tile, before it is stretched along the other.
+  struct Said {
+    ValueId value = -1;
+    int axis = 0;
+  };
+  std::optional<Said> said_of(ValueId v) const {
+    for (const Op* op = reader_.maker(v); op && op->kind == OpKind::broadcast; op = reader_.maker(v))
+      v = op->operands[0];
+    const std::vector<Index>& shape = kernel_.type(v).shape;
+    if (!is_arithmetic(v) || shape.size() == 1) return std::nullopt;
+    if (shape.empty() || shape[1] == 1) return Said{v, 0};
+    return shape[0] == 1 ? std::optional(Said{v, 1}) : std::nullopt;
+  }
+  // Of positions, scalars, and vectors of integers and bools.
+  bool is_arithmetic(ValueId v) const {
     const Op* op = reader_.maker(v);
-    if (op && op->kind == OpKind::transpose) op = reader_.maker(op->operands[0]);
-    return op && op->kind == OpKind::load && only_dots(op->results[0]) ? op : nullptr;
+    if (kernel_.type(v).rank() == 0) return true;
+    if (!op) return false;
+    const bool by_element = op->kind == OpKind::apply || op->kind == OpKind::cast ||
+                            op->kind == OpKind::broadcast || op->kind == OpKind::reshape;
+    const bool vector = op->kind == OpKind::load && !is_float(kernel_.type(v).dtype);
+    return vector || op->kind == OpKind::arange || op->kind == OpKind::constant ||
+           (by_element && std::all_of(op->operands.begin(), op->operands.end(),
+                                      [&](ValueId o) { return is_arithmetic(o); }));
   }
 
   // The same view, cut alike: at the same place, or in a loop that has not fetched this block yet.
-  int block_of(const Op& loop, const TensorOperand& operand) {
+  int block_of(const Op& loop, const TensorOperand& operand, const UsedPart& used) {
     const Op& load = *operand.load;
     const bool resident = loop_of_.at(&load) == nullptr;
     const Op* round = resident ? nullptr : &loop;
@@ -177,12 +244,12 @@ class Finder {
       const auto fetched = std::find_if(known.fetches.begin(), known.fetches.end(),
                                         [&](const ChainBlock::Fetch& f) { return f.loop == round; });
       if (fetched == known.fetches.end()) {
-        known.fetches.push_back({round, &load});
+        known.fetches.push_back({round, &load, used});
         return static_cast<int>(i);
       }
-      if (same_start(*fetched->load, load)) return static_cast<int>(i);
+      if (fetched->used == used && same_start(*fetched->load, load)) return static_cast<int>(i);
     }
-    out_.blocks.push_back({operand, {{round, &load}}});
+    out_.blocks.push_back({operand, {{round, &load, used}}});
     return static_cast<int>(out_.blocks.size()) - 1;
   }
 

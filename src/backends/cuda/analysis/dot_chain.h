@@ -11,11 +11,20 @@
 
 namespace tilewright::cuda {
 
+// What a block in shared memory is multiplied by only where a bool tile along one of its axes holds: zeros
+// take the place of the rest, of which 0 times NaN would be NaN.
+struct UsedPart {
+  tile::ValueId where = -1;  // a scalar, or a tile whose other axis is a unit one; -1: all of it is used
+  bool by_depth = true;
+  friend bool operator==(const UsedPart&, const UsedPart&) = default;
+};
+
 // A block of memory that dots read, or threads that compute operand a of one from it.
 struct ChainBlock {
   struct Fetch {
     const tile::Op* loop = nullptr;  // of each round; null: once a program, before the loops
     const tile::Op* load = nullptr;
+    UsedPart used = {};
   };
   TensorOperand operand;       // as its first reader sees it
   std::vector<Fetch> fetches;  // of each loop that reads it
@@ -31,18 +40,21 @@ struct ChainDot {
   bool from_zero = false;       // its sum begins with zeros in each round …
   bool loop_from_zero = false;  // … or in the first one of its loop, which stands inside another
   bool is_nested() const { return loop != outermost; }
+  bool has_used_parts = false;  // of some operand threads write zeros first
   // … and it waits for nothing else.
-  bool waits_for_blocks() const { return a >= 0 && from_zero; }
+  bool waits_for_blocks() const { return a >= 0 && from_zero && !has_used_parts; }
 };
 
 struct DotChain {
   std::vector<ChainBlock> blocks;
-  std::vector<ChainDot> dots;        // loop by loop; of each, those first that wait for nothing but blocks
-  std::set<tile::ValueId> in_place;  // loads, and transposes of them, that only dots read
+  std::vector<ChainDot> dots;  // loop by loop; of each, those first that wait for nothing but blocks
+  // Loads, and transposes and used parts of them, that only dots read.
+  std::set<tile::ValueId> in_place;
 
   std::map<const tile::Op*, int> to_threads;  // loads of the loops' bodies → blocks
 
   const ChainDot* find(const tile::Op& dot) const;
+  UsedPart used_part(const ChainDot& dot, int block) const;
   bool has_dots(const tile::Op& loop) const;      // in its own body
   bool is_outermost(const tile::Op& loop) const;  // of a dot
   // The loop adds up what is computed of products of blocks, one dot a round: what else it loads is asked for

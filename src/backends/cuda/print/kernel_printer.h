@@ -319,6 +319,11 @@ class KernelPrinter {
   std::set<ValueId> chain_starts(const Step& loop) const;
   void print_chain_pipeline(const Step& loop, const std::vector<const ChainDot*>& dots);
   void print_chain_load(const Loop& loop, const Op& load, const Registers& r);
+  // … of whose blocks a part is used (print_used_part.cpp)
+  void print_used_parts(const ChainDot& dot);
+  void print_late_used_parts(const ChainDot& late);
+  Expr used_part(ValueId v, const Expr& line);
+  Expr used_part_load(const tile::Op& load, const Expr& line);
   void print_chain_issue(const ChainDot& dot);
   void print_chain_issue(const ChainDot& dot, const std::string& add);
   void print_chain_done(const ChainDot& dot);

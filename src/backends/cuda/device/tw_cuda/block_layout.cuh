@@ -21,6 +21,7 @@ template <class T, int kRows, int kDepth, Major kMajor>
 struct Block {
   using type = T;
   static constexpr Major major = kMajor;
+  static constexpr int rows = kRows;
   static constexpr int depth = kDepth;
   static_assert(sizeof(T) > 1 || kMajor == Major::k, "8-bit operands lie by k");
   static constexpr int panel = 128 / int(sizeof(T));  // elements of a panel's row

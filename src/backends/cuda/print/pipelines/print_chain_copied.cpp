@@ -192,6 +192,7 @@ void KernelPrinter::print_copied_chain(const Step& loop) {
     const ChainDot& d = *chain_->find(*step.op);
     for (const CopyPoint& point : points)
       if (schedule_.stages == 1 && point.dot == &d) print_copy_point(point, names);
+    print_used_parts(d);
     print_chain_multiply(d);
   }
   if (schedule_.stages > 1) out_.line("turn = turn == {} ? 0 : turn + 1;", schedule_.stages - 1);

@@ -58,6 +58,7 @@ void KernelPrinter::print_chain_steps(const Step& loop) {
   const auto begin = [&](const ChainDot& d) {
     if (d.a < 0 && chain_parts_.count(plan_.storage(d.op->operands[0])) > 0) print_parts(d);
     print_chain_wait(d);
+    print_used_parts(d);
     print_chain_issue(d);
     under_way.push_back(&d);
   };
@@ -204,7 +205,15 @@ void KernelPrinter::print_overlapping_rounds(const ChainRound& round, const Roun
   print_chain_done(*round.late);
   print_chain_adding(round);
   print_chain_sums(round);
+  print_late_used_parts(*round.late);
   out_.close();
+}
+
+// The last product of a round is handed over in the next one, which knows nothing of this round's masks.
+void KernelPrinter::print_late_used_parts(const ChainDot& late) {
+  if (!late.has_used_parts) return;
+  print_chain_wait(late);
+  print_used_parts(late);
 }
 
 void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
@@ -230,6 +239,7 @@ void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
   out_.write("wgmma_wait<0>();");
   print_chain_rest(round);
   print_chain_sums(round);
+  print_late_used_parts(late);
   out_.close();
   print_overlapping_rounds(round, bounds, fmt::format("{} + {}", wrapped(bounds.from), bounds.by));
   if (more) {
@@ -252,7 +262,11 @@ void KernelPrinter::print_chain_open(const ChainRound& round) {
 }
 
 void KernelPrinter::print_chain_first(const ChainRound& round) {
-  for (const Step* s : round.first) print_chain_issue(*chain_->find(*s->op));
+  for (const Step* s : round.first) {
+    const ChainDot& d = *chain_->find(*s->op);
+    print_used_parts(d);
+    print_chain_issue(d);
+  }
 }
 
 // What is computed on them once they are there.
