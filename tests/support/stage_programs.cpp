@@ -2,6 +2,7 @@
 
 #include "ops/composites.h"
 #include "passes/graph/differentiate.h"
+#include "support/attention_graph.h"
 
 namespace tilewright::test {
 
@@ -45,6 +46,22 @@ std::vector<Value> mlp(Graph& graph) {
   return {ops::gelu(ops::matmul(x, w) + b, ops::Gelu::tanh)};
 }
 
+std::vector<Value> attention(Graph& graph) {
+  const Shape shape{1, 4, 256, 64};
+  const Value q = input(graph, "q", DType::bf16, shape), k = input(graph, "k", DType::bf16, shape),
+              v = input(graph, "v", DType::bf16, shape);
+  const Positions at = positions(q, k);
+  return {attention_graph(q, k, v, ops::le(at.key, at.query))};
+}
+
+std::vector<Value> two_layers(Graph& graph) {
+  const Value w1 = input(graph, "w1", DType::f32, {48, 96}), b1 = input(graph, "b1", DType::f32, {96}),
+              w2 = input(graph, "w2", DType::f32, {96, 10}), b2 = input(graph, "b2", DType::f32, {10}),
+              x = input(graph, "x", DType::f32, {64, 48}), labels = input(graph, "labels", DType::i64, {64});
+  const Value logits = ops::matmul(ops::relu(ops::matmul(x, w1) + b1), w2) + b2;
+  return {ops::cross_entropy(logits, labels)};
+}
+
 }  // namespace
 
 const std::vector<StageProgram>& stage_programs() {
@@ -53,7 +70,9 @@ const std::vector<StageProgram>& stage_programs() {
                                                      {"rms_norm_gradient", rms_norm, {0, 1}},
                                                      {"dropout_add", dropout_add},
                                                      {"embedding_gradient", embedding, {0}},
-                                                     {"mlp", mlp}};
+                                                     {"mlp", mlp},
+                                                     {"attention", attention},
+                                                     {"training_step", two_layers, {0, 1, 2, 3}, 0.1}};
   return programs;
 }
 
@@ -62,7 +81,16 @@ ir::Graph graph_of(const StageProgram& program) {
   std::vector<ir::NodeId> outputs;
   for (const Value& v : program.write(graph)) outputs.push_back(v.id);
   graph.set_outputs(outputs);
-  return program.differentiate.empty() ? graph : passes::differentiate(graph, program.differentiate);
+  if (program.differentiate.empty()) return graph;
+  graph = passes::differentiate(graph, program.differentiate);
+  if (program.descent == 0) return graph;
+  outputs = graph.outputs();  // the loss, then the gradients
+  for (std::size_t i = 0; i < program.differentiate.size(); ++i) {
+    const Value weight{&graph, graph.inputs()[static_cast<std::size_t>(program.differentiate[i])]};
+    outputs[i + 1] = (weight - Value{&graph, outputs[i + 1]} * program.descent).id;
+  }
+  graph.set_outputs(outputs);
+  return graph;
 }
 
 }  // namespace tilewright::test

@@ -1,0 +1,227 @@
+// threads=256 threads_per_row=4 vector_bytes=16 cluster=2 stages=4 dot=wgmma raster=8; predicted 252 us
+// mul_matmul_mul_sum_1: scale_a f32[32,4096], scale_b f32[32,32], a f8e4m3[32,4096,128], t16 f8e4m3[32,32,128,128] -> t22 bf16[4096,32,128]
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 cluster=2 stages=4 dot=wgmma raster=8
+// tiles [256,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 16 vectors of 2 a thread
+#include "tw_cuda/arith.cuh"
+#include "tw_cuda/async.cuh"
+#include "tw_cuda/edge.cuh"
+#include "tw_cuda/exchange.cuh"
+#include "tw_cuda/memory.cuh"
+#include "tw_cuda/quad.cuh"
+#include "tw_cuda/raster.cuh"
+#include "tw_cuda/wgmma_dot.cuh"
+
+namespace tw {
+
+extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const f32* __restrict__ scale_a, const f32* __restrict__ scale_b, const f8e4m3* __restrict__ a, const f8e4m3* __restrict__ t16, bf16* __restrict__ t22, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap t16_map) {
+  const int t = int(threadIdx.x) % 4;
+  const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
+  using a_block = Block<f8e4m3, 256, 128, Major::k>;
+  const u32 a_blocks_ = block_stage();
+  using t16_block = Block<f8e4m3, 128, 128, Major::k>;
+  const u32 t16_blocks = a_blocks_ + 4 * a_block::bytes;
+  const u32 rank = cluster_rank();
+  __shared__ Ring<4> a_ring;
+  open_ring<2, 2>(a_ring);
+  Turn<4> a_turn;
+  wait_for_previous_kernel();
+  if (threadIdx.x >= 256) {
+    registers_down<24>();
+    if (threadIdx.x == 256) {
+      for (i32 program = i32(blockIdx.x); program < 32 * 16; program += i32(gridDim.x)) {
+        const Place place = raster<8>(program, 32, 16);
+        const i32 program_0 = place.x;
+        const i32 program_1 = place.y;
+        const i32 v4 = program_1 * 256;
+        for (i64 v11 = 0; v11 < 32; v11 += 1) {
+          Barrier& a_full = refill(a_ring, a_turn, a_block::bytes + t16_block::bytes);
+          tma_load_panels<1, a_block::panel_bytes, 128>(a_blocks_ + a_turn.place * a_block::bytes, a_map, a_full, 0, v4, i32(v11));
+          tma_multicast_panels<1, t16_block::panel_bytes, 128>(3, t16_blocks + a_turn.place * t16_block::bytes + rank * 8192, t16_map, a_full, 0, 0 + i32(rank) * 64, program_0, i32(v11));
+          a_turn.next();
+        }
+      }
+    }
+  } else {
+    registers_up<240>();
+    const int group = warpgroup();
+    for (i32 program = i32(blockIdx.x); program < 32 * 16; program += i32(gridDim.x)) {
+      const Place place = raster<8>(program, 32, 16);
+      const i32 program_0 = place.x;
+      const i32 program_1 = place.y;
+      const i32 v4 = program_1 * 256;
+
+      Vec<f32, 2> v12[4][16];
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+#pragma unroll
+        for (int c = 0; c < 16; ++c) {
+#pragma unroll
+          for (int v = 0; v < 2; ++v) {
+            v12[r][c].v[v] = 0.0f;
+          }
+        }
+      }
+
+      f32 v13[4];
+      Vec<f32, 2> v22[2][16];
+      keep_step<256>();
+      f32 v13_next[4];
+      f32 v15, v15_next;
+      const i64 v11_end = 32, v11_step = 1;
+      {
+        const i32 v11 = i32(0);
+        v15 = load<1, Cache::constant>(scale_b + v11 * 32 + program_0).v[0];
+        const f32* const scale_a_at = scale_a + v11 + v4 * 32 + g * 32;
+#pragma unroll
+        for (int r = 0; r < 4; ++r) {
+          v13[r] = load<1, Cache::constant>(scale_a_at + (r / 2) * 4096 + (r % 2) * 256).v[0];
+        }
+#pragma unroll
+        for (int r = 0; r < 4; ++r) {
+        }
+      }
+      for (i64 v11_i = 0; v11_i < v11_end; v11_i += 2 * v11_step) {
+        wait_full(a_ring, a_turn);
+        wgmma_block<a_block, t16_block, 2>(v22, a_blocks_ + a_turn.place * a_block::bytes, t16_blocks + a_turn.place * t16_block::bytes, group, false);
+        if (v11_i + v11_step < v11_end) {
+          {
+            const i32 v11 = i32(v11_i + v11_step);
+            v15_next = load<1, Cache::constant>(scale_b + v11 * 32 + program_0).v[0];
+            const f32* const scale_a_at_2 = scale_a + v11 + v4 * 32 + g * 32;
+#pragma unroll
+            for (int r = 0; r < 4; ++r) {
+              v13_next[r] = load<1, Cache::constant>(scale_a_at_2 + (r / 2) * 4096 + (r % 2) * 256).v[0];
+            }
+#pragma unroll
+            for (int r = 0; r < 4; ++r) {
+            }
+          }
+        }
+        wgmma_wait<0>();
+        wgmma_pin(v22);
+        wgmma_pin(v13);
+        wgmma_pin(v15);
+        {
+          const i32 v11 = i32(v11_i);
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            const f32 v17_2 = v13[r] * v15;
+#pragma unroll
+            for (int c = 0; c < 16; ++c) {
+#pragma unroll
+              for (int v = 0; v < 2; ++v) {
+                const f32 v25_2 = v12[r][c].v[v] + (v17_2 * v22[r % 2][c].v[v]);
+                v12[r][c].v[v] = v25_2;
+              }
+            }
+          }
+        }
+        wgmma_block<a_block, t16_block, 2>(v22, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), t16_blocks + a_turn.place * t16_block::bytes, group, false);
+        wgmma_wait<0>();
+        release<2>(a_ring, a_turn.place);
+        a_turn.next();
+        wgmma_pin(v22);
+        wgmma_pin(v13);
+        wgmma_pin(v15);
+        {
+          const i32 v11 = i32(v11_i);
+#pragma unroll
+          for (int r = 2; r < 4; ++r) {
+            const f32 v17_3 = v13[r] * v15;
+#pragma unroll
+            for (int c = 0; c < 16; ++c) {
+#pragma unroll
+              for (int v = 0; v < 2; ++v) {
+                const f32 v25_3 = v12[r][c].v[v] + (v17_3 * v22[r % 2][c].v[v]);
+                v12[r][c].v[v] = v25_3;
+              }
+            }
+          }
+        }
+        if (v11_i + v11_step < v11_end) {
+          wait_full(a_ring, a_turn);
+          wgmma_block<a_block, t16_block, 2>(v22, a_blocks_ + a_turn.place * a_block::bytes, t16_blocks + a_turn.place * t16_block::bytes, group, false);
+          if (v11_i + v11_step + v11_step < v11_end) {
+            {
+              const i32 v11 = i32(v11_i + v11_step + v11_step);
+              v15 = load<1, Cache::constant>(scale_b + v11 * 32 + program_0).v[0];
+              const f32* const scale_a_at_3 = scale_a + v11 + v4 * 32 + g * 32;
+#pragma unroll
+              for (int r = 0; r < 4; ++r) {
+                v13[r] = load<1, Cache::constant>(scale_a_at_3 + (r / 2) * 4096 + (r % 2) * 256).v[0];
+              }
+#pragma unroll
+              for (int r = 0; r < 4; ++r) {
+              }
+            }
+          }
+          wgmma_wait<0>();
+          wgmma_pin(v22);
+          wgmma_pin(v13_next);
+          wgmma_pin(v15_next);
+          {
+            const i32 v11 = i32(v11_i + v11_step);
+#pragma unroll
+            for (int r = 0; r < 2; ++r) {
+              const f32 v17_4 = v13_next[r] * v15_next;
+#pragma unroll
+              for (int c = 0; c < 16; ++c) {
+#pragma unroll
+                for (int v = 0; v < 2; ++v) {
+                  const f32 v25_4 = v12[r][c].v[v] + (v17_4 * v22[r % 2][c].v[v]);
+                  v12[r][c].v[v] = v25_4;
+                }
+              }
+            }
+          }
+          wgmma_block<a_block, t16_block, 2>(v22, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), t16_blocks + a_turn.place * t16_block::bytes, group, false);
+          wgmma_wait<0>();
+          release<2>(a_ring, a_turn.place);
+          a_turn.next();
+          wgmma_pin(v22);
+          wgmma_pin(v13_next);
+          wgmma_pin(v15_next);
+          {
+            const i32 v11 = i32(v11_i + v11_step);
+#pragma unroll
+            for (int r = 2; r < 4; ++r) {
+              const f32 v17_5 = v13_next[r] * v15_next;
+#pragma unroll
+              for (int c = 0; c < 16; ++c) {
+#pragma unroll
+                for (int v = 0; v < 2; ++v) {
+                  const f32 v25_5 = v12[r][c].v[v] + (v17_5 * v22[r % 2][c].v[v]);
+                  v12[r][c].v[v] = v25_5;
+                }
+              }
+            }
+          }
+        }
+      }
+
+      bf16* const t22_at = t22 + v4 * 4096 + program_0 * 128 + g * 4096 + t * 8;
+#pragma unroll
+      for (int r = 0; r < 4; ++r) {
+#pragma unroll
+        for (int wide = 0; wide < 4; ++wide) {
+          Vec<bf16, 2> t22_parts[4];
+#pragma unroll
+          for (int part = 0; part < 4; ++part) {
+            const int c = wide * 4 + part;
+            Vec<f32, 2> t22_out;
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              t22_out.v[v] = v12[r][c].v[v];
+            }
+            t22_parts[part] = from_f32<bf16>(t22_out);
+          }
+          const int c = wide;
+          store(t22_at + (r / 2) * 524288 + (r % 2) * 32768 + c * 32, across_quad(t22_parts));
+        }
+      }
+    }
+  }
+  close_ring<2>();
+}
+
+}  // namespace tw

@@ -1,0 +1,115 @@
+// threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma raster=16 ping_pong=true store_places=4; predicted 63.7 us
+// matmul_add_mul_mul_0: x bf16[8192,768], w bf16[768,3072], b bf16[3072] -> t16 bf16[8192,3072]
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma raster=16 ping_pong=true store_places=4
+// tiles [128,192]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 24 vectors of 2 a thread
+#include "tw_cuda/arith.cuh"
+#include "tw_cuda/async.cuh"
+#include "tw_cuda/edge.cuh"
+#include "tw_cuda/exchange.cuh"
+#include "tw_cuda/math_fast.cuh"
+#include "tw_cuda/memory.cuh"
+#include "tw_cuda/raster.cuh"
+#include "tw_cuda/tile_store.cuh"
+#include "tw_cuda/wgmma_dot.cuh"
+
+namespace tw {
+
+extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_0(const bf16* __restrict__ x, const bf16* __restrict__ w, bf16* __restrict__ t16, const bf16* __restrict__ b, const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap w_map, const __grid_constant__ TensorMap t16_map) {
+  const int t = int(threadIdx.x) % 4;
+  const int g = int(threadIdx.x) % 128 / 32 * 16 + int(threadIdx.x) % 32 / 4;
+  using A = Block<bf16, 128, 64, Major::k>;
+  using B = Block<bf16, 192, 64, Major::mn>;
+  const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
+  __shared__ Ring<4> ring;
+  open_ring<1, 1>(ring);
+  Turn<4> turn;
+  wait_for_previous_kernel();
+  if (threadIdx.x >= 256) {
+    registers_down<24>();
+    if (threadIdx.x == 256) {
+      for (i32 program = i32(blockIdx.x); program < 16 * 64; program += i32(gridDim.x)) {
+        const Place place = raster<16>(program, 16, 64);
+        const i32 program_1 = place.y;
+        const i32 v5 = program_1 * 128;
+        const i32 program_0 = place.x;
+        const i32 v2 = program_0 * 192;
+        for (i64 v11 = 0; v11 < 768; v11 += 64) {
+          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, x_map, full, i32(v11), v5);
+          tma_load_panels<3, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, w_map, full, v2, i32(v11));
+          turn.next();
+        }
+      }
+    }
+  } else {
+    registers_up<240>();
+    const int group = warpgroup();
+    if (group == 1) give_turn<2>(group);
+    Outbox<4> outbox{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes, 0};
+    u32 passed = u32(group);  // programs of the others since the last own one
+    for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < 16 * 64; program += 2 * i32(gridDim.x)) {
+      const Place place = raster<16>(program, 16, 64);
+      const i32 program_0 = place.x;
+      const i32 program_1 = place.y;
+      const i32 v2 = program_0 * 192;
+      const i32 v5 = program_1 * 128;
+
+      Vec<f32, 2> v12[4][24];
+      turn.skip(passed * 12);
+      passed = 1;
+      take_turn(group);
+      for (i64 v11 = 0; v11 < 768; v11 += 64) {
+        wait_full(ring, turn);
+        wgmma_block<A, B, 1>(v12, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, 0, v11 > 0);
+        wgmma_wait<1>();
+        if (v11 > 0) release_previous<1>(ring, turn);
+        turn.next();
+      }
+      give_turn<2>(group);
+      wgmma_wait<0>();
+      wgmma_pin(v12);
+      release_previous<1>(ring, turn);
+
+#pragma unroll
+      for (int panel = 0; panel < 3; ++panel) {
+        Vec<bf16, 2> b_in[24];
+        const bf16* const b_at = b + v2 + t * 2;
+#pragma unroll
+        for (int part = 0; part < 8; ++part) {
+          const int c = panel * 8 + part;
+          b_in[c] = load<2, Cache::constant>(b_at + c * 8);
+        }
+#pragma unroll
+        for (int block = 0; block < 2; ++block) {
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            const int r = block * 2 + half;
+#pragma unroll
+            for (int quad = 0; quad < 2; ++quad) {
+              Vec<bf16, 2> t16_parts[4];
+#pragma unroll
+              for (int part = 0; part < 4; ++part) {
+                const int c = (panel * 2 + quad) * 4 + part;
+                const Vec<f32, 2> b_in_f32 = to_f32(b_in[c]);
+                Vec<f32, 2> t16_out;
+#pragma unroll
+                for (int v = 0; v < 2; ++v) {
+                  const f32 v21_2 = v12[r][c].v[v] + b_in_f32.v[v];
+                  const f32 v28_2 = ((v21_2 * v21_2) * 0.071354814f) + 1.5957692f;
+                  t16_out.v[v] = v21_2 * fast::sigmoid(v21_2 * v28_2);
+                }
+                t16_parts[part] = from_f32<bf16>(t16_out);
+              }
+              put(outbox.piece(), half, quad * 4, t16_parts);
+            }
+          }
+          send(outbox, t16_map, group, v2 + panel * 64, v5 + block * 64);
+        }
+      }
+    }
+    close_outbox();
+  }
+  close_ring<1>();
+}
+
+}  // namespace tw

@@ -1,0 +1,41 @@
+// threads=64 threads_per_row=64 vector_bytes=16 streaming_stores=true; predicted 14.5 us
+// mul_sub_shl_shr_0: w i8[4096,2048] -> t18 bf16[4096,2,2048]
+// schedule: threads=64 threads_per_row=64 vector_bytes=16 streaming_stores=true
+// tiles [1,1024]: column (c*64 + t)*16 + v; 1 rows, 1 vectors of 16 a thread
+#include "tw_cuda/arith.cuh"
+#include "tw_cuda/async.cuh"
+#include "tw_cuda/bytes.cuh"
+#include "tw_cuda/convert.cuh"
+#include "tw_cuda/edge.cuh"
+#include "tw_cuda/exchange.cuh"
+#include "tw_cuda/memory.cuh"
+
+namespace tw {
+
+extern "C" __global__ void __launch_bounds__(64) mul_sub_shl_shr_0(bf16* __restrict__ t18, const i8* __restrict__ w) {
+  const int t = int(threadIdx.x);
+  const i32 program_0 = i32(blockIdx.x);
+  const i32 v2 = program_0 % 2;
+  const i32 v4 = program_0 / 2;
+  const i32 v6 = v2 * 1024;
+  const i32 v8 = v4 % 2;
+  const i32 v10 = v4 / 2;
+  const i32 v13 = v8 * (-4);
+  const i32 v15 = v13 + 4;
+  const i8 v16 = cast<i8>(v15);
+  wait_for_previous_kernel();
+
+  Vec<i8, 16> w_in;
+  const i8* const w_at = w + v10 * 2048 + v6 + t * 16;
+  w_in = load<16, Cache::stream_constant>(w_at);
+  bf16* const t18_at = t18 + v10 * 4096 + v8 * 2048 + v6 + t * 16;
+  const Vec<f32, 16> v22_2 = nibbles_to_f32(w_in, v16);
+  Vec<f32, 16> t18_out;
+#pragma unroll
+  for (int v = 0; v < 16; ++v) {
+    t18_out.v[v] = v22_2.v[v];
+  }
+  store<Cache::stream>(t18_at, from_f32<bf16>(t18_out));
+}
+
+}  // namespace tw

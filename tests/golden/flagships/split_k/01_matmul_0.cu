@@ -1,0 +1,77 @@
+// threads=256 threads_per_row=256 vector_bytes=16; predicted 4.9 us
+// matmul_0: partial f32[524288,4] -> t2 bf16[524288]
+// schedule: threads=256 threads_per_row=256 vector_bytes=16
+// tiles [4,896]: row r, column (c*256 + t)*4 + v; 4 rows, 1 vectors of 4 a thread
+#include "tw_cuda/arith.cuh"
+#include "tw_cuda/async.cuh"
+#include "tw_cuda/edge.cuh"
+#include "tw_cuda/exchange.cuh"
+#include "tw_cuda/memory.cuh"
+
+namespace tw {
+
+extern "C" __global__ void __launch_bounds__(256) matmul_0(const f32* __restrict__ partial, bf16* __restrict__ t2) {
+  const int t = int(threadIdx.x);
+  const i32 program_0 = i32(blockIdx.x);
+  const i32 v2 = program_0 * 896;
+  wait_for_previous_kernel();
+
+  Vec<f32, 4> v13;
+#pragma unroll
+  for (int r = 0; r < 1; ++r) {
+    if (t * 4 < 896) {
+#pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        v13.v[v] = 0.0f;
+      }
+    }
+  }
+
+  for (i32 v12 = 0; v12 < 4; v12 += 4) {
+    Vec<f32, 4> partial_in[4];
+    const int partial_rows = end_inside(i64(v12), 4, 4);
+    const int partial_cols = end_inside(i64(v2), 524288, 896);
+    const f32* const partial_at = partial + v2 + v12 * 524288 + t * 4;
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      partial_in[r] = load_if<4, Cache::constant>(r < partial_rows && t * 4 < partial_cols, partial_at + r * 524288, f32(0.0f));
+    }
+#pragma unroll
+    for (int r = 0; r < 4; ++r) {
+      if (t * 4 < 896) {
+#pragma unroll
+        for (int v = 0; v < 4; ++v) {
+          v13.v[v] = v13.v[v] + partial_in[r].v[v];
+        }
+      }
+    }
+  }
+
+  Vec<f32, 4> v17;
+#pragma unroll
+  for (int v = 0; v < 4; ++v) {
+    v17.v[v] = Sum::identity<f32>();
+  }
+#pragma unroll
+  for (int r = 0; r < 1; ++r) {
+    if (t * 4 < 896) {
+#pragma unroll
+      for (int v = 0; v < 4; ++v) {
+        v17.v[v] += v13.v[v];
+      }
+    }
+  }
+
+  const int t2_cols = end_inside(i64(v2), 524288, 896);
+  bf16* const t2_at = t2 + v2 + t * 4;
+  if (t * 4 < 896) {
+    Vec<f32, 4> t2_out;
+#pragma unroll
+    for (int v = 0; v < 4; ++v) {
+      t2_out.v[v] = v17.v[v];
+    }
+    store_if(t * 4 < t2_cols, t2_at, from_f32<bf16>(t2_out));
+  }
+}
+
+}  // namespace tw
