@@ -22,10 +22,12 @@ class GraphCheck {
   // Empty when the device agrees, and what is printed reads back as it was, in both languages. Every eighth
   // seed's graph computes again whatever can be. The inputs are the seed's, too.
   std::string problem_with(const ir::Graph& graph, std::uint64_t seed);
-  // Of how many graphs so far that is known by intervals alone.
+  // Of how many oracles of graphs so far that is known by intervals alone.
   int decided() const { return decided_; }
 
  private:
+  std::string judged(const ir::Graph& oracle, const GraphRunner::Tensors& inputs,
+                     const GraphRunner::Tensors& got, std::uint64_t seed);
   GraphCheckOptions options_;
   GraphRunner runner_;
   int decided_ = 0;
