@@ -87,6 +87,14 @@ void expect_digits(Context& ctx, double most) {
       const Tensor a = ctx.full({rows, kDepth}, 0.1), b = ctx.full({kDepth, columns}, 0.1);
       expect_all(matmul(a, b), kEach * kEach * kDepth, most_of_products, "product");
     }
+  // The depth across in memory, as in the gradient of weights; 131,072 is 32 of the longest blocks.
+  const auto turned = [](const Tensor& x, const Tensor& y) { return matmul(swap_axes(x, 0, 1), y); };
+  for (Index depth : {131'072, 200'000})
+    for (Index rows : {4, 17}) {
+      const Tensor a = ctx.full({depth, rows}, 0.1), b = ctx.full({depth, 1}, 0.1);
+      expect_all(compile(turned)(a, b), kEach * kEach * static_cast<double>(depth), most_of_products,
+                 "turned product");
+    }
   expect_all(mean(ctx.full({200'000}, 1.0, DType::f16)), 1, most, "mean of f16");
   // 0.1 above and below a mean.
   std::vector<float> both(kLength);

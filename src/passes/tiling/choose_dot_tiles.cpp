@@ -71,6 +71,9 @@ DotTiles few_blocks(const DotProblem& p, DotTiles tiles, const tile::Target& tar
 
 // Of the large operand, where what is summed lies together: so many of its rows, each walked so far.
 constexpr Index kRowsAlong = 256, kLongWalk = 4096;
+// Where it lies across, each element of c is one chain of additions as long as the walk, not one of each
+// lane.
+constexpr Index kShortWalk = 512;
 
 // Few rows (or a column): the large operand streams from memory, so only its order and its share per core
 // matter.
@@ -84,7 +87,8 @@ DotTiles few_rows(const DotProblem& p, const tile::Target& target) {
 }
 DotTiles one_column(const DotProblem& p, const tile::Target& target) {
   const Index rows = p.batch >= target.units ? p.m : ceil_div(p.m, Index{target.units});
-  return few_blocks(p, {even_block(rows, kRowsAlong, 4), 1, even_block(p.k, kLongWalk, 16)}, target);
+  const Index depth = p.by_k ? kLongWalk : kShortWalk;
+  return few_blocks(p, {even_block(rows, kRowsAlong, 4), 1, even_block(p.k, depth, 16)}, target);
 }
 
 std::vector<DotTiles> cpu_tiles(const DotProblem& p, const tile::Target& target) {

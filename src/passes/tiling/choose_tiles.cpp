@@ -45,7 +45,8 @@ class Chooser {
   }
 
  private:
-  Index extent(int v) const { return program_.extents[at(v)]; }
+  // An empty axis is walked by tiles of one element, none of which is inside.
+  Index extent(int v) const { return std::max<Index>(program_.extents[at(v)], 1); }
   bool gpu() const { return target_.kind == TargetKind::cuda; }
 
   // Elements moved with unit stride along v, over all loads and stores: the more, the better v is as the

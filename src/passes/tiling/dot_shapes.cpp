@@ -293,8 +293,9 @@ std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::
       shape.splits = ceil_div(problem.k, shape.split_length);
     }
     // Sums of products over many blocks: each block by itself, in f32, and blocks in f64.
-    const Index rounds = ceil_div(problem.k, shape.depth) / std::max<Index>(shape.splits, 1);
-    if (!stream && target.kind == tile::TargetKind::cpu && rounds > kManyRounds)
+    constexpr Index kLongSum = 256 * kManyRounds;  // blocks of f32 are 256 deep, but for few rows or columns
+    const Index depth = ceil_div(problem.k, std::max<Index>(shape.splits, 1));
+    if (!stream && target.kind == tile::TargetKind::cpu && depth > kLongSum && depth > shape.depth)
       shape.adds_apart = shape.carries_wide = true;
     shapes.push_back(shape);
   }
