@@ -201,6 +201,8 @@ Tensor id_of(const Tensor& ids, const ScoreIndices& at, const Tensor& position) 
 MaskFunction combine(const std::vector<MaskFunction>& masks, const char* name,
                      Tensor (*with)(const Arg&, const Arg&, const Location&), const Location& where) {
   if (masks.empty()) throw Error(fmt::format("{}: no masks given", name), where);
+  for (std::size_t i = 0; i < masks.size(); ++i)
+    if (!masks[i]) throw Error(fmt::format("{}: mask {} is an empty function", name, i), where);
   return [masks, with, where](const ScoreIndices& at) {
     Tensor m = masks[0](at);
     for (std::size_t i = 1; i < masks.size(); ++i) m = with(m, masks[i](at), where);
@@ -279,7 +281,10 @@ ScoreFunction bias_score(const Tensor& bias, const Location& where) {
 ScoreFunction chain(const std::vector<ScoreFunction>& scores) {
   return [scores](const Tensor& score, const ScoreIndices& at) {
     Tensor s = score;
-    for (const ScoreFunction& f : scores) s = f(s, at);
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      if (!scores[i]) throw Error(fmt::format("chain: score function {} is empty", i));
+      s = scores[i](s, at);
+    }
     return s;
   };
 }

@@ -307,6 +307,10 @@ void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Typ
                    const runtime::Device& device, const Location& where) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorImpl& t = *outputs[i].impl();
+    if (t.device->name() == device.name() && t.device.get() != &device)
+      throw Error(
+          fmt::format("into: output {} is of another Context: make it by the one of the arguments", i),
+          where);
     if (!(t.type == types[i]) || t.device.get() != &device)
       throw Error(fmt::format("into: output {} must be {} on {}, it is {} on {}", i, to_string(types[i]),
                               device.name(), to_string(t.type), t.device->name()),

@@ -97,5 +97,13 @@ TEST_P(InPlace, MemoryThatTensorsShareIsCopiedTo) {
 INSTANTIATE_TEST_SUITE_P(Devices, InPlace, ::testing::Values("reference", "cpu"),
                          [](const auto& info) { return std::string(info.param); });
 
+TEST(InPlaceErrors, AnOutputOfAnotherContextIsNamedSo) {
+  Context one({.device = "reference", .cache_directory = ""}),
+      other({.device = "reference", .cache_directory = ""});
+  const Tensor x = one.ones({3}), y = other.ones({3});
+  const auto f = compile([](const Tensor& t) { return t + 1.f; });
+  test::expect_says([&] { f.into({y}, {x}); }, {"into: output 0", "another Context", "in_place_test.cpp:"});
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -37,6 +37,13 @@ TEST_F(AttentionErrors, DocumentsOfOtherPositions) {
   takes({.mask = document_mask(ids({2, 6}), ids({9}))});
 }
 
+TEST_F(AttentionErrors, EmptyFunctions) {
+  test::expect_says([&] { attention(q_, k_, k_, {.mask = all_of({causal_mask(), MaskFunction{}})}); },
+                    {"all_of: mask 1", "empty", here_});
+  test::expect_says([&] { attention(q_, k_, k_, {.score = chain({ScoreFunction{}})}); },
+                    {"score function 0 is empty", here_});
+}
+
 TEST_F(AttentionErrors, LengthsOfOtherSequences) {
   refuses({.mask = prefix_mask(ids({3}))}, {"prefix_mask", "i64[3]"});
   refuses({.mask = prefix_mask(ids({1}))}, {"prefix_mask", "i64[1]"});
