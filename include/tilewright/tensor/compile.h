@@ -292,9 +292,10 @@ auto compile(F f, CompileOptions options = {}) {
 }
 
 // (value, gradients with respect to the arguments numbered in `wrt`) of a function whose first result is a
-// scalar. May be called at once or inside compile(), and inside another value_and_grad: tensors that f
-// captures are constants for its own derivative, and not for the enclosing function's. f is recorded as a
-// whole, so a host read of its values (item, to_vector) is an Error: return them beside the scalar.
+// scalar; its further results stand between the two. May be called at once or inside compile(), and inside
+// another value_and_grad: tensors that f captures are constants for its own derivative, and not for the
+// enclosing function's. f is recorded as a whole, so a host read of its values (item, to_vector) is an Error:
+// return them beside the scalar.
 template <class F>
 auto value_and_grad(F f, std::vector<int> wrt = {0}) {
   return [many = detail::erase(std::move(f)), wrt = std::move(wrt)](
