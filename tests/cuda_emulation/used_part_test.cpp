@@ -69,6 +69,7 @@ TEST_P(UsedParts, OfBlocksAreMultipliedOnly) {
         0.05);
     ir::Graph graph("attention");
     std::vector<ir::Value> values;
+    values.reserve(c.inputs.size());
     for (const ir::HostTensor& t : c.inputs)
       values.push_back({&graph, graph.add_input("x" + std::to_string(values.size()), t.type)});
     graph.set_outputs({c.apply(values).id});

@@ -82,6 +82,7 @@ void LoopText::declare_block_sums(const Pass& pass) {
     const DType dtype = dtype_of(instr(i).operands[0]);
     const Term zero{.text = identity_text(Monoid::sum, dtype), .dtype = dtype};
     std::vector<std::string> declarators;
+    declarators.reserve(static_cast<std::size_t>(pass.copies));
     for (int copy = 0; copy < pass.copies; ++copy)
       declarators.push_back(fmt::format("{}{} = {}", node(i).text, copy, as_vector(k_, zero)));
     k_.code.declare(std::string(vector_type(dtype)), declarators);
@@ -97,6 +98,7 @@ void LoopText::close_blocks(const Pass& pass) {
       k_.code.line("{} += {};", total, wide ? sum : fmt::format("convert<vf64>({})", sum));
     };
     std::vector<std::string> sums;
+    sums.reserve(static_cast<std::size_t>(pass.copies));
     for (int copy = 0; copy < pass.copies; ++copy) sums.push_back(fmt::format("{}{}", n.text, copy));
     if (shape_.vec_outside)
       for (int copy = 0; copy < pass.copies; ++copy)
