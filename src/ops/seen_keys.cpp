@@ -19,7 +19,7 @@ using Wide = __int128;
 
 // Axes of the scores, counted from the last.
 constexpr int kKey = 0, kQuery = 1, kHead = 2, kRank = 4;
-// Of an "or" of "and": masks that come to more are looked at query by query.
+// Limits of a mask written as an "or" of "and"s; a larger one is looked at query by query.
 constexpr std::size_t kMostTerms = 16, kMostParts = 64;
 
 const Node& node_of(Value v) { return v.graph->node(v.id); }
@@ -377,7 +377,7 @@ class Finder {
     const Shape& s = v.shape();
     return reshape(v, {extent(s, 3), extent(s, kHead), extent(s, kKey), 1});
   }
-  // … and beside the scores.
+  // The seen keys, bools, in the shape in which they stand beside the scores.
   Value to_scores(Value keys) const {
     const Shape& s = keys.shape();
     if (s[1] == 1 || s[1] == heads_) return reshape(keys, {s[0], s[1], 1, s[2]});

@@ -89,7 +89,7 @@ TEST_F(Captured, KernelsFollowTheTensor) {
   const TileFunction twice = scale_kernel();
   expect_follows(compile([&](const Tensor& x) { return x + twice({w, out({3})})[0]; }), w, next, {3, 22, 203},
                  {5, 42, 403}, "kernel scaled at captured_test.cpp:");
-  // Of values that are only recorded, and of what was recorded before the kernel wrote it.
+  // The kernel reads values that are only recorded so far.
   expect_follows(compile([&](const Tensor& x) {
                    const Tensor y = x + w;
                    return twice({y, out({3})})[0] - y;

@@ -8,8 +8,8 @@
 namespace tilewright::test {
 namespace {
 
-// Of 512 keys each of two sequences has some, in the middle of a block; or each query sees the last 200
-// before it, which no query does of the first keys.
+// Each of two sequences uses a part of 512 keys, which ends inside a block; or each query sees the 200 keys
+// before it, so that no query sees the first keys.
 struct LongMask {
   const char* name;
   Index queries;

@@ -22,7 +22,7 @@ class GraphCheck {
   // Empty when the device agrees, and what is printed reads back as it was, in both languages. Every eighth
   // seed's graph computes again whatever can be. The inputs are the seed's, too.
   std::string problem_with(const ir::Graph& graph, std::uint64_t seed);
-  // Of how many oracles of graphs so far that is known by intervals alone.
+  // How many graphs so far were decided by intervals alone.
   int decided() const { return decided_; }
 
  private:

@@ -10,7 +10,7 @@ namespace tilewright::test {
 struct TrainingStep {
   int layers = 2;
   Index batch = 4, time = 1024, channels = 768, heads = 12, vocabulary = 50304;
-  // Of what is multiplied; parameters and their moments are f32.
+  // Operand type of the matmuls; parameters and their moments are f32.
   DType compute = DType::f32;
 };
 

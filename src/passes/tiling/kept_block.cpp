@@ -12,7 +12,7 @@ namespace {
 
 const Sym& sym_of(const GroupProgram& program, int s) { return program.syms[static_cast<std::size_t>(s)]; }
 
-// Of row ops, "where" alone has three operands.
+// "where" is the only row op of three operands.
 bool chooses(const Sym& s) {
   return (s.kind == Sym::Kind::where || s.kind == Sym::Kind::op) && s.operands.size() == 3;
 }

@@ -8,7 +8,7 @@ namespace tilewright::passes {
 // Programs that have a part of each result: 1 where a tile holds all that is reduced.
 Index statistic_parts(const GroupProgram& program, const TileShape& shape, int statistic);
 
-// Of all its parts.
+// Elements of all parts of a statistic.
 Index elements_of_parts(const GroupProgram& program, const TileShape& shape, int statistic);
 
 // Those of several parts, in order. The parts of the first lie in the shape's temporary `statistics`, those

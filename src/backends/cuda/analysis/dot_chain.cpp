@@ -181,7 +181,7 @@ class Finder {
       } else if (is_used_part(*op) && out.used.where < 0) {
         const auto part = said_of(op->operands[0]);
         if (!part) return {};
-        // Of a the second axis is the depth, of b the first; seen from before a transpose, the other one.
+        // The depth is the second axis of a and the first of b; before a transpose it is the other one.
         out.used = {part->value, ((part->axis == 1) == (side == 0)) != out.transposed};
         v = op->operands[1];
       } else {
@@ -216,7 +216,7 @@ class Finder {
     if (shape.empty() || shape[1] == 1) return Said{v, 0};
     return shape[0] == 1 ? std::optional(Said{v, 1}) : std::nullopt;
   }
-  // Of positions, scalars, and vectors of integers and bools.
+  // Whether a value is arithmetic on positions, scalars, and vectors of integers and bools.
   bool is_arithmetic(ValueId v) const {
     const Op* op = reader_.maker(v);
     if (kernel_.type(v).rank() == 0) return true;

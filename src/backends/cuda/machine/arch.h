@@ -13,7 +13,7 @@ struct Arch {
   int major = 9, minor = 0;
   bool specific = true;  // "sm_90a": instructions that only this one has; its code runs on no other
 
-  // Of "sm_80", "sm_90a", "sm_120"; fails with `invalid` for what is not one and with `unsupported` before
+  // Reads "sm_80", "sm_90a", "sm_120"; fails with `invalid` for other text and with `unsupported` before
   // sm_80.
   static Result<Arch> parse(std::string_view text);
   // A device's, with its own instructions where kernels use them.

@@ -24,7 +24,7 @@ DeviceLimits usual_limits(const Arch& arch) {
     const char* name;
     int multiprocessors, shared_kib, l2_mib;
   };
-  // Of one major number, the last row that is not past the minor one.
+  // Data sheets of NVIDIA. The last row that is not past the capability holds for it.
   static constexpr Usual kUsual[] = {
       {8, 0, "A100", 108, 163, 40}, {8, 6, "RTX 3090", 82, 99, 6},  {8, 9, "RTX 4090", 128, 99, 72},
       {9, 0, "H200", 132, 227, 50}, {10, 0, "B200", 148, 227, 126}, {12, 0, "RTX 5090", 170, 99, 96},

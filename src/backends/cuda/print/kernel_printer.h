@@ -319,7 +319,7 @@ class KernelPrinter {
   std::set<ValueId> chain_starts(const Step& loop) const;
   void print_chain_pipeline(const Step& loop, const std::vector<const ChainDot*>& dots);
   void print_chain_load(const Loop& loop, const Op& load, const Registers& r);
-  // … of whose blocks a part is used (print_used_part.cpp)
+  // Blocks of which only a part is used (print_used_part.cpp).
   void print_used_parts(const ChainDot& dot);
   void print_late_used_parts(const ChainDot& late);
   Expr used_part(ValueId v, const Expr& line);

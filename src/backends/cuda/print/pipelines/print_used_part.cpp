@@ -49,8 +49,8 @@ Expr KernelPrinter::used_part_load(const Op& op, const Expr& line) {
   return {view.dtype == DType::i64 && type == "i32" ? fmt::format("i32({})", text) : text, type};
 }
 
-// Of the blocks that the dot is the first one to read. Under dot=wgmma each warpgroup
-// writes the zeros for itself, the same ones: what it hands to the tensor cores next has them.
+// Zeros are written into blocks before the first dot that reads them. Under dot=wgmma each warpgroup writes
+// the same zeros for itself, so that the dot it issues next reads them.
 void KernelPrinter::print_used_parts(const ChainDot& d) {
   bool any = false;
   for (int block : {d.a, d.b}) {
