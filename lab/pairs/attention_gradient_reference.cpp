@@ -190,7 +190,7 @@ std::vector<Reference> attention_gradient_reference(const HostArrays& in, const 
                                                     const SeenKeys& seen, const ErrorScale& scale,
                                                     ThreadPool& pool) {
   std::vector<Reference> all =
-      attention_reference(in, s, seen, scale, pool, std::numeric_limits<double>::infinity());
+      attention_reference(in, s, std::span(&seen, 1), scale, pool, std::numeric_limits<double>::infinity());
   for (std::size_t i = 0; i < 3; ++i) all.push_back({HostArray(in[i].size()), HostArray(in[i].size())});
   for_rows(pool, s.batch * s.heads, [&](Index h) {
     const auto sum = [&](Reference& r, Index length) {

@@ -115,10 +115,12 @@ WeightRounding rounding_of_f8(DType dtype, DType out) {
   return {.scores = 0, .weight = unit_roundoff(dtype) / unit_roundoff(out), .least = least, .kept = kKept};
 }
 
-double attention_flops(const AttentionSizes& s, const SeenKeys& seen) {
+double attention_flops(const AttentionSizes& s, std::span<const SeenKeys> seen) {
   double pairs = 0;
-  for (const KeyRange& keys : seen) pairs += static_cast<double>(keys.count());
-  return 4 * static_cast<double>(s.batch * s.heads * s.depth) * pairs;
+  for (const SeenKeys& of_sequence : seen)
+    for (const KeyRange& keys : of_sequence) pairs += static_cast<double>(keys.count());
+  pairs *= static_cast<double>(s.batch) / static_cast<double>(seen.size());
+  return 4 * static_cast<double>(s.heads * s.depth) * pairs;
 }
 
 double euclidean_norm(std::span<const double> v) {
@@ -164,8 +166,9 @@ BlockWeights block_weights(const double* queries, const HostArray& keys_transpos
 }
 
 std::vector<Reference> attention_reference(const HostArrays& in, const AttentionSizes& s,
-                                           const SeenKeys& seen, const ErrorScale& scale, ThreadPool& pool,
-                                           double most_flops, const WeightRounding& rounding) {
+                                           std::span<const SeenKeys> seen, const ErrorScale& scale,
+                                           ThreadPool& pool, double most_flops,
+                                           const WeightRounding& rounding) {
   const Index of_keys = s.keys * s.depth, of_queries = s.queries * s.depth;
   std::vector<Head> prepared(static_cast<std::size_t>(s.batch * s.kv_heads));
   for_rows(pool, s.batch * s.kv_heads, [&](Index h) {
@@ -180,10 +183,11 @@ std::vector<Reference> attention_reference(const HostArrays& in, const Attention
   for_rows(pool, s.batch * s.heads * blocks, [&](Index job) {
     if (!taken.empty() && !taken[static_cast<std::size_t>(job)]) return;
     const Index h = job / blocks, shared = h / s.heads_sharing();
-    const QueryBlock block = query_block(seen, job % blocks);
+    const SeenKeys& own = seen[static_cast<std::size_t>(seen.size() == 1 ? 0 : h / s.heads)];
+    const QueryBlock block = query_block(own, job % blocks);
     const Index at = h * of_queries + block.first * s.depth;
     attend(block, in[0].data() + at, in[2].data() + shared * of_keys,
-           prepared[static_cast<std::size_t>(shared)], s, seen, scale, rounding,
+           prepared[static_cast<std::size_t>(shared)], s, own, scale, rounding,
            {y.values.data() + at, y.magnitude.data() + at});
   });
   return {std::move(y)};

@@ -23,10 +23,11 @@ struct KeyRange {
   Index begin = 0, end = 0;
   Index count() const { return end - begin; }
 };
-using SeenKeys = std::vector<KeyRange>;  // of each query, in every sequence and head alike
+using SeenKeys = std::vector<KeyRange>;  // of each query of a sequence, in every head alike
 
-// 4 FLOPs for each query, key it attends to, head and element of depth.
-double attention_flops(const AttentionSizes& s, const SeenKeys& seen);
+// 4 FLOPs for each query, key it attends to, head and element of depth. `seen`: one for all sequences, or one
+// for each.
+double attention_flops(const AttentionSizes& s, std::span<const SeenKeys> seen);
 
 // What a reference may take at most, about 10 s of 16 cores: beyond it knows some blocks of queries only.
 inline constexpr double kMostReferenceFlops = 5e11;
@@ -41,10 +42,10 @@ struct WeightRounding {
 // type `out`.
 WeightRounding rounding_of_f8(DType dtype, DType out);
 
-// Of inputs q, k, v. `scale` is the output's.
+// Of inputs q, k, v. `scale` is the output's; `seen`: one for all sequences, or one for each.
 std::vector<Reference> attention_reference(const HostArrays& in, const AttentionSizes& s,
-                                           const SeenKeys& seen, const ErrorScale& scale, ThreadPool& pool,
-                                           double most_flops = kMostReferenceFlops,
+                                           std::span<const SeenKeys> seen, const ErrorScale& scale,
+                                           ThreadPool& pool, double most_flops = kMostReferenceFlops,
                                            const WeightRounding& rounding = {});
 
 // --- the parts, for references of what is made of attention

@@ -5,11 +5,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <random>
 
 namespace tilewright::lab {
 
 namespace {
+
+constexpr std::size_t kDocuments = 5;  // input
+std::size_t lengths_input(const AttentionWork& w) { return kDocuments + (w.mask.documents.empty() ? 0 : 1); }
 
 Index offset_of(const AttentionSizes& s) { return s.keys - s.queries; }
 
@@ -37,15 +41,21 @@ std::string AttentionMask::text() const {
     text += fmt::format(" window {}", window);
   else if (causal)
     text += " causal";
+  if (!lengths.empty()) {
+    const auto [least, most] = std::minmax_element(lengths.begin(), lengths.end());
+    text += fmt::format(" lengths {} to {}", *least, *most);
+  }
   return text;
 }
 
-SeenKeys seen_keys(const AttentionSizes& s, const AttentionMask& mask) {
+namespace {
+
+SeenKeys seen_keys(const AttentionSizes& s, const AttentionMask& mask, Index length) {
   SeenKeys seen;
   for (Index q = 0; q < s.queries; ++q) {
     const Index place = q + offset_of(s);
-    KeyRange keys{0, s.keys};
-    if (mask.causal || mask.window > 0) keys.end = place + 1;
+    KeyRange keys{0, length};
+    if (mask.causal || mask.window > 0) keys.end = std::min(length, place + 1);
     if (mask.window > 0) keys.begin = std::max(keys.begin, place + 1 - mask.window);
     if (!mask.documents.empty()) {
       const auto own = std::equal_range(mask.documents.begin(), mask.documents.end(),
@@ -56,6 +66,24 @@ SeenKeys seen_keys(const AttentionSizes& s, const AttentionMask& mask) {
     seen.push_back(keys);
   }
   return seen;
+}
+
+}  // namespace
+
+std::vector<SeenKeys> seen_keys(const AttentionSizes& s, const AttentionMask& mask) {
+  if (mask.lengths.empty()) return {seen_keys(s, mask, s.keys)};
+  std::vector<SeenKeys> seen;
+  for (Index length : mask.lengths) seen.push_back(seen_keys(s, mask, length));
+  return seen;
+}
+
+std::vector<Index> random_lengths(Index count, Index shortest, Index longest, Index seed) {
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  std::vector<Index> lengths;
+  for (Index i = 0; i < count; ++i)
+    lengths.push_back(shortest +
+                      static_cast<Index>(random() % static_cast<std::uint64_t>(longest - shortest + 1)));
+  return lengths;
 }
 
 std::vector<Index> random_documents(Index length, Index count, Index seed) {
@@ -97,6 +125,12 @@ std::vector<InputSpec> attention_inputs(const AttentionWork& w) {
                         return context.from(ids, {static_cast<Index>(ids.size())});
                       },
                       false});
+  if (!w.mask.lengths.empty())
+    inputs.push_back({"lengths", DType::i64, Shape{s.batch},
+                      [lengths = w.mask.lengths](Context& context) {
+                        return context.from(lengths, {static_cast<Index>(lengths.size())});
+                      },
+                      false});
   return inputs;
 }
 
@@ -107,7 +141,8 @@ MaskFunction mask_function(const AttentionWork& w, const std::vector<Tensor>& in
     parts.push_back(window_mask(w.mask.window - 1, 0, offset));
   else if (w.mask.causal)
     parts.push_back(causal_mask(offset));
-  if (!w.mask.documents.empty()) parts.push_back(document_mask(in[5]));
+  if (!w.mask.documents.empty()) parts.push_back(document_mask(in[kDocuments]));
+  if (!w.mask.lengths.empty()) parts.push_back(prefix_mask(in[lengths_input(w)]));
   if (parts.empty()) return {};
   return parts.size() == 1 ? parts[0] : all_of(parts);
 }
@@ -119,7 +154,8 @@ Tensor masked(const Tensor& scores, const AttentionWork& w, const std::vector<Te
   const auto also = [&](const Tensor& part) { sees = sees.defined() ? logical_and(sees, part) : part; };
   if (w.mask.causal || w.mask.window > 0) also(query >= key);
   if (w.mask.window > 0) also(query - key < w.mask.window);
-  if (!w.mask.documents.empty()) also(unsqueeze(in[5], 1) == unsqueeze(in[5], 0));
+  if (!w.mask.documents.empty()) also(unsqueeze(in[kDocuments], 1) == unsqueeze(in[kDocuments], 0));
+  if (!w.mask.lengths.empty()) also(key < reshape(in[lengths_input(w)], {w.sizes.batch, 1, 1, 1}));
   return where(sees, scores, -std::numeric_limits<float>::infinity());
 }
 
@@ -143,7 +179,7 @@ std::string attention_series(const AttentionWork& w) {
 TensorWorkload attention_workload(const AttentionWork& work) {
   check_attention_work(work);
   const AttentionSizes& s = work.sizes;
-  const SeenKeys seen = seen_keys(s, work.mask);
+  const std::vector<SeenKeys> seen = seen_keys(s, work.mask);
   const std::string lengths =
       s.queries == s.keys ? fmt::format("T{}", s.keys) : fmt::format("Q{} K{}", s.queries, s.keys);
   TensorWorkload w{
@@ -155,9 +191,14 @@ TensorWorkload attention_workload(const AttentionWork& work) {
   const DType out = is_f8(work.dtype) ? DType::bf16 : work.dtype;
   // Roundings of exp and of what is around it, as softmax counts them.
   w.outputs = {{"y", out, s.of_queries(), {.storage = out, .reduction = s.depth + s.keys, .operations = 12}}};
-  // The mask is arithmetic on places: its inputs are traffic of no one who knows that.
-  w.cost =
-      product_cost({w.inputs.begin(), w.inputs.begin() + 3}, w.outputs, attention_flops(s, seen), work.dtype);
+  // The mask is arithmetic on places: its inputs are traffic of no one who knows that. Nor are keys behind a
+  // sequence's length.
+  std::vector<InputSpec> read(w.inputs.begin(), w.inputs.begin() + 3);
+  if (!work.mask.lengths.empty()) {
+    const Index keys = std::accumulate(work.mask.lengths.begin(), work.mask.lengths.end(), Index{0});
+    read[1].shape = read[2].shape = {1, s.kv_heads, keys, s.depth};
+  }
+  w.cost = product_cost(read, w.outputs, attention_flops(s, seen), work.dtype);
   w.unit = work.unit;
   w.function = [work, out](const std::vector<Tensor>& in) {
     return std::vector{cast(attention(in[0], in[1], in[2], {.mask = mask_function(work, in)}), out)};

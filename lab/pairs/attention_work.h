@@ -13,12 +13,16 @@ struct AttentionMask {
   bool causal = false;                // keys up to the query's own place
   Index window = 0;                   // of these the last so many; 0: all
   std::vector<Index> documents = {};  // of each position its document, one after another; empty: one
-  bool none() const { return !causal && window == 0 && documents.empty(); }
+  std::vector<Index> lengths = {};    // keys that are there, by sequence; empty: all
+  bool none() const { return !causal && window == 0 && documents.empty() && lengths.empty(); }
   std::string text() const;  // " causal", " window 1024", " 12 documents causal"; empty for none
 };
-SeenKeys seen_keys(const AttentionSizes& s, const AttentionMask& mask);
+// One for all sequences, or one for each where these have lengths of their own.
+std::vector<SeenKeys> seen_keys(const AttentionSizes& s, const AttentionMask& mask);
 // Lengths that add up to `length`, cut at `count` - 1 random places: of each position its document.
 std::vector<Index> random_documents(Index length, Index count, Index seed);
+// `count` lengths, drawn evenly from `shortest` to `longest`.
+std::vector<Index> random_lengths(Index count, Index shortest, Index longest, Index seed);
 
 struct AttentionWork {
   std::string target;
@@ -31,7 +35,8 @@ struct AttentionWork {
 // that leave a query nothing.
 void check_attention_work(const AttentionWork& work);
 
-// Inputs q, k, v, and with a mask the places of queries and of keys, then the documents where there are some.
+// Inputs q, k, v, and with a mask the places of queries and of keys, then documents and lengths where there
+// are some.
 std::vector<InputSpec> attention_inputs(const AttentionWork& work);
 // The program's mask function; empty for none. `in`: the inputs as they come to the program.
 MaskFunction mask_function(const AttentionWork& work, const std::vector<Tensor>& in);

@@ -196,12 +196,17 @@ TEST(Pairs, AMaskOffByOneIsNotVerified) {
   EXPECT_TRUE(verified(work, [](AttentionMask&) {}));
   EXPECT_FALSE(verified(work, [](AttentionMask& m) { m.documents.clear(); }));
   EXPECT_FALSE(verified(work, [](AttentionMask& m) { m.causal = false; }));
+  work = {.target = "attention",
+          .sizes = {.batch = 3, .heads = 4, .kv_heads = 2, .queries = 1, .keys = 40, .depth = 8},
+          .mask = {.lengths = {40, 7, 23}}};
+  EXPECT_TRUE(verified(work, [](AttentionMask&) {}));
+  EXPECT_FALSE(verified(work, [](AttentionMask& m) { m = {.causal = true}; }));
 }
 
 // Past a budget the reference knows some blocks of queries, other ones for other data, and of these the same.
 TEST(AttentionReference, OfLargeSizesKnowsBlocksDrawnFromTheData) {
   const AttentionSizes s = {.batch = 2, .heads = 4, .kv_heads = 2, .queries = 300, .keys = 300, .depth = 8};
-  const SeenKeys seen = seen_keys(s, {.causal = true});
+  const std::vector<SeenKeys> seen = seen_keys(s, {.causal = true});
   const ErrorScale scale({.storage = DType::f32, .reduction = 308}, s.of_queries().size());
   ThreadPool pool(1);
   const auto some = [&](double offset, double share) {

@@ -75,11 +75,19 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
       attention_work("attention_decode", knobs, knobs.integer("queries"), knobs.integer("keys"));
   work.unit = "GB/s";
   work.mask.causal = knobs.integer("queries") > 1;  // one sees all of the cache anyway
+  const Index shortest = knobs.integer("shortest");
+  if (shortest > 0) {
+    if (shortest > work.sizes.keys || work.mask.causal)
+      throw Error("attention_decode: shortest goes with one query, and is at most keys");
+    work.mask.lengths = random_lengths(work.sizes.batch, shortest, work.sizes.keys, 1);
+  }
+  TensorWorkload whole = attention_workload(work);
+  if (shortest > 0) whole.no_peers = "peers are timed on caches of one length";
   const Index page = knobs.integer("page");
-  if (page == 0) return make_instance(attention_workload(work), device);
+  if (page == 0) return make_instance(std::move(whole), device);
   if (page < 0 || work.sizes.keys % page != 0)
     throw Error("attention_decode: keys must be a multiple of page");
-  return make_instance(in_pages(attention_workload(work), {work.sizes, page}), device);
+  return make_instance(in_pages(std::move(whole), {work.sizes, page}), device);
 }
 
 }  // namespace
@@ -104,6 +112,10 @@ Pair attention_decode_pair() {
                     {.name = "page",
                      .values = {Index{0}},
                      .doc = "positions in a page of the cache, which a table finds; 0: all in one piece",
+                     .least = 0},
+                    {.name = "shortest",
+                     .values = {Index{0}},
+                     .doc = "sequences' lengths are drawn from this to keys; 0: all are as long as the cache",
                      .least = 0},
                     product_dtype_knob()},
           .make = make};

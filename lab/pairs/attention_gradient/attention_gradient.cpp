@@ -42,7 +42,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   if (work.sizes.kv_heads != work.sizes.heads) throw Error("attention_gradient: as many heads of k as of q");
   TensorWorkload w = attention_workload(work);
   const AttentionSizes& s = work.sizes;
-  const SeenKeys seen = seen_keys(s, work.mask);
+  const std::vector<SeenKeys> seen = seen_keys(s, work.mask);
   const DType dtype = work.dtype;
   w.inputs.insert(w.inputs.begin() + 3, normal_input("dy", s.of_queries(), dtype));
   const ToleranceRule rule{.storage = dtype, .reduction = s.depth + s.keys + s.queries, .operations = 20};
@@ -55,7 +55,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   w.function = [work](const std::vector<Tensor>& in) { return gradients(in, work); };
   w.eager = [work](const std::vector<Tensor>& in) { return gradients_by_calls(in, work); };
   const ErrorScale scale(rule, s.of_queries().size());
-  w.reference = [s, seen, scale](const HostArrays& in, ThreadPool& pool) {
+  w.reference = [s, seen = seen[0], scale](const HostArrays& in, ThreadPool& pool) {
     return attention_gradient_reference(in, s, seen, scale, pool);
   };
   return make_instance(std::move(w), device);
