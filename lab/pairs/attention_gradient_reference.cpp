@@ -113,7 +113,7 @@ BlockGradients block_gradients(const Head& head, const QueryBlock& block, const 
                    .dp = row_of(dp, i, keys),
                    .value_norms = {head.value_norms.data() + block.keys.begin, p.size()}},
                   row_of(g.ds, i, keys), row_of(g.ds_errors, i, keys), scale);
-    // Of weights divided by their sum.
+    // Weights are divided by their sum, which is off as they are.
     const double of_sum = std::accumulate(p_errors.begin(), p_errors.end(), 0.0);
     for (std::size_t j = 0; j < p.size(); ++j) p_errors[j] += p[j] * p[j] * of_sum;
   }

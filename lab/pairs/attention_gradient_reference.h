@@ -5,7 +5,8 @@
 
 namespace tilewright::lab {
 
-// Of inputs q, k, v and dy, as many heads of k as of q: y, dq, dk, dv. `scale` is theirs: one rule for all.
+// References of y, dq, dk, dv from inputs q, k, v, dy with as many heads of k as of q. `scale` is that of
+// every output.
 std::vector<Reference> attention_gradient_reference(const HostArrays& in, const AttentionSizes& s,
                                                     const SeenKeys& seen, const ErrorScale& scale,
                                                     ThreadPool& pool);

@@ -42,7 +42,8 @@ struct WeightRounding {
 // type `out`.
 WeightRounding rounding_of_f8(DType dtype, DType out);
 
-// Of inputs q, k, v. `scale` is the output's; `seen`: one for all sequences, or one for each.
+// The reference of y from inputs q, k, v. `scale` is the output's; `seen`: one for all sequences, or one for
+// each.
 std::vector<Reference> attention_reference(const HostArrays& in, const AttentionSizes& s,
                                            std::span<const SeenKeys> seen, const ErrorScale& scale,
                                            ThreadPool& pool, double most_flops = kMostReferenceFlops,

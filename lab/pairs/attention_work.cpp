@@ -187,7 +187,7 @@ TensorWorkload attention_workload(const AttentionWork& work) {
       .shape = fmt::format("B{} {} {} D{}{}", s.batch, heads_text(s), lengths, s.depth, work.mask.text()),
       .dtype = std::string(name(work.dtype))};
   w.inputs = attention_inputs(work);
-  // Of 8 bits come sums that are stored wider.
+  // Sums of 8-bit products are stored wider.
   const DType out = is_f8(work.dtype) ? DType::bf16 : work.dtype;
   // Roundings of exp and of what is around it, as softmax counts them.
   w.outputs = {{"y", out, s.of_queries(), {.storage = out, .reduction = s.depth + s.keys, .operations = 12}}};

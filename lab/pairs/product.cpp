@@ -18,7 +18,7 @@ HostArray row_norms(const HostArray& a, Index columns, ThreadPool& pool) {
 
 namespace {
 
-// Of the columns from `begin` to `end`.
+// Adds the squares of columns `begin` to `end`.
 void add_column_norms(const double* a, Index rows, Index columns, Index begin, Index end, double* norms) {
   for (Index r = 0; r < rows; ++r) {
     for (Index c = begin; c < end; ++c) norms[c] += a[r * columns + c] * a[r * columns + c];

@@ -50,7 +50,7 @@ perf::Cost product_cost(const std::vector<InputSpec>& inputs, const std::vector<
 // The knobs, and what they say. `shape` is m x n x k.
 std::vector<Knob> product_knobs();
 ProductSizes product_sizes(const Knobs& knobs, const std::string& pair);
-// … of a pair without a knob for the order.
+// The sizes for a pair without a knob for the order.
 ProductSizes product_sizes(const Knobs& knobs, const std::string& pair, MatrixOrder order);
 Knob product_dtype_knob();
 std::pair<std::string, std::string> b_order_parameter(MatrixOrder order);  // for peers

@@ -52,7 +52,7 @@ Value maximum(const Operand& a, const Operand& b);  // of bools: or
 Value neg(Value a);
 Value abs(Value a);
 Value sign(Value a);
-// Of integers: the same values.
+// Rounding; integers stay as they are.
 Value floor(Value a);
 Value ceil(Value a);
 Value round(Value a);
@@ -80,7 +80,7 @@ Value lt(const Operand& a, const Operand& b);
 Value le(const Operand& a, const Operand& b);
 Value gt(const Operand& a, const Operand& b);
 Value ge(const Operand& a, const Operand& b);
-// Of integers: false, false, true.
+// Classification, for floats by IEEE 754; integers give false, false, true.
 Value isnan(Value a);
 Value isinf(Value a);
 Value isfinite(Value a);

@@ -30,7 +30,7 @@ Type arithmetic_operands(Types operands, const Attrs& attrs);  // floats and int
 Type float_operands(Types operands, const Attrs& attrs);
 Type integer_operands(Types operands, const Attrs& attrs);   // no bool
 Type integral_operands(Types operands, const Attrs& attrs);  // integers and bool
-// … and the result is bool
+// Comparisons, whose result is bool
 Type compare_any(Types operands, const Attrs& attrs);
 Type compare_arithmetic(Types operands, const Attrs& attrs);
 Type float_predicate(Types operands, const Attrs& attrs);

@@ -204,7 +204,7 @@ Result<CacheStats> BinaryCache::verify() const {
 Result<CacheStats> BinaryCache::clear() {
   CacheStats removed;
   std::error_code error;
-  // Of writers that were killed; one that still writes loses its entry, not its process.
+  // Temporary files of writers that were killed; one that still writes loses its entry, not its process.
   const auto unfinished = entries(directory_, kTemporarySuffix);
   if (!unfinished) return unfinished.error();
   for (const fs::directory_entry& e : *unfinished) fs::remove(e.path(), error);

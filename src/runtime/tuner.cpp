@@ -28,7 +28,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// Of either sign: views may run backwards. What has no larger power in the type stays.
+// The next power of two in magnitude, of either sign, as views may run backwards. A size with no larger power
+// in its type stays.
 Index next_power(Index size) {
   constexpr Index kLargest = Index{1} << 62;
   if (size > kLargest || size < -kLargest) return size;

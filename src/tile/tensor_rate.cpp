@@ -25,8 +25,8 @@ constexpr double kPieceBytes = 80;
 
 Index inside(Index of, Index edge) { return of > 0 ? std::min(of, edge) : edge; }
 
-// Of two programs on a multiprocessor: from the last product of one to the first of the other, and how much
-// longer one of two warpgroups takes over what both did. What is gained by less than a few percent is not
+// Two programs on a multiprocessor: cycles from the last product of one to the first of the other, and how
+// much longer one of two warpgroups takes over what both did. A gain of less than a few percent is not
 // believed: predicted, docs/notes/2026-11-22-ping-pong.md.
 constexpr double kTurnCycles = 200, kAloneLonger = 1.5, kBelieved = 1.03;
 constexpr double kLanes = 128;                // of a multiprocessor
@@ -78,7 +78,7 @@ double tensor_tiles_us(const TensorTiles& t, const Target& target) {
   const auto piece = static_cast<double>(t.piece_bytes);
   const double rate = target.memory_bytes_per_s * (piece > 0 ? piece / (piece + kPieceBytes) : 1);
   const double memory_us = waves * rows * static_cast<double>(t.k * t.operand_bytes) / rate * 1e6;
-  // Of programs that all run at once the memory's time is hidden: 128x8192x8192 in 128x64 takes 39.8 us, as
+  // Memory's time is hidden where all programs run at once: 128x8192x8192 in 128x64 takes 39.8 us, as
   // long as its blocks take into a multiprocessor (docs/notes/2026-11-22-sixth-h200.md).
   const double shown_us = waves > 1 ? memory_us / 3 : 0;
   return std::max(compute_us + shown_us, memory_us) + target.launch_s * 1e6;

@@ -243,8 +243,7 @@ TEST_P(AttentionFunctions, NarrowTypesKeepTheirType) {
   }
 }
 
-// Of what is kept the weights are scaled, so that the mean over many keys stays; the same seed drops the
-// same.
+// Weights that are kept are scaled, so that the mean over many keys stays; the same seed drops the same.
 TEST_P(AttentionFunctions, DropsWeights) {
   const Tensor q = ctx_.zeros({1, 2, 50, 32}), k = ctx_.zeros({1, 2, 900, 32}),
                v = ctx_.ones({1, 2, 900, 32});

@@ -24,7 +24,7 @@ struct Sizes {
 using HostScore = std::function<double(double score, Index b, Index h, Index q, Index k)>;
 using HostMask = std::function<bool(Index b, Index h, Index q, Index k)>;
 
-// Of attention, with its score and mask as functions on the host.
+// An attention problem, with its score and mask as functions on the host.
 struct Problem {
   Sizes sizes;
   std::vector<float> q, k, v;

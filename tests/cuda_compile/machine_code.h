@@ -6,8 +6,8 @@
 
 namespace tilewright::test {
 
-// Of a kernel for sm_90 that waits for the one before (griddepcontrol.wait): empty when nothing touches
-// global memory before that, else what does, and where. Loads of what nobody writes meanwhile need no order:
+// What touches global memory before a kernel for sm_90 waits for the one before it (griddepcontrol.wait), and
+// where; empty when nothing does. Loads of what nobody writes meanwhile need no order:
 // that compilers keep them behind the wait is their custom and not their promise.
 std::string access_before_wait(std::string_view cubin);
 

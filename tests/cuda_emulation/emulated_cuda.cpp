@@ -49,7 +49,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// Of `"=r"(out), "r"(x)`: out, x.
+// The operands in `"=r"(out), "r"(x)`: out, x.
 std::string operands(const std::string& section) {
   std::string out;
   for (const std::string& part : split(section, ',')) {

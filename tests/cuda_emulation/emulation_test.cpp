@@ -38,7 +38,7 @@ constexpr tile::Schedule kSchedules[] = {
     {.threads = 64, .threads_per_row = 16, .vector_bytes = 16, .cluster = 4},
     {.threads = 96, .threads_per_row = 8, .vector_bytes = 8, .cluster = 2}};
 
-// Of the inputs of kernels that mix all of them: one NaN leaves nothing to compare.
+// Share of odd values in the inputs of kernels that mix all of them: one NaN leaves nothing to compare.
 constexpr double kFewOdd = 0.0002;
 
 class Emulated : public ::testing::Test {

@@ -71,7 +71,7 @@ TEST_F(EmulatedStatistics, OfAGateOfTwoProducts) {
       3);
 }
 
-// Of both products a tile holds all rows.
+// A tile holds all rows of both products.
 TEST_F(EmulatedStatistics, OfAGateWhoseColumnsAreNormalised) {
   check(
       [&](ir::Graph& g) {

@@ -20,7 +20,7 @@ using ir::Value;
 
 constexpr Index kBatch = 2, kHeads = 2, kQueries = 300, kKeys = 1100, kDepth = 32;
 
-// Of the queries (B, 1, Tq, 1) and keys (B, 1, 1, Tk): ids, and where they stand.
+// Queries (B, 1, Tq, 1) and keys (B, 1, 1, Tk): their ids, and where they stand.
 struct Places {
   Value query_id, key_id, query, key;
 };

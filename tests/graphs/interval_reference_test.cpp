@@ -134,8 +134,8 @@ std::optional<ir::Graph> with_a_mistake(const ir::Graph& graph, Random& random) 
   });
 }
 
-// Of the mistakes that random roundings do not explain, intervals explain next to none: a few values, many
-// ops from the inputs, of which rounding leaves little.
+// Intervals explain next to no mistake that random roundings do not explain: only a few values, many ops from
+// the inputs, of which rounding leaves little.
 TEST(IntervalReference, MistakesLieOutside) {
   int mistakes = 0, found = 0;
   for (std::uint64_t seed = 1; seed <= 600; ++seed) {

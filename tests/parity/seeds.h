@@ -71,7 +71,7 @@ inline int try_seeds(
              more());
   if (failed > 0) return 1;
   if (i >= seeds.count) return 0;
-  // Of a shard, too: it begins `part` further.
+  // A shard goes on likewise: it begins `part` further.
   fmt::print("interrupted: --seed {} --count {} goes on\n", seeds.first + i - part, seeds.count - i + part);
   return kInterrupted;
 }

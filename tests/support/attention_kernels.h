@@ -8,7 +8,7 @@
 
 namespace tilewright::tile::samples {
 
-// Of 8-bit floats, v lies by keys, each block's product is added in f32, and weights are 2^8 times as large
+// With 8-bit floats v lies by keys, each block's product is added in f32, and weights are 2^8 times as large
 // (their type has no more than 2^-9 below 1).
 struct AttentionKernel {
   DType dtype = DType::bf16, out = DType::bf16;

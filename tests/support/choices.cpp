@@ -5,7 +5,7 @@ namespace tilewright::test {
 
 namespace {
 
-// Of fraction() in steps of 2^-53: the middle is simplest, as intervals have 0 there more often than at an
+// The middle of fraction(), in steps of 2^-53, is simplest, as intervals have 0 there more often than at an
 // end.
 constexpr std::uint64_t kMiddle = std::uint64_t{1} << 52;
 constexpr double kSteps = 0x1p53;

@@ -8,8 +8,8 @@ namespace tilewright::tile::samples {
 struct Columns {
   Index rows, columns, block_rows, block_columns;
 };
-// Of a bf16 matrix: y, half the sum of each column's elements; z, the sum and the sum of the squares
-// together.
+// Column sums of a bf16 matrix: y, half the sum of each column's elements; z, the sum and the sum of the
+// squares together.
 Kernel column_statistics(const Columns& c);
 // A reduction for each round of the loop, of an f32 matrix: exchanges are repeated.
 Kernel sums_of_rounds(const Columns& c);

@@ -69,7 +69,7 @@ Kernel softmax_rows(DType dtype, Index rows, Index columns, Index rows_per_progr
   return k.finish({{{rows, rows_per_program}}});
 }
 
-// Of a row's first columns; a warp of those behind them sees nothing but -inf.
+// Softmax over a row's first columns; a warp of those behind them sees nothing but -inf.
 Kernel masked_softmax(Index rows, Index columns, Index seen) {
   Builder k("masked_softmax");
   const View x = k.view("x", DType::bf16, {rows, columns}), y = k.view("y", DType::bf16, {rows, columns});

@@ -121,7 +121,7 @@ class Evaluation {
     return out;
   }
 
-  // Of n additions, each of which rounds what was added so far.
+  // Widens by n additions, each of which rounds what was added so far.
   static void add_roundings(IntervalTensor& out, const HostTensor& magnitudes, Index terms) {
     const DType computed = compute_dtype(out.low.type.dtype);
     const double each = unit_roundoff(computed) * static_cast<double>(std::max<Index>(terms - 1, 0));

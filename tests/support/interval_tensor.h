@@ -15,7 +15,7 @@ inline constexpr double kEndless = std::numeric_limits<double>::infinity();
 struct IntervalTensor {
   ir::HostTensor low, high;
 
-  // Of which nothing is known.
+  // Intervals without bounds: nothing is known.
   static IntervalTensor unknown(const ir::Type& type);
 
   bool is_float() const { return tilewright::is_float(low.type.dtype); }
@@ -47,7 +47,7 @@ inline bool same(double a, double b) { return a == b || (std::isnan(a) && std::i
 // The row's own function of some values that the operands may have.
 ir::HostTensor evaluate_at(const ir::Node& node, const std::vector<ir::HostTensor>& operands);
 
-// Of a pointwise op or a cast, without its own error.
+// The intervals of a pointwise op or a cast, without its own error.
 IntervalTensor pointwise_intervals(const ir::Node& node, const std::vector<const IntervalTensor*>& operands);
 
 }  // namespace tilewright::test

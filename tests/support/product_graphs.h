@@ -32,7 +32,7 @@ struct ProductGraph {
 std::string to_string(const ProductGraph& product);
 ir::Graph graph_of(const ProductGraph& product);
 
-// Of 1 to some hundred rows and columns, k from 0 to some thousand: small enough to interpret.
+// A product of 1 to some hundred rows and columns, k from 0 to some thousand: small enough to interpret.
 ProductGraph random_product(std::uint64_t seed);
 
 // Those whose forms only large sizes have: too large to interpret.

@@ -31,9 +31,9 @@ Index terms_of(const ir::Graph& graph, const ir::Node& node) {
   return operand().size() / node.type.shape.size();
 }
 
-// Of a sum of n terms each addition rounds what was added so far: a random walk of n steps, each at most a
-// unit roundoff of a partial sum, and partial sums are about as large as the sums of a whole tensor. A value
-// that cancels is off by as much as the others.
+// The error of a sum of n terms, each addition of which rounds what was added so far: a random walk of n
+// steps, each at most a unit roundoff of a partial sum, and partial sums are about as large as the sums of a
+// whole tensor. A value that cancels is off by as much as the others.
 double accumulated_error(const ir::Graph& graph, const ir::Node& node, const ir::HostTensor& value) {
   const Index terms = terms_of(graph, node);
   if (terms <= 1 || value.f.empty()) return 0;

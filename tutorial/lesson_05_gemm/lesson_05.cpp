@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
     steps.push_back({"128 x 128, mma.sync", blocks_kernel(dtype, size, {128, 128, 64})});
     steps.back().schedule = {
         .threads = 256, .threads_per_row = 8, .vector_bytes = 16, .stages = 3, .dot = tile::DotUnit::mma};
-    // … then by the copy engine: a warpgroup of its own keeps a ring of blocks full while two others
+    // Then by the copy engine: a warpgroup of its own keeps a ring of blocks full while two others
     // multiply.
     for (const int stages : {2, 4}) {
       steps.push_back(

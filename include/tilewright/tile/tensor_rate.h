@@ -12,7 +12,7 @@ struct TensorTiles {
   Index operand_bytes = 2;  // of an element: 1 or 2
   double programs = 1;
   Index swath = 1;  // programs that run one after another share bn and walk this far along m
-  // Of bm and bn what lies inside the problem, 0 for all: the rest are zeros that no memory gives.
+  // Rows and columns of the tile inside the problem, 0 for all: the rest are zeros that no memory gives.
   Index inside_m = 0, inside_n = 0;
   // That lie together in memory, of what streams from there in blocks: the narrower they are, the more rows
   // of the memory are opened for the same bytes. 0: whole rows.

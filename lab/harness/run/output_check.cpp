@@ -51,7 +51,7 @@ double relative_error(double got, double want, double magnitude, const Rule& rul
   return std::isnan(error) ? kInfinity : error;
 }
 
-// Of an element without a reference: whether anything was written, and it is a number.
+// Checks an element without a reference: something was written, and it is a number.
 double error_without_reference(double got, std::optional<double> poison) {
   return std::isfinite(got) && !(poison && got == *poison) ? 0 : kInfinity;
 }

@@ -43,8 +43,8 @@ RunRecord run_jobs(std::span<const Job> jobs, LabDevice& device, const RunOption
 
 // Whether a run has nothing to be ashamed of: no row WRONG, FAILED or IMPOSSIBLE. For an exit status.
 bool sound(const RunRecord& run);
-// Why a run ends with status 1, in a line: "2 of 9 rows: elu/compiled cpu 4096 f32 is IMPOSSIBLE (faster than
-// …); …", or that no row fitted into memory. Empty: it does not.
+// Why a run ends with status 1, in a line: "2 of 9 rows: elu/compiled cpu 4096 f32 is IMPOSSIBLE (faster
+// than ...); ...", or that no row fitted into memory. Empty: it does not.
 std::string why_failed(const RunRecord& run);
 
 }  // namespace tilewright::lab

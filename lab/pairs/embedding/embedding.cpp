@@ -50,7 +50,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
               integer_input("index", Shape{s.tokens}, s.rows)};
   w.outputs = {{"y", dtype, out, {.storage = dtype, .kind = ToleranceRule::Kind::exact}}};
   w.cost = cost_of(w.inputs, w.outputs, 0);
-  // Of the table only the rows that are asked for, each once: r (1 − (1 − 1/r)^t) different ones of t.
+  // The table's rows that are asked for are read once each: r (1 − (1 − 1/r)^t) different ones of t.
   const auto rows = static_cast<double>(s.rows);
   const double distinct = rows * -std::expm1(static_cast<double>(s.tokens) * std::log1p(-1 / rows));
   w.cost.bytes_read = 8.0 * static_cast<double>(s.tokens) +

@@ -18,7 +18,7 @@ struct BatchedSizes {
   ProductSizes each;
   Form form = Form::batched;
 
-  // Of a matrix for each product; strided: a row of each product, then the next row of each.
+  // A matrix for each product; strided: a row of each product, then the next row of each.
   Shape shape(Index rows, Index columns) const {
     return form == Form::strided ? Shape{rows, batch, columns} : Shape{batch, rows, columns};
   }

@@ -135,7 +135,7 @@ perf::Cost gpt_cost(const GptSizes& s, const std::vector<InputSpec>& in, const s
                     DType dtype) {
   perf::Cost cost = cost_of(in, out, 0);
   const auto rows = static_cast<double>(s.batch * s.time), c = static_cast<double>(s.channels);
-  // Of the T × T scores a causal block needs half.
+  // A causal block needs half of the T × T scores.
   cost.matrix[dtype] = 2 * rows * 12 * c * c + 2 * rows * static_cast<double>(s.time) * c +
                        2 * rows * c * static_cast<double>(s.vocabulary);
   return cost;
@@ -152,7 +152,8 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
                    .shape = fmt::format("B{} T{} C{} H{}", s.batch, s.time, s.channels, s.heads),
                    .dtype = std::string(name(dtype))};
   w.inputs = gpt_inputs(s, path, dtype);
-  // Of one step: its sum, and what a norm or gelu computes beside it. The reference follows them through all.
+  // The rule counts one step: its sum, and what a norm or gelu computes beside it. The reference follows
+  // errors through all steps.
   const ToleranceRule rule{.storage = dtype, .reduction = std::max(4 * s.channels, s.time), .operations = 16};
   const ToleranceRule of_loss{
       .storage = DType::f32, .reduction = s.batch * s.time + s.vocabulary, .operations = 16};

@@ -66,7 +66,7 @@ class Forward {
     return linear(norm(x, m_.lnfw, m_.lnfb), by_columns, HostArray(static_cast<std::size_t>(s_.vocabulary)));
   }
 
-  // Of the logits in f32, whose last roundings `scale` knows.
+  // The mean loss of logits in f32, whose last roundings `scale` knows.
   Reference mean_loss(const Bounded& logits, const ErrorScale& scale) const {
     const Index rows = s_.batch * s_.time;
     Reference loss{{0}, {0}};

@@ -53,7 +53,7 @@ Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
   const Index n = shape.size();
   TensorWorkload w{.target = "sincos10", .shape = shape_text(shape), .dtype = "f32"};
   w.inputs = {normal_input("x", shape, DType::f32)};
-  // Of one step: the magnitude adds the steps up.
+  // The operations of one step: the magnitude adds the steps up.
   w.outputs = {{"y", DType::f32, shape, {.storage = DType::f32, .operations = 9}}};
   // sin 16, cos 16, add: as the cost of tile kernels counts them.
   w.cost = cost_of(w.inputs, w.outputs, 33.0 * kTimes * static_cast<double>(n));

@@ -127,8 +127,8 @@ tile::Kernel walks_of_a_row(bool with_exp, Index columns = 256) {
   return k.finish({{{9, 1}}});
 }
 
-// Of a program 16 KiB further on, in two walks, each of which fetches quarters of every step by what it has
-// to do.
+// The next row belongs to a program 16 KiB further on; it is fetched in two walks, each of which fetches
+// quarters of every step by what it has to do.
 TEST(RowWalksTest, TheNextRowIsFetchedInTheTwoLongest) {
   const auto text = [&](bool with_exp, const tile::Schedule& schedule) {
     return print_kernel(walks_of_a_row(with_exp), schedule, /*lanes=*/16).value().text;

@@ -15,9 +15,9 @@ struct PowersBelow {
   tile::ValueId x = -1;
   tile::ValueId max = -1;  // of x, along the axis of the sum
 };
-// Of a reduction that sums powers of e of something less its own maximum.
+// Finds the parts of a reduction that sums powers of e of something less its own maximum.
 std::optional<PowersBelow> powers_below(const std::vector<const tile::Op*>& definitions, const tile::Op& sum);
-// … behind ops that change the shape or the type alone.
+// The op of `kind` that `v` comes from, looking through ops that change the shape or the type alone.
 const tile::Op* behind(const std::vector<const tile::Op*>& definitions, tile::OpKind kind, tile::ValueId v);
 
 }  // namespace tilewright::printer

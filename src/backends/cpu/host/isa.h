@@ -29,7 +29,7 @@ std::string to_string(const CpuTarget& target);
 Isa host_isa();
 bool host_runs(Isa isa);
 // The level's instructions, plus those extensions of it that this machine has (VNNI, BF16, FP16, VBMI, AMX
-// …), scheduled for this machine's cores.
+// and more), scheduled for this machine's cores.
 CpuTarget host_target(Isa isa);
 // Features beyond the level which the generated code asks about and this machine has.
 std::vector<std::string> isa_features(Isa isa);

@@ -176,8 +176,8 @@ void LoopText::declare_prefetches() {
   }
 }
 
-// Of each step's elements as many quarters as are fetched at all; forwards, whichever way the loop goes: that
-// is how the next row will be read.
+// Fetches as many quarters of each step's elements as are fetched at all; forwards, whichever way the loop
+// goes: that is how the next row will be read.
 void LoopText::print_prefetches(const Pass& pass) {
   for (std::size_t i = 0; i < walk_.ahead.size(); ++i) {
     if (ahead_pointers_[i].empty()) continue;

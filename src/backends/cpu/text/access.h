@@ -48,8 +48,8 @@ struct Access {
 
 Stride stride_of(const KernelText& k, const tile::Dim& dim);
 
-// Of a load or store; `axes` as Instr::axes: the loop axis of each tile axis. `starts` begins at operand 0
-// (load) or 1 (store).
+// The access of a load or store; `axes` as Instr::axes: the loop axis of each tile axis. `starts` begins at
+// operand 0 (load) or 1 (store).
 Access view_access(const KernelText& k, const tile::Op& op, const std::vector<int>& axes,
                    const std::vector<Index>& shape, const std::vector<Index>& loop_shape);
 Access buffer_access(const KernelText& k, tile::ValueId v, const std::vector<int>& axes);

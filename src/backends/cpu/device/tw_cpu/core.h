@@ -137,7 +137,7 @@ TW_INLINE V with_sign(V x, V sign) {
   return __builtin_elementwise_copysign(x, sign);
 }
 
-// Of vectors and scalars. NaN if either is NaN; which zero min(-0, +0) gives is open.
+// Minimum of vectors or scalars. NaN if either is NaN; which zero min(-0, +0) gives is open.
 template <class V>
 TW_INLINE V min(V a, V b) {
   const V least = a < b ? a : b;
@@ -148,9 +148,9 @@ TW_INLINE V max(V a, V b) {
   const V most = a > b ? a : b;
   return a != a ? a : most;
 }
-// Of f32 lanes by the instruction, which gives its second operand where either one is NaN. That is a, what
-// was found before: a NaN of b is chosen beside it, so that a chain of maxima waits for two short steps and
-// not for comparisons.
+// Minimum of f32 lanes by the instruction, which gives its second operand where either one is NaN. That is a,
+// what was found before: a NaN of b is chosen beside it, so that a chain of maxima waits for two short steps
+// and not for comparisons.
 TW_INLINE vf32 least_or_second(vf32 first, vf32 second) {
 #ifdef TW_AVX512
   return (vf32)__builtin_ia32_minps512(first, second, /*as the thread rounds*/ 4);
