@@ -155,8 +155,9 @@ std::vector<Tensor> CompiledCore::State::run_function(const std::vector<Tensor>&
     ~Leave() { running.pop_back(); }
   } const leave{running};
   std::vector<Tensor> results = function(args);
-  for (const Tensor& r : results)
-    if (!r.defined()) throw Error("compile: the function returned a tensor without a value");
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (!results[i].defined())
+      throw Error(fmt::format("compile: result {} of the function was never given a value", i));
   return results;
 }
 
@@ -326,8 +327,7 @@ void check_outputs(const std::vector<Tensor>& outputs, const std::vector<ir::Typ
 void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& arguments,
                              const Location& where) {
   check_arguments("into", arguments, where);
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (!outputs[i].defined()) throw Error(fmt::format("into: output {} was never given a value", i), where);
+  check_given("into", "output", outputs, where);
   const std::shared_ptr<ContextState> context = context_of(arguments[0], "into", where);
   const std::lock_guard lock(context->mutex);
   const Aside aside(context, "into()", arguments, outputs, where);

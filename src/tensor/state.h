@@ -20,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 
 namespace tilewright::detail {
 
@@ -94,6 +95,10 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
                                           const ir::Type& type);
 
 // Throws Error where one has no value, or they are on different devices.
+// Throws Error where a tensor has no value: "add: operand 1 was never given a value, or was moved from".
+// `role`: what the tensors are to the function, in the singular.
+void check_given(std::string_view name, std::string_view role, std::span<const Tensor> tensors,
+                 const Location& where);
 void check_operands(std::string_view name, const std::vector<Tensor>& operands, const Location& where);
 
 using GraphFunction = std::function<std::vector<ir::Value>(ir::Graph&, const std::vector<ir::Value>&)>;

@@ -15,10 +15,10 @@ namespace tilewright {
 
 namespace {
 
-constexpr const char* kNoValue = "this tensor was never given a value, or was moved from";
+constexpr const char* kNoValue = "was never given a value, or was moved from";
 
 const detail::TensorImpl& checked(const Tensor& t, const char* what, const Location& where) {
-  if (!t.defined()) throw Error(fmt::format("{}: {}", what, kNoValue), where);
+  if (!t.defined()) throw Error(fmt::format("{}: this tensor {}", what, kNoValue), where);
   return *t.impl();
 }
 
@@ -48,6 +48,8 @@ void read_values(const Tensor& tensor, void* to, DType as, const char* use, cons
 }  // namespace
 
 const Shape& Tensor::shape(const Location& where) const { return checked(*this, "shape", where).type.shape; }
+Index Tensor::size(const Location& where) const { return checked(*this, "size", where).type.shape.size(); }
+int Tensor::rank(const Location& where) const { return checked(*this, "rank", where).type.shape.rank(); }
 DType Tensor::dtype(const Location& where) const { return checked(*this, "dtype", where).type.dtype; }
 std::string Tensor::device(const Location& where) const {
   return checked(*this, "device", where).device->name();
@@ -138,10 +140,14 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
   return std::move(*buffer);
 }
 
+void check_given(std::string_view name, std::string_view role, std::span<const Tensor> tensors,
+                 const Location& where) {
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].defined()) throw Error(fmt::format("{}: {} {} {}", name, role, i, kNoValue), where);
+}
+
 void check_operands(std::string_view name, const std::vector<Tensor>& operands, const Location& where) {
-  for (const Tensor& t : operands)
-    if (!t.defined())
-      throw Error(fmt::format("{}: an operand was never given a value, or was moved from", name), where);
+  check_given(name, "operand", operands, where);
   for (const Tensor& t : operands)
     if (const runtime::Device &a = *operands[0].impl()->device, &b = *t.impl()->device; &a != &b)
       throw Error(fmt::format("{}: operands are {}", name, apart(a, b)), where);

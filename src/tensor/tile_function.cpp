@@ -116,10 +116,13 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
         fmt::format("kernel {}: {} views given, it takes {}", kernel.name, views.size(), kernel.views.size()),
         where);
   const Tensor* first = nullptr;
-  for (const TileArg& v : views) {
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const TileArg& v = views[i];
     if (!v.tensor.defined() && v.is_new) continue;
     if (!v.tensor.defined())
-      throw Error(fmt::format("kernel {}: a tensor was never given a value", kernel.name), where);
+      throw Error(fmt::format("kernel {}: view {} was never given a value, or was moved from", kernel.name,
+                              kernel.views[i].name),
+                  where);
     if (first && first->impl()->device != v.tensor.impl()->device)
       throw Error(fmt::format("kernel {}: tensors are {}", kernel.name,
                               detail::apart(*first->impl()->device, *v.tensor.impl()->device)),

@@ -156,8 +156,7 @@ std::vector<Tensor> inlined(Recorded& recorded, const Location& where) {
 void check_arguments(const char* name, const std::vector<Tensor>& args, const Location& where) {
   if (args.empty())
     throw Error(fmt::format("{}: a function needs at least one tensor argument", name), where);
-  for (const Tensor& a : args)
-    if (!a.defined()) throw Error(fmt::format("{}: an argument was never given a value", name), where);
+  check_given(name, "argument", args, where);
 }
 
 std::vector<ir::Type> types_of(const std::vector<Tensor>& tensors) {

@@ -47,8 +47,9 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
       "use it after the call";
   const ir::Graph joint = at_place(where, [&] {
     Recorded recorded = record_function(f, args, types_of(args), trace, context);
-    for (const Tensor& r : recorded.results)
-      if (!r.defined()) throw Error("value_and_grad: the function returned a tensor without a value");
+    for (std::size_t i = 0; i < recorded.results.size(); ++i)
+      if (!recorded.results[i].defined())
+        throw Error(fmt::format("value_and_grad: result {} of the function was never given a value", i));
     check_scalar(recorded.results, where);
     finish(recorded);
     return passes::differentiate(trace->graph, wrt);

@@ -62,8 +62,8 @@ class Tensor {
   bool defined() const { return impl_ != nullptr; }
   const Shape& shape(const Location& where = Location::current()) const;
   DType dtype(const Location& where = Location::current()) const;
-  Index size(const Location& where = Location::current()) const { return shape(where).size(); }
-  int rank(const Location& where = Location::current()) const { return shape(where).rank(); }
+  Index size(const Location& where = Location::current()) const;
+  int rank(const Location& where = Location::current()) const;
   std::string device(const Location& where = Location::current()) const;  // "cpu", "cuda:0"
 
   // The elements, row-major, converted to T (base/dtype.h's rules). Inside compile() this and item() are
