@@ -18,7 +18,7 @@ using ir::OpClass;
 using Wide = __int128;
 
 // Axes of the scores, counted from the last.
-constexpr int kKey = 0, kQuery = 1, kHead = 2, kRank = 4;
+constexpr int kKey = 0, kQuery = 1, kHead = 2;
 // Limits of a mask written as an "or" of "and"s; a larger one is looked at query by query.
 constexpr std::size_t kMostTerms = 16, kMostParts = 64;
 
