@@ -34,8 +34,6 @@ Status fill_storage(const Tensor& t, std::uint8_t byte) {
 }
 
 Status read_storage(const Tensor& t, void* to) { return buffer_of(t).read(to, storage_bytes(t)); }
-Status write_storage(const Tensor& t, const void* from) { return buffer_of(t).write(from, storage_bytes(t)); }
-
 std::shared_ptr<runtime::Device> device_of(Context& context, const std::string& device) {
   const std::lock_guard lock(context.state()->mutex);
   return context.state()->device(device).device;

@@ -15,7 +15,6 @@ const std::byte* host_storage(const Tensor& t);  // null when the host cannot re
 // Each is done on return, after all work launched so far.
 Status fill_storage(const Tensor& t, std::uint8_t byte);  // other handles of the tensor see it
 Status read_storage(const Tensor& t, void* to);
-Status write_storage(const Tensor& t, const void* from);
 
 // The backend of an opened device: its clock, its target. Throws Error when it cannot be opened.
 backends::Backend& backend_of(Context& context, const std::string& device);

@@ -37,10 +37,12 @@ void print(std::string_view what, double us, std::string_view conditions) {
 void measure_graphs(Gpu& gpu, const Function& empty) {
   const auto wait = [&] { gpu.synchronize(); };
   for (int nodes : {1, 10, 100, 1000}) {
-    auto graph = must(Graph::create(gpu.context));
     auto launch = must(PreparedLaunch::make(empty, {.block = {32, 1, 1}}, {}));
-    std::vector<GraphNode> last;
-    for (int i = 0; i < nodes; ++i) last = {must(graph.add_launch(launch, last))};
+    const auto graph = must(Graph::capture(gpu.context, gpu.stream, [&]() -> Status {
+      for (int i = 0; i < nodes; ++i)
+        if (Status status = launch.launch(gpu.stream.get()); !status) return status;
+      return Unit{};
+    }));
     const auto exec = must(graph.instantiate());
     must(exec.launch(gpu.stream.get()));
     wait();

@@ -88,13 +88,10 @@ class GpuLaunch : public ::testing::Test {
   }
 };
 
-TEST_F(GpuLaunch, ComputesAndTakesNewArguments) {
+TEST_F(GpuLaunch, Computes) {
   auto launch = prepare(scale_, in_, out_, 2.f, 1.f);
   must(launch.launch(gpu_.stream.get()));
   expect_output(out_, 2.f, 1.f);
-  launch.set_argument(2, 4.f);
-  must(launch.launch(gpu_.stream.get()));
-  expect_output(out_, 4.f, 1.f);
 }
 
 TEST_F(GpuLaunch, ReportsWhatTheKernelOccupies) {
@@ -111,28 +108,6 @@ TEST_F(GpuLaunch, NamesAKernelThatIsNotThere) {
   EXPECT_THAT(missing.error().message, ::testing::HasSubstr("kernel \"shrink\""));
 }
 
-TEST_F(GpuLaunch, BuiltGraphReplaysAndTakesNewArguments) {
-  const Buffer middle = gpu_.poisoned<float>(kCount), copy = gpu_.poisoned<float>(kCount);
-  auto graph = must(Graph::create(gpu_.context));
-  const auto cleared = must(graph.add_fill(out_.address(), 0, 4, kCount, {}));
-  auto first = prepare(scale_, in_, middle, 2.f, 0.f);
-  const auto first_node = must(graph.add_launch(first, {}));
-  auto second = prepare(scale_, middle, out_, 1.f, 5.f);
-  const GraphNode before_second[] = {cleared, first_node};
-  const auto second_node = must(graph.add_launch(second, before_second));
-  const GraphNode before_copy[] = {second_node};
-  must(graph.add_copy(copy.address(), out_.address(), kCount * sizeof(float), before_copy));
-  EXPECT_EQ(must(graph.node_count()), 4u);
-  const auto exec = must(graph.instantiate());
-  must(exec.upload(gpu_.stream.get()));
-  for (int replay = 0; replay < 3; ++replay) must(exec.launch(gpu_.stream.get()));
-  expect_output(copy, 2.f, 5.f);
-  first.set_argument(2, 8.f);
-  must(exec.set_launch(first_node, first));
-  must(exec.launch(gpu_.stream.get()));
-  expect_output(copy, 8.f, 5.f);
-}
-
 TEST_F(GpuLaunch, CapturedGraphDoesWhatTheStreamDid) {
   const Buffer middle = gpu_.poisoned<float>(kCount);
   const Function overlapped = must(module_.function("scale_overlapped"));
@@ -144,7 +119,6 @@ TEST_F(GpuLaunch, CapturedGraphDoesWhatTheStreamDid) {
     return second.launch(gpu_.stream.get());
   };
   const auto graph = must(Graph::capture(gpu_.context, gpu_.stream, work));
-  EXPECT_EQ(must(graph.node_count()), 2u);
   const auto exec = must(graph.instantiate());
   for (int replay = 0; replay < 3; ++replay) must(exec.launch(gpu_.stream.get()));
   expect_output(out_, 2.f, 5.f);
@@ -152,16 +126,14 @@ TEST_F(GpuLaunch, CapturedGraphDoesWhatTheStreamDid) {
   expect_output(out_, 2.f, 5.f);
 }
 
-TEST_F(GpuLaunch, EventsMeasureAndOrder) {
+TEST_F(GpuLaunch, EventsMeasure) {
   const auto start = must(Event::create(gpu_.context, Event::Timing::on));
   const auto end = must(Event::create(gpu_.context, Event::Timing::on));
   auto launch = prepare(scale_, in_, out_, 3.f, 0.f);
   must(start.record(gpu_.stream.get()));
   must(launch.launch(gpu_.stream.get()));
   must(end.record(gpu_.stream.get()));
-  const auto other = must(Stream::create(gpu_.context));
-  must(other.wait(end));
-  must(other.synchronize());
+  gpu_.synchronize();
   EXPECT_TRUE(must(end.done()));
   EXPECT_GT(must(end.elapsed_ms_since(start)), 0.f);
 }

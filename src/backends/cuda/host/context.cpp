@@ -167,8 +167,4 @@ Result<bool> Stream::idle() const {
   return true;
 }
 
-Status Stream::wait(const Event& event) const {
-  return check(driver(), driver().stream_wait_event(stream_.get(), event.get(), 0), "cuStreamWaitEvent");
-}
-
 }  // namespace tilewright::cuda

@@ -74,7 +74,6 @@ class Stream {
 
   Status synchronize() const;
   Result<bool> idle() const;
-  Status wait(const Event& event) const;  // work queued here from now on runs after the event
   api::CUstream get() const { return stream_.get(); }
   const Driver& driver() const { return stream_.driver(); }
 

@@ -22,8 +22,6 @@ void visit_management(Driver& d, const Visit& visit) {
   visit("cuDeviceTotalMem_v2", d.device_total_mem);
   visit("cuDevicePrimaryCtxRetain", d.device_primary_ctx_retain);
   visit("cuDevicePrimaryCtxRelease_v2", d.device_primary_ctx_release);
-  visit("cuDeviceCanAccessPeer", d.device_can_access_peer);
-  visit("cuCtxEnablePeerAccess", d.ctx_enable_peer_access);
   visit("cuCtxSetCurrent", d.ctx_set_current);
   visit("cuCtxGetCurrent", d.ctx_get_current);
   visit("cuCtxSynchronize", d.ctx_synchronize);
@@ -31,7 +29,6 @@ void visit_management(Driver& d, const Visit& visit) {
   visit("cuStreamDestroy_v2", d.stream_destroy);
   visit("cuStreamSynchronize", d.stream_synchronize);
   visit("cuStreamQuery", d.stream_query);
-  visit("cuStreamWaitEvent", d.stream_wait_event);
   visit("cuStreamBeginCapture_v2", d.stream_begin_capture);
   visit("cuStreamEndCapture", d.stream_end_capture);
   visit("cuEventCreate", d.event_create);
@@ -47,7 +44,6 @@ void visit_work(Driver& d, const Visit& visit) {
   visit("cuModuleLoadData", d.module_load_data);
   visit("cuModuleUnload", d.module_unload);
   visit("cuModuleGetFunction", d.module_get_function);
-  visit("cuModuleGetGlobal_v2", d.module_get_global);
   visit("cuFuncGetAttribute", d.func_get_attribute);
   visit("cuFuncSetAttribute", d.func_set_attribute);
   visit("cuOccupancyMaxActiveBlocksPerMultiprocessor", d.occupancy_max_active_blocks);
@@ -64,16 +60,9 @@ void visit_work(Driver& d, const Visit& visit) {
   visit("cuMemsetD8Async", d.memset_d8_async);
   visit("cuMemsetD16Async", d.memset_d16_async);
   visit("cuMemsetD32Async", d.memset_d32_async);
-  visit("cuGraphCreate", d.graph_create);
   visit("cuGraphDestroy", d.graph_destroy);
-  visit("cuGraphAddKernelNode_v2", d.graph_add_kernel_node);
-  visit("cuGraphAddMemsetNode", d.graph_add_memset_node);
-  visit("cuGraphAddMemcpyNode", d.graph_add_memcpy_node);
-  visit("cuGraphKernelNodeSetAttribute", d.graph_kernel_node_set_attribute);
-  visit("cuGraphGetNodes", d.graph_get_nodes);
   visit("cuGraphInstantiateWithFlags", d.graph_instantiate);
   visit("cuGraphExecDestroy", d.graph_exec_destroy);
-  visit("cuGraphExecKernelNodeSetParams_v2", d.graph_exec_kernel_node_set_params);
   visit("cuGraphUpload", d.graph_upload);
   visit("cuGraphLaunch", d.graph_launch);
   visit("cuTensorMapEncodeTiled", d.tensor_map_encode_tiled);

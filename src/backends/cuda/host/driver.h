@@ -26,8 +26,6 @@ struct Driver {
   R (*device_total_mem)(std::size_t* bytes, api::CUdevice device) = nullptr;
   R (*device_primary_ctx_retain)(api::CUcontext* context, api::CUdevice device) = nullptr;
   R (*device_primary_ctx_release)(api::CUdevice device) = nullptr;
-  R (*device_can_access_peer)(int* can, api::CUdevice device, api::CUdevice peer) = nullptr;
-  R (*ctx_enable_peer_access)(api::CUcontext peer, unsigned flags) = nullptr;
   R (*ctx_set_current)(api::CUcontext context) = nullptr;
   R (*ctx_get_current)(api::CUcontext* context) = nullptr;
   R (*ctx_synchronize)() = nullptr;
@@ -36,7 +34,6 @@ struct Driver {
   R (*stream_destroy)(api::CUstream stream) = nullptr;
   R (*stream_synchronize)(api::CUstream stream) = nullptr;
   R (*stream_query)(api::CUstream stream) = nullptr;
-  R (*stream_wait_event)(api::CUstream stream, api::CUevent event, unsigned flags) = nullptr;
   R (*stream_begin_capture)(api::CUstream stream, int mode) = nullptr;
   R (*stream_end_capture)(api::CUstream stream, api::CUgraph* graph) = nullptr;
   R (*event_create)(api::CUevent* event, unsigned flags) = nullptr;
@@ -49,8 +46,6 @@ struct Driver {
   R (*module_load_data)(api::CUmodule* module, const void* image) = nullptr;
   R (*module_unload)(api::CUmodule module) = nullptr;
   R (*module_get_function)(api::CUfunction* function, api::CUmodule module, const char* name) = nullptr;
-  R (*module_get_global)(api::CUdeviceptr* address, std::size_t* bytes, api::CUmodule module,
-                         const char* name) = nullptr;
   R (*func_get_attribute)(int* value, int attribute, api::CUfunction function) = nullptr;
   R (*func_set_attribute)(api::CUfunction function, int attribute, int value) = nullptr;
   R (*occupancy_max_active_blocks)(int* blocks, api::CUfunction function, int threads,
@@ -77,22 +72,9 @@ struct Driver {
   R (*memset_d32_async)(api::CUdeviceptr to, unsigned value, std::size_t count,
                         api::CUstream stream) = nullptr;
 
-  R (*graph_create)(api::CUgraph* graph, unsigned flags) = nullptr;
   R (*graph_destroy)(api::CUgraph graph) = nullptr;
-  R (*graph_add_kernel_node)(api::CUgraphNode* node, api::CUgraph graph, const api::CUgraphNode* after,
-                             std::size_t count, const api::KernelNodeParams* params) = nullptr;
-  R (*graph_add_memset_node)(api::CUgraphNode* node, api::CUgraph graph, const api::CUgraphNode* after,
-                             std::size_t count, const api::MemsetNodeParams* params,
-                             api::CUcontext context) = nullptr;
-  R (*graph_add_memcpy_node)(api::CUgraphNode* node, api::CUgraph graph, const api::CUgraphNode* after,
-                             std::size_t count, const api::Copy3d* params, api::CUcontext context) = nullptr;
-  R (*graph_kernel_node_set_attribute)(api::CUgraphNode node, int attribute,
-                                       const api::LaunchAttributeValue* value) = nullptr;
-  R (*graph_get_nodes)(api::CUgraph graph, api::CUgraphNode* nodes, std::size_t* count) = nullptr;
   R (*graph_instantiate)(api::CUgraphExec* exec, api::CUgraph graph, unsigned long long flags) = nullptr;
   R (*graph_exec_destroy)(api::CUgraphExec exec) = nullptr;
-  R (*graph_exec_kernel_node_set_params)(api::CUgraphExec exec, api::CUgraphNode node,
-                                         const api::KernelNodeParams* params) = nullptr;
   R (*graph_upload)(api::CUgraphExec exec, api::CUstream stream) = nullptr;
   R (*graph_launch)(api::CUgraphExec exec, api::CUstream stream) = nullptr;
 

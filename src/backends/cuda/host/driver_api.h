@@ -81,7 +81,6 @@ inline constexpr unsigned kHostAllocPortable = 1;
 // CUstreamCaptureMode: relaxed lets the capturing thread allocate device memory meanwhile.
 inline constexpr int kCaptureModeRelaxed = 2;
 inline constexpr int kMemoryTypeHost = 1;
-inline constexpr int kMemoryTypeDevice = 2;
 
 // CUlaunchAttributeID
 enum LaunchAttributeId : int {
@@ -112,44 +111,6 @@ struct LaunchConfig {
   CUstream stream;
   LaunchAttribute* attributes;
   unsigned attribute_count;
-};
-
-struct KernelNodeParams {  // CUDA_KERNEL_NODE_PARAMS_v2
-  CUfunction function;
-  unsigned grid_x, grid_y, grid_z;
-  unsigned block_x, block_y, block_z;
-  unsigned shared_bytes;
-  void** kernel_params;
-  void** extra;
-  CUkernel kernel;
-  CUcontext context;
-};
-
-struct MemsetNodeParams {  // CUDA_MEMSET_NODE_PARAMS_v1
-  CUdeviceptr destination;
-  std::size_t pitch;
-  unsigned value;
-  unsigned element_size;
-  std::size_t width;
-  std::size_t height;
-};
-
-struct Copy3d {  // CUDA_MEMCPY3D_v2
-  std::size_t src_x_bytes, src_y, src_z, src_lod;
-  int src_memory_type;
-  const void* src_host;
-  CUdeviceptr src_device;
-  void* src_array;
-  void* reserved0;
-  std::size_t src_pitch, src_height;
-  std::size_t dst_x_bytes, dst_y, dst_z, dst_lod;
-  int dst_memory_type;
-  void* dst_host;
-  CUdeviceptr dst_device;
-  void* dst_array;
-  void* reserved1;
-  std::size_t dst_pitch, dst_height;
-  std::size_t width_bytes, height, depth;
 };
 
 struct alignas(128) TensorMap {  // CUtensorMap

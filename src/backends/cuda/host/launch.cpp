@@ -99,19 +99,4 @@ Failure PreparedLaunch::launch_failure(api::CUresult result) const {
   return driver_failure(function_.driver(), result, fmt::format("launch {}", to_string(shape_)));
 }
 
-api::KernelNodeParams PreparedLaunch::node_params() {
-  return {.function = function_.get(),
-          .grid_x = config_.grid_x,
-          .grid_y = config_.grid_y,
-          .grid_z = config_.grid_z,
-          .block_x = config_.block_x,
-          .block_y = config_.block_y,
-          .block_z = config_.block_z,
-          .shared_bytes = config_.shared_bytes,
-          .kernel_params = pointers_.data(),
-          .extra = nullptr,
-          .kernel = nullptr,
-          .context = nullptr};
-}
-
 }  // namespace tilewright::cuda

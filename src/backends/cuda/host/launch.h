@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -35,10 +34,6 @@ class Arguments {
     return add_bytes(static_cast<const void*>(&value), sizeof(T), alignof(T));
   }
   Arguments& add_bytes(const void* bytes, std::size_t size, std::size_t alignment);
-  template <class T>
-  void set(std::size_t index, const T& value) {
-    std::memcpy(address(index), &value, sizeof(T));
-  }
   std::size_t count() const { return offsets_.size(); }
   void* address(std::size_t index) { return reinterpret_cast<std::byte*>(storage_.data()) + offsets_[index]; }
 
@@ -67,17 +62,9 @@ class PreparedLaunch {
         function_.driver().launch_kernel_ex(&config_, function_.get(), pointers_.data(), nullptr);
     return result == api::kSuccess ? Status(Unit{}) : launch_failure(result);
   }
-  // Takes effect at the next launch.
-  template <class T>
-  void set_argument(std::size_t index, const T& value) {
-    arguments_.set(index, value);
-  }
 
   const LaunchShape& shape() const { return shape_; }
   const Function& function() const { return function_; }
-  // For graphs: the same launch as a node's parameters, valid as long as this object stays where it is.
-  api::KernelNodeParams node_params();
-  const std::vector<api::LaunchAttribute>& attributes() const { return attributes_; }
 
  private:
   PreparedLaunch(const Function& function, const LaunchShape& shape, Arguments arguments);

@@ -91,7 +91,6 @@ Result<Buffer> MemoryPool::allocate(std::size_t size_bytes, api::CUstream stream
   const std::size_t bytes = round_up_to(size_bytes, kAlignment);
   const std::lock_guard lock(mutex_);
   ++stats_.requests;
-  if (!pending_.empty()) collect_pending();
   Arena& from = arena(stream);
   Block* block = take_free(from, bytes);
   if (block == nullptr) {
@@ -150,8 +149,6 @@ Result<Block*> MemoryPool::grow(Arena& arena, std::size_t bytes) {
     }
     if (attempt == 0) {
       if (auto status = trim_locked(); !status) return status.error();
-      if (Block* block = take_free(arena, bytes))
-        return block;  // trim waited: blocks in use elsewhere came back
     }
   }
   return out_of_memory(bytes);
@@ -190,10 +187,6 @@ void MemoryPool::split(Arena& arena, Block& block, std::size_t bytes) {
 
 void MemoryPool::release(Block* block) {
   const std::lock_guard lock(mutex_);
-  release_locked(block);
-}
-
-void MemoryPool::release_locked(Block* block) {
   stats_.in_use_bytes -= block->bytes;
   Arena& to = arena(block->stream);
   FreeList& list = block->small ? to.small : to.large;
@@ -219,30 +212,6 @@ void MemoryPool::absorb_next(FreeList& list, Block& block) {
   recycle(after);
 }
 
-Status MemoryPool::free_after(Buffer buffer, api::CUstream other) {
-  if (buffer.block_ == nullptr) return Unit{};
-  const std::lock_guard lock(mutex_);
-  if (spare_events_.empty()) {
-    auto made = Event::create(context_);
-    if (!made) return made.error();
-    spare_events_.push_back(std::move(*made));
-  }
-  if (auto status = spare_events_.back().record(other); !status) return status;
-  pending_.push_back({std::move(spare_events_.back()), std::exchange(buffer.block_, nullptr)});
-  spare_events_.pop_back();
-  return Unit{};
-}
-
-void MemoryPool::collect_pending() {
-  std::erase_if(pending_, [&](Pending& waiting) {
-    const auto done = waiting.event.done();
-    if (!done || !*done) return false;
-    spare_events_.push_back(std::move(waiting.event));
-    release_locked(waiting.block);
-    return true;
-  });
-}
-
 Status MemoryPool::trim() {
   const std::lock_guard lock(mutex_);
   return trim_locked();
@@ -250,7 +219,6 @@ Status MemoryPool::trim() {
 
 Status MemoryPool::trim_locked() {
   if (auto status = context_.synchronize(); !status) return status;
-  collect_pending();
   const Driver& driver = context_.driver();
   Status outcome = Unit{};
   for (const auto& arena : arenas_) {

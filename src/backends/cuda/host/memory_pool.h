@@ -66,8 +66,6 @@ class MemoryPool {
   // Memory for work on `stream`. Fails with out_of_memory, after giving back everything cached; the message
   // names the bytes wanted, in use, cached and free on the device.
   Result<Buffer> allocate(std::size_t size_bytes, api::CUstream stream);
-  // Frees `buffer` for its own stream once `other`, which used it too, has passed what is queued there now.
-  Status free_after(Buffer buffer, api::CUstream other);
   // Waits for the device and gives every unused segment back to the driver.
   Status trim();
   PoolStats stats() const;
@@ -84,10 +82,6 @@ class MemoryPool {
     api::CUstream stream = nullptr;
     FreeList small, large;
   };
-  struct Pending {
-    Event event;
-    detail::Block* block = nullptr;
-  };
 
   Arena& arena(api::CUstream stream);
   detail::Block* take_free(Arena& arena, std::size_t bytes);
@@ -95,9 +89,7 @@ class MemoryPool {
   Failure out_of_memory(std::size_t wanted) const;
   void split(Arena& arena, detail::Block& block, std::size_t bytes);
   void release(detail::Block* block);
-  void release_locked(detail::Block* block);
   void absorb_next(FreeList& list, detail::Block& block);
-  void collect_pending();
   Status trim_locked();
   detail::Block* new_block();
   void recycle(detail::Block* block);
@@ -108,8 +100,6 @@ class MemoryPool {
   std::vector<std::unique_ptr<Arena>> arenas_;  // few: one a stream
   std::vector<std::unique_ptr<detail::Block>> blocks_;
   std::vector<detail::Block*> spare_;
-  std::vector<Pending> pending_;
-  std::vector<Event> spare_events_;
   PoolStats stats_;
 };
 

@@ -84,19 +84,6 @@ TEST_F(Pool, DoesNotShareFreedMemoryBetweenStreams) {
   EXPECT_NE(other->address(), first);
 }
 
-TEST_F(Pool, HoldsABlockBackUntilTheOtherStreamHasPassed) {
-  MemoryPool pool(*context_);
-  auto buffer = pool.allocate(60 * kMiB, a_->get());
-  const auto address = buffer->address();
-  fake::state().events_done = false;
-  ASSERT_TRUE(pool.free_after(std::move(*buffer), b_->get()).ok());
-  auto meanwhile = pool.allocate(60 * kMiB, a_->get());
-  EXPECT_NE(meanwhile->address(), address);
-  fake::state().events_done = true;
-  auto after = pool.allocate(60 * kMiB, a_->get());
-  EXPECT_EQ(after->address(), address);
-}
-
 TEST_F(Pool, GivesCachedSegmentsBackBeforeItFails) {
   MemoryPool pool(*context_);
   {

@@ -58,13 +58,4 @@ Result<Function> Module::function(const std::string& name) const {
   return Function(driver, function);
 }
 
-Result<DeviceSymbol> Module::symbol(const std::string& name) const {
-  DeviceSymbol out;
-  const Driver& driver = module_.driver();
-  const auto result = driver.module_get_global(&out.address, &out.size_bytes, module_.get(), name.c_str());
-  if (auto status = check(driver, result, fmt::format("device variable \"{}\"", name)); !status)
-    return status.error();
-  return out;
-}
-
 }  // namespace tilewright::cuda

@@ -39,19 +39,12 @@ class Function {
   api::CUfunction function_;
 };
 
-struct DeviceSymbol {
-  api::CUdeviceptr address = 0;
-  std::size_t size_bytes = 0;
-};
-
 class Module {
  public:
   static Result<Module> load(const Context& context, std::span<const char> cubin);
 
   // Kernels are extern "C": `name` is the name in the source.
   Result<Function> function(const std::string& name) const;
-  // A __device__ or __constant__ variable, extern "C" likewise.
-  Result<DeviceSymbol> symbol(const std::string& name) const;
 
  private:
   Owned<api::CUmodule, &Driver::module_unload> module_;
