@@ -11,7 +11,7 @@ limit_mib=40
 
 cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF >/dev/null
 # tw_cuda is opened at run time: no program links it by need.
-programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity run_programs lesson_05_gemm_lesson_05)
+programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity sum_parity run_programs lesson_05_gemm_lesson_05)
 targets=(tw_cuda "${programs[@]}")
 ninja -C "$build" -j "${JOBS:-2}" "${targets[@]}"
 
@@ -27,6 +27,7 @@ ldd "$bundle"/* | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
     if ! [[ $name =~ $system ]]; then cp -L "$path" "$bundle/$name"; fi
   done
 strip --strip-unneeded "$bundle"/*
+cp scripts/gpu_check.sh "$bundle/check.sh"
 mkdir -p "$bundle/peers"
 cp lab/peers/*.py "$bundle/peers/"
 # Random programs judged by that machine's PyTorch: python3 judge/judge.py --device cuda:0

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Asks a machine with an NVIDIA GPU everything that cannot be asked without one, within a time: the GPU tests, long sums,
+# every op, random graphs, kernels and products, random programs against that machine's PyTorch, and compute-sanitizer.
+# The bundle carries it as check.sh. Prints a line for each part; ends with 1 where a part failed. Logs: OUT_DIR.
+# Usage: check.sh [SECONDS [OUT_DIR [SEED]]]      (default: 300 seconds, ./check-results, seeds by the date)
+set -uo pipefail
+cd "$(dirname "$0")" || exit 2
+seconds=${1:-300}
+out=${2:-check-results}
+seed=${3:-$(date +%s)}
+mkdir -p "$out"
+began=$(date +%s)
+left() { echo $((seconds - ($(date +%s) - began))); }
+failed=0
+
+# part NAME COMMAND...: runs it, keeps its output, prints its last line. A part that is cut off by the time is no failure.
+part() {
+  local name=$1
+  shift
+  "$@" >"$out/$name.txt" 2>&1
+  local rc=$?
+  if [ $rc -ne 0 ] && [ $rc -ne 124 ] && [ $rc -ne 130 ]; then
+    failed=1
+    echo "FAILED ($rc) $name: $(tail -n 1 "$out/$name.txt")"
+  else
+    echo "ok $name: $(tail -n 1 "$out/$name.txt")"
+  fi
+  return $rc
+}
+
+part gpu_tests timeout 200 ./gpu_tests
+# A thread's chain is its rounds times its rows of a tile: 177 for the columns of {3000000, 64} on an H200.
+part long_sums timeout 60 ./sum_parity --device cuda:0 --chain 256
+part corpus timeout 120 python3 judge/judge.py --program ./run_programs --device cuda:0 --run judge/cases
+if command -v compute-sanitizer >/dev/null; then
+  part memcheck timeout 120 compute-sanitizer --tool memcheck --error-exitcode 1 ./gpu_tests --gtest_filter='*Chain*:*Dots*'
+fi
+
+# What is random shares the rest of the time: an interrupt ends each with the count of what it did.
+rest=$(left)
+if [ "$rest" -gt 20 ]; then
+  echo "random parts, seed $seed, $rest s"
+  pids=()
+  part tiny_graphs timeout -s INT "$rest" ./graph_fuzz --device cuda:0 --family tiny --seed "$seed" --count 10000000 --jobs 4 & pids+=($!)
+  part graphs timeout -s INT "$rest" ./graph_fuzz --device cuda:0 --family any --seed "$seed" --count 10000000 --jobs 2 & pids+=($!)
+  part kernels timeout -s INT "$rest" ./kernel_fuzz --device cuda:0 --all-schedules --seed "$seed" --count 10000000 --jobs 3 & pids+=($!)
+  part products timeout -s INT "$rest" ./product_parity --device cuda:0 --seed "$seed" --count 10000000 --jobs 2 & pids+=($!)
+  for shard in 0 1 2 3; do
+    part "programs_$shard" python3 judge/judge.py --program ./run_programs --device cuda:0 --seed "$seed" --count 10000000 \
+      --shard "$shard/4" --seconds "$rest" & pids+=($!)
+  done
+  for pid in "${pids[@]}"; do
+    wait "$pid"
+    rc=$?
+    if [ $rc -ne 0 ] && [ $rc -ne 124 ] && [ $rc -ne 130 ]; then failed=1; fi
+  done
+fi
+exit $failed

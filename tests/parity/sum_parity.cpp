@@ -1,0 +1,45 @@
+// Sums of millions of equal terms in every layout, on a device. Prints what each is off by and whether a
+// chain of `--chain` additions in f32, whose sums are added up in another one as long, explains it.
+//   sum_parity --device cuda:0 --chain 128
+#include "support/long_sums.h"
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+namespace tilewright::test {
+namespace {
+
+int run(const std::string& device, int chain) {
+  Context ctx({.device = device, .cache_directory = ""});
+  int worse = 0;
+  const auto report = [&](const LongSum& sum) {
+    const bool holds = sum.error <= sum.most;
+    worse += holds ? 0 : 1;
+    fmt::print("{} {:<40} off {:.2e} of {:.2e}\n", holds ? "ok  " : "MORE", sum.what, sum.error, sum.most);
+  };
+  for (const LongSum& sum : long_sums(ctx, 2 * worst_of_chain(0.1F, chain))) report(sum);
+  for (Index length : {kLength, Index{100}, Index{1003}})
+    report({fmt::format("running sum of {}", length),
+            worst_of_running(cumsum(ctx.full({length}, 0.1), 0).to_vector<float>()), kRunningError});
+  fmt::print("{} of the sums are off by more than chains of {} explain\n", worse, chain);
+  return worse == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tilewright::test
+
+int main(int argc, char** argv) {
+  CLI::App app("sums of millions of equal terms");
+  std::string device = "cpu";
+  int chain = 64;
+  app.add_option("--device", device);
+  app.add_option("--chain", chain, "additions in f32, one after another, that a sum may be made of")
+      ->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return tilewright::test::run(device, chain);
+  } catch (const tilewright::Error& e) {
+    fmt::print(stderr, "sum_parity: {}\n", e.what());
+    return 2;
+  }
+}
