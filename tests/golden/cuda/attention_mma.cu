@@ -262,8 +262,8 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const f32 v86_4 = max(v22[r], v84[r]);
-      const f32 v94_3 = v22[r] - ((v86_4 == (-infinity())) ? 0.0f : v86_4);
-      v99[r] = (v23[r] * fast::exp(v94_3)) + v96[r];
+      const f32 v95_3 = fast::exp(v22[r] - ((v86_4 == (-infinity())) ? 0.0f : v86_4));
+      v99[r] = (v23[r] * v95_3) + v96[r];
     }
     mma_block<v_block>(v24, v104, v_blocks + turn * v_block::bytes);
 #pragma unroll

@@ -1,5 +1,6 @@
 // Which operations are written inside another's expression, and how expressions are put together.
 #include "backends/cpu/loops/loop_text.h"
+#include "backends/printer/expressions.h"
 
 #include <tilewright/base/error.h>
 
@@ -13,8 +14,6 @@ using tile::Prim;
 
 namespace {
 
-// An expression of more operations gets a name in between.
-constexpr int kExpressionOperations = 3;
 // Functions that are worth this many operations are not put inside each other: with a statement for each the
 // copies' work alternates, so that they overlap.
 constexpr double kHeavyFlops = 8;
@@ -50,7 +49,7 @@ void LoopText::choose_in_place() {
 
 bool LoopText::fits_in_place(int i) const {
   const Node& n = node(i);
-  if (n.uses != 1 || n.operations > kExpressionOperations) return false;
+  if (n.uses != 1 || n.operations > printer::kExpressionOperations) return false;
   const Instr& user = instr(n.consumer);
   if (!is_operation(user) || is_prim(user, Prim::isnan)) return false;
   if (shape_.vec_outside && is_inner(i) != is_inner(n.consumer)) return false;

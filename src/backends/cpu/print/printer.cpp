@@ -3,11 +3,13 @@
 
 #include "backends/cpu/print/dot_text.h"
 #include "backends/cpu/print/step_text.h"
+#include "backends/printer/index_text.h"
 
 #include <fmt/ranges.h>
 
 namespace tilewright::cpu {
 
+using printer::IndexText;
 using tile::Kernel;
 using tile::Op;
 using tile::OpKind;
@@ -103,19 +105,15 @@ class FunctionText {
     scratch_bytes_ = on_stack ? 0 : bytes;
   }
 
-  std::string grid_text(const tile::GridAxis& axis) const {
-    Index known = 1;
-    std::vector<std::string> factors;
+  IndexText grid(const tile::GridAxis& axis) const {
+    IndexText known = 1, given = 1;
     for (const tile::GridFactor& f : axis) {
       if (f.extent.is_constant())
-        known *= ceil_div(f.extent.value, f.block);
-      else if (f.block == 1)
-        factors.push_back(k_.dim(f.extent));
+        known = known * ceil_div(f.extent.value, f.block);
       else
-        factors.push_back(fmt::format("(({} + {}) / {})", k_.dim(f.extent), f.block - 1, f.block));
+        given = given * ((k_.dim(f.extent) + IndexText(f.block - 1)) / f.block);
     }
-    if (known != 1 || factors.empty()) factors.insert(factors.begin(), int_text(known));
-    return fmt::format("{}", fmt::join(factors, " * "));
+    return known * given;
   }
 
   // The coordinates of a program; axis 0 changes fastest.
@@ -123,16 +121,16 @@ class FunctionText {
     const std::size_t axes = k_.kernel.grid.size();
     std::vector<std::string> variables(axes, "program");
     if (axes > 1) {
-      std::string rest = "program";
+      IndexText rest = "program";
       for (std::size_t a = 0; a < axes; ++a) {
         variables[a] = fmt::format("p{}", a);
         if (a + 1 == axes) {
-          k_.code.line("const i64 {} = {};", variables[a], rest);
+          k_.code.line("const i64 {} = {};", variables[a], rest.str());
           break;
         }
-        const std::string grid = fmt::format("({})", grid_text(k_.kernel.grid[a]));
-        k_.code.line("const i64 {} = {} % {};", variables[a], rest, grid);
-        rest = fmt::format("{} / {}", rest, grid);
+        const IndexText count = grid(k_.kernel.grid[a]);
+        k_.code.line("const i64 {} = {};", variables[a], (rest % count).str());
+        rest = rest / count;
       }
     }
     tile::for_each_op(k_.kernel.body, [&](const Op& op) {
@@ -142,11 +140,11 @@ class FunctionText {
   }
 
   std::string head() const {
-    std::vector<std::string> grid;
-    grid.reserve(k_.kernel.grid.size());
-    for (const tile::GridAxis& axis : k_.kernel.grid) grid.push_back(grid_text(axis));
+    std::vector<std::string> counts;
+    counts.reserve(k_.kernel.grid.size());
+    for (const tile::GridAxis& axis : k_.kernel.grid) counts.push_back(grid(axis).str());
     std::string text =
-        fmt::format("// {}: grid [{}], {} lanes\n", k_.kernel.name, fmt::join(grid, ", "), k_.lanes);
+        fmt::format("// {}: grid [{}], {} lanes\n", k_.kernel.name, fmt::join(counts, ", "), k_.lanes);
     for (const tile::ConstParam& c : k_.kernel.constants)
       text += fmt::format("// {} = {}\n", c.name, c.value);
     for (const std::string& header : k_.headers()) text += fmt::format("#include \"{}\"\n", header);

@@ -77,7 +77,9 @@ void Code::add(const std::string& line) {
 void Code::declare(std::string_view type, const std::vector<std::string>& declarators) {
   const std::string all = fmt::format("{} {};", type, fmt::join(declarators, ", "));
   if (all.size() + 2 * static_cast<std::size_t>(depth_) <= kLineWidth) return add(all);
-  for (const std::string& each : declarators) line("{} {};", type, each);
+  const std::string indent(type.size(), ' ');
+  for (std::size_t i = 0; i < declarators.size(); ++i)
+    line("{} {}{}", i == 0 ? type : indent, declarators[i], i + 1 < declarators.size() ? "," : ";");
 }
 
 std::string Names::unique(std::string_view hint) {

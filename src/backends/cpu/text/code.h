@@ -29,7 +29,7 @@ class Code {
     --depth_;
     add(std::string(after));
   }
-  // "const type a = x, b = y;", broken into several lines where it is long.
+  // "const type a = x, b = y;": a line for each where that is long.
   void declare(std::string_view type, const std::vector<std::string>& declarators);
   void add(const std::string& line);
   const std::string& text() const { return text_; }

@@ -10,6 +10,7 @@
 #include "backends/cuda/print/printer.h"
 #include "backends/cuda/print/text.h"
 #include "backends/printer/accuracy.h"
+#include "backends/printer/index_text.h"
 #include "backends/printer/loop_plan.h"
 
 #include <functional>
@@ -26,6 +27,7 @@ namespace tilewright::cuda {
 struct Expr {
   std::string text;
   std::string type;
+  int operations = 0;  // in the text, names and elements of arrays being none
 };
 
 class KernelPrinter {
@@ -34,6 +36,7 @@ class KernelPrinter {
   Result<backends::Source> run();
 
  private:
+  using IndexText = printer::IndexText;
   using Instr = printer::Instr;
   using ElementLoop = printer::ElementLoop;
   using Step = printer::Step;
@@ -135,7 +138,7 @@ class KernelPrinter {
   void declare_buffers(const std::vector<Step>& steps);
   Expr program_id(int axis);
   std::string descending_id(int axis) const;
-  std::string grid_text(int axis) const;
+  IndexText grid(int axis) const;  // programs along it
 
   // --- names
   std::string unique(const std::string& wish);
@@ -153,6 +156,7 @@ class KernelPrinter {
   void print_columns(Loop& loop);
   void print_column_body(Loop& loop);
   void print_at(Loop& loop, Level at);
+  static bool is_assigned(const Loop& loop, std::size_t i);
   void print_compute(Loop& loop, std::size_t i);
   void print_store(Loop& loop, std::size_t i);
   void print_keep(Loop& loop, std::size_t i);
@@ -218,7 +222,7 @@ class KernelPrinter {
   bool is_dot_sized(ValueId value) const;
   static int uses_of(const Loop& loop, int instr);
   void print_exp_offsets(Loop& loop);
-  std::string exp_text(Loop& loop, std::size_t i, const ExpBelow& below);
+  Expr exp_expr(Loop& loop, std::size_t i, const ExpBelow& below);
 
   // --- registers
   std::string declaration(const Registers& r) const;
@@ -423,6 +427,7 @@ class KernelPrinter {
   // --- expressions (print_expressions.cpp)
   Expr scalar(ValueId v);
   Expr compute(const tile::Op& op, const std::vector<Expr>& operands);
+  Expr op_expr(const tile::Op& op, const std::vector<Expr>& operands);
   Expr cast_expr(const tile::Op& op, const Expr& from);
   Expr apply_expr(const tile::Op& op, const std::vector<Expr>& operands);
   bool compares_in_32_bits(const tile::Op& op, const std::vector<Expr>& operands) const;

@@ -1,6 +1,7 @@
 // One element loop: its loads, then the loops over the rows, vectors and elements that a thread holds.
 #include "backends/cuda/layout/folded_rows.h"
 #include "backends/cuda/print/kernel_printer.h"
+#include "backends/printer/expressions.h"
 
 #include <algorithm>
 #include <numeric>
@@ -309,6 +310,15 @@ Expr KernelPrinter::operand(Loop& loop, const printer::Ref& ref) {
   return loop.values[static_cast<std::size_t>(ref.instr)];
 }
 
+// Whether what reads it assigns it to something that has a name: a name of its own says no more.
+bool KernelPrinter::is_assigned(const Loop& loop, std::size_t i) {
+  return std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& user) {
+    const bool assigns = user.kind == Instr::Kind::keep ||
+                         (user.kind == Instr::Kind::effect && user.op->kind == OpKind::store);
+    return assigns && static_cast<std::size_t>(user.operands[0].instr) == i;
+  });
+}
+
 void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   if (loop.uses[i] == 0) return;        // part of another expression
@@ -330,7 +340,7 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
     const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
     std::string text = side < 0 ? "0" : side == 0 ? row_text(loop) : col_text(loop);
     if (side == 1 && loop.frame.vector > 1) text += " + v";
-    value = {text, "i32"};
+    value = {text, "i32", side < 0 ? 0 : 1};
     return;
   }
   std::vector<Expr> operands;
@@ -346,22 +356,24 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   if (const auto tanh = tanh_beside_one(loop, in)) {
     need("math_fast");
     const Instr& inner = loop.plan->body[*tanh];
-    value = {fmt::format("fast::one_plus_tanh({})", operand(loop, inner.operands[0]).text), "f32"};
+    const Expr x = operand(loop, inner.operands[0]);
+    value = {fmt::format("fast::one_plus_tanh({})", x.text), "f32", x.operations + 1};
   } else if (const auto test = column_test(loop, in)) {
     value = column_test_text(loop, *test);
   } else if (const auto below = exp_below(loop, in)) {
-    value = {exp_text(loop, i, *below), "f32"};
+    value = exp_expr(loop, i, *below);
   } else {
     value = compute(*in.op, operands);
   }
   const bool named = !kernel_.values[static_cast<std::size_t>(in.value)].name.empty();
   const bool whole = in.op->kind == OpKind::gather || in.op->kind == OpKind::random;
   const bool one_use = loop.uses[i] <= 1 && level(loop, in) == Level::element;
-  if (one_use && !named && !whole && value.text.size() < 40) return;
+  const bool short_enough = value.operations <= printer::kExpressionOperations || is_assigned(loop, i);
+  if (one_use && !named && !whole && short_enough) return;
   if (value.text.find_first_of(" (") == std::string::npos) return;  // a name already
   const std::string name = unique(value_name(in.value));
   out_.line("const {} {} = {};", value.type, name, value.text);
-  value.text = name;
+  value = {name, value.type};
 }
 
 }  // namespace tilewright::cuda

@@ -142,16 +142,19 @@ void KernelPrinter::print_exp_offsets(Loop& loop) {
   }
 }
 
-std::string KernelPrinter::exp_text(Loop& loop, std::size_t i, const ExpBelow& below) {
-  const std::string x = operand(loop, below.x).text;
+Expr KernelPrinter::exp_expr(Loop& loop, std::size_t i, const ExpBelow& below) {
+  const auto [x, type, operations] = operand(loop, below.x);
   if (below.by_difference) {
-    const std::string y = wrapped(operand(loop, below.y).text);
-    if (below.scale == 1.0) return fmt::format("fast::exp({} - {})", wrapped(x), y);
-    return fmt::format("fast::exp(fmaf({}, {}, -{}))", x, literal(DType::f32, {below.scale, 0}), y);
+    const Expr subtracted = operand(loop, below.y);
+    const std::string y = wrapped(subtracted.text);
+    const int both = operations + subtracted.operations + 2;
+    if (below.scale == 1.0) return {fmt::format("fast::exp({} - {})", wrapped(x), y), "f32", both};
+    return {fmt::format("fast::exp(fmaf({}, {}, -{}))", x, literal(DType::f32, {below.scale, 0}), y), "f32",
+            both};
   }
   const std::string by =
       below.scale == 1.0 ? "fast::kLog2E" : literal(DType::f32, {below.scale * std::numbers::log2e, 0});
-  return fmt::format("fast::exp2(fmaf({}, {}, {}))", x, by, loop.outputs[i]);
+  return {fmt::format("fast::exp2(fmaf({}, {}, {}))", x, by, loop.outputs[i]), "f32", operations + 2};
 }
 
 // The row's largest of x · c, c > 0, in an accumulator that this loop owns.

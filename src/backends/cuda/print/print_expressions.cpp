@@ -35,6 +35,14 @@ Expr KernelPrinter::scalar(ValueId v) {
 bool KernelPrinter::only_stored(ValueId v) const { return only_stored_[static_cast<std::size_t>(v)]; }
 
 Expr KernelPrinter::compute(const Op& op, const std::vector<Expr>& operands) {
+  Expr e = op_expr(op, operands);
+  const bool same = !operands.empty() && e.text == operands[0].text;
+  e.operations = same ? 0 : 1;
+  for (const Expr& o : operands) e.operations += o.operations;
+  return e;
+}
+
+Expr KernelPrinter::op_expr(const Op& op, const std::vector<Expr>& operands) {
   switch (op.kind) {
     case OpKind::cast:
       return cast_expr(op, operands[0]);

@@ -63,7 +63,7 @@ std::string KernelPrinter::vector_place(const Frame& f) {
 Expr KernelPrinter::column_test_text(const Loop& loop, const ColumnTest& test) const {
   if (outside_) return {test.equal ? "false" : "true", "bool"};
   const std::string place = vector_place(loop.frame) + (loop.frame.vector > 1 ? " + v" : "");
-  return {fmt::format("u32({}) {} {}", place, test.equal ? "==" : "!=", test.number), "bool"};
+  return {fmt::format("u32({}) {} {}", place, test.equal ? "==" : "!=", test.number), "bool", 1};
 }
 
 // Where all tests for a column are for the same one: whether it is in a vector. All but one vector of a row

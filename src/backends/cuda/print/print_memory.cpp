@@ -5,28 +5,14 @@
 
 namespace tilewright::cuda {
 
+using printer::IndexText;
 using printer::range_of;
 using tile::Op;
 using tile::OpKind;
 
 namespace {
 
-// Sums with constants folded and zeros left out.
-std::string sum(const std::vector<std::string>& terms) {
-  std::string text;
-  for (const std::string& t : terms) {
-    if (t.empty() || t == "0") continue;
-    text += (text.empty() ? "" : " + ") + t;
-  }
-  return text.empty() ? "0" : text;
-}
-
-std::string times(const std::string& a, const std::string& b) {
-  if (a == "0" || b == "0") return "0";
-  if (a == "1") return b;
-  if (b == "1") return a;
-  return fmt::format("{} * {}", wrapped(a), wrapped(b));
-}
+std::string times(const IndexText& a, const IndexText& b) { return (a * b).str(); }
 
 }  // namespace
 
@@ -49,13 +35,13 @@ std::string KernelPrinter::base_offset(const Access& access) {
            __builtin_mul_overflow(std::max(s.high, -s.low), std::abs(stride.value), &part) ||
            part > (Index{1} << 30) || (reach += part) > (Index{1} << 30);
   }
-  std::vector<std::string> terms;
+  IndexText offset = 0;
   for (int d = 0; d < access.rank(); ++d) {
     const Expr start = scalar(access.start(d));
     if (start.text == "0") continue;
-    terms.push_back(times(wide ? as_type(start, "i64") : start.text, stride_text(access, d)));
+    offset = offset + IndexText(wide ? as_type(start, "i64") : start.text) * stride_text(access, d);
   }
-  return sum(terms);
+  return offset.str();
 }
 
 // How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
@@ -69,7 +55,7 @@ std::string KernelPrinter::row_step_text(const Frame& f,
 
 KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Instr& in, const Access& access) {
   Address a;
-  std::vector<std::string> terms{base_offset(access)};
+  IndexText place = base_offset(access);
   const Frame& f = loop.frame;
   for (int axis = 0; axis < static_cast<int>(in.axes.size()); ++axis) {
     const int loop_axis = in.axes[static_cast<std::size_t>(axis)];
@@ -82,13 +68,13 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
     };
     if (side == 0) {
       if (loop.thread.g != "0")
-        terms.push_back(stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
-                            ? times(loop.thread.g, stride_text(access, access.dim_of(axis)))
-                            : times("i64(" + loop.thread.g + ")", stride_text(access, access.dim_of(axis))));
+        place = place + (stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
+                             ? times(loop.thread.g, stride_text(access, access.dim_of(axis)))
+                             : times("i64(" + loop.thread.g + ")", stride_text(access, access.dim_of(axis))));
       a.row_term = row_step_text(f, scaled);
     } else {
-      terms.push_back(
-          times(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")", scaled(f.vector)));
+      place = place +
+              times(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")", scaled(f.vector));
       a.col_step = scaled(f.row_threads() * f.vector);
       // The vectors were chosen for the main tile: what lies otherwise is read element by element.
       if (!access.contiguous(axis) || !access.aligned(axis, f.vector))
@@ -96,7 +82,7 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
     }
   }
   const std::string view = identifier(access.view().name);
-  const std::string offset = sum(terms);
+  const std::string& offset = place.str();
   if (offset == "0") {
     a.base = view;
     return a;

@@ -2,19 +2,24 @@
 #include "backends/cuda/analysis/chain_plan.h"
 #include "backends/cuda/print/kernel_printer.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 namespace tilewright::cuda {
 
-std::string KernelPrinter::grid_text(int axis) const {
+IndexText KernelPrinter::grid(int axis) const {
   const std::vector<int> given = grid_parameters(kernel_);
   if (std::find(given.begin(), given.end(), axis) != given.end()) return fmt::format("grid_{}", axis);
   Index n = 1;
   for (const tile::GridFactor& f : kernel_.grid[static_cast<std::size_t>(axis)])
     n *= ceil_div(f.extent.value, f.block);
-  return fmt::format("{}", n);
+  return n;
+}
+
+// All programs.
+std::string KernelPrinter::programs_text() const {
+  IndexText all = 1;
+  for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) all = all * grid(i);
+  return all.str();
 }
 
 // Where this thread stands, and which program it runs. The first grid axis counts fastest, as CUDA's own
@@ -26,10 +31,7 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
   if (layouts_.is_packed()) {
     head.line("const i32 program = i32(blockIdx.x) * {} + i32(threadIdx.x) / {};", packed,
               schedule_.threads / packed);
-    std::vector<std::string> counts;
-    counts.reserve(axes);
-    for (int i = 0; i < axes; ++i) counts.push_back(grid_text(i));
-    head.line("if (program >= {}) return;", fmt::join(counts, " * "));
+    head.line("if (program >= {}) return;", programs_text());
   } else if (!walks() && !program_axes_.empty()) {
     if (axes > 1 || row_cluster(schedule_) > 1)
       head.line("const i32 program = i32(blockIdx.x){};",
@@ -37,8 +39,8 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
   }
   if (!walks() && schedule_.raster > 0) {
     need("raster");
-    head.line("const Place place = raster<{}>(i32(blockIdx.x), {}, {});", schedule_.raster, grid_text(0),
-              grid_text(1));
+    head.line("const Place place = raster<{}>(i32(blockIdx.x), {}, {});", schedule_.raster, grid(0).str(),
+              grid(1).str());
   }
   if (!walks())
     for (int axis : program_axes_)
@@ -56,12 +58,11 @@ Expr KernelPrinter::program_id(int axis) {
   const bool plain = axes == 1 && row_cluster(schedule_) == 1 && !layouts_.is_packed() && !walks();
   if (schedule_.raster > 0 && axis < 2) return {axis == 0 ? "place.x" : "place.y", "i32"};
   if (schedule_.descending) return {descending_id(axis), "i32"};
-  std::string text = plain ? "i32(blockIdx.x)" : "program";
-  std::string below;
-  for (int i = 0; i < axis; ++i) below += (below.empty() ? "" : " * ") + grid_text(i);
-  if (!below.empty()) text += axis > 1 ? fmt::format(" / ({})", below) : fmt::format(" / {}", below);
-  if (axis + 1 < axes) text += fmt::format(" % {}", grid_text(axis));
-  return {text, "i32"};
+  IndexText below = 1, above = 1;
+  for (int i = 0; i < axes; ++i) (i < axis ? below : above) = (i < axis ? below : above) * grid(i);
+  IndexText id = IndexText(plain ? "i32(blockIdx.x)" : "program") / below;
+  if (above.str() != grid(axis).str()) id = id % grid(axis);
+  return {id.str(), "i32"};
 }
 
 // The second axis counts slowest, from its end unless a chain's loops begin later there.
@@ -69,17 +70,18 @@ std::string KernelPrinter::descending_id(int axis) const {
   const auto axes = static_cast<int>(kernel_.grid.size());
   if (axes < 2 || layouts_.is_packed() || row_cluster(schedule_) > 1 || schedule_.raster > 0)
     refuse("descending: wants a second grid axis, and no other order of programs");
-  const std::string others = axes > 2 ? fmt::format("{} * {}", grid_text(0), grid_text(2)) : grid_text(0);
-  if (axis == 0) return fmt::format("program % {}", grid_text(0));
-  if (axis == 2) return fmt::format("program / {} % {}", grid_text(0), grid_text(2));
-  if (chain_ && begins_by_row(*chain_, kernel_)) return fmt::format("program / ({})", others);
-  return fmt::format("{} - 1 - program / ({})", grid_text(1), others);
+  const IndexText program = "program", others = axes > 2 ? grid(0) * grid(2) : grid(0);
+  if (axis == 0) return (program % grid(0)).str();
+  if (axis == 2) return (program / grid(0) % grid(2)).str();
+  const IndexText counted = program / others;
+  return (chain_ && begins_by_row(*chain_, kernel_) ? counted : grid(1) - 1 - counted).str();
 }
 
 void KernelPrinter::print_raster() {
   if (schedule_.raster == 0) return;
   need("raster");
-  out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid_text(0), grid_text(1));
+  out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid(0).str(),
+            grid(1).str());
 }
 
 void KernelPrinter::print_program_ids() {
@@ -89,12 +91,9 @@ void KernelPrinter::print_program_ids() {
 
 // One block walks over every gridDim.x-th program.
 void KernelPrinter::print_persistent_body() {
-  std::vector<std::string> counts;
-  counts.reserve(static_cast<int>(kernel_.grid.size()));
-  for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
   if (layouts_.is_packed()) refuse("persistent: programs side by side do not walk");
   const std::string divide = row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "";
-  const std::string programs = fmt::format("{}", fmt::join(counts, " * "));
+  const std::string programs = programs_text();
   declare_buffers(plan_.steps);
   wait_for_cluster();
   wait_for_previous();

@@ -68,8 +68,7 @@ extern "C" __global__ void __launch_bounds__(256) reciprocal_mul_mul_sum_1(f32* 
   f32* const t43_at = t43 + v2 + g;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    const f32 v21_2 = t31_in[r] ? 0.0f : (-(reciprocal(t33_in_2[r]) * v16[r]));
-    if (t == 0) store(t43_at + r * 16, Vec<f32, 1>{{f32(v21_2)}});
+    if (t == 0) store(t43_at + r * 16, Vec<f32, 1>{{f32(t31_in[r] ? 0.0f : (-(reciprocal(t33_in_2[r]) * v16[r])))}});
   }
 }
 

@@ -177,8 +177,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             Vec<f32, 2> v64_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              const f32 v59_2 = v47[r][c].v[v] * (v54[r][c].v[v] + t43_in[c].v[v]);
-              const f32 v61_2 = (v10_3 <= (v25 + ((c * 4 + t) * 2 + v))) ? v59_2 : 0.0f;
+              const f32 v61_2 = (v10_3 <= (v25 + ((c * 4 + t) * 2 + v))) ? (v47[r][c].v[v] * (v54[r][c].v[v] + t43_in[c].v[v])) : 0.0f;
               v64_new.v[v] = v61_2 * 0.088388346f;
             }
             v64[r][c] = from_f32<bf16>(v64_new);
@@ -246,8 +245,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             Vec<f32, 2> v124_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              const f32 v121_2 = v109[r][c].v[v] * (v116[r][c].v[v] + t43_in_2[c].v[v]);
-              v124_new.v[v] = v121_2 * 0.088388346f;
+              v124_new.v[v] = (v109[r][c].v[v] * (v116[r][c].v[v] + t43_in_2[c].v[v])) * 0.088388346f;
             }
             v124[r][c] = from_f32<bf16>(v124_new);
           }

@@ -161,8 +161,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
                 const f32 v40_2 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_2) ? v38[r][c].v[v] : (-infinity());
-                const f32 v45_2 = fast::exp2(fmaf(v40_2, 0.12751743f, v45_offset));
-                v45[r][c].v[v] = v45_2;
+                v45[r][c].v[v] = fast::exp2(fmaf(v40_2, 0.12751743f, v45_offset));
               }
             }
           }
@@ -179,8 +178,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v52_2 = v45[r][c].v[v] * (v49[r][c].v[v] + t43_in[r]);
-                const f32 v54_2 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_3) ? v52_2 : 0.0f;
+                const f32 v54_2 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_3) ? (v45[r][c].v[v] * (v49[r][c].v[v] + t43_in[r])) : 0.0f;
                 v57_wide[r][c].v[v] = v54_2 * 0.088388346f;
               }
             }
@@ -221,8 +219,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
                 const f32 v40_3 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_4) ? v38[r][c].v[v] : (-infinity());
-                const f32 v45_3 = fast::exp2(fmaf(v40_3, 0.12751743f, v45_offset_2));
-                v45[r][c].v[v] = v45_3;
+                v45[r][c].v[v] = fast::exp2(fmaf(v40_3, 0.12751743f, v45_offset_2));
               }
             }
           }
@@ -239,8 +236,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v52_3 = v45[r][c].v[v] * (v49[r][c].v[v] + t43_in_2[r]);
-                const f32 v54_3 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_5) ? v52_3 : 0.0f;
+                const f32 v54_3 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_5) ? (v45[r][c].v[v] * (v49[r][c].v[v] + t43_in_2[r])) : 0.0f;
                 v57_wide[r][c].v[v] = v54_3 * 0.088388346f;
               }
             }
@@ -285,8 +281,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v103_2 = fast::exp2(fmaf(v98[r][c].v[v], 0.12751743f, v103_offset));
-                v103[r][c].v[v] = v103_2;
+                v103[r][c].v[v] = fast::exp2(fmaf(v98[r][c].v[v], 0.12751743f, v103_offset));
               }
             }
           }
@@ -302,8 +297,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v110_2 = v103[r][c].v[v] * (v107[r][c].v[v] + t43_in_3[r]);
-                v57_wide[r][c].v[v] = v110_2 * 0.088388346f;
+                v57_wide[r][c].v[v] = (v103[r][c].v[v] * (v107[r][c].v[v] + t43_in_3[r])) * 0.088388346f;
               }
             }
           }

@@ -183,24 +183,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v43_3 = max(v23[r], v41[r]);
-            const f32 v51_2 = max((v43_3 == (-infinity())) ? 0.0f : v43_3, -3.4028235e+38f);
-            const f32 v54_2 = fast::exp(-(v51_2 - max(v23[r], -3.4028235e+38f)));
-            v63[r] = (v24[r] * v54_2) + v61[r];
+            const f32 v52_2 = max((v43_3 == (-infinity())) ? 0.0f : v43_3, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
+            v63[r] = (v24[r] * fast::exp(-v52_2)) + v61[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v43_4 = max(v23[r], v41[r]);
             const bool v45_3 = v43_4 == (-infinity());
             const f32 v47_3 = v45_3 ? 0.0f : v43_4;
-            const f32 v51_3 = max(v47_3, -3.4028235e+38f);
+            const f32 v51_2 = max(v47_3, -3.4028235e+38f);
             const f32 v49_2 = max(v23[r], -3.4028235e+38f);
-            const f32 v52_2 = v51_3 - v49_2;
-            const f32 v54_3 = fast::exp(-v52_2);
+            const f32 v52_3 = v51_2 - v49_2;
+            const f32 v54_2 = fast::exp(-v52_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v25[r][c].v[v] = v25[r][c].v[v] * v54_3;
+                v25[r][c].v[v] = v25[r][c].v[v] * v54_2;
               }
             }
           }
@@ -277,9 +276,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v43_6 = max(v23[r], v41[r]);
-            const f32 v51_4 = max((v43_6 == (-infinity())) ? 0.0f : v43_6, -3.4028235e+38f);
-            const f32 v54_4 = fast::exp(-(v51_4 - max(v23[r], -3.4028235e+38f)));
-            v63[r] = (v24[r] * v54_4) + v61[r];
+            const f32 v52_4 = max((v43_6 == (-infinity())) ? 0.0f : v43_6, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
+            v63[r] = (v24[r] * fast::exp(-v52_4)) + v61[r];
           }
           wgmma_wait<0>();
           wgmma_pin(v25);
@@ -291,15 +289,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
             const f32 v43_7 = max(v23[r], v41[r]);
             const bool v45_5 = v43_7 == (-infinity());
             const f32 v47_5 = v45_5 ? 0.0f : v43_7;
-            const f32 v51_5 = max(v47_5, -3.4028235e+38f);
+            const f32 v51_3 = max(v47_5, -3.4028235e+38f);
             const f32 v49_3 = max(v23[r], -3.4028235e+38f);
-            const f32 v52_3 = v51_5 - v49_3;
-            const f32 v54_5 = fast::exp(-v52_3);
+            const f32 v52_5 = v51_3 - v49_3;
+            const f32 v54_3 = fast::exp(-v52_5);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v25[r][c].v[v] = v25[r][c].v[v] * v54_5;
+                v25[r][c].v[v] = v25[r][c].v[v] * v54_3;
               }
             }
           }
@@ -373,8 +371,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v127_3 = max(v23[r], v125[r]);
-            const f32 v131_3 = (v127_3 == (-infinity())) ? 0.0f : v127_3;
-            const f32 v136_2 = max(v131_3, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
+            const f32 v136_2 = max((v127_3 == (-infinity())) ? 0.0f : v127_3, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
             v147[r] = (v24[r] * fast::exp(-v136_2)) + v145[r];
           }
           wgmma_wait<0>();
@@ -386,8 +383,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
           for (int r = 0; r < 2; ++r) {
             const f32 v127_4 = max(v23[r], v125[r]);
             const bool v129_3 = v127_4 == (-infinity());
-            const f32 v131_4 = v129_3 ? 0.0f : v127_4;
-            const f32 v135_2 = max(v131_4, -3.4028235e+38f);
+            const f32 v131_3 = v129_3 ? 0.0f : v127_4;
+            const f32 v135_2 = max(v131_3, -3.4028235e+38f);
             const f32 v133_2 = max(v23[r], -3.4028235e+38f);
             const f32 v136_3 = v135_2 - v133_2;
             const f32 v138_2 = fast::exp(-v136_3);

@@ -99,17 +99,12 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
     for (int c = 0; c < 2; ++c) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const bool v86_2 = (ids_in_2[c].v[v] >= v20) && (ids_in_2[c].v[v] <= v33);
         const i32 v79_2 = v73 + ((c * 1024 + t) * 2 + v);
-        const bool v92_2 = v86_2 && ((0 + v79_2) <= v38);
-        const i32 v94_2 = v92_2 ? min(v74[c].v[v], v79_2) : v74[c].v[v];
-        const i32 v96_2 = v92_2 ? max(v75[c].v[v], v79_2) : v75[c].v[v];
-        const bool v101_2 = (ids_in_2[c].v[v] <= v51) || (ids_in_2[c].v[v] >= v62);
-        const bool v110_2 = !(v101_2 || ((0 + (v79_2 * (-1))) <= v65));
-        const i32 v115_2 = (v110_2 && (v79_2 < 16384)) ? max(v76[c].v[v], v79_2) : v76[c].v[v];
-        v74[c].v[v] = v94_2;
-        v75[c].v[v] = v96_2;
-        v76[c].v[v] = v115_2;
+        const bool v92_2 = ((ids_in_2[c].v[v] >= v20) && (ids_in_2[c].v[v] <= v33)) && ((0 + v79_2) <= v38);
+        const bool v109_2 = ((ids_in_2[c].v[v] <= v51) || (ids_in_2[c].v[v] >= v62)) || ((0 + (v79_2 * (-1))) <= v65);
+        v74[c].v[v] = v92_2 ? min(v74[c].v[v], v79_2) : v74[c].v[v];
+        v75[c].v[v] = v92_2 ? max(v75[c].v[v], v79_2) : v75[c].v[v];
+        v76[c].v[v] = ((!v109_2) && (v79_2 < 16384)) ? max(v76[c].v[v], v79_2) : v76[c].v[v];
       }
     }
   }
@@ -166,11 +161,9 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
     for (int c = 0; c < 2; ++c) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const bool v153_2 = (ids_in_3[c].v[v] <= v51) || (ids_in_3[c].v[v] >= v62);
         const i32 v144_2 = v140 + ((c * 1024 + t) * 2 + v);
-        const bool v161_2 = v153_2 || ((0 + (v144_2 * (-1))) <= v65);
-        const i32 v164_2 = (v161_2 && (v144_2 < v135)) ? max(v141[c].v[v], v144_2) : v141[c].v[v];
-        v141[c].v[v] = v164_2;
+        const bool v161_2 = ((ids_in_3[c].v[v] <= v51) || (ids_in_3[c].v[v] >= v62)) || ((0 + (v144_2 * (-1))) <= v65);
+        v141[c].v[v] = (v161_2 && (v144_2 < v135)) ? max(v141[c].v[v], v144_2) : v141[c].v[v];
       }
     }
   }

@@ -289,24 +289,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v91_3 = max(v65[r], v89[r]);
-            const f32 v99_2 = max((v91_3 == (-infinity())) ? 0.0f : v91_3, -3.4028235e+38f);
-            const f32 v102_2 = fast::exp(-(v99_2 - max(v65[r], -3.4028235e+38f)));
-            v111[r] = (v66[r] * v102_2) + v109[r];
+            const f32 v100_2 = max((v91_3 == (-infinity())) ? 0.0f : v91_3, -3.4028235e+38f) - max(v65[r], -3.4028235e+38f);
+            v111[r] = (v66[r] * fast::exp(-v100_2)) + v109[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v91_4 = max(v65[r], v89[r]);
             const bool v93_3 = v91_4 == (-infinity());
             const f32 v95_3 = v93_3 ? 0.0f : v91_4;
-            const f32 v99_3 = max(v95_3, -3.4028235e+38f);
+            const f32 v99_2 = max(v95_3, -3.4028235e+38f);
             const f32 v97_2 = max(v65[r], -3.4028235e+38f);
-            const f32 v100_2 = v99_3 - v97_2;
-            const f32 v102_3 = fast::exp(-v100_2);
+            const f32 v100_3 = v99_2 - v97_2;
+            const f32 v102_2 = fast::exp(-v100_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v67[r][c].v[v] = v67[r][c].v[v] * v102_3;
+                v67[r][c].v[v] = v67[r][c].v[v] * v102_2;
               }
             }
           }
@@ -410,9 +409,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v91_6 = max(v65[r], v89[r]);
-            const f32 v99_4 = max((v91_6 == (-infinity())) ? 0.0f : v91_6, -3.4028235e+38f);
-            const f32 v102_4 = fast::exp(-(v99_4 - max(v65[r], -3.4028235e+38f)));
-            v111[r] = (v66[r] * v102_4) + v109[r];
+            const f32 v100_4 = max((v91_6 == (-infinity())) ? 0.0f : v91_6, -3.4028235e+38f) - max(v65[r], -3.4028235e+38f);
+            v111[r] = (v66[r] * fast::exp(-v100_4)) + v109[r];
           }
           wgmma_wait<0>();
           wgmma_pin(v67);
@@ -424,15 +422,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
             const f32 v91_7 = max(v65[r], v89[r]);
             const bool v93_5 = v91_7 == (-infinity());
             const f32 v95_5 = v93_5 ? 0.0f : v91_7;
-            const f32 v99_5 = max(v95_5, -3.4028235e+38f);
+            const f32 v99_3 = max(v95_5, -3.4028235e+38f);
             const f32 v97_3 = max(v65[r], -3.4028235e+38f);
-            const f32 v100_3 = v99_5 - v97_3;
-            const f32 v102_5 = fast::exp(-v100_3);
+            const f32 v100_5 = v99_3 - v97_3;
+            const f32 v102_3 = fast::exp(-v100_5);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v67[r][c].v[v] = v67[r][c].v[v] * v102_5;
+                v67[r][c].v[v] = v67[r][c].v[v] * v102_3;
               }
             }
           }
@@ -506,8 +504,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v205_3 = max(v65[r], v203[r]);
-            const f32 v209_3 = (v205_3 == (-infinity())) ? 0.0f : v205_3;
-            const f32 v214_2 = max(v209_3, -3.4028235e+38f) - max(v65[r], -3.4028235e+38f);
+            const f32 v214_2 = max((v205_3 == (-infinity())) ? 0.0f : v205_3, -3.4028235e+38f) - max(v65[r], -3.4028235e+38f);
             v225[r] = (v66[r] * fast::exp(-v214_2)) + v223[r];
           }
           wgmma_wait<0>();
@@ -519,8 +516,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           for (int r = 0; r < 2; ++r) {
             const f32 v205_4 = max(v65[r], v203[r]);
             const bool v207_3 = v205_4 == (-infinity());
-            const f32 v209_4 = v207_3 ? 0.0f : v205_4;
-            const f32 v213_2 = max(v209_4, -3.4028235e+38f);
+            const f32 v209_3 = v207_3 ? 0.0f : v205_4;
+            const f32 v213_2 = max(v209_3, -3.4028235e+38f);
             const f32 v211_2 = max(v65[r], -3.4028235e+38f);
             const f32 v214_3 = v213_2 - v211_2;
             const f32 v216_2 = fast::exp(-v214_3);

@@ -229,24 +229,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v59_3 = max(v28[r], v57[r]);
-            const f32 v67_2 = max((v59_3 == (-infinity())) ? 0.0f : v59_3, -3.4028235e+38f);
-            const f32 v70_2 = fast::exp(-(v67_2 - max(v28[r], -3.4028235e+38f)));
-            v79[r] = (v29[r] * v70_2) + v77[r];
+            const f32 v68_2 = max((v59_3 == (-infinity())) ? 0.0f : v59_3, -3.4028235e+38f) - max(v28[r], -3.4028235e+38f);
+            v79[r] = (v29[r] * fast::exp(-v68_2)) + v77[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v59_4 = max(v28[r], v57[r]);
             const bool v61_3 = v59_4 == (-infinity());
             const f32 v63_3 = v61_3 ? 0.0f : v59_4;
-            const f32 v67_3 = max(v63_3, -3.4028235e+38f);
+            const f32 v67_2 = max(v63_3, -3.4028235e+38f);
             const f32 v65_2 = max(v28[r], -3.4028235e+38f);
-            const f32 v68_2 = v67_3 - v65_2;
-            const f32 v70_3 = fast::exp(-v68_2);
+            const f32 v68_3 = v67_2 - v65_2;
+            const f32 v70_2 = fast::exp(-v68_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v30[r][c].v[v] = v30[r][c].v[v] * v70_3;
+                v30[r][c].v[v] = v30[r][c].v[v] * v70_2;
               }
             }
           }
@@ -328,9 +327,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v59_6 = max(v28[r], v57[r]);
-            const f32 v67_4 = max((v59_6 == (-infinity())) ? 0.0f : v59_6, -3.4028235e+38f);
-            const f32 v70_4 = fast::exp(-(v67_4 - max(v28[r], -3.4028235e+38f)));
-            v79[r] = (v29[r] * v70_4) + v77[r];
+            const f32 v68_4 = max((v59_6 == (-infinity())) ? 0.0f : v59_6, -3.4028235e+38f) - max(v28[r], -3.4028235e+38f);
+            v79[r] = (v29[r] * fast::exp(-v68_4)) + v77[r];
           }
           wgmma_wait<0>();
           wgmma_pin(v30);
@@ -342,15 +340,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
             const f32 v59_7 = max(v28[r], v57[r]);
             const bool v61_5 = v59_7 == (-infinity());
             const f32 v63_5 = v61_5 ? 0.0f : v59_7;
-            const f32 v67_5 = max(v63_5, -3.4028235e+38f);
+            const f32 v67_3 = max(v63_5, -3.4028235e+38f);
             const f32 v65_3 = max(v28[r], -3.4028235e+38f);
-            const f32 v68_3 = v67_5 - v65_3;
-            const f32 v70_5 = fast::exp(-v68_3);
+            const f32 v68_5 = v67_3 - v65_3;
+            const f32 v70_3 = fast::exp(-v68_5);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v30[r][c].v[v] = v30[r][c].v[v] * v70_5;
+                v30[r][c].v[v] = v30[r][c].v[v] * v70_3;
               }
             }
           }
@@ -426,8 +424,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v169_3 = max(v28[r], v167[r]);
-            const f32 v173_3 = (v169_3 == (-infinity())) ? 0.0f : v169_3;
-            const f32 v178_2 = max(v173_3, -3.4028235e+38f) - max(v28[r], -3.4028235e+38f);
+            const f32 v178_2 = max((v169_3 == (-infinity())) ? 0.0f : v169_3, -3.4028235e+38f) - max(v28[r], -3.4028235e+38f);
             v189[r] = (v29[r] * fast::exp(-v178_2)) + v187[r];
           }
           wgmma_wait<0>();
@@ -439,8 +436,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
           for (int r = 0; r < 2; ++r) {
             const f32 v169_4 = max(v28[r], v167[r]);
             const bool v171_3 = v169_4 == (-infinity());
-            const f32 v173_4 = v171_3 ? 0.0f : v169_4;
-            const f32 v177_2 = max(v173_4, -3.4028235e+38f);
+            const f32 v173_3 = v171_3 ? 0.0f : v169_4;
+            const f32 v177_2 = max(v173_3, -3.4028235e+38f);
             const f32 v175_2 = max(v28[r], -3.4028235e+38f);
             const f32 v178_3 = v177_2 - v175_2;
             const f32 v180_2 = fast::exp(-v178_3);

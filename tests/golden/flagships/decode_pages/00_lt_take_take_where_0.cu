@@ -221,8 +221,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool v36_2 = (v27 + ((c * 4 + t) * 2 + v)) < saturate_i32(v9);
-                v61[r] = max(v61[r], v36_2 ? v55[r][c].v[v] : (-infinity()));
+                const f32 v58_2 = ((v27 + ((c * 4 + t) * 2 + v)) < saturate_i32(v9)) ? v55[r][c].v[v] : (-infinity());
+                v61[r] = max(v61[r], v58_2);
               }
             }
           }
@@ -243,8 +243,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool v36_3 = (v27 + ((c * 4 + t) * 2 + v)) < saturate_i32(v9);
-                const f32 v80_2 = fast::exp2(fmaf(v36_3 ? v55[r][c].v[v] : (-infinity()), 0.12751743f, v80_offset));
+                const f32 v58_3 = ((v27 + ((c * 4 + t) * 2 + v)) < saturate_i32(v9)) ? v55[r][c].v[v] : (-infinity());
+                const f32 v80_2 = fast::exp2(fmaf(v58_3, 0.12751743f, v80_offset));
                 v81[r] += v80_2;
                 v86_wide[r][c].v[v] = v80_2;
               }
@@ -254,24 +254,23 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v63_3 = max(v28[r], v61[r]);
-            const f32 v71_2 = max((v63_3 == (-infinity())) ? 0.0f : v63_3, -3.4028235e+38f);
-            const f32 v74_2 = fast::exp(-(v71_2 - max(v28[r], -3.4028235e+38f)));
-            v83[r] = (v29[r] * v74_2) + v81[r];
+            const f32 v72_2 = max((v63_3 == (-infinity())) ? 0.0f : v63_3, -3.4028235e+38f) - max(v28[r], -3.4028235e+38f);
+            v83[r] = (v29[r] * fast::exp(-v72_2)) + v81[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v63_4 = max(v28[r], v61[r]);
             const bool v65_3 = v63_4 == (-infinity());
             const f32 v67_3 = v65_3 ? 0.0f : v63_4;
-            const f32 v71_3 = max(v67_3, -3.4028235e+38f);
+            const f32 v71_2 = max(v67_3, -3.4028235e+38f);
             const f32 v69_2 = max(v28[r], -3.4028235e+38f);
-            const f32 v72_2 = v71_3 - v69_2;
-            const f32 v74_3 = fast::exp(-v72_2);
+            const f32 v72_3 = v71_2 - v69_2;
+            const f32 v74_2 = fast::exp(-v72_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v30[r][c].v[v] = v30[r][c].v[v] * v74_3;
+                v30[r][c].v[v] = v30[r][c].v[v] * v74_2;
               }
             }
           }
@@ -335,8 +334,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool v36_4 = (v27 + ((c * 4 + t) * 2 + v)) < saturate_i32(v9);
-                v61[r] = max(v61[r], v36_4 ? v55[r][c].v[v] : (-infinity()));
+                const f32 v58_4 = ((v27 + ((c * 4 + t) * 2 + v)) < saturate_i32(v9)) ? v55[r][c].v[v] : (-infinity());
+                v61[r] = max(v61[r], v58_4);
               }
             }
           }
@@ -357,8 +356,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool v36_5 = (v27 + ((c * 4 + t) * 2 + v)) < saturate_i32(v9);
-                const f32 v80_3 = fast::exp2(fmaf(v36_5 ? v55[r][c].v[v] : (-infinity()), 0.12751743f, v80_offset_2));
+                const f32 v58_5 = ((v27 + ((c * 4 + t) * 2 + v)) < saturate_i32(v9)) ? v55[r][c].v[v] : (-infinity());
+                const f32 v80_3 = fast::exp2(fmaf(v58_5, 0.12751743f, v80_offset_2));
                 v81[r] += v80_3;
                 v86_wide[r][c].v[v] = v80_3;
               }
@@ -368,9 +367,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v63_6 = max(v28[r], v61[r]);
-            const f32 v71_4 = max((v63_6 == (-infinity())) ? 0.0f : v63_6, -3.4028235e+38f);
-            const f32 v74_4 = fast::exp(-(v71_4 - max(v28[r], -3.4028235e+38f)));
-            v83[r] = (v29[r] * v74_4) + v81[r];
+            const f32 v72_4 = max((v63_6 == (-infinity())) ? 0.0f : v63_6, -3.4028235e+38f) - max(v28[r], -3.4028235e+38f);
+            v83[r] = (v29[r] * fast::exp(-v72_4)) + v81[r];
           }
           wgmma_wait<0>();
           wgmma_pin(v30);
@@ -382,15 +380,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             const f32 v63_7 = max(v28[r], v61[r]);
             const bool v65_5 = v63_7 == (-infinity());
             const f32 v67_5 = v65_5 ? 0.0f : v63_7;
-            const f32 v71_5 = max(v67_5, -3.4028235e+38f);
+            const f32 v71_3 = max(v67_5, -3.4028235e+38f);
             const f32 v69_3 = max(v28[r], -3.4028235e+38f);
-            const f32 v72_3 = v71_5 - v69_3;
-            const f32 v74_5 = fast::exp(-v72_3);
+            const f32 v72_5 = v71_3 - v69_3;
+            const f32 v74_3 = fast::exp(-v72_5);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v30[r][c].v[v] = v30[r][c].v[v] * v74_5;
+                v30[r][c].v[v] = v30[r][c].v[v] * v74_3;
               }
             }
           }
@@ -486,8 +484,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v194_3 = max(v28[r], v192[r]);
-            const f32 v198_3 = (v194_3 == (-infinity())) ? 0.0f : v194_3;
-            const f32 v203_2 = max(v198_3, -3.4028235e+38f) - max(v28[r], -3.4028235e+38f);
+            const f32 v203_2 = max((v194_3 == (-infinity())) ? 0.0f : v194_3, -3.4028235e+38f) - max(v28[r], -3.4028235e+38f);
             v214[r] = (v29[r] * fast::exp(-v203_2)) + v212[r];
           }
           wgmma_wait<0>();
@@ -499,8 +496,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           for (int r = 0; r < 2; ++r) {
             const f32 v194_4 = max(v28[r], v192[r]);
             const bool v196_3 = v194_4 == (-infinity());
-            const f32 v198_4 = v196_3 ? 0.0f : v194_4;
-            const f32 v202_2 = max(v198_4, -3.4028235e+38f);
+            const f32 v198_3 = v196_3 ? 0.0f : v194_4;
+            const f32 v202_2 = max(v198_3, -3.4028235e+38f);
             const f32 v200_2 = max(v28[r], -3.4028235e+38f);
             const f32 v203_3 = v202_2 - v200_2;
             const f32 v205_2 = fast::exp(-v203_3);

@@ -110,8 +110,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v25_2 = v12[r][c].v[v] + (v17_2 * v22[r % 2][c].v[v]);
-                v12[r][c].v[v] = v25_2;
+                v12[r][c].v[v] = v12[r][c].v[v] + (v17_2 * v22[r % 2][c].v[v]);
               }
             }
           }
@@ -132,8 +131,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v25_3 = v12[r][c].v[v] + (v17_3 * v22[r % 2][c].v[v]);
-                v12[r][c].v[v] = v25_3;
+                v12[r][c].v[v] = v12[r][c].v[v] + (v17_3 * v22[r % 2][c].v[v]);
               }
             }
           }
@@ -168,8 +166,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
               for (int c = 0; c < 16; ++c) {
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
-                  const f32 v25_4 = v12[r][c].v[v] + (v17_4 * v22[r % 2][c].v[v]);
-                  v12[r][c].v[v] = v25_4;
+                  v12[r][c].v[v] = v12[r][c].v[v] + (v17_4 * v22[r % 2][c].v[v]);
                 }
               }
             }
@@ -190,8 +187,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
               for (int c = 0; c < 16; ++c) {
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
-                  const f32 v25_5 = v12[r][c].v[v] + (v17_5 * v22[r % 2][c].v[v]);
-                  v12[r][c].v[v] = v25_5;
+                  v12[r][c].v[v] = v12[r][c].v[v] + (v17_5 * v22[r % 2][c].v[v]);
                 }
               }
             }

@@ -189,24 +189,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v47_3 = max(v27[r], v45[r]);
-            const f32 v55_2 = max((v47_3 == (-infinity())) ? 0.0f : v47_3, -3.4028235e+38f);
-            const f32 v58_2 = fast::exp(-(v55_2 - max(v27[r], -3.4028235e+38f)));
-            v67[r] = (v28[r] * v58_2) + v65[r];
+            const f32 v56_2 = max((v47_3 == (-infinity())) ? 0.0f : v47_3, -3.4028235e+38f) - max(v27[r], -3.4028235e+38f);
+            v67[r] = (v28[r] * fast::exp(-v56_2)) + v65[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v47_4 = max(v27[r], v45[r]);
             const bool v49_3 = v47_4 == (-infinity());
             const f32 v51_3 = v49_3 ? 0.0f : v47_4;
-            const f32 v55_3 = max(v51_3, -3.4028235e+38f);
+            const f32 v55_2 = max(v51_3, -3.4028235e+38f);
             const f32 v53_2 = max(v27[r], -3.4028235e+38f);
-            const f32 v56_2 = v55_3 - v53_2;
-            const f32 v58_3 = fast::exp(-v56_2);
+            const f32 v56_3 = v55_2 - v53_2;
+            const f32 v58_2 = fast::exp(-v56_3);
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v29[r][c].v[v] = v29[r][c].v[v] * v58_3;
+                v29[r][c].v[v] = v29[r][c].v[v] * v58_2;
               }
             }
           }
@@ -284,9 +283,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v47_6 = max(v27[r], v45[r]);
-            const f32 v55_4 = max((v47_6 == (-infinity())) ? 0.0f : v47_6, -3.4028235e+38f);
-            const f32 v58_4 = fast::exp(-(v55_4 - max(v27[r], -3.4028235e+38f)));
-            v67[r] = (v28[r] * v58_4) + v65[r];
+            const f32 v56_4 = max((v47_6 == (-infinity())) ? 0.0f : v47_6, -3.4028235e+38f) - max(v27[r], -3.4028235e+38f);
+            v67[r] = (v28[r] * fast::exp(-v56_4)) + v65[r];
           }
           wgmma_wait<0>();
           wgmma_pin(v29);
@@ -298,15 +296,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             const f32 v47_7 = max(v27[r], v45[r]);
             const bool v49_5 = v47_7 == (-infinity());
             const f32 v51_5 = v49_5 ? 0.0f : v47_7;
-            const f32 v55_5 = max(v51_5, -3.4028235e+38f);
+            const f32 v55_3 = max(v51_5, -3.4028235e+38f);
             const f32 v53_3 = max(v27[r], -3.4028235e+38f);
-            const f32 v56_3 = v55_5 - v53_3;
-            const f32 v58_5 = fast::exp(-v56_3);
+            const f32 v56_5 = v55_3 - v53_3;
+            const f32 v58_3 = fast::exp(-v56_5);
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v29[r][c].v[v] = v29[r][c].v[v] * v58_5;
+                v29[r][c].v[v] = v29[r][c].v[v] * v58_3;
               }
             }
           }
@@ -382,8 +380,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v131_3 = max(v27[r], v129[r]);
-            const f32 v135_3 = (v131_3 == (-infinity())) ? 0.0f : v131_3;
-            const f32 v140_2 = max(v135_3, -3.4028235e+38f) - max(v27[r], -3.4028235e+38f);
+            const f32 v140_2 = max((v131_3 == (-infinity())) ? 0.0f : v131_3, -3.4028235e+38f) - max(v27[r], -3.4028235e+38f);
             v151[r] = (v28[r] * fast::exp(-v140_2)) + v149[r];
           }
           wgmma_wait<0>();
@@ -395,8 +392,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
           for (int r = 0; r < 2; ++r) {
             const f32 v131_4 = max(v27[r], v129[r]);
             const bool v133_3 = v131_4 == (-infinity());
-            const f32 v135_4 = v133_3 ? 0.0f : v131_4;
-            const f32 v139_2 = max(v135_4, -3.4028235e+38f);
+            const f32 v135_3 = v133_3 ? 0.0f : v131_4;
+            const f32 v139_2 = max(v135_3, -3.4028235e+38f);
             const f32 v137_2 = max(v27[r], -3.4028235e+38f);
             const f32 v140_3 = v139_2 - v137_2;
             const f32 v142_2 = fast::exp(-v140_3);

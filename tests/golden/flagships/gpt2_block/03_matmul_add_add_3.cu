@@ -95,8 +95,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
               Vec<f32, 2> t91_out;
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v24_2 = (x_in_f32.v[v] + v12[r][c].v[v]) + ob_in_f32.v[v];
-                t91_out.v[v] = v24_2;
+                t91_out.v[v] = (x_in_f32.v[v] + v12[r][c].v[v]) + ob_in_f32.v[v];
               }
               t91_parts[part] = from_f32<bf16>(t91_out);
             }

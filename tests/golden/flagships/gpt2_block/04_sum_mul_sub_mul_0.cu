@@ -82,8 +82,8 @@ extern "C" __global__ void __launch_bounds__(256) sum_mul_sub_mul_0(bf16* __rest
       Vec<f32, 8> t33_out;
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        const f32 v28_2 = ((v4_f32_3.v[v] - v10_3) * v21_2) * ln1w_in_f32.v[v];
-        t33_out.v[v] = v28_2 + ln1b_in_f32.v[v];
+        const f32 v33_2 = (((v4_f32_3.v[v] - v10_3) * v21_2) * ln1w_in_f32.v[v]) + ln1b_in_f32.v[v];
+        t33_out.v[v] = v33_2;
       }
       store_if(g < t33_rows, t33_at + c * 256, from_f32<bf16>(t33_out));
     }

@@ -95,8 +95,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
                   const f32 v21_2 = v12[r][c].v[v] + fcb_in_f32.v[v];
-                  const f32 v28_2 = ((v21_2 * v21_2) * 0.071354814f) + 1.5957692f;
-                  t124_out.v[v] = v21_2 * fast::sigmoid(v21_2 * v28_2);
+                  const f32 v29_2 = v21_2 * (((v21_2 * v21_2) * 0.071354814f) + 1.5957692f);
+                  t124_out.v[v] = v21_2 * fast::sigmoid(v29_2);
                 }
                 t124_parts[part] = from_f32<bf16>(t124_out);
               }

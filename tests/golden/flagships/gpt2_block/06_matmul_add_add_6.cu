@@ -95,8 +95,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
               Vec<f32, 2> t131_out;
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v24_2 = (t91_in_f32.v[v] + v12[r][c].v[v]) + pb_in_f32.v[v];
-                t131_out.v[v] = v24_2;
+                t131_out.v[v] = (t91_in_f32.v[v] + v12[r][c].v[v]) + pb_in_f32.v[v];
               }
               t131_parts[part] = from_f32<bf16>(t131_out);
             }

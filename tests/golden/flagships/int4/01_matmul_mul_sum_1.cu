@@ -101,8 +101,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
               const Vec<f32, 2> v12_f32 = to_f32(v12[c]);
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v21_2 = v11[r][c].v[v] + (v17[r][c].v[v] * v12_f32.v[v]);
-                v11[r][c].v[v] = v21_2;
+                v11[r][c].v[v] = v11[r][c].v[v] + (v17[r][c].v[v] * v12_f32.v[v]);
               }
             }
           }
@@ -137,8 +136,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
                 const Vec<f32, 2> v12_next_f32 = to_f32(v12_next[c]);
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
-                  const f32 v21_3 = v11[r][c].v[v] + (v17[r][c].v[v] * v12_next_f32.v[v]);
-                  v11[r][c].v[v] = v21_3;
+                  v11[r][c].v[v] = v11[r][c].v[v] + (v17[r][c].v[v] * v12_next_f32.v[v]);
                 }
               }
             }

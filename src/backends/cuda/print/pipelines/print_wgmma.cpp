@@ -62,7 +62,7 @@ void KernelPrinter::check_wgmma() const {
 }
 
 void KernelPrinter::check_multicast(const TensorOperand& a, const TensorOperand& b) const {
-  const Index below = kernel_.grid.size() > 1 ? std::atoll(grid_text(1).c_str()) : 0;
+  const Index below = kernel_.grid.size() > 1 ? grid(1).number().value_or(0) : 0;
   if (a.shared == b.shared || schedule_.raster % schedule_.cluster != 0 || schedule_.raster == 0 ||
       below == 0 || below % schedule_.cluster != 0)
     refuse(fmt::format("cluster={}: no operand that neighbours along the second grid axis share",
@@ -85,13 +85,6 @@ void KernelPrinter::check_ping_pong(const Frame& f) const {
 
 // Those that multiply one program's tile.
 int KernelPrinter::dot_warpgroups() const { return program_threads(schedule_) / kWarpgroup; }
-
-std::string KernelPrinter::programs_text() const {
-  std::vector<std::string> counts;
-  counts.reserve(kernel_.grid.size());
-  for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) counts.push_back(grid_text(i));
-  return fmt::format("{}", fmt::join(counts, " * "));
-}
 
 // … of the multiplying warpgroups; with ping_pong each takes its own.
 void KernelPrinter::open_multiplied_programs() {

@@ -1,0 +1,112 @@
+#include "backends/printer/index_text.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace tilewright::printer {
+
+namespace {
+
+// C++ takes a decimal number that does not fit an int for a long, which is not the i64 of the texts.
+std::string digits(Index value) {
+  constexpr Index kMost = std::numeric_limits<int>::max();
+  if (value == std::numeric_limits<Index>::min()) return fmt::format("({}ll - 1)", value + 1);
+  return fmt::format("{}{}", value, value < -kMost || value > kMost ? "ll" : "");
+}
+
+}  // namespace
+
+IndexText::IndexText(Index number) : text_(digits(number)), number_(number) {
+  if (number < 0) binding_ = Binding::sum;
+}
+
+// An operator outside of brackets has spaces around it, as everywhere in printed text; a sign has none.
+IndexText::IndexText(const std::string& text) : text_(text) {
+  if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos && text.size() < 19) {
+    number_ = std::stoll(text);
+    return;
+  }
+  int depth = 0;
+  if (!text.empty() && text[0] == '-') binding_ = Binding::sum;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (depth > 0 || c != ' ' || i + 1 >= text.size()) continue;
+    const char sign = text[i + 1];
+    if (sign == '*' || sign == '/' || sign == '%') {
+      if (binding_ == Binding::atom) binding_ = Binding::product;
+    } else {
+      binding_ = Binding::sum;
+      return;
+    }
+    i += 2;  // the space behind it
+  }
+}
+
+IndexText IndexText::expression(std::string text, Binding binding) {
+  IndexText out;
+  out.number_.reset();
+  out.text_ = std::move(text);
+  out.binding_ = binding;
+  return out;
+}
+
+std::string IndexText::inside(Binding around) const {
+  return binding_ < around ? fmt::format("({})", text_) : text_;
+}
+
+IndexText operator+(const IndexText& a, const IndexText& b) {
+  if (a.number_ && b.number_) return *a.number_ + *b.number_;
+  if (a.is(0)) return b;
+  if (b.is(0)) return a;
+  if (b.number_ && *b.number_ < 0) return a - IndexText(-*b.number_);
+  const bool negative = b.text_[0] == '-';
+  return IndexText::expression(
+      fmt::format("{} + {}", a.text_, negative ? b.inside(IndexText::Binding::product) : b.text_),
+      IndexText::Binding::sum);
+}
+
+IndexText operator-(const IndexText& a, const IndexText& b) {
+  if (a.number_ && b.number_) return *a.number_ - *b.number_;
+  if (b.is(0)) return a;
+  if (b.number_ && *b.number_ < 0) return a + IndexText(-*b.number_);
+  return IndexText::expression(fmt::format("{} - {}", a.text_, b.inside(IndexText::Binding::product)),
+                               IndexText::Binding::sum);
+}
+
+IndexText operator*(const IndexText& a, const IndexText& b) {
+  if (a.number_ && b.number_) return *a.number_ * *b.number_;
+  if (a.is(0) || b.is(0)) return 0;
+  if (a.is(1)) return b;
+  if (b.is(1)) return a;
+  using Binding = IndexText::Binding;
+  // Quotients are rounded: those on the right stand in brackets.
+  return IndexText::expression(fmt::format("{} * {}", a.inside(Binding::product), b.inside(Binding::atom)),
+                               Binding::product);
+}
+
+IndexText operator/(const IndexText& a, const IndexText& b) {
+  if (a.number_ && b.number_ && *b.number_ > 0) return *a.number_ / *b.number_;
+  if (a.is(0) || b.is(1)) return a;
+  using Binding = IndexText::Binding;
+  return IndexText::expression(fmt::format("{} / {}", a.inside(Binding::product), b.inside(Binding::atom)),
+                               Binding::product);
+}
+
+IndexText operator%(const IndexText& a, const IndexText& b) {
+  if (a.number_ && b.number_ && *b.number_ > 0) return *a.number_ % *b.number_;
+  if (a.is(0) || b.is(1)) return 0;
+  using Binding = IndexText::Binding;
+  return IndexText::expression(fmt::format("{} % {}", a.inside(Binding::product), b.inside(Binding::atom)),
+                               Binding::product);
+}
+
+IndexText product(const std::vector<IndexText>& factors) {
+  IndexText all = 1;
+  for (const IndexText& f : factors) all = all * f;
+  return all;
+}
+
+}  // namespace tilewright::printer
