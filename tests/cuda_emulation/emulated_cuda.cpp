@@ -3,10 +3,11 @@
 
 #include "backends/cpu/jit/compiler.h"
 #include "backends/cpu/jit/jit.h"
+#include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/analysis/overlap.h"
-#include "backends/cuda/analysis/tensor_dot.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/nvrtc/device_headers.h"
+#include "backends/cuda/plan/grid.h"
 #include "cuda_emulation/machine.h"
 
 #include <fmt/format.h>

@@ -5,6 +5,7 @@
 #include "backends/cuda/host/graph.h"
 #include "backends/cuda/machine/target.h"
 #include "backends/cuda/nvrtc/device_headers.h"
+#include "backends/cuda/print/printer.h"
 #include "backends/cuda/schedule/candidates.h"
 
 #include <tilewright/base/hash.h>
@@ -141,7 +142,9 @@ std::vector<backends::Candidate> CudaBackend::candidates(const tile::Kernel& ker
 
 Result<backends::Source> CudaBackend::print(const tile::Kernel& kernel,
                                             const tile::Schedule& schedule) const {
-  return print_kernel(kernel, schedule, {.arch = arch_, .max_shared_bytes = shared_bytes_});
+  const auto plan = plan_kernel(kernel, schedule, {.arch = arch_, .max_shared_bytes = shared_bytes_});
+  if (!plan) return plan.error();
+  return print_kernel(kernel, *plan);
 }
 
 Result<backends::Binary> CudaBackend::compile(const tile::Kernel& kernel,

@@ -8,7 +8,6 @@
 #include "backends/cuda/host/copy.h"
 #include "backends/cuda/host/memory_pool.h"
 #include "backends/cuda/nvrtc/nvrtc.h"
-#include "backends/cuda/print/printer.h"
 
 #include <atomic>
 #include <map>

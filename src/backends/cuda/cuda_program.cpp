@@ -4,7 +4,7 @@
 #include "backends/cuda/analysis/overlap.h"
 #include "backends/cuda/analysis/tensor_dot.h"
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/print/printer.h"
+#include "backends/cuda/plan/grid.h"
 
 #include <fmt/format.h>
 

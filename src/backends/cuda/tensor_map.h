@@ -2,7 +2,7 @@
 // an address and kept for the next one.
 #pragma once
 
-#include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/host/driver.h"
 
 #include <cstdint>

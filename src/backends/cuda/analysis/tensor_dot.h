@@ -1,7 +1,5 @@
 // TensorDot: a kernel's loop of one dot as a pipeline that tensor cores (or the ordinary units) multiply
-// from: where the operands' blocks lie in memory and which of their axes is contiguous. Such operands never
-// stand in registers as tiles: `plan_for` leaves them out of the loop plan, and the printer writes the loop
-// as a pipeline (print_wgmma.cpp).
+// from: where the operands' blocks lie in memory and which of their axes is contiguous.
 #pragma once
 
 #include "backends/cuda/analysis/tensor_operand.h"
@@ -27,12 +25,6 @@ struct TensorDot {
 
 // Why a kernel's dots cannot run on `unit`, as a failure of kind unsupported.
 Result<TensorDot> find_tensor_dot(const tile::Kernel& kernel, tile::DotUnit unit);
-
-// The tensor maps that a printed kernel takes after its other parameters; none unless dot=wgmma.
-std::vector<TensorBlock> tensor_blocks(const tile::Kernel& kernel, const tile::Schedule& schedule);
-
-// The loop plan under a schedule; see above.
-printer::LoopPlan plan_for(const tile::Kernel& kernel, const tile::Schedule& schedule);
 
 // Threads of a block: those that multiply, and the warpgroup that fetches.
 inline constexpr int kWarpgroup = 128;

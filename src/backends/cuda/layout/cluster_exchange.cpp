@@ -1,6 +1,8 @@
 // Sizes, before anything is printed.
 #include "backends/cuda/layout/cluster_exchange.h"
 
+#include "backends/cuda/analysis/tensor_dot.h"
+
 #include <algorithm>
 
 namespace tilewright::cuda {
@@ -43,8 +45,7 @@ Index bytes_of_steps(const LayoutInput& input, const Layouts& layouts, const std
   Index bytes = 0;
   for (const Step& step : steps) {
     if (step.kind == Step::Kind::elements) bytes += bytes_of_loop(input, layouts, step.loop, repeated);
-    for (const auto& body : step.body)
-      bytes += bytes_of_steps(input, layouts, body, repeated || step.kind == Step::Kind::loop);
+    for (const auto& body : step.body) bytes += bytes_of_steps(input, layouts, body, /*repeated=*/true);
   }
   return bytes;
 }
@@ -52,7 +53,9 @@ Index bytes_of_steps(const LayoutInput& input, const Layouts& layouts, const std
 }  // namespace
 
 Index cluster_exchange_bytes(const LayoutInput& input, const Layouts& layouts) {
-  return shares_rows(input.schedule) ? bytes_of_steps(input, layouts, input.plan.steps, false) : 0;
+  return shares_rows(input.schedule)
+             ? bytes_of_steps(input, layouts, input.plan.steps, walks_programs(input.schedule))
+             : 0;
 }
 
 }  // namespace tilewright::cuda

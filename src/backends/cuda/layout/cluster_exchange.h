@@ -12,8 +12,8 @@ inline constexpr Index kMostStaticSharedBytes = 48 * 1024, kStaticSharedBytes = 
 // A thread's state of a reduction: its value in 32 or 64 bits, and the place of an extreme beside it.
 Index reduction_state_bytes(DType dtype, tile::Monoid monoid);
 
-// Bytes of one reduction down the columns of a loop. Inside a loop of the kernel there are two places, used
-// in turn.
+// Bytes of one reduction down the columns of a loop. What runs many times (inside a loop or a condition of
+// the kernel, or for one program after another) has two places, used in turn.
 Index cluster_column_bytes(const Frame& frame, Part part, bool repeated, Index state_bytes);
 
 // Bytes of all of a kernel's; 0 where no cluster shares rows. At most kMostStaticSharedBytes -

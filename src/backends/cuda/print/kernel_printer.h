@@ -3,10 +3,8 @@
 #pragma once
 
 #include "backends/cuda/analysis/access.h"
-#include "backends/cuda/analysis/dot_chain.h"
-#include "backends/cuda/analysis/tensor_dot.h"
-#include "backends/cuda/analysis/tile_store.h"
-#include "backends/cuda/layout/cluster_exchange.h"
+#include "backends/cuda/plan/pipelines.h"
+#include "backends/cuda/plan/plan.h"
 #include "backends/cuda/print/printer.h"
 #include "backends/cuda/print/text.h"
 #include "backends/printer/accuracy.h"
@@ -32,8 +30,8 @@ struct Expr {
 
 class KernelPrinter {
  public:
-  KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& schedule, const PrintOptions& options);
-  Result<backends::Source> run();
+  KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan);
+  backends::Source run();
 
  private:
   using IndexText = printer::IndexText;
@@ -99,10 +97,8 @@ class KernelPrinter {
     std::vector<Address> addresses;
     std::vector<std::string> outputs;  // by instruction: the vector that a store or a keep collects
     std::vector<bool> wide;            // by instruction: stores of four vectors at once, see is_wide_store
-    Index piece_vectors = 0;           // walked piece by piece, of so many vectors; 0: row by row
-    bool loads_by_piece = false;       // … which load what stands along its columns
-    int sent = -1;                     // the store that the copy engine carries out
-    std::vector<InnerProduct> inner;   // sums on tensor cores
+    Pieces pieces;
+    std::vector<InnerProduct> inner;  // sums on tensor cores
     Thread thread;
   };
   enum class Level : unsigned char { once, row, element };
@@ -113,8 +109,6 @@ class KernelPrinter {
   };
 
   // --- head and steps (print_kernel.cpp)
-  Status find_dots();
-  Status find_sent(const tile::Op& dot);
   std::string header_comment() const;
   std::string signature();
   void print_thread_coordinates(Text& head);
@@ -131,7 +125,7 @@ class KernelPrinter {
   void print_program_ids();
   void index_scalars();
   void wait_for_cluster();
-  bool overlaps() const { return options_.arch.overlaps_launches(); }  // the launch of this kernel
+  bool overlaps() const { return plan_.options.arch.overlaps_launches(); }  // the launch of this kernel
   void wait_for_previous();
   static bool touches_memory(const Step& step);
   static bool exchanges(const std::vector<Step>& steps);
@@ -145,7 +139,6 @@ class KernelPrinter {
   const std::string& value_name(ValueId v);
   Thread thread(const Frame& frame);
   void need(const std::string& header) { headers_.insert(header); }
-  [[noreturn]] void refuse(const std::string& why) const;
 
   // --- element loops (print_elements.cpp)
   void print_elements(const ElementLoop& loop);
@@ -190,16 +183,14 @@ class KernelPrinter {
   static std::string vector_place(const Frame& frame);
   std::optional<std::string> vector_test(Loop& loop);
   int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
-  Part spread_of(const Loop& loop, const std::vector<int>& axes) const;
+  static Part spread_of(const Loop& loop, const std::vector<int>& axes);
 
   // --- loops over an accumulator, piece by piece (print_pieces.cpp)
-  void choose_pieces(Loop& loop);
   static bool loaded_by_piece(const Loop& loop, Part part);
   void print_pieces(Loop& loop);
   void print_row_starts(Loop& loop);
   void print_send(const Loop& loop);
   void print_outbox();
-  Index sent_bytes() const;
 
   // --- exponentials in chains of dots (print_exp.cpp)
   struct Scaled {
@@ -270,7 +261,6 @@ class KernelPrinter {
   std::string staged_slot(const Registers& r, const std::string& base) const;
   std::string staged_vector(const Registers& r) const;
   std::vector<std::pair<const tile::Op*, Staged>> staged_in_order() const;
-  Index staged_bytes() const;
   bool walks() const { return walks_programs(schedule_); }
 
   // --- loops of dots on tensor cores fed by the copy engine (print_wgmma.cpp)
@@ -289,26 +279,18 @@ class KernelPrinter {
   std::string programs_text() const;
   void open_program_loop();
   void open_multiplied_programs();
-  void check_wgmma() const;
-  void check_multicast(const TensorOperand& a, const TensorOperand& b) const;
-  void check_ping_pong(const Frame& frame) const;
-  int dot_warpgroups() const;
   void print_dot_turn(const Op& loop);
   void print_dot_blocks();
   void print_dot_ring();
-  void print_exchange_place(Index bytes);
+  void print_exchange_place();
 
   // --- chains of dots fed by the copy engine (print_chain.cpp)
   struct ChainText {
     std::string type, turned;  // of a block as its first reader sees it; with rows and depth exchanged
     std::string stage, ring, turn, full;
     std::string late_turn;  // of a late dot that is not the first to read the block; or empty
-    int places = 1;
-    bool joins = false;  // the ring of the block before: they come and go together
+    bool joins = false;     // the ring of the block before: they come and go together
   };
-  void check_chain() const;
-  void check_chain_cluster() const;
-  int resident_places() const;
   void name_chain();
   void join_rings();
   void print_chain_blocks();
@@ -333,29 +315,24 @@ class KernelPrinter {
   void print_chain_done(const ChainDot& dot);
   void print_chain_release(int block, const std::string& turn);
   // … whose rounds overlap (print_chain_rounds.cpp)
-  struct ChainRound {
-    std::vector<const Step*> scalars, first, between, sums, after;
-    const ChainDot* late = nullptr;
-    // Where its product is by itself: what adds it, and what that reads of its own round, kept aside.
-    std::vector<const Step*> adding;
+  // A round, and registers for what it keeps aside.
+  struct NamedRound {
+    const ChainRound* steps = nullptr;
     std::map<ValueId, Registers> aside = {};
   };
-  ChainRound chain_round(const Step& loop, const ChainDot& late);
-  void find_next_rounds();
+  NamedRound named_round(const Step& loop);
   void share_late_registers(const ChainDot& from, const ChainDot& to);
-  const Step* next_rounds(const Step& loop) const;
-  void print_chain_rounds(const Step& loop, const ChainDot& late);
+  void print_chain_rounds(const Step& loop);
   struct RoundBounds {
     std::string index, type, from, end, by;
   };
   RoundBounds print_round_bounds(const Op& loop);
-  void print_overlapping_rounds(const ChainRound& round, const RoundBounds& bounds, const std::string& from);
+  void print_overlapping_rounds(const NamedRound& round, const RoundBounds& bounds, const std::string& from);
   void print_chain_open(const ChainRound& round);
   void print_chain_first(const ChainRound& round);
   void print_chain_rest(const ChainRound& round);
-  void print_chain_sums(const ChainRound& round);
-  void print_chain_adding(const ChainRound& round);
-  void find_adding(ChainRound& round);
+  void print_chain_sums(const NamedRound& round);
+  void print_chain_adding(const NamedRound& round);
   void print_chain_wait(const ChainDot& dot);
   // … that add up products (print_chain_adding.cpp)
   struct AddingRounds {
@@ -383,7 +360,6 @@ class KernelPrinter {
   void print_adding_product(const AddingRounds& a, const AddingRound& round, Index row_block);
   void print_adding_round(const AddingRounds& a, const AddingRound& round);
   void print_adding_rounds(const Step& loop, const ChainDot& dot);
-  bool adds_in_turn() const;
   void share_product_registers();
   Registers chain_left(const ChainDot& dot);
   bool reads_last_early(const ChainDot& dot, int block) const;
@@ -403,21 +379,14 @@ class KernelPrinter {
   void print_copy(const std::string& block, const std::string& to, const TensorOperand& operand);
 
   // --- chains of dots whose blocks the threads copy ahead (print_chain_copied.cpp)
-  struct CopyPoint {
-    const ChainDot* dot = nullptr;                 // before which it stands
-    int pending = 0;                               // groups of copies that need not be there yet
-    std::vector<std::pair<int, int>> copies = {};  // blocks that are asked for, so many rounds ahead
-  };
   // Names of a loop's numbers, and of the functions that copy its blocks.
   struct CopiedLoop {
     std::string index, lower, end, by;
     std::map<int, std::string> copies = {};
     std::string at(const std::string& from, int rounds) const;
   };
-  void check_copied_chain() const;
   void print_copied_chain_body();
   void print_copied_chain(const Step& loop);
-  std::vector<CopyPoint> copy_points(const Step& loop) const;
   void print_first_copies(const Step& loop, const std::vector<CopyPoint>& points, const CopiedLoop& names);
   void print_copy_point(const CopyPoint& point, const CopiedLoop& names);
   void print_chain_copy(int block, const Op& load, const std::string& place);
@@ -441,9 +410,10 @@ class KernelPrinter {
   // --- reductions and scans (print_reductions.cpp)
   struct Reduction {
     std::size_t instr;
-    std::string monoid;  // "Max"
-    std::string state;   // variable
-    std::string type;    // of the state
+    std::string monoid;      // "Max"
+    std::string state;       // variable
+    std::string type;        // of the state
+    std::string value_type;  // … and of the value in it
   };
   Reduction reduction(const Loop& loop, std::size_t i) const;
   void print_reduction_starts(Loop& loop);
@@ -456,7 +426,6 @@ class KernelPrinter {
   std::string thread_of_program() const;
   std::string exchange_place(const std::string& type) const;
   // One exchange for a maximum and the sum of powers below it (print_powers.cpp)
-  void join_exchanges();
   bool print_own_maximum(const Loop& loop, const Reduction& max);
   std::optional<Reduction> take_deferred(const Loop& loop, const Reduction& sum);
   void print_scaled_extreme(Loop& loop, const Reduction& reduction);
@@ -490,13 +459,16 @@ class KernelPrinter {
   void print_relayout(const Step& step);
   void print_dot(const Step& step);
   void print_barrier();
-  void use_stage(Index bytes);
 
   const tile::Kernel& kernel_;
+  const CudaPlan& plan_;
   const tile::Schedule& schedule_;
-  const PrintOptions& options_;
-  printer::LoopPlan plan_;
-  std::vector<printer::ValueRange> ranges_;
+  const printer::LoopPlan& loops_;
+  const std::vector<printer::ValueRange>& ranges_;
+  const Layouts& layouts_;
+  const std::optional<TensorDot>& dot_;  // when tensor cores run the kernel's dots: one, or
+  const std::optional<DotChain>& chain_;
+  const std::optional<TileStore>& result_;  // that the copy engine stores
   std::vector<printer::Accuracy> kernel_accuracy_;
   std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
   std::vector<tile::ViewUse> view_uses_;
@@ -505,25 +477,16 @@ class KernelPrinter {
   bool outside_ = false;  // the vector that is printed holds none of the columns that are tested for
   bool crowded_ = false;  // a thread holds many elements: registers decide
   std::vector<bool> only_stored_;
-  Layouts layouts_;
-  std::optional<TensorDot> dot_;  // when tensor cores run the kernel's dots: one, or
-  std::optional<DotChain> chain_;
-  std::optional<TileStore> result_;  // that the copy engine stores
-  bool result_sent_ = false;
   Index piece_vectors_ = 0;                   // of the piece whose columns are loaded
   std::vector<ChainText> chain_text_;         // by block
   std::map<ValueId, Registers> chain_parts_;  // by storage: operand a of a dot, as it reads it
   std::set<std::string> declared_parts_;
-  std::map<const Op*, const Step*> next_rounds_;  // by loop: the one whose rounds go on with its late dot
-  std::set<int> resident_copied_;                 // blocks
-  std::vector<std::string> map_names_;            // of the kernel's tensor maps
+  std::set<int> resident_copied_;       // blocks
+  std::vector<std::string> map_names_;  // of the kernel's tensor maps
 
   Text out_{1};
   std::vector<std::string> shared_;  // declarations of static shared memory
-  Index stage_bytes_ = 0;
-  Index cluster_bytes_ = 0;  // of `shared_`: what the blocks of a cluster tell each other of columns
   std::map<const tile::Op*, Staged> staged_;
-  Index staged_slots_ = 0;
   Text fetch_{2};
   std::vector<std::string> wide_parts_;                    // of the loop that is printed, by instruction
   std::map<ValueId, const tile::Op*> scalar_definitions_;  // of the kernel's own body
@@ -545,7 +508,6 @@ class KernelPrinter {
   bool stepped_ = false;  // `step` is declared
   bool cluster_waited_ = false;
   bool previous_waited_ = false;           // for the kernel before
-  std::map<ValueId, ValueId> max_of_sum_;  // whose exchanges are one
   std::map<ValueId, Reduction> deferred_;  // by maximum: not exchanged yet; none at the end
   std::map<int, int> loads_of_view_;
 };

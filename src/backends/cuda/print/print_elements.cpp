@@ -1,5 +1,6 @@
 // One element loop: its loads, then the loops over the rows, vectors and elements that a thread holds.
 #include "backends/cuda/layout/folded_rows.h"
+#include "backends/cuda/layout/spread.h"
 #include "backends/cuda/print/kernel_printer.h"
 #include "backends/printer/expressions.h"
 
@@ -15,14 +16,8 @@ int KernelPrinter::role(const Loop& loop, int loop_axis) const {
   return side_of_axis(*loop.plan, loop.place, loop_axis);
 }
 
-Part KernelPrinter::spread_of(const Loop& loop, const std::vector<int>& axes) const {
-  bool rows = false, cols = false;
-  for (int a : axes) {
-    const int side = a < 0 ? -1 : role(loop, a);
-    rows = rows || side == 0;
-    cols = cols || side == 1;
-  }
-  return rows ? (cols ? Part::all : Part::rows) : (cols ? Part::cols : Part::one);
+Part KernelPrinter::spread_of(const Loop& loop, const std::vector<int>& axes) {
+  return cuda::spread_of(*loop.plan, loop.place, axes);
 }
 
 std::string KernelPrinter::row_text(const Loop& loop) const {
@@ -68,6 +63,7 @@ KernelPrinter::Loop KernelPrinter::begin_elements(const ElementLoop& plan) {
   Loop loop;
   loop.plan = &plan;
   loop.place = layouts_.loops.at(&plan);
+  loop.pieces = plan_.elements.pieces_of(plan);
   if (loop.place.part != Part::one) {
     loop.frame = layouts_.frame(loop.place);
     loop.thread = thread(loop.frame);
@@ -88,7 +84,6 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   accuracy_ = printer::accuracy_in_loop(kernel_, plan, kernel_accuracy_);
   const std::size_t n = plan.body.size();
   count_uses(loop);
-  choose_pieces(loop);
   print_loads(loop);
   for (const Instr& in : plan.body)
     if (packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
@@ -98,8 +93,8 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
       const Access access(kernel_, ranges_, *plan.body[i].op);
       need("memory");
-      loop.wide[i] = static_cast<int>(i) == loop.sent || is_wide_store(loop, i);
-      if (static_cast<int>(i) == loop.sent) continue;
+      loop.wide[i] = static_cast<int>(i) == loop.pieces.sent || is_wide_store(loop, i);
+      if (static_cast<int>(i) == loop.pieces.sent) continue;
       const Loop as_stored = loop.wide[i] ? widened(loop) : loop;
       loop.bounds[i] = print_bounds(as_stored, plan.body[i], access);
       loop.addresses[i] = print_address(as_stored, plan.body[i], access);
@@ -107,17 +102,17 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   for (std::size_t i = 0; i < n; ++i)
     if (plan.body[i].kind == Instr::Kind::keep || plan.body[i].kind == Instr::Kind::scan) {
       const Registers r = buffer(plan.body[i].value);
-      if (declared_.insert(plan_.storage(plan.body[i].value)).second) out_.write(declaration(r));
+      if (declared_.insert(loops_.storage(plan.body[i].value)).second) out_.write(declaration(r));
     }
   print_reduction_starts(loop);
   print_at(loop, Level::once);
-  if (loop.piece_vectors > 0) {
+  if (loop.pieces.vectors > 0) {
     print_pieces(loop);
     accuracy_ = kernel_accuracy_;
     return;
   }
   const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
-  const bool folded = walks_folded_row(plan_, plan, layouts_.folded);
+  const bool folded = walks_folded_row(loops_, plan, layouts_.folded);
   const auto [first, end] =
       row_window_.value_or(std::pair{Index{0}, folded ? Index{1} : loop.frame.row_steps()});
   if (rows && loop.frame.row_steps() > 1) out_.unrolled("r", first, end);
@@ -228,8 +223,8 @@ void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::
   bool named = index.empty();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!loop.wide[i]) continue;
-    if (static_cast<int>(i) == loop.sent) {
-      out_.line("put(outbox.piece(), half, {}, {});", loop.piece_vectors > kQuad ? "quad * 4" : "0",
+    if (static_cast<int>(i) == loop.pieces.sent) {
+      out_.line("put(outbox.piece(), half, {}, {});", loop.pieces.vectors > kQuad ? "quad * 4" : "0",
                 parts[i]);
       continue;
     }

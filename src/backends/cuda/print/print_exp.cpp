@@ -55,7 +55,7 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
   const std::function<bool(ValueId)> visit = [&](ValueId v) {
     if (!seen.insert(v).second) return false;
     if (std::any_of(chain_->dots.begin(), chain_->dots.end(),
-                    [&](const ChainDot& d) { return plan_.storage(d.op->results[0]) == plan_.storage(v); }))
+                    [&](const ChainDot& d) { return loops_.storage(d.op->results[0]) == loops_.storage(v); }))
       return true;
     const tile::Op* op = definitions_[static_cast<std::size_t>(v)];
     return op && op->kind == OpKind::apply && op->prim != Prim::exp && op->prim != Prim::exp2 &&
@@ -68,8 +68,9 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
 // memory, which may hold a mask's -1e30.
 bool KernelPrinter::is_dot_sized(ValueId value) const {
   constexpr double kSmall = 0x1p16;  // · log2 e is rounded by 2^-8 at most
-  if (std::any_of(chain_->dots.begin(), chain_->dots.end(),
-                  [&](const ChainDot& d) { return plan_.storage(d.op->results[0]) == plan_.storage(value); }))
+  if (std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
+        return loops_.storage(d.op->results[0]) == loops_.storage(value);
+      }))
     return true;
   const tile::Op* op = definitions_[static_cast<std::size_t>(value)];
   const auto all = [&](std::size_t first) {

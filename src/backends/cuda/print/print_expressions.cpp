@@ -26,10 +26,10 @@ std::string KernelPrinter::as_type(const Expr& e, const std::string& type) const
 
 Expr KernelPrinter::scalar(ValueId v) {
   auto it = scalars_.find(v);
-  if (it == scalars_.end()) it = scalars_.find(plan_.storage(v));
+  if (it == scalars_.end()) it = scalars_.find(loops_.storage(v));
   if (it != scalars_.end()) return it->second;
   // A carried value or a reduction's result: a variable of its own.
-  return {value_name(plan_.storage(v)), type_of(plan_.storage(v))};
+  return {value_name(loops_.storage(v)), type_of(loops_.storage(v))};
 }
 
 bool KernelPrinter::only_stored(ValueId v) const { return only_stored_[static_cast<std::size_t>(v)]; }

@@ -1,5 +1,6 @@
-// A kernel as a whole: what is looked at before it is printed, its head and its parameters.
+// A kernel as a whole: its head, its parameters and its body.
 #include "backends/cuda/analysis/loop_policy.h"
+#include "backends/cuda/plan/grid.h"
 #include "backends/cuda/print/kernel_printer.h"
 #include "backends/printer/powers_below.h"
 
@@ -16,10 +17,6 @@ using tile::Op;
 using tile::OpKind;
 
 namespace {
-
-struct Refusal {
-  std::string why;
-};
 
 // Words that a value must not be called: C++ keywords, and functions of the device headers.
 constexpr std::string_view kReserved[] = {
@@ -55,28 +52,22 @@ bool is_reserved(std::string_view name) {
   return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
 }
 
-std::vector<int> grid_parameters(const tile::Kernel& kernel) {
-  std::vector<int> axes;
-  for (std::size_t i = 0; i < kernel.grid.size(); ++i)
-    if (std::any_of(kernel.grid[i].begin(), kernel.grid[i].end(),
-                    [](const tile::GridFactor& f) { return !f.extent.is_constant(); }))
-      axes.push_back(static_cast<int>(i));
-  return axes;
-}
-
-KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const tile::Schedule& schedule,
-                             const PrintOptions& options)
+KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
     : kernel_(kernel),
-      schedule_(schedule),
-      options_(options),
-      plan_(plan_for(kernel, schedule)),
-      ranges_(printer::value_ranges(kernel)),
+      plan_(plan),
+      schedule_(plan.schedule),
+      loops_(plan.loops),
+      ranges_(plan.ranges),
+      layouts_(plan.layouts),
+      dot_(plan.dots.dot),
+      chain_(plan.dots.chain),
+      result_(plan.dots.result),
       kernel_accuracy_(printer::needed_accuracy(kernel)),
       accuracy_(kernel_accuracy_),
       view_uses_(tile::view_uses(kernel)),
       definitions_(printer::definitions(kernel)),
       differs_(printer::differ_between_programs(kernel)),
-      crowded_(crowded(kernel, schedule)),
+      crowded_(crowded(kernel, plan.schedule)),
       only_stored_(kernel.values.size(), true) {
   used_names_.insert(std::begin(kReserved), std::end(kReserved));
   for (const tile::ViewParam& v : kernel.views) used_names_.insert(identifier(v.name));
@@ -104,45 +95,20 @@ void KernelPrinter::find_only_stored() {
     }
 }
 
-void KernelPrinter::refuse(const std::string& why) const { throw Refusal{why}; }
-
-Result<backends::Source> KernelPrinter::run() {
-  const auto unsupported = [](std::string why) {
-    return failure(Failure::Kind::unsupported, std::move(why));
-  };
-  if (row_cluster(schedule_) > 1 && !options_.arch.has_clusters())
-    return unsupported(
-        fmt::format("cluster={}: {} has no clusters", row_cluster(schedule_), options_.arch.text()));
-  if (schedule_.dot != tile::DotUnit::fma)
-    if (Status s = find_dots(); !s) return s.error();
-  join_exchanges();
-  auto layouts = assign_layouts({kernel_, plan_, ranges_, schedule_});
-  if (!layouts) return layouts.error();
-  layouts_ = std::move(*layouts);
+backends::Source KernelPrinter::run() {
   const std::string parameters = signature();
   if (row_cluster(schedule_) > 1) need("cluster_exchange");
-  try {
-    if (schedule_.dot == tile::DotUnit::fma && schedule_.stages > 1) choose_staged();
-    if (schedule_.dot == tile::DotUnit::wgmma)
-      print_wgmma_body();
-    else if (chain_)
-      print_copied_chain_body();
-    else if (walks())
-      print_persistent_body();
-    else
-      print_steps(plan_.steps);
-    wait_for_previous();  // of a kernel that touches no memory, too
-    if (!deferred_.empty()) refuse("a maximum waits for a sum that no loop prints");
-  } catch (const Refusal& refusal) {
-    return unsupported(refusal.why);
-  }
-  const Index shared_bytes = round_up(stage_bytes_, 16) + staged_bytes();
-  if (cluster_bytes_ > kMostStaticSharedBytes - kStaticSharedBytes)
-    return unsupported(fmt::format("needs {} bytes of shared memory for what a cluster exchanges, has {}",
-                                   cluster_bytes_, kMostStaticSharedBytes - kStaticSharedBytes));
-  const Index left = options_.max_shared_bytes - kStaticSharedBytes - cluster_bytes_;
-  if (shared_bytes > left)
-    return unsupported(fmt::format("needs {} bytes of shared memory, a block has {}", shared_bytes, left));
+  choose_staged();
+  if (schedule_.dot == tile::DotUnit::wgmma)
+    print_wgmma_body();
+  else if (chain_)
+    print_copied_chain_body();
+  else if (walks())
+    print_persistent_body();
+  else
+    print_steps(loops_.steps);
+  wait_for_previous();  // of a kernel that touches no memory, too
+  TW_CHECK(deferred_.empty(), "a maximum waits for a sum that no loop prints");
 
   Text head(1);
   for (const std::string& s : shared_) head.write(s);
@@ -168,34 +134,9 @@ Result<backends::Source> KernelPrinter::run() {
   const Index programs = layouts_.programs_per_block * schedule_.cluster / row_cluster(schedule_);
   source.launch = {.threads = block_threads(schedule_),
                    .cluster = schedule_.cluster,
-                   .shared_bytes = shared_bytes,
+                   .shared_bytes = plan_.shared.dynamic,
                    .programs_per_block = programs};
   return source;
-}
-
-// What the schedule's unit makes of the kernel's dots.
-Status KernelPrinter::find_dots() {
-  auto dot = find_tensor_dot(kernel_, schedule_.dot);
-  if (dot) {
-    dot_ = *dot;
-    return find_sent(*dot_->dot);
-  }
-  if (!on_tensor_cores(schedule_.dot)) return dot.error();
-  auto chain = find_dot_chain(kernel_, schedule_.dot);
-  if (!chain) return chain.error();
-  chain_ = std::move(*chain);
-  return find_sent(*chain_->dots.back().op);
-}
-
-// The tile as this dot's result that the copy engine stores, where the schedule wants that.
-Status KernelPrinter::find_sent(const Op& dot) {
-  if (schedule_.store_places == 0) return Unit{};
-  if (schedule_.dot != tile::DotUnit::wgmma)
-    return failure(Failure::Kind::unsupported, "store_places: wants dot=wgmma");
-  auto result = find_tile_store(kernel_, dot);
-  if (!result) return result.error();
-  result_ = std::move(*result);
-  return Unit{};
 }
 
 std::string KernelPrinter::header_comment() const {
@@ -242,7 +183,7 @@ std::string KernelPrinter::signature() {
   for (const tile::ScalarParam& s : kernel_.scalars)
     parameters.push_back(fmt::format("{} {}", element_type(s.dtype), identifier(s.name)));
   for (int axis : grid_parameters(kernel_)) parameters.push_back(fmt::format("i32 grid_{}", axis));
-  for (const TensorBlock& block : tensor_blocks(kernel_, schedule_)) {
+  for (const TensorBlock& block : plan_.maps) {
     map_names_.push_back(unique(kernel_.views[static_cast<std::size_t>(block.view)].name + "_map"));
     parameters.push_back("const __grid_constant__ TensorMap " + map_names_.back());
   }
@@ -262,9 +203,8 @@ const std::string& KernelPrinter::value_name(ValueId v) {
   return names_[v] = unique(given.empty() ? fmt::format("v{}", v) : given);
 }
 
-Result<backends::Source> print_kernel(const tile::Kernel& kernel, const tile::Schedule& schedule,
-                                      const PrintOptions& options) {
-  return KernelPrinter(kernel, schedule, options).run();
+backends::Source print_kernel(const tile::Kernel& kernel, const CudaPlan& plan) {
+  return KernelPrinter(kernel, plan).run();
 }
 
 }  // namespace tilewright::cuda

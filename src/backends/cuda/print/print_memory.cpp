@@ -194,7 +194,7 @@ void KernelPrinter::print_loads(Loop& loop) {
 
 // What stands along the columns, for those of a piece.
 void KernelPrinter::print_piece_loads(Loop& loop) {
-  piece_vectors_ = loop.piece_vectors;
+  piece_vectors_ = loop.pieces.vectors;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
@@ -218,7 +218,7 @@ void KernelPrinter::print_load(Loop& loop, std::size_t i) {
   }
   if (keeps_load(loop, i)) {
     r = buffer(in.value);
-    if (declared_.insert(plan_.storage(in.value)).second) out_.write(declaration(r));
+    if (declared_.insert(loops_.storage(in.value)).second) out_.write(declaration(r));
   } else {
     const bool vectors = part == Part::all || part == Part::cols;
     r = {unique(identifier(access.view().name) + "_in"),
@@ -328,13 +328,12 @@ std::string KernelPrinter::view_offset(int view, const std::vector<Expr>& indice
     small = small && !__builtin_mul_overflow(p.extents[dim].value, std::abs(p.strides[dim].value), &part) &&
             (reach += part) < (Index{1} << 31);
   }
-  std::vector<std::string> terms;
+  IndexText offset = 0;
   for (int d = 0; d < p.rank(); ++d) {
     const auto dim = static_cast<std::size_t>(d);
-    const Expr& index = indices[dim];
-    terms.push_back(times(small ? as_type(index, "i32") : as_type(index, "i64"), dim_text(p.strides[dim])));
+    offset = offset + IndexText(as_type(indices[dim], small ? "i32" : "i64")) * dim_text(p.strides[dim]);
   }
-  return sum(terms);
+  return offset.str();
 }
 
 Expr KernelPrinter::scalar_load(const Op& op) {

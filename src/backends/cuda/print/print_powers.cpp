@@ -65,20 +65,12 @@ std::vector<JoinedExchange> joined_exchanges(const tile::Kernel& kernel, const p
   return out;
 }
 
-// The scalars between the two loops wait for both.
-void KernelPrinter::join_exchanges() {
-  for (const JoinedExchange& e : joined_exchanges(kernel_, plan_)) {
-    max_of_sum_[e.sum] = e.max;
-    const auto first = plan_.steps.begin() + e.first, second = plan_.steps.begin() + e.second;
-    std::rotate(first + 1, second, second + 1);
-  }
-}
-
 // Where the exchange of a maximum waits for that of its sum: the loop in between takes the warp's own.
 bool KernelPrinter::print_own_maximum(const Loop& loop, const Reduction& max) {
   const ValueId v = loop.plan->body[max.instr].value;
+  const auto& sums = plan_.elements.max_of_sum;
   const bool joined =
-      std::any_of(max_of_sum_.begin(), max_of_sum_.end(), [&](const auto& pair) { return pair.second == v; });
+      std::any_of(sums.begin(), sums.end(), [&](const auto& pair) { return pair.second == v; });
   if (!joined || loop.place.part != Part::cols || loop.frame.groups > 1) return false;
   deferred_.insert_or_assign(v, max);
   need("powers");
@@ -90,10 +82,9 @@ bool KernelPrinter::print_own_maximum(const Loop& loop, const Reduction& max) {
 
 // The maximum that is exchanged with this sum; from then on it is the row's.
 std::optional<KernelPrinter::Reduction> KernelPrinter::take_deferred(const Loop& loop, const Reduction& sum) {
-  const auto pair = max_of_sum_.find(loop.plan->body[sum.instr].value);
-  const auto found = pair == max_of_sum_.end() ? deferred_.end() : deferred_.find(pair->second);
+  const auto pair = plan_.elements.max_of_sum.find(loop.plan->body[sum.instr].value);
+  const auto found = pair == plan_.elements.max_of_sum.end() ? deferred_.end() : deferred_.find(pair->second);
   if (found == deferred_.end()) return std::nullopt;
-  if (loop.place.part != Part::cols || loop.frame.groups > 1) refuse("a sum of powers changes its layout");
   Reduction max = found->second;
   scalars_[pair->second] = {max.state, "f32"};
   deferred_.erase(found);

@@ -1,18 +1,17 @@
 // Where a thread stands, and which programs its block runs.
 #include "backends/cuda/analysis/chain_plan.h"
+#include "backends/cuda/plan/grid.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
 
 namespace tilewright::cuda {
 
+using printer::IndexText;
+
 IndexText KernelPrinter::grid(int axis) const {
-  const std::vector<int> given = grid_parameters(kernel_);
-  if (std::find(given.begin(), given.end(), axis) != given.end()) return fmt::format("grid_{}", axis);
-  Index n = 1;
-  for (const tile::GridFactor& f : kernel_.grid[static_cast<std::size_t>(axis)])
-    n *= ceil_div(f.extent.value, f.block);
-  return n;
+  const std::optional<Index> programs = programs_along(kernel_, axis);
+  return programs ? IndexText(*programs) : IndexText(fmt::format("grid_{}", axis));
 }
 
 // All programs.
@@ -68,8 +67,6 @@ Expr KernelPrinter::program_id(int axis) {
 // The second axis counts slowest, from its end unless a chain's loops begin later there.
 std::string KernelPrinter::descending_id(int axis) const {
   const auto axes = static_cast<int>(kernel_.grid.size());
-  if (axes < 2 || layouts_.is_packed() || row_cluster(schedule_) > 1 || schedule_.raster > 0)
-    refuse("descending: wants a second grid axis, and no other order of programs");
   const IndexText program = "program", others = axes > 2 ? grid(0) * grid(2) : grid(0);
   if (axis == 0) return (program % grid(0)).str();
   if (axis == 2) return (program / grid(0) % grid(2)).str();
@@ -91,17 +88,16 @@ void KernelPrinter::print_program_ids() {
 
 // One block walks over every gridDim.x-th program.
 void KernelPrinter::print_persistent_body() {
-  if (layouts_.is_packed()) refuse("persistent: programs side by side do not walk");
   const std::string divide = row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "";
   const std::string programs = programs_text();
-  declare_buffers(plan_.steps);
+  declare_buffers(loops_.steps);
   wait_for_cluster();
   wait_for_previous();
   Text before(1);
   std::swap(before, out_);
   out_ = Text(2);
   ++loop_depth_;
-  print_steps(plan_.steps);
+  print_steps(loops_.steps);
   --loop_depth_;
   Text body(2);
   std::swap(body, out_);

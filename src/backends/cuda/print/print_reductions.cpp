@@ -1,4 +1,5 @@
 // Reductions and scans: each thread's own, and what crosses threads at their ends.
+#include "backends/cuda/layout/spread.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
@@ -19,25 +20,20 @@ std::string monoid_name(Monoid m) {
 bool finds_index(Monoid m) { return m == Monoid::argmax || m == Monoid::argmin; }
 
 // Reductions run in 32 or 64 bits: shuffles move words.
-std::string state_type(DType dtype, Monoid m) {
+std::string value_type(DType dtype) {
   const bool small = size_bytes(dtype) < 4 && !is_float(dtype);
-  const std::string value = small ? "i32" : compute_type(dtype);
-  return finds_index(m) ? fmt::format("Indexed<{}>", value) : value;
+  return small ? "i32" : compute_type(dtype);
 }
-
-Index state_bytes(const std::string& type) {
-  const Index value = type.find("64") != std::string::npos ? 8 : 4;
-  return type[0] == 'I' ? 2 * value : value;
+std::string state_type(DType dtype, Monoid m) {
+  return finds_index(m) ? fmt::format("Indexed<{}>", value_type(dtype)) : value_type(dtype);
 }
 
 }  // namespace
 
-void KernelPrinter::use_stage(Index bytes) { stage_bytes_ = std::max(stage_bytes_, round_up(bytes, 16)); }
-
 KernelPrinter::Reduction KernelPrinter::reduction(const Loop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
-  return {i, monoid_name(in.op->monoid), loop.states[i],
-          state_type(kernel_.type(in.op->operands[0]).dtype, in.op->monoid)};
+  const DType dtype = kernel_.type(in.op->operands[0]).dtype;
+  return {i, monoid_name(in.op->monoid), loop.states[i], state_type(dtype, in.op->monoid), value_type(dtype)};
 }
 
 // Along rows, columns or nothing (an axis of one element).
@@ -70,18 +66,13 @@ void KernelPrinter::print_reduction_starts(Loop& loop) {
     if (side < 0) {
       if (scalar_result)
         out_.line("{} {};", final_type, value_name(in.value));
-      else if (declared_.insert(plan_.storage(in.value)).second)
+      else if (declared_.insert(loops_.storage(in.value)).second)
         out_.write(declaration(buffer(in.value)));
       continue;
     }
     if (!scalar_result) {
       const Registers r = buffer(in.value);
-      const Place place{loop.place.frame, loop.place.part != Part::all ? Part::one
-                                          : side == 1                  ? Part::rows
-                                                                       : Part::cols};
-      if (place.part != Part::one && !same_spread(layouts_, r.place, place))
-        refuse("a reduction's result changes its layout");
-      if (declared_.insert(plan_.storage(in.value)).second && (own || true)) out_.write(declaration(r));
+      if (declared_.insert(loops_.storage(in.value)).second && (own || true)) out_.write(declaration(r));
       Registers state = r;
       state.name = loop.states[i];
       state.type = type;
@@ -136,9 +127,8 @@ void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
   if (finds_index(m)) {
     std::string index = side == 0 ? row_text(loop) : col_text(loop);
     if (side == 1 && loop.frame.vector > 1) index += " + v";
-    const std::string inner = red.type.substr(8, red.type.size() - 9);
-    out_.line("{0} = {1}::combine({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type, as_type(value, inner),
-              index);
+    out_.line("{0} = {1}::combine({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type,
+              as_type(value, red.value_type), index);
     return;
   }
   const std::string text = as_type(value, red.type);
@@ -190,21 +180,14 @@ void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red
   const Frame& f = loop.frame;
   const std::string stage = exchange_place(red.type),
                     who = exchanging_threads().empty() ? "" : ", " + exchanging_threads();
-  if (f.map == RowMap::mma && f.threads_per_row == kQuad && f.col_steps() % 4 == 0 &&
-      loop.place.part != Part::rows) {
+  if (reduces_in_quads(f, loop.place.part)) {
     need("columns");
     const Index warps = program_threads(schedule_) / 32;
-    use_stage(warps * (f.cols + f.cols / 32) * state_bytes(red.type));
     out_.line("reduce_columns<{}, {}, {}{}>({}, {});", red.monoid, warps, f.col_steps(), who, red.state,
               stage);
     return;
   }
-  const Index in_warp = f.threads_per_row < 32 ? std::min<Index>(32 / f.threads_per_row, f.groups) : 1;
-  const Index parts = f.groups / in_warp;
-  const bool one = loop.place.part == Part::rows;
-  const Index values = one ? 1 : f.col_steps() * f.vector;
-  if (parts > 1) use_stage(parts * f.threads_per_row * values * state_bytes(red.type));
-  if (one)
+  if (loop.place.part == Part::rows)
     out_.line("reduce_groups_one<{}, {}, {}{}>({}, {});", red.monoid, f.threads_per_row, f.groups, who,
               red.state, stage);
   else
@@ -224,7 +207,6 @@ void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Re
     const std::string name = unique(r.state + "_parts");
     shared_.push_back(fmt::format("__shared__ {} {}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
                                   f.row_blocks, columns));
-    cluster_bytes_ += cluster_column_bytes(f, loop.place.part, repeated, state_bytes(r.type));
     places.push_back(name + (repeated ? "[step & 1]" : ""));
     vectors.push_back(one ? fmt::format("as_vectors(&{})", r.state) : steps > 1 ? r.state : "&" + r.state);
     out_.line("put_columns_cluster<{}, {}, {}>({}, {});", f.threads_per_row, f.groups, steps, places.back(),
@@ -259,8 +241,7 @@ void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>&
     if (lanes > 1) out_.line("reduce_lanes<{}, {}>({});", r.monoid, lanes, r.state);
     print_scaled_extreme(loop, r);
   }
-  const int warps = f.threads_per_row > 32 ? f.threads_per_row / 32 : 1;
-  const int parts = warps * f.cluster;
+  const int parts = row_parts(f);
   if (parts == 1) return;
   if (own.size() == 1 && print_own_maximum(loop, own[0])) return;
   std::vector<Reduction> reductions = own;
@@ -336,23 +317,17 @@ void KernelPrinter::print_scans(Loop& loop) {
     if (in.kind != Instr::Kind::scan) continue;
     const int side = role(loop, in.op->axis);
     if (side < 0) continue;
-    if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: a scan is of all threads");
     need("exchange");
     const Registers r = buffer(in.value);
     const Frame& f = loop.frame;
-    const Index bytes = static_cast<Index>(size_bytes(r.dtype));
-    const Index warps = f.threads_per_row > 32 ? f.threads_per_row / 32 : 1;
     const Index rows = loop.place.part == Part::cols ? 1 : f.row_steps();
     const Index steps = loop.place.part == Part::rows ? 1 : f.col_steps();
     const std::string first =
         loop.place.part == Part::rows ? fmt::format("as_vectors({})", pointer_to(r)) : pointer_to(r);
     if (side == 1) {
-      if (warps > 1) use_stage(f.groups * rows * steps * warps * bytes);
       out_.line("scan_columns<{}, {}, {}, {}>({}, stage<{}>());", monoid_name(in.op->monoid),
                 f.threads_per_row, rows, steps, first, r.type);
     } else {
-      const Index vector = loop.place.part == Part::rows ? 1 : f.vector;
-      if (f.groups > 1) use_stage(Index{f.groups} * f.threads_per_row * vector * bytes);
       out_.line("scan_rows<{}, {}, {}, {}, {}>({}, stage<{}>());", monoid_name(in.op->monoid),
                 f.threads_per_row, f.groups, rows, steps, first, r.type);
     }

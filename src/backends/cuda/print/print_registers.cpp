@@ -41,7 +41,7 @@ std::string KernelPrinter::pointer_to(const Registers& r) const {
 }
 
 KernelPrinter::Registers KernelPrinter::buffer(ValueId v) {
-  const ValueId s = plan_.storage(v);
+  const ValueId s = loops_.storage(v);
   auto it = buffers_.find(s);
   if (it != buffers_.end()) return it->second;
   const auto place = layouts_.buffers.find(s);

@@ -1,4 +1,5 @@
 // Values in other registers than their own, through shared memory; and dots, whose operands come that way.
+#include "backends/cuda/layout/spread.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
@@ -16,16 +17,10 @@ KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
   to.place = place;
   to.name = unique(from.name + "_moved");
   const bool to_vectors = place.part == Part::all || place.part == Part::cols;
-  to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(plan_.storage(v));
-  if (layouts_.programs_per_block > 1) refuse("programs side by side: values stay in their threads");
-  if (shares_rows(schedule_)) refuse("cluster: values stay in the blocks that have their rows");
+  to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(loops_.storage(v));
   const std::vector<Index>& shape = kernel_.type(v).shape;
   const StageLayout stage{.type = stage_type(v), .shape = shape, .pitch = shape.empty() ? 1 : shape.back()};
   need("exchange");
-  // Beside a warpgroup that fetches there is room for what stands along one axis of a tile.
-  if (schedule_.dot == tile::DotUnit::wgmma && long_axes(shape).size() > 1)
-    refuse("dot=wgmma: a tile changes its layout");
-  use_stage(kernel_.type(v).size() * static_cast<Index>(size_bytes(from.dtype)));
   print_barrier();
   move_through_stage(from, StageSide::put, stage);
   print_barrier();
@@ -103,7 +98,7 @@ std::string KernelPrinter::convert_text(const std::string& from, const std::stri
 // The type a value has on the stage: as it is stored, so that it takes no more room than it must.
 std::string KernelPrinter::stage_type(ValueId v) const {
   const DType dtype = kernel_.type(v).dtype;
-  return is_narrow_float(dtype) ? element_type(dtype) : type_of(plan_.storage(v));
+  return is_narrow_float(dtype) ? element_type(dtype) : type_of(loops_.storage(v));
 }
 
 // Transpose and reshape: the tile is laid out in shared memory and read in the other order.
@@ -112,17 +107,12 @@ void KernelPrinter::print_relayout(const Step& step) {
   need("exchange");
   const ValueId source = op.operands[0], result = op.results[0];
   const Registers from = buffer(source), to = buffer(result);
-  if (layouts_.programs_per_block > 1) refuse("programs side by side: tiles stay in their threads");
-  if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: a tile changes its layout");
-  if (declared_.insert(plan_.storage(result)).second) out_.write(declaration(to));
+  if (declared_.insert(loops_.storage(result)).second) out_.write(declaration(to));
   const std::vector<Index>& shape = kernel_.type(source).shape;
   const std::vector<Index>& result_shape = kernel_.type(result).shape;
-  const Index bytes = static_cast<Index>(size_bytes(from.dtype));
   const bool transposes = op.kind == OpKind::transpose;
-  // An odd number of words a row keeps the elements of a column in different banks.
-  const Index pitch = shape.back() + (transposes ? std::max<Index>(1, 4 / bytes) : 0);
+  const Index pitch = relayout_stage(kernel_, op).pitch;
   const std::string type = stage_type(source);
-  use_stage((transposes ? shape[0] * pitch : kernel_.type(source).size()) * bytes);
   out_.write("__syncthreads();");
   move_through_stage(from, StageSide::put, {.type = type, .shape = shape, .pitch = pitch});
   out_.write("__syncthreads();");
@@ -133,21 +123,15 @@ void KernelPrinter::print_relayout(const Step& step) {
                       .transposed = transposes});
 }
 
-// Both operands in shared memory; each thread keeps its block of the result in registers. A row of results
-// that is spread like a tile's rows, or a column like its columns, is the transposed product: operands change
-// places, each laid out the other way round.
+// Both operands in shared memory; each thread keeps its block of the result in registers.
 void KernelPrinter::print_dot(const Step& step) {
   const Op& op = *step.op;
-  if (schedule_.dot == tile::DotUnit::wgmma) refuse("dot=wgmma: another dot reads its operands from memory");
   need("dot");
   need("exchange");
   const Registers acc = buffer(op.results[0]);
-  if (declared_.insert(plan_.storage(op.results[0])).second) out_.write(declaration(acc));
-  const std::vector<Index>& shape = kernel_.type(op.results[0]).shape;
+  if (declared_.insert(loops_.storage(op.results[0])).second) out_.write(declaration(acc));
   const Part part = acc.place.part;
-  const bool turned = (part == Part::rows && shape[1] > 1) || (part == Part::cols && shape[0] > 1);
-  const ValueId a = op.operands[turned ? 1 : 0], b = op.operands[turned ? 0 : 1];
-  const Index m = shape[turned ? 1 : 0], n = shape[turned ? 0 : 1], k = kernel_.type(op.operands[0]).shape[1];
+  const DotStage stage = dot_stage(kernel_, layouts_, acc.place, op);
   Loop loop;
   loop.place = acc.place;
   if (part != Part::one) {
@@ -158,28 +142,27 @@ void KernelPrinter::print_dot(const Step& step) {
   const bool rows = part == Part::all || part == Part::rows, cols = part == Part::all || part == Part::cols;
   const Index vector = cols ? f.vector : 1, col_step = cols ? f.row_threads() * f.vector : 1;
   const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
-  const Index pitch_a = round_up(k, 4) + (k % 4 == 0 ? 4 : 0);
-  const Index pitch_b = round_up(n, std::max<Index>(4, vector));
   // 8-bit floats may be of two types.
-  const std::string type = stage_type(a), type_b = stage_type(b);
-  const Index bytes = static_cast<Index>(size_bytes(kernel_.type(a).dtype));
-  const Index offset_b = round_up(m * pitch_a, 16);
-  use_stage((offset_b + k * pitch_b) * bytes);
+  const std::string type = stage_type(stage.a), type_b = stage_type(stage.b);
   out_.write("__syncthreads();");
-  move_through_stage(buffer(a), StageSide::put,
-                     {.type = type, .shape = kernel_.type(a).shape, .pitch = pitch_a, .transposed = turned});
-  move_through_stage(buffer(b), StageSide::put,
+  move_through_stage(buffer(stage.a), StageSide::put,
+                     {.type = type,
+                      .shape = kernel_.type(stage.a).shape,
+                      .pitch = stage.pitch_a,
+                      .transposed = stage.turned});
+  move_through_stage(buffer(stage.b), StageSide::put,
                      {.type = type_b,
-                      .shape = kernel_.type(b).shape,
-                      .pitch = pitch_b,
-                      .offset = offset_b,
-                      .transposed = turned});
+                      .shape = kernel_.type(stage.b).shape,
+                      .pitch = stage.pitch_b,
+                      .offset = stage.offset_b,
+                      .transposed = stage.turned});
   out_.write("__syncthreads();");
   const bool scalars = part == Part::rows || part == Part::one;
   out_.line("dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, stage<{}>(), stage<{}>() + {}, {}, {});",
-            row_steps, col_steps, rows ? f.groups : 1, col_step, m, k, pitch_a, pitch_b,
-            scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type, type_b,
-            offset_b, rows ? loop.thread.g : "0", cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
+            row_steps, col_steps, rows ? f.groups : 1, col_step, stage.m, stage.k, stage.pitch_a,
+            stage.pitch_b, scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type,
+            type_b, stage.offset_b, rows ? loop.thread.g : "0",
+            cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
 }
 
 }  // namespace tilewright::cuda

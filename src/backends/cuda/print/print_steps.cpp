@@ -46,13 +46,13 @@ bool KernelPrinter::exchanges(const std::vector<Step>& steps) {
 // Buffers first touched inside a nested block must be there before it.
 void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
   const auto declare = [&](ValueId v) {
-    const ValueId s = plan_.storage(v);
+    const ValueId s = loops_.storage(v);
     if (kernel_.type(s).rank() == 0 || !layouts_.buffers.count(s)) return;
     if (!declared_.insert(s).second) return;
     std::string text = declaration(buffer(s));
     // Its first product ignores what is there; to the compiler it would be there since the kernel began.
     if (chain_ && std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
-          return d.loop_from_zero && plan_.storage(d.op->results[0]) == s;
+          return d.loop_from_zero && loops_.storage(d.op->results[0]) == s;
         }))
       text.insert(text.rfind(';'), " = {}");
     out_.write(text);
@@ -133,12 +133,13 @@ void KernelPrinter::print_scalar(const Op& op) {
 
 void KernelPrinter::print_loop(const Step& step) {
   const Op& op = *step.op;
+  const auto& next_rounds = plan_.rounds.next;
   const auto is_this = [&](const auto& other) { return other.second == &step; };
-  if (std::any_of(next_rounds_.begin(), next_rounds_.end(), is_this)) return;  // printed with the one before
+  if (std::any_of(next_rounds.begin(), next_rounds.end(), is_this)) return;  // printed with the one before
   const bool copies = chain_ && schedule_.dot == tile::DotUnit::mma;
   if (chain_ && !copies && chain_->adds_up()) share_product_registers();
   declare_buffers(step.body[0]);
-  const Step* next = next_rounds(step);
+  const Step* next = plan_.rounds.next_of(step);
   if (next) declare_buffers(next->body[0]);
   if (exchanges(step.body[0])) wait_for_cluster();
   if (dot_ && dot_->loop == &op)

@@ -48,7 +48,7 @@ bool KernelPrinter::direct_copy(const Loop& loop, std::size_t i) const {
   const auto at_instr = static_cast<std::size_t>(in.operands[0].instr);
   if (loop.arrays[at_instr].type != element_type(loop.arrays[at_instr].dtype)) return false;
   return kernel_.type(target).dtype == kernel_.type(from.value).dtype &&
-         (in.kind != Instr::Kind::keep || type_of(plan_.storage(target)) == type_of(from.value));
+         (in.kind != Instr::Kind::keep || type_of(loops_.storage(target)) == type_of(from.value));
 }
 
 // A load (or the keep of one) whose registers are the value's buffer.
@@ -60,7 +60,7 @@ bool KernelPrinter::keeps_load(const Loop& loop, std::size_t i) const {
     return keep.kind == Instr::Kind::keep && !keep.operands[0].is_scalar() &&
            static_cast<std::size_t>(keep.operands[0].instr) == load && is_load(loop.plan->body[load]) &&
            keep.value == loop.plan->body[load].value &&
-           layouts_.buffers.at(plan_.storage(keep.value)) == loop.place &&
+           layouts_.buffers.at(loops_.storage(keep.value)) == loop.place &&
            spread_of(loop, loop.plan->body[load].axes) == loop.place.part &&
            !view_uses_[static_cast<std::size_t>(loop.plan->body[load].op->param)].written;
   };
@@ -162,8 +162,6 @@ void KernelPrinter::print_keep(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   if (keeps_load(loop, i) || direct_copy(loop, i) || keeps_widened(loop, i)) return;
   const Registers r = buffer(in.value);
-  if (!(r.place == loop.place || same_spread(layouts_, r.place, loop.place)))
-    refuse("a kept value changes its layout");
   const Expr value = operand(loop, in.operands[0]);
   if (!loop.outputs[i].empty())
     out_.line("{}{} = {};", loop.outputs[i], loop.frame.vector > 1 ? ".v[v]" : ".v[0]", value.text);

@@ -2,8 +2,6 @@
 // time.
 #include "backends/cuda/schedule/candidates.h"
 
-#include "backends/cuda/analysis/loop_policy.h"
-#include "backends/cuda/layout/cluster_exchange.h"
 #include "backends/cuda/schedule/dot_candidates.h"
 #include "backends/cuda/schedule/estimate.h"
 
@@ -27,13 +25,12 @@ constexpr Index kLongRow = 32768;  // elements: one block holds such a row only 
 
 class Candidates {
  public:
-  Candidates(const tile::Kernel& kernel, const tile::Target& target, const PrintOptions& options)
+  Candidates(const tile::Kernel& kernel, const tile::Target& target, const PlanOptions& options)
       : kernel_(kernel),
         target_(target),
         options_(options),
         plan_(printer::plan_loops(kernel, {.keep_above_flops = 4, .keep_loads = true})),
-        ranges_(printer::value_ranges(kernel)),
-        main_(main_shape(kernel, plan_, ranges_)),
+        main_(main_shape(kernel, plan_, printer::value_ranges(kernel))),
         work_(kernel_work(kernel, plan_)) {}
 
   std::vector<backends::Candidate> run() {
@@ -63,40 +60,34 @@ class Candidates {
     s.vector_bytes =
         static_cast<int>(std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4)));
     if (!seen_.insert({s.threads, s.threads_per_row, s.cluster}).second) return;
-    evaluate(s);
+    const auto plan = evaluate(s);
+    if (!plan || work_.exchanges == 0 || work_.loops || s.threads != s.threads_per_row ||
+        work_.programs <= 2 * target_.units)
+      return;
     s.stages = 2;
-    if (work_.exchanges > 0 && !work_.loops && s.threads == s.threads_per_row &&
-        work_.programs > 2 * target_.units)
-      evaluate(s);
+    if (!find_staged_loads({kernel_, plan->loops, plan->ranges, s}, plan->layouts).empty()) (void)evaluate(s);
   }
 
-  void evaluate(const tile::Schedule& s) {
+  Result<CudaPlan> evaluate(const tile::Schedule& s) {
     backends::Candidate c;
     c.schedule = s;
-    const printer::LoopPlan plan = printer::plan_loops(kernel_, loop_policy(kernel_, s));
-    const LayoutInput input{kernel_, plan, ranges_, s};
-    auto layouts = assign_layouts(input);
-    const Index exchanged = layouts ? cluster_exchange_bytes(input, *layouts) : 0;
-    constexpr Index kMostExchanged = kMostStaticSharedBytes - kStaticSharedBytes;
-    if (!layouts || exchanged > kMostExchanged) {
-      c.refusal = layouts
-                      ? fmt::format("needs {} bytes of shared memory for what a cluster exchanges, has {}",
-                                    exchanged, kMostExchanged)
-                      : layouts.error().message;
+    auto plan = plan_kernel(kernel_, s, options_);
+    if (!plan) {
+      c.refusal = plan.error().message;
       found_.push_back(std::move(c));
-      return;
+      return plan;
     }
-    const Occupancy o = occupancy(input, *layouts, options_.max_shared_bytes);
-    if (s.stages > 1 && !o.staged) return;
+    const Occupancy o = occupancy(kernel_, *plan);
     if (o.blocks == 0) {
       c.refusal =
           o.staged ? "the rows under way do not fit shared memory"
                    : fmt::format("about {} registers for each of {} threads: more than a multiprocessor has",
                                  o.registers, s.threads);
     } else {
-      c.predicted_us = predicted_us(work_, o, *layouts, s, target_);
+      c.predicted_us = predicted_us(work_, o, *plan, target_);
     }
     found_.push_back(std::move(c));
+    return plan;
   }
 
   // What is stored is not read back soon when it exceeds the second-level cache: it need not displace what
@@ -188,28 +179,24 @@ class Candidates {
   // value enters and leaves once at least.
   void spill() {
     for (backends::Candidate& c : found_) {
-      const printer::LoopPlan plan = printer::plan_loops(kernel_, loop_policy(kernel_, c.schedule));
-      const LayoutInput input{kernel_, plan, ranges_, c.schedule};
-      const auto layouts = assign_layouts(input);
-      if (!layouts) continue;
-      Occupancy o = occupancy(input, *layouts, options_.max_shared_bytes);
+      const auto plan = plan_kernel(kernel_, c.schedule, options_);
+      if (!plan) continue;
+      Occupancy o = occupancy(kernel_, *plan);
       if (o.blocks > 0 || o.staged) continue;
       constexpr double kEachWay = 2, kRegisterBytes = 4;
       const double spilled = std::max(0.0, o.elements - static_cast<double>(kMaxElements) / 2);
       const double bytes =
           kEachWay * kRegisterBytes * spilled * c.schedule.threads * c.schedule.cluster * work_.programs;
       o.blocks = 1;
-      c.predicted_us =
-          predicted_us(work_, o, *layouts, c.schedule, target_) + 1e6 * bytes / target_.cache_bytes_per_s;
+      c.predicted_us = predicted_us(work_, o, *plan, target_) + 1e6 * bytes / target_.cache_bytes_per_s;
       c.refusal.clear();
     }
   }
 
   const tile::Kernel& kernel_;
   const tile::Target& target_;
-  const PrintOptions& options_;
+  const PlanOptions& options_;
   printer::LoopPlan plan_;
-  std::vector<printer::ValueRange> ranges_;
   MainShape main_;
   KernelWork work_;
   std::vector<backends::Candidate> found_;
@@ -219,7 +206,7 @@ class Candidates {
 }  // namespace
 
 std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target,
-                                                 const PrintOptions& options) {
+                                                 const PlanOptions& options) {
   // On tensor cores where they can: no other schedule comes near.
   std::vector<backends::Candidate> dots = dot_candidates(kernel, target, options);
   if (!dots.empty() && dots.front().refusal.empty()) return dots;

@@ -2,8 +2,7 @@
 #include "backends/cuda/schedule/dot_candidates.h"
 
 #include "backends/cuda/analysis/chain_plan.h"
-#include "backends/cuda/analysis/tensor_dot.h"
-#include "backends/cuda/analysis/tile_store.h"
+#include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/schedule/estimate.h"
 
 #include <tilewright/tile/cost.h>
@@ -67,7 +66,7 @@ bool has_nested(const DotChain& chain) {
 
 class Lister {
  public:
-  Lister(const Kernel& kernel, const tile::Target& target, const PrintOptions& options)
+  Lister(const Kernel& kernel, const tile::Target& target, const PlanOptions& options)
       : kernel_(kernel), target_(target), options_(options) {}
 
   std::vector<Candidate> run() {
@@ -165,7 +164,7 @@ class Lister {
     if (!why.empty()) refuse(s, why);
   }
 
-  // The schedule with each of these swaths. Why not, where it cannot be printed.
+  // The schedule with each of these swaths. Why not, where it cannot be planned.
   std::string list_swaths(std::initializer_list<int> swaths, Schedule s, tile::TensorTiles tiles,
                           double slower) {
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
@@ -175,7 +174,7 @@ class Lister {
       s.raster = kernel_.grid.size() > 1 ? raster : 0;
       tiles.swath = raster;
       if (first)
-        if (const auto printed = print_kernel(kernel_, s, options_); !printed) return printed.error().message;
+        if (std::string why = why_not(s); !why.empty()) return why;
       first = false;
       Candidate c;
       c.schedule = s;
@@ -188,7 +187,7 @@ class Lister {
 
   // Of what follows the loop, for all elements of a tile.
   double instructions_after(const TensorDot& dot, const Schedule& s) const {
-    printer::LoopPlan plan = plan_for(kernel_, s);
+    printer::LoopPlan plan = plan_for(kernel_, s, DotUse{.dot = dot});
     std::erase_if(plan.steps, [&](const printer::Step& step) { return step.op == dot.loop; });
     return kernel_work(kernel_, plan).instructions;
   }
@@ -208,14 +207,13 @@ class Lister {
                .dot = DotUnit::fma_blocks};
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     if (rows > 1) s.raster = 8;
-    if (const auto printed = print_kernel(kernel_, s, options_); !printed)
-      return refuse(DotUnit::fma_blocks, printed.error().message);
+    if (const std::string why = why_not(s); !why.empty()) return refuse(DotUnit::fma_blocks, why);
     double flops = 2.0 * static_cast<double>((dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth *
                                              dot->a.rows * dot->b.rows);
     for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
     for (const int stages : {2, 3}) {
       s.stages = stages;
-      if (stages > 2 && !print_kernel(kernel_, s, options_)) return;
+      if (stages > 2 && !why_not(s).empty()) return;
       Candidate c;
       c.schedule = s;
       c.predicted_us = (flops / (kFmaShare * target_.flops_per_s) + target_.launch_s) * 1e6;
@@ -338,10 +336,14 @@ class Lister {
     }
   }
 
-  // Why not, where it cannot be printed.
+  std::string why_not(const Schedule& s) const {
+    const auto plan = plan_kernel(kernel_, s, options_);
+    return plan ? "" : plan.error().message;
+  }
+
+  // Why not, where it cannot be planned.
   std::string add_chain(const Schedule& s, double us) {
-    const auto printed = print_kernel(kernel_, s, options_);
-    if (!printed) return printed.error().message;
+    if (std::string why = why_not(s); !why.empty()) return why;
     Candidate c;
     c.schedule = s;
     c.predicted_us = us;
@@ -372,14 +374,14 @@ class Lister {
 
   const Kernel& kernel_;
   const tile::Target& target_;
-  const PrintOptions& options_;
+  const PlanOptions& options_;
   std::vector<Candidate> found_;
 };
 
 }  // namespace
 
 std::vector<Candidate> dot_candidates(const Kernel& kernel, const tile::Target& target,
-                                      const PrintOptions& options) {
+                                      const PlanOptions& options) {
   bool dots = false;
   tile::for_each_op(kernel.body, [&](const Op& op) { dots = dots || op.kind == OpKind::dot; });
   return dots ? Lister(kernel, target, options).run() : std::vector<Candidate>();

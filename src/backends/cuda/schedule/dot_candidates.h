@@ -2,7 +2,7 @@
 #pragma once
 
 #include "backends/backend.h"
-#include "backends/cuda/print/printer.h"
+#include "backends/cuda/plan/plan.h"
 
 #include <tilewright/tile/target.h>
 
@@ -13,6 +13,6 @@ namespace tilewright::cuda {
 // Best predicted first. Where tensor cores cannot run the kernel's dots, one refused candidate a unit says
 // why; a kernel without dots has none.
 std::vector<backends::Candidate> dot_candidates(const tile::Kernel& kernel, const tile::Target& target,
-                                                const PrintOptions& options);
+                                                const PlanOptions& options);
 
 }  // namespace tilewright::cuda

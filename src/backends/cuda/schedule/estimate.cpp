@@ -253,20 +253,21 @@ bool computes_one_by_one(const ElementLoop& loop) {
 
 // Registers that hold tiles where most do: across the border of two steps, or while a loop's loads are under
 // way.
-double tile_registers(const LayoutInput& input, const Layouts& layouts, const std::set<const Op*>& staged,
+double tile_registers(const tile::Kernel& kernel, const CudaPlan& plan, const std::set<const Op*>& staged,
                       double& bytes_ahead) {
-  const std::vector<Step>& steps = input.plan.steps;
+  const std::vector<Step>& steps = plan.loops.steps;
+  const Layouts& layouts = plan.layouts;
   std::vector<std::set<ValueId>> reads(steps.size()), writes(steps.size());
-  for (std::size_t i = 0; i < steps.size(); ++i) touched(input.plan, steps[i], reads[i], writes[i]);
+  for (std::size_t i = 0; i < steps.size(); ++i) touched(plan.loops, steps[i], reads[i], writes[i]);
   std::set<ValueId> in_shared;
-  for (const Op* op : staged) in_shared.insert(input.plan.storage(op->results[0]));
+  for (const Op* op : staged) in_shared.insert(plan.loops.storage(op->results[0]));
   struct Life {
     std::size_t first_written, last_read;  // steps
     double registers;
   };
   std::map<ValueId, Life> lives;
   for (const auto& [v, place] : layouts.buffers)
-    if (!in_shared.count(v)) lives[v] = {steps.size(), 0, registers_of(layouts, v, input.kernel)};
+    if (!in_shared.count(v)) lives[v] = {steps.size(), 0, registers_of(layouts, v, kernel)};
   for (std::size_t i = 0; i < steps.size(); ++i) {
     for (ValueId v : writes[i])
       if (const auto life = lives.find(v); life != lives.end())
@@ -284,7 +285,7 @@ double tile_registers(const LayoutInput& input, const Layouts& layouts, const st
     double loads = 0, under_way = 0;
     for_each_step(steps[i], [&](const Step& s) {
       if (s.kind != Step::Kind::elements) return;
-      const double bytes = loaded_bytes(input.kernel, layouts, s.loop);
+      const double bytes = loaded_bytes(kernel, layouts, s.loop);
       const bool squeezed = steps[i].kind == Step::Kind::loop && computes_one_by_one(s.loop);
       loads = std::max(loads, bytes);
       under_way = std::max(under_way, squeezed ? std::min(bytes, kUnderWayBytes) : bytes);
@@ -304,16 +305,16 @@ double programs_of(const tile::GridAxis& axis) {
   return n;
 }
 
-Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shared_bytes) {
+Occupancy occupancy(const tile::Kernel& kernel, const CudaPlan& plan) {
   Occupancy out;
+  const Layouts& layouts = plan.layouts;
   std::set<const Op*> staged;
   Index slots = 0;
-  if (input.schedule.stages > 1)
-    for (const StagedLoad& s : find_staged_loads(input, layouts)) {
-      staged.insert(s.op);
-      slots += s.slots;
-    }
-  const double most = tile_registers(input, layouts, staged, out.bytes_ahead);
+  for (const StagedLoad& s : plan.staged) {
+    staged.insert(s.op);
+    slots += s.slots;
+  }
+  const double most = tile_registers(kernel, plan, staged, out.bytes_ahead);
   for (const auto& [loop, place] : layouts.loops) {
     if (place.part != Part::all && place.part != Part::cols) continue;
     const Frame& f = layouts.frame(place);
@@ -325,7 +326,7 @@ Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shar
     out.waste = elements > out.elements ? waste : std::max(out.waste, waste);
     out.elements = elements;
   }
-  const tile::Schedule& s = input.schedule;
+  const tile::Schedule& s = plan.schedule;
   out.registers = std::min(255, (kBaseRegisters + static_cast<int>(most) + 7) / 8 * 8);
   out.blocks = std::min({kRegistersPerMultiprocessor / (out.registers * s.threads),
                          kThreadsPerMultiprocessor / s.threads, kBlocksPerMultiprocessor});
@@ -335,7 +336,8 @@ Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shar
     out.staged = true;
     const Index bytes = slots * kSlotBytes * s.threads * s.stages;
     out.bytes_ahead = static_cast<double>(slots * kSlotBytes * (s.stages - 1));
-    out.blocks = static_cast<int>(std::min<Index>(out.blocks, shared_bytes / (bytes + kReservedSharedBytes)));
+    out.blocks = static_cast<int>(
+        std::min<Index>(out.blocks, plan.options.max_shared_bytes / (bytes + kReservedSharedBytes)));
   }
   return out;
 }
@@ -364,8 +366,10 @@ double sums_of_rows(const Layouts& layouts) {
 
 }  // namespace
 
-double predicted_us(const KernelWork& work, const Occupancy& o, const Layouts& layouts,
-                    const tile::Schedule& schedule, const tile::Target& target) {
+double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& plan,
+                    const tile::Target& target) {
+  const Layouts& layouts = plan.layouts;
+  const tile::Schedule& schedule = plan.schedule;
   // Fitted to runs of the lab's kernels on an H200: a block's start, memory's latency under load, a barrier
   // with its shuffles (more warps, longer), and the share of the peak issue rate that such code reaches.
   constexpr double kBlockStartUs = 0.3, kMemoryLatencyUs = 0.7, kExchangeUs = 0.2, kExchangeOf1024Us = 0.35,

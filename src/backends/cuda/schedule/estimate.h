@@ -1,8 +1,8 @@
-// What a kernel under one schedule asks of a multiprocessor, counted from its loop plan and layout: the
+// What a kernel under one schedule asks of a multiprocessor, counted from its plan: the
 // inputs of the time model.
 #pragma once
 
-#include "backends/cuda/layout/layout.h"
+#include "backends/cuda/plan/plan.h"
 
 #include <tilewright/tile/target.h>
 
@@ -33,10 +33,10 @@ struct Occupancy {
   double elements = 0;     // a thread, of the tile it holds most of
   double waste = 1;        // places for elements over elements: threads and vectors beyond the tile's end
 };
-Occupancy occupancy(const LayoutInput& input, const Layouts& layouts, Index shared_bytes);
+Occupancy occupancy(const tile::Kernel& kernel, const CudaPlan& plan);
 
 // Microseconds for the whole launch.
-double predicted_us(const KernelWork& work, const Occupancy& occupancy, const Layouts& layouts,
-                    const tile::Schedule& schedule, const tile::Target& target);
+double predicted_us(const KernelWork& work, const Occupancy& occupancy, const CudaPlan& plan,
+                    const tile::Target& target);
 
 }  // namespace tilewright::cuda

@@ -12,51 +12,6 @@ using printer::Step;
 using tile::Op;
 using tile::OpKind;
 
-namespace {
-
-constexpr Index kSwizzleBytes = 1024;
-
-}  // namespace
-
-// What the schedule promises and the layout does not check.
-void KernelPrinter::check_chain() const {
-  if (schedule_.cluster > 1) check_chain_cluster();
-  for (const ChainDot& d : chain_->dots) {
-    const auto place = layouts_.buffers.find(plan_.storage(d.op->results[0]));
-    TW_CHECK(place != layouts_.buffers.end(), "a dot's result has no registers");
-    const Frame& f = layouts_.frame(place->second);
-    if (f.map != RowMap::mma || f.cols % 32 != 0 || f.cols > 256)
-      refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
-    if (d.a >= 0) continue;
-    const auto left = layouts_.buffers.find(plan_.storage(d.op->operands[0]));
-    if (left == layouts_.buffers.end() || left->second.part != Part::all ||
-        layouts_.frame(left->second).map != RowMap::mma)
-      refuse("dot: operand a does not stand in registers as an accumulator");
-  }
-}
-
-// Blocks of a cluster share one operand of a product that is added up, and so walk through equally many
-// rounds.
-void KernelPrinter::check_chain_cluster() const {
-  const auto& blocks = chain_->blocks;
-  if (!adds_in_turn() || blocks.size() != 2 || blocks[0].resident() || blocks[1].resident())
-    refuse("dot=wgmma: chains of dots stay within one block");
-  for (std::size_t i : {0u, 1u, 2u})
-    if (differs_[static_cast<std::size_t>(chain_->dots[0].loop->operands[i])])
-      refuse("cluster: the loops of programs differ in length");
-  check_multicast(blocks[0].operand, blocks[1].operand);
-}
-
-// What is fetched once a program has two places where there is room: the next program's is under way while
-// this one's loops run. Threads that copy themselves have no warps to do so ahead.
-int KernelPrinter::resident_places() const {
-  if (schedule_.dot == tile::DotUnit::mma) return 1;
-  Index once = 0, each = 0;
-  for (const ChainBlock& b : chain_->blocks) (b.resident() ? once : each) += b.operand.bytes();
-  const Index all = 2 * once + schedule_.stages * each + kSwizzleBytes + sent_bytes();
-  return all <= options_.max_shared_bytes - kStaticSharedBytes ? 2 : 1;
-}
-
 // Names for what a block's ring consists of.
 void KernelPrinter::name_chain() {
   for (const ChainBlock& b : chain_->blocks) {
@@ -66,8 +21,7 @@ void KernelPrinter::name_chain() {
                            .stage = unique(view + "_blocks"),
                            .ring = unique(view + "_ring"),
                            .turn = unique(view + "_turn"),
-                           .full = unique(view + "_full"),
-                           .places = b.resident() ? resident_places() : schedule_.stages});
+                           .full = unique(view + "_full")});
   }
   for (const ChainDot& d : chain_->dots)
     for (const auto& [block, k_major] : {std::pair{d.a, d.a_k_major}, std::pair{d.b, d.b_k_major}}) {
@@ -86,7 +40,7 @@ void KernelPrinter::name_chain() {
 // Registers of its own for what a dot reads from registers; the steps leave it in f32, in those that the
 // products before are computed on in.
 void KernelPrinter::name_parts(const ChainDot& d) {
-  const tile::ValueId left = plan_.storage(d.op->operands[0]);
+  const tile::ValueId left = loops_.storage(d.op->operands[0]);
   if (chain_parts_.count(left) > 0) return;
   const Registers narrow = buffer(left);
   chain_parts_[left] = narrow;
@@ -96,7 +50,7 @@ void KernelPrinter::name_parts(const ChainDot& d) {
 void KernelPrinter::declare_parts(const Step& loop) {
   for (const ChainDot& d : chain_->dots) {
     if (d.loop != loop.op || d.a >= 0) continue;
-    const auto parts = chain_parts_.find(plan_.storage(d.op->operands[0]));
+    const auto parts = chain_parts_.find(loops_.storage(d.op->operands[0]));
     if (parts == chain_parts_.end() || !declared_parts_.insert(parts->second.name).second) continue;
     const Registers& r = parts->second;
     const Frame& f = layouts_.frame(r.place);
@@ -131,18 +85,11 @@ void KernelPrinter::join_rings() {
 
 // What runs under the next round's steps keeps its operand until it is done, while these make the next one.
 void KernelPrinter::name_late_dots() {
-  bool any = false;
-  find_next_rounds();
   const ChainDot* goes_on = nullptr;  // of the loop before, whose product the next one waits for
-  for (const Step& step : plan_.steps) {
+  for (const Step& step : loops_.steps) {
     const ChainDot* late = step.kind == Step::Kind::loop ? late_dot(*chain_, *step.op) : nullptr;
     if (!late) continue;
-    any = true;
-    const ChainDot* const before = std::exchange(goes_on, next_rounds(step) ? late : nullptr);
-    const tile::ValueId left = plan_.storage(late->op->operands[0]);
-    if (std::none_of(step.body[0].begin(), step.body[0].end(),
-                     [&](const Step& s) { return keeps(plan_, s, left); }))
-      refuse("ahead: operand a is not made in the loop");
+    const ChainDot* const before = std::exchange(goes_on, plan_.rounds.next_of(step) ? late : nullptr);
     for (int block : {late->b})
       if (ChainText& text = chain_text_[static_cast<std::size_t>(block)];
           !reads_first(*late, block) && text.late_turn.empty())
@@ -152,12 +99,10 @@ void KernelPrinter::name_late_dots() {
     else
       name_parts(*late);
   }
-  if (!any) refuse("ahead: no last product of a round whose operand a is computed");
 }
 
 // How the blocks lie, and where.
 void KernelPrinter::print_chain_places() {
-  Index bytes = kSwizzleBytes;
   std::string end = "block_stage()";
   for (std::size_t i = 0; i < chain_->blocks.size(); ++i) {
     const TensorOperand& o = chain_->blocks[i].operand;
@@ -169,25 +114,26 @@ void KernelPrinter::print_chain_places() {
     define(text.type, o.rows, o.depth, o.k_major);
     if (!text.turned.empty()) define(text.turned, o.depth, o.rows, !o.k_major);
     out_.line("const u32 {} = {};", text.stage, end);
-    end = fmt::format("{} + {} * {}::bytes", text.stage, text.places, text.type);
-    bytes += text.places * o.bytes();
+    end = fmt::format("{} + {} * {}::bytes", text.stage, plan_.places[i], text.type);
   }
-  stage_bytes_ = bytes;
 }
 
 // … and their barriers.
 void KernelPrinter::print_chain_blocks() {
   print_chain_places();
   if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
-  for (const ChainText& text : chain_text_) {
+  for (std::size_t i = 0; i < chain_text_.size(); ++i) {
+    const ChainText& text = chain_text_[i];
     if (text.joins) continue;
-    out_.line("__shared__ Ring<{}> {};", text.places, text.ring);
+    out_.line("__shared__ Ring<{}> {};", plan_.places[i], text.ring);
     out_.line("open_ring<{}, {}>({});", schedule_.threads / kWarpgroup, schedule_.cluster, text.ring);
   }
-  for (const ChainText& text : chain_text_)
+  for (std::size_t i = 0; i < chain_text_.size(); ++i) {
+    const ChainText& text = chain_text_[i];
     if (!text.joins)
-      out_.line("Turn<{}> {}{};", text.places, text.turn,
+      out_.line("Turn<{}> {}{};", plan_.places[i], text.turn,
                 text.late_turn.empty() ? "" : ", " + text.late_turn);
+  }
 }
 
 // --- the fetching side
@@ -201,7 +147,7 @@ void KernelPrinter::print_chain_fetching() {
       for (tile::ValueId v : chain_->blocks[i].fetches.front().load->operands) foresee(v);
       print_chain_fetch(i, *chain_->blocks[i].fetches.front().load);
     }
-  for (const Step& step : plan_.steps)
+  for (const Step& step : loops_.steps)
     if (step.kind == Step::Kind::loop && chain_->is_outermost(*step.op)) print_chain_fetching(step);
 }
 
@@ -256,8 +202,7 @@ void KernelPrinter::print_chain_fetch(std::size_t block, const Op& load) {
   const std::string more = joined ? fmt::format(" + {}::bytes", chain_text_[block + 1].type) : "";
   if (!text.joins)
     out_.line("Barrier& {} = refill({}, {}, {}::bytes{});", text.full, text.ring, text.turn, text.type, more);
-  print_block_loads({text.type, text.stage, text.turn, text.full, map_names_[block]}, o,
-                    tensor_blocks(kernel_, schedule_)[block]);
+  print_block_loads({text.type, text.stage, text.turn, text.full, map_names_[block]}, o, plan_.maps[block]);
   if (!joined) out_.line("{}.next();", text.turn);
 }
 
@@ -286,10 +231,10 @@ void KernelPrinter::print_chain_loop(const Step& step) {
        }));
   if (multiplies) return print_chain_pipeline(step, dots);
   if (chain_->adds_up() && schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
-  if (adds_in_turn()) return print_adding_rounds(step, chain_->dots[0]);
+  if (adds_in_turn(*chain_)) return print_adding_rounds(step, chain_->dots[0]);
   declare_parts(step);
   const ChainDot* late = schedule_.ahead ? late_dot(*chain_, *step.op) : nullptr;
-  if (late) return print_chain_rounds(step, *late);
+  if (late) return print_chain_rounds(step);
   open_loop(step);
   print_chain_steps(step);
   close_loop();
@@ -322,7 +267,7 @@ const std::string& KernelPrinter::chain_turn(const ChainDot& d, int block) const
 
 std::string KernelPrinter::chain_place(const ChainDot& d, int block) const {
   const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
-  if (text.places == 1) return text.stage;
+  if (plan_.places[static_cast<std::size_t>(block)] == 1) return text.stage;
   const std::string place = schedule_.dot == tile::DotUnit::mma ? "turn" : chain_turn(d, block) + ".place";
   return fmt::format("{} + {} * {}::bytes", text.stage, place, text.type);
 }
@@ -334,7 +279,7 @@ std::string KernelPrinter::chain_type(int block, bool k_major) const {
 
 // The registers that hold operand a.
 KernelPrinter::Registers KernelPrinter::chain_left(const ChainDot& d) {
-  const auto parts = chain_parts_.find(plan_.storage(d.op->operands[0]));
+  const auto parts = chain_parts_.find(loops_.storage(d.op->operands[0]));
   return parts == chain_parts_.end() ? buffer(d.op->operands[0]) : parts->second;
 }
 

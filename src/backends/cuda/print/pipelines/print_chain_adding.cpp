@@ -16,8 +16,6 @@ using tile::ValueId;
 
 namespace {
 
-constexpr Index kBlockRows = 2;  // of a thread, of 64 of its warpgroup
-
 // What prints a line of its own (print_scalar): others are texts of their operands.
 bool is_variable(const Op& op) {
   switch (op.kind) {
@@ -34,15 +32,11 @@ bool is_variable(const Op& op) {
 
 }  // namespace
 
-// Whether rounds are printed as those below: operand a is memory's.
-bool KernelPrinter::adds_in_turn() const { return chain_->adds_up() && chain_->dots[0].a >= 0; }
-
 // A product of several blocks of 64 rows has registers for one of them.
 void KernelPrinter::share_product_registers() {
-  const ValueId product = plan_.storage(chain_->dots[0].op->results[0]);
+  const ValueId product = loops_.storage(chain_->dots[0].op->results[0]);
   Registers r = buffer(product);
   if (layouts_.frame(r.place).row_steps() <= kBlockRows) return;
-  if (!adds_in_turn()) refuse("dot=wgmma: registers hold one block of 64 rows of a product");
   r.rows = kBlockRows;
   buffers_[product] = r;
 }
@@ -66,7 +60,7 @@ KernelPrinter::AddingRounds KernelPrinter::adding_rounds(const Step& loop, const
     for (const printer::Instr& in : s->loop.body)
       if (in.kind != printer::Instr::Kind::compute && in.kind != printer::Instr::Kind::reload &&
           in.value >= 0)
-        a.buffers.insert(plan_.storage(in.value));
+        a.buffers.insert(loops_.storage(in.value));
   }
   const Registers product = buffer(dot.op->results[0]);
   a.row_blocks = layouts_.frame(product.place).row_steps() / kBlockRows;
@@ -127,7 +121,7 @@ void KernelPrinter::print_adding_issue(const AddingRounds& a, int kind, Index ro
 // What is computed of a product, for one block of 64 rows or all.
 void KernelPrinter::print_adding_product(const AddingRounds& a, const AddingRound& round, Index row_block) {
   use_adding_names(a, round.kind);
-  const ValueId product = plan_.storage(a.dot->op->results[0]);
+  const ValueId product = loops_.storage(a.dot->op->results[0]);
   out_.line("wgmma_pin({});", buffer(product).name);
   for (const auto& [v, r] : a.names[round.kind].buffers)
     if (v != product && r.type == "f32" && (r.place.part == Part::rows || r.place.part == Part::one))

@@ -5,44 +5,20 @@
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace tilewright::cuda {
 
 using printer::Step;
 using tile::Op;
 
-// What the schedule promises and the layout does not check.
-void KernelPrinter::check_copied_chain() const {
-  if (schedule_.ahead || schedule_.take_turns || schedule_.ping_pong || schedule_.store_places > 0 ||
-      schedule_.cluster > 1 || schedule_.persistent)
-    refuse("dot=mma: chains have rounds one after another, a program each block");
-  if (schedule_.stages < 1) refuse("dot=mma: wants a place for each block");
-  constexpr unsigned kFewest = 64;  // threads that copy whole panels of 8 rows at once
-  const auto threads = static_cast<unsigned>(schedule_.threads);
-  if (threads < kFewest || !std::has_single_bit(threads))
-    refuse("dot=mma: wants a power of two of threads, 64 at least");
-  for (const ChainDot& d : chain_->dots) {
-    const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(d.op->results[0])));
-    if (f.map != RowMap::mma || f.col_steps() % 2 != 0) refuse("dot=mma: a warp takes pairs of 8 columns");
-    if (d.a >= 0) continue;
-    const auto left = layouts_.buffers.find(plan_.storage(d.op->operands[0]));
-    if (left == layouts_.buffers.end() || left->second.part != Part::all ||
-        layouts_.frame(left->second).map != RowMap::mma || f.threads_per_row != kQuad)
-      refuse("dot: operand a does not stand in registers as an accumulator");
-  }
-}
-
 void KernelPrinter::print_copied_chain_body() {
-  check_copied_chain();
   need("mma_dot");
   index_scalars();
   name_chain();
   Text steps(1);
   std::swap(out_, steps);
-  print_steps(plan_.steps);
+  print_steps(loops_.steps);
   std::swap(out_, steps);
-  if (stage_bytes_ > 0) refuse("dot=mma: threads exchange tiles");
   print_chain_places();
   if (schedule_.stages > 1) out_.write("int turn = 0;  // which of a block's places is multiplied");
   out_.append(steps);
@@ -54,7 +30,10 @@ void KernelPrinter::print_chain_copy(int block, const Op& load, const std::strin
   TensorOperand o = chain_->blocks[static_cast<std::size_t>(block)].operand;
   o.load = &load;
   print_copy(text.type,
-             text.places == 1 ? text.stage : text.stage + " + " + place + " * " + text.type + "::bytes", o);
+             plan_.places[static_cast<std::size_t>(block)] == 1
+                 ? text.stage
+                 : text.stage + " + " + place + " * " + text.type + "::bytes",
+             o);
 }
 
 // What the dots around a loop read in all of its rounds is asked for before the first: it has arrived when
@@ -69,44 +48,6 @@ void KernelPrinter::copy_residents(const Op& outermost) {
   for (int block : blocks)
     print_chain_copy(block, *chain_->blocks[static_cast<std::size_t>(block)].fetches.front().load, "0");
   if (!blocks.empty()) out_.write("copy_async_commit();");
-}
-
-// Where a round waits for blocks and all threads meet, so that what was read before may be overwritten. With
-// several places that is its beginning. With one, it is each dot that reads a block first: one block is
-// copied while the other is multiplied.
-std::vector<KernelPrinter::CopyPoint> KernelPrinter::copy_points(const Step& loop) const {
-  struct Use {
-    std::size_t first = 0, last = 0;  // points: where it is awaited, and the last one before its last reader
-  };
-  std::vector<CopyPoint> points;
-  std::map<int, Use> uses;
-  for (const Step& step : loop.body[0]) {
-    if (step.kind != Step::Kind::dot) continue;
-    const ChainDot& d = *chain_->find(*step.op);
-    std::vector<int> fresh;
-    for (int block : {d.a, d.b})
-      if (block >= 0 && !chain_->blocks[static_cast<std::size_t>(block)].resident() && uses.count(block) == 0)
-        fresh.push_back(block);
-    if (points.empty() || (schedule_.stages == 1 && !fresh.empty())) points.push_back({.dot = &d});
-    for (int block : fresh) uses[block] = {points.size() - 1, points.size() - 1};
-    for (int block : {d.a, d.b})
-      if (uses.count(block) > 0) uses[block].last = points.size() - 1;
-  }
-  const int count = static_cast<int>(points.size());
-  std::vector<int> pending(points.size(), -1);
-  for (const auto& [block, use] : uses) {
-    // A block's place is free at the point behind its last reader, which may be the next round's first.
-    const bool wraps = use.last + 1 == points.size();
-    const std::size_t at = wraps ? 0 : use.last + 1;
-    const int ahead = schedule_.stages - (wraps ? 1 : 0);
-    points[at].copies.push_back({block, ahead});
-    const int later = ahead * count + static_cast<int>(use.first) - static_cast<int>(at) - 1;
-    if (later < 0) refuse("dot=mma: a block that is read until a round's end wants two places");
-    int& least = pending[use.first];
-    least = least < 0 ? later : std::min(least, later);
-  }
-  for (std::size_t i = 0; i < points.size(); ++i) points[i].pending = std::max(pending[i], 0);
-  return points;
 }
 
 // The copies of a round's blocks as functions, and those of the first rounds, in the order in which the
@@ -165,9 +106,7 @@ void KernelPrinter::print_copy_point(const CopyPoint& point, const CopiedLoop& n
 void KernelPrinter::print_copied_chain(const Step& loop) {
   const Op& op = *loop.op;
   const tile::ValueId i = op.blocks[0].args[0];
-  for (const ChainDot& d : chain_->dots)
-    if (d.outermost == &op && d.is_nested()) refuse("dot=mma: dots stand around a loop of dots");
-  const std::vector<CopyPoint> points = copy_points(loop);
+  const std::vector<CopyPoint>& points = plan_.copy_points.at(&op);
   CopiedLoop names{.index = value_name(i) + "_i",
                    .lower = wrapped(scalar(op.operands[0]).text),
                    .end = unique(value_name(i) + "_end"),

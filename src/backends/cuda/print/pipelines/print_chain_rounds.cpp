@@ -56,7 +56,7 @@ void KernelPrinter::print_chain_pipeline(const Step& loop, const std::vector<con
 void KernelPrinter::print_chain_steps(const Step& loop) {
   std::vector<const ChainDot*> under_way;
   const auto begin = [&](const ChainDot& d) {
-    if (d.a < 0 && chain_parts_.count(plan_.storage(d.op->operands[0])) > 0) print_parts(d);
+    if (d.a < 0 && chain_parts_.count(loops_.storage(d.op->operands[0])) > 0) print_parts(d);
     print_chain_wait(d);
     print_used_parts(d);
     print_chain_issue(d);
@@ -79,96 +79,28 @@ void KernelPrinter::print_chain_steps(const Step& loop) {
     }
     std::size_t touched = 0;
     for (std::size_t i = 0; i < under_way.size(); ++i)
-      if (touches(plan_, step, *under_way[i])) touched = i + 1;
+      if (touches(loops_, step, *under_way[i])) touched = i + 1;
     end(touched);
     print_step(step);
   }
   end(under_way.size());
 }
 
-// The steps of a round by what they wait for.
-KernelPrinter::ChainRound KernelPrinter::chain_round(const Step& loop, const ChainDot& late) {
-  ChainRound round{.late = &late};
-  const tile::ValueId sum = plan_.storage(late.op->results[0]);
-  bool passed = false;
-  for (const Step& s : loop.body[0]) {
-    if (s.kind == Step::Kind::dot && s.op == late.op)
-      passed = true;
-    else if (s.kind == Step::Kind::dot)
-      round.first.push_back(&s);
-    else if (s.kind == Step::Kind::scalar)
-      round.scalars.push_back(&s);
-    else if (passed)
-      round.after.push_back(&s);
-    else
-      (keeps(plan_, s, sum) ? round.sums : round.between).push_back(&s);
+// Registers for what a round keeps aside.
+KernelPrinter::NamedRound KernelPrinter::named_round(const Step& loop) {
+  NamedRound round{.steps = &plan_.rounds.of_loop.at(loop.op)};
+  for (tile::ValueId v : round.steps->aside) {
+    round.aside[v] = buffer(v);
+    round.aside[v].name = unique(buffer(v).name + "_aside");
   }
-  if (late.from_zero) find_adding(round);
   return round;
-}
-
-// Steps that wait for the last product when that begins with zeros: it is added a round later, when what they
-// read beside it is already the next round's.
-void KernelPrinter::find_adding(ChainRound& round) {
-  const auto meet = [](const std::set<tile::ValueId>& a, const std::set<tile::ValueId>& b) {
-    return std::any_of(a.begin(), a.end(), [&](tile::ValueId v) { return b.count(v) > 0; });
-  };
-  std::set<tile::ValueId> waited{plan_.storage(round.late->op->results[0])}, read, scalars;
-  std::vector<const Step*> others;
-  for (const Step* s : round.after) {
-    const BufferUses uses = buffer_uses(plan_, *s);
-    if (!meet(uses.all, waited)) {
-      others.push_back(s);
-      continue;
-    }
-    round.adding.push_back(s);
-    add_scalars_read(*s, scalars);
-    waited.insert(uses.written.begin(), uses.written.end());
-    read.insert(uses.all.begin(), uses.all.end());
-  }
-  round.after = std::move(others);
-  for (const auto* steps : {&round.between, &round.after})
-    for (const Step* s : *steps) {
-      const BufferUses uses = buffer_uses(plan_, *s);
-      if (meet(uses.all, waited)) refuse("ahead: steps before a round's last product want the sum of them");
-      for (tile::ValueId v : uses.written)
-        if (read.count(v) > 0 && round.aside.count(v) == 0) {
-          round.aside[v] = buffer(v);
-          round.aside[v].name = unique(buffer(v).name + "_aside");
-        }
-    }
-  for (const Step* s : round.scalars)
-    if (!s->op->results.empty() && scalars.count(s->op->results[0]) > 0)
-      refuse("ahead: what adds a round's last product reads a number of its round");
-}
-
-// Loops cut in two go on without a gap: the last product of the one's last round runs under the steps of the
-// other's first.
-void KernelPrinter::find_next_rounds() {
-  for (std::size_t i = 0; i + 1 < plan_.steps.size(); ++i) {
-    const Step &loop = plan_.steps[i], &next = plan_.steps[i + 1];
-    if (!goes_on(*chain_, kernel_, loop, next)) continue;
-    ++i;  // in pairs
-    const ChainDot *late = late_dot(*chain_, *loop.op), *other = late_dot(*chain_, *next.op);
-    const auto same_frame = [&](tile::ValueId a, tile::ValueId b) {
-      return layouts_.buffers.at(plan_.storage(a)) == layouts_.buffers.at(plan_.storage(b));
-    };
-    if (late && other && same_frame(late->op->operands[0], other->op->operands[0]) &&
-        same_frame(late->op->results[0], other->op->results[0]))
-      next_rounds_[loop.op] = &next;
-  }
-}
-
-const Step* KernelPrinter::next_rounds(const Step& loop) const {
-  const auto found = next_rounds_.find(loop.op);
-  return found == next_rounds_.end() ? nullptr : found->second;
 }
 
 // The operand that the product under way reads, and its sum where that is by itself.
 void KernelPrinter::share_late_registers(const ChainDot& from, const ChainDot& to) {
   for (const auto& [known, other] : {std::pair{from.op->operands[0], to.op->operands[0]},
                                      std::pair{from.op->results[0], to.op->results[0]}}) {
-    const tile::ValueId one = plan_.storage(known), same = plan_.storage(other);
+    const tile::ValueId one = loops_.storage(known), same = loops_.storage(other);
     if (one == same) continue;
     buffers_[same] = buffer(one);
     declared_.insert(same);
@@ -189,8 +121,9 @@ KernelPrinter::RoundBounds KernelPrinter::print_round_bounds(const Op& loop) {
 }
 
 // Rounds that begin while the last product of the one before waits to be handed over.
-void KernelPrinter::print_overlapping_rounds(const ChainRound& round, const RoundBounds& bounds,
+void KernelPrinter::print_overlapping_rounds(const NamedRound& named, const RoundBounds& bounds,
                                              const std::string& from) {
+  const ChainRound& round = *named.steps;
   out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", bounds.index, from, bounds.end, bounds.by);
   out_.line("const {0} {1} = {0}({1}_i);", bounds.type, bounds.index);
   print_chain_open(round);
@@ -203,8 +136,8 @@ void KernelPrinter::print_overlapping_rounds(const ChainRound& round, const Roun
   print_chain_rest(round);
   out_.write("wgmma_wait<0>();");
   print_chain_done(*round.late);
-  print_chain_adding(round);
-  print_chain_sums(round);
+  print_chain_adding(named);
+  print_chain_sums(named);
   print_late_used_parts(*round.late);
   out_.close();
 }
@@ -216,16 +149,18 @@ void KernelPrinter::print_late_used_parts(const ChainDot& late) {
   print_used_parts(late);
 }
 
-void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
-  const ChainRound round = chain_round(loop, late);
-  std::optional<ChainRound> more;
-  if (const Step* next = next_rounds(loop)) {
-    more = chain_round(*next, *late_dot(*chain_, *next->op));
-    if (more->aside.size() != round.aside.size()) refuse("ahead: rounds that go on keep other things aside");
-    auto kept = round.aside.begin();
+void KernelPrinter::print_chain_rounds(const Step& loop) {
+  const NamedRound named = named_round(loop);
+  const ChainRound& round = *named.steps;
+  const ChainDot& late = *round.late;
+  std::optional<NamedRound> more;
+  const Step* next = plan_.rounds.next_of(loop);
+  if (next) {
+    more = named_round(*next);
+    auto kept = named.aside.begin();
     for (auto& [v, r] : more->aside) r.name = (kept++)->second.name;
   }
-  for (const auto& [v, r] : round.aside) out_.write(declaration(r));
+  for (const auto& [v, r] : named.aside) out_.write(declaration(r));
   const RoundBounds bounds = print_round_bounds(*loop.op);
   const std::string& name = bounds.index;
   const bool runs = OperandReader(kernel_, schedule_.dot).trips(*loop.op) > 0;
@@ -238,12 +173,12 @@ void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
   print_chain_first(round);
   out_.write("wgmma_wait<0>();");
   print_chain_rest(round);
-  print_chain_sums(round);
+  print_chain_sums(named);
   print_late_used_parts(late);
   out_.close();
-  print_overlapping_rounds(round, bounds, fmt::format("{} + {}", wrapped(bounds.from), bounds.by));
+  print_overlapping_rounds(named, bounds, fmt::format("{} + {}", wrapped(bounds.from), bounds.by));
   if (more) {
-    const RoundBounds others = print_round_bounds(*next_rounds(loop)->op);
+    const RoundBounds others = print_round_bounds(*next->op);
     print_overlapping_rounds(*more, others, others.from);
   }
   --loop_depth_;
@@ -251,7 +186,7 @@ void KernelPrinter::print_chain_rounds(const Step& loop, const ChainDot& late) {
   print_chain_issue(late);
   out_.write("wgmma_wait<0>();");
   print_chain_done(late);
-  print_chain_adding(round);
+  print_chain_adding(named);
   if (!runs) out_.close();
 }
 
@@ -276,20 +211,20 @@ void KernelPrinter::print_chain_rest(const ChainRound& round) {
 }
 
 // Adds the last product of the round before.
-void KernelPrinter::print_chain_adding(const ChainRound& round) {
+void KernelPrinter::print_chain_adding(const NamedRound& round) {
   std::map<tile::ValueId, Registers> own;
   for (const auto& [v, r] : round.aside) own[v] = std::exchange(buffers_[v], r);
-  for (const Step* s : round.adding) print_step(*s);
+  for (const Step* s : round.steps->adding) print_step(*s);
   for (const auto& [v, r] : own) buffers_[v] = r;
 }
 
 // What waits for the last product of the round before: its sum is rescaled, its operand replaced.
-void KernelPrinter::print_chain_sums(const ChainRound& round) {
-  for (const Step* s : round.sums) print_step(*s);
+void KernelPrinter::print_chain_sums(const NamedRound& round) {
+  for (const Step* s : round.steps->sums) print_step(*s);
   for (const auto& [v, r] : round.aside)
     for_registers(r, [&, from = buffer(v), to = r] { out_.line("{} = {};", at(to), at(from)); });
-  print_parts(*round.late);
-  for (const Step* s : round.after) print_step(*s);
+  print_parts(*round.steps->late);
+  for (const Step* s : round.steps->after) print_step(*s);
 }
 
 }  // namespace tilewright::cuda

@@ -3,8 +3,6 @@
 // what the copy engine cannot: odd strides, unaligned views, and devices before sm_90.
 #include "backends/cuda/print/kernel_printer.h"
 
-#include <bit>
-
 namespace tilewright::cuda {
 
 using printer::Step;
@@ -18,7 +16,6 @@ void KernelPrinter::print_copy(const std::string& block, const std::string& to, 
   for (int side : {0, 1}) {
     const int dim = side == 0 ? o.inner_dim() : o.outer_dim();
     const Index size = side == 0 ? o.inner() : o.outer();
-    if (access.checked_below(dim)) refuse("dot: a block may begin before its view");
     ends[side] = access.checked_above(dim)
                      ? fmt::format("end_inside({}, {}, {})", as_type(scalar(access.start(dim)), "i64"),
                                    dim_text(access.extent(dim)), size)
@@ -46,29 +43,18 @@ std::string KernelPrinter::multiply_text(const Registers& acc) {
   constexpr const char* kBlocks = "a_blocks + turn * A::bytes, b_blocks + turn * B::bytes";
   if (schedule_.dot == tile::DotUnit::fma_blocks) {
     need("fma_dot");
-    constexpr int kFewest = 64;  // threads that copy whole panels of 8 rows at once
-    const auto threads = static_cast<unsigned>(schedule_.threads);
-    if (threads < kFewest || !std::has_single_bit(threads) || f.groups % 8 != 0 ||
-        f.threads_per_row * f.vector % 8 != 0)
-      refuse("dot=fma_blocks: wants a power of two of threads, 64 at least, in rows and columns of 8");
-    if (f.ragged_rows() || f.ragged_cols()) refuse("dot=fma_blocks: threads do not share the tile evenly");
     const Thread thread_names = thread(f);
     return fmt::format("fma_block<A, B, {}, {}, {}, {}>({}, {}, {}, {} * {});", f.row_steps(), f.groups,
                        f.col_steps(), f.threads_per_row * f.vector, pointer_to(acc), kBlocks, thread_names.g,
                        thread_names.t, f.vector);
   }
   need("mma_dot");
-  if (f.col_steps() % 2 != 0) refuse("dot=mma: a warp takes pairs of 8 columns");
-  const Index across = f.threads_per_row / 4, down = schedule_.threads / 32 / across;
-  if (dot_->a.rows % (16 * down) != 0 || dot_->b.rows % (16 * across) != 0)
-    refuse("dot=mma: the block is no whole number of the warps' 16 by 16");
   return fmt::format("mma_block<A, B, {}, {}>({}, {});", schedule_.threads, f.threads_per_row / 4, acc.name,
                      kBlocks);
 }
 
 void KernelPrinter::print_copied_loop(const Step& step) {
   need("edge");
-  if (schedule_.stages < 2) refuse("dot: copying ahead wants two stages at least");
   const Op& op = *step.op;
   const Registers acc = buffer(dot_->dot->results[0]);
   const Frame& f = layouts_.frame(acc.place);
@@ -107,8 +93,6 @@ void KernelPrinter::print_copied_loop(const Step& step) {
   out_.close();
   out_.write("copy_async_wait<0>();");
   out_.write("__syncthreads();");
-  constexpr Index kSwizzleBytes = 1024;
-  use_stage(schedule_.stages * (dot_->a.bytes() + dot_->b.bytes()) + kSwizzleBytes);
 }
 
 }  // namespace tilewright::cuda

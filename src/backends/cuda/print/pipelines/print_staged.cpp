@@ -13,28 +13,29 @@ using tile::Op;
 using tile::OpKind;
 
 void KernelPrinter::index_scalars() {
-  for (const Step& step : plan_.steps)
+  for (const Step& step : loops_.steps)
     if (step.kind == Step::Kind::scalar && !step.op->results.empty())
       scalar_definitions_[step.op->results[0]] = step.op;
 }
 
 // Names for what is copied ahead, and their places in shared memory.
 void KernelPrinter::choose_staged() {
+  if (plan_.staged.empty()) return;
   index_scalars();
-  for (const StagedLoad& load : find_staged_loads({kernel_, plan_, ranges_, schedule_}, layouts_)) {
+  Index slots = 0;
+  for (const StagedLoad& load : plan_.staged) {
     const Staged s{
         unique(identifier(kernel_.views[static_cast<std::size_t>(load.op->param)].name) + "_ahead"),
-        load.slots, staged_slots_};
-    staged_slots_ += s.slots;
+        load.slots, slots};
+    slots += s.slots;
     staged_[load.op] = s;
-    const ValueId storage = plan_.storage(load.op->results[0]);
+    const ValueId storage = loops_.storage(load.op->results[0]);
     const auto buffer = layouts_.buffers.find(storage);
     if (buffer == layouts_.buffers.end()) continue;
     const DType dtype = kernel_.type(storage).dtype;
     buffers_[storage] = {s.name + "_now", buffer->second, dtype, element_type(dtype), /*staged=*/true};
     declared_.insert(storage);
   }
-  if (staged_.empty()) refuse(fmt::format("stages={}: no load that can be copied ahead", schedule_.stages));
 }
 
 // The copies of one program's rows into turn `turn`, as part of the function that fetches a program.
@@ -106,7 +107,7 @@ void KernelPrinter::print_staging(const std::string& programs) {
   const int ahead = schedule_.stages - 1;
   for (const auto& [op, s] : staged_in_order())
     out_.line("uint4* const {} = stage<uint4>() + ({}) + threadIdx.x;", s.name,
-              fmt::format("{} + {}", integer(round_up(stage_bytes_, kSlotBytes) / kSlotBytes),
+              fmt::format("{} + {}", integer(plan_.shared.staged_at / kSlotBytes),
                           integer(s.first_slot * schedule_.threads * schedule_.stages)));
   out_.open("const auto fetch_program = [&](i32 program, int turn)");
   out_.append(fetch_);
@@ -141,10 +142,6 @@ std::vector<std::pair<const tile::Op*, KernelPrinter::Staged>> KernelPrinter::st
   std::sort(all.begin(), all.end(),
             [](const auto& a, const auto& b) { return a.second.first_slot < b.second.first_slot; });
   return all;
-}
-
-Index KernelPrinter::staged_bytes() const {
-  return staged_slots_ * schedule_.threads * schedule_.stages * kSlotBytes;
 }
 
 }  // namespace tilewright::cuda

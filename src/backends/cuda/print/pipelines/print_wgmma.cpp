@@ -2,8 +2,6 @@
 // shared memory while the others multiply them on the tensor cores and carry out what follows the loop.
 #include "backends/cuda/print/kernel_printer.h"
 
-#include <tilewright/tile/tensor_rate.h>
-
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -28,63 +26,7 @@ RegisterShare register_share(int warpgroups, bool crowded) {
                            : RegisterShare{32, 160};
 }
 
-// That multiply. Of products, two: with three, ptxas has 128 registers a thread for an instruction that names
-// 154 (C7602). A chain's sums are smaller.
-constexpr int kMaxWarpgroups = 2, kMaxChainWarpgroups = 3;
-constexpr Index kSwizzleBytes = 1024;
-// Of a sum of 64 rows in the registers of a warpgroup.
-constexpr Index kMostColumns = 256;
-
 }  // namespace
-
-// What the schedule promises and the layout does not check.
-void KernelPrinter::check_wgmma() const {
-  const int warpgroups = schedule_.threads / kWarpgroup;
-  if (!options_.arch.has_warpgroup_dots())
-    refuse(fmt::format("dot=wgmma: {} has none", options_.arch.text()));
-  if (schedule_.threads % kWarpgroup != 0 || warpgroups > (chain_ ? kMaxChainWarpgroups : kMaxWarpgroups))
-    refuse("dot=wgmma: threads are one or two warpgroups of 128");
-  if (schedule_.stages < 2) refuse("dot=wgmma: wants two stages at least");
-  if (schedule_.take_turns && (!(schedule_.ahead || (chain_ && adds_in_turn())) || warpgroups < 2))
-    refuse("take_turns: wants ahead and several warpgroups");
-  if (schedule_.store_places == 1) refuse("store_places: two at least");
-  if (chain_ && schedule_.ping_pong) refuse("ping_pong: the loop is no single dot");
-  if (chain_) return check_chain();
-  if (schedule_.ahead) refuse("ahead: the loop is no chain of dots");
-  const Frame& f = layouts_.frame(layouts_.buffers.at(plan_.storage(dot_->dot->results[0])));
-  if (f.cols % 32 != 0 || f.cols > kMostColumns) refuse("dot=wgmma: tiles of 32, 64 … 256 columns");
-  // Of 8-bit floats every thread has two accumulators in its 232 registers.
-  constexpr Index kMostPromoted = 64 * 192;
-  if (dot_->promoted && f.rows * f.cols > dot_warpgroups() * kMostPromoted)
-    refuse("dot=wgmma: tiles of 8-bit floats have at most 192 columns for a warpgroup's 64 rows");
-  if (schedule_.ping_pong) check_ping_pong(f);
-  if (schedule_.cluster > 1) check_multicast(dot_->a, dot_->b);
-}
-
-void KernelPrinter::check_multicast(const TensorOperand& a, const TensorOperand& b) const {
-  const Index below = kernel_.grid.size() > 1 ? grid(1).number().value_or(0) : 0;
-  if (a.shared == b.shared || schedule_.raster % schedule_.cluster != 0 || schedule_.raster == 0 ||
-      below == 0 || below % schedule_.cluster != 0)
-    refuse(fmt::format("cluster={}: no operand that neighbours along the second grid axis share",
-                       schedule_.cluster));
-  const TensorOperand& shared = a.shared ? a : b;
-  if (shared.rows % (schedule_.cluster * (shared.k_major ? 8 : 64)) != 0)
-    refuse(fmt::format("cluster={}: cannot share {} rows out", schedule_.cluster, shared.rows));
-}
-
-// A warpgroup passes over the blocks of the others' programs: it must know how many they are.
-void KernelPrinter::check_ping_pong(const Frame& f) const {
-  if (schedule_.threads <= kWarpgroup) refuse("ping_pong: wants several warpgroups");
-  if (schedule_.descending) refuse("ping_pong: the programs are taken as they are counted");
-  if (!tile::fits_ping_pong(f.rows, f.cols))
-    refuse("ping_pong: a warpgroup's tile has at most 128 by 192 elements");
-  for (std::size_t i : {0u, 1u, 2u})
-    if (differs_[static_cast<std::size_t>(dot_->loop->operands[i])])
-      refuse("ping_pong: the loops of programs differ in length");
-}
-
-// Those that multiply one program's tile.
-int KernelPrinter::dot_warpgroups() const { return program_threads(schedule_) / kWarpgroup; }
 
 // … of the multiplying warpgroups; with ping_pong each takes its own.
 void KernelPrinter::open_multiplied_programs() {
@@ -106,7 +48,6 @@ void KernelPrinter::open_program_loop() {
 }
 
 void KernelPrinter::print_wgmma_body() {
-  check_wgmma();
   need("wgmma_dot");
   const RegisterShare registers =
       register_share(schedule_.threads / kWarpgroup, chain_.has_value() || schedule_.ping_pong);
@@ -116,15 +57,9 @@ void KernelPrinter::print_wgmma_body() {
   Text multiply(3);
   std::swap(out_, multiply);
   previous_waited_ = true;  // by all threads, before they part
-  print_steps(plan_.steps);
+  print_steps(loops_.steps);
   previous_waited_ = false;
   std::swap(out_, multiply);
-  if (!shared_.empty()) refuse("dot=wgmma: threads exchange values");
-  const Index exchanged = stage_bytes_;
-  if (exchanged > 0 && chain_ && !chain_->multiplies_alone())
-    refuse("dot=wgmma: threads exchange values in the loop of a chain");
-  if (result_ && !result_sent_)
-    refuse("store_places: the tile is not stored as the product stands in registers");
   if (chain_)
     print_chain_blocks();
   else
@@ -135,7 +70,7 @@ void KernelPrinter::print_wgmma_body() {
   out_.open("if (threadIdx.x == {})", schedule_.threads);
   open_program_loop();
   if (chain_) print_chain_fetching();
-  for (const Step& step : plan_.steps)
+  for (const Step& step : loops_.steps)
     if (dot_ && step.op == dot_->loop) print_fetching(step);
   out_.close();
   out_.close();
@@ -146,7 +81,7 @@ void KernelPrinter::print_wgmma_body() {
     out_.line("if (group == {}) give_turn<{}>(group);", schedule_.threads / kWarpgroup - 1,
               schedule_.threads / kWarpgroup);
   print_outbox();
-  print_exchange_place(exchanged);
+  print_exchange_place();
   open_multiplied_programs();
   print_program_ids();
   out_.append(multiply);
@@ -157,11 +92,10 @@ void KernelPrinter::print_wgmma_body() {
 }
 
 // Where warps that multiply exchange values, of each tile that is under way: behind all blocks.
-void KernelPrinter::print_exchange_place(Index bytes) {
-  if (bytes == 0) return;
-  out_.line("constexpr int kExchange = {}{};", stage_bytes_,
-            schedule_.ping_pong ? fmt::format(", kExchanged = {}", bytes) : "");
-  stage_bytes_ += schedule_.threads / program_threads(schedule_) * bytes;
+void KernelPrinter::print_exchange_place() {
+  if (plan_.shared.exchanged == 0) return;
+  out_.line("constexpr int kExchange = {}{};", plan_.shared.exchange_at,
+            schedule_.ping_pong ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
 }
 
 // Blocks of both operands share the places of one ring.
@@ -169,9 +103,8 @@ void KernelPrinter::print_dot_ring() {
   print_dot_blocks();
   out_.line("__shared__ Ring<{}> ring;", schedule_.stages);
   if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
-  out_.line("open_ring<{}, {}>(ring);", dot_warpgroups(), schedule_.cluster);
+  out_.line("open_ring<{}, {}>(ring);", dot_warpgroups(schedule_), schedule_.cluster);
   out_.line("Turn<{}> turn;", schedule_.stages);
-  stage_bytes_ = schedule_.stages * (dot_->a.bytes() + dot_->b.bytes()) + kSwizzleBytes;
 }
 
 // How the operands' blocks lie, and where.
@@ -206,9 +139,8 @@ void KernelPrinter::print_fetching(const Step& loop) {
   for (const Step& s : loop.body[0])
     if (s.kind == Step::Kind::scalar) print_scalar(*s.op);
   out_.write("Barrier& full = refill(ring, turn, A::bytes + B::bytes);");
-  const std::vector<TensorBlock> maps = tensor_blocks(kernel_, schedule_);
-  print_block_loads({"A", "a_blocks", "turn", "full", map_names_[0]}, dot_->a, maps[0]);
-  print_block_loads({"B", "b_blocks", "turn", "full", map_names_[1]}, dot_->b, maps[1]);
+  print_block_loads({"A", "a_blocks", "turn", "full", map_names_[0]}, dot_->a, plan_.maps[0]);
+  print_block_loads({"B", "b_blocks", "turn", "full", map_names_[1]}, dot_->b, plan_.maps[1]);
   out_.write("turn.next();");
   out_.close();
 }
@@ -271,14 +203,14 @@ void KernelPrinter::print_wgmma_loop(const Step& step) {
   open_dot_loop(op);
   out_.write("wait_full(ring, turn);");
   if (dot_->promoted) {
-    out_.line("wgmma_promoted<A, B, {}>({});", dot_warpgroups(), blocks);
+    out_.line("wgmma_promoted<A, B, {}>({});", dot_warpgroups(schedule_), blocks);
     out_.line("release<{}>(ring, turn.place);", schedule_.cluster);
     out_.write("turn.next();");
     out_.close();
     if (!give.empty()) out_.write(give);
     return;
   }
-  out_.line("wgmma_block<A, B, {}>({}, {});", dot_warpgroups(), blocks,
+  out_.line("wgmma_block<A, B, {}>({}, {});", dot_warpgroups(schedule_), blocks,
             dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
   out_.write("wgmma_wait<1>();");
   out_.line("if ({} > {}) {}", i, lower, release);

@@ -1,0 +1,112 @@
+// A loop of one dot where it is one, else a chain.
+#include "backends/cuda/analysis/dot_use.h"
+
+#include "backends/cuda/analysis/chain_plan.h"
+#include "backends/cuda/analysis/loop_policy.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tilewright::cuda {
+
+using printer::Instr;
+using printer::LoopPlan;
+using printer::Step;
+using tile::DotUnit;
+using tile::Kernel;
+using tile::Op;
+using tile::OpKind;
+using tile::ValueId;
+
+Result<DotUse> find_dots(const Kernel& kernel, const tile::Schedule& schedule) {
+  DotUse use;
+  if (schedule.dot == DotUnit::fma) return use;
+  auto dot = find_tensor_dot(kernel, schedule.dot);
+  if (dot) {
+    use.dot = *dot;
+  } else {
+    if (!on_tensor_cores(schedule.dot)) return dot.error();
+    auto chain = find_dot_chain(kernel, schedule.dot);
+    if (!chain) return chain.error();
+    use.chain = std::move(*chain);
+  }
+  if (schedule.store_places == 0) return use;
+  if (schedule.dot != DotUnit::wgmma)
+    return failure(Failure::Kind::unsupported, "store_places: wants dot=wgmma");
+  auto result = find_tile_store(kernel, use.dot ? *use.dot->dot : *use.chain->dots.back().op);
+  if (!result) return result.error();
+  use.result = std::move(*result);
+  return use;
+}
+
+std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedule& schedule,
+                                       const DotUse& dots) {
+  std::vector<TensorBlock> blocks;
+  if (schedule.dot != DotUnit::wgmma) return blocks;
+  const auto add = [&](const TensorOperand& o) {
+    blocks.push_back(tensor_block(kernel, o, o.shared && o.k_major ? schedule.cluster : 1));
+  };
+  if (dots.dot) {
+    add(dots.dot->a);
+    add(dots.dot->b);
+  } else if (dots.chain) {
+    for (const ChainBlock& b : dots.chain->blocks) add(b.operand);
+  }
+  if (dots.result) blocks.push_back(dots.result->block);
+  return blocks;
+}
+
+std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedule& schedule) {
+  if (schedule.dot != DotUnit::wgmma) return {};
+  const auto dots = find_dots(kernel, schedule);
+  return dots ? tensor_blocks(kernel, schedule, *dots) : std::vector<TensorBlock>();
+}
+
+namespace {
+
+// Whether an element loop does nothing but write zeros to `buffer`.
+bool only_fills(const LoopPlan& plan, const Step& step, ValueId buffer) {
+  return step.kind == Step::Kind::elements &&
+         std::all_of(step.loop.body.begin(), step.loop.body.end(), [&](const Instr& in) {
+           return (in.kind == Instr::Kind::compute && in.op->kind == OpKind::constant) ||
+                  (in.kind == Instr::Kind::keep && plan.storage(in.value) == buffer);
+         });
+}
+
+// Without what the loop of one dot reads from memory by itself.
+LoopPlan plan_around(const TensorDot& dot, LoopPlan plan) {
+  const ValueId accumulator = plan.storage(dot.dot->results[0]);
+  if (dot.from_zero)
+    std::erase_if(plan.steps, [&](const Step& s) { return only_fills(plan, s, accumulator); });
+  for (Step& step : plan.steps)
+    if (step.op == dot.loop && step.kind == Step::Kind::loop)
+      std::erase_if(step.body[0],
+                    [](const Step& s) { return s.kind != Step::Kind::scalar && s.kind != Step::Kind::dot; });
+  std::set<ValueId> inside;
+  for (const Op& op : dot.loop->blocks[0].ops)
+    for (ValueId r : op.results) inside.insert(r);
+  std::erase_if(plan.buffers,
+                [&](ValueId v) { return inside.count(v) > 0 && plan.storage(v) != accumulator; });
+  return plan;
+}
+
+}  // namespace
+
+LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule, const DotUse& dots) {
+  printer::LoopPolicy policy = loop_policy(kernel, schedule);
+  if (dots.dot) return plan_around(*dots.dot, printer::plan_loops(kernel, policy));
+  if (!dots.chain) return printer::plan_loops(kernel, policy);
+  // An exponential that two steps read is kept: it takes the place of what it is computed from.
+  constexpr double kKeptFlops = 8;
+  policy.read_in_place = dots.chain->in_place;
+  policy.keep_above_flops = std::min(policy.keep_above_flops, kKeptFlops);
+  policy.keep_unscaled = true;
+  policy.load_before_dots = dots.chain->adds_up();
+  LoopPlan plan = printer::plan_loops(kernel, policy);
+  // mma.sync adds to what is there; ptxas finds its zeros.
+  if (schedule.dot == DotUnit::wgmma) erase_fills(*dots.chain, plan);
+  if (schedule.ahead) part_sums(*dots.chain, plan);
+  return plan;
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,31 @@
+// What a schedule's unit makes of a kernel's dots, and the loop plan without what it takes over.
+#pragma once
+
+#include "backends/cuda/analysis/dot_chain.h"
+#include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/analysis/tile_store.h"
+
+#include <optional>
+
+namespace tilewright::cuda {
+
+// All empty under dot=fma.
+struct DotUse {
+  std::optional<TensorDot> dot;  // a loop of one dot, or
+  std::optional<DotChain> chain;
+  std::optional<TileStore> result;  // the tile that the copy engine stores, where the schedule wants that
+};
+
+// Why the schedule's unit cannot run the kernel's dots, as a failure of kind unsupported.
+Result<DotUse> find_dots(const tile::Kernel& kernel, const tile::Schedule& schedule);
+
+// The tensor maps that a printed kernel takes after its other parameters; none unless dot=wgmma.
+std::vector<TensorBlock> tensor_blocks(const tile::Kernel& kernel, const tile::Schedule& schedule,
+                                       const DotUse& dots);
+std::vector<TensorBlock> tensor_blocks(const tile::Kernel& kernel, const tile::Schedule& schedule);
+
+// The loop plan under a schedule. Operands that the unit reads from blocks of memory never stand in registers
+// as tiles: the plan leaves them out, and the printer writes their loop as a pipeline.
+printer::LoopPlan plan_for(const tile::Kernel& kernel, const tile::Schedule& schedule, const DotUse& dots);
+
+}  // namespace tilewright::cuda

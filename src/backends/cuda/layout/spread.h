@@ -1,0 +1,41 @@
+// How what an element loop touches is spread over the threads, and how values move between spreads through
+// shared memory.
+#pragma once
+
+#include "backends/cuda/layout/layout.h"
+
+namespace tilewright::cuda {
+
+// Like what part of the loop's frame a value is spread whose axes walk these axes of the loop.
+Part spread_of(const printer::ElementLoop& loop, Place place, const std::vector<int>& axes);
+
+// Where a loop of `place` puts what it reduces along an axis of its side.
+Place place_of_result(Place loop, int side);
+
+// What is reduced down the columns of a loop meets in shared memory. In quads: the four threads of an
+// accumulator's row exchange whole vectors.
+bool reduces_in_quads(const Frame& frame, Part part);
+Index column_exchange_bytes(const Frame& frame, Part part, Index threads, Index state_bytes);
+// … and of a scan along an axis of side 0 or 1: what warps hand on to one another.
+Index scan_bytes(const Frame& frame, Part part, int side, DType dtype);
+// Parts of a row's reduction that meet in shared memory: warps of all blocks; 1 where lanes alone do.
+int row_parts(const Frame& frame);
+
+// Rows of a tile on its way through shared memory are `pitch` elements apart.
+struct RelayoutStage {
+  Index pitch = 1, bytes = 0;
+};
+RelayoutStage relayout_stage(const tile::Kernel& kernel, const tile::Op& op);
+
+// A thread's own dot: both operands in shared memory. Turned: a row of results that is spread like a tile's
+// rows, or a column like its columns, is the transposed product: operands change places, each laid out the
+// other way round.
+struct DotStage {
+  bool turned = false;
+  tile::ValueId a = -1, b = -1;
+  Index m = 0, n = 0, k = 0;
+  Index pitch_a = 0, pitch_b = 0, offset_b = 0, bytes = 0;
+};
+DotStage dot_stage(const tile::Kernel& kernel, const Layouts& layouts, Place result, const tile::Op& dot);
+
+}  // namespace tilewright::cuda

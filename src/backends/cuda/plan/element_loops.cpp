@@ -1,0 +1,226 @@
+// The steps in the order in which they are printed.
+#include "backends/cuda/plan/element_loops.h"
+
+#include "backends/cuda/analysis/powers.h"
+#include "backends/cuda/layout/cluster_exchange.h"
+#include "backends/cuda/layout/spread.h"
+#include "backends/cuda/plan/refusal.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tilewright::cuda {
+
+using printer::ElementLoop;
+using printer::Instr;
+using printer::Step;
+using tile::DotUnit;
+using tile::Op;
+using tile::OpKind;
+using tile::ValueId;
+
+void join_exchanges(const tile::Kernel& kernel, printer::LoopPlan& plan, ElementLoops& loops) {
+  for (const JoinedExchange& e : joined_exchanges(kernel, plan)) {
+    loops.max_of_sum[e.sum] = e.max;
+    const auto first = plan.steps.begin() + e.first, second = plan.steps.begin() + e.second;
+    std::rotate(first + 1, second, second + 1);  // the scalars between the two wait for both
+  }
+}
+
+namespace {
+
+// Of the registers that a multiplying thread has, those for the accumulator, what is loaded for its columns
+// and what these are reduced to, which begins where the accumulator ends.
+constexpr Index kRoom = 216;
+
+bool scans(const ElementLoop& loop) {
+  return std::any_of(loop.body.begin(), loop.body.end(),
+                     [](const Instr& in) { return in.kind == Instr::Kind::scan; });
+}
+
+class Planner {
+ public:
+  Planner(const ElementsInput& input, ElementLoops& out)
+      : kernel_(input.kernel),
+        schedule_(input.schedule),
+        plan_(input.plan),
+        layouts_(input.layouts),
+        dots_(input.dots),
+        out_(out) {}
+
+  Status run() {
+    if (Status s = walk(plan_.steps); !s) return s;
+    if (!deferred_.empty()) return refusal("a maximum waits for a sum that no loop prints");
+    return Unit{};
+  }
+
+ private:
+  Status walk(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      if (Status s = visit(step); !s) return s;
+      for (const auto& body : step.body)
+        if (Status s = walk(body); !s) return s;
+    }
+    return Unit{};
+  }
+
+  Status visit(const Step& step) {
+    switch (step.kind) {
+      case Step::Kind::elements:
+        return elements(step.loop);
+      case Step::Kind::relayout:
+        if (wgmma()) return refusal("dot=wgmma: a tile changes its layout");
+        exchange(relayout_stage(kernel_, *step.op).bytes);
+        return Unit{};
+      case Step::Kind::dot:
+        if (!dots_.dot && !dots_.chain)
+          exchange(dot_stage(kernel_, layouts_, place_of(step.op->results[0]), *step.op).bytes);
+        return Unit{};
+      case Step::Kind::assign:
+        for (const auto& [from, to] : step.moves)
+          if (kernel_.type(to).rank() > 0)
+            if (Status s = move(from, place_of(to)); !s) return s;
+        return Unit{};
+      default:
+        return Unit{};
+    }
+  }
+
+  Status elements(const ElementLoop& loop) {
+    const Place place = layouts_.loops.at(&loop);
+    if (Status s = choose_pieces(loop, place); !s) return s;
+    for (const Instr& in : loop.body) {
+      if (in.kind != Instr::Kind::reload) continue;
+      const Part part = spread_of(loop, place, in.axes);
+      if (Status s = move(in.value, part == Part::one ? Place{} : Place{place.frame, part}); !s) return s;
+    }
+    for (const Instr& in : loop.body)
+      if (Status s = check_result(loop, place, in); !s) return s;
+    if (place.part == Part::one) return Unit{};
+    if (Status s = plan_scans(loop, place); !s) return s;
+    return plan_exchange(loop, place);
+  }
+
+  // Where results are written.
+  Status check_result(const ElementLoop& loop, Place place, const Instr& in) const {
+    if (in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) {
+      const Place kept = place_of(in.value);
+      if (kept != place && !same_spread(layouts_, kept, place))
+        return refusal("a kept value changes its layout");
+    }
+    if (in.kind != Instr::Kind::reduce || kernel_.type(in.value).rank() == 0) return Unit{};
+    const int side = side_of_axis(loop, place, in.op->axis);
+    const Place result = place_of_result(place, side);
+    if (side >= 0 && result.part != Part::one && !same_spread(layouts_, place_of(in.value), result))
+      return refusal("a reduction's result changes its layout");
+    return Unit{};
+  }
+
+  // A value in other registers than its own: through shared memory, as a row-major tile.
+  Status move(ValueId v, Place to) {
+    if (to.part == Part::one || same_spread(layouts_, place_of(v), to)) return Unit{};
+    if (layouts_.is_packed()) return refusal("programs side by side: values stay in their threads");
+    if (shares_rows(schedule_)) return refusal("cluster: values stay in the blocks that have their rows");
+    // Beside a warpgroup that fetches there is room for what stands along one axis of a tile.
+    const tile::TileType& type = kernel_.type(v);
+    if (wgmma() && long_axes(type.shape).size() > 1) return refusal("dot=wgmma: a tile changes its layout");
+    exchange(type.size() * static_cast<Index>(size_bytes(type.dtype)));
+    return Unit{};
+  }
+
+  Status choose_pieces(const ElementLoop& loop, Place place) {
+    if (!wgmma() || (!dots_.dot && !dots_.result) || place.part != Part::all) return Unit{};
+    const Frame& f = layouts_.frame(place);
+    if (f.map != RowMap::mma) return Unit{};
+    Pieces pieces;
+    Index registers = f.elements_per_thread(), reduced = 0;
+    for (const Instr& in : loop.body) {
+      if (dots_.result && in.kind == Instr::Kind::effect && in.op == dots_.result->op) {
+        if (scans(loop)) return refusal("store_places: rows are scanned where they are stored");
+        if (side_of_axis(loop, place, in.axes[0]) != 0 || side_of_axis(loop, place, in.axes[1]) != 1)
+          return refusal("store_places: the tile is stored the other way round");
+        pieces.sent = static_cast<int>(&in - loop.body.data());
+        pieces.vectors = dots_.result->columns() / (Index{kQuad} * f.vector);
+        out_.sends_result = true;
+      }
+      if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
+          spread_of(loop, place, in.axes) == Part::cols)
+        registers += f.col_steps() * f.vector;
+      if (in.kind == Instr::Kind::reduce && side_of_axis(loop, place, in.op->axis) == 0)
+        reduced += f.col_steps() * f.vector;
+    }
+    if (!dots_.chain) {  // whose element loops stand between products
+      // Two warpgroups' tiles of 192 columns leave none: ptxas spilled 100 bytes.
+      if (schedule_.ping_pong && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
+        return refusal("ping_pong: no registers are left for what columns are reduced to");
+      pieces.loads = !scans(loop) && registers + reduced > kRoom;
+      if (pieces.loads && pieces.vectors == 0) pieces.vectors = kQuad;
+    }
+    if (pieces.vectors > 0) out_.pieces[&loop] = pieces;
+    return Unit{};
+  }
+
+  Status plan_scans(const ElementLoop& loop, Place place) {
+    const Frame& f = layouts_.frame(place);
+    for (const Instr& in : loop.body) {
+      if (in.kind != Instr::Kind::scan) continue;
+      const int side = side_of_axis(loop, place, in.op->axis);
+      if (side < 0) continue;
+      if (wgmma()) return refusal("dot=wgmma: a scan is of all threads");
+      exchange(scan_bytes(f, place.part, side, kernel_.type(in.value).dtype));
+    }
+    return Unit{};
+  }
+
+  Status plan_exchange(const ElementLoop& loop, Place place) {
+    const Frame& f = layouts_.frame(place);
+    std::vector<const Instr*> along_row;
+    for (const Instr& in : loop.body) {
+      if (in.kind != Instr::Kind::reduce) continue;
+      const int side = side_of_axis(loop, place, in.op->axis);
+      if (side == 1) along_row.push_back(&in);
+      if (side == 0)
+        exchange(column_exchange_bytes(
+            f, place.part, program_threads(schedule_),
+            reduction_state_bytes(kernel_.type(in.op->operands[0]).dtype, in.op->monoid)));
+    }
+    if (along_row.empty() || row_parts(f) == 1) return Unit{};
+    if (along_row.size() == 1) {
+      const ValueId v = along_row[0]->value;
+      const bool alone = place.part == Part::cols && f.groups == 1;
+      const bool waits = std::any_of(out_.max_of_sum.begin(), out_.max_of_sum.end(),
+                                     [&](const auto& pair) { return pair.second == v; });
+      if (waits && alone) {
+        deferred_.insert(v);
+        return Unit{};
+      }
+      const auto max = out_.max_of_sum.find(v);
+      if (max != out_.max_of_sum.end() && deferred_.erase(max->second) > 0 && !alone)
+        return refusal("a sum of powers changes its layout");
+    }
+    out_.warps_meet = true;
+    return Unit{};
+  }
+
+  bool wgmma() const { return schedule_.dot == DotUnit::wgmma; }
+  Place place_of(ValueId v) const {
+    const auto place = layouts_.buffers.find(plan_.storage(v));
+    TW_CHECK(place != layouts_.buffers.end(), "a buffer without a place");
+    return place->second;
+  }
+  void exchange(Index bytes) { out_.exchanged_bytes = std::max(out_.exchanged_bytes, round_up(bytes, 16)); }
+
+  const tile::Kernel& kernel_;
+  const tile::Schedule& schedule_;
+  const printer::LoopPlan& plan_;
+  const Layouts& layouts_;
+  const DotUse& dots_;
+  ElementLoops& out_;
+  std::set<ValueId> deferred_;  // maxima that are not exchanged yet
+};
+
+}  // namespace
+
+Status plan_elements(const ElementsInput& input, ElementLoops& loops) { return Planner(input, loops).run(); }
+
+}  // namespace tilewright::cuda

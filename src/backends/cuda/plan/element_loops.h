@@ -1,0 +1,45 @@
+// Element loops under a schedule: how each is walked, what its threads exchange, and why that cannot be.
+#pragma once
+
+#include "backends/cuda/analysis/dot_use.h"
+#include "backends/cuda/layout/layout.h"
+
+#include <map>
+
+namespace tilewright::cuda {
+
+// A loop over an accumulator of tensor cores that is walked piece by piece instead of row by row: 64 rows of
+// a few columns at a time.
+struct Pieces {
+  Index vectors = 0;   // of a piece; 0: row by row
+  bool loads = false;  // a piece loads what stands along its columns
+  int sent = -1;       // the instruction whose store the copy engine carries out
+};
+
+struct ElementLoops {
+  std::map<const printer::ElementLoop*, Pieces> pieces;  // of loops that have such
+  // Sums of powers below a maximum, whose exchanges between warps are one.
+  std::map<tile::ValueId, tile::ValueId> max_of_sum;
+  Index exchanged_bytes = 0;  // where values meet in shared memory, one exchange after another
+  bool warps_meet = false;    // … in arrays of their own: parts of a row that several warps have
+  bool sends_result = false;  // some loop stores the tile that the copy engine sends
+  Pieces pieces_of(const printer::ElementLoop& loop) const {
+    const auto found = pieces.find(&loop);
+    return found == pieces.end() ? Pieces{} : found->second;
+  }
+};
+
+// Puts the reduction of a sum of powers behind that of its maximum.
+void join_exchanges(const tile::Kernel& kernel, printer::LoopPlan& plan, ElementLoops& loops);
+
+struct ElementsInput {
+  const tile::Kernel& kernel;
+  const tile::Schedule& schedule;
+  const printer::LoopPlan& plan;
+  const Layouts& layouts;
+  const DotUse& dots;
+};
+// Goes through all steps, relayouts and dots that the threads carry out themselves among them.
+Status plan_elements(const ElementsInput& input, ElementLoops& loops);
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,141 @@
+// The order of decisions: dots, layouts, the pipeline's own, element loops, shared memory.
+#include "backends/cuda/plan/plan.h"
+
+#include "backends/cuda/layout/cluster_exchange.h"
+#include "backends/cuda/plan/pipelines.h"
+#include "backends/cuda/plan/refusal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using printer::Step;
+using tile::DotUnit;
+using tile::Kernel;
+using tile::OpKind;
+
+namespace {
+
+Pipeline pipeline_of(const tile::Schedule& schedule, const DotUse& dots) {
+  const bool wgmma = schedule.dot == DotUnit::wgmma;
+  if (dots.dot) return wgmma ? Pipeline::wgmma_dot : Pipeline::copied_dot;
+  if (dots.chain) return wgmma ? Pipeline::wgmma_chain : Pipeline::copied_chain;
+  return Pipeline::elements;
+}
+
+Status check_fields(const Kernel& kernel, const tile::Schedule& s) {
+  if (s.ping_pong && s.dot != DotUnit::wgmma) return refusal("ping_pong: wants dot=wgmma");
+  if (s.raster > 0 && kernel.grid.size() < 2) return refusal("raster: wants a second grid axis");
+  return Unit{};
+}
+
+// Rows of the next programs are copied into shared memory, behind what the threads exchange there.
+Status plan_staged(const Kernel& kernel, CudaPlan& plan) {
+  if (plan.schedule.stages > 1) {
+    plan.staged = find_staged_loads({kernel, plan.loops, plan.ranges, plan.schedule}, plan.layouts);
+    if (plan.staged.empty())
+      return refusal(fmt::format("stages={}: no load that can be copied ahead", plan.schedule.stages));
+  }
+  if (walks_programs(plan.schedule) && plan.layouts.is_packed())
+    return refusal("persistent: programs side by side do not walk");
+  return Unit{};
+}
+
+void place_staged(CudaPlan& plan) {
+  plan.shared.staged_at = plan.shared.dynamic = round_up(plan.elements.exchanged_bytes, kSlotBytes);
+  for (const StagedLoad& s : plan.staged)
+    plan.shared.dynamic += s.slots * plan.schedule.threads * plan.schedule.stages * kSlotBytes;
+}
+
+Status check_pipeline(const Kernel& kernel, CudaPlan& plan) {
+  switch (plan.pipeline) {
+    case Pipeline::elements:
+      return plan_staged(kernel, plan);
+    case Pipeline::copied_dot:
+      return check_copied_dot(kernel, plan);
+    case Pipeline::copied_chain:
+      return check_copied_chain(kernel, plan);
+    case Pipeline::wgmma_dot:
+    case Pipeline::wgmma_chain:
+      return check_wgmma(kernel, plan);
+  }
+  return Unit{};
+}
+
+Status place_pipeline(CudaPlan& plan) {
+  plan.shared.exchanged = plan.elements.exchanged_bytes;
+  switch (plan.pipeline) {
+    case Pipeline::elements:
+      place_staged(plan);
+      return Unit{};
+    case Pipeline::copied_dot:
+      place_copied_dot(plan);
+      return Unit{};
+    case Pipeline::copied_chain:
+      return place_copied_chain(plan);
+    case Pipeline::wgmma_dot:
+    case Pipeline::wgmma_chain:
+      return place_wgmma(plan);
+  }
+  return Unit{};
+}
+
+// Under Schedule::descending the grid's second axis counts slowest.
+Status check_order(const Kernel& kernel, const CudaPlan& plan) {
+  const tile::Schedule& s = plan.schedule;
+  if (!s.descending) return Unit{};
+  bool counts = false;  // whether the kernel asks for its place
+  for_each_step(plan.loops.steps, [&](const Step& step) {
+    counts = counts || (step.kind == Step::Kind::scalar && step.op->kind == OpKind::program_id &&
+                        (s.raster == 0 || step.op->param >= 2));
+  });
+  if (counts && (kernel.grid.size() < 2 || plan.layouts.is_packed() || row_cluster(s) > 1 || s.raster > 0))
+    return refusal("descending: wants a second grid axis, and no other order of programs");
+  return Unit{};
+}
+
+Status check_shared(const Kernel& kernel, CudaPlan& plan) {
+  plan.shared.of_cluster =
+      cluster_exchange_bytes({kernel, plan.loops, plan.ranges, plan.schedule}, plan.layouts);
+  constexpr Index kMostOfCluster = kMostStaticSharedBytes - kStaticSharedBytes;
+  if (plan.shared.of_cluster > kMostOfCluster)
+    return refusal(fmt::format("needs {} bytes of shared memory for what a cluster exchanges, has {}",
+                               plan.shared.of_cluster, kMostOfCluster));
+  const Index left = plan.options.max_shared_bytes - kStaticSharedBytes - plan.shared.of_cluster;
+  if (plan.shared.dynamic > left)
+    return refusal(fmt::format("needs {} bytes of shared memory, a block has {}", plan.shared.dynamic, left));
+  return Unit{};
+}
+
+}  // namespace
+
+Result<CudaPlan> plan_kernel(const Kernel& kernel, const tile::Schedule& schedule,
+                             const PlanOptions& options) {
+  if (row_cluster(schedule) > 1 && !options.arch.has_clusters())
+    return refusal(fmt::format("cluster={}: {} has no clusters", row_cluster(schedule), options.arch.text()));
+  CudaPlan plan;
+  plan.schedule = schedule, plan.options = options;
+  auto dots = find_dots(kernel, schedule);
+  if (!dots) return dots.error();
+  plan.dots = std::move(*dots);
+  if (Status s = check_fields(kernel, schedule); !s) return s.error();
+  plan.pipeline = pipeline_of(schedule, plan.dots);
+  plan.loops = plan_for(kernel, schedule, plan.dots);
+  plan.ranges = printer::value_ranges(kernel);
+  join_exchanges(kernel, plan.loops, plan.elements);
+  auto layouts = assign_layouts({kernel, plan.loops, plan.ranges, schedule});
+  if (!layouts) return layouts.error();
+  plan.layouts = std::move(*layouts);
+  plan.maps = tensor_blocks(kernel, schedule, plan.dots);
+  if (Status s = check_pipeline(kernel, plan); !s) return s.error();
+  if (Status s = plan_elements({kernel, schedule, plan.loops, plan.layouts, plan.dots}, plan.elements); !s)
+    return s.error();
+  if (Status s = place_pipeline(plan); !s) return s.error();
+  if (Status s = check_order(kernel, plan); !s) return s.error();
+  if (Status s = check_shared(kernel, plan); !s) return s.error();
+  return plan;
+}
+
+}  // namespace tilewright::cuda

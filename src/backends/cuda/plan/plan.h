@@ -1,0 +1,71 @@
+// The plan of a kernel under a schedule: all that is decided before a line is printed. What cannot be
+// planned is refused here, with the reason; what is planned can be printed. Candidates, estimates and
+// printing share it.
+#pragma once
+
+#include "backends/cuda/analysis/dot_use.h"
+#include "backends/cuda/layout/layout.h"
+#include "backends/cuda/layout/staging.h"
+#include "backends/cuda/machine/arch.h"
+#include "backends/cuda/plan/chain_rounds.h"
+#include "backends/cuda/plan/copy_points.h"
+#include "backends/cuda/plan/element_loops.h"
+
+#include <map>
+#include <vector>
+
+namespace tilewright::cuda {
+
+struct PlanOptions {
+  Arch arch;
+  Index max_shared_bytes = 227 * 1024;  // a block
+};
+
+// What a kernel is printed as.
+enum class Pipeline : unsigned char {
+  elements,      // element loops; dots, if any, a thread's own
+  copied_dot,    // a loop of one dot whose blocks the threads copy ahead (cp.async)
+  copied_chain,  // back-to-back dots, likewise
+  wgmma_dot,     // a loop of one dot whose blocks a warpgroup of its own fetches (TMA)
+  wgmma_chain,   // back-to-back dots or scaled accumulation, likewise
+};
+
+// Bytes of a block's shared memory.
+struct SharedMemory {
+  Index exchanged = 0;    // where a program's threads exchange values …
+  Index exchange_at = 0;  // … from here on
+  Index dynamic = 0;      // all that the launch asks for
+  Index staged_at = 0;    // of these: rows of the next programs lie from here on
+  Index of_cluster = 0;   // declared by the kernel: what the blocks of a cluster tell each other
+};
+
+struct CudaPlan {
+  tile::Schedule schedule;
+  PlanOptions options;
+  Pipeline pipeline = Pipeline::elements;
+  printer::LoopPlan loops;
+  std::vector<printer::ValueRange> ranges;
+  Layouts layouts;
+  DotUse dots;
+  std::vector<TensorBlock> maps;  // the kernel's tensor maps
+  SharedMemory shared;
+  ElementLoops elements;
+
+  std::vector<StagedLoad> staged;  // elements: loads of the next programs
+  OverlappingRounds rounds;        // wgmma_chain
+  std::vector<int> places;         // chains: places of each block in shared memory
+  std::map<const tile::Op*, std::vector<CopyPoint>> copy_points;  // copied_chain: by loop
+
+  CudaPlan() = default;
+  // Loops and dots are known by their addresses.
+  CudaPlan(const CudaPlan&) = delete;
+  CudaPlan& operator=(const CudaPlan&) = delete;
+  CudaPlan(CudaPlan&&) = default;
+  CudaPlan& operator=(CudaPlan&&) = default;
+};
+
+// Fails with `unsupported` and the reason when the schedule does not fit the kernel or the device.
+Result<CudaPlan> plan_kernel(const tile::Kernel& kernel, const tile::Schedule& schedule,
+                             const PlanOptions& options);
+
+}  // namespace tilewright::cuda

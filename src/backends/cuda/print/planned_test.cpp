@@ -1,0 +1,70 @@
+// Whatever is planned can be printed: kernels under schedules that fit them more or less.
+#include "backends/cuda/plan/plan.h"
+#include "backends/cuda/print/printer.h"
+#include "support/attention_kernels.h"
+#include "support/matmul_kernels.h"
+#include "support/sample_kernels.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::cuda {
+namespace {
+
+using tile::DotUnit;
+using tile::Kernel;
+using tile::Schedule;
+
+std::vector<Kernel> kernels() {
+  return {tile::samples::row_softmax(DType::bf16, 4096, 1024),
+          tile::samples::row_softmax_looped(DType::f32, 512, 8192, 1024),
+          tile::samples::matmul({.m = 1024, .n = 1024, .k = 512, .bias_gelu = true}),
+          tile::samples::matmul({.m = 1024, .n = 1024, .k = 512, .maxima = true}),
+          tile::samples::attention({.heads = 4, .queries = 1024, .keys = 1024}),
+          tile::samples::attention_gradient_q({.heads = 4, .queries = 1024, .keys = 1024, .causal = true})};
+}
+
+// Every combination of a few values of each field that decides about legality.
+std::vector<Schedule> schedules() {
+  std::vector<Schedule> all;
+  for (const DotUnit dot : {DotUnit::fma, DotUnit::mma, DotUnit::wgmma, DotUnit::fma_blocks})
+    for (const int threads : {64, 128, 256})
+      for (const int row : {4, threads})
+        for (const int cluster : {1, 2})
+          for (const int stages : {1, 2, 4})
+            for (const int raster : {0, 8})
+              for (unsigned flags = 0; flags < 16; ++flags)
+                all.push_back({.threads = threads,
+                               .threads_per_row = row,
+                               .vector_bytes = 16,
+                               .cluster = cluster,
+                               .stages = stages,
+                               .dot = dot,
+                               .raster = raster,
+                               .ahead = (flags & 1u) != 0,
+                               .descending = (flags & 2u) != 0,
+                               .ping_pong = (flags & 4u) != 0,
+                               .store_places = (flags & 8u) != 0 ? 2 : 0});
+  return all;
+}
+
+TEST(PlannedKernels, ArePrinted) {
+  int planned = 0, refused = 0;
+  for (const Kernel& kernel : kernels())
+    for (const Schedule& schedule : schedules()) {
+      const auto plan = plan_kernel(kernel, schedule, {.arch = {9, 0, true}});
+      if (!plan) {
+        EXPECT_FALSE(plan.error().message.empty());
+        ++refused;
+        continue;
+      }
+      ++planned;
+      backends::Source source;
+      ASSERT_NO_THROW(source = print_kernel(kernel, *plan)) << kernel.name << " " << to_string(schedule);
+      EXPECT_EQ(source.launch.shared_bytes, plan->shared.dynamic);
+    }
+  EXPECT_GT(planned, 100);
+  EXPECT_GT(refused, 100);
+}
+
+}  // namespace
+}  // namespace tilewright::cuda
