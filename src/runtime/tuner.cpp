@@ -71,19 +71,27 @@ struct Choice {
   std::string text() const { return to_string(candidate.schedule) + "\n" + tiles_of(*kernel); }
 };
 
-// How far apart two kernels' tiles are, "BM=128 BN=256" and "BM=96 BN=256": the sum of their ratios'
+// How far apart two kernels' tiles are, those of 128 by 256 and 96 by 256: the sum of their ratios'
 // logarithms. Infinite where they have other names.
-double distance(const std::string& a, const std::string& b) {
-  constexpr double kOther = std::numeric_limits<double>::infinity();
-  std::istringstream left(a), right(b);
+double distance(const std::vector<tile::ConstParam>& a, const std::vector<tile::ConstParam>& b) {
+  if (a.size() != b.size()) return std::numeric_limits<double>::infinity();
   double sum = 0;
-  for (std::string x, y; true;) {
-    const bool more = static_cast<bool>(left >> x), as_many = static_cast<bool>(right >> y);
-    if (!more || !as_many) return more == as_many ? sum : kOther;
-    const std::size_t at = x.find('=') + 1;
-    if (x.compare(0, at, y, 0, y.find('=') + 1) != 0) return kOther;
-    sum += std::fabs(std::log(std::atof(x.c_str() + at) / std::atof(y.c_str() + at)));
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].name != b[i].name) return std::numeric_limits<double>::infinity();
+    sum += std::fabs(std::log(static_cast<double>(a[i].value) / static_cast<double>(b[i].value)));
   }
+  return sum;
+}
+
+// What a stored winner says of its tiles, as tiles_of() writes it.
+std::vector<tile::ConstParam> stored_tiles(const std::string& text) {
+  std::vector<tile::ConstParam> tiles;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = std::min(word.find('='), word.size() - 1);
+    tiles.push_back({word.substr(0, equals), std::atoll(word.c_str() + equals + 1)});
+  }
+  return tiles;
 }
 
 class KernelTuner {
@@ -146,9 +154,10 @@ class KernelTuner {
     const std::optional<std::string> winner = cache_ ? cache_->find(key()) : std::nullopt;
     if (!winner) return false;
     const std::size_t line = winner->find('\n');
+    const std::vector<tile::ConstParam> tiles = stored_tiles(winner->substr(line + 1));
     const auto away = [&](const Choice& c) {
       return to_string(c.candidate.schedule) == winner->substr(0, line)
-                 ? distance(tiles_of(*c.kernel), winner->substr(line + 1))
+                 ? distance(c.kernel->constants, tiles)
                  : std::numeric_limits<double>::infinity();
     };
     const auto nearest = std::min_element(choices.begin(), choices.end(),

@@ -27,10 +27,10 @@ std::string LoopText::at(const Pass& pass, int copy) const {
 // The lanes that exist at all.
 std::string LoopText::count_mask(Pass& pass) {
   k_.include("tw_cpu/masked.h");
-  std::string& variable = pass.masks[vec_count_];
+  std::string& variable = pass.masks[vec_count_.str()];
   if (variable.empty()) {
     variable = k_.names.unique("lanes");
-    k_.code.line("const vmask {} = lanes_below({} - {});", variable, vec_count_, pass.index);
+    k_.code.line("const vmask {} = lanes_below({} - {});", variable, vec_count_.str(), pass.index);
   }
   return variable;
 }
@@ -40,7 +40,9 @@ std::string LoopText::mask(const Node& n, Pass& pass) {
   if (!pass.masked) return "";
   if (!n.window.any()) return is_ragged() ? count_mask(pass) : "";
   k_.include("tw_cpu/masked.h");
-  const std::string end = !n.row_end.empty() ? n.row_end : !n.window.end.empty() ? n.window.end : vec_count_;
+  const std::string end = !n.row_end.empty()      ? n.row_end
+                          : !n.window.end.empty() ? n.window.end
+                                                  : vec_count_.str();
   std::string text = fmt::format("lanes_below({} - {})", end, pass.index);
   if (!n.window.begin.empty()) text += fmt::format(" & ~lanes_below({} - {})", n.window.begin, pass.index);
   std::string& variable = pass.masks[text];
@@ -106,7 +108,7 @@ std::string LoopText::compute_text(int i, int copy, Pass& pass) {
 
 std::string LoopText::load_text(int i, int copy, Pass& pass) {
   const Node& n = node(i);
-  const Stride& stride = n.access.stride[shape_.vec];
+  const Amount& stride = n.access.stride[shape_.vec];
   // Buffers have room for whole vectors, so what is read beyond their end does no harm.
   const bool from_buffer = instr(i).kind == Instr::Kind::reload;
   const std::string lanes = from_buffer && stride.is(1) ? "" : mask(n, pass);
@@ -128,7 +130,7 @@ std::string LoopText::load_text(int i, int copy, Pass& pass) {
 }
 
 std::string LoopText::store_text(const Node& n, const std::string& value, int copy, Pass& pass) {
-  const Stride& stride = n.access.stride[shape_.vec];
+  const Amount& stride = n.access.stride[shape_.vec];
   const std::string lanes = mask(n, pass);
   const std::string suffix = lanes.empty() ? "" : ", " + lanes;
   const std::string boolean = is_bool(n.access.dtype) ? "_bool" : "";

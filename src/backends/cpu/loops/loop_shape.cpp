@@ -77,7 +77,7 @@ Access instr_access(const KernelText& k, const Instr& instr, const std::vector<I
 namespace {
 
 // What a vector of elements costs along an axis, in units of one plain access.
-double access_cost(const Stride& stride, int lanes) {
+double access_cost(const Amount& stride, int lanes) {
   if (stride.is(0) || stride.is(1)) return 1;
   return stride.is(-1) ? 2 : lanes;
 }

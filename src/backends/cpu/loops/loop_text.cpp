@@ -22,8 +22,8 @@ LoopText::LoopText(KernelText& k, LoopPart part, RowWalk walk)
       shape_(choose_shape(k, part_)),
       nodes_(part_.loop->body.size()),
       walk_(std::move(walk)) {
-  vec_count_ = int_text(shape_.vec_count);
-  other_count_ = int_text(shape_.other_count);
+  vec_count_ = {shape_.vec_count, ""};
+  other_count_ = {shape_.other_count, ""};
   if (part_.loop->shape.size() == 1) {
     vec_ = "i";
   } else {
@@ -70,7 +70,7 @@ void LoopText::analyse() {
   }
   trim_axis(shape_.vec, &vec_count_);
   if (shape_.other >= 0) trim_axis(shape_.other, &other_count_);
-  is_ragged_ = vec_count_ != int_text(shape_.vec_count) || shape_.vec_count % k_.lanes != 0;
+  is_ragged_ = !vec_count_.is(shape_.vec_count) || shape_.vec_count % k_.lanes != 0;
   for (int i : part_.instrs)
     if (is_access(instr(i))) analyse_access(i);
   find_needed_lanes();
@@ -92,7 +92,7 @@ void LoopText::analyse_access(int i) {
 }
 
 // Where all that is written are stores that end at the same place, nothing beyond it needs to be computed.
-void LoopText::trim_axis(int axis, std::string* count) {
+void LoopText::trim_axis(int axis, Amount* count) {
   const Bound* common = nullptr;
   for (int i : part_.instrs) {
     if (!is_writing(i)) continue;
@@ -106,7 +106,7 @@ void LoopText::trim_axis(int axis, std::string* count) {
   }
   if (!common) return;
   const std::string start = common->start, extent = common->extent;
-  *count = limit_variable(start, extent, part_.loop->shape[static_cast<std::size_t>(axis)]);
+  *count = {0, limit_variable(start, extent, part_.loop->shape[static_cast<std::size_t>(axis)])};
   for (int i : part_.instrs)
     std::erase_if(node(i).access.bounds, [&](const Bound& b) {
       return b.loop_axis == axis && b.start == start && b.extent == extent;
@@ -139,7 +139,7 @@ LoopText::Window LoopText::window_of(const Access& access) {
         inside_text(walks ? from_start + row_ : b.start, b.extent, b.may_be_negative, b.may_end_early));
     if (b.may_be_negative) w.all_rows.push_back(fmt::format("{} >= 0", b.start));
     if (b.may_end_early)
-      w.all_rows.push_back(fmt::format("{}{} <= {}", from_start, walks ? other_count_ : "1", b.extent));
+      w.all_rows.push_back(fmt::format("{}{} <= {}", from_start, walks ? other_count_.str() : "1", b.extent));
   }
   return w;
 }
@@ -211,7 +211,7 @@ void LoopText::declare_row(int i, std::set<std::string>& declared) {
   if (!n.window.row_conditions.empty()) {
     if (n.row_end.empty()) n.row_end = k_.names.unique("inside");
     k_.code.line("const i64 {} = {} ? {} : 0;", n.row_end, fmt::join(n.window.row_conditions, " && "),
-                 n.window.end.empty() ? vec_count_ : n.window.end);
+                 n.window.end.empty() ? vec_count_.str() : n.window.end);
   }
   if (n.streams) {
     k_.streams = true;
@@ -221,8 +221,8 @@ void LoopText::declare_row(int i, std::set<std::string>& declared) {
   }
 }
 
-// The end of the part that needs no masks: a number, or the text of a variable.
-std::string LoopText::whole_vectors() {
+// The end of the part that needs no masks.
+Amount LoopText::whole_vectors() {
   const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
   std::vector<std::string> ends, conditions;
   const auto add = [](std::vector<std::string>& to, const std::string& text) {
@@ -237,16 +237,16 @@ std::string LoopText::whole_vectors() {
     if (shape_.vec_outside)
       for (const std::string& c : n.window.all_rows) add(conditions, c);
   }
-  if (ends.empty() && conditions.empty() && vec_count_ == int_text(shape_.vec_count))
-    return int_text(shape_.vec_count / step * step);
-  if (ends.empty() || vec_count_ != int_text(shape_.vec_count)) add(ends, vec_count_);
+  if (ends.empty() && conditions.empty() && vec_count_.is(shape_.vec_count))
+    return {shape_.vec_count / step * step, ""};
+  if (ends.empty() || !vec_count_.is(shape_.vec_count)) add(ends, vec_count_.str());
   std::string least = ends[0];
   for (std::size_t i = 1; i < ends.size(); ++i) least = fmt::format("min({}, {})", least, ends[i]);
   std::string text = fmt::format("{} / {} * {}", least, step, step);
   if (!conditions.empty()) text = fmt::format("{} ? {} : 0", fmt::join(conditions, " && "), text);
   const std::string variable = k_.names.unique("whole");
   k_.code.line("const i64 {} = {};", variable, text);
-  return variable;
+  return {0, variable};
 }
 
 }  // namespace tilewright::cpu

@@ -72,7 +72,7 @@ class LoopText {
   bool fits_in_place(int i) const;
   bool is_product_of_mad(int i) const;
   bool is_inner(int i) const { return node(i).along_other || is_writing(i); }
-  void trim_axis(int axis, std::string* count);
+  void trim_axis(int axis, Amount* count);
   Window window_of(const Access& access);
   std::string limit_variable(const std::string& from, const std::string& to, Index most);
 
@@ -92,15 +92,15 @@ class LoopText {
   void print_rows();
   void print_columns_outside();
   void print_along_vec(const std::function<void(Pass&)>& body);
-  Index streams_apart(const std::string& whole) const;
-  bool goes_backwards(const std::string& whole) const;
+  Index streams_apart(const Amount& whole) const;
+  bool goes_backwards(const Amount& whole) const;
   bool is_in_blocks(int i) const;
   bool has_blocks() const;
-  std::pair<std::string, std::string> open_blocks(const std::string& begin, const std::string& end,
-                                                  Index span, bool backwards);
+  std::pair<std::string, std::string> open_blocks(const Amount& begin, const Amount& end, Index span,
+                                                  bool backwards);
 
   // --- what stands before loops (loop_text.cpp)
-  std::string whole_vectors();
+  Amount whole_vectors();
   void declare_pointers();
   void declare_prefetches();
   void print_prefetches(const Pass& pass);
@@ -163,7 +163,7 @@ class LoopText {
   LoopPart part_;
   LoopShape shape_;
   std::vector<Node> nodes_;
-  std::string vec_count_, other_count_;  // numbers, or variables where the loop is trimmed
+  Amount vec_count_, other_count_;  // numbers, or variables where the loop is trimmed
   RowWalk walk_;
   std::vector<std::string>
       ahead_pointers_;        // of each of walk_.ahead: where its first quarter begins; empty: not fetched

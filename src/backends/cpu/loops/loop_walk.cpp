@@ -15,8 +15,6 @@ namespace {
 // less than 1e-7). More than these go in blocks of half as many, whose sums are added up in f64.
 constexpr Index kLongestChain = 64, kChainOfBlock = 32;
 
-bool is_number(const std::string& text) { return text.find_first_not_of("0123456789") == std::string::npos; }
-
 }  // namespace
 
 bool LoopText::is_in_blocks(int i) const {
@@ -33,24 +31,22 @@ bool LoopText::has_blocks() const {
 }
 
 // Opens the loop over blocks of `span` up to `end`; the texts of where a block begins and ends.
-std::pair<std::string, std::string> LoopText::open_blocks(const std::string& begin, const std::string& end,
-                                                          Index span, bool backwards) {
+std::pair<std::string, std::string> LoopText::open_blocks(const Amount& begin, const Amount& end, Index span,
+                                                          bool backwards) {
   const std::string block = k_.names.unique("block");
-  const bool numbers = is_number(begin) && is_number(end);
   if (backwards)
-    k_.code.open("for (i64 {0} = {1}; {0} >= 0; {0} -= {2})", block, (std::stol(end) - 1) / span * span,
-                 span);
+    k_.code.open("for (i64 {0} = {1}; {0} >= 0; {0} -= {2})", block, (end.value - 1) / span * span, span);
   else
-    k_.code.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", block, begin, end, span);
+    k_.code.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", block, begin.str(), end.str(), span);
   const std::string next = fmt::format("{} + {}", block, span);
-  if (numbers && (std::stol(end) - std::stol(begin)) % span == 0) return {block, next};
+  if (begin.is_number() && end.is_number() && (end.value - begin.value) % span == 0) return {block, next};
   const std::string variable = k_.names.unique("block_end");
-  k_.code.line("const i64 {} = min<i64>({}, {});", variable, next, end);
+  k_.code.line("const i64 {} = min<i64>({}, {});", variable, next, end.str());
   return {block, variable};
 }
 
 void LoopText::print_rows() {
-  if (shape_.other >= 0) k_.code.open("for (i64 {0} = 0; {0} < {1}; ++{0})", row_, other_count_);
+  if (shape_.other >= 0) k_.code.open("for (i64 {0} = 0; {0} < {1}; ++{0})", row_, other_count_.str());
   print_uniform(/*along_other=*/true);
   declare_rows(Which::all);
   if (has_vectors_) {
@@ -70,9 +66,9 @@ void LoopText::print_columns_outside() {
     declare_accumulators(pass);
     const auto masks = pass.masks;
     const bool blocks = has_blocks();
-    std::pair<std::string, std::string> part{"0", other_count_};
+    std::pair<std::string, std::string> part{"0", other_count_.str()};
     if (blocks) {
-      part = open_blocks("0", other_count_, kChainOfBlock, /*backwards=*/false);
+      part = open_blocks({}, other_count_, kChainOfBlock, /*backwards=*/false);
       declare_block_sums(pass);
     }
     k_.code.open("for (i64 {0} = {1}; {0} < {2}; ++{0})", row_, part.first, part.second);
@@ -89,11 +85,10 @@ void LoopText::print_columns_outside() {
 // How far apart the copies of a loop over memory lie: each in pages of its own, so that a core reads several
 // streams. Its prefetchers stop at the end of a page, and one stream then waits (measured on Zen 4: 22 GB/s
 // in one stream of reads a core, 58 in four; docs/notes/2026-11-21-cpu-memory-probe.md). 0: side by side.
-Index LoopText::streams_apart(const std::string& whole) const {
+Index LoopText::streams_apart(const Amount& whole) const {
   constexpr Index kPage = 4096;
   const bool from_memory = k_.schedule.streaming_stores || k_.schedule.stages > 1;
-  if (!from_memory || shape_.vec_outside || shape_.copies < 2 || whole != int_text(shape_.vec_count))
-    return 0;
+  if (!from_memory || shape_.vec_outside || shape_.copies < 2 || !whole.is(shape_.vec_count)) return 0;
   if (shape_.vec_count % (static_cast<Index>(shape_.copies) * k_.lanes) != 0) return 0;
   const Index apart = shape_.vec_count / shape_.copies;
   for (int i : part_.instrs) {
@@ -104,9 +99,9 @@ Index LoopText::streams_apart(const std::string& whole) const {
   return apart;
 }
 
-// Whether it is to and can: as many steps as the text says, none of which must come after another.
-bool LoopText::goes_backwards(const std::string& whole) const {
-  if (!walk_.backwards || whole.find_first_not_of("0123456789") != std::string::npos) return false;
+// Whether it is to and can: the number of steps is known, and none must come after another.
+bool LoopText::goes_backwards(const Amount& whole) const {
+  if (!walk_.backwards || !whole.is_number()) return false;
   return std::none_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) {
     const Instr& in = instr(i);
     const bool finds_first = in.kind == Instr::Kind::reduce && in.op->kind == OpKind::reduce &&
@@ -118,20 +113,20 @@ bool LoopText::goes_backwards(const std::string& whole) const {
 
 void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
   const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
-  const std::string whole = whole_vectors();
+  const Amount whole = whole_vectors();
   const bool blocks = !shape_.vec_outside && has_blocks();
-  if (whole != "0") {
+  if (!whole.is(0)) {
     Pass pass{.copies = shape_.copies, .apart = streams_apart(whole), .index = vec_, .steps = vec_};
     const Index advance = pass.apart > 0 ? k_.lanes : step;
-    const std::string end = pass.apart > 0 ? int_text(pass.apart) : whole;
+    const Amount end = pass.apart > 0 ? Amount{pass.apart, ""} : whole;
     const bool backwards = goes_backwards(whole);
-    std::pair<std::string, std::string> part{"0", end};
+    std::pair<std::string, std::string> part{"0", end.str()};
     if (blocks) {
-      part = open_blocks("0", end, kChainOfBlock * advance, backwards);
+      part = open_blocks({}, end, kChainOfBlock * advance, backwards);
       declare_block_sums(pass);
     }
     if (backwards) {
-      const Index last = std::stol(end) - advance;
+      const Index last = end.value - advance;
       pass.steps = fmt::format("({} - {})", last, vec_);
       const std::string from = blocks ? fmt::format("{} - {}", part.second, advance) : int_text(last);
       k_.code.open("for (i64 {0} = {1}; {0} >= {2}; {0} -= {3})", vec_, from, part.first, advance);
@@ -145,7 +140,7 @@ void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
   }
   if (whole == vec_count_) return;
   Pass pass{.copies = 1, .masked = true, .index = vec_};
-  std::pair<std::string, std::string> part{whole, vec_count_};
+  std::pair<std::string, std::string> part{whole.str(), vec_count_.str()};
   if (blocks) {
     part = open_blocks(whole, vec_count_, kChainOfBlock * k_.lanes, /*backwards=*/false);
     declare_block_sums(pass);

@@ -9,7 +9,7 @@ using tile::Op;
 using tile::OpKind;
 using tile::ValueId;
 
-Sum& Sum::add(const std::string& term, const Stride& factor) {
+Sum& Sum::add(const std::string& term, const Amount& factor) {
   if (factor.is(0) || term == "0") return *this;
   std::string product = term;
   if (!factor.is(1)) product = term == "1" ? factor.str() : fmt::format("{} * {}", term, factor.str());
@@ -17,15 +17,15 @@ Sum& Sum::add(const std::string& term, const Stride& factor) {
   return *this;
 }
 
-Stride stride_of(const KernelText& k, const tile::Dim& dim) {
-  return dim.is_constant() ? Stride{dim.value, ""} : Stride{0, k.dim(dim)};
+Amount stride_of(const KernelText& k, const tile::Dim& dim) {
+  return dim.is_constant() ? Amount{dim.value, ""} : Amount{0, k.dim(dim)};
 }
 
 std::string element_offset(const KernelText& k, const tile::ViewParam& view,
                            const std::vector<std::string>& indices) {
   Sum sum;
   for (std::size_t d = 0; d < indices.size(); ++d) {
-    const Stride stride = stride_of(k, view.strides[d]);
+    const Amount stride = stride_of(k, view.strides[d]);
     const bool is_sum = indices[d].find(' ') != std::string::npos && !stride.is(1);
     sum.add(is_sum ? "(" + indices[d] + ")" : indices[d], stride);
   }

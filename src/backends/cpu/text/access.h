@@ -9,18 +9,20 @@
 
 namespace tilewright::cpu {
 
-// A distance in elements: a number, or the name of a scalar parameter.
-struct Stride {
+// A number, or the name of a scalar parameter or a variable: distances in elements, counts of them.
+struct Amount {
   Index value = 0;
   std::string text;  // empty: `value`
   bool is(Index v) const { return text.empty() && value == v; }
+  bool is_number() const { return text.empty(); }
   std::string str() const { return text.empty() ? int_text(value) : text; }
+  friend bool operator==(const Amount&, const Amount&) = default;
 };
 
 // "a + 2 * b": a sum of products written without what is zero or one.
 class Sum {
  public:
-  Sum& add(const std::string& term, const Stride& factor);
+  Sum& add(const std::string& term, const Amount& factor);
   Sum& add(const std::string& term) { return add(term, {1, ""}); }
   bool empty() const { return text_.empty(); }
   const std::string& text() const { return text_; }
@@ -42,11 +44,11 @@ struct Access {
   std::string pointer;  // to the element at loop coordinate (0, 0)
   std::string name;     // of the view or buffer
   DType dtype = DType::f32;
-  Stride stride[2];           // along each loop axis
+  Amount stride[2];           // along each loop axis
   std::vector<Bound> bounds;  // only those that the ranges of the starts do not prove
 };
 
-Stride stride_of(const KernelText& k, const tile::Dim& dim);
+Amount stride_of(const KernelText& k, const tile::Dim& dim);
 
 // The access of a load or store; `axes` as Instr::axes: the loop axis of each tile axis. `starts` begins at
 // operand 0 (load) or 1 (store).
