@@ -37,9 +37,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
-      for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 32 * 16; ++wave) {
-        const i32 program_2 = program / 1 % 16;
-        const i32 program_1 = 32 - 1 - program / (1 * 16);
+      for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
+        const i32 program_2 = program % 16;
+        const i32 program_1 = 31 - program / 16;
         const i32 v3 = program_1 * 128;
         Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
         tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
@@ -78,9 +78,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
   } else {
     registers_up<240>();
     const int group = warpgroup();
-    for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 32 * 16; ++wave) {
-      const i32 program_1 = 32 - 1 - program / (1 * 16);
-      const i32 program_2 = program / 1 % 16;
+    for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
+      const i32 program_1 = 31 - program / 16;
+      const i32 program_2 = program % 16;
       const i32 v3 = program_1 * 128;
       const i32 end = v3 + 128;
       const i32 v86 = program_1 * 128;

@@ -44,9 +44,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
-      for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 32 * 16; ++wave) {
-        const i32 program_2 = program / 1 % 16;
-        const i32 program_1 = program / (1 * 16);
+      for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
+        const i32 program_2 = program % 16;
+        const i32 program_1 = program / 16;
         const i32 v3 = program_1 * 128;
         Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
         tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, v3, program_2);
@@ -90,9 +90,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   } else {
     registers_up<240>();
     const int group = warpgroup();
-    for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 32 * 16; ++wave) {
-      const i32 program_1 = program / (1 * 16);
-      const i32 program_2 = program / 1 % 16;
+    for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
+      const i32 program_1 = program / 16;
+      const i32 program_2 = program % 16;
       const i32 v3 = program_1 * 128;
       const i32 v20 = v3 / 64;
       const i32 first_ = v20 * 64;

@@ -172,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   const i32 v178 = v176 / 128;
   const i32 v180 = v7 / 128;
   const i32 v181 = v178;
-  if (threadIdx.x == 0) blocks[3 * 128 + v180] = cast<i64>(i64(v181));
+  if (threadIdx.x == 0) blocks[384 + v180] = cast<i64>(i64(v181));
 
   i32 v166 = Max::identity<i32>();
 #pragma unroll
@@ -189,7 +189,7 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   const i32 v168 = add(v166, 128);
   const i32 v170 = v168 / 128;
   const i32 v173 = v170;
-  if (threadIdx.x == 0) blocks[2 * 128 + v172] = cast<i64>(i64(v173));
+  if (threadIdx.x == 0) blocks[256 + v172] = cast<i64>(i64(v173));
 }
 
 }  // namespace tw

@@ -37,9 +37,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
-      for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 128 * 16; ++wave) {
-        const i32 program_2 = program / 1 % 16;
-        const i32 program_1 = 128 - 1 - program / (1 * 16);
+      for (i32 wave = 0, program; (program = serpentine(wave)) < 2048; ++wave) {
+        const i32 program_2 = program % 16;
+        const i32 program_1 = 127 - program / 16;
         const i32 v3 = program_1 * 128;
         Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
         tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
@@ -50,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         const i32 v27 = i32(max(v25, i64(0)));
         const i32 first_ = v27 * 128;
         const i32 v41 = v3 / 128;
-        const i64 v43 = load<1, Cache::constant>(blocks + 2 * 128 + v41).v[0];
+        const i64 v43 = load<1, Cache::constant>(blocks + 256 + v41).v[0];
         const i64 v45 = min(v43, i64(128));
         const i32 v47 = i32(max(v45, i64(0)));
         const i32 v162 = i32(max(i64(v47), -4398046511104ll));
@@ -71,7 +71,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         const i32 end = min(v39, v61);
         const i32 v177 = min(v176, end);
         const i32 v51 = v3 / 128;
-        const i64 v53 = load<1, Cache::constant>(blocks + 3 * 128 + v51).v[0];
+        const i64 v53 = load<1, Cache::constant>(blocks + 384 + v51).v[0];
         const i64 v55 = min(v53, i64(128));
         const i32 v57 = i32(max(v55, i64(0)));
         const i32 v131 = i32(max(i64(v57), -4398046511104ll));
@@ -117,9 +117,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
   } else {
     registers_up<240>();
     const int group = warpgroup();
-    for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 128 * 16; ++wave) {
-      const i32 program_1 = 128 - 1 - program / (1 * 16);
-      const i32 program_2 = program / 1 % 16;
+    for (i32 wave = 0, program; (program = serpentine(wave)) < 2048; ++wave) {
+      const i32 program_1 = 127 - program / 16;
+      const i32 program_2 = program % 16;
       const i32 v3 = program_1 * 128;
       const i32 v21 = v3 / 128;
       const i64 v23 = load<1, Cache::constant>(blocks + v21).v[0];
@@ -132,12 +132,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
       const i32 v37 = i32(max(v35, i64(0)));
       const i32 v39 = v37 * 128;
       const i32 v41 = v3 / 128;
-      const i64 v43 = load<1, Cache::constant>(blocks + 2 * 128 + v41).v[0];
+      const i64 v43 = load<1, Cache::constant>(blocks + 256 + v41).v[0];
       const i64 v45 = min(v43, i64(128));
       const i32 v47 = i32(max(v45, i64(0)));
       const i32 v49 = v47 * 128;
       const i32 v51 = v3 / 128;
-      const i64 v53 = load<1, Cache::constant>(blocks + 3 * 128 + v51).v[0];
+      const i64 v53 = load<1, Cache::constant>(blocks + 384 + v51).v[0];
       const i64 v55 = min(v53, i64(128));
       const i32 v57 = i32(max(v55, i64(0)));
       const i32 v59 = v57 * 128;

@@ -37,9 +37,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
-      for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 128 * 16; ++wave) {
-        const i32 program_2 = program / 1 % 16;
-        const i32 program_1 = 128 - 1 - program / (1 * 16);
+      for (i32 wave = 0, program; (program = serpentine(wave)) < 2048; ++wave) {
+        const i32 program_2 = program % 16;
+        const i32 program_1 = 127 - program / 16;
         const i32 v3 = program_1 * 128;
         Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
         tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
@@ -100,9 +100,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
     registers_up<240>();
     const int group = warpgroup();
     if (group == 1) give_turn<2>(group);
-    for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 128 * 16; ++wave) {
-      const i32 program_1 = 128 - 1 - program / (1 * 16);
-      const i32 program_2 = program / 1 % 16;
+    for (i32 wave = 0, program; (program = serpentine(wave)) < 2048; ++wave) {
+      const i32 program_1 = 127 - program / 16;
+      const i32 program_2 = program % 16;
       const i32 v3 = program_1 * 128;
       const i32 v17 = v3 + (-1023);
       const i32 v19 = max(0, v17);

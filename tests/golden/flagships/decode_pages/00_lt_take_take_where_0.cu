@@ -38,8 +38,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
   if (threadIdx.x >= 128) {
     registers_down<56>();
     if (threadIdx.x == 128) {
-      for (i32 program = i32(blockIdx.x); program < 1 * 1 * 128; program += i32(gridDim.x)) {
-        const i32 program_2 = program / (1 * 1);
+      for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
+        const i32 program_2 = program;
         const i32 v6 = program_2 / 8;
         const i32 v4 = program_2 % 8;
         Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
@@ -124,8 +124,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
   } else {
     registers_up<256>();
     const int group = warpgroup();
-    for (i32 program = i32(blockIdx.x); program < 1 * 1 * 128; program += i32(gridDim.x)) {
-      const i32 program_2 = program / (1 * 1);
+    for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
+      const i32 program_2 = program;
       const i32 v4 = program_2 % 8;
       const i32 v6 = program_2 / 8;
       const i64 v9 = load<1, Cache::constant>(lengths + v6).v[0];

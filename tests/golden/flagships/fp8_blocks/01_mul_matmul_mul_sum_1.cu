@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
-      for (i32 program = i32(blockIdx.x); program < 32 * 16; program += i32(gridDim.x)) {
+      for (i32 program = i32(blockIdx.x); program < 512; program += i32(gridDim.x)) {
         const Place place = raster<8>(program, 32, 16);
         const i32 program_0 = place.x;
         const i32 program_1 = place.y;
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
   } else {
     registers_up<240>();
     const int group = warpgroup();
-    for (i32 program = i32(blockIdx.x); program < 32 * 16; program += i32(gridDim.x)) {
+    for (i32 program = i32(blockIdx.x); program < 512; program += i32(gridDim.x)) {
       const Place place = raster<8>(program, 32, 16);
       const i32 program_0 = place.x;
       const i32 program_1 = place.y;
@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         const f32* const scale_a_at = scale_a + v11 + v4 * 32 + g * 32;
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
-          v13[r] = load<1, Cache::constant>(scale_a_at + (r / 2) * 4096 + (r % 2) * 256).v[0];
+          v13[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
         }
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             const f32* const scale_a_at_2 = scale_a + v11 + v4 * 32 + g * 32;
 #pragma unroll
             for (int r = 0; r < 4; ++r) {
-              v13_next[r] = load<1, Cache::constant>(scale_a_at_2 + (r / 2) * 4096 + (r % 2) * 256).v[0];
+              v13_next[r] = load<1, Cache::constant>(scale_a_at_2 + r / 2 * 4096 + r % 2 * 256).v[0];
             }
 #pragma unroll
             for (int r = 0; r < 4; ++r) {
@@ -146,7 +146,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
               const f32* const scale_a_at_3 = scale_a + v11 + v4 * 32 + g * 32;
 #pragma unroll
               for (int r = 0; r < 4; ++r) {
-                v13[r] = load<1, Cache::constant>(scale_a_at_3 + (r / 2) * 4096 + (r % 2) * 256).v[0];
+                v13[r] = load<1, Cache::constant>(scale_a_at_3 + r / 2 * 4096 + r % 2 * 256).v[0];
               }
 #pragma unroll
               for (int r = 0; r < 4; ++r) {
@@ -212,7 +212,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             t22_parts[part] = from_f32<bf16>(t22_out);
           }
           const int c = wide;
-          store(t22_at + (r / 2) * 524288 + (r % 2) * 32768 + c * 32, across_quad(t22_parts));
+          store(t22_at + r / 2 * 524288 + r % 2 * 32768 + c * 32, across_quad(t22_parts));
         }
       }
     }

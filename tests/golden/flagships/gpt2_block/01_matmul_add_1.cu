@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
-      for (i32 program = i32(blockIdx.x); program < 12 * 16; program += i32(gridDim.x)) {
+      for (i32 program = i32(blockIdx.x); program < 192; program += i32(gridDim.x)) {
         const Place place = raster<16>(program, 12, 16);
         const i32 program_1 = place.y;
         const i32 v5 = program_1 * 128;
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
     registers_up<232>();
     const int group = warpgroup();
     Outbox<4> outbox{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes, 0};
-    for (i32 program = i32(blockIdx.x); program < 12 * 16; program += i32(gridDim.x)) {
+    for (i32 program = i32(blockIdx.x); program < 192; program += i32(gridDim.x)) {
       const Place place = raster<16>(program, 12, 16);
       const i32 program_0 = place.x;
       const i32 program_1 = place.y;

@@ -38,11 +38,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
-      for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 8 * 24; ++wave) {
-        const i32 program_2 = program / 1 % 24;
+      for (i32 wave = 0, program; (program = serpentine(wave)) < 192; ++wave) {
+        const i32 program_2 = program % 24;
         const i32 v8 = program_2 / 12;
         const i32 v6 = program_2 % 12;
-        const i32 program_1 = 8 - 1 - program / (1 * 24);
+        const i32 program_1 = 7 - program / 24;
         const i32 v3 = program_1 * 128;
         Barrier& t39_full = refill(t39_ring, t39_turn, t39_block::bytes);
         tma_load_panels<1, t39_block::panel_bytes, 64>(t39_blocks + t39_turn.place * t39_block::bytes, t39_map, t39_full, 0, v3, v6, v8);
@@ -82,9 +82,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
     registers_up<240>();
     const int group = warpgroup();
     if (group == 1) give_turn<2>(group);
-    for (i32 wave = 0, program; (program = serpentine(wave)) < 1 * 8 * 24; ++wave) {
-      const i32 program_1 = 8 - 1 - program / (1 * 24);
-      const i32 program_2 = program / 1 % 24;
+    for (i32 wave = 0, program; (program = serpentine(wave)) < 192; ++wave) {
+      const i32 program_1 = 7 - program / 24;
+      const i32 program_2 = program % 24;
       const i32 v3 = program_1 * 128;
       const i32 v6 = program_2 % 12;
       const i32 v8 = program_2 / 12;

@@ -26,8 +26,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
   if (threadIdx.x >= 128) {
     registers_down<56>();
     if (threadIdx.x == 128) {
-      for (i32 program = i32(blockIdx.x); program < 64 * 1; program += i32(gridDim.x)) {
-        const i32 program_0 = program % 64;
+      for (i32 program = i32(blockIdx.x); program < 64; program += i32(gridDim.x)) {
+        const i32 program_0 = program;
         const i32 v2 = program_0 * 64;
         for (i64 v10 = 0; v10 < 32; v10 += 1) {
           Barrier& x_full = refill(x_ring, x_turn, x_block::bytes + t18_block::bytes);
@@ -40,8 +40,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
   } else {
     registers_up<256>();
     const int group = warpgroup();
-    for (i32 program = i32(blockIdx.x); program < 64 * 1; program += i32(gridDim.x)) {
-      const i32 program_0 = program % 64;
+    for (i32 program = i32(blockIdx.x); program < 64; program += i32(gridDim.x)) {
+      const i32 program_0 = program;
       const i32 v2 = program_0 * 64;
 
       Vec<f32, 2> v11[2][8];

@@ -26,9 +26,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
-      for (i32 program = i32(blockIdx.x); program < 32 * 1 * 4; program += i32(gridDim.x)) {
+      for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
         const Place place = raster<16>(program, 32, 1);
-        const i32 program_2 = program / (32 * 1);
+        const i32 program_2 = program / 32;
         const i32 v8 = program_2 * 2048;
         const i32 v10 = v8 + 2048;
         const i32 program_0 = place.x;
@@ -45,10 +45,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
     registers_up<232>();
     const int group = warpgroup();
     Outbox<2> outbox{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, 0};
-    for (i32 program = i32(blockIdx.x); program < 32 * 1 * 4; program += i32(gridDim.x)) {
+    for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
       const Place place = raster<16>(program, 32, 1);
       const i32 program_0 = place.x;
-      const i32 program_2 = program / (32 * 1);
+      const i32 program_2 = program / 32;
       const i32 v2 = program_0 * 128;
       const i32 v8 = program_2 * 2048;
       const i32 v10 = v8 + 2048;
