@@ -3,6 +3,7 @@
 // of the programs that fusion tries, and operations of the kernels, which the backends' compilers read.
 #include "count_allocations.h"
 #include "passes/pipeline.h"
+#include "passes/store/materialize.h"
 #include "support/graph_check.h"
 #include "support/h200_target.h"
 #include "support/program_families.h"
@@ -39,7 +40,7 @@ Work work_of(const ir::Graph& graph, const tile::Target& target) {
   const passes::Compiled compiled = passes::run_pipeline(graph, target);
   work.ms = thread_ms() - start;
   work.allocations = test::allocations() - before;
-  work.syms = compiled.fusion.syms;
+  work.syms = compiled.fusion.work.syms;
   std::set<std::string> known;
   for (const tile::Kernel& kernel : compiled.plan.kernels) {
     work.longest = std::max(work.longest, kernel.values.size());
@@ -143,6 +144,44 @@ TEST(CompileTime, RepeatedLayersHaveTheKernelsOfAFew) {
       };
       EXPECT_EQ(kernels(12), kernels(6)) << family;
     }
+}
+
+const std::vector<const char*>& layer_families() {
+  static const std::vector<const char*> families = {"dense_layers", "residual_layers", "attention_layers"};
+  return families;
+}
+
+// What fusion tries of one layer it has tried of all: as many programs are built however many layers there
+// are, but for what stands at either end. What it asks for grows with the layers.
+TEST(CompileTime, RepeatedLayersAreTriedOnce) {
+  constexpr double kMostAsked = 16;  // a node: its neighbours, after each of its group's merges; 11 are seen
+  for (const tile::Target& target : {cpu_target(), h200_target()})
+    for (const char* family : layer_families()) {
+      const auto work = [&](int layers) {
+        const passes::Compiled compiled =
+            passes::run_pipeline(program_of(family_named(family), Derivative::first, layers), target);
+        EXPECT_LT(static_cast<double>(compiled.fusion.work.asked), kMostAsked * compiled.graph.size())
+            << family;
+        return compiled.fusion.work;
+      };
+      const passes::GroupWork six = work(6), more = work(24);
+      EXPECT_EQ(more.programs, six.programs) << family;
+      EXPECT_EQ(more.syms, six.syms) << family;
+      EXPECT_GT(more.asked, 3 * six.asked) << family;
+    }
+}
+
+// Each product is looked at by itself: what that takes does not grow with the program around it.
+TEST(CompileTime, MaterializeTakesEachProductByItself) {
+  for (const char* family : layer_families()) {
+    const auto allocations_of = [&](int layers) {
+      const ir::Graph graph = program_of(family_named(family), Derivative::first, layers);
+      const std::size_t before = test::allocations();
+      (void)passes::materialize(graph, h200_target());
+      return test::allocations() - before;
+    };
+    EXPECT_LT(allocations_of(32), 5 * allocations_of(8)) << family;
+  }
 }
 
 }  // namespace

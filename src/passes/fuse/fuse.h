@@ -2,7 +2,7 @@
 // is saved.
 #pragma once
 
-#include "passes/tiling/choose_tiles.h"
+#include "passes/fuse/group_prices.h"
 
 #include <tilewright/passes/fuse/recompute.h>
 
@@ -21,13 +21,14 @@ struct Fusion {
   std::vector<ir::NodeId> recomputed;  // in every group that reads them, instead of stored
   std::string recomputing;             // what was decided about such values, and why; empty: there are none
   double seconds = 0;                  // predicted, of all groups
-  std::size_t programs = 0;            // built on the way: what fusion's own time is spent on
-  std::size_t syms = 0;                // in all of them
+  GroupWork work;                      // what fusion's own time is spent on
 };
 
 // `graph` must be materialized (below). Chains, siblings and cheap producers of several consumers are fused.
 // Large values that are cheap to make are computed again in each group that reads them (recompute.h).
 Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
+// With prices of the same target that are known already.
+Fusion fuse(const ir::Graph& graph, const tile::Target& target, GroupPrices& prices, Recompute recompute);
 
 // The same of the graph or, where memory is worth it, of one in which a value that is too large to store is
 // computed in pieces (in_pieces.h).

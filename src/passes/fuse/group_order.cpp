@@ -26,46 +26,58 @@ void GroupOrder::add_edge(int writer, int reader) {
   writers_[at(reader)].insert(writer);
 }
 
+void GroupOrder::begin_search() const {
+  seen_in_.resize(place_.size(), 0);
+  ++search_;
+  open_.clear();
+}
+
+bool GroupOrder::see(int group) const {
+  if (seen_in_[at(group)] == search_) return false;
+  seen_in_[at(group)] = search_;
+  open_.push_back(group);
+  return true;
+}
+
 bool GroupOrder::has_path_through_third(int a, int b) const {
   const int end = place_[at(b)];
   if (place_[at(a)] > end) return false;
-  std::set<int> seen;
-  std::vector<int> open;
-  const auto look_at = [&](int group) {
-    if (place_[at(group)] < end && seen.insert(group).second) open.push_back(group);
-  };
-  for (int reader : readers(a)) look_at(reader);
-  while (!open.empty()) {
-    const int group = open.back();
-    open.pop_back();
-    if (readers(group).count(b) != 0 || seen.size() > kMostVisited) return true;
-    for (int reader : readers(group)) look_at(reader);
+  begin_search();
+  std::size_t seen = 0;
+  for (int reader : readers(a)) seen += place_[at(reader)] < end && see(reader);
+  while (!open_.empty()) {
+    const int group = open_.back();
+    open_.pop_back();
+    if (readers(group).count(b) != 0 || seen > kMostVisited) return true;
+    for (int reader : readers(group)) seen += place_[at(reader)] < end && see(reader);
   }
   return false;
 }
 
-// What `from` reaches at places before `end`.
-std::set<int> GroupOrder::reached_before(int from, int end) const {
-  std::set<int> seen;
-  std::vector<int> open = {from};
-  while (!open.empty()) {
-    const int group = open.back();
-    open.pop_back();
+// What `from` reaches at places before `end`, sorted.
+std::vector<int> GroupOrder::reached_before(int from, int end) const {
+  begin_search();
+  std::vector<int> reached;
+  open_.push_back(from);
+  while (!open_.empty()) {
+    const int group = open_.back();
+    open_.pop_back();
     for (int reader : readers(group))
-      if (place_[at(reader)] < end && seen.insert(reader).second) open.push_back(reader);
+      if (place_[at(reader)] < end && see(reader)) reached.push_back(reader);
   }
-  return seen;
+  std::sort(reached.begin(), reached.end());
+  return reached;
 }
 
 // Between the two: first what the earlier one does not reach, then both as one, then what it reaches.
 void GroupOrder::place_together(int into, int from) {
   const int early = place_[at(into)] < place_[at(from)] ? into : from;
   const int begin = place_[at(early)], end = std::max(place_[at(into)], place_[at(from)]);
-  const std::set<int> later = reached_before(early, end);
+  const std::vector<int> later = reached_before(early, end);
   std::vector<int> order, after;
   for (int place = begin + 1; place < end; ++place) {
     const int group = in_place_[at(place)];
-    if (group >= 0) (later.count(group) ? after : order).push_back(group);
+    if (group >= 0) (std::binary_search(later.begin(), later.end(), group) ? after : order).push_back(group);
   }
   order.push_back(into);
   order.insert(order.end(), after.begin(), after.end());

@@ -25,12 +25,18 @@ class GroupOrder {
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  std::set<int> reached_before(int from, int end) const;
+  std::vector<int> reached_before(int from, int end) const;
   void place_together(int into, int from);
 
   std::vector<std::set<int>> readers_, writers_;
   std::vector<int> place_;     // of a group
   std::vector<int> in_place_;  // the group, or -1: merged into another
+  // Of the last search, which groups it saw, and what it had still to look at.
+  void begin_search() const;
+  bool see(int group) const;
+  mutable std::vector<int> seen_in_;
+  mutable int search_ = 0;
+  mutable std::vector<int> open_;
 };
 
 }  // namespace tilewright::passes

@@ -28,9 +28,7 @@ bool is_stored(const Graph& graph, NodeId id) {
 // A matmul walks strided views; pieces put together, padded or cut by divisions are made memory first.
 bool reads_as_it_stands(const Graph& graph, const ir::Node& matmul, const std::vector<NodeId>& operands) {
   if (matmul.type.shape.size() == 0) return true;  // nothing is read
-  Graph trial = graph;
-  const NodeId id = trial.add(*matmul.op, operands, matmul.attrs, matmul.location);
-  return std::holds_alternative<GroupProgram>(build_program(trial, {{id}, {id}}));
+  return std::holds_alternative<GroupProgram>(program_alone(alone(graph, operands), matmul));
 }
 
 }  // namespace

@@ -2,18 +2,54 @@
 
 #include "ops/rows.h"
 
+#include <fmt/format.h>
+
 namespace tilewright::passes {
 
 using ir::Graph;
 using ir::NodeId;
 
-std::optional<GroupProgram> program_of(const Graph& graph, const ir::Node& matmul,
-                                       const std::vector<NodeId>& operands) {
-  Graph trial = graph;
-  const NodeId id = trial.add(*matmul.op, operands, matmul.attrs, matmul.location);
-  auto program = build_program(trial, {{id}, {id}});
+namespace {
+
+// Operands of views before them; what a view is made of stands once.
+NodeId copied(const Graph& graph, NodeId id, ProductAlone& to) {
+  if (const auto known = to.known.find(id); known != to.known.end()) return known->second;
+  const ir::Node& n = graph.node(id);
+  NodeId here = -1;
+  if (is_inlined(n)) {
+    std::vector<NodeId> operands;
+    operands.reserve(n.operands.size());
+    for (NodeId o : n.operands) operands.push_back(copied(graph, o, to));
+    here = to.graph.add(*n.op, operands, n.attrs, n.location);
+  } else {
+    here = to.graph.add_input(fmt::format("m{}", to.known.size()), n.type);
+  }
+  return to.known[id] = here;
+}
+
+}  // namespace
+
+ProductAlone alone(const Graph& graph, const std::vector<NodeId>& operands) {
+  ProductAlone product;
+  for (NodeId o : operands) product.operands.push_back(copied(graph, o, product));
+  return product;
+}
+
+std::variant<GroupProgram, Refusal> program_alone(const ProductAlone& product, const ir::Node& matmul) {
+  Graph graph = product.graph;
+  const NodeId id = graph.add(*matmul.op, product.operands, matmul.attrs, matmul.location);
+  return build_program(graph, {{id}, {id}});
+}
+
+std::optional<GroupProgram> program_of(const ProductAlone& product, const ir::Node& matmul) {
+  auto program = program_alone(product, matmul);
   if (const auto* found = std::get_if<GroupProgram>(&program); found && found->dot() >= 0) return *found;
   return std::nullopt;
+}
+
+std::optional<GroupProgram> program_of(const Graph& graph, const ir::Node& matmul,
+                                       const std::vector<NodeId>& operands) {
+  return program_of(alone(graph, operands), matmul);
 }
 
 NodeId memory_of(const Graph& graph, NodeId id) {

@@ -3,9 +3,23 @@
 
 #include "passes/nest/group_program.h"
 
+#include <map>
+#include <optional>
+
 namespace tilewright::passes {
 
-// The product by itself, as its operands stand; nothing where they cannot be walked.
+// A product in a graph of its own, with the views that it reads and inputs in place of memory: what is tried
+// there takes the same time however large the program is.
+struct ProductAlone {
+  ir::Graph graph;
+  std::vector<ir::NodeId> operands;
+  std::map<ir::NodeId, ir::NodeId> known;  // of the whole graph: views and memory that are here
+};
+ProductAlone alone(const ir::Graph& graph, const std::vector<ir::NodeId>& operands);
+
+std::variant<GroupProgram, Refusal> program_alone(const ProductAlone& product, const ir::Node& matmul);
+// Nothing where its operands cannot be walked.
+std::optional<GroupProgram> program_of(const ProductAlone& product, const ir::Node& matmul);
 std::optional<GroupProgram> program_of(const ir::Graph& graph, const ir::Node& matmul,
                                        const std::vector<ir::NodeId>& operands);
 

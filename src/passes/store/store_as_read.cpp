@@ -30,27 +30,30 @@ NodeId exchanged_before_reshape(const Graph& graph, NodeId view) {
 }
 
 // More loops than any product has, where it cannot be walked.
-std::size_t loops_of(const Graph& graph, const ir::Node& matmul, const std::vector<NodeId>& operands) {
+std::size_t loops_of(const ProductAlone& product, const ir::Node& matmul) {
   constexpr std::size_t kNone = 1000;
-  const auto program = program_of(graph, matmul, operands);
+  const auto program = program_of(product, matmul);
   return program ? program->extents.size() : kNone;
+}
+
+// Whether the product has fewer loops if its operand `side` is read from a copy of `exchanged`.
+bool copy_merges_loops(const Graph& graph, const ir::Node& matmul, const std::vector<NodeId>& operands,
+                       std::size_t side, NodeId exchanged) {
+  ProductAlone product = alone(graph, operands);
+  const std::size_t loops = loops_of(product, matmul);
+  const NodeId from = product.known.at(exchanged);
+  product.operands[side] = view_of(product.graph, product.operands[side], from, copy_of(product.graph, from));
+  return loops_of(product, matmul) < loops;
 }
 
 }  // namespace
 
 std::vector<NodeId> store_as_read(Graph& graph, const ir::Node& matmul, std::vector<NodeId> operands) {
   if (matmul.type.shape.size() == 0) return operands;
-  for (NodeId& operand : operands) {
-    const NodeId exchanged = exchanged_before_reshape(graph, operand);
-    if (exchanged < 0) continue;
-    Graph trial = graph;
-    const NodeId before = operand;
-    const std::size_t loops = loops_of(trial, matmul, operands);
-    operand = view_of(trial, before, exchanged, copy_of(trial, exchanged));
-    if (loops_of(trial, matmul, operands) < loops)
-      graph = std::move(trial);
-    else
-      operand = before;
+  for (std::size_t side : {0, 1}) {
+    const NodeId exchanged = exchanged_before_reshape(graph, operands[side]);
+    if (exchanged >= 0 && copy_merges_loops(graph, matmul, operands, side, exchanged))
+      operands[side] = view_of(graph, operands[side], exchanged, copy_of(graph, exchanged));
   }
   return operands;
 }

@@ -1,0 +1,100 @@
+// Numbers a group's nodes and hashes what they are.
+#include "passes/fuse/group_form.h"
+
+#include <cmath>
+#include <limits>
+
+namespace tilewright::passes {
+
+using ir::Graph;
+using ir::NodeId;
+
+namespace {
+
+// What begins a part of a group's code.
+enum Mark : std::uint64_t { kMember = 1, kView, kBuffer, kOutputs };
+
+void add_attr(Hasher& hasher, const ir::Attr& attr) {
+  hasher.add(attr.index());
+  if (const auto* i = std::get_if<Index>(&attr)) hasher.add(*i);
+  if (const auto* d = std::get_if<double>(&attr))
+    hasher.add(std::isnan(*d) ? std::numeric_limits<double>::quiet_NaN() : *d);
+  if (const auto* v = std::get_if<std::vector<Index>>(&attr)) hasher.add(*v);
+  if (const auto* s = std::get_if<std::string>(&attr)) hasher.add(*s);
+}
+
+void add_type(Hasher& hasher, const ir::Type& type) { hasher.add(type.dtype).add(type.shape.extents()); }
+
+std::uint64_t hash_of(const ir::Type& type) {
+  Hasher hasher;
+  add_type(hasher, type);
+  return hasher.digest().low;
+}
+
+std::uint64_t hash_of(const ir::Node& node) {
+  Hasher hasher;
+  hasher.add(std::string_view(node.op->name)).add(node.operands.size());
+  for (const auto& [key, attr] : node.attrs.items()) {
+    hasher.add(key);
+    add_attr(hasher, attr);
+  }
+  add_type(hasher, node.type);
+  return hasher.digest().low;
+}
+
+}  // namespace
+
+GroupForms::GroupForms(const Graph& graph)
+    : graph_(graph), numbers_(static_cast<std::size_t>(graph.size()), -1) {
+  nodes_.reserve(numbers_.size());
+  types_.reserve(numbers_.size());
+  for (const ir::Node& node : graph.nodes()) {
+    nodes_.push_back(hash_of(node));
+    types_.push_back(hash_of(node.type));
+  }
+}
+
+void GroupForms::number(NodeId id) {
+  numbers_[static_cast<std::size_t>(id)] = static_cast<int>(numbered_.size());
+  numbered_.push_back(id);
+}
+
+// What an operand is made of stands in the code before it, each part once.
+void GroupForms::add_operands(NodeId id) {
+  for (NodeId o : graph_.node(id).operands) {
+    const auto at = static_cast<std::size_t>(o);
+    if (numbers_[at] >= 0) continue;
+    number(o);
+    if (is_inlined(graph_.node(o)))
+      add_node(o, kView);
+    else
+      code_.insert(code_.end(), {kBuffer, static_cast<std::uint64_t>(numbers_[at]), types_[at]});
+  }
+}
+
+void GroupForms::add_node(NodeId id, std::uint64_t mark) {
+  add_operands(id);
+  const auto at = static_cast<std::size_t>(id);
+  code_.insert(code_.end(), {mark, static_cast<std::uint64_t>(numbers_[at]), nodes_[at]});
+  for (NodeId o : graph_.node(id).operands)
+    code_.push_back(static_cast<std::uint64_t>(numbers_[static_cast<std::size_t>(o)]));
+}
+
+Hash128 GroupForms::key_of(const Group& group) {
+  for (NodeId id : numbered_) numbers_[static_cast<std::size_t>(id)] = -1;
+  numbered_.clear();
+  code_.clear();
+  for (NodeId id : group.nodes) number(id);
+  for (NodeId id : group.nodes) add_node(id, kMember);
+  code_.insert(code_.end(), {kOutputs, group.statistics ? std::uint64_t{1} : 0});
+  for (NodeId id : group.outputs)
+    code_.push_back(static_cast<std::uint64_t>(numbers_[static_cast<std::size_t>(id)]));
+  return hash_bytes(code_.data(), code_.size() * sizeof code_[0]);
+}
+
+GroupForm GroupForms::of(const Group& group) {
+  const Hash128 key = key_of(group);
+  return {key, numbered_};
+}
+
+}  // namespace tilewright::passes

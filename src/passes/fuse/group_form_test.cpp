@@ -1,0 +1,77 @@
+// Groups have one form exactly where they are equal but for the names of their nodes.
+#include "passes/fuse/group_form.h"
+
+#include "ir/text.h"
+#include "ops/ops.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::passes {
+namespace {
+
+ir::Graph parsed(const std::string& text) { return ir::parse(text, ops::all_ops()).value(); }
+
+// Two layers: the second reads what the first gives and buffers of its own.
+const char* const kLayers = R"(graph @g(%a: f32[8,16], %b: f32[16], %c: f32[16]) -> (f32[8,16]) {
+  %3 = expand %b {shape=[8,16]} : f32[8,16]
+  %4 = mul %a, %3 : f32[8,16]
+  %5 = tanh %4 : f32[8,16]
+  %6 = expand %c {shape=[8,16]} : f32[8,16]
+  %7 = mul %5, %6 : f32[8,16]
+  %8 = tanh %7 : f32[8,16]
+  return %8
+}
+)";
+
+TEST(GroupForm, EqualLayersHaveOne) {
+  const ir::Graph graph = parsed(kLayers);
+  GroupForms forms(graph);
+  const GroupForm first = forms.of({.nodes = {4, 5}, .outputs = {5}}),
+                  second = forms.of({.nodes = {7, 8}, .outputs = {8}});
+  EXPECT_EQ(first.key, second.key);
+  EXPECT_EQ(first.nodes, (std::vector<ir::NodeId>{4, 5, 0, 3, 1}));
+  EXPECT_EQ(second.nodes, (std::vector<ir::NodeId>{7, 8, 5, 6, 2}));
+}
+
+TEST(GroupForm, TellsApartWhatIsStoredAndHow) {
+  const ir::Graph graph = parsed(kLayers);
+  GroupForms forms(graph);
+  const Hash128 key = forms.key_of({.nodes = {4, 5}, .outputs = {5}});
+  EXPECT_NE(key, forms.key_of({.nodes = {4, 5}, .outputs = {4, 5}}));
+  EXPECT_NE(key, forms.key_of({.nodes = {4, 5}, .outputs = {5}, .statistics = true}));
+  EXPECT_NE(key, forms.key_of({.nodes = {4, 5, 7}, .outputs = {7}}));
+  EXPECT_EQ(forms.key_of({.nodes = {4}, .outputs = {4}}), forms.key_of({.nodes = {7}, .outputs = {7}}));
+}
+
+// Of two sums of products each differs from the first in one thing.
+TEST(GroupForm, TellsApartTypesAttributesAndSharedBuffers) {
+  const ir::Graph graph = parsed(
+      R"(graph @g(%a: f32[8,8], %b: f32[8,8], %c: bf16[8,8]) -> (f32[8], f32[8], f32[8], bf16[8], f32[8], f32[8]) {
+  %3 = mul %a, %b : f32[8,8]
+  %4 = sum %3 {axes=[1]} : f32[8]
+  %5 = sum %3 {axes=[0]} : f32[8]
+  %6 = mul %a, %a : f32[8,8]
+  %7 = sum %6 {axes=[1]} : f32[8]
+  %8 = mul %c, %c : bf16[8,8]
+  %9 = sum %8 {axes=[1]} : bf16[8]
+  %10 = transpose %b {perm=[1,0]} : f32[8,8]
+  %11 = mul %a, %10 : f32[8,8]
+  %12 = sum %11 {axes=[1]} : f32[8]
+  %13 = mul %b, %a : f32[8,8]
+  %14 = sum %13 {axes=[1]} : f32[8]
+  return %4, %5, %7, %9, %12, %14
+}
+)");
+  GroupForms forms(graph);
+  const auto key = [&](ir::NodeId product, ir::NodeId sum) {
+    return forms.key_of({.nodes = {product, sum}, .outputs = {sum}});
+  };
+  EXPECT_NE(key(3, 4), key(3, 5)) << "other axes";
+  EXPECT_NE(key(3, 4), key(6, 7)) << "one buffer twice";
+  EXPECT_NE(key(6, 7), key(8, 9)) << "another type";
+  EXPECT_NE(key(3, 4), key(11, 12)) << "a view between";
+  EXPECT_EQ(key(3, 4), key(13, 14)) << "two buffers, whichever they are";
+}
+
+}  // namespace
+}  // namespace tilewright::passes

@@ -1,0 +1,40 @@
+// GroupMaker: what fusion knows of a graph's values: who reads whom through views, and what a group of some
+// of them leaves in memory.
+#pragma once
+
+#include "passes/nest/group_program.h"
+
+#include <set>
+#include <vector>
+
+namespace tilewright::passes {
+
+class GroupMaker {
+ public:
+  // The nodes in `again` are parts of every group that reads them, and never stored.
+  GroupMaker(const ir::Graph& graph, const std::set<ir::NodeId>& again);
+
+  // Whether it computes a value of which groups are made.
+  bool has(ir::NodeId id) const { return is_member_[at(id)]; }
+  bool is_output(ir::NodeId id) const { return is_output_[at(id)]; }
+  // The values that it reads, and those that read it; sorted.
+  const std::vector<ir::NodeId>& sources(ir::NodeId id) const { return sources_[at(id)]; }
+  const std::vector<ir::NodeId>& consumers(ir::NodeId id) const { return consumers_[at(id)]; }
+
+  // The group of `nodes`, which are sorted, and of what they compute again.
+  Group group_of(const std::vector<ir::NodeId>& nodes, bool statistics) const;
+
+ private:
+  static std::size_t at(ir::NodeId id) { return static_cast<std::size_t>(id); }
+
+  std::vector<bool> is_member_, is_output_;
+  std::vector<std::vector<ir::NodeId>> sources_, consumers_;
+  std::vector<std::vector<ir::NodeId>> again_behind_;  // what a node's group computes again for it; sorted
+  mutable std::vector<int> made_in_;                   // the last group made with a node
+  mutable int made_ = 0;
+};
+
+// Two sorted lists as one, without repeats.
+std::vector<ir::NodeId> joined(const std::vector<ir::NodeId>& a, const std::vector<ir::NodeId>& b);
+
+}  // namespace tilewright::passes

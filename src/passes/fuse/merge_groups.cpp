@@ -1,0 +1,403 @@
+// Priority fusion over pairs of groups.
+#include "passes/fuse/merge_groups.h"
+
+#include "passes/fuse/group_maker.h"
+#include "passes/fuse/group_order.h"
+#include "passes/nest/walk_group.h"
+
+#include <tilewright/base/error.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <queue>
+
+namespace tilewright::passes {
+
+using ir::Graph;
+using ir::NodeId;
+using ir::OpClass;
+
+namespace {
+
+// A pair of siblings is looked at when the buffer they share is at least this large.
+constexpr Index kSiblingBytes = 1 << 12;
+
+// Groups of each kind (readers, writers, readers of one buffer) that one is tried with: the nearest. A
+// layer's values have fewer; one that a thousand groups read is not tried with all of them after every merge.
+constexpr std::ptrdiff_t kMostNeighbours = 8;
+
+bool holds(const std::vector<NodeId>& sorted, NodeId id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
+class Fuser {
+ public:
+  Fuser(const FusionInput& input, std::set<NodeId> again)
+      : graph_(input.graph),
+        target_(input.target),
+        prices_(input.prices),
+        forms_(input.forms),
+        again_(std::move(again)),
+        values_(graph_, again_),
+        group_of_(static_cast<std::size_t>(graph_.size()), -1) {
+    for (NodeId id = 0; id < graph_.size(); ++id) {
+      if (!values_.has(id)) continue;
+      group_of_[index(id)] = static_cast<int>(groups_.size());
+      groups_.push_back({.nodes = {id},
+                         .sources = values_.sources(id),
+                         .has_product = graph_.node(id).op->kind == OpClass::matmul});
+    }
+    for (State& g : groups_) g.group = make_group(g.nodes);
+    order_ = GroupOrder(static_cast<int>(groups_.size()));
+    tried_with_.resize(groups_.size());
+    for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
+      for (NodeId s : groups_[index(g)].sources) {
+        buffer_readers_[s].insert(g);
+        if (group_of_[index(s)] >= 0) order_.add_edge(group_of_[index(s)], g);
+      }
+  }
+
+  Fusion run() {
+    for (State& g : groups_) g.seconds = seconds(g.group).value_or(0);
+    merge_pairs();
+    if (!target_.any_size) merge_statistics();
+    duplicate_cheap_producers();
+    return finish();
+  }
+
+  Fusion apart() { return finish(); }
+
+ private:
+  struct State {
+    bool alive = true;
+    std::vector<NodeId> nodes;    // sorted
+    std::vector<NodeId> sources;  // of all its nodes; sorted
+    bool has_product = false;
+    Group group;
+    double seconds = 0;
+  };
+  using Pair = std::pair<int, int>;  // of groups, the smaller number first
+  struct Trial {
+    Refusal refusal = Refusal::none;
+    double saved = 0;
+  };
+
+  static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
+
+  Group make_group(const std::vector<NodeId>& nodes) const { return values_.group_of(nodes, statistics_); }
+
+  bool reduces_product(const Group& group) const { return !last_matmul(graph_, group).reductions.empty(); }
+
+  bool may_have_product(const State& g) const { return g.has_product || !again_.empty(); }
+
+  // A group by itself, as tiles may be reduced now.
+  void reconsider(State& g) const {
+    if (!may_have_product(g)) return;
+    const Group group = make_group(g.nodes);
+    if (!reduces_product(group)) return;
+    const std::optional<double> now = seconds(group);
+    if (now && *now < g.seconds) g.group = group, g.seconds = *now;
+  }
+
+  std::optional<double> seconds(const Group& group, Refusal* why = nullptr) const {
+    const GroupPrice& price = prices_.of(graph_, forms_, group);
+    if (why != nullptr) *why = price.refusal;
+    return price.refusal == Refusal::none ? std::optional(price.seconds) : std::nullopt;
+  }
+
+  void refresh(State& g) {
+    g.group = make_group(g.nodes);
+    g.seconds = seconds(g.group).value_or(0);
+  }
+
+  std::set<int> consumer_groups(int g) const {
+    std::set<int> out;
+    for (NodeId id : groups_[index(g)].nodes) {
+      if (copies_.count(id)) continue;  // whoever reads it has its own
+      for (NodeId c : values_.consumers(id)) {
+        const auto copied = copies_.find(c);
+        if (copied != copies_.end())
+          out.insert(copied->second.begin(), copied->second.end());
+        else
+          out.insert(group_of_[index(c)]);
+      }
+    }
+    out.erase(g);
+    return out;
+  }
+
+  Group together(int a, int b) const {
+    return make_group(joined(groups_[index(a)].nodes, groups_[index(b)].nodes));
+  }
+
+  // Of pairs that were looked at before, those that tiles' statistics change.
+  bool is_open(const Pair& pair) const {
+    return !statistics_ ||
+           ((may_have_product(groups_[index(pair.first)]) || may_have_product(groups_[index(pair.second)])) &&
+            reduces_product(together(pair.first, pair.second)));
+  }
+
+  bool closes_cycle(const Pair& pair) const {
+    return order_.has_path_through_third(pair.first, pair.second) ||
+           order_.has_path_through_third(pair.second, pair.first);
+  }
+
+  Trial try_merge(const Pair& pair) const {
+    const State &a = groups_[index(pair.first)], &b = groups_[index(pair.second)];
+    if (a.nodes.size() + b.nodes.size() > kMostSyms) return {Refusal::too_long, 0};
+    if (closes_cycle(pair)) return {Refusal::would_cycle, 0};
+    Refusal why = Refusal::none;
+    const std::optional<double> merged = seconds(together(pair.first, pair.second), &why);
+    if (!merged) return {why, 0};
+    const double saved = a.seconds + b.seconds - *merged;
+    return {saved > 0 ? Refusal::none : Refusal::no_time_saved, saved};
+  }
+
+  // Groups are numbered as their first nodes are, so that near ones have near numbers.
+  std::set<Pair> neighbours_of(int g) const {
+    std::set<Pair> pairs;
+    auto add = [&](int other) {
+      if (other != g) pairs.insert({std::min(g, other), std::max(g, other)});
+    };
+    const std::set<int>&readers = order_.readers(g), &writers = order_.writers(g);
+    std::ptrdiff_t left = kMostNeighbours;
+    for (auto r = readers.begin(); r != readers.end() && left > 0; ++r, --left) add(*r);
+    left = kMostNeighbours;
+    for (auto w = writers.rbegin(); w != writers.rend() && left > 0; ++w, --left) add(*w);
+    for (int sibling : siblings_of(g)) add(sibling);
+    return pairs;
+  }
+
+  // The nearest of those that read a large buffer that `g` reads.
+  std::vector<int> siblings_of(int g) const {
+    std::set<Pair> by_distance;
+    for (NodeId s : groups_[index(g)].sources) {
+      const ir::Type& type = graph_.type(s);
+      if (type.shape.size() * static_cast<Index>(size_bytes(type.dtype)) < kSiblingBytes) continue;
+      const std::set<int>& all = buffer_readers_.at(s);
+      const auto own = all.lower_bound(g);
+      std::ptrdiff_t left = kMostNeighbours;
+      for (auto r = own; r != all.end() && left > 0; ++r, --left) by_distance.insert({*r - g, *r});
+      left = kMostNeighbours;
+      for (auto r = own; r != all.begin() && left > 0; --left) --r, by_distance.insert({g - *r, *r});
+    }
+    std::vector<int> nearest;
+    for (const auto& [distance, group] : by_distance)
+      if (distance > 0 && std::ssize(nearest) < kMostNeighbours) nearest.push_back(group);
+    return nearest;
+  }
+
+  void examine(int g) {
+    for (const Pair& pair : neighbours_of(g)) {
+      if (trials_.count(pair) || !is_open(pair)) continue;
+      const Trial trial = trials_[pair] = try_merge(pair);
+      tried_with_[index(pair.first)].insert(pair.second);
+      tried_with_[index(pair.second)].insert(pair.first);
+      if (trial.refusal == Refusal::none) ranked_.insert({-trial.saved, pair});
+    }
+  }
+
+  void forget(const Pair& pair) {
+    const auto trial = trials_.find(pair);
+    ranked_.erase({-trial->second.saved, pair});
+    trials_.erase(trial);
+  }
+
+  // The one that saves most. Of equal producers of one group the last: when it runs, what the others leave is
+  // there, and what it reads need not wait for them.
+  Pair best() const {
+    constexpr double kEqual = 1e-9;
+    const auto [least, pair] = *ranked_.begin();
+    int producer = pair.first;
+    for (int other : tried_with_[index(pair.second)]) {
+      if (other >= pair.second || other < producer) continue;
+      const Trial& trial = trials_.at({other, pair.second});
+      if (trial.refusal == Refusal::none && -least - trial.saved <= kEqual * -least) producer = other;
+    }
+    return {producer, pair.second};
+  }
+
+  void merge_pairs() {
+    for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
+      if (groups_[index(g)].alive) examine(g);
+    while (!ranked_.empty()) {
+      const Pair pair = best();
+      const auto [a, b] = pair;
+      // Another merge may have closed a path between the two since the trial.
+      if (closes_cycle(pair)) {
+        ranked_.erase({-trials_.at(pair).saved, pair});
+        trials_[pair] = {Refusal::would_cycle, 0};
+        continue;
+      }
+      merge(a, b);
+      for (int g : {a, b}) {
+        for (int other : tried_with_[index(g)]) {
+          forget({std::min(g, other), std::max(g, other)});
+          tried_with_[index(other)].erase(g);
+        }
+        tried_with_[index(g)].clear();
+      }
+      examine(a);
+    }
+    for (const auto& [pair, trial] : trials_) refusals_[pair] = trial.refusal;
+    trials_.clear();
+    for (std::set<int>& others : tried_with_) others.clear();
+  }
+
+  // What reads a product's result as a whole row is best served first: attention, a softmax of its own. How
+  // many parts tiles leave depends on the sizes, so that kernels for any of them do without.
+  void merge_statistics() {
+    statistics_ = true;
+    for (State& g : groups_)
+      if (g.alive) reconsider(g);
+    merge_pairs();
+  }
+
+  void merge(int into, int from) {
+    State& a = groups_[static_cast<std::size_t>(into)];
+    State& b = groups_[static_cast<std::size_t>(from)];
+    for (NodeId id : b.nodes) group_of_[index(id)] = into;
+    for (NodeId s : b.sources) {
+      buffer_readers_[s].erase(from);
+      buffer_readers_[s].insert(into);
+    }
+    order_.merge(into, from);
+    a.nodes = joined(a.nodes, b.nodes);
+    a.sources = joined(a.sources, b.sources);
+    a.has_product = a.has_product || b.has_product;
+    b.alive = false;
+    refresh(a);
+  }
+
+  // A producer that several groups read and that no merge could take: computed again in each of them when
+  // that is faster.
+  void duplicate_cheap_producers() {
+    for (std::size_t i = groups_.size(); i-- > 0;) {
+      State& g = groups_[i];
+      if (!g.alive || !only_elementwise(g)) continue;
+      const bool reaches_outside =
+          std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) { return values_.is_output(id); });
+      const std::set<int> consumers = consumer_groups(static_cast<int>(i));
+      if (reaches_outside || consumers.size() < 2) continue;
+      double before = g.seconds, after = 0;
+      bool possible = true;
+      for (int c : consumers) {
+        const State& consumer = groups_[index(c)];
+        Group merged = make_group(joined(consumer.nodes, g.nodes));
+        merged.outputs = consumer.group.outputs;
+        const std::optional<double> s = seconds(merged);
+        possible = possible && s.has_value();
+        before += consumer.seconds;
+        after += s.value_or(0);
+      }
+      if (!possible || after >= before) continue;
+      for (NodeId id : g.nodes) {
+        std::set<int>& in = copies_[id];
+        in.erase(static_cast<int>(i));
+        in.insert(consumers.begin(), consumers.end());
+      }
+      for (int c : consumers) {
+        State& consumer = groups_[index(c)];
+        consumer.nodes = joined(consumer.nodes, g.nodes);
+        const std::vector<NodeId> outputs = consumer.group.outputs;
+        consumer.group = make_group(consumer.nodes);
+        consumer.group.outputs = outputs;
+        consumer.seconds = seconds(consumer.group).value_or(0);
+      }
+      g.alive = false;
+    }
+  }
+
+  bool only_elementwise(const State& g) const {
+    return std::all_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) {
+      const OpClass k = graph_.node(id).op->kind;
+      return k == OpClass::pointwise || k == OpClass::cast || k == OpClass::random;
+    });
+  }
+
+  // Groups in dependence order; ties by their numbers.
+  Fusion finish() {
+    Fusion out;
+    add_in_order(out);
+    for (const auto& [pair, refusal] : refusals_) record(pair.first, pair.second, refusal, out);
+    for (const State& g : groups_)
+      if (g.alive) out.seconds += g.seconds;
+    out.recomputed.assign(again_.begin(), again_.end());
+    return out;
+  }
+
+  void add_in_order(Fusion& out) const {
+    std::map<NodeId, std::vector<int>> waiting;  // for a value: the groups that read it
+    std::vector<int> missing(groups_.size());    // values that a group waits for
+    std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+    std::size_t alive = 0;
+    for (int g = 0; g < static_cast<int>(groups_.size()); ++g) {
+      if (!groups_[index(g)].alive) continue;
+      ++alive;
+      for (NodeId s : read_from_others(groups_[index(g)])) {
+        waiting[s].push_back(g);
+        ++missing[index(g)];
+      }
+      if (missing[index(g)] == 0) ready.push(g);
+    }
+    while (!ready.empty()) {
+      const Group& next = groups_[index(ready.top())].group;
+      ready.pop();
+      out.groups.push_back(next);
+      for (NodeId o : next.outputs) {
+        for (int g : waiting[o])
+          if (--missing[index(g)] == 0) ready.push(g);
+        waiting.erase(o);
+      }
+    }
+    TW_CHECK(out.groups.size() == alive, "fusion made a cycle");
+  }
+
+  std::set<NodeId> read_from_others(const State& g) const {
+    std::set<NodeId> out;
+    for (NodeId id : g.nodes)
+      for (NodeId s : values_.sources(id))
+        if (!holds(g.nodes, s) && group_of_[index(s)] >= 0) out.insert(s);
+    return out;
+  }
+
+  void record(int a, int b, Refusal refusal, Fusion& out) const {
+    if (!groups_[index(a)].alive || !groups_[index(b)].alive) return;
+    for (auto [p, c] : {std::pair{a, b}, std::pair{b, a}})
+      for (NodeId id : groups_[index(p)].nodes)
+        for (NodeId user : values_.consumers(id))
+          if (holds(groups_[index(c)].nodes, user)) {
+            out.not_fused.push_back({id, user, refusal});
+            return;
+          }
+  }
+
+  const Graph& graph_;
+  const tile::Target& target_;
+  GroupPrices& prices_;
+  GroupForms& forms_;
+  const std::set<NodeId> again_;
+  const GroupMaker values_;
+  std::vector<int> group_of_;
+  bool statistics_ = false;                 // of products' tiles are tried
+  std::map<NodeId, std::set<int>> copies_;  // of what was duplicated: the groups that compute it
+  std::vector<State> groups_;
+  GroupOrder order_{0};
+  std::map<NodeId, std::set<int>> buffer_readers_;  // groups that read a value from memory
+  std::map<Pair, Trial> trials_;
+  std::vector<std::set<int>> tried_with_;     // beside groups_: the other halves of their trials
+  std::set<std::pair<double, Pair>> ranked_;  // trials that save time: how much, negative
+  std::map<Pair, Refusal> refusals_;
+};
+
+}  // namespace
+
+Fusion merge_groups(const FusionInput& input, const std::set<NodeId>& again) {
+  return Fuser(input, again).run();
+}
+
+Fusion leave_apart(const FusionInput& input) { return Fuser(input, {}).apart(); }
+
+}  // namespace tilewright::passes

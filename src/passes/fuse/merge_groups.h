@@ -1,0 +1,24 @@
+// Which groups become one: pairs, the one that saves the most predicted time first.
+#pragma once
+
+#include "passes/fuse/fuse.h"
+#include "passes/fuse/group_prices.h"
+
+#include <set>
+
+namespace tilewright::passes {
+
+struct FusionInput {
+  const ir::Graph& graph;
+  const tile::Target& target;
+  GroupPrices& prices;
+  GroupForms& forms;  // of the graph
+};
+
+// The nodes in `again` are parts of every group that reads them, and never stored.
+Fusion merge_groups(const FusionInput& input, const std::set<ir::NodeId>& again);
+
+// A group a node, unpriced.
+Fusion leave_apart(const FusionInput& input);
+
+}  // namespace tilewright::passes

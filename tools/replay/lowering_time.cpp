@@ -1,0 +1,139 @@
+// lowering_time: what lowering costs, pass by pass, of the corpus' graphs and of larger networks. Nothing is
+// printed or run by a backend. docs/notes/2026-11-23-lowering-time.md has its tables.
+#include "passes/graph/simplify.h"
+#include "passes/pipeline.h"
+#include "passes/store/materialize.h"
+#include "support/program_families.h"
+#include "support/training_step.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <ctime>
+#include <set>
+
+#include "replay/corpus.h"
+
+namespace tilewright::replay {
+
+namespace {
+
+struct Options {
+  std::string filter;
+  std::vector<std::string> machines = machine_names();
+  int runs = 3;
+};
+
+struct Program {
+  std::string name;
+  std::function<ir::Graph()> graph;
+};
+
+struct Costs {
+  double simplify_ms = 0, materialize_ms = 0, fuse_ms = 0, emit_ms = 0;
+  double all_ms() const { return simplify_ms + materialize_ms + fuse_ms + emit_ms; }
+};
+
+struct Counts {
+  std::size_t nodes = 0, kernels = 0, different = 0, trials = 0, programs = 0;
+};
+
+// Of this thread: other work on the machine does not count.
+double thread_ms() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+std::vector<Program> programs() {
+  std::vector<Program> out;
+  for (const int layers : {2, 12})
+    for (const DType compute : {DType::f32, DType::bf16})
+      out.push_back({fmt::format("GPT-2 training step, {} layers, {}", layers, name(compute)),
+                     [=] { return graph_of(test::TrainingStep{.layers = layers, .compute = compute}); }});
+  for (const test::ProgramFamily& family : test::program_families())
+    for (const int layers : {4, 16, 48})
+      if (std::string_view(family.name) == "residual_layers")
+        out.push_back({fmt::format("residual layers with gradient, {}", layers), [&family, layers] {
+                         return test::program_of(family, test::Derivative::first, layers);
+                       }});
+  return out;
+}
+
+Costs lower_once(const ir::Graph& graph, const tile::Target& target, Counts& counts) {
+  Costs costs;
+  double last = thread_ms();
+  const auto lap = [&last] {
+    const double before = last;
+    last = thread_ms();
+    return last - before;
+  };
+  const ir::Graph simple = passes::simplify(graph);
+  costs.simplify_ms = lap();
+  const ir::Graph stored = passes::materialize(simple, target);
+  costs.materialize_ms = lap();
+  passes::FusedGraph fused = passes::fuse_in_pieces(stored, target);
+  costs.fuse_ms = lap();
+  const passes::Compiled compiled =
+      passes::plan_groups(std::move(fused.graph), std::move(fused.fusion), target);
+  costs.emit_ms = lap();
+  std::set<std::string> names;
+  for (const tile::Kernel& kernel : compiled.plan.kernels) names.insert(kernel.name);
+  counts = {.nodes = static_cast<std::size_t>(graph.size()),
+            .kernels = compiled.plan.kernels.size(),
+            .different = names.size(),
+            .trials = compiled.fusion.work.asked,
+            .programs = compiled.fusion.work.programs};
+  return costs;
+}
+
+int run(const Options& options) {
+  fmt::print(
+      "| program | target | nodes | kernels | different | prices asked | programs built | simplify | "
+      "materialize | "
+      "fuse (in pieces) | emit tiles, plan | lower, all "
+      "|\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n");
+  for (const std::string& machine_name : options.machines) {
+    const Machine machine = make_machine(machine_name);
+    for (const Program& program : programs()) {
+      if (program.name.find(options.filter) == std::string::npos) continue;
+      const ir::Graph graph = program.graph();
+      Counts counts;
+      Costs least = lower_once(graph, machine.target, counts);
+      for (int i = 1; i < options.runs; ++i) {
+        const Costs costs = lower_once(graph, machine.target, counts);
+        if (costs.all_ms() < least.all_ms()) least = costs;
+      }
+      fmt::print("| {} | {} | {} | {} | {} | {} | {} | {:.0f} | {:.0f} | {:.0f} | {:.0f} | {:.0f} |\n",
+                 program.name, machine.name, counts.nodes, counts.kernels, counts.different, counts.trials,
+                 counts.programs, least.simplify_ms, least.materialize_ms, least.fuse_ms, least.emit_ms,
+                 least.all_ms());
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace tilewright::replay
+
+int main(int argc, char** argv) {
+  tilewright::replay::Options options;
+  CLI::App app(
+      "Times the passes on networks, without any backend, in milliseconds of the thread's own time: of "
+      "several "
+      "runs of a program the one that was fastest as a whole.");
+  app.add_option("--targets", options.machines, "cpu, sm_80, sm_90a; all by default")->delimiter(',');
+  app.add_option("--filter", options.filter, "only programs with this in their name: 12 layers");
+  app.add_option("--runs", options.runs, "of each program; 3 by default")->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return tilewright::replay::run(options);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "lowering_time: {}\n", error.what());
+    return 2;
+  }
+}
