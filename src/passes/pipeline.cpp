@@ -15,7 +15,10 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 namespace tilewright::passes {
@@ -33,7 +36,12 @@ constexpr Index kBufferAlign = 256;  // Backend::allocate promises it, views are
 class PlanWriter {
  public:
   PlanWriter(Compiled& compiled, const tile::Target& target, const PipelineOptions& options)
-      : out_(compiled), graph_(compiled.graph), target_(target), options_(options) {
+      : out_(compiled),
+        graph_(compiled.graph),
+        target_(target),
+        options_(options),
+        plans_(std::exchange(compiled.fusion.plans, nullptr)) {
+    if (plans_ == nullptr || !(plans_->target() == target)) plans_ = std::make_shared<GroupPlans>(target);
     for (const ir::Node& n : graph_.nodes())
       if (n.op->kind == OpClass::matmul || n.op->kind == OpClass::take || n.op->kind == OpClass::take_along)
         for (NodeId o : n.operands) read_from_memory_.insert({storage_node(graph_, o), n.op->kind});
@@ -144,11 +152,9 @@ class PlanWriter {
   void add_group(const Group& g, const std::string& note = "") {
     std::string why;
     try {
-      auto built = build_program(graph_, g);
-      if (const auto* refusal = std::get_if<Refusal>(&built))
-        why = explain(*refusal);
-      else
-        return add_kernels(g, std::get<GroupProgram>(built), note);
+      const auto refusal = add_kernels(g, note);
+      if (!refusal) return;
+      why = explain(*refusal);
     } catch (const Error& e) {
       why = e.what();
     }
@@ -171,10 +177,32 @@ class PlanWriter {
                                              : "stores a view, whose elements are then picked from memory";
   }
 
-  void add_kernels(const Group& g, const GroupProgram& program, std::string note) {
-    const GroupCost cost = group_cost(graph_, program, target_);
-    Lowered lowered =
-        lower(graph_, program, target_, {.name = kernel_name(g), .variants = options_.variants});
+  // A group's kernels. Those of groups of one form are written once: they differ in what they read and write.
+  struct Written {
+    GroupForm form;
+    Lowered lowered;
+    GroupCost cost;
+  };
+  std::variant<Written, Refusal> written(const Group& g) {
+    GroupForm form = forms_.of(g);
+    if (const auto known = written_.find(form.key); known != written_.end()) {
+      Written same = known->second;
+      rename_nodes(same.lowered, same.form.nodes, form.nodes);
+      return same;
+    }
+    auto plan = plans_->plan(graph_, forms_, g);
+    if (const auto* refusal = std::get_if<Refusal>(&plan)) return *refusal;
+    const TiledGroup& tiled = std::get<TiledGroup>(plan);
+    Lowered lowered = lower(graph_, tiled, target_, {.name = kernel_name(g), .variants = options_.variants});
+    const Hash128 key = form.key;
+    return written_.emplace(key, Written{std::move(form), std::move(lowered), tiled.cost}).first->second;
+  }
+
+  // Nothing is added where there is a reason why it cannot be.
+  std::optional<Refusal> add_kernels(const Group& g, std::string note) {
+    auto made = written(g);
+    if (const auto* refusal = std::get_if<Refusal>(&made)) return *refusal;
+    auto& [form, lowered, cost] = std::get<Written>(made);
     std::vector<int> temporaries;
     for (const Temporary& t : lowered.temporaries) {
       out_.plan.buffers.push_back({PlanBuffer::Role::temporary, -1, t.dtype, t.elements, -1});
@@ -203,6 +231,7 @@ class PlanWriter {
       out_.variants.push_back(std::exchange(lowered.variants, {}));
       out_.plan.steps.push_back(std::move(step));
     }
+    return std::nullopt;
   }
 
   Compiled& out_;
@@ -214,7 +243,10 @@ class PlanWriter {
   std::map<NodeId, OpClass> read_from_memory_;  // what products and gathers read, and by which of them
   std::map<NodeId, std::pair<NodeId, Index>> part_of_;  // what lies in another value's buffer: it, and where
   SharedText texts_;
-  std::set<NodeId> in_place_;  // values whose parts all do
+  std::shared_ptr<GroupPlans> plans_;
+  GroupForms forms_{graph_};
+  std::unordered_map<Hash128, Written> written_;  // by form
+  std::set<NodeId> in_place_;                     // values whose parts all do
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "passes/nest/statistics.h"
 #include "passes/nest/tile_shape.h"
 #include "passes/tiling/choose_tiles.h"
-#include "passes/tiling/dot_as_sums.h"
 #include "passes/tiling/dot_shapes.h"
 #include "passes/tiling/statistic_parts.h"
 
@@ -84,52 +83,16 @@ GroupProgram merge_program(const GroupProgram& program, Index splits, const std:
   return merged;
 }
 
-// An axis of length 0 is reduced to the monoid's identity: no kernel can walk it.
-bool reduces_nothing(const GroupProgram& program) {
-  for (int v : program.reduced_variables())
-    if (program.extents[static_cast<std::size_t>(v)] == 0) return true;
-  return false;
-}
-
-GroupProgram without_empty_reductions(GroupProgram program) {
-  for (Sym& s : program.syms) {
-    if (s.kind != Sym::Kind::reduce && s.kind != Sym::Kind::dot) continue;
-    s.kind = Sym::Kind::constant;
-    s.inner = s.adds_up = false;
-    s.operands.clear();
-    s.number = identity(s.monoid, s.dtype);
-  }
-  GroupProgram kept = program;
-  kept.extents.clear();
-  kept.reduced.clear();
-  kept.inner.clear();
-  std::map<int, int> renamed;
-  for (int v : program.parallel_variables()) {
-    renamed[v] = static_cast<int>(kept.extents.size());
-    kept.extents.push_back(program.extents[static_cast<std::size_t>(v)]);
-    kept.reduced.push_back(false);
-    kept.inner.push_back(false);
-  }
-  auto by = [&](int v) { return renamed.count(v) ? IndexExpr::variable(renamed.at(v)) : IndexExpr(0); };
-  for (Sym& s : kept.syms) s.offset = substitute(s.offset, by, kept.extents);
-  for (ProgramOutput& o : kept.outputs) o.offset = substitute(o.offset, by, kept.extents);
-  return kept;
-}
-
-bool adds_atomically(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i32 || dtype == DType::i64;
-}
-
 // Types without an atomic addition are accumulated in a wider temporary and narrowed by a second kernel.
 void widen_accumulation(const ir::Graph& graph, GroupProgram& program, const tile::Target& target,
                         const std::string& name, Lowered& out) {
   for (ProgramOutput& o : program.outputs) {
     if (!o.accumulate) continue;
-    const ir::Type& type = graph.type(o.node);
-    if (adds_atomically(type.dtype)) {
+    if (!adds_up_wide(graph, o)) {
       out.zeroed.push_back(o.node);
       continue;
     }
+    const ir::Type& type = graph.type(o.node);
     const int temporary = static_cast<int>(out.temporaries.size());
     const DType wide = is_float(type.dtype) ? DType::f32 : DType::i32;
     out.temporaries.push_back({wide, type.shape.size()});
@@ -235,19 +198,17 @@ std::vector<EmittedKernel> find_blocks(const ir::Graph& graph, const GroupProgra
 
 }  // namespace
 
-Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::Target& target,
+Lowered lower(const ir::Graph& graph, const TiledGroup& group, const tile::Target& target,
               const LowerOptions& options) {
   Lowered out;
   const std::string& name = options.name;
-  GroupProgram program = reduces_nothing(original) ? without_empty_reductions(original) : original;
-  for (Index e : program.extents)
-    if (e == 0) {  // nothing is added to the zeros
-      for (const ProgramOutput& o : original.outputs) out.zeroed.push_back(o.node);
-      return out;
-    }
-  program = best_form(graph, program, target);
+  if (is_empty(group.program)) {  // nothing is added to the zeros
+    for (const ProgramOutput& o : group.program.outputs) out.zeroed.push_back(o.node);
+    return out;
+  }
+  GroupProgram program = group.program;
+  TileShape shape = group.tiles;
   widen_accumulation(graph, program, target, name, out);
-  TileShape shape = choose_tiles(graph, program, target);
   if (shape.splits <= 1) {
     std::vector<EmittedKernel> kernels = find_blocks(graph, program, shape, name, out);
     place_statistics(program, shape, out);
@@ -282,6 +243,15 @@ Lowered lower(const ir::Graph& graph, const GroupProgram& original, const tile::
   merge_shape.splits = 1;
   out.kernels.push_back(emit_tiles(graph, merged, merge_shape, name, out.temporaries));
   return out;
+}
+
+void rename_nodes(Lowered& lowered, const std::vector<ir::NodeId>& from, const std::vector<ir::NodeId>& to) {
+  std::map<ir::NodeId, ir::NodeId> names;
+  for (std::size_t i = 0; i < from.size(); ++i) names[from[i]] = to[i];
+  for (ir::NodeId& node : lowered.zeroed) node = names.at(node);
+  for (EmittedKernel& kernel : lowered.kernels)
+    for (BufferSource& view : kernel.views)
+      if (view.node >= 0) view.node = names.at(view.node);
 }
 
 }  // namespace tilewright::passes

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/emit/tile_emitter.h"
+#include "passes/tiling/tile_group.h"
 
 namespace tilewright::passes {
 
@@ -18,7 +19,10 @@ struct LowerOptions {
   std::string name;  // of the kernel
   bool variants = false;
 };
-Lowered lower(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+Lowered lower(const ir::Graph& graph, const TiledGroup& group, const tile::Target& target,
               const LowerOptions& options);
+
+// The same of a group that differs in its nodes alone, whose are `to` in the places of `from`.
+void rename_nodes(Lowered& lowered, const std::vector<ir::NodeId>& from, const std::vector<ir::NodeId>& to);
 
 }  // namespace tilewright::passes

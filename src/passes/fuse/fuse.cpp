@@ -33,7 +33,7 @@ Fusion choose_recomputation(const FusionInput& input, Recompute recompute, Alter
              std::any_of(from.begin(), from.end(), [&](NodeId s) { return again.count(s) != 0; });
     });
     if (!touches) continue;
-    affected += input.prices.of(graph, input.forms, g).seconds;
+    affected += input.plans.price(graph, input.forms, g).seconds;
     for (NodeId o : g.outputs)
       if (again.count(o)) bytes += bytes_of(graph.type(o));
   }
@@ -52,29 +52,28 @@ Fusion choose_recomputation(const FusionInput& input, Recompute recompute, Alter
 
 }  // namespace
 
-Fusion fuse(const Graph& graph, const tile::Target& target, GroupPrices& prices, Recompute recompute) {
+Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recompute recompute) {
   GroupForms forms(graph);
-  const FusionInput input{graph, target, prices, forms};
+  const FusionInput input{graph, plans->target(), *plans, forms};
   Fusion out = merge_groups(input, {});
   if (recompute != Recompute::never) {
     const std::set<NodeId> again = recomputable(graph, recompute == Recompute::always ? 1 : kMuchLarger);
     if (!again.empty())
       out = choose_recomputation(input, recompute, {std::move(out), merge_groups(input, again)});
   }
-  out.work = prices.work();
+  out.work = plans->work();
+  out.plans = plans;
   return out;
 }
 
 Fusion fuse(const Graph& graph, const tile::Target& target, Recompute recompute) {
-  GroupPrices prices(target);
-  return fuse(graph, target, prices, recompute);
+  return fuse(graph, std::make_shared<GroupPlans>(target), recompute);
 }
 
 Fusion keep_apart(const Graph& graph) {
-  const tile::Target target;
-  GroupPrices prices(target);
+  GroupPlans none({});
   GroupForms forms(graph);
-  return leave_apart({graph, target, prices, forms});
+  return leave_apart({graph, none.target(), none, forms});
 }
 
 }  // namespace tilewright::passes

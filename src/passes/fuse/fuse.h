@@ -2,7 +2,7 @@
 // is saved.
 #pragma once
 
-#include "passes/fuse/group_prices.h"
+#include "passes/fuse/group_plans.h"
 
 #include <tilewright/passes/fuse/recompute.h>
 
@@ -22,13 +22,14 @@ struct Fusion {
   std::string recomputing;             // what was decided about such values, and why; empty: there are none
   double seconds = 0;                  // predicted, of all groups
   GroupWork work;                      // what fusion's own time is spent on
+  std::shared_ptr<GroupPlans> plans;  // of its groups among others; none: they are made where they are wanted
 };
 
 // `graph` must be materialized (below). Chains, siblings and cheap producers of several consumers are fused.
 // Large values that are cheap to make are computed again in each group that reads them (recompute.h).
 Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
-// With prices of the same target that are known already.
-Fusion fuse(const ir::Graph& graph, const tile::Target& target, GroupPrices& prices, Recompute recompute);
+// For the plans' target.
+Fusion fuse(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recompute recompute);
 
 // The same of the graph or, where memory is worth it, of one in which a value that is too large to store is
 // computed in pieces (in_pieces.h).
@@ -39,7 +40,7 @@ struct FusedGraph {
 FusedGraph fuse_in_pieces(const ir::Graph& graph, const tile::Target& target,
                           Recompute recompute = Recompute::by_cost);
 
-// No fusion: every node that computes is a group of its own (eager mode).
+// No fusion: every node that computes is a group of its own (eager mode), and is not priced.
 Fusion keep_apart(const ir::Graph& graph);
 
 }  // namespace tilewright::passes

@@ -15,15 +15,15 @@ namespace tilewright::passes {
 using ir::NodeId;
 
 FusedGraph fuse_in_pieces(const ir::Graph& graph, const tile::Target& target, Recompute recompute) {
-  GroupPrices prices(target);
-  FusedGraph whole{graph, fuse(graph, target, prices, recompute)};
+  const auto plans = std::make_shared<GroupPlans>(target);
+  FusedGraph whole{graph, fuse(graph, plans, recompute)};
   if (recompute == Recompute::never) return whole;
   PieceOptions options{.least_bytes = static_cast<double>(target.cache_bytes)};
   if (recompute == Recompute::always) options = {.times = 1};
   auto cut = in_pieces(graph, options);
   if (!cut) return whole;
   FusedGraph pieces{materialize(simplify(cut->graph), target), {}};
-  pieces.fusion = fuse(pieces.graph, target, prices, recompute);
+  pieces.fusion = fuse(pieces.graph, plans, recompute);
   const std::set<NodeId> made(cut->made.begin(), cut->made.end());
   GroupForms forms(graph);
   double stored = 0, affected = 0;
@@ -33,12 +33,12 @@ FusedGraph fuse_in_pieces(const ir::Graph& graph, const tile::Target& target, Re
       return made.count(id) || std::find(cut->readers.begin(), cut->readers.end(), id) != cut->readers.end();
     });
     if (!touches) continue;
-    affected += prices.of(graph, forms, g).seconds;
+    affected += plans->price(graph, forms, g).seconds;
   }
   const double more = pieces.fusion.seconds - whole.fusion.seconds;
   const bool worth = more < 0 || (stored > cut->piece_bytes && more <= (kSlowest - 1) * affected);
   FusedGraph& taken = recompute == Recompute::always || worth ? pieces : whole;
-  taken.fusion.work = prices.work();
+  taken.fusion.work = plans->work();
   taken.fusion.recomputing +=
       fmt::format("{}{} values of {:.1f} MB are {}: predicted {:.1f} us stored, {:.1f} us in pieces",
                   taken.fusion.recomputing.empty() ? "" : "\n  ", made.size(), stored / 1e6,

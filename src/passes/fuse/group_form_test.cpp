@@ -13,37 +13,39 @@ ir::Graph parsed(const std::string& text) { return ir::parse(text, ops::all_ops(
 
 // Two layers: the second reads what the first gives and buffers of its own.
 const char* const kLayers = R"(graph @g(%a: f32[8,16], %b: f32[16], %c: f32[16]) -> (f32[8,16]) {
-  %3 = expand %b {shape=[8,16]} : f32[8,16]
-  %4 = mul %a, %3 : f32[8,16]
-  %5 = tanh %4 : f32[8,16]
-  %6 = expand %c {shape=[8,16]} : f32[8,16]
-  %7 = mul %5, %6 : f32[8,16]
-  %8 = tanh %7 : f32[8,16]
-  return %8
+  %3 = reshape %b {shape=[1,16]} : f32[1,16]
+  %4 = expand %3 {shape=[8,16]} : f32[8,16]
+  %5 = mul %a, %4 : f32[8,16]
+  %6 = tanh %5 : f32[8,16]
+  %7 = reshape %c {shape=[1,16]} : f32[1,16]
+  %8 = expand %7 {shape=[8,16]} : f32[8,16]
+  %9 = mul %6, %8 : f32[8,16]
+  %10 = tanh %9 : f32[8,16]
+  return %10
 }
 )";
 
 TEST(GroupForm, EqualLayersHaveOne) {
   const ir::Graph graph = parsed(kLayers);
   GroupForms forms(graph);
-  const GroupForm first = forms.of({.nodes = {4, 5}, .outputs = {5}}),
-                  second = forms.of({.nodes = {7, 8}, .outputs = {8}});
+  const GroupForm first = forms.of({.nodes = {5, 6}, .outputs = {6}}),
+                  second = forms.of({.nodes = {9, 10}, .outputs = {10}});
   EXPECT_EQ(first.key, second.key);
-  EXPECT_EQ(first.nodes, (std::vector<ir::NodeId>{4, 5, 0, 3, 1}));
-  EXPECT_EQ(second.nodes, (std::vector<ir::NodeId>{7, 8, 5, 6, 2}));
+  EXPECT_EQ(first.nodes, (std::vector<ir::NodeId>{5, 6, 0, 4, 3, 1}));
+  EXPECT_EQ(second.nodes, (std::vector<ir::NodeId>{9, 10, 6, 8, 7, 2}));
 }
 
 TEST(GroupForm, TellsApartWhatIsStoredAndHow) {
   const ir::Graph graph = parsed(kLayers);
   GroupForms forms(graph);
-  const Hash128 key = forms.key_of({.nodes = {4, 5}, .outputs = {5}});
-  EXPECT_NE(key, forms.key_of({.nodes = {4, 5}, .outputs = {4, 5}}));
-  EXPECT_NE(key, forms.key_of({.nodes = {4, 5}, .outputs = {5}, .statistics = true}));
-  EXPECT_NE(key, forms.key_of({.nodes = {4, 5, 7}, .outputs = {7}}));
-  EXPECT_EQ(forms.key_of({.nodes = {4}, .outputs = {4}}), forms.key_of({.nodes = {7}, .outputs = {7}}));
+  const Hash128 key = forms.key_of({.nodes = {5, 6}, .outputs = {6}});
+  EXPECT_NE(key, forms.key_of({.nodes = {5, 6}, .outputs = {5, 6}}));
+  EXPECT_NE(key, forms.key_of({.nodes = {5, 6}, .outputs = {6}, .statistics = true}));
+  EXPECT_NE(key, forms.key_of({.nodes = {5, 6, 9}, .outputs = {9}}));
+  EXPECT_EQ(forms.key_of({.nodes = {5}, .outputs = {5}}), forms.key_of({.nodes = {9}, .outputs = {9}}));
 }
 
-// Of two sums of products each differs from the first in one thing.
+// Sums of products, each of which differs from the first in one thing.
 TEST(GroupForm, TellsApartTypesAttributesAndSharedBuffers) {
   const ir::Graph graph = parsed(
       R"(graph @g(%a: f32[8,8], %b: f32[8,8], %c: bf16[8,8]) -> (f32[8], f32[8], f32[8], bf16[8], f32[8], f32[8]) {

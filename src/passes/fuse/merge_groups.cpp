@@ -37,7 +37,7 @@ class Fuser {
   Fuser(const FusionInput& input, std::set<NodeId> again)
       : graph_(input.graph),
         target_(input.target),
-        prices_(input.prices),
+        plans_(input.plans),
         forms_(input.forms),
         again_(std::move(again)),
         values_(graph_, again_),
@@ -102,7 +102,7 @@ class Fuser {
   }
 
   std::optional<double> seconds(const Group& group, Refusal* why = nullptr) const {
-    const GroupPrice& price = prices_.of(graph_, forms_, group);
+    const GroupPrice price = plans_.price(graph_, forms_, group);
     if (why != nullptr) *why = price.refusal;
     return price.refusal == Refusal::none ? std::optional(price.seconds) : std::nullopt;
   }
@@ -376,7 +376,7 @@ class Fuser {
 
   const Graph& graph_;
   const tile::Target& target_;
-  GroupPrices& prices_;
+  GroupPlans& plans_;
   GroupForms& forms_;
   const std::set<NodeId> again_;
   const GroupMaker values_;

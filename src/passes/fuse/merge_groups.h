@@ -2,7 +2,7 @@
 #pragma once
 
 #include "passes/fuse/fuse.h"
-#include "passes/fuse/group_prices.h"
+#include "passes/fuse/group_plans.h"
 
 #include <set>
 
@@ -11,7 +11,7 @@ namespace tilewright::passes {
 struct FusionInput {
   const ir::Graph& graph;
   const tile::Target& target;
-  GroupPrices& prices;
+  GroupPlans& plans;
   GroupForms& forms;  // of the graph
 };
 

@@ -135,7 +135,7 @@ class Chooser {
 
   // Arithmetic takes longer than memory: more elements to a thread, for chains of instructions that overlap.
   bool is_compute_bound() const {
-    const GroupCost cost = group_cost(graph_, program_, target_);
+    const GroupCost cost = group_cost(graph_, {program_, program_, {}}, target_);
     return cost.flops / target_.flops_per_s > cost.bytes / target_.memory_bytes_per_s;
   }
 

@@ -5,8 +5,6 @@
 #include "passes/nest/dot_axes.h"
 #include "passes/nest/online.h"
 #include "passes/nest/tile_shape.h"
-#include "passes/tiling/choose_tiles.h"
-#include "passes/tiling/dot_as_sums.h"
 #include "passes/tiling/split_chain.h"
 #include "passes/tiling/statistic_parts.h"
 
@@ -29,9 +27,7 @@ double touched(const IndexExpr& offset, const GroupProgram& program) {
 
 // How often each sym is computed in a program with a dot: once for each point it depends on, what an operand
 // is made of again for every block of the result that reads it.
-std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& program,
-                               const tile::Target& target) {
-  const TileShape shape = choose_dot_shape(program, target);
+std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape) {
   const auto blocks = [&](int v, Index block) {
     return v < 0 ? 1.0 : static_cast<double>(ceil_div(program.extents[index_of(v)], block));
   };
@@ -82,9 +78,7 @@ double dot_flops_of(const GroupProgram& program, const std::vector<double>& poin
 
 // How often each sym of a program of sums is computed: once for each point that it depends on, and again in
 // every program of the grid that shares these.
-std::vector<double> sum_points(const ir::Graph& graph, const GroupProgram& program,
-                               const tile::Target& target) {
-  const TileShape shape = choose_tiles(graph, program, target);
+std::vector<double> sum_points(const GroupProgram& program, const TileShape& shape) {
   std::vector<double> points;
   for (const std::vector<bool>& depends : dependence(program)) {
     double count = 1;
@@ -115,9 +109,8 @@ void count_flops(const ir::Graph& graph, const GroupProgram& program, const std:
 }
 
 // Fewer programs than units leave the others idle, though a unit alone has more than its share of the memory.
-void count_programs(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
+void count_programs(const GroupProgram& program, const TileShape& shape, const tile::Target& target,
                     GroupCost& cost) {
-  const TileShape shape = choose_tiles(graph, program, target);
   const auto programs = static_cast<double>(program_count(program, shape));
   if (programs > 0) cost.busy = std::min(1.0, programs / (kAloneShare * target.units));
   if (shape.splits > 1) cost.launches = 2;
@@ -141,10 +134,10 @@ bool is_of_inner_dots(const GroupProgram& program, int reduction) {
 // A loop before the dot's, as of the statistics of rows that are then multiplied: in a kernel of few large
 // tiles nothing else runs while a round waits. layer_norm before 8192 x 256 x 768: 42 us where two kernels
 // took 14 (docs/notes/2026-11-22-whole-programs.md).
-double waiting_seconds(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
+double waiting_seconds(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
+                       const tile::Target& target) {
   if (target.kind != tile::TargetKind::cuda) return 0;
   constexpr double kRoundSeconds = 0.7e-6;
-  const TileShape shape = choose_dot_shape(program, target);
   const LoopSpace space(program, shape);
   if (space.walked < 0) return 0;
   const Index extent = program.extents[index_of(space.walked)];
@@ -186,20 +179,23 @@ double bytes_of(const ir::Type& type) {
   return static_cast<double>(type.shape.size()) * static_cast<double>(size_bytes(type.dtype));
 }
 
-GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
+GroupCost group_cost(const ir::Graph& graph, const CutProgram& cut, const tile::Target& target) {
+  const auto& [program, form, tiles] = cut;
   GroupCost cost;
-  const bool dots = program.has_dots();
-  const GroupProgram form = best_form(graph, program, target);
-  const bool sums = dots && !form.has_dots();
-  const std::vector<double> points = dots ? dot_points(graph, program, target) : plain_points(program);
+  const bool dots = program.has_dots(), sums = dots && !form.has_dots();
+  std::vector<double> points;
+  if (!dots)
+    points = plain_points(program);
+  else
+    points = dot_points(graph, program, sums ? choose_dot_shape(program, target) : tiles);
   if (sums)
-    count_flops(graph, form, sum_points(graph, form, target), cost);
+    count_flops(graph, form, sum_points(form, tiles), cost);
   else
     count_flops(graph, program, points, cost);
-  if (dots) count_programs(graph, form, target, cost);
+  if (dots) count_programs(form, tiles, target, cost);
   if (dots && !sums) {
     cost.dots = dot_rate(program, target);
-    cost.waiting_s = waiting_seconds(graph, program, target);
+    cost.waiting_s = waiting_seconds(graph, program, tiles, target);
   }
   const std::vector<std::vector<bool>> depends = dependence(program);
   std::map<ir::NodeId, double> read;

@@ -23,7 +23,13 @@ struct GroupCost {
 // What a value takes in memory.
 double bytes_of(const ir::Type& type);
 
-// The target says how often what a dot's operands are made of is computed again.
-GroupCost group_cost(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target);
+// The nest of a group as its views were composed, the form of it that is emitted, and that one's tiles.
+struct CutProgram {
+  const GroupProgram& program;
+  const GroupProgram& form;
+  const TileShape& tiles;  // what has no dot may be priced before it is cut
+};
+// The tiles say how often what a dot's operands are made of is computed again.
+GroupCost group_cost(const ir::Graph& graph, const CutProgram& cut, const tile::Target& target);
 
 }  // namespace tilewright::passes

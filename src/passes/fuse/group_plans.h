@@ -1,0 +1,58 @@
+// The plans of groups, made once for all groups that are equal but for names: what comes twelve times, as a
+// network's layers do, is planned once, and emission takes the plan by whose cost fusion decided.
+#pragma once
+
+#include "passes/fuse/group_form.h"
+#include "passes/tiling/tile_group.h"
+
+#include <tilewright/tile/target.h>
+
+#include <memory>
+#include <unordered_map>
+
+namespace tilewright::passes {
+
+struct GroupPrice {
+  Refusal refusal = Refusal::none;  // of a group that has no kernel, or none worth having
+  double seconds = 0;
+};
+
+// What was asked for, and what it took: counts that do not depend on the machine.
+struct GroupWork {
+  std::size_t asked = 0;     // prices
+  std::size_t programs = 0;  // built for them: one for each form
+  std::size_t syms = 0;      // in these
+};
+
+class GroupPlans {
+ public:
+  // A plan, in the numbers of the group it was made for.
+  struct Plan {
+    GroupForm form;  // of that group
+    TiledGroup tiled;
+  };
+
+  // Of groups of any graphs; `forms` are those of `graph`.
+  explicit GroupPlans(const tile::Target& target) : target_(target) {}
+  GroupPrice price(const ir::Graph& graph, GroupForms& forms, const Group& group);
+  // The group's own, in its own numbers; or why it has none.
+  std::variant<TiledGroup, Refusal> plan(const ir::Graph& graph, GroupForms& forms, const Group& group);
+
+  const tile::Target& target() const { return target_; }
+  const GroupWork& work() const { return work_; }
+
+ private:
+  struct Known {
+    GroupPrice price;
+    std::unique_ptr<const Plan> plan;  // none where there is none, or no room
+  };
+  Known made(const ir::Graph& graph, const GroupForm& form, const Group& group);
+  const Known& known(const ir::Graph& graph, GroupForms& forms, const Group& group);
+
+  const tile::Target target_;
+  std::unordered_map<Hash128, Known> known_;
+  std::size_t kept_ = 0;  // syms of plans
+  GroupWork work_;
+};
+
+}  // namespace tilewright::passes

@@ -1,0 +1,68 @@
+// Equal groups are planned once, and each gets the plan in its own numbers.
+#include "passes/fuse/group_plans.h"
+
+#include "ir/text.h"
+#include "ops/ops.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::passes {
+namespace {
+
+const char* const kLayers = R"(graph @g(%a: f32[8,16], %b: f32[8,16], %c: f32[8,16]) -> (f32[8], f32[8]) {
+  %3 = mul %a, %b : f32[8,16]
+  %4 = sum %3 {axes=[1]} : f32[8]
+  %5 = mul %c, %a : f32[8,16]
+  %6 = sum %5 {axes=[1]} : f32[8]
+  return %4, %6
+}
+)";
+
+std::set<ir::NodeId> loaded(const GroupProgram& program) {
+  std::set<ir::NodeId> nodes;
+  for (const Sym& s : program.syms)
+    if (s.kind == Sym::Kind::load) nodes.insert(s.node);
+  return nodes;
+}
+
+TEST(GroupPlans, EqualGroupsArePlannedOnceEachInItsOwnNumbers) {
+  const ir::Graph graph = ir::parse(kLayers, ops::all_ops()).value();
+  GroupPlans plans({});
+  GroupForms forms(graph);
+  const Group first{.nodes = {3, 4}, .outputs = {4}}, second{.nodes = {5, 6}, .outputs = {6}};
+  const GroupPrice price = plans.price(graph, forms, first);
+  EXPECT_EQ(price.refusal, Refusal::none);
+  EXPECT_GT(price.seconds, 0);
+  EXPECT_EQ(plans.price(graph, forms, second).seconds, price.seconds);
+  const auto plan = plans.plan(graph, forms, second);
+  ASSERT_TRUE(std::holds_alternative<TiledGroup>(plan));
+  const TiledGroup& tiled = std::get<TiledGroup>(plan);
+  EXPECT_EQ(loaded(tiled.program), (std::set<ir::NodeId>{0, 2}));
+  EXPECT_EQ(tiled.program.outputs.at(0).node, 6);
+  EXPECT_EQ(tiled.cost.seconds({}), price.seconds) << "what is taken is what was compared";
+  EXPECT_EQ(plans.work().programs, 1U);
+  EXPECT_EQ(plans.work().asked, 2U);
+}
+
+// The same nodes in a graph of its own, numbered otherwise.
+TEST(GroupPlans, ServeOtherGraphsToo) {
+  const ir::Graph graph = ir::parse(kLayers, ops::all_ops()).value();
+  const ir::Graph other = ir::parse(R"(graph @h(%x: f32[], %y: f32[8,16], %z: f32[8,16]) -> (f32[8]) {
+  %3 = mul %y, %z : f32[8,16]
+  %4 = sum %3 {axes=[1]} : f32[8]
+  return %4
+}
+)",
+                                    ops::all_ops())
+                              .value();
+  GroupPlans plans({});
+  GroupForms forms(graph), others(other);
+  (void)plans.price(graph, forms, {.nodes = {5, 6}, .outputs = {6}});
+  const auto plan = plans.plan(other, others, {.nodes = {3, 4}, .outputs = {4}});
+  ASSERT_TRUE(std::holds_alternative<TiledGroup>(plan));
+  EXPECT_EQ(loaded(std::get<TiledGroup>(plan).program), (std::set<ir::NodeId>{1, 2}));
+  EXPECT_EQ(plans.work().programs, 1U);
+}
+
+}  // namespace
+}  // namespace tilewright::passes
