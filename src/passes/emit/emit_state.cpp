@@ -1,5 +1,8 @@
-// Views and their names.
+// Views and their names, and which values are what dots read.
 #include "passes/emit/emit_state.h"
+
+#include "passes/nest/dot_axes.h"
+#include "passes/tiling/kept_block.h"
 
 #include <fmt/format.h>
 
@@ -52,6 +55,22 @@ std::string EmitState::unique_name(std::string name) {
   std::string unique = name;
   for (int n = 1; !names_.insert(unique).second; ++n) unique = fmt::format("{}_{}", name, n);
   return unique;
+}
+
+bool EmitState::is_dot_operand(int sym) {
+  if (!dot_operands_) {
+    dot_operands_.emplace(program.syms.size());
+    const auto mark = [&](int s) {
+      if (s >= 0) (*dot_operands_)[static_cast<std::size_t>(s)] = true;
+    };
+    std::optional<DotAxes> axes;
+    for (const Sym& m : program.syms) {
+      if (m.kind != Sym::Kind::dot) continue;
+      if (!axes) axes = dot_axes(program);
+      for (int o : m.operands) mark(o), mark(block_of_operand(program, *axes, o));
+    }
+  }
+  return (*dot_operands_)[static_cast<std::size_t>(sym)];
 }
 
 }  // namespace tilewright::passes

@@ -6,6 +6,7 @@
 #include "passes/nest/group_program.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct EmitState {
   }
   std::vector<BufferSource> sources;
 
+  // Whether a dot reads it, as it stands or through what a block of it is made of.
+  bool is_dot_operand(int sym);
+
   Index extent(int v) const { return program.extents[static_cast<std::size_t>(v)]; }
   tile::Value& start(int v) { return starts[static_cast<std::size_t>(v)]; }
 
@@ -57,6 +61,7 @@ struct EmitState {
   int between_ = 0, bodies_ = 0;
   std::string unique_name(std::string name);
   std::set<std::string> names_;
+  std::optional<std::vector<bool>> dot_operands_;  // beside the syms, once it was asked for
 };
 
 }  // namespace tilewright::passes

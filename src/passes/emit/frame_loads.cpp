@@ -1,9 +1,6 @@
 // What a frame's tiles read of memory: blocks, blocks that an index or a table picks, and single elements.
 #include "passes/emit/frame_values.h"
 
-#include "passes/nest/dot_axes.h"
-#include "passes/tiling/kept_block.h"
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -60,15 +57,6 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
     }
   a.view = s_.view(source, of.dtype, extents, strides, of.name);
   return a;
-}
-
-bool FrameValues::is_dot_operand(int s) const {
-  const auto is_this = [&](int operand) {
-    return operand == s || block_of_operand(s_.program, dot_axes(s_.program), operand) == s;
-  };
-  return std::any_of(s_.program.syms.begin(), s_.program.syms.end(), [&](const Sym& m) {
-    return m.kind == Sym::Kind::dot && (is_this(m.operands[0]) || is_this(m.operands[1]));
-  });
 }
 
 Value FrameValues::load(int s) {
@@ -138,7 +126,7 @@ Value FrameValues::load_block(int s, const std::optional<Picked>& picked, const 
                            .name = s_.buffer_name(m.node),
                            .picked = picked,
                            .pages = pages,
-                           .matrix = frame_.matrix && is_dot_operand(s)});
+                           .matrix = frame_.matrix && s_.is_dot_operand(s)});
   const auto stride_of = [&](int v) {
     if (v < 0) return Index{0};
     return pages && v == pages->variable ? pages->stride : std::abs(m.offset.factor(v));

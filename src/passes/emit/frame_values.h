@@ -110,7 +110,6 @@ class FrameValues {
   tile::Value statistic(const Sym& m);
   bool reduces_rows() const;
   tile::Value div_mod(const IndexExpr::DivMod& d);
-  bool is_dot_operand(int s) const;
   tile::Value load(int s);
   tile::Value load_block(int s, const std::optional<Picked>& picked, const std::optional<Pages>& pages);
   std::optional<tile::Value> load_from_page(int s);
