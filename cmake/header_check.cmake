@@ -18,6 +18,7 @@ function(tw_check_headers name)
   target_link_libraries(headers_${name} PRIVATE ${ARG_DEPS})
   target_include_directories(headers_${name} PRIVATE ${PROJECT_SOURCE_DIR}/lab ${PROJECT_SOURCE_DIR}/tools)
   target_compile_options(headers_${name} PRIVATE -O0)
+  set_target_properties(headers_${name} PROPERTIES UNITY_BUILD OFF)
 endfunction()
 
 # The headers of a folder and the public ones in include/tilewright/ that belong to it, as an #include writes them.

@@ -1,6 +1,7 @@
-# One target per folder: tw_folder(<name> [FOLDERS ...] DEPS ...) makes library tw_<name> from the .cpp files of the folder and of
+# One target per folder: tw_folder(<name> [APART] [FOLDERS ...] DEPS ...) makes library tw_<name> from the .cpp files of the folder and of
 # these folders in it, from its
-# *_test.cpp files the test program test_<name>, and compiles each of its headers alone.
+# *_test.cpp files the test program test_<name>, and compiles each of its headers alone. APART: the library's sources are compiled
+# one by one, for files of one folder have local names in common.
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 if(TILEWRIGHT_TESTS)
@@ -9,6 +10,7 @@ endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/header_check.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/units.cmake)
 
 # The test programs of the folders, labelled `unit`: what the sanitizers run.
 add_custom_target(unit_tests)
@@ -19,6 +21,8 @@ if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(tw_flags INTERFACE -Wall -Wextra -Werror)
 endif()
 target_compile_options(tw_flags INTERFACE -Wno-missing-field-initializers
+  # What a source of a unit keeps to itself may be part of what it defines, as in a source alone.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 sees overlaps in std::string + that are not there (GCC bug 105651)
   # libstdc++ 12 uses in stable_sort what it deprecates; a backend's entry returns a Result to C++ under a C name.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations;-Wno-return-type-c-linkage>)
@@ -35,8 +39,14 @@ target_link_libraries(tw_flags INTERFACE fmt::fmt Threads::Threads)
 
 # tw_test(<name> <target> ARGUMENTS...): a ctest. It finds the NVRTC that scripts/setup.sh may have put into .cache, and the
 # environment's before it; what it compiles is cached in the build folder, not in the user's.
+# Tests that take long are begun first, so that no core waits at the end; in a fresh clone ctest knows of no times but these.
+include(${CMAKE_CURRENT_LIST_DIR}/test_seconds.cmake)
+
 function(tw_test name target)
   add_test(NAME ${name} COMMAND ${target} ${ARGN})
+  if(DEFINED TW_SECONDS_${name})
+    set_tests_properties(${name} PROPERTIES COST ${TW_SECONDS_${name}})
+  endif()
   set_tests_properties(${name} PROPERTIES ENVIRONMENT_MODIFICATION
     "TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${CMAKE_BINARY_DIR}/test-cache")
 endfunction()
@@ -45,7 +55,7 @@ endfunction()
 set(TW_TEST_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
 
 function(tw_folder name)
-  cmake_parse_arguments(ARG "SHARED" "" "FOLDERS;DEPS;LIBS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SHARED;APART" "" "FOLDERS;DEPS;LIBS;TEST_DEPS" ${ARGN})
   list(TRANSFORM ARG_FOLDERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE folders)
   list(PREPEND folders ${CMAKE_CURRENT_SOURCE_DIR})
   list(TRANSFORM folders APPEND /*.cpp OUTPUT_VARIABLE globs)
@@ -62,6 +72,11 @@ function(tw_folder name)
       add_library(tw_${name} STATIC ${sources})
     endif()
     target_link_libraries(tw_${name} PUBLIC tw_flags ${ARG_DEPS} PRIVATE ${ARG_LIBS})
+    if(ARG_APART)
+      set_target_properties(tw_${name} PROPERTIES UNITY_BUILD OFF)
+    else()
+      tw_units(tw_${name})
+    endif()
   else()
     add_library(tw_${name} INTERFACE)
     target_link_libraries(tw_${name} INTERFACE tw_flags ${ARG_DEPS})
@@ -73,6 +88,7 @@ function(tw_folder name)
     tw_test(${name} test_${name} --gtest_brief=1)
     set_property(TEST ${name} PROPERTY LABELS unit)
     add_dependencies(unit_tests test_${name})
+    tw_units(test_${name})
   endif()
   set(all_headers "")
   foreach(folder ${folders})

@@ -58,12 +58,16 @@ def flags_of(command):
 
 
 def sources_of(build):
-    """{source relative to the root: its flags} of what stands in our folders."""
+    """{source relative to the root: its flags} of what stands in our folders. Where the build compiles several sources at once,
+    the file that it compiles includes them (cmake/units.cmake)."""
     all_flags = {}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["file"])
-        if path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] in check_layers.TREES:
-            all_flags[path.relative_to(ROOT)] = flags_of(entry["command"])
+        together = path.suffix == ".cxx"
+        for source in re.findall(r'#include "(.*)"', path.read_text()) if together else [path]:
+            source = pathlib.Path(source)
+            if source.is_relative_to(ROOT) and source.relative_to(ROOT).parts[0] in check_layers.TREES:
+                all_flags[source.relative_to(ROOT)] = flags_of(entry["command"])
     return all_flags
 
 

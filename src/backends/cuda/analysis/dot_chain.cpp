@@ -46,9 +46,9 @@ bool holds_dots(const Op& op) {
   return found;
 }
 
-class Finder {
+class ChainFinder {
  public:
-  Finder(const Kernel& kernel, DotUnit unit) : kernel_(kernel), unit_(unit), reader_(kernel, unit) {
+  ChainFinder(const Kernel& kernel, DotUnit unit) : kernel_(kernel), unit_(unit), reader_(kernel, unit) {
     tile::for_each_op(kernel.body, [&](const Op& op) {
       for (ValueId o : op.operands) users_[o].push_back(&op);
     });
@@ -270,6 +270,8 @@ class Finder {
 
 }  // namespace
 
-Result<DotChain> find_dot_chain(const Kernel& kernel, DotUnit unit) { return Finder(kernel, unit).run(); }
+Result<DotChain> find_dot_chain(const Kernel& kernel, DotUnit unit) {
+  return ChainFinder(kernel, unit).run();
+}
 
 }  // namespace tilewright::cuda

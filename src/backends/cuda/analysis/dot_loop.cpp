@@ -15,9 +15,9 @@ using tile::ValueId;
 
 namespace {
 
-class Finder {
+class LoopFinder {
  public:
-  Finder(const Kernel& kernel, const Op& loop) : kernel_(kernel), loop_(loop), body_(loop.blocks[0]) {
+  LoopFinder(const Kernel& kernel, const Op& loop) : kernel_(kernel), loop_(loop), body_(loop.blocks[0]) {
     for (const Op& op : body_.ops) {
       for (ValueId r : op.results) made_by_[r] = &op;
       for (ValueId o : op.operands) ++uses_[o];
@@ -97,7 +97,7 @@ class Finder {
 
 std::optional<DotLoop> find_dot_loop(const Kernel& kernel, const Op& loop) {
   if (loop.kind != OpKind::loop) return std::nullopt;
-  return Finder(kernel, loop).run();
+  return LoopFinder(kernel, loop).run();
 }
 
 }  // namespace tilewright::cuda

@@ -14,9 +14,9 @@ using tile::OpKind;
 
 namespace {
 
-class Finder {
+class TensorDotFinder {
  public:
-  Finder(const Kernel& kernel, DotUnit unit) : kernel_(kernel), unit_(unit), reader_(kernel, unit) {}
+  TensorDotFinder(const Kernel& kernel, DotUnit unit) : kernel_(kernel), unit_(unit), reader_(kernel, unit) {}
 
   Result<TensorDot> run() const {
     const Op* loop = nullptr;
@@ -70,6 +70,8 @@ class Finder {
 
 }  // namespace
 
-Result<TensorDot> find_tensor_dot(const Kernel& kernel, DotUnit unit) { return Finder(kernel, unit).run(); }
+Result<TensorDot> find_tensor_dot(const Kernel& kernel, DotUnit unit) {
+  return TensorDotFinder(kernel, unit).run();
+}
 
 }  // namespace tilewright::cuda
