@@ -125,9 +125,12 @@ Value select(Value x, Index axis, Index position) {
 Value pad(Value x, const std::vector<Index>& low, const std::vector<Index>& high, double value) {
   const bool none = std::all_of(low.begin(), low.end(), [](Index i) { return i == 0; }) && low == high;
   if (none && static_cast<int>(low.size()) == x.shape().rank()) return x;
-  const ir::Attr fill = is_float(x.dtype()) ? ir::Attr(round_to(compute_dtype(x.dtype()), value))
-                                            : ir::Attr(Index{float_to_int(x.dtype(), value)});
-  return append(kPad, {x}, {{"low", low}, {"high", high}, {"value", fill}});
+  ir::Attrs attrs{{"low", low}, {"high", high}};
+  if (is_float(x.dtype()))
+    attrs.set("value", round_to(compute_dtype(x.dtype()), value));
+  else
+    attrs.set("value", Index{float_to_int(x.dtype(), value)});
+  return append(kPad, {x}, attrs);
 }
 
 Value pad_axis(Value x, Index axis, Index low, Index high, double value) {

@@ -5,10 +5,12 @@
 #include <tilewright/base/dtype.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 extern "C" const unsigned* emu_exchange(unsigned mine);
 
@@ -97,9 +99,17 @@ constexpr int kMostDepth = 32;
 float as_float(std::uint32_t bits, EmulatedType type) {
   constexpr std::uint32_t kCutOff = 0x1fff;  // what tensor cores do not look at
   if (type == emulated_tf32) return std::bit_cast<float>(bits & ~kCutOff);
-  constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
   if (type == emulated_i8) return static_cast<std::int8_t>(bits);
-  return static_cast<float>(load_f64(&bits, kTypes[type]));
+  // Every number of each type: decoding was a tenth of what emulating a product takes.
+  static const std::array<std::vector<float>, 4> numbers = [] {
+    constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
+    std::array<std::vector<float>, 4> all;
+    for (std::size_t t = 0; t < all.size(); ++t)
+      for (std::uint32_t b = 0; b < 1u << 8 * size_bytes(kTypes[t]); ++b)
+        all[t].push_back(static_cast<float>(load_f64(&b, kTypes[t])));
+    return all;
+  }();
+  return numbers[type][bits];
 }
 
 // Element (row, k) of an operand, as its descriptor says.
@@ -137,22 +147,24 @@ void carry_out(const Wgmma& w, unsigned thread) {
   auto* const sums = static_cast<Sum*>(w.acc);
   const int row0 = static_cast<int>(thread % 128 / 32 * 16 + thread % 32 / 4);
   const int depth = depth_of(w.a_type);
-  float rows[2][kMostDepth];
-  if (w.parts[0] != nullptr) gather_parts(w, thread, rows);
-  for (int r = 0; r < 2; ++r) {
-    float(&left)[kMostDepth] = rows[r];
-    if (w.parts[0] == nullptr)
-      for (int k = 0; k < depth; ++k) left[k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.a_type);
-    for (int c = 0; c < w.columns / 8; ++c)
-      for (int v = 0; v < 2; ++v) {
-        const int column = 8 * c + 2 * static_cast<int>(thread % 4) + v;
+  float left[2][kMostDepth], right[kMostDepth];
+  if (w.parts[0] != nullptr) {
+    gather_parts(w, thread, left);
+  } else {
+    for (int r = 0; r < 2; ++r)
+      for (int k = 0; k < depth; ++k) left[r][k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.a_type);
+  }
+  for (int c = 0; c < w.columns / 8; ++c)
+    for (int v = 0; v < 2; ++v) {
+      const int column = 8 * c + 2 * static_cast<int>(thread % 4) + v;
+      for (int k = 0; k < depth; ++k) right[k] = operand_element(w.b, w.b_mn, column, k, w.b_type);
+      for (int r = 0; r < 2; ++r) {
         Sum& acc = sums[(r * w.columns / 8 + c) * 2 + v];
         Sum sum = w.add ? acc : Sum(0);
-        for (int k = 0; k < depth; ++k)
-          sum += static_cast<Sum>(left[k] * operand_element(w.b, w.b_mn, column, k, w.b_type));
+        for (int k = 0; k < depth; ++k) sum += static_cast<Sum>(left[r][k] * right[k]);
         acc = sum;
       }
-  }
+    }
 }
 
 }  // namespace

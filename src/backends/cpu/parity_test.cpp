@@ -32,6 +32,30 @@ Kernel unary_kernel(DType from, DType to, const std::vector<Index>& shape,
   return k.finish({{{1, 1}}});
 }
 
+// Many small computations in one kernel: each has views of its own, and most of what compiling a small kernel
+// takes is the same for all of them.
+class ManyResults {
+ public:
+  // y[shape of f] = f(x[shape]), the numbers of x in `range`.
+  void add(DType from, DType to, const std::vector<Index>& shape,
+           std::optional<std::pair<double, double>> range, const std::function<Value(Value)>& f) {
+    const View x = k.view(fmt::format("x{}", views_), from, {shape.begin(), shape.end()});
+    if (range) options.ranges[views_] = *range;
+    const Value result = f(k.load(x, std::vector<Operand>(shape.size(), Operand(0)), {.shape = shape}));
+    const std::vector<Index>& out = result.type().shape;
+    const View y = k.view(fmt::format("y{}", views_), to, {out.begin(), out.end()});
+    k.store(y, std::vector<Operand>(out.size(), Operand(0)), result);
+    views_ += 2;
+  }
+  Kernel finish() { return k.finish({{{1, 1}}}); }
+
+  Builder k{"many"};
+  testing::ParityOptions options;
+
+ private:
+  int views_ = 0;
+};
+
 TEST_P(ParityTest, EluOverARuntimeSize) {
   for (const Index n : kSizes)
     for (const bool streaming : {false, true})
@@ -93,8 +117,12 @@ TEST_P(ParityTest, LayerNorm) {
 }
 
 TEST_P(ParityTest, EveryPrimitiveOnEveryType) {
-  for (const PrimInfo& row : kPrims)
-    for (const DType d : kAllDTypes) {
+  for (const DType d : kAllDTypes) {
+    SCOPED_TRACE(name(d));
+    Builder k("prims");
+    testing::ParityOptions options;
+    int views = 0;
+    for (const PrimInfo& row : kPrims) {
       const bool takes =
           row.operands == PrimClass::any ||
           (row.operands == PrimClass::floating && (d == DType::f32 || d == DType::f64)) ||
@@ -102,48 +130,54 @@ TEST_P(ParityTest, EveryPrimitiveOnEveryType) {
           (row.operands == PrimClass::integral &&
            (is_integer(d) || (is_bool(d) && row.prim != Prim::shl && row.prim != Prim::shr)));
       if (!takes) continue;
-      SCOPED_TRACE(std::string(row.name) + " on " + std::string(name(d)));
-      Builder k("prim");
       const DType result = row.to_bool ? DType::boolean : d;
-      const View a = k.view("a", d, {37}), b = k.view("b", d, {37}), c = k.view("c", d, {37});
-      const View m = k.view("m", DType::boolean, {37});
-      const View y = k.view("y", result, {37}), s = k.view("s", result, {1});
+      const auto view = [&](std::string_view of, DType dtype, Index n) {
+        ++views;
+        return k.view(fmt::format("{}_{}", row.name, of), dtype, {n});
+      };
+      const int first = views;
+      const View a = view("a", d, 37), b = view("b", d, 37), c = view("c", d, 37);
+      const View m = view("m", DType::boolean, 37);
+      const View y = view("y", result, 37), s = view("s", result, 1);
       const auto apply = [&](bool tile) {
-        const LoadOptions options{.shape = tile ? std::vector<Index>{37} : std::vector<Index>{}};
-        std::vector<Operand> operands{k.load(a, {0}, options), k.load(b, {0}, options),
-                                      k.load(c, {0}, options)};
-        if (row.prim == Prim::select) operands[0] = k.load(m, {0}, options);
+        const LoadOptions load{.shape = tile ? std::vector<Index>{37} : std::vector<Index>{}};
+        std::vector<Operand> operands{k.load(a, {0}, load), k.load(b, {0}, load), k.load(c, {0}, load)};
+        if (row.prim == Prim::select) operands[0] = k.load(m, {0}, load);
         operands.resize(static_cast<std::size_t>(row.arity), operands[0]);
         return k.apply(row.prim, operands);
       };
       k.store(y, {0}, apply(true));
       k.store(s, {0}, apply(false));
-      testing::ParityOptions options;
       const bool positive = row.prim == Prim::log || row.prim == Prim::log2 || row.prim == Prim::sqrt ||
                             row.prim == Prim::rsqrt || row.prim == Prim::pow;
-      if (is_float(d)) options.ranges = {{0, {positive ? 0.1 : -3, 3}}, {1, {-2, 3}}, {2, {-3, 3}}};
+      const auto range = [&](int operand, double low, double high) {
+        options.ranges[first + operand] = {low, high};
+      };
+      if (is_float(d)) range(0, positive ? 0.1 : -3, 3), range(1, -2, 3), range(2, -3, 3);
       if (is_integer(d))
-        options.ranges = {
-            {0, {d == DType::u8 ? 0 : -100, 99}}, {1, {d == DType::u8 ? 0 : -4, 4}}, {2, {0, 8}}};
-      check(k.finish({{{1, 1}}}), options);
+        range(0, d == DType::u8 ? 0 : -100, 99), range(1, d == DType::u8 ? 0 : -4, 4), range(2, 0, 8);
     }
+    check(k.finish({{{1, 1}}}), options);
+  }
 }
 
 TEST_P(ParityTest, EveryCast) {
-  for (const DType from : kAllDTypes)
+  for (const DType from : kAllDTypes) {
+    SCOPED_TRACE(name(from));
+    const bool whole = is_integer(from);
+    std::optional<std::pair<double, double>> range{{from == DType::u8 ? 0
+                                                    : whole           ? -120
+                                                                      : -300,
+                                                    whole ? 119 : 300}};
+    if (is_bool(from)) range.reset();
+    ManyResults casts;
     for (const DType to : kAllDTypes) {
       if (from == to) continue;
-      SCOPED_TRACE(std::string(name(from)) + " to " + std::string(name(to)));
-      Builder k("cast");
-      const View x = k.view("x", from, {100}), y = k.view("y", to, {100}), s = k.view("s", to, {1});
-      k.store(y, {0}, k.cast(k.load(x, {0}, {.shape = {100}}), to));
-      k.store(s, {0}, k.cast(k.load(x, {3}, {}), to));
-      testing::ParityOptions options;
-      const bool whole = is_integer(from);
-      options.ranges = {{0, {from == DType::u8 ? 0 : whole ? -120 : -300, whole ? 119 : 300}}};
-      if (is_bool(from)) options.ranges.clear();
-      check(k.finish({{{1, 1}}}), options);
+      casts.add(from, to, {100}, range, [&](Value v) { return casts.k.cast(v, to); });
+      casts.add(from, to, {}, range, [&](Value v) { return casts.k.cast(v, to); });
     }
+    check(casts.finish(), casts.options);
+  }
 }
 
 TEST_P(ParityTest, ReductionsAlongEachAxis) {
@@ -152,7 +186,12 @@ TEST_P(ParityTest, ReductionsAlongEachAxis) {
       const auto monoid = static_cast<Monoid>(m);
       const bool logical = monoid == Monoid::logical_and || monoid == Monoid::logical_or;
       if (logical != is_bool(d)) continue;
+      SCOPED_TRACE(std::string(name(monoid)) + " of " + std::string(name(d)));
       const DType result = monoid == Monoid::argmax || monoid == Monoid::argmin ? DType::i64 : d;
+      std::optional<std::pair<double, double>> range;
+      if (is_integer(d)) range = {0, 6};
+      if (monoid == Monoid::prod) range = {is_integer(d) ? 1 : 0.9, is_integer(d) ? 2 : 1.1};
+      ManyResults reductions;
       for (const auto& shape : {std::vector<Index>{1},
                                 {13},
                                 {100},
@@ -163,16 +202,10 @@ TEST_P(ParityTest, ReductionsAlongEachAxis) {
                                 {40, 1},
                                 {1, 1},
                                 {20, 100}})
-        for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-          SCOPED_TRACE(std::string(name(monoid)) + " of " + std::string(name(d)));
-          testing::ParityOptions options;
-          if (is_integer(d)) options.ranges = {{0, {0, 6}}};
-          if (monoid == Monoid::prod)
-            options.ranges = {{0, {is_integer(d) ? 1 : 0.9, is_integer(d) ? 2 : 1.1}}};
-          check(
-              unary_kernel(d, result, shape, [&](Builder& k, Value v) { return k.reduce(monoid, v, axis); }),
-              options);
-        }
+        for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis)
+          reductions.add(d, result, shape, range,
+                         [&](Value v) { return reductions.k.reduce(monoid, v, axis); });
+      check(reductions.finish(), reductions.options);
     }
 }
 
@@ -188,17 +221,17 @@ TEST_P(ParityTest, ReductionsOfNaN) {
 
 TEST_P(ParityTest, ScansAlongEachAxis) {
   for (const DType d : {DType::f32, DType::f64, DType::i32, DType::i64, DType::i8})
-    for (const Monoid monoid : {Monoid::sum, Monoid::prod, Monoid::max, Monoid::min})
+    for (const Monoid monoid : {Monoid::sum, Monoid::prod, Monoid::max, Monoid::min}) {
+      SCOPED_TRACE(std::string(name(monoid)) + " of " + std::string(name(d)));
+      std::optional<std::pair<double, double>> range;
+      if (monoid == Monoid::prod) range = {is_integer(d) ? 1 : 0.9, is_integer(d) ? 2 : 1.1};
+      ManyResults scans;
       for (const auto& shape :
            {std::vector<Index>{1}, {13}, {100}, {3, 17}, {17, 3}, {5, 64}, {1, 40}, {40, 1}})
-        for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
-          SCOPED_TRACE(std::string(name(monoid)) + " of " + std::string(name(d)));
-          testing::ParityOptions options;
-          if (monoid == Monoid::prod)
-            options.ranges = {{0, {is_integer(d) ? 1 : 0.9, is_integer(d) ? 2 : 1.1}}};
-          check(unary_kernel(d, d, shape, [&](Builder& k, Value v) { return k.scan(monoid, v, axis); }),
-                options);
-        }
+        for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis)
+          scans.add(d, d, shape, range, [&](Value v) { return scans.k.scan(monoid, v, axis); });
+      check(scans.finish(), scans.options);
+    }
 }
 
 TEST_P(ParityTest, ReductionAlongBothAxesAndStores) {
