@@ -132,9 +132,12 @@ struct Pair {
   // A Failure says why this device cannot run it (out of memory, an unsupported type); a wrong knob throws
   // Error.
   std::function<Result<PairInstance>(const Knobs& knobs, LabDevice& device)> make;
+  // What a test can afford to verify in full, each as after --set: sizes that are no multiple of a block or a
+  // vector, and one longer than a block.
+  std::vector<std::vector<std::string>> tiny = {};
 };
 
-// Every pair that a program has, listed by its main: `const Pair kAll[] = {copy_pair(), elu_pair(), …}`.
+// Every pair that a program has.
 using PairList = std::span<const Pair>;
 
 // A named list of pairs with settings, for `tw bench run quick`.

@@ -70,7 +70,8 @@ Pair add_rmsnorm_pair() {
           .knobs = {{.name = "rows", .values = {Index{8192}}, .doc = "rows of x"},
                     {.name = "columns", .values = {Index{4096}}, .doc = "elements of a row"},
                     dtype_knob()},
-          .make = make};
+          .make = make,
+          .tiny = {{"rows=5", "columns=131", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

@@ -118,7 +118,9 @@ Pair attention_decode_pair() {
                      .doc = "sequences' lengths are drawn from this to keys; 0: all are as long as the cache",
                      .least = 0},
                     product_dtype_knob()},
-          .make = make};
+          .make = make,
+          .tiny = {
+              {"batch=2", "heads=8", "kv_heads=2", "depth=32", "keys=300", "queries=1,3", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

@@ -33,7 +33,9 @@ Pair attention_documents_pair() {
   return {.name = "attention_documents",
           .doc = "attention within each of several documents",
           .knobs = std::move(knobs),
-          .make = make};
+          .make = make,
+          .tiny = {{"heads=2", "length=150", "documents=1,5,150", "depth=16", "causal=no,yes"},
+                   {"heads=2", "length=150", "depth=16", "dtype=bf16"}}};
 }
 
 }  // namespace tilewright::lab

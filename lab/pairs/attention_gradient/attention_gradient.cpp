@@ -73,7 +73,8 @@ Pair attention_gradient_pair() {
   return {.name = "attention_gradient",
           .doc = "attention and its gradients with respect to q, k and v",
           .knobs = std::move(knobs),
-          .make = make};
+          .make = make,
+          .tiny = {{"heads=2", "length=70,130", "depth=19", "causal=no,yes", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

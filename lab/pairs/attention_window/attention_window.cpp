@@ -32,7 +32,8 @@ Pair attention_window_pair() {
   return {.name = "attention_window",
           .doc = "attention to a sliding window of keys",
           .knobs = std::move(knobs),
-          .make = make};
+          .make = make,
+          .tiny = {{"heads=2", "length=150", "window=1,40,0", "depth=16", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

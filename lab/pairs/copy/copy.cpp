@@ -41,7 +41,8 @@ Pair copy_pair() {
       .doc = "y = x",
       .knobs = {{.name = "n", .values = {Index{1} << 24}, .doc = "elements", .cuda_values = {Index{1} << 28}},
                 {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
-      .make = make};
+      .make = make,
+      .tiny = {{"n=1000,40000"}}};
 }
 
 }  // namespace tilewright::lab

@@ -128,7 +128,8 @@ Pair cross_entropy_pair() {
             .doc = "type of the logits",
             .cuda_values = {DType::bf16},
             .choices = {DType::f32, DType::f16, DType::bf16}}},
-      .make = make};
+      .make = make,
+      .tiny = {{"rows=6", "classes=301", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

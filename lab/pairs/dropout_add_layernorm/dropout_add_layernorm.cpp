@@ -95,7 +95,8 @@ Pair dropout_add_layernorm_pair() {
             .cuda_values = {Index{4096}}},
            {.name = "p", .values = {0.1}, .doc = "probability of dropping an element", .least = 0, .most = 1},
            dtype_knob()},
-      .make = make};
+      .make = make,
+      .tiny = {{"rows=5", "columns=131", "p=0.1,0.5"}}};
 }
 
 }  // namespace tilewright::lab

@@ -63,7 +63,8 @@ Pair elu_pair() {
                  .cuda_values = {Index{1} << 12, Index{1} << 16, Index{1} << 20, Index{1} << 24,
                                  Index{1} << 28}},
                 {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
-      .make = make};
+      .make = make,
+      .tiny = {{"n=1,1000,40000", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

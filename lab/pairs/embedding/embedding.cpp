@@ -74,7 +74,8 @@ Pair embedding_pair() {
                      .doc = "rows that are picked",
                      .cuda_values = {Index{1} << 18}},
                     dtype_knob()},
-          .make = make};
+          .make = make,
+          .tiny = {{"rows=50", "columns=33", "tokens=70", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

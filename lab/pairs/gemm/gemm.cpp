@@ -60,7 +60,12 @@ Pair gemm_pair() {
                    .values = {std::string("no")},
                    .doc = "whether f32 may be multiplied with 10 bits of mantissa, by us and by peers",
                    .choices = {std::string("no"), std::string("yes")}});
-  return {.name = "gemm", .doc = "c = a b, matrices", .knobs = std::move(knobs), .make = make};
+  return {.name = "gemm",
+          .doc = "c = a b, matrices",
+          .knobs = std::move(knobs),
+          .make = make,
+          .tiny = {{"shape=37x53x131,130x67x300", "dtype=f32,bf16", "b_order=rows,columns"},
+                   {"shape=1x1x1", "dtype=f16"}}};
 }
 
 }  // namespace tilewright::lab

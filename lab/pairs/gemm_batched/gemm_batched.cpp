@@ -111,7 +111,8 @@ Pair gemm_batched_pair() {
                  .doc = "one matmul for each product, one for all, or one for products that lie in strides",
                  .choices = {std::string("one_by_one"), std::string("batched"), std::string("strided")}},
                 product_dtype_knob()},
-      .make = make};
+      .make = make,
+      .tiny = {{"shape=3x37x53x19", "form=one_by_one,batched,strided", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

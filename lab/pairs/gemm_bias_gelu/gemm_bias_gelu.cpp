@@ -60,7 +60,8 @@ Pair gemm_bias_gelu_pair() {
   return {.name = "gemm_bias_gelu",
           .doc = "y = gelu(a b + bias), gelu by tanh",
           .knobs = product_knobs(),
-          .make = make};
+          .make = make,
+          .tiny = {{"shape=37x53x131", "dtype=f32,bf16", "b_order=rows,columns"}}};
 }
 
 }  // namespace tilewright::lab

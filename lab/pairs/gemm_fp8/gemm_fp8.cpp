@@ -120,7 +120,8 @@ Pair gemm_fp8_pair() {
                  .doc = "a scale for each operand, for each row of a and of b, or for 1 x 128 of a and 128 x "
                         "128 of b",
                  .choices = {std::string("tensor"), std::string("row"), std::string("block")}}},
-      .make = make};
+      .make = make,
+      .tiny = {{"shape=37x53x131", "dtype=f8e4m3,f8e5m2", "scaling=tensor,row,block"}}};
 }
 
 }  // namespace tilewright::lab

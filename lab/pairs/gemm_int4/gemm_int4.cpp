@@ -99,7 +99,8 @@ Pair gemm_int4_pair() {
                      .doc = "the weights' memory: by k within a column, or by columns within a row",
                      .choices = {std::string("rows"), std::string("columns")}},
                     {.name = "group", .values = {Index{128}}, .doc = "weights along k that share a scale"}},
-          .make = make};
+          .make = make,
+          .tiny = {{"shape=1x54x256,20x54x256", "bits=4,8", "group=64", "b_order=rows,columns"}}};
 }
 
 }  // namespace tilewright::lab

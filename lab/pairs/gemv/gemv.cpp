@@ -45,7 +45,8 @@ Pair gemv_pair() {
       .knobs = {{.name = "k", .values = {Index{4096}}, .doc = "elements of x", .cuda_values = {Index{8192}}},
                 {.name = "n", .values = {Index{4096}}, .doc = "elements of y", .cuda_values = {Index{8192}}},
                 product_dtype_knob()},
-      .make = make};
+      .make = make,
+      .tiny = {{"k=131", "n=307", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

@@ -184,7 +184,8 @@ Pair gpt2_block_pair() {
                      .doc = "type of weights and activations",
                      .cuda_values = {DType::f32, DType::bf16}},
                     {.name = "text", .values = {std::string()}, .doc = "file; empty: Tiny Shakespeare"}},
-          .make = make};
+          .make = make,
+          .tiny = {{"time=24", "channels=32", "heads=4"}}};
 }
 
 }  // namespace tilewright::lab

@@ -69,7 +69,8 @@ Pair layernorm_gelu_pair() {
           .knobs = {{.name = "rows", .values = {Index{8192}}, .doc = "rows of x"},
                     {.name = "columns", .values = {Index{4096}}, .doc = "elements of a row"},
                     dtype_knob()},
-          .make = make};
+          .make = make,
+          .tiny = {{"rows=5", "columns=131", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

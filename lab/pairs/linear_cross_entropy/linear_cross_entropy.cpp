@@ -147,7 +147,8 @@ Pair linear_cross_entropy_pair() {
                  .cuda_values = {Index{50304}}},
                 {.name = "depth", .values = {Index{768}}, .doc = "columns of x and of w"},
                 product_dtype_knob()},
-      .make = make};
+      .make = make,
+      .tiny = {{"rows=60", "classes=301", "depth=40,270", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

@@ -69,7 +69,8 @@ Pair sincos10_pair() {
   return {.name = "sincos10",
           .doc = "x = sin(x) + cos(x), ten times",
           .knobs = {{.name = "shape", .values = {Shape{1024, 1024}}, .doc = "of x"}},
-          .make = make};
+          .make = make,
+          .tiny = {{"shape=7x143"}}};
 }
 
 }  // namespace tilewright::lab

@@ -67,7 +67,8 @@ Pair softmax_pair() {
                      .doc = "elements in all; rows = elements / columns",
                      .cuda_values = {Index{1} << 26}},
                     dtype_knob()},
-          .make = make};
+          .make = make,
+          .tiny = {{"columns=1,37,1024", "elements=2100", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

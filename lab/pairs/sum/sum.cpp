@@ -63,7 +63,8 @@ Pair sum_pair() {
           .doc = "sum of all elements",
           .knobs =
               {{.name = "n", .values = {Index{1} << 25}, .doc = "elements", .cuda_values = {Index{1} << 28}}},
-          .make = make};
+          .make = make,
+          .tiny = {{"n=1000,70001"}}};
 }
 
 }  // namespace tilewright::lab

@@ -107,7 +107,8 @@ Pair swiglu_mlp_pair() {
                  .doc = "columns of w1 and of w3",
                  .cuda_values = {Index{11008}}},  // Llama 2 7B's
                 product_dtype_knob()},
-      .make = make};
+      .make = make,
+      .tiny = {{"rows=17", "width=37", "hidden=131", "dtype=f32,bf16"}}};
 }
 
 }  // namespace tilewright::lab

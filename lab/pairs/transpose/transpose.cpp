@@ -60,7 +60,8 @@ Pair transpose_pair() {
                  .doc = "rows x columns",
                  .cuda_values = {Shape{16384, 16384}}},
                 {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
-      .make = make};
+      .make = make,
+      .tiny = {{"shape=37x101"}}};
 }
 
 }  // namespace tilewright::lab

@@ -1,36 +1,7 @@
-// The lists.
+// The suites. The list of pairs stands in CMakeLists.txt.
 #include "pairs/pairs.h"
 
 namespace tilewright::lab {
-
-std::vector<Pair> all_pairs() {
-  return {copy_pair(),
-          sum_pair(),
-          transpose_pair(),
-          embedding_pair(),
-          elu_pair(),
-          sincos10_pair(),
-          softmax_pair(),
-          layernorm_gelu_pair(),
-          add_rmsnorm_pair(),
-          dropout_add_layernorm_pair(),
-          cross_entropy_pair(),
-          linear_cross_entropy_pair(),
-          gemm_pair(),
-          gemm_batched_pair(),
-          gemm_bias_gelu_pair(),
-          gemm_fp8_pair(),
-          gemm_int4_pair(),
-          grouped_gemm_pair(),
-          gemv_pair(),
-          swiglu_mlp_pair(),
-          attention_pair(),
-          attention_window_pair(),
-          attention_documents_pair(),
-          attention_decode_pair(),
-          attention_gradient_pair(),
-          gpt2_block_pair()};
-}
 
 std::vector<Suite> all_suites() {
   // Past the last-level cache still, but no more than that needs.
