@@ -60,10 +60,10 @@ Value logsumexp(Value x, const Axes& axes, Keep keep) {
   return reshape(total, max(x, axes, Keep::no).shape());
 }
 
-Value square(Value x) { return x * x; }
-
-// Not maximum: a tie at 0 would get half the gradient.
-Value relu(Value x) { return where(le(x, 0), 0, x); }
+#define TW_COMPOSITE(f, ...) \
+  Value f(Value x) { return __VA_ARGS__; }
+#define TW_FUNCTION(f)
+#include <tilewright/ops/unary.def>
 
 Value clamp(Value x, const Operand& low, const Operand& high) {
   const auto is_nan = [](const Operand& bound) { return bound.is_literal() && std::isnan(bound.real); };
@@ -80,8 +80,6 @@ Value gelu(Value x, Gelu kind) {
   // 0.5 (1 + tanh u) = sigmoid(2 u), which does not cancel where u is far below 0.
   return x * sigmoid(x * (2 * scale + 2 * scale * 0.044715 * (x * x)));
 }
-
-Value silu(Value x) { return x * sigmoid(x); }
 
 Value elu(Value x, double alpha) {
   x = as_float(x);

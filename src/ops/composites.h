@@ -17,15 +17,11 @@ struct VarOptions {
 Value var(Value x, const Axes& axes = {}, const VarOptions& options = {});
 Value logsumexp(Value x, const Axes& axes = {}, Keep keep = Keep::no);  // -inf of nothing but -inf
 
-// --- activations
-Value square(Value x);
-Value relu(Value x);  // gradient 0 at 0; NaN stays NaN
+// --- activations; more in unary.def
 Value clamp(Value x, const Operand& low, const Operand& high);
 enum class Gelu { erf, tanh };
 Value gelu(Value x, Gelu kind = Gelu::erf);
-Value silu(Value x);
 Value elu(Value x, double alpha = 1);
-Value softplus(Value x);
 
 // --- normalization along the last axis, or `axis`; the result has x's type
 Value softmax(Value x, Index axis = -1);

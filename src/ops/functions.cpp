@@ -87,14 +87,19 @@ Value cast(Value x, DType dtype) {
 
 Value stop_gradient(Value x) { return append(kStopGradient, {x}); }
 
-Value add(const Operand& a, const Operand& b) { return binary(kAdd, a, b, arithmetic_type); }
-Value sub(const Operand& a, const Operand& b) { return binary(kSub, a, b, arithmetic_type); }
-Value mul(const Operand& a, const Operand& b) { return binary(kMul, a, b, arithmetic_type); }
-Value div(const Operand& a, const Operand& b) { return binary(kDiv, a, b, float_type); }
+#define TW_ROW(f, Row, type, literals) \
+  Value f(const Operand& a, const Operand& b) { return binary(k##Row, a, b, type); }
+#define TW_ARITHMETIC TW_ROW
+#define TW_COMPARISON TW_ROW
+#define TW_BITS TW_ROW
+#define TW_SHIFT TW_ROW
+#define TW_FUNCTION(f, literals)
+#include <tilewright/ops/binary.def>
+#undef TW_ROW
+
 Value trunc_div(const Operand& a, const Operand& b) {
   return rounding(kTrunc, binary(kDiv, a, b, arithmetic_type));
 }
-Value rem(const Operand& a, const Operand& b) { return binary(kRem, a, b, arithmetic_type); }
 Value pow(const Operand& a, const Operand& b) {
   const auto whole = [](const Operand& o) {
     return o.is_literal() ? !o.is_real : !is_float(o.value.dtype());
@@ -104,7 +109,6 @@ Value pow(const Operand& a, const Operand& b) {
   const Pair pair = meet("pow", a, b, arithmetic_type);
   return integer_power(pair.a, pair.b);
 }
-Value atan2(const Operand& a, const Operand& b) { return binary(kAtan2, a, b, float_type); }
 
 Value minimum(const Operand& a, const Operand& b) {
   const Pair pair = meet("minimum", a, b, keep);
@@ -118,32 +122,13 @@ Value maximum(const Operand& a, const Operand& b) {
 Value neg(Value a) { return append(kNeg, {cast(a, arithmetic_type(a.dtype()))}); }
 Value abs(Value a) { return is_bool(a.dtype()) ? a : append(kAbs, {a}); }
 Value sign(Value a) { return is_bool(a.dtype()) ? a : append(kSign, {a}); }
-Value floor(Value a) { return rounding(kFloor, a); }
-Value ceil(Value a) { return rounding(kCeil, a); }
-Value round(Value a) { return rounding(kRound, a); }
-Value trunc(Value a) { return rounding(kTrunc, a); }
-Value sqrt(Value a) { return float_unary(kSqrt, a); }
-Value rsqrt(Value a) { return float_unary(kRsqrt, a); }
-Value reciprocal(Value a) { return float_unary(kReciprocal, a); }
-Value exp(Value a) { return float_unary(kExp, a); }
-Value exp2(Value a) { return float_unary(kExp2, a); }
-Value expm1(Value a) { return float_unary(kExpm1, a); }
-Value log(Value a) { return float_unary(kLog, a); }
-Value log2(Value a) { return float_unary(kLog2, a); }
-Value log1p(Value a) { return float_unary(kLog1p, a); }
-Value sin(Value a) { return float_unary(kSin, a); }
-Value cos(Value a) { return float_unary(kCos, a); }
-Value tan(Value a) { return float_unary(kTan, a); }
-Value tanh(Value a) { return float_unary(kTanh, a); }
-Value erf(Value a) { return float_unary(kErf, a); }
-Value sigmoid(Value a) { return float_unary(kSigmoid, a); }
 
-Value eq(const Operand& a, const Operand& b) { return binary(kEq, a, b, keep); }
-Value ne(const Operand& a, const Operand& b) { return binary(kNe, a, b, keep); }
-Value lt(const Operand& a, const Operand& b) { return binary(kLt, a, b, arithmetic_type); }
-Value le(const Operand& a, const Operand& b) { return binary(kLe, a, b, arithmetic_type); }
-Value gt(const Operand& a, const Operand& b) { return binary(kGt, a, b, arithmetic_type); }
-Value ge(const Operand& a, const Operand& b) { return binary(kGe, a, b, arithmetic_type); }
+#define TW_ROUNDING(f, Row) \
+  Value f(Value a) { return rounding(k##Row, a); }
+#define TW_FLOAT(f, Row) \
+  Value f(Value a) { return float_unary(k##Row, a); }
+#define TW_FUNCTION(f)
+#include <tilewright/ops/unary.def>
 
 namespace {
 Value predicate(const ir::Op& op, Value a, Index of_integers) {
@@ -155,12 +140,7 @@ Value isnan(Value a) { return predicate(kIsnan, a, 0); }
 Value isinf(Value a) { return predicate(kIsinf, a, 0); }
 Value isfinite(Value a) { return predicate(kIsfinite, a, 1); }
 
-Value bit_and(const Operand& a, const Operand& b) { return binary(kBitAnd, a, b, keep); }
-Value bit_or(const Operand& a, const Operand& b) { return binary(kBitOr, a, b, keep); }
-Value bit_xor(const Operand& a, const Operand& b) { return binary(kBitXor, a, b, keep); }
 Value bit_not(Value a) { return append(kBitNot, {a}); }
-Value shl(const Operand& a, const Operand& b) { return binary(kShl, a, b, arithmetic_type); }
-Value shr(const Operand& a, const Operand& b) { return binary(kShr, a, b, arithmetic_type); }
 Value logical_and(const Operand& a, const Operand& b) { return bit_and(truth(a), truth(b)); }
 Value logical_or(const Operand& a, const Operand& b) { return bit_or(truth(a), truth(b)); }
 Value logical_xor(const Operand& a, const Operand& b) { return bit_xor(truth(a), truth(b)); }

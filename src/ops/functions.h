@@ -37,68 +37,14 @@ Value iota(ir::Graph& graph, const Shape& shape, Index axis);  // i64 coordinate
 Value random_bits(Value seed, const Shape& shape, Index offset);
 
 // --- pointwise
-Value add(const Operand& a, const Operand& b);
-Value sub(const Operand& a, const Operand& b);
-Value mul(const Operand& a, const Operand& b);
-Value div(const Operand& a, const Operand& b);  // true division: integers give f32
-Value trunc_div(const Operand& a,
-                const Operand& b);              // integers: toward zero, x / 0 = 0; floats: trunc(a / b)
-Value rem(const Operand& a, const Operand& b);  // C's: the sign of a
-Value pow(const Operand& a, const Operand& b);  // integers give f32
-Value atan2(const Operand& a, const Operand& b);
-Value minimum(const Operand& a, const Operand& b);  // of bools: and
-Value maximum(const Operand& a, const Operand& b);  // of bools: or
+#define TW_FUNCTION(f, literals) Value f(const Operand& a, const Operand& b);
+#include <tilewright/ops/binary.def>
+#define TW_FUNCTION(f) Value f(Value x);
+#include <tilewright/ops/unary.def>
 
-Value neg(Value a);
-Value abs(Value a);
-Value sign(Value a);
-// Rounding; integers stay as they are.
-Value floor(Value a);
-Value ceil(Value a);
-Value round(Value a);
-Value trunc(Value a);
-// Integers are taken as f32.
-Value sqrt(Value a);
-Value rsqrt(Value a);
-Value reciprocal(Value a);
-Value exp(Value a);
-Value exp2(Value a);
-Value expm1(Value a);
-Value log(Value a);
-Value log2(Value a);
-Value log1p(Value a);
-Value sin(Value a);
-Value cos(Value a);
-Value tan(Value a);
-Value tanh(Value a);
-Value erf(Value a);
-Value sigmoid(Value a);
-
-Value eq(const Operand& a, const Operand& b);
-Value ne(const Operand& a, const Operand& b);
-Value lt(const Operand& a, const Operand& b);
-Value le(const Operand& a, const Operand& b);
-Value gt(const Operand& a, const Operand& b);
-Value ge(const Operand& a, const Operand& b);
-// Classification, for floats by IEEE 754; integers give false, false, true.
-Value isnan(Value a);
-Value isinf(Value a);
-Value isfinite(Value a);
-
-Value bit_and(const Operand& a, const Operand& b);  // integers or bools
-Value bit_or(const Operand& a, const Operand& b);
-Value bit_xor(const Operand& a, const Operand& b);
-Value bit_not(Value a);
-Value shl(const Operand& a, const Operand& b);
-Value shr(const Operand& a, const Operand& b);
-Value logical_and(const Operand& a, const Operand& b);  // of any type: != 0 first
-Value logical_or(const Operand& a, const Operand& b);
-Value logical_xor(const Operand& a, const Operand& b);
-Value logical_not(Value a);
 Value where(Value condition, const Operand& a, const Operand& b);
 
 Value cast(Value x, DType dtype);
-Value stop_gradient(Value x);
 
 // --- views
 Value reshape(Value x, const Shape& shape);  // one extent may be -1

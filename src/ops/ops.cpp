@@ -17,55 +17,33 @@ constexpr const ir::Op* kTable[] = {
     // cast.cpp
     &kCast,
     &kStopGradient,
-    // arithmetic.cpp
-    &kAdd,
-    &kSub,
-    &kMul,
-    &kDiv,
-    &kRem,
-    &kPow,
-    &kAtan2,
-    &kMinimum,
-    &kMaximum,
+// arithmetic.cpp
+#define TW_ARITHMETIC(f, Row, type, literals) &k##Row,
+#define TW_WRITTEN(f, Row, literals) &k##Row,
+#define TW_FUNCTION(f, literals)
+#include <tilewright/ops/binary.def>
     // elementary.cpp
     &kNeg,
     &kAbs,
     &kSign,
-    &kFloor,
-    &kCeil,
-    &kRound,
-    &kTrunc,
-    &kSqrt,
-    &kRsqrt,
-    &kReciprocal,
-    &kExp,
-    &kExp2,
-    &kExpm1,
-    &kLog,
-    &kLog2,
-    &kLog1p,
-    &kSin,
-    &kCos,
-    &kTan,
-    &kTanh,
-    &kErf,
-    &kSigmoid,
-    // logic.cpp
-    &kEq,
-    &kNe,
-    &kLt,
-    &kLe,
-    &kGt,
-    &kGe,
+#define TW_ROUNDING(f, Row) &k##Row,
+#define TW_FLOAT(f, Row) &k##Row,
+#define TW_FUNCTION(f)
+#include <tilewright/ops/unary.def>
+// logic.cpp
+#define TW_COMPARISON(f, Row, type, literals) &k##Row,
+#define TW_FUNCTION(f, literals)
+#include <tilewright/ops/binary.def>
     &kIsnan,
     &kIsinf,
     &kIsfinite,
-    &kBitAnd,
-    &kBitOr,
-    &kBitXor,
+#define TW_BITS(f, Row, type, literals) &k##Row,
+#define TW_FUNCTION(f, literals)
+#include <tilewright/ops/binary.def>
     &kBitNot,
-    &kShl,
-    &kShr,
+#define TW_SHIFT(f, Row, type, literals) &k##Row,
+#define TW_FUNCTION(f, literals)
+#include <tilewright/ops/binary.def>
     &kWhere,
     // view.cpp
     &kReshape,

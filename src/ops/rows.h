@@ -20,14 +20,24 @@ consteval ir::Op checked(ir::Op op) {
 extern const ir::Op kConstant, kIota, kRandom;
 // cast.cpp
 extern const ir::Op kCast, kStopGradient;
-// arithmetic.cpp
-extern const ir::Op kAdd, kSub, kMul, kDiv, kRem, kPow, kAtan2, kMinimum, kMaximum;
+// arithmetic.cpp, and what logic.cpp has of two operands
+#define TW_ROW(f, Row, type, literals) extern const ir::Op k##Row;
+#define TW_ARITHMETIC TW_ROW
+#define TW_COMPARISON TW_ROW
+#define TW_BITS TW_ROW
+#define TW_SHIFT TW_ROW
+#define TW_WRITTEN(f, Row, literals) extern const ir::Op k##Row;
+#define TW_FUNCTION(f, literals)
+#include <tilewright/ops/binary.def>
+#undef TW_ROW
 // elementary.cpp
-extern const ir::Op kNeg, kAbs, kSign, kFloor, kCeil, kRound, kTrunc, kSqrt, kRsqrt, kReciprocal, kExp, kExp2,
-    kExpm1, kLog, kLog2, kLog1p, kSin, kCos, kTan, kTanh, kErf, kSigmoid;
+extern const ir::Op kNeg, kAbs, kSign;
+#define TW_ROUNDING(f, Row) extern const ir::Op k##Row;
+#define TW_FLOAT(f, Row) extern const ir::Op k##Row;
+#define TW_FUNCTION(f)
+#include <tilewright/ops/unary.def>
 // logic.cpp
-extern const ir::Op kEq, kNe, kLt, kLe, kGt, kGe, kIsnan, kIsinf, kIsfinite, kBitAnd, kBitOr, kBitXor,
-    kBitNot, kShl, kShr, kWhere;
+extern const ir::Op kIsnan, kIsinf, kIsfinite, kBitNot, kWhere;
 // view.cpp
 extern const ir::Op kReshape, kTranspose, kExpand, kSlice, kPad, kConcat;
 // reduction.cpp

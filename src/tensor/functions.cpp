@@ -60,53 +60,11 @@ Tensor reduction(const char* name, const Tensor& x, const Axes& axes, Keep keep,
 
 }  // namespace
 
-#define TW_BINARY(function)                                              \
-  Tensor function(const Arg& a, const Arg& b, const Location& where) {   \
-    return binary(#function, a, b, ops::function, Literals::any, where); \
+#define TW_FUNCTION(f, literals)                                \
+  Tensor f(const Arg& a, const Arg& b, const Location& where) { \
+    return binary(#f, a, b, ops::f, literals, where);           \
   }
-TW_BINARY(add)
-TW_BINARY(sub)
-TW_BINARY(mul)
-TW_BINARY(div)
-TW_BINARY(atan2)
-TW_BINARY(minimum)
-TW_BINARY(maximum)
-TW_BINARY(eq)
-TW_BINARY(ne)
-TW_BINARY(lt)
-TW_BINARY(le)
-TW_BINARY(gt)
-TW_BINARY(ge)
-TW_BINARY(logical_and)
-TW_BINARY(logical_or)
-TW_BINARY(logical_xor)
-#undef TW_BINARY
-#define TW_DIVISION(function)                                                \
-  Tensor function(const Arg& a, const Arg& b, const Location& where) {       \
-    return binary(#function, a, b, ops::function, of_division(a, b), where); \
-  }
-TW_DIVISION(trunc_div)
-TW_DIVISION(rem)
-#undef TW_DIVISION
-#define TW_BITS(function)                                                \
-  Tensor function(const Arg& a, const Arg& b, const Location& where) {   \
-    return binary(#function, a, b, ops::function, of_bits(a, b), where); \
-  }
-TW_BITS(bit_and)
-TW_BITS(bit_or)
-TW_BITS(bit_xor)
-#undef TW_BITS
-#define TW_SHIFT(function)                                                \
-  Tensor function(const Arg& a, const Arg& b, const Location& where) {    \
-    return binary(#function, a, b, ops::function, Literals::none, where); \
-  }
-TW_SHIFT(shl)
-TW_SHIFT(shr)
-#undef TW_SHIFT
-
-Tensor pow(const Arg& a, const Arg& b, const Location& where) {
-  return binary("pow", a, b, ops::pow, b.is_tensor ? Literals::any : Literals::exponent, where);
-}
+#include <tilewright/ops/binary.def>
 
 #define TW_OPERATOR(symbol, function) \
   Tensor operator symbol(const Arg& a, const Arg& b) { return function(a, b, a.where); }
@@ -130,43 +88,9 @@ TW_OPERATOR(>>, shr)
 Tensor operator-(const Arg& a) { return neg(a.tensor, a.where); }
 Tensor operator~(const Arg& a) { return bit_not(a.tensor, a.where); }
 
-#define TW_UNARY(function)                                  \
-  Tensor function(const Tensor& x, const Location& where) { \
-    return unary(#function, x, ops::function, where);       \
-  }
-TW_UNARY(neg)
-TW_UNARY(abs)
-TW_UNARY(sign)
-TW_UNARY(floor)
-TW_UNARY(ceil)
-TW_UNARY(round)
-TW_UNARY(trunc)
-TW_UNARY(sqrt)
-TW_UNARY(rsqrt)
-TW_UNARY(reciprocal)
-TW_UNARY(square)
-TW_UNARY(exp)
-TW_UNARY(exp2)
-TW_UNARY(expm1)
-TW_UNARY(log)
-TW_UNARY(log2)
-TW_UNARY(log1p)
-TW_UNARY(sin)
-TW_UNARY(cos)
-TW_UNARY(tan)
-TW_UNARY(tanh)
-TW_UNARY(erf)
-TW_UNARY(sigmoid)
-TW_UNARY(isnan)
-TW_UNARY(isinf)
-TW_UNARY(isfinite)
-TW_UNARY(bit_not)
-TW_UNARY(logical_not)
-TW_UNARY(relu)
-TW_UNARY(silu)
-TW_UNARY(softplus)
-TW_UNARY(stop_gradient)
-#undef TW_UNARY
+#define TW_FUNCTION(f) \
+  Tensor f(const Tensor& x, const Location& where) { return unary(#f, x, ops::f, where); }
+#include <tilewright/ops/unary.def>
 
 Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at) {
   return apply_mixed(

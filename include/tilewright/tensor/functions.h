@@ -51,73 +51,22 @@ Tensor operator~(const Arg& a);
 Tensor operator<<(const Arg& a, const Arg& b);
 Tensor operator>>(const Arg& a, const Arg& b);
 
-Tensor add(const Arg& a, const Arg& b, TW_HERE);
-Tensor sub(const Arg& a, const Arg& b, TW_HERE);
-Tensor mul(const Arg& a, const Arg& b, TW_HERE);
-Tensor div(const Arg& a, const Arg& b, TW_HERE);
-Tensor trunc_div(const Arg& a, const Arg& b, TW_HERE);
-Tensor rem(const Arg& a, const Arg& b, TW_HERE);
-// Integers (and integer literals) give powers: exact, modulo 2^bits of their type; a negative exponent gives
-// the quotient truncated toward zero: 1 stays 1, -1 alternates, all else is 0. With a float: in floats.
-Tensor pow(const Arg& a, const Arg& b, TW_HERE);
-Tensor atan2(const Arg& a, const Arg& b, TW_HERE);
-Tensor minimum(const Arg& a, const Arg& b, TW_HERE);
-Tensor maximum(const Arg& a, const Arg& b, TW_HERE);
-Tensor eq(const Arg& a, const Arg& b, TW_HERE);
-Tensor ne(const Arg& a, const Arg& b, TW_HERE);
-Tensor lt(const Arg& a, const Arg& b, TW_HERE);
-Tensor le(const Arg& a, const Arg& b, TW_HERE);
-Tensor gt(const Arg& a, const Arg& b, TW_HERE);
-Tensor ge(const Arg& a, const Arg& b, TW_HERE);
-Tensor bit_and(const Arg& a, const Arg& b, TW_HERE);
-Tensor bit_or(const Arg& a, const Arg& b, TW_HERE);
-Tensor bit_xor(const Arg& a, const Arg& b, TW_HERE);
-Tensor shl(const Arg& a, const Arg& b, TW_HERE);
-Tensor shr(const Arg& a, const Arg& b, TW_HERE);
-Tensor logical_and(const Arg& a, const Arg& b, TW_HERE);
-Tensor logical_or(const Arg& a, const Arg& b, TW_HERE);
-Tensor logical_xor(const Arg& a, const Arg& b, TW_HERE);
+// add, sub, minimum, eq, bit_and, pow and the rest of two: the list says which, and what they do with
+// integers.
+#define TW_FUNCTION(f, literals) Tensor f(const Arg& a, const Arg& b, TW_HERE);
+#include <tilewright/ops/binary.def>
 Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at = Location::current());
 // min(max(x, low), high), as PyTorch: bounds that cross give high, a bound that is NaN gives NaN. Integers
 // stay of their type where both bounds are whole numbers that it holds; otherwise they become f32.
 Tensor clamp(const Tensor& x, double low, double high, TW_HERE);
 
-Tensor neg(const Tensor& x, TW_HERE);
-Tensor abs(const Tensor& x, TW_HERE);
-Tensor sign(const Tensor& x, TW_HERE);
-Tensor floor(const Tensor& x, TW_HERE);
-Tensor ceil(const Tensor& x, TW_HERE);
-Tensor round(const Tensor& x, TW_HERE);
-Tensor trunc(const Tensor& x, TW_HERE);
-Tensor sqrt(const Tensor& x, TW_HERE);
-Tensor rsqrt(const Tensor& x, TW_HERE);
-Tensor reciprocal(const Tensor& x, TW_HERE);
-Tensor square(const Tensor& x, TW_HERE);
-Tensor exp(const Tensor& x, TW_HERE);
-Tensor exp2(const Tensor& x, TW_HERE);
-Tensor expm1(const Tensor& x, TW_HERE);
-Tensor log(const Tensor& x, TW_HERE);
-Tensor log2(const Tensor& x, TW_HERE);
-Tensor log1p(const Tensor& x, TW_HERE);
-Tensor sin(const Tensor& x, TW_HERE);
-Tensor cos(const Tensor& x, TW_HERE);
-Tensor tan(const Tensor& x, TW_HERE);
-Tensor tanh(const Tensor& x, TW_HERE);
-Tensor erf(const Tensor& x, TW_HERE);
-Tensor sigmoid(const Tensor& x, TW_HERE);
-Tensor isnan(const Tensor& x, TW_HERE);
-Tensor isinf(const Tensor& x, TW_HERE);
-Tensor isfinite(const Tensor& x, TW_HERE);
-Tensor bit_not(const Tensor& x, TW_HERE);
-Tensor logical_not(const Tensor& x, TW_HERE);
-Tensor relu(const Tensor& x, TW_HERE);
-Tensor silu(const Tensor& x, TW_HERE);
-Tensor softplus(const Tensor& x, TW_HERE);
+// neg, abs, sqrt, exp, tanh, relu and the rest of one number: the list says which.
+#define TW_FUNCTION(f) Tensor f(const Tensor& x, TW_HERE);
+#include <tilewright/ops/unary.def>
 Tensor gelu(const Tensor& x, TW_HERE);       // x Φ(x), by erf
 Tensor gelu_tanh(const Tensor& x, TW_HERE);  // the tanh approximation
 Tensor elu(const Tensor& x, double alpha = 1, TW_HERE);
 Tensor cast(const Tensor& x, DType dtype, TW_HERE);
-Tensor stop_gradient(const Tensor& x, TW_HERE);
 Tensor zeros_like(const Tensor& x, TW_HERE);
 Tensor full_like(const Tensor& x, double value, TW_HERE);
 
