@@ -3,14 +3,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
+#include <string_view>
 
 namespace tilewright::runtime {
 
 namespace {
 
-// The number after "cuda:".
+struct Kind {
+  std::string_view name;  // libtw_NAME.so is the backend
+  bool numbered = false;  // a machine may have several: NAME:0, NAME:1 …
+};
+constexpr Kind kKinds[] = {{"cpu"}, {"cuda", true}, {"reference"}};
+
+const Kind* find_kind(std::string_view name) {
+  const auto found = std::find_if(std::begin(kKinds), std::end(kKinds),
+                                  [name](const Kind& kind) { return kind.name == name; });
+  return found == std::end(kKinds) ? nullptr : found;
+}
+
+// "cpu, cuda:N and reference"
+std::string all_names() {
+  std::string text;
+  for (const Kind& kind : kKinds) {
+    if (!text.empty()) text += &kind == std::end(kKinds) - 1 ? " and " : ", ";
+    text += fmt::format("{}{}", kind.name, kind.numbered ? ":N" : "");
+  }
+  return text;
+}
+
+// The number behind the colon.
 std::optional<int> ordinal_from(const std::string& text) {
   int ordinal = 0;
   const char* end = text.data() + text.size();
@@ -21,14 +46,20 @@ std::optional<int> ordinal_from(const std::string& text) {
 
 }  // namespace
 
-std::string DeviceName::full() const { return kind == "cuda" ? fmt::format("cuda:{}", ordinal) : kind; }
+std::string DeviceName::full() const {
+  const Kind* known = find_kind(kind);
+  return known && known->numbered ? fmt::format("{}:{}", kind, ordinal) : kind;
+}
 
 Result<DeviceName> parse_device_name(const std::string& name) {
-  if (name == "cpu" || name == "reference" || name == "cuda") return DeviceName{name};
-  if (name.starts_with("cuda:"))
-    if (const auto ordinal = ordinal_from(name.substr(5))) return DeviceName{"cuda", *ordinal};
+  const std::size_t colon = name.find(':');
+  const Kind* kind = find_kind(std::string_view(name).substr(0, colon));
+  if (kind && colon == std::string::npos) return DeviceName{name};
+  if (kind && kind->numbered)
+    if (const auto ordinal = ordinal_from(name.substr(colon + 1)))
+      return DeviceName{std::string(kind->name), *ordinal};
   return failure(Failure::Kind::invalid,
-                 fmt::format("unknown device '{}'; devices are cpu, cuda:N and reference", name));
+                 fmt::format("unknown device '{}'; devices are {}", name, all_names()));
 }
 
 }  // namespace tilewright::runtime
