@@ -1,6 +1,7 @@
 // Compile time has a bound: of every family of programs one that is four times as long takes about four times
 // the work, whatever is nested in what. Work is counted, not timed: allocations of the passes, operations
 // of the programs that fusion tries, and operations of the kernels, which the backends' compilers read.
+#include "backends/cpu/machine/fitted.h"
 #include "count_allocations.h"
 #include "passes/pipeline.h"
 #include "passes/store/materialize.h"
@@ -50,7 +51,9 @@ Work work_of(const ir::Graph& graph, const tile::Target& target) {
 }
 
 tile::Target cpu_target() {
-  return {.kind = tile::TargetKind::cpu, .name = "test", .arch = "baseline", .vector_bytes = 16};
+  tile::Target target{.kind = tile::TargetKind::cpu, .name = "test", .arch = "baseline", .vector_bytes = 16};
+  cpu::fill_fitted(target);
+  return target;
 }
 
 struct Case {

@@ -1,6 +1,7 @@
 // What every stage makes of a few programs: the graph, what is fused, tile IR, printed C++ and CUDA C++. With
 // TILEWRIGHT_UPDATE set the files in stages/ are rewritten instead; the change is read as a diff.
 #include "backends/cpu/candidates.h"
+#include "backends/cpu/machine/fitted.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
 #include "runtime/device.h"
@@ -25,7 +26,9 @@ using Program = test::StageProgram;
 
 // One machine for all: a target read from this one would make the files its own.
 tile::Target cpu_target() {
-  return {.kind = tile::TargetKind::cpu, .name = "golden", .arch = "baseline", .vector_bytes = 16};
+  tile::Target target{.kind = tile::TargetKind::cpu, .name = "golden", .arch = "baseline", .vector_bytes = 16};
+  cpu::fill_fitted(target);
+  return target;
 }
 
 std::string fused_text(const passes::Compiled& compiled) {

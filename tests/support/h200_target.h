@@ -3,6 +3,8 @@
 
 #include <tilewright/tile/target.h>
 
+#include "backends/cuda/machine/fitted.h"
+
 namespace tilewright::test {
 
 inline tile::Target h200_target() {
@@ -20,6 +22,7 @@ inline tile::Target h200_target() {
   t.flops_per_s = 57e12;
   t.matrix_flops_per_s = 920e12;
   t.launch_s = 2.5e-6;
+  cuda::fill_fitted(t, {.major = 9, .minor = 0, .specific = true});
   return t;
 }
 

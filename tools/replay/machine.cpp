@@ -1,6 +1,7 @@
 #include "replay/machine.h"
 
 #include "backends/cpu/candidates.h"
+#include "backends/cpu/machine/fitted.h"
 #include "backends/cpu/print/printer.h"
 #include "backends/cuda/cuda_backend.h"
 
@@ -17,16 +18,18 @@ namespace {
 // thumb (backends/cpu/host.cpp).
 tile::Target cpu_target() {
   constexpr int kCores = 8, kVectorBytes = 64;
-  return {.kind = tile::TargetKind::cpu,
-          .name = "8 cores, avx512",
-          .arch = "avx512",
-          .units = kCores,
-          .vector_bytes = kVectorBytes,
-          .row_bytes = Index{512} << 10,
-          .memory_bytes_per_s = kCores * 20e9,
-          .cache_bytes_per_s = kCores * 120e9,
-          .cache_bytes = Index{32} << 20,
-          .flops_per_s = kCores * 2.0 * kVectorBytes / 4 * 3e9};
+  tile::Target target{.kind = tile::TargetKind::cpu,
+                      .name = "8 cores, avx512",
+                      .arch = "avx512",
+                      .units = kCores,
+                      .vector_bytes = kVectorBytes,
+                      .row_bytes = Index{512} << 10,
+                      .memory_bytes_per_s = kCores * 20e9,
+                      .cache_bytes_per_s = kCores * 120e9,
+                      .cache_bytes = Index{32} << 20,
+                      .flops_per_s = kCores * 2.0 * kVectorBytes / 4 * 3e9};
+  cpu::fill_fitted(target);
+  return target;
 }
 
 Machine cpu_machine() {

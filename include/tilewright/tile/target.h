@@ -1,12 +1,19 @@
-// Target: what lowering and the cost model may know about a device, so that neither includes a backend.
+// Target: what lowering and the cost model may know about a device: numbers that a backend fills in, so that
+// neither includes a backend, nor asks what a device is called. A backend's fitted numbers stand in one
+// table, each with its source (backends/*/machine/fitted.h).
 #pragma once
 
 #include <tilewright/base/shape.h>
+#include <tilewright/tile/matrix_unit.h>
+#include <tilewright/tile/program_cuts.h>
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace tilewright::tile {
 
+// For the runtime and tools: passes do not look at it (scripts/check_machine_names.py).
 enum class TargetKind : unsigned char { reference, cpu, cuda };
 
 struct Target {
@@ -28,6 +35,18 @@ struct Target {
   bool tf32 = false;                 // f32 operands of products may lose all but 10 bits of mantissa
   bool any_size = false;             // kernels are to serve other sizes, too: tiles do not follow this one's
   double launch_s = 1e-6;            // one kernel after another
+  double round_wait_s = 0;      // of a loop that has no product to hide memory's latency behind, each round
+  double burst_share = 1;       // of memory_bytes_per_s, where all programs write at once and compute nothing
+  double program_start_us = 0;  // of a product: its first block, its results, and its sums' way on chip
+  double alone_share = 1;       // what one unit alone reads comes faster, as if it had this much less to read
+  RowCuts rows;
+  VectorDots vector_dots;
+  std::optional<PackedDots> packed_dots;  // takes the place of vector_dots
+  ChainBlocks chain_blocks;
+  std::vector<MatrixUnit> matrix_units;  // the first that takes a product multiplies it
+  // Whether the threads of a program share a tile: what each of them has is combined once, after a loop. A
+  // program of one thread adds the blocks of a loop up one after another.
+  bool shares_tiles() const { return max_threads > 1; }
   friend bool operator==(const Target&, const Target&) = default;
 };
 

@@ -8,6 +8,7 @@
 #include "passes/nest/loop_variables.h"
 #include "passes/nest/statistics.h"
 #include "passes/nest/tile_shape.h"
+#include "passes/tiling/chain_tiles.h"
 #include "passes/tiling/choose_tiles.h"
 #include "passes/tiling/dot_shapes.h"
 #include "passes/tiling/statistic_parts.h"
@@ -110,14 +111,14 @@ void widen_accumulation(const ir::Graph& graph, GroupProgram& program, const til
   }
 }
 
-// Chains of dots on tensor cores wait for what stands between these: masks are left out where they can be.
+// Chains of dots on a matrix unit wait for what stands between these: masks are left out where they can be.
 EmittedKernel emit(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target,
                    const TileShape& shape, const std::string& name,
                    const std::vector<Temporary>& temporaries) {
   EmittedKernel out = emit_tiles(graph, program, shape, name, temporaries);
   if (shape.leaves_masks) out.kernel = split_masked_loops(out.kernel, out.known_blocks);
-  const std::string_view why_not = program.is_chain() ? why_not_on_tensor_cores(program, target) : "";
-  if (!why_not.empty() && target.kind == tile::TargetKind::cuda)
+  const std::string_view why_not = program.is_chain() ? why_not_on_matrix_unit(program, target) : "";
+  if (!why_not.empty() && chain_unit(target) != nullptr)
     out.note += fmt::format("{}on vector units: {}", out.note.empty() ? "" : "; ", why_not);
   return out;
 }

@@ -19,15 +19,15 @@ namespace {
 constexpr std::size_t kMostKept = 100000;
 
 // Several sums of a loop that only multiplies are as fast as one product each where their narrower tiles
-// stand in the registers of tensor cores and are enough for all units.
-bool fills_tensor_cores(const GroupProgram& program, const tile::Target& target) {
-  return chains_on_tensor_cores(program, target) &&
+// stand in registers and are enough for all units.
+bool fills_matrix_unit(const GroupProgram& program, const tile::Target& target) {
+  return chains_on_matrix_unit(program, target) &&
          program_count(program, choose_dot_shape(program, target)) >= target.units;
 }
 
 // Why a group of a legal program is worth nothing.
 Refusal judged(const GroupProgram& program, const tile::Target& target) {
-  if (program.outer_dots().size() > 1 && !program.has_inner_dots() && !fills_tensor_cores(program, target))
+  if (program.outer_dots().size() > 1 && !program.has_inner_dots() && !fills_matrix_unit(program, target))
     return Refusal::no_time_saved;
   std::set<NodeId> views;
   for (const Sym& s : program.syms)

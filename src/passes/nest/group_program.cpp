@@ -274,7 +274,7 @@ bool reduces_along_rows(const GroupProgram& program) {
   return true;
 }
 
-// What is computed on the way to tensor cores stands in registers, where only operand a may be: of all that
+// What is computed on the way to a matrix unit stands in registers, where only operand a may be: of all that
 // is added up, rows and columns change places together.
 void turn_added_dots(GroupProgram& program) {
   if (!program.adds_up_dots()) return;

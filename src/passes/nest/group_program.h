@@ -73,7 +73,7 @@ struct ProgramOutput {
 // loops that reduce what the dot gives to statistics of its rows have one.
 inline constexpr Index kMostInnerDepth = 256;
 
-// Of a kernel: its parameters stay well under CUDA's 4 KB.
+// A kernel's views: its parameters stay well under 4 KB, the most that some devices take.
 inline constexpr std::size_t kMaxViews = 48;
 
 // Operations of a group of several nodes, divisions in offsets counted with them: every trial of fusion
@@ -88,7 +88,7 @@ struct GroupProgram {
   std::vector<bool> inner;    // which are the depth of a dot inside the loop, held whole
   std::vector<Sym> syms;      // operands before users
   std::vector<ProgramOutput> outputs;
-  bool turned = false;  // rows and columns of what is added up have changed places, for tensor cores
+  bool turned = false;  // rows and columns of what is added up have changed places, for a matrix unit
 
   int levels() const;  // longest chain of dependent reductions
   // Which syms these are made of, themselves among them.

@@ -30,7 +30,7 @@ struct TileShape {
   int statistics = -1;        // the first temporary of parts of statistics (statistics.h)
   tile::DotPrecision precision = tile::DotPrecision::exact;  // of the dot
   bool adds_apart = false;        // each block's product is added to what the loop carries by itself, in f32
-  bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop (GPU)
+  bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop
   bool carries_wide = false;      // looped: sums of f32 are carried in f64, so that many blocks round as few
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };

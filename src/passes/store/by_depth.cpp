@@ -5,7 +5,9 @@
 #include "ops/rows.h"
 #include "passes/nest/dot_axes.h"
 #include "passes/store/materialize_parts.h"
+#include "passes/tiling/choose_dot_tiles.h"
 #include "passes/tiling/dot_shapes.h"
+#include "passes/tiling/group_cost.h"
 
 #include <algorithm>
 #include <numeric>
@@ -19,8 +21,6 @@ using ir::Value;
 
 namespace {
 
-constexpr Index kAligned = 16;  // bytes: every stride but one is a multiple of it for the copy engine
-
 // The axis of contiguous memory whose neighbours are `stride` elements apart.
 std::optional<Index> axis_of_stride(const Shape& shape, Index stride) {
   Index here = 1;
@@ -29,8 +29,13 @@ std::optional<Index> axis_of_stride(const Shape& shape, Index stride) {
   return std::nullopt;
 }
 
-// `memory` with an axis innermost, as a view of its own shape; rows are filled up to whole 16 bytes.
-NodeId copy_by(Graph& graph, NodeId memory, Index axis) {
+Index aligned_elements(const tile::MatrixUnit& unit, DType dtype) {
+  return ceil_div(unit.blocks.align_bytes, static_cast<Index>(size_bytes(dtype)));
+}
+
+// `memory` with an axis innermost, as a view of its own shape; rows are filled up to whole `aligned`
+// elements.
+NodeId copy_by(Graph& graph, NodeId memory, Index axis, Index aligned) {
   const Value x{&graph, memory};
   const Index last = x.shape().rank() - 1, length = x.shape()[static_cast<int>(axis)];
   std::vector<Index> perm(static_cast<std::size_t>(last) + 1);
@@ -41,7 +46,7 @@ NodeId copy_by(Graph& graph, NodeId memory, Index axis) {
   for (std::size_t i = 0; i < perm.size(); ++i)
     back[static_cast<std::size_t>(perm[i])] = static_cast<Index>(i);
   Value turned = ops::transpose(x, perm);
-  const Index fill = round_up(length, kAligned) - length;
+  const Index fill = round_up(length, aligned) - length;
   if (fill > 0) turned = ops::pad_axis(turned, last, 0, fill);
   const std::string dtype(name(x.dtype()));
   Value copy{&graph, graph.add(ops::kCast, {turned.id}, {{"dtype", dtype}}, graph.node(memory).location)};
@@ -49,14 +54,21 @@ NodeId copy_by(Graph& graph, NodeId memory, Index axis) {
   return ops::transpose(copy, back).id;
 }
 
-// The product by vector units against that by tensor cores with the copies before it.
+// The unit that takes operands of these types, if it takes them by depth alone.
+const tile::MatrixUnit* unit_by_depth(const tile::Target& target, DType left, DType right) {
+  for (const tile::MatrixUnit& unit : target.matrix_units)
+    if (const tile::MatrixOperands* row = exact_operands(unit, left, right))
+      return row->by_depth ? &unit : nullptr;
+  return nullptr;
+}
+
+// The product by vector units against that by a matrix unit with the copies before it.
 bool is_worth_copying(const Graph& graph, const ir::Node& matmul, const std::vector<NodeId>& copied,
                       Index depth, const tile::Target& target) {
   const double flops = 2.0 * static_cast<double>(matmul.type.shape.size()) * static_cast<double>(depth);
   double seconds = flops / target.matrix_flops_per_s;
   for (NodeId memory : copied)
-    seconds += target.launch_s +
-               2 * static_cast<double>(graph.type(memory).shape.size()) / target.memory_bytes_per_s;
+    seconds += target.launch_s + 2 * bytes_of(graph.type(memory)) / target.memory_bytes_per_s;
   return seconds < flops / target.flops_per_s;
 }
 
@@ -65,8 +77,8 @@ bool is_worth_copying(const Graph& graph, const ir::Node& matmul, const std::vec
 std::vector<NodeId> lie_by_depth(Graph& graph, const ir::Node& matmul, std::vector<NodeId> operands,
                                  const tile::Target& target) {
   const DType left = graph.type(operands[0]).dtype, right = graph.type(operands[1]).dtype;
-  const bool of8 = (is_f8(left) && is_f8(right)) || (left == DType::i8 && right == DType::i8);
-  if (!of8 || target.arch != "sm_90a" || matmul.type.shape.size() == 0) return operands;
+  const tile::MatrixUnit* unit = unit_by_depth(target, left, right);
+  if (unit == nullptr || matmul.type.shape.size() == 0) return operands;
   const auto program = program_of(graph, matmul, operands);
   if (!program) return operands;
   const DotAxes axes = dot_axes(*program);
@@ -80,7 +92,8 @@ std::vector<NodeId> lie_by_depth(Graph& graph, const ir::Node& matmul, std::vect
     const NodeId memory = memory_of(graph, operands[side]);
     const auto axis = axis_of_stride(graph.type(memory).shape, stride);
     if (!axis) return operands;
-    changed[side] = view_of(graph, operands[side], memory, copy_by(graph, memory, *axis));
+    changed[side] = view_of(graph, operands[side], memory,
+                            copy_by(graph, memory, *axis, aligned_elements(*unit, s.dtype)));
     copied.push_back(memory);
   }
   const Index depth = graph.type(operands[0]).shape[graph.type(operands[0]).shape.rank() - 1];
@@ -88,7 +101,7 @@ std::vector<NodeId> lie_by_depth(Graph& graph, const ir::Node& matmul, std::vect
   // What is computed need not be stored: in a chain it comes from registers.
   const bool computed = graph.node(memory_of(graph, operands[0])).op->kind != ir::OpClass::input;
   const auto after = program_of(graph, matmul, changed);
-  return after && (computed || dot_on_tensor_cores(*after, target)) ? changed : operands;
+  return after && (computed || dot_on_matrix_unit(*after, target)) ? changed : operands;
 }
 
 }  // namespace tilewright::passes

@@ -1,4 +1,4 @@
-// Operands that tensor cores take only one way round: those of 8 bits want their depth contiguous. Where the
+// Operands that a matrix unit takes only one way round, with their depth contiguous. Where the
 // product is worth it, a copy lays them out so.
 #pragma once
 

@@ -2,6 +2,7 @@
 #include "passes/tiling/chain_tiles.h"
 
 #include "passes/nest/pages.h"
+#include "passes/tiling/choose_dot_tiles.h"
 #include "passes/tiling/kept_block.h"
 
 #include <tilewright/tile/tensor_rate.h>
@@ -13,20 +14,21 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr Index kWarpgroupRows = 64;            // of one wgmma
-constexpr Index kChainSharedBytes = 224 << 10;  // of 227 KiB; barriers take the rest
-constexpr Index kPlaces = 2;                    // one block is fetched while the other is multiplied
-constexpr Index kPanelElements = 64;            // of 16 bits in a row of kPanelBytes
+using tile::AddingCuts;
+using tile::ChainCuts;
+using tile::ChainWay;
+using tile::MatrixUnit;
+
+constexpr Index kPlaces = 2;  // one block is fetched while the other is multiplied
 
 std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-ChainUnit chain_unit(const tile::Target& target) {
-  if (target.kind != tile::TargetKind::cuda) return ChainUnit::none;
-  return target.arch == "sm_90a"   ? ChainUnit::wgmma
-         : target.shared_bytes > 0 ? ChainUnit::mma
-                                   : ChainUnit::none;
+const MatrixUnit* chain_unit(const tile::Target& target) {
+  const auto unit = std::find_if(target.matrix_units.begin(), target.matrix_units.end(),
+                                 [](const MatrixUnit& u) { return u.chains.has_value(); });
+  return unit == target.matrix_units.end() ? nullptr : &*unit;
 }
 
 Index depth_of(const GroupProgram& program, const Sym& inner_dot) {
@@ -38,34 +40,30 @@ bool is_deep(const GroupProgram& program) {
                      [&](const Sym& s) { return s.inner && depth_of(program, s) > kMostInnerDepth; });
 }
 
+bool adds_apart(const MatrixUnit& unit, const Sym& dot) {
+  const tile::MatrixOperands* operands = exact_operands(unit, dot.meet[0], dot.meet[1]);
+  return operands != nullptr && operands->added_apart;
+}
+
 namespace {
 
-// A deep dot is a product with more to compute on its tiles: of 256 columns these no longer fit the
-// registers, nor of more than 128 where a warp has 32 rows.
-constexpr DotTiles kDeepOnTensorCores = {128, 1, 192}, kDeepByThreads = {128, 1, 128};
-
-// Operand a is computed on its way, as weights are widened: that takes the ordinary units longer than the
-// tensor cores multiply. A warpgroup's round of 64 by 128 of them is 350 instructions for each scheduler, and
-// 700 cycles from its first load to its last product (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
-// So that two warpgroups work side by side on every multiprocessor, programs share the blocks.
-DotTiles widening_tiles(const DotProblem& p, const tile::Target& target) {
-  constexpr Index kRows = 64, kColumns = 128, kStep = 32, kDepth = 128, kFewestBlocks = 4;
-  constexpr double kIssueCycles = 350, kRoundCycles = 700, kCyclesPerUs = 1.7e3;
+// Operand a is computed on its way, which takes the ordinary units longer than the matrix unit multiplies. So
+// that groups of rows work side by side on every unit, programs share the blocks.
+DotTiles computed_tiles(const DotProblem& p, const MatrixUnit& unit, const AddingCuts& cuts,
+                        const tile::Target& target) {
   DotTiles best;
   double least = 0;
-  const Index columns = std::min(round_up(p.n, kStep), kColumns);
-  for (Index rows : {2 * kRows, kRows}) {
-    const Index programs = p.batch * ceil_div(p.m, rows) * ceil_div(p.n, columns);
-    const Index most = target.any_size ? 1
-                                       : std::clamp<Index>(2 * target.units / programs, 1,
-                                                           std::max<Index>(p.k / kFewestBlocks, 1));
+  const Index columns = std::min(round_up(p.n, unit.column_step), cuts.computed_columns);
+  for (Index rows : cuts.computed_rows) {
+    const Index programs = p.programs(rows, columns);
+    const Index most = most_splits(programs, p.k, cuts.fewest_blocks, target);
     for (Index splits = 1; splits <= most; ++splits) {
       const auto rounds =
           static_cast<double>(ceil_div(programs * splits, Index{target.units}) * ceil_div(p.k, splits));
-      const Index groups = rows / kRows;
-      const double cycles = std::max(kRoundCycles, kIssueCycles * static_cast<double>(groups)) *
-                            static_cast<double>(p.inner_k) / static_cast<double>(kDepth);
-      const double us = rounds * cycles / kCyclesPerUs + merge_us(p, splits, target);
+      const Index groups = rows / cuts.computed_group;
+      const double cycles = std::max(cuts.round_cycles, cuts.issue_cycles * static_cast<double>(groups)) *
+                            static_cast<double>(p.inner_k) / static_cast<double>(cuts.computed_depth);
+      const double us = rounds * cycles / cuts.cycles_per_us + merge_us(p, splits, target);
       if (least > 0 && us >= least) continue;
       least = us, best = {rows, columns, p.inner_k, splits};
     }
@@ -73,36 +71,36 @@ DotTiles widening_tiles(const DotProblem& p, const tile::Target& target) {
   return best;
 }
 
-// What adds up products has two tiles of the result in registers: the sum, and the product that is added
-// next, of 256 rows one half after the other.
-DotTiles adding_tiles(const DotProblem& p, const tile::Target& target) {
-  if (!p.in_memory) return widening_tiles(p, target);
-  constexpr Index kRows = 64, kColumns = 128, kStep = 32;
+DotTiles adding_tiles(const DotProblem& p, const MatrixUnit& unit, const tile::Target& target) {
+  const AddingCuts& cuts = *unit.chains->adds_up;
+  if (!p.in_memory) return computed_tiles(p, unit, cuts, target);
   DotTiles best;
   double least = 0;
-  for (Index rows : {4 * kRows, 2 * kRows, kRows})
-    for (Index columns : {kColumns, kColumns / 2, kColumns / 4}) {
-      // Where b lies by columns of the result, whole rows of 128 bytes.
-      if (columns > round_up(p.n, kStep) || (p.b_by_rows && columns < kColumns / 2)) continue;
-      const double us = tile::tensor_tiles_us(
-          {.bm = rows,
-           .bn = columns,
-           .k = p.inner_k * p.k,
-           .operand_bytes = static_cast<Index>(size_bytes(p.dtype)),
-           .programs = static_cast<double>(p.batch * ceil_div(p.m, rows) * ceil_div(p.n, columns)),
-           .swath = 16,
-           .inside_m = p.m,
-           .inside_n = p.n},
-          target);
+  for (Index rows : cuts.rows)
+    for (Index columns : cuts.columns) {
+      // Where b lies by columns of the result, whole rows.
+      if (columns > round_up(p.n, unit.column_step) ||
+          (p.b_by_rows && columns * p.operand_bytes() < unit.blocks.row_bytes))
+        continue;
+      const double us = tile::tensor_tiles_us({.bm = rows,
+                                               .bn = columns,
+                                               .k = p.inner_k * p.k,
+                                               .operand_bytes = p.operand_bytes(),
+                                               .programs = static_cast<double>(p.programs(rows, columns)),
+                                               .swath = unit.rate->swath,
+                                               .inside_m = p.m,
+                                               .inside_n = p.n},
+                                              *unit.rate, target);
       if (least > 0 && us >= least) continue;
       least = us, best = {rows, columns, p.inner_k};
     }
   return best;
 }
 
-// Blocks of memory that a chain keeps in shared memory: those its loop walks in `places`, the others once.
-// What two dots read of one buffer is one block.
-Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles, Index places) {
+// Blocks of memory that a chain keeps on chip: those its loop walks in `places`, the others once. What two
+// dots read of one buffer is one block.
+Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const MatrixUnit& unit,
+                  const DotTiles& tiles, Index places) {
   std::map<std::pair<ir::NodeId, bool>, Index>
       blocks;  // with zeros in place of some of it: a block of its own
   for (const Sym& s : program.syms) {
@@ -112,7 +110,7 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
       const int operand = s.operands[place_of(side)], block = block_of_operand(program, axes, operand);
       if (block < 0) continue;
       const Sym& o = program.syms[place_of(block)];
-      const Index panel = panel_of(o.dtype);
+      const Index panel = panel_of(unit, o.dtype);
       const Index inner = deep ? panel : s.inner ? round_up(depth_of(program, s), panel) : tiles.bk;
       const Index across = side == 0 ? tiles.bm : s.inner && !s.adds_up ? tiles.bk : tiles.bn;
       const Index stages = deep || o.offset.depends_on(axes.k) ? places : 1;
@@ -125,123 +123,103 @@ Index chain_bytes(const GroupProgram& program, const DotAxes& axes, const DotTil
   return sum;
 }
 
-// What a thread of a chain holds in registers, 64 rows to a warpgroup: the sums that the loop carries, the
-// products it computes on, and one of these once more, narrowed to be multiplied.
-Index chain_registers(const GroupProgram& program, const DotTiles& tiles) {
+// What a thread of a chain holds in registers: the sums that the loop carries, the products it computes on,
+// and one of these once more, narrowed to be multiplied.
+Index chain_registers(const GroupProgram& program, const MatrixUnit& unit, const ChainWay& way,
+                      const DotTiles& tiles) {
   Index inner = 0, outer = 0, narrowed = 0;
-  for (const Sym& s : program.syms) inner += s.inner ? tiles.bk / 2 : 0;
+  for (const Sym& s : program.syms) inner += s.inner ? tiles.bk : 0;
   for (int s : program.outer_dots()) {
     const Sym& dot = program.syms[place_of(s)];
-    outer += (adds_apart(dot) ? 2 : 1) * tiles.bn / 2;
-    narrowed = std::max(narrowed, tiles.bk * static_cast<Index>(size_bytes(dot.meet[0])) / 8);
+    outer += (adds_apart(unit, dot) ? 2 : 1) * tiles.bn;
+    narrowed = std::max(narrowed, tiles.bk * static_cast<Index>(size_bytes(dot.meet[0])) / 4);
   }
-  return outer + inner + (inner > 0 ? narrowed : 0);
+  return (outer + inner + (inner > 0 ? narrowed : 0)) * way.rows / way.threads;
 }
 
-// Whether what they hold fits: registers for one, two or three warpgroups, of 255, 232 and 160 that a thread
-// has, and shared memory.
-bool chain_fits(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles) {
-  constexpr Index kRegisters[] = {216, 208, 136};
-  return chain_registers(program, tiles) <= kRegisters[tiles.bm / kWarpgroupRows - 1] &&
-         chain_bytes(program, axes, tiles, kPlaces) <= kChainSharedBytes;
-}
-
-// Two warpgroups of 64 rows, or three where that leaves no more units without work: on an H200 three were
-// faster by an eighth (docs/notes/2026-11-21-dot-chains.md). Then the longest blocks of the loop that fit.
-// None: a chain that tensor cores have no room for.
-std::optional<DotTiles> tensor_stream_tiles(const GroupProgram& program, const DotAxes& axes,
-                                            const DotProblem& p, const tile::Target& target) {
-  constexpr Index kMostColumns = 256;
-  constexpr Index kFewestKeys = 32;  // of a block: an accumulator's columns
-  constexpr double kThreeAtOnce = 1.13;
-  const auto time = [&](Index groups, double rate) {
-    const Index rows = groups * kWarpgroupRows;
-    const Index waves = ceil_div(ceil_div(p.m, rows) * p.batch, std::max<Index>(target.units, 1));
-    return static_cast<double>(waves * rows) / rate;
-  };
-  std::vector<Index> groups = {2, 1};
-  if (p.m <= kWarpgroupRows) groups = {1};
-  const Index columns = std::min(round_up(p.n, kPanelElements), kMostColumns);
-  if (p.m > kWarpgroupRows && columns <= kPanelElements && time(3, kThreeAtOnce) < time(2, 1))
-    groups.insert(groups.begin(), 3);
-  // Of 8 bits, operands of the last product are whole rows of the loop's blocks.
-  const std::vector<int> outer = program.outer_dots();
-  const bool of8 = std::any_of(outer.begin(), outer.end(),
-                               [&](int s) { return size_bytes(program.syms[place_of(s)].meet[1]) == 1; });
-  // Nothing is computed in the loop: it need not hold all columns, and short blocks are fetched further
-  // ahead.
-  const bool multiplies_alone = !program.has_inner_dots() && program.levels() == 1;
-  const Index bn = multiplies_alone ? std::min(columns, 2 * kPanelElements) : columns;
-  std::vector<Index> depths = {kPanelElements};
-  if (!multiplies_alone) depths = {2 * kPanelElements, kPanelElements, kPanelElements / 2};
-  for (Index g : groups)
-    for (Index depth : depths) {
-      const DotTiles tiles{g * kWarpgroupRows, bn, block_within_pages(program, depth)};
-      if (of8 && tiles.bk % kPanelBytes != 0) continue;
-      if (tiles.bk >= kFewestKeys && chain_fits(program, axes, tiles)) return tiles;
-    }
-  return std::nullopt;
-}
-
-// mma.sync: the warps read blocks of shared memory themselves, half as often with 32 rows as with 16; eight
-// of them on a multiprocessor hide what each waits for: two programs of four, or one.
-struct WarpRows {
-  Index rows, warps, programs;
-  Index of_warp() const { return rows / warps; }
-};
-
-bool copied_chain_fits(const GroupProgram& program, const DotAxes& axes, const DotTiles& tiles,
-                       const WarpRows& way, const tile::Target& target) {
-  // Of 255, beside fragments of operands, statistics of the rows, and addresses.
-  constexpr Index kRegisters = 200, kRows = 16;
-  // A block's: what comes before the first multiple of 1024, and the driver's own KiB, which a multiprocessor
-  // has besides for one of them; and what kernels keep for small arrays.
-  constexpr Index kKibibyte = 1 << 10, kReserved = 2 * kKibibyte, kStatic = 2 * kKibibyte;
-  // While one of two blocks is multiplied, the other's place is filled; with more products a round they are
-  // read until its end.
+// With more products a round than two, blocks are read until its end.
+Index places_of(const GroupProgram& program, const ChainCuts& cuts) {
   const auto dots = std::count_if(program.syms.begin(), program.syms.end(),
                                   [](const Sym& s) { return s.kind == Sym::Kind::dot; });
-  const Index places = dots == 2 && program.has_inner_dots() ? 1 : kPlaces;
-  const Index bytes = chain_bytes(program, axes, tiles, places);
-  return chain_registers(program, tiles) * way.of_warp() / kRows <= kRegisters &&
-         bytes + kKibibyte + kStatic <= target.shared_bytes &&
-         way.programs * (bytes + kReserved) <= target.shared_bytes + kKibibyte;
+  return cuts.refills_between && dots == 2 && program.has_inner_dots() ? 1 : kPlaces;
 }
 
-std::optional<DotTiles> copied_stream_tiles(const GroupProgram& program, const DotAxes& axes,
-                                            const DotProblem& p, const tile::Target& target) {
-  constexpr Index kMostColumns = 256, kFewestKeys = 32, kFewRows = 64;
-  constexpr WarpRows kWays[] = {{128, 4, 2}, {128, 8, 1}, {64, 4, 2}, {64, 4, 1}};
-  const Index columns = std::min(round_up(p.n, kPanelElements), kMostColumns);
-  const bool multiplies_alone = !program.has_inner_dots() && program.levels() == 1;
-  const Index bn = multiplies_alone ? std::min(columns, 2 * kPanelElements) : columns;
-  std::vector<Index> depths = {kPanelElements};
-  if (!multiplies_alone) depths = {2 * kPanelElements, kPanelElements, kPanelElements / 2};
-  // Halves where whole tiles would leave units without work.
-  const Index whole = ceil_div(p.m, 2 * kFewRows) * ceil_div(p.n, bn) * p.batch;
-  const bool few = p.m <= kFewRows || (!target.any_size && whole < target.units);
-  for (const WarpRows& way : kWays)
-    for (Index depth : depths) {
-      const DotTiles tiles{way.rows, bn, block_within_pages(program, depth)};
-      if ((few && way.rows > kFewRows) || tiles.bk < kFewestKeys) continue;
-      if (copied_chain_fits(program, axes, tiles, way, target)) return tiles;
-    }
-  return std::nullopt;
-}
+class StreamTiles {
+ public:
+  StreamTiles(const GroupProgram& program, const DotAxes& axes, const DotProblem& problem,
+              const MatrixUnit& unit, const tile::Target& target)
+      : program_(program), axes_(axes), p_(problem), unit_(unit), cuts_(*unit.chains), target_(target) {}
+
+  // The first way, and then the longest blocks of the loop, for which there is room.
+  std::optional<DotTiles> run() const {
+    // Narrow operands of the last product are whole rows of the loop's blocks.
+    const std::vector<int> outer = program_.outer_dots();
+    const bool of8 = std::any_of(outer.begin(), outer.end(),
+                                 [&](int s) { return size_bytes(program_.syms[place_of(s)].meet[1]) == 1; });
+    const Index row = panel();
+    std::vector<Index> depths = {row};
+    if (!multiplies_alone()) depths = {2 * row, row, row / 2};
+    for (std::size_t w = 0; w < cuts_.ways.size(); ++w)
+      for (Index depth : depths) {
+        const ChainWay& way = cuts_.ways[w];
+        const DotTiles tiles{way.rows, columns(), block_within_pages(program_, depth)};
+        if (!is_worth(w) || tiles.bk < unit_.column_step || (of8 && tiles.bk % unit_.blocks.row_bytes != 0))
+          continue;
+        if (fits(way, tiles)) return tiles;
+      }
+    return std::nullopt;
+  }
+
+ private:
+  Index panel() const { return panel_of(unit_, DType::bf16); }
+  Index all_columns() const { return std::min(round_up(p_.n, panel()), cuts_.most_columns); }
+  // Nothing is computed in the loop: it need not hold all columns, and short blocks are fetched further
+  // ahead.
+  bool multiplies_alone() const { return !program_.has_inner_dots() && program_.levels() == 1; }
+  Index columns() const { return multiplies_alone() ? std::min(all_columns(), 2 * panel()) : all_columns(); }
+
+  bool fits(const ChainWay& way, const DotTiles& tiles) const {
+    return chain_registers(program_, unit_, way, tiles) <= way.registers &&
+           chain_bytes(program_, axes_, unit_, tiles, places_of(program_, cuts_)) <= way.room_bytes;
+  }
+
+  double waves_time(const ChainWay& way) const {
+    const Index waves = ceil_div(ceil_div(p_.m, way.rows) * p_.batch, std::max<Index>(target_.units, 1));
+    return static_cast<double>(waves * way.rows);
+  }
+
+  // Few rows a program where more would stand empty, or leave units without work.
+  bool is_worth(std::size_t w) const {
+    const ChainWay& way = cuts_.ways[w];
+    const auto rows = [](const ChainWay& a, const ChainWay& b) { return a.rows < b.rows; };
+    const Index fewest = std::min_element(cuts_.ways.begin(), cuts_.ways.end(), rows)->rows;
+    const Index whole = ceil_div(p_.m, cuts_.ways[0].rows) * ceil_div(p_.n, columns()) * p_.batch;
+    const bool few = p_.m <= fewest || (cuts_.fills_units && !target_.any_size && whole < target_.units);
+    if (few && way.rows > fewest) return false;
+    if (way.most_columns > 0 && all_columns() > way.most_columns) return false;
+    return way.faster == 0 || w + 1 == cuts_.ways.size() ||
+           waves_time(way) / way.faster < waves_time(cuts_.ways[w + 1]);
+  }
+
+  const GroupProgram& program_;
+  const DotAxes& axes_;
+  const DotProblem& p_;
+  const MatrixUnit& unit_;
+  const ChainCuts& cuts_;
+  const tile::Target& target_;
+};
 
 }  // namespace
 
 std::optional<DotTiles> chain_tiles(const GroupProgram& program, const DotAxes& axes,
                                     const DotProblem& problem, const tile::Target& target) {
-  const bool wgmma = chain_unit(target) == ChainUnit::wgmma;
+  const MatrixUnit& unit = *chain_unit(target);
   if (!program.adds_up_dots() && !is_deep(program))
-    return wgmma ? tensor_stream_tiles(program, axes, problem, target)
-                 : copied_stream_tiles(program, axes, problem, target);
-  const DotTiles tiles = program.adds_up_dots() ? adding_tiles(problem, target)
-                         : wgmma                ? kDeepOnTensorCores
-                                                : kDeepByThreads;
-  const Index room = wgmma ? kChainSharedBytes : target.shared_bytes;
-  if (chain_bytes(program, axes, tiles, kPlaces) > room) return std::nullopt;
+    return StreamTiles(program, axes, problem, unit, target).run();
+  const tile::DotTile& deep = unit.chains->deep;
+  const DotTiles tiles =
+      program.adds_up_dots() ? adding_tiles(problem, unit, target) : DotTiles{deep.rows, 1, deep.columns};
+  if (chain_bytes(program, axes, unit, tiles, kPlaces) > unit.chains->room_bytes) return std::nullopt;
   return tiles;
 }
 

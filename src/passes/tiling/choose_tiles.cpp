@@ -13,30 +13,14 @@ namespace tilewright::passes {
 
 namespace {
 
-using tile::TargetKind;
-
-// Elements a program of a pointwise kernel handles on the CPU: ~1 µs of memory time, which amortises its
-// start.
-constexpr Index kPointwiseElements = 4096;
-// On a GPU: one 16-byte access for each of 128 threads. Measured on an H200, 2^28 f32 elements: 512 elements
-// a program reach 4,279 GB/s, 4096 in 128 threads 3,860 (docs/notes/2026-11-21-first-h200.md).
-constexpr Index kPointwiseBytesGpu = 128 * 16;
-constexpr Index kShortBlock = 256;
-// Edge of the square tiles that turn a transposed access around; 64 f32 are 4 cache lines.
-constexpr Index kTransposeEdge = 64;
-// Rows and columns of a block of a column reduction.
-constexpr Index kColumnBlock = 512;
-constexpr Index kColumnRows = 32;
-constexpr Index kMostWhole = 1 << 15;      // elements of a row in groups: 64 for each of 512 threads
-constexpr Index kColumnBytesGpu = 512;     // of a row of such a block: what a warp reads at once
-constexpr Index kColumnRoundBytes = 8192;  // of such a block at least: narrow types are too few bytes else
+constexpr Index kShortBlock = 256;  // of rows on a target that keeps none: most lengths are made of these
 
 std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
 class Chooser {
  public:
   Chooser(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target)
-      : graph_(graph), program_(program), target_(target) {}
+      : graph_(graph), program_(program), target_(target), cuts_(target.rows) {}
 
   TileShape run() {
     if (program_.extents.empty()) return {};
@@ -47,7 +31,8 @@ class Chooser {
  private:
   // An empty axis is walked by tiles of one element, none of which is inside.
   Index extent(int v) const { return std::max<Index>(program_.extents[at(v)], 1); }
-  bool gpu() const { return target_.kind == TargetKind::cuda; }
+  // Where one thread adds the blocks of a loop up, long sums are carried in f64.
+  bool adds_in_turn() const { return !target_.shares_tiles(); }
 
   // Elements moved with unit stride along v, over all loads and stores: the more, the better v is as the
   // column axis.
@@ -93,8 +78,7 @@ class Chooser {
 
   // A gather whose index is the same along the column: with one row per tile it is a block load.
   bool picks_rows(int column) const {
-    constexpr Index kWorthwhile = 64;  // shorter rows are better gathered several at once
-    return extent(column) >= kWorthwhile &&
+    return extent(column) >= cuts_.picked_elements &&
            std::any_of(program_.syms.begin(), program_.syms.end(), [&](const Sym& s) {
              return s.dynamic.size() == 1 && std::abs(s.offset.factor(column)) == 1;
            });
@@ -143,12 +127,12 @@ class Chooser {
     const std::vector<int> parallel = program_.parallel_variables();
     TileShape t;
     t.column = best_column(parallel);
-    const Index wanted =
-        gpu() && !is_compute_bound() ? kPointwiseBytesGpu / widest_access() : kPointwiseElements;
+    const bool one_access = cuts_.access_bytes > 0 && !is_compute_bound();
+    const Index wanted = one_access ? cuts_.access_bytes / widest_access() : cuts_.elements;
     if (const int turned = turned_variable(t.column); turned >= 0) {
       t.row = turned;
-      t.rows = std::min(extent(turned), kTransposeEdge);
-      t.columns = std::min(extent(t.column), kTransposeEdge);
+      t.rows = std::min(extent(turned), cuts_.turned_edge);
+      t.columns = std::min(extent(t.column), cuts_.turned_edge);
       return t;
     }
     t.columns = std::min(extent(t.column), wanted);
@@ -179,7 +163,8 @@ class Chooser {
     TileShape t =
         along_row ? row_reduction(column, reduced.size() > 1, parallel) : column_reduction(column, reduced);
     if (t.looped && !share_in_clusters(t, reduced)) split(t, reduced);
-    t.carries_wide = t.looped && !gpu() && (target_.any_size || rounds(t, reduced) > double{kManyRounds});
+    t.carries_wide =
+        t.looped && adds_in_turn() && (target_.any_size || rounds(t, reduced) > double{kManyRounds});
     return t;
   }
 
@@ -196,34 +181,32 @@ class Chooser {
   // Rows that scales cut into groups, shorter than the threads of a program read at once: all groups of a row
   // on chip, a row of the tile each.
   std::optional<TileShape> whole_groups(int column, const std::vector<int>& reduced) const {
-    constexpr Index kShortGroup = 512;
-    if (!gpu() || reduced.size() != 2 || !program_.reduced[at(column)] || has_scan()) return std::nullopt;
+    if (reduced.size() != 2 || !program_.reduced[at(column)] || has_scan()) return std::nullopt;
     const int groups = reduced[reduced[0] == column ? 1 : 0];
     const Index elements = extent(column) * extent(groups);
-    if (extent(column) > kShortGroup || elements > kMostWhole || !fits(elements)) return std::nullopt;
+    if (extent(column) > cuts_.group_elements || elements > cuts_.grouped_elements || !fits(elements))
+      return std::nullopt;
     return TileShape{.row = groups, .column = column, .rows = extent(groups), .columns = extent(column)};
   }
-
-  // On the CPU a loop over a block walks several streams, which take some pages to get up to speed.
-  Index loop_block() const { return gpu() ? kPointwiseElements : 8 * kPointwiseElements; }
 
   TileShape row_reduction(int column, bool several, const std::vector<int>& parallel) const {
     TileShape t;
     t.column = column;
     t.looped = several || !fits(extent(column));
     if (t.looped) {
-      // On a target that keeps no row: blocks that rows of most lengths are made of.
-      t.columns = std::min(extent(column), target_.row_bytes > 0 ? loop_block() : kShortBlock);
-      t.accumulate_tiles = gpu();
+      t.columns = std::min(extent(column), target_.row_bytes > 0 ? cuts_.loop_elements : kShortBlock);
+      t.accumulate_tiles = target_.shares_tiles();
       return t;
     }
     t.columns = extent(column);
     // Short rows: several to a program.
-    const Index wanted = gpu() ? kPointwiseElements : 512;
+    const Index wanted = cuts_.joined_elements;
     if (!parallel.empty() && t.columns * 2 <= wanted && !picks_rows(t.column)) {
       t.row = parallel.back();
       Index rows = std::clamp<Index>(wanted / t.columns, 1, extent(t.row));
-      if (gpu()) rows = std::min(rows, std::max<Index>(1, parallel_points() / (target_.units * 2)));
+      if (cuts_.joined_programs > 0)
+        rows =
+            std::min(rows, std::max<Index>(1, parallel_points() / (target_.units * cuts_.joined_programs)));
       t.rows = rows;
       if (rows == 1) t.row = -1, t.rows = 1;
     }
@@ -234,36 +217,38 @@ class Chooser {
     TileShape t;
     t.column = column;
     t.row = reduced.back();
-    t.columns = std::min(extent(column), gpu() ? column_width(extent(t.row)) : kColumnBlock);
+    t.columns = std::min(extent(column), column_width(extent(t.row)));
     const bool dependent = program_.levels() > 1 || stores_reduced() || has_scan();
     if (dependent && reduced.size() == 1) {
       // The whole reduced axis on chip, over a narrow strip of columns.
-      t.columns = std::min(extent(column), gpu() ? Index{32} : Index{64});
+      t.columns = std::min(extent(column), cuts_.strip_columns);
       t.rows = extent(t.row);
       if (fits(t.rows * t.columns)) return t;
-      t.columns = std::min(extent(column), gpu() ? column_width(extent(t.row)) : kColumnBlock);
+      t.columns = std::min(extent(column), column_width(extent(t.row)));
     }
     t.looped = true;
-    t.rows = std::min(extent(t.row), gpu() ? column_rows(t.columns) : kColumnRows);
-    t.accumulate_tiles = gpu();
+    t.rows = std::min(extent(t.row), column_rows(t.columns));
+    t.accumulate_tiles = target_.shares_tiles();
     return t;
   }
 
-  // What a warp reads at once; more where there are few rows, while every multiprocessor has a program.
+  // What the threads of a row read at once; more where there are few rows, while every unit has a program.
   Index column_width(Index rows) const {
-    const Index least = kColumnBytesGpu / main_access();
+    if (cuts_.column_bytes == 0) return cuts_.columns;
+    const Index least = cuts_.column_bytes / main_access();
     const auto shared = static_cast<Index>(parallel_points() / (4.0 * target_.units));
-    return std::clamp(std::min(shared, kPointwiseElements / std::max<Index>(rows, 1)) / least * least, least,
-                      kPointwiseElements);
+    return std::clamp(std::min(shared, cuts_.elements / std::max<Index>(rows, 1)) / least * least, least,
+                      cuts_.elements);
   }
 
   // Reductions carry a tile each from block to block; of sums, and of extremes of floats, a thread carries
   // one row.
   Index column_rows(Index columns) const {
+    if (cuts_.column_bytes == 0) return cuts_.column_rows;
     const auto carried = std::count_if(program_.syms.begin(), program_.syms.end(), [](const Sym& s) {
       return s.kind == Sym::Kind::reduce && !is_folded(s);
     });
-    const Index elements = std::max(kPointwiseElements, kColumnRoundBytes / main_access());
+    const Index elements = std::max(cuts_.elements, cuts_.column_round_bytes / main_access());
     return std::max<Index>(elements / columns / std::max<Index>(carried, 1), 1);
   }
 
@@ -276,26 +261,23 @@ class Chooser {
   // Too few programs for the machine, but enough if those of a cluster share each tile's rows: a tile is then
   // what all of them take in one round, and they add up what they have by themselves.
   bool share_in_clusters(TileShape& t, const std::vector<int>& reduced) const {
-    constexpr Index kThreadsThere = 1024;  // of a multiprocessor, which keep enough bytes under way
-    constexpr Index kVectorBytes = 16, kVectorsAhead = 4, kShortestPiece = 256;
-    if (!gpu() || target_.max_cluster < 2 || reduced.size() != 1 || t.row != reduced[0]) return false;
+    if (target_.max_cluster < 2 || reduced.size() != 1 || t.row != reduced[0]) return false;
     if (program_.levels() != 1 || stores_reduced() || target_.any_size) return false;
     const auto not_folded = [](const Sym& s) { return s.kind == Sym::Kind::reduce && !is_folded(s); };
     if (std::any_of(program_.syms.begin(), program_.syms.end(), not_folded)) return false;
     TileShape shared = t;
     const auto blocks = [&](Index cluster) { return program_count(program_, shared) * cluster; };
-    // Several blocks a multiprocessor: one row of 8192² takes 35.1 µs by 512 blocks, 35.4 by 256, on an H200.
-    const Index many = Index{3} * target_.units;
+    const Index many = cuts_.cluster_programs * target_.units;
     if (2 * blocks(1) > many) return false;
-    while (blocks(target_.max_cluster) < many && shared.columns * main_access() > kShortestPiece)
+    while (blocks(target_.max_cluster) < many && shared.columns * main_access() > cuts_.cluster_piece_bytes)
       shared.columns /= 2;
     if (blocks(target_.max_cluster) * 4 < 3 * target_.units) return false;
     Index cluster = 2;
     while (cluster < target_.max_cluster && blocks(cluster) < many) cluster *= 2;
     Index threads = target_.max_threads;
-    while (threads * blocks(cluster) > kThreadsThere * target_.units * 5 / 4) threads /= 2;
-    const Index vectors = ceil_div(shared.columns * main_access(), kVectorBytes);
-    shared.rows = kVectorsAhead * std::max<Index>(threads / vectors, 1) * cluster;
+    while (threads * blocks(cluster) > cuts_.cluster_threads * target_.units * 5 / 4) threads /= 2;
+    const Index vectors = ceil_div(shared.columns * main_access(), Index{target_.vector_bytes});
+    shared.rows = cuts_.cluster_vectors * std::max<Index>(threads / vectors, 1) * cluster;
     if (extent(t.row) < shared.rows) return false;
     t = shared;
     return true;
@@ -326,16 +308,13 @@ class Chooser {
     double work = 1;
     for (int u : reduced) work *= static_cast<double>(extent(u));
     const Index programs = program_count(program_, t);
-    const Index wanted = target_.units * (gpu() ? 8 : 64);
-    constexpr double kWorthSplitting =
-        1 << 16;  // elements: below it the second launch costs more than it saves
-    if (programs * 2 > wanted || work * parallel_points() < kWorthSplitting) return;
+    const Index wanted = target_.units * cuts_.shared_programs;
+    if (programs * 2 > wanted || work * parallel_points() < cuts_.shared_elements) return;
     const Index most = ceil_div(wanted, programs);
     // Of several variables an outer one, if it has as many parts: what its rounds share, as a group's scale,
-    // is read by one program then, whose inner loop walks far. Not measured on CPUs, which have shared the
-    // innermost.
+    // is read by one program then, whose inner loop walks far.
     const auto outer = std::find_if(reduced.begin(), reduced.end(), [&](int u) {
-      return gpu() && u != v && extent(u) >= std::min(most, ceil_div(extent(v), block));
+      return cuts_.shares_outer && u != v && extent(u) >= std::min(most, ceil_div(extent(v), block));
     });
     if (outer != reduced.end()) v = *outer, block = 1;
     const Index length = extent(v), splits = std::min(most, ceil_div(length, block));
@@ -349,6 +328,7 @@ class Chooser {
   const ir::Graph& graph_;
   const GroupProgram& program_;
   const tile::Target& target_;
+  const tile::RowCuts& cuts_;
 };
 
 }  // namespace

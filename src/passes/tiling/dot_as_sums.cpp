@@ -14,10 +14,6 @@ namespace tilewright::passes {
 
 namespace {
 
-// Rows that one loop sums: each takes a register for every element that a thread holds of a block, which is
-// what 16 bytes hold of the narrowest operand.
-constexpr Index kMostRows = 8, kMostSums = 64, kVectorBytes = 16;
-
 std::size_t at(int i) { return static_cast<std::size_t>(i); }
 
 // `program` with its variable `v` written out: everything that depends on it stands there once for each
@@ -142,13 +138,15 @@ GroupProgram with_rows_first(GroupProgram program) {
   return program;
 }
 
-Index most_rows(const GroupProgram& program, int dot) {
+// Rows that one loop sums: each takes a register for every element that a thread holds of a block, which is
+// what its widest access holds of the narrowest operand.
+Index most_rows(const GroupProgram& program, int dot, const tile::Target& target) {
   const std::vector<bool> read = program.made_of(program.syms[at(dot)].operands);
   Index narrowest = 8;
   for (std::size_t s = 0; s < read.size(); ++s)
     if (read[s] && program.syms[s].kind == Sym::Kind::load)
       narrowest = std::min(narrowest, static_cast<Index>(size_bytes(program.syms[s].dtype)));
-  return std::min(kMostRows, kMostSums * narrowest / kVectorBytes);
+  return std::min(target.vector_dots.sum_rows, target.vector_dots.sums * narrowest / target.vector_bytes);
 }
 
 bool has_other_reductions(const GroupProgram& program) {
@@ -251,15 +249,16 @@ std::optional<GroupProgram> with_flat_sums(const ir::Graph& graph, const GroupPr
 }
 
 // Few rows of a sum over blocks of products, as quantised weights have them.
-std::optional<GroupProgram> few_added_rows(const ir::Graph& graph, const GroupProgram& program) {
+std::optional<GroupProgram> few_added_rows(const ir::Graph& graph, const GroupProgram& program,
+                                           const tile::Target& target) {
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || axes.n < 0) return std::nullopt;
   const int few = program.extents[at(axes.m)] <= program.extents[at(axes.n)] ? axes.m : axes.n;
-  if (program.extents[at(few)] > most_rows(program, axes.dot)) return std::nullopt;
+  if (program.extents[at(few)] > most_rows(program, axes.dot, target)) return std::nullopt;
   const auto flat = with_flat_sums(graph, program);
   if (!flat) return std::nullopt;
   GroupProgram rows = unrolled(*flat, few);
-  if (2 * program.extents[at(few)] <= most_rows(program, axes.dot))
+  if (2 * program.extents[at(few)] <= most_rows(program, axes.dot, target))
     rows = with_shared_columns(std::move(rows));
   return view_count(rows) <= kMaxViews ? std::optional(std::move(rows)) : std::nullopt;
 }
@@ -278,18 +277,17 @@ bool is_computed_row(const GroupProgram& program) {
 }  // namespace
 
 GroupProgram best_form(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
-  if (target.kind != tile::TargetKind::cuda)  // its dots know few rows, but not of what is computed
-    return target.kind == tile::TargetKind::cpu && is_computed_row(program) ? with_sums(graph, program)
-                                                                            : with_rows_first(program);
+  if (target.vector_dots.sum_rows == 0)  // its dots know few rows, but not of what is computed
+    return is_computed_row(program) ? with_sums(graph, program) : with_rows_first(program);
   if (std::find(program.extents.begin(), program.extents.end(), 0) != program.extents.end()) return program;
-  if (program.adds_up_dots() && !target.any_size && !chains_on_tensor_cores(program, target))
-    return few_added_rows(graph, program).value_or(program);
+  if (program.adds_up_dots() && !target.any_size && !chains_on_matrix_unit(program, target))
+    return few_added_rows(graph, program, target).value_or(program);
   if (program.dot() < 0 || program.is_chain() || has_other_reductions(program)) return program;
   const DotAxes axes = dot_axes(program);
   if (axes.m < 0 || axes.n < 0) return with_sums(graph, with_shared_columns(program));
   const int few = program.extents[at(axes.m)] <= program.extents[at(axes.n)] ? axes.m : axes.n;
-  if (program.extents[at(few)] > most_rows(program, program.dot()) || target.any_size) return program;
-  if (dot_on_tensor_cores(program, target)) return program;
+  if (program.extents[at(few)] > most_rows(program, program.dot(), target) || target.any_size) return program;
+  if (dot_on_matrix_unit(program, target)) return program;
   GroupProgram rows = unrolled(program, few);
   // Each row has views of its own.
   return view_count(rows) <= kMaxViews ? with_sums(graph, rows) : program;

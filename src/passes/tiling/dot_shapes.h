@@ -9,18 +9,18 @@
 
 namespace tilewright::passes {
 
-// Whether tensor cores multiply the program's dot, its operands brought by the copy engine.
-bool dot_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
+// Whether a matrix unit multiplies the program's dot.
+bool dot_on_matrix_unit(const GroupProgram& program, const tile::Target& target);
 
 // Best first; choose_dot_shape() is the first of them.
 std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target);
 TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target);
 
-// Why a chain of dots does not run on the target's tensor cores; empty where it does: of operands which the
+// Why a chain of dots does not run on the target's matrix units; empty where it does: of operands which the
 // copy engine can bring as whole rows of 128 bytes, but for operands a that are computed.
-std::string_view why_not_on_tensor_cores(const GroupProgram& program, const tile::Target& target);
-inline bool chains_on_tensor_cores(const GroupProgram& program, const tile::Target& target) {
-  return why_not_on_tensor_cores(program, target).empty();
+std::string_view why_not_on_matrix_unit(const GroupProgram& program, const tile::Target& target);
+inline bool chains_on_matrix_unit(const GroupProgram& program, const tile::Target& target) {
+  return why_not_on_matrix_unit(program, target).empty();
 }
 
 // What a program's dots reach where the machine is full: the peak of the matrix units that take them, or the

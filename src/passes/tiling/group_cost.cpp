@@ -112,7 +112,7 @@ void count_flops(const ir::Graph& graph, const GroupProgram& program, const std:
 void count_programs(const GroupProgram& program, const TileShape& shape, const tile::Target& target,
                     GroupCost& cost) {
   const auto programs = static_cast<double>(program_count(program, shape));
-  if (programs > 0) cost.busy = std::min(1.0, programs / (kAloneShare * target.units));
+  if (programs > 0) cost.busy = std::min(1.0, programs / (target.alone_share * target.units));
   if (shape.splits > 1) cost.launches = 2;
   cost.launches += static_cast<int>(finishing_programs(program, shape).size());
   for (int s : statistics_in_parts(program, shape)) {  // written by one kernel, read by the next
@@ -132,12 +132,10 @@ bool is_of_inner_dots(const GroupProgram& program, int reduction) {
 }
 
 // A loop before the dot's, as of the statistics of rows that are then multiplied: in a kernel of few large
-// tiles nothing else runs while a round waits. layer_norm before 8192 x 256 x 768: 42 us where two kernels
-// took 14 (docs/notes/2026-11-22-whole-programs.md).
+// tiles nothing else runs while a round waits for memory.
 double waiting_seconds(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
                        const tile::Target& target) {
-  if (target.kind != tile::TargetKind::cuda) return 0;
-  constexpr double kRoundSeconds = 0.7e-6;
+  if (target.round_wait_s == 0) return 0;
   const LoopSpace space(program, shape);
   if (space.walked < 0) return 0;
   const Index extent = program.extents[index_of(space.walked)];
@@ -147,7 +145,7 @@ double waiting_seconds(const ir::Graph& graph, const GroupProgram& program, cons
   for (const ReductionPass& pass : reduction_passes(graph, program))
     if (std::none_of(pass.syms.begin(), pass.syms.end(),
                      [&](int s) { return program.is_outer_dot(s) || is_of_inner_dots(program, s); }))
-      seconds += waves * rounds * kRoundSeconds;
+      seconds += waves * rounds * target.round_wait_s;
   return seconds;
 }
 

@@ -72,7 +72,7 @@ TileShape split_chain(const ir::Graph& graph, const GroupProgram& program, const
     const Index all = programs * splits;
     return one_unit * static_cast<double>(ceil_div(all, units)) / static_cast<double>(all);
   };
-  double best = kAloneShare * walk_seconds(1);
+  double best = target.alone_share * walk_seconds(1);
   for (Index length = 1; length < blocks; ++length) {
     const Index splits = ceil_div(blocks, length);
     if (splits * programs > kMostWaves * units) continue;

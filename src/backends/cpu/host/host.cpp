@@ -1,6 +1,8 @@
 // Cache sizes from sysfs, the brand from CPUID, speeds by rule of thumb.
 #include "backends/cpu/host/host.h"
 
+#include "backends/cpu/machine/fitted.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sched.h>
@@ -128,6 +130,7 @@ tile::Target host_tile_target(Isa isa, int threads) {
   t.cache_bytes_per_s = 120e9 * threads;
   t.flops_per_s = threads * 2.0 * t.vector_bytes / 4 * 3e9;
   t.launch_s = 1e-6;
+  fill_fitted(t);
   return t;
 }
 

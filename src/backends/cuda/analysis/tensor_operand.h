@@ -2,6 +2,8 @@
 // contiguous, and whether the copy engine can bring it.
 #pragma once
 
+#include "backends/cuda/machine/block_rules.h"
+
 #include <tilewright/base/error.h>
 #include <tilewright/tile/kernel.h>
 #include <tilewright/tile/schedule.h>
@@ -13,7 +15,7 @@
 namespace tilewright::cuda {
 
 // Rows of shared memory that TMA and wgmma swizzle as a whole, in bytes.
-inline constexpr Index kPanelBytes = 128;
+inline constexpr Index kPanelBytes = kBlockRules.row_bytes;
 
 struct TensorOperand {
   const tile::Op* load = nullptr;

@@ -1,6 +1,8 @@
 // From limits to what lowering knows of the device.
 #include "backends/cuda/machine/target.h"
 
+#include "backends/cuda/machine/fitted.h"
+
 namespace tilewright::cuda {
 
 namespace {
@@ -34,6 +36,7 @@ tile::Target target_of(const DeviceLimits& limits, const Arch& arch) {
   t.matrix_flops_per_s = 2.0 * (limits.compute_major == 9 || limits.compute_major == 10 ? 2048 : 1024) *
                          limits.multiprocessors * clock_hz;
   t.launch_s = 2.5e-6;
+  fill_fitted(t, arch);
   return t;
 }
 

@@ -1,6 +1,7 @@
 // The schedule dot=wgmma: a persistent kernel whose last warpgroup fetches blocks by TMA into a ring in
 // shared memory while the others multiply them on the tensor cores and carry out what follows the loop.
 #include "backends/cuda/layout/cluster_exchange.h"
+#include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/plan/grid.h"
 #include "backends/cuda/plan/pipelines.h"
 #include "backends/cuda/plan/refusal.h"
@@ -47,7 +48,7 @@ Status check_multicast(const Kernel& kernel, const tile::Schedule& s, const Tens
 Status check_ping_pong(const Kernel& kernel, const CudaPlan& plan, const Frame& f) {
   if (plan.schedule.threads <= kWarpgroup) return refusal("ping_pong: wants several warpgroups");
   if (plan.schedule.descending) return refusal("ping_pong: the programs are taken as they are counted");
-  if (!tile::fits_ping_pong(f.rows, f.cols))
+  if (!tile::fits_ping_pong(kWarpgroupRate, f.rows, f.cols))
     return refusal("ping_pong: a warpgroup's tile has at most 128 by 192 elements");
   if (differ_in_length(kernel, *plan.dots.dot->loop))
     return refusal("ping_pong: the loops of programs differ in length");

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/analysis/chain_plan.h"
 #include "backends/cuda/analysis/dot_use.h"
+#include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/schedule/estimate.h"
 
 #include <tilewright/tile/cost.h>
@@ -133,15 +134,15 @@ class Lister {
     tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
     for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
       tiles.programs *= programs_of(kernel_.grid[axis]);
-    tiles.leaving_cycles =
-        tile::leaving_cycles(instructions_after(*dot, s) / static_cast<double>(dot->a.rows * dot->b.rows));
+    tiles.leaving_cycles = tile::leaving_cycles(
+        kWarpgroupRate, instructions_after(*dot, s) / static_cast<double>(dot->a.rows * dot->b.rows));
     const std::string why = list_swaths({16, 12, 8, 32}, s, tiles, wgmma ? 1 : kSlowerByThreads);
     if (!why.empty()) return refuse(unit, why);
     if (!wgmma) return;
     list_sent(s, tiles, block_bytes);
     // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
     // these share a tile.
-    if (dot->promoted || !tile::fits_ping_pong(tiles.bm, tiles.bn)) return;
+    if (dot->promoted || !tile::fits_ping_pong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
     s.threads = 2 * kWarpgroup;
     s.ping_pong = tiles.ping_pong = true;
     const std::string alone = list_swaths({16, 8}, s, tiles, 1);
@@ -178,7 +179,7 @@ class Lister {
       first = false;
       Candidate c;
       c.schedule = s;
-      c.predicted_us = tile::tensor_tiles_us(tiles, target_) * slower;
+      c.predicted_us = tile::tensor_tiles_us(tiles, kWarpgroupRate, target_) * slower;
       found_.push_back(std::move(c));
       if (s.raster == 0) break;
     }

@@ -1,0 +1,76 @@
+// What was fitted to cores with caches and vector units: a row is a name, its value, and where it comes from.
+#pragma once
+
+#include <tilewright/tile/target.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace tilewright::cpu {
+
+inline tile::RowCuts row_cuts() {
+  return {
+      .elements = 4096,            // ~1 µs of memory time, which amortises a program's start
+      .turned_edge = 64,           // of f32 4 cache lines
+      .picked_elements = 64,       // chosen, not measured
+      .loop_elements = 8 * 4096,   // several streams, which take some pages to get up to speed
+      .joined_elements = 512,      // chosen, not measured
+      .columns = 512,              // chosen, not measured
+      .column_rows = 32,           // with 512 columns of f32 64 KiB, a part of L2
+      .strip_columns = 64,         // 4 cache lines of f32
+      .shared_programs = 64,       // chosen, not measured
+      .shared_elements = 1 << 16,  // chosen, not measured
+  };
+}
+
+// tw_cpu/dot.h packs blocks of both operands and keeps 6 rows and a few vectors of the result in registers;
+// tw_cpu/dot_few.h reads an operand once, where it stands, if the other one has fewer rows than that.
+inline tile::PackedDots packed_dots(int vector_bytes) {
+  tile::PackedDots out{
+      .register_rows = 6,           // tw_cpu/dot.h
+      .pack_cycles = 0.5,           // docs/notes/2026-11-21-cpu-gemm.md
+      .result_cycles = 1,           // docs/notes/2026-11-21-cpu-gemm.md
+      .program_cycles = 1000,       // docs/notes/2026-11-21-cpu-gemm.md
+      .merge_cycles = 8000,         // a second kernel's start on all cores
+      .most_rows = 516,             // a block's c may reach into L3; whole 6 rows
+      .most_columns = 512,          // with its depth of f32, 512 KiB of b: half of an L2 of 1 MiB
+      .depth_bytes = 1024,          // 256 of f32
+      .widens = vector_bytes < 64,  // products of 16 bits are instructions of 64-byte vectors
+      .any_size = {128, 128},
+      .any_size_depth = 256,
+      .streamed_rows = 256,  // docs/notes/2026-11-21-cpu-gemm.md, "Few rows"
+      .long_walk = 4096,     // docs/notes/2026-11-21-cpu-gemm.md, "Few rows"
+      .short_walk = 512,  // each element of c is one chain of additions as long as this, not one of each lane
+      .across_columns = 2048,   // their part of c stays in L1
+      .across_step = 64,        // whole cache lines of every type
+      .across_rows = 8,         // as many streams as prefetchers follow
+      .shared_depth = 1 << 14,  // a few µs of memory time
+  };
+  std::copy_if(std::begin(kAllDTypes), std::end(kAllDTypes), std::back_inserter(out.matrix_types),
+               [](DType dtype) { return size_bytes(dtype) <= 2; });
+  return out;
+}
+
+inline tile::ChainBlocks chain_blocks() {
+  return {
+      .edge = 256,    // 256 x 256 of f32 are a quarter of L2, and operand b is packed for as many rows
+      .walked = 256,  // with 64 rows of f32 64 KiB, a part of L2
+      .rows = 64,
+      .columns = 256,
+      .wide_rows = 128,    // packing b for 64 rows of depth 64 takes a tenth of the time:
+                           // docs/notes/2026-11-22-cpu-rows.md
+      .wide_loop = 2048,   // so long that the half of a block that a causal mask leaves empty matters less
+      .wide_programs = 4,  // every core still has several
+      .inner_depth = 256,  // the depth of one product's blocks
+  };
+}
+
+// What the passes are told of a core's kind; rates, caches and the number of cores are those of the machine.
+inline void fill_fitted(tile::Target& target) {
+  target.alone_share = 0.7;  // of a split loop's programs: docs/notes/2026-11-21-blocks-by-data.md
+  target.rows = row_cuts();
+  target.packed_dots = packed_dots(target.vector_bytes);
+  target.chain_blocks = chain_blocks();
+}
+
+}  // namespace tilewright::cpu

@@ -1,0 +1,208 @@
+// What was fitted to NVIDIA's devices, on an H200 where nothing else is said: a row is a name, its value, and
+// where it comes from. The driver tells the rest (target.cpp).
+#pragma once
+
+#include "backends/cuda/machine/arch.h"
+#include "backends/cuda/machine/block_rules.h"
+
+#include <tilewright/tile/target.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace tilewright::cuda {
+
+inline constexpr Index kGroupRows = 64;            // of one wgmma: PTX ISA 9.0
+inline constexpr Index kDotRoomBytes = 224 << 10;  // of 227 KiB of shared memory; barriers take the rest
+
+// wgmma's time in tiles: docs/notes/2026-11-21-h200-gemm.md, where nothing else is said.
+inline constexpr tile::TileRate kWarpgroupRate{
+    .clock_hz = 1.45e9,            // what is left of 1.98 GHz at full load, stalls of the pipeline included
+    .flops_per_cycle = 4096,       // of a multiprocessor, dense
+    .chip_bytes_per_cycle = 128,   // of shared memory
+    .chip_share = 0.9,             // what was measured is a tenth better than the sum of reads and writes
+    .intake_bytes_per_cycle = 56,  // from L2: 10.7 TB/s for all of them, reached by tiles of 128x128
+    .group_rows = kGroupRows,
+    .step_bytes = kBlockRules.row_bytes,
+    .fill_cycles = 1500,
+    .store_cycles = 0.045,          // 64 shuffles, 64 conversions, 16 stores a thread of 128x256
+    .send_cycles = 0.03,            // 16 stmatrix instead of shuffles and stores (predicted)
+    .instructions_per_cycle = 128,  // lanes of a multiprocessor
+    .instructions_an_op = 1.2,      // gelu and its bias are 10, of which ptxas makes 12
+    // Fitted to four products whose second kernel's share was assumed, not measured
+    // (docs/notes/2026-11-21-products-of-few-rows.md): right for 8 rows, wrong for 128, where it is not asked
+    // for: there 128x192 in 3 parts took 46.7 us and what this term preferred, 128x256 in 4, 52.8
+    // (docs/notes/2026-11-21-fourth-h200.md).
+    .opening_bytes = 80,
+    .streaming_rows = kGroupRows,
+    .streamed_bytes = 256,  // the copy engine's promotion
+    .hidden = 3,            // of what no other program of the wave has brought to the cache, a third shows
+    .own_tile = kGroupRows * 384,  // 192 registers of each of 128 threads
+    .turn_cycles = 200,            // these four: predicted, docs/notes/2026-11-22-ping-pong.md
+    .alone_longer = 1.5,
+    .alone_believed = 1.03,
+    .swath = 16,
+};
+
+// Tensor cores that read shared memory, which the copy engine fills.
+inline tile::MatrixUnit warpgroup_unit() {
+  // Tiles whose sums two warpgroups hold, in 232 registers a thread; and those whose sums they hold twice,
+  // where each block's product is added by itself.
+  const std::vector<tile::DotTile> tiles = {{128, 256}, {128, 192}, {128, 128}, {256, 128}, {128, 64},
+                                            {64, 256},  {64, 128},  {64, 64},   {64, 32}};
+  const std::vector<tile::DotTile> apart = {{128, 192}, {128, 128}, {128, 64}, {64, 192},
+                                            {64, 128},  {64, 64},   {64, 32}};
+  const auto operands = [&](DType dtype) {
+    return tile::MatrixOperands{.dtype = dtype, .fewest = 2, .fewest_depth = 16, .tiles = tiles};
+  };
+  const auto by_depth = [&](DType dtype) {
+    tile::MatrixOperands out = operands(dtype);
+    out.by_depth = true;
+    return out;
+  };
+  const auto of_f8 = [&](DType dtype) {
+    tile::MatrixOperands out = by_depth(dtype);
+    out.added_apart = true;  // the sums keep about 14 bits: docs/numerics.md
+    out.tiles = apart;
+    return out;
+  };
+  tile::MatrixOperands i8 = by_depth(DType::i8), tf32 = by_depth(DType::f32);
+  i8.computed = false;
+  tf32.rounded = true;
+  tf32.fewest = 9;
+  tf32.rate = 0.5;
+  tile::MatrixUnit unit{.operands = {operands(DType::bf16), operands(DType::f16), of_f8(DType::f8e4m3),
+                                     of_f8(DType::f8e5m2), std::move(i8), std::move(tf32)},
+                        .blocks = kBlockRules,
+                        .any_size = {128, 128},
+                        .rate = kWarpgroupRate};
+  unit.chains = tile::ChainCuts{
+      // Registers beside statistics of the rows and addresses, of 160, 232 and 255 that ptxas gives a thread.
+      // Three warpgroups were faster by an eighth: docs/notes/2026-11-21-dot-chains.md.
+      .ways = {{.rows = 192,
+                .threads = 384,
+                .registers = 136,
+                .room_bytes = kDotRoomBytes,
+                .most_columns = 64,
+                .faster = 1.13},
+               {.rows = 128, .threads = 256, .registers = 208, .room_bytes = kDotRoomBytes},
+               {.rows = 64, .threads = 128, .registers = 216, .room_bytes = kDotRoomBytes}},
+      // A product with more to compute on its tiles: 256 columns no longer fit the registers.
+      .deep = {128, 192},
+      .room_bytes = kDotRoomBytes,
+      // Two tiles of the result are in registers: the sum, and the product that is added next, of 256 rows
+      // one half after the other. Issue and round: counted, in a round of 64 by 128
+      // (docs/notes/2026-11-22-few-rows-and-groups.md).
+      .adds_up = tile::AddingCuts{
+          .rows = {256, 128, 64},
+          .columns = {128, 64, 32},
+          .computed_rows = {128, 64},
+          .issue_cycles = 350,  // for each scheduler
+          .round_cycles = 700,
+          .cycles_per_us = 1.7e3,  // chosen, not measured
+      }};
+  return unit;
+}
+
+// Tensor cores by mma.sync: the warps read blocks of shared memory themselves, which the threads fill.
+inline tile::MatrixUnit thread_fed_unit(Index shared_bytes) {
+  const std::vector<tile::DotTile> tiles = {{128, 128}, {64, 64}};
+  // Fewer than 9 of 16 rows are sums.
+  const auto operands = [&](DType dtype) {
+    return tile::MatrixOperands{.dtype = dtype, .fewest = 9, .fewest_depth = 9, .tiles = tiles};
+  };
+  tile::MatrixOperands tf32 = operands(DType::f32);
+  tf32.rounded = true;
+  tf32.rate = 0.5;
+  tile::MatrixUnit unit{.operands = {operands(DType::bf16), operands(DType::f16), std::move(tf32)},
+                        .blocks = kBlockRules,
+                        .other_blocks = true,
+                        .any_size = {128, 128},
+                        .share = 0.3};  // docs/notes/2026-11-21-h200-gemm.md
+  if (shared_bytes == 0) return unit;
+  // A block's: what comes before the first multiple of 1024, and the driver's own KiB, which a multiprocessor
+  // has besides for one of them; and what kernels keep for small arrays.
+  constexpr Index kKibibyte = 1 << 10, kReserved = 2 * kKibibyte, kStatic = 2 * kKibibyte;
+  const Index alone = shared_bytes - kKibibyte - kStatic,
+              beside = std::min(alone, (shared_bytes + kKibibyte) / 2 - kReserved);
+  // 255 hold these beside fragments of operands, statistics of the rows, and addresses.
+  constexpr Index kRegisters = 200;
+  unit.chains = tile::ChainCuts{
+      // A warp reads half as often with 32 rows as with 16; eight of them on a multiprocessor hide what each
+      // waits for: two programs of four, or one (docs/notes/2026-11-22-mma-chains.md).
+      .ways = {{.rows = 128, .threads = 128, .registers = kRegisters, .room_bytes = beside},
+               {.rows = 128, .threads = 256, .registers = kRegisters, .room_bytes = alone},
+               {.rows = 64, .threads = 128, .registers = kRegisters, .room_bytes = beside},
+               {.rows = 64, .threads = 128, .registers = kRegisters, .room_bytes = alone}},
+      .fills_units = true,
+      .refills_between = true,
+      .deep = {128, 128},  // no more columns fit the registers where a warp has 32 rows
+      .room_bytes = shared_bytes};
+  return unit;
+}
+
+inline tile::RowCuts row_cuts() {
+  return {
+      .elements = 4096,  // of arithmetic: more to a thread, for chains of instructions that overlap
+      // One access of 16 bytes for each of 128 threads: of 2^28 f32, 512 elements a program reach 4,279 GB/s,
+      // 4096 in 128 threads 3,860 (docs/notes/2026-11-21-first-h200.md).
+      .access_bytes = 128 * 16,
+      .turned_edge = 64,      // of f32 4 cache lines
+      .picked_elements = 64,  // chosen, not measured
+      .loop_elements = 4096,
+      .joined_elements = 4096,
+      .joined_programs = 2,         // chosen, not measured
+      .group_elements = 512,        // shorter than the threads of a program read at once
+      .grouped_elements = 1 << 15,  // 64 for each of 512 threads
+      .column_bytes = 512,          // what a warp reads at once
+      .column_round_bytes = 8192,   // narrow types are too few bytes else
+      .strip_columns = 32,
+      .shared_programs = 8,        // chosen, not measured
+      .shared_elements = 1 << 16,  // chosen, not measured
+      .shares_outer = true,        // what its rounds share, as a group's scale, is read by one program
+      .cluster_programs = 3,       // one row of 8192² takes 35.1 µs by 512 blocks, 35.4 by 256
+      .cluster_threads = 1024,     // docs/notes/2026-11-22-sums-over-clusters.md
+      .cluster_vectors = 4,
+      .cluster_piece_bytes = 256,
+  };
+}
+
+inline tile::VectorDots vector_dots() {
+  return {
+      // dot=fma_blocks. The first was measured (docs/notes/2026-11-22-whole-programs.md), the others follow
+      // by their loops' instructions (2026-11-21-singles-on-gpus.md). The widest is for what no narrower one
+      // holds.
+      .tiles = {{128, 64, 0.62}, {64, 64, 0.58}, {128, 128, 0.58, true}},
+      .fewest = 32,
+      .depth = 32,
+      .edge = 64,
+      .edge_depth = 16,
+      // Products with a computed operand, and those in chains: 0.3 to 0.34 of the GPT-2 block's
+      // (docs/notes/2026-11-21-third-h200.md, 2026-11-22-whole-programs.md).
+      .share = 0.3,
+      .sum_rows = 8,  // each takes a register for every element that a thread holds of a block
+      .sums = 64,
+  };
+}
+
+// What the passes are told of NVIDIA's devices.
+inline void fill_fitted(tile::Target& target, const Arch& arch) {
+  // layer_norm before 8192 x 256 x 768: 42 us where two kernels took 14 (docs/notes/2026-11-22-whole-
+  // programs.md).
+  target.round_wait_s = 0.7e-6;
+  // 128x8192x8192 took 47.9 us as 128x192 in 3 parts, 8x8192x8192 37.9 as 64x256 in 4
+  // (docs/notes/2026-11-22-sixth-h200.md).
+  target.burst_share = 0.4;
+  target.program_start_us = 2;  // chosen, not measured
+  target.alone_share = 0.7;     // docs/notes/2026-11-21-blocks-by-data.md
+  target.rows = row_cuts();
+  target.vector_dots = vector_dots();
+  // 64 x 64 are the registers of 128 threads.
+  target.chain_blocks = {.edge = 64, .walked = 64, .rows = 64, .columns = 256, .inner_depth = 32};
+  target.matrix_units.clear();
+  if (arch.has_warpgroup_dots()) target.matrix_units.push_back(warpgroup_unit());
+  target.matrix_units.push_back(thread_fed_unit(target.shared_bytes));
+}
+
+}  // namespace tilewright::cuda

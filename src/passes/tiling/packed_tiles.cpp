@@ -1,0 +1,104 @@
+// Blocks by the cycles of packing, multiplying and storing; few rows by what streams.
+#include "passes/tiling/packed_tiles.h"
+
+#include "passes/tiling/ranked_tiles.h"
+
+#include <algorithm>
+
+namespace tilewright::passes {
+
+namespace {
+
+// Blocks of about `most`, all alike up to rounding to whole `unit`s.
+Index even_block(Index size, Index most, Index unit) {
+  const Index parts = std::max<Index>((size + most / 2) / most, 1);
+  return std::min(round_up(ceil_div(size, parts), unit), size);
+}
+
+class PackedTiles {
+ public:
+  PackedTiles(const DotProblem& problem, const tile::Target& target)
+      : p_(problem), target_(target), cuts_(*target.packed_dots) {}
+
+  std::vector<DotTiles> run() const {
+    if (target_.any_size)
+      return {{std::min(cuts_.any_size.rows, p_.m), std::min(cuts_.any_size.columns, p_.n),
+               std::min(cuts_.any_size_depth, p_.k)}};
+    if (p_.n == 1) return {one_column()};
+    if (p_.m < cuts_.register_rows && !p_.whole_n) return {few_rows()};
+    return blocks();
+  }
+
+ private:
+  // Fewer blocks than units: units share what they sum, if it is long.
+  DotTiles shared(DotTiles tiles) const {
+    const Index blocks = p_.programs(tiles.bm, tiles.bn);
+    if (p_.splits && blocks < target_.units)
+      tiles.splits =
+          std::clamp<Index>(target_.units / blocks, 1, std::max<Index>(p_.k / cuts_.shared_depth, 1));
+    return tiles;
+  }
+
+  // Few rows (or a column): the large operand streams from memory, so only its order and its share per unit
+  // matter.
+  DotTiles few_rows() const {
+    const Index columns = p_.batch >= target_.units ? p_.n : ceil_div(p_.n, Index{target_.units});
+    if (p_.b_by_k)
+      return shared(
+          {p_.m, even_block(columns, cuts_.streamed_rows, 4), even_block(p_.k, cuts_.long_walk, 16)});
+    const Index across = round_up(even_block(columns, cuts_.across_columns, 1), cuts_.across_step);
+    return shared({p_.m, std::min(across, p_.n), std::min(cuts_.across_rows, p_.k)});
+  }
+  DotTiles one_column() const {
+    const Index rows = p_.batch >= target_.units ? p_.m : ceil_div(p_.m, Index{target_.units});
+    const Index depth = p_.by_k ? cuts_.long_walk : cuts_.short_walk;
+    return shared({even_block(rows, cuts_.streamed_rows, 4), 1, even_block(p_.k, depth, 16)});
+  }
+
+  double cycles(Index bm, Index bn, Index splits, Index lanes) const {
+    const Index programs = p_.programs(bm, bn) * splits;
+    const double rows = static_cast<double>(bm), columns = static_cast<double>(round_up(bn, lanes)),
+                 depth = static_cast<double>(ceil_div(p_.k, splits)),
+                 packed = static_cast<double>(p_.operand_bytes()) / 4;
+    const double multiply = rows * columns * depth / static_cast<double>(lanes) * packed;
+    const double pack = cuts_.pack_cycles * (rows + columns) * depth * packed;
+    const double all = static_cast<double>(ceil_div(programs, Index{target_.units})) *
+                       (multiply + pack + cuts_.result_cycles * rows * columns + cuts_.program_cycles);
+    const double merge = splits == 1
+                             ? 0
+                             : cuts_.merge_cycles + cuts_.result_cycles *
+                                                        static_cast<double>(splits * p_.batch * p_.m * p_.n) /
+                                                        target_.units;
+    return all + merge;
+  }
+
+  std::vector<DotTiles> blocks() const {
+    constexpr Index kMostTried = 32;  // along each axis
+    const Index lanes = target_.vector_bytes / 4, bytes = p_.operand_bytes();
+    const bool widened = bytes == 2 && cuts_.widens;
+    const Index bk = even_block(p_.k, cuts_.depth_bytes / (widened ? 4 : bytes), 16);
+    std::vector<RankedTiles> all;
+    for (Index i = ceil_div(p_.m, cuts_.most_rows), tried = 0; tried < kMostTried && i <= p_.m; ++i, ++tried)
+      for (Index j = ceil_div(p_.n, cuts_.most_columns), other = 0; other < kMostTried && j <= p_.n;
+           ++j, ++other)
+        for (Index splits = 1; splits <= (p_.splits ? Index{target_.units} : 1) && splits * bk <= p_.k;
+             ++splits) {
+          const Index bm = std::min(round_up(ceil_div(p_.m, i), cuts_.register_rows), p_.m),
+                      bn = std::min(round_up(ceil_div(p_.n, j), lanes), p_.n);
+          if (p_.is_held(bm, bn)) all.push_back({{bm, bn, bk, splits}, cycles(bm, bn, splits, lanes)});
+        }
+    return best_first(std::move(all));
+  }
+
+  const DotProblem& p_;
+  const tile::Target& target_;
+  const tile::PackedDots& cuts_;
+};
+
+}  // namespace
+
+std::vector<DotTiles> packed_tiles(const DotProblem& problem, const tile::Target& target) {
+  return PackedTiles(problem, target).run();
+}
+
+}  // namespace tilewright::passes
