@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""check_machine_names.py finds each kind of name, and takes no other word for one."""
+import pathlib
+import tempfile
+import unittest
+
+import check_machine_names
+
+
+class CheckMachineNames(unittest.TestCase):
+    def problems_of(self, text, path="src/passes/tiling/tiles.cpp"):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / path
+            file.parent.mkdir(parents=True)
+            file.write_text(text)
+            return check_machine_names.check(pathlib.Path(folder))[0]
+
+    def expect_found(self, text, name):
+        problems = self.problems_of(text + "\n")
+        self.assertTrue(any(f": {name}: " in problem for problem in problems), f"{text}: {problems}")
+
+    def test_names_are_found_in_identifiers_strings_and_comments(self):
+        self.expect_found("constexpr double kShareOfMma = 0.3;", "mma")
+        self.expect_found("if (target.has_wgmma()) return 1;", "wgmma")
+        self.expect_found('return "what is added up runs on sm_90a alone";', "sm")
+        self.expect_found("// Measured on an H200.", "H200")
+        self.expect_found("// (docs/notes/2026-11-21-third-h200.md)", "h200")
+        self.expect_found("// What a warp reads at once", "warp")
+        self.expect_found("std::vector<DotTiles> cuda_tiles(const DotProblem& p);", "cuda")
+        self.expect_found("bool hasAVX512 = true;", "avx")
+        self.expect_found("constexpr Index kColumnBytesGpu = 512;", "gpu")
+        self.expect_found("// by cp.async", "cp.async")
+        self.expect_found("// Tensor cores keep 14 bits.", "Tensor cores")
+
+    def test_a_question_what_a_target_is_is_found(self):
+        self.expect_found("return target_.kind == Kind::one;", "target_.kind")
+        self.expect_found('if (target.arch == "x") return;', "target.arch")
+        self.expect_found("using tile::TargetKind;", "TargetKind")
+
+    def test_a_name_over_the_end_of_a_line_is_found(self):
+        self.assertEqual(self.problems_of("// left to the tensor\n// cores alone\n"),
+                         ["src/passes/tiling/tiles.cpp: tensor cores, over the end of a line: a part of a vendor's devices"])
+
+    def test_a_line_says_where(self):
+        self.assertEqual(self.problems_of("int a;\nint gpu;\n"), ["src/passes/tiling/tiles.cpp:2: gpu: a kind of machine"])
+
+    def test_other_words_are_none(self):
+        self.assertEqual(self.problems_of("// a comma, summaries, cummax, performance; armed, swarm, small, charm\n"
+                                          "constexpr Index kMatrixUnit = 1;\n// the copy engine's rules\n"), [])
+
+    def test_other_folders_may_name_machines(self):
+        self.assertEqual(self.problems_of("int cuda;\n", "src/backends/cuda/x.cpp"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
