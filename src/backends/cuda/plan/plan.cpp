@@ -18,11 +18,11 @@ using tile::OpKind;
 
 namespace {
 
-Pipeline pipeline_of(const tile::Schedule& schedule, const DotUse& dots) {
+PipelineKind pipeline_of(const tile::Schedule& schedule, const DotUse& dots) {
   const bool wgmma = schedule.dot == DotUnit::wgmma;
-  if (dots.dot) return wgmma ? Pipeline::wgmma_dot : Pipeline::copied_dot;
-  if (dots.chain) return wgmma ? Pipeline::wgmma_chain : Pipeline::copied_chain;
-  return Pipeline::elements;
+  if (dots.dot) return wgmma ? PipelineKind::wgmma_dot : PipelineKind::copied_dot;
+  if (dots.chain) return wgmma ? PipelineKind::wgmma_chain : PipelineKind::copied_chain;
+  return PipelineKind::elements;
 }
 
 Status check_fields(const Kernel& kernel, const tile::Schedule& s) {
@@ -51,14 +51,14 @@ void place_staged(CudaPlan& plan) {
 
 Status check_pipeline(const Kernel& kernel, CudaPlan& plan) {
   switch (plan.pipeline) {
-    case Pipeline::elements:
+    case PipelineKind::elements:
       return plan_staged(kernel, plan);
-    case Pipeline::copied_dot:
+    case PipelineKind::copied_dot:
       return check_copied_dot(kernel, plan);
-    case Pipeline::copied_chain:
+    case PipelineKind::copied_chain:
       return check_copied_chain(kernel, plan);
-    case Pipeline::wgmma_dot:
-    case Pipeline::wgmma_chain:
+    case PipelineKind::wgmma_dot:
+    case PipelineKind::wgmma_chain:
       return check_wgmma(kernel, plan);
   }
   return Unit{};
@@ -67,16 +67,16 @@ Status check_pipeline(const Kernel& kernel, CudaPlan& plan) {
 Status place_pipeline(CudaPlan& plan) {
   plan.shared.exchanged = plan.elements.exchanged_bytes;
   switch (plan.pipeline) {
-    case Pipeline::elements:
+    case PipelineKind::elements:
       place_staged(plan);
       return Unit{};
-    case Pipeline::copied_dot:
+    case PipelineKind::copied_dot:
       place_copied_dot(plan);
       return Unit{};
-    case Pipeline::copied_chain:
+    case PipelineKind::copied_chain:
       return place_copied_chain(plan);
-    case Pipeline::wgmma_dot:
-    case Pipeline::wgmma_chain:
+    case PipelineKind::wgmma_dot:
+    case PipelineKind::wgmma_chain:
       return place_wgmma(plan);
   }
   return Unit{};

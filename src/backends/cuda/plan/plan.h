@@ -22,7 +22,7 @@ struct PlanOptions {
 };
 
 // What a kernel is printed as.
-enum class Pipeline : unsigned char {
+enum class PipelineKind : unsigned char {
   elements,      // element loops; dots, if any, a thread's own
   copied_dot,    // a loop of one dot whose blocks the threads copy ahead (cp.async)
   copied_chain,  // back-to-back dots, likewise
@@ -42,7 +42,7 @@ struct SharedMemory {
 struct CudaPlan {
   tile::Schedule schedule;
   PlanOptions options;
-  Pipeline pipeline = Pipeline::elements;
+  PipelineKind pipeline = PipelineKind::elements;
   printer::LoopPlan loops;
   std::vector<printer::ValueRange> ranges;
   Layouts layouts;

@@ -52,7 +52,7 @@ TEST(CudaPlan, SharedMemoryIsCounted) {
   Schedule s = wgmma();
   const auto plan = plan_kernel(product(), s, kHopper);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_EQ(plan->pipeline, Pipeline::wgmma_dot);
+  EXPECT_EQ(plan->pipeline, PipelineKind::wgmma_dot);
   EXPECT_EQ(plan->shared.dynamic, 4 * (128 + 128) * 64 * 2 + 1024);
   s.stages = 8;
   EXPECT_EQ(why_not(product(), s), "needs 263168 bytes of shared memory, a block has 230400");
@@ -63,7 +63,7 @@ TEST(CudaPlan, RoundsThatOverlapAreKnownByTheirLoop) {
   s.stages = 2, s.ahead = true;
   const auto plan = plan_kernel(tile::samples::attention({.queries = 1024, .keys = 1024}), s, kHopper);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_EQ(plan->pipeline, Pipeline::wgmma_chain);
+  EXPECT_EQ(plan->pipeline, PipelineKind::wgmma_chain);
   EXPECT_EQ(plan->rounds.of_loop.size(), 1u);
   EXPECT_EQ(why_not(product(), s), "ahead: the loop is no chain of dots");
 }

@@ -124,7 +124,7 @@ Index place_chain(CudaPlan& plan) {
 Status check_wgmma(const Kernel& kernel, CudaPlan& plan) {
   const tile::Schedule& s = plan.schedule;
   const int warpgroups = s.threads / kWarpgroup;
-  const bool chain = plan.pipeline == Pipeline::wgmma_chain;
+  const bool chain = plan.pipeline == PipelineKind::wgmma_chain;
   if (!plan.options.arch.has_warpgroup_dots())
     return refusal(fmt::format("dot=wgmma: {} has none", plan.options.arch.text()));
   if (s.threads % kWarpgroup != 0 || warpgroups > (chain ? kMaxChainWarpgroups : kMaxWarpgroups))

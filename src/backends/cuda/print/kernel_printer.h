@@ -5,9 +5,9 @@
 #include "backends/cuda/analysis/access.h"
 #include "backends/cuda/plan/pipelines.h"
 #include "backends/cuda/plan/plan.h"
+#include "backends/cuda/print/kernel_facts.h"
 #include "backends/cuda/print/printer.h"
 #include "backends/cuda/print/text.h"
-#include "backends/printer/accuracy.h"
 #include "backends/printer/index_text.h"
 #include "backends/printer/loop_plan.h"
 
@@ -28,12 +28,24 @@ struct Expr {
   int operations = 0;  // in the text, names and elements of arrays being none
 };
 
+class Pipeline;
+
+// What all kernels have. A pipeline prints the loops that are its own, with the functions here.
 class KernelPrinter {
  public:
   KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan);
-  backends::Source run();
+  backends::Source run(Pipeline& pipeline);
 
- private:
+  const tile::Kernel& kernel() const { return kernel_; }
+  const CudaPlan& plan() const { return plan_; }
+  Text& out() { return out_; }
+  const tile::Op& definition(tile::ValueId v) const {
+    return *facts_.definitions[static_cast<std::size_t>(v)];
+  }
+  const std::string& map_name(std::size_t map) const { return map_names_[map]; }
+  // Of the rows that a thread holds, those that element loops walk now; not set: all.
+  std::optional<std::pair<Index, Index>>& row_window() { return row_window_; }
+
   using IndexText = printer::IndexText;
   using Instr = printer::Instr;
   using ElementLoop = printer::ElementLoop;
@@ -49,12 +61,6 @@ class KernelPrinter {
     std::string type;     // of an element
     bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
     Index rows = 0;       // of a thread's rows so many are there, in turn, or one for all of them; 0: all
-  };
-  // A load that is copied ahead: its slots of 16 bytes a thread, and those before it.
-  struct Staged {
-    std::string name;
-    Index slots = 0;
-    Index first_slot = 0;
   };
   // Names of a thread's coordinates for one way of standing in rows.
   struct Thread {
@@ -113,6 +119,7 @@ class KernelPrinter {
   std::string signature();
   void print_thread_coordinates(Text& head);
   void print_steps(const std::vector<Step>& steps);
+  void print_steps_after_wait(const std::vector<Step>& steps);
   void print_step(const Step& step);
   void print_scalar(const tile::Op& op);
   void print_loop(const Step& step);
@@ -121,7 +128,6 @@ class KernelPrinter {
   void close_loop();
   void print_branch(const Step& step);
   void print_assign(const Step& step);
-  void print_persistent_body();
   void print_program_ids();
   void index_scalars();
   void wait_for_cluster();
@@ -190,7 +196,6 @@ class KernelPrinter {
   void print_pieces(Loop& loop);
   void print_row_starts(Loop& loop);
   void print_send(const Loop& loop);
-  void print_outbox();
 
   // --- exponentials in chains of dots (print_exp.cpp)
   struct Scaled {
@@ -252,146 +257,14 @@ class KernelPrinter {
   void print_scalar_effect(const tile::Op& op);
   std::string view_offset(int view, const std::vector<Expr>& indices);
 
-  // --- loads copied ahead (print_staged.cpp)
-  void choose_staged();
-  void print_fetch(Loop& loop, const Instr& in);
-  void print_foreseen(ValueId v);
-  void print_staging(const std::string& programs);
-  void print_turn(const std::string& programs);
+  // --- loads that a pipeline copies ahead
   std::string staged_slot(const Registers& r, const std::string& base) const;
   std::string staged_vector(const Registers& r) const;
-  std::vector<std::pair<const tile::Op*, Staged>> staged_in_order() const;
   bool walks() const { return walks_programs(schedule_); }
-
-  // --- loops of dots on tensor cores fed by the copy engine (print_wgmma.cpp)
-  void print_wgmma_body();
-  void print_fetching(const Step& loop);
-  // Names of a block's type, of its places in shared memory, of the turn that says which is next, of the
-  // barrier that counts its bytes, and of its tensor map.
-  struct BlockNames {
-    std::string type, stage, turn, full, map;
-  };
-  void print_block_loads(const BlockNames& names, const TensorOperand& operand, const TensorBlock& map);
-  void foresee(ValueId v);
+  const Op* scalar_definition(ValueId v) const;  // of the kernel's own body
+  std::string scalar_line(ValueId v) const;      // as printed; empty: none
   void print_raster();
-  void print_wgmma_loop(const Step& step);
-  void open_dot_loop(const Op& op);
-  std::string programs_text() const;
-  void open_program_loop();
-  void open_multiplied_programs();
-  void print_dot_turn(const Op& loop);
-  void print_dot_blocks();
-  void print_dot_ring();
-  void print_exchange_place();
-
-  // --- chains of dots fed by the copy engine (print_chain.cpp)
-  struct ChainText {
-    std::string type, turned;  // of a block as its first reader sees it; with rows and depth exchanged
-    std::string stage, ring, turn, full;
-    std::string late_turn;  // of a late dot that is not the first to read the block; or empty
-    bool joins = false;     // the ring of the block before: they come and go together
-  };
-  void name_chain();
-  void join_rings();
-  void print_chain_blocks();
-  void print_chain_places();
-  void print_chain_fetching();
-  void print_chain_fetching(const Step& loop);
-  void print_chain_fetch(std::size_t block, const Op& load);
-  void print_chain_loop(const Step& step);
-  void print_chain_steps(const Step& loop);
-  void wait_for_residents();
-  void release_residents();
-  std::set<ValueId> chain_starts(const Step& loop) const;
-  void print_chain_pipeline(const Step& loop, const std::vector<const ChainDot*>& dots);
-  void print_chain_load(const Loop& loop, const Op& load, const Registers& r);
-  // Blocks of which only a part is used (print_used_part.cpp).
-  void print_used_parts(const ChainDot& dot);
-  void print_late_used_parts(const ChainDot& late);
-  Expr used_part(ValueId v, const Expr& line);
-  Expr used_part_load(const tile::Op& load, const Expr& line);
-  void print_chain_issue(const ChainDot& dot);
-  void print_chain_issue(const ChainDot& dot, const std::string& add);
-  void print_chain_done(const ChainDot& dot);
-  void print_chain_release(int block, const std::string& turn);
-  // … whose rounds overlap (print_chain_rounds.cpp)
-  // A round, and registers for what it keeps aside.
-  struct NamedRound {
-    const ChainRound* steps = nullptr;
-    std::map<ValueId, Registers> aside = {};
-  };
-  NamedRound named_round(const Step& loop);
-  void share_late_registers(const ChainDot& from, const ChainDot& to);
-  void print_chain_rounds(const Step& loop);
-  struct RoundBounds {
-    std::string index, type, from, end, by;
-  };
-  RoundBounds print_round_bounds(const Op& loop);
-  void print_overlapping_rounds(const NamedRound& round, const RoundBounds& bounds, const std::string& from);
-  void print_chain_open(const ChainRound& round);
-  void print_chain_first(const ChainRound& round);
-  void print_chain_rest(const ChainRound& round);
-  void print_chain_sums(const NamedRound& round);
-  void print_chain_adding(const NamedRound& round);
-  void print_chain_wait(const ChainDot& dot);
-  // … that add up products (print_chain_adding.cpp)
-  struct AddingRounds {
-    const Step* loop = nullptr;
-    const ChainDot* dot = nullptr;
-    std::vector<const Step*> before, after;  // the product
-    std::set<ValueId> scalars, buffers;      // that `before` leaves for `after`, and with ahead the product
-    struct Names {
-      std::map<ValueId, std::string> scalars;
-      std::map<ValueId, Registers> buffers;
-    } names[2] = {};
-    Index row_blocks = 1;  // of 64 rows of a warpgroup
-    std::string end = {}, by = {};
-  };
-  struct AddingRound {
-    std::string index;
-    int kind;  // of its names
-  };
-  AddingRounds adding_rounds(const Step& loop, const ChainDot& dot);
-  void declare_adding_rounds(const AddingRounds& a);
-  void use_adding_names(const AddingRounds& a, int kind);
-  void print_adding_steps(const AddingRounds& a, const AddingRound& round,
-                          const std::vector<const Step*>& steps);
-  void print_adding_issue(const AddingRounds& a, int kind, Index row_block);
-  void print_adding_product(const AddingRounds& a, const AddingRound& round, Index row_block);
-  void print_adding_round(const AddingRounds& a, const AddingRound& round);
-  void print_adding_rounds(const Step& loop, const ChainDot& dot);
-  void share_product_registers();
-  Registers chain_left(const ChainDot& dot);
-  bool reads_last_early(const ChainDot& dot, int block) const;
-  void name_late_dots();
-  void name_parts(const ChainDot& dot);
-  void declare_parts(const Step& loop);
-  void print_parts(const ChainDot& dot);
-  const std::string& chain_turn(const ChainDot& dot, int block) const;
-  std::string chain_place(const ChainDot& dot, int block) const;
-  std::string chain_type(int block, bool k_major) const;
-  bool reads_first(const ChainDot& dot, int block) const;
-  bool reads_last(const ChainDot& dot, int block) const;
-
-  // --- loops of dots whose blocks the threads copy ahead (print_copied.cpp)
-  void print_copied_loop(const Step& step);
-  std::string multiply_text(const Registers& acc);
-  void print_copy(const std::string& block, const std::string& to, const TensorOperand& operand);
-
-  // --- chains of dots whose blocks the threads copy ahead (print_chain_copied.cpp)
-  // Names of a loop's numbers, and of the functions that copy its blocks.
-  struct CopiedLoop {
-    std::string index, lower, end, by;
-    std::map<int, std::string> copies = {};
-    std::string at(const std::string& from, int rounds) const;
-  };
-  void print_copied_chain_body();
-  void print_copied_chain(const Step& loop);
-  void print_first_copies(const Step& loop, const std::vector<CopyPoint>& points, const CopiedLoop& names);
-  void print_copy_point(const CopyPoint& point, const CopiedLoop& names);
-  void print_chain_copy(int block, const Op& load, const std::string& place);
-  void print_chain_multiply(const ChainDot& dot);
-  void copy_residents(const Op& outermost);
+  std::string programs_text() const;  // all programs
 
   // --- expressions (print_expressions.cpp)
   Expr scalar(ValueId v);
@@ -405,7 +278,6 @@ class KernelPrinter {
   const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
   std::string as_type(const Expr& e, const std::string& type) const;
   bool only_stored(ValueId v) const;  // every use rounds it to its narrow type
-  void find_only_stored();
 
   // --- reductions and scans (print_reductions.cpp)
   struct Reduction {
@@ -460,8 +332,12 @@ class KernelPrinter {
   void print_dot(const Step& step);
   void print_barrier();
 
+ private:
+  friend class PipelineText;
+
   const tile::Kernel& kernel_;
   const CudaPlan& plan_;
+  Pipeline* pipeline_ = nullptr;
   const tile::Schedule& schedule_;
   const printer::LoopPlan& loops_;
   const std::vector<printer::ValueRange>& ranges_;
@@ -469,30 +345,18 @@ class KernelPrinter {
   const std::optional<TensorDot>& dot_;  // when tensor cores run the kernel's dots: one, or
   const std::optional<DotChain>& chain_;
   const std::optional<TileStore>& result_;  // that the copy engine stores
-  std::vector<printer::Accuracy> kernel_accuracy_;
+  const KernelFacts facts_;
   std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
-  std::vector<tile::ViewUse> view_uses_;
-  std::vector<const tile::Op*> definitions_;  // by value
-  std::vector<bool> differs_;                 // between programs
-  bool outside_ = false;  // the vector that is printed holds none of the columns that are tested for
-  bool crowded_ = false;  // a thread holds many elements: registers decide
-  std::vector<bool> only_stored_;
-  Index piece_vectors_ = 0;                   // of the piece whose columns are loaded
-  std::vector<ChainText> chain_text_;         // by block
-  std::map<ValueId, Registers> chain_parts_;  // by storage: operand a of a dot, as it reads it
-  std::set<std::string> declared_parts_;
-  std::set<int> resident_copied_;       // blocks
+  bool outside_ = false;     // the vector that is printed holds none of the columns that are tested for
+  bool crowded_ = false;     // a thread holds many elements: registers decide
+  Index piece_vectors_ = 0;  // of the piece whose columns are loaded
   std::vector<std::string> map_names_;  // of the kernel's tensor maps
 
   Text out_{1};
-  std::vector<std::string> shared_;  // declarations of static shared memory
-  std::map<const tile::Op*, Staged> staged_;
-  Text fetch_{2};
+  std::vector<std::string> shared_;                        // declarations of static shared memory
   std::vector<std::string> wide_parts_;                    // of the loop that is printed, by instruction
   std::map<ValueId, const tile::Op*> scalar_definitions_;  // of the kernel's own body
   std::map<ValueId, std::string> scalar_lines_;            // as printed
-  std::set<ValueId> foreseen_;
-  std::set<int> foreseen_axes_;
   std::set<std::string> headers_;
   std::set<std::string> used_names_;
   std::map<ValueId, std::string> names_;
@@ -509,7 +373,6 @@ class KernelPrinter {
   bool cluster_waited_ = false;
   bool previous_waited_ = false;           // for the kernel before
   std::map<ValueId, Reduction> deferred_;  // by maximum: not exchanged yet; none at the end
-  std::map<int, int> loads_of_view_;
 };
 
 }  // namespace tilewright::cuda

@@ -81,7 +81,7 @@ KernelPrinter::Loop KernelPrinter::begin_elements(const ElementLoop& plan) {
 
 void KernelPrinter::print_elements(const ElementLoop& plan) {
   Loop loop = begin_elements(plan);
-  accuracy_ = printer::accuracy_in_loop(kernel_, plan, kernel_accuracy_);
+  accuracy_ = printer::accuracy_in_loop(kernel_, plan, facts_.accuracy);
   const std::size_t n = plan.body.size();
   count_uses(loop);
   print_loads(loop);
@@ -108,7 +108,7 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   print_at(loop, Level::once);
   if (loop.pieces.vectors > 0) {
     print_pieces(loop);
-    accuracy_ = kernel_accuracy_;
+    accuracy_ = facts_.accuracy;
     return;
   }
   const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
@@ -120,7 +120,7 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   if (rows && loop.frame.row_steps() > 1) out_.close();
   print_scans(loop);
   print_exchange(loop);
-  accuracy_ = kernel_accuracy_;
+  accuracy_ = facts_.accuracy;
 }
 
 void KernelPrinter::count_uses(Loop& loop) const {

@@ -57,7 +57,7 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
     if (std::any_of(chain_->dots.begin(), chain_->dots.end(),
                     [&](const ChainDot& d) { return loops_.storage(d.op->results[0]) == loops_.storage(v); }))
       return true;
-    const tile::Op* op = definitions_[static_cast<std::size_t>(v)];
+    const tile::Op* op = facts_.definitions[static_cast<std::size_t>(v)];
     return op && op->kind == OpKind::apply && op->prim != Prim::exp && op->prim != Prim::exp2 &&
            std::any_of(op->operands.begin(), op->operands.end(), visit);
   };
@@ -72,7 +72,7 @@ bool KernelPrinter::is_dot_sized(ValueId value) const {
         return loops_.storage(d.op->results[0]) == loops_.storage(value);
       }))
     return true;
-  const tile::Op* op = definitions_[static_cast<std::size_t>(value)];
+  const tile::Op* op = facts_.definitions[static_cast<std::size_t>(value)];
   const auto all = [&](std::size_t first) {
     return std::all_of(op->operands.begin() + static_cast<std::ptrdiff_t>(first), op->operands.end(),
                        [&](ValueId v) { return is_dot_sized(v); });

@@ -32,7 +32,7 @@ Expr KernelPrinter::scalar(ValueId v) {
   return {value_name(loops_.storage(v)), type_of(loops_.storage(v))};
 }
 
-bool KernelPrinter::only_stored(ValueId v) const { return only_stored_[static_cast<std::size_t>(v)]; }
+bool KernelPrinter::only_stored(ValueId v) const { return facts_.only_stored[static_cast<std::size_t>(v)]; }
 
 Expr KernelPrinter::compute(const Op& op, const std::vector<Expr>& operands) {
   Expr e = op_expr(op, operands);
@@ -122,7 +122,7 @@ Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) 
     }
   }
   use.tests = is_bool(dtype) && std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
-                const Op* made = printer::behind(definitions_, OpKind::broadcast, v);
+                const Op* made = printer::behind(facts_.definitions, OpKind::broadcast, v);
                 return made && made->kind == OpKind::apply;
               });
   if (const std::string header = prim_header(use); !header.empty()) need(header);
@@ -134,7 +134,7 @@ Expr KernelPrinter::gather_expr(const Op& op, const std::vector<Expr>& operands)
   const tile::ViewParam& p = kernel_.views[view];
   std::vector<Expr> indices(operands.begin(), operands.begin() + p.rank());
   need("memory");
-  const bool read_only = !view_uses_[view].written && !view_uses_[view].accumulated;
+  const bool read_only = !facts_.is_written(op.param);
   std::string text = fmt::format("load<1{}>({} + {}).v[0]", read_only ? ", Cache::constant" : "",
                                  identifier(p.name), view_offset(op.param, indices));
   if (is_narrow_float(p.dtype)) {

@@ -1,8 +1,7 @@
 // A kernel as a whole: its head, its parameters and its body.
 #include "backends/cuda/analysis/loop_policy.h"
 #include "backends/cuda/plan/grid.h"
-#include "backends/cuda/print/kernel_printer.h"
-#include "backends/printer/powers_below.h"
+#include "backends/cuda/print/pipeline.h"
 
 #include <tilewright/base/error.h>
 
@@ -62,51 +61,19 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
       dot_(plan.dots.dot),
       chain_(plan.dots.chain),
       result_(plan.dots.result),
-      kernel_accuracy_(printer::needed_accuracy(kernel)),
-      accuracy_(kernel_accuracy_),
-      view_uses_(tile::view_uses(kernel)),
-      definitions_(printer::definitions(kernel)),
-      differs_(printer::differ_between_programs(kernel)),
-      crowded_(crowded(kernel, plan.schedule)),
-      only_stored_(kernel.values.size(), true) {
+      facts_(kernel),
+      accuracy_(facts_.accuracy),
+      crowded_(crowded(kernel, plan.schedule)) {
   used_names_.insert(std::begin(kReserved), std::end(kReserved));
   for (const tile::ViewParam& v : kernel.views) used_names_.insert(identifier(v.name));
   for (const tile::ScalarParam& s : kernel.scalars) used_names_.insert(identifier(s.name));
-  tile::for_each_op(kernel.body, [&](const Op& op) {
-    if (op.kind == OpKind::load || op.kind == OpKind::gather) ++loads_of_view_[op.param];
-  });
-  find_only_stored();
 }
 
-// Users stand behind what they use, so they are looked at first. A tile that a dot reads is kept as it is
-// stored, and a choice between two values rounds neither.
-void KernelPrinter::find_only_stored() {
-  std::vector<const Op*> ops;
-  tile::for_each_op(kernel_.body, [&](const Op& op) { ops.push_back(&op); });
-  const auto long_both_ways = [&](ValueId v) { return long_axes(kernel_.type(v).shape).size() == 2; };
-  for (auto op = ops.rbegin(); op != ops.rend(); ++op)
-    for (std::size_t i = 0; i < (*op)->operands.size(); ++i) {
-      const ValueId v = (*op)->operands[i];
-      const bool stored = i == 0 && ((*op)->kind == OpKind::store || (*op)->kind == OpKind::scatter);
-      const bool multiplied = i < 2 && (*op)->kind == OpKind::dot && long_both_ways(v);
-      const bool chosen = i > 0 && (*op)->kind == OpKind::apply && (*op)->prim == tile::Prim::select &&
-                          only_stored((*op)->results[0]);
-      if (!stored && !multiplied && !chosen) only_stored_[static_cast<std::size_t>(v)] = false;
-    }
-}
-
-backends::Source KernelPrinter::run() {
+backends::Source KernelPrinter::run(Pipeline& pipeline) {
+  pipeline_ = &pipeline;
   const std::string parameters = signature();
   if (row_cluster(schedule_) > 1) need("cluster_exchange");
-  choose_staged();
-  if (schedule_.dot == tile::DotUnit::wgmma)
-    print_wgmma_body();
-  else if (chain_)
-    print_copied_chain_body();
-  else if (walks())
-    print_persistent_body();
-  else
-    print_steps(loops_.steps);
+  pipeline.print_body();
   wait_for_previous();  // of a kernel that touches no memory, too
   TW_CHECK(deferred_.empty(), "a maximum waits for a sum that no loop prints");
 
@@ -153,8 +120,8 @@ std::string KernelPrinter::header_comment() const {
   for (std::size_t i = 0; i < kernel_.views.size(); ++i) {
     const tile::ViewParam& v = kernel_.views[i];
     const std::string shape = fmt::format("{} {}{}", v.name, name(v.dtype), dims(v.extents));
-    if (view_uses_[i].read) reads.push_back(shape);
-    if (view_uses_[i].written || view_uses_[i].accumulated) writes.push_back(shape);
+    if (facts_.view_uses[i].read) reads.push_back(shape);
+    if (facts_.is_written(static_cast<int>(i))) writes.push_back(shape);
   }
   text += fmt::format("{} -> {}\n", fmt::join(reads, ", "), fmt::join(writes, ", "));
   text += fmt::format("// schedule: {}\n", to_string(schedule_));
@@ -175,7 +142,7 @@ std::string KernelPrinter::header_comment() const {
 std::string KernelPrinter::signature() {
   std::vector<std::string> parameters;
   for (std::size_t i = 0; i < kernel_.views.size(); ++i) {
-    const bool written = view_uses_[i].written || view_uses_[i].accumulated;
+    const bool written = facts_.is_written(static_cast<int>(i));
     parameters.push_back(fmt::format("{}{}* __restrict__ {}", written ? "" : "const ",
                                      element_type(kernel_.views[i].dtype),
                                      identifier(kernel_.views[i].name)));
@@ -203,8 +170,20 @@ const std::string& KernelPrinter::value_name(ValueId v) {
   return names_[v] = unique(given.empty() ? fmt::format("v{}", v) : given);
 }
 
-backends::Source print_kernel(const tile::Kernel& kernel, const CudaPlan& plan) {
-  return KernelPrinter(kernel, plan).run();
-}
+PipelineText::PipelineText(KernelPrinter& k)
+    : k_(k),
+      kernel_(k.kernel_),
+      plan_(k.plan_),
+      schedule_(k.schedule_),
+      loops_(k.loops_),
+      layouts_(k.layouts_),
+      dot_(k.dot_),
+      chain_(k.chain_),
+      out_(k.out_),
+      scalars_(k.scalars_),
+      buffers_(k.buffers_),
+      names_(k.names_),
+      declared_(k.declared_),
+      loop_depth_(k.loop_depth_) {}
 
 }  // namespace tilewright::cuda

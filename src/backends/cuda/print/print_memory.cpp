@@ -1,5 +1,5 @@
 // Loads and stores of blocks: addresses, bounds, cache hints; accesses of single elements.
-#include "backends/cuda/print/kernel_printer.h"
+#include "backends/cuda/print/pipeline.h"
 
 #include <algorithm>
 
@@ -88,8 +88,7 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
     return a;
   }
   a.base = unique(view + "_at");
-  const auto v = static_cast<std::size_t>(access.op().param);
-  const bool written = view_uses_[v].written || view_uses_[v].accumulated;
+  const bool written = facts_.is_written(access.op().param);
   out_.line("{}{}* const {} = {} + {};", written ? "" : "const ", element_type(access.view().dtype), a.base,
             view, offset[0] == '-' ? "(" + offset + ")" : offset);
   return a;
@@ -149,12 +148,12 @@ KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr&
 // Data that is read once leaves no trace in the caches; what other rows or blocks read too stays.
 std::string KernelPrinter::load_cache(const Op& op, Part part, const Frame& frame) const {
   const auto view = static_cast<std::size_t>(op.param);
-  if (view_uses_[view].written || view_uses_[view].accumulated) return "";
-  const bool once = loads_of_view_.at(op.param) == 1 && schedule_.keep_in_registers && loop_depth_ == 0;
+  if (facts_.is_written(op.param)) return "";
+  const bool once = facts_.loads_of_view.at(op.param) == 1 && schedule_.keep_in_registers && loop_depth_ == 0;
   const bool whole_line = frame.vector * static_cast<int>(size_bytes(kernel_.views[view].dtype)) <= 16;
   const bool large = part == Part::all || (part == Part::cols && frame.rows == 1);
   const bool own = std::any_of(op.operands.begin(), op.operands.end(),
-                               [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
+                               [&](ValueId v) { return facts_.differs[static_cast<std::size_t>(v)]; });
   return once && own && whole_line && large ? ", Cache::stream_constant" : ", Cache::constant";
 }
 
@@ -211,11 +210,7 @@ void KernelPrinter::print_load(Loop& loop, std::size_t i) {
   const DType dtype = access.view().dtype;
   const Part part = spread_of(loop, in.axes);
   Registers& r = loop.arrays[i];
-  if (staged_.count(in.op) != 0) {
-    r = {staged_.at(in.op).name + "_now", loop.place, dtype, element_type(dtype), true};
-    print_fetch(loop, in);
-    return;
-  }
+  if (pipeline_->bring_load(loop, i)) return;
   if (keeps_load(loop, i)) {
     r = buffer(in.value);
     if (declared_.insert(loops_.storage(in.value)).second) out_.write(declaration(r));
@@ -226,7 +221,7 @@ void KernelPrinter::print_load(Loop& loop, std::size_t i) {
          vectors ? element_type(dtype) : compute_type(dtype)};
     out_.write(declaration(r));
   }
-  if (chain_ && chain_->to_threads.count(in.op) > 0) return print_chain_load(loop, *in.op, r);
+  if (pipeline_->take_load(loop, *in.op, r)) return;
   const Bounds b = print_bounds(loop, in, access);
   const Address a = print_address(loop, in, access);
   const std::string fill = stored_literal(dtype, in.op->number);

@@ -63,15 +63,4 @@ void KernelPrinter::print_send(const Loop& loop) {
   out_.line("send(outbox, {}, group, {});", map_names_.back(), fmt::join(place, ", "));
 }
 
-// Behind the operands' blocks.
-void KernelPrinter::print_outbox() {
-  if (!result_) return;
-  need("tile_store");
-  const ChainText* last = chain_ ? &chain_text_.back() : nullptr;
-  const std::string end =
-      last ? fmt::format("{} + {} * {}::bytes", last->stage, plan_.places.back(), last->type)
-           : fmt::format("b_blocks + {} * B::bytes", schedule_.stages);
-  out_.line("Outbox<{0}> outbox{{{1} + u32(group) * {0} * kPieceBytes, 0}};", schedule_.store_places, end);
-}
-
 }  // namespace tilewright::cuda

@@ -86,35 +86,6 @@ void KernelPrinter::print_program_ids() {
   for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
 }
 
-// One block walks over every gridDim.x-th program.
-void KernelPrinter::print_persistent_body() {
-  const std::string divide = row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "";
-  const std::string programs = programs_text();
-  declare_buffers(loops_.steps);
-  wait_for_cluster();
-  wait_for_previous();
-  Text before(1);
-  std::swap(before, out_);
-  out_ = Text(2);
-  ++loop_depth_;
-  print_steps(loops_.steps);
-  --loop_depth_;
-  Text body(2);
-  std::swap(body, out_);
-  std::swap(before, out_);
-  if (schedule_.stages > 1) {
-    print_staging(programs);
-    out_.open("for (i32 program = first; program < {}; program += hop)", programs);
-    print_turn(programs);
-  } else {
-    out_.open("for (i32 program = i32(blockIdx.x){0}; program < {1}; program += i32(gridDim.x){0})", divide,
-              programs);
-  }
-  print_program_ids();
-  out_.append(body);
-  out_.close();
-}
-
 KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
   const auto key =
       std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster * frame.row_blocks);

@@ -27,6 +27,24 @@ std::string KernelPrinter::at(const Registers& r) const {
   return r.name + rows + cols;
 }
 
+// This thread's first slot of the vector that r and c name.
+std::string KernelPrinter::staged_slot(const Registers& r, const std::string& base) const {
+  const Frame& f = layouts_.frame(r.place);
+  const Index each = f.vector * static_cast<Index>(size_bytes(r.dtype)) / kSlotBytes * schedule_.threads;
+  std::string index;
+  const bool rows = r.place.part == Part::all && f.row_steps() > 1;
+  if (rows && f.col_steps() > 1)
+    index = fmt::format("(r * {} + c) * {}", f.col_steps(), each);
+  else if (rows || f.col_steps() > 1)
+    index = fmt::format("{} * {}", rows ? "r" : "c", each);
+  return index.empty() ? base : base + " + " + index;
+}
+
+std::string KernelPrinter::staged_vector(const Registers& r) const {
+  return fmt::format("fetched<{}, {}, {}>({})", r.type, layouts_.frame(r.place).vector, schedule_.threads,
+                     staged_slot(r, r.name));
+}
+
 std::string KernelPrinter::element(const Registers& r) const {
   if (r.place.part == Part::one || r.place.part == Part::rows) return at(r);
   return at(r) + (layouts_.frame(r.place).vector > 1 ? ".v[v]" : ".v[0]");

@@ -1,6 +1,6 @@
 // The steps of a loop plan: scalars, control flow, what loops carry on.
 #include "backends/cuda/analysis/overlap.h"
-#include "backends/cuda/print/kernel_printer.h"
+#include "backends/cuda/print/pipeline.h"
 
 #include <algorithm>
 
@@ -26,6 +26,22 @@ void KernelPrinter::wait_for_previous() {
   need("async");
   out_.write(std::string(kWaitForPrevious));
   previous_waited_ = true;
+}
+
+void KernelPrinter::index_scalars() {
+  for (const Step& step : loops_.steps)
+    if (step.kind == Step::Kind::scalar && !step.op->results.empty())
+      scalar_definitions_[step.op->results[0]] = step.op;
+}
+
+const Op* KernelPrinter::scalar_definition(ValueId v) const {
+  const auto found = scalar_definitions_.find(v);
+  return found == scalar_definitions_.end() ? nullptr : found->second;
+}
+
+std::string KernelPrinter::scalar_line(ValueId v) const {
+  const auto found = scalar_lines_.find(v);
+  return found == scalar_lines_.end() ? "" : found->second;
 }
 
 // Anything but arithmetic on scalars.
@@ -65,6 +81,13 @@ void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
     for (auto [from, to] : step.moves) declare(to);
     for (const auto& body : step.body) declare_buffers(body);
   }
+}
+
+// In threads that have waited for the kernel before; others wait for themselves.
+void KernelPrinter::print_steps_after_wait(const std::vector<Step>& steps) {
+  previous_waited_ = true;
+  print_steps(steps);
+  previous_waited_ = false;
 }
 
 void KernelPrinter::print_steps(const std::vector<Step>& steps) {
@@ -132,29 +155,12 @@ void KernelPrinter::print_scalar(const Op& op) {
 }
 
 void KernelPrinter::print_loop(const Step& step) {
-  const Op& op = *step.op;
-  const auto& next_rounds = plan_.rounds.next;
-  const auto is_this = [&](const auto& other) { return other.second == &step; };
-  if (std::any_of(next_rounds.begin(), next_rounds.end(), is_this)) return;  // printed with the one before
-  const bool copies = chain_ && schedule_.dot == tile::DotUnit::mma;
-  if (chain_ && !copies && chain_->adds_up()) share_product_registers();
+  if (pipeline_->print_loop(step)) return;
   declare_buffers(step.body[0]);
-  const Step* next = plan_.rounds.next_of(step);
-  if (next) declare_buffers(next->body[0]);
   if (exchanges(step.body[0])) wait_for_cluster();
-  if (dot_ && dot_->loop == &op)
-    return schedule_.dot == tile::DotUnit::wgmma ? print_wgmma_loop(step) : print_copied_loop(step);
-  const bool outermost = chain_ && chain_->is_outermost(op);
-  if (outermost && copies) copy_residents(op);
-  if (outermost && !copies) wait_for_residents();
-  if (chain_ && chain_->has_dots(op)) {
-    print_chain_loop(step);
-  } else {
-    open_loop(step);
-    print_steps(step.body[0]);
-    close_loop();
-  }
-  if (outermost && !copies && chain_->dots.back().outermost == (next ? next->op : &op)) release_residents();
+  open_loop(step);
+  print_steps(step.body[0]);
+  close_loop();
 }
 
 // Bounds may be wider than the induction value: an empty loop's upper bound can be anything.

@@ -62,7 +62,7 @@ bool KernelPrinter::keeps_load(const Loop& loop, std::size_t i) const {
            keep.value == loop.plan->body[load].value &&
            layouts_.buffers.at(loops_.storage(keep.value)) == loop.place &&
            spread_of(loop, loop.plan->body[load].axes) == loop.place.part &&
-           !view_uses_[static_cast<std::size_t>(loop.plan->body[load].op->param)].written;
+           !facts_.view_uses[static_cast<std::size_t>(loop.plan->body[load].op->param)].written;
   };
   const Instr& in = loop.plan->body[i];
   if (in.kind == Instr::Kind::keep && !in.operands[0].is_scalar())

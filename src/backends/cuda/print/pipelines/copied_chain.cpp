@@ -1,62 +1,67 @@
-// Chains of dots under the schedule dot=mma: all threads copy the blocks of later rounds into shared memory
-// (cp.async), multiply the present ones by mma.sync and carry out the element loops between. What a warp
-// waits for, the others of its multiprocessor fill.
-#include "backends/cuda/analysis/chain_plan.h"
-#include "backends/cuda/print/kernel_printer.h"
+#include "backends/cuda/print/pipelines/copied_chain.h"
+
+#include "backends/cuda/print/pipelines/copied_dot.h"
 
 #include <algorithm>
 
 namespace tilewright::cuda {
 
-using printer::Step;
-using tile::Op;
-
-void KernelPrinter::print_copied_chain_body() {
-  need("mma_dot");
-  index_scalars();
-  name_chain();
+void CopiedChain::print_body() {
+  k_.need("mma_dot");
+  k_.index_scalars();
+  blocks_.choose_names();
   Text steps(1);
   std::swap(out_, steps);
-  print_steps(loops_.steps);
+  k_.print_steps(loops_.steps);
   std::swap(out_, steps);
-  print_chain_places();
+  blocks_.print_places();
   if (schedule_.stages > 1) out_.write("int turn = 0;  // which of a block's places is multiplied");
   out_.append(steps);
 }
 
+bool CopiedChain::print_loop(const Step& step) {
+  const bool outermost = chain_->is_outermost(*step.op), multiplies = chain_->has_dots(*step.op);
+  if (!outermost && !multiplies) return false;
+  k_.declare_buffers(step.body[0]);
+  if (outermost) copy_residents(*step.op);
+  if (multiplies) {
+    print_dots(step);
+  } else {
+    k_.open_loop(step);
+    k_.print_steps(step.body[0]);
+    k_.close_loop();
+  }
+  return true;
+}
+
 // One block's copy, by all threads: its place is counted from the block's first.
-void KernelPrinter::print_chain_copy(int block, const Op& load, const std::string& place) {
-  const ChainText& text = chain_text_[static_cast<std::size_t>(block)];
+void CopiedChain::copy(int block, const Op& load, const std::string& place) {
   TensorOperand o = chain_->blocks[static_cast<std::size_t>(block)].operand;
   o.load = &load;
-  print_copy(text.type,
-             plan_.places[static_cast<std::size_t>(block)] == 1
-                 ? text.stage
-                 : text.stage + " + " + place + " * " + text.type + "::bytes",
-             o);
+  print_copy(k_, blocks_.names(block).type, blocks_.place(block, place), o);
 }
 
 // What the dots around a loop read in all of its rounds is asked for before the first: it has arrived when
 // the loop's own first blocks have, which are asked for later.
-void KernelPrinter::copy_residents(const Op& outermost) {
+void CopiedChain::copy_residents(const Op& outermost) {
   std::set<int> blocks;
   for (const ChainDot& d : chain_->dots)
     for (int block : {d.a, d.b})
-      if (d.outermost == &outermost && block >= 0 &&
-          chain_->blocks[static_cast<std::size_t>(block)].resident() && resident_copied_.insert(block).second)
+      if (d.outermost == &outermost && block >= 0 && blocks_.is_resident(block) &&
+          resident_copied_.insert(block).second)
         blocks.insert(block);
   for (int block : blocks)
-    print_chain_copy(block, *chain_->blocks[static_cast<std::size_t>(block)].fetches.front().load, "0");
+    copy(block, *chain_->blocks[static_cast<std::size_t>(block)].fetches.front().load, "0");
   if (!blocks.empty()) out_.write("copy_async_commit();");
 }
 
 // The copies of a round's blocks as functions, and those of the first rounds, in the order in which the
 // rounds before would have asked for them.
-void KernelPrinter::print_first_copies(const Step& loop, const std::vector<CopyPoint>& points,
-                                       const CopiedLoop& names) {
+void CopiedChain::print_first_copies(const Step& loop, const std::vector<CopyPoint>& points,
+                                     const CopiedLoop& names) {
   const Op& op = *loop.op;
   const tile::ValueId i = op.blocks[0].args[0];
-  const std::set<tile::ValueId> needed = chain_starts(loop);
+  const std::set<tile::ValueId> needed = blocks_.starts(loop);
   for (const CopyPoint& point : points)
     for (const auto& [block, ahead] : point.copies) {
       const auto& fetches = chain_->blocks[static_cast<std::size_t>(block)].fetches;
@@ -65,12 +70,12 @@ void KernelPrinter::print_first_copies(const Step& loop, const std::vector<CopyP
       TW_CHECK(fetch != fetches.end(), "a loop reads a block that it does not load");
       out_.open("const auto {} = [&](i64 at, int place)", names.copies.at(block));
       out_.open("if (at < {})", names.end);
-      out_.line("const {0} {1} = {0}(at);", type_of(i), value_name(i));
-      scalars_[i] = {value_name(i), type_of(i)};
+      out_.line("const {0} {1} = {0}(at);", k_.type_of(i), k_.value_name(i));
+      scalars_[i] = {k_.value_name(i), k_.type_of(i)};
       for (const Step& s : loop.body[0])
         if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
-          print_scalar(*s.op);
-      print_chain_copy(block, *fetch->load, "place");
+          k_.print_scalar(*s.op);
+      copy(block, *fetch->load, "place");
       out_.close();
       out_.close_with("};");
     }
@@ -86,11 +91,11 @@ void KernelPrinter::print_first_copies(const Step& loop, const std::vector<CopyP
     }
 }
 
-std::string KernelPrinter::CopiedLoop::at(const std::string& from, int rounds) const {
+std::string CopiedChain::CopiedLoop::at(const std::string& from, int rounds) const {
   return rounds == 0 ? from : rounds == 1 ? from + " + " + by : fmt::format("{} + {} * {}", from, rounds, by);
 }
 
-void KernelPrinter::print_copy_point(const CopyPoint& point, const CopiedLoop& names) {
+void CopiedChain::print_copy_point(const CopyPoint& point, const CopiedLoop& names) {
   const int places = schedule_.stages;
   out_.line("copy_async_wait<{}>();", point.pending);
   out_.write("__syncthreads();");
@@ -103,36 +108,37 @@ void KernelPrinter::print_copy_point(const CopyPoint& point, const CopiedLoop& n
   out_.write("copy_async_commit();");
 }
 
-void KernelPrinter::print_copied_chain(const Step& loop) {
+void CopiedChain::print_dots(const Step& loop) {
   const Op& op = *loop.op;
   const tile::ValueId i = op.blocks[0].args[0];
   const std::vector<CopyPoint>& points = plan_.copy_points.at(&op);
-  CopiedLoop names{.index = value_name(i) + "_i",
-                   .lower = wrapped(scalar(op.operands[0]).text),
-                   .end = unique(value_name(i) + "_end"),
-                   .by = unique(value_name(i) + "_step")};
+  CopiedLoop names{.index = k_.value_name(i) + "_i",
+                   .lower = wrapped(k_.scalar(op.operands[0]).text),
+                   .end = k_.unique(k_.value_name(i) + "_end"),
+                   .by = k_.unique(k_.value_name(i) + "_step")};
   for (const CopyPoint& point : points)
     for (const auto& [block, ahead] : point.copies)
-      names.copies[block] = unique("copy_" + chain_text_[static_cast<std::size_t>(block)].type);
-  out_.line("const i64 {} = {}, {} = {};", names.end, scalar(op.operands[1]).text, names.by,
-            scalar(op.operands[2]).text);
+      names.copies[block] = k_.unique("copy_" + blocks_.names(block).type);
+  out_.line("const i64 {} = {}, {} = {};", names.end, k_.scalar(op.operands[1]).text, names.by,
+            k_.scalar(op.operands[2]).text);
   print_first_copies(loop, points, names);
   if (schedule_.stages > 1) out_.write("turn = 0;");
   out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", names.index, names.lower, names.end, names.by);
-  out_.line("const {0} {1} = {0}({2});", type_of(i), value_name(i), names.index);
-  scalars_[i] = {value_name(i), type_of(i)};
+  out_.line("const {0} {1} = {0}({2});", k_.type_of(i), k_.value_name(i), names.index);
+  scalars_[i] = {k_.value_name(i), k_.type_of(i)};
   ++loop_depth_;
   if (schedule_.stages > 1) print_copy_point(points.front(), names);
   for (const Step& step : loop.body[0]) {
     if (step.kind != Step::Kind::dot) {
-      print_step(step);
+      k_.print_step(step);
       continue;
     }
     const ChainDot& d = *chain_->find(*step.op);
     for (const CopyPoint& point : points)
       if (schedule_.stages == 1 && point.dot == &d) print_copy_point(point, names);
-    print_used_parts(d);
-    print_chain_multiply(d);
+    if (blocks_.zero_unused(d, schedule_.threads, [&](int block) { return place(block); }))
+      out_.write("__syncthreads();");
+    multiply(d);
   }
   if (schedule_.stages > 1) out_.line("turn = turn == {} ? 0 : turn + 1;", schedule_.stages - 1);
   --loop_depth_;
@@ -142,15 +148,15 @@ void KernelPrinter::print_copied_chain(const Step& loop) {
   out_.write("__syncthreads();");
 }
 
-void KernelPrinter::print_chain_multiply(const ChainDot& d) {
-  const Registers acc = buffer(d.op->results[0]);
-  const std::string b_type = chain_type(d.b, d.b_k_major);
+void CopiedChain::multiply(const ChainDot& d) {
+  const Registers acc = k_.buffer(d.op->results[0]);
+  const std::string b_type = blocks_.type(d.b, d.b_k_major);
   if (d.a >= 0)
-    out_.line("mma_block<{}, {}, {}, {}>({}, {}, {});", chain_type(d.a, d.a_k_major), b_type,
-              schedule_.threads, layouts_.frame(acc.place).threads_per_row / kQuad, acc.name,
-              chain_place(d, d.a), chain_place(d, d.b));
+    out_.line("mma_block<{}, {}, {}, {}>({}, {}, {});", blocks_.type(d.a, d.a_k_major), b_type,
+              schedule_.threads, layouts_.frame(acc.place).threads_per_row / kQuad, acc.name, place(d.a),
+              place(d.b));
   else
-    out_.line("mma_block<{}>({}, {}, {});", b_type, acc.name, chain_left(d).name, chain_place(d, d.b));
+    out_.line("mma_block<{}>({}, {}, {});", b_type, acc.name, k_.buffer(d.op->operands[0]).name, place(d.b));
 }
 
 }  // namespace tilewright::cuda

@@ -1,31 +1,50 @@
-// Staged loads: a persistent kernel copies the rows of the next programs into shared memory while it computes
-// on the present one's. Memory is busy all the time, and the rows take no registers.
-#include "backends/cuda/layout/staging.h"
-#include "backends/cuda/print/kernel_printer.h"
-
-#include <fmt/ranges.h>
-
-#include <algorithm>
+// The body of kernels without dots on tensor cores.
+#include "backends/cuda/print/pipelines/elements.h"
 
 namespace tilewright::cuda {
 
-using tile::Op;
 using tile::OpKind;
 
-void KernelPrinter::index_scalars() {
-  for (const Step& step : loops_.steps)
-    if (step.kind == Step::Kind::scalar && !step.op->results.empty())
-      scalar_definitions_[step.op->results[0]] = step.op;
+void Elements::print_body() { k_.print_steps(loops_.steps); }
+
+// One block walks over every gridDim.x-th program.
+void PersistentRows::print_body() {
+  const std::string divide = row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "";
+  const std::string programs = k_.programs_text();
+  name_staged();
+  k_.declare_buffers(loops_.steps);
+  k_.wait_for_cluster();
+  k_.wait_for_previous();
+  Text before(1);
+  std::swap(before, out_);
+  out_ = Text(2);
+  ++loop_depth_;
+  k_.print_steps(loops_.steps);
+  --loop_depth_;
+  Text body(2);
+  std::swap(body, out_);
+  std::swap(before, out_);
+  if (!staged_.empty()) {
+    print_staging(programs);
+    out_.open("for (i32 program = first; program < {}; program += hop)", programs);
+    print_turn(programs);
+  } else {
+    out_.open("for (i32 program = i32(blockIdx.x){0}; program < {1}; program += i32(gridDim.x){0})", divide,
+              programs);
+  }
+  k_.print_program_ids();
+  out_.append(body);
+  out_.close();
 }
 
 // Names for what is copied ahead, and their places in shared memory.
-void KernelPrinter::choose_staged() {
+void PersistentRows::name_staged() {
   if (plan_.staged.empty()) return;
-  index_scalars();
+  k_.index_scalars();
   Index slots = 0;
   for (const StagedLoad& load : plan_.staged) {
     const Staged s{
-        unique(identifier(kernel_.views[static_cast<std::size_t>(load.op->param)].name) + "_ahead"),
+        k_.unique(identifier(kernel_.views[static_cast<std::size_t>(load.op->param)].name) + "_ahead"),
         load.slots, slots};
     slots += s.slots;
     staged_[load.op] = s;
@@ -38,18 +57,28 @@ void KernelPrinter::choose_staged() {
   }
 }
 
+bool PersistentRows::bring_load(Loop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  const auto staged = staged_.find(in.op);
+  if (staged == staged_.end()) return false;
+  const DType dtype = kernel_.views[static_cast<std::size_t>(in.op->param)].dtype;
+  loop.arrays[i] = {staged->second.name + "_now", loop.place, dtype, element_type(dtype), true};
+  print_fetch(loop, in);
+  return true;
+}
+
 // The copies of one program's rows into turn `turn`, as part of the function that fetches a program.
-void KernelPrinter::print_fetch(Loop& loop, const Instr& in) {
-  need("fetch");
+void PersistentRows::print_fetch(Loop& loop, const Instr& in) {
+  k_.need("fetch");
   const Staged& s = staged_.at(in.op);
-  const Access access(kernel_, ranges_, *in.op);
+  const Access access(kernel_, plan_.ranges, *in.op);
   Text here(2);
   std::swap(out_, here);
-  for (int d = 0; d < access.rank(); ++d) print_foreseen(access.start(d));
-  const Bounds b = print_bounds(loop, in, access);
-  const Address a = print_address(loop, in, access);
+  for (int d = 0; d < access.rank(); ++d) foresight_.print(access.start(d));
+  const KernelPrinter::Bounds b = k_.print_bounds(loop, in, access);
+  const KernelPrinter::Address a = k_.print_address(loop, in, access);
   const Registers r{s.name, loop.place, access.view().dtype, element_type(access.view().dtype), true};
-  for_registers(r, [&] {
+  k_.for_registers(r, [&] {
     std::string p = a.base, guard = b.uniform;
     const bool rows = loop.place.part == Part::all && loop.frame.row_steps() > 1;
     if (rows) p += " + " + a.row_term;
@@ -57,9 +86,9 @@ void KernelPrinter::print_fetch(Loop& loop, const Instr& in) {
     const auto add = [&](bool needed, const std::string& condition) {
       if (needed) guard += (guard.empty() ? "" : " && ") + condition;
     };
-    add(b.rows && loop.place.part == Part::all, fmt::format("{} < {}", row_text(loop), b.end_row));
-    add(b.cols, fmt::format("{} < {}", col_text(loop), b.end_col));
-    const std::string slot = staged_slot(r, s.name + " + turn * " + integer(s.slots * schedule_.threads));
+    add(b.rows && loop.place.part == Part::all, fmt::format("{} < {}", k_.row_text(loop), b.end_row));
+    add(b.cols, fmt::format("{} < {}", k_.col_text(loop), b.end_col));
+    const std::string slot = k_.staged_slot(r, s.name + " + turn * " + integer(s.slots * schedule_.threads));
     if (guard.empty())
       out_.line("fetch<{}, {}>({}, {});", loop.frame.vector, schedule_.threads, slot, p);
     else
@@ -69,43 +98,11 @@ void KernelPrinter::print_fetch(Loop& loop, const Instr& in) {
   fetch_.append(here);
 }
 
-// Once more what the body computes from the program id, for another program: the same names, in the fetching
-// function.
-void KernelPrinter::print_foreseen(ValueId v) {
-  if (!foreseen_.insert(v).second) return;
-  const Op& op = *scalar_definitions_.at(v);
-  for (ValueId o : op.operands) print_foreseen(o);
-  if (op.kind == OpKind::program_id) {
-    if (foreseen_axes_.insert(op.param).second)
-      out_.line("const i32 program_{} = {};", op.param, program_id(op.param).text);
-  } else if (const auto line = scalar_lines_.find(v); line != scalar_lines_.end()) {
-    out_.write(line->second);
-  }
-}
-
-// This thread's first slot of the vector that r and c name.
-std::string KernelPrinter::staged_slot(const Registers& r, const std::string& base) const {
-  const Frame& f = layouts_.frame(r.place);
-  const Index each = f.vector * static_cast<Index>(size_bytes(r.dtype)) / kSlotBytes * schedule_.threads;
-  std::string index;
-  const bool rows = r.place.part == Part::all && f.row_steps() > 1;
-  if (rows && f.col_steps() > 1)
-    index = fmt::format("(r * {} + c) * {}", f.col_steps(), each);
-  else if (rows || f.col_steps() > 1)
-    index = fmt::format("{} * {}", rows ? "r" : "c", each);
-  return index.empty() ? base : base + " + " + index;
-}
-
-std::string KernelPrinter::staged_vector(const Registers& r) const {
-  return fmt::format("fetched<{}, {}, {}>({})", r.type, layouts_.frame(r.place).vector, schedule_.threads,
-                     staged_slot(r, r.name));
-}
-
 // Before the loop over programs: where the rows lie, how a program is fetched, and the first of them under
 // way.
-void KernelPrinter::print_staging(const std::string& programs) {
+void PersistentRows::print_staging(const std::string& programs) {
   const int ahead = schedule_.stages - 1;
-  for (const auto& [op, s] : staged_in_order())
+  for (const Staged& s : staged_in_order())
     out_.line("uint4* const {} = stage<uint4>() + ({}) + threadIdx.x;", s.name,
               fmt::format("{} + {}", integer(plan_.shared.staged_at / kSlotBytes),
                           integer(s.first_slot * schedule_.threads * schedule_.stages)));
@@ -125,22 +122,20 @@ void KernelPrinter::print_staging(const std::string& programs) {
 }
 
 // At the head of the loop over programs: one more program is fetched, the present one's rows have arrived.
-void KernelPrinter::print_turn(const std::string& programs) {
+void PersistentRows::print_turn(const std::string& programs) {
   const int ahead = schedule_.stages - 1;
   out_.line("if (program + {0} * hop < {1}) fetch_program(program + {0} * hop, turn == 0 ? {0} : turn - 1);",
             ahead, programs);
   out_.write("copy_async_commit();");
   out_.line("copy_async_wait<{}>();", ahead);
-  for (const auto& [op, s] : staged_in_order())
+  for (const Staged& s : staged_in_order())
     out_.line("const uint4* const {0}_now = {0} + turn * {1};", s.name, s.slots * schedule_.threads);
   out_.line("turn = turn == {} ? 0 : turn + 1;", ahead);
 }
 
-// By place in memory, not by address of the op.
-std::vector<std::pair<const tile::Op*, KernelPrinter::Staged>> KernelPrinter::staged_in_order() const {
-  std::vector<std::pair<const Op*, Staged>> all(staged_.begin(), staged_.end());
-  std::sort(all.begin(), all.end(),
-            [](const auto& a, const auto& b) { return a.second.first_slot < b.second.first_slot; });
+std::vector<PersistentRows::Staged> PersistentRows::staged_in_order() const {
+  std::vector<Staged> all;
+  for (const StagedLoad& load : plan_.staged) all.push_back(staged_.at(load.op));
   return all;
 }
 

@@ -1,0 +1,24 @@
+#include "backends/cuda/print/pipelines/foresight.h"
+
+namespace tilewright::cuda {
+
+using tile::OpKind;
+
+void Foresight::begin() {
+  printed_.clear();
+  axes_.clear();
+}
+
+void Foresight::print(ValueId v) {
+  const Op* op = k_.scalar_definition(v);
+  if (!op || !printed_.insert(v).second) return;
+  for (ValueId o : op->operands) print(o);
+  if (op->kind == OpKind::program_id) {
+    if (axes_.insert(op->param).second)
+      out_.line("const i32 program_{} = {};", op->param, k_.program_id(op->param).text);
+  } else if (const std::string line = k_.scalar_line(v); !line.empty()) {
+    out_.write(line);
+  }
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,129 @@
+#include "backends/cuda/print/pipelines/wgmma.h"
+
+#include <fmt/ranges.h>
+
+namespace tilewright::cuda {
+
+namespace {
+
+// Registers a thread (a chain that carries two sums of 64 rows by 128 needs 240): the fetching warpgroup
+// gives up what the others need. At the start all have 65536 / 384 = 168 (of 256 threads: 255); each sum
+// stays below that of the start.
+struct RegisterShare {
+  int fetching, multiplying;
+};
+RegisterShare register_share(int warpgroups, bool crowded) {
+  return warpgroups == 1   ? RegisterShare{56, 256}
+         : warpgroups == 2 ? (crowded ? RegisterShare{24, 240} : RegisterShare{40, 232})
+                           : RegisterShare{32, 160};
+}
+
+}  // namespace
+
+void Wgmma::print_body() {
+  k_.need("wgmma_dot");
+  const RegisterShare registers = register_share(warpgroups(), chain_.has_value() || schedule_.ping_pong);
+  k_.index_scalars();
+  choose_names();
+  if (schedule_.descending) k_.need("raster");
+  Text multiply(3);
+  std::swap(out_, multiply);
+  k_.print_steps_after_wait(loops_.steps);  // of all threads, before they part
+  std::swap(out_, multiply);
+  print_rings();
+  k_.wait_for_previous();
+  out_.open("if (threadIdx.x >= {})", schedule_.threads);
+  out_.line("registers_down<{}>();", registers.fetching);
+  out_.open("if (threadIdx.x == {})", schedule_.threads);
+  open_program_loop();
+  foresight_.begin();
+  k_.print_raster();
+  print_fetching();
+  out_.close();
+  out_.close();
+  out_.close_else();
+  out_.line("registers_up<{}>();", registers.multiplying);
+  out_.write("const int group = warpgroup();");
+  if (schedule_.take_turns || schedule_.ping_pong)
+    out_.line("if (group == {}) give_turn<{}>(group);", warpgroups() - 1, warpgroups());
+  print_outbox();
+  print_exchange_place();
+  open_multiplied_programs();
+  k_.print_program_ids();
+  out_.append(multiply);
+  out_.close();
+  if (plan_.dots.result) out_.write("close_outbox();");
+  out_.close();
+  out_.line("close_ring<{}>();", schedule_.cluster);
+}
+
+void Wgmma::open_program_loop() {
+  if (schedule_.descending) {
+    out_.open("for (i32 wave = 0, program; (program = serpentine(wave)) < {}; ++wave)", k_.programs_text());
+    return;
+  }
+  out_.open("for (i32 program = i32(blockIdx.x); program < {0}; program += i32(gridDim.x))",
+            k_.programs_text());
+}
+
+// … of the multiplying warpgroups; with ping_pong each takes its own.
+void Wgmma::open_multiplied_programs() {
+  if (!schedule_.ping_pong) return open_program_loop();
+  const int groups = warpgroups();
+  out_.line("u32 passed = u32(group);  // programs of the others since the last own one");
+  out_.open(
+      "for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < {}; program += {} * "
+      "i32(gridDim.x))",
+      k_.programs_text(), groups);
+}
+
+// Where warps that multiply exchange values, of each tile that is under way: behind all blocks.
+void Wgmma::print_exchange_place() {
+  if (plan_.shared.exchanged == 0) return;
+  out_.line("constexpr int kExchange = {}{};", plan_.shared.exchange_at,
+            schedule_.ping_pong ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
+}
+
+// Behind the operands' blocks.
+void Wgmma::print_outbox() {
+  if (!plan_.dots.result) return;
+  k_.need("tile_store");
+  out_.line("Outbox<{0}> outbox{{{1} + u32(group) * {0} * kPieceBytes, 0}};", schedule_.store_places,
+            end_of_blocks());
+}
+
+// One operand's block into its place: each block of a cluster fetches its share of what all of them need.
+void Wgmma::print_block_loads(const BlockNames& names, const TensorOperand& o, const TensorBlock& map) {
+  const bool multicast = o.shared && schedule_.cluster > 1;
+  const Index panel = map.box[0], share = multicast ? schedule_.cluster : 1;
+  const Index panels = o.inner() / panel / (o.k_major ? 1 : share);
+  std::string to = fmt::format("{} + {}.place * {}::bytes", names.stage, names.turn, names.type);
+  if (multicast)
+    to += fmt::format(" + rank * {}",
+                      o.k_major ? o.rows / share * kPanelBytes : panels * o.depth * kPanelBytes);
+  std::vector<std::string> place;
+  for (int d : map.dims) {
+    std::string start = k_.as_type(k_.scalar(o.load->operands[static_cast<std::size_t>(d)]), "i32");
+    if (multicast && d == o.row_dim) start += fmt::format(" + i32(rank) * {}", o.rows / share);
+    place.push_back(start);
+  }
+  const std::string function = fmt::format("tma_{}_panels<{}, {}::panel_bytes, {}>",
+                                           multicast ? "multicast" : "load", panels, names.type, panel);
+  const std::string all = multicast ? fmt::format("{}, ", (1 << schedule_.cluster) - 1) : "";
+  out_.line("{}({}{}, {}, {}, {});", function, all, to, names.map, names.full, fmt::join(place, ", "));
+}
+
+// The loop's head, for both sides.
+void Wgmma::open_dot_loop(const Op& op) {
+  const ValueId i = op.blocks[0].args[0];
+  const std::string name = k_.value_name(i), lower = k_.scalar(op.operands[0]).text;
+  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower, k_.scalar(op.operands[1]).text,
+            k_.scalar(op.operands[2]).text);
+  scalars_[i] = {name, "i64"};
+}
+
+bool Wgmma::runs_always(const Op& loop) const {
+  return OperandReader(kernel_, schedule_.dot).trips(loop) > 0;
+}
+
+}  // namespace tilewright::cuda
