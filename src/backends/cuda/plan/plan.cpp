@@ -1,6 +1,7 @@
 // The order of decisions: dots, layouts, the pipeline's own, element loops, shared memory.
 #include "backends/cuda/plan/plan.h"
 
+#include "backends/cuda/analysis/loop_policy.h"
 #include "backends/cuda/layout/cluster_exchange.h"
 #include "backends/cuda/plan/pipelines.h"
 #include "backends/cuda/plan/refusal.h"
@@ -111,31 +112,52 @@ Status check_shared(const Kernel& kernel, CudaPlan& plan) {
 
 }  // namespace
 
-Result<CudaPlan> plan_kernel(const Kernel& kernel, const tile::Schedule& schedule,
-                             const PlanOptions& options) {
-  if (row_cluster(schedule) > 1 && !options.arch.has_clusters())
-    return refusal(fmt::format("cluster={}: {} has no clusters", row_cluster(schedule), options.arch.text()));
-  CudaPlan plan;
-  plan.schedule = schedule, plan.options = options;
-  auto dots = find_dots(kernel, schedule);
+KernelPlanner::KernelPlanner(const Kernel& kernel, const PlanOptions& options)
+    : kernel_(kernel), options_(options), ranges_(printer::value_ranges(kernel)) {}
+
+const Result<DotUse>& KernelPlanner::dots(const tile::Schedule& s) {
+  const auto key = std::pair(s.dot, s.store_places > 0);
+  const auto known = dots_.find(key);
+  return known != dots_.end() ? known->second : dots_.emplace(key, find_dots(kernel_, s)).first->second;
+}
+
+// What plan_for() looks at.
+const printer::LoopPlan& KernelPlanner::loops(const tile::Schedule& s, const DotUse& dots) {
+  const auto key = std::tuple(s.dot, crowded(kernel_, s), s.keep_in_registers, s.ahead);
+  const auto known = loops_.find(key);
+  return known != loops_.end() ? known->second : loops_[key] = plan_for(kernel_, s, dots);
+}
+
+Result<CudaPlan> KernelPlanner::plan(const tile::Schedule& schedule) {
+  if (row_cluster(schedule) > 1 && !options_.arch.has_clusters())
+    return refusal(
+        fmt::format("cluster={}: {} has no clusters", row_cluster(schedule), options_.arch.text()));
+  const Result<DotUse>& dots = this->dots(schedule);
   if (!dots) return dots.error();
-  plan.dots = std::move(*dots);
-  if (Status s = check_fields(kernel, schedule); !s) return s.error();
+  if (Status s = check_fields(kernel_, schedule); !s) return s.error();
+  CudaPlan plan;
+  plan.schedule = schedule, plan.options = options_;
+  plan.dots = *dots;
   plan.pipeline = pipeline_of(schedule, plan.dots);
-  plan.loops = plan_for(kernel, schedule, plan.dots);
-  plan.ranges = printer::value_ranges(kernel);
-  join_exchanges(kernel, plan.loops, plan.elements);
-  auto layouts = assign_layouts({kernel, plan.loops, plan.ranges, schedule});
+  plan.loops = loops(schedule, plan.dots);
+  plan.ranges = ranges_;
+  join_exchanges(kernel_, plan.loops, plan.elements);
+  auto layouts = assign_layouts({kernel_, plan.loops, plan.ranges, schedule});
   if (!layouts) return layouts.error();
   plan.layouts = std::move(*layouts);
-  plan.maps = tensor_blocks(kernel, schedule, plan.dots);
-  if (Status s = check_pipeline(kernel, plan); !s) return s.error();
-  if (Status s = plan_elements({kernel, schedule, plan.loops, plan.layouts, plan.dots}, plan.elements); !s)
+  plan.maps = tensor_blocks(kernel_, schedule, plan.dots);
+  if (Status s = check_pipeline(kernel_, plan); !s) return s.error();
+  if (Status s = plan_elements({kernel_, schedule, plan.loops, plan.layouts, plan.dots}, plan.elements); !s)
     return s.error();
   if (Status s = place_pipeline(plan); !s) return s.error();
-  if (Status s = check_order(kernel, plan); !s) return s.error();
-  if (Status s = check_shared(kernel, plan); !s) return s.error();
+  if (Status s = check_order(kernel_, plan); !s) return s.error();
+  if (Status s = check_shared(kernel_, plan); !s) return s.error();
   return plan;
+}
+
+Result<CudaPlan> plan_kernel(const Kernel& kernel, const tile::Schedule& schedule,
+                             const PlanOptions& options) {
+  return KernelPlanner(kernel, options).plan(schedule);
 }
 
 }  // namespace tilewright::cuda

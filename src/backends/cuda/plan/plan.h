@@ -12,6 +12,8 @@
 #include "backends/cuda/plan/element_loops.h"
 
 #include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 namespace tilewright::cuda {
@@ -64,7 +66,24 @@ struct CudaPlan {
   CudaPlan& operator=(CudaPlan&&) = default;
 };
 
-// Fails with `unsupported` and the reason when the schedule does not fit the kernel or the device.
+// Plans of one kernel under several schedules: what these share is found once.
+class KernelPlanner {
+ public:
+  KernelPlanner(const tile::Kernel& kernel, const PlanOptions& options);
+  // Fails with `unsupported` and the reason when the schedule does not fit the kernel or the device.
+  Result<CudaPlan> plan(const tile::Schedule& schedule);
+
+ private:
+  const Result<DotUse>& dots(const tile::Schedule& schedule);
+  const printer::LoopPlan& loops(const tile::Schedule& schedule, const DotUse& dots);
+
+  const tile::Kernel& kernel_;
+  PlanOptions options_;
+  std::vector<printer::ValueRange> ranges_;
+  std::map<std::pair<tile::DotUnit, bool>, Result<DotUse>> dots_;  // by unit and whether results are sent
+  std::map<std::tuple<tile::DotUnit, bool, bool, bool>, printer::LoopPlan> loops_;  // see loops()
+};
+
 Result<CudaPlan> plan_kernel(const tile::Kernel& kernel, const tile::Schedule& schedule,
                              const PlanOptions& options);
 

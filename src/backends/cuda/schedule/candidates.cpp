@@ -28,7 +28,7 @@ class Candidates {
   Candidates(const tile::Kernel& kernel, const tile::Target& target, const PlanOptions& options)
       : kernel_(kernel),
         target_(target),
-        options_(options),
+        planner_(kernel, options),
         plan_(printer::plan_loops(kernel, {.keep_above_flops = 4, .keep_loads = true})),
         main_(main_shape(kernel, plan_, printer::value_ranges(kernel))),
         work_(kernel_work(kernel, plan_)) {}
@@ -71,7 +71,7 @@ class Candidates {
   Result<CudaPlan> evaluate(const tile::Schedule& s) {
     backends::Candidate c;
     c.schedule = s;
-    auto plan = plan_kernel(kernel_, s, options_);
+    auto plan = planner_.plan(s);
     if (!plan) {
       c.refusal = plan.error().message;
       found_.push_back(std::move(c));
@@ -179,7 +179,7 @@ class Candidates {
   // value enters and leaves once at least.
   void spill() {
     for (backends::Candidate& c : found_) {
-      const auto plan = plan_kernel(kernel_, c.schedule, options_);
+      const auto plan = planner_.plan(c.schedule);
       if (!plan) continue;
       Occupancy o = occupancy(kernel_, *plan);
       if (o.blocks > 0 || o.staged) continue;
@@ -195,7 +195,7 @@ class Candidates {
 
   const tile::Kernel& kernel_;
   const tile::Target& target_;
-  const PlanOptions& options_;
+  KernelPlanner planner_;
   printer::LoopPlan plan_;
   MainShape main_;
   KernelWork work_;

@@ -68,7 +68,7 @@ bool has_nested(const DotChain& chain) {
 class Lister {
  public:
   Lister(const Kernel& kernel, const tile::Target& target, const PlanOptions& options)
-      : kernel_(kernel), target_(target), options_(options) {}
+      : kernel_(kernel), target_(target), options_(options), planner_(kernel, options) {}
 
   std::vector<Candidate> run() {
     if (options_.arch.has_warpgroup_dots()) list(DotUnit::wgmma);
@@ -337,8 +337,8 @@ class Lister {
     }
   }
 
-  std::string why_not(const Schedule& s) const {
-    const auto plan = plan_kernel(kernel_, s, options_);
+  std::string why_not(const Schedule& s) {
+    const auto plan = planner_.plan(s);
     return plan ? "" : plan.error().message;
   }
 
@@ -376,6 +376,7 @@ class Lister {
   const Kernel& kernel_;
   const tile::Target& target_;
   const PlanOptions& options_;
+  KernelPlanner planner_;
   std::vector<Candidate> found_;
 };
 

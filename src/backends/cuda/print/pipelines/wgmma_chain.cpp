@@ -50,9 +50,9 @@ void WgmmaChain::name_late_dots() {
     if (!late) continue;
     const ChainDot* const before = std::exchange(goes_on, plan_.rounds.next_of(step) ? late : nullptr);
     for (int block : {late->b})
-      if (Ring& text = rings_[static_cast<std::size_t>(block)];
-          !blocks_.reads_first(*late, block) && text.late_turn.empty())
-        text.late_turn = k_.unique(text.turn + "_late");
+      if (Ring& ring = rings_[static_cast<std::size_t>(block)];
+          !blocks_.reads_first(*late, block) && ring.late_turn.empty())
+        ring.late_turn = k_.unique(ring.turn + "_late");
     if (before)
       share_late_registers(*before, *late);
     else
@@ -65,16 +65,16 @@ void WgmmaChain::print_rings() {
   blocks_.print_places();
   if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
   for (std::size_t i = 0; i < rings_.size(); ++i) {
-    const Ring& text = rings_[i];
-    if (text.joins) continue;
-    out_.line("__shared__ Ring<{}> {};", plan_.places[i], text.name);
-    out_.line("open_ring<{}, {}>({});", warpgroups(), schedule_.cluster, text.name);
+    const Ring& ring = rings_[i];
+    if (ring.joins) continue;
+    out_.line("__shared__ Ring<{}> {};", plan_.places[i], ring.name);
+    out_.line("open_ring<{}, {}>({});", warpgroups(), schedule_.cluster, ring.name);
   }
   for (std::size_t i = 0; i < rings_.size(); ++i) {
-    const Ring& text = rings_[i];
-    if (!text.joins)
-      out_.line("Turn<{}> {}{};", plan_.places[i], text.turn,
-                text.late_turn.empty() ? "" : ", " + text.late_turn);
+    const Ring& ring = rings_[i];
+    if (!ring.joins)
+      out_.line("Turn<{}> {}{};", plan_.places[i], ring.turn,
+                ring.late_turn.empty() ? "" : ", " + ring.late_turn);
   }
 }
 
@@ -116,19 +116,19 @@ void WgmmaChain::print_fetching(const Step& loop) {
 }
 
 void WgmmaChain::print_fetch(std::size_t block, const Op& load) {
-  const Ring& text = rings_[block];
+  const Ring& ring = rings_[block];
   const ChainBlocks::Names& names = blocks_.names(static_cast<int>(block));
   TensorOperand o = chain_->blocks[block].operand;
   o.load = &load;
   const bool joined = block + 1 < rings_.size() && rings_[block + 1].joins;
   const std::string more =
       joined ? fmt::format(" + {}::bytes", blocks_.names(static_cast<int>(block) + 1).type) : "";
-  if (!text.joins)
-    out_.line("Barrier& {} = refill({}, {}, {}::bytes{});", text.full, text.name, text.turn, names.type,
+  if (!ring.joins)
+    out_.line("Barrier& {} = refill({}, {}, {}::bytes{});", ring.full, ring.name, ring.turn, names.type,
               more);
-  print_block_loads({names.type, names.stage, text.turn, text.full, k_.map_name(block)}, o,
+  print_block_loads({names.type, names.stage, ring.turn, ring.full, k_.map_name(block)}, o,
                     plan_.maps[block]);
-  if (!joined) out_.line("{}.next();", text.turn);
+  if (!joined) out_.line("{}.next();", ring.turn);
 }
 
 bool WgmmaChain::print_loop(const Step& step) {
@@ -187,14 +187,14 @@ bool WgmmaChain::take_load(const Loop& loop, const Op& load, const Registers& r)
   if (found == chain_->to_threads.end()) return false;
   const int block = found->second;
   const ChainBlocks::Names& names = blocks_.names(block);
-  const Ring& text = rings_[static_cast<std::size_t>(block)];
-  out_.line("wait_full({}, {});", text.name, text.turn);
+  const Ring& ring = rings_[static_cast<std::size_t>(block)];
+  out_.line("wait_full({}, {});", ring.name, ring.turn);
   k_.for_registers(r, [&] {
     out_.line("{} = block_pair<{}>({} + {}.place * {}::bytes, {}, {});", k_.at(r), names.type, names.stage,
-              text.turn, names.type, k_.row_text(loop), k_.col_text(loop));
+              ring.turn, names.type, k_.row_text(loop), k_.col_text(loop));
   });
   out_.write("warpgroup_sync(group);");
-  release(block, text.turn);
+  release(block, ring.turn);
   return true;
 }
 
@@ -206,8 +206,8 @@ void WgmmaChain::release(int block, const std::string& turn) {
 }
 
 const std::string& WgmmaChain::turn(const ChainDot& d, int block) const {
-  const Ring& text = rings_[static_cast<std::size_t>(block)];
-  return !text.late_turn.empty() && late_dot(*chain_, *d.loop) == &d ? text.late_turn : text.turn;
+  const Ring& ring = rings_[static_cast<std::size_t>(block)];
+  return !ring.late_turn.empty() && late_dot(*chain_, *d.loop) == &d ? ring.late_turn : ring.turn;
 }
 
 std::string WgmmaChain::place(const ChainDot& d, int block) const {

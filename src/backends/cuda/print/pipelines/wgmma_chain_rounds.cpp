@@ -49,8 +49,8 @@ void WgmmaChain::print_pipeline(const Step& loop, const std::vector<const ChainD
       if (!blocks_.is_resident(block) && !joins(block)) blocks.insert(block);
   const auto release = [&] {
     for (int block : blocks) {
-      const Ring& text = rings_[static_cast<std::size_t>(block)];
-      out_.line("release_previous<1>({}, {});", text.name, text.turn);
+      const Ring& ring = rings_[static_cast<std::size_t>(block)];
+      out_.line("release_previous<1>({}, {});", ring.name, ring.turn);
     }
   };
   const std::string lower = k_.scalar(op.operands[0]).text, upper = k_.scalar(op.operands[1]).text,
