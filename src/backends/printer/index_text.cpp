@@ -8,6 +8,8 @@ namespace tilewright::printer {
 
 namespace {
 
+constexpr Index kMostNegated = std::numeric_limits<Index>::max();
+
 // C++ takes a decimal number that does not fit an int for a long, which is not the i64 of the texts.
 std::string digits(Index value) {
   constexpr Index kMost = std::numeric_limits<int>::max();
@@ -23,8 +25,11 @@ IndexText::IndexText(Index number) : text_(digits(number)), number_(number) {
 
 // An operator outside of brackets has spaces around it, as everywhere in printed text; a sign has none.
 IndexText::IndexText(const std::string& text) : text_(text) {
-  if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos && text.size() < 19) {
-    number_ = std::stoll(text);
+  constexpr std::size_t kMostDigits = 18;  // of which an i64 holds any
+  const std::size_t sign = text.starts_with('-') ? 1 : 0;
+  if (text.size() > sign && text.size() - sign <= kMostDigits &&
+      text.find_first_not_of("0123456789", sign) == std::string::npos) {
+    *this = IndexText(static_cast<Index>(std::stoll(text)));
     return;
   }
   int depth = 0;
@@ -61,17 +66,16 @@ IndexText operator+(const IndexText& a, const IndexText& b) {
   if (a.number_ && b.number_) return *a.number_ + *b.number_;
   if (a.is(0)) return b;
   if (b.is(0)) return a;
-  if (b.number_ && *b.number_ < 0) return a - IndexText(-*b.number_);
-  const bool negative = b.text_[0] == '-';
-  return IndexText::expression(
-      fmt::format("{} + {}", a.text_, negative ? b.inside(IndexText::Binding::product) : b.text_),
-      IndexText::Binding::sum);
+  if (b.number_ && *b.number_ < 0 && *b.number_ > -kMostNegated) return a - IndexText(-*b.number_);
+  // A sum on the right stays one: what it is with the left side's terms alone might not fit.
+  return IndexText::expression(fmt::format("{} + {}", a.text_, b.inside(IndexText::Binding::product)),
+                               IndexText::Binding::sum);
 }
 
 IndexText operator-(const IndexText& a, const IndexText& b) {
   if (a.number_ && b.number_) return *a.number_ - *b.number_;
   if (b.is(0)) return a;
-  if (b.number_ && *b.number_ < 0) return a + IndexText(-*b.number_);
+  if (b.number_ && *b.number_ < 0 && *b.number_ > -kMostNegated) return a + IndexText(-*b.number_);
   return IndexText::expression(fmt::format("{} - {}", a.text_, b.inside(IndexText::Binding::product)),
                                IndexText::Binding::sum);
 }
