@@ -18,7 +18,7 @@ HostArray squared(const double* a, Index count) {
 }
 
 // One head's operands, (length, D) each, in the forms that the loops take.
-struct Head {
+struct GradientHead {
   const double *q, *k, *v, *dy;
   HostArray keys_transposed, values_transposed;         // (D, K)
   HostArray key_norms, value_norms;                     // of rows (K)
@@ -26,12 +26,12 @@ struct Head {
   HostArray query_columns, key_columns, dy_columns;     // norms (D)
 };
 
-Head prepare(const HostArrays& in, Index h, const AttentionSizes& s) {
+GradientHead prepare(const HostArrays& in, Index h, const AttentionSizes& s) {
   const Index of_queries = s.queries * s.depth, of_keys = s.keys * s.depth;
-  Head head{.q = in[0].data() + h * of_queries,
-            .k = in[1].data() + h * of_keys,
-            .v = in[2].data() + h * of_keys,
-            .dy = in[3].data() + h * of_queries};
+  GradientHead head{.q = in[0].data() + h * of_queries,
+                    .k = in[1].data() + h * of_keys,
+                    .v = in[2].data() + h * of_keys,
+                    .dy = in[3].data() + h * of_queries};
   head.keys_transposed = host_transpose(head.k, s.keys, s.depth, s.depth);
   head.values_transposed = host_transpose(head.v, s.keys, s.depth, s.depth);
   head.key_norms = column_norms(head.keys_transposed.data(), s.depth, s.keys);
@@ -94,7 +94,7 @@ void row_gradients(const RowParts& r, std::span<double> ds, std::span<double> er
   }
 }
 
-BlockGradients block_gradients(const Head& head, const QueryBlock& block, const double* y,
+BlockGradients block_gradients(const GradientHead& head, const QueryBlock& block, const double* y,
                                const AttentionSizes& s, const SeenKeys& seen, const ErrorScale& scale) {
   const Index d = s.depth, keys = block.keys.count(), at = block.first * d;
   BlockWeights w = block_weights(head.q + at, head.keys_transposed, head.key_norms, block, s, seen, scale);
@@ -159,7 +159,7 @@ void finish(Sum& sum, const HostArray& columns, double factor, double stored, co
   }
 }
 
-void head_gradients(const Head& head, const double* y, const AttentionSizes& s, const SeenKeys& seen,
+void head_gradients(const GradientHead& head, const double* y, const AttentionSizes& s, const SeenKeys& seen,
                     const ErrorScale& scale, Sum dq, Sum dk, Sum dv) {
   const Index d = s.depth;
   dq.terms.resize(static_cast<std::size_t>(s.queries));

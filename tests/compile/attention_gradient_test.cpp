@@ -12,7 +12,7 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-struct Sizes {
+struct GradientSizes {
   Index heads, queries, keys, depth;
   Index kv_heads = 0;  // 0: as many as heads
 };
@@ -21,7 +21,7 @@ struct Sizes {
 struct Variant {
   const char* name;
   std::function<Tensor(const Tensor& scores, const Tensor& q, const Tensor& k, const Tensor& extra)> score;
-  std::function<Shape(const Sizes&)> extra = [](const Sizes&) { return Shape{1}; };
+  std::function<Shape(const GradientSizes&)> extra = [](const GradientSizes&) { return Shape{1}; };
 };
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
@@ -41,15 +41,15 @@ const std::vector<Variant>& variants() {
        [](const Tensor& s, const Tensor&, const Tensor&, const Tensor&) { return tanh(s * 0.5) * 2.0; }},
       {"a bias for each key",
        [](const Tensor& s, const Tensor&, const Tensor&, const Tensor& bias) { return s + bias; },
-       [](const Sizes& z) { return Shape{z.keys}; }},
+       [](const GradientSizes& z) { return Shape{z.keys}; }},
       {"a matrix of biases",
        [](const Tensor& s, const Tensor&, const Tensor&, const Tensor& bias) { return s + bias; },
-       [](const Sizes& z) { return Shape{z.queries, z.keys}; }},
+       [](const GradientSizes& z) { return Shape{z.queries, z.keys}; }},
   };
   return all;
 }
 
-Tensor for_every_head(const Tensor& x, const Sizes& z) {
+Tensor for_every_head(const Tensor& x, const GradientSizes& z) {
   if (z.kv_heads == 0) return x;
   const Index shared = z.heads / z.kv_heads;
   return reshape(
@@ -59,7 +59,7 @@ Tensor for_every_head(const Tensor& x, const Sizes& z) {
 
 // Arguments: q, k, v, extra, what the results are weighted with, and the coordinates. Rows with nothing to
 // attend give 0.
-Tensor loss(const Variant& variant, const Sizes& z, const Tensors& x) {
+Tensor loss(const Variant& variant, const GradientSizes& z, const Tensors& x) {
   const Tensor k = for_every_head(x[1], z), v = for_every_head(x[2], z);
   const Tensor scores = matmul(x[0], swap_axes(k, -1, -2)) * (1 / std::sqrt(static_cast<double>(z.depth)));
   const Tensor s = variant.score(scores, x[5], x[6], x[3]);
@@ -86,7 +86,7 @@ class AttentionGradient : public ::testing::TestWithParam<const char*> {
  protected:
   Context ctx_{{.device = GetParam(), .cache_directory = ""}};
 
-  Tensors arguments(const Variant& variant, const Sizes& z, DType dtype) {
+  Tensors arguments(const Variant& variant, const GradientSizes& z, DType dtype) {
     const Index kv = z.kv_heads == 0 ? z.heads : z.kv_heads;
     const auto normal = [&](const Shape& shape) { return cast(ctx_.randn(shape), dtype); };
     return {normal({1, z.heads, z.queries, z.depth}),
@@ -98,7 +98,7 @@ class AttentionGradient : public ::testing::TestWithParam<const char*> {
             ctx_.arange(z.keys)};
   }
 
-  static auto gradients(const Variant& variant, const Sizes& z, const CompileOptions& options,
+  static auto gradients(const Variant& variant, const GradientSizes& z, const CompileOptions& options,
                         std::vector<int> wrt = {0, 1, 2}) {
     return compile(value_and_grad([=](const Tensors& x) { return loss(variant, z, x); }, std::move(wrt)),
                    options);
@@ -107,7 +107,7 @@ class AttentionGradient : public ::testing::TestWithParam<const char*> {
   // Statistics of the rows, their results, dq, dk and dv; sums of the loss and of the rows beside them.
   static constexpr std::size_t kKernels = 8;
 
-  void check(const Variant& variant, const Sizes& z) {
+  void check(const Variant& variant, const GradientSizes& z) {
     SCOPED_TRACE(std::string(variant.name) + ", " + std::to_string(z.queries) + " queries");
     const Tensors args = arguments(variant, z, DType::f32);
     const auto compiled = gradients(variant, z, {.recompute = Recompute::always});
@@ -126,15 +126,15 @@ class AttentionGradient : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(AttentionGradient, IsWhatTheOpsOneByOneGive) {
-  for (const Sizes& z :
-       {Sizes{2, 128, 256, 32}, Sizes{3, 70, 300, 16}, Sizes{4, 64, 128, 8, 1}, Sizes{1, 300, 40, 8}})
+  for (const GradientSizes& z : {GradientSizes{2, 128, 256, 32}, GradientSizes{3, 70, 300, 16},
+                                 GradientSizes{4, 64, 128, 8, 1}, GradientSizes{1, 300, 40, 8}})
     check(kPlain, z);
   for (const Variant& variant : variants()) check(variant, {4, 65, 130, 16, 2});
 }
 
 TEST_P(AttentionGradient, OfABiasIsAMatrixOfItsOwn) {
   const Variant& variant = variants().back();
-  const Sizes z{2, 64, 200, 16};
+  const GradientSizes z{2, 64, 200, 16};
   const Tensors args = arguments(variant, z, DType::f32);
   const Tensors got = gradients(variant, z, {.recompute = Recompute::always}, {0, 1, 2, 3})(args),
                 want = gradients(variant, z, {.fuse = false}, {0, 1, 2, 3})(args);
@@ -145,7 +145,7 @@ TEST_P(AttentionGradient, OfABiasIsAMatrixOfItsOwn) {
 TEST_P(AttentionGradient, IsTheSlopeOfTheLoss) {
   for (const Variant& variant : variants()) {
     SCOPED_TRACE(variant.name);
-    const Sizes z{4, 40, 50, 3, 2};
+    const GradientSizes z{4, 40, 50, 3, 2};
     const Tensors args = arguments(variant, z, DType::f64);
     const auto value = compile([=](const Tensors& x) { return Tensors{loss(variant, z, x)}; });
     const Tensors got = gradients(variant, z, {.recompute = Recompute::always})(args);
@@ -166,7 +166,7 @@ TEST_P(AttentionGradient, IsTheSlopeOfTheLoss) {
 }
 
 TEST_P(AttentionGradient, IsTheSameBitByBitEveryTime) {
-  const Sizes z{4, 130, 270, 16, 2};
+  const GradientSizes z{4, 130, 270, 16, 2};
   const Variant& variant = variants()[1];
   const Tensors args = arguments(variant, z, DType::f32);
   const auto compiled = gradients(variant, z, {.recompute = Recompute::always});
@@ -180,7 +180,7 @@ TEST_P(AttentionGradient, IsTheSameBitByBitEveryTime) {
 }
 
 TEST_P(AttentionGradient, IsExplained) {
-  const Sizes z{2, 256, 256, 16};
+  const GradientSizes z{2, 256, 256, 16};
   const Tensors args = arguments(kPlain, z, DType::f32);
   const auto recomputed = gradients(kPlain, z, {.recompute = Recompute::always}),
              stored = gradients(kPlain, z, {.recompute = Recompute::never});

@@ -10,7 +10,7 @@
 namespace tilewright {
 namespace {
 
-struct Sizes {
+struct AttentionSizes {
   Index batch, heads, queries, keys, depth;
 };
 
@@ -25,7 +25,7 @@ class Attention : public ::testing::TestWithParam<const char*> {
   using Function = std::function<Tensor(const Tensor&, const Tensor&, const Tensor&, const Tensor&)>;
 
   // Compares with the same ops one by one; the extra tensor is the mask or bias.
-  std::size_t check(const Function& f, const Sizes& s, const Tensor& extra, float spread = 1) {
+  std::size_t check(const Function& f, const AttentionSizes& s, const Tensor& extra, float spread = 1) {
     const Tensor q = ctx_.randn({s.batch, s.heads, s.queries, s.depth}) * spread,
                  k = ctx_.randn({s.batch, s.heads, s.keys, s.depth}),
                  v = ctx_.randn({s.batch, s.heads, s.keys, s.depth});
@@ -63,8 +63,8 @@ class Attention : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(Attention, IsOneKernel) {
-  for (const Sizes& s : {Sizes{2, 3, 128, 512, 64}, Sizes{1, 2, 100, 777, 32}, Sizes{1, 4, 1, 1000, 64},
-                         Sizes{1, 1, 65, 300, 80}}) {
+  for (const AttentionSizes& s : {AttentionSizes{2, 3, 128, 512, 64}, AttentionSizes{1, 2, 100, 777, 32},
+                                  AttentionSizes{1, 4, 1, 1000, 64}, AttentionSizes{1, 1, 65, 300, 80}}) {
     SCOPED_TRACE(s.keys);
     const auto f = [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor&) {
       return matmul(softmax(scores(q, k)), v);
@@ -82,7 +82,7 @@ TEST_P(Attention, TakesScoresThatOverflowWithoutTheirMaximum) {
 
 // A mask of its own memory: additive, with rows that begin or end masked, over several blocks.
 TEST_P(Attention, TakesAMaskInItsKernel) {
-  const Sizes s{1, 2, 70, 900, 32};
+  const AttentionSizes s{1, 2, 70, 900, 32};
   std::vector<float> mask(static_cast<std::size_t>(s.queries * s.keys));
   for (Index q = 0; q < s.queries; ++q)
     for (Index k = 0; k < s.keys; ++k)
@@ -96,7 +96,7 @@ TEST_P(Attention, TakesAMaskInItsKernel) {
 
 // Rows with nothing to attend are NaN here, as they are when the ops run one by one.
 TEST_P(Attention, RowsWithNothingToAttendAreWhatTheOpsGive) {
-  const Sizes s{1, 1, 8, 300, 16};
+  const AttentionSizes s{1, 1, 8, 300, 16};
   std::vector<float> mask(static_cast<std::size_t>(s.queries * s.keys));
   for (Index k = 0; k < s.keys; ++k) mask[static_cast<std::size_t>(3 * s.keys + k)] = -INFINITY;
   const auto f = [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& m) {

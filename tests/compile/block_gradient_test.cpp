@@ -12,13 +12,13 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-struct Sizes {
+struct BlockSizes {
   Index batch, time, heads, head, vocabulary;
   Index channels() const { return heads * head; }
 };
 
 // Arguments: x, the weights and biases of qkv, output, widening and narrowing, the head; labels, positions.
-Tensor loss(const Tensors& in, const Sizes& s) {
+Tensor loss(const Tensors& in, const BlockSizes& s) {
   const Index c = s.channels();
   Tensor x = in[0];
   const Tensor qkv = matmul(layer_norm(x, std::nullopt, std::nullopt), in[1]) + in[2];
@@ -41,7 +41,7 @@ class BlockGradient : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(BlockGradient, IsWhatTheOpsOneByOneGive) {
   Context ctx{{.device = GetParam(), .cache_directory = ""}};
-  const Sizes s{2, 96, 3, 8, 130};
+  const BlockSizes s{2, 96, 3, 8, 130};
   const Index c = s.channels();
   const auto weight = [&](const Shape& shape) { return ctx.randn(shape) * 0.2; };
   const Tensors args = {ctx.randn({s.batch, s.time, c}),

@@ -19,11 +19,11 @@ class Closures : public ::testing::Test {
   Tensor row(const Floats& values) { return ctx_.from(values, {static_cast<Index>(values.size())}); }
 };
 
-Floats values(const Tensor& t) { return t.to_vector<float>(); }
+Floats numbers_of(const Tensor& t) { return t.to_vector<float>(); }
 
 // Fused sums round elsewhere: a bit or two of numbers below 16.
 void expect_near(const Tensor& got, const Floats& expected) {
-  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(values(got).at(i), expected[i], 4e-6);
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(numbers_of(got).at(i), expected[i], 4e-6);
 }
 
 TEST_F(Closures, OfATrainingStepCaptureItsData) {
@@ -34,7 +34,7 @@ TEST_F(Closures, OfATrainingStepCaptureItsData) {
   for (int call = 0; call < 2; ++call) {
     const std::vector<Tensor> both = step(w, x);
     EXPECT_EQ(both.at(0).item(), 2);
-    EXPECT_EQ(values(both.at(1)), (Floats{-8, -12})) << "2 xᵀ x w";
+    EXPECT_EQ(numbers_of(both.at(1)), (Floats{-8, -12})) << "2 xᵀ x w";
   }
   EXPECT_EQ(step.report().size(), 1u);
 }
@@ -47,11 +47,11 @@ TEST_F(Closures, AreConstantsOfTheirOwnDerivativeAndInputsOfTheEnclosingOne) {
     return sum(inner({v})[1] * v);
   };
   const Floats expected{24, 54};
-  EXPECT_EQ(values(value_and_grad(outer)({w})[1]), expected);
-  EXPECT_EQ(values(compile([&](const Tensor& t) { return value_and_grad(outer)({t})[1]; })(w)), expected);
-  EXPECT_EQ(values(value_and_grad(compile(outer))({w})[1]), expected);
+  EXPECT_EQ(numbers_of(value_and_grad(outer)({w})[1]), expected);
+  EXPECT_EQ(numbers_of(compile([&](const Tensor& t) { return value_and_grad(outer)({t})[1]; })(w)), expected);
+  EXPECT_EQ(numbers_of(value_and_grad(compile(outer))({w})[1]), expected);
   // The tensor itself, captured beside the argument it is given for, is a constant.
-  EXPECT_EQ(values(value_and_grad([&](const Tensor& v) { return sum(v * w); })({w})[1]), (Floats{2, 3}));
+  EXPECT_EQ(numbers_of(value_and_grad([&](const Tensor& v) { return sum(v * w); })({w})[1]), (Floats{2, 3}));
 }
 
 TEST_F(Closures, MayTakeOnlyWhatTheyCapture) {
@@ -62,10 +62,10 @@ TEST_F(Closures, MayTakeOnlyWhatTheyCapture) {
     const Tensor slope = value_and_grad([&](const Tensor& u) { return sum(scaled(u) * v); })({one})[1];
     return sum(slope * scaled(one));  // Σ v² v
   };
-  EXPECT_EQ(values(value_and_grad(loss)({w})[1]), (Floats{12, 27}));
+  EXPECT_EQ(numbers_of(value_and_grad(loss)({w})[1]), (Floats{12, 27}));
   const auto compiled = compile([&](const Tensor& v) { return value_and_grad(loss)({v})[1]; });
-  EXPECT_EQ(values(compiled(w)), (Floats{12, 27}));
-  EXPECT_EQ(values(compiled(one)), (Floats{3, 3})) << "what was captured is an input";
+  EXPECT_EQ(numbers_of(compiled(w)), (Floats{12, 27}));
+  EXPECT_EQ(numbers_of(compiled(one)), (Floats{3, 3})) << "what was captured is an input";
 }
 
 TEST_F(Closures, ThatWereCompiledBeforeSeeWhatTheyCaptureNow) {
@@ -77,7 +77,7 @@ TEST_F(Closures, ThatWereCompiledBeforeSeeWhatTheyCaptureNow) {
     w = p;
     return sum(layer(x));
   });
-  EXPECT_EQ(values(slope({w})[1]), (Floats{5, 7}));
+  EXPECT_EQ(numbers_of(slope({w})[1]), (Floats{5, 7}));
   w = Tensor();
 }
 
@@ -100,9 +100,9 @@ TEST_F(Closures, OfTensorsWithMemoryAreInputs) {
   Tensor bias = row({1, 2});
   const auto f = compile([&](const Tensor& x) { return x + bias + bias; });
   const Tensor x = row({10, 20});
-  EXPECT_EQ(values(f(x)), (Floats{12, 24}));
+  EXPECT_EQ(numbers_of(f(x)), (Floats{12, 24}));
   compile([](const Tensor& t) { return t * 10.0; }).into({bias}, {row({1, 2})});
-  EXPECT_EQ(values(f(x)), (Floats{30, 60})) << "the memory is read at each call";
+  EXPECT_EQ(numbers_of(f(x)), (Floats{30, 60})) << "the memory is read at each call";
 }
 
 TEST_F(Closures, ComputeWithWhatTheyCaptureAtEachCall) {
@@ -124,29 +124,29 @@ TEST_F(Closures, ComputeWithWhatTheyCaptureAtEachCall) {
   };
   for (int call = 0; call < 2; ++call)
     for (std::size_t i = 0; i + 1 < programs.size(); ++i)
-      EXPECT_EQ(values(programs[i](x)), (Floats{4, 32})) << "program " << i;
-  EXPECT_EQ(values(programs.back()(x)), (Floats{5, 42}));
+      EXPECT_EQ(numbers_of(programs[i](x)), (Floats{4, 32})) << "program " << i;
+  EXPECT_EQ(numbers_of(programs.back()(x)), (Floats{5, 42}));
   compile([](const Tensor& t) { return t * 100.f; }).into({w}, {u});
   for (std::size_t i = 0; i < programs.size(); ++i)
-    EXPECT_EQ(values(programs[i](x)), (Floats{301, 302})) << "program " << i;
+    EXPECT_EQ(numbers_of(programs[i](x)), (Floats{301, 302})) << "program " << i;
   EXPECT_EQ(programs.back().report().at(0).breaks.size(), 1u);
   programs[0].into({w}, {x});
-  EXPECT_EQ(values(w), (Floats{301, 302})) << "its old values were read";
+  EXPECT_EQ(numbers_of(w), (Floats{301, 302})) << "its old values were read";
 }
 
 TEST_F(Closures, MakeTensorsAsPartOfTheProgram) {
   const auto f = compile([&](const Tensor& x) {
     return x + ctx_.full({2}, 3) * ctx_.arange(2) + ctx_.ones({2}) + sin(ctx_.zeros({2}));
   });
-  EXPECT_EQ(values(f(row({1, 2}))), (Floats{2, 6}));
+  EXPECT_EQ(numbers_of(f(row({1, 2}))), (Floats{2, 6}));
   EXPECT_EQ(f.report().at(0).graph.find("input(a1"), std::string::npos) << f.report().at(0).graph;
   EXPECT_EQ(f.report().at(0).kernels.size(), 1u) << f.explain();
   const auto alone = compile([&](const Tensor&) { return ctx_.full({2}, 7); });
-  EXPECT_EQ(values(alone(row({1}))), (Floats{7, 7}));
+  EXPECT_EQ(numbers_of(alone(row({1}))), (Floats{7, 7}));
   // A number that was read is no constant of the program.
   const auto read = compile([&](const Tensor& x) { return x + ctx_.full({2}, sum(x).item()); });
-  EXPECT_EQ(values(read(row({1, 2}))), (Floats{4, 5}));
-  EXPECT_EQ(values(read(row({3, 4}))), (Floats{10, 11}));
+  EXPECT_EQ(numbers_of(read(row({1, 2}))), (Floats{4, 5}));
+  EXPECT_EQ(numbers_of(read(row({3, 4}))), (Floats{10, 11}));
 }
 
 TEST_F(Closures, FollowHostReads) {
@@ -156,8 +156,8 @@ TEST_F(Closures, FollowHostReads) {
     return inner(ctx_.ones({2}));
   });
   for (int call = 0; call < 2; ++call) {
-    EXPECT_EQ(values(f(row({1, 1}))), (Floats{3, 3}));
-    EXPECT_EQ(values(f(row({0.5f, 0.5f}))), (Floats{0, 0}));
+    EXPECT_EQ(numbers_of(f(row({1, 1}))), (Floats{3, 3}));
+    EXPECT_EQ(numbers_of(f(row({0.5f, 0.5f}))), (Floats{0, 0}));
   }
 }
 
@@ -191,8 +191,8 @@ TEST_F(Closures, DoNotLetTensorsEscape) {
       },
       wanted);
   // A function that throws leaves nothing behind.
-  EXPECT_EQ(values(x + x), (Floats{2, 4}));
-  EXPECT_EQ(values(f(x)), (Floats{1, 2}));
+  EXPECT_EQ(numbers_of(x + x), (Floats{2, 4}));
+  EXPECT_EQ(numbers_of(f(x)), (Floats{1, 2}));
 }
 
 TEST_F(Closures, ThatCallThemselvesWithoutEndAreErrors) {
@@ -209,7 +209,7 @@ TEST_F(Closures, ThatCallThemselvesWithoutEndAreErrors) {
     if (t.size() == 1) return t;
     return (*halves)(slice(t, 0, {0, t.size() / 2}) + slice(t, 0, {t.size() / 2, t.size()}));
   });
-  EXPECT_EQ(values((*halves)(x)), Floats{10});
+  EXPECT_EQ(numbers_of((*halves)(x)), Floats{10});
 }
 
 TEST_F(Closures, DrawRandomNumbersAnewAtEachCall) {
@@ -219,7 +219,7 @@ TEST_F(Closures, DrawRandomNumbersAnewAtEachCall) {
   const auto f = compile(plain);
   const Tensor x = row({1, 2, 3});
   ctx_.set_seed(7);
-  const Floats first = values(plain(x)), second = values(plain(x));
+  const Floats first = numbers_of(plain(x)), second = numbers_of(plain(x));
   ASSERT_NE(first, second);
   for (int repeat = 0; repeat < 2; ++repeat) {
     ctx_.set_seed(7);
@@ -243,7 +243,7 @@ TEST_F(Closures, DrawRandomNumbersInsideOtherFunctions) {
   const auto slope = value_and_grad([&](const Tensor& w) { return sum(w * noise(x) * ctx_.rand({3})); });
   const auto f = compile([&](const Tensor& w) { return slope({w})[1]; });
   ctx_.set_seed(3);
-  const Floats first = values(slope({x})[1]), second = values(slope({x})[1]);
+  const Floats first = numbers_of(slope({x})[1]), second = numbers_of(slope({x})[1]);
   ASSERT_NE(first, second);
   ctx_.set_seed(3);
   expect_near(f(x), first);
@@ -252,10 +252,10 @@ TEST_F(Closures, DrawRandomNumbersInsideOtherFunctions) {
     const Tensor y = w * noise(x);
     return y + (sum(y).item() - sum(y).item()) + ctx_.rand({3});
   });
-  EXPECT_NE(values(broken(x)), values(broken(x)));
+  EXPECT_NE(numbers_of(broken(x)), numbers_of(broken(x)));
   const auto sized =
       compile([&](const Tensor& w) { return w * ctx_.rand(w.shape()); }, {.dynamic = {{0, 0}}});
-  EXPECT_NE(values(sized(x)), values(sized(x)));
+  EXPECT_NE(numbers_of(sized(x)), numbers_of(sized(x)));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 using test::expect_says;
 
-std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+std::size_t place(Index i) { return static_cast<std::size_t>(i); }
 
 class ScaledMatmul : public ::testing::TestWithParam<const char*> {
  protected:
@@ -41,26 +41,27 @@ void expect_product(const Tensor& y, const Tensor& a, const Tensor& sa, const Te
       for (Index p = 0; p < k; ++p) {
         const Index ra = scale_at(sa.shape()[0], m, i), ka = scale_at(sa.shape()[1], k, p),
                     kb = scale_at(sb.shape()[0], k, p), cb = scale_at(sb.shape()[1], n, j);
-        const double term = double{x[at(i * k + p)]} * double{xs[at(ra * sa.shape()[1] + ka)]} *
-                            double{w[at(p * n + j)]} * double{ws[at(kb * sb.shape()[1] + cb)]};
+        const double term = double{x[place(i * k + p)]} * double{xs[place(ra * sa.shape()[1] + ka)]} *
+                            double{w[place(p * n + j)]} * double{ws[place(kb * sb.shape()[1] + cb)]};
         want += term, size += std::abs(term);
       }
-      ASSERT_NEAR(double{got[at(i * n + j)]}, want, 1e-6 * size) << i << ", " << j;
+      ASSERT_NEAR(double{got[place(i * n + j)]}, want, 1e-6 * size) << i << ", " << j;
     }
 }
 
-struct Case {
+struct ScaledCase {
   Index m, n, k;
   Shape scale_a, scale_b;
 };
 
 TEST_P(ScaledMatmul, TakesScalesOfEveryGranularity) {
-  for (const Case& c :
-       {Case{5, 256, 384, {5, 3}, {3, 2}}, Case{130, 70, 256, {130, 2}, {2, 1}},
-        Case{130, 200, 300, {2, 3}, {3, 2}},  // blocks that end early
-        Case{17, 140, 256, {1, 2}, {1, 140}}, Case{9, 33, 200, {9, 1}, {1, 33}},
-        Case{4, 5, 100, {1, 1}, {1, 1}}, Case{1, 256, 256, {1, 2}, {2, 2}}, Case{64, 1, 256, {64, 2}, {2, 1}},
-        Case{1, 1, 256, {1, 2}, {2, 1}}, Case{3, 4, 0, {3, 1}, {1, 4}}}) {
+  for (const ScaledCase& c :
+       {ScaledCase{5, 256, 384, {5, 3}, {3, 2}}, ScaledCase{130, 70, 256, {130, 2}, {2, 1}},
+        ScaledCase{130, 200, 300, {2, 3}, {3, 2}},  // blocks that end early
+        ScaledCase{17, 140, 256, {1, 2}, {1, 140}}, ScaledCase{9, 33, 200, {9, 1}, {1, 33}},
+        ScaledCase{4, 5, 100, {1, 1}, {1, 1}}, ScaledCase{1, 256, 256, {1, 2}, {2, 2}},
+        ScaledCase{64, 1, 256, {64, 2}, {2, 1}}, ScaledCase{1, 1, 256, {1, 2}, {2, 1}},
+        ScaledCase{3, 4, 0, {3, 1}, {1, 4}}}) {
     SCOPED_TRACE(to_string(c.scale_a) + " " + to_string(c.scale_b));
     for (const DType dtype : {DType::f8e4m3, DType::i8, DType::bf16}) {
       const Tensor a = quantised({c.m, c.k}, dtype), b = quantised({c.k, c.n}, dtype);

@@ -11,7 +11,7 @@ namespace {
 
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
-struct Case {
+struct StatisticCase {
   const char* name;
   Function function;
   std::vector<Shape> shapes;
@@ -20,8 +20,8 @@ struct Case {
 
 // Blocks of at most 516 by 512: a larger result is reduced in parts, and none of the extents is a whole
 // number of blocks or vectors.
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
+const std::vector<StatisticCase>& cases() {
+  static const std::vector<StatisticCase> all = {
       {"the largest of each row",
        [](const std::vector<Tensor>& x) -> std::vector<Tensor> {
          const Tensor y = matmul(x[0], x[1]);
@@ -123,7 +123,7 @@ class Statistics : public ::testing::TestWithParam<const char*> {
 };
 
 TEST_P(Statistics, AreWhatTheStoredProductGives) {
-  for (const Case& c : cases()) {
+  for (const StatisticCase& c : cases()) {
     SCOPED_TRACE(c.name);
     std::vector<Tensor> args;
     args.reserve(c.shapes.size());

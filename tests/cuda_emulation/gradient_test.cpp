@@ -14,22 +14,20 @@
 namespace tilewright::emulation {
 namespace {
 
-using ir::Value;
-
 // Two query heads share a head of keys; no extent is a whole number of blocks.
 ir::Graph attention_gradient(DType dtype) {
   ir::Graph graph("attention");
   const auto input = [&](const char* name, const Shape& shape) {
-    return Value{&graph, graph.add_input(name, {dtype, shape})};
+    return ir::Value{&graph, graph.add_input(name, {dtype, shape})};
   };
-  const Value q = input("q", {1, 4, 72, 16}), k = input("k", {1, 2, 100, 16}),
-              v = input("v", {1, 2, 100, 16}), weight = input("weight", {1, 4, 72, 16});
-  const auto shared = [](Value x) {
+  const ir::Value q = input("q", {1, 4, 72, 16}), k = input("k", {1, 2, 100, 16}),
+                  v = input("v", {1, 2, 100, 16}), weight = input("weight", {1, 4, 72, 16});
+  const auto shared = [](ir::Value x) {
     return ops::reshape(ops::broadcast_to(ops::unsqueeze(x, 2), {1, 2, 2, 100, 16}), {1, 4, 100, 16});
   };
-  const Value scores = ops::matmul(q, ops::swap_axes(shared(k), 2, 3), DType::f32) * 0.25;
-  const Value p = ops::cast(ops::softmax(scores), dtype);
-  const Value out = ops::matmul(p, shared(v), DType::f32);
+  const ir::Value scores = ops::matmul(q, ops::swap_axes(shared(k), 2, 3), DType::f32) * 0.25;
+  const ir::Value p = ops::cast(ops::softmax(scores), dtype);
+  const ir::Value out = ops::matmul(p, shared(v), DType::f32);
   graph.set_outputs({ops::sum(out * weight).id});
   return passes::differentiate(graph, {0, 1, 2});
 }
@@ -55,15 +53,15 @@ ir::Graph causal_gradient(Index depth) {
   ir::Graph graph("attention");
   const Shape shape{1, 1, 300, depth};
   const auto input = [&](const char* name) {
-    return Value{&graph, graph.add_input(name, {DType::bf16, shape})};
+    return ir::Value{&graph, graph.add_input(name, {DType::bf16, shape})};
   };
-  const Value q = input("q"), k = input("k"), v = input("v"), weight = input("weight");
-  const Value scores = ops::matmul(q, ops::swap_axes(k, 2, 3), DType::f32) * 0.125;
-  const Value row = ops::iota(graph, scores.shape(), 2), column = ops::iota(graph, scores.shape(), 3);
-  const Value seen = ops::where(ops::le(column, row), scores,
-                                ops::full_like(scores, -std::numeric_limits<double>::infinity()));
-  const Value p = ops::cast(ops::softmax(seen), DType::bf16);
-  const Value out = ops::matmul(p, v, DType::f32);
+  const ir::Value q = input("q"), k = input("k"), v = input("v"), weight = input("weight");
+  const ir::Value scores = ops::matmul(q, ops::swap_axes(k, 2, 3), DType::f32) * 0.125;
+  const ir::Value row = ops::iota(graph, scores.shape(), 2), column = ops::iota(graph, scores.shape(), 3);
+  const ir::Value seen = ops::where(ops::le(column, row), scores,
+                                    ops::full_like(scores, -std::numeric_limits<double>::infinity()));
+  const ir::Value p = ops::cast(ops::softmax(seen), DType::bf16);
+  const ir::Value out = ops::matmul(p, v, DType::f32);
   graph.set_outputs({ops::sum(out * weight).id});
   return passes::differentiate(graph, {0, 1, 2});
 }

@@ -9,9 +9,7 @@
 namespace tilewright::emulation {
 namespace {
 
-using ir::Value;
-
-Value input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
+ir::Value input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
   return {&graph, graph.add_input(name, {dtype, shape})};
 }
 
@@ -28,8 +26,9 @@ tile::DotUnit check(const ir::Graph& graph) {
 TEST(EmulatedGroups, ABlockOfRowsTakesItsMatrixByACoordinate) {
   for (const Index rows : {Index{128}, Index{40}}) {
     ir::Graph graph("grouped");
-    const Value x = input(graph, "x", DType::bf16, {3 * rows, 128}),
-                w = input(graph, "w", DType::bf16, {4, 128, 136}), ids = input(graph, "ids", DType::i64, {3});
+    const ir::Value x = input(graph, "x", DType::bf16, {3 * rows, 128}),
+                    w = input(graph, "w", DType::bf16, {4, 128, 136}),
+                    ids = input(graph, "ids", DType::i64, {3});
     graph.set_outputs({ops::grouped_matmul(x, w, ids).id});
     EXPECT_EQ(check(graph), tile::DotUnit::wgmma);
   }
@@ -38,20 +37,20 @@ TEST(EmulatedGroups, ABlockOfRowsTakesItsMatrixByACoordinate) {
 // Rows from a first one on: the engine begins there, and what lies behind the matrix is zeros.
 TEST(EmulatedGroups, ABlockBeginsAtTheRowThatDataSays) {
   ir::Graph graph("ragged");
-  const Value x = input(graph, "x", DType::bf16, {300, 128}),
-              w = input(graph, "w", DType::bf16, {4, 128, 136}), ids = input(graph, "ids", DType::i64, {3}),
-              begin = input(graph, "begin", DType::i64, {3});
+  const ir::Value x = input(graph, "x", DType::bf16, {300, 128}),
+                  w = input(graph, "w", DType::bf16, {4, 128, 136}),
+                  ids = input(graph, "ids", DType::i64, {3}), begin = input(graph, "begin", DType::i64, {3});
   const Shape places{3, 128};
-  const Value rows = ops::broadcast_to(ops::reshape(begin, {3, 1}), places) + ops::iota(graph, places, 1);
+  const ir::Value rows = ops::broadcast_to(ops::reshape(begin, {3, 1}), places) + ops::iota(graph, places, 1);
   graph.set_outputs({ops::matmul(ops::take(x, rows, 0), ops::take(w, ids, 0)).id});
   EXPECT_EQ(check(graph), tile::DotUnit::wgmma);
 }
 
 TEST(EmulatedGroups, CountsEndTheLoopOfBlocksWithoutRows) {
   ir::Graph graph("masked");
-  const Value x = input(graph, "x", DType::bf16, {3, 200, 128}),
-              w = input(graph, "w", DType::bf16, {3, 128, 136}),
-              counts = input(graph, "counts", DType::i64, {3});
+  const ir::Value x = input(graph, "x", DType::bf16, {3, 200, 128}),
+                  w = input(graph, "w", DType::bf16, {3, 128, 136}),
+                  counts = input(graph, "counts", DType::i64, {3});
   graph.set_outputs({ops::masked_matmul(x, w, counts).id});
   EXPECT_EQ(check(graph), tile::DotUnit::wgmma);
 }

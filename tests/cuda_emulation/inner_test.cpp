@@ -12,7 +12,6 @@ using tile::Kernel;
 using tile::Monoid;
 using tile::Prim;
 using tile::Schedule;
-using tile::Value;
 using tile::View;
 
 enum class Weights : unsigned char { floats, bytes, nibbles };
@@ -30,13 +29,14 @@ Kernel row_products(const Rows& p) {
   const View w = k.view("w", floats ? p.dtype : DType::i8, {p.rows, p.columns}),
              x = k.view("x", p.dtype, {p.columns}), y = k.view("y", DType::f32, {p.rows}),
              z = k.view("z", DType::f32, {p.rows});
-  const Value start = k.program_id(0) * p.block_rows;
+  const tile::Value start = k.program_id(0) * p.block_rows;
   const bool several = p.block_rows > 1;
   const std::vector<Index> shape = several ? std::vector{p.block_rows, p.columns} : std::vector{p.columns};
-  const Value bytes = k.load(w, {start, 0}, {.shape = shape});
-  const Value by = k.cast(k.load(x, {0}, {.shape = {p.columns}}), DType::f32);
-  const auto sum = [&](Value left) {
-    const Value product = k.cast(left, DType::f32) * (several ? k.broadcast(k.expand(by, 0), shape) : by);
+  const tile::Value bytes = k.load(w, {start, 0}, {.shape = shape});
+  const tile::Value by = k.cast(k.load(x, {0}, {.shape = {p.columns}}), DType::f32);
+  const auto sum = [&](tile::Value left) {
+    const tile::Value product =
+        k.cast(left, DType::f32) * (several ? k.broadcast(k.expand(by, 0), shape) : by);
     return k.reduce(Monoid::sum, product, several ? 1 : 0);
   };
   const auto half = [&](Index count) {

@@ -238,9 +238,6 @@ using tilewright::emulation::machine;
 
 extern "C" {
 
-struct EmuIds {
-  unsigned thread, block, blocks, threads, rank, cluster;
-};
 EmuIds emu_ids() {
   const auto& t = *machine->current;
   return {t.thread, t.block, machine->size_.blocks, machine->size_.threads, t.rank, machine->size_.cluster};

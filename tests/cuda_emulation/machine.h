@@ -7,6 +7,12 @@
 #include <string>
 #include <vector>
 
+// A thread's place in its launch, as emulated code asks for it.
+struct EmuIds {
+  unsigned thread, block, blocks, threads, rank, cluster;
+};
+extern "C" EmuIds emu_ids();
+
 namespace tilewright::emulation {
 
 struct LaunchSize {

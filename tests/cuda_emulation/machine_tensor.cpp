@@ -174,11 +174,6 @@ using namespace tilewright::emulation;
 
 extern "C" {
 
-struct EmuIds {
-  unsigned thread, block, blocks, threads, rank, cluster;
-};
-EmuIds emu_ids();
-
 unsigned char* emu_shared_at(unsigned address) { return shared_of_block(-1) + address; }
 
 void emu_barrier_init(unsigned address, unsigned arrivals) {

@@ -15,15 +15,13 @@
 namespace tilewright::emulation {
 namespace {
 
-using ir::Value;
-
-Value input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
+ir::Value input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
   return {&graph, graph.add_input(name, {dtype, shape})};
 }
 
 // The sum of these and its gradients with respect to the inputs numbered so.
-ir::Graph gradient(ir::Graph& graph, const std::vector<Value>& sums, const std::vector<int>& wrt) {
-  Value loss = ops::sum(sums[0]);
+ir::Graph gradient(ir::Graph& graph, const std::vector<ir::Value>& sums, const std::vector<int>& wrt) {
+  ir::Value loss = ops::sum(sums[0]);
   for (std::size_t i = 1; i < sums.size(); ++i) loss = loss + ops::sum(sums[i]);
   graph.set_outputs({loss.id});
   return passes::differentiate(graph, wrt);
@@ -39,44 +37,44 @@ class OneWide : public ::testing::TestWithParam<const char*> {
 // A matrix times a vector is stored beside values of the matrix's rows.
 TEST_P(OneWide, AColumnOfProductsIsSpreadLikeRows) {
   ir::Graph g("chain");
-  const Value v0 = input(g, "v0", DType::f32, {3, 9, 2}), v1 = input(g, "v1", DType::i8, {2});
-  const Value least = ops::argmin(ops::mean(v0, {0}, ops::Keep::yes), 2, ops::Keep::yes);
-  const Value product = ops::matmul(ops::cast(least, DType::f32) + v0, ops::cast(v1, DType::f32));
+  const ir::Value v0 = input(g, "v0", DType::f32, {3, 9, 2}), v1 = input(g, "v1", DType::i8, {2});
+  const ir::Value least = ops::argmin(ops::mean(v0, {0}, ops::Keep::yes), 2, ops::Keep::yes);
+  const ir::Value product = ops::matmul(ops::cast(least, DType::f32) + v0, ops::cast(v1, DType::f32));
   g.set_outputs({ops::abs(product).id, ops::mul(v1, 3).id, ops::elu(v0).id});
   expect_right(g);
 }
 
 TEST_P(OneWide, ProductsOfSingleColumnsFollowOneAnother) {
   ir::Graph g("grad");
-  const Value v0 = input(g, "v0", DType::bf16, {7, 4, 3, 4, 1}),
-              v1 = input(g, "v1", DType::bf16, {4, 1, 4, 1});
-  const Value v2 = ops::stack({v1, v1}, 4), v3 = v2 * v2;
-  const Value v4 = ops::slice_axis(v3, 3, {.start = -3, .stop = 3, .step = 2});
-  const Value v6 = v3 * v4;
-  const Value v7 = ops::concat({v3, ops::rms_norm(v4, std::nullopt), v6}, 1);
-  const Value v10 = ops::matmul(ops::matmul(v7, ops::swap_axes(v6, -1, -2)), v3);
+  const ir::Value v0 = input(g, "v0", DType::bf16, {7, 4, 3, 4, 1}),
+                  v1 = input(g, "v1", DType::bf16, {4, 1, 4, 1});
+  const ir::Value v2 = ops::stack({v1, v1}, 4), v3 = v2 * v2;
+  const ir::Value v4 = ops::slice_axis(v3, 3, {.start = -3, .stop = 3, .step = 2});
+  const ir::Value v6 = v3 * v4;
+  const ir::Value v7 = ops::concat({v3, ops::rms_norm(v4, std::nullopt), v6}, 1);
+  const ir::Value v10 = ops::matmul(ops::matmul(v7, ops::swap_axes(v6, -1, -2)), v3);
   expect_right(gradient(g, {v0, v10, ops::abs(v3)}, {0}));
 }
 
 TEST_P(OneWide, AttentionOfOneDepth) {
   ir::Graph g("attention");
-  const Value q = input(g, "q", DType::f32, {3, 3, 5, 1}), k = input(g, "k", DType::f32, {3, 3, 300, 1}),
-              v = input(g, "v", DType::f32, {3, 3, 300, 4}), of_q = input(g, "of_q", DType::i32, {5}),
-              of_k = input(g, "of_k", DType::i32, {300});
+  const ir::Value q = input(g, "q", DType::f32, {3, 3, 5, 1}), k = input(g, "k", DType::f32, {3, 3, 300, 1}),
+                  v = input(g, "v", DType::f32, {3, 3, 300, 4}), of_q = input(g, "of_q", DType::i32, {5}),
+                  of_k = input(g, "of_k", DType::i32, {300});
   const Shape all{5, 300};
-  const Value same =
+  const ir::Value same =
       ops::eq(ops::broadcast_to(ops::reshape(of_q, {5, 1}), all), ops::broadcast_to(of_k, all));
-  const Value out = ops::attend(ops::attention_scores(q, k, 1), v, {.mask = same}).out;
+  const ir::Value out = ops::attend(ops::attention_scores(q, k, 1), v, {.mask = same}).out;
   expect_right(gradient(g, {out * out}, {0, 1, 2}));
 }
 
 // Its values have one column; the logarithms of its sums are another result.
 TEST_P(OneWide, AttentionToOneColumn) {
   ir::Graph g("attention");
-  const Value q = input(g, "q", DType::bf16, {3, 6, 8, 8}), k = input(g, "k", DType::bf16, {3, 3, 16, 8}),
-              v = input(g, "v", DType::bf16, {3, 3, 16, 1});
+  const ir::Value q = input(g, "q", DType::bf16, {3, 6, 8, 8}), k = input(g, "k", DType::bf16, {3, 3, 16, 8}),
+                  v = input(g, "v", DType::bf16, {3, 3, 16, 1});
   const Shape all{8, 16};
-  const Value mask = ops::le(ops::iota(g, all, 1), ops::iota(g, all, 0) + 3);
+  const ir::Value mask = ops::le(ops::iota(g, all, 1), ops::iota(g, all, 0) + 3);
   const ops::Attended y =
       ops::attend(ops::attention_scores(q, k, 1 / std::sqrt(8.0)), v, {.mask = mask, .result = DType::bf16});
   g.set_outputs({y.out.id, y.lse.id});
@@ -86,17 +84,18 @@ TEST_P(OneWide, AttentionToOneColumn) {
 // Numbers outside the groups give zeros, whatever the padding of odd sizes holds.
 TEST_P(OneWide, GroupsOfOddSizes) {
   ir::Graph g("groups");
-  const Value x = input(g, "x", DType::f16, {231, 33}), w = input(g, "w", DType::f16, {2, 33, 5}),
-              ids = input(g, "ids", DType::i64, {7});
+  const ir::Value x = input(g, "x", DType::f16, {231, 33}), w = input(g, "w", DType::f16, {2, 33, 5}),
+                  ids = input(g, "ids", DType::i64, {7});
   g.set_outputs({ops::grouped_matmul(x, w, ids).id});
   expect_right(g);
 }
 
 TEST_P(OneWide, GradientOfALogarithmOfSums) {
   ir::Graph g("grad");
-  const Value v0 = input(g, "v0", DType::f32, {1, 4, 2, 4}), v1 = input(g, "v1", DType::f32, {1, 4, 2, 4}),
-              v2 = input(g, "v2", DType::f32, {1, 1, 2, 4});
-  const Value t = ops::tanh(ops::logsumexp(ops::maximum(v0, v0), {}, ops::Keep::yes));
+  const ir::Value v0 = input(g, "v0", DType::f32, {1, 4, 2, 4}),
+                  v1 = input(g, "v1", DType::f32, {1, 4, 2, 4}),
+                  v2 = input(g, "v2", DType::f32, {1, 1, 2, 4});
+  const ir::Value t = ops::tanh(ops::logsumexp(ops::maximum(v0, v0), {}, ops::Keep::yes));
   expect_right(gradient(g, {v2 * v2, ops::abs(v1), t * ops::sin(t)}, {0, 1, 2}));
 }
 

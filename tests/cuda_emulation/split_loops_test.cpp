@@ -21,19 +21,19 @@ using tile::Op;
 using tile::Operand;
 using tile::OpKind;
 using tile::Prim;
-using tile::Value;
 
 constexpr Index kRows = 70, kKeys = 150, kBlockRows = 16, kBlockKeys = 8, kDepth = 4;
 
 // Scores of row and key positions, and of a number that the kernel loads.
-using Mask = std::function<Value(Builder& k, Value scores, Value row, Value key, Value loaded)>;
+using Mask = std::function<tile::Value(Builder& k, tile::Value scores, tile::Value row, tile::Value key,
+                                       tile::Value loaded)>;
 
 struct Setup {
   Mask mask;
   Index lower = 0, upper = kKeys;
 };
 
-Value least(Builder& k) { return k.literal(DType::f32, -INFINITY, {kBlockRows, kBlockKeys}); }
+tile::Value least(Builder& k) { return k.literal(DType::f32, -INFINITY, {kBlockRows, kBlockKeys}); }
 
 // The largest score of each row, and the scores' products with the keys, zero where masked.
 Kernel kernel_of(const Setup& setup) {
@@ -43,21 +43,22 @@ Kernel kernel_of(const Setup& setup) {
   const auto length = k.view("length", DType::i64, {1}, {.align_bytes = 8});
   const auto most = k.view("most", DType::f32, {kRows}, {.align_bytes = 4}),
              sums = k.view("sums", DType::f32, {kRows, kDepth}, {.align_bytes = 4});
-  const Value row = k.program_id(0) * kBlockRows;
-  const Value loaded = k.load(length, {Index{0}}, {});
-  const Value rows = k.load(x, {row, 0}, {.shape = {kBlockRows, kDepth}, .fill = 0.0});
-  const std::vector<Value> start{k.literal(DType::f32, -INFINITY, {kBlockRows, 1}),
-                                 k.literal(DType::f32, 0, {kBlockRows, kDepth})};
-  const auto last =
-      k.loop(setup.lower, setup.upper, kBlockKeys, start, [&](Value i, const std::vector<Value>& carried) {
-        const Value keys = k.load(y, {i, 0}, {.shape = {kBlockKeys, kDepth}, .fill = 0.0});
-        const Value none = k.literal(DType::f32, 0, {kBlockRows, kBlockKeys});
-        const Value scores = k.dot(rows, k.transpose(keys), none);
-        const Value r = k.broadcast(k.expand(row + k.arange(kBlockRows), 1), {kBlockRows, kBlockKeys}),
-                    c = k.broadcast(k.expand(i + k.arange(kBlockKeys), 0), {kBlockRows, kBlockKeys});
-        const Value masked = setup.mask(k, scores, r, c, loaded);
-        const Value highest = max(carried[0], k.expand(k.reduce(tile::Monoid::max, masked, 1), 1));
-        const Value kept = where(masked == -INFINITY, 0.0, masked);
+  const tile::Value row = k.program_id(0) * kBlockRows;
+  const tile::Value loaded = k.load(length, {Index{0}}, {});
+  const tile::Value rows = k.load(x, {row, 0}, {.shape = {kBlockRows, kDepth}, .fill = 0.0});
+  const std::vector<tile::Value> start{k.literal(DType::f32, -INFINITY, {kBlockRows, 1}),
+                                       k.literal(DType::f32, 0, {kBlockRows, kDepth})};
+  const auto last = k.loop(
+      setup.lower, setup.upper, kBlockKeys, start,
+      [&](tile::Value i, const std::vector<tile::Value>& carried) {
+        const tile::Value keys = k.load(y, {i, 0}, {.shape = {kBlockKeys, kDepth}, .fill = 0.0});
+        const tile::Value none = k.literal(DType::f32, 0, {kBlockRows, kBlockKeys});
+        const tile::Value scores = k.dot(rows, k.transpose(keys), none);
+        const tile::Value r = k.broadcast(k.expand(row + k.arange(kBlockRows), 1), {kBlockRows, kBlockKeys}),
+                          c = k.broadcast(k.expand(i + k.arange(kBlockKeys), 0), {kBlockRows, kBlockKeys});
+        const tile::Value masked = setup.mask(k, scores, r, c, loaded);
+        const tile::Value highest = max(carried[0], k.expand(k.reduce(tile::Monoid::max, masked, 1), 1));
+        const tile::Value kept = where(masked == -INFINITY, 0.0, masked);
         return std::vector{highest, k.dot(kept, keys, carried[1])};
       });
   k.store(most, {row}, k.reshape(last[0], {kBlockRows}), {.bounded = true});
@@ -120,7 +121,7 @@ TEST(SplitLoops, CausalMasksWithAnOffset) {
   for (Index offset : {-200, -90, -17, -1, 0, 1, 5, 8, 64, 79, 80, 81, 200})
     for (Index lower : {Index{0}, Index{3}}) {
       SCOPED_TRACE(offset);
-      check({[=](Builder& k, Value s, Value row, Value key, Value) {
+      check({[=](Builder& k, tile::Value s, tile::Value row, tile::Value key, tile::Value) {
                return where(key <= row + offset, s, least(k));
              },
              lower},
@@ -133,7 +134,7 @@ TEST(SplitLoops, WindowsHaveBlocksBeforeAndAfter) {
   for (Index width : {1, 7, 23, 24, 40, 100})
     for (Index upper : {kKeys, Index{77}}) {
       SCOPED_TRACE(width);
-      check({[=](Builder& k, Value s, Value row, Value key, Value) {
+      check({[=](Builder& k, tile::Value s, tile::Value row, tile::Value key, tile::Value) {
                return where((key <= row) & (row <= key + width), s, least(k));
              },
              0, upper},
@@ -144,8 +145,8 @@ TEST(SplitLoops, WindowsHaveBlocksBeforeAndAfter) {
 // As the passes write the difference of two positions.
 TEST(SplitLoops, DifferencesOfPositionsAreSeenThrough) {
   for (Index width : {1, 24, 100})
-    check({[=](Builder& k, Value s, Value row, Value key, Value) {
-            const Value apart = row + key * Index{-1};
+    check({[=](Builder& k, tile::Value s, tile::Value row, tile::Value key, tile::Value) {
+            const tile::Value apart = row + key * Index{-1};
             return where((apart * Index{-1} <= Index{0}) & (apart <= width), s, least(k));
           }},
           2);
@@ -153,7 +154,7 @@ TEST(SplitLoops, DifferencesOfPositionsAreSeenThrough) {
 
 TEST(SplitLoops, NumbersThatAreLoaded) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  check({[](Builder& k, Value s, Value, Value key, Value loaded) {
+  check({[](Builder& k, tile::Value s, tile::Value, tile::Value key, tile::Value loaded) {
           return where(key <= k.broadcast(loaded, {kBlockRows, kBlockKeys}), s, least(k));
         }},
         2, {-kMost, -5, 0, 7, 8, 63, 64, 65, 149, 150, 1000, kMost});
@@ -161,11 +162,11 @@ TEST(SplitLoops, NumbersThatAreLoaded) {
 
 TEST(SplitLoops, WhatIsMaskedByTheOppositeIsKeptElsewhere) {
   for (Index offset : {-3, 0, 30}) {
-    check({[=](Builder& k, Value s, Value row, Value key, Value) {
+    check({[=](Builder& k, tile::Value s, tile::Value row, tile::Value key, tile::Value) {
             return where(row + offset <= key, least(k), s);
           }},
           2);
-    check({[=](Builder& k, Value s, Value row, Value key, Value) {
+    check({[=](Builder& k, tile::Value s, tile::Value row, tile::Value key, tile::Value) {
             return where(~((row <= key + offset) | (row <= key - 40)), s, least(k));
           }},
           2);
@@ -173,7 +174,7 @@ TEST(SplitLoops, WhatIsMaskedByTheOppositeIsKeptElsewhere) {
 }
 
 TEST(SplitLoops, TheLastBlockIsRagged) {
-  check({[](Builder& k, Value s, Value, Value key, Value) {
+  check({[](Builder& k, tile::Value s, tile::Value, tile::Value key, tile::Value) {
           return where(key <= k.literal_int(DType::i64, kKeys - 1, {kBlockRows, kBlockKeys}), s, least(k));
         }},
         2);
@@ -181,15 +182,18 @@ TEST(SplitLoops, TheLastBlockIsRagged) {
 
 // Masks of no interval, of numbers that differ within a tile, and loops of few rounds.
 TEST(SplitLoops, OtherLoopsStayAsTheyAre) {
-  check({[](Builder& k, Value s, Value row, Value key, Value) {
+  check({[](Builder& k, tile::Value s, tile::Value row, tile::Value key, tile::Value) {
           return where((key <= row) | (row + 30 <= key), s, least(k));
         }},
         1);
-  check(
-      {[](Builder& k, Value s, Value row, Value key, Value) { return where(key * key <= row, s, least(k)); }},
-      1);
-  check({[](Builder& k, Value s, Value row, Value key, Value) { return where(key <= row, s, least(k)); }, 0,
-         2 * kBlockKeys},
+  check({[](Builder& k, tile::Value s, tile::Value row, tile::Value key, tile::Value) {
+          return where(key * key <= row, s, least(k));
+        }},
+        1);
+  check({[](Builder& k, tile::Value s, tile::Value row, tile::Value key, tile::Value) {
+           return where(key <= row, s, least(k));
+         },
+         0, 2 * kBlockKeys},
         1);
 }
 

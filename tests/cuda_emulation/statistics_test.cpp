@@ -11,16 +11,14 @@
 namespace tilewright::emulation {
 namespace {
 
-using ir::Value;
-
 class EmulatedStatistics : public ::testing::Test {
  protected:
   // All schedules on tensor cores of the one kernel with dots, and the best of each that finishes what it
   // leaves.
-  void check(const std::function<std::vector<Value>(ir::Graph&)>& make, std::size_t kernels) {
+  void check(const std::function<std::vector<ir::Value>(ir::Graph&)>& make, std::size_t kernels) {
     ir::Graph graph("statistics");
     std::vector<ir::NodeId> outputs;
-    for (const Value& v : make(graph)) outputs.push_back(v.id);
+    for (const ir::Value& v : make(graph)) outputs.push_back(v.id);
     graph.set_outputs(outputs);
     tile::Target target = backend_->target();
     target.units = 2;     // which the programs fill
@@ -42,7 +40,7 @@ class EmulatedStatistics : public ::testing::Test {
     }
   }
 
-  static Value input(ir::Graph& graph, const char* name, const Shape& shape, DType dtype = DType::bf16) {
+  static ir::Value input(ir::Graph& graph, const char* name, const Shape& shape, DType dtype = DType::bf16) {
     return {&graph, graph.add_input(name, {dtype, shape})};
   }
 
@@ -53,7 +51,7 @@ TEST_F(EmulatedStatistics, OfRowsColumnsAndAll) {
   for (const ops::Axes& axes : {ops::Axes{1}, ops::Axes{0}, ops::Axes{0, 1}})
     check(
         [&](ir::Graph& g) {
-          const Value y = ops::matmul(input(g, "a", {300, 72}), input(g, "b", {72, 520}), DType::f32);
+          const ir::Value y = ops::matmul(input(g, "a", {300, 72}), input(g, "b", {72, 520}), DType::f32);
           return std::vector{ops::cast(y, DType::bf16), ops::max(ops::abs(y), axes)};
         },
         2);
@@ -62,10 +60,10 @@ TEST_F(EmulatedStatistics, OfRowsColumnsAndAll) {
 TEST_F(EmulatedStatistics, OfAGateOfTwoProducts) {
   check(
       [&](ir::Graph& g) {
-        const Value x = input(g, "x", {300, 200});
-        const Value gate = ops::matmul(x, input(g, "a", {200, 264}), DType::f32),
-                    up = ops::matmul(x, input(g, "b", {200, 264}), DType::f32);
-        const Value y = ops::silu(gate) * up;
+        const ir::Value x = input(g, "x", {300, 200});
+        const ir::Value gate = ops::matmul(x, input(g, "a", {200, 264}), DType::f32),
+                        up = ops::matmul(x, input(g, "b", {200, 264}), DType::f32);
+        const ir::Value y = ops::silu(gate) * up;
         return std::vector{ops::cast(y, DType::bf16), ops::max(ops::abs(y), {1}), ops::sum(y, {0})};
       },
       3);
@@ -75,9 +73,9 @@ TEST_F(EmulatedStatistics, OfAGateOfTwoProducts) {
 TEST_F(EmulatedStatistics, OfAGateWhoseColumnsAreNormalised) {
   check(
       [&](ir::Graph& g) {
-        const Value x = input(g, "x", {60, 200});
-        const Value gate = ops::matmul(x, input(g, "a", {200, 264}), DType::f32),
-                    up = ops::matmul(x, input(g, "b", {200, 264}), DType::f32);
+        const ir::Value x = input(g, "x", {60, 200});
+        const ir::Value gate = ops::matmul(x, input(g, "a", {200, 264}), DType::f32),
+                        up = ops::matmul(x, input(g, "b", {200, 264}), DType::f32);
         return std::vector{ops::cast(ops::softmax(ops::silu(gate) * up, 0), DType::bf16)};
       },
       1);
@@ -87,9 +85,9 @@ TEST_F(EmulatedStatistics, OfAGateWhoseColumnsAreNormalised) {
 TEST_F(EmulatedStatistics, OfBlocksThatAreScaledByThem) {
   check(
       [&](ir::Graph& g) {
-        const Value y = ops::reshape(
+        const ir::Value y = ops::reshape(
             ops::matmul(input(g, "a", {200, 72}), input(g, "b", {72, 384}), DType::f32), {200, 3, 128});
-        const Value scale = ops::max(ops::abs(y), {2}, ops::Keep::yes) * (1 / 448.0) + 1e-12;
+        const ir::Value scale = ops::max(ops::abs(y), {2}, ops::Keep::yes) * (1 / 448.0) + 1e-12;
         return std::vector{
             ops::reshape(ops::cast(y / ops::broadcast_to(scale, y.shape()), DType::f8e4m3), {200, 384}),
             ops::reshape(scale, {200, 3})};
@@ -100,7 +98,7 @@ TEST_F(EmulatedStatistics, OfBlocksThatAreScaledByThem) {
 TEST_F(EmulatedStatistics, OfRowsThatATileHolds) {
   check(
       [&](ir::Graph& g) {
-        const Value y = ops::matmul(input(g, "a", {200, 72}), input(g, "b", {72, 80}), DType::f32);
+        const ir::Value y = ops::matmul(input(g, "a", {200, 72}), input(g, "b", {72, 80}), DType::f32);
         return std::vector{ops::cast(ops::softmax(y, -1), DType::bf16)};
       },
       1);

@@ -11,9 +11,7 @@
 namespace tilewright::emulation {
 namespace {
 
-using ir::Value;
-
-constexpr Index kHeads = 40, kQueries = 400, kKeys = 1000, kDepth = 64;
+constexpr Index kWholeHeads = 40, kWholeQueries = 400, kWholeKeys = 1000, kWholeDepth = 64;
 
 enum class Causal : bool { no, yes };
 
@@ -21,16 +19,16 @@ enum class Causal : bool { no, yes };
 passes::Compiled documents(DType ids, Causal causal, const tile::Target& target) {
   ir::Graph g("documents");
   const auto input = [&](const char* name, Index length) {
-    return Value{&g, g.add_input(name, {DType::bf16, {1, kHeads, length, kDepth}})};
+    return ir::Value{&g, g.add_input(name, {DType::bf16, {1, kWholeHeads, length, kWholeDepth}})};
   };
-  const Value q = input("q", kQueries), k = input("k", kKeys), v = input("v", kKeys);
-  const Shape scores{1, kHeads, kQueries, kKeys};
+  const ir::Value q = input("q", kWholeQueries), k = input("k", kWholeKeys), v = input("v", kWholeKeys);
+  const Shape scores{1, kWholeHeads, kWholeQueries, kWholeKeys};
   const auto ids_of = [&](const char* name, Index length, const Shape& shape) {
-    const Value given{&g, g.add_input(name, {ids, {length}})};
+    const ir::Value given{&g, g.add_input(name, {ids, {length}})};
     return ops::broadcast_to(ops::reshape(given, shape), scores);
   };
-  Value sees =
-      ops::eq(ids_of("query_ids", kQueries, {1, 1, kQueries, 1}), ids_of("key_ids", kKeys, {1, 1, 1, kKeys}));
+  ir::Value sees = ops::eq(ids_of("query_ids", kWholeQueries, {1, 1, kWholeQueries, 1}),
+                           ids_of("key_ids", kWholeKeys, {1, 1, 1, kWholeKeys}));
   if (causal == Causal::yes)
     sees = ops::logical_and(sees, ops::le(ops::iota(g, scores, 3), ops::iota(g, scores, 2) + 600));
   const ops::Attended a = ops::attend(ops::attention_scores(q, k, 0.125), v, {.mask = sees});

@@ -22,7 +22,6 @@ namespace tilewright {
 namespace {
 
 using test::graph_of;
-using Program = test::StageProgram;
 
 // One machine for all: a target read from this one would make the files its own.
 tile::Target cpu_target() {
@@ -46,7 +45,7 @@ std::string tile_text(const tile::Plan& plan) {
   return text;
 }
 
-void expect_golden(const Program& program, const std::string& stage, const std::string& text) {
+void expect_golden(const test::StageProgram& program, const std::string& stage, const std::string& text) {
   const std::filesystem::path path =
       std::filesystem::path(TW_TEST_FOLDER) / "stages" / program.name / (stage + ".txt");
   if (std::getenv("TILEWRIGHT_UPDATE") != nullptr) {
@@ -60,7 +59,7 @@ void expect_golden(const Program& program, const std::string& stage, const std::
       << path << " differs; if the change is meant, `make golden` rewrites it; read the diff";
 }
 
-class Stages : public ::testing::TestWithParam<Program> {};
+class Stages : public ::testing::TestWithParam<test::StageProgram> {};
 
 TEST_P(Stages, GraphAndFusion) {
   const ir::Graph graph = graph_of(GetParam());

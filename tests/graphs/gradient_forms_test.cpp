@@ -17,9 +17,9 @@ namespace {
 
 using ir::Value;
 
-constexpr Index kHeads = 16, kTime = 2048, kDepth = 64;
+constexpr Index kGptHeads = 16, kGptTime = 2048, kGptDepth = 64;
 
-ir::Graph attention_gradient(DType dtype, const Shape& shape = {4, kHeads, kTime, kDepth}) {
+ir::Graph attention_gradient(DType dtype, const Shape& shape = {4, kGptHeads, kGptTime, kGptDepth}) {
   const DType wide = dtype == DType::f64 ? dtype : DType::f32;
   ir::Graph graph("attention");
   const auto input = [&](const char* name) { return Value{&graph, graph.add_input(name, {dtype, shape})}; };
@@ -34,7 +34,7 @@ TEST(GradientForms, AttentionIn16BitsStoresNoScoresAndMultipliesIn16Bits) {
   const passes::Compiled compiled = passes::run_pipeline(attention_gradient(DType::bf16), h200_target());
   std::string all = compiled.fusion.recomputing + "\n";
   for (const tile::PlanBuffer& buffer : compiled.plan.buffers)
-    EXPECT_LE(buffer.elements, 4 * kHeads * kTime * kDepth) << "scores are stored";
+    EXPECT_LE(buffer.elements, 4 * kGptHeads * kGptTime * kGptDepth) << "scores are stored";
   int dots = 0;
   for (std::size_t i = 0; i < compiled.plan.kernels.size(); ++i) {
     const tile::Kernel& kernel = compiled.plan.kernels[i];

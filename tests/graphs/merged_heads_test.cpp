@@ -16,7 +16,7 @@ namespace {
 
 using ir::Value;
 
-constexpr Index kBatch = 3, kHeads = 4, kTime = 96, kDepth = 64, kColumns = 128;
+constexpr Index kMergedBatch = 3, kMergedHeads = 4, kMergedTime = 96, kMergedDepth = 64, kMergedColumns = 128;
 
 class Inputs {
  public:
@@ -31,14 +31,15 @@ class Inputs {
 };
 
 // Attention, its heads put side by side, a product, and the gradient of that product's weights.
-ir::Graph projected(DType dtype, Index batch = kBatch, Index time = kTime) {
+ir::Graph projected(DType dtype, Index batch = kMergedBatch, Index time = kMergedTime) {
   ir::Graph g("projected");
   Inputs input(g, dtype);
-  const Shape heads{batch, kHeads, time, kDepth};
+  const Shape heads{batch, kMergedHeads, time, kMergedDepth};
   const Value q = input("q", heads), k = input("k", heads), v = input("v", heads),
-              w = input("w", {kHeads * kDepth, kColumns}), dy = input("dy", {batch * time, kColumns});
+              w = input("w", {kMergedHeads * kMergedDepth, kMergedColumns}),
+              dy = input("dy", {batch * time, kMergedColumns});
   const Value mixed = ops::attend(ops::attention_scores(q, k, 0.125), v, {.result = dtype}).out;
-  const Value rows = ops::reshape(ops::swap_axes(mixed, 1, 2), {batch * time, kHeads * kDepth});
+  const Value rows = ops::reshape(ops::swap_axes(mixed, 1, 2), {batch * time, kMergedHeads * kMergedDepth});
   g.set_outputs({ops::matmul(rows, w, dtype).id, ops::matmul(ops::swap_axes(rows, 0, 1), dy, dtype).id});
   return g;
 }
@@ -70,9 +71,11 @@ TEST(MergedHeads, AreStoredAsProductsReadThem) {
 TEST(MergedHeads, OfInputsAreReadAsTheyLie) {
   ir::Graph g("inputs");
   Inputs input(g, DType::bf16);
-  const Value x = input("x", {8, kHeads, 1024, kDepth}), w = input("w", {kHeads * kDepth, kColumns});
-  g.set_outputs(
-      {ops::matmul(ops::reshape(ops::swap_axes(x, 1, 2), {8 * 1024, kHeads * kDepth}), w, DType::bf16).id});
+  const Value x = input("x", {8, kMergedHeads, 1024, kMergedDepth}),
+              w = input("w", {kMergedHeads * kMergedDepth, kMergedColumns});
+  g.set_outputs({ops::matmul(ops::reshape(ops::swap_axes(x, 1, 2), {8 * 1024, kMergedHeads * kMergedDepth}),
+                             w, DType::bf16)
+                     .id});
   EXPECT_EQ(passes::run_pipeline(g, h200_target()).plan.kernels.size(), 1U);
 }
 

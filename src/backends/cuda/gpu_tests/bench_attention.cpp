@@ -20,18 +20,18 @@ using backends::CopyKind;
 using tile::Schedule;
 using tile::samples::AttentionKernel;
 
-struct Problem {
+struct AttentionProblem {
   std::string name;
   AttentionKernel sizes;
   bool copied = false;  // by mma.sync, the threads copy the blocks
 };
-struct Way {
+struct AttentionWay {
   Index block_m = 128, block_n = 128;
   bool splits = true;
   Schedule schedule;
 };
 
-Way way(int threads, Index block_n, int stages) {
+AttentionWay way(int threads, Index block_n, int stages) {
   return {.block_m = threads / 2,
           .block_n = block_n,
           .schedule = {.threads = threads,
@@ -44,29 +44,29 @@ Way way(int threads, Index block_n, int stages) {
 }
 
 // As devices without wgmma run it: four warps of 32 rows, or eight of 16.
-std::vector<Way> copied_ways(const AttentionKernel& sizes) {
+std::vector<AttentionWay> copied_ways(const AttentionKernel& sizes) {
   struct Tiles {
     int threads;
     Index block_n;
   };
-  std::vector<Way> all;
+  std::vector<AttentionWay> all;
   for (const Tiles& t : {Tiles{128, 32}, {128, 48}, {128, 64}, {128, 128}, {256, 64}, {256, 128}})
     for (int stages : {1, 2, 3}) {
       if (t.threads == 128 && t.block_n * sizes.depth > Index{64} * 128) continue;  // of registers
-      Way w{.block_n = t.block_n,
-            .schedule = {.threads = t.threads,
-                         .threads_per_row = 4,
-                         .vector_bytes = 16,
-                         .stages = stages,
-                         .dot = tile::DotUnit::mma,
-                         .descending = sizes.causal}};
+      AttentionWay w{.block_n = t.block_n,
+                     .schedule = {.threads = t.threads,
+                                  .threads_per_row = 4,
+                                  .vector_bytes = 16,
+                                  .stages = stages,
+                                  .dot = tile::DotUnit::mma,
+                                  .descending = sizes.causal}};
       all.push_back(w);
     }
   return all;
 }
 
 // Tiles, places and schedules around the best that were measured.
-std::vector<Way> ways(const AttentionKernel& sizes) {
+std::vector<AttentionWay> ways(const AttentionKernel& sizes) {
   struct Tiles {
     int threads;
     Index block_n;
@@ -74,10 +74,10 @@ std::vector<Way> ways(const AttentionKernel& sizes) {
   };
   const std::vector<Tiles> narrow{{384, 128, 2}, {384, 128, 3}, {384, 96, 3}, {384, 160, 2}, {256, 128, 2}},
       wide{{256, 128, 2}, {256, 160, 2}, {256, 192, 2}, {256, 96, 3}};
-  std::vector<Way> all;
+  std::vector<AttentionWay> all;
   for (const Tiles& t : sizes.depth <= 64 ? narrow : wide)
     for (const auto& [ahead, turns] : {std::pair{true, true}, {true, false}, {false, false}}) {
-      Way w = way(t.threads, t.block_n, t.stages);
+      AttentionWay w = way(t.threads, t.block_n, t.stages);
       w.schedule.ahead = ahead, w.schedule.take_turns = turns, w.schedule.descending = sizes.causal;
       all.push_back(w);
     }
@@ -91,9 +91,9 @@ std::vector<Way> ways(const AttentionKernel& sizes) {
   return all;
 }
 
-class Bench {
+class AttentionBench {
  public:
-  Bench(Backend& backend, const Problem& p, std::FILE* out)
+  AttentionBench(Backend& backend, const AttentionProblem& p, std::FILE* out)
       : backend_(backend),
         p_(p),
         out_(out),
@@ -101,11 +101,11 @@ class Bench {
         k_(random_matrix(backend, key_heads() * p.sizes.keys * p.sizes.depth, 2)),
         v_(random_matrix(backend, key_heads() * p.sizes.keys * p.sizes.columns, 3)),
         y_(random_matrix(backend, p.sizes.heads * p.sizes.queries * p.sizes.columns, 4)) {}
-  ~Bench() {
+  ~AttentionBench() {
     for (void* v : {q_.device, k_.device, v_.device, y_.device}) backend_.release(v, 0);
   }
 
-  void run(const Way& w) {
+  void run(const AttentionWay& w) {
     AttentionKernel sizes = p_.sizes;
     sizes.block_m = w.block_m, sizes.block_n = w.block_n, sizes.splits = w.splits;
     const tile::Kernel kernel = attention(sizes);
@@ -186,7 +186,7 @@ class Bench {
   }
 
   Backend& backend_;
-  const Problem& p_;
+  const AttentionProblem& p_;
   std::FILE* out_;
   Matrix q_, k_, v_, y_;
 };
@@ -208,20 +208,20 @@ void bench_attention(const std::string& path, const std::string& only) {
   auto backend = must_have(CudaBackend::open({}));
   AttentionKernel grouped = causal(square(64, 8192, 128));
   grouped.shared = 8;
-  const Problem problems[] = {{"d128 causal 16k", causal(square(16, 16384, 128))},
-                              {"d64 causal 16k", causal(square(48, 16384, 64))},
-                              {"d128 full 4k", square(64, 4096, 128)},
-                              {"d64 full 4k", square(64, 4096, 64)},
-                              {"d128 full 16k", square(16, 16384, 128)},
-                              {"d128 causal 8k, 8 heads share", grouped},
-                              {"mma d128 causal 16k", causal(square(16, 16384, 128)), true},
-                              {"mma d64 causal 16k", causal(square(48, 16384, 64)), true},
-                              {"mma d128 full 4k", square(64, 4096, 128), true},
-                              {"mma d64 full 4k", square(64, 4096, 64), true}};
-  for (const Problem& p : problems) {
+  const AttentionProblem problems[] = {{"d128 causal 16k", causal(square(16, 16384, 128))},
+                                       {"d64 causal 16k", causal(square(48, 16384, 64))},
+                                       {"d128 full 4k", square(64, 4096, 128)},
+                                       {"d64 full 4k", square(64, 4096, 64)},
+                                       {"d128 full 16k", square(16, 16384, 128)},
+                                       {"d128 causal 8k, 8 heads share", grouped},
+                                       {"mma d128 causal 16k", causal(square(16, 16384, 128)), true},
+                                       {"mma d64 causal 16k", causal(square(48, 16384, 64)), true},
+                                       {"mma d128 full 4k", square(64, 4096, 128), true},
+                                       {"mma d64 full 4k", square(64, 4096, 64), true}};
+  for (const AttentionProblem& p : problems) {
     if (p.name.find(only) == std::string::npos) continue;
-    Bench bench(*backend, p, out);
-    for (const Way& w : p.copied ? copied_ways(p.sizes) : ways(p.sizes)) bench.run(w);
+    AttentionBench bench(*backend, p, out);
+    for (const AttentionWay& w : p.copied ? copied_ways(p.sizes) : ways(p.sizes)) bench.run(w);
   }
   std::fclose(out);
 }

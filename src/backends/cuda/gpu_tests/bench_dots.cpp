@@ -22,17 +22,17 @@ using tile::DotUnit;
 using tile::Schedule;
 using tile::samples::MatmulKernel;
 
-struct Problem {
+struct DotProblem {
   std::string name;
   Index m, n, k;
   bool b_by_columns = false, bias_gelu = false;
 };
-struct Way {
+struct DotWay {
   Index block_m, block_n, block_k;
   Schedule schedule;
 };
 
-Way wgmma(Index bm, Index bn, int threads, int stages, int cluster, int raster) {
+DotWay wgmma(Index bm, Index bn, int threads, int stages, int cluster, int raster) {
   return {bm,
           bn,
           64,
@@ -46,15 +46,15 @@ Way wgmma(Index bm, Index bn, int threads, int stages, int cluster, int raster) 
 }
 
 // Results from registers or (places > 0) by the copy engine.
-Way leaving(Way way, bool ping_pong, int places) {
+DotWay leaving(DotWay way, bool ping_pong, int places) {
   way.schedule.threads = 256;
   way.schedule.ping_pong = ping_pong, way.schedule.store_places = places;
   return way;
 }
 
-std::vector<Way> ways() {
-  const Way wide = wgmma(128, 256, 256, 4, 1, 16), narrow = wgmma(128, 192, 256, 5, 1, 16),
-            narrow_sent = wgmma(128, 192, 256, 4, 1, 16);
+std::vector<DotWay> dot_ways() {
+  const DotWay wide = wgmma(128, 256, 256, 4, 1, 16), narrow = wgmma(128, 192, 256, 5, 1, 16),
+               narrow_sent = wgmma(128, 192, 256, 4, 1, 16);
   return {wide,
           leaving(wide, false, 2),
           leaving(wgmma(128, 256, 256, 4, 1, 8), false, 2),
@@ -72,9 +72,9 @@ std::vector<Way> ways() {
           leaving(wgmma(64, 256, 256, 4, 2, 16), true, 4)};
 }
 
-class Bench {
+class DotBench {
  public:
-  Bench(Backend& backend, const Problem& p, std::FILE* out)
+  DotBench(Backend& backend, const DotProblem& p, std::FILE* out)
       : backend_(backend),
         p_(p),
         out_(out),
@@ -87,14 +87,14 @@ class Bench {
     must_have(backend.copy(bias_, bias.data(), bias.size() * 4, CopyKind::host_to_device));
     views_[0] = a_.device, views_[1] = b_.device, views_[2] = c_.device, views_[3] = bias_;
   }
-  ~Bench() {
+  ~DotBench() {
     for (void* v : {a_.device, b_.device, c_.device, bias_}) backend_.release(v, 0);
   }
 
   // All ways in turns, so that each sees the clocks that the others see.
-  void run(const std::vector<Way>& ways) {
+  void run(const std::vector<DotWay>& ways) {
     std::vector<Entrant> entrants;
-    for (const Way& way : ways) enter(way, entrants);
+    for (const DotWay& way : ways) enter(way, entrants);
     constexpr int kRounds = 7;
     for (int round = 0; round < kRounds; ++round)
       for (Entrant& e : entrants) e.rounds.push_back(round_us(backend_, *e.program, arguments(e)));
@@ -127,7 +127,7 @@ class Bench {
     return args;
   }
 
-  void enter(const Way& way, std::vector<Entrant>& entrants) {
+  void enter(const DotWay& way, std::vector<Entrant>& entrants) {
     const tile::Kernel kernel = tile::samples::matmul({.m = p_.m,
                                                        .n = p_.n,
                                                        .k = p_.k,
@@ -176,7 +176,7 @@ class Bench {
   }
 
   Backend& backend_;
-  const Problem& p_;
+  const DotProblem& p_;
   std::FILE* out_;
   Matrix a_, b_, c_;
   void* bias_ = nullptr;
@@ -189,18 +189,18 @@ void bench_dots(const std::string& path, const std::string& only) {
   std::FILE* out = std::fopen(path.c_str(), "w");
   if (out == nullptr) throw Error(fmt::format("cannot write {}", path));
   auto backend = must_have(CudaBackend::open({}));
-  const Problem problems[] = {{"8192^3", 8192, 8192, 8192},
-                              {"4096^3", 4096, 4096, 4096},
-                              {"8192x3072x768", 8192, 3072, 768},
-                              {"8192x3072x768 bias_gelu", 8192, 3072, 768, false, true},
-                              {"8192^3 bias_gelu", 8192, 8192, 8192, false, true},
-                              {"4096^3 bias_gelu", 4096, 4096, 4096, false, true},
-                              {"8192x768x3072", 8192, 768, 3072},
-                              {"4096^3 bT", 4096, 4096, 4096, true}};
-  for (const Problem& p : problems) {
+  const DotProblem problems[] = {{"8192^3", 8192, 8192, 8192},
+                                 {"4096^3", 4096, 4096, 4096},
+                                 {"8192x3072x768", 8192, 3072, 768},
+                                 {"8192x3072x768 bias_gelu", 8192, 3072, 768, false, true},
+                                 {"8192^3 bias_gelu", 8192, 8192, 8192, false, true},
+                                 {"4096^3 bias_gelu", 4096, 4096, 4096, false, true},
+                                 {"8192x768x3072", 8192, 768, 3072},
+                                 {"4096^3 bT", 4096, 4096, 4096, true}};
+  for (const DotProblem& p : problems) {
     if (p.name.find(only) == std::string::npos) continue;
-    Bench bench(*backend, p, out);
-    bench.run(ways());
+    DotBench bench(*backend, p, out);
+    bench.run(dot_ways());
   }
   std::fclose(out);
 }

@@ -23,30 +23,30 @@ using tile::samples::ScaledKernel;
 
 constexpr Index kScaleBlock = 128;
 
-struct Problem {
+struct ScaledProblem {
   std::string name;
   Index m, n, k;
 };
-struct Way {
+struct ScaledWay {
   std::string name;
   Index block_m;
   bool one_scale = false;
   Schedule schedule;
 };
 
-std::vector<Way> ways() {
+std::vector<ScaledWay> scaled_ways() {
   const auto way = [](std::string name, Index block_m, int stages, int raster) {
-    return Way{std::move(name),
-               block_m,
-               false,
-               {.threads = 256,
-                .threads_per_row = 4,
-                .vector_bytes = 16,
-                .stages = stages,
-                .dot = tile::DotUnit::wgmma,
-                .raster = raster}};
+    return ScaledWay{std::move(name),
+                     block_m,
+                     false,
+                     {.threads = 256,
+                      .threads_per_row = 4,
+                      .vector_bytes = 16,
+                      .stages = stages,
+                      .dot = tile::DotUnit::wgmma,
+                      .raster = raster}};
   };
-  std::vector<Way> all;
+  std::vector<ScaledWay> all;
   for (const int raster : {16, 8}) all.push_back(way("128 rows", 128, 6, raster));
   for (const int raster : {8, 4}) all.push_back(way("256 rows in halves", 256, 4, raster));
   for (std::size_t i = 0; i < 4; ++i) {
@@ -61,9 +61,10 @@ std::vector<Way> ways() {
   return all;
 }
 
-class Bench {
+class ScaledBench {
  public:
-  Bench(Backend& backend, const Problem& p, std::FILE* out) : backend_(backend), p_(p), out_(out) {
+  ScaledBench(Backend& backend, const ScaledProblem& p, std::FILE* out)
+      : backend_(backend), p_(p), out_(out) {
     std::mt19937_64 random(1);
     std::normal_distribution<float> normal;
     std::vector<std::uint8_t> table(1 << 16);
@@ -82,11 +83,11 @@ class Bench {
     c_.resize(static_cast<std::size_t>(p.m * p.n));
     views_ = {put(a_), put(b_), put(scale_a_), put(scale_b_), put(c_)};
   }
-  ~Bench() {
+  ~ScaledBench() {
     for (void* v : views_) backend_.release(v, 0);
   }
 
-  void run(const Way& w) {
+  void run(const ScaledWay& w) {
     const tile::Kernel kernel = tile::samples::scaled_product(
         {.m = p_.m, .n = p_.n, .k = p_.k, .block_m = w.block_m, .one_scale = w.one_scale});
     const std::string what = fmt::format("\"problem\":\"{}\",\"way\":\"{}{}\",\"schedule\":\"{}\"", p_.name,
@@ -144,7 +145,7 @@ class Bench {
   }
 
   Backend& backend_;
-  const Problem& p_;
+  const ScaledProblem& p_;
   std::FILE* out_;
   std::vector<std::uint8_t> a_, b_;
   std::vector<float> scale_a_, scale_b_;
@@ -158,11 +159,11 @@ void bench_scaled(const std::string& path, const std::string& only) {
   std::FILE* out = std::fopen(path.c_str(), "w");
   if (out == nullptr) throw Error(fmt::format("cannot write {}", path));
   auto backend = must_have(CudaBackend::open({}));
-  const Problem problems[] = {{"4096x7168x16384", 4096, 7168, 16384}, {"4096^3", 4096, 4096, 4096}};
-  for (const Problem& p : problems) {
+  const ScaledProblem problems[] = {{"4096x7168x16384", 4096, 7168, 16384}, {"4096^3", 4096, 4096, 4096}};
+  for (const ScaledProblem& p : problems) {
     if (p.name.find(only) == std::string::npos) continue;
-    Bench bench(*backend, p, out);
-    for (const Way& w : ways()) bench.run(w);
+    ScaledBench bench(*backend, p, out);
+    for (const ScaledWay& w : scaled_ways()) bench.run(w);
   }
   std::fclose(out);
 }
