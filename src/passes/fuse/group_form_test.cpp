@@ -9,10 +9,10 @@
 namespace tilewright::passes {
 namespace {
 
-ir::Graph parsed(const std::string& text) { return ir::parse(text, ops::all_ops()).value(); }
+ir::Graph layers_graph(const std::string& text) { return ir::parse(text, ops::all_ops()).value(); }
 
 // Two layers: the second reads what the first gives and buffers of its own.
-const char* const kLayers = R"(graph @g(%a: f32[8,16], %b: f32[16], %c: f32[16]) -> (f32[8,16]) {
+const char* const kTanhLayers = R"(graph @g(%a: f32[8,16], %b: f32[16], %c: f32[16]) -> (f32[8,16]) {
   %3 = reshape %b {shape=[1,16]} : f32[1,16]
   %4 = expand %3 {shape=[8,16]} : f32[8,16]
   %5 = mul %a, %4 : f32[8,16]
@@ -26,7 +26,7 @@ const char* const kLayers = R"(graph @g(%a: f32[8,16], %b: f32[16], %c: f32[16])
 )";
 
 TEST(GroupForm, EqualLayersHaveOne) {
-  const ir::Graph graph = parsed(kLayers);
+  const ir::Graph graph = layers_graph(kTanhLayers);
   GroupForms forms(graph);
   const GroupForm first = forms.of({.nodes = {5, 6}, .outputs = {6}}),
                   second = forms.of({.nodes = {9, 10}, .outputs = {10}});
@@ -36,7 +36,7 @@ TEST(GroupForm, EqualLayersHaveOne) {
 }
 
 TEST(GroupForm, TellsApartWhatIsStoredAndHow) {
-  const ir::Graph graph = parsed(kLayers);
+  const ir::Graph graph = layers_graph(kTanhLayers);
   GroupForms forms(graph);
   const Hash128 key = forms.key_of({.nodes = {5, 6}, .outputs = {6}});
   EXPECT_NE(key, forms.key_of({.nodes = {5, 6}, .outputs = {5, 6}}));
@@ -47,7 +47,7 @@ TEST(GroupForm, TellsApartWhatIsStoredAndHow) {
 
 // Sums of products, each of which differs from the first in one thing.
 TEST(GroupForm, TellsApartTypesAttributesAndSharedBuffers) {
-  const ir::Graph graph = parsed(
+  const ir::Graph graph = layers_graph(
       R"(graph @g(%a: f32[8,8], %b: f32[8,8], %c: bf16[8,8]) -> (f32[8], f32[8], f32[8], bf16[8], f32[8], f32[8]) {
   %3 = mul %a, %b : f32[8,8]
   %4 = sum %3 {axes=[1]} : f32[8]

@@ -9,7 +9,7 @@
 namespace tilewright::passes {
 namespace {
 
-const char* const kLayers = R"(graph @g(%a: f32[8,16], %b: f32[8,16], %c: f32[8,16]) -> (f32[8], f32[8]) {
+const char* const kTwoSums = R"(graph @g(%a: f32[8,16], %b: f32[8,16], %c: f32[8,16]) -> (f32[8], f32[8]) {
   %3 = mul %a, %b : f32[8,16]
   %4 = sum %3 {axes=[1]} : f32[8]
   %5 = mul %c, %a : f32[8,16]
@@ -26,7 +26,7 @@ std::set<ir::NodeId> loaded(const GroupProgram& program) {
 }
 
 TEST(GroupPlans, EqualGroupsArePlannedOnceEachInItsOwnNumbers) {
-  const ir::Graph graph = ir::parse(kLayers, ops::all_ops()).value();
+  const ir::Graph graph = ir::parse(kTwoSums, ops::all_ops()).value();
   GroupPlans plans({});
   GroupForms forms(graph);
   const Group first{.nodes = {3, 4}, .outputs = {4}}, second{.nodes = {5, 6}, .outputs = {6}};
@@ -46,7 +46,7 @@ TEST(GroupPlans, EqualGroupsArePlannedOnceEachInItsOwnNumbers) {
 
 // The same nodes in a graph of its own, numbered otherwise.
 TEST(GroupPlans, ServeOtherGraphsToo) {
-  const ir::Graph graph = ir::parse(kLayers, ops::all_ops()).value();
+  const ir::Graph graph = ir::parse(kTwoSums, ops::all_ops()).value();
   const ir::Graph other = ir::parse(R"(graph @h(%x: f32[], %y: f32[8,16], %z: f32[8,16]) -> (f32[8]) {
   %3 = mul %y, %z : f32[8,16]
   %4 = sum %3 {axes=[1]} : f32[8]
