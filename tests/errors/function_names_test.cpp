@@ -3,8 +3,10 @@
 // and attention.h is tried, at once and compiled.
 #include <tilewright/tilewright.hpp>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <regex>
@@ -18,6 +20,7 @@ namespace {
 struct Mistake {
   std::string function;
   std::function<void()> make;
+  const char* file = __FILE__;  // where the call is written: here, or a list of functions
 };
 
 class FunctionNames : public ::testing::Test {
@@ -45,7 +48,8 @@ class FunctionNames : public ::testing::Test {
   static void expect_named(const Mistake& m, const std::string& message, const char* how) {
     const bool named = message.starts_with(m.function + ": ") || message.starts_with(m.function + " \"");
     EXPECT_TRUE(named) << m.function << " " << how << ": " << message;
-    EXPECT_NE(message.find(" (at function_names_test.cpp:"), std::string::npos) << how << ": " << message;
+    const std::string file = std::filesystem::path(m.file).filename().string();
+    EXPECT_NE(message.find(fmt::format(" (at {}:", file)), std::string::npos) << how << ": " << message;
     EXPECT_EQ(message.find(" (at "), message.rfind(" (at ")) << "one place, " << how << ": " << message;
   }
 };
@@ -63,7 +67,7 @@ std::set<std::string> declared(const std::string& header) {
   return names;
 }
 
-#define TW_WRONG(function, ...) {#function, [this] { (void)tilewright::function(__VA_ARGS__); }}
+#define TW_WRONG(function, ...) {#function, [this] { (void)tilewright::function(__VA_ARGS__); }, __FILE__}
 #define TW_UNDEFINED(function) TW_WRONG(function, none_)
 
 // Pointwise functions, by operands that do not meet or have no value.

@@ -15,8 +15,8 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   const i32 program = i32(blockIdx.x);
-  const i32 program_1 = 32 - 1 - program / (1 * 16);
-  const i32 program_2 = program / 1 % 16;
+  const i32 program_1 = 31 - program / 16;
+  const i32 program_2 = program % 16;
   using q_block = Block<bf16, 128, 64, Major::k>;
   const u32 q_blocks = block_stage();
   using k_block = Block<bf16, 64, 64, Major::k>;
@@ -305,7 +305,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
         y_parts[part] = from_f32<bf16>(y_out);
       }
       const int c = wide;
-      store(y_at + (r / 2) * 4096 + (r % 2) * 512 + c * 32, across_quad(y_parts));
+      store(y_at + r / 2 * 4096 + r % 2 * 512 + c * 32, across_quad(y_parts));
     }
   }
 }

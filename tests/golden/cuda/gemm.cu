@@ -25,9 +25,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
-      for (i32 program = i32(blockIdx.x); program < 12 * 64 * 1; program += i32(gridDim.x)) {
+      for (i32 program = i32(blockIdx.x); program < 768; program += i32(gridDim.x)) {
         const Place place = raster<16>(program, 12, 64);
-        const i32 program_2 = program / (12 * 64);
+        const i32 program_2 = program / 768;
         const i32 program_1 = place.y;
         const i32 v5 = program_1 * 128;
         const i32 program_0 = place.x;
@@ -43,11 +43,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
   } else {
     registers_up<232>();
     const int group = warpgroup();
-    for (i32 program = i32(blockIdx.x); program < 12 * 64 * 1; program += i32(gridDim.x)) {
+    for (i32 program = i32(blockIdx.x); program < 768; program += i32(gridDim.x)) {
       const Place place = raster<16>(program, 12, 64);
       const i32 program_0 = place.x;
       const i32 program_1 = place.y;
-      const i32 program_2 = program / (12 * 64);
+      const i32 program_2 = program / 768;
       const i32 v2 = program_0 * 256;
       const i32 v5 = program_1 * 128;
 

@@ -26,9 +26,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
-      for (i32 program = i32(blockIdx.x); program < 16 * 64 * 1; program += i32(gridDim.x)) {
+      for (i32 program = i32(blockIdx.x); program < 1024; program += i32(gridDim.x)) {
         const Place place = raster<16>(program, 16, 64);
-        const i32 program_2 = program / (16 * 64);
+        const i32 program_2 = program / 1024;
         const i32 program_1 = place.y;
         const i32 v5 = program_1 * 128;
         const i32 program_0 = place.x;
@@ -47,11 +47,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
     if (group == 1) give_turn<2>(group);
     Outbox<4> outbox{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes, 0};
     u32 passed = u32(group);  // programs of the others since the last own one
-    for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < 16 * 64 * 1; program += 2 * i32(gridDim.x)) {
+    for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < 1024; program += 2 * i32(gridDim.x)) {
       const Place place = raster<16>(program, 16, 64);
       const i32 program_0 = place.x;
       const i32 program_1 = place.y;
-      const i32 program_2 = program / (16 * 64);
+      const i32 program_2 = program / 1024;
       const i32 v2 = program_0 * 192;
       const i32 v5 = program_1 * 128;
 
