@@ -287,14 +287,13 @@ TEST_F(FunctionNames, BeginWhatIsSaidOfNewTensors) {
 
 TEST_F(FunctionNames, BeginWhatIsSaidOfMemory) {
   const Index most = Index{1} << 46;
-  for (const auto& [name, make] :
-       std::vector<Mistake>{{"zeros", [&] { ctx_.zeros({most}); }},
-                            {"broadcast_to", [&] { broadcast_to(scalar_, {most}); }}}) {
+  for (const Mistake& m : std::vector<Mistake>{{"zeros", [&] { ctx_.zeros({most}); }},
+                                               {"broadcast_to", [&] { broadcast_to(scalar_, {most}); }}}) {
     try {
-      make();
-      ADD_FAILURE() << name;
+      m.make();
+      ADD_FAILURE() << m.function;
     } catch (const OutOfMemory& e) {
-      EXPECT_TRUE(std::string(e.what()).starts_with(name + ": f32[")) << e.what();
+      EXPECT_TRUE(std::string(e.what()).starts_with(m.function + ": f32[")) << e.what();
     }
   }
 }
