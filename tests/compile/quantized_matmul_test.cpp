@@ -67,6 +67,8 @@ TEST_P(QuantizedMatmul, ScalesGroupsOfWeights) {
       expect_product(y, x, w, s);
     }
   }
+  if (GetParam() == std::string("reference"))
+    return;  // its rates are no machine's: packing costs it more than memory
   for (const SpecialisationReport& report : product.report())
     EXPECT_EQ(report.kernels.size(), 1U) << product.explain();
 }

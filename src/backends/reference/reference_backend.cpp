@@ -1,6 +1,7 @@
 // Backend over the interpreter: the "source" is the kernel's own text, the "binary" is empty.
 #include "backends/reference/reference_backend.h"
 
+#include "backends/cpu/machine/fitted.h"
 #include "backends/reference/interpreter.h"
 
 #include <tilewright/tile/text.h>
@@ -61,6 +62,7 @@ class ReferenceBackend final : public backends::Backend {
     target_.memory_bytes_per_s = 1e9;
     target_.cache_bytes_per_s = 1e9;
     target_.flops_per_s = 1e8;
+    cpu::fill_fitted(target_);  // so that what a core is given is interpreted, too
   }
 
   const tile::Target& target() const override { return target_; }
