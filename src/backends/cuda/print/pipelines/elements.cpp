@@ -135,6 +135,7 @@ void PersistentRows::print_turn(const std::string& programs) {
 
 std::vector<PersistentRows::Staged> PersistentRows::staged_in_order() const {
   std::vector<Staged> all;
+  all.reserve(plan_.staged.size());
   for (const StagedLoad& load : plan_.staged) all.push_back(staged_.at(load.op));
   return all;
 }

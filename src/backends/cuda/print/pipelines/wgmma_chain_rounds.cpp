@@ -200,7 +200,7 @@ void WgmmaChain::print_overlapping(const Step& loop) {
   print_late_used_parts(late);
   out_.close();
   print_overlapping_rounds(named, bounds, fmt::format("{} + {}", wrapped(bounds.from), bounds.by));
-  if (more) {
+  if (next && more) {
     const RoundBounds others = print_round_bounds(*next->op);
     print_overlapping_rounds(*more, others, others.from);
   }
