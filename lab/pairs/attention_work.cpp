@@ -73,6 +73,7 @@ SeenKeys seen_keys(const AttentionSizes& s, const AttentionMask& mask, Index len
 std::vector<SeenKeys> seen_keys(const AttentionSizes& s, const AttentionMask& mask) {
   if (mask.lengths.empty()) return {seen_keys(s, mask, s.keys)};
   std::vector<SeenKeys> seen;
+  seen.reserve(mask.lengths.size());
   for (Index length : mask.lengths) seen.push_back(seen_keys(s, mask, length));
   return seen;
 }
@@ -80,6 +81,7 @@ std::vector<SeenKeys> seen_keys(const AttentionSizes& s, const AttentionMask& ma
 std::vector<Index> random_lengths(Index count, Index shortest, Index longest, Index seed) {
   std::mt19937_64 random(static_cast<std::uint64_t>(seed));
   std::vector<Index> lengths;
+  lengths.reserve(static_cast<std::size_t>(count));
   for (Index i = 0; i < count; ++i)
     lengths.push_back(shortest +
                       static_cast<Index>(random() % static_cast<std::uint64_t>(longest - shortest + 1)));

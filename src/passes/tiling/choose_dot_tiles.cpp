@@ -153,6 +153,7 @@ std::vector<DotTiles> tiles_by_share(const DotProblem& p, const std::vector<DotT
     return {ranked(filling == fit.end() ? fit.back() : *filling).tiles};
   }
   std::vector<RankedTiles> all;
+  all.reserve(fit.size());
   for (const DotTile& t : fit) all.push_back(ranked(t));
   return best_first(std::move(all));
 }
