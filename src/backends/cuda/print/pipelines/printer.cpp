@@ -1,9 +1,9 @@
 // The pipeline that prints a plan.
+#include "backends/cuda/print/printer.h"
 #include "backends/cuda/print/pipelines/copied_chain.h"
 #include "backends/cuda/print/pipelines/copied_dot.h"
 #include "backends/cuda/print/pipelines/wgmma_dot.h"
 #include "backends/cuda/print/pipelines/wgmma_scaled_chain.h"
-#include "backends/cuda/print/printer.h"
 
 #include <memory>
 
