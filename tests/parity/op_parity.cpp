@@ -19,8 +19,8 @@ namespace tilewright::test {
 struct OpOptions {
   std::string device = "cpu", isa, op, dtype;
   std::size_t every = 1, first = 0;  // of n samples take one, beginning with this one
-  // Of each row any two of type, sample and placement together, but all three only by half: what goes wrong
-  // does so by a shape, a type, a layout, or two of them.
+  // Tries, for each row, any two of type, sample and placement together, but only half of all three: what
+  // goes wrong does so by a shape, a type, a layout, or two of them.
   bool in_pairs = false;
 };
 

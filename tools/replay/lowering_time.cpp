@@ -41,7 +41,7 @@ struct Counts {
   std::size_t nodes = 0, kernels = 0, different = 0, trials = 0, programs = 0;
 };
 
-// Of this thread: other work on the machine does not count.
+// CPU time of this thread: other work on the machine does not count.
 double thread_ms() {
   timespec now = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

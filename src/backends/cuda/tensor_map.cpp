@@ -12,8 +12,8 @@ constexpr int kUint8 = 0, kInt32 = 3, kFloat16 = 6, kFloat32 = 7, kBfloat16 = 9,
               kSwizzle128Bytes = 3, kPromote256Bytes = 3;
 constexpr std::size_t kMaxMade = 256;  // of one block: then all are forgotten
 
-// Of 8-bit types the copy engine knows no more than their size; f32 operands it rounds for tensor cores,
-// which alone read what it brings.
+// The copy engine's name of a type: it knows 8-bit types by their size alone, and rounds f32 operands for
+// tensor cores, which alone read what it brings.
 int data_type(DType dtype, const TensorBlock& block) {
   if (dtype == DType::f32) return block.is_result ? kFloat32 : kTfloat32;
   if (dtype == DType::i32) return kInt32;

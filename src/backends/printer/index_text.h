@@ -25,7 +25,7 @@ class IndexText {
   friend IndexText operator+(const IndexText& a, const IndexText& b);
   friend IndexText operator-(const IndexText& a, const IndexText& b);
   friend IndexText operator*(const IndexText& a, const IndexText& b);
-  // Of what is not negative.
+  // Quotient and remainder of numbers that are not negative.
   friend IndexText operator/(const IndexText& a, const IndexText& b);
   friend IndexText operator%(const IndexText& a, const IndexText& b);
 

@@ -42,8 +42,7 @@ class BoundsEmitter {
     choose_starts();
     find_limits(bounds_.needed);
     if (has_masks()) find_limits(bounds_.broken);
-    // Of the keys: the first and the last that are needed, and, in whole blocks, the last that no mask
-    // breaks.
+    // The first and the last key that are needed, and, in whole blocks, the last that no mask breaks.
     const std::vector<Value> found =
         over_keys({extent_, -1, -1}, [&](Value key, const std::vector<Value>& carried) {
           Value needed = spread(holds(bounds_.needed));
@@ -138,8 +137,8 @@ class BoundsEmitter {
                        [&](const IndexExpr::Term& t) { return !walks(t) || walks_plainly(t); });
   }
 
-  // Of a comparison, the most that what the keys have part in may be. One value of theirs to which nothing is
-  // added is compared as it is, however large, and where it is subtracted with the least that it may be.
+  // Upper bounds of the key-dependent terms of comparisons. A single value of the keys to which nothing is
+  // added is compared as it is, however large; where it is subtracted, with its lower bound.
   void find_limits(const Condition& c) {
     for (const Condition& part : c.parts) find_limits(part);
     if (c.kind != Kind::not_positive || !decides(c)) return;

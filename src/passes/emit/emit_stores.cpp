@@ -138,7 +138,7 @@ void Emitter::store_partials() {
     const FrameValues::Access to = partial(s, split_).access;
     Value v = out_.fit(out_.value(s), to.row_dim >= 0, to.column_dim >= 0);
     const auto write = [&] { k_.store(to.view, to.starts, v, {.dims = to.dims(), .bounded = to.bounded}); };
-    // Of several blocks of columns the first one stores what stands beside the dot.
+    // The first of several blocks of columns stores what stands beside the dot.
     const bool shares = dot_ >= 0 && !program_.is_outer_dot(s) && shape_.column >= 0 &&
                         ceil_div(s_.extent(shape_.column), shape_.columns) > 1;
     if (shares)

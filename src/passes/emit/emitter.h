@@ -104,8 +104,8 @@ class Emitter {
   // Several levels in one loop: no whole tiles are carried, since each level needs the one before complete.
   bool accumulates_tiles(const ReductionPass& pass) const;
 
-  // Of a sum over several variables: a factor of its terms that the innermost loop does not change is
-  // multiplied by what that loop has summed. Of a pass all sums have one, or none is taken apart.
+  // A sum over several variables, taken apart: a factor of its terms that the innermost loop does not change
+  // is multiplied by what that loop has summed. All sums of a pass have one, or none is taken apart.
   struct Terms {
     int walked, resting;  // syms
   };
@@ -173,7 +173,7 @@ class Emitter {
   std::vector<Terms> terms_;           // of each sum of the pass that is written
   std::map<int, tile::Value> places_;  // of this program's block among those of a variable
   std::string note_;
-  // Of the loop over the walked variable, where it does not walk all of it.
+  // The part that the loop over the walked variable covers, where that is not all of it.
   std::optional<std::pair<tile::Operand, tile::Operand>> part_;
   std::optional<LoadedBounds> found_;  // by a kernel before this one
   std::vector<KnownBlocks> known_blocks_;

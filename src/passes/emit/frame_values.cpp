@@ -136,7 +136,7 @@ bool FrameValues::reduces_rows() const {
          s_.program.reduced[static_cast<std::size_t>(frame_.row)];
 }
 
-// Of both axes first along the rows: what each row is multiplied by, as a group by its scale, is then
+// Reduces both axes along the rows first: what each row is multiplied by, as a group by its scale, is then
 // multiplied by its sum.
 Value FrameValues::reduce(const Sym& m) {
   if (!reduces_rows()) return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
@@ -156,7 +156,7 @@ Value FrameValues::reduce(const Sym& m) {
   return k_.expand(k_.reduce(m.monoid, each, 0), 0);
 }
 
-// Of what the tile holds: what overhangs the space changes nothing.
+// The reduction of what the tile holds: elements that overhang the space change nothing.
 Value FrameValues::statistic(const Sym& m) {
   Value v = k_.broadcast(computed(m.operands[0]), {frame_.rows, frame_.columns});
   for (int reduced : {frame_.column, frame_.row}) {

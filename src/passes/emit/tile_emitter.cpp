@@ -84,7 +84,7 @@ void Emitter::choose_starts() {
     if (v != walked_) TW_CHECK(shape_.looped || holds_whole(v), "several reduced variables need loops");
 }
 
-// Of an axis that scales or statistics cut in two, both parts.
+// The variables of the columns: both parts of an axis that scales or epilogue reductions cut in two.
 std::vector<int> Emitter::column_variables() const {
   std::vector<int> out;
   if (shape_.column >= 0) out.push_back(shape_.column);

@@ -31,7 +31,7 @@ class GroupOrder {
   std::vector<std::set<int>> readers_, writers_;
   std::vector<int> place_;     // of a group
   std::vector<int> in_place_;  // the group, or -1: merged into another
-  // Of the last search, which groups it saw, and what it had still to look at.
+  // A search's state: by group the last search that saw it, and the groups that are still to be looked at.
   void begin_search() const;
   bool see(int group) const;
   mutable std::vector<int> seen_in_;

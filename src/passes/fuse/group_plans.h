@@ -32,8 +32,8 @@ class GroupPlans {
     TiledGroup tiled;
   };
 
-  // Of groups of any graphs; `forms` are those of `graph`.
   explicit GroupPlans(const tile::Target& target) : target_(target) {}
+  // Groups may be of any graphs; `forms` are those of `graph`.
   GroupPrice price(const ir::Graph& graph, GroupForms& forms, const Group& group);
   // The group's own, in its own numbers; or why it has none.
   std::variant<TiledGroup, Refusal> plan(const ir::Graph& graph, GroupForms& forms, const Group& group);

@@ -13,7 +13,7 @@ namespace tilewright::passes {
 
 struct InPieces {
   ir::Graph graph;
-  // Of the graph that was cut: the product with what is made of it, and the products that read it.
+  // Nodes of the graph that was cut: the product with what is made of it, and the products that read it.
   std::vector<ir::NodeId> made, readers;
   Index pieces = 0;
   double piece_bytes = 0, whole_bytes = 0;

@@ -132,7 +132,7 @@ class Fuser {
     return make_group(joined(groups_[index(a)].nodes, groups_[index(b)].nodes));
   }
 
-  // Of pairs that were looked at before, those that tiles' statistics change.
+  // On the second round only pairs that epilogue reductions affect are tried again.
   bool is_open(const Pair& pair) const {
     return !statistics_ ||
            ((may_have_product(groups_[index(pair.first)]) || may_have_product(groups_[index(pair.second)])) &&

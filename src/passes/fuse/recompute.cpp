@@ -77,7 +77,7 @@ class Search {
       const bool larger = deep ? bytes_of(graph_.type(id)) > source_bytes : much_larger;
       std::set<NodeId> seen;
       if (!larger || depth == 0 || (deep && !gives_statistics_alone(id, seen))) return;
-      // Of a product of products the larger one is computed again, from the smaller ones in memory.
+      // The larger of nested products is computed again, from the smaller ones in memory.
       for (NodeId s : from)
         if (products_.count(s)) kept_.insert(s);
       if (!of_product) products_.insert(id);

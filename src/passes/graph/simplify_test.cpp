@@ -32,7 +32,7 @@ struct SimplifyFixture : testing::Test {
 };
 using Simplify = SimplifyFixture;
 
-// Of no element a row the product is 0, and e · v / Σ e would be 0 / 0.
+// A row without elements has the product 0, where e · v / Σ e would be 0 / 0.
 TEST_F(Simplify, DividesByRowSumsBehindAProductOfSomething) {
   const auto divides_behind = [&](const char* name, Index columns) {
     const Value x = input(name, DType::f32, {3, columns});

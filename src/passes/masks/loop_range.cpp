@@ -48,7 +48,7 @@ class Solver {
     return out;
   }
 
-  // Of what the walked variable is no part of.
+  // The least value of an expression without the walked variable.
   Bound least(const IndexExpr& expression) const {
     Bound sum = expression.constant();
     for (const IndexExpr::Term& t : expression.terms()) sum = sum + extreme(t, false);
@@ -140,7 +140,7 @@ LoopRange needed_blocks(const ir::Graph& graph, const LoopSpace& space, const st
   const Index extent = space.program.extents[static_cast<std::size_t>(space.walked)];
   if (is_empty(space.program)) return {0, extent};
   Condition need = needed(graph, space.program, reductions);
-  // Of one block there is no part: all of it or, for rows that need nothing, none.
+  // A single block is walked whole or, for rows that need nothing, not at all.
   if (space.block(space.walked) >= extent) need = without_reduced(need, space.program);
   return blocks_around(possible(need, space), space);
 }

@@ -9,9 +9,9 @@
 
 namespace tilewright::passes {
 
-// Of the bool tile `tile`, computed in a loop: where its tiles lie between the scalars `first` and `end`,
-// which stand before the loop, all elements that are used equal `value`. Comparisons of loaded vectors do not
-// say so themselves.
+// What is known of the bool tile `tile`, computed in a loop: where its tiles lie between the scalars `first`
+// and `end`, which stand before the loop, all elements that are used equal `value`. Comparisons of loaded
+// vectors do not say so themselves.
 struct KnownBlocks {
   tile::ValueId tile = -1;
   bool value = true;
@@ -28,7 +28,7 @@ struct WholeBlocks {
   std::optional<Index> rounds;
 };
 
-// Of a loop in the kernel's body; what loops inside it select stays as it is.
+// Finds them for a loop in the kernel's body; what loops inside it select stays as it is.
 WholeBlocks find_whole_blocks(const tile::Kernel& kernel, const tile::Op& loop,
                               std::span<const KnownBlocks> known);
 

@@ -62,7 +62,7 @@ class Folder {
     return Sym{.kind = Sym::Kind::index, .offset = e, .dtype = DType::i64};
   }
 
-  // Of a and b, whose difference lies in `d`.
+  // Folds the comparison of a and b, whose difference lies in `d`.
   Folded comparison(const Range& d) const {
     const auto decide = [](bool always, bool never) -> Folded {
       if (always) return boolean(true);
@@ -96,7 +96,7 @@ class Folder {
     return without_implied();
   }
 
-  // Of two bools under "and" the one that implies the other, under "or" the one that is implied; also where
+  // Keeps, of two bools under "and", the one that implies the other, under "or" the implied one; also where
   // the other is a part of an operand of the same op.
   Folded without_implied() const {
     const auto covers = [&](int a, int b) {

@@ -25,7 +25,7 @@ bool checks_its_index(const GroupProgram& program, const Sym& load);
 // A load from where an index says that is the same for the whole tile: a block of memory still.
 bool picks_a_block(const GroupProgram& program, const Sym& load);
 
-// Of a load from index + a variable of the program on, one row of a matrix after another: the variable, else
+// The variable of a load that reads, from index + that variable on, one row of a matrix after another; else
 // -1.
 int moved_along(const GroupProgram& program, const Sym& load);
 

@@ -21,7 +21,7 @@ std::vector<int> statistics_behind(const GroupProgram& program, int sym) {
   return out;
 }
 
-// Of an axis that views cut, whole variables.
+// Whether an epilogue reduction takes whole variables of an axis that views cut.
 bool reduces_whole_variables(const GroupProgram& program, int statistic) {
   const IndexExpr& by = reduced_by(program, statistic);
   Index size = 1;

@@ -22,7 +22,7 @@ struct TileShape {
   bool merges = false;      // of partial results of `splits` programs the results, and what comes of them
   int depth_variable = -1;  // of a program with a dot: the reduced variable its loop walks …
   Index depth = 1;          // … and by how many elements; row and column are those of the result
-  // Of dots inside the loop: the depth that is on chip at once, more is a loop of its own; less is filled up
+  // The depth of dots inside the loop that is on chip at once: more is a loop of its own; less is filled up
   // with zeros to whole units.
   Index inner_depth = kMostInnerDepth, inner_unit = 1;
   int block_bounds = -1;      // the temporary that says which blocks the loop walks (block_bounds.h)
@@ -35,7 +35,7 @@ struct TileShape {
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };
 
-// Of a reduction or dot, the variables its partial results are laid out by: what stands beside a dot has rows
+// The variables that lay out the partial results of a reduction or dot: what stands beside a dot has rows
 // only.
 std::vector<int> partial_variables(const GroupProgram& program, const TileShape& shape, int sym);
 // The reductions and dots whose partial results programs leave, in order.

@@ -126,7 +126,7 @@ int Walker::concat(const Node& n, const Coordinates& at, int mask) {
                  ? value
                  : push({.kind = Sym::Kind::where, .operands = {inside, value, result}, .dtype = dtype});
   }
-  // Of nothing but empty pieces no element exists; a reduction over it still asks for one.
+  // A concat of empty pieces alone has no element; a reduction over it still asks for one.
   return result < 0 ? push({.kind = Sym::Kind::constant, .dtype = compute_dtype(n.type.dtype)}) : result;
 }
 

@@ -53,8 +53,8 @@ class Walker {
   // reduced along them stands beside the result.
   Coordinates output_coordinates(ir::NodeId id);
 
-  // Of an output that is a dot's result with its axes exchanged: which of them goes where. Nothing where none
-  // is, or where the innermost would move, whose neighbours a tile's stores take together.
+  // Where each axis goes of an output that is a dot's result with its axes exchanged. Nothing where none is
+  // exchanged, or where the innermost would move, whose neighbours a tile's stores take together.
   std::optional<Coordinates> exchanged_coordinates(ir::NodeId id);
   std::optional<Coordinates> coordinates_behind(ir::NodeId anchor, ir::NodeId id);
 

@@ -17,8 +17,8 @@ bool is_computed(const ir::Node& n) {
          n.op->kind == OpClass::matmul;
 }
 
-// Of a view, the exchanged axes that a reshape nearest to the product may merge; -1 where there are none, or
-// where they are of memory that nobody computes.
+// The exchange of axes behind `view` that a reshape nearest to the product may merge; -1 where there is none,
+// or where it is of memory that nobody computes.
 NodeId exchanged_before_reshape(const Graph& graph, NodeId view) {
   if (!is_computed(graph.node(memory_of(graph, view)))) return -1;
   NodeId before = -1;

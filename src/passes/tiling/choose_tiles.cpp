@@ -311,7 +311,7 @@ class Chooser {
     const Index wanted = target_.units * cuts_.shared_programs;
     if (programs * 2 > wanted || work * parallel_points() < cuts_.shared_elements) return;
     const Index most = ceil_div(wanted, programs);
-    // Of several variables an outer one, if it has as many parts: what its rounds share, as a group's scale,
+    // An outer variable is cut where it has as many parts: what its rounds share, as a group's scale,
     // is read by one program then, whose inner loop walks far.
     const auto outer = std::find_if(reduced.begin(), reduced.end(), [&](int u) {
       return cuts_.shares_outer && u != v && extent(u) >= std::min(most, ceil_div(extent(v), block));

@@ -169,8 +169,7 @@ double bytes_of(const GroupProgram& program, const Sym& load) {
   return bytes;
 }
 
-// Of one row: what several columns share of the matrix, as numbers of 4 bits do a byte, is read once for all
-// of them.
+// Products of one row read once what several columns share of the matrix, as numbers of 4 bits share a byte.
 GroupProgram with_shared_columns(GroupProgram program) {
   constexpr Index kMostShared = 4;
   const Sym* largest = nullptr;

@@ -182,7 +182,7 @@ std::string_view why_not_on_matrix_unit(const GroupProgram& program, const tile:
 
 namespace {
 
-// Of a dot inside the loop, what its depth is filled up to: whole rows of blocks.
+// The unit to which the depth of a dot inside the loop is filled up: whole rows of blocks.
 Index inner_unit(const GroupProgram& program, const tile::Target& target) {
   Index unit = 1;
   if (!program.is_chain() || !chains_on_matrix_unit(program, target)) return unit;
@@ -191,7 +191,7 @@ Index inner_unit(const GroupProgram& program, const tile::Target& target) {
   return unit;
 }
 
-// Of a dot inside the loop, the depth that is on chip at once.
+// The depth of a dot inside the loop that is on chip at once.
 Index inner_depth(const GroupProgram& program, const tile::Target& target) {
   if (!is_deep(program)) return kMostInnerDepth;
   return chains_on_matrix_unit(program, target) ? chain_unit(target)->chains->deep_depth

@@ -41,7 +41,7 @@ struct ChainDot {
   bool loop_from_zero = false;  // … or in the first one of its loop, which stands inside another
   bool is_nested() const { return loop != outermost; }
   bool has_used_parts = false;  // of some operand threads write zeros first
-  // … and it waits for nothing else.
+  // Whether it waits for blocks and for nothing else.
   bool waits_for_blocks() const { return a >= 0 && from_zero && !has_used_parts; }
 };
 

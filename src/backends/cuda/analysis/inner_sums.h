@@ -7,8 +7,8 @@
 
 namespace tilewright::cuda {
 
-// Of an element loop: sums of products of two narrow factors (print_inner.cpp), their products, and the casts
-// of the factors, which nothing computes one by one.
+// Finds an element loop's sums of products of two narrow factors (print_inner.cpp), with their products and
+// the casts of the factors, which nothing computes one by one.
 std::set<const printer::Instr*> find_inner_sums(const tile::Kernel& kernel, const printer::ElementLoop& loop);
 
 }  // namespace tilewright::cuda

@@ -31,7 +31,7 @@ inline constexpr int kWarpgroup = 128;
 inline int block_threads(const tile::Schedule& s) {
   return s.threads + (s.dot == tile::DotUnit::wgmma ? kWarpgroup : 0);
 }
-// … and those of them that one program has.
+// Threads that one program has.
 inline int program_threads(const tile::Schedule& s) { return s.ping_pong ? kWarpgroup : s.threads; }
 // Whether the threads copy the blocks of later steps of the loop themselves, while they multiply: the stages
 // are those of the loop.

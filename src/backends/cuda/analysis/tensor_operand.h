@@ -39,7 +39,7 @@ struct TensorBlock {
   std::vector<Index> box;
   bool is_result = false;  // it is written, element by element as it is
 };
-// Of the view's other dimensions one element at a time.
+// The block of a plane, with one element at a time of the view's other dimensions.
 TensorBlock plane_block(const tile::Kernel& kernel, TensorBlock plane);
 // Each block of a cluster of `share` fetches its share of the rows.
 TensorBlock tensor_block(const tile::Kernel& kernel, const TensorOperand& operand, Index share);

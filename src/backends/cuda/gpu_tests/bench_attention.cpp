@@ -141,7 +141,7 @@ class AttentionBench {
     return s.causal ? all / 2 : all;
   }
 
-  // Of some rows, in units of the largest that a value is likely to have.
+  // The worst error of some rows, in units of the largest that a value is likely to have.
   double worst_error() {
     must_have(backend_.copy(y_.host.data(), y_.device, y_.host.size() * 2, CopyKind::device_to_host));
     std::mt19937_64 random(4);

@@ -150,7 +150,7 @@ class DotBench {
     entrants.push_back(std::move(e));
   }
 
-  // Of 2000 elements, against sums in double, in units of the largest.
+  // The worst error of 2000 elements, against sums in double, in units of the largest.
   double worst_error() {
     must_have(backend_.copy(c_.host.data(), c_.device, c_.host.size() * 2, CopyKind::device_to_host));
     std::mt19937_64 random(4);

@@ -119,7 +119,7 @@ class ScaledBench {
     return at;
   }
 
-  // Of 500 elements, in units of the likely size of a sum.
+  // The worst error of 500 elements, in units of the likely size of a sum.
   double worst_error(bool one_scale) {
     must_have(backend_.copy(c_.data(), views_[4], c_.size() * 2, CopyKind::device_to_host));
     std::mt19937_64 random(4);

@@ -22,7 +22,7 @@ struct Matrix {
 Matrix random_matrix(backends::Backend& backend, Index elements, unsigned seed);
 double bf16_value(std::uint16_t bits);
 
-// Of one launch: a round of a tenth of a second, and the median of seven of them.
+// The time of one launch: over a round of a tenth of a second, and the median of seven of them.
 double round_us(backends::Backend& backend, backends::Program& program, const backends::LaunchArgs& args);
 double launch_us(backends::Backend& backend, backends::Program& program, const backends::LaunchArgs& args);
 

@@ -218,7 +218,7 @@ std::set<ValueId> find_folded_rows(const LayoutInput& input, const Layouts& layo
       if (std::none_of(loop.body.begin(), loop.body.end(), reduces) ||
           walks_folded_row(input.plan, loop, folded))
         return;
-      // … and of those that hand it on, none is left alone.
+      // No value that hands it on is left alone.
       for (const Instr& in : loop.body) {
         if (!reduces(in)) continue;
         const ValueId whole = input.plan.storage(instr_of(loop, in.operands[0])->value);

@@ -16,7 +16,7 @@ Place place_of_result(Place loop, int side);
 // accumulator's row exchange whole vectors.
 bool reduces_in_quads(const Frame& frame, Part part);
 Index column_exchange_bytes(const Frame& frame, Part part, Index threads, Index state_bytes);
-// … and of a scan along an axis of side 0 or 1: what warps hand on to one another.
+// Bytes that warps hand on to one another in a scan along an axis of side 0 or 1.
 Index scan_bytes(const Frame& frame, Part part, int side, DType dtype);
 // Parts of a row's reduction that meet in shared memory: warps of all blocks; 1 where lanes alone do.
 int row_parts(const Frame& frame);

@@ -29,8 +29,8 @@ void join_exchanges(const tile::Kernel& kernel, printer::LoopPlan& plan, Element
 
 namespace {
 
-// Of the registers that a multiplying thread has, those for the accumulator, what is loaded for its columns
-// and what these are reduced to, which begins where the accumulator ends.
+// Registers of a multiplying thread for the accumulator, what is loaded for its columns and what these are
+// reduced to, which begins where the accumulator ends.
 constexpr Index kRoom = 216;
 
 bool scans(const ElementLoop& loop) {

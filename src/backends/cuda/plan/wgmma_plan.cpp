@@ -17,10 +17,10 @@ using tile::Op;
 
 namespace {
 
-// That multiply. Of products, two: with three, ptxas has 128 registers a thread for an instruction that names
-// 154 (C7602). A chain's sums are smaller.
+// The most warpgroups that multiply: two for single products, since with three ptxas has 128 registers a
+// thread for an instruction that names 154 (C7602). A chain's sums are smaller.
 constexpr int kMaxWarpgroups = 2, kMaxChainWarpgroups = 3;
-// Of a sum of 64 rows in the registers of a warpgroup.
+// Columns of the sum of 64 rows that the registers of a warpgroup hold.
 constexpr Index kMostColumns = 256;
 
 // Whether the loops of programs differ in length.
@@ -61,7 +61,7 @@ Status check_dot(const Kernel& kernel, const CudaPlan& plan) {
   if (s.ahead) return refusal("ahead: the loop is no chain of dots");
   const Frame& f = result_frame(plan, *dot.dot);
   if (f.cols % 32 != 0 || f.cols > kMostColumns) return refusal("dot=wgmma: tiles of 32, 64 … 256 columns");
-  // Of 8-bit floats every thread has two accumulators in its 232 registers.
+  // Products of 8-bit floats have two accumulators in a thread's 232 registers.
   constexpr Index kMostPromoted = 64 * 192;
   if (dot.promoted && f.rows * f.cols > dot_warpgroups(s) * kMostPromoted)
     return refusal("dot=wgmma: tiles of 8-bit floats have at most 192 columns for a warpgroup's 64 rows");

@@ -43,7 +43,7 @@ class KernelPrinter {
     return *facts_.definitions[static_cast<std::size_t>(v)];
   }
   const std::string& map_name(std::size_t map) const { return map_names_[map]; }
-  // Of the rows that a thread holds, those that element loops walk now; not set: all.
+  // The rows of a thread that element loops walk now; not set: all.
   std::optional<std::pair<Index, Index>>& row_window() { return row_window_; }
 
   using IndexText = printer::IndexText;
@@ -366,7 +366,7 @@ class KernelPrinter {
   std::map<std::pair<int, int>, Thread> threads_;  // by threads per row and cluster
   std::vector<std::string> thread_lines_;
   std::set<int> program_axes_;
-  // Of the rows that a thread holds, those that element loops walk now; not set: all.
+  // The rows of a thread that element loops walk now; not set: all.
   std::optional<std::pair<Index, Index>> row_window_;
   int loop_depth_ = 0;    // exchanges inside loops alternate between two scratches
   bool stepped_ = false;  // `step` is declared

@@ -40,9 +40,9 @@ class Pipeline : public PipelineText {
   virtual void print_body() = 0;
   // Whether it prints a loop of the kernel itself, and has.
   virtual bool print_loop(const Step&) { return false; }
-  // … brings what an element loop loads by an instruction, and has said where that is.
+  // Whether it brings what an element loop loads by an instruction, and has said where that is.
   virtual bool bring_load(Loop&, std::size_t) { return false; }
-  // … and from where the threads take it into the registers that are declared.
+  // Whether it prints how the threads take a load into the registers that are declared.
   virtual bool take_load(const Loop&, const Op&, const Registers&) { return false; }
 
  protected:

@@ -134,7 +134,7 @@ void KernelPrinter::count_uses(Loop& loop) const {
       for (int part : {below->sub, below->mul})
         if (part >= 0) --loop.uses[static_cast<std::size_t>(part)];
     if (const auto product = scaled_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(product->instr)];
-    // Of the shifts each reads the next: what nobody else reads is not computed.
+    // Each shift reads the next: what nobody else reads is not computed.
     if (const auto bytes = widened_bytes(loop, in))
       for (int part : bytes->parts)
         if (--loop.uses[static_cast<std::size_t>(part)] > 0) break;

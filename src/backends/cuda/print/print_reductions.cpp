@@ -72,7 +72,7 @@ void KernelPrinter::print_reduction_starts(Loop& loop) {
     }
     if (!scalar_result) {
       const Registers r = buffer(in.value);
-      if (declared_.insert(loops_.storage(in.value)).second && (own || true)) out_.write(declaration(r));
+      if (declared_.insert(loops_.storage(in.value)).second) out_.write(declaration(r));
       Registers state = r;
       state.name = loop.states[i];
       state.type = type;
@@ -143,7 +143,7 @@ void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
     out_.line("{0} = {1}::combine({0}, {2});", state, red.monoid, text);
 }
 
-// Of the threads that share a tile.
+// Waits for the threads that share a tile.
 void KernelPrinter::print_barrier() {
   if (schedule_.dot == tile::DotUnit::wgmma)
     out_.line("{}::wait();", exchanging_threads());

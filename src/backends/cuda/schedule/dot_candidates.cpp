@@ -31,8 +31,8 @@ namespace {
 constexpr Index kMaxPlaces = 8;
 constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
 constexpr Index kUnknownTrips = 64;
-// Of the ring, beside results that wait to be stored (with 2 it lost a third, docs/notes/2026-11-21-fourth-
-// h200.md); and of these.
+// Fewest places of the ring beside results that wait to be stored (with 2 it lost a third,
+// docs/notes/2026-11-21-fourth-h200.md), and places of these.
 constexpr Index kFewestPlaces = 4, kFewestSent = 2, kMostSent = 4;
 constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
 constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
@@ -40,9 +40,9 @@ constexpr int kChainRaster = 16;         // rows of blocks in a swath, as of a p
 constexpr Index kMaxChainPlaces = 2;     // a chain computes longer on a block than memory takes to bring one
 constexpr Index kWarpgroupRows = 64;     // of one wgmma
 constexpr Index kMaxWarpgroups = 3;
-// Of the tensor cores' rate, beside the steps between the dots; and what it costs to wait for these, or for
-// the other warpgroup. Of two of them, taking turns was worth 2 % to heads of 64 and cost as much with heads
-// of 128 (docs/notes/2026-11-21-dot-chains.md).
+// Share of the tensor cores' rate beside the steps between the dots; and what it costs to wait for these, or
+// for the other warpgroup. With two of them, taking turns was worth 2 % to heads of 64 and cost as much with
+// heads of 128 (docs/notes/2026-11-21-dot-chains.md).
 constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
 constexpr Index kWideDepth = 128;
 // With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
@@ -101,8 +101,8 @@ class Lister {
     return true;
   }
 
-  // Of shared memory, apart from blocks: what 8 warps at most leave for one another where they reduce columns
-  // of the result (tw_cuda/columns.cuh) comes to the barriers.
+  // Shared memory apart from blocks: barriers, and what 8 warps at most leave for one another where they
+  // reduce columns of the result (tw_cuda/columns.cuh).
   Index reserved_bytes() const {
     constexpr Index kWarps = 8, kQuad = 4;
     Index exchanged = 0;
@@ -186,7 +186,7 @@ class Lister {
     return "";
   }
 
-  // Of what follows the loop, for all elements of a tile.
+  // Instructions of what follows the loop, for all elements of a tile.
   double instructions_after(const TensorDot& dot, const Schedule& s) const {
     printer::LoopPlan plan = plan_for(kernel_, s, DotUse{.dot = dot});
     std::erase_if(plan.steps, [&](const printer::Step& step) { return step.op == dot.loop; });
@@ -261,7 +261,7 @@ class Lister {
     }
   }
 
-  // Of a program's loops together, in the mean over the grid; many where data or arguments decide.
+  // Rounds of a program's loops together, in the mean over the grid; many where data or arguments decide.
   double mean_rounds(const DotChain& chain) const {
     const OperandReader reader(kernel_, DotUnit::wgmma);
     std::set<tile::ValueId> seen;
@@ -320,8 +320,8 @@ class Lister {
   void list_adding(const DotChain& chain, Schedule s) {
     const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
     double us = chain_us(chain);
-    // Of 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md); with
-    // b fetched for two blocks at once 8 took 847, of 128 rows 989 for 1,032
+    // With 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md);
+    // with b fetched for two blocks at once 8 took 847, and with 128 rows 989 for 1,032
     // (docs/notes/2026-11-22-rounds-on-the-h200.md).
     const bool tall = kernel_.type(chain.dots[0].op->results[0]).shape[0] > 2 * kWarpgroupRows;
     for (int raster : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
@@ -352,7 +352,7 @@ class Lister {
     return "";
   }
 
-  // Of one round.
+  // FLOPs of one round.
   double flops_of(const ChainDot& d) const {
     const auto &a = kernel_.type(d.op->operands[0]).shape, &b = kernel_.type(d.op->operands[1]).shape;
     return 2.0 * static_cast<double>(a[0] * a[1] * b[1]);

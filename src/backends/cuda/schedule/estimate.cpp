@@ -182,7 +182,7 @@ class WorkCounter {
   void count_dot(const Op& op, double times) {
     const auto& a = kernel_.type(op.operands[0]).shape;
     const auto& b = kernel_.type(op.operands[1]).shape;
-    // Of 8192 rows of a GPT-2 block, multiply-adds of this form came at 0.31 to 0.34 of the peak rate.
+    // Multiply-adds of this form came at 0.31 to 0.34 of the peak rate in 8192 rows of a GPT-2 block.
     constexpr double kOfMultiplyAdd = 2.4;
     work_.exchanges += 2 * times;
     work_.instructions += times * kOfMultiplyAdd * static_cast<double>(a[0]) * static_cast<double>(a[1]) *
@@ -240,7 +240,7 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
 
 namespace {
 
-// Of what a loop's round loads, ptxas keeps two or three vectors of a thread under way when the round
+// Bytes of a loop's round that ptxas keeps under way: two or three vectors of a thread when the round
 // computes on them one by one: it asks for the next ones in the registers of those it is done with (LDG of a
 // product of one row by nvdisasm: docs/notes/2026-11-22-rounds-on-the-h200.md). A reduction waits for all of
 // them.
@@ -382,8 +382,8 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
       work.programs *
       (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) *
       1e6;
-  // Of one row of quantised weights: of 260 instructions of each of 512 threads 100 were for two sums
-  // (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
+  // Instructions of a row's sum: with one row of quantised weights 100 of the 260 instructions of each of 512
+  // threads were for two sums (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
   constexpr double kInstructionsOfRowSum = 50;
   const double instructions =
       work.instructions * o.waste + kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
@@ -424,7 +424,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const double more = o.staged && (schedule.cluster > 1 || resident > 1)            ? kStagedCost
                       : !o.staged && schedule.cluster > 1 && !shares_rows(schedule) ? kClusterCost
                                                                                     : 1;
-  // Of equals, the shorter code: it compiles faster.
+  // Shorter code wins between equals: it compiles faster.
   return busy * more * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
 }
 

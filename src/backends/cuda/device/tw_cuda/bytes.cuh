@@ -54,7 +54,7 @@ TW_DEVICE Vec<float, N> bytes_to_f32(const Vec<i8, N>& bytes) {
     out.v[i] = detail::above_2_23(words.v[i / 4] ^ detail::kSigns, i % 4) - (0x1p23f + 128.f);
   return out;
 }
-// Of (byte << count) >> 4.
+// (byte << count) >> 4 as f32.
 template <int N>
 TW_DEVICE Vec<float, N> nibbles_to_f32(const Vec<i8, N>& bytes, i8 count) {
   const auto words = detail::words_of(bytes);
@@ -77,7 +77,7 @@ TW_DEVICE Vec<bf16, N> bytes_to_bf16(const Vec<i8, N>& bytes) {
     out.v[i] = __byte_perm(f32_to_bits(wide.v[2 * i]), f32_to_bits(wide.v[2 * i + 1]), 0x7632u);
   return bit_cast<Vec<bf16, N>>(out);
 }
-// Of (byte << count) >> 4: 128 + 8 + the number, two at a time.
+// (byte << count) >> 4 as bf16, by way of 128 + 8 + the number, two at a time.
 template <int N>
 TW_DEVICE Vec<bf16, N> nibbles_to_bf16(const Vec<i8, N>& bytes, i8 count) {
   static_assert(N % 2 == 0, "nibbles_to_bf16: pairs");

@@ -13,11 +13,11 @@ namespace detail {
 // Where a column lies in a warp's part: what the quads leave is a multiple of 32 columns apart, which would
 // be one bank.
 TW_DEVICE constexpr int padded(int column) { return column + column / 32; }
-// Of thread t a thread's own columns lie 2 t behind those of thread 0, all at constant places: one address in
-// a register, not one for each, which the compiler would keep from tile to tile.
+// Place of a thread's own column: those of thread t lie 2 t behind those of thread 0, all at constant places:
+// one address in a register, not one for each, which the compiler would keep from tile to tile.
 TW_DEVICE constexpr int place_of(int value) { return padded(value / 2 * 8 + value % 2); }
 
-// Of twice kKept values each of two lanes, kDistance apart, keeps half, combined. Returns the first of them.
+// Keeps half of twice kKept values, combined, in each of two lanes kDistance apart. Returns the first kept.
 template <class Op, int kKept, int kDistance, class T, int kAll>
 TW_DEVICE int share_out(T (&part)[kAll]) {
   const bool upper = (threadIdx.x & kDistance) != 0;

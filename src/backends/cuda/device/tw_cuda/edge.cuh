@@ -62,7 +62,7 @@ TW_DEVICE void store_strided(int first, int end, T* p, i64 step, const Vec<T, N>
   }
 }
 
-// Of a tile of `size` elements that starts at `start` in an extent: where it begins and ends to be inside.
+// Where a tile of `size` elements that starts at `start` begins and ends to be inside an extent.
 TW_DEVICE int first_inside(i64 start, int size) {
   return start >= 0 ? 0 : -start > size ? size : int(-start);
 }

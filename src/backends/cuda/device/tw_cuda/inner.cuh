@@ -8,7 +8,7 @@
 
 namespace tw {
 
-// Of a quad that has row i: upper and lower are those of its first and second elements by its own.
+// Sums of the quad that has row i: upper and lower are its first and second elements multiplied by its own.
 struct InnerSums {
   Vec<f32, 2> upper = {}, lower = {};
 };

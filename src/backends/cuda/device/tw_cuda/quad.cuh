@@ -27,8 +27,8 @@ TW_DEVICE Vec<T, 8> halves_of_quad(const Vec<T, 2> (&parts)[4]) {
   return bit_cast<Vec<T, 8>>(words);
 }
 
-// … of 8-bit elements, two blocks in a word: the first step exchanges blocks of even and odd numbers, the
-// second the lower and the upper two.
+// The same for 8-bit elements, two blocks in a word: the first step exchanges blocks of even and odd numbers,
+// the second the lower and the upper two.
 template <class T>
 TW_DEVICE Vec<T, 8> bytes_of_quad(const Vec<T, 2> (&parts)[4]) {
   const auto bytes = [&](int i) { return u32(bit_cast<u16>(parts[i])); };

@@ -90,8 +90,8 @@ TW_DEVICE void wgmma_pin(ByteOperand<T, kBlocks, kSteps>& a) {
   }
 }
 
-// … from numbers that lie as a product's accumulator does: rounded, and each four in a row brought to one
-// lane.
+// Makes the operand from numbers that lie as a product's accumulator does: rounded, and each four in a row
+// brought to one lane.
 template <class T, int kBlocks, int kSteps, int kRows, int kAcross>
 TW_DEVICE void to_bytes(ByteOperand<T, kBlocks, kSteps>& out, const Vec<f32, 2> (&in)[kRows][kAcross]) {
   static_assert(kRows == 2 * kBlocks && kAcross == 4 * kSteps, "of one size");

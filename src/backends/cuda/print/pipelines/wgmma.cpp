@@ -66,7 +66,7 @@ void Wgmma::open_program_loop() {
             k_.programs_text());
 }
 
-// … of the multiplying warpgroups; with ping_pong each takes its own.
+// Opens the loop over programs of the multiplying warpgroups; with ping_pong each takes its own.
 void Wgmma::open_multiplied_programs() {
   if (!schedule_.ping_pong) return open_program_loop();
   const int groups = warpgroups();
