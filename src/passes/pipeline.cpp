@@ -268,7 +268,7 @@ Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const 
     Fusion apart = keep_apart(whole);
     return plan_groups(std::move(whole), std::move(apart), target, options);
   }
-  FusedGraph fused = fuse_in_pieces(whole, target, options.recompute);
+  FusedGraph fused = fuse_chunked(whole, target, options.recompute);
   return plan_groups(std::move(fused.graph), std::move(fused.fusion), target, options);
 }
 

@@ -88,7 +88,7 @@ std::string to_string(const Cost& cost) {
   };
   moved(cost.bytes_read, "read");
   moved(cost.bytes_written, "written");
-  moved(cost.link_bytes, "sent");
+  moved(cost.link_bytes, "tma_store");
   return work.empty() ? "nothing" : work;
 }
 

@@ -25,12 +25,12 @@ std::string to_string(const Schedule& schedule) {
   add("persistent", schedule.persistent, plain.persistent);
   constexpr std::string_view kUnits[] = {"fma", "mma", "wgmma", "fma_blocks"};
   add("dot", kUnits[static_cast<std::size_t>(schedule.dot)], kUnits[0]);
-  add("raster", schedule.raster, plain.raster);
-  add("ahead", schedule.ahead, plain.ahead);
-  add("take_turns", schedule.take_turns, plain.take_turns);
-  add("descending", schedule.descending, plain.descending);
-  add("ping_pong", schedule.ping_pong, plain.ping_pong);
-  add("store_places", schedule.store_places, plain.store_places);
+  add("group_m", schedule.group_m, plain.group_m);
+  add("intra_warpgroup_overlap", schedule.intra_warpgroup_overlap, plain.intra_warpgroup_overlap);
+  add("fa3_pingpong", schedule.fa3_pingpong, plain.fa3_pingpong);
+  add("longest_first", schedule.longest_first, plain.longest_first);
+  add("cutlass_pingpong", schedule.cutlass_pingpong, plain.cutlass_pingpong);
+  add("tma_store_stages", schedule.tma_store_stages, plain.tma_store_stages);
   return text.empty() ? "default" : text;
 }
 

@@ -26,13 +26,13 @@ TileCycles tile_cycles(const TensorTiles& t, const TileRate& rate) {
   const double intake = static_cast<double>(inside(t.inside_m, t.bm) + inside(t.inside_n, t.bn)) * step /
                         rate.intake_bytes_per_cycle;
   return {steps * std::max({tensor, shared, intake}),
-          ((t.sent ? rate.send_cycles : rate.store_cycles) + t.leaving_cycles) * bm * bn};
+          ((t.tma_store ? rate.send_cycles : rate.store_cycles) + t.leaving_cycles) * bm * bn};
 }
 
 // All programs that one unit carries out.
 double programs_cycles(const TensorTiles& t, const TileRate& rate, double waves) {
   const TileCycles tile = tile_cycles(t, rate);
-  if (!t.ping_pong) return waves * (tile.loop + tile.leaving);
+  if (!t.cutlass_pingpong) return waves * (tile.loop + tile.leaving);
   const double leaving = rate.alone_longer * tile.leaving;
   const double turns = waves * (std::max(tile.loop, (tile.loop + leaving) / 2) + rate.turn_cycles);
   return rate.alone_believed * (turns + leaving);
@@ -40,7 +40,7 @@ double programs_cycles(const TensorTiles& t, const TileRate& rate, double waves)
 
 }  // namespace
 
-bool fits_ping_pong(const TileRate& rate, Index bm, Index bn) {
+bool fits_pingpong(const TileRate& rate, Index bm, Index bn) {
   return bm % rate.group_rows == 0 && bm * bn <= rate.own_tile;
 }
 
@@ -51,7 +51,7 @@ double tensor_tiles_us(const TensorTiles& t, const TileRate& rate, const Target&
   // What the programs of a wave read that no other program of the wave has brought to the cache, at the
   // memory's rate; a part of it shows.
   const double together = std::min(t.programs, units);
-  const double high = std::min(static_cast<double>(t.swath), together);
+  const double high = std::min(static_cast<double>(t.group_m), together);
   const double rows = high * static_cast<double>(inside(t.inside_m, t.bm)) +
                       together / high * static_cast<double>(inside(t.inside_n, t.bn));
   const auto piece = static_cast<double>(t.piece_bytes);

@@ -104,7 +104,8 @@ class AttentionGradient : public ::testing::TestWithParam<const char*> {
                    options);
   }
 
-  // Statistics of the rows, their results, dq, dk and dv; sums of the loss and of the rows beside them.
+  // EpilogueReductions of the rows, their results, dq, dk and dv; sums of the loss and of the rows beside
+  // them.
   static constexpr std::size_t kKernels = 8;
 
   void check(const Variant& variant, const GradientSizes& z) {

@@ -22,7 +22,7 @@ namespace {
 
 struct Work {
   std::size_t allocations = 0;
-  std::size_t syms = 0;        // of the programs that fusion tried
+  std::size_t exprs = 0;       // of the programs that fusion tried
   std::size_t operations = 0;  // of the kernels that differ
   std::size_t longest = 0;     // of one kernel
   double ms = 0;               // of this thread; printed, never compared
@@ -41,7 +41,7 @@ Work work_of(const ir::Graph& graph, const tile::Target& target) {
   const passes::Compiled compiled = passes::run_pipeline(graph, target);
   work.ms = thread_ms() - start;
   work.allocations = test::allocations() - before;
-  work.syms = compiled.fusion.work.syms;
+  work.exprs = compiled.fusion.work.exprs;
   std::set<std::string> known;
   for (const tile::Kernel& kernel : compiled.plan.kernels) {
     work.longest = std::max(work.longest, kernel.values.size());
@@ -89,18 +89,18 @@ TEST_P(CompileTime, GrowsWithTheProgram) {
                     large = program_of(*family, derivative, 4 * family->size);
     const Work one = work_of(small, target), four = work_of(large, target);
     const std::string text = fmt::format(
-        "{} {} x {}: {} nodes {:.1f} ms {} allocations {} syms {} operations; x {}: {} nodes {:.1f} ms {} "
-        "allocations {} syms {} operations, {} in one kernel",
+        "{} {} x {}: {} nodes {:.1f} ms {} allocations {} exprs {} operations; x {}: {} nodes {:.1f} ms {} "
+        "allocations {} exprs {} operations, {} in one kernel",
         target.kind == tile::TargetKind::cpu ? "cpu" : "h200", name_of(GetParam()), family->size,
-        small.size(), one.ms, one.allocations, one.syms, one.operations, 4 * family->size, large.size(),
-        four.ms, four.allocations, four.syms, four.operations, four.longest);
+        small.size(), one.ms, one.allocations, one.exprs, one.operations, 4 * family->size, large.size(),
+        four.ms, four.allocations, four.exprs, four.operations, four.longest);
     if (std::getenv("TILEWRIGHT_COMPILE_TIMES") != nullptr) fmt::print("{}\n", text);
     const auto times = static_cast<double>(large.size()) / static_cast<double>(small.size()) / 4 * kMostTimes;
     const auto bounded = [&](std::size_t a, std::size_t b) {
       return static_cast<double>(b) <= times * static_cast<double>(std::max(a, kSmallWork));
     };
     EXPECT_TRUE(bounded(one.allocations, four.allocations)) << text;
-    EXPECT_TRUE(bounded(one.syms, four.syms)) << text;
+    EXPECT_TRUE(bounded(one.exprs, four.exprs)) << text;
     EXPECT_TRUE(bounded(one.operations, four.operations)) << text;
   }
 }
@@ -170,7 +170,7 @@ TEST(CompileTime, RepeatedLayersAreTriedOnce) {
       };
       const passes::GroupWork six = work(6), more = work(24);
       EXPECT_EQ(more.programs, six.programs) << family;
-      EXPECT_EQ(more.syms, six.syms) << family;
+      EXPECT_EQ(more.exprs, six.exprs) << family;
       EXPECT_GT(more.asked, 3 * six.asked) << family;
     }
 }

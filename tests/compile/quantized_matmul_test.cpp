@@ -51,14 +51,15 @@ void expect_product(const Tensor& y, const Tensor& x, const std::vector<std::int
     }
 }
 
-struct Case {
+struct QuantizedCase {
   Index m, n, k, groups;
 };
 
 TEST_P(QuantizedMatmul, ScalesGroupsOfWeights) {
   const auto product =
       compile([](const Tensor& x, const Tensor& w, const Tensor& s) { return quantized_matmul(x, w, s); });
-  for (const Case& c : {Case{37, 50, 256, 4}, Case{3, 64, 256, 2}, Case{1, 40, 96, 3}, Case{20, 30, 40, 1}}) {
+  for (const QuantizedCase& c : {QuantizedCase{37, 50, 256, 4}, QuantizedCase{3, 64, 256, 2},
+                                 QuantizedCase{1, 40, 96, 3}, QuantizedCase{20, 30, 40, 1}}) {
     for (const DType dtype : {DType::bf16, DType::f32}) {
       const std::vector<std::int8_t> w = numbers(c.k * c.n, -128, 127);
       const Tensor x = cast(ctx_.randn({c.m, c.k}), dtype), s = exp(ctx_.randn({c.groups, c.n}));
@@ -77,7 +78,7 @@ TEST_P(QuantizedMatmul, UnpacksFourBitsWhereTheyAreMultiplied) {
   const auto product = compile([](const Tensor& x, const Tensor& packed, const Tensor& s) {
     return quantized_matmul(x, unpack_int4(packed), s);
   });
-  for (const Case& c : {Case{33, 64, 256, 2}, Case{2, 64, 128, 4}}) {
+  for (const QuantizedCase& c : {QuantizedCase{33, 64, 256, 2}, QuantizedCase{2, 64, 128, 4}}) {
     const std::vector<std::int8_t> w = numbers(c.k * c.n, -8, 7);
     const Tensor packed = pack_int4(ctx_.from(w, {c.k, c.n}));
     ASSERT_EQ(packed.shape(), (Shape{c.k, c.n / 2}));

@@ -12,7 +12,7 @@ namespace {
 
 using tile::Kernel;
 using tile::Schedule;
-using tile::samples::column_statistics;
+using tile::samples::column_epilogue_reductions;
 using tile::samples::Columns;
 using tile::samples::sums_of_rounds;
 
@@ -32,7 +32,7 @@ class ClusterRows : public ::testing::Test {
 TEST_F(ClusterRows, ColumnsAreAddedOverTheBlocks) {
   for (const Columns& c : {Columns{256, 128, 64, 64}, Columns{250, 100, 64, 64}, Columns{96, 24, 32, 24}})
     for (const Schedule& s : {shared(64, 8, 2), shared(128, 8, 4), shared(64, 16, 8), shared(96, 8, 2)})
-      check(column_statistics(c), s);
+      check(column_epilogue_reductions(c), s);
 }
 
 TEST_F(ClusterRows, ExchangesInLoopsAlternateBetweenTwoPlaces) {
@@ -44,7 +44,8 @@ TEST_F(ClusterRows, ExchangesInLoopsAlternateBetweenTwoPlaces) {
 
 // The loop does not wait for the cluster: that all blocks have started matters behind it.
 TEST_F(ClusterRows, OneBarrierForAllReductions) {
-  const auto text = backend_->print(column_statistics({256, 128, 64, 64}), shared(128, 8, 4)).value().text;
+  const auto text =
+      backend_->print(column_epilogue_reductions({256, 128, 64, 64}), shared(128, 8, 4)).value().text;
   EXPECT_LT(text.find("for (i32"), text.find("cluster_wait();")) << text;
   EXPECT_EQ(text.find("cluster_sync();"), text.rfind("cluster_sync();")) << text;
   EXPECT_NE(text.find("put_columns_cluster<8, 16, 1>"), std::string::npos) << text;
@@ -52,7 +53,7 @@ TEST_F(ClusterRows, OneBarrierForAllReductions) {
 
 TEST_F(ClusterRows, WithoutClustersOrWithADotItIsRefused) {
   const auto sm_80 = open_emulated_cuda("sm_80").value();
-  const auto refused = sm_80->print(column_statistics({256, 128, 64, 64}), shared(64, 8, 2));
+  const auto refused = sm_80->print(column_epilogue_reductions({256, 128, 64, 64}), shared(64, 8, 2));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("has no clusters"), std::string::npos) << refused.error().message;
   // A dot's operands stand in the shared memory of one block.

@@ -34,7 +34,7 @@ inline tile::Schedule wgmma(int threads, int stages, int cluster = 1) {
           .cluster = cluster,
           .stages = stages,
           .dot = tile::DotUnit::wgmma,
-          .raster = 4};
+          .group_m = 4};
 }
 
 }  // namespace tilewright::emulation

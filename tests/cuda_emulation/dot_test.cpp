@@ -27,11 +27,11 @@ TEST_F(EmulatedDot, EightBitFloatsLeaveTheTensorCoresEvery128OfK) {
   };
   for (DType dtype : {DType::f8e4m3, DType::f8e5m2}) {
     const std::string of8 = text(dtype, 128);
-    EXPECT_NE(of8.find("wgmma_promoted<A, B, 2>"), std::string::npos) << of8;
+    EXPECT_NE(of8.find("wgmma_two_level<A, B, 2>"), std::string::npos) << of8;
     EXPECT_EQ(of8.find("wgmma_block<"), std::string::npos) << of8;
     EXPECT_NE(of8.find("128, 128, Major::k>"), std::string::npos) << "blocks are not 128 of k: " << of8;
   }
-  EXPECT_EQ(text(DType::bf16, 64).find("wgmma_promoted<"), std::string::npos);
+  EXPECT_EQ(text(DType::bf16, 64).find("wgmma_two_level<"), std::string::npos);
 }
 
 // Two accumulators a thread: at most 192 columns.

@@ -15,7 +15,7 @@
 namespace tilewright::emulation {
 namespace {
 
-ir::Value input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
+ir::Value wide_input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
   return {&graph, graph.add_input(name, {dtype, shape})};
 }
 
@@ -36,8 +36,8 @@ class OneWide : public ::testing::TestWithParam<const char*> {
 
 // A matrix times a vector is stored beside values of the matrix's rows.
 TEST_P(OneWide, AColumnOfProductsIsSpreadLikeRows) {
-  ir::Graph g("chain");
-  const ir::Value v0 = input(g, "v0", DType::f32, {3, 9, 2}), v1 = input(g, "v1", DType::i8, {2});
+  ir::Graph g("b2b");
+  const ir::Value v0 = wide_input(g, "v0", DType::f32, {3, 9, 2}), v1 = wide_input(g, "v1", DType::i8, {2});
   const ir::Value least = ops::argmin(ops::mean(v0, {0}, ops::Keep::yes), 2, ops::Keep::yes);
   const ir::Value product = ops::matmul(ops::cast(least, DType::f32) + v0, ops::cast(v1, DType::f32));
   g.set_outputs({ops::abs(product).id, ops::mul(v1, 3).id, ops::elu(v0).id});
@@ -46,8 +46,8 @@ TEST_P(OneWide, AColumnOfProductsIsSpreadLikeRows) {
 
 TEST_P(OneWide, ProductsOfSingleColumnsFollowOneAnother) {
   ir::Graph g("grad");
-  const ir::Value v0 = input(g, "v0", DType::bf16, {7, 4, 3, 4, 1}),
-                  v1 = input(g, "v1", DType::bf16, {4, 1, 4, 1});
+  const ir::Value v0 = wide_input(g, "v0", DType::bf16, {7, 4, 3, 4, 1}),
+                  v1 = wide_input(g, "v1", DType::bf16, {4, 1, 4, 1});
   const ir::Value v2 = ops::stack({v1, v1}, 4), v3 = v2 * v2;
   const ir::Value v4 = ops::slice_axis(v3, 3, {.start = -3, .stop = 3, .step = 2});
   const ir::Value v6 = v3 * v4;
@@ -58,9 +58,11 @@ TEST_P(OneWide, ProductsOfSingleColumnsFollowOneAnother) {
 
 TEST_P(OneWide, AttentionOfOneDepth) {
   ir::Graph g("attention");
-  const ir::Value q = input(g, "q", DType::f32, {3, 3, 5, 1}), k = input(g, "k", DType::f32, {3, 3, 300, 1}),
-                  v = input(g, "v", DType::f32, {3, 3, 300, 4}), of_q = input(g, "of_q", DType::i32, {5}),
-                  of_k = input(g, "of_k", DType::i32, {300});
+  const ir::Value q = wide_input(g, "q", DType::f32, {3, 3, 5, 1}),
+                  k = wide_input(g, "k", DType::f32, {3, 3, 300, 1}),
+                  v = wide_input(g, "v", DType::f32, {3, 3, 300, 4}),
+                  of_q = wide_input(g, "of_q", DType::i32, {5}),
+                  of_k = wide_input(g, "of_k", DType::i32, {300});
   const Shape all{5, 300};
   const ir::Value same =
       ops::eq(ops::broadcast_to(ops::reshape(of_q, {5, 1}), all), ops::broadcast_to(of_k, all));
@@ -71,8 +73,9 @@ TEST_P(OneWide, AttentionOfOneDepth) {
 // Its values have one column; the logarithms of its sums are another result.
 TEST_P(OneWide, AttentionToOneColumn) {
   ir::Graph g("attention");
-  const ir::Value q = input(g, "q", DType::bf16, {3, 6, 8, 8}), k = input(g, "k", DType::bf16, {3, 3, 16, 8}),
-                  v = input(g, "v", DType::bf16, {3, 3, 16, 1});
+  const ir::Value q = wide_input(g, "q", DType::bf16, {3, 6, 8, 8}),
+                  k = wide_input(g, "k", DType::bf16, {3, 3, 16, 8}),
+                  v = wide_input(g, "v", DType::bf16, {3, 3, 16, 1});
   const Shape all{8, 16};
   const ir::Value mask = ops::le(ops::iota(g, all, 1), ops::iota(g, all, 0) + 3);
   const ops::Attended y =
@@ -84,17 +87,17 @@ TEST_P(OneWide, AttentionToOneColumn) {
 // Numbers outside the groups give zeros, whatever the padding of odd sizes holds.
 TEST_P(OneWide, GroupsOfOddSizes) {
   ir::Graph g("groups");
-  const ir::Value x = input(g, "x", DType::f16, {231, 33}), w = input(g, "w", DType::f16, {2, 33, 5}),
-                  ids = input(g, "ids", DType::i64, {7});
+  const ir::Value x = wide_input(g, "x", DType::f16, {231, 33}),
+                  w = wide_input(g, "w", DType::f16, {2, 33, 5}), ids = wide_input(g, "ids", DType::i64, {7});
   g.set_outputs({ops::grouped_matmul(x, w, ids).id});
   expect_right(g);
 }
 
 TEST_P(OneWide, GradientOfALogarithmOfSums) {
   ir::Graph g("grad");
-  const ir::Value v0 = input(g, "v0", DType::f32, {1, 4, 2, 4}),
-                  v1 = input(g, "v1", DType::f32, {1, 4, 2, 4}),
-                  v2 = input(g, "v2", DType::f32, {1, 1, 2, 4});
+  const ir::Value v0 = wide_input(g, "v0", DType::f32, {1, 4, 2, 4}),
+                  v1 = wide_input(g, "v1", DType::f32, {1, 4, 2, 4}),
+                  v2 = wide_input(g, "v2", DType::f32, {1, 1, 2, 4});
   const ir::Value t = ops::tanh(ops::logsumexp(ops::maximum(v0, v0), {}, ops::Keep::yes));
   expect_right(gradient(g, {v2 * v2, ops::abs(v1), t * ops::sin(t)}, {0, 1, 2}));
 }

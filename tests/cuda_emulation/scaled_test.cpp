@@ -92,7 +92,7 @@ TEST_F(EmulatedScales, RoundsOfEveryKind) {
                                       .cluster = cluster,
                                       .stages = 2,
                                       .dot = DotUnit::wgmma,
-                                      .raster = 8};
+                                      .group_m = 8};
         SCOPED_TRACE(to_string(s));
         expect_right(*backend_, scaled_product(s), schedule);
       }
@@ -107,7 +107,7 @@ TEST_F(EmulatedScales, ClustersWantNeighboursInRows) {
                                 .cluster = 2,
                                 .stages = 2,
                                 .dot = DotUnit::wgmma,
-                                .raster = 8};
+                                .group_m = 8};
   const auto printed = backend_->print(scaled_product(s), schedule);
   ASSERT_FALSE(printed);
   EXPECT_NE(printed.error().message.find("cluster=2"), std::string::npos) << printed.error().message;
@@ -126,7 +126,7 @@ TEST_F(EmulatedScales, TilesByTheNumberOfRows) {
     const tile::Kernel& kernel = compiled.plan.kernels.back();
     const backends::Candidate first = backend_->candidates(kernel).at(0);
     EXPECT_EQ(first.schedule.dot, DotUnit::wgmma);
-    return std::pair{kernel.grid[1][0].block, first.schedule.raster};
+    return std::pair{kernel.grid[1][0].block, first.schedule.group_m};
   };
   EXPECT_EQ(tile_of(4096), (std::pair<Index, int>{256, 8}));
   EXPECT_LE(tile_of(128).first, 128);

@@ -8,9 +8,9 @@ using tile::samples::as_tf32;
 using tile::samples::MatmulKernel;
 using tile::samples::of_bytes;
 
-tile::Schedule stored(int threads, int stages, int places, bool ping_pong = false) {
+tile::Schedule stored(int threads, int stages, int places, bool cutlass_pingpong = false) {
   tile::Schedule s = wgmma(threads, stages);
-  s.store_places = places, s.ping_pong = ping_pong;
+  s.tma_store_stages = places, s.cutlass_pingpong = cutlass_pingpong;
   return s;
 }
 
@@ -62,10 +62,11 @@ TEST_F(EmulatedDot, PromotedAndRoundedProductsAreStoredAlike) {
 }
 
 TEST_F(EmulatedDot, TilesAreReducedWhileTheyAreStored) {
-  for (bool ping_pong : {false, true}) {
-    check({.m = 512, .n = 256, .k = 64, .row_sums = true, .maxima = true}, stored(256, 2, 2, ping_pong));
+  for (bool cutlass_pingpong : {false, true}) {
+    check({.m = 512, .n = 256, .k = 64, .row_sums = true, .maxima = true},
+          stored(256, 2, 2, cutlass_pingpong));
     check({.out = DType::f32, .m = 300, .n = 264, .k = 136, .bias_gelu = true, .maxima = true},
-          stored(256, 2, 3, ping_pong));
+          stored(256, 2, 3, cutlass_pingpong));
   }
   check({.m = 256, .n = 512, .k = 64, .block_n = 256, .bias_gelu = true, .row_sums = true, .maxima = true},
         stored(256, 2, 2));
@@ -79,7 +80,7 @@ TEST_F(EmulatedDot, ClustersStoreEachItsOwnTile) {
 
 TEST_F(EmulatedDot, WhatFollowsTheSendIsTheNextTile) {
   const std::string text = text_of({.m = 512, .n = 512, .block_n = 256}, stored(256, 2, 2));
-  EXPECT_NE(text.find("send(outbox, c_map, group"), std::string::npos) << text;
+  EXPECT_NE(text.find("send(store_stages, c_map, group"), std::string::npos) << text;
   EXPECT_EQ(text.find("store("), std::string::npos) << text;
   EXPECT_EQ(text.find("across_quad"), std::string::npos) << text;
 }

@@ -21,10 +21,10 @@ using ir::Value;
 constexpr Index kBatch = 2, kHeads = 2, kQueries = 300, kKeys = 1100, kDepth = 32;
 
 // Queries (B, 1, Tq, 1) and keys (B, 1, 1, Tk): their ids, and where they stand.
-struct Places {
+struct BlockPlaces {
   Value query_id, key_id, query, key;
 };
-using Mask = std::function<Value(const Places&)>;
+using Mask = std::function<Value(const BlockPlaces&)>;
 
 ir::Graph graph_of(const Mask& mask, DType ids) {
   ir::Graph g("documents");
@@ -103,13 +103,13 @@ Ids ids_of(const std::function<std::int64_t(Index)>& query, const std::function<
   return ids;
 }
 
-Value same(const Places& p) { return ops::eq(p.query_id, p.key_id); }
+Value same(const BlockPlaces& p) { return ops::eq(p.query_id, p.key_id); }
 
 TEST_P(BlockBounds, LeaveTheBlocksOfDocuments) {
   const auto document = [](Index i) { return i / 200; };
   check(same, ids_of(document, document), 768);
   check(same, ids_of(document, document, 5), 768);
-  check([](const Places& p) { return ops::logical_and(same(p), ops::le(p.key, p.query)); },
+  check([](const BlockPlaces& p) { return ops::logical_and(same(p), ops::le(p.key, p.query)); },
         ids_of(document, document), 512);
   check(same, ids_of(document, document), 768, true);
 }
@@ -137,14 +137,17 @@ TEST_P(BlockBounds, TakeAnyIntegers) {
 
 TEST_P(BlockBounds, OfRangesAndComplementsOfData) {
   // The id of a query is where its keys end.
-  check([](const Places& p) { return ops::lt(p.key, p.query_id); },
+  check([](const BlockPlaces& p) { return ops::lt(p.key, p.query_id); },
         ids_of([](Index i) { return 2 * i; }, [](Index i) { return i; }), 768);
-  check([](const Places& p) { return ops::logical_not(ops::ge(p.key + p.key_id, p.query_id * 2 + p.query)); },
-        ids_of([](Index i) { return i / 3; }, [](Index i) { return i; }), 512);
+  check(
+      [](const BlockPlaces& p) {
+        return ops::logical_not(ops::ge(p.key + p.key_id, p.query_id * 2 + p.query));
+      },
+      ids_of([](Index i) { return i / 3; }, [](Index i) { return i; }), 512);
   // A document, and what all see; keys that a flag leaves.
-  check([](const Places& p) { return ops::logical_or(same(p), ops::lt(p.key, 30)); },
+  check([](const BlockPlaces& p) { return ops::logical_or(same(p), ops::lt(p.key, 30)); },
         ids_of([](Index i) { return i / 200; }, [](Index i) { return i / 200; }), 768);
-  check([](const Places& p) { return ops::ne(p.key_id, 0); },
+  check([](const BlockPlaces& p) { return ops::ne(p.key_id, 0); },
         ids_of([](Index) { return 0; }, [](Index i) { return i < 500 ? i % 2 : 0; }), 512);
 }
 

@@ -30,7 +30,7 @@ passes::Compiled compiled(const Decoding& d) {
 }
 
 // The fewest of them: a chain, and where programs share it what merges their parts.
-void expect_one_chain(const Decoding& d) {
+void expect_one_b2b(const Decoding& d) {
   const passes::Compiled c = compiled(d);
   const std::string what =
       ::testing::PrintToString(std::vector{d.batch, d.heads, d.kv_heads, d.queries, d.keys});
@@ -46,10 +46,10 @@ void expect_one_chain(const Decoding& d) {
 TEST(DecodeForms, AnyNumberOfSequencesIsOneChain) {
   for (Index batch : {1, 2, 3, 5, 8, 16, 17, 64})
     for (Index keys : {1000, 4001, 8000, 8192, 65536}) {
-      expect_one_chain({.batch = batch, .keys = keys});
-      expect_one_chain({.batch = batch, .queries = 4, .keys = keys});
-      expect_one_chain({.batch = batch, .heads = 8, .keys = keys});
-      expect_one_chain({.batch = batch, .heads = 32, .kv_heads = 1, .keys = keys});
+      expect_one_b2b({.batch = batch, .keys = keys});
+      expect_one_b2b({.batch = batch, .queries = 4, .keys = keys});
+      expect_one_b2b({.batch = batch, .heads = 8, .keys = keys});
+      expect_one_b2b({.batch = batch, .heads = 32, .kv_heads = 1, .keys = keys});
     }
 }
 

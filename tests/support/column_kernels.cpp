@@ -3,7 +3,7 @@
 
 namespace tilewright::tile::samples {
 
-Kernel column_statistics(const Columns& c) {
+Kernel column_epilogue_reductions(const Columns& c) {
   Builder k("columns");
   const View x = k.view("x", DType::bf16, {c.rows, c.columns}), y = k.view("y", DType::f32, {c.columns}),
              z = k.view("z", DType::f32, {c.columns});

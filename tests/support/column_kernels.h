@@ -10,7 +10,7 @@ struct Columns {
 };
 // Column sums of a bf16 matrix: y, half the sum of each column's elements; z, the sum and the sum of the
 // squares together.
-Kernel column_statistics(const Columns& c);
+Kernel column_epilogue_reductions(const Columns& c);
 // A reduction for each round of the loop, of an f32 matrix: exchanges are repeated.
 Kernel sums_of_rounds(const Columns& c);
 

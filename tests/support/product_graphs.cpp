@@ -27,7 +27,7 @@ constexpr std::string_view kAroundNames[] = {"",
                                              ", scales of blocks",
                                              ", quantised weights",
                                              ", packed weights",
-                                             ", statistics"};
+                                             ", epilogue reductions"};
 
 bool is_quantised(Around around) {
   return around == Around::quantised_weights || around == Around::packed_weights;
@@ -99,7 +99,7 @@ ir::Graph graph_of(const ProductGraph& p) {
   const Value b = operand_b(graph, p);
   if (p.around == Around::computed_operand) a = cast(ops::tanh(cast(a, DType::f32)), p.dtype);
   const Value y = product_of(graph, p, a, b);
-  if (p.around == Around::statistics) {
+  if (p.around == Around::epilogue_reductions) {
     const Value z = cast(y, DType::f32) * 0.125 - 0.5;
     const int rank = z.shape().rank();
     std::vector<Index> all(static_cast<std::size_t>(rank));
@@ -171,20 +171,20 @@ std::vector<ProductGraph> large_products() {
            .b_by_columns = true,
            .around = Around::bias_and_silu},
           {.m = 4096, .n = 4096, .k = 4096, .dtype = DType::bf16, .around = Around::scaled_weights},
-          {.m = 4096, .n = 4096, .k = 1024, .dtype = DType::bf16, .around = Around::statistics},
+          {.m = 4096, .n = 4096, .k = 1024, .dtype = DType::bf16, .around = Around::epilogue_reductions},
           {.m = 8192,
            .n = 8192,
            .k = 8192,
            .dtype = DType::bf16,
            .b_by_columns = true,
-           .around = Around::statistics},
+           .around = Around::epilogue_reductions},
           {.m = 4096,
            .n = 4096,
            .k = 4096,
            .dtype = DType::f8e4m3,
            .b_by_columns = true,
-           .around = Around::statistics},
-          {.m = 4096, .n = 4096, .k = 4096, .around = Around::statistics}};
+           .around = Around::epilogue_reductions},
+          {.m = 4096, .n = 4096, .k = 4096, .around = Around::epilogue_reductions}};
 }
 
 }  // namespace tilewright::test

@@ -17,11 +17,12 @@ struct ProductGraph {
     nothing,
     bias_and_silu,
     computed_operand,
-    scaled_weights,     // b of 8 bits with a scale for 32 of k, in the type of a
-    scaled_blocks,      // a scale for 128 of k of each row of a, and for each 128 by 128 of b
-    quantised_weights,  // b of 8 bits with a scale for 128 of k of each column
-    packed_weights,     // the same of 4 bits
-    statistics,  // a · b / 8 - 1/2, with the largest of each row, the sum of each column and the least of all
+    scaled_weights,       // b of 8 bits with a scale for 32 of k, in the type of a
+    scaled_blocks,        // a scale for 128 of k of each row of a, and for each 128 by 128 of b
+    quantised_weights,    // b of 8 bits with a scale for 128 of k of each column
+    packed_weights,       // the same of 4 bits
+    epilogue_reductions,  // a · b / 8 - 1/2, with the largest of each row, the sum of each column and the
+                          // least of all
   };
   Index batch = 1, m = 1, n = 1, k = 1;
   DType dtype = DType::f32;           // of the operands; with weights of fewer bits, of a

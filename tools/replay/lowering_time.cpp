@@ -75,7 +75,7 @@ Costs lower_once(const ir::Graph& graph, const tile::Target& target, Counts& cou
   costs.simplify_ms = lap();
   const ir::Graph stored = passes::materialize(simple, target);
   costs.materialize_ms = lap();
-  passes::FusedGraph fused = passes::fuse_in_pieces(stored, target);
+  passes::FusedGraph fused = passes::fuse_chunked(stored, target);
   costs.fuse_ms = lap();
   const passes::Compiled compiled =
       passes::plan_groups(std::move(fused.graph), std::move(fused.fusion), target);

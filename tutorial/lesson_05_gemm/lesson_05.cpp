@@ -113,15 +113,15 @@ int main(int argc, char** argv) {
                                .stages = stages,
                                .dot = tile::DotUnit::wgmma};
     }
-    // Programs in swaths: those that run at the same time read the same blocks, which the L2 cache then
+    // Programs in groups: those that run at the same time read the same blocks, which the L2 cache then
     // holds.
-    steps.push_back({"the same in swaths of 16", blocks_kernel(dtype, size, {128, 256, 64})});
+    steps.push_back({"the same in groups of 16", blocks_kernel(dtype, size, {128, 256, 64})});
     steps.back().schedule = {.threads = 256,
                              .threads_per_row = 4,
                              .vector_bytes = 16,
                              .stages = 4,
                              .dot = tile::DotUnit::wgmma,
-                             .raster = 16};
+                             .group_m = 16};
   } else {
     // On the CPU a block of b is packed into panels that stay in the cache; 6 rows by a few vectors of c in
     // registers.

@@ -22,7 +22,7 @@ struct DotTile {
 // Operands of one type. Eight-bit floats of two types meet; others meet their own.
 struct MatrixOperands {
   DType dtype = DType::bf16;
-  bool by_depth = false;     // the depth must be the contiguous axis of both; else either axis may be
+  bool k_major = false;      // the depth must be the contiguous axis of both; else either axis may be
   bool rounded = false;      // to fewer bits than they have: only where the program allows it
   bool added_apart = false;  // the unit's sums keep too few bits: each block's product is added by itself
   bool computed = true;      // the left one, in a chain, may be computed where it is multiplied
@@ -69,22 +69,22 @@ struct TileRate {
   // what must be gained for this to be believed.
   Index own_tile = 0;
   double turn_cycles = 0, alone_longer = 1, alone_believed = 1;
-  Index swath = 1;  // programs that run one after another and share a block of the right operand
+  Index group_m = 1;  // programs that run one after another and share a block of the right operand
   friend bool operator==(const TileRate&, const TileRate&) = default;
 };
 
 // A number of rows for one program of a chain, and what such a program may hold.
-struct ChainWay {
+struct B2bWay {
   Index rows = 64, threads = 128;
   Index registers = 0;     // of a thread, for sums and for the products it computes on
   Index room_bytes = 0;    // on chip, for blocks of operands
-  Index most_columns = 0;  // of the result; 0: ChainCuts::most_columns
+  Index most_columns = 0;  // of the result; 0: B2bCuts::most_columns
   double faster = 0;  // than the next way, row by row: taken where its waves end sooner; 0: without asking
-  friend bool operator==(const ChainWay&, const ChainWay&) = default;
+  friend bool operator==(const B2bWay&, const B2bWay&) = default;
 };
 
 // Sums over blocks whose products are scaled one by one before they are added.
-struct AddingCuts {
+struct ScaledAccumulationCuts {
   std::vector<Index> rows, columns;  // of tiles, widest first
   // A left operand that is computed on its way, as weights are widened, takes the ordinary units longer than
   // the matrix unit multiplies: in a round of `computed_group` rows by `computed_depth` the instructions,
@@ -94,12 +94,12 @@ struct AddingCuts {
   double issue_cycles = 0, round_cycles = 0;
   double cycles_per_us = 1;
   Index fewest_blocks = 4;  // of the depth, for each of the programs that share it
-  friend bool operator==(const AddingCuts&, const AddingCuts&) = default;
+  friend bool operator==(const ScaledAccumulationCuts&, const ScaledAccumulationCuts&) = default;
 };
 
-// Chains of products whose intermediate tiles stay on chip (back-to-back matmul).
-struct ChainCuts {
-  std::vector<ChainWay> ways;    // tried in this order
+// B2bMatmuls of products whose intermediate tiles stay on chip (back-to-back matmul).
+struct B2bCuts {
+  std::vector<B2bWay> ways;      // tried in this order
   Index most_columns = 256;      // of the last result
   bool fills_units = false;      // fewer rows a program, where more would leave units without one
   bool refills_between = false;  // one of two products' blocks is fetched while the other's is read
@@ -107,8 +107,8 @@ struct ChainCuts {
   DotTile deep;
   Index deep_depth = 64;
   Index room_bytes = 0;  // on chip, for the blocks of these, and of what is added up
-  std::optional<AddingCuts> adds_up;
-  friend bool operator==(const ChainCuts&, const ChainCuts&) = default;
+  std::optional<ScaledAccumulationCuts> scaled_accumulation;
+  friend bool operator==(const B2bCuts&, const B2bCuts&) = default;
 };
 
 struct MatrixUnit {
@@ -119,7 +119,7 @@ struct MatrixUnit {
   DotTile any_size;              // for sizes that are not known
   double share = 1;              // of its peak that loops reach whose tile says nothing
   std::optional<TileRate> rate;  // its time in more detail: tiles are ranked by it
-  std::optional<ChainCuts> chains;
+  std::optional<B2bCuts> b2b;
   friend bool operator==(const MatrixUnit&, const MatrixUnit&) = default;
 };
 

@@ -1,5 +1,5 @@
 // What one program is given of work that no matrix unit takes: rows, columns and elements (RowCuts), chains
-// of products (ChainBlocks) and products (VectorDots or PackedDots). A backend fills them in, fitted to its
+// of products (B2bBlocks) and products (VectorDots or PackedDots). A backend fills them in, fitted to its
 // device; the defaults are small and legal.
 #pragma once
 
@@ -40,7 +40,7 @@ struct RowCuts {
 };
 
 // Blocks of a chain of products on the ordinary units.
-struct ChainBlocks {
+struct B2bBlocks {
   Index edge = 64;    // rows and columns of products that are reduced, or added up, block by block
   Index walked = 64;  // by the loop at a time
   Index rows = 64, columns = 256;  // of the last result
@@ -48,7 +48,7 @@ struct ChainBlocks {
   // every unit still has `wide_programs`. 0: never.
   Index wide_rows = 0, wide_loop = 0, wide_programs = 0;
   Index inner_depth = 256;  // of a product inside the loop, on chip at once
-  friend bool operator==(const ChainBlocks&, const ChainBlocks&) = default;
+  friend bool operator==(const B2bBlocks&, const B2bBlocks&) = default;
 };
 
 // Products by threads that share a tile.

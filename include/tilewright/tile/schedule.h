@@ -29,19 +29,22 @@ struct Schedule {
   bool keep_in_registers = true;  // CUDA: values used again stay in registers instead of being read again
   bool persistent = false;        // a program walks over several grid cells
   DotUnit dot = DotUnit::fma;     // wgmma: `threads` are those that multiply, one warpgroup more fetches
-  int raster =
-      0;  // CUDA: programs in swaths of this many along the grid's second axis, which counts fastest
-          // inside a swath: neighbours in time read the same blocks; 0: the first axis counts fastest
-  bool ahead = false;  // CUDA, chains of dots: the last product of a round and the first ones of the next
-                       // are under way while the steps between them are computed
-  bool take_turns = false;  // … and while one warpgroup computes, the next hands over its products
-  bool descending = false;  // CUDA: the grid's second axis counts slowest, from that end where the programs
-                            // of a triangle are longest, and every other wave of programs is turned around
-  bool ping_pong = false;  // CUDA, dot=wgmma, one dot: each warpgroup that multiplies has programs of its own
-                           // and their loops take turns: what follows one's loop runs under the other's
+  int group_m =
+      0;  // CUDA: programs in groups of this many along the grid's second axis, which counts fastest
+          // inside a group_m: neighbours in time read the same blocks; 0: the first axis counts fastest
+  bool intra_warpgroup_overlap =
+      false;  // CUDA, back-to-back matmuls: the last product of a round and the first ones of the next
+              // are under way while the steps between them are computed
+  bool fa3_pingpong = false;  // … and while one warpgroup computes, the next hands over its products
+  bool longest_first =
+      false;  // CUDA: the grid's second axis counts slowest, from that end where the programs
+              // of a triangle are longest, and every other wave of programs is turned around
+  bool cutlass_pingpong =
+      false;  // CUDA, dot=wgmma, one dot: each warpgroup that multiplies has programs of its own
+              // and their loops take turns: what follows one's loop runs under the other's
   // CUDA, dot=wgmma: each multiplying warpgroup's places in shared memory, of 64 rows of 128 bytes,
   // from which the copy engine stores what they computed; 0: the tile leaves from registers.
-  int store_places = 0;
+  int tma_store_stages = 0;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 std::string to_string(

@@ -42,7 +42,7 @@ struct Target {
   RowCuts rows;
   VectorDots vector_dots;
   std::optional<PackedDots> packed_dots;  // takes the place of vector_dots
-  ChainBlocks chain_blocks;
+  B2bBlocks b2b_blocks;
   std::vector<MatrixUnit> matrix_units;  // the first that takes a product multiplies it
   // Whether the threads of a program share a tile: what each of them has is combined once, after a loop. A
   // program of one thread adds the blocks of a loop up one after another.

@@ -12,22 +12,22 @@ struct TensorTiles {
   Index bm = 128, bn = 128, k = 1;
   Index operand_bytes = 2;  // of an element
   double programs = 1;
-  Index swath = 1;  // programs that run one after another share bn and walk this far along m
+  Index group_m = 1;  // programs that run one after another share bn and walk this far along m
   // Rows and columns of the tile inside the problem, 0 for all: the rest are zeros that no memory gives.
   Index inside_m = 0, inside_n = 0;
   // That lie together in memory, of what streams from there in blocks: the narrower they are, the more rows
   // of the memory are opened for the same bytes. 0: whole rows.
   Index piece_bytes = 0;
-  double leaving_cycles = 0;  // of a unit, an element: what follows the sum, its store apart
-  bool sent = false;          // it leaves by the copy engine
-  bool ping_pong = false;     // two programs at a time: what follows one's sum runs under the other's
+  double leaving_cycles = 0;      // of a unit, an element: what follows the sum, its store apart
+  bool tma_store = false;         // it leaves by the copy engine
+  bool cutlass_pingpong = false;  // two programs at a time: what follows one's sum runs under the other's
 };
 // Cycles an element of so many instructions on f32 takes.
 inline double leaving_cycles(const TileRate& rate, double instructions) {
   return instructions / rate.instructions_per_cycle;
 }
 // Whether a part of a program's threads has registers for a tile of its own.
-bool fits_ping_pong(const TileRate& rate, Index bm, Index bn);
+bool fits_pingpong(const TileRate& rate, Index bm, Index bn);
 
 // Microseconds of all programs when each of the target's units works on one at a time.
 double tensor_tiles_us(const TensorTiles& tiles, const TileRate& rate, const Target& target);

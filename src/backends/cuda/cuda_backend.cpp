@@ -222,7 +222,7 @@ namespace {
 
 class CudaReplay final : public backends::Replay {
  public:
-  CudaReplay(CudaBackend& backend, Graph graph, GraphExec exec)
+  CudaReplay(CudaBackend& backend, CudaGraph graph, GraphExec exec)
       : backend_(backend), graph_(std::move(graph)), exec_(std::move(exec)) {}
   Status run() override {
     if (Status s = backend_.enter(); !s) return s;
@@ -231,7 +231,7 @@ class CudaReplay final : public backends::Replay {
 
  private:
   CudaBackend& backend_;
-  Graph graph_;
+  CudaGraph graph_;
   GraphExec exec_;
 };
 
@@ -250,7 +250,7 @@ Result<std::unique_ptr<backends::Replay>> CudaBackend::record(
   }
   auto captured = Stream::create(device_->context);
   if (!captured) return captured.error();
-  auto graph = Graph::capture(device_->context, *captured, [&]() -> Status {
+  auto graph = CudaGraph::capture(device_->context, *captured, [&]() -> Status {
     for (PreparedLaunch& launch : prepared)
       if (Status s = launch.launch(captured->get()); !s) return s;
     return Unit{};

@@ -26,14 +26,14 @@ std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
 class BoundsEmitter {
  public:
-  BoundsEmitter(const ir::Graph& graph, const GroupProgram& program, const BlockBounds& bounds,
+  BoundsEmitter(const ir::Graph& graph, const LoopNest& nest, const BlockBounds& bounds,
                 const TileShape& shape, const std::string& name, const std::vector<Temporary>& temporaries)
-      : space_(program, shape),
+      : space_(nest, shape),
         bounds_(bounds),
-        extent_(program.extents[at(space_.walked)]),
+        extent_(nest.extents[at(space_.walked)]),
         block_(space_.block(space_.walked)),
         keys_at_once_(std::min(kKeys, extent_)),
-        s_(graph, program, name, temporaries),
+        s_(graph, nest, name, temporaries),
         k_(s_.k),
         keys_(s_, {-1, space_.walked, 1, keys_at_once_}, {true, space_.walked}),
         rows_(s_, {-1, shape.row, 1, shape.rows}, {true, -1}) {}
@@ -116,14 +116,14 @@ class BoundsEmitter {
   Value block_after(Value key) { return (key + block_) / block_; }
 
   static Value wild(Value v) { return (v > kMostExact) | (v < -kMostExact); }
-  bool may_be_wild(int sym) const { return s_.program.syms[at(sym)].dtype == DType::i64; }
+  bool may_be_wild(int expr) const { return s_.nest.exprs[at(expr)].dtype == DType::i64; }
 
   // Floors are not of negative numbers, nor of rows and keys at once.
   bool walks_plainly(const IndexExpr::Term& t) const {
     if (!t.div_mod) return true;
-    for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v)
+    for (int v = 0; v < static_cast<int>(s_.nest.extents.size()); ++v)
       if (v != space_.walked && t.div_mod->inner.depends_on(v)) return false;
-    return range(t.div_mod->inner, s_.program.extents).low >= 0;
+    return range(t.div_mod->inner, s_.nest.extents).low >= 0;
   }
   bool walks(const IndexExpr::Term& t) const {
     return t.div_mod ? t.div_mod->inner.depends_on(space_.walked) : t.variable == space_.walked;
@@ -151,11 +151,11 @@ class BoundsEmitter {
       if (v.along == Along::walked) continue;
       const Value value = least_of(v);
       rest = rest + value * v.factor;
-      if (!may_be_wild(v.sym)) continue;
+      if (!may_be_wild(v.expr)) continue;
       outside = outside ? *outside | wild(value) : wild(value);
       // Rows whose sums wrapped around may lie anywhere, not only those of the least.
       if (c.summed && v.along == Along::rows)
-        outside = *outside | wild(least_of({v.sym, -v.factor, v.along}));
+        outside = *outside | wild(least_of({v.expr, -v.factor, v.along}));
     }
     const bool at_least = alone(c) && alone(c)->factor < 0;
     const Value limit = at_least ? rest : -rest;
@@ -168,15 +168,15 @@ class BoundsEmitter {
 
   // The least or the most of a block's rows, by the sign of the factor, or what all rows share.
   Value least_of(const Condition::Value& v) {
-    if (v.along != Along::rows) return integer(keys_.value(v.sym));
+    if (v.along != Along::rows) return integer(keys_.value(v.expr));
     const int row = space_.shape.row;
     const Monoid monoid = v.factor > 0 ? Monoid::min : Monoid::max;
-    if (const auto known = of_rows_.find({v.sym, monoid}); known != of_rows_.end()) return known->second;
-    Value all = k_.broadcast(integer(rows_.value(v.sym)), {space_.shape.rows});
+    if (const auto known = of_rows_.find({v.expr, monoid}); known != of_rows_.end()) return known->second;
+    Value all = k_.broadcast(integer(rows_.value(v.expr)), {space_.shape.rows});
     if (rows_.ragged(row))
       all = tile::where(k_.broadcast(rows_.variable(row) < s_.extent(row), {space_.shape.rows}), all,
                         k_.literal_int(DType::i64, identity(monoid, DType::i64).i, {space_.shape.rows}));
-    return of_rows_[{v.sym, monoid}] = k_.reduce(monoid, all, 0);
+    return of_rows_[{v.expr, monoid}] = k_.reduce(monoid, all, 0);
   }
 
   // Whether it may hold for some row of the block, for each of the keys.
@@ -206,9 +206,9 @@ class BoundsEmitter {
     if (!decides(c)) return k_.literal_int(DType::boolean, 1);
     const Value limit = limits_.at(&c);
     if (const Condition::Value* v = alone(c)) {
-      const Value value = integer(keys_.value(v->sym)),
+      const Value value = integer(keys_.value(v->expr)),
                   test = v->factor > 0 ? value <= limit : value >= limit;
-      return c.summed && may_be_wild(v->sym) ? spread(test) | spread(wild(value)) : test;
+      return c.summed && may_be_wild(v->expr) ? spread(test) | spread(wild(value)) : test;
     }
     Value sum = k_.literal_int(DType::i64, 0);
     std::optional<Value> outside;
@@ -216,8 +216,8 @@ class BoundsEmitter {
       if (walks(t)) sum = sum + keys_.index_value(term(t));
     for (const Condition::Value& v : c.values) {
       if (v.along != Along::walked) continue;
-      const Value value = integer(keys_.value(v.sym));
-      if (may_be_wild(v.sym)) outside = outside ? spread(*outside) | spread(wild(value)) : wild(value);
+      const Value value = integer(keys_.value(v.expr));
+      if (may_be_wild(v.expr)) outside = outside ? spread(*outside) | spread(wild(value)) : wild(value);
       sum = sum + value * v.factor;
     }
     const Value test = sum <= limit;
@@ -239,7 +239,7 @@ class BoundsEmitter {
   IndexExpr term(const IndexExpr::Term& t) const {
     if (!t.div_mod) return IndexExpr::variable(t.variable) * t.factor;
     const IndexExpr::DivMod& d = *t.div_mod;
-    const Extents& extents = s_.program.extents;
+    const Extents& extents = s_.nest.extents;
     return (d.is_division ? floor_div(d.inner, d.divisor, extents) : remainder(d.inner, d.divisor, extents)) *
            t.factor;
   }
@@ -263,8 +263,8 @@ class BoundsEmitter {
 }  // namespace
 
 PlacedBounds place_bounds(EmitState& s, const BlockBounds& bounds, const TileShape& shape, Index kind) {
-  const LoopSpace space(s.program, shape);
-  Index step = bounds_count(s.program, bounds, shape) / bounds.kinds();
+  const LoopSpace space(s.nest, shape);
+  Index step = bounds_count(s.nest, bounds, shape) / bounds.kinds();
   std::vector<tile::Builder::SizeArg> extents = {bounds.kinds()};
   std::vector<tile::Dim> strides = {{step, -1}};
   std::vector<tile::Operand> starts = {kind};
@@ -279,8 +279,8 @@ PlacedBounds place_bounds(EmitState& s, const BlockBounds& bounds, const TileSha
 }
 
 LoadedBounds load_block_bounds(EmitState& state, const BlockBounds& bounds, const TileShape& shape) {
-  const LoopSpace space(state.program, shape);
-  const Index extent = state.program.extents[at(space.walked)], block = space.block(space.walked);
+  const LoopSpace space(state.nest, shape);
+  const Index extent = state.nest.extents[at(space.walked)], block = space.block(space.walked);
   // What is loaded lies inside: said once more, positions are known to be small, and multiples of the block.
   const auto load = [&](Index kind) {
     const PlacedBounds at = place_bounds(state, bounds, shape, kind);
@@ -293,10 +293,10 @@ LoadedBounds load_block_bounds(EmitState& state, const BlockBounds& bounds, cons
   return out;
 }
 
-EmittedKernel emit_block_bounds(const ir::Graph& graph, const GroupProgram& program,
-                                const BlockBounds& bounds, const TileShape& shape, const std::string& name,
+EmittedKernel emit_block_bounds(const ir::Graph& graph, const LoopNest& nest, const BlockBounds& bounds,
+                                const TileShape& shape, const std::string& name,
                                 const std::vector<Temporary>& temporaries) {
-  return BoundsEmitter(graph, program, bounds, shape, name, temporaries).run();
+  return BoundsEmitter(graph, nest, bounds, shape, name, temporaries).run();
 }
 
 }  // namespace tilewright::passes

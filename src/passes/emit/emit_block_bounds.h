@@ -16,8 +16,8 @@ struct PlacedBounds {
 PlacedBounds place_bounds(EmitState& state, const BlockBounds& bounds, const TileShape& shape, Index kind);
 
 // Writes them to temporary shape.block_bounds.
-EmittedKernel emit_block_bounds(const ir::Graph& graph, const GroupProgram& program,
-                                const BlockBounds& bounds, const TileShape& shape, const std::string& name,
+EmittedKernel emit_block_bounds(const ir::Graph& graph, const LoopNest& nest, const BlockBounds& bounds,
+                                const TileShape& shape, const std::string& name,
                                 const std::vector<Temporary>& temporaries);
 
 // Those of the program that is being written: whole blocks, inside the extent.

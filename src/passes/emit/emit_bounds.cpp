@@ -12,10 +12,10 @@ namespace tilewright::passes {
 using tile::Value;
 
 void Emitter::restrict_loop(const ReductionPass& pass) {
-  const LoopSpace space(program_, shape_);
-  const LoopRange range = needed_blocks(s_.graph, space, pass.syms);
+  const LoopSpace space(nest_, shape_);
+  const LoopRange range = needed_blocks(s_.graph, space, pass.exprs);
   if (shape_.block_bounds >= 0 && !found_)
-    found_ = load_block_bounds(s_, *find_block_bounds(s_.graph, program_, shape_), shape_);
+    found_ = load_block_bounds(s_, *find_block_bounds(s_.graph, nest_, shape_), shape_);
   const bool found = found_.has_value();
   if (!found && range == LoopRange{0, s_.extent(walked_)}) return;
   const std::optional<double> share = found ? std::nullopt : walked_share(range, space);

@@ -13,27 +13,27 @@ using tile::Prim;
 using tile::Value;
 
 void Emitter::hoist(int level) {
-  for (std::size_t s = 0; s < program_.syms.size(); ++s) {
-    const Sym& m = program_.syms[s];
-    if (!m.reduced && m.level < level && m.kind != Sym::Kind::reduce && m.kind != Sym::Kind::dot)
+  for (std::size_t s = 0; s < nest_.exprs.size(); ++s) {
+    const Expr& m = nest_.exprs[s];
+    if (!m.reduced && m.level < level && m.kind != Expr::Kind::reduce && m.kind != Expr::Kind::dot)
       f_.value(static_cast<int>(s));
   }
 }
 
 void Emitter::hoist(const ReductionPass& pass) {
-  if (!program_.has_dots()) {
+  if (!nest_.has_dots()) {
     hoist(pass.first_level);
   } else {
-    for (int s : pass.syms) {
-      f_.hoist(sym(s).operands[0], pass.first_level);
-      if (program_.is_outer_dot(s)) columns_.hoist(sym(s).operands[1], pass.first_level);
+    for (int s : pass.exprs) {
+      f_.hoist(expr(s).operands[0], pass.first_level);
+      if (nest_.is_outer_dot(s)) columns_.hoist(expr(s).operands[1], pass.first_level);
     }
   }
   f_.hoist_dot_operands();
 }
 
-DType Emitter::carried_dtype(const Sym& m) const {
-  const DType dtype = compute_dtype(sym(m.operands[0]).dtype);
+DType Emitter::carried_dtype(const Expr& m) const {
+  const DType dtype = compute_dtype(expr(m.operands[0]).dtype);
   return shape_.carries_wide && m.monoid == Monoid::sum && dtype == DType::f32 ? DType::f64 : dtype;
 }
 
@@ -71,20 +71,20 @@ std::vector<Index> Emitter::accumulator_shape(bool whole) const {
 }
 
 bool Emitter::accumulates_tiles(const ReductionPass& pass) const {
-  return shape_.accumulate_tiles && sym(pass.syms.back()).level == pass.first_level;
+  return shape_.accumulate_tiles && expr(pass.exprs.back()).level == pass.first_level;
 }
 
 void Emitter::find_terms(const ReductionPass& pass) {
   terms_.clear();
-  const bool nested = program_.reduced_variables().size() > 1 && f_.walks_tile();
-  if (!nested || !accumulates_tiles(pass) || program_.has_dots()) return;
-  const std::vector<std::vector<bool>> depends = dependence(program_);
-  for (int s : pass.syms) {
-    const Sym &m = sym(s), &term = sym(m.operands[0]);
-    const bool times = term.kind == Sym::Kind::product ||
-                       (term.kind == Sym::Kind::op && s_.graph.node(term.node).op == &ops::kMul);
+  const bool nested = nest_.reduced_variables().size() > 1 && f_.walks_tile();
+  if (!nested || !accumulates_tiles(pass) || nest_.has_dots()) return;
+  const std::vector<std::vector<bool>> depends = dependence(nest_);
+  for (int s : pass.exprs) {
+    const Expr &m = expr(s), &term = expr(m.operands[0]);
+    const bool times = term.kind == Expr::Kind::product ||
+                       (term.kind == Expr::Kind::op && s_.graph.node(term.node).op == &ops::kMul);
     if (m.monoid != Monoid::sum || !times || !is_float(term.dtype)) return terms_.clear();
-    const auto alike = [&](int o) { return compute_dtype(sym(o).dtype) == compute_dtype(term.dtype); };
+    const auto alike = [&](int o) { return compute_dtype(expr(o).dtype) == compute_dtype(term.dtype); };
     std::optional<Terms> found;
     for (std::size_t side : {0u, 1u}) {
       const Terms t{term.operands[side], term.operands[1 - side]};
@@ -109,15 +109,15 @@ std::vector<Value> Emitter::add_scaled(const std::vector<Value>& before, const s
   return out;
 }
 
-Value Emitter::initial_sum(const Sym& outer_dot) {
+Value Emitter::initial_sum(const Expr& outer_dot) {
   return k_.literal(accumulator(outer_dot), 0.0, {shape_.rows, shape_.columns});
 }
 
 std::vector<Value> Emitter::initial_values(const ReductionPass& pass) {
   std::vector<Value> initial;
-  for (int s : pass.syms) {
-    const Sym& m = sym(s);
-    if (program_.is_outer_dot(s)) {
+  for (int s : pass.exprs) {
+    const Expr& m = expr(s);
+    if (nest_.is_outer_dot(s)) {
       const bool wide = shape_.carries_wide && accumulator(m) == DType::f32;
       initial.push_back(wide ? k_.literal(DType::f64, 0.0, {shape_.rows, shape_.columns}) : initial_sum(m));
       continue;
@@ -148,17 +148,17 @@ void Emitter::reduction_pass(const ReductionPass& pass) {
 
 void Emitter::set_results(const ReductionPass& pass, const std::vector<Value>& last) {
   std::size_t next = 0;
-  for (int s : pass.syms) {
-    const Sym& m = sym(s);
+  for (int s : pass.exprs) {
+    const Expr& m = expr(s);
     Value v = last[next++];
-    if (program_.is_outer_dot(s))
+    if (nest_.is_outer_dot(s))
       v = v.dtype() == m.dtype ? v : k_.cast(v, m.dtype);
     else if (is_index(m.monoid))
       v = last[next++];
     else if (accumulates_tiles(pass) && terms_.empty())
       v = f_.keep_rank(k_.reduce(m.monoid, v, f_.reduced_axis()));
     else
-      v = k_.cast(v, compute_dtype(sym(m.operands[0]).dtype));
+      v = k_.cast(v, compute_dtype(expr(m.operands[0]).dtype));
     f_.set(s, v);
     if (dot_ >= 0) out_.set(s, v);
   }
@@ -168,11 +168,11 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
   std::vector<Value> out;
   Moved moved;
   factors_.clear();
-  for (std::size_t i = 0; i < pass.syms.size(); ++i) {
-    const int s = pass.syms[i];
-    const Sym& m = sym(s);
+  for (std::size_t i = 0; i < pass.exprs.size(); ++i) {
+    const int s = pass.exprs[i];
+    const Expr& m = expr(s);
     Value before = carried[out.size()];
-    if (!program_.is_outer_dot(s) && is_index(m.monoid)) {
+    if (!nest_.is_outer_dot(s) && is_index(m.monoid)) {
       const auto [best, where_best] = better_of(m, before, carried[out.size() + 1]);
       out.push_back(best);
       out.push_back(where_best);
@@ -183,29 +183,30 @@ std::vector<Value> Emitter::accumulate_block(const ReductionPass& pass, const st
       return changes ? before * k_.cast(factor(*pass.factors[i], moved), before.dtype()) : before;
     };
     // Added by itself, the product is there before the sum is touched.
-    const bool apart = program_.is_outer_dot(s) && shape_.adds_apart;
+    const bool apart = nest_.is_outer_dot(s) && shape_.two_level_accumulation;
     const Value sum = apart ? initial_sum(m) : scaled();
-    if (program_.is_outer_dot(s)) {
-      Value a = f_.dot_operand(m.operands[0], m.meet[0]), b = columns_.dot_operand(m.operands[1], m.meet[1]);
+    if (nest_.is_outer_dot(s)) {
+      Value a = f_.dot_operand(m.operands[0], m.operand_dtypes[0]),
+            b = columns_.dot_operand(m.operands[1], m.operand_dtypes[1]);
       const Value product = k_.dot(a, b, sum, shape_.precision);
       out.push_back(apart ? scaled() + k_.cast(product, before.dtype()) : product);
       continue;
     }
-    if (program_.adds_up_dots()) f_.load_beside_dots(m.operands[0]);
+    if (nest_.accumulates_scaled()) f_.load_beside_dots(m.operands[0]);
     Value operand = terms_.empty() ? block_operand(m) : block_operand(m, terms_[i].walked);
     if (!accumulates_tiles(pass) && f_.walks_tile())
       operand = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis()));
     const DType dtype = operand.dtype();
     Value after = combine(m.monoid, sum, k_.cast(operand, sum.dtype()));
     out.push_back(after);
-    if (sym(pass.syms.back()).level == pass.first_level) continue;
+    if (expr(pass.exprs.back()).level == pass.first_level) continue;
     moved[s] = {k_.cast(before, dtype), finite(m, k_.cast(after, dtype))};
     f_.set_in_body(s, moved[s].second);
   }
   return out;
 }
 
-Value Emitter::block_operand(const Sym& m, int term) {
+Value Emitter::block_operand(const Expr& m, int term) {
   Value operand = k_.broadcast(f_.full(f_.computed(term)), accumulator_shape(true));
   if (!f_.ragged(walked_)) return operand;
   Value inside = f_.variable(walked_) < s_.extent(walked_);
@@ -213,7 +214,7 @@ Value Emitter::block_operand(const Sym& m, int term) {
                      literal(operand.dtype(), m.monoid, operand.type().shape));
 }
 
-std::pair<Value, Value> Emitter::better_of(const Sym& m, Value best, Value where_best) {
+std::pair<Value, Value> Emitter::better_of(const Expr& m, Value best, Value where_best) {
   Value operand = block_operand(m);
   Value here = f_.keep_rank(k_.reduce(extreme(m.monoid), operand, f_.reduced_axis()));
   Value index = f_.keep_rank(k_.reduce(m.monoid, operand, f_.reduced_axis())) + s_.start(walked_);
@@ -223,7 +224,7 @@ std::pair<Value, Value> Emitter::better_of(const Sym& m, Value best, Value where
   return {tile::where(better, here, best), tile::where(better, index, where_best)};
 }
 
-Value Emitter::finite(const Sym& m, Value v) {
+Value Emitter::finite(const Expr& m, Value v) {
   if (!is_float(v.dtype()) || (m.monoid != Monoid::max && m.monoid != Monoid::min)) return v;
   const double nothing = identity(m.monoid, v.dtype()).f;
   return tile::where(v == nothing, 0.0, v);
@@ -259,7 +260,7 @@ Value Emitter::change(const Change& c, const Moved& moved) {
     case Change::Kind::negative:
       return -part(0);
     case Change::Kind::scaled:
-      return part(0) * f_.computed(c.sym);
+      return part(0) * f_.computed(c.expr);
     case Change::Kind::none:
       break;
   }
@@ -267,9 +268,9 @@ Value Emitter::change(const Change& c, const Moved& moved) {
 }
 
 std::pair<Value, Value> Emitter::ends(const Change& c, const Moved& moved) {
-  if (c.kind == Change::Kind::old_to_new) return moved.at(c.sym);
+  if (c.kind == Change::Kind::old_to_new) return moved.at(c.expr);
   const auto [before, after] = ends(*c.parts[0], moved);
-  const Value bound = f_.computed(c.sym);
+  const Value bound = f_.computed(c.expr);
   if (c.kind == Change::Kind::at_least) return {tile::max(before, bound), tile::max(after, bound)};
   return {tile::min(before, bound), tile::min(after, bound)};
 }

@@ -57,20 +57,20 @@ std::string EmitState::unique_name(std::string name) {
   return unique;
 }
 
-bool EmitState::is_dot_operand(int sym) {
+bool EmitState::is_dot_operand(int expr) {
   if (!dot_operands_) {
-    dot_operands_.emplace(program.syms.size());
+    dot_operands_.emplace(nest.exprs.size());
     const auto mark = [&](int s) {
       if (s >= 0) (*dot_operands_)[static_cast<std::size_t>(s)] = true;
     };
     std::optional<DotAxes> axes;
-    for (const Sym& m : program.syms) {
-      if (m.kind != Sym::Kind::dot) continue;
-      if (!axes) axes = dot_axes(program);
-      for (int o : m.operands) mark(o), mark(block_of_operand(program, *axes, o));
+    for (const Expr& m : nest.exprs) {
+      if (m.kind != Expr::Kind::dot) continue;
+      if (!axes) axes = dot_axes(nest);
+      for (int o : m.operands) mark(o), mark(block_of_operand(nest, *axes, o));
     }
   }
-  return (*dot_operands_)[static_cast<std::size_t>(sym)];
+  return (*dot_operands_)[static_cast<std::size_t>(expr)];
 }
 
 }  // namespace tilewright::passes

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "passes/emit/tile_emitter.h"
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <algorithm>
 #include <optional>
@@ -14,12 +14,11 @@
 namespace tilewright::passes {
 
 struct EmitState {
-  EmitState(const ir::Graph& g, const GroupProgram& p, const std::string& name,
-            const std::vector<Temporary>& t)
-      : graph(g), program(p), temporaries(t), k(name), starts(p.extents.size()) {}
+  EmitState(const ir::Graph& g, const LoopNest& p, const std::string& name, const std::vector<Temporary>& t)
+      : graph(g), nest(p), temporaries(t), k(name), starts(p.extents.size()) {}
 
   const ir::Graph& graph;
-  const GroupProgram& program;
+  const LoopNest& nest;
   const std::vector<Temporary>& temporaries;
   tile::Builder k;
   std::vector<tile::Value> starts;  // of each variable: its first value in this program or loop iteration
@@ -38,9 +37,9 @@ struct EmitState {
   std::vector<BufferSource> sources;
 
   // Whether a dot reads it, as it stands or through what a block of it is made of.
-  bool is_dot_operand(int sym);
+  bool is_dot_operand(int expr);
 
-  Index extent(int v) const { return program.extents[static_cast<std::size_t>(v)]; }
+  Index extent(int v) const { return nest.extents[static_cast<std::size_t>(v)]; }
   tile::Value& start(int v) { return starts[static_cast<std::size_t>(v)]; }
 
   // The view of a buffer with these extents and strides; one that is there already is taken again.
@@ -61,7 +60,7 @@ struct EmitState {
   int between_ = 0, bodies_ = 0;
   std::string unique_name(std::string name);
   std::set<std::string> names_;
-  std::optional<std::vector<bool>> dot_operands_;  // beside the syms, once it was asked for
+  std::optional<std::vector<bool>> dot_operands_;  // beside the exprs, once it was asked for
 };
 
 }  // namespace tilewright::passes

@@ -1,7 +1,7 @@
 // What a program stores: its outputs, or partial results where programs share a reduction.
 #include "passes/emit/emitter.h"
 #include "passes/nest/tile_shape.h"
-#include "passes/tiling/statistic_parts.h"
+#include "passes/tiling/epilogue_parts.h"
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ void Emitter::store(const ProgramOutput& o) {
   if (!o.offset.is_affine()) return scatter_output(o, dtype);
   FrameValues::Access a =
       out_.block_access({o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node)});
-  Value v = k_.cast(out_.fit(out_.value(o.sym), a.row_dim >= 0, a.column_dim >= 0), dtype);
+  Value v = k_.cast(out_.fit(out_.value(o.expr), a.row_dim >= 0, a.column_dim >= 0), dtype);
   const auto write = [&] { k_.store(a.view, a.starts, v, {.dims = a.dims(), .bounded = a.bounded}); };
   const std::optional<Value> first = is_first_of_its_writers(o);
   if (!first) return write();
@@ -25,7 +25,7 @@ void Emitter::store(const ProgramOutput& o) {
 
 std::optional<Value> Emitter::is_first_of_its_writers(const ProgramOutput& o) {
   std::optional<Value> first;
-  for (int v : program_.parallel_variables()) {
+  for (int v : nest_.parallel_variables()) {
     if (o.offset.depends_on(v) || ceil_div(s_.extent(v), block(v)) == 1) continue;
     const Value here = s_.start(v) == Index{0};
     first = first ? *first & here : here;
@@ -37,7 +37,7 @@ void Emitter::scatter_output(const ProgramOutput& o, DType dtype) {
   tile::View flat = s_.flat_view(o.node, dtype);
   Value index = out_.index_value(o.offset);
   Value computed_value =
-      out_.value(o.sym);  // before index.type(): emitting moves the table that type() points into
+      out_.value(o.expr);  // before index.type(): emitting moves the table that type() points into
   Value stored = k_.cast(k_.broadcast(computed_value, index.type().shape), dtype);
   k_.scatter(flat, {index}, stored, out_.overhang_mask());
 }
@@ -49,42 +49,42 @@ void Emitter::accumulate(const ProgramOutput& o) {
   const std::vector<Index> frame = out_.whole_shape();
   std::optional<Value> mask = out_.overhang_mask();
   if (o.mask >= 0) mask = mask ? *mask & out_.value(o.mask) : out_.value(o.mask);
-  k_.atomic_add(flat, {k_.broadcast(index, frame)}, k_.cast(k_.broadcast(out_.value(o.sym), frame), dtype),
+  k_.atomic_add(flat, {k_.broadcast(index, frame)}, k_.cast(k_.broadcast(out_.value(o.expr), frame), dtype),
                 mask);
 }
 
 void Emitter::store_outputs_looped() {
-  if (!program_.has_dots()) hoist(program_.levels() + 1);
+  if (!nest_.has_dots()) hoist(nest_.levels() + 1);
   bool any_reduced = false;
-  for (const ProgramOutput& o : program_.outputs) {
-    if (is_in_parts(program_, shape_, o)) continue;
-    if (sym(o.sym).reduced || (walked_ >= 0 && o.offset.depends_on(walked_)))
+  for (const ProgramOutput& o : nest_.outputs) {
+    if (is_in_parts(nest_, shape_, o)) continue;
+    if (expr(o.expr).reduced || (walked_ >= 0 && o.offset.depends_on(walked_)))
       any_reduced = true;
     else
       store(o);
   }
-  store_statistics();
+  store_epilogue_reductions();
   if (!any_reduced) return;
   loop_over_reduced({}, [&](const std::vector<Value>&) {
-    for (const ProgramOutput& o : program_.outputs)
-      if (sym(o.sym).reduced || o.offset.depends_on(walked_)) store(o);
+    for (const ProgramOutput& o : nest_.outputs)
+      if (expr(o.expr).reduced || o.offset.depends_on(walked_)) store(o);
     return std::vector<Value>{};
   });
 }
 
-// As statistics.h lays them out: first the program's place among those that share what is reduced.
-void Emitter::store_statistics() {
-  const std::vector<int> all = statistics_in_parts(program_, shape_);
+// As epilogue_reductions.h lays them out: first the program's place among those that share what is reduced.
+void Emitter::store_epilogue_reductions() {
+  const std::vector<int> all = epilogue_reductions_in_parts(nest_, shape_);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const Sym& m = sym(all[i]);
+    const Expr& m = expr(all[i]);
     FrameValues::Access to;
     std::vector<Builder::SizeArg> extents;
-    for (int v : program_.parallel_variables())
+    for (int v : nest_.parallel_variables())
       if (m.offset.depends_on(v)) {
         extents.push_back(ceil_div(s_.extent(v), block(v)));
         to.starts.push_back(place_of_block(v));
       }
-    for (int v : program_.parallel_variables()) {
+    for (int v : nest_.parallel_variables()) {
       if (m.offset.depends_on(v)) continue;
       if (v == shape_.row) to.row_dim = static_cast<int>(extents.size());
       if (v == shape_.column) to.column_dim = static_cast<int>(extents.size());
@@ -98,7 +98,8 @@ void Emitter::store_statistics() {
       strides[d] = {step, -1};
       step *= extents[d].dim.value;
     }
-    to.view = s_.view({-1, shape_.statistics + static_cast<int>(i), 0}, m.dtype, extents, strides, "parts");
+    to.view = s_.view({-1, shape_.epilogue_reductions + static_cast<int>(i), 0}, m.dtype, extents, strides,
+                      "parts");
     k_.store(to.view, to.starts, out_.fit(out_.value(all[i]), to.row_dim >= 0, to.column_dim >= 0),
              {.dims = to.dims(), .bounded = to.bounded});
   }
@@ -110,12 +111,11 @@ Value Emitter::place_of_block(int v) {
 }
 
 Emitter::Partial Emitter::partial(int s, Value split) {
-  const std::vector<int> shared = shared_reductions(program_),
-                         variables = partial_variables(program_, shape_, s);
+  const std::vector<int> shared = shared_reductions(nest_), variables = partial_variables(nest_, shape_, s);
   Partial p;
   Index step = 1;
   for (int v : variables) step *= s_.extent(v);
-  std::vector<Builder::SizeArg> extents = {shape_.splits};
+  std::vector<Builder::SizeArg> extents = {shape_.split_k};
   std::vector<tile::Dim> strides = {{step, -1}};
   p.access.starts.push_back(split);
   for (int v : variables) {
@@ -128,18 +128,18 @@ Emitter::Partial Emitter::partial(int s, Value split) {
     p.access.starts.push_back(s_.start(v));
   }
   const int place = static_cast<int>(std::find(shared.begin(), shared.end(), s) - shared.begin());
-  p.dtype = sym(s).dtype;
+  p.dtype = expr(s).dtype;
   p.access.view = s_.view({-1, place, 0}, p.dtype, extents, strides, "partial");
   return p;
 }
 
 void Emitter::store_partials() {
-  for (int s : shared_reductions(program_)) {
+  for (int s : shared_reductions(nest_)) {
     const FrameValues::Access to = partial(s, split_).access;
     Value v = out_.fit(out_.value(s), to.row_dim >= 0, to.column_dim >= 0);
     const auto write = [&] { k_.store(to.view, to.starts, v, {.dims = to.dims(), .bounded = to.bounded}); };
     // The first of several blocks of columns stores what stands beside the dot.
-    const bool shares = dot_ >= 0 && !program_.is_outer_dot(s) && shape_.column >= 0 &&
+    const bool shares = dot_ >= 0 && !nest_.is_outer_dot(s) && shape_.column >= 0 &&
                         ceil_div(s_.extent(shape_.column), shape_.columns) > 1;
     if (shares)
       only_where(s_.start(shape_.column) == Index{0}, write);

@@ -16,14 +16,14 @@ namespace tilewright::passes {
 
 class Emitter {
  public:
-  Emitter(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
-          const std::string& name, const std::vector<Temporary>& temporaries)
-      : program_(program),
+  Emitter(const ir::Graph& graph, const LoopNest& nest, const TileShape& shape, const std::string& name,
+          const std::vector<Temporary>& temporaries)
+      : nest_(nest),
         shape_(shape),
-        s_(graph, program, name, temporaries),
+        s_(graph, nest, name, temporaries),
         k_(s_.k),
-        dot_(program.dot()),
-        walked_(walked_variable(program, shape)),
+        dot_(nest.dot()),
+        walked_(walked_variable(nest, shape)),
         f_(s_, loop_frame(), {shape.looped, walked_, shape.inner_depth, shape.inner_unit}),
         columns_(s_, {walked_, shape.column, shape.depth, shape.columns, true, true}, {true, walked_}),
         result_(s_, result_frame(), {shape.looped, -1}),
@@ -33,14 +33,16 @@ class Emitter {
 
  private:
   static std::size_t at(int v) { return static_cast<std::size_t>(v); }
-  const Sym& sym(int s) const { return program_.syms[at(s)]; }
-  bool has_rows() const { return shape_.row >= 0 || program_.has_dots(); }
+  const Expr& expr(int s) const { return nest_.exprs[at(s)]; }
+  bool has_rows() const { return shape_.row >= 0 || nest_.has_dots(); }
   // Rows and columns of the result are blocks that dots multiply.
-  bool has_dot_blocks() const { return dot_ >= 0 || program_.adds_up_dots(); }
+  bool has_dot_blocks() const { return dot_ >= 0 || nest_.accumulates_scaled(); }
   // What stands in the loops: with a dot its operand a, rows × depth, whose other operand, depth × columns,
   // and whose result, rows × columns, have frames of their own.
-  Frame loop_frame() const;
-  Frame result_frame() const { return {shape_.row, shape_.column, shape_.rows, shape_.columns, has_rows()}; }
+  TileAxes loop_frame() const;
+  TileAxes result_frame() const {
+    return {shape_.row, shape_.column, shape_.rows, shape_.columns, has_rows()};
+  }
   Index block(int v) const;
 
   void declare_constants();
@@ -54,7 +56,7 @@ class Emitter {
   // Scalar start of every variable: from the program id, or 0 for a reduced one that fits the tile.
   void choose_starts();
   // The rows of a tile that no loop walks may be reduced, too.
-  bool holds_whole(int v) const { return !shape_.looped && v == shape_.row && program_.reduced[at(v)]; }
+  bool holds_whole(int v) const { return !shape_.looped && v == shape_.row && nest_.reduced[at(v)]; }
 
   std::vector<int> column_variables() const;
   void add_grid_axis(std::vector<Part> parts);
@@ -70,8 +72,8 @@ class Emitter {
 
   void accumulate(const ProgramOutput& o);
 
-  // This program's parts of statistics.
-  void store_statistics();
+  // This program's parts of epilogue reductions.
+  void store_epilogue_reductions();
   tile::Value place_of_block(int v);
 
   // --- loops over the reduced variables
@@ -93,7 +95,7 @@ class Emitter {
   }
 
   // What a reduction is carried in from block to block.
-  DType carried_dtype(const Sym& m) const;
+  DType carried_dtype(const Expr& m) const;
   tile::Value literal(DType dtype, tile::Monoid monoid, const std::vector<Index>& shape);
 
   tile::Value combine(tile::Monoid monoid, tile::Value a, tile::Value b);
@@ -107,12 +109,12 @@ class Emitter {
   // A sum over several variables, taken apart: a factor of its terms that the innermost loop does not change
   // is multiplied by what that loop has summed. All sums of a pass have one, or none is taken apart.
   struct Terms {
-    int walked, resting;  // syms
+    int walked, resting;  // exprs
   };
   void find_terms(const ReductionPass& pass);
   std::vector<tile::Value> add_scaled(const std::vector<tile::Value>& before,
                                       const std::vector<tile::Value>& sums);
-  tile::Value initial_sum(const Sym& outer_dot);
+  tile::Value initial_sum(const Expr& outer_dot);
   std::vector<tile::Value> initial_values(const ReductionPass& pass);
   void reduction_pass(const ReductionPass& pass);
   // The same of partial results: those of one split after another.
@@ -126,13 +128,13 @@ class Emitter {
                                             const std::vector<tile::Value>& carried);
 
   // What this block adds to a reduction: nothing outside the space.
-  tile::Value block_operand(const Sym& m) { return block_operand(m, m.operands[0]); }
-  tile::Value block_operand(const Sym& m, int operand);
+  tile::Value block_operand(const Expr& m) { return block_operand(m, m.operands[0]); }
+  tile::Value block_operand(const Expr& m, int operand);
 
-  std::pair<tile::Value, tile::Value> better_of(const Sym& m, tile::Value best, tile::Value where_best);
+  std::pair<tile::Value, tile::Value> better_of(const Expr& m, tile::Value best, tile::Value where_best);
 
   // A maximum of nothing so far is -inf, from which no difference can be taken: what is subtracted is 0 then.
-  tile::Value finite(const Sym& m, tile::Value v);
+  tile::Value finite(const Expr& m, tile::Value v);
 
   // Reductions of one level often need the same factor.
   tile::Value factor(const Change& c, const Moved& moved);
@@ -160,11 +162,11 @@ class Emitter {
   void only_where(tile::Value condition, const std::function<void()>& write);
   void store_partials();
 
-  const GroupProgram& program_;
+  const LoopNest& nest_;
   const TileShape& shape_;
   EmitState s_;
   tile::Builder& k_;
-  const int dot_;  // sym, or -1
+  const int dot_;  // expr, or -1
   const int walked_;
   FrameValues f_;                 // in the loops
   FrameValues columns_, result_;  // of a dot: operand b, and what it gives

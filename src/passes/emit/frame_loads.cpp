@@ -34,7 +34,7 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
     strides.push_back({of.picked->stride, -1});
     a.starts.push_back(of.picked->start);
   }
-  for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v) {
+  for (int v = 0; v < static_cast<int>(s_.nest.extents.size()); ++v) {
     const Index stride = stride_of(v);
     const bool paged = of.pages && v == of.pages->variable;
     if (stride == 0 && !(matrix && is_tile(v))) continue;
@@ -60,7 +60,7 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
 }
 
 Value FrameValues::load(int s) {
-  const Sym& m = sym(s);
+  const Expr& m = expr(s);
   if (std::optional<Value> picked = load_picked_row(s)) return *picked;
   if (std::optional<Value> paged = load_from_page(s)) return *paged;
   if (frame_.row < 0 && frame_.column < 0 && m.dynamic.empty() && m.mask < 0 && !m.offset.is_affine())
@@ -72,10 +72,10 @@ Value FrameValues::load(int s) {
 // An index that is one scalar for the tile picks a row: a block load from there. What the mask forbids lies
 // behind the last row, where a load gives 0.
 std::optional<Value> FrameValues::load_picked_row(int s) {
-  const Sym& m = sym(s);
+  const Expr& m = expr(s);
   if (!m.offset.is_affine() || m.dynamic.size() != 1 || m.mask < 0) return std::nullopt;
   const auto [index, stride] = m.dynamic[0];
-  const int along = moved_along(s_.program, m);
+  const int along = moved_along(s_.nest, m);
   Value row = k_.cast(value(index), DType::i64);
   if (row.rank() != 0 || stride <= 0 || !begins_inside(m)) return std::nullopt;
   const Index rows = ceil_div(s_.buffer_elements(m.node) - m.offset.constant(), stride);
@@ -94,8 +94,8 @@ std::optional<Value> FrameValues::load_picked_row(int s) {
 
 // The same where a table picks a page anew in each round of the loop: a block lies within one of them.
 std::optional<Value> FrameValues::load_from_page(int s) {
-  const Sym& m = sym(s);
-  const std::optional<Pages> pages = pages_of(s_.program, m);
+  const Expr& m = expr(s);
+  const std::optional<Pages> pages = pages_of(s_.nest, m);
   if (!pages || !is_tile(pages->variable) || pages->size % block(pages->variable) != 0 || !begins_inside(m))
     return std::nullopt;
   const auto [index, stride] = m.dynamic[0];
@@ -106,20 +106,20 @@ std::optional<Value> FrameValues::load_from_page(int s) {
 }
 
 FrameValues& FrameValues::scalars() {
-  if (!scalars_) scalars_ = std::make_unique<FrameValues>(s_, Frame{}, FrameLoops{true, -1});
+  if (!scalars_) scalars_ = std::make_unique<FrameValues>(s_, TileAxes{}, FrameLoops{true, -1});
   return *scalars_;
 }
 
 // From its constant on a view only goes forward, as far as the buffer does: under a mask an offset may begin
 // elsewhere.
-bool FrameValues::begins_inside(const Sym& load) const {
-  for (int v = 0; v < static_cast<int>(s_.program.extents.size()); ++v)
+bool FrameValues::begins_inside(const Expr& load) const {
+  for (int v = 0; v < static_cast<int>(s_.nest.extents.size()); ++v)
     if (load.offset.factor(v) < 0) return false;
   return load.offset.constant() >= 0 && load.offset.constant() < s_.buffer_elements(load.node);
 }
 
 Value FrameValues::load_block(int s, const std::optional<Picked>& picked, const std::optional<Pages>& pages) {
-  const Sym& m = sym(s);
+  const Expr& m = expr(s);
   Access a = block_access({.offset = m.offset,
                            .source = EmitState::source_of(m.node),
                            .dtype = m.dtype,
@@ -134,11 +134,11 @@ Value FrameValues::load_block(int s, const std::optional<Picked>& picked, const 
   const Index row_stride = stride_of(frame_.row), column_stride = stride_of(frame_.column);
   tile::LoadOptions options;
   if (a.bounded || picked) options.fill = 0.0;
-  const bool turned = a.row_dim >= 0 && a.column_dim >= 0 && row_stride == 1 && column_stride != 1;
+  const bool transposed = a.row_dim >= 0 && a.column_dim >= 0 && row_stride == 1 && column_stride != 1;
   if (a.row_dim >= 0 && a.column_dim >= 0) {
-    options.shape = turned ? std::vector<Index>{frame_.columns, frame_.rows}
-                           : std::vector<Index>{frame_.rows, frame_.columns};
-    options.dims = turned ? std::vector<int>{a.column_dim, a.row_dim} : a.dims();
+    options.shape = transposed ? std::vector<Index>{frame_.columns, frame_.rows}
+                               : std::vector<Index>{frame_.rows, frame_.columns};
+    options.dims = transposed ? std::vector<int>{a.column_dim, a.row_dim} : a.dims();
   } else if (a.column_dim >= 0) {
     options.shape = {frame_.columns};
     options.dims = {a.column_dim};
@@ -147,7 +147,7 @@ Value FrameValues::load_block(int s, const std::optional<Picked>& picked, const 
     options.dims = {a.row_dim};
   }
   Value v = k_.load(a.view, a.starts, options);
-  if (turned) return k_.transpose(v);
+  if (transposed) return k_.transpose(v);
   if (frame_.has_rows && v.rank() == 1) return k_.expand(v, a.row_dim >= 0 ? 1 : 0);
   return v;
 }
@@ -173,7 +173,7 @@ std::optional<Value> FrameValues::overhang_mask() {
 
 // Overhang is masked only along axes that the index or its mask varies along: elsewhere every element reads
 // what one inside the space reads, and the value keeps the shape of what it is made of.
-Value FrameValues::gather(const Sym& m) {
+Value FrameValues::gather(const Expr& m) {
   tile::View flat = s_.flat_view(m.node, m.dtype);
   Value index = dynamic_index(m.offset, m.dynamic);
   std::optional<Value> mask;

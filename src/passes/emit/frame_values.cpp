@@ -1,4 +1,4 @@
-// Syms to tile ops, each once a frame (once a loop body where it depends on what the loop walks).
+// Exprs to tile ops, each once a frame (once a loop body where it depends on what the loop walks).
 #include "passes/emit/frame_values.h"
 
 #include "passes/emit/tile_emitter.h"
@@ -60,7 +60,7 @@ Value FrameValues::value(int s) {
   if (const std::optional<Value> known = written(s)) return *known;
   const auto i = static_cast<std::size_t>(s);
   values_[i] = compute(s);
-  const bool changes = (sym(s).reduced && loops_.looped) || sym(s).level >= moving_level_;
+  const bool changes = (expr(s).reduced && loops_.looped) || expr(s).level >= moving_level_;
   have_[i] = lifetime(changes);
   return values_[i];
 }
@@ -89,61 +89,61 @@ Value FrameValues::computed(int s) {
 }
 
 Value FrameValues::compute(int s) {
-  const Sym& m = sym(s);
+  const Expr& m = expr(s);
   switch (m.kind) {
-    case Sym::Kind::load:
+    case Expr::Kind::load:
       return load(s);
-    case Sym::Kind::index:
+    case Expr::Kind::index:
       return index_value(m.offset);
-    case Sym::Kind::constant:
+    case Expr::Kind::constant:
       return is_float(m.dtype) ? k_.literal(m.dtype, m.number.f) : k_.literal_int(m.dtype, m.number.i);
-    case Sym::Kind::op: {
+    case Expr::Kind::op: {
       std::vector<Value> operands;
       operands.reserve(m.operands.size());
       for (int o : m.operands) operands.push_back(computed(o));
       const ir::Node& node = s_.graph.node(m.node);
       return node.op->lower(k_, operands, node.attrs);
     }
-    case Sym::Kind::cast:
+    case Expr::Kind::cast:
       return k_.cast(value(m.operands[0]), m.dtype);
-    case Sym::Kind::in_range: {
+    case Expr::Kind::in_range: {
       Value i = m.operands.empty() ? index_value(m.offset) : k_.cast(value(m.operands[0]), DType::i64);
       if (!m.operands.empty() && !(m.offset == IndexExpr(0))) i = i + index_value(m.offset);
       return (i >= m.low) & (i < m.high);
     }
-    case Sym::Kind::where:
+    case Expr::Kind::where:
       return tile::where(value(m.operands[0]), computed(m.operands[1]), computed(m.operands[2]));
-    case Sym::Kind::random:
+    case Expr::Kind::random:
       return k_.random(value(m.operands[0]), index_value(m.offset));
-    case Sym::Kind::reduce:
+    case Expr::Kind::reduce:
       return reduce(m);
-    case Sym::Kind::scan:
+    case Expr::Kind::scan:
       return k_.scan(m.monoid, full(computed(m.operands[0])), reduced_axis());
-    case Sym::Kind::dot:
+    case Expr::Kind::dot:
       TW_CHECK(m.inner, "the loop of a dot sets it");
       return inner_dot(s);
-    case Sym::Kind::statistic:
-      return statistic(m);
-    case Sym::Kind::product:
+    case Expr::Kind::epilogue_reduction:
+      return epilogue_reduction(m);
+    case Expr::Kind::product:
       return computed(m.operands[0]) * computed(m.operands[1]);
   }
-  TW_CHECK(false, "a sym of no kind");
+  TW_CHECK(false, "a expr of no kind");
 }
 
 // Whether the tile holds two reduced variables.
 bool FrameValues::reduces_rows() const {
   return !loops_.looped && frame_.has_rows && frame_.row >= 0 && loops_.reduced == frame_.column &&
-         s_.program.reduced[static_cast<std::size_t>(frame_.row)];
+         s_.nest.reduced[static_cast<std::size_t>(frame_.row)];
 }
 
 // Reduces both axes along the rows first: what each row is multiplied by, as a group by its scale, is then
 // multiplied by its sum.
-Value FrameValues::reduce(const Sym& m) {
+Value FrameValues::reduce(const Expr& m) {
   if (!reduces_rows()) return keep_rank(k_.reduce(m.monoid, full(computed(m.operands[0])), reduced_axis()));
-  const Sym& of = sym(m.operands[0]);
+  const Expr& of = expr(m.operands[0]);
   Value by;
   int rows = m.operands[0];
-  if (m.monoid == tile::Monoid::sum && of.kind == Sym::Kind::product)
+  if (m.monoid == tile::Monoid::sum && of.kind == Expr::Kind::product)
     for (std::size_t side : {0u, 1u}) {
       Value factor = computed(of.operands[side]);
       if (by.id() >= 0 || factor.rank() != 2 || factor.type().shape[1] != 1) continue;
@@ -157,7 +157,7 @@ Value FrameValues::reduce(const Sym& m) {
 }
 
 // The reduction of what the tile holds: elements that overhang the space change nothing.
-Value FrameValues::statistic(const Sym& m) {
+Value FrameValues::epilogue_reduction(const Expr& m) {
   Value v = k_.broadcast(computed(m.operands[0]), {frame_.rows, frame_.columns});
   for (int reduced : {frame_.column, frame_.row}) {
     if (reduced < 0 || !m.offset.depends_on(reduced)) continue;
@@ -179,10 +179,10 @@ Value FrameValues::statistic(const Sym& m) {
 FrameValues& FrameValues::operand_frame(int dot, int side) {
   std::unique_ptr<FrameValues>& frame = operand_frames_[{dot, side}];
   if (frame) return *frame;
-  const int depth = sym(dot).offset.single_variable();
+  const int depth = expr(dot).offset.single_variable();
   const Index extent = is_deep(dot) ? loops_.depth : round_up(s_.extent(depth), loops_.unit);
-  const Frame f = side == 0 ? Frame{frame_.row, depth, frame_.rows, extent, true, true}
-                            : Frame{depth, frame_.column, extent, frame_.columns, true, true};
+  const TileAxes f = side == 0 ? TileAxes{frame_.row, depth, frame_.rows, extent, true, true}
+                               : TileAxes{depth, frame_.column, extent, frame_.columns, true, true};
   frame = std::make_unique<FrameValues>(
       s_, f, FrameLoops{true, side == 0 ? -1 : loops_.reduced, loops_.depth, loops_.unit});
   return *frame;
@@ -193,9 +193,9 @@ void FrameValues::hoist(int of, int level) {
   open.back() = true;
   std::vector<int> resting;
   for (int s = of; s >= 0; --s) {
-    const Sym& m = sym(s);
-    if (!open[static_cast<std::size_t>(s)] || m.kind == Sym::Kind::dot) continue;
-    if (m.kind == Sym::Kind::reduce && m.level < level) continue;
+    const Expr& m = expr(s);
+    if (!open[static_cast<std::size_t>(s)] || m.kind == Expr::Kind::dot) continue;
+    if (m.kind == Expr::Kind::reduce && m.level < level) continue;
     if (!m.reduced && m.level < level) {
       resting.push_back(s);
       continue;
@@ -208,14 +208,14 @@ void FrameValues::hoist(int of, int level) {
 }
 
 void FrameValues::hoist_dot_operands() {
-  for (int s = 0; s < static_cast<int>(s_.program.syms.size()); ++s)
-    if (sym(s).inner && !is_deep(s))
+  for (int s = 0; s < static_cast<int>(s_.nest.exprs.size()); ++s)
+    if (expr(s).inner && !is_deep(s))
       for (int side : {0, 1})
-        operand_frame(s, side).hoist(sym(s).operands[static_cast<std::size_t>(side)], 1);
+        operand_frame(s, side).hoist(expr(s).operands[static_cast<std::size_t>(side)], 1);
 }
 
 bool FrameValues::is_deep(int dot) const {
-  return s_.extent(sym(dot).offset.single_variable()) > loops_.depth;
+  return s_.extent(expr(dot).offset.single_variable()) > loops_.depth;
 }
 
 void FrameValues::load_beside_dots(int of) {
@@ -223,19 +223,19 @@ void FrameValues::load_beside_dots(int of) {
   open.back() = true;
   std::vector<int> loads;
   for (int s = of; s >= 0; --s) {
-    const Sym& m = sym(s);
-    if (!open[static_cast<std::size_t>(s)] || m.kind == Sym::Kind::dot) continue;
-    if (m.kind == Sym::Kind::load && m.dynamic.empty() && m.mask < 0) loads.push_back(s);
+    const Expr& m = expr(s);
+    if (!open[static_cast<std::size_t>(s)] || m.kind == Expr::Kind::dot) continue;
+    if (m.kind == Expr::Kind::load && m.dynamic.empty() && m.mask < 0) loads.push_back(s);
     for (int o : m.operands) open[static_cast<std::size_t>(o)] = true;
   }
   for (auto s = loads.rbegin(); s != loads.rend(); ++s) value(*s);
 }
 
 Value FrameValues::inner_dot(int s) {
-  const Sym& m = sym(s);
+  const Expr& m = expr(s);
   const auto plus = [&](Value sum) {
-    Value a = operand_frame(s, 0).dot_operand(m.operands[0], m.meet[0]);
-    Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.meet[1]);
+    Value a = operand_frame(s, 0).dot_operand(m.operands[0], m.operand_dtypes[0]);
+    Value b = operand_frame(s, 1).dot_operand(m.operands[1], m.operand_dtypes[1]);
     return k_.dot(a, b, sum);
   };
   const DType acc = accumulator(m);
@@ -255,19 +255,20 @@ Value FrameValues::inner_dot(int s) {
   return acc == m.dtype ? sum : k_.cast(sum, m.dtype);
 }
 
-Value FrameValues::dot_operand(int s, DType meet) {
+Value FrameValues::dot_operand(int s, DType operand_dtype) {
   const std::vector<Index> shape = {frame_.rows, frame_.columns};
-  if (const KeptBlock kept = kept_block(s_.program, dot_axes(s_.program), s); !kept.used.empty()) {
+  if (const KeptBlock kept = kept_block(s_.nest, dot_axes(s_.nest), s); !kept.used.empty()) {
     Value used = value(kept.used[0]);
     for (std::size_t i = 1; i < kept.used.size(); ++i) used = used & value(kept.used[i]);
-    return tile::where(k_.broadcast(used, shape), k_.broadcast(k_.cast(value(kept.load), meet), shape), 0.0);
+    return tile::where(k_.broadcast(used, shape),
+                       k_.broadcast(k_.cast(value(kept.load), operand_dtype), shape), 0.0);
   }
-  Value v = k_.broadcast(k_.cast(value(s), meet), shape);
+  Value v = k_.broadcast(k_.cast(value(s), operand_dtype), shape);
   // Outside the space a load gives 0, what is computed from it anything.
-  if (sym(s).kind == Sym::Kind::load) return v;
+  if (expr(s).kind == Expr::Kind::load) return v;
   for (int walked : {frame_.row, frame_.column}) {
     const bool summed =
-        walked >= 0 && (walked == loops_.reduced || s_.program.inner[static_cast<std::size_t>(walked)]);
+        walked >= 0 && (walked == loops_.reduced || s_.nest.inner[static_cast<std::size_t>(walked)]);
     if (summed && ragged(walked))
       v = tile::where(k_.broadcast(variable(walked) < s_.extent(walked), shape), v, 0.0);
   }

@@ -1,4 +1,4 @@
-// FrameValues: a GroupProgram's values as tiles of one frame. A frame says which loop variables the axes of a
+// FrameValues: a LoopNest's values as tiles of one frame. A frame says which loop variables the axes of a
 // tile walk. With rows every tile has rank 2, with unit axes where it does not vary, so that the builder's
 // broadcasting does the rest; without rows tiles have rank 1.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace tilewright::passes {
 
-struct Frame {
+struct TileAxes {
   int row = -1, column = -1;  // variables; -1: nothing walks the axis, its extent is 1
   Index rows = 1, columns = 1;
   bool has_rows = false;
@@ -30,30 +30,30 @@ struct FrameLoops {
 
 class FrameValues {
  public:
-  FrameValues(EmitState& state, const Frame& frame, const FrameLoops& loops)
+  FrameValues(EmitState& state, const TileAxes& frame, const FrameLoops& loops)
       : s_(state),
         k_(state.k),
         frame_(frame),
         loops_(loops),
-        values_(state.program.syms.size()),
-        have_(state.program.syms.size(), 0) {}
+        values_(state.nest.exprs.size()),
+        have_(state.nest.exprs.size(), 0) {}
 
-  tile::Value value(int sym);
-  std::optional<tile::Value> written(int sym) const;  // if its value is there
-  tile::Value computed(int sym);                      // in the type arithmetic uses
-  void set(int sym, tile::Value v);
-  void set_in_body(int sym, tile::Value v);  // for the loop body that is being written
+  tile::Value value(int expr);
+  std::optional<tile::Value> written(int expr) const;  // if its value is there
+  tile::Value computed(int expr);                      // in the type arithmetic uses
+  void set(int expr, tile::Value v);
+  void set_in_body(int expr, tile::Value v);  // for the loop body that is being written
   // From this level on values change with every loop body, until they are said to rest again.
   void moving_from(int level) { moving_level_ = level; }
   void rest() { moving_level_ = kNoLevel; }
-  // Computes, before the loops, what sym `of` is made of and no loop changes: reductions below `level` are
+  // Computes, before the loops, what expr `of` is made of and no loop changes: reductions below `level` are
   // done.
   void hoist(int of, int level);
-  // In a loop's body, what sym `of` loads beside its dots: it comes while these are multiplied.
+  // In a loop's body, what expr `of` loads beside its dots: it comes while these are multiplied.
   void load_beside_dots(int of);
   void hoist_dot_operands();  // the same for all inner dots
   // An operand of a dot as a tile of this frame's shape, in the type `meet`.
-  tile::Value dot_operand(int sym, DType meet);
+  tile::Value dot_operand(int expr, DType operand_dtype);
 
   tile::Value variable(int v);  // its values: a scalar, or a tile along its axis
   tile::Value index_value(const IndexExpr& e);
@@ -103,11 +103,11 @@ class FrameValues {
   Access block_access(const Block& block);
 
  private:
-  const Sym& sym(int s) const { return s_.program.syms[static_cast<std::size_t>(s)]; }
+  const Expr& expr(int s) const { return s_.nest.exprs[static_cast<std::size_t>(s)]; }
   Index block(int v) const { return v == frame_.row ? frame_.rows : v == frame_.column ? frame_.columns : 1; }
   tile::Value compute(int s);
-  tile::Value reduce(const Sym& m);
-  tile::Value statistic(const Sym& m);
+  tile::Value reduce(const Expr& m);
+  tile::Value epilogue_reduction(const Expr& m);
   bool reduces_rows() const;
   tile::Value div_mod(const IndexExpr::DivMod& d);
   tile::Value load(int s);
@@ -115,8 +115,8 @@ class FrameValues {
   std::optional<tile::Value> load_from_page(int s);
   FrameValues& scalars();
   std::optional<tile::Value> load_picked_row(int s);
-  bool begins_inside(const Sym& load) const;
-  tile::Value gather(const Sym& m);
+  bool begins_inside(const Expr& load) const;
+  tile::Value gather(const Expr& m);
   bool varies(tile::Value v, int along) const;  // the tile, along the axis of a variable of the tile
 
   tile::Value inner_dot(int s);
@@ -140,7 +140,7 @@ class FrameValues {
 
   EmitState& s_;
   tile::Builder& k_;
-  Frame frame_;
+  TileAxes frame_;
   FrameLoops loops_;
   std::vector<tile::Value> values_;
   std::vector<int> have_;  // 0: not yet; kForever; else the loop body it belongs to

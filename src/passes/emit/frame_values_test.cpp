@@ -23,9 +23,9 @@ TEST(FrameValues, AGatherVariesAlongTheAxesOfItsIndexAlone) {
 )",
                                     ops::all_ops())
                               .value();
-  const auto program = std::get<GroupProgram>(build_program(graph, {.nodes = {2, 3, 4}, .outputs = {4}}));
+  const auto nest = std::get<LoopNest>(build_loop_nest(graph, {.nodes = {2, 3, 4}, .outputs = {4}}));
   const TileShape shape{.row = 0, .column = 1, .rows = 32, .columns = 4, .looped = true};
-  const tile::Kernel kernel = emit_tiles(graph, program, shape, "k", {}).kernel;
+  const tile::Kernel kernel = emit_tiles(graph, nest, shape, "k", {}).kernel;
   int gathers = 0;
   tile::for_each_op(kernel.body, [&](const tile::Op& op) {
     if (op.kind != tile::OpKind::gather) return;
@@ -48,9 +48,9 @@ TEST(FrameValues, WhatIsWidenedInALoopIsNotThereBehindIt) {
 )",
                                     ops::all_ops())
                               .value();
-  const auto program = std::get<GroupProgram>(build_program(graph, {.nodes = {4, 5, 6}, .outputs = {6}}));
+  const auto nest = std::get<LoopNest>(build_loop_nest(graph, {.nodes = {4, 5, 6}, .outputs = {6}}));
   const TileShape shape{.column = 0, .columns = 8, .looped = true};
-  EXPECT_NO_THROW(emit_tiles(graph, program, shape, "k", {}));
+  EXPECT_NO_THROW(emit_tiles(graph, nest, shape, "k", {}));
 }
 
 // The second half reads %x backwards: outside of it the offset begins behind %x's end.
@@ -66,9 +66,8 @@ TEST(FrameValues, APickedRowOfAPartThatBeginsElsewhereIsAGather) {
 )",
                                     ops::all_ops())
                               .value();
-  const auto program = std::get<GroupProgram>(build_program(graph, {.nodes = {3, 6}, .outputs = {6}}));
-  EXPECT_NO_THROW(emit_tiles(graph, program, {.column = 1, .columns = 8}, "k", {}))
-      << to_string(graph, program);
+  const auto nest = std::get<LoopNest>(build_loop_nest(graph, {.nodes = {3, 6}, .outputs = {6}}));
+  EXPECT_NO_THROW(emit_tiles(graph, nest, {.column = 1, .columns = 8}, "k", {})) << to_string(graph, nest);
 }
 
 }  // namespace

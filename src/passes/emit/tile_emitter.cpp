@@ -1,9 +1,9 @@
-// GroupProgram → tile IR: the grid, and the loops over reduced variables.
+// LoopNest → tile IR: the grid, and the loops over reduced variables.
 #include "passes/emit/tile_emitter.h"
 
 #include "passes/emit/emitter.h"
 #include "passes/nest/dot_axes.h"
-#include "passes/nest/statistics.h"
+#include "passes/nest/epilogue_reductions.h"
 
 #include <tilewright/base/error.h>
 
@@ -18,15 +18,15 @@ EmittedKernel Emitter::run() {
   declare_constants();
   choose_starts();
   if (!shape_.looped) {
-    for (const ProgramOutput& o : program_.outputs) store(o);
+    for (const ProgramOutput& o : nest_.outputs) store(o);
   } else {
     // Indices of the parallel axes stand before the loops that share them.
     if (!has_dot_blocks())
       for (int v : {shape_.row, shape_.column})
         if (v >= 0 && v != walked_) f_.variable(v);
-    for (const ReductionPass& pass : reduction_passes(s_.graph, program_))
-      shape_.merges ? merge_pass(pass) : reduction_pass(pass);
-    if (shape_.splits > 1 && !shape_.merges)
+    for (const ReductionPass& pass : reduction_passes(s_.graph, nest_))
+      shape_.combines ? merge_pass(pass) : reduction_pass(pass);
+    if (shape_.split_k > 1 && !shape_.combines)
       store_partials();
     else
       store_outputs_looped();
@@ -34,9 +34,9 @@ EmittedKernel Emitter::run() {
   return {k_.finish(grid_), std::move(s_.sources), std::move(note_), std::move(known_blocks_)};
 }
 
-Frame Emitter::loop_frame() const {
+TileAxes Emitter::loop_frame() const {
   if (dot_ < 0) return result_frame();
-  const bool plain = program_.levels() == 1 && !program_.has_inner_dots();
+  const bool plain = nest_.levels() == 1 && !nest_.has_inner_dots();
   return {shape_.row, walked_, shape_.rows, shape_.depth, true, plain};
 }
 
@@ -58,11 +58,11 @@ void Emitter::declare_constants() {
 void Emitter::choose_starts() {
   std::vector<Part> parts;  // fastest first
   for (int v : {shape_.column, shape_.row})
-    if (v >= 0 && !program_.reduced[at(v)]) parts.push_back({v, s_.extent(v), block(v)});
-  const std::vector<int> parallel = program_.parallel_variables();
+    if (v >= 0 && !nest_.reduced[at(v)]) parts.push_back({v, s_.extent(v), block(v)});
+  const std::vector<int> parallel = nest_.parallel_variables();
   for (auto v = parallel.rbegin(); v != parallel.rend(); ++v)
     if (*v != shape_.row && *v != shape_.column) parts.push_back({*v, s_.extent(*v), 1});
-  if (shape_.splits > 1 && !shape_.merges) parts.push_back({-1, shape_.splits, 1});
+  if (shape_.split_k > 1 && !shape_.combines) parts.push_back({-1, shape_.split_k, 1});
   if (has_dot_blocks()) {
     // Blocks of columns, of rows, and the rest are grid axes of their own: schedules order them.
     const auto take = [&](const std::vector<int>& variables) {
@@ -78,9 +78,9 @@ void Emitter::choose_starts() {
     add_grid_axis(take({shape_.row}));
   }
   if (!has_dot_blocks() || !parts.empty()) add_grid_axis(parts);
-  for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v)
-    if (v == walked_ || program_.inner[at(v)] || holds_whole(v)) s_.start(v) = k_.literal_int(DType::i64, 0);
-  for (int v : program_.reduced_variables())
+  for (int v = 0; v < static_cast<int>(nest_.extents.size()); ++v)
+    if (v == walked_ || nest_.inner[at(v)] || holds_whole(v)) s_.start(v) = k_.literal_int(DType::i64, 0);
+  for (int v : nest_.reduced_variables())
     if (v != walked_) TW_CHECK(shape_.looped || holds_whole(v), "several reduced variables need loops");
 }
 
@@ -88,10 +88,10 @@ void Emitter::choose_starts() {
 std::vector<int> Emitter::column_variables() const {
   std::vector<int> out;
   if (shape_.column >= 0) out.push_back(shape_.column);
-  if (!program_.adds_up_dots() && statistics_of(program_).empty()) return out;
-  const Sym& dot = sym(dot_axes(program_).dot);
-  const std::vector<std::vector<bool>> depends = dependence(program_);
-  for (int v : program_.parallel_variables())
+  if (!nest_.accumulates_scaled() && epilogue_reductions_of(nest_).empty()) return out;
+  const Expr& dot = expr(dot_axes(nest_).dot);
+  const std::vector<std::vector<bool>> depends = dependence(nest_);
+  for (int v : nest_.parallel_variables())
     if (v != shape_.column && depends[at(dot.operands[1])][at(v)] && !depends[at(dot.operands[0])][at(v)])
       out.push_back(v);
   return out;
@@ -127,7 +127,7 @@ void Emitter::add_grid_axis(std::vector<Part> parts) {
 
 std::vector<Value> Emitter::loop_over_reduced(const std::vector<Value>& initial, const Body& body) {
   std::vector<int> outer;
-  for (int v : program_.reduced_variables())
+  for (int v : nest_.reduced_variables())
     if (v != walked_) outer.push_back(v);
   return nest(outer, 0, initial, body);
 }
@@ -138,16 +138,16 @@ std::vector<Value> Emitter::nest(const std::vector<int>& outer, std::size_t dept
   const int v = innermost ? walked_ : outer[depth];
   tile::Operand lower = Index{0}, upper = s_.extent(v);
   if (innermost && part_) std::tie(lower, upper) = *part_;
-  const bool shared = shape_.split_variable < 0 ? innermost : v == shape_.split_variable;
-  if (shared && shape_.splits > 1) {
-    Value first = split_ * shape_.split_length;
+  const bool shared = shape_.split_k_variable < 0 ? innermost : v == shape_.split_k_variable;
+  if (shared && shape_.split_k > 1) {
+    Value first = split_ * shape_.split_k_length;
     const bool part = innermost && part_;
     lower = part ? tile::max(first, lower) : first;
     // Parts of one length have loops of known trips.
-    if (part || s_.extent(v) % shape_.split_length != 0)
-      upper = tile::min(first + shape_.split_length, upper);
+    if (part || s_.extent(v) % shape_.split_k_length != 0)
+      upper = tile::min(first + shape_.split_k_length, upper);
     else
-      upper = first + shape_.split_length;
+      upper = first + shape_.split_k_length;
   }
   std::vector<Value> begin = initial;
   if (innermost && !terms_.empty())
@@ -164,9 +164,9 @@ std::vector<Value> Emitter::nest(const std::vector<int>& outer, std::size_t dept
   return innermost && !terms_.empty() ? add_scaled(initial, last) : last;
 }
 
-EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
+EmittedKernel emit_tiles(const ir::Graph& graph, const LoopNest& nest, const TileShape& shape,
                          const std::string& name, const std::vector<Temporary>& temporaries) {
-  return Emitter(graph, program, shape, name, temporaries).run();
+  return Emitter(graph, nest, shape, name, temporaries).run();
 }
 
 }  // namespace tilewright::passes

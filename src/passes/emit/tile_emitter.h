@@ -1,8 +1,8 @@
-// TileEmitter: writes a GroupProgram as tile IR, once it is decided which loop variables the tile's axes
+// TileEmitter: writes a LoopNest as tile IR, once it is decided which loop variables the tile's axes
 // walk.
 #pragma once
 
-#include "passes/masks/whole_blocks.h"
+#include "passes/masks/unmasked_blocks.h"
 #include "passes/nest/tile_shape.h"
 
 #include <tilewright/tile/builder.h>
@@ -34,7 +34,7 @@ struct EmittedKernel {
 
 // With shape.splits > 1, writes each reduction's partial results to temporary i (i-th reduction), laid out
 // [splits][partial_variables]; otherwise, and with shape.merges from these, the program's outputs.
-EmittedKernel emit_tiles(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
+EmittedKernel emit_tiles(const ir::Graph& graph, const LoopNest& nest, const TileShape& shape,
                          const std::string& name, const std::vector<Temporary>& temporaries);
 
 }  // namespace tilewright::passes

@@ -25,20 +25,20 @@ struct Fusion {
   std::shared_ptr<GroupPlans> plans;  // of its groups among others; none: they are made where they are wanted
 };
 
-// `graph` must be materialized (below). Chains, siblings and cheap producers of several consumers are fused.
-// Large values that are cheap to make are computed again in each group that reads them (recompute.h).
+// `graph` must be materialized (below). B2bMatmuls, siblings and cheap producers of several consumers are
+// fused. Large values that are cheap to make are computed again in each group that reads them (recompute.h).
 Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recompute = Recompute::by_cost);
 // For the plans' target.
 Fusion fuse(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recompute recompute);
 
 // The same of the graph or, where memory is worth it, of one in which a value that is too large to store is
-// computed in pieces (in_pieces.h).
+// computed in pieces (chunked_matmul.h).
 struct FusedGraph {
   ir::Graph graph;
   Fusion fusion;
 };
-FusedGraph fuse_in_pieces(const ir::Graph& graph, const tile::Target& target,
-                          Recompute recompute = Recompute::by_cost);
+FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target,
+                        Recompute recompute = Recompute::by_cost);
 
 // No fusion: every node that computes is a group of its own (eager mode), and is not priced.
 Fusion keep_apart(const ir::Graph& graph);

@@ -3,7 +3,7 @@
 
 #include "ir/text.h"
 #include "ops/ops.h"
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <gtest/gtest.h>
 
@@ -17,10 +17,10 @@ void expect_ordered(const ir::Graph& graph, const Fusion& fusion) {
   std::set<ir::NodeId> stored;
   for (ir::NodeId id : graph.inputs()) stored.insert(id);
   for (const Group& group : fusion.groups) {
-    const auto built = build_program(graph, group);
-    ASSERT_TRUE(std::holds_alternative<GroupProgram>(built));
-    for (const Sym& s : std::get<GroupProgram>(built).syms)
-      EXPECT_TRUE(s.kind != Sym::Kind::load || stored.count(s.node)) << "%" << s.node;
+    const auto built = build_loop_nest(graph, group);
+    ASSERT_TRUE(std::holds_alternative<LoopNest>(built));
+    for (const Expr& s : std::get<LoopNest>(built).exprs)
+      EXPECT_TRUE(s.kind != Expr::Kind::load || stored.count(s.node)) << "%" << s.node;
     stored.insert(group.outputs.begin(), group.outputs.end());
   }
 }
@@ -59,7 +59,7 @@ TEST(Fusion, ReductionsBesideAProductStandInItsRows) {
 }
 )");
   const Group all{.nodes = {2, 3, 6}, .outputs = {6}};
-  EXPECT_TRUE(std::holds_alternative<Refusal>(build_program(graph, all)));
+  EXPECT_TRUE(std::holds_alternative<Refusal>(build_loop_nest(graph, all)));
   expect_ordered(graph, fuse(graph, {}));
 }
 
@@ -72,9 +72,9 @@ TEST(Fusion, ThePlaceOfAMaximumIsCountedAlongOneVariable) {
   return %4
 }
 )");
-  const auto built = build_program(graph, {.nodes = {4}, .outputs = {4}});
-  ASSERT_TRUE(std::holds_alternative<GroupProgram>(built));
-  EXPECT_EQ(std::get<GroupProgram>(built).extents, (Extents{40}));
+  const auto built = build_loop_nest(graph, {.nodes = {4}, .outputs = {4}});
+  ASSERT_TRUE(std::holds_alternative<LoopNest>(built));
+  EXPECT_EQ(std::get<LoopNest>(built).extents, (Extents{40}));
 }
 
 Group all_of(const ir::Graph& graph) {
@@ -90,9 +90,9 @@ TEST(Fusion, SumsOfOneLoopAreOnePlaceAndReadOneBlock) {
   const auto sums = [](const std::string& body, const std::string& types, const std::string& results) {
     const ir::Graph graph = parsed("graph @g(%x: f32[64,64], %a: f32[64,64], %b: f32[64,64]) -> (" + types +
                                    ") {\n" + body + "  return " + results + "\n}\n");
-    const auto built = build_program(graph, all_of(graph));
-    const auto* program = std::get_if<GroupProgram>(&built);
-    return program ? static_cast<int>(program->outer_dots().size()) : 0;
+    const auto built = build_loop_nest(graph, all_of(graph));
+    const auto* nest = std::get_if<LoopNest>(&built);
+    return nest ? static_cast<int>(nest->outer_dots().size()) : 0;
   };
   const std::string two = R"(  %3 = matmul %x, %a : f32[64,64]
   %4 = matmul %x, %b : f32[64,64]

@@ -86,7 +86,7 @@ Hash128 GroupForms::key_of(const Group& group) {
   code_.clear();
   for (NodeId id : group.nodes) number(id);
   for (NodeId id : group.nodes) add_node(id, kMember);
-  code_.insert(code_.end(), {kOutputs, group.statistics ? std::uint64_t{1} : 0});
+  code_.insert(code_.end(), {kOutputs, group.epilogue_reductions ? std::uint64_t{1} : 0});
   for (NodeId id : group.outputs)
     code_.push_back(static_cast<std::uint64_t>(numbers_[static_cast<std::size_t>(id)]));
   return hash_bytes(code_.data(), code_.size() * sizeof code_[0]);

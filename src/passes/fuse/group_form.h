@@ -2,7 +2,7 @@
 // groups of a network's layers are equal but for names, and have one form.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <tilewright/base/hash.h>
 

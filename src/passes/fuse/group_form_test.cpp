@@ -40,7 +40,7 @@ TEST(GroupForm, TellsApartWhatIsStoredAndHow) {
   GroupForms forms(graph);
   const Hash128 key = forms.key_of({.nodes = {5, 6}, .outputs = {6}});
   EXPECT_NE(key, forms.key_of({.nodes = {5, 6}, .outputs = {5, 6}}));
-  EXPECT_NE(key, forms.key_of({.nodes = {5, 6}, .outputs = {6}, .statistics = true}));
+  EXPECT_NE(key, forms.key_of({.nodes = {5, 6}, .outputs = {6}, .epilogue_reductions = true}));
   EXPECT_NE(key, forms.key_of({.nodes = {5, 6, 9}, .outputs = {9}}));
   EXPECT_EQ(forms.key_of({.nodes = {5}, .outputs = {5}}), forms.key_of({.nodes = {9}, .outputs = {9}}));
 }

@@ -42,8 +42,8 @@ GroupMaker::GroupMaker(const Graph& graph, const std::set<NodeId>& again) {
   }
 }
 
-Group GroupMaker::group_of(const std::vector<NodeId>& nodes, bool statistics) const {
-  Group g{.nodes = nodes, .statistics = statistics};
+Group GroupMaker::group_of(const std::vector<NodeId>& nodes, bool epilogue_reductions) const {
+  Group g{.nodes = nodes, .epilogue_reductions = epilogue_reductions};
   ++made_;
   for (NodeId id : nodes) {
     made_in_[at(id)] = made_;

@@ -2,7 +2,7 @@
 // of them leaves in memory.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <set>
 #include <vector>
@@ -22,7 +22,7 @@ class GroupMaker {
   const std::vector<ir::NodeId>& consumers(ir::NodeId id) const { return consumers_[at(id)]; }
 
   // The group of `nodes`, which are sorted, and of what they compute again.
-  Group group_of(const std::vector<ir::NodeId>& nodes, bool statistics) const;
+  Group group_of(const std::vector<ir::NodeId>& nodes, bool epilogue_reductions) const;
 
  private:
   static std::size_t at(ir::NodeId id) { return static_cast<std::size_t>(id); }

@@ -21,7 +21,7 @@ struct GroupPrice {
 struct GroupWork {
   std::size_t asked = 0;     // prices
   std::size_t programs = 0;  // built for them: one for each form
-  std::size_t syms = 0;      // in these
+  std::size_t exprs = 0;     // in these
 };
 
 class GroupPlans {
@@ -51,7 +51,7 @@ class GroupPlans {
 
   const tile::Target target_;
   std::unordered_map<Hash128, Known> known_;
-  std::size_t kept_ = 0;  // syms of plans
+  std::size_t kept_ = 0;  // exprs of plans
   GroupWork work_;
 };
 

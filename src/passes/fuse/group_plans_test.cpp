@@ -18,10 +18,10 @@ const char* const kTwoSums = R"(graph @g(%a: f32[8,16], %b: f32[8,16], %c: f32[8
 }
 )";
 
-std::set<ir::NodeId> loaded(const GroupProgram& program) {
+std::set<ir::NodeId> loaded(const LoopNest& nest) {
   std::set<ir::NodeId> nodes;
-  for (const Sym& s : program.syms)
-    if (s.kind == Sym::Kind::load) nodes.insert(s.node);
+  for (const Expr& s : nest.exprs)
+    if (s.kind == Expr::Kind::load) nodes.insert(s.node);
   return nodes;
 }
 
@@ -37,8 +37,8 @@ TEST(GroupPlans, EqualGroupsArePlannedOnceEachInItsOwnNumbers) {
   const auto plan = plans.plan(graph, forms, second);
   ASSERT_TRUE(std::holds_alternative<TiledGroup>(plan));
   const TiledGroup& tiled = std::get<TiledGroup>(plan);
-  EXPECT_EQ(loaded(tiled.program), (std::set<ir::NodeId>{0, 2}));
-  EXPECT_EQ(tiled.program.outputs.at(0).node, 6);
+  EXPECT_EQ(loaded(tiled.nest), (std::set<ir::NodeId>{0, 2}));
+  EXPECT_EQ(tiled.nest.outputs.at(0).node, 6);
   EXPECT_EQ(tiled.cost.seconds({}), price.seconds) << "what is taken is what was compared";
   EXPECT_EQ(plans.work().programs, 1U);
   EXPECT_EQ(plans.work().asked, 2U);
@@ -60,7 +60,7 @@ TEST(GroupPlans, ServeOtherGraphsToo) {
   (void)plans.price(graph, forms, {.nodes = {5, 6}, .outputs = {6}});
   const auto plan = plans.plan(other, others, {.nodes = {3, 4}, .outputs = {4}});
   ASSERT_TRUE(std::holds_alternative<TiledGroup>(plan));
-  EXPECT_EQ(loaded(std::get<TiledGroup>(plan).program), (std::set<ir::NodeId>{1, 2}));
+  EXPECT_EQ(loaded(std::get<TiledGroup>(plan).nest), (std::set<ir::NodeId>{1, 2}));
   EXPECT_EQ(plans.work().programs, 1U);
 }
 

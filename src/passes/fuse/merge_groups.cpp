@@ -62,7 +62,7 @@ class Fuser {
   Fusion run() {
     for (State& g : groups_) g.seconds = seconds(g.group).value_or(0);
     merge_pairs();
-    if (!target_.any_size) merge_statistics();
+    if (!target_.any_size) combine_epilogue_reductions();
     duplicate_cheap_producers();
     return finish();
   }
@@ -86,7 +86,9 @@ class Fuser {
 
   static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
 
-  Group make_group(const std::vector<NodeId>& nodes) const { return values_.group_of(nodes, statistics_); }
+  Group make_group(const std::vector<NodeId>& nodes) const {
+    return values_.group_of(nodes, epilogue_reductions_);
+  }
 
   bool reduces_product(const Group& group) const { return !last_matmul(graph_, group).reductions.empty(); }
 
@@ -134,7 +136,7 @@ class Fuser {
 
   // On the second round only pairs that epilogue reductions affect are tried again.
   bool is_open(const Pair& pair) const {
-    return !statistics_ ||
+    return !epilogue_reductions_ ||
            ((may_have_product(groups_[index(pair.first)]) || may_have_product(groups_[index(pair.second)])) &&
             reduces_product(together(pair.first, pair.second)));
   }
@@ -146,7 +148,7 @@ class Fuser {
 
   Trial try_merge(const Pair& pair) const {
     const State &a = groups_[index(pair.first)], &b = groups_[index(pair.second)];
-    if (a.nodes.size() + b.nodes.size() > kMostSyms) return {Refusal::too_long, 0};
+    if (a.nodes.size() + b.nodes.size() > kMostExprs) return {Refusal::too_long, 0};
     if (closes_cycle(pair)) return {Refusal::would_cycle, 0};
     Refusal why = Refusal::none;
     const std::optional<double> merged = seconds(together(pair.first, pair.second), &why);
@@ -248,8 +250,8 @@ class Fuser {
 
   // What reads a product's result as a whole row is best served first: attention, a softmax of its own. How
   // many parts tiles leave depends on the sizes, so that kernels for any of them do without.
-  void merge_statistics() {
-    statistics_ = true;
+  void combine_epilogue_reductions() {
+    epilogue_reductions_ = true;
     for (State& g : groups_)
       if (g.alive) reconsider(g);
     merge_pairs();
@@ -381,7 +383,7 @@ class Fuser {
   const std::set<NodeId> again_;
   const GroupMaker values_;
   std::vector<int> group_of_;
-  bool statistics_ = false;                 // of products' tiles are tried
+  bool epilogue_reductions_ = false;        // of products' tiles are tried
   std::map<NodeId, std::set<int>> copies_;  // of what was duplicated: the groups that compute it
   std::vector<State> groups_;
   GroupOrder order_{0};

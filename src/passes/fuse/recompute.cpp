@@ -76,7 +76,7 @@ class Search {
       const bool deep = depth > kMostInnerDepth;
       const bool larger = deep ? bytes_of(graph_.type(id)) > source_bytes : much_larger;
       std::set<NodeId> seen;
-      if (!larger || depth == 0 || (deep && !gives_statistics_alone(id, seen))) return;
+      if (!larger || depth == 0 || (deep && !gives_epilogue_reductions_alone(id, seen))) return;
       // The larger of nested products is computed again, from the smaller ones in memory.
       for (NodeId s : from)
         if (products_.count(s)) kept_.insert(s);
@@ -102,13 +102,13 @@ class Search {
   }
 
   // Loops that reduce it are the only ones that may have a deep product inside; one of them does for all.
-  bool gives_statistics_alone(NodeId id, std::set<NodeId>& seen) const {
+  bool gives_epilogue_reductions_alone(NodeId id, std::set<NodeId>& seen) const {
     const auto& users = users_[static_cast<std::size_t>(id)];
     return !kept_.count(id) && std::all_of(users.begin(), users.end(), [&](NodeId user) {
       const ir::Node& n = graph_.node(user);
       return !live_[static_cast<std::size_t>(user)] || n.op->kind == OpClass::reduce ||
              ((is_elementwise(n) || is_inlined(n)) &&
-              (!seen.insert(user).second || gives_statistics_alone(user, seen)));
+              (!seen.insert(user).second || gives_epilogue_reductions_alone(user, seen)));
     });
   }
 
@@ -130,7 +130,7 @@ class Search {
       std::set<NodeId> nodes{id};
       add_recomputed(graph_, again, nodes);
       if (nodes.size() == 1) continue;
-      if (std::holds_alternative<GroupProgram>(build_program(graph_, {{nodes.begin(), nodes.end()}, {id}})))
+      if (std::holds_alternative<LoopNest>(build_loop_nest(graph_, {{nodes.begin(), nodes.end()}, {id}})))
         continue;
       for (NodeId s : sources_of(graph_, id, {})) again.erase(s);
       dropped = Dropped::some;

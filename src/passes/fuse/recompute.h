@@ -4,7 +4,7 @@
 // length.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <set>
 
@@ -20,8 +20,8 @@ inline constexpr double kSlowest = 2;
 
 // The nodes that may be computed again: products of small depth that are at least `times` as large as their
 // operands, larger ones of any depth that only reductions read, and arithmetic on them. None is an output of
-// the graph, and every kernel of one node that reads them can compute them (build_program() takes it together
-// with them). `graph` is materialized.
+// the graph, and every kernel of one node that reads them can compute them (build_loop_nest() takes it
+// together with them). `graph` is materialized.
 std::set<ir::NodeId> recomputable(const ir::Graph& graph, double times);
 
 // The computed or input nodes that `id` reads through views, and through `again`.

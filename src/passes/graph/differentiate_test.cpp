@@ -90,8 +90,8 @@ TEST_F(Differentiate, GradientsMeet16BitOperandsInTheirType) {
     for (const ir::Node& n : joint.nodes()) {
       if (n.op->name != "matmul") continue;
       ++products;
-      const DType meet = size_bytes(dtype) == 2 || products == 1 ? dtype : DType::f32;
-      for (const ir::NodeId o : n.operands) EXPECT_EQ(joint.type(o).dtype, meet) << products;
+      const DType operand_dtype = size_bytes(dtype) == 2 || products == 1 ? dtype : DType::f32;
+      for (const ir::NodeId o : n.operands) EXPECT_EQ(joint.type(o).dtype, operand_dtype) << products;
     }
     EXPECT_EQ(products, 3);
     EXPECT_EQ(joint.type(joint.outputs()[1]), a.type());

@@ -89,12 +89,12 @@ Value swapped(Value v) { return ops::swap_axes(v, -1, -2); }
 
 // The swapped value, if the graph has it.
 std::optional<Value> known_swapped(Value v) {
-  const bool turned = is_a(v, ops::kTranspose);
-  const Value base = turned ? operand_of(v) : v;
+  const bool transposed = is_a(v, ops::kTranspose);
+  const Value base = transposed ? operand_of(v) : v;
   const auto rank = static_cast<std::size_t>(v.shape().rank());
   std::vector<Index> straight(rank);
   std::iota(straight.begin(), straight.end(), 0);
-  std::vector<Index> perm = turned ? node_of(v).attrs.integers("perm") : straight;
+  std::vector<Index> perm = transposed ? node_of(v).attrs.integers("perm") : straight;
   std::swap(perm[rank - 1], perm[rank - 2]);
   if (perm == straight) return base;
   const auto id = v.graph->find(ops::kTranspose, {base.id}, {{"perm", perm}});
@@ -113,12 +113,12 @@ Replacement transpose_of_matmul(const Candidate& n) {
   if (node_of(product).op->kind != OpClass::matmul || perm.back() != rank - 2) return {};
   ir::Graph& graph = *product.graph;
   const Value a = swapped(operand_of(product, 1)), b = swapped(operand_of(product, 0));
-  Value turned{&graph, graph.add(ops::kMatmul, {a.id, b.id}, node_of(product).attrs)};
-  if (narrowed) turned = ops::cast(turned, n.type.dtype);
+  Value transposed{&graph, graph.add(ops::kMatmul, {a.id, b.id}, node_of(product).attrs)};
+  if (narrowed) transposed = ops::cast(transposed, n.type.dtype);
   std::vector<Index> rest;
   rest.reserve(perm.size());
   for (Index axis : perm) rest.push_back(axis == rank - 1 ? rank - 2 : axis == rank - 2 ? rank - 1 : axis);
-  return ops::transpose(turned, rest);
+  return ops::transpose(transposed, rest);
 }
 
 // The product, if the graph has it, in its operands' type or in f32.
@@ -140,14 +140,14 @@ Replacement row_sum_of_product(const Candidate& n) {
     if (is_a(product, ops::kCast)) product = operand_of(product);
     if (node_of(product).op->kind != OpClass::matmul || !is_weight(e)) continue;
     const Value a = operand_of(product), b = operand_of(product, 1);
-    const std::optional<Value> turned = known_swapped(b);
-    if (!turned) continue;
+    const std::optional<Value> transposed = known_swapped(b);
+    if (!transposed) continue;
     ir::Graph& graph = *e.graph;
     std::optional<ir::NodeId> other;
-    if (e.dtype() == b.dtype()) other = known_product(graph, e.id, turned->id);
+    if (e.dtype() == b.dtype()) other = known_product(graph, e.id, transposed->id);
     const ir::Attrs narrow{{"dtype", std::string(name(b.dtype()))}};
     if (const auto cast = graph.find(ops::kCast, {e.id}, narrow); cast && !other)
-      other = known_product(graph, *cast, turned->id);
+      other = known_product(graph, *cast, transposed->id);
     if (!other || graph.type(*other).shape.size() >= product.shape().size()) continue;
     if (graph.type(*other).dtype == DType::f16) continue;
     const auto wide = [&](Value v) { return ops::cast(v, n.type.dtype); };

@@ -230,12 +230,12 @@ TEST_F(Simplify, ASumThatPicksOneElementReadsIt) {
 
 TEST_F(Simplify, ATransposedProductIsAProductOfTransposes) {
   const Value a = input("a", DType::f32, {2, 3, 4}), b = input("b", DType::f32, {2, 4, 5});
-  const auto turned = [](Value v) { return ops::swap_axes(v, -1, -2); };
+  const auto transposed = [](Value v) { return ops::swap_axes(v, -1, -2); };
   const Value x = input("x", DType::f32, {2, 4, 3});
-  EXPECT_EQ(ops_of(turned(ops::matmul(turned(x), b))), "transpose matmul");
+  EXPECT_EQ(ops_of(transposed(ops::matmul(transposed(x), b))), "transpose matmul");
   // One that is read as it is, too, stays: the product is not made twice.
   const Value product = ops::matmul(a, b);
-  EXPECT_EQ(ops_of(ops::concat({ops::reshape(turned(product), {30}), ops::reshape(product, {30})}, 0)),
+  EXPECT_EQ(ops_of(ops::concat({ops::reshape(transposed(product), {30}), ops::reshape(product, {30})}, 0)),
             "matmul transpose reshape reshape concat");
   // Where other axes move as well, rows and columns change places all the same.
   EXPECT_EQ(ops_of(ops::transpose(ops::matmul(a, b), {2, 0, 1})), "transpose transpose matmul transpose");

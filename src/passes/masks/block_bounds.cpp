@@ -20,18 +20,16 @@ constexpr Index kMostKeys = Index{1} << 30;
 
 std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
-void add_variables(const GroupProgram& program, const Condition& c,
-                   const std::vector<std::vector<bool>>& depends, std::vector<bool>& on) {
+void add_variables(const LoopNest& nest, const Condition& c, const std::vector<std::vector<bool>>& depends,
+                   std::vector<bool>& on) {
   for (std::size_t v = 0; v < on.size(); ++v) {
     on[v] = on[v] || c.expression.depends_on(static_cast<int>(v));
-    for (const Condition::Value& value : c.values) on[v] = on[v] || depends[at(value.sym)][v];
+    for (const Condition::Value& value : c.values) on[v] = on[v] || depends[at(value.expr)][v];
   }
-  for (const Condition& part : c.parts) add_variables(program, part, depends, on);
+  for (const Condition& part : c.parts) add_variables(nest, part, depends, on);
 }
 
-bool is_number(const GroupProgram& program, int sym) {
-  return program.syms[at(sym)].kind == Sym::Kind::constant;
-}
+bool is_number(const LoopNest& nest, int expr) { return nest.exprs[at(expr)].kind == Expr::Kind::constant; }
 
 // A mask that something unknown is part of is never known to keep all.
 bool is_known(const Condition& c) {
@@ -39,14 +37,14 @@ bool is_known(const Condition& c) {
          (c.kind != Kind::either || std::all_of(c.parts.begin(), c.parts.end(), is_known));
 }
 
-void find_masks(const ir::Graph& graph, const GroupProgram& program, BlockBounds& bounds) {
+void find_masks(const ir::Graph& graph, const LoopNest& nest, BlockBounds& bounds) {
   bounds.broken = {.kind = Kind::never};
-  for (const Sym& s : program.syms) {
+  for (const Expr& s : nest.exprs) {
     const bool chooses =
-        s.kind == Sym::Kind::where || (s.kind == Sym::Kind::op && graph.node(s.node).op == &ops::kWhere);
-    if (!chooses || is_number(program, s.operands[1]) == is_number(program, s.operands[2])) continue;
-    const bool keeps = is_number(program, s.operands[2]);
-    const Condition c = condition_of(graph, program, s.operands[0]), broken = keeps ? negated(c) : c;
+        s.kind == Expr::Kind::where || (s.kind == Expr::Kind::op && graph.node(s.node).op == &ops::kWhere);
+    if (!chooses || is_number(nest, s.operands[1]) == is_number(nest, s.operands[2])) continue;
+    const bool keeps = is_number(nest, s.operands[2]);
+    const Condition c = condition_of(graph, nest, s.operands[0]), broken = keeps ? negated(c) : c;
     if (!c.of_vectors() || !is_known(broken)) continue;
     bounds.masks.push_back({s.operands[0], keeps});
     bounds.broken = either(bounds.broken, broken);
@@ -56,30 +54,30 @@ void find_masks(const ir::Graph& graph, const GroupProgram& program, BlockBounds
 }  // namespace
 
 Index blocks_along(const LoopSpace& space, int v) {
-  return ceil_div(space.program.extents[at(v)], space.block(v));
+  return ceil_div(space.nest.extents[at(v)], space.block(v));
 }
 
-std::optional<BlockBounds> find_block_bounds(const ir::Graph& graph, const GroupProgram& program,
+std::optional<BlockBounds> find_block_bounds(const ir::Graph& graph, const LoopNest& nest,
                                              const TileShape& shape) {
-  const bool chain = program.dot() >= 0 && program.has_inner_dots();
-  const LoopSpace space(program, shape);
-  if (!chain || space.walked < 0) return std::nullopt;
-  const Index keys = program.extents[at(space.walked)];
+  const bool b2b = nest.dot() >= 0 && nest.has_inner_dots();
+  const LoopSpace space(nest, shape);
+  if (!b2b || space.walked < 0) return std::nullopt;
+  const Index keys = nest.extents[at(space.walked)];
   if (blocks_along(space, space.walked) < kFewestBlocks || keys > kMostKeys) return std::nullopt;
   BlockBounds out{.needed = {.kind = Kind::never}};
-  for (const ReductionPass& pass : reduction_passes(graph, program))
-    out.needed = either(out.needed, needed(graph, program, pass.syms));
+  for (const ReductionPass& pass : reduction_passes(graph, nest))
+    out.needed = either(out.needed, needed(graph, nest, pass.exprs));
   if (!out.needed.of_vectors()) return std::nullopt;
-  if (shape.leaves_masks) find_masks(graph, program, out);
-  std::vector<bool> on(program.extents.size());
-  for (const Condition& c : {out.needed, out.broken}) add_variables(program, c, dependence(program), on);
-  for (int v : program.parallel_variables())
+  if (shape.leaves_masks) find_masks(graph, nest, out);
+  std::vector<bool> on(nest.extents.size());
+  for (const Condition& c : {out.needed, out.broken}) add_variables(nest, c, dependence(nest), on);
+  for (int v : nest.parallel_variables())
     if (on[at(v)]) out.variables.push_back(v);
   return out;
 }
 
-Index bounds_count(const GroupProgram& program, const BlockBounds& bounds, const TileShape& shape) {
-  const LoopSpace space(program, shape);
+Index bounds_count(const LoopNest& nest, const BlockBounds& bounds, const TileShape& shape) {
+  const LoopSpace space(nest, shape);
   Index count = bounds.kinds();
   for (int v : bounds.variables) count *= blocks_along(space, v);
   return count;

@@ -14,7 +14,7 @@ namespace tilewright::passes {
 
 struct BlockBounds {
   Condition needed;
-  // Choices between what is computed and a constant: syms of their conditions, and what these are where it
+  // Choices between what is computed and a constant: exprs of their conditions, and what these are where it
   // stays as it is. Only where the shape leaves them out for whole blocks.
   struct Mask {
     int condition = -1;
@@ -28,9 +28,9 @@ struct BlockBounds {
 Index blocks_along(const LoopSpace& space, int variable);
 
 // None where positions and scalars decide, or where there are too few blocks to gain by it.
-std::optional<BlockBounds> find_block_bounds(const ir::Graph& graph, const GroupProgram& program,
+std::optional<BlockBounds> find_block_bounds(const ir::Graph& graph, const LoopNest& nest,
                                              const TileShape& shape);
 
 // The temporary that holds them: numbers of blocks, i64 [kinds, …variables].
-Index bounds_count(const GroupProgram& program, const BlockBounds& bounds, const TileShape& shape);
+Index bounds_count(const LoopNest& nest, const BlockBounds& bounds, const TileShape& shape);
 }  // namespace tilewright::passes

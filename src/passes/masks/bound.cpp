@@ -11,7 +11,7 @@ Index floor_of(Index a, Index divisor) { return a >= 0 ? a / divisor : -((-a + d
 
 }  // namespace
 
-Bound Bound::make(Kind kind, Range range, std::vector<Bound> parts, Index number) {
+Bound Bound::make(Kind kind, IndexRange range, std::vector<Bound> parts, Index number) {
   if (range.low == range.high) return {range.low};
   Bound b;
   b.kind_ = kind;
@@ -28,9 +28,9 @@ Bound Bound::start(int variable, Index last) {
   return b;
 }
 
-Bound Bound::value(int sym) {
+Bound Bound::value(int expr) {
   Bound b = make(Kind::value, {-kMostValue, kMostValue}, {});
-  b.place_ = sym;
+  b.place_ = expr;
   return b;
 }
 

@@ -16,7 +16,7 @@ class Bound {
   enum class Kind : std::uint8_t {
     constant,   // `number`
     start,      // of variable `place`
-    value,      // of sym `place`, an integer that is the same in the whole program
+    value,      // of expr `place`, an integer that is the same in the whole program
     sum,        // parts[0] + parts[1]
     scaled,     // parts[0] * number
     floor_div,  // parts[0] / number, rounded down; number > 0
@@ -26,13 +26,13 @@ class Bound {
   };
   Bound(Index constant = 0) : number_(constant), range_{constant, constant} {}
   static Bound start(int variable, Index last);  // from 0 to `last`
-  static Bound value(int sym);
+  static Bound value(int expr);
 
   Kind kind() const { return kind_; }
   int place() const { return place_; }
   Index number() const { return number_; }
   const std::vector<Bound>& parts() const { return *parts_; }
-  Range range() const { return range_; }  // what is known of it without a program
+  IndexRange range() const { return range_; }  // what is known of it without a program
   bool is_constant() const { return range_.low == range_.high; }
 
   friend Bound operator+(const Bound& a, const Bound& b);
@@ -49,11 +49,11 @@ class Bound {
   std::optional<Index> evaluate(const std::vector<Index>& starts) const;
 
  private:
-  static Bound make(Kind kind, Range range, std::vector<Bound> parts, Index number = 0);
+  static Bound make(Kind kind, IndexRange range, std::vector<Bound> parts, Index number = 0);
   Kind kind_ = Kind::constant;
   int place_ = -1;
   Index number_ = 0;
-  Range range_;
+  IndexRange range_;
   std::shared_ptr<const std::vector<Bound>> parts_;
 };
 

@@ -5,10 +5,10 @@
 
 namespace tilewright::passes {
 
-int walked_variable(const GroupProgram& program, const TileShape& shape) {
+int walked_variable(const LoopNest& nest, const TileShape& shape) {
   if (shape.depth_variable >= 0) return shape.depth_variable;
   for (int v : {shape.column, shape.row})
-    if (v >= 0 && program.reduced[static_cast<std::size_t>(v)]) return v;
+    if (v >= 0 && nest.reduced[static_cast<std::size_t>(v)]) return v;
   return -1;
 }
 
@@ -32,8 +32,8 @@ class Solver {
         return whole();
       case Condition::Kind::not_positive:
         if (c.of_vectors()) return whole();
-        return not_positive(c.expression,
-                            c.values.empty() ? Bound(0) : Bound::value(c.values[0].sym) * c.values[0].factor);
+        return not_positive(
+            c.expression, c.values.empty() ? Bound(0) : Bound::value(c.values[0].expr) * c.values[0].factor);
       case Condition::Kind::both:
       case Condition::Kind::either:
         break;
@@ -56,7 +56,7 @@ class Solver {
   }
 
  private:
-  Index extent(int v) const { return space_.program.extents[static_cast<std::size_t>(v)]; }
+  Index extent(int v) const { return space_.nest.extents[static_cast<std::size_t>(v)]; }
   LoopRange whole() const { return {0, extent_}; }
   LoopRange none() const { return {extent_, 0}; }
 
@@ -102,7 +102,7 @@ class Solver {
   Bound of_variable(int v, bool up) const {
     const auto i = static_cast<std::size_t>(v);
     const Index last = extent(v) - 1, block = space_.block(v);
-    if (space_.program.reduced[i] || space_.program.inner[i]) return up ? last : 0;
+    if (space_.nest.reduced[i] || space_.nest.inner[i]) return up ? last : 0;
     Bound start = Bound::start(v, last / block * block);
     if (!up || block == 1) return start;
     return extent(v) % block == 0 ? start + (block - 1) : min(start + (block - 1), last);
@@ -118,8 +118,8 @@ class Solver {
   const Index extent_;
 };
 
-bool is_empty(const GroupProgram& program) {
-  return std::find(program.extents.begin(), program.extents.end(), 0) != program.extents.end();
+bool is_empty(const LoopNest& nest) {
+  return std::find(nest.extents.begin(), nest.extents.end(), 0) != nest.extents.end();
 }
 
 }  // namespace
@@ -131,35 +131,34 @@ LoopRange possible(const Condition& condition, const LoopSpace& space) {
 Bound least(const IndexExpr& expression, const LoopSpace& space) { return Solver(space).least(expression); }
 
 LoopRange blocks_around(const LoopRange& range, const LoopSpace& space) {
-  const Index extent = space.program.extents[static_cast<std::size_t>(space.walked)],
+  const Index extent = space.nest.extents[static_cast<std::size_t>(space.walked)],
               block = space.block(space.walked);
   return {floor_div(max(range.lower, 0), block) * block, min(range.upper, extent)};
 }
 
 LoopRange needed_blocks(const ir::Graph& graph, const LoopSpace& space, const std::vector<int>& reductions) {
-  const Index extent = space.program.extents[static_cast<std::size_t>(space.walked)];
-  if (is_empty(space.program)) return {0, extent};
-  Condition need = needed(graph, space.program, reductions);
+  const Index extent = space.nest.extents[static_cast<std::size_t>(space.walked)];
+  if (is_empty(space.nest)) return {0, extent};
+  Condition need = needed(graph, space.nest, reductions);
   // A single block is walked whole or, for rows that need nothing, not at all.
-  if (space.block(space.walked) >= extent) need = without_reduced(need, space.program);
+  if (space.block(space.walked) >= extent) need = without_reduced(need, space.nest);
   return blocks_around(possible(need, space), space);
 }
 
 std::optional<double> walked_share(const LoopRange& blocks, const LoopSpace& space) {
   constexpr Index kSamples = 64;
-  const GroupProgram& program = space.program;
-  if (is_empty(program)) return 1;
+  const LoopNest& nest = space.nest;
+  if (is_empty(nest)) return 1;
   const Index block = space.block(space.walked),
-              all = ceil_div(program.extents[static_cast<std::size_t>(space.walked)], block);
-  std::vector<Index> starts(program.extents.size());
+              all = ceil_div(nest.extents[static_cast<std::size_t>(space.walked)], block);
+  std::vector<Index> starts(nest.extents.size());
   double sum = 0;
   for (Index i = 0; i < kSamples; ++i) {
     for (std::size_t v = 0; v < starts.size(); ++v) {
       const int variable = static_cast<int>(v);
-      if (program.inner[v] || program.reduced[v]) continue;
+      if (nest.inner[v] || nest.reduced[v]) continue;
       // Even steps along each variable, in another order for each.
-      const Index count = ceil_div(program.extents[v], space.block(variable)),
-                  at = (2 * v + 1) * i % kSamples;
+      const Index count = ceil_div(nest.extents[v], space.block(variable)), at = (2 * v + 1) * i % kSamples;
       starts[v] = (2 * at + 1) * count / (2 * kSamples) * space.block(variable);
     }
     const auto lower = blocks.lower.evaluate(starts), upper = blocks.upper.evaluate(starts);

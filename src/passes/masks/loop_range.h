@@ -10,14 +10,13 @@
 namespace tilewright::passes {
 
 // The reduced variable the innermost loop walks in blocks, or that the tile holds whole; -1: none.
-int walked_variable(const GroupProgram& program, const TileShape& shape);
+int walked_variable(const LoopNest& nest, const TileShape& shape);
 
 // How a program cuts the space: `walked` is the variable its loop walks, the others stand at their starts, or
 // cover a block from there.
 struct LoopSpace {
-  LoopSpace(const GroupProgram& p, const TileShape& s)
-      : program(p), shape(s), walked(walked_variable(p, s)) {}
-  const GroupProgram& program;
+  LoopSpace(const LoopNest& p, const TileShape& s) : nest(p), shape(s), walked(walked_variable(p, s)) {}
+  const LoopNest& nest;
   const TileShape& shape;
   int walked;
   Index block(int variable) const;

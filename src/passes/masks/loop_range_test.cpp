@@ -35,14 +35,14 @@ struct Masked {
     for (ir::NodeId id = 0; id <= largest.id; ++id)
       if (graph.node(id).op->kind != ir::OpClass::input && !is_inlined(graph.node(id)))
         group.nodes.push_back(id);
-    program = std::get<GroupProgram>(build_program(graph, group));
+    nest = std::get<LoopNest>(build_loop_nest(graph, group));
     shape = {.row = 0, .column = 1, .rows = kBlockRows, .columns = kBlockKeys, .looped = true};
   }
 
   LoopRange blocks() const {
-    for (std::size_t s = 0; s < program.syms.size(); ++s)
-      if (program.syms[s].kind == Sym::Kind::reduce)
-        return needed_blocks(graph, LoopSpace(program, shape), {static_cast<int>(s)});
+    for (std::size_t s = 0; s < nest.exprs.size(); ++s)
+      if (nest.exprs[s].kind == Expr::Kind::reduce)
+        return needed_blocks(graph, LoopSpace(nest, shape), {static_cast<int>(s)});
     throw Error("no reduction");
   }
 
@@ -79,7 +79,7 @@ struct Masked {
 
   ir::Graph graph{"masked"};
   Holds holds;
-  GroupProgram program;
+  LoopNest nest;
   TileShape shape;
 };
 
@@ -163,7 +163,7 @@ TEST(LoopRange, LeavesNothingOutOfRandomMasks) {
     const Masked masked(
         [&](ir::Graph&, const Value& r, const Value& k) { return random_mask(random, r, k, i % 4); });
     // Quotients by a divisor of an extent split the variable; the shape above is not one of such a program.
-    if (masked.program.extents != Extents{kRows, kKeys}) continue;
+    if (masked.nest.extents != Extents{kRows, kKeys}) continue;
     const auto [w, l] = masked.check();
     ++checked;
     walked += w, least += l, all += ceil_div(kRows, kBlockRows) * ceil_div(kKeys, kBlockKeys);

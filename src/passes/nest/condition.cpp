@@ -49,7 +49,7 @@ Linear plus(const Linear& a, Index by) { return {a.expression + by, a.values, a.
 Linear minus(const Linear& a) { return {a.expression * -1, opposite(a.values), a.summed}; }
 
 Condition not_positive(const Linear& d, const Extents& extents) {
-  const Range r = range(d.expression, extents);
+  const IndexRange r = range(d.expression, extents);
   if (d.values.empty() && r.high <= 0) return of_kind(Kind::always);
   if (d.values.empty() && r.low > 0) return of_kind(Kind::never);
   constexpr Index kMost = Index{1} << 40;
@@ -59,14 +59,14 @@ Condition not_positive(const Linear& d, const Extents& extents) {
 
 class Reader {
  public:
-  Reader(const ir::Graph& graph, const GroupProgram& program)
-      : graph_(graph), program_(program), depends_(dependence(program)), axes_(tile_variables()) {
-    if (program.has_dots()) dot_ = dot_axes(program);
+  Reader(const ir::Graph& graph, const LoopNest& nest)
+      : graph_(graph), nest_(nest), depends_(dependence(nest)), axes_(tile_variables()) {
+    if (nest.has_dots()) dot_ = dot_axes(nest);
   }
 
   Condition condition(int s) const {
     Condition c = made_of_others(s);
-    if (c.kind != Kind::unknown || !is_bool(sym(s).dtype)) return c;
+    if (c.kind != Kind::unknown || !is_bool(expr(s).dtype)) return c;
     const std::optional<Along> along = vector_along(s);
     if (!along) return c;
     return {.kind = Kind::not_positive, .expression = 1, .values = {{s, -1, *along}}};
@@ -79,14 +79,14 @@ class Reader {
   }
 
  private:
-  const Sym& sym(int s) const { return program_.syms[static_cast<std::size_t>(s)]; }
+  const Expr& expr(int s) const { return nest_.exprs[static_cast<std::size_t>(s)]; }
 
   Condition made_of_others(int s) const {
-    const Sym& m = sym(s);
-    if (m.kind == Sym::Kind::constant) return of_kind(m.number.i != 0 ? Kind::always : Kind::never);
-    if (m.kind == Sym::Kind::in_range) return inside(m);
-    if (m.kind == Sym::Kind::where) return chosen(m);
-    if (m.kind != Sym::Kind::op) return of_kind(Kind::unknown);
+    const Expr& m = expr(s);
+    if (m.kind == Expr::Kind::constant) return of_kind(m.number.i != 0 ? Kind::always : Kind::never);
+    if (m.kind == Expr::Kind::in_range) return inside(m);
+    if (m.kind == Expr::Kind::where) return chosen(m);
+    if (m.kind != Expr::Kind::op) return of_kind(Kind::unknown);
     const ir::Op* op = graph_.node(m.node).op;
     if (op == &ops::kBitAnd) return both(condition(m.operands[0]), condition(m.operands[1]));
     if (op == &ops::kBitOr) return either(condition(m.operands[0]), condition(m.operands[1]));
@@ -95,17 +95,17 @@ class Reader {
     return comparison(m, op);
   }
 
-  Condition chosen(const Sym& m) const {
+  Condition chosen(const Expr& m) const {
     const Condition c = condition(m.operands[0]);
     return either(both(c, condition(m.operands[1])), both(negated(c), condition(m.operands[2])));
   }
 
-  // Syms that are the same in the whole program depend on none of these.
+  // Exprs that are the same in the whole program depend on none of these.
   std::vector<bool> tile_variables() const {
-    std::vector<bool> out = program_.reduced;
-    for (std::size_t v = 0; v < out.size(); ++v) out[v] = out[v] || program_.inner[v];
-    if (program_.has_dots()) {
-      const DotAxes axes = dot_axes(program_);
+    std::vector<bool> out = nest_.reduced;
+    for (std::size_t v = 0; v < out.size(); ++v) out[v] = out[v] || nest_.inner[v];
+    if (nest_.has_dots()) {
+      const DotAxes axes = dot_axes(nest_);
       for (int v : {axes.m, axes.n})
         if (v >= 0) out[static_cast<std::size_t>(v)] = true;
     } else {
@@ -114,18 +114,18 @@ class Reader {
     return out;
   }
   bool is_scalar(int s) const {
-    const Sym& m = sym(s);
+    const Expr& m = expr(s);
     if (m.level > 0 || m.reduced || is_float(m.dtype) || is_bool(m.dtype)) return false;
     const std::vector<bool>& on = depends_[static_cast<std::size_t>(s)];
     for (std::size_t v = 0; v < on.size(); ++v)
       if (on[v] && axes_[v]) return false;
-    if (m.kind == Sym::Kind::cast) return is_scalar(m.operands[0]);
-    return m.kind == Sym::Kind::load && m.offset.is_affine() && m.dynamic.empty() && m.mask < 0;
+    if (m.kind == Expr::Kind::cast) return is_scalar(m.operands[0]);
+    return m.kind == Expr::Kind::load && m.offset.is_affine() && m.dynamic.empty() && m.mask < 0;
   }
 
   // Data that differs along one axis of a dot's tile alone.
   std::optional<Along> vector_along(int s) const {
-    if (dot_.dot < 0 || sym(s).level > 0 || is_float(sym(s).dtype)) return std::nullopt;
+    if (dot_.dot < 0 || expr(s).level > 0 || is_float(expr(s).dtype)) return std::nullopt;
     const std::vector<bool>& on = depends_[static_cast<std::size_t>(s)];
     std::optional<Along> along;
     for (std::size_t v = 0; v < on.size(); ++v) {
@@ -134,24 +134,24 @@ class Reader {
       if (along || (variable != dot_.m && variable != dot_.k)) return std::nullopt;
       along = variable == dot_.m ? Along::rows : Along::walked;
     }
-    const std::vector<bool> parts = program_.made_of({s});
+    const std::vector<bool> parts = nest_.made_of({s});
     for (std::size_t p = 0; p < parts.size(); ++p)
-      if (parts[p] && sym(static_cast<int>(p)).kind == Sym::Kind::load) return along;
+      if (parts[p] && expr(static_cast<int>(p)).kind == Expr::Kind::load) return along;
     return std::nullopt;
   }
 
   std::optional<Linear> linear(int s) const {
     if (std::optional<Linear> sum = linear_sum(s)) return sum;
-    const std::optional<Along> along = is_bool(sym(s).dtype) ? std::nullopt : vector_along(s);
+    const std::optional<Along> along = is_bool(expr(s).dtype) ? std::nullopt : vector_along(s);
     return along ? std::optional(Linear{0, {{s, 1, *along}}}) : std::nullopt;
   }
   std::optional<Linear> linear_sum(int s) const {
-    const Sym& m = sym(s);
+    const Expr& m = expr(s);
     if (is_float(m.dtype) || is_bool(m.dtype)) return std::nullopt;
-    if (m.kind == Sym::Kind::constant) return Linear{m.number.i, {}};
-    if (m.kind == Sym::Kind::index) return Linear{m.offset, {}};
+    if (m.kind == Expr::Kind::constant) return Linear{m.number.i, {}};
+    if (m.kind == Expr::Kind::index) return Linear{m.offset, {}};
     if (is_scalar(s)) return Linear{0, {{s, 1, Along::nothing}}};
-    if (m.kind != Sym::Kind::op || m.dtype != DType::i64) return std::nullopt;
+    if (m.kind != Expr::Kind::op || m.dtype != DType::i64) return std::nullopt;
     const ir::Op* op = graph_.node(m.node).op;
     if (op != &ops::kAdd && op != &ops::kSub) return std::nullopt;
     const auto a = linear(m.operands[0]), b = linear(m.operands[1]);
@@ -163,9 +163,9 @@ class Reader {
     Linear out{a.expression + b.expression * sign, a.values, a.summed || b.summed};
     for (const Condition::Value& v : b.values) {
       const auto same = std::find_if(out.values.begin(), out.values.end(),
-                                     [&](const Condition::Value& o) { return o.sym == v.sym; });
+                                     [&](const Condition::Value& o) { return o.expr == v.expr; });
       if (same == out.values.end()) {
-        out.values.push_back({v.sym, v.factor * sign, v.along});
+        out.values.push_back({v.expr, v.factor * sign, v.along});
         continue;
       }
       same->factor += v.factor * sign;
@@ -179,29 +179,29 @@ class Reader {
     return out;
   }
 
-  Condition inside(const Sym& m) const {
+  Condition inside(const Expr& m) const {
     Linear i{m.offset, {}};
     if (!m.operands.empty()) {
       const std::optional<Linear> value = linear(m.operands[0]);
       if (!value) return of_kind(Kind::unknown);
       i = {value->expression + m.offset, value->values, !(m.offset == IndexExpr(0)) || value->summed};
     }
-    return both(not_positive(plus(minus(i), m.low), program_.extents),
-                not_positive(plus(i, 1 - m.high), program_.extents));
+    return both(not_positive(plus(minus(i), m.low), nest_.extents),
+                not_positive(plus(i, 1 - m.high), nest_.extents));
   }
 
-  Condition comparison(const Sym& m, const ir::Op* op) const {
+  Condition comparison(const Expr& m, const ir::Op* op) const {
     if (m.operands.size() != 2) return of_kind(Kind::unknown);
     const auto a = linear(m.operands[0]), b = linear(m.operands[1]);
     const auto d = a && b ? sum(*a, *b, -1) : std::nullopt;
-    return d ? compared(*op, *d, program_.extents) : of_kind(Kind::unknown);
+    return d ? compared(*op, *d, nest_.extents) : of_kind(Kind::unknown);
   }
 
   Condition find_difference(int s, double value) {
-    const Sym& m = sym(s);
+    const Expr& m = expr(s);
     const auto of = [&](std::size_t operand, double v) { return may_differ(m.operands[operand], v); };
     switch (m.kind) {
-      case Sym::Kind::constant: {
+      case Expr::Kind::constant: {
         // Large integers are compared where doubles hold them.
         constexpr Index kExact = Index{1} << 53;
         const bool exact = is_float(m.dtype) || std::abs(m.number.i / 2) < kExact / 2 ||
@@ -209,30 +209,31 @@ class Reader {
         const double mine = is_float(m.dtype) ? m.number.f : static_cast<double>(m.number.i);
         return of_kind(exact && mine == value ? Kind::never : Kind::always);
       }
-      case Sym::Kind::load: {
+      case Expr::Kind::load: {
         if (value != 0 || m.mask < 0) return of_kind(Kind::always);
         // Which of a table's entries lie outside is not worth looking for.
         const Condition read = condition(m.mask);
         return !m.dynamic.empty() && read.of_vectors() ? of_kind(Kind::always) : read;
       }
-      case Sym::Kind::cast:
-        return is_float(m.dtype) && is_float(sym(m.operands[0]).dtype) ? of(0, value) : of_kind(Kind::always);
-      case Sym::Kind::where:
+      case Expr::Kind::cast:
+        return is_float(m.dtype) && is_float(expr(m.operands[0]).dtype) ? of(0, value)
+                                                                        : of_kind(Kind::always);
+      case Expr::Kind::where:
         return difference_of_choice(m, value);
-      case Sym::Kind::op:
+      case Expr::Kind::op:
         return difference_of_op(m, value);
       default:
         return of_kind(Kind::always);
     }
   }
 
-  Condition difference_of_choice(const Sym& m, double value) {
+  Condition difference_of_choice(const Expr& m, double value) {
     const Condition c = condition(m.operands[0]);
     return either(both(c, may_differ(m.operands[1], value)),
                   both(negated(c), may_differ(m.operands[2], value)));
   }
 
-  Condition difference_of_op(const Sym& m, double value) {
+  Condition difference_of_op(const Expr& m, double value) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const ir::Op* op = graph_.node(m.node).op;
     const auto of = [&](std::size_t operand, double v) { return may_differ(m.operands[operand], v); };
@@ -249,24 +250,24 @@ class Reader {
     if (op == &ops::kDiv && value == 0) return of(0, value);
     if ((op == &ops::kMul || op == &ops::kDiv) && std::isinf(value))
       for (std::size_t side : {1, 0}) {
-        const Sym& by = sym(m.operands[side]);
-        if (by.kind != Sym::Kind::constant || !is_float(by.dtype) || by.number.f == 0) continue;
+        const Expr& by = expr(m.operands[side]);
+        if (by.kind != Expr::Kind::constant || !is_float(by.dtype) || by.number.f == 0) continue;
         if (side == 1 || op == &ops::kMul) return of(1 - side, by.number.f > 0 ? value : -value);
       }
     return of_kind(Kind::always);
   }
 
   const ir::Graph& graph_;
-  const GroupProgram& program_;
+  const LoopNest& nest_;
   const std::vector<std::vector<bool>> depends_;
   const std::vector<bool> axes_;
   DotAxes dot_;
   std::map<std::pair<int, double>, Condition> differ_;
 };
 
-// Where each sym's value is used by an output.
-std::vector<Condition> used_at(const Reader& reader, const ir::Graph& graph, const GroupProgram& program) {
-  std::vector<Condition> used(program.syms.size(), of_kind(Kind::never));
+// Where each expr's value is used by an output.
+std::vector<Condition> used_at(const Reader& reader, const ir::Graph& graph, const LoopNest& nest) {
+  std::vector<Condition> used(nest.exprs.size(), of_kind(Kind::never));
   const auto use = [&](int s, const Condition& at) {
     Condition& all = used[static_cast<std::size_t>(s)];
     all = either(all, at);
@@ -275,22 +276,22 @@ std::vector<Condition> used_at(const Reader& reader, const ir::Graph& graph, con
     for (auto [s, stride] : dynamic) use(s, of_kind(Kind::always));
     if (mask >= 0) use(mask, of_kind(Kind::always));
   };
-  for (const ProgramOutput& o : program.outputs) {
-    use(o.sym, of_kind(Kind::always));
+  for (const ProgramOutput& o : nest.outputs) {
+    use(o.expr, of_kind(Kind::always));
     use_whole(o.dynamic, o.mask);
   }
-  for (std::size_t s = program.syms.size(); s-- > 0;) {
-    const Sym& m = program.syms[s];
-    const Condition at = without_reduced(used[s], program);
+  for (std::size_t s = nest.exprs.size(); s-- > 0;) {
+    const Expr& m = nest.exprs[s];
+    const Condition at = without_reduced(used[s], nest);
     if (at.kind == Kind::never) continue;
     use_whole(m.dynamic, m.mask);
     const bool choice =
-        m.kind == Sym::Kind::where || (m.kind == Sym::Kind::op && graph.node(m.node).op == &ops::kWhere);
+        m.kind == Expr::Kind::where || (m.kind == Expr::Kind::op && graph.node(m.node).op == &ops::kWhere);
     for (std::size_t i = 0; i < m.operands.size(); ++i) {
       Condition here = at;
       if (choice && i > 0) {
         const Condition c = reader.condition(m.operands[0]);
-        here = both(here, without_reduced(i == 1 ? c : negated(c), program));
+        here = both(here, without_reduced(i == 1 ? c : negated(c), nest));
       }
       use(m.operands[i], here);
     }
@@ -298,7 +299,7 @@ std::vector<Condition> used_at(const Reader& reader, const ir::Graph& graph, con
   return used;
 }
 
-double nothing(const Sym& m, bool dot) {
+double nothing(const Expr& m, bool dot) {
   if (dot) return 0;
   const tile::Number n = identity(m.monoid, m.dtype);
   return is_float(m.dtype) ? n.f : static_cast<double>(n.i);
@@ -369,10 +370,10 @@ Condition compared(const ir::Op& op, const Linear& difference, const Extents& ex
   return of_kind(Kind::unknown);
 }
 
-Condition without_reduced(const Condition& c, const GroupProgram& program) {
+Condition without_reduced(const Condition& c, const LoopNest& nest) {
   if (c.kind == Kind::not_positive) {
-    for (std::size_t v = 0; v < program.extents.size(); ++v)
-      if ((program.reduced[v] || program.inner[v]) && c.expression.depends_on(static_cast<int>(v)))
+    for (std::size_t v = 0; v < nest.extents.size(); ++v)
+      if ((nest.reduced[v] || nest.inner[v]) && c.expression.depends_on(static_cast<int>(v)))
         return of_kind(Kind::unknown);
     const bool walks = std::any_of(c.values.begin(), c.values.end(),
                                    [](const Condition::Value& v) { return v.along == Along::walked; });
@@ -382,26 +383,26 @@ Condition without_reduced(const Condition& c, const GroupProgram& program) {
   const bool all = c.kind == Kind::both;
   Condition out = of_kind(all ? Kind::always : Kind::never);
   for (const Condition& part : c.parts)
-    out = all ? both(out, without_reduced(part, program)) : either(out, without_reduced(part, program));
+    out = all ? both(out, without_reduced(part, nest)) : either(out, without_reduced(part, nest));
   return out;
 }
 
-Condition condition_of(const ir::Graph& graph, const GroupProgram& program, int sym) {
-  return Reader(graph, program).condition(sym);
+Condition condition_of(const ir::Graph& graph, const LoopNest& nest, int expr) {
+  return Reader(graph, nest).condition(expr);
 }
 
-Condition may_differ(const ir::Graph& graph, const GroupProgram& program, int sym, tile::Number value) {
-  const bool real = is_float(program.syms[static_cast<std::size_t>(sym)].dtype);
-  return Reader(graph, program).may_differ(sym, real ? value.f : static_cast<double>(value.i));
+Condition may_differ(const ir::Graph& graph, const LoopNest& nest, int expr, tile::Number value) {
+  const bool real = is_float(nest.exprs[static_cast<std::size_t>(expr)].dtype);
+  return Reader(graph, nest).may_differ(expr, real ? value.f : static_cast<double>(value.i));
 }
 
-Condition needed(const ir::Graph& graph, const GroupProgram& program, const std::vector<int>& reductions) {
-  Reader reader(graph, program);
-  const std::vector<Condition> used = used_at(reader, graph, program);
+Condition needed(const ir::Graph& graph, const LoopNest& nest, const std::vector<int>& reductions) {
+  Reader reader(graph, nest);
+  const std::vector<Condition> used = used_at(reader, graph, nest);
   Condition out = of_kind(Kind::never);
   for (int s : reductions) {
-    const Sym& m = program.syms[static_cast<std::size_t>(s)];
-    const bool dot = m.kind == Sym::Kind::dot;
+    const Expr& m = nest.exprs[static_cast<std::size_t>(s)];
+    const bool dot = m.kind == Expr::Kind::dot;
     Condition here = reader.may_differ(m.operands[0], nothing(m, dot));
     if (dot) here = both(here, reader.may_differ(m.operands[1], 0));
     out = either(out, both(here, used[static_cast<std::size_t>(s)]));

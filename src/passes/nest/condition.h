@@ -2,7 +2,7 @@
 // say: comparisons of sums of these under "and" and "or". Masks become these.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <vector>
 
@@ -13,14 +13,14 @@ struct Condition {
     never,
     always,
     unknown,       // may hold and may not
-    not_positive,  // expression + Σ factor * (the value of sym) <= 0
+    not_positive,  // expression + Σ factor * (the value of expr) <= 0
     both,
     either,
   };
   // What a value differs along: nothing inside a program, its rows, or what its loop walks.
   enum class Along : std::uint8_t { nothing, rows, walked };
   struct Value {
-    int sym = -1;  // an integer, or a bool as 0 and 1
+    int expr = -1;  // an integer, or a bool as 0 and 1
     Index factor = 1;
     Along along = Along::nothing;
     friend bool operator==(const Value&, const Value&) = default;
@@ -50,16 +50,16 @@ struct Linear {
 // What the comparison `op` says of two integers whose difference this is.
 Condition compared(const ir::Op& op, const Linear& difference, const Extents& extents);
 // `c` at any value of the reduced variables: what it says about them is forgotten.
-Condition without_reduced(const Condition& c, const GroupProgram& program);
+Condition without_reduced(const Condition& c, const LoopNest& nest);
 
-// What a bool sym says.
-Condition condition_of(const ir::Graph& graph, const GroupProgram& program, int sym);
+// What a bool expr says.
+Condition condition_of(const ir::Graph& graph, const LoopNest& nest, int expr);
 
-// Where a sym's value may differ from `value`. A product with zero is zero, and what -inf is added to stays
+// Where a expr's value may differ from `value`. A product with zero is zero, and what -inf is added to stays
 // -inf: of what a mask takes out not even NaNs are seen.
-Condition may_differ(const ir::Graph& graph, const GroupProgram& program, int sym, tile::Number value);
+Condition may_differ(const ir::Graph& graph, const LoopNest& nest, int expr, tile::Number value);
 
 // Where the blocks of one loop may change what its reductions and dots give, or where these are used at all.
-Condition needed(const ir::Graph& graph, const GroupProgram& program, const std::vector<int>& reductions);
+Condition needed(const ir::Graph& graph, const LoopNest& nest, const std::vector<int>& reductions);
 
 }  // namespace tilewright::passes

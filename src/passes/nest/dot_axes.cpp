@@ -16,10 +16,10 @@ constexpr Index kWidestBlock = 128;  // of a result's axis that one scale is for
 
 }  // namespace
 
-std::vector<std::vector<bool>> dependence(const GroupProgram& program) {
+std::vector<std::vector<bool>> dependence(const LoopNest& nest) {
   std::vector<std::vector<bool>> all;
-  for (const Sym& s : program.syms) {
-    std::vector<bool> on(program.extents.size());
+  for (const Expr& s : nest.exprs) {
+    std::vector<bool> on(nest.extents.size());
     const auto take = [&](int operand) {
       for (std::size_t v = 0; v < on.size(); ++v) on[v] = on[v] || all[place_of(operand)][v];
     };
@@ -28,9 +28,10 @@ std::vector<std::vector<bool>> dependence(const GroupProgram& program) {
     if (s.mask >= 0) take(s.mask);
     for (std::size_t v = 0; v < on.size(); ++v) {
       on[v] = on[v] || s.offset.depends_on(static_cast<int>(v));
-      const bool gone = s.kind == Sym::Kind::dot         ? (s.inner ? program.inner[v] : program.reduced[v])
-                        : s.kind == Sym::Kind::statistic ? s.offset.depends_on(static_cast<int>(v))
-                                                         : s.kind == Sym::Kind::reduce && program.reduced[v];
+      const bool gone = s.kind == Expr::Kind::dot ? (s.inner ? nest.inner[v] : nest.reduced[v])
+                        : s.kind == Expr::Kind::epilogue_reduction
+                            ? s.offset.depends_on(static_cast<int>(v))
+                            : s.kind == Expr::Kind::reduce && nest.reduced[v];
       if (gone) on[v] = false;
     }
     all.push_back(std::move(on));
@@ -41,43 +42,43 @@ std::vector<std::vector<bool>> dependence(const GroupProgram& program) {
 namespace {
 
 // The first whose result no other one multiplies: it stands in the frame of the loop.
-int first_inner_dot(const GroupProgram& program) {
+int first_inner_dot(const LoopNest& nest) {
   std::vector<int> factors;
-  for (const Sym& s : program.syms)
+  for (const Expr& s : nest.exprs)
     if (s.inner) factors.insert(factors.end(), s.operands.begin(), s.operands.end());
-  const std::vector<bool> multiplied = program.made_of(factors);
-  for (std::size_t s = 0; s < program.syms.size(); ++s)
-    if (program.syms[s].inner && !multiplied[s]) return static_cast<int>(s);
+  const std::vector<bool> multiplied = nest.made_of(factors);
+  for (std::size_t s = 0; s < nest.exprs.size(); ++s)
+    if (nest.exprs[s].inner && !multiplied[s]) return static_cast<int>(s);
   return -1;
 }
 
 }  // namespace
 
-DotAxes dot_axes(const GroupProgram& program) {
-  int sym = program.dot();
-  if (sym < 0) sym = first_inner_dot(program);
-  const Sym& dot = program.syms[place_of(sym)];
-  const std::vector<std::vector<bool>> depends = dependence(program);
+DotAxes dot_axes(const LoopNest& nest) {
+  int expr = nest.dot();
+  if (expr < 0) expr = first_inner_dot(nest);
+  const Expr& dot = nest.exprs[place_of(expr)];
+  const std::vector<std::vector<bool>> depends = dependence(nest);
   const std::vector<bool>&a = depends[place_of(dot.operands[0])], &b = depends[place_of(dot.operands[1])];
   // Scales of blocks cut an axis in two: the inner part is the tile's, however many outer ones there are.
   const auto length = [&](int v) {
-    const Index extent = program.extents[place_of(v)];
-    return dot.adds_up ? std::min(extent, kWidestBlock) : extent;
+    const Index extent = nest.extents[place_of(v)];
+    return dot.scaled_accumulation ? std::min(extent, kWidestBlock) : extent;
   };
   // What tiles are reduced along is theirs, too.
   const auto rank = [&](int v) {
-    const bool along = std::any_of(program.syms.begin(), program.syms.end(), [&](const Sym& s) {
-      return s.kind == Sym::Kind::statistic && s.offset.depends_on(v);
+    const bool along = std::any_of(nest.exprs.begin(), nest.exprs.end(), [&](const Expr& s) {
+      return s.kind == Expr::Kind::epilogue_reduction && s.offset.depends_on(v);
     });
     return std::pair(along, length(v));
   };
   const auto longest = [&](const std::vector<bool>& of, const std::vector<bool>& not_of) {
     int best = -1;
-    for (int v : program.parallel_variables())
+    for (int v : nest.parallel_variables())
       if (of[place_of(v)] && !not_of[place_of(v)] && (best < 0 || rank(v) >= rank(best))) best = v;
     return best;
   };
-  return {sym, longest(a, b), longest(b, a), program.reduced_variables().back()};
+  return {expr, longest(a, b), longest(b, a), nest.reduced_variables().back()};
 }
 
 }  // namespace tilewright::passes

@@ -1,7 +1,7 @@
 // Which tile each value of a program with dots stands in, and which way round its inner dots multiply there.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 namespace tilewright::passes {
 
@@ -9,9 +9,9 @@ namespace tilewright::passes {
 // variables, rows and columns, and what stands in it varies along no other variable that tiles walk in
 // blocks. An inner dot whose result stands in its frame with its axes exchanged has its operands exchanged
 // instead.
-bool fits_frames(GroupProgram& program);
+bool fits_frames(LoopNest& nest);
 
 // Exchanges rows and columns of everything that is added up.
-void exchange_added_dots(GroupProgram& program);
+void exchange_added_dots(LoopNest& nest);
 
 }  // namespace tilewright::passes

@@ -8,30 +8,29 @@ namespace tilewright::passes {
 
 namespace {
 
-using Folded = std::optional<std::variant<int, Sym>>;
+using Folded = std::optional<std::variant<int, Expr>>;
 
 class Folder {
  public:
-  Folder(const ir::Graph& graph, const GroupProgram& program, const ir::Op& op,
-         const std::vector<int>& operands)
-      : graph_(graph), program_(program), op_(op), operands_(operands) {}
+  Folder(const ir::Graph& graph, const LoopNest& nest, const ir::Op& op, const std::vector<int>& operands)
+      : graph_(graph), nest_(nest), op_(op), operands_(operands) {}
 
   Folded run() const {
     if (&op_ == &ops::kWhere) return where();
     if (&op_ == &ops::kBitAnd || &op_ == &ops::kBitOr) return both_bools();
-    if (&op_ == &ops::kBitNot && is_bool(sym(0).dtype) && truth(0)) return boolean(!*truth(0));
+    if (&op_ == &ops::kBitNot && is_bool(expr(0).dtype) && truth(0)) return boolean(!*truth(0));
     if (operands_.size() != 2) return {};
     const std::optional<IndexExpr> a = index(operands_[0]), b = index(operands_[1]);
     if (!a || !b) return {};
-    if (Folded compared = comparison(range(*a - *b, program_.extents))) return compared;
+    if (Folded compared = comparison(range(*a - *b, nest_.extents))) return compared;
     if (&op_ == &ops::kAdd) return of(*a + *b);
     if (&op_ == &ops::kSub) return of(*a - *b);
     if (&op_ == &ops::kMul && b->is_constant()) return of(*a * b->constant());
     if (&op_ == &ops::kMul && a->is_constant()) return of(*b * a->constant());
     // Division truncates: it is the floor's only of what is never negative.
-    if (!b->is_constant() || b->constant() <= 0 || range(*a, program_.extents).low < 0) return {};
-    if (&op_ == &ops::kDiv) return of(floor_div(*a, b->constant(), program_.extents));
-    if (&op_ == &ops::kRem) return of(remainder(*a, b->constant(), program_.extents));
+    if (!b->is_constant() || b->constant() <= 0 || range(*a, nest_.extents).low < 0) return {};
+    if (&op_ == &ops::kDiv) return of(floor_div(*a, b->constant(), nest_.extents));
+    if (&op_ == &ops::kRem) return of(remainder(*a, b->constant(), nest_.extents));
     return {};
   }
 
@@ -39,31 +38,31 @@ class Folder {
   // Far from where 64-bit arithmetic wraps around.
   static constexpr Index kMost = Index{1} << 40;
 
-  const Sym& at(int sym) const { return program_.syms[static_cast<std::size_t>(sym)]; }
-  const Sym& sym(std::size_t operand) const { return at(operands_[operand]); }
-  std::optional<IndexExpr> index(int sym) const {
-    const Sym& s = at(sym);
+  const Expr& at(int expr) const { return nest_.exprs[static_cast<std::size_t>(expr)]; }
+  const Expr& expr(std::size_t operand) const { return at(operands_[operand]); }
+  std::optional<IndexExpr> index(int expr) const {
+    const Expr& s = at(expr);
     if (s.dtype != DType::i64) return {};
-    if (s.kind == Sym::Kind::index) return s.offset;
-    if (s.kind == Sym::Kind::constant && std::abs(s.number.i) < kMost) return IndexExpr(s.number.i);
+    if (s.kind == Expr::Kind::index) return s.offset;
+    if (s.kind == Expr::Kind::constant && std::abs(s.number.i) < kMost) return IndexExpr(s.number.i);
     return {};
   }
   std::optional<bool> truth(std::size_t operand) const {
-    if (sym(operand).kind != Sym::Kind::constant) return {};
-    return sym(operand).number.i != 0;
+    if (expr(operand).kind != Expr::Kind::constant) return {};
+    return expr(operand).number.i != 0;
   }
 
-  static Sym boolean(bool value) {
-    return {.kind = Sym::Kind::constant, .dtype = DType::boolean, .number = {0, value ? 1 : 0}};
+  static Expr boolean(bool value) {
+    return {.kind = Expr::Kind::constant, .dtype = DType::boolean, .number = {0, value ? 1 : 0}};
   }
   Folded of(const IndexExpr& e) const {
-    const Range r = range(e, program_.extents);
+    const IndexRange r = range(e, nest_.extents);
     if (r.low < -kMost || r.high > kMost) return {};
-    return Sym{.kind = Sym::Kind::index, .offset = e, .dtype = DType::i64};
+    return Expr{.kind = Expr::Kind::index, .offset = e, .dtype = DType::i64};
   }
 
   // Folds the comparison of a and b, whose difference lies in `d`.
-  Folded comparison(const Range& d) const {
+  Folded comparison(const IndexRange& d) const {
     const auto decide = [](bool always, bool never) -> Folded {
       if (always) return boolean(true);
       return never ? Folded(boolean(false)) : std::nullopt;
@@ -89,7 +88,7 @@ class Folder {
   }
 
   Folded both_bools() const {
-    if (!is_bool(sym(0).dtype)) return {};
+    if (!is_bool(expr(0).dtype)) return {};
     const bool neutral = &op_ == &ops::kBitAnd;
     for (std::size_t i : {0, 1})
       if (const std::optional<bool> t = truth(i)) return operands_[*t == neutral ? 1 - i : i];
@@ -106,11 +105,11 @@ class Folder {
     for (std::size_t i : {0, 1})
       if (covers(operands_[i], operands_[1 - i])) return operands_[i];
     for (std::size_t i : {0, 1}) {
-      const Sym& other = sym(1 - i);
-      if (other.kind != Sym::Kind::op || graph_.node(other.node).op != &op_) continue;
+      const Expr& other = expr(1 - i);
+      if (other.kind != Expr::Kind::op || graph_.node(other.node).op != &op_) continue;
       for (std::size_t part : {0, 1}) {
         if (!covers(operands_[i], other.operands[part])) continue;
-        Sym rest = other;
+        Expr rest = other;
         rest.operands = {operands_[i], other.operands[1 - part]};
         return rest;
       }
@@ -119,33 +118,33 @@ class Folder {
   }
 
   // What a bool says of positions.
-  Condition condition(int sym) const {
-    const Sym& s = at(sym);
-    if (s.kind != Sym::Kind::op || !is_bool(s.dtype)) return {};
+  Condition condition(int expr) const {
+    const Expr& s = at(expr);
+    if (s.kind != Expr::Kind::op || !is_bool(s.dtype)) return {};
     const ir::Op* op = graph_.node(s.node).op;
     if (op == &ops::kBitAnd) return both(condition(s.operands[0]), condition(s.operands[1]));
     if (op == &ops::kBitOr) return either(condition(s.operands[0]), condition(s.operands[1]));
     if (op == &ops::kBitNot) return negated(condition(s.operands[0]));
     if (s.operands.size() != 2) return {};
     const std::optional<IndexExpr> a = index(s.operands[0]), b = index(s.operands[1]);
-    return a && b ? compared(*op, {.expression = *a - *b}, program_.extents) : Condition{};
+    return a && b ? compared(*op, {.expression = *a - *b}, nest_.extents) : Condition{};
   }
 
   const ir::Graph& graph_;
-  const GroupProgram& program_;
+  const LoopNest& nest_;
   const ir::Op& op_;
   const std::vector<int>& operands_;
 };
 
 }  // namespace
 
-Folded fold_index(const ir::Graph& graph, const GroupProgram& program, const ir::Op& op,
+Folded fold_index(const ir::Graph& graph, const LoopNest& nest, const ir::Op& op,
                   const std::vector<int>& operands) {
-  return Folder(graph, program, op, operands).run();
+  return Folder(graph, nest, op, operands).run();
 }
 
 bool always_inside(const IndexExpr& index, Index extent, const Extents& extents) {
-  const Range r = range(index, extents);
+  const IndexRange r = range(index, extents);
   return r.low >= 0 && r.high < extent;
 }
 

@@ -4,16 +4,16 @@
 // lengths), not a gather.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <optional>
 #include <variant>
 
 namespace tilewright::passes {
 
-// What the op gives: a sym that is there already, or a new one; none where nothing folds.
-std::optional<std::variant<int, Sym>> fold_index(const ir::Graph& graph, const GroupProgram& program,
-                                                 const ir::Op& op, const std::vector<int>& operands);
+// What the op gives: a expr that is there already, or a new one; none where nothing folds.
+std::optional<std::variant<int, Expr>> fold_index(const ir::Graph& graph, const LoopNest& nest,
+                                                  const ir::Op& op, const std::vector<int>& operands);
 
 // Every value of the index lies in [0, extent).
 bool always_inside(const IndexExpr& index, Index extent, const Extents& extents);

@@ -19,9 +19,9 @@ struct FoldIndex : testing::Test {
     Group group{.nodes = {}, .outputs = {v.id}};
     for (ir::NodeId id = 0; id <= v.id; ++id)
       if (g.node(id).op->kind != ir::OpClass::input && !is_inlined(g.node(id))) group.nodes.push_back(id);
-    const auto built = build_program(g, group);
+    const auto built = build_loop_nest(g, group);
     if (const Refusal* refusal = std::get_if<Refusal>(&built)) return std::string(name(*refusal));
-    const std::string text = to_string(g, std::get<GroupProgram>(built));
+    const std::string text = to_string(g, std::get<LoopNest>(built));
     return text.substr(text.find('\n') + 1);
   }
   static bool has(const std::string& text, const std::string& part) {

@@ -120,14 +120,14 @@ IndexExpr operator*(const IndexExpr& a, Index factor) {
 
 bool operator==(const IndexExpr& a, const IndexExpr& b) { return order(a, b) == 0; }
 
-Range range(const IndexExpr& a, const Extents& extents) {
-  Range r{a.constant(), a.constant()};
+IndexRange range(const IndexExpr& a, const Extents& extents) {
+  IndexRange r{a.constant(), a.constant()};
   for (const IndexExpr::Term& t : a.terms()) {
-    Range atom;
+    IndexRange atom;
     if (!t.div_mod) {
       atom = {0, std::max<Index>(extents[static_cast<std::size_t>(t.variable)] - 1, 0)};
     } else if (t.div_mod->is_division) {
-      const Range inner = range(t.div_mod->inner, extents);
+      const IndexRange inner = range(t.div_mod->inner, extents);
       atom = {floor_div_constant(inner.low, t.div_mod->divisor),
               floor_div_constant(inner.high, t.div_mod->divisor)};
     } else {
@@ -169,7 +169,7 @@ Split split(const IndexExpr& a, Index divisor, const Extents& extents) {
 
 bool inside(const IndexExpr& a, Index divisor, const Extents& extents) {
   if (extents.empty() && !a.is_constant()) return false;
-  const Range r = range(a, extents);
+  const IndexRange r = range(a, extents);
   return r.low >= 0 && r.high < divisor;
 }
 

@@ -65,11 +65,11 @@ struct IndexExpr::DivMod {
 IndexExpr floor_div(const IndexExpr& a, Index divisor, const Extents& extents);
 IndexExpr remainder(const IndexExpr& a, Index divisor, const Extents& extents);
 
-struct Range {
+struct IndexRange {
   Index low = 0;
   Index high = 0;  // inclusive
 };
-Range range(const IndexExpr& a, const Extents& extents);
+IndexRange range(const IndexExpr& a, const Extents& extents);
 
 // Every variable replaced; `by(v)` gives its expression over the new variables, whose extents are given.
 IndexExpr substitute(const IndexExpr& a, const std::function<IndexExpr(int)>& by, const Extents& extents);

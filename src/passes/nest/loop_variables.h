@@ -2,7 +2,7 @@
 // variables.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 namespace tilewright::passes {
 
@@ -10,8 +10,8 @@ namespace tilewright::passes {
 // does.
 // SplitReduced::no leaves the reduced ones whole, at the price of divisions in the kernel.
 enum class SplitReduced : bool { no, yes };
-void split_variables(GroupProgram& program, SplitReduced reduced);
+void split_k_variables(LoopNest& nest, SplitReduced reduced);
 // Neighbouring variables that every index walks as one become one. Parallel and reduced ones never merge.
-void merge_variables(GroupProgram& program);
+void merge_variables(LoopNest& nest);
 
 }  // namespace tilewright::passes

@@ -11,16 +11,16 @@ namespace {
 
 using Kind = Change::Kind;
 
-ChangePtr make(Kind kind, std::vector<ChangePtr> parts = {}, int sym = -1) {
-  return std::make_shared<const Change>(Change{kind, sym, std::move(parts)});
+ChangePtr make(Kind kind, std::vector<ChangePtr> parts = {}, int expr = -1) {
+  return std::make_shared<const Change>(Change{kind, expr, std::move(parts)});
 }
 
 class Divider {
  public:
-  Divider(const ir::Graph& graph, const GroupProgram& program, const std::vector<int>& moving)
-      : graph_(graph), program_(program), moving_(moving), moves_(program.syms.size()) {
-    for (std::size_t s = 0; s < program.syms.size(); ++s) {
-      const Sym& m = program.syms[s];
+  Divider(const ir::Graph& graph, const LoopNest& nest, const std::vector<int>& moving)
+      : graph_(graph), nest_(nest), moving_(moving), moves_(nest.exprs.size()) {
+    for (std::size_t s = 0; s < nest.exprs.size(); ++s) {
+      const Expr& m = nest.exprs[s];
       bool moves = is_moving(static_cast<int>(s));
       for (int o : m.operands) moves = moves || moves_[at(o)];
       for (auto [o, stride] : m.dynamic) moves = moves || moves_[at(o)];
@@ -30,10 +30,10 @@ class Divider {
 
   ChangePtr factor(int s) const {
     if (!moves_[at(s)]) return make(Kind::none);
-    const Sym& m = sym(s);
-    if (m.kind == Sym::Kind::cast) return is_float(m.dtype) ? factor(m.operands[0]) : nullptr;
-    if (m.kind == Sym::Kind::where) return factor_of_where(m);
-    if (m.kind != Sym::Kind::op) return nullptr;
+    const Expr& m = expr(s);
+    if (m.kind == Expr::Kind::cast) return is_float(m.dtype) ? factor(m.operands[0]) : nullptr;
+    if (m.kind == Expr::Kind::where) return factor_of_where(m);
+    if (m.kind != Expr::Kind::op) return nullptr;
     const ir::Op* op = graph_.node(m.node).op;
     if (op == &ops::kExp || op == &ops::kExp2) {
       const ChangePtr d = difference(m.operands[0]);
@@ -53,15 +53,15 @@ class Divider {
 
  private:
   static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  const Sym& sym(int s) const { return program_.syms[at(s)]; }
+  const Expr& expr(int s) const { return nest_.exprs[at(s)]; }
   bool is_moving(int s) const { return std::find(moving_.begin(), moving_.end(), s) != moving_.end(); }
 
   // A choice that does not move between values that move alike; zero moves by any factor.
-  ChangePtr factor_of_where(const Sym& m) const {
+  ChangePtr factor_of_where(const Expr& m) const {
     if (moves_[at(m.operands[0])]) return nullptr;
     for (int side : {1, 2}) {
-      const Sym& zero = sym(m.operands[at(side)]);
-      if (zero.kind == Sym::Kind::constant && zero.number.f == 0 && zero.number.i == 0)
+      const Expr& zero = expr(m.operands[at(side)]);
+      if (zero.kind == Expr::Kind::constant && zero.number.f == 0 && zero.number.i == 0)
         return factor(m.operands[at(3 - side)]);
     }
     return nullptr;
@@ -70,9 +70,9 @@ class Divider {
   ChangePtr difference(int s) const {
     if (!moves_[at(s)]) return make(Kind::none);
     if (is_moving(s)) return make(Kind::old_to_new, {}, s);
-    const Sym& m = sym(s);
-    if (m.kind == Sym::Kind::cast) return is_float(m.dtype) ? difference(m.operands[0]) : nullptr;
-    if (m.kind != Sym::Kind::op) return nullptr;
+    const Expr& m = expr(s);
+    if (m.kind == Expr::Kind::cast) return is_float(m.dtype) ? difference(m.operands[0]) : nullptr;
+    if (m.kind != Expr::Kind::op) return nullptr;
     const ir::Op* op = graph_.node(m.node).op;
     if (op == &ops::kNeg) return negative(difference(m.operands[0]));
     if (op == &ops::kAdd) return sum(difference(m.operands[0]), difference(m.operands[1]));
@@ -81,7 +81,7 @@ class Divider {
       for (int side : {0, 1}) {
         // By what is the same for every element.
         const int by = m.operands[at(1 - side)];
-        if (moves_[at(by)] || sym(by).reduced) continue;
+        if (moves_[at(by)] || expr(by).reduced) continue;
         const ChangePtr d = difference(m.operands[at(side)]);
         return d ? make(Kind::scaled, {d}, by) : nullptr;
       }
@@ -90,10 +90,10 @@ class Divider {
   }
 
   // What keeps a maximum of nothing finite. Both ends of a reduction's own change can be clamped, no others.
-  ChangePtr clamped(const Sym& m, bool from_below) const {
+  ChangePtr clamped(const Expr& m, bool from_below) const {
     for (int side : {0, 1}) {
       const int bound = m.operands[at(1 - side)];
-      if (moves_[at(bound)] || sym(bound).reduced) continue;
+      if (moves_[at(bound)] || expr(bound).reduced) continue;
       const ChangePtr d = difference(m.operands[at(side)]);
       const bool ends =
           d && (d->kind == Kind::old_to_new || d->kind == Kind::at_least || d->kind == Kind::at_most);
@@ -112,59 +112,58 @@ class Divider {
   }
 
   const ir::Graph& graph_;
-  const GroupProgram& program_;
+  const LoopNest& nest_;
   const std::vector<int>& moving_;
   std::vector<bool> moves_;
 };
 
 // The factor of what a reduction or dot adds up, where sums are what is added.
-ChangePtr carried_factor(const ir::Graph& graph, const GroupProgram& program, int s,
+ChangePtr carried_factor(const ir::Graph& graph, const LoopNest& nest, int s,
                          const std::vector<int>& moving) {
-  const Sym& m = program.syms[static_cast<std::size_t>(s)];
-  const bool adds = m.kind == Sym::Kind::dot || m.monoid == tile::Monoid::sum;
+  const Expr& m = nest.exprs[static_cast<std::size_t>(s)];
+  const bool adds = m.kind == Expr::Kind::dot || m.monoid == tile::Monoid::sum;
   if (!is_float(m.dtype) || !adds) return nullptr;
-  if (m.kind == Sym::Kind::dot && accumulator(m) != m.dtype) return nullptr;
-  ChangePtr first = factor_of(graph, program, m.operands[0], moving);
-  if (m.kind != Sym::Kind::dot || !first) return first;
-  const ChangePtr second = factor_of(graph, program, m.operands[1], moving);
+  if (m.kind == Expr::Kind::dot && accumulator(m) != m.dtype) return nullptr;
+  ChangePtr first = factor_of(graph, nest, m.operands[0], moving);
+  if (m.kind != Expr::Kind::dot || !first) return first;
+  const ChangePtr second = factor_of(graph, nest, m.operands[1], moving);
   return second && second->kind == Kind::none ? first : nullptr;
 }
 
 }  // namespace
 
 bool operator==(const Change& a, const Change& b) {
-  return a.kind == b.kind && a.sym == b.sym &&
+  return a.kind == b.kind && a.expr == b.expr &&
          std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
                     [](const ChangePtr& x, const ChangePtr& y) { return *x == *y; });
 }
 
-ChangePtr factor_of(const ir::Graph& graph, const GroupProgram& program, int sym,
-                    const std::vector<int>& moving) {
-  return Divider(graph, program, moving).factor(sym);
+ChangePtr factor_of(const ir::Graph& graph, const LoopNest& nest, int expr, const std::vector<int>& moving) {
+  return Divider(graph, nest, moving).factor(expr);
 }
 
-std::vector<ReductionPass> reduction_passes(const ir::Graph& graph, const GroupProgram& program) {
+std::vector<ReductionPass> reduction_passes(const ir::Graph& graph, const LoopNest& nest) {
   std::vector<ReductionPass> passes;
-  for (int level = 1; level <= program.levels(); ++level) {
+  for (int level = 1; level <= nest.levels(); ++level) {
     std::vector<int> here;
-    for (std::size_t s = 0; s < program.syms.size(); ++s) {
-      const Sym& m = program.syms[s];
-      if (m.level == level && (m.kind == Sym::Kind::reduce || program.is_outer_dot(static_cast<int>(s))))
+    for (std::size_t s = 0; s < nest.exprs.size(); ++s) {
+      const Expr& m = nest.exprs[s];
+      if (m.level == level && (m.kind == Expr::Kind::reduce || nest.is_outer_dot(static_cast<int>(s))))
         here.push_back(static_cast<int>(s));
     }
     if (here.empty()) continue;
     // The product last: what its operand is made of is still at hand for the sums.
-    std::stable_partition(here.begin(), here.end(), [&](int s) { return !program.is_outer_dot(s); });
+    std::stable_partition(here.begin(), here.end(), [&](int s) { return !nest.is_outer_dot(s); });
     std::vector<ChangePtr> factors;
     if (!passes.empty())
-      for (int s : here) factors.push_back(carried_factor(graph, program, s, passes.back().syms));
+      for (int s : here) factors.push_back(carried_factor(graph, nest, s, passes.back().exprs));
     const bool joins = !passes.empty() && std::none_of(factors.begin(), factors.end(),
                                                        [](const ChangePtr& f) { return f == nullptr; });
     if (!joins) {
       passes.push_back({{}, level, {}});
       factors.assign(here.size(), nullptr);
     }
-    passes.back().syms.insert(passes.back().syms.end(), here.begin(), here.end());
+    passes.back().exprs.insert(passes.back().exprs.end(), here.begin(), here.end());
     passes.back().factors.insert(passes.back().factors.end(), factors.begin(), factors.end());
   }
   return passes;

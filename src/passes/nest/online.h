@@ -5,7 +5,7 @@
 // online softmax of Milakov and Gimelshein (arXiv 1805.02867), as algebra over any such F.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <memory>
 #include <optional>
@@ -18,37 +18,36 @@ namespace tilewright::passes {
 struct Change {
   enum class Kind : std::uint8_t {
     none,        // factor 1, difference 0
-    old_to_new,  // of reduction `sym`: its new value over, or less, its old one
+    old_to_new,  // of reduction `expr`: its new value over, or less, its old one
     exp,         // factor: e to the difference `parts[0]`
     exp2,
     product,   // factors multiplied
     inverse,   // 1 / factor
     sum,       // differences added
     negative,  // of a difference
-    scaled,    // a difference times the value of `sym`
-    at_least,  // the difference of old_to_new, each end first raised to the value of `sym` …
+    scaled,    // a difference times the value of `expr`
+    at_least,  // the difference of old_to_new, each end first raised to the value of `expr` …
     at_most,   // … or lowered to it
   };
   Kind kind = Kind::none;
-  int sym = -1;
+  int expr = -1;
   std::vector<std::shared_ptr<const Change>> parts;
   friend bool operator==(const Change& a, const Change& b);
 };
 using ChangePtr = std::shared_ptr<const Change>;
 
-// The factor by which `sym` changes with the reductions `moving`; null when there is none.
-ChangePtr factor_of(const ir::Graph& graph, const GroupProgram& program, int sym,
-                    const std::vector<int>& moving);
+// The factor by which `expr` changes with the reductions `moving`; null when there is none.
+ChangePtr factor_of(const ir::Graph& graph, const LoopNest& nest, int expr, const std::vector<int>& moving);
 
 // One loop over the reduced variables: the reductions and dots it accumulates, in the order of their levels.
 struct ReductionPass {
-  std::vector<int> syms;
+  std::vector<int> exprs;
   int first_level = 1;
   std::vector<ChangePtr>
       factors;  // of each: what its accumulated value is multiplied by before it is added to
 };
 
 // The fewest passes; each begins where a reduction cannot be carried along.
-std::vector<ReductionPass> reduction_passes(const ir::Graph& graph, const GroupProgram& program);
+std::vector<ReductionPass> reduction_passes(const ir::Graph& graph, const LoopNest& nest);
 
 }  // namespace tilewright::passes

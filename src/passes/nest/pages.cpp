@@ -12,16 +12,16 @@ namespace {
 // Smaller pages are gathered before the loop.
 constexpr Index kSmallestBlock = 8;
 
-const Sym& sym_of(const GroupProgram& program, int s) { return program.syms[static_cast<std::size_t>(s)]; }
+const Expr& sym_of(const LoopNest& nest, int s) { return nest.exprs[static_cast<std::size_t>(s)]; }
 
 // Multiples of other variables, and one of the place in a page.
-std::optional<Pages> places_of(const GroupProgram& program, const IndexExpr& offset) {
+std::optional<Pages> places_of(const LoopNest& nest, const IndexExpr& offset) {
   Pages pages;
   for (const IndexExpr::Term& t : offset.terms()) {
     if (!t.div_mod) continue;
     const int v = t.div_mod->inner.single_variable();
     if (t.div_mod->is_division || v < 0 || pages.variable >= 0 || t.factor <= 0) return std::nullopt;
-    if (!program.reduced[static_cast<std::size_t>(v)]) return std::nullopt;
+    if (!nest.reduced[static_cast<std::size_t>(v)]) return std::nullopt;
     pages = {v, t.div_mod->divisor, t.factor};
   }
   if (pages.variable < 0 || offset.factor(pages.variable) != 0) return std::nullopt;
@@ -40,60 +40,59 @@ bool counts_pages(const IndexExpr& e, const Pages& pages) {
 
 }  // namespace
 
-bool checks_its_index(const GroupProgram& program, const Sym& load) {
+bool checks_its_index(const LoopNest& nest, const Expr& load) {
   if (load.dynamic.size() != 1 || load.mask < 0) return false;
-  const Sym& mask = sym_of(program, load.mask);
-  return mask.kind == Sym::Kind::in_range && mask.operands == std::vector<int>{load.dynamic[0].first} &&
-         (mask.offset == IndexExpr(0) || moved_along(program, load) >= 0);
+  const Expr& mask = sym_of(nest, load.mask);
+  return mask.kind == Expr::Kind::in_range && mask.operands == std::vector<int>{load.dynamic[0].first} &&
+         (mask.offset == IndexExpr(0) || moved_along(nest, load) >= 0);
 }
 
-int moved_along(const GroupProgram& program, const Sym& load) {
+int moved_along(const LoopNest& nest, const Expr& load) {
   if (load.dynamic.size() != 1 || load.mask < 0) return -1;
-  const int v = sym_of(program, load.mask).offset.single_variable();
+  const int v = sym_of(nest, load.mask).offset.single_variable();
   return v >= 0 && load.offset.factor(v) == load.dynamic[0].second ? v : -1;
 }
 
-bool picks_a_block(const GroupProgram& program, const Sym& load) {
-  if (!checks_its_index(program, load)) return false;
-  const int index = load.dynamic[0].first, along = moved_along(program, load);
-  const std::vector<bool> walked = dependence(program)[static_cast<std::size_t>(index)];
-  const DotAxes axes = dot_axes(program);
+bool picks_a_block(const LoopNest& nest, const Expr& load) {
+  if (!checks_its_index(nest, load)) return false;
+  const int index = load.dynamic[0].first, along = moved_along(nest, load);
+  const std::vector<bool> walked = dependence(nest)[static_cast<std::size_t>(index)];
+  const DotAxes axes = dot_axes(nest);
   if (along >= 0 && along != axes.m && along != axes.n) return false;
   for (std::size_t v = 0; v < walked.size(); ++v) {
     const int variable = static_cast<int>(v);
-    const bool in_tile = variable == axes.m || variable == axes.n || program.reduced[v] || program.inner[v];
+    const bool in_tile = variable == axes.m || variable == axes.n || nest.reduced[v] || nest.inner[v];
     if (walked[v] && in_tile) return false;
   }
   return true;
 }
 
-std::optional<Pages> pages_of(const GroupProgram& program, const Sym& load) {
-  if (load.kind != Sym::Kind::load || !program.has_inner_dots() || !checks_its_index(program, load) ||
-      moved_along(program, load) >= 0)
+std::optional<Pages> pages_of(const LoopNest& nest, const Expr& load) {
+  if (load.kind != Expr::Kind::load || !nest.has_inner_dots() || !checks_its_index(nest, load) ||
+      moved_along(nest, load) >= 0)
     return std::nullopt;
-  const std::optional<Pages> pages = places_of(program, load.offset);
+  const std::optional<Pages> pages = places_of(nest, load.offset);
   if (!pages || pages->size % kSmallestBlock != 0 ||
-      program.extents[static_cast<std::size_t>(pages->variable)] % pages->size != 0)
+      nest.extents[static_cast<std::size_t>(pages->variable)] % pages->size != 0)
     return std::nullopt;
   const int index = load.dynamic[0].first;
-  const std::vector<bool> walked = dependence(program)[static_cast<std::size_t>(index)];
-  const DotAxes axes = dot_axes(program);
+  const std::vector<bool> walked = dependence(nest)[static_cast<std::size_t>(index)];
+  const DotAxes axes = dot_axes(nest);
   for (std::size_t v = 0; v < walked.size(); ++v) {
     const int variable = static_cast<int>(v);
     if (variable == pages->variable || !walked[v]) continue;
-    if (variable == axes.m || variable == axes.n || program.reduced[v] || program.inner[v])
-      return std::nullopt;
+    if (variable == axes.m || variable == axes.n || nest.reduced[v] || nest.inner[v]) return std::nullopt;
   }
-  const std::vector<bool> parts = program.made_of({index});
+  const std::vector<bool> parts = nest.made_of({index});
   for (std::size_t s = 0; s < parts.size(); ++s)
-    if (parts[s] && (program.syms[s].level > 0 || !counts_pages(program.syms[s].offset, *pages)))
+    if (parts[s] && (nest.exprs[s].level > 0 || !counts_pages(nest.exprs[s].offset, *pages)))
       return std::nullopt;
   return pages;
 }
 
-Index block_within_pages(const GroupProgram& program, Index most) {
-  for (const Sym& s : program.syms)
-    if (const std::optional<Pages> pages = pages_of(program, s))
+Index block_within_pages(const LoopNest& nest, Index most) {
+  for (const Expr& s : nest.exprs)
+    if (const std::optional<Pages> pages = pages_of(nest, s))
       while (pages->size % most != 0) most /= 2;
   return most;
 }

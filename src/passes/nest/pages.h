@@ -2,7 +2,7 @@
 // of them is. A block that lies within one page is a block of memory still, from where the table says.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <optional>
 
@@ -17,20 +17,20 @@ struct Pages {
 };
 
 // None where a load reads no pages, or where these hold no whole blocks.
-std::optional<Pages> pages_of(const GroupProgram& program, const Sym& load);
+std::optional<Pages> pages_of(const LoopNest& nest, const Expr& load);
 
 // Whether a load's index is checked as a gather's is: outside it reads zeros.
-bool checks_its_index(const GroupProgram& program, const Sym& load);
+bool checks_its_index(const LoopNest& nest, const Expr& load);
 
 // A load from where an index says that is the same for the whole tile: a block of memory still.
-bool picks_a_block(const GroupProgram& program, const Sym& load);
+bool picks_a_block(const LoopNest& nest, const Expr& load);
 
 // The variable of a load that reads, from index + that variable on, one row of a matrix after another; else
 // -1.
-int moved_along(const GroupProgram& program, const Sym& load);
+int moved_along(const LoopNest& nest, const Expr& load);
 
 // The most elements, up to `most`, that a block of the walked variable may have to lie within a page of each
 // load of the program: `most` or a half, a quarter … of it.
-Index block_within_pages(const GroupProgram& program, Index most);
+Index block_within_pages(const LoopNest& nest, Index most);
 
 }  // namespace tilewright::passes

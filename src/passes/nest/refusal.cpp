@@ -15,7 +15,7 @@ std::string_view name(Refusal refusal) {
                                         "indirect_through_fused",
                                         "scan_needs_whole_row",
                                         "opaque",
-                                        "dots_do_not_chain",
+                                        "dots_are_not_b2b",
                                         "dot_operand_not_plain",
                                         "no_time_saved",
                                         "too_many_operands",

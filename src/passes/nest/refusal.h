@@ -17,7 +17,7 @@ enum class Refusal : std::uint8_t {
   indirect_through_fused,        // take from a value that is not in memory
   scan_needs_whole_row,          // a scan shares no loop with other axes
   opaque,                        // a scatter stands alone
-  dots_do_not_chain,             // two matmuls, or one and a reduction, that share no loop
+  dots_are_not_b2b,              // two matmuls, or one and a reduction, that share no loop
   dot_operand_not_plain,         // what a matmul would read is neither memory nor arithmetic on it
   no_time_saved,                 // the cost model predicts no gain
   too_many_operands,             // more views than a kernel may take

@@ -1,7 +1,7 @@
 // How a group's iteration space is cut into the tiles of a kernel's programs.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <tilewright/tile/kernel.h>
 
@@ -16,20 +16,23 @@ struct TileShape {
   Index rows = 1, columns = 1;
   bool looped =
       false;  // the reduced tile variable is walked in blocks by a loop (else the tile holds all of it)
-  Index splits = 1;         // looped: programs that share one reduction
-  Index split_length = 0;   // elements of the shared variable each of them takes; a multiple of the block
-  int split_variable = -1;  // the reduced variable that they share; -1: the one that the innermost loop walks
-  bool merges = false;      // of partial results of `splits` programs the results, and what comes of them
+  Index split_k = 1;         // looped: programs that share one reduction
+  Index split_k_length = 0;  // elements of the shared variable each of them takes; a multiple of the block
+  int split_k_variable =
+      -1;                   // the reduced variable that they share; -1: the one that the innermost loop walks
+  bool combines = false;    // of partial results of `splits` programs the results, and what comes of them
   int depth_variable = -1;  // of a program with a dot: the reduced variable its loop walks …
   Index depth = 1;          // … and by how many elements; row and column are those of the result
   // The depth of dots inside the loop that is on chip at once: more is a loop of its own; less is filled up
   // with zeros to whole units.
   Index inner_depth = kMostInnerDepth, inner_unit = 1;
   int block_bounds = -1;      // the temporary that says which blocks the loop walks (block_bounds.h)
-  bool leaves_masks = false;  // blocks that masks keep as they are get a loop of their own (split_loops.h)
-  int statistics = -1;        // the first temporary of parts of statistics (statistics.h)
+  bool leaves_masks = false;  // blocks that masks keep as they are get a loop of their own (loop_peeling.h)
+  int epilogue_reductions =
+      -1;  // the first temporary of parts of epilogue reductions (epilogue_reductions.h)
   tile::DotPrecision precision = tile::DotPrecision::exact;  // of the dot
-  bool adds_apart = false;        // each block's product is added to what the loop carries by itself, in f32
+  bool two_level_accumulation =
+      false;                      // each block's product is added to what the loop carries by itself, in f32
   bool accumulate_tiles = false;  // looped: carry whole tiles and reduce once, after the loop
   bool carries_wide = false;      // looped: sums of f32 are carried in f64, so that many blocks round as few
   friend bool operator==(const TileShape&, const TileShape&) = default;
@@ -37,11 +40,11 @@ struct TileShape {
 
 // The variables that lay out the partial results of a reduction or dot: what stands beside a dot has rows
 // only.
-std::vector<int> partial_variables(const GroupProgram& program, const TileShape& shape, int sym);
+std::vector<int> partial_variables(const LoopNest& nest, const TileShape& shape, int expr);
 // The reductions and dots whose partial results programs leave, in order.
-std::vector<int> shared_reductions(const GroupProgram& program);
+std::vector<int> shared_reductions(const LoopNest& nest);
 
 // Programs in the grid.
-Index program_count(const GroupProgram& program, const TileShape& shape);
+Index program_count(const LoopNest& nest, const TileShape& shape);
 
 }  // namespace tilewright::passes

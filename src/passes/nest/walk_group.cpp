@@ -10,41 +10,41 @@ using ir::Node;
 using ir::NodeId;
 using ir::OpClass;
 
-GroupProgram Walker::run() {
+LoopNest Walker::run() {
   choose_space();
   for (NodeId o : group_.outputs) add_output(o);
-  const bool accumulates = std::any_of(program_.outputs.begin(), program_.outputs.end(),
+  const bool accumulates = std::any_of(nest_.outputs.begin(), nest_.outputs.end(),
                                        [](const ProgramOutput& o) { return o.accumulate; });
   // Each addition must happen once, which a space with reduced axes does not promise.
-  if (accumulates && !program_.reduced_variables().empty()) throw Stop{Refusal::opaque};
+  if (accumulates && !nest_.reduced_variables().empty()) throw Stop{Refusal::opaque};
   drop_unused();
-  return std::move(program_);
+  return std::move(nest_);
 }
 
 void Walker::drop_unused() {
   std::vector<int> stored;
-  for (const ProgramOutput& o : program_.outputs) {
-    stored.push_back(o.sym);
+  for (const ProgramOutput& o : nest_.outputs) {
+    stored.push_back(o.expr);
     for (auto [s, stride] : o.dynamic) stored.push_back(s);
     if (o.mask >= 0) stored.push_back(o.mask);
   }
-  const std::vector<bool> used = program_.made_of(stored);
+  const std::vector<bool> used = nest_.made_of(stored);
   std::vector<int> place(used.size(), -1);
-  std::vector<Sym> kept;
+  std::vector<Expr> kept;
   const auto move = [&](int& s) {
     if (s >= 0) s = place[static_cast<std::size_t>(s)];
   };
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (!used[i]) continue;
     place[i] = static_cast<int>(kept.size());
-    kept.push_back(std::move(program_.syms[i]));
+    kept.push_back(std::move(nest_.exprs[i]));
     for (int& o : kept.back().operands) move(o);
     for (auto& [o, stride] : kept.back().dynamic) move(o);
     move(kept.back().mask);
   }
-  program_.syms = std::move(kept);
-  for (ProgramOutput& o : program_.outputs) {
-    move(o.sym);
+  nest_.exprs = std::move(kept);
+  for (ProgramOutput& o : nest_.outputs) {
+    move(o.expr);
     for (auto& [s, stride] : o.dynamic) move(s);
     move(o.mask);
   }
@@ -78,10 +78,10 @@ void Walker::make_variables() {
     if (space_[axis] == 1 && !reduced_axis_[static_cast<std::size_t>(axis)]) {
       identity_.push_back(0);
     } else {
-      identity_.push_back(IndexExpr::variable(static_cast<int>(program_.extents.size())));
-      program_.extents.push_back(space_[axis]);
-      program_.reduced.push_back(reduced_axis_[static_cast<std::size_t>(axis)]);
-      program_.inner.push_back(false);
+      identity_.push_back(IndexExpr::variable(static_cast<int>(nest_.extents.size())));
+      nest_.extents.push_back(space_[axis]);
+      nest_.reduced.push_back(reduced_axis_[static_cast<std::size_t>(axis)]);
+      nest_.inner.push_back(false);
     }
     (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_ : parallel_).push_back(identity_.back());
     (reduced_axis_[static_cast<std::size_t>(axis)] ? reduced_extents_ : parallel_extents_)
@@ -109,7 +109,7 @@ std::optional<Coordinates> Walker::coordinates_behind(NodeId anchor, NodeId id) 
 }
 
 std::optional<Coordinates> Walker::exchanged_coordinates(NodeId id) {
-  if (anchor_ < 0 || !statistics_.empty()) return std::nullopt;
+  if (anchor_ < 0 || !epilogue_reductions_.empty()) return std::nullopt;
   std::optional<Coordinates> at = coordinates_behind(anchor_, id);
   const Shape& shape = graph_.type(id).shape;
   if (!at || linearize(*at, shape) == linearize(parallel_, Shape(parallel_extents_))) return std::nullopt;
@@ -121,11 +121,10 @@ Coordinates Walker::output_coordinates(NodeId id) {
   const Shape &shape = graph_.type(id).shape, parallel(parallel_extents_);
   if (auto exchanged = exchanged_coordinates(id)) return *exchanged;
   if (shape.size() == parallel.size())
-    return delinearize(linearize(parallel_, parallel), shape, program_.extents);
+    return delinearize(linearize(parallel_, parallel), shape, nest_.extents);
   if (has_dot_) return row_coordinates(shape);
   if (shape == space_) return identity_;
-  if (shape.size() == space_.size())
-    return delinearize(linearize(identity_, space_), shape, program_.extents);
+  if (shape.size() == space_.size()) return delinearize(linearize(identity_, space_), shape, nest_.extents);
   throw Stop{Refusal::shapes_differ};
 }
 
@@ -133,7 +132,7 @@ Coordinates Walker::row_coordinates(const Shape& shape) const {
   const Shape rows(std::vector<Index>(parallel_extents_.begin(), parallel_extents_.end() - 1));
   if (shape.size() != rows.size()) throw Stop{Refusal::shapes_differ};
   const Coordinates at(parallel_.begin(), parallel_.end() - 1);
-  return delinearize(linearize(at, rows), shape, program_.extents);
+  return delinearize(linearize(at, rows), shape, nest_.extents);
 }
 
 void Walker::add_output(NodeId id) {
@@ -141,18 +140,18 @@ void Walker::add_output(NodeId id) {
   if (n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along)
     return add_scatter(id, n);
   Coordinates at;
-  const NodeId statistic = statistic_of(id);
-  if (statistic >= 0 && graph_.type(statistic).shape.size() == n.type.shape.size())
-    at = delinearize(
-        linearize(statistic_coordinates(graph_.node(statistic)).kept, graph_.type(statistic).shape),
-        n.type.shape, program_.extents);
+  const NodeId epilogue_reduction = epilogue_reduction_of(id);
+  if (epilogue_reduction >= 0 && graph_.type(epilogue_reduction).shape.size() == n.type.shape.size())
+    at = delinearize(linearize(epilogue_coordinates(graph_.node(epilogue_reduction)).kept,
+                               graph_.type(epilogue_reduction).shape),
+                     n.type.shape, nest_.extents);
   else
     at = output_coordinates(id);
-  const int sym = walk(id, at, -1);
+  const int expr = walk(id, at, -1);
   // What the loop of a dot has no part in gains nothing from standing in its kernel.
-  const Sym& stored = program_.syms[static_cast<std::size_t>(sym)];
+  const Expr& stored = nest_.exprs[static_cast<std::size_t>(expr)];
   if (has_dot_ && stored.level == 0 && !stored.reduced) throw Stop{Refusal::shapes_differ};
-  program_.outputs.push_back({id, sym, linearize(at, n.type.shape), {}, -1, false});
+  nest_.outputs.push_back({id, expr, linearize(at, n.type.shape), {}, -1, false});
 }
 
 void Walker::add_scatter(NodeId id, const Node& n) {
@@ -175,60 +174,60 @@ void Walker::add_scatter(NodeId id, const Node& n) {
   }
   const int index = walk(n.operands[0], index_at, -1);
   const int valid = valid_index(index, n.type.shape[static_cast<int>(axis)]);
-  program_.outputs.push_back({id, value, offset, {{index, strides[axis]}}, valid, true});
+  nest_.outputs.push_back({id, value, offset, {{index, strides[axis]}}, valid, true});
 }
 
-int Walker::push(Sym sym) {
-  for (int o : sym.operands) inherit(sym, o);
-  for (auto [o, stride] : sym.dynamic) inherit(sym, o);
-  if (sym.mask >= 0) inherit(sym, sym.mask);
-  for (std::size_t v = 0; v < program_.extents.size(); ++v)
-    if (program_.reduced[v] && sym.offset.depends_on(static_cast<int>(v))) sym.reduced = true;
-  const bool reduces = sym.kind == Sym::Kind::reduce || (sym.kind == Sym::Kind::dot && !sym.inner);
-  if (reduces || sym.kind == Sym::Kind::scan) ++sym.level;
-  if (reduces) sym.reduced = false;
-  code_ += sym.offset.divisions();
-  program_.syms.push_back(std::move(sym));
-  if (program_.syms.size() + code_ > kMostSyms && members_.size() > 1) throw Stop{Refusal::too_long};
-  return static_cast<int>(program_.syms.size()) - 1;
+int Walker::push(Expr expr) {
+  for (int o : expr.operands) inherit(expr, o);
+  for (auto [o, stride] : expr.dynamic) inherit(expr, o);
+  if (expr.mask >= 0) inherit(expr, expr.mask);
+  for (std::size_t v = 0; v < nest_.extents.size(); ++v)
+    if (nest_.reduced[v] && expr.offset.depends_on(static_cast<int>(v))) expr.reduced = true;
+  const bool reduces = expr.kind == Expr::Kind::reduce || (expr.kind == Expr::Kind::dot && !expr.inner);
+  if (reduces || expr.kind == Expr::Kind::scan) ++expr.level;
+  if (reduces) expr.reduced = false;
+  code_ += expr.offset.divisions();
+  nest_.exprs.push_back(std::move(expr));
+  if (nest_.exprs.size() + code_ > kMostExprs && members_.size() > 1) throw Stop{Refusal::too_long};
+  return static_cast<int>(nest_.exprs.size()) - 1;
 }
 
-void Walker::inherit(Sym& sym, int operand) const {
-  const Sym& o = program_.syms[static_cast<std::size_t>(operand)];
-  sym.reduced = sym.reduced || o.reduced;
-  sym.level = std::max(sym.level, o.level);
+void Walker::inherit(Expr& expr, int operand) const {
+  const Expr& o = nest_.exprs[static_cast<std::size_t>(operand)];
+  expr.reduced = expr.reduced || o.reduced;
+  expr.level = std::max(expr.level, o.level);
 }
 
 int Walker::walk(NodeId id, const Coordinates& at, int mask) {
-  for (const auto& [where, under, sym] : done_[id])
-    if (under == mask && where == at) return sym;
-  const int sym = compute(id, at, mask);
-  done_[id].push_back({at, mask, sym});
-  return sym;
+  for (const auto& [where, under, expr] : done_[id])
+    if (under == mask && where == at) return expr;
+  const int expr = compute(id, at, mask);
+  done_[id].push_back({at, mask, expr});
+  return expr;
 }
 
 int Walker::compute(NodeId id, const Coordinates& at, int mask) {
   const Node& n = graph_.node(id);
   if (is_inlined(n)) return inlined(n, id, at, mask);
   if (!members_.count(id)) return load(id, linearize(at, n.type.shape), mask);
-  if (n.op->kind == OpClass::scan && has_matmul_) throw Stop{Refusal::dots_do_not_chain};
+  if (n.op->kind == OpClass::scan && has_matmul_) throw Stop{Refusal::dots_are_not_b2b};
   switch (n.op->kind) {
     case OpClass::pointwise: {
-      Sym s{.kind = Sym::Kind::op, .node = id, .dtype = compute_dtype(n.type.dtype)};
+      Expr s{.kind = Expr::Kind::op, .node = id, .dtype = compute_dtype(n.type.dtype)};
       for (NodeId o : n.operands) s.operands.push_back(walk(o, at, mask));
-      if (auto folded = fold_index(graph_, program_, *n.op, s.operands)) {
+      if (auto folded = fold_index(graph_, nest_, *n.op, s.operands)) {
         if (const int* known = std::get_if<int>(&*folded)) return *known;
-        return push(std::get<Sym>(std::move(*folded)));
+        return push(std::get<Expr>(std::move(*folded)));
       }
       return push(std::move(s));
     }
     case OpClass::cast:
-      return push({.kind = Sym::Kind::cast,
+      return push({.kind = Expr::Kind::cast,
                    .node = id,
                    .operands = {walk(n.operands[0], at, mask)},
                    .dtype = n.type.dtype});
     case OpClass::random:
-      return push({.kind = Sym::Kind::random,
+      return push({.kind = Expr::Kind::random,
                    .node = id,
                    .operands = {walk(n.operands[0], {}, -1)},
                    .offset = linearize(at, n.type.shape) + n.attrs.integer("offset"),
@@ -248,7 +247,7 @@ int Walker::compute(NodeId id, const Coordinates& at, int mask) {
   }
 }
 
-GroupProgram walk_group(const ir::Graph& graph, const Group& group, Reductions reductions) {
+LoopNest walk_group(const ir::Graph& graph, const Group& group, Reductions reductions) {
   return Walker(graph, group, reductions).run();
 }
 

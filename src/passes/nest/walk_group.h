@@ -1,7 +1,7 @@
-// The walk of a group from its outputs back to memory: the first half of build_program().
+// The walk of a group from its outputs back to memory: the first half of build_loop_nest().
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <set>
 
@@ -13,11 +13,11 @@ struct Stop {
 };
 
 // What reductions of a matmul's result make of a group: the matmul is computed in their loop, or they are
-// statistics of its tiles (statistics.h).
-enum class Reductions : std::uint8_t { loops, statistics };
+// epilogue reductions of its tiles (epilogue_reductions.h).
+enum class Reductions : std::uint8_t { loops, epilogue_reductions };
 
 // The group's program over the variables of its space, before they are split and merged.
-GroupProgram walk_group(const ir::Graph& graph, const Group& group, Reductions reductions);
+LoopNest walk_group(const ir::Graph& graph, const Group& group, Reductions reductions);
 
 // The last matmul of a group, and what the group makes of it.
 struct LastMatmul {

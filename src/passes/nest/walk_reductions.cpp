@@ -38,7 +38,7 @@ LastMatmul last_matmul(const ir::Graph& graph, const Group& group) {
 NodeId Walker::outer_matmul() {
   const LastMatmul last = last_matmul(graph_, group_);
   if (last.id < 0 || (reductions_ == Reductions::loops && !last.reductions.empty())) return -1;
-  statistics_ = last.reductions;
+  epilogue_reductions_ = last.reductions;
   return last.id;
 }
 
@@ -55,8 +55,8 @@ void Walker::choose_dot_space(const Node& matmul) {
 }
 
 bool Walker::depends_on_reduced(const IndexExpr& e) const {
-  for (std::size_t v = 0; v < program_.extents.size(); ++v)
-    if (program_.reduced[v] && e.depends_on(static_cast<int>(v))) return true;
+  for (std::size_t v = 0; v < nest_.extents.size(); ++v)
+    if (nest_.reduced[v] && e.depends_on(static_cast<int>(v))) return true;
   return false;
 }
 
@@ -71,7 +71,7 @@ int Walker::reduce_nothing(const Node& n, const Coordinates& at) {
 
 int Walker::reduce(const Node& n, NodeId id, const Coordinates& at) {
   if (reduced_size(graph_, n) == 1) return reduce_nothing(n, at);
-  if (statistics_.count(id)) return statistic(n, id, at);
+  if (epilogue_reductions_.count(id)) return epilogue_reduction(n, id, at);
   for (const IndexExpr& e : at)
     if (depends_on_reduced(e)) throw Stop{Refusal::reduction_feeds_reduced_axis};
   const Shape& from = graph_.type(n.operands[0]).shape;
@@ -80,7 +80,7 @@ int Walker::reduce(const Node& n, NodeId id, const Coordinates& at) {
   const Shape mine(extents), ours(reduced_extents_);
   if (mine.size() != ours.size()) throw Stop{Refusal::reduction_shapes_differ};
   const Coordinates along =
-      mine == ours ? reduced_ : delinearize(linearize(reduced_, ours), mine, program_.extents);
+      mine == ours ? reduced_ : delinearize(linearize(reduced_, ours), mine, nest_.extents);
   Coordinates inner;
   std::size_t next_reduced = 0, next_kept = 0;
   const std::vector<Index>& axes = n.attrs.integers("axes");
@@ -89,18 +89,18 @@ int Walker::reduce(const Node& n, NodeId id, const Coordinates& at) {
     inner.push_back(is_reduced ? along[next_reduced++] : at[next_kept++]);
   }
   const int operand = walk(n.operands[0], inner, -1);
-  return push({.kind = Sym::Kind::reduce,
+  return push({.kind = Expr::Kind::reduce,
                .node = id,
                .operands = {operand},
                .dtype = compute_dtype(n.type.dtype),
                .monoid = *n.op->monoid});
 }
 
-Walker::StatisticCoordinates Walker::statistic_coordinates(const Node& n) const {
+Walker::EpilogueCoordinates Walker::epilogue_coordinates(const Node& n) const {
   const Shape &from = graph_.type(n.operands[0]).shape, result(parallel_extents_);
   if (n.op->kind != OpClass::reduce || from.size() != result.size() || from.size() == 0)
     throw Stop{Refusal::reduction_shapes_differ};
-  StatisticCoordinates out{.all = delinearize(linearize(parallel_, result), from, program_.extents)};
+  EpilogueCoordinates out{.all = delinearize(linearize(parallel_, result), from, nest_.extents)};
   const std::vector<Index>& axes = n.attrs.integers("axes");
   std::vector<Index> reduced;
   for (int axis = 0; axis < from.rank(); ++axis) {
@@ -112,14 +112,14 @@ Walker::StatisticCoordinates Walker::statistic_coordinates(const Node& n) const 
   return out;
 }
 
-NodeId Walker::statistic_of(NodeId id) const {
-  if (statistics_.empty()) return -1;
+NodeId Walker::epilogue_reduction_of(NodeId id) const {
+  if (epilogue_reductions_.empty()) return -1;
   std::set<NodeId> seen;
   std::vector<NodeId> open = {id};
   while (!open.empty()) {
     const NodeId next = open.back();
     open.pop_back();
-    if (statistics_.count(next)) return next;
+    if (epilogue_reductions_.count(next)) return next;
     if (!members_.count(next) && !is_inlined(graph_.node(next))) continue;
     for (NodeId o : graph_.node(next).operands)
       if (seen.insert(o).second) open.push_back(o);
@@ -127,13 +127,13 @@ NodeId Walker::statistic_of(NodeId id) const {
   return -1;
 }
 
-int Walker::statistic(const Node& n, NodeId id, const Coordinates& at) {
+int Walker::epilogue_reduction(const Node& n, NodeId id, const Coordinates& at) {
   if (*n.op->monoid == tile::Monoid::argmax || *n.op->monoid == tile::Monoid::argmin)
-    throw Stop{Refusal::dots_do_not_chain};
-  const StatisticCoordinates where = statistic_coordinates(n);
+    throw Stop{Refusal::dots_are_not_b2b};
+  const EpilogueCoordinates where = epilogue_coordinates(n);
   if (at != where.kept) throw Stop{Refusal::shapes_differ};
   const int operand = walk(n.operands[0], where.all, -1);
-  return push({.kind = Sym::Kind::statistic,
+  return push({.kind = Expr::Kind::epilogue_reduction,
                .node = id,
                .operands = {operand},
                .offset = linearize(where.along, where.reduced),
@@ -148,26 +148,27 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
   const Shape& a_shape = graph_.type(n.operands[0]).shape;
   const Index depth_extent = a_shape[a_shape.rank() - 1];
   IndexExpr depth;
-  bool turned = false, adds_up = false;
+  bool transposed = false, scaled_accumulation = false;
   if (inner) {
-    turned = depends_on_reduced(at[rank - 2]);
+    transposed = depends_on_reduced(at[rank - 2]);
     const bool columns = depends_on_reduced(at[rank - 1]);
-    adds_up = !turned && !columns;  // only a batch axis is reduced
-    if ((turned && columns) || (depth_extent > kMostInnerDepth && (has_dot_ || adds_up)) || depth_extent == 0)
-      throw Stop{Refusal::dots_do_not_chain};
-    depth = IndexExpr::variable(static_cast<int>(program_.extents.size()));
-    program_.extents.push_back(depth_extent);
-    program_.reduced.push_back(false);
-    program_.inner.push_back(true);
+    scaled_accumulation = !transposed && !columns;  // only a batch axis is reduced
+    if ((transposed && columns) || (depth_extent > kMostInnerDepth && (has_dot_ || scaled_accumulation)) ||
+        depth_extent == 0)
+      throw Stop{Refusal::dots_are_not_b2b};
+    depth = IndexExpr::variable(static_cast<int>(nest_.extents.size()));
+    nest_.extents.push_back(depth_extent);
+    nest_.reduced.push_back(false);
+    nest_.inner.push_back(true);
   } else {
     // One loop: that of the matmul the space was chosen for, and one place in its result.
-    const bool elsewhere = (outer_ && outer_->at != at) || (!statistics_.empty() && at != parallel_);
+    const bool elsewhere = (outer_ && outer_->at != at) || (!epilogue_reductions_.empty() && at != parallel_);
     if (!has_dot_ || Shape(reduced_extents_).size() != depth_extent || elsewhere)
-      throw Stop{Refusal::dots_do_not_chain};
+      throw Stop{Refusal::dots_are_not_b2b};
     depth = reduced_[0];
   }
   // A variable that walks both a row and a column of the result walks a diagonal: no tile does.
-  for (std::size_t v = 0; v < program_.extents.size(); ++v)
+  for (std::size_t v = 0; v < nest_.extents.size(); ++v)
     if (at[rank - 2].depends_on(static_cast<int>(v)) && at[rank - 1].depends_on(static_cast<int>(v)))
       throw Stop{Refusal::shapes_differ};
   const auto operand = [&](NodeId o, std::size_t kept, bool depth_last) {
@@ -183,29 +184,29 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
   int a = operand(n.operands[0], rank - 2, true), b = operand(n.operands[1], rank - 1, false);
   // Blocks of rows stay while columns stream by: what dots inside the loop give are rows.
   if (!inner) {
-    turned = has_inner_dots(b);
-    if (outer_ && outer_->turned != turned) throw Stop{Refusal::dots_do_not_chain};
-    outer_ = OuterDot{at, turned};
+    transposed = has_inner_dots(b);
+    if (outer_ && outer_->transposed != transposed) throw Stop{Refusal::dots_are_not_b2b};
+    outer_ = OuterDot{at, transposed};
   }
-  std::array<DType, 2> meet = {graph_.type(n.operands[0]).dtype, graph_.type(n.operands[1]).dtype};
-  if (turned) std::swap(a, b), std::swap(meet[0], meet[1]);
+  std::array<DType, 2> operand_dtypes = {graph_.type(n.operands[0]).dtype, graph_.type(n.operands[1]).dtype};
+  if (transposed) std::swap(a, b), std::swap(operand_dtypes[0], operand_dtypes[1]);
   // A result wider than what its operands' products are summed in: they meet in its type.
   const DType result = compute_dtype(n.type.dtype);
-  if (size_bytes(result) > size_bytes(accumulator(meet[0]))) meet = {result, result};
-  return push({.kind = Sym::Kind::dot,
+  if (size_bytes(result) > size_bytes(accumulator(operand_dtypes[0]))) operand_dtypes = {result, result};
+  return push({.kind = Expr::Kind::dot,
                .node = id,
                .operands = {a, b},
                .offset = inner ? depth : IndexExpr(0),
                .dtype = compute_dtype(n.type.dtype),
-               .meet = meet,
+               .operand_dtypes = operand_dtypes,
                .inner = inner,
-               .adds_up = adds_up});
+               .scaled_accumulation = scaled_accumulation});
 }
 
-bool Walker::has_inner_dots(int sym) const {
-  const std::vector<bool> parts = program_.made_of({sym});
+bool Walker::has_inner_dots(int expr) const {
+  const std::vector<bool> parts = nest_.made_of({expr});
   for (std::size_t s = 0; s < parts.size(); ++s)
-    if (parts[s] && program_.syms[s].inner) return true;
+    if (parts[s] && nest_.exprs[s].inner) return true;
   return false;
 }
 
@@ -213,14 +214,14 @@ int Walker::scan(const Node& n, NodeId id, const Coordinates& at) {
   if (reduced_size(graph_, n) == 1) return walk(n.operands[0], at, -1);
   const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
   const Shape& from = graph_.type(n.operands[0]).shape;
-  const std::vector<int> reduced = program_.reduced_variables();
+  const std::vector<int> reduced = nest_.reduced_variables();
   const bool whole = reduced.size() == 1 && at[axis] == IndexExpr::variable(reduced[0]) &&
-                     program_.extents[static_cast<std::size_t>(reduced[0])] == from[static_cast<int>(axis)];
+                     nest_.extents[static_cast<std::size_t>(reduced[0])] == from[static_cast<int>(axis)];
   for (std::size_t i = 0; i < at.size(); ++i)
     if (i != axis && depends_on_reduced(at[i])) throw Stop{Refusal::scan_needs_whole_row};
   if (!whole) throw Stop{Refusal::scan_needs_whole_row};
   const int operand = walk(n.operands[0], at, -1);
-  return push({.kind = Sym::Kind::scan,
+  return push({.kind = Expr::Kind::scan,
                .node = id,
                .operands = {operand},
                .dtype = compute_dtype(n.type.dtype),

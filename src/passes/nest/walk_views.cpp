@@ -15,7 +15,7 @@ int Walker::inlined(const Node& n, NodeId id, const Coordinates& at, int mask) {
     case OpClass::constant:
       return constant(n.type.dtype, n.attrs.items().at("value"), id);
     case OpClass::iota:
-      return push({.kind = Sym::Kind::index,
+      return push({.kind = Expr::Kind::index,
                    .node = id,
                    .offset = at_axis(n.attrs.integer("axis")),
                    .dtype = DType::i64});
@@ -50,10 +50,10 @@ int Walker::inlined(const Node& n, NodeId id, const Coordinates& at, int mask) {
 }
 
 Coordinates Walker::reshape(const Coordinates& at, const Shape& to, const Shape& from) const {
-  Coordinates moved = delinearize(linearize(at, to), from, program_.extents);
+  Coordinates moved = delinearize(linearize(at, to), from, nest_.extents);
   std::size_t divisions = 0;
   for (const IndexExpr& e : moved) divisions += e.divisions();
-  if (divisions > kMostSyms && members_.size() > 1) throw Stop{Refusal::too_long};
+  if (divisions > kMostExprs && members_.size() > 1) throw Stop{Refusal::too_long};
   return moved;
 }
 
@@ -65,26 +65,26 @@ int Walker::constant(DType dtype, const ir::Attr& value, NodeId id) {
   else
     number = is_float(d) ? tile::Number{std::get<double>(value), 0}
                          : tile::Number{0, float_to_int(d, std::get<double>(value))};
-  return push({.kind = Sym::Kind::constant, .node = id, .dtype = d, .number = number});
+  return push({.kind = Expr::Kind::constant, .node = id, .dtype = d, .number = number});
 }
 
 namespace {
 
-// The cost of looking for a part, beside its syms: it is loaded under a mask, which is code for each lane (16
-// ms of Clang, where an operation takes 2).
+// The cost of looking for a part, beside its exprs: it is loaded under a mask, which is code for each lane
+// (16 ms of Clang, where an operation takes 2).
 constexpr std::size_t kPartOperations = 8;
 
 }  // namespace
 
 int Walker::in_range(const IndexExpr& e, Index low, Index high) {
-  return push({.kind = Sym::Kind::in_range, .offset = e, .dtype = DType::boolean, .low = low, .high = high});
+  return push({.kind = Expr::Kind::in_range, .offset = e, .dtype = DType::boolean, .low = low, .high = high});
 }
 
 int Walker::both(int a, int b) {
   if (a < 0 || b < 0) return std::max(a, b);
-  Sym zero{.kind = Sym::Kind::constant, .dtype = DType::boolean};
+  Expr zero{.kind = Expr::Kind::constant, .dtype = DType::boolean};
   const int no = push(zero);
-  return push({.kind = Sym::Kind::where, .operands = {a, b, no}, .dtype = DType::boolean});
+  return push({.kind = Expr::Kind::where, .operands = {a, b, no}, .dtype = DType::boolean});
 }
 
 int Walker::pad(const Node& n, const Coordinates& at, int mask) {
@@ -100,9 +100,9 @@ int Walker::pad(const Node& n, const Coordinates& at, int mask) {
   }
   const int value = walk(n.operands[0], inner, both(mask, inside));
   if (inside < 0) return value;
-  const DType dtype = program_.syms[static_cast<std::size_t>(value)].dtype;
+  const DType dtype = nest_.exprs[static_cast<std::size_t>(value)].dtype;
   const int fill = constant(dtype, n.attrs.items().at("value"), -1);
-  return push({.kind = Sym::Kind::where, .operands = {inside, value, fill}, .dtype = compute_dtype(dtype)});
+  return push({.kind = Expr::Kind::where, .operands = {inside, value, fill}, .dtype = compute_dtype(dtype)});
 }
 
 int Walker::concat(const Node& n, const Coordinates& at, int mask) {
@@ -115,7 +115,7 @@ int Walker::concat(const Node& n, const Coordinates& at, int mask) {
     if (extent == 0) continue;
     Coordinates inner = at;
     inner[axis] = at[axis] - start;
-    const Range where = range(inner[axis], program_.extents);
+    const IndexRange where = range(inner[axis], nest_.extents);
     if (where.high < 0 || where.low >= extent) continue;  // a slice of the whole that is not of this part
     if (where.low >= 0 && where.high < extent) return walk(n.operands[i], inner, mask);
     const int inside = in_range(inner[axis], 0, extent);
@@ -124,15 +124,15 @@ int Walker::concat(const Node& n, const Coordinates& at, int mask) {
     const DType dtype = compute_dtype(n.type.dtype);
     result = result < 0
                  ? value
-                 : push({.kind = Sym::Kind::where, .operands = {inside, value, result}, .dtype = dtype});
+                 : push({.kind = Expr::Kind::where, .operands = {inside, value, result}, .dtype = dtype});
   }
   // A concat of empty pieces alone has no element; a reduction over it still asks for one.
-  return result < 0 ? push({.kind = Sym::Kind::constant, .dtype = compute_dtype(n.type.dtype)}) : result;
+  return result < 0 ? push({.kind = Expr::Kind::constant, .dtype = compute_dtype(n.type.dtype)}) : result;
 }
 
 int Walker::load(NodeId id, const IndexExpr& offset, int mask) {
   return push(
-      {.kind = Sym::Kind::load, .node = id, .offset = offset, .mask = mask, .dtype = graph_.type(id).dtype});
+      {.kind = Expr::Kind::load, .node = id, .offset = offset, .mask = mask, .dtype = graph_.type(id).dtype});
 }
 
 int Walker::take(const Node& n, const Coordinates& at, int mask) {
@@ -143,7 +143,7 @@ int Walker::take(const Node& n, const Coordinates& at, int mask) {
   inner.push_back(0);
   inner.insert(inner.end(), at.begin() + axis + rank, at.end());
   if (is_position_inside(index, n.operands[0], axis)) {
-    inner[static_cast<std::size_t>(axis)] = program_.syms[static_cast<std::size_t>(index)].offset;
+    inner[static_cast<std::size_t>(axis)] = nest_.exprs[static_cast<std::size_t>(index)].offset;
     return walk(n.operands[0], inner, mask);
   }
   return indirect(n.operands[0], inner, static_cast<int>(axis), index, mask);
@@ -153,7 +153,7 @@ int Walker::take_along(const Node& n, Coordinates at, int mask) {
   const int index = walk(n.operands[1], at, mask);
   const Index axis = n.attrs.integer("axis");
   if (is_position_inside(index, n.operands[0], axis)) {
-    at[static_cast<std::size_t>(axis)] = program_.syms[static_cast<std::size_t>(index)].offset;
+    at[static_cast<std::size_t>(axis)] = nest_.exprs[static_cast<std::size_t>(index)].offset;
     return walk(n.operands[0], at, mask);
   }
   at[static_cast<std::size_t>(axis)] = 0;
@@ -161,18 +161,18 @@ int Walker::take_along(const Node& n, Coordinates at, int mask) {
 }
 
 bool Walker::is_position_inside(int index, NodeId source, Index axis) const {
-  const Sym& s = program_.syms[static_cast<std::size_t>(index)];
-  return s.kind == Sym::Kind::index &&
-         always_inside(s.offset, graph_.type(source).shape[static_cast<int>(axis)], program_.extents);
+  const Expr& s = nest_.exprs[static_cast<std::size_t>(index)];
+  return s.kind == Expr::Kind::index &&
+         always_inside(s.offset, graph_.type(source).shape[static_cast<int>(axis)], nest_.extents);
 }
 
 // Rows from an index on, as a product reads them: the index, and how far from it.
 std::pair<int, IndexExpr> Walker::moved_index(int index) const {
-  const Sym& s = program_.syms[static_cast<std::size_t>(index)];
-  if (!has_matmul_ || s.kind != Sym::Kind::op || graph_.node(s.node).op != &ops::kAdd) return {index, 0};
+  const Expr& s = nest_.exprs[static_cast<std::size_t>(index)];
+  if (!has_matmul_ || s.kind != Expr::Kind::op || graph_.node(s.node).op != &ops::kAdd) return {index, 0};
   for (std::size_t side : {0, 1}) {
-    const Sym& by = program_.syms[static_cast<std::size_t>(s.operands[side])];
-    if (by.kind == Sym::Kind::index && by.offset.single_variable() >= 0)
+    const Expr& by = nest_.exprs[static_cast<std::size_t>(s.operands[side])];
+    if (by.kind == Expr::Kind::index && by.offset.single_variable() >= 0)
       return {s.operands[1 - side], by.offset};
   }
   return {index, 0};
@@ -184,7 +184,7 @@ int Walker::indirect(NodeId source, Coordinates at, int axis, int index, int mas
   if (members_.count(stored) || is_inlined(graph_.node(stored))) throw Stop{Refusal::indirect_through_fused};
   const auto [from, moved] = moved_index(index);
   at[static_cast<std::size_t>(axis)] = moved;
-  return push({.kind = Sym::Kind::load,
+  return push({.kind = Expr::Kind::load,
                .node = stored,
                .offset = linearize(at, shape),
                .dynamic = {{from, row_major_strides(shape)[static_cast<std::size_t>(axis)]}},
@@ -193,7 +193,7 @@ int Walker::indirect(NodeId source, Coordinates at, int axis, int index, int mas
 }
 
 int Walker::valid_index(int index, Index extent, const IndexExpr& moved) {
-  return push({.kind = Sym::Kind::in_range,
+  return push({.kind = Expr::Kind::in_range,
                .operands = {index},
                .offset = moved,
                .dtype = DType::boolean,

@@ -31,7 +31,7 @@ class Walker {
           return graph.node(id).op->kind == ir::OpClass::matmul;
         })) {}
 
-  GroupProgram run();
+  LoopNest run();
 
  private:
   // What was walked before it turned out that nothing needs it: a choice that positions decide, an index that
@@ -61,21 +61,21 @@ class Walker {
   Coordinates row_coordinates(const Shape& shape) const;
 
   // Where a reduction of what the dot gives is left, and the places of what it reduces.
-  struct StatisticCoordinates {
+  struct EpilogueCoordinates {
     Coordinates all, kept, along;
     Shape reduced;
   };
-  StatisticCoordinates statistic_coordinates(const ir::Node& n) const;
+  EpilogueCoordinates epilogue_coordinates(const ir::Node& n) const;
 
-  // The first statistic that `id` is made of, or -1.
-  ir::NodeId statistic_of(ir::NodeId id) const;
+  // The first epilogue reduction that `id` is made of, or -1.
+  ir::NodeId epilogue_reduction_of(ir::NodeId id) const;
 
   void add_output(ir::NodeId id);
 
   void add_scatter(ir::NodeId id, const ir::Node& n);
 
-  int push(Sym sym);
-  void inherit(Sym& sym, int operand) const;
+  int push(Expr expr);
+  void inherit(Expr& expr, int operand) const;
 
   int walk(ir::NodeId id, const Coordinates& at, int mask);
 
@@ -118,26 +118,26 @@ class Walker {
 
   int reduce(const ir::Node& n, ir::NodeId id, const Coordinates& at);
 
-  int statistic(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+  int epilogue_reduction(const ir::Node& n, ir::NodeId id, const Coordinates& at);
 
   // Leading axes of the operands are broadcast to the result's. A result that is needed along the reduced
   // axes is computed block by block inside their loop, over a variable of its own; the operand that walks
   // them comes second, whichever it is in the graph.
   int dot(const ir::Node& n, ir::NodeId id, const Coordinates& at);
 
-  bool has_inner_dots(int sym) const;
+  bool has_inner_dots(int expr) const;
 
   int scan(const ir::Node& n, ir::NodeId id, const Coordinates& at);
 
   struct Done {
     Coordinates at;
     int mask;
-    int sym;
+    int expr;
   };
   const ir::Graph& graph_;
   const Group& group_;
   Reductions reductions_;
-  std::set<ir::NodeId> statistics_;  // reductions of what the outer matmul gives
+  std::set<ir::NodeId> epilogue_reductions_;  // reductions of what the outer matmul gives
   std::set<ir::NodeId> members_;
   bool has_matmul_;
   Shape space_;
@@ -147,15 +147,15 @@ class Walker {
   // Where the first dot over the reduced variables stands, and whether its operands change places.
   struct OuterDot {
     Coordinates at;
-    bool turned;
+    bool transposed;
   };
   std::optional<OuterDot> outer_;
   std::vector<bool> reduced_axis_;
   Coordinates identity_, parallel_, reduced_;
   std::vector<Index> parallel_extents_, reduced_extents_;
   std::unordered_map<ir::NodeId, std::vector<Done>> done_;
-  std::size_t code_ = 0;  // beside the syms: divisions in their offsets, masked loads of parts
-  GroupProgram program_;
+  std::size_t code_ = 0;  // beside the exprs: divisions in their offsets, masked loads of parts
+  LoopNest nest_;
 };
 
 }  // namespace tilewright::passes

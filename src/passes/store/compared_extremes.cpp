@@ -1,7 +1,7 @@
 #include "passes/store/compared_extremes.h"
 
 #include "ops/rows.h"
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 namespace tilewright::passes {
 

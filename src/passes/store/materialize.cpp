@@ -2,10 +2,10 @@
 #include "passes/store/materialize.h"
 
 #include "ops/rows.h"
-#include "passes/store/by_depth.h"
 #include "passes/store/compared_extremes.h"
+#include "passes/store/k_major_copy.h"
+#include "passes/store/layout_propagation.h"
 #include "passes/store/materialize_parts.h"
-#include "passes/store/store_as_read.h"
 #include "passes/store/view_weights.h"
 #include "passes/store/wide_concat.h"
 
@@ -28,7 +28,7 @@ bool is_stored(const Graph& graph, NodeId id) {
 // A matmul walks strided views; pieces put together, padded or cut by divisions are made memory first.
 bool reads_as_it_stands(const Graph& graph, const ir::Node& matmul, const std::vector<NodeId>& operands) {
   if (matmul.type.shape.size() == 0) return true;  // nothing is read
-  return std::holds_alternative<GroupProgram>(program_alone(alone(graph, operands), matmul));
+  return std::holds_alternative<LoopNest>(program_alone(alone(graph, operands), matmul));
 }
 
 }  // namespace
@@ -59,8 +59,8 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
     if (n.op->kind == OpClass::matmul && views && !reads_as_it_stands(out, n, operands))
       for (NodeId& o : operands)
         if (!is_stored(out, o)) o = copy_of(out, o);
-    if (n.op->kind == OpClass::matmul) operands = store_as_read(out, n, std::move(operands));
-    if (n.op->kind == OpClass::matmul) operands = lie_by_depth(out, n, std::move(operands), target);
+    if (n.op->kind == OpClass::matmul) operands = propagate_layout(out, n, std::move(operands));
+    if (n.op->kind == OpClass::matmul) operands = copy_k_major(out, n, std::move(operands), target);
     NodeId added = out.add(*n.op, operands, n.attrs, n.location);
     if (compared.count(id)) added = copy_of(out, added);
     renamed[static_cast<std::size_t>(id)] = added;

@@ -35,20 +35,20 @@ ProductAlone alone(const Graph& graph, const std::vector<NodeId>& operands) {
   return product;
 }
 
-std::variant<GroupProgram, Refusal> program_alone(const ProductAlone& product, const ir::Node& matmul) {
+std::variant<LoopNest, Refusal> program_alone(const ProductAlone& product, const ir::Node& matmul) {
   Graph graph = product.graph;
   const NodeId id = graph.add(*matmul.op, product.operands, matmul.attrs, matmul.location);
-  return build_program(graph, {{id}, {id}});
+  return build_loop_nest(graph, {{id}, {id}});
 }
 
-std::optional<GroupProgram> program_of(const ProductAlone& product, const ir::Node& matmul) {
-  auto program = program_alone(product, matmul);
-  if (const auto* found = std::get_if<GroupProgram>(&program); found && found->dot() >= 0) return *found;
+std::optional<LoopNest> program_of(const ProductAlone& product, const ir::Node& matmul) {
+  auto nest = program_alone(product, matmul);
+  if (const auto* found = std::get_if<LoopNest>(&nest); found && found->dot() >= 0) return *found;
   return std::nullopt;
 }
 
-std::optional<GroupProgram> program_of(const Graph& graph, const ir::Node& matmul,
-                                       const std::vector<NodeId>& operands) {
+std::optional<LoopNest> program_of(const Graph& graph, const ir::Node& matmul,
+                                   const std::vector<NodeId>& operands) {
   return program_of(alone(graph, operands), matmul);
 }
 

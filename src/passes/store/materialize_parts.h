@@ -1,7 +1,7 @@
 // What the passes share that put copies before products: a product by itself, views and their memory.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <map>
 #include <optional>
@@ -17,11 +17,11 @@ struct ProductAlone {
 };
 ProductAlone alone(const ir::Graph& graph, const std::vector<ir::NodeId>& operands);
 
-std::variant<GroupProgram, Refusal> program_alone(const ProductAlone& product, const ir::Node& matmul);
+std::variant<LoopNest, Refusal> program_alone(const ProductAlone& product, const ir::Node& matmul);
 // Nothing where its operands cannot be walked.
-std::optional<GroupProgram> program_of(const ProductAlone& product, const ir::Node& matmul);
-std::optional<GroupProgram> program_of(const ir::Graph& graph, const ir::Node& matmul,
-                                       const std::vector<ir::NodeId>& operands);
+std::optional<LoopNest> program_of(const ProductAlone& product, const ir::Node& matmul);
+std::optional<LoopNest> program_of(const ir::Graph& graph, const ir::Node& matmul,
+                                   const std::vector<ir::NodeId>& operands);
 
 // What a view is a view of.
 ir::NodeId memory_of(const ir::Graph& graph, ir::NodeId id);

@@ -1,7 +1,7 @@
 #include "passes/store/view_weights.h"
 
 #include "ir/op.h"
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 #include "passes/store/materialize_parts.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using ir::OpClass;
 namespace {
 
 // Loads of one element. A concat of as many parts that are in memory is one kernel still, and its code a few
-// hundred operations, which is what kMostSyms allows fused ones; so are six reshapes of axes that do not
+// hundred operations, which is what kMostExprs allows fused ones; so are six reshapes of axes that do not
 // merge, each of which divides the position that the one before it found.
 constexpr double kMostWeight = 64;
 

@@ -1,7 +1,7 @@
 #include "passes/store/wide_concat.h"
 
 #include "ops/functions.h"
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 #include "passes/store/materialize_parts.h"
 
 #include <algorithm>

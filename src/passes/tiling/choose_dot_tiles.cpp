@@ -24,7 +24,7 @@ bool is_usable(const DotTile& t, const MatrixUnit& unit, const DotProblem& p) {
 }
 
 bool takes(const MatrixUnit& unit, const MatrixOperands& row, const DotProblem& p) {
-  return row.dtype == p.dtype && (!row.rounded || p.rounds) && (!row.by_depth || p.by_k) &&
+  return row.dtype == p.dtype && (!row.rounded || p.rounds) && (!row.k_major || p.by_k) &&
          (p.copied || (unit.other_blocks && p.in_memory)) && std::min(p.m, p.n) >= row.fewest &&
          p.k >= row.fewest_depth && std::any_of(row.tiles.begin(), row.tiles.end(), [&](const DotTile& t) {
            return is_usable(t, unit, p);
@@ -54,30 +54,30 @@ bool at_matrix_rate(const DotProblem& p, const Target& target) {
   }
   for (const MatrixUnit& unit : target.matrix_units)
     for (const MatrixOperands& row : unit.operands)
-      if (row.dtype == p.dtype && !row.rounded && (row.by_depth ? takes(unit, row, p) : p.in_memory))
+      if (row.dtype == p.dtype && !row.rounded && (row.k_major ? takes(unit, row, p) : p.in_memory))
         return true;
   return false;
 }
 
 // The programs write their sums, all at the same time, and the second kernel reads them.
-double merge_us(const DotProblem& p, Index splits, const Target& target) {
-  if (splits == 1) return 0;
-  const double bytes = 4 * static_cast<double>(splits * p.batch * p.m * p.n);
+double split_k_combine_us(const DotProblem& p, Index split_k, const Target& target) {
+  if (split_k == 1) return 0;
+  const double bytes = 4 * static_cast<double>(split_k * p.batch * p.m * p.n);
   const bool cached = 2 * bytes < static_cast<double>(target.cache_bytes);
   const double read_s = bytes / (cached ? target.cache_bytes_per_s : target.memory_bytes_per_s);
   return (target.launch_s + bytes / (target.burst_share * target.memory_bytes_per_s) + read_s) * 1e6;
 }
 
-Index most_splits(Index programs, Index rounds, Index fewest, const Target& target) {
+Index most_split_k(Index programs, Index rounds, Index fewest, const Target& target) {
   if (target.any_size) return 1;
   return std::clamp<Index>(2 * target.units / programs, 1, std::max<Index>(rounds / fewest, 1));
 }
 
 namespace {
 
-Index splits_of(const DotProblem& p, const DotTiles& tiles, const Target& target) {
+Index split_k_of(const DotProblem& p, const DotTiles& tiles, const Target& target) {
   constexpr Index kFewestBlocks = 4;  // of k for each of the programs that share it
-  return p.splits ? most_splits(p.programs(tiles.bm, tiles.bn), p.k, kFewestBlocks * tiles.bk, target) : 1;
+  return p.split_k ? most_split_k(p.programs(tiles.bm, tiles.bn), p.k, kFewestBlocks * tiles.bk, target) : 1;
 }
 
 // By the unit's model, of the tiles and of the ways to share k; a tile may be larger than the problem, the
@@ -91,23 +91,23 @@ std::vector<DotTiles> tiles_by_rate(const DotProblem& p, const MatrixChoice& by,
     DotTiles t{edges.rows, edges.columns, by.unit->blocks.row_bytes / bytes};
     // Few rows of a: b streams. Where its columns lie together, a block's rows are as wide as the tile.
     const Index piece = p.b_by_rows ? std::min(t.bn, p.n) * bytes : rate.streamed_bytes;
-    const Index most = splits_of(p, t, target);
-    for (t.splits = 1; t.splits <= most; ++t.splits) {
+    const Index most = split_k_of(p, t, target);
+    for (t.split_k = 1; t.split_k <= most; ++t.split_k) {
       tile::TensorTiles tiles{.bm = t.bm,
                               .bn = t.bn,
-                              .k = ceil_div(p.k, t.splits),
+                              .k = ceil_div(p.k, t.split_k),
                               .operand_bytes = bytes,
-                              .programs = static_cast<double>(p.programs(t.bm, t.bn) * t.splits),
-                              .swath = std::min(rate.swath, ceil_div(p.m, t.bm)),
+                              .programs = static_cast<double>(p.programs(t.bm, t.bn) * t.split_k),
+                              .group_m = std::min(rate.group_m, ceil_div(p.m, t.bm)),
                               .inside_m = p.m,
                               .inside_n = p.n,
                               .piece_bytes = p.m <= rate.streaming_rows ? piece : 0};
-      if (t.splits == 1)
+      if (t.split_k == 1)
         tiles.leaving_cycles = tile::leaving_cycles(rate, rate.instructions_an_op * p.ops_after);
       double us = tile::tensor_tiles_us(tiles, rate, target);
-      tiles.ping_pong = !by.operands->added_apart && tile::fits_ping_pong(rate, t.bm, t.bn);
-      if (tiles.ping_pong) us = std::min(us, tile::tensor_tiles_us(tiles, rate, target));
-      all.push_back({t, us + merge_us(p, t.splits, target)});
+      tiles.cutlass_pingpong = !by.operands->added_apart && tile::fits_pingpong(rate, t.bm, t.bn);
+      if (tiles.cutlass_pingpong) us = std::min(us, tile::tensor_tiles_us(tiles, rate, target));
+      all.push_back({t, us + split_k_combine_us(p, t.split_k, target)});
     }
   }
   return best_of_each(std::move(all));
@@ -120,18 +120,18 @@ struct SharedPeak {
 
 // Tiles of fixed edges, by as many programs for one sum as end soonest; their time in µs.
 RankedTiles shared_out(const DotProblem& p, DotTiles tiles, const SharedPeak& reached, const Target& target) {
-  const Index programs = p.programs(tiles.bm, tiles.bn), most = splits_of(p, tiles, target);
+  const Index programs = p.programs(tiles.bm, tiles.bn), most = split_k_of(p, tiles, target);
   const double unit_flops_per_us = reached.peak * reached.share / std::max(1, target.units) * 1e-6;
   double best_us = 0;
   Index best = 1;
-  for (Index splits = 1; splits <= most; ++splits) {
-    const double flops = 2.0 * static_cast<double>(tiles.bm * tiles.bn * ceil_div(p.k, splits));
-    const double waves = static_cast<double>(ceil_div(programs * splits, Index{target.units}));
-    const double us =
-        waves * (flops / unit_flops_per_us + target.program_start_us) + merge_us(p, splits, target);
-    if (best_us == 0 || us < best_us) best = splits, best_us = us;
+  for (Index split_k = 1; split_k <= most; ++split_k) {
+    const double flops = 2.0 * static_cast<double>(tiles.bm * tiles.bn * ceil_div(p.k, split_k));
+    const double waves = static_cast<double>(ceil_div(programs * split_k, Index{target.units}));
+    const double us = waves * (flops / unit_flops_per_us + target.program_start_us) +
+                      split_k_combine_us(p, split_k, target);
+    if (best_us == 0 || us < best_us) best = split_k, best_us = us;
   }
-  tiles.splits = best;
+  tiles.split_k = best;
   return {tiles, best_us};
 }
 

@@ -30,10 +30,10 @@ bool at_matrix_rate(const DotProblem& problem, const tile::Target& target);
 double vector_share(const DotProblem& problem, const tile::Target& target);
 
 // What it takes to add the sums of programs that share k, in a kernel of its own.
-double merge_us(const DotProblem& problem, Index splits, const tile::Target& target);
+double split_k_combine_us(const DotProblem& problem, Index split_k, const tile::Target& target);
 
 // Programs worth trying for one sum: as many as two waves have room for, each with `fewest` of `rounds`.
-Index most_splits(Index programs, Index rounds, Index fewest, const tile::Target& target);
+Index most_split_k(Index programs, Index rounds, Index fewest, const tile::Target& target);
 
 // Edges worth measuring, the one that the model finds fastest first; at least one.
 std::vector<DotTiles> rank_dot_tiles(const DotProblem& problem, const tile::Target& target);

@@ -3,7 +3,7 @@
 
 #include "passes/tiling/dot_shapes.h"
 #include "passes/tiling/group_cost.h"
-#include "passes/tiling/split_chain.h"
+#include "passes/tiling/split_k_b2b.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,20 +19,20 @@ std::size_t at(int v) { return static_cast<std::size_t>(v); }
 
 class Chooser {
  public:
-  Chooser(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target)
-      : graph_(graph), program_(program), target_(target), cuts_(target.rows) {}
+  Chooser(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target)
+      : graph_(graph), nest_(nest), target_(target), cuts_(target.rows) {}
 
   TileShape run() {
-    if (program_.extents.empty()) return {};
-    const std::vector<int> reduced = program_.reduced_variables();
+    if (nest_.extents.empty()) return {};
+    const std::vector<int> reduced = nest_.reduced_variables();
     return reduced.empty() ? pointwise() : reduction(reduced);
   }
 
  private:
   // An empty axis is walked by tiles of one element, none of which is inside.
-  Index extent(int v) const { return std::max<Index>(program_.extents[at(v)], 1); }
+  Index extent(int v) const { return std::max<Index>(nest_.extents[at(v)], 1); }
   // Where one thread adds the blocks of a loop up, long sums are carried in f64.
-  bool adds_in_turn() const { return !target_.shares_tiles(); }
+  bool accumulates_in_turn() const { return !target_.shares_tiles(); }
 
   // Elements moved with unit stride along v, over all loads and stores: the more, the better v is as the
   // column axis.
@@ -41,14 +41,14 @@ class Chooser {
     auto add = [&](const IndexExpr& e, DType dtype, double importance) {
       if (std::abs(e.factor(v)) != 1) return;
       double elements = 1;
-      for (int u = 0; u < static_cast<int>(program_.extents.size()); ++u)
+      for (int u = 0; u < static_cast<int>(nest_.extents.size()); ++u)
         if (e.depends_on(u)) elements *= static_cast<double>(extent(u));
       weight += elements * static_cast<double>(size_bytes(dtype)) * importance;
     };
-    for (const Sym& s : program_.syms)
-      if (s.kind == Sym::Kind::load) add(s.offset, s.dtype, 1);
+    for (const Expr& s : nest_.exprs)
+      if (s.kind == Expr::Kind::load) add(s.offset, s.dtype, 1);
     // A store that is not coalesced costs whole lines both ways.
-    for (const ProgramOutput& o : program_.outputs)
+    for (const ProgramOutput& o : nest_.outputs)
       add(o.offset, o.node >= 0 ? graph_.type(o.node).dtype : DType::f32, 1.5);
     return weight;
   }
@@ -66,11 +66,11 @@ class Chooser {
 
   // A variable that some full-size load walks contiguously while the column does not.
   int turned_variable(int column) const {
-    for (const Sym& s : program_.syms) {
-      if (s.kind != Sym::Kind::load || !s.offset.is_affine() || std::abs(s.offset.factor(column)) == 1)
+    for (const Expr& s : nest_.exprs) {
+      if (s.kind != Expr::Kind::load || !s.offset.is_affine() || std::abs(s.offset.factor(column)) == 1)
         continue;
       if (!s.offset.depends_on(column)) continue;
-      for (int v : program_.parallel_variables())
+      for (int v : nest_.parallel_variables())
         if (v != column && std::abs(s.offset.factor(v)) == 1 && extent(v) >= 8) return v;
     }
     return -1;
@@ -79,7 +79,7 @@ class Chooser {
   // A gather whose index is the same along the column: with one row per tile it is a block load.
   bool picks_rows(int column) const {
     return extent(column) >= cuts_.picked_elements &&
-           std::any_of(program_.syms.begin(), program_.syms.end(), [&](const Sym& s) {
+           std::any_of(nest_.exprs.begin(), nest_.exprs.end(), [&](const Expr& s) {
              return s.dynamic.size() == 1 && std::abs(s.offset.factor(column)) == 1;
            });
   }
@@ -87,10 +87,10 @@ class Chooser {
   // Bytes of the widest element read or written at full size.
   Index widest_access() const {
     Index widest = 1;
-    for (const Sym& s : program_.syms)
-      if (s.kind == Sym::Kind::load && s.node >= 0)
+    for (const Expr& s : nest_.exprs)
+      if (s.kind == Expr::Kind::load && s.node >= 0)
         widest = std::max(widest, static_cast<Index>(size_bytes(s.dtype)));
-    for (const ProgramOutput& o : program_.outputs)
+    for (const ProgramOutput& o : nest_.outputs)
       if (o.node >= 0) widest = std::max(widest, static_cast<Index>(size_bytes(graph_.type(o.node).dtype)));
     return widest;
   }
@@ -99,10 +99,10 @@ class Chooser {
   Index main_access() const {
     Index bytes = 4;
     double most = 0;
-    for (const Sym& s : program_.syms) {
-      if (s.kind != Sym::Kind::load) continue;
+    for (const Expr& s : nest_.exprs) {
+      if (s.kind != Expr::Kind::load) continue;
       double elements = 1;
-      for (int v = 0; v < static_cast<int>(program_.extents.size()); ++v)
+      for (int v = 0; v < static_cast<int>(nest_.extents.size()); ++v)
         if (s.offset.depends_on(v)) elements *= static_cast<double>(extent(v));
       if (elements > most) most = elements, bytes = static_cast<Index>(size_bytes(s.dtype));
     }
@@ -112,26 +112,26 @@ class Chooser {
   // The outer neighbour of the column: the next variable outwards that is parallel.
   int outer_neighbour(int column) const {
     int best = -1;
-    for (int v : program_.parallel_variables())
+    for (int v : nest_.parallel_variables())
       if (v != column && (best < 0 || (v < column && v > best) || (best > column && v < column))) best = v;
     return best;
   }
 
   // Arithmetic takes longer than memory: more elements to a thread, for chains of instructions that overlap.
   bool is_compute_bound() const {
-    const GroupCost cost = group_cost(graph_, {program_, program_, {}}, target_);
+    const GroupCost cost = group_cost(graph_, {nest_, nest_, {}}, target_);
     return cost.flops / target_.flops_per_s > cost.bytes / target_.memory_bytes_per_s;
   }
 
   TileShape pointwise() const {
-    const std::vector<int> parallel = program_.parallel_variables();
+    const std::vector<int> parallel = nest_.parallel_variables();
     TileShape t;
     t.column = best_column(parallel);
     const bool one_access = cuts_.access_bytes > 0 && !is_compute_bound();
     const Index wanted = one_access ? cuts_.access_bytes / widest_access() : cuts_.elements;
-    if (const int turned = turned_variable(t.column); turned >= 0) {
-      t.row = turned;
-      t.rows = std::min(extent(turned), cuts_.turned_edge);
+    if (const int transposed = turned_variable(t.column); transposed >= 0) {
+      t.row = transposed;
+      t.rows = std::min(extent(transposed), cuts_.turned_edge);
       t.columns = std::min(extent(t.column), cuts_.turned_edge);
       return t;
     }
@@ -149,22 +149,22 @@ class Chooser {
   bool fits(Index elements) const { return has_scan() || elements * 4 <= target_.row_bytes; }
 
   bool has_scan() const {
-    return std::any_of(program_.syms.begin(), program_.syms.end(),
-                       [](const Sym& s) { return s.kind == Sym::Kind::scan; });
+    return std::any_of(nest_.exprs.begin(), nest_.exprs.end(),
+                       [](const Expr& s) { return s.kind == Expr::Kind::scan; });
   }
 
   TileShape reduction(const std::vector<int>& reduced) const {
-    const std::vector<int> parallel = program_.parallel_variables();
+    const std::vector<int> parallel = nest_.parallel_variables();
     std::vector<int> all = parallel;
     all.insert(all.end(), reduced.begin(), reduced.end());
     int column = best_column(all);
     if (const auto both = whole_groups(column, reduced)) return *both;
-    const bool along_row = program_.reduced[at(column)];
+    const bool along_row = nest_.reduced[at(column)];
     TileShape t =
         along_row ? row_reduction(column, reduced.size() > 1, parallel) : column_reduction(column, reduced);
     if (t.looped && !share_in_clusters(t, reduced)) split(t, reduced);
     t.carries_wide =
-        t.looped && adds_in_turn() && (target_.any_size || rounds(t, reduced) > double{kManyRounds});
+        t.looped && accumulates_in_turn() && (target_.any_size || rounds(t, reduced) > double{kManyRounds});
     return t;
   }
 
@@ -175,13 +175,13 @@ class Chooser {
       const Index block = u == t.column ? t.columns : u == t.row ? t.rows : 1;
       all *= static_cast<double>(ceil_div(extent(u), block));
     }
-    return all / static_cast<double>(t.splits);
+    return all / static_cast<double>(t.split_k);
   }
 
   // Rows that scales cut into groups, shorter than the threads of a program read at once: all groups of a row
   // on chip, a row of the tile each.
   std::optional<TileShape> whole_groups(int column, const std::vector<int>& reduced) const {
-    if (reduced.size() != 2 || !program_.reduced[at(column)] || has_scan()) return std::nullopt;
+    if (reduced.size() != 2 || !nest_.reduced[at(column)] || has_scan()) return std::nullopt;
     const int groups = reduced[reduced[0] == column ? 1 : 0];
     const Index elements = extent(column) * extent(groups);
     if (extent(column) > cuts_.group_elements || elements > cuts_.grouped_elements || !fits(elements))
@@ -218,7 +218,7 @@ class Chooser {
     t.column = column;
     t.row = reduced.back();
     t.columns = std::min(extent(column), column_width(extent(t.row)));
-    const bool dependent = program_.levels() > 1 || stores_reduced() || has_scan();
+    const bool dependent = nest_.levels() > 1 || stores_reduced() || has_scan();
     if (dependent && reduced.size() == 1) {
       // The whole reduced axis on chip, over a narrow strip of columns.
       t.columns = std::min(extent(column), cuts_.strip_columns);
@@ -245,15 +245,15 @@ class Chooser {
   // one row.
   Index column_rows(Index columns) const {
     if (cuts_.column_bytes == 0) return cuts_.column_rows;
-    const auto carried = std::count_if(program_.syms.begin(), program_.syms.end(), [](const Sym& s) {
-      return s.kind == Sym::Kind::reduce && !is_folded(s);
+    const auto carried = std::count_if(nest_.exprs.begin(), nest_.exprs.end(), [](const Expr& s) {
+      return s.kind == Expr::Kind::reduce && !is_folded(s);
     });
     const Index elements = std::max(cuts_.elements, cuts_.column_round_bytes / main_access());
     return std::max<Index>(elements / columns / std::max<Index>(carried, 1), 1);
   }
 
   // A thread carries one row of it from block to block.
-  static bool is_folded(const Sym& s) {
+  static bool is_folded(const Expr& s) {
     const bool extreme = s.monoid == tile::Monoid::max || s.monoid == tile::Monoid::min;
     return s.monoid == tile::Monoid::sum || (extreme && is_float(s.dtype));
   }
@@ -262,11 +262,11 @@ class Chooser {
   // what all of them take in one round, and they add up what they have by themselves.
   bool share_in_clusters(TileShape& t, const std::vector<int>& reduced) const {
     if (target_.max_cluster < 2 || reduced.size() != 1 || t.row != reduced[0]) return false;
-    if (program_.levels() != 1 || stores_reduced() || target_.any_size) return false;
-    const auto not_folded = [](const Sym& s) { return s.kind == Sym::Kind::reduce && !is_folded(s); };
-    if (std::any_of(program_.syms.begin(), program_.syms.end(), not_folded)) return false;
+    if (nest_.levels() != 1 || stores_reduced() || target_.any_size) return false;
+    const auto not_folded = [](const Expr& s) { return s.kind == Expr::Kind::reduce && !is_folded(s); };
+    if (std::any_of(nest_.exprs.begin(), nest_.exprs.end(), not_folded)) return false;
     TileShape shared = t;
-    const auto blocks = [&](Index cluster) { return program_count(program_, shared) * cluster; };
+    const auto blocks = [&](Index cluster) { return program_count(nest_, shared) * cluster; };
     const Index many = cuts_.cluster_programs * target_.units;
     if (2 * blocks(1) > many) return false;
     while (blocks(target_.max_cluster) < many && shared.columns * main_access() > cuts_.cluster_piece_bytes)
@@ -284,30 +284,30 @@ class Chooser {
   }
 
   bool stores_reduced() const {
-    return std::any_of(program_.outputs.begin(), program_.outputs.end(), [&](const ProgramOutput& o) {
-      return program_.syms[static_cast<std::size_t>(o.sym)].reduced;
+    return std::any_of(nest_.outputs.begin(), nest_.outputs.end(), [&](const ProgramOutput& o) {
+      return nest_.exprs[static_cast<std::size_t>(o.expr)].reduced;
     });
   }
 
   double parallel_points() const {
     double points = 1;
-    for (int v : program_.parallel_variables()) points *= static_cast<double>(extent(v));
+    for (int v : nest_.parallel_variables()) points *= static_cast<double>(extent(v));
     return points;
   }
 
   // Too few programs for the machine: several of them share a reduction and a second kernel merges their
   // partials.
   void split(TileShape& t, const std::vector<int>& reduced) const {
-    if (program_.levels() != 1 || stores_reduced()) return;
-    for (const Sym& s : program_.syms)
-      if (s.kind == Sym::Kind::reduce &&
+    if (nest_.levels() != 1 || stores_reduced()) return;
+    for (const Expr& s : nest_.exprs)
+      if (s.kind == Expr::Kind::reduce &&
           (s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin))
         return;
-    int v = program_.reduced[at(t.column)] ? t.column : t.row;
+    int v = nest_.reduced[at(t.column)] ? t.column : t.row;
     Index block = v == t.column ? t.columns : t.rows;
     double work = 1;
     for (int u : reduced) work *= static_cast<double>(extent(u));
-    const Index programs = program_count(program_, t);
+    const Index programs = program_count(nest_, t);
     const Index wanted = target_.units * cuts_.shared_programs;
     if (programs * 2 > wanted || work * parallel_points() < cuts_.shared_elements) return;
     const Index most = ceil_div(wanted, programs);
@@ -317,25 +317,25 @@ class Chooser {
       return cuts_.shares_outer && u != v && extent(u) >= std::min(most, ceil_div(extent(v), block));
     });
     if (outer != reduced.end()) v = *outer, block = 1;
-    const Index length = extent(v), splits = std::min(most, ceil_div(length, block));
-    if (splits < 2) return;
-    if (outer != reduced.end()) t.split_variable = v;
-    t.split_length = round_up(ceil_div(length, splits), block);
-    t.splits = ceil_div(length, t.split_length);
-    if (t.splits < 2) t.splits = 1;
+    const Index length = extent(v), split_k = std::min(most, ceil_div(length, block));
+    if (split_k < 2) return;
+    if (outer != reduced.end()) t.split_k_variable = v;
+    t.split_k_length = round_up(ceil_div(length, split_k), block);
+    t.split_k = ceil_div(length, t.split_k_length);
+    if (t.split_k < 2) t.split_k = 1;
   }
 
   const ir::Graph& graph_;
-  const GroupProgram& program_;
+  const LoopNest& nest_;
   const tile::Target& target_;
   const tile::RowCuts& cuts_;
 };
 
 }  // namespace
 
-TileShape choose_tiles(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target) {
-  if (program.has_dots()) return split_chain(graph, program, target, choose_dot_shape(program, target));
-  return Chooser(graph, program, target).run();
+TileShape choose_tiles(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
+  if (nest.has_dots()) return split_k_b2b(graph, nest, target, choose_dot_shape(nest, target));
+  return Chooser(graph, nest, target).run();
 }
 
 }  // namespace tilewright::passes

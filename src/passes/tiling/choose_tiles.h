@@ -7,6 +7,6 @@
 
 namespace tilewright::passes {
 
-TileShape choose_tiles(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target);
+TileShape choose_tiles(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target);
 
 }  // namespace tilewright::passes

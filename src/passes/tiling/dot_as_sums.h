@@ -2,7 +2,7 @@
 // reductions do at the memory's rate.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 
 #include <tilewright/tile/target.h>
 
@@ -10,6 +10,6 @@ namespace tilewright::passes {
 
 // The program in the form that `target` runs best: its dot as it is, or as sums of products in the dot's
 // accumulator, one for each of the few rows, all in one loop over the operand they share.
-GroupProgram best_form(const ir::Graph& graph, const GroupProgram& program, const tile::Target& target);
+LoopNest best_form(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target);
 
 }  // namespace tilewright::passes

@@ -9,7 +9,7 @@ namespace tilewright::passes {
 // c[batch, m, n] = Σ_k a[batch, m, k] · b[batch, k, n]; every size at least 1.
 struct DotProblem {
   Index batch = 1, m = 1, n = 1, k = 1;
-  Index inner_k = 1;         // k counts blocks of so many (Sym::adds_up)
+  Index inner_k = 1;         // k counts blocks of so many (Expr::scaled_accumulation)
   DType dtype = DType::f32;  // in which the operands meet
   bool in_memory = true;     // the operands are read as they stand, nothing is computed on them …
   bool copied = true;      // … and their blocks lie as the target's matrix unit takes them (tile::BlockRules)
@@ -18,8 +18,8 @@ struct DotProblem {
   bool b_by_rows = false;  // n is the contiguous axis of b
   bool rounds = false;     // f32 operands may be rounded to fewer bits
   bool whole_m = false;    // a tile must hold all of m …
-  bool whole_n = false;    // … or n: at most kMostHeld (statistics.h)
-  bool splits = false;     // several programs may share one sum
+  bool whole_n = false;    // … or n: at most kMostHeld (epilogue_reductions.h)
+  bool split_k = false;    // several programs may share one sum
   int ops_after = 0;       // pointwise, on an element of the result
 
   Index operand_bytes() const { return static_cast<Index>(size_bytes(dtype)); }
@@ -30,7 +30,7 @@ struct DotProblem {
 
 struct DotTiles {
   Index bm = 1, bn = 1, bk = 1;
-  Index splits = 1;  // programs that share k; a second kernel adds what they give
+  Index split_k = 1;  // programs that share k; a second kernel adds what they give
   friend bool operator==(const DotTiles&, const DotTiles&) = default;
 };
 

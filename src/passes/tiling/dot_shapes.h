@@ -10,17 +10,17 @@
 namespace tilewright::passes {
 
 // Whether a matrix unit multiplies the program's dot.
-bool dot_on_matrix_unit(const GroupProgram& program, const tile::Target& target);
+bool dot_on_matrix_unit(const LoopNest& nest, const tile::Target& target);
 
 // Best first; choose_dot_shape() is the first of them.
-std::vector<TileShape> rank_dot_shapes(const GroupProgram& program, const tile::Target& target);
-TileShape choose_dot_shape(const GroupProgram& program, const tile::Target& target);
+std::vector<TileShape> rank_dot_shapes(const LoopNest& nest, const tile::Target& target);
+TileShape choose_dot_shape(const LoopNest& nest, const tile::Target& target);
 
-// Why a chain of dots does not run on the target's matrix units; empty where it does: of operands which the
-// copy engine can bring as whole rows of 128 bytes, but for operands a that are computed.
-std::string_view why_not_on_matrix_unit(const GroupProgram& program, const tile::Target& target);
-inline bool chains_on_matrix_unit(const GroupProgram& program, const tile::Target& target) {
-  return why_not_on_matrix_unit(program, target).empty();
+// Why a back-to-back matmul does not run on the target's matrix units; empty where it does: of operands which
+// the copy engine can bring as whole rows of 128 bytes, but for operands a that are computed.
+std::string_view why_not_on_matrix_unit(const LoopNest& nest, const tile::Target& target);
+inline bool b2b_on_matrix_unit(const LoopNest& nest, const tile::Target& target) {
+  return why_not_on_matrix_unit(nest, target).empty();
 }
 
 // What a program's dots reach where the machine is full: the peak of the matrix units that take them, or the
@@ -29,6 +29,6 @@ struct DotRate {
   bool on_matrix_units = false;
   double flops_per_s = 0;
 };
-DotRate dot_rate(const GroupProgram& program, const tile::Target& target);
+DotRate dot_rate(const LoopNest& nest, const tile::Target& target);
 
 }  // namespace tilewright::passes

@@ -1,12 +1,12 @@
-// Counting over a program's syms, and the time model of fusion.
+// Counting over a program's exprs, and the time model of fusion.
 #include "passes/tiling/group_cost.h"
 
 #include "passes/masks/loop_range.h"
 #include "passes/nest/dot_axes.h"
 #include "passes/nest/online.h"
 #include "passes/nest/tile_shape.h"
-#include "passes/tiling/split_chain.h"
-#include "passes/tiling/statistic_parts.h"
+#include "passes/tiling/epilogue_parts.h"
+#include "passes/tiling/split_k_b2b.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,48 +18,48 @@ namespace {
 
 std::size_t index_of(int v) { return static_cast<std::size_t>(v); }
 
-double touched(const IndexExpr& offset, const GroupProgram& program) {
+double touched(const IndexExpr& offset, const LoopNest& nest) {
   double elements = 1;
-  for (std::size_t v = 0; v < program.extents.size(); ++v)
-    if (offset.depends_on(static_cast<int>(v))) elements *= static_cast<double>(program.extents[v]);
+  for (std::size_t v = 0; v < nest.extents.size(); ++v)
+    if (offset.depends_on(static_cast<int>(v))) elements *= static_cast<double>(nest.extents[v]);
   return elements;
 }
 
-// How often each sym is computed in a program with a dot: once for each point it depends on, what an operand
+// How often each expr is computed in a program with a dot: once for each point it depends on, what an operand
 // is made of again for every block of the result that reads it.
-std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape) {
+std::vector<double> dot_points(const ir::Graph& graph, const LoopNest& nest, const TileShape& shape) {
   const auto blocks = [&](int v, Index block) {
-    return v < 0 ? 1.0 : static_cast<double>(ceil_div(program.extents[index_of(v)], block));
+    return v < 0 ? 1.0 : static_cast<double>(ceil_div(nest.extents[index_of(v)], block));
   };
   std::vector<double> points;
   // Masks leave a share of the blocks of each loop.
-  const LoopSpace space(program, shape);
+  const LoopSpace space(nest, shape);
   double passes = 0;
   std::map<int, double> dot_share;
-  for (const ReductionPass& pass : reduction_passes(graph, program)) {
-    const double share = walked_share(needed_blocks(graph, space, pass.syms), space).value_or(1);
+  for (const ReductionPass& pass : reduction_passes(graph, nest)) {
+    const double share = walked_share(needed_blocks(graph, space, pass.exprs), space).value_or(1);
     passes += share;
-    for (int s : pass.syms) dot_share[s] = share;
+    for (int s : pass.exprs) dot_share[s] = share;
   }
-  for (const ProgramOutput& o : program.outputs)
-    if (program.syms[index_of(o.sym)].reduced) {  // walked once more to be stored
+  for (const ProgramOutput& o : nest.outputs)
+    if (nest.exprs[index_of(o.expr)].reduced) {  // walked once more to be stored
       passes += 1;
       break;
     }
-  const std::vector<std::vector<bool>> depends = dependence(program);
+  const std::vector<std::vector<bool>> depends = dependence(nest);
   for (std::size_t s = 0; s < depends.size(); ++s) {
-    double count = program.syms[s].reduced                     ? passes
-                   : program.is_outer_dot(static_cast<int>(s)) ? dot_share.at(static_cast<int>(s))
-                                                               : 1;
+    double count = nest.exprs[s].reduced                    ? passes
+                   : nest.is_outer_dot(static_cast<int>(s)) ? dot_share.at(static_cast<int>(s))
+                                                            : 1;
     for (std::size_t v = 0; v < depends[s].size(); ++v)
-      if (depends[s][v]) count *= static_cast<double>(program.extents[v]);
+      if (depends[s][v]) count *= static_cast<double>(nest.extents[v]);
     points.push_back(count);
   }
   for (std::size_t side : {0, 1}) {
     const double again = side == 0 ? blocks(shape.column, shape.columns) : blocks(shape.row, shape.rows);
     std::vector<int> operands;
-    for (int s : program.outer_dots()) operands.push_back(program.syms[index_of(s)].operands[side]);
-    const std::vector<bool> needed = program.made_of(operands);
+    for (int s : nest.outer_dots()) operands.push_back(nest.exprs[index_of(s)].operands[side]);
+    const std::vector<bool> needed = nest.made_of(operands);
     for (std::size_t s = 0; s < needed.size(); ++s)
       if (needed[s]) points[s] *= again;
   }
@@ -67,107 +67,108 @@ std::vector<double> dot_points(const ir::Graph& graph, const GroupProgram& progr
 }
 
 // Multiply-adds of a dot's own: its points times its depth.
-double dot_flops_of(const GroupProgram& program, const std::vector<double>& points, int s) {
+double dot_flops_of(const LoopNest& nest, const std::vector<double>& points, int s) {
   double depth = 1;
-  const Sym& m = program.syms[index_of(s)];
-  for (std::size_t v = 0; v < program.extents.size(); ++v)
-    if (m.inner ? m.offset.depends_on(static_cast<int>(v)) : program.reduced[v])
-      depth *= static_cast<double>(program.extents[v]);
+  const Expr& m = nest.exprs[index_of(s)];
+  for (std::size_t v = 0; v < nest.extents.size(); ++v)
+    if (m.inner ? m.offset.depends_on(static_cast<int>(v)) : nest.reduced[v])
+      depth *= static_cast<double>(nest.extents[v]);
   return 2 * points[index_of(s)] * depth;
 }
 
-// How often each sym of a program of sums is computed: once for each point that it depends on, and again in
+// How often each expr of a program of sums is computed: once for each point that it depends on, and again in
 // every program of the grid that shares these.
-std::vector<double> sum_points(const GroupProgram& program, const TileShape& shape) {
+std::vector<double> sum_points(const LoopNest& nest, const TileShape& shape) {
   std::vector<double> points;
-  for (const std::vector<bool>& depends : dependence(program)) {
+  for (const std::vector<bool>& depends : dependence(nest)) {
     double count = 1;
     for (std::size_t v = 0; v < depends.size(); ++v) {
       const int variable = static_cast<int>(v);
       const Index block = variable == shape.row ? shape.rows : variable == shape.column ? shape.columns : 1;
       if (depends[v])
-        count *= static_cast<double>(program.extents[v]);
-      else if (!program.reduced[v])
-        count *= static_cast<double>(ceil_div(program.extents[v], block));
+        count *= static_cast<double>(nest.extents[v]);
+      else if (!nest.reduced[v])
+        count *= static_cast<double>(ceil_div(nest.extents[v], block));
     }
     points.push_back(count);
   }
   return points;
 }
 
-void count_flops(const ir::Graph& graph, const GroupProgram& program, const std::vector<double>& points,
+void count_flops(const ir::Graph& graph, const LoopNest& nest, const std::vector<double>& points,
                  GroupCost& cost) {
-  for (std::size_t i = 0; i < program.syms.size(); ++i) {
-    const Sym& s = program.syms[i];
-    if (s.kind == Sym::Kind::dot) cost.dot_flops += dot_flops_of(program, points, static_cast<int>(i));
-    if (s.kind == Sym::Kind::op) cost.flops += points[i] * graph.node(s.node).op->flops;
-    if (s.kind == Sym::Kind::reduce || s.kind == Sym::Kind::scan || s.kind == Sym::Kind::statistic)
+  for (std::size_t i = 0; i < nest.exprs.size(); ++i) {
+    const Expr& s = nest.exprs[i];
+    if (s.kind == Expr::Kind::dot) cost.dot_flops += dot_flops_of(nest, points, static_cast<int>(i));
+    if (s.kind == Expr::Kind::op) cost.flops += points[i] * graph.node(s.node).op->flops;
+    if (s.kind == Expr::Kind::reduce || s.kind == Expr::Kind::scan ||
+        s.kind == Expr::Kind::epilogue_reduction)
       cost.flops += points[index_of(s.operands[0])];
-    if (s.kind == Sym::Kind::random) cost.flops += points[i] * 40;
-    if (s.kind == Sym::Kind::product) cost.flops += points[i];
+    if (s.kind == Expr::Kind::random) cost.flops += points[i] * 40;
+    if (s.kind == Expr::Kind::product) cost.flops += points[i];
   }
 }
 
 // Fewer programs than units leave the others idle, though a unit alone has more than its share of the memory.
-void count_programs(const GroupProgram& program, const TileShape& shape, const tile::Target& target,
+void count_programs(const LoopNest& nest, const TileShape& shape, const tile::Target& target,
                     GroupCost& cost) {
-  const auto programs = static_cast<double>(program_count(program, shape));
+  const auto programs = static_cast<double>(program_count(nest, shape));
   if (programs > 0) cost.busy = std::min(1.0, programs / (target.alone_share * target.units));
-  if (shape.splits > 1) cost.launches = 2;
-  cost.launches += static_cast<int>(finishing_programs(program, shape).size());
-  for (int s : statistics_in_parts(program, shape)) {  // written by one kernel, read by the next
-    const double bytes = 2 * static_cast<double>(elements_of_parts(program, shape, s)) *
-                         static_cast<double>(size_bytes(program.syms[index_of(s)].dtype));
+  if (shape.split_k > 1) cost.launches = 2;
+  cost.launches += static_cast<int>(finishing_programs(nest, shape).size());
+  for (int s : epilogue_reductions_in_parts(nest, shape)) {  // written by one kernel, read by the next
+    const double bytes = 2 * static_cast<double>(elements_of_parts(nest, shape, s)) *
+                         static_cast<double>(size_bytes(nest.exprs[index_of(s)].dtype));
     cost.bytes += bytes;
     if (bytes < static_cast<double>(target.cache_bytes)) cost.cached_bytes += bytes;
   }
 }
 
 // Whether a reduction is of what dots inside its loop give.
-bool is_of_inner_dots(const GroupProgram& program, int reduction) {
-  const std::vector<bool> parts = program.made_of({reduction});
+bool is_of_inner_dots(const LoopNest& nest, int reduction) {
+  const std::vector<bool> parts = nest.made_of({reduction});
   for (std::size_t s = 0; s < parts.size(); ++s)
-    if (parts[s] && program.syms[s].inner) return true;
+    if (parts[s] && nest.exprs[s].inner) return true;
   return false;
 }
 
-// A loop before the dot's, as of the statistics of rows that are then multiplied: in a kernel of few large
-// tiles nothing else runs while a round waits for memory.
-double waiting_seconds(const ir::Graph& graph, const GroupProgram& program, const TileShape& shape,
+// A loop before the dot's, as of the epilogue reductions of rows that are then multiplied: in a kernel of few
+// large tiles nothing else runs while a round waits for memory.
+double waiting_seconds(const ir::Graph& graph, const LoopNest& nest, const TileShape& shape,
                        const tile::Target& target) {
   if (target.round_wait_s == 0) return 0;
-  const LoopSpace space(program, shape);
+  const LoopSpace space(nest, shape);
   if (space.walked < 0) return 0;
-  const Index extent = program.extents[index_of(space.walked)];
+  const Index extent = nest.extents[index_of(space.walked)];
   const double rounds = static_cast<double>(ceil_div(extent, space.block(space.walked))),
-               waves = std::ceil(static_cast<double>(program_count(program, shape)) / target.units);
+               waves = std::ceil(static_cast<double>(program_count(nest, shape)) / target.units);
   double seconds = 0;
-  for (const ReductionPass& pass : reduction_passes(graph, program))
-    if (std::none_of(pass.syms.begin(), pass.syms.end(),
-                     [&](int s) { return program.is_outer_dot(s) || is_of_inner_dots(program, s); }))
+  for (const ReductionPass& pass : reduction_passes(graph, nest))
+    if (std::none_of(pass.exprs.begin(), pass.exprs.end(),
+                     [&](int s) { return nest.is_outer_dot(s) || is_of_inner_dots(nest, s); }))
       seconds += waves * rounds * target.round_wait_s;
   return seconds;
 }
 
 // Once for each point of the space, or of its parallel axes.
-std::vector<double> plain_points(const GroupProgram& program) {
+std::vector<double> plain_points(const LoopNest& nest) {
   double all = 1, parallel = 1;
-  for (std::size_t v = 0; v < program.extents.size(); ++v) {
-    all *= static_cast<double>(program.extents[v]);
-    if (!program.reduced[v]) parallel *= static_cast<double>(program.extents[v]);
+  for (std::size_t v = 0; v < nest.extents.size(); ++v) {
+    all *= static_cast<double>(nest.extents[v]);
+    if (!nest.reduced[v]) parallel *= static_cast<double>(nest.extents[v]);
   }
   std::vector<double> points;
-  points.reserve(program.syms.size());
-  for (const Sym& s : program.syms) points.push_back(s.reduced ? all : parallel);
+  points.reserve(nest.exprs.size());
+  for (const Expr& s : nest.exprs) points.push_back(s.reduced ? all : parallel);
   return points;
 }
 
 // Elements of a load from where an index says: a place for each value of what the index or the offset
 // follows.
-double picked(const GroupProgram& program, std::size_t load, const std::vector<std::vector<bool>>& depends) {
+double picked(const LoopNest& nest, std::size_t load, const std::vector<std::vector<bool>>& depends) {
   double elements = 1;
-  for (std::size_t v = 0; v < program.extents.size(); ++v)
-    if (depends[load][v]) elements *= static_cast<double>(program.extents[v]);
+  for (std::size_t v = 0; v < nest.extents.size(); ++v)
+    if (depends[load][v]) elements *= static_cast<double>(nest.extents[v]);
   return elements;
 }
 
@@ -178,32 +179,32 @@ double bytes_of(const ir::Type& type) {
 }
 
 GroupCost group_cost(const ir::Graph& graph, const CutProgram& cut, const tile::Target& target) {
-  const auto& [program, form, tiles] = cut;
+  const auto& [nest, form, tiles] = cut;
   GroupCost cost;
-  const bool dots = program.has_dots(), sums = dots && !form.has_dots();
+  const bool dots = nest.has_dots(), sums = dots && !form.has_dots();
   std::vector<double> points;
   if (!dots)
-    points = plain_points(program);
+    points = plain_points(nest);
   else
-    points = dot_points(graph, program, sums ? choose_dot_shape(program, target) : tiles);
+    points = dot_points(graph, nest, sums ? choose_dot_shape(nest, target) : tiles);
   if (sums)
     count_flops(graph, form, sum_points(form, tiles), cost);
   else
-    count_flops(graph, program, points, cost);
+    count_flops(graph, nest, points, cost);
   if (dots) count_programs(form, tiles, target, cost);
   if (dots && !sums) {
-    cost.dots = dot_rate(program, target);
-    cost.waiting_s = waiting_seconds(graph, program, tiles, target);
+    cost.dots = dot_rate(nest, target);
+    cost.waiting_s = waiting_seconds(graph, nest, tiles, target);
   }
-  const std::vector<std::vector<bool>> depends = dependence(program);
+  const std::vector<std::vector<bool>> depends = dependence(nest);
   std::map<ir::NodeId, double> read;
-  for (std::size_t i = 0; i < program.syms.size(); ++i) {
-    const Sym& s = program.syms[i];
-    if (s.kind != Sym::Kind::load || s.node < 0) continue;
+  for (std::size_t i = 0; i < nest.exprs.size(); ++i) {
+    const Expr& s = nest.exprs[i];
+    if (s.kind != Expr::Kind::load || s.node < 0) continue;
     const ir::Type& type = graph.type(s.node);
     const double elements = s.dynamic.empty()
-                                ? std::min(touched(s.offset, program), static_cast<double>(type.shape.size()))
-                                : std::min(points[i], picked(program, i, depends));
+                                ? std::min(touched(s.offset, nest), static_cast<double>(type.shape.size()))
+                                : std::min(points[i], picked(nest, i, depends));
     double& bytes = read[s.node];
     bytes = std::max(bytes, elements * static_cast<double>(size_bytes(type.dtype)));
   }
@@ -212,7 +213,7 @@ GroupCost group_cost(const ir::Graph& graph, const CutProgram& cut, const tile::
     if (bytes_of(type) * 2 < static_cast<double>(target.cache_bytes)) cost.cached_bytes += bytes;
   };
   for (const auto& [node, bytes] : read) move(bytes, graph.type(node));
-  for (const ProgramOutput& o : program.outputs) {
+  for (const ProgramOutput& o : nest.outputs) {
     if (o.node < 0) continue;  // partial results: small beside what they are made of
     move(bytes_of(graph.type(o.node)) * (o.accumulate ? 2 : 1), graph.type(o.node));
   }

@@ -1,7 +1,7 @@
 // What a fusion group costs: the measure by which fusion decides.
 #pragma once
 
-#include "passes/nest/group_program.h"
+#include "passes/nest/loop_nest.h"
 #include "passes/tiling/dot_shapes.h"
 
 #include <tilewright/tile/target.h>
@@ -25,8 +25,8 @@ double bytes_of(const ir::Type& type);
 
 // The nest of a group as its views were composed, the form of it that is emitted, and that one's tiles.
 struct CutProgram {
-  const GroupProgram& program;
-  const GroupProgram& form;
+  const LoopNest& nest;
+  const LoopNest& form;
   const TileShape& tiles;  // what has no dot may be priced before it is cut
 };
 // The tiles say how often what a dot's operands are made of is computed again.

@@ -14,9 +14,9 @@ struct KeptBlock {
 };
 // A dot's operand as a load; also where bools choose between it and zeros along one axis of a block that a
 // chain's loop walks: a matrix unit's blocks get their zeros on chip.
-KeptBlock kept_block(const GroupProgram& program, const DotAxes& axes, int operand);
-inline int block_of_operand(const GroupProgram& program, const DotAxes& axes, int operand) {
-  return kept_block(program, axes, operand).load;
+KeptBlock kept_block(const LoopNest& nest, const DotAxes& axes, int operand);
+inline int block_of_operand(const LoopNest& nest, const DotAxes& axes, int operand) {
+  return kept_block(nest, axes, operand).load;
 }
 
 }  // namespace tilewright::passes

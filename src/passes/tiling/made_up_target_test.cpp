@@ -1,7 +1,7 @@
 // A device that nobody makes: how work is cut follows the numbers of its target, whatever they are.
 #include "ops/composites.h"
 #include "ops/functions.h"
-#include "passes/tiling/chain_tiles.h"
+#include "passes/tiling/b2b_tiles.h"
 #include "passes/tiling/choose_tiles.h"
 #include "passes/tiling/dot_shapes.h"
 
@@ -19,14 +19,13 @@ using ir::Value;
 tile::MatrixUnit odd_unit() {
   tile::MatrixUnit unit{
       .operands = {{.dtype = DType::f16, .fewest = 3, .fewest_depth = 8, .tiles = {{96, 160}, {48, 80}}},
-                   {.dtype = DType::i8, .by_depth = true, .fewest = 3, .tiles = {{96, 96}}}},
+                   {.dtype = DType::i8, .k_major = true, .fewest = 3, .tiles = {{96, 96}}}},
       .blocks = {.align_bytes = 32, .most_axes = 3, .row_bytes = 64},
       .column_step = 16,
       .any_size = {48, 80},
       .share = 0.5};
-  unit.chains =
-      tile::ChainCuts{.ways = {{.rows = 48, .threads = 96, .registers = 100, .room_bytes = 96 << 10},
-                               {.rows = 24, .threads = 96, .registers = 100, .room_bytes = 96 << 10}}};
+  unit.b2b = tile::B2bCuts{.ways = {{.rows = 48, .threads = 96, .registers = 100, .room_bytes = 96 << 10},
+                                    {.rows = 24, .threads = 96, .registers = 100, .room_bytes = 96 << 10}}};
   return unit;
 }
 
@@ -49,12 +48,12 @@ struct Built {
     for (ir::NodeId id = 0; id <= result.id; ++id)
       if (graph.node(id).op->kind != ir::OpClass::input && !is_inlined(graph.node(id)))
         group.nodes.push_back(id);
-    program = std::get<GroupProgram>(build_program(graph, group));
+    nest = std::get<LoopNest>(build_loop_nest(graph, group));
   }
-  TileShape shape(const tile::Target& target) const { return choose_tiles(graph, program, target); }
+  TileShape shape(const tile::Target& target) const { return choose_tiles(graph, nest, target); }
 
   ir::Graph graph{"made_up"};
-  GroupProgram program;
+  LoopNest nest;
 };
 
 Value input(ir::Graph& g, const char* name, DType dtype, const Shape& shape) {
@@ -96,18 +95,18 @@ TEST(MadeUpTarget, TilesAreRankedByTheUnitsRateWhereItHasOne) {
 
 TEST(MadeUpTarget, WhatItsUnitDoesNotTakeIsLeftToTheOrdinaryUnits) {
   const tile::Target target = odd_target();
-  EXPECT_FALSE(dot_on_matrix_unit(product(960, 1600, 64, DType::bf16).program, target));
+  EXPECT_FALSE(dot_on_matrix_unit(product(960, 1600, 64, DType::bf16).nest, target));
   EXPECT_EQ(product(960, 1600, 64, DType::bf16).shape(target).rows, 40);
-  EXPECT_FALSE(dot_on_matrix_unit(product(2, 1600, 64).program, target));
-  EXPECT_FALSE(dot_on_matrix_unit(product(960, 1600, 64, DType::i8).program, target)) << "b lies by rows";
+  EXPECT_FALSE(dot_on_matrix_unit(product(2, 1600, 64).nest, target));
+  EXPECT_FALSE(dot_on_matrix_unit(product(960, 1600, 64, DType::i8).nest, target)) << "b lies by rows";
   // Rows of 1608 elements are whole 16 bytes, and no whole 32.
-  EXPECT_FALSE(dot_on_matrix_unit(product(960, 1608, 64).program, target));
+  EXPECT_FALSE(dot_on_matrix_unit(product(960, 1608, 64).nest, target));
   tile::Target finer = target;
   finer.matrix_units[0].blocks.align_bytes = 16;
-  EXPECT_TRUE(dot_on_matrix_unit(product(960, 1608, 64).program, finer));
+  EXPECT_TRUE(dot_on_matrix_unit(product(960, 1608, 64).nest, finer));
   tile::Target patient = target;
   patient.matrix_units[0].other_blocks = true;
-  EXPECT_TRUE(dot_on_matrix_unit(product(960, 1608, 64).program, patient));
+  EXPECT_TRUE(dot_on_matrix_unit(product(960, 1608, 64).nest, patient));
 }
 
 Built attention(Index queries) {
@@ -120,19 +119,18 @@ Built attention(Index queries) {
 }
 
 TEST(MadeUpTarget, ChainsTakeTheWaysForWhichItsUnitHasRoom) {
-  const Built chain = attention(480);
+  const Built b2b = attention(480);
   tile::Target target = odd_target();
-  EXPECT_EQ(why_not_on_matrix_unit(chain.program, target), "");
-  EXPECT_EQ(choose_dot_shape(chain.program, target).rows, 48);
-  EXPECT_EQ(choose_dot_shape(attention(20).program, target).rows, 24);
-  target.matrix_units[0].chains->ways[0].registers = 10;
-  EXPECT_EQ(choose_dot_shape(chain.program, target).rows, 24);
-  target.matrix_units[0].chains->ways[1].room_bytes = 1 << 10;
-  EXPECT_EQ(why_not_on_matrix_unit(chain.program, target), "its tiles have no room in registers or on chip");
-  target.matrix_units[0].chains.reset();
-  EXPECT_EQ(why_not_on_matrix_unit(chain.program, target),
-            "the target has no matrix unit for chains of dots");
-  EXPECT_EQ(choose_dot_shape(chain.program, target).rows, target.chain_blocks.rows);
+  EXPECT_EQ(why_not_on_matrix_unit(b2b.nest, target), "");
+  EXPECT_EQ(choose_dot_shape(b2b.nest, target).rows, 48);
+  EXPECT_EQ(choose_dot_shape(attention(20).nest, target).rows, 24);
+  target.matrix_units[0].b2b->ways[0].registers = 10;
+  EXPECT_EQ(choose_dot_shape(b2b.nest, target).rows, 24);
+  target.matrix_units[0].b2b->ways[1].room_bytes = 1 << 10;
+  EXPECT_EQ(why_not_on_matrix_unit(b2b.nest, target), "its tiles have no room in registers or on chip");
+  target.matrix_units[0].b2b.reset();
+  EXPECT_EQ(why_not_on_matrix_unit(b2b.nest, target), "the target has no matrix unit for b2b of dots");
+  EXPECT_EQ(choose_dot_shape(b2b.nest, target).rows, target.b2b_blocks.rows);
 }
 
 TEST(MadeUpTarget, RowsAndElementsAreDealtOutAsItSays) {

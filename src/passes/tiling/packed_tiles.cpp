@@ -33,8 +33,8 @@ class PackedTiles {
   // Fewer blocks than units: units share what they sum, if it is long.
   DotTiles shared(DotTiles tiles) const {
     const Index blocks = p_.programs(tiles.bm, tiles.bn);
-    if (p_.splits && blocks < target_.units)
-      tiles.splits =
+    if (p_.split_k && blocks < target_.units)
+      tiles.split_k =
           std::clamp<Index>(target_.units / blocks, 1, std::max<Index>(p_.k / cuts_.shared_depth, 1));
     return tiles;
   }
@@ -55,20 +55,20 @@ class PackedTiles {
     return shared({even_block(rows, cuts_.streamed_rows, 4), 1, even_block(p_.k, depth, 16)});
   }
 
-  double cycles(Index bm, Index bn, Index splits, Index lanes) const {
-    const Index programs = p_.programs(bm, bn) * splits;
+  double cycles(Index bm, Index bn, Index split_k, Index lanes) const {
+    const Index programs = p_.programs(bm, bn) * split_k;
     const double rows = static_cast<double>(bm), columns = static_cast<double>(round_up(bn, lanes)),
-                 depth = static_cast<double>(ceil_div(p_.k, splits)),
+                 depth = static_cast<double>(ceil_div(p_.k, split_k)),
                  packed = static_cast<double>(p_.operand_bytes()) / 4;
     const double multiply = rows * columns * depth / static_cast<double>(lanes) * packed;
     const double pack = cuts_.pack_cycles * (rows + columns) * depth * packed;
     const double all = static_cast<double>(ceil_div(programs, Index{target_.units})) *
                        (multiply + pack + cuts_.result_cycles * rows * columns + cuts_.program_cycles);
-    const double merge = splits == 1
-                             ? 0
-                             : cuts_.merge_cycles + cuts_.result_cycles *
-                                                        static_cast<double>(splits * p_.batch * p_.m * p_.n) /
-                                                        target_.units;
+    const double merge =
+        split_k == 1
+            ? 0
+            : cuts_.merge_cycles +
+                  cuts_.result_cycles * static_cast<double>(split_k * p_.batch * p_.m * p_.n) / target_.units;
     return all + merge;
   }
 
@@ -81,11 +81,11 @@ class PackedTiles {
     for (Index i = ceil_div(p_.m, cuts_.most_rows), tried = 0; tried < kMostTried && i <= p_.m; ++i, ++tried)
       for (Index j = ceil_div(p_.n, cuts_.most_columns), other = 0; other < kMostTried && j <= p_.n;
            ++j, ++other)
-        for (Index splits = 1; splits <= (p_.splits ? Index{target_.units} : 1) && splits * bk <= p_.k;
-             ++splits) {
+        for (Index split_k = 1; split_k <= (p_.split_k ? Index{target_.units} : 1) && split_k * bk <= p_.k;
+             ++split_k) {
           const Index bm = std::min(round_up(ceil_div(p_.m, i), cuts_.register_rows), p_.m),
                       bn = std::min(round_up(ceil_div(p_.n, j), lanes), p_.n);
-          if (p_.is_held(bm, bn)) all.push_back({{bm, bn, bk, splits}, cycles(bm, bn, splits, lanes)});
+          if (p_.is_held(bm, bn)) all.push_back({{bm, bn, bk, split_k}, cycles(bm, bn, split_k, lanes)});
         }
     return best_first(std::move(all));
   }

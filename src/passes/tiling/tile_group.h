@@ -8,18 +8,18 @@
 namespace tilewright::passes {
 
 struct TiledGroup {
-  GroupProgram program;
+  LoopNest nest;
   TileShape tiles;
   GroupCost cost;
 };
 
-// `program` is as build_program() gives it.
-TiledGroup tile_group(const ir::Graph& graph, GroupProgram program, const tile::Target& target);
+// `program` is as build_loop_nest() gives it.
+TiledGroup tile_group(const ir::Graph& graph, LoopNest nest, const tile::Target& target);
 
 // Whether some axis has no elements: no kernel runs.
-bool is_empty(const GroupProgram& program);
+bool is_empty(const LoopNest& nest);
 
 // Whether an output's additions are made in a wider temporary: its type has no atomic addition.
-bool adds_up_wide(const ir::Graph& graph, const ProgramOutput& output);
+bool accumulates_wide(const ir::Graph& graph, const ProgramOutput& output);
 
 }  // namespace tilewright::passes

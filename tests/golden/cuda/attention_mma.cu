@@ -1,5 +1,5 @@
 // attention: q bf16[16,4096,64], k bf16[16,4096,64], v bf16[16,4096,64] -> y bf16[16,4096,64]
-// schedule: threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=mma descending=true
+// schedule: threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=mma longest_first=true
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/edge.cuh"
@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   const u32 k_blocks = q_blocks + 1 * q_block::bytes;
   using v_block = Block<bf16, 64, 64, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
-  int turn = 0;  // which of a block's places is multiplied
+  int stage = 0;  // which of a block's places is multiplied
   const i32 v2 = program_1 * 128;
   const i32 v11 = v2 + 1;
   const i32 v12 = min(4096, v11);
@@ -59,28 +59,28 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   copy_block<q_block, 128, true>(q_blocks, q + program_2 * 262144 + v2 * 64, 1, 64, 64, 128);
   copy_async_commit();
   const i64 v21_end = v18, v21_step = 64;
-  const auto copy_k_block = [&](i64 at, int place) {
+  const auto copy_k_block = [&](i64 at, int stage) {
     if (at < v21_end) {
       const i32 v21 = i32(at);
-      copy_block<k_block, 128, true>(k_blocks + place * k_block::bytes, k + program_2 * 262144 + v21 * 64, 1, 64, 64, 64);
+      copy_block<k_block, 128, true>(k_blocks + stage * k_block::bytes, k + program_2 * 262144 + v21 * 64, 1, 64, 64, 64);
     }
   };
-  const auto copy_v_block = [&](i64 at, int place) {
+  const auto copy_v_block = [&](i64 at, int stage) {
     if (at < v21_end) {
       const i32 v21 = i32(at);
-      copy_block<v_block, 128, true>(v_blocks + place * v_block::bytes, v_ + program_2 * 262144 + v21 * 64, 1, 64, 64, 64);
+      copy_block<v_block, 128, true>(v_blocks + stage * v_block::bytes, v_ + program_2 * 262144 + v21 * 64, 1, 64, 64, 64);
     }
   };
   copy_k_block(0, 0);
   copy_v_block(0, 0);
   copy_async_commit();
-  turn = 0;
+  stage = 0;
   for (i64 v21_i = 0; v21_i < v21_end; v21_i += v21_step) {
     const i32 v21 = i32(v21_i);
     copy_async_wait<0>();
     __syncthreads();
-    copy_k_block(v21_i + v21_step, turn == 0 ? 1 : turn - 1);
-    copy_v_block(v21_i + v21_step, turn == 0 ? 1 : turn - 1);
+    copy_k_block(v21_i + v21_step, stage == 0 ? 1 : stage - 1);
+    copy_v_block(v21_i + v21_step, stage == 0 ? 1 : stage - 1);
     copy_async_commit();
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
         }
       }
     }
-    mma_block<q_block, k_block, 128, 1>(v29, q_blocks, k_blocks + turn * k_block::bytes);
+    mma_block<q_block, k_block, 128, 1>(v29, q_blocks, k_blocks + stage * k_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       v32[r] = Max::identity<f32>();
@@ -145,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
       const f32 v42_2 = v23[r] * fast::exp(v22[r] - max(v22[r], v32[r]));
       v43[r] = v42_2 + v40[r];
     }
-    mma_block<v_block>(v24, v48, v_blocks + turn * v_block::bytes);
+    mma_block<v_block>(v24, v48, v_blocks + stage * v_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       v22[r] = max(v22[r], v32[r]);
@@ -159,7 +159,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     for (int r = 0; r < 4; ++r) {
       v23[r] = v43_old[r];
     }
-    turn = turn == 1 ? 0 : turn + 1;
+    stage = stage == 1 ? 0 : stage + 1;
   }
   copy_async_wait<0>();
   __syncthreads();
@@ -172,28 +172,28 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   Vec<bf16, 2> v104[4][8];
   f32 v99[4];
   const i64 v58_end = v56, v58_step = 64;
-  const auto copy_k_block_2 = [&](i64 at, int place) {
+  const auto copy_k_block_2 = [&](i64 at, int stage) {
     if (at < v58_end) {
       const i32 v58 = i32(at);
-      copy_block<k_block, 128, true>(k_blocks + place * k_block::bytes, k + program_2 * 262144 + v58 * 64, 1, 64, 64, end_inside(i64(v58), 4096, 64));
+      copy_block<k_block, 128, true>(k_blocks + stage * k_block::bytes, k + program_2 * 262144 + v58 * 64, 1, 64, 64, end_inside(i64(v58), 4096, 64));
     }
   };
-  const auto copy_v_block_2 = [&](i64 at, int place) {
+  const auto copy_v_block_2 = [&](i64 at, int stage) {
     if (at < v58_end) {
       const i32 v58 = i32(at);
-      copy_block<v_block, 128, true>(v_blocks + place * v_block::bytes, v_ + program_2 * 262144 + v58 * 64, 1, 64, 64, end_inside(i64(v58), 4096, 64));
+      copy_block<v_block, 128, true>(v_blocks + stage * v_block::bytes, v_ + program_2 * 262144 + v58 * 64, 1, 64, 64, end_inside(i64(v58), 4096, 64));
     }
   };
   copy_k_block_2(v18, 0);
   copy_v_block_2(v18, 0);
   copy_async_commit();
-  turn = 0;
+  stage = 0;
   for (i64 v58_i = v18; v58_i < v58_end; v58_i += v58_step) {
     const i32 v58 = i32(v58_i);
     copy_async_wait<0>();
     __syncthreads();
-    copy_k_block_2(v58_i + v58_step, turn == 0 ? 1 : turn - 1);
-    copy_v_block_2(v58_i + v58_step, turn == 0 ? 1 : turn - 1);
+    copy_k_block_2(v58_i + v58_step, stage == 0 ? 1 : stage - 1);
+    copy_v_block_2(v58_i + v58_step, stage == 0 ? 1 : stage - 1);
     copy_async_commit();
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
@@ -205,7 +205,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
         }
       }
     }
-    mma_block<q_block, k_block, 128, 1>(v66, q_blocks, k_blocks + turn * k_block::bytes);
+    mma_block<q_block, k_block, 128, 1>(v66, q_blocks, k_blocks + stage * k_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       v84[r] = Max::identity<f32>();
@@ -265,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
       const f32 v95_3 = fast::exp(v22[r] - ((v86_4 == (-infinity())) ? 0.0f : v86_4));
       v99[r] = (v23[r] * v95_3) + v96[r];
     }
-    mma_block<v_block>(v24, v104, v_blocks + turn * v_block::bytes);
+    mma_block<v_block>(v24, v104, v_blocks + stage * v_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       v22[r] = max(v22[r], v84[r]);
@@ -279,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     for (int r = 0; r < 4; ++r) {
       v23[r] = v99_old[r];
     }
-    turn = turn == 1 ? 0 : turn + 1;
+    stage = stage == 1 ? 0 : stage + 1;
   }
   copy_async_wait<0>();
   __syncthreads();

@@ -1,5 +1,5 @@
 // matmul: a bf16[1,8192,768], b bf16[1,768,3072] -> c bf16[1,8192,3072]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma raster=16
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma group_m=16
 // tiles [128,256]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 32 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -7,7 +7,7 @@
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/memory.cuh"
 #include "tw_cuda/quad.cuh"
-#include "tw_cuda/raster.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -18,25 +18,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 256, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
-  __shared__ Ring<4> ring;
-  open_ring<2, 1>(ring);
-  Turn<4> turn;
+  __shared__ TmaPipeline<4> pipeline;
+  open_pipeline<2, 1>(pipeline);
+  PipelineState<4> state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 768; program += i32(gridDim.x)) {
-        const Place place = raster<16>(program, 12, 64);
+        const GridPoint point = tile_swizzle<16>(program, 12, 64);
         const i32 program_2 = program / 768;
-        const i32 program_1 = place.y;
+        const i32 program_1 = point.y;
         const i32 v5 = program_1 * 128;
-        const i32 program_0 = place.x;
+        const i32 program_0 = point.x;
         const i32 v2 = program_0 * 256;
         for (i64 v11 = 0; v11 < 768; v11 += 64) {
-          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, a_map, full, i32(v11), v5, program_2);
-          tma_load_panels<4, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, b_map, full, v2, i32(v11), program_2);
-          turn.next();
+          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, a_map, full, i32(v11), v5, program_2);
+          tma_load_panels<4, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, b_map, full, v2, i32(v11), program_2);
+          state.next();
         }
       }
     }
@@ -44,9 +44,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
     registers_up<232>();
     const int group = warpgroup();
     for (i32 program = i32(blockIdx.x); program < 768; program += i32(gridDim.x)) {
-      const Place place = raster<16>(program, 12, 64);
-      const i32 program_0 = place.x;
-      const i32 program_1 = place.y;
+      const GridPoint point = tile_swizzle<16>(program, 12, 64);
+      const i32 program_0 = point.x;
+      const i32 program_1 = point.y;
       const i32 program_2 = program / 768;
       const i32 v2 = program_0 * 256;
       const i32 v5 = program_1 * 128;
@@ -54,15 +54,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
       Vec<f32, 2> v12[2][32];
       keep_step<256>();
       for (i64 v11 = 0; v11 < 768; v11 += 64) {
-        wait_full(ring, turn);
-        wgmma_block<A, B, 2>(v12, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, v11 > 0);
+        wait_full(pipeline, state);
+        wgmma_block<A, B, 2>(v12, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, v11 > 0);
         wgmma_wait<1>();
-        if (v11 > 0) release_previous<1>(ring, turn);
-        turn.next();
+        if (v11 > 0) release_previous<1>(pipeline, state);
+        state.next();
       }
       wgmma_wait<0>();
       wgmma_pin(v12);
-      release_previous<1>(ring, turn);
+      release_previous<1>(pipeline, state);
 
       bf16* const c__at = c_ + program_2 * 25165824 + v5 * 3072 + v2 + g * 3072 + t * 8;
 #pragma unroll
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
       }
     }
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

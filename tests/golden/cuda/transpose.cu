@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(256) transpose(const f32* __restric
   for (int r = 0; r < 4; ++r) {
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      stage<f32>()[(r * 16 + g) * 65 + t * 4 + v] = v6[r].v[v];
+      shared_memory<f32>()[(r * 16 + g) * 65 + t * 4 + v] = v6[r].v[v];
     }
   }
   __syncthreads();
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(256) transpose(const f32* __restric
   for (int r = 0; r < 4; ++r) {
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      v7[r].v[v] = stage<f32>()[(t * 4 + v) * 65 + r * 16 + g];
+      v7[r].v[v] = shared_memory<f32>()[(t * 4 + v) * 65 + r * 16 + g];
     }
   }
 

@@ -93,13 +93,13 @@ void LoopText::analyse_access(int i) {
 
 // Where all that is written are stores that end at the same place, nothing beyond it needs to be computed.
 void LoopText::trim_axis(int axis, Amount* count) {
-  const Bound* common = nullptr;
+  const AccessBound* common = nullptr;
   for (int i : part_.instrs) {
     if (!is_writing(i)) continue;
     if (instr(i).kind != Instr::Kind::effect || instr(i).op->kind != OpKind::store) return;
-    const std::vector<Bound>& bounds = node(i).access.bounds;
+    const std::vector<AccessBound>& bounds = node(i).access.bounds;
     const auto b =
-        std::find_if(bounds.begin(), bounds.end(), [&](const Bound& x) { return x.loop_axis == axis; });
+        std::find_if(bounds.begin(), bounds.end(), [&](const AccessBound& x) { return x.loop_axis == axis; });
     if (b == bounds.end() || b->may_be_negative) return;
     if (common && (common->start != b->start || common->extent != b->extent)) return;
     common = &*b;
@@ -108,7 +108,7 @@ void LoopText::trim_axis(int axis, Amount* count) {
   const std::string start = common->start, extent = common->extent;
   *count = {0, limit_variable(start, extent, part_.loop->shape[static_cast<std::size_t>(axis)])};
   for (int i : part_.instrs)
-    std::erase_if(node(i).access.bounds, [&](const Bound& b) {
+    std::erase_if(node(i).access.bounds, [&](const AccessBound& b) {
       return b.loop_axis == axis && b.start == start && b.extent == extent;
     });
 }
@@ -127,7 +127,7 @@ std::string LoopText::limit_variable(const std::string& from, const std::string&
 
 LoopText::Window LoopText::window_of(const Access& access) {
   Window w;
-  for (const Bound& b : access.bounds) {
+  for (const AccessBound& b : access.bounds) {
     if (b.loop_axis == shape_.vec) {
       if (b.may_end_early) w.end = limit_variable(b.start, b.extent, shape_.vec_count);
       if (b.may_be_negative) w.begin = limit_variable(b.start, "0", shape_.vec_count);

@@ -13,7 +13,7 @@ namespace {
 // Additions one after another to an f32: each rounds, and of terms that are alike many in one direction, so
 // that the error grows with their number (0.1 added up 512 times: 4e-6 of the sum; 64 times 2e-7, 32 times
 // less than 1e-7). More than these go in blocks of half as many, whose sums are added up in f64.
-constexpr Index kLongestChain = 64, kChainOfBlock = 32;
+constexpr Index kLongestChain = 64, kB2bOfBlock = 32;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ void LoopText::print_columns_outside() {
     const bool blocks = has_blocks();
     std::pair<std::string, std::string> part{"0", other_count_.str()};
     if (blocks) {
-      part = open_blocks({}, other_count_, kChainOfBlock, /*backwards=*/false);
+      part = open_blocks({}, other_count_, kB2bOfBlock, /*backwards=*/false);
       declare_block_sums(pass);
     }
     k_.code.open("for (i64 {0} = {1}; {0} < {2}; ++{0})", row_, part.first, part.second);
@@ -122,7 +122,7 @@ void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
     const bool backwards = goes_backwards(whole);
     std::pair<std::string, std::string> part{"0", end.str()};
     if (blocks) {
-      part = open_blocks({}, end, kChainOfBlock * advance, backwards);
+      part = open_blocks({}, end, kB2bOfBlock * advance, backwards);
       declare_block_sums(pass);
     }
     if (backwards) {
@@ -142,7 +142,7 @@ void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
   Pass pass{.copies = 1, .masked = true, .index = vec_};
   std::pair<std::string, std::string> part{whole.str(), vec_count_.str()};
   if (blocks) {
-    part = open_blocks(whole, vec_count_, kChainOfBlock * k_.lanes, /*backwards=*/false);
+    part = open_blocks(whole, vec_count_, kB2bOfBlock * k_.lanes, /*backwards=*/false);
     declare_block_sums(pass);
   }
   k_.code.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", vec_, part.first, part.second, k_.lanes);

@@ -51,7 +51,7 @@ inline tile::PackedDots packed_dots(int vector_bytes) {
   return out;
 }
 
-inline tile::ChainBlocks chain_blocks() {
+inline tile::B2bBlocks b2b_blocks() {
   return {
       .edge = 256,    // 256 x 256 of f32 are a quarter of L2, and operand b is packed for as many rows
       .walked = 256,  // with 64 rows of f32 64 KiB, a part of L2
@@ -70,7 +70,7 @@ inline void fill_fitted(tile::Target& target) {
   target.alone_share = 0.7;  // of a split loop's programs: docs/notes/2026-11-21-blocks-by-data.md
   target.rows = row_cuts();
   target.packed_dots = packed_dots(target.vector_bytes);
-  target.chain_blocks = chain_blocks();
+  target.b2b_blocks = b2b_blocks();
 }
 
 }  // namespace tilewright::cpu

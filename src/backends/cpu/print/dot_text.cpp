@@ -94,7 +94,7 @@ OperandText from_view(const KernelText& k, const Op& load) {
     text.stride[axis] = access.stride[axis].str();
     text.count[axis] = int_text(type.shape[static_cast<std::size_t>(axis)]);
   }
-  for (const Bound& bound : access.bounds) {
+  for (const AccessBound& bound : access.bounds) {
     if (!bound.may_end_early) continue;
     // A coordinate that the block does not walk may lie outside with all of the block.
     if (bound.loop_axis < 0)

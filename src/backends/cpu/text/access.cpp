@@ -35,8 +35,9 @@ std::string element_offset(const KernelText& k, const tile::ViewParam& view,
 namespace {
 
 // Whether start … start + count - 1 may leave [0, extent).
-Bound make_bound(const KernelText& k, ValueId start, const tile::Dim& extent, int loop_axis, Index count) {
-  Bound b{.loop_axis = loop_axis, .start = k.scalar(start), .extent = k.dim(extent)};
+AccessBound make_bound(const KernelText& k, ValueId start, const tile::Dim& extent, int loop_axis,
+                       Index count) {
+  AccessBound b{.loop_axis = loop_axis, .start = k.scalar(start), .extent = k.dim(extent)};
   const Range range = k.range(start);
   b.may_be_negative = range.low < 0;
   b.may_end_early = !extent.is_constant() || range.high >= kUnbounded || range.high + count > extent.value;
@@ -68,7 +69,7 @@ Access view_access(const KernelText& k, const Op& op, const std::vector<int>& ax
     const ValueId start = op.operands[first + d];
     starts.push_back(k.scalar(start));
     if (!op.bounded) continue;
-    Bound b = make_bound(k, start, view.extents[d], walks[d], counts[d]);
+    AccessBound b = make_bound(k, start, view.extents[d], walks[d], counts[d]);
     if (b.may_be_negative || b.may_end_early) a.bounds.push_back(std::move(b));
   }
   const std::string offset = element_offset(k, view, starts);

@@ -33,7 +33,7 @@ class Sum {
 };
 
 // One axis of a bounded access: the coordinates start, start + 1, … of which [0, extent) exist.
-struct Bound {
+struct AccessBound {
   int loop_axis = -1;  // the loop axis that walks it; -1: only `start` itself
   std::string start, extent;
   bool may_be_negative = true;
@@ -44,8 +44,8 @@ struct Access {
   std::string pointer;  // to the element at loop coordinate (0, 0)
   std::string name;     // of the view or buffer
   DType dtype = DType::f32;
-  Amount stride[2];           // along each loop axis
-  std::vector<Bound> bounds;  // only those that the ranges of the starts do not prove
+  Amount stride[2];                 // along each loop axis
+  std::vector<AccessBound> bounds;  // only those that the ranges of the starts do not prove
 };
 
 Amount stride_of(const KernelText& k, const tile::Dim& dim);

@@ -1,7 +1,7 @@
 // A loop of one dot where it is one, else a chain.
 #include "backends/cuda/analysis/dot_use.h"
 
-#include "backends/cuda/analysis/chain_plan.h"
+#include "backends/cuda/analysis/b2b_plan.h"
 #include "backends/cuda/analysis/loop_policy.h"
 
 #include <algorithm>
@@ -26,14 +26,14 @@ Result<DotUse> find_dots(const Kernel& kernel, const tile::Schedule& schedule) {
     use.dot = *dot;
   } else {
     if (!on_tensor_cores(schedule.dot)) return dot.error();
-    auto chain = find_dot_chain(kernel, schedule.dot);
-    if (!chain) return chain.error();
-    use.chain = std::move(*chain);
+    auto b2b = find_b2b_matmul(kernel, schedule.dot);
+    if (!b2b) return b2b.error();
+    use.b2b = std::move(*b2b);
   }
-  if (schedule.store_places == 0) return use;
+  if (schedule.tma_store_stages == 0) return use;
   if (schedule.dot != DotUnit::wgmma)
-    return failure(Failure::Kind::unsupported, "store_places: wants dot=wgmma");
-  auto result = find_tile_store(kernel, use.dot ? *use.dot->dot : *use.chain->dots.back().op);
+    return failure(Failure::Kind::unsupported, "tma_store_stages: wants dot=wgmma");
+  auto result = find_tile_store(kernel, use.dot ? *use.dot->dot : *use.b2b->dots.back().op);
   if (!result) return result.error();
   use.result = std::move(*result);
   return use;
@@ -49,8 +49,8 @@ std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedul
   if (dots.dot) {
     add(dots.dot->a);
     add(dots.dot->b);
-  } else if (dots.chain) {
-    for (const ChainBlock& b : dots.chain->blocks) add(b.operand);
+  } else if (dots.b2b) {
+    for (const B2bBlock& b : dots.b2b->blocks) add(b.operand);
   }
   if (dots.result) blocks.push_back(dots.result->block);
   return blocks;
@@ -95,17 +95,17 @@ LoopPlan plan_around(const TensorDot& dot, LoopPlan plan) {
 LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule, const DotUse& dots) {
   printer::LoopPolicy policy = loop_policy(kernel, schedule);
   if (dots.dot) return plan_around(*dots.dot, printer::plan_loops(kernel, policy));
-  if (!dots.chain) return printer::plan_loops(kernel, policy);
+  if (!dots.b2b) return printer::plan_loops(kernel, policy);
   // An exponential that two steps read is kept: it takes the place of what it is computed from.
   constexpr double kKeptFlops = 8;
-  policy.read_in_place = dots.chain->in_place;
+  policy.read_in_place = dots.b2b->in_place;
   policy.keep_above_flops = std::min(policy.keep_above_flops, kKeptFlops);
   policy.keep_unscaled = true;
-  policy.load_before_dots = dots.chain->adds_up();
+  policy.load_before_dots = dots.b2b->scaled_accumulation();
   LoopPlan plan = printer::plan_loops(kernel, policy);
   // mma.sync adds to what is there; ptxas finds its zeros.
-  if (schedule.dot == DotUnit::wgmma) erase_fills(*dots.chain, plan);
-  if (schedule.ahead) part_sums(*dots.chain, plan);
+  if (schedule.dot == DotUnit::wgmma) erase_fills(*dots.b2b, plan);
+  if (schedule.intra_warpgroup_overlap) part_sums(*dots.b2b, plan);
   return plan;
 }
 

@@ -1,7 +1,7 @@
 // What a schedule's unit makes of a kernel's dots, and the loop plan without what it takes over.
 #pragma once
 
-#include "backends/cuda/analysis/dot_chain.h"
+#include "backends/cuda/analysis/b2b_matmul.h"
 #include "backends/cuda/analysis/tensor_dot.h"
 #include "backends/cuda/analysis/tile_store.h"
 
@@ -12,7 +12,7 @@ namespace tilewright::cuda {
 // All empty under dot=fma.
 struct DotUse {
   std::optional<TensorDot> dot;  // a loop of one dot, or
-  std::optional<DotChain> chain;
+  std::optional<B2bMatmul> b2b;
   std::optional<TileStore> result;  // the tile that the copy engine stores, where the schedule wants that
 };
 

@@ -35,8 +35,8 @@ class TensorDotFinder {
     TensorDot out{.loop = loop, .dot = dot.op};
     out.dtype = kernel_.type(dot.a.value).dtype;
     const DType other = kernel_.type(dot.b.value).dtype;
-    out.promoted = is_f8(out.dtype) && is_f8(other);
-    if ((other != out.dtype && !out.promoted) || !takes(*dot.op, out.dtype) ||
+    out.two_level = is_f8(out.dtype) && is_f8(other);
+    if ((other != out.dtype && !out.two_level) || !takes(*dot.op, out.dtype) ||
         kernel_.type(dot.op->results[0]).dtype != (out.dtype == DType::i8 ? DType::i32 : DType::f32))
       return refuse_dot(types_taken());
     auto a = reader_.read(*dot.a.load, dot.a.transposed ? 1 : 0);
@@ -45,7 +45,7 @@ class TensorDotFinder {
     if (!b) return b.error();
     out.a = *a, out.b = *b;
     out.trips = reader_.trips(*loop);
-    out.from_zero = !out.promoted && out.trips > 0 && reader_.is_zero_tile(loop->operands[3]);
+    out.from_zero = !out.two_level && out.trips > 0 && reader_.is_zero_tile(loop->operands[3]);
     return out;
   }
 

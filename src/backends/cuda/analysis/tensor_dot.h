@@ -19,7 +19,7 @@ struct TensorDot {
   TensorOperand a, b;
   DType dtype = DType::bf16;
   Index trips = 0;         // of the loop; 0 when arguments decide
-  bool promoted = false;   // each block's product is added to the accumulator by itself (8-bit floats)
+  bool two_level = false;  // each block's product is added to the accumulator by itself (8-bit floats)
   bool from_zero = false;  // the accumulator starts as zeros, and the loop runs at least once
 };
 
@@ -32,7 +32,7 @@ inline int block_threads(const tile::Schedule& s) {
   return s.threads + (s.dot == tile::DotUnit::wgmma ? kWarpgroup : 0);
 }
 // Threads that one program has.
-inline int program_threads(const tile::Schedule& s) { return s.ping_pong ? kWarpgroup : s.threads; }
+inline int program_threads(const tile::Schedule& s) { return s.cutlass_pingpong ? kWarpgroup : s.threads; }
 // Whether the threads copy the blocks of later steps of the loop themselves, while they multiply: the stages
 // are those of the loop.
 inline bool copies_ahead(tile::DotUnit unit) {

@@ -13,7 +13,7 @@ using tile::ViewParam;
 namespace {
 
 Failure refuse(std::string_view why) {
-  return failure(Failure::Kind::unsupported, fmt::format("store_places: {}", why));
+  return failure(Failure::Kind::unsupported, fmt::format("tma_store_stages: {}", why));
 }
 
 // 16 bits as the threads exchange them, or words.

@@ -39,8 +39,8 @@ AttentionWay way(int threads, Index block_n, int stages) {
                        .vector_bytes = 16,
                        .stages = stages,
                        .dot = tile::DotUnit::wgmma,
-                       .ahead = true,
-                       .take_turns = true}};
+                       .intra_warpgroup_overlap = true,
+                       .fa3_pingpong = true}};
 }
 
 // As devices without wgmma run it: four warps of 32 rows, or eight of 16.
@@ -59,7 +59,7 @@ std::vector<AttentionWay> copied_ways(const AttentionKernel& sizes) {
                                   .vector_bytes = 16,
                                   .stages = stages,
                                   .dot = tile::DotUnit::mma,
-                                  .descending = sizes.causal}};
+                                  .longest_first = sizes.causal}};
       all.push_back(w);
     }
   return all;
@@ -78,14 +78,15 @@ std::vector<AttentionWay> ways(const AttentionKernel& sizes) {
   for (const Tiles& t : sizes.depth <= 64 ? narrow : wide)
     for (const auto& [ahead, turns] : {std::pair{true, true}, {true, false}, {false, false}}) {
       AttentionWay w = way(t.threads, t.block_n, t.stages);
-      w.schedule.ahead = ahead, w.schedule.take_turns = turns, w.schedule.descending = sizes.causal;
+      w.schedule.intra_warpgroup_overlap = ahead, w.schedule.fa3_pingpong = turns,
+      w.schedule.longest_first = sizes.causal;
       all.push_back(w);
     }
   all.push_back(all[0]);
-  all.back().schedule.store_places = 2;
+  all.back().schedule.tma_store_stages = 2;
   if (!sizes.causal) return all;
   all.push_back(all[0]);
-  all.back().schedule.descending = false;
+  all.back().schedule.longest_first = false;
   all.push_back(all[0]);
   all.back().splits = false;
   return all;

@@ -32,7 +32,7 @@ struct DotWay {
   Schedule schedule;
 };
 
-DotWay wgmma(Index bm, Index bn, int threads, int stages, int cluster, int raster) {
+DotWay wgmma(Index bm, Index bn, int threads, int stages, int cluster, int group_m) {
   return {bm,
           bn,
           64,
@@ -42,13 +42,13 @@ DotWay wgmma(Index bm, Index bn, int threads, int stages, int cluster, int raste
            .cluster = cluster,
            .stages = stages,
            .dot = DotUnit::wgmma,
-           .raster = raster}};
+           .group_m = group_m}};
 }
 
 // Results from registers or (places > 0) by the copy engine.
-DotWay leaving(DotWay way, bool ping_pong, int places) {
+DotWay leaving(DotWay way, bool cutlass_pingpong, int places) {
   way.schedule.threads = 256;
-  way.schedule.ping_pong = ping_pong, way.schedule.store_places = places;
+  way.schedule.cutlass_pingpong = cutlass_pingpong, way.schedule.tma_store_stages = places;
   return way;
 }
 

@@ -35,7 +35,7 @@ struct ScaledWay {
 };
 
 std::vector<ScaledWay> scaled_ways() {
-  const auto way = [](std::string name, Index block_m, int stages, int raster) {
+  const auto way = [](std::string name, Index block_m, int stages, int group_m) {
     return ScaledWay{std::move(name),
                      block_m,
                      false,
@@ -44,11 +44,11 @@ std::vector<ScaledWay> scaled_ways() {
                       .vector_bytes = 16,
                       .stages = stages,
                       .dot = tile::DotUnit::wgmma,
-                      .raster = raster}};
+                      .group_m = group_m}};
   };
   std::vector<ScaledWay> all;
-  for (const int raster : {16, 8}) all.push_back(way("128 rows", 128, 6, raster));
-  for (const int raster : {8, 4}) all.push_back(way("256 rows in halves", 256, 4, raster));
+  for (const int group_m : {16, 8}) all.push_back(way("128 rows", 128, 6, group_m));
+  for (const int group_m : {8, 4}) all.push_back(way("256 rows in halves", 256, 4, group_m));
   for (std::size_t i = 0; i < 4; ++i) {
     all.push_back(all[i]);
     all.back().name += ", b shared by two";

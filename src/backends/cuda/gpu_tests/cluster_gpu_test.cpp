@@ -18,7 +18,7 @@ TEST(ClusterRows, AreTheSameBitByBitInAHundredLaunches) {
   if (!Arch::parse(backend->target().arch).value().has_clusters()) return;  // no such hardware
   using tile::samples::Columns;
   for (const Columns& c : {Columns{4096, 512, 256, 64}, Columns{1000, 300, 128, 64}})
-    for (const tile::Kernel& kernel : {column_statistics(c), sums_of_rounds(c)})
+    for (const tile::Kernel& kernel : {column_epilogue_reductions(c), sums_of_rounds(c)})
       for (const auto& [threads, row, cluster] : {std::array{256, 8, 8}, {128, 8, 4}, {512, 16, 2}}) {
         const tile::Schedule schedule{
             .threads = threads, .threads_per_row = row, .vector_bytes = 16, .cluster = cluster};

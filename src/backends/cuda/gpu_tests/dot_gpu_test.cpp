@@ -52,7 +52,7 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
                              .vector_bytes = 16,
                              .stages = 3,
                              .dot = tile::DotUnit::wgmma,
-                             .raster = 4};
+                             .group_m = 4};
   for (const MatmulKernel& m : kernels)
     for (int threads : {128, 256})
       for (int cluster : {0, 1, 2}) {
@@ -66,11 +66,11 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
   const int before = checked;
   for (const MatmulKernel& m : kernels)
     for (const int places : {0, 2, 3})
-      for (const bool ping_pong : {false, true})
+      for (const bool cutlass_pingpong : {false, true})
         for (const int cluster : {1, 2}) {
-          if (!ping_pong && places == 0) continue;
+          if (!cutlass_pingpong && places == 0) continue;
           tile::Schedule s = wgmma;
-          s.cluster = cluster, s.ping_pong = ping_pong, s.store_places = places;
+          s.cluster = cluster, s.cutlass_pingpong = cutlass_pingpong, s.tma_store_stages = places;
           check(m, s);
         }
   EXPECT_GE(checked - before, 60);
@@ -96,7 +96,7 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
   EXPECT_GE(checked, 50);
 }
 
-// Under every schedule that the backend proposes: several waves of programs, rasters with an edge, parts.
+// Under every schedule that the backend proposes: several waves of programs, groups with an edge, parts.
 TEST(Dots, LargeProductsPassFreivaldsCheck) {
   auto backend = CudaBackend::open({});
   ASSERT_TRUE(backend.ok()) << backend.error().message;

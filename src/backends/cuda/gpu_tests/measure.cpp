@@ -38,7 +38,7 @@ void measure_graphs(Gpu& gpu, const Function& empty) {
   const auto wait = [&] { gpu.synchronize(); };
   for (int nodes : {1, 10, 100, 1000}) {
     auto launch = must(PreparedLaunch::make(empty, {.block = {32, 1, 1}}, {}));
-    const auto graph = must(Graph::capture(gpu.context, gpu.stream, [&]() -> Status {
+    const auto graph = must(CudaGraph::capture(gpu.context, gpu.stream, [&]() -> Status {
       for (int i = 0; i < nodes; ++i)
         if (Status status = launch.launch(gpu.stream.get()); !status) return status;
       return Unit{};

@@ -118,7 +118,7 @@ TEST_F(GpuLaunch, CapturedGraphDoesWhatTheStreamDid) {
     if (auto status = first.launch(gpu_.stream.get()); !status) return status;
     return second.launch(gpu_.stream.get());
   };
-  const auto graph = must(Graph::capture(gpu_.context, gpu_.stream, work));
+  const auto graph = must(CudaGraph::capture(gpu_.context, gpu_.stream, work));
   const auto exec = must(graph.instantiate());
   for (int replay = 0; replay < 3; ++replay) must(exec.launch(gpu_.stream.get()));
   expect_output(out_, 2.f, 5.f);

@@ -3,13 +3,13 @@
 
 namespace tilewright::cuda {
 
-Result<Graph> Graph::capture(const Context& context, const Stream& stream,
-                             const std::function<Status()>& work) {
+Result<CudaGraph> CudaGraph::capture(const Context& context, const Stream& stream,
+                                     const std::function<Status()>& work) {
   const Driver& driver = context.driver();
   const auto began = driver.stream_begin_capture(stream.get(), api::kCaptureModeRelaxed);
   if (auto status = check(driver, began, "cuStreamBeginCapture"); !status) return status.error();
   const auto end = [&](api::CUgraph* graph) { return driver.stream_end_capture(stream.get(), graph); };
-  Graph made;
+  CudaGraph made;
   api::CUgraph graph = nullptr;
   Status worked = Unit{};
   try {
@@ -26,7 +26,7 @@ Result<Graph> Graph::capture(const Context& context, const Stream& stream,
   return made;
 }
 
-Result<GraphExec> Graph::instantiate() const {
+Result<GraphExec> CudaGraph::instantiate() const {
   const Driver& driver = graph_.driver();
   api::CUgraphExec exec = nullptr;
   const auto made = driver.graph_instantiate(&exec, graph_.get(), 0);

@@ -9,12 +9,12 @@ namespace tilewright::cuda {
 
 class GraphExec;
 
-class Graph {
+class CudaGraph {
  public:
   // Runs `work`, which queues on `stream` (nothing executes), and returns it as a graph. `work` must not
   // synchronise.
-  static Result<Graph> capture(const Context& context, const Stream& stream,
-                               const std::function<Status()>& work);
+  static Result<CudaGraph> capture(const Context& context, const Stream& stream,
+                                   const std::function<Status()>& work);
   Result<GraphExec> instantiate() const;
 
  private:
@@ -33,7 +33,7 @@ class GraphExec {
   Status upload(api::CUstream stream) const;
 
  private:
-  friend class Graph;
+  friend class CudaGraph;
   Owned<api::CUgraphExec, &Driver::graph_exec_destroy> exec_;
 };
 

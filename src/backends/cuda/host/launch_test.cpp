@@ -89,10 +89,10 @@ class Capture : public testing::Test {
 
 TEST_F(Capture, EndsOnTheStreamWhenTheWorkFails) {
   const auto graph =
-      Graph::capture(*context_, *stream_, [] { return Status(failure(Failure::Kind::device, "no")); });
+      CudaGraph::capture(*context_, *stream_, [] { return Status(failure(Failure::Kind::device, "no")); });
   ASSERT_FALSE(graph.ok());
   EXPECT_EQ(graph.error().message, "no");
-  EXPECT_THROW((void)Graph::capture(*context_, *stream_, []() -> Status { throw Error("user"); }), Error);
+  EXPECT_THROW((void)CudaGraph::capture(*context_, *stream_, []() -> Status { throw Error("user"); }), Error);
   EXPECT_THAT(fake::state().calls,
               ElementsAre("begin_capture", "end_capture", "begin_capture", "end_capture"));
   EXPECT_EQ(fake::state().live_handles, 2);  // context and stream: the abandoned graphs are gone

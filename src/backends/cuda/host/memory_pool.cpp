@@ -10,12 +10,12 @@ namespace tilewright::cuda {
 
 namespace detail {
 // A piece of a segment. Neighbours within the segment are linked, so that freed ones can merge.
-struct Block {
+struct MemoryBlock {
   api::CUdeviceptr address = 0;
   std::size_t bytes = 0;
   api::CUstream stream = nullptr;
-  Block* previous = nullptr;
-  Block* next = nullptr;
+  MemoryBlock* previous = nullptr;
+  MemoryBlock* next = nullptr;
   bool free = false;
   bool small = false;
 };
@@ -23,7 +23,7 @@ struct Block {
 
 namespace {
 
-using detail::Block;
+using detail::MemoryBlock;
 
 // 512 B: TMA wants 128, and whole 512-byte rows keep every buffer's first warp access in one DRAM page.
 constexpr std::size_t kAlignment = 512;
@@ -72,10 +72,12 @@ void Buffer::reset() {
   size_bytes_ = 0;
 }
 
-bool MemoryPool::BySize::operator()(const Block* a, const Block* b) const {
+bool MemoryPool::BySize::operator()(const MemoryBlock* a, const MemoryBlock* b) const {
   return a->bytes != b->bytes ? a->bytes < b->bytes : a->address < b->address;
 }
-bool MemoryPool::BySize::operator()(const Block* a, std::size_t bytes) const { return a->bytes < bytes; }
+bool MemoryPool::BySize::operator()(const MemoryBlock* a, std::size_t bytes) const {
+  return a->bytes < bytes;
+}
 
 MemoryPool::MemoryPool(const Context& context, const PoolOptions& options)
     : context_(context), options_(options) {}
@@ -92,7 +94,7 @@ Result<Buffer> MemoryPool::allocate(std::size_t size_bytes, api::CUstream stream
   const std::lock_guard lock(mutex_);
   ++stats_.requests;
   Arena& from = arena(stream);
-  Block* block = take_free(from, bytes);
+  MemoryBlock* block = take_free(from, bytes);
   if (block == nullptr) {
     auto grown = grow(from, bytes);
     if (!grown) return grown.error();
@@ -118,18 +120,18 @@ MemoryPool::Arena& MemoryPool::arena(api::CUstream stream) {
   return *arenas_.back();
 }
 
-Block* MemoryPool::take_free(Arena& arena, std::size_t bytes) {
+MemoryBlock* MemoryPool::take_free(Arena& arena, std::size_t bytes) {
   FreeList& list = bytes <= kSmallBytes ? arena.small : arena.large;
   const auto best = list.lower_bound(bytes);
   if (best == list.end()) return nullptr;
-  Block* block = *best;
+  MemoryBlock* block = *best;
   list.erase(best);
   return block;
 }
 
 // A new segment of at least `bytes`. When the driver has none, everything cached goes back to it and it is
 // asked once more.
-Result<Block*> MemoryPool::grow(Arena& arena, std::size_t bytes) {
+Result<MemoryBlock*> MemoryPool::grow(Arena& arena, std::size_t bytes) {
   const bool small = bytes <= kSmallBytes;
   const std::size_t exact = round_up_to(bytes, kSmallSegmentBytes);
   const std::size_t sizes[] = {small ? kSmallSegmentBytes : std::max(exact, options_.segment_bytes), exact};
@@ -143,7 +145,7 @@ Result<Block*> MemoryPool::grow(Arena& arena, std::size_t bytes) {
       if (auto status = check(driver, result, "cuMemAlloc"); !status) return status.error();
       ++stats_.driver_allocations;
       stats_.reserved_bytes += size;
-      Block* block = new_block();
+      MemoryBlock* block = new_block();
       *block = {.address = address, .bytes = size, .stream = arena.stream, .small = small};
       return block;
     }
@@ -168,10 +170,10 @@ Failure MemoryPool::out_of_memory(std::size_t wanted) const {
 }
 
 // Cuts `block`, which is in no list, down to `bytes`; the rest becomes a free block.
-void MemoryPool::split(Arena& arena, Block& block, std::size_t bytes) {
+void MemoryPool::split(Arena& arena, MemoryBlock& block, std::size_t bytes) {
   const std::size_t rest = block.bytes - bytes;
   if (rest < (block.small ? kAlignment : kLeastLargeRest)) return;
-  Block* tail = new_block();
+  MemoryBlock* tail = new_block();
   *tail = {.address = block.address + bytes,
            .bytes = rest,
            .stream = block.stream,
@@ -185,13 +187,13 @@ void MemoryPool::split(Arena& arena, Block& block, std::size_t bytes) {
   (block.small ? arena.small : arena.large).insert(tail);
 }
 
-void MemoryPool::release(Block* block) {
+void MemoryPool::release(MemoryBlock* block) {
   const std::lock_guard lock(mutex_);
   stats_.in_use_bytes -= block->bytes;
   Arena& to = arena(block->stream);
   FreeList& list = block->small ? to.small : to.large;
   absorb_next(list, *block);
-  if (Block* before = block->previous; before != nullptr && before->free) {
+  if (MemoryBlock* before = block->previous; before != nullptr && before->free) {
     list.erase(before);
     block->free = true;
     absorb_next(list, *before);
@@ -202,8 +204,8 @@ void MemoryPool::release(Block* block) {
 }
 
 // Merges the free neighbour after `block`, which itself is in no list, into it.
-void MemoryPool::absorb_next(FreeList& list, Block& block) {
-  Block* after = block.next;
+void MemoryPool::absorb_next(FreeList& list, MemoryBlock& block) {
+  MemoryBlock* after = block.next;
   if (after == nullptr || !after->free) return;
   list.erase(after);
   block.bytes += after->bytes;
@@ -223,7 +225,7 @@ Status MemoryPool::trim_locked() {
   Status outcome = Unit{};
   for (const auto& arena : arenas_) {
     for (FreeList* list : {&arena->small, &arena->large}) {
-      std::erase_if(*list, [&](Block* block) {
+      std::erase_if(*list, [&](MemoryBlock* block) {
         const bool whole_segment = block->previous == nullptr && block->next == nullptr;
         if (!whole_segment || !outcome) return false;
         outcome = check(driver, driver.mem_free(block->address), "cuMemFree");
@@ -241,16 +243,16 @@ PoolStats MemoryPool::stats() const {
   return stats_;
 }
 
-Block* MemoryPool::new_block() {
+MemoryBlock* MemoryPool::new_block() {
   if (spare_.empty()) {
-    blocks_.push_back(std::make_unique<Block>());
+    blocks_.push_back(std::make_unique<MemoryBlock>());
     return blocks_.back().get();
   }
-  Block* block = spare_.back();
+  MemoryBlock* block = spare_.back();
   spare_.pop_back();
   return block;
 }
 
-void MemoryPool::recycle(Block* block) { spare_.push_back(block); }
+void MemoryPool::recycle(MemoryBlock* block) { spare_.push_back(block); }
 
 }  // namespace tilewright::cuda

@@ -18,7 +18,7 @@ namespace tilewright::cuda {
 class MemoryPool;
 
 namespace detail {
-struct Block;
+struct MemoryBlock;
 }
 
 // Device memory owned by its holder; returns to its pool when destroyed. The pool must outlive it.
@@ -37,7 +37,7 @@ class Buffer {
  private:
   friend class MemoryPool;
   MemoryPool* pool_ = nullptr;
-  detail::Block* block_ = nullptr;
+  detail::MemoryBlock* block_ = nullptr;
   api::CUdeviceptr address_ = 0;
   std::size_t size_bytes_ = 0;
 };
@@ -74,32 +74,32 @@ class MemoryPool {
   friend class Buffer;
   struct BySize {
     using is_transparent = void;
-    bool operator()(const detail::Block* a, const detail::Block* b) const;
-    bool operator()(const detail::Block* a, std::size_t bytes) const;
+    bool operator()(const detail::MemoryBlock* a, const detail::MemoryBlock* b) const;
+    bool operator()(const detail::MemoryBlock* a, std::size_t bytes) const;
   };
-  using FreeList = std::set<detail::Block*, BySize>;
+  using FreeList = std::set<detail::MemoryBlock*, BySize>;
   struct Arena {
     api::CUstream stream = nullptr;
     FreeList small, large;
   };
 
   Arena& arena(api::CUstream stream);
-  detail::Block* take_free(Arena& arena, std::size_t bytes);
-  Result<detail::Block*> grow(Arena& arena, std::size_t bytes);
+  detail::MemoryBlock* take_free(Arena& arena, std::size_t bytes);
+  Result<detail::MemoryBlock*> grow(Arena& arena, std::size_t bytes);
   Failure out_of_memory(std::size_t wanted) const;
-  void split(Arena& arena, detail::Block& block, std::size_t bytes);
-  void release(detail::Block* block);
-  void absorb_next(FreeList& list, detail::Block& block);
+  void split(Arena& arena, detail::MemoryBlock& block, std::size_t bytes);
+  void release(detail::MemoryBlock* block);
+  void absorb_next(FreeList& list, detail::MemoryBlock& block);
   Status trim_locked();
-  detail::Block* new_block();
-  void recycle(detail::Block* block);
+  detail::MemoryBlock* new_block();
+  void recycle(detail::MemoryBlock* block);
 
   const Context& context_;
   PoolOptions options_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Arena>> arenas_;  // few: one a stream
-  std::vector<std::unique_ptr<detail::Block>> blocks_;
-  std::vector<detail::Block*> spare_;
+  std::vector<std::unique_ptr<detail::MemoryBlock>> blocks_;
+  std::vector<detail::MemoryBlock*> spare_;
   PoolStats stats_;
 };
 

@@ -16,7 +16,7 @@ Index reduction_state_bytes(DType dtype, tile::Monoid monoid) {
          (monoid == tile::Monoid::argmax || monoid == tile::Monoid::argmin ? 2 : 1);
 }
 
-Index cluster_column_bytes(const Frame& frame, Part part, bool repeated, Index state_bytes) {
+Index cluster_column_bytes(const TileFrame& frame, Part part, bool repeated, Index state_bytes) {
   const Index columns =
       part == Part::rows ? frame.threads_per_row : frame.threads_per_row * frame.col_steps() * frame.vector;
   return (repeated ? 2 : 1) * frame.row_blocks * columns * state_bytes;
@@ -26,15 +26,15 @@ namespace {
 
 Index bytes_of_loop(const LayoutInput& input, const Layouts& layouts, const ElementLoop& loop,
                     bool repeated) {
-  const auto place = layouts.loops.find(&loop);
-  if (place == layouts.loops.end() || place->second.part == Part::one) return 0;
-  const Frame& frame = layouts.frame(place->second);
+  const auto layout = layouts.loops.find(&loop);
+  if (layout == layouts.loops.end() || layout->second.part == Part::one) return 0;
+  const TileFrame& frame = layouts.frame(layout->second);
   if (frame.row_blocks == 1) return 0;
   Index bytes = 0;
   for (const Instr& in : loop.body) {
-    if (in.kind != Instr::Kind::reduce || side_of_axis(loop, place->second, in.op->axis) != 0) continue;
+    if (in.kind != Instr::Kind::reduce || side_of_axis(loop, layout->second, in.op->axis) != 0) continue;
     bytes += cluster_column_bytes(
-        frame, place->second.part, repeated,
+        frame, layout->second.part, repeated,
         reduction_state_bytes(input.kernel.type(in.op->operands[0]).dtype, in.op->monoid));
   }
   return bytes;

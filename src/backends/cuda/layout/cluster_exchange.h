@@ -14,7 +14,7 @@ Index reduction_state_bytes(DType dtype, tile::Monoid monoid);
 
 // Bytes of one reduction down the columns of a loop. What runs many times (inside a loop or a condition of
 // the kernel, or for one program after another) has two places, used in turn.
-Index cluster_column_bytes(const Frame& frame, Part part, bool repeated, Index state_bytes);
+Index cluster_column_bytes(const TileFrame& frame, Part part, bool repeated, Index state_bytes);
 
 // Bytes of all of a kernel's; 0 where no cluster shares rows. At most kMostStaticSharedBytes -
 // kStaticSharedBytes may be used.

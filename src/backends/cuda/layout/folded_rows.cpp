@@ -183,9 +183,9 @@ static std::set<std::set<ValueId>> carried_tiles(const LayoutInput& input, const
     if (step.kind != Step::Kind::loop) return;
     for (std::size_t i = 1; i < step.op->blocks[0].args.size(); ++i) {
       const ValueId buffer = input.plan.storage(step.op->blocks[0].args[i]);
-      const auto place = layouts.buffers.find(buffer);
-      if (place == layouts.buffers.end() || place->second.part != Part::all) continue;
-      const Frame& f = layouts.frame(place->second);
+      const auto layout = layouts.buffers.find(buffer);
+      if (layout == layouts.buffers.end() || layout->second.part != Part::all) continue;
+      const TileFrame& f = layouts.frame(layout->second);
       if (f.map == RowMap::strided && f.row_steps() > 1) class_of[buffer] = {buffer};
     }
   });

@@ -29,21 +29,21 @@ std::vector<int> long_axes(const std::vector<Index>& shape) {
   return axes;
 }
 
-int side_of_axis(const printer::ElementLoop& loop, Place place, int axis) {
+int side_of_axis(const printer::ElementLoop& loop, ThreadLayout layout, int axis) {
   const std::vector<int> axes = long_axes(loop.shape);
   const auto at = std::find(axes.begin(), axes.end(), axis);
-  if (at == axes.end() || place.part == Part::one) return -1;
-  if (place.part == Part::rows) return 0;
-  if (place.part == Part::cols) return 1;
+  if (at == axes.end() || layout.part == Part::one) return -1;
+  if (layout.part == Part::rows) return 0;
+  if (layout.part == Part::cols) return 1;
   return at == axes.begin() ? 0 : 1;
 }
 
 bool shares_rows(const tile::Schedule& s) { return row_cluster(s) > 1 && s.threads_per_row < s.threads; }
 
-bool same_spread(const Layouts& layouts, Place a, Place b) {
+bool same_spread(const Layouts& layouts, ThreadLayout a, ThreadLayout b) {
   if (a.part != b.part) return false;
   if (a.part == Part::one || a.frame == b.frame) return true;
-  const Frame &x = layouts.frame(a), &y = layouts.frame(b);
+  const TileFrame &x = layouts.frame(a), &y = layouts.frame(b);
   if (x.threads_per_row != y.threads_per_row || x.groups != y.groups || x.cluster != y.cluster ||
       x.row_blocks != y.row_blocks || x.map != y.map)
     return false;
@@ -146,7 +146,7 @@ class Assigner {
   Status check_accumulators() {
     if (!cuda::on_tensor_cores(schedule().dot)) return Unit{};
     for (const std::vector<Index>& shape : dot_shapes_) {
-      Frame f{.rows = shape[0], .cols = shape[1]};
+      TileFrame f{.rows = shape[0], .cols = shape[1]};
       spread_as_accumulator(f);
       if (f.rows % (2 * Index{f.groups}) != 0 || f.cols % (2 * Index{f.threads_per_row}) != 0)
         return refuse(
@@ -186,7 +186,7 @@ class Assigner {
   // The frame for a tile shape; rank 1 and unit axes give a single row.
   int frame_of(const std::vector<Index>& tile_shape) {
     const std::vector<int> axes = long_axes(tile_shape);
-    Frame f;
+    TileFrame f;
     f.cols = axes.empty() ? 1 : tile_shape[static_cast<std::size_t>(axes.back())];
     f.rows = axes.size() < 2 ? 1 : tile_shape[static_cast<std::size_t>(axes[0])];
     const Index main_cols =
@@ -215,7 +215,7 @@ class Assigner {
     return static_cast<int>(out_.frames.size()) - 1;
   }
 
-  int threads_per_row(const Frame& f, const std::vector<Index>& tile_shape) const {
+  int threads_per_row(const TileFrame& f, const std::vector<Index>& tile_shape) const {
     if (dot_shapes_.count(tile_shape) && schedule().dot == tile::DotUnit::fma) return dot_threads_per_row(f);
     if (dot_shapes_.count(tile_shape)) return schedule().threads_per_row;
     const Index main_cols = main_[static_cast<std::size_t>(long_axes(main_).back())];
@@ -230,7 +230,7 @@ class Assigner {
   }
 
   // wgmma: the warps below one another. mma: in rows and columns of warps that make their parts about square.
-  void spread_as_accumulator(Frame& f) const {
+  void spread_as_accumulator(TileFrame& f) const {
     f.map = RowMap::mma;
     f.vector = 2;
     f.cluster = 1;
@@ -250,7 +250,7 @@ class Assigner {
   }
 
   // About square blocks of elements per thread: each operand element read serves many products.
-  int dot_threads_per_row(const Frame& f) const {
+  int dot_threads_per_row(const TileFrame& f) const {
     int best = 1;
     double best_reads = 1e30;
     for (int t = 1; t <= threads_ && t * f.vector <= f.cols; t *= 2) {
@@ -268,11 +268,11 @@ class Assigner {
   void place_loops_of_two_axes() {
     for_each_loop(input_.plan.steps, [&](const ElementLoop& loop) {
       const std::vector<int> axes = long_axes(loop.shape);
-      if (axes.empty()) out_.loops[&loop] = Place{};
+      if (axes.empty()) out_.loops[&loop] = ThreadLayout{};
       if (axes.size() != 2) return;
-      const Place place{frame_of(loop.shape), Part::all};
-      out_.loops[&loop] = place;
-      for (const Instr& in : loop.body) place_buffers(loop, in, place.frame, axes);
+      const ThreadLayout layout{frame_of(loop.shape), Part::all};
+      out_.loops[&loop] = layout;
+      for (const Instr& in : loop.body) place_buffers(loop, in, layout.frame, axes);
     });
   }
 
@@ -304,7 +304,7 @@ class Assigner {
     });
     for (ValueId v : input_.plan.buffers) {
       const auto rank = long_axes(shape(v)).size();
-      if (rank == 0) out_.buffers[storage(v)] = Place{};
+      if (rank == 0) out_.buffers[storage(v)] = ThreadLayout{};
       if (rank == 2 && !out_.buffers.count(storage(v)))
         out_.buffers[storage(v)] = {frame_of(shape(v)), Part::all};
     }
@@ -343,22 +343,22 @@ class Assigner {
     });
     for (ValueId v : input_.plan.buffers)
       if (one_axis(v)) buffer_class(v);
-    std::map<int, Place> place;
+    std::map<int, ThreadLayout> layout;
     for (const auto* known : {&out_.buffers, &wanted_})
       for (const auto& [v, p] : *known)
-        if (class_of_buffer.count(v)) place.insert({root(class_of_buffer.at(v)), p});
+        if (class_of_buffer.count(v)) layout.insert({root(class_of_buffer.at(v)), p});
     for (auto& [loop, c] : loops) {
-      auto it = place.find(root(c));
-      if (it == place.end()) it = place.insert({root(c), {frame_of(loop->shape), Part::all}}).first;
+      auto it = layout.find(root(c));
+      if (it == layout.end()) it = layout.insert({root(c), {frame_of(loop->shape), Part::all}}).first;
       out_.loops[loop] = it->second;
     }
     for (const auto& [v, c] : class_of_buffer) {
-      auto it = place.find(root(c));
-      if (it == place.end()) it = place.insert({root(c), {frame_of(shape(v)), Part::all}}).first;
+      auto it = layout.find(root(c));
+      if (it == layout.end()) it = layout.insert({root(c), {frame_of(shape(v)), Part::all}}).first;
       out_.buffers.insert({v, it->second});
     }
     // A frame of a single row is its own columns.
-    const auto normalize = [&](Place& p) {
+    const auto normalize = [&](ThreadLayout& p) {
       if (p.part == Part::all && out_.frame(p).rows == 1) p.part = Part::cols;
     };
     for (auto& [loop, p] : out_.loops)
@@ -377,10 +377,10 @@ class Assigner {
     if (crosses_) return refuse("cluster: dot and transpose stay within one block");
     if (shares_rows(schedule()) && !two_axes_)
       return refuse("cluster: a tile of one row has threads_per_row = threads");
-    const auto rows_differ = [&](const Frame& f) { return f.rows > 1 && f.rows != main_rows(); };
+    const auto rows_differ = [&](const TileFrame& f) { return f.rows > 1 && f.rows != main_rows(); };
     if (shares_rows(schedule()) && std::any_of(out_.frames.begin(), out_.frames.end(), rows_differ))
       return refuse("cluster: tiles with different numbers of rows");
-    for (const Frame& f : out_.frames)
+    for (const TileFrame& f : out_.frames)
       if (f.cluster == 1 && f.cols > 1 && !shares_rows(schedule()))
         return refuse("cluster: tiles with different row lengths");
     bool scans = false;
@@ -395,7 +395,7 @@ class Assigner {
   Layouts out_;
   std::vector<Index> main_;
   std::set<std::vector<Index>> dot_shapes_;
-  std::map<ValueId, Place> wanted_;
+  std::map<ValueId, ThreadLayout> wanted_;
   bool two_axes_ = false, crosses_ = false;
   bool stacked_ = false;  // the warps of an accumulator stand below one another
   int threads_ = 32;

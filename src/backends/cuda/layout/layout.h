@@ -31,7 +31,7 @@ inline constexpr int kQuad = 4;  // threads that share a row of an accumulator
 
 enum class RowMap : unsigned char { strided, mma };
 
-struct Frame {
+struct TileFrame {
   Index rows = 1, cols = 1;
   int groups = 1;
   int threads_per_row = 32;
@@ -47,37 +47,37 @@ struct Frame {
   bool ragged_cols() const { return cols % (row_threads() * vector) != 0; }
   bool whole_vectors() const { return cols % vector == 0; }
   Index elements_per_thread() const { return row_steps() * col_steps() * vector; }
-  friend bool operator==(const Frame&, const Frame&) = default;
+  friend bool operator==(const TileFrame&, const TileFrame&) = default;
 };
 
 // How a value or a loop is spread: like all of a frame, like its rows, like its columns, or the same in every
 // thread.
 enum class Part : unsigned char { all, rows, cols, one };
-struct Place {
+struct ThreadLayout {
   int frame = -1;
   Part part = Part::one;
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const ThreadLayout&, const ThreadLayout&) = default;
 };
 
 struct Layouts {
-  std::vector<Frame> frames;
-  std::map<const printer::ElementLoop*, Place> loops;
-  std::map<tile::ValueId, Place> buffers;  // by storage
-  std::set<tile::ValueId> folded;          // of these: one row of a thread for all (folded_rows.h)
-  int programs_per_block = 1;              // side by side, each of threads_per_row threads
+  std::vector<TileFrame> frames;
+  std::map<const printer::ElementLoop*, ThreadLayout> loops;
+  std::map<tile::ValueId, ThreadLayout> buffers;  // by storage
+  std::set<tile::ValueId> folded;                 // of these: one row of a thread for all (folded_rows.h)
+  int programs_per_block = 1;                     // side by side, each of threads_per_row threads
   bool is_packed() const { return programs_per_block > 1; }
-  const Frame& frame(Place place) const { return frames[static_cast<std::size_t>(place.frame)]; }
+  const TileFrame& frame(ThreadLayout layout) const { return frames[static_cast<std::size_t>(layout.frame)]; }
 };
 
 // Whether two places put the same elements into the same registers of the same threads.
-bool same_spread(const Layouts& layouts, Place a, Place b);
+bool same_spread(const Layouts& layouts, ThreadLayout a, ThreadLayout b);
 // The blocks of a cluster share the rows of a tile, not the columns of one row.
 bool shares_rows(const tile::Schedule& schedule);
 // Axes longer than 1, in order.
 std::vector<int> long_axes(const std::vector<Index>& shape);
 // Where an axis of a loop that stands in `place` lies in its frame: 0 down the rows, 1 along the columns; -1
 // where it is of one element, or in one thread.
-int side_of_axis(const printer::ElementLoop& loop, Place place, int axis);
+int side_of_axis(const printer::ElementLoop& loop, ThreadLayout layout, int axis);
 
 struct LayoutInput {
   const tile::Kernel& kernel;

@@ -7,25 +7,25 @@ namespace tilewright::cuda {
 using tile::Op;
 using tile::OpKind;
 
-Part spread_of(const printer::ElementLoop& loop, Place place, const std::vector<int>& axes) {
+Part spread_of(const printer::ElementLoop& loop, ThreadLayout layout, const std::vector<int>& axes) {
   bool rows = false, cols = false;
   for (int a : axes) {
-    const int side = a < 0 ? -1 : side_of_axis(loop, place, a);
+    const int side = a < 0 ? -1 : side_of_axis(loop, layout, a);
     rows = rows || side == 0;
     cols = cols || side == 1;
   }
   return rows ? (cols ? Part::all : Part::rows) : (cols ? Part::cols : Part::one);
 }
 
-Place place_of_result(Place loop, int side) {
+ThreadLayout layout_of_result(ThreadLayout loop, int side) {
   return {loop.frame, loop.part != Part::all ? Part::one : side == 1 ? Part::rows : Part::cols};
 }
 
-bool reduces_in_quads(const Frame& f, Part part) {
+bool reduces_in_quads(const TileFrame& f, Part part) {
   return f.map == RowMap::mma && f.threads_per_row == kQuad && f.col_steps() % 4 == 0 && part != Part::rows;
 }
 
-Index column_exchange_bytes(const Frame& f, Part part, Index threads, Index state_bytes) {
+Index column_exchange_bytes(const TileFrame& f, Part part, Index threads, Index state_bytes) {
   if (f.groups == 1) return 0;
   if (reduces_in_quads(f, part)) return threads / 32 * (f.cols + f.cols / 32) * state_bytes;
   const Index in_warp = f.threads_per_row < 32 ? std::min<Index>(32 / f.threads_per_row, f.groups) : 1;
@@ -34,7 +34,7 @@ Index column_exchange_bytes(const Frame& f, Part part, Index threads, Index stat
   return parts > 1 ? parts * f.threads_per_row * values * state_bytes : 0;
 }
 
-Index scan_bytes(const Frame& f, Part part, int side, DType dtype) {
+Index scan_bytes(const TileFrame& f, Part part, int side, DType dtype) {
   const auto bytes = static_cast<Index>(size_bytes(dtype));
   if (side == 0)
     return f.groups > 1 ? Index{f.groups} * f.threads_per_row * (part == Part::rows ? 1 : f.vector) * bytes
@@ -44,7 +44,9 @@ Index scan_bytes(const Frame& f, Part part, int side, DType dtype) {
   return warps > 1 ? f.groups * rows * steps * warps * bytes : 0;
 }
 
-int row_parts(const Frame& f) { return (f.threads_per_row > 32 ? f.threads_per_row / 32 : 1) * f.cluster; }
+int row_parts(const TileFrame& f) {
+  return (f.threads_per_row > 32 ? f.threads_per_row / 32 : 1) * f.cluster;
+}
 
 RelayoutStage relayout_stage(const tile::Kernel& kernel, const Op& op) {
   const tile::TileType& source = kernel.type(op.operands[0]);
@@ -57,13 +59,14 @@ RelayoutStage relayout_stage(const tile::Kernel& kernel, const Op& op) {
   return stage;
 }
 
-DotStage dot_stage(const tile::Kernel& kernel, const Layouts& layouts, Place result, const Op& dot) {
+DotStage dot_stage(const tile::Kernel& kernel, const Layouts& layouts, ThreadLayout result, const Op& dot) {
   const std::vector<Index>& shape = kernel.type(dot.results[0]).shape;
   const Part part = result.part;
   DotStage s;
-  s.turned = (part == Part::rows && shape[1] > 1) || (part == Part::cols && shape[0] > 1);
-  s.a = dot.operands[s.turned ? 1 : 0], s.b = dot.operands[s.turned ? 0 : 1];
-  s.m = shape[s.turned ? 1 : 0], s.n = shape[s.turned ? 0 : 1], s.k = kernel.type(dot.operands[0]).shape[1];
+  s.transposed = (part == Part::rows && shape[1] > 1) || (part == Part::cols && shape[0] > 1);
+  s.a = dot.operands[s.transposed ? 1 : 0], s.b = dot.operands[s.transposed ? 0 : 1];
+  s.m = shape[s.transposed ? 1 : 0], s.n = shape[s.transposed ? 0 : 1],
+  s.k = kernel.type(dot.operands[0]).shape[1];
   const bool cols = part == Part::all || part == Part::cols;
   const Index vector = cols ? layouts.frame(result).vector : 1;
   s.pitch_a = round_up(s.k, 4) + (s.k % 4 == 0 ? 4 : 0);

@@ -7,19 +7,19 @@
 namespace tilewright::cuda {
 
 // Like what part of the loop's frame a value is spread whose axes walk these axes of the loop.
-Part spread_of(const printer::ElementLoop& loop, Place place, const std::vector<int>& axes);
+Part spread_of(const printer::ElementLoop& loop, ThreadLayout layout, const std::vector<int>& axes);
 
 // Where a loop of `place` puts what it reduces along an axis of its side.
-Place place_of_result(Place loop, int side);
+ThreadLayout layout_of_result(ThreadLayout loop, int side);
 
 // What is reduced down the columns of a loop meets in shared memory. In quads: the four threads of an
 // accumulator's row exchange whole vectors.
-bool reduces_in_quads(const Frame& frame, Part part);
-Index column_exchange_bytes(const Frame& frame, Part part, Index threads, Index state_bytes);
+bool reduces_in_quads(const TileFrame& frame, Part part);
+Index column_exchange_bytes(const TileFrame& frame, Part part, Index threads, Index state_bytes);
 // Bytes that warps hand on to one another in a scan along an axis of side 0 or 1.
-Index scan_bytes(const Frame& frame, Part part, int side, DType dtype);
+Index scan_bytes(const TileFrame& frame, Part part, int side, DType dtype);
 // Parts of a row's reduction that meet in shared memory: warps of all blocks; 1 where lanes alone do.
-int row_parts(const Frame& frame);
+int row_parts(const TileFrame& frame);
 
 // Rows of a tile on its way through shared memory are `pitch` elements apart.
 struct RelayoutStage {
@@ -31,11 +31,12 @@ RelayoutStage relayout_stage(const tile::Kernel& kernel, const tile::Op& op);
 // rows, or a column like its columns, is the transposed product: operands change places, each laid out the
 // other way round.
 struct DotStage {
-  bool turned = false;
+  bool transposed = false;
   tile::ValueId a = -1, b = -1;
   Index m = 0, n = 0, k = 0;
   Index pitch_a = 0, pitch_b = 0, offset_b = 0, bytes = 0;
 };
-DotStage dot_stage(const tile::Kernel& kernel, const Layouts& layouts, Place result, const tile::Op& dot);
+DotStage dot_stage(const tile::Kernel& kernel, const Layouts& layouts, ThreadLayout result,
+                   const tile::Op& dot);
 
 }  // namespace tilewright::cuda

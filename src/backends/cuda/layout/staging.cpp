@@ -34,12 +34,12 @@ class Finder {
     std::vector<StagedLoad> found;
     for (const Step& step : input_.plan.steps) {
       if (step.kind != Step::Kind::elements) continue;
-      const Place place = layouts_.loops.at(&step.loop);
-      if (place.part != Part::all && place.part != Part::cols) continue;
+      const ThreadLayout layout = layouts_.loops.at(&step.loop);
+      if (layout.part != Part::all && layout.part != Part::cols) continue;
       for (const Instr& in : step.loop.body) {
-        if (!stageable(step.loop, place, in)) continue;
-        const Frame& f = layouts_.frame(place);
-        const Index rows = place.part == Part::all ? f.row_steps() : 1;
+        if (!stageable(step.loop, layout, in)) continue;
+        const TileFrame& f = layouts_.frame(layout);
+        const Index rows = layout.part == Part::all ? f.row_steps() : 1;
         const auto bytes = static_cast<Index>(size_bytes(input_.kernel.type(in.value).dtype));
         found.push_back({in.op, &step.loop, rows * f.col_steps() * f.vector * bytes / kSlotBytes});
       }
@@ -68,7 +68,7 @@ class Finder {
     }
   }
 
-  bool stageable(const ElementLoop& loop, Place place, const Instr& in) const {
+  bool stageable(const ElementLoop& loop, ThreadLayout layout, const Instr& in) const {
     if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load || loads_.at(in.op) > 1)
       return false;
     const tile::ViewUse& use = uses_[static_cast<std::size_t>(in.op->param)];
@@ -77,7 +77,7 @@ class Finder {
         static_cast<std::size_t>(std::count_if(in.axes.begin(), in.axes.end(), [](int a) { return a >= 0; }));
     if (walked != long_axes(loop.shape).size() || in.axes.back() != long_axes(loop.shape).back())
       return false;
-    const Frame& f = layouts_.frame(place);
+    const TileFrame& f = layouts_.frame(layout);
     const Access access(input_.kernel, input_.ranges, *in.op);
     const int axis = static_cast<int>(in.axes.size()) - 1;
     const auto element = static_cast<Index>(size_bytes(access.view().dtype));
@@ -85,7 +85,7 @@ class Finder {
     return access.widest(axis, kSlotBytes) * element >= kSlotBytes && starts_allow(access, axis, f);
   }
 
-  bool starts_allow(const Access& access, int axis, const Frame& f) const {
+  bool starts_allow(const Access& access, int axis, const TileFrame& f) const {
     bool own = false, bounded = false;
     for (int d = 0; d < access.rank(); ++d) {
       if (!foreseeable(access.start(d)) || access.checked_below(d)) return false;

@@ -42,7 +42,7 @@ inline constexpr tile::TileRate kWarpgroupRate{
     .turn_cycles = 200,            // these four: predicted, docs/notes/2026-11-22-ping-pong.md
     .alone_longer = 1.5,
     .alone_believed = 1.03,
-    .swath = 16,
+    .group_m = 16,
 };
 
 // Tensor cores that read shared memory, which the copy engine fills.
@@ -56,18 +56,18 @@ inline tile::MatrixUnit warpgroup_unit() {
   const auto operands = [&](DType dtype) {
     return tile::MatrixOperands{.dtype = dtype, .fewest = 2, .fewest_depth = 16, .tiles = tiles};
   };
-  const auto by_depth = [&](DType dtype) {
+  const auto k_major = [&](DType dtype) {
     tile::MatrixOperands out = operands(dtype);
-    out.by_depth = true;
+    out.k_major = true;
     return out;
   };
   const auto of_f8 = [&](DType dtype) {
-    tile::MatrixOperands out = by_depth(dtype);
+    tile::MatrixOperands out = k_major(dtype);
     out.added_apart = true;  // the sums keep about 14 bits: docs/numerics.md
     out.tiles = apart;
     return out;
   };
-  tile::MatrixOperands i8 = by_depth(DType::i8), tf32 = by_depth(DType::f32);
+  tile::MatrixOperands i8 = k_major(DType::i8), tf32 = k_major(DType::f32);
   i8.computed = false;
   tf32.rounded = true;
   tf32.fewest = 9;
@@ -77,7 +77,7 @@ inline tile::MatrixUnit warpgroup_unit() {
                         .blocks = kBlockRules,
                         .any_size = {128, 128},
                         .rate = kWarpgroupRate};
-  unit.chains = tile::ChainCuts{
+  unit.b2b = tile::B2bCuts{
       // Registers beside statistics of the rows and addresses, of 160, 232 and 255 that ptxas gives a thread.
       // Three warpgroups were faster by an eighth: docs/notes/2026-11-21-dot-chains.md.
       .ways = {{.rows = 192,
@@ -94,7 +94,7 @@ inline tile::MatrixUnit warpgroup_unit() {
       // Two tiles of the result are in registers: the sum, and the product that is added next, of 256 rows
       // one half after the other. Issue and round: counted, in a round of 64 by 128
       // (docs/notes/2026-11-22-few-rows-and-groups.md).
-      .adds_up = tile::AddingCuts{
+      .scaled_accumulation = tile::ScaledAccumulationCuts{
           .rows = {256, 128, 64},
           .columns = {128, 64, 32},
           .computed_rows = {128, 64},
@@ -128,7 +128,7 @@ inline tile::MatrixUnit thread_fed_unit(Index shared_bytes) {
               beside = std::min(alone, (shared_bytes + kKibibyte) / 2 - kReserved);
   // 255 hold these beside fragments of operands, statistics of the rows, and addresses.
   constexpr Index kRegisters = 200;
-  unit.chains = tile::ChainCuts{
+  unit.b2b = tile::B2bCuts{
       // A warp reads half as often with 32 rows as with 16; eight of them on a multiprocessor hide what each
       // waits for: two programs of four, or one (docs/notes/2026-11-22-mma-chains.md).
       .ways = {{.rows = 128, .threads = 128, .registers = kRegisters, .room_bytes = beside},
@@ -199,7 +199,7 @@ inline void fill_fitted(tile::Target& target, const Arch& arch) {
   target.rows = row_cuts();
   target.vector_dots = vector_dots();
   // 64 x 64 are the registers of 128 threads.
-  target.chain_blocks = {.edge = 64, .walked = 64, .rows = 64, .columns = 256, .inner_depth = 32};
+  target.b2b_blocks = {.edge = 64, .walked = 64, .rows = 64, .columns = 256, .inner_depth = 32};
   target.matrix_units.clear();
   if (arch.has_warpgroup_dots()) target.matrix_units.push_back(warpgroup_unit());
   target.matrix_units.push_back(thread_fed_unit(target.shared_bytes));

@@ -9,7 +9,7 @@ namespace tilewright::cuda {
 
 using printer::Step;
 
-Result<std::vector<CopyPoint>> find_copy_points(const DotChain& chain, const Step& loop, int places) {
+Result<std::vector<CopyPoint>> find_copy_points(const B2bMatmul& b2b, const Step& loop, int places) {
   struct Use {
     std::size_t first = 0, last = 0;  // points: where it is awaited, and the last one before its last reader
   };
@@ -17,10 +17,10 @@ Result<std::vector<CopyPoint>> find_copy_points(const DotChain& chain, const Ste
   std::map<int, Use> uses;
   for (const Step& step : loop.body[0]) {
     if (step.kind != Step::Kind::dot) continue;
-    const ChainDot& d = *chain.find(*step.op);
+    const B2bDot& d = *b2b.find(*step.op);
     std::vector<int> fresh;
     for (int block : {d.a, d.b})
-      if (block >= 0 && !chain.blocks[static_cast<std::size_t>(block)].resident() && uses.count(block) == 0)
+      if (block >= 0 && !b2b.blocks[static_cast<std::size_t>(block)].resident() && uses.count(block) == 0)
         fresh.push_back(block);
     if (points.empty() || (places == 1 && !fresh.empty())) points.push_back({.dot = &d});
     for (int block : fresh) uses[block] = {points.size() - 1, points.size() - 1};

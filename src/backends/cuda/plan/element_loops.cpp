@@ -73,7 +73,7 @@ class Planner {
         exchange(relayout_stage(kernel_, *step.op).bytes);
         return Unit{};
       case Step::Kind::dot:
-        if (!dots_.dot && !dots_.chain)
+        if (!dots_.dot && !dots_.b2b)
           exchange(dot_stage(kernel_, layouts_, place_of(step.op->results[0]), *step.op).bytes);
         return Unit{};
       case Step::Kind::assign:
@@ -87,37 +87,39 @@ class Planner {
   }
 
   Status elements(const ElementLoop& loop) {
-    const Place place = layouts_.loops.at(&loop);
-    if (Status s = choose_pieces(loop, place); !s) return s;
+    const ThreadLayout layout = layouts_.loops.at(&loop);
+    if (Status s = choose_pieces(loop, layout); !s) return s;
     for (const Instr& in : loop.body) {
       if (in.kind != Instr::Kind::reload) continue;
-      const Part part = spread_of(loop, place, in.axes);
-      if (Status s = move(in.value, part == Part::one ? Place{} : Place{place.frame, part}); !s) return s;
+      const Part part = spread_of(loop, layout, in.axes);
+      if (Status s = move(in.value, part == Part::one ? ThreadLayout{} : ThreadLayout{layout.frame, part});
+          !s)
+        return s;
     }
     for (const Instr& in : loop.body)
-      if (Status s = check_result(loop, place, in); !s) return s;
-    if (place.part == Part::one) return Unit{};
-    if (Status s = plan_scans(loop, place); !s) return s;
-    return plan_exchange(loop, place);
+      if (Status s = check_result(loop, layout, in); !s) return s;
+    if (layout.part == Part::one) return Unit{};
+    if (Status s = plan_scans(loop, layout); !s) return s;
+    return plan_exchange(loop, layout);
   }
 
   // Where results are written.
-  Status check_result(const ElementLoop& loop, Place place, const Instr& in) const {
+  Status check_result(const ElementLoop& loop, ThreadLayout layout, const Instr& in) const {
     if (in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) {
-      const Place kept = place_of(in.value);
-      if (kept != place && !same_spread(layouts_, kept, place))
+      const ThreadLayout kept = place_of(in.value);
+      if (kept != layout && !same_spread(layouts_, kept, layout))
         return refusal("a kept value changes its layout");
     }
     if (in.kind != Instr::Kind::reduce || kernel_.type(in.value).rank() == 0) return Unit{};
-    const int side = side_of_axis(loop, place, in.op->axis);
-    const Place result = place_of_result(place, side);
+    const int side = side_of_axis(loop, layout, in.op->axis);
+    const ThreadLayout result = layout_of_result(layout, side);
     if (side >= 0 && result.part != Part::one && !same_spread(layouts_, place_of(in.value), result))
       return refusal("a reduction's result changes its layout");
     return Unit{};
   }
 
   // A value in other registers than its own: through shared memory, as a row-major tile.
-  Status move(ValueId v, Place to) {
+  Status move(ValueId v, ThreadLayout to) {
     if (to.part == Part::one || same_spread(layouts_, place_of(v), to)) return Unit{};
     if (layouts_.is_packed()) return refusal("programs side by side: values stay in their threads");
     if (shares_rows(schedule_)) return refusal("cluster: values stay in the blocks that have their rows");
@@ -128,31 +130,31 @@ class Planner {
     return Unit{};
   }
 
-  Status choose_pieces(const ElementLoop& loop, Place place) {
-    if (!wgmma() || (!dots_.dot && !dots_.result) || place.part != Part::all) return Unit{};
-    const Frame& f = layouts_.frame(place);
+  Status choose_pieces(const ElementLoop& loop, ThreadLayout layout) {
+    if (!wgmma() || (!dots_.dot && !dots_.result) || layout.part != Part::all) return Unit{};
+    const TileFrame& f = layouts_.frame(layout);
     if (f.map != RowMap::mma) return Unit{};
     Pieces pieces;
     Index registers = f.elements_per_thread(), reduced = 0;
     for (const Instr& in : loop.body) {
       if (dots_.result && in.kind == Instr::Kind::effect && in.op == dots_.result->op) {
-        if (scans(loop)) return refusal("store_places: rows are scanned where they are stored");
-        if (side_of_axis(loop, place, in.axes[0]) != 0 || side_of_axis(loop, place, in.axes[1]) != 1)
-          return refusal("store_places: the tile is stored the other way round");
-        pieces.sent = static_cast<int>(&in - loop.body.data());
+        if (scans(loop)) return refusal("tma_store_stages: rows are scanned where they are stored");
+        if (side_of_axis(loop, layout, in.axes[0]) != 0 || side_of_axis(loop, layout, in.axes[1]) != 1)
+          return refusal("tma_store_stages: the tile is stored the other way round");
+        pieces.tma_store = static_cast<int>(&in - loop.body.data());
         pieces.vectors = dots_.result->columns() / (Index{kQuad} * f.vector);
         out_.sends_result = true;
       }
       if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
-          spread_of(loop, place, in.axes) == Part::cols)
+          spread_of(loop, layout, in.axes) == Part::cols)
         registers += f.col_steps() * f.vector;
-      if (in.kind == Instr::Kind::reduce && side_of_axis(loop, place, in.op->axis) == 0)
+      if (in.kind == Instr::Kind::reduce && side_of_axis(loop, layout, in.op->axis) == 0)
         reduced += f.col_steps() * f.vector;
     }
-    if (!dots_.chain) {  // whose element loops stand between products
+    if (!dots_.b2b) {  // whose element loops stand between products
       // Two warpgroups' tiles of 192 columns leave none: ptxas spilled 100 bytes.
-      if (schedule_.ping_pong && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
-        return refusal("ping_pong: no registers are left for what columns are reduced to");
+      if (schedule_.cutlass_pingpong && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
+        return refusal("cutlass_pingpong: no registers are left for what columns are reduced to");
       pieces.loads = !scans(loop) && registers + reduced > kRoom;
       if (pieces.loads && pieces.vectors == 0) pieces.vectors = kQuad;
     }
@@ -160,34 +162,34 @@ class Planner {
     return Unit{};
   }
 
-  Status plan_scans(const ElementLoop& loop, Place place) {
-    const Frame& f = layouts_.frame(place);
+  Status plan_scans(const ElementLoop& loop, ThreadLayout layout) {
+    const TileFrame& f = layouts_.frame(layout);
     for (const Instr& in : loop.body) {
       if (in.kind != Instr::Kind::scan) continue;
-      const int side = side_of_axis(loop, place, in.op->axis);
+      const int side = side_of_axis(loop, layout, in.op->axis);
       if (side < 0) continue;
       if (wgmma()) return refusal("dot=wgmma: a scan is of all threads");
-      exchange(scan_bytes(f, place.part, side, kernel_.type(in.value).dtype));
+      exchange(scan_bytes(f, layout.part, side, kernel_.type(in.value).dtype));
     }
     return Unit{};
   }
 
-  Status plan_exchange(const ElementLoop& loop, Place place) {
-    const Frame& f = layouts_.frame(place);
+  Status plan_exchange(const ElementLoop& loop, ThreadLayout layout) {
+    const TileFrame& f = layouts_.frame(layout);
     std::vector<const Instr*> along_row;
     for (const Instr& in : loop.body) {
       if (in.kind != Instr::Kind::reduce) continue;
-      const int side = side_of_axis(loop, place, in.op->axis);
+      const int side = side_of_axis(loop, layout, in.op->axis);
       if (side == 1) along_row.push_back(&in);
       if (side == 0)
         exchange(column_exchange_bytes(
-            f, place.part, program_threads(schedule_),
+            f, layout.part, program_threads(schedule_),
             reduction_state_bytes(kernel_.type(in.op->operands[0]).dtype, in.op->monoid)));
     }
     if (along_row.empty() || row_parts(f) == 1) return Unit{};
     if (along_row.size() == 1) {
       const ValueId v = along_row[0]->value;
-      const bool alone = place.part == Part::cols && f.groups == 1;
+      const bool alone = layout.part == Part::cols && f.groups == 1;
       const bool waits = std::any_of(out_.max_of_sum.begin(), out_.max_of_sum.end(),
                                      [&](const auto& pair) { return pair.second == v; });
       if (waits && alone) {
@@ -203,10 +205,10 @@ class Planner {
   }
 
   bool wgmma() const { return schedule_.dot == DotUnit::wgmma; }
-  Place place_of(ValueId v) const {
-    const auto place = layouts_.buffers.find(plan_.storage(v));
-    TW_CHECK(place != layouts_.buffers.end(), "a buffer without a place");
-    return place->second;
+  ThreadLayout place_of(ValueId v) const {
+    const auto layout = layouts_.buffers.find(plan_.storage(v));
+    TW_CHECK(layout != layouts_.buffers.end(), "a buffer without a layout");
+    return layout->second;
   }
   void exchange(Index bytes) { out_.exchanged_bytes = std::max(out_.exchanged_bytes, round_up(bytes, 16)); }
 

@@ -13,7 +13,7 @@ namespace tilewright::cuda {
 struct Pieces {
   Index vectors = 0;   // of a piece; 0: row by row
   bool loads = false;  // a piece loads what stands along its columns
-  int sent = -1;       // the instruction whose store the copy engine carries out
+  int tma_store = -1;  // the instruction whose store the copy engine carries out
 };
 
 struct ElementLoops {

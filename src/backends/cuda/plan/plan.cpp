@@ -21,14 +21,14 @@ namespace {
 
 PipelineKind pipeline_of(const tile::Schedule& schedule, const DotUse& dots) {
   const bool wgmma = schedule.dot == DotUnit::wgmma;
-  if (dots.dot) return wgmma ? PipelineKind::wgmma_dot : PipelineKind::copied_dot;
-  if (dots.chain) return wgmma ? PipelineKind::wgmma_chain : PipelineKind::copied_chain;
+  if (dots.dot) return wgmma ? PipelineKind::wgmma_dot : PipelineKind::cp_async_dot;
+  if (dots.b2b) return wgmma ? PipelineKind::wgmma_b2b : PipelineKind::cp_async_b2b;
   return PipelineKind::elements;
 }
 
 Status check_fields(const Kernel& kernel, const tile::Schedule& s) {
-  if (s.ping_pong && s.dot != DotUnit::wgmma) return refusal("ping_pong: wants dot=wgmma");
-  if (s.raster > 0 && kernel.grid.size() < 2) return refusal("raster: wants a second grid axis");
+  if (s.cutlass_pingpong && s.dot != DotUnit::wgmma) return refusal("cutlass_pingpong: wants dot=wgmma");
+  if (s.group_m > 0 && kernel.grid.size() < 2) return refusal("group_m: wants a second grid axis");
   return Unit{};
 }
 
@@ -54,12 +54,12 @@ Status check_pipeline(const Kernel& kernel, CudaPlan& plan) {
   switch (plan.pipeline) {
     case PipelineKind::elements:
       return plan_staged(kernel, plan);
-    case PipelineKind::copied_dot:
+    case PipelineKind::cp_async_dot:
       return check_copied_dot(kernel, plan);
-    case PipelineKind::copied_chain:
-      return check_copied_chain(kernel, plan);
+    case PipelineKind::cp_async_b2b:
+      return check_cp_async_b2b(kernel, plan);
     case PipelineKind::wgmma_dot:
-    case PipelineKind::wgmma_chain:
+    case PipelineKind::wgmma_b2b:
       return check_wgmma(kernel, plan);
   }
   return Unit{};
@@ -71,29 +71,29 @@ Status place_pipeline(CudaPlan& plan) {
     case PipelineKind::elements:
       place_staged(plan);
       return Unit{};
-    case PipelineKind::copied_dot:
+    case PipelineKind::cp_async_dot:
       place_copied_dot(plan);
       return Unit{};
-    case PipelineKind::copied_chain:
-      return place_copied_chain(plan);
+    case PipelineKind::cp_async_b2b:
+      return place_cp_async_b2b(plan);
     case PipelineKind::wgmma_dot:
-    case PipelineKind::wgmma_chain:
+    case PipelineKind::wgmma_b2b:
       return place_wgmma(plan);
   }
   return Unit{};
 }
 
-// Under Schedule::descending the grid's second axis counts slowest.
+// Under Schedule::longest_first the grid's second axis counts slowest.
 Status check_order(const Kernel& kernel, const CudaPlan& plan) {
   const tile::Schedule& s = plan.schedule;
-  if (!s.descending) return Unit{};
+  if (!s.longest_first) return Unit{};
   bool counts = false;  // whether the kernel asks for its place
   for_each_step(plan.loops.steps, [&](const Step& step) {
     counts = counts || (step.kind == Step::Kind::scalar && step.op->kind == OpKind::program_id &&
-                        (s.raster == 0 || step.op->param >= 2));
+                        (s.group_m == 0 || step.op->param >= 2));
   });
-  if (counts && (kernel.grid.size() < 2 || plan.layouts.is_packed() || row_cluster(s) > 1 || s.raster > 0))
-    return refusal("descending: wants a second grid axis, and no other order of programs");
+  if (counts && (kernel.grid.size() < 2 || plan.layouts.is_packed() || row_cluster(s) > 1 || s.group_m > 0))
+    return refusal("longest_first: wants a second grid axis, and no other order of programs");
   return Unit{};
 }
 
@@ -116,14 +116,14 @@ KernelPlanner::KernelPlanner(const Kernel& kernel, const PlanOptions& options)
     : kernel_(kernel), options_(options), ranges_(printer::value_ranges(kernel)) {}
 
 const Result<DotUse>& KernelPlanner::dots(const tile::Schedule& s) {
-  const auto key = std::pair(s.dot, s.store_places > 0);
+  const auto key = std::pair(s.dot, s.tma_store_stages > 0);
   const auto known = dots_.find(key);
   return known != dots_.end() ? known->second : dots_.emplace(key, find_dots(kernel_, s)).first->second;
 }
 
 // What plan_for() looks at.
 const printer::LoopPlan& KernelPlanner::loops(const tile::Schedule& s, const DotUse& dots) {
-  const auto key = std::tuple(s.dot, crowded(kernel_, s), s.keep_in_registers, s.ahead);
+  const auto key = std::tuple(s.dot, crowded(kernel_, s), s.keep_in_registers, s.intra_warpgroup_overlap);
   const auto known = loops_.find(key);
   return known != loops_.end() ? known->second : loops_[key] = plan_for(kernel_, s, dots);
 }

@@ -7,7 +7,7 @@
 #include "backends/cuda/layout/layout.h"
 #include "backends/cuda/layout/staging.h"
 #include "backends/cuda/machine/arch.h"
-#include "backends/cuda/plan/chain_rounds.h"
+#include "backends/cuda/plan/b2b_rounds.h"
 #include "backends/cuda/plan/copy_points.h"
 #include "backends/cuda/plan/element_loops.h"
 
@@ -26,10 +26,10 @@ struct PlanOptions {
 // What a kernel is printed as.
 enum class PipelineKind : unsigned char {
   elements,      // element loops; dots, if any, a thread's own
-  copied_dot,    // a loop of one dot whose blocks the threads copy ahead (cp.async)
-  copied_chain,  // back-to-back dots, likewise
+  cp_async_dot,  // a loop of one dot whose blocks the threads copy ahead (cp.async)
+  cp_async_b2b,  // back-to-back dots, likewise
   wgmma_dot,     // a loop of one dot whose blocks a warpgroup of its own fetches (TMA)
-  wgmma_chain,   // back-to-back dots or scaled accumulation, likewise
+  wgmma_b2b,     // back-to-back dots or scaled accumulation, likewise
 };
 
 // Bytes of a block's shared memory.
@@ -54,9 +54,9 @@ struct CudaPlan {
   ElementLoops elements;
 
   std::vector<StagedLoad> staged;  // elements: loads of the next programs
-  OverlappingRounds rounds;        // wgmma_chain
+  OverlappingRounds rounds;        // wgmma_b2b
   std::vector<int> places;         // chains: places of each block in shared memory
-  std::map<const tile::Op*, std::vector<CopyPoint>> copy_points;  // copied_chain: by loop
+  std::map<const tile::Op*, std::vector<CopyPoint>> copy_points;  // cp_async_b2b: by loop
 
   CudaPlan() = default;
   // Loops and dots are known by their addresses.

@@ -33,19 +33,19 @@ Schedule wgmma() {
 TEST(CudaPlan, AnOrderOfProgramsWantsTheAxesItOrders) {
   const Schedule plain{.threads = 128, .threads_per_row = 128, .vector_bytes = 16};
   EXPECT_EQ(why_not(rows(), plain), "");
-  Schedule raster = plain, descending = plain;
-  raster.raster = 8, descending.descending = true;
-  EXPECT_EQ(why_not(rows(), raster), "raster: wants a second grid axis");
-  EXPECT_EQ(why_not(rows(), descending),
-            "descending: wants a second grid axis, and no other order of programs");
+  Schedule group_m = plain, longest_first = plain;
+  group_m.group_m = 8, longest_first.longest_first = true;
+  EXPECT_EQ(why_not(rows(), group_m), "group_m: wants a second grid axis");
+  EXPECT_EQ(why_not(rows(), longest_first),
+            "longest_first: wants a second grid axis, and no other order of programs");
 }
 
 TEST(CudaPlan, WarpgroupsOfTheirOwnWantTheUnitThatHasThem) {
   Schedule s = wgmma();
-  s.ping_pong = true;
+  s.cutlass_pingpong = true;
   EXPECT_EQ(why_not(product(), s), "");
   s.dot = DotUnit::mma;
-  EXPECT_EQ(why_not(product(), s), "ping_pong: wants dot=wgmma");
+  EXPECT_EQ(why_not(product(), s), "cutlass_pingpong: wants dot=wgmma");
 }
 
 TEST(CudaPlan, SharedMemoryIsCounted) {
@@ -60,12 +60,12 @@ TEST(CudaPlan, SharedMemoryIsCounted) {
 
 TEST(CudaPlan, RoundsThatOverlapAreKnownByTheirLoop) {
   Schedule s = wgmma();
-  s.stages = 2, s.ahead = true;
+  s.stages = 2, s.intra_warpgroup_overlap = true;
   const auto plan = plan_kernel(tile::samples::attention({.queries = 1024, .keys = 1024}), s, kHopper);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_EQ(plan->pipeline, PipelineKind::wgmma_chain);
+  EXPECT_EQ(plan->pipeline, PipelineKind::wgmma_b2b);
   EXPECT_EQ(plan->rounds.of_loop.size(), 1u);
-  EXPECT_EQ(why_not(product(), s), "ahead: the loop is no chain of dots");
+  EXPECT_EQ(why_not(product(), s), "intra_warpgroup_overlap: the loop is no b2b of dots");
 }
 
 }  // namespace

@@ -121,13 +121,13 @@ TEST(Golden, PrintedKernels) {
                        .vector_bytes = 16,
                        .stages = 4,
                        .dot = tile::DotUnit::wgmma,
-                       .raster = 16};
+                       .group_m = 16};
   const tile::samples::MatmulKernel gemm{.m = 8192, .n = 3072, .k = 768, .block_n = 256};
   expect_golden("gemm", print(tile::samples::matmul(gemm), wgmma));
   tile::samples::MatmulKernel gelu = gemm;
   gelu.block_n = 192, gelu.bias_gelu = true;
-  wgmma.ping_pong = true, wgmma.store_places = 4;
-  expect_golden("gemm_gelu_ping_pong", print(tile::samples::matmul(gelu), wgmma));
+  wgmma.cutlass_pingpong = true, wgmma.tma_store_stages = 4;
+  expect_golden("gemm_gelu_cutlass_pingpong", print(tile::samples::matmul(gelu), wgmma));
   const tile::samples::AttentionKernel causal{.heads = 16,
                                               .queries = 4096,
                                               .keys = 4096,
@@ -141,7 +141,7 @@ TEST(Golden, PrintedKernels) {
                                                                                 .vector_bytes = 16,
                                                                                 .stages = 2,
                                                                                 .dot = tile::DotUnit::mma,
-                                                                                .descending = true})
+                                                                                .longest_first = true})
                                      .value()
                                      .text);
   expect_golden("transpose", print(tile::samples::transpose_tiles(DType::f32, 8192, 8192, 64),

@@ -22,7 +22,7 @@
 namespace tilewright::cuda {
 
 // An expression and the C++ type it has ("i32" for an i64 that is known to fit).
-struct Expr {
+struct TypedText {
   std::string text;
   std::string type;
   int operations = 0;  // in the text, names and elements of arrays being none
@@ -56,7 +56,7 @@ class KernelPrinter {
   // An array that holds one value spread over the threads.
   struct Registers {
     std::string name;
-    Place place;
+    ThreadLayout layout;
     DType dtype;
     std::string type;     // of an element
     bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
@@ -93,9 +93,9 @@ class KernelPrinter {
   // One element loop while it is printed.
   struct Loop {
     const ElementLoop* plan;
-    Place place;
-    Frame frame;
-    std::vector<Expr> values;         // by instruction; empty text: not yet computed here
+    ThreadLayout layout;
+    TileFrame frame;
+    std::vector<TypedText> values;    // by instruction; empty text: not yet computed here
     std::vector<Registers> arrays;    // by instruction: loads and reloads
     std::vector<int> uses;            // by instruction
     std::vector<std::string> states;  // by instruction: reduction accumulators
@@ -136,14 +136,14 @@ class KernelPrinter {
   static bool touches_memory(const Step& step);
   static bool exchanges(const std::vector<Step>& steps);
   void declare_buffers(const std::vector<Step>& steps);
-  Expr program_id(int axis);
-  std::string descending_id(int axis) const;
+  TypedText program_id(int axis);
+  std::string longest_first_id(int axis) const;
   IndexText grid(int axis) const;  // programs along it
 
   // --- names
   std::string unique(const std::string& wish);
   const std::string& value_name(ValueId v);
-  Thread thread(const Frame& frame);
+  Thread thread(const TileFrame& frame);
   void need(const std::string& header) { headers_.insert(header); }
 
   // --- element loops (print_elements.cpp)
@@ -174,10 +174,10 @@ class KernelPrinter {
   void print_vector_elements(Loop& loop);
   bool direct_copy(const Loop& loop, std::size_t i) const;
   bool keeps_load(const Loop& loop, std::size_t i) const;
-  Expr operand(Loop& loop, const printer::Ref& ref);
+  TypedText operand(Loop& loop, const printer::Ref& ref);
   std::string effect_guard(const Loop& loop) const;
   std::string row_text(const Loop& loop) const;
-  std::string row_step_text(const Frame& frame, const std::function<std::string(Index)>& scaled) const;
+  std::string row_step_text(const TileFrame& frame, const std::function<std::string(Index)>& scaled) const;
   std::string col_text(const Loop& loop) const;
   std::optional<std::string> column_offset(Loop& loop, const printer::Ref& ref);
   struct ColumnTest {
@@ -185,8 +185,8 @@ class KernelPrinter {
     std::string number;  // what is compared with the column's place in the thread's part of the row
   };
   std::optional<ColumnTest> column_test(Loop& loop, const Instr& in);
-  Expr column_test_text(const Loop& loop, const ColumnTest& test) const;
-  static std::string vector_place(const Frame& frame);
+  TypedText column_test_text(const Loop& loop, const ColumnTest& test) const;
+  static std::string vector_place(const TileFrame& frame);
   std::optional<std::string> vector_test(Loop& loop);
   int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
   static Part spread_of(const Loop& loop, const std::vector<int>& axes);
@@ -195,9 +195,9 @@ class KernelPrinter {
   static bool loaded_by_piece(const Loop& loop, Part part);
   void print_pieces(Loop& loop);
   void print_row_starts(Loop& loop);
-  void print_send(const Loop& loop);
+  void print_tma_store(const Loop& loop);
 
-  // --- exponentials in chains of dots (print_exp.cpp)
+  // --- exponentials in back-to-back matmuls (print_exp.cpp)
   struct Scaled {
     int instr;  // the product
     printer::Ref x;
@@ -218,7 +218,7 @@ class KernelPrinter {
   bool is_dot_sized(ValueId value) const;
   static int uses_of(const Loop& loop, int instr);
   void print_exp_offsets(Loop& loop);
-  Expr exp_expr(Loop& loop, std::size_t i, const ExpBelow& below);
+  TypedText exp_expr(Loop& loop, std::size_t i, const ExpBelow& below);
 
   // --- registers
   std::string declaration(const Registers& r) const;
@@ -226,7 +226,7 @@ class KernelPrinter {
   std::string element(const Registers& r) const;     // "x[r][c].v[v]"
   Registers buffer(ValueId v);                       // the registers a value lives in
   std::string pointer_to(const Registers& r) const;  // first vector of it
-  Registers converted(ValueId v, Place place);
+  Registers converted(ValueId v, ThreadLayout layout);
   enum class StageSide : unsigned char { put, take };
   // How a tile lies in shared memory: rows `pitch` elements apart, from `offset` on. Transposed: the tile's
   // rows are the stage's columns.
@@ -251,11 +251,11 @@ class KernelPrinter {
   std::string base_offset(const Access& access);
   std::string stride_text(const Access& access, int dim);
   std::string dim_text(const tile::Dim& dim);
-  std::string load_cache(const tile::Op& op, Part part, const Frame& frame) const;
+  std::string load_cache(const tile::Op& op, Part part, const TileFrame& frame) const;
   std::string store_cache() const;
-  Expr scalar_load(const tile::Op& op);
+  TypedText scalar_load(const tile::Op& op);
   void print_scalar_effect(const tile::Op& op);
-  std::string view_offset(int view, const std::vector<Expr>& indices);
+  std::string view_offset(int view, const std::vector<TypedText>& indices);
 
   // --- loads that a pipeline copies ahead
   std::string staged_slot(const Registers& r, const std::string& base) const;
@@ -263,20 +263,20 @@ class KernelPrinter {
   bool walks() const { return walks_programs(schedule_); }
   const Op* scalar_definition(ValueId v) const;  // of the kernel's own body
   std::string scalar_line(ValueId v) const;      // as printed; empty: none
-  void print_raster();
+  void print_tile_swizzle();
   std::string programs_text() const;  // all programs
 
   // --- expressions (print_expressions.cpp)
-  Expr scalar(ValueId v);
-  Expr compute(const tile::Op& op, const std::vector<Expr>& operands);
-  Expr op_expr(const tile::Op& op, const std::vector<Expr>& operands);
-  Expr cast_expr(const tile::Op& op, const Expr& from);
-  Expr apply_expr(const tile::Op& op, const std::vector<Expr>& operands);
-  bool compares_in_32_bits(const tile::Op& op, const std::vector<Expr>& operands) const;
-  Expr gather_expr(const tile::Op& op, const std::vector<Expr>& operands);
+  TypedText scalar(ValueId v);
+  TypedText compute(const tile::Op& op, const std::vector<TypedText>& operands);
+  TypedText op_expr(const tile::Op& op, const std::vector<TypedText>& operands);
+  TypedText cast_expr(const tile::Op& op, const TypedText& from);
+  TypedText apply_expr(const tile::Op& op, const std::vector<TypedText>& operands);
+  bool compares_in_32_bits(const tile::Op& op, const std::vector<TypedText>& operands) const;
+  TypedText gather_expr(const tile::Op& op, const std::vector<TypedText>& operands);
   std::string type_of(ValueId v) const;
   const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
-  std::string as_type(const Expr& e, const std::string& type) const;
+  std::string as_type(const TypedText& e, const std::string& type) const;
   bool only_stored(ValueId v) const;  // every use rounds it to its narrow type
 
   // --- reductions and scans (print_reductions.cpp)
@@ -343,7 +343,7 @@ class KernelPrinter {
   const std::vector<printer::ValueRange>& ranges_;
   const Layouts& layouts_;
   const std::optional<TensorDot>& dot_;  // when tensor cores run the kernel's dots: one, or
-  const std::optional<DotChain>& chain_;
+  const std::optional<B2bMatmul>& b2b_;
   const std::optional<TileStore>& result_;  // that the copy engine stores
   const KernelFacts facts_;
   std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
@@ -362,7 +362,7 @@ class KernelPrinter {
   std::map<ValueId, std::string> names_;
   std::map<ValueId, Registers> buffers_;
   std::set<ValueId> declared_;
-  std::map<ValueId, Expr> scalars_;
+  std::map<ValueId, TypedText> scalars_;
   std::map<std::pair<int, int>, Thread> threads_;  // by threads per row and cluster
   std::vector<std::string> thread_lines_;
   std::set<int> program_axes_;

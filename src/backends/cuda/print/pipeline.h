@@ -25,9 +25,9 @@ class PipelineText {
   const printer::LoopPlan& loops_;
   const Layouts& layouts_;
   const std::optional<TensorDot>& dot_;
-  const std::optional<DotChain>& chain_;
+  const std::optional<B2bMatmul>& b2b_;
   Text& out_;
-  std::map<ValueId, Expr>& scalars_;
+  std::map<ValueId, TypedText>& scalars_;
   std::map<ValueId, Registers>& buffers_;
   std::map<ValueId, std::string>& names_;
   std::set<ValueId>& declared_;

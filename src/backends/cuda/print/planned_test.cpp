@@ -31,7 +31,7 @@ std::vector<Schedule> schedules() {
       for (const int row : {4, threads})
         for (const int cluster : {1, 2})
           for (const int stages : {1, 2, 4})
-            for (const int raster : {0, 8})
+            for (const int group_m : {0, 8})
               for (unsigned flags = 0; flags < 16; ++flags)
                 all.push_back({.threads = threads,
                                .threads_per_row = row,
@@ -39,11 +39,11 @@ std::vector<Schedule> schedules() {
                                .cluster = cluster,
                                .stages = stages,
                                .dot = dot,
-                               .raster = raster,
-                               .ahead = (flags & 1u) != 0,
-                               .descending = (flags & 2u) != 0,
-                               .ping_pong = (flags & 4u) != 0,
-                               .store_places = (flags & 8u) != 0 ? 2 : 0});
+                               .group_m = group_m,
+                               .intra_warpgroup_overlap = (flags & 1u) != 0,
+                               .longest_first = (flags & 2u) != 0,
+                               .cutlass_pingpong = (flags & 4u) != 0,
+                               .tma_store_stages = (flags & 8u) != 0 ? 2 : 0});
   return all;
 }
 

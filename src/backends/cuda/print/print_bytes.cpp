@@ -95,7 +95,7 @@ void KernelPrinter::print_widened(Loop& loop, std::size_t i, const WidenedBytes&
   const bool narrow = only_kept(loop, i);
   const std::string name = unique(value_name(in.value)), to = narrow ? "bf16" : "f32";
   out_.line("const Vec<{}, {}> {} = {};", to, loop.frame.vector, name, widened_text(loop, bytes, to));
-  loop.values[i] = narrow ? Expr{name, "bf16"} : Expr{name + ".v[v]", "f32"};
+  loop.values[i] = narrow ? TypedText{name, "bf16"} : TypedText{name + ".v[v]", "f32"};
 }
 
 }  // namespace tilewright::cuda

@@ -13,15 +13,15 @@ using tile::Op;
 using tile::OpKind;
 
 int KernelPrinter::role(const Loop& loop, int loop_axis) const {
-  return side_of_axis(*loop.plan, loop.place, loop_axis);
+  return side_of_axis(*loop.plan, loop.layout, loop_axis);
 }
 
 Part KernelPrinter::spread_of(const Loop& loop, const std::vector<int>& axes) {
-  return cuda::spread_of(*loop.plan, loop.place, axes);
+  return cuda::spread_of(*loop.plan, loop.layout, axes);
 }
 
 std::string KernelPrinter::row_text(const Loop& loop) const {
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   if (f.rows == 1) return "0";
   if (f.map == RowMap::mma)
     return f.row_steps() == 2
@@ -33,7 +33,7 @@ std::string KernelPrinter::row_text(const Loop& loop) const {
 
 // The first column of a vector.
 std::string KernelPrinter::col_text(const Loop& loop) const {
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   const std::string t =
       f.col_steps() == 1 ? loop.thread.t : fmt::format("(c * {} + {})", f.row_threads(), loop.thread.t);
   if (f.vector > 1) return fmt::format("{} * {}", t, f.vector);
@@ -43,7 +43,7 @@ std::string KernelPrinter::col_text(const Loop& loop) const {
 std::string KernelPrinter::effect_guard(const Loop& loop) const {
   const bool packed = layouts_.programs_per_block > 1;
   const std::string rank = row_cluster(schedule_) > 1 ? "cluster_rank() == 0 && " : "";
-  switch (loop.place.part) {
+  switch (loop.layout.part) {
     case Part::all:
       return "";
     case Part::cols:
@@ -55,17 +55,17 @@ std::string KernelPrinter::effect_guard(const Loop& loop) const {
       break;
   }
   if (packed) return fmt::format("threadIdx.x % {} == 0", schedule_.threads / layouts_.programs_per_block);
-  if (schedule_.ping_pong) return fmt::format("threadIdx.x % {} == 0", kWarpgroup);
+  if (schedule_.cutlass_pingpong) return fmt::format("threadIdx.x % {} == 0", kWarpgroup);
   return rank + "threadIdx.x == 0";
 }
 
 KernelPrinter::Loop KernelPrinter::begin_elements(const ElementLoop& plan) {
   Loop loop;
   loop.plan = &plan;
-  loop.place = layouts_.loops.at(&plan);
+  loop.layout = layouts_.loops.at(&plan);
   loop.pieces = plan_.elements.pieces_of(plan);
-  if (loop.place.part != Part::one) {
-    loop.frame = layouts_.frame(loop.place);
+  if (loop.layout.part != Part::one) {
+    loop.frame = layouts_.frame(loop.layout);
     loop.thread = thread(loop.frame);
   }
   const std::size_t n = plan.body.size();
@@ -93,8 +93,8 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
       const Access access(kernel_, ranges_, *plan.body[i].op);
       need("memory");
-      loop.wide[i] = static_cast<int>(i) == loop.pieces.sent || is_wide_store(loop, i);
-      if (static_cast<int>(i) == loop.pieces.sent) continue;
+      loop.wide[i] = static_cast<int>(i) == loop.pieces.tma_store || is_wide_store(loop, i);
+      if (static_cast<int>(i) == loop.pieces.tma_store) continue;
       const Loop as_stored = loop.wide[i] ? widened(loop) : loop;
       loop.bounds[i] = print_bounds(as_stored, plan.body[i], access);
       loop.addresses[i] = print_address(as_stored, plan.body[i], access);
@@ -111,7 +111,7 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
     accuracy_ = facts_.accuracy;
     return;
   }
-  const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
+  const bool rows = loop.layout.part == Part::all || loop.layout.part == Part::rows;
   const bool folded = walks_folded_row(loops_, plan, layouts_.folded);
   const auto [first, end] =
       row_window_.value_or(std::pair{Index{0}, folded ? Index{1} : loop.frame.row_steps()});
@@ -147,16 +147,16 @@ KernelPrinter::Level KernelPrinter::level(const Loop& loop, const Instr& in) con
   if (in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload) return Level::element;
   switch (spread_of(loop, in.axes)) {
     case Part::one:
-      return loop.place.part == Part::one ? Level::element : Level::once;
+      return loop.layout.part == Part::one ? Level::element : Level::once;
     case Part::rows:
-      return loop.place.part == Part::all ? Level::row : Level::element;
+      return loop.layout.part == Part::all ? Level::row : Level::element;
     default:
       return Level::element;
   }
 }
 
 void KernelPrinter::print_row_body(Loop& loop) {
-  const bool rows = loop.place.part == Part::all || loop.place.part == Part::rows;
+  const bool rows = loop.layout.part == Part::all || loop.layout.part == Part::rows;
   if (rows) print_reduction_starts_of_row(loop);
   const bool guard = rows && loop.frame.ragged_rows();
   if (guard) {
@@ -167,7 +167,7 @@ void KernelPrinter::print_row_body(Loop& loop) {
   print_at(loop, Level::row);
   print_exp_offsets(loop);
   print_inner_starts(loop);
-  if (loop.place.part == Part::all || loop.place.part == Part::cols)
+  if (loop.layout.part == Part::all || loop.layout.part == Part::cols)
     print_columns(loop);
   else
     print_at(loop, Level::element);
@@ -176,7 +176,7 @@ void KernelPrinter::print_row_body(Loop& loop) {
 }
 
 void KernelPrinter::print_columns(Loop& loop) {
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   if (std::find(loop.wide.begin(), loop.wide.end(), true) != loop.wide.end()) return print_wide_columns(loop);
   if (f.col_steps() > 1) out_.unrolled("c", f.col_steps());
   const bool guard = f.ragged_cols() && f.whole_vectors();
@@ -223,8 +223,8 @@ void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::
   bool named = index.empty();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!loop.wide[i]) continue;
-    if (static_cast<int>(i) == loop.pieces.sent) {
-      out_.line("put(outbox.piece(), half, {}, {});", loop.pieces.vectors > kQuad ? "quad * 4" : "0",
+    if (static_cast<int>(i) == loop.pieces.tma_store) {
+      out_.line("put(store_stages.piece(), half, {}, {});", loop.pieces.vectors > kQuad ? "quad * 4" : "0",
                 parts[i]);
       continue;
     }
@@ -237,7 +237,7 @@ void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::
 }
 
 void KernelPrinter::print_vector_elements(Loop& loop) {
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   if (f.vector > 1) out_.unrolled("v", f.vector);
   const bool guard = f.ragged_cols() && !f.whole_vectors();
   if (guard) out_.open("if ({}{} < {})", col_text(loop), f.vector > 1 ? " + v" : "", f.cols);
@@ -300,7 +300,7 @@ void KernelPrinter::print_at(Loop& loop, Level at_level) {
   }
 }
 
-Expr KernelPrinter::operand(Loop& loop, const printer::Ref& ref) {
+TypedText KernelPrinter::operand(Loop& loop, const printer::Ref& ref) {
   if (ref.is_scalar()) return scalar(ref.scalar);
   return loop.values[static_cast<std::size_t>(ref.instr)];
 }
@@ -318,10 +318,10 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   if (loop.uses[i] == 0) return;        // part of another expression
   if (widened_bytes(loop, in)) return;  // as a vector
-  Expr& value = loop.values[i];
+  TypedText& value = loop.values[i];
   const std::string type = type_of(in.value);
   if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load) {
-    if (loop.arrays[i].place.part == Part::one || loop.arrays[i].place.part == Part::rows)
+    if (loop.arrays[i].layout.part == Part::one || loop.arrays[i].layout.part == Part::rows)
       value = {at(loop.arrays[i]), loop.arrays[i].type};
     if (value.type.empty())
       value = {element(loop.arrays[i]), loop.arrays[i].type};  // narrow vectors: see print_vector_heads
@@ -338,7 +338,7 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
     value = {text, "i32", side < 0 ? 0 : 1};
     return;
   }
-  std::vector<Expr> operands;
+  std::vector<TypedText> operands;
   operands.reserve(in.operands.size());
   for (const printer::Ref& ref : in.operands) operands.push_back(operand(loop, ref));
   if (draws_fours(loop, i)) {
@@ -351,7 +351,7 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   if (const auto tanh = tanh_beside_one(loop, in)) {
     need("math_fast");
     const Instr& inner = loop.plan->body[*tanh];
-    const Expr x = operand(loop, inner.operands[0]);
+    const TypedText x = operand(loop, inner.operands[0]);
     value = {fmt::format("fast::one_plus_tanh({})", x.text), "f32", x.operations + 1};
   } else if (const auto test = column_test(loop, in)) {
     value = column_test_text(loop, *test);

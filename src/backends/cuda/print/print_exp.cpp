@@ -54,8 +54,8 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
   std::set<ValueId> seen;
   const std::function<bool(ValueId)> visit = [&](ValueId v) {
     if (!seen.insert(v).second) return false;
-    if (std::any_of(chain_->dots.begin(), chain_->dots.end(),
-                    [&](const ChainDot& d) { return loops_.storage(d.op->results[0]) == loops_.storage(v); }))
+    if (std::any_of(b2b_->dots.begin(), b2b_->dots.end(),
+                    [&](const B2bDot& d) { return loops_.storage(d.op->results[0]) == loops_.storage(v); }))
       return true;
     const tile::Op* op = facts_.definitions[static_cast<std::size_t>(v)];
     return op && op->kind == OpKind::apply && op->prim != Prim::exp && op->prim != Prim::exp2 &&
@@ -68,9 +68,8 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
 // memory, which may hold a mask's -1e30.
 bool KernelPrinter::is_dot_sized(ValueId value) const {
   constexpr double kSmall = 0x1p16;  // · log2 e is rounded by 2^-8 at most
-  if (std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
-        return loops_.storage(d.op->results[0]) == loops_.storage(value);
-      }))
+  if (std::any_of(b2b_->dots.begin(), b2b_->dots.end(),
+                  [&](const B2bDot& d) { return loops_.storage(d.op->results[0]) == loops_.storage(value); }))
     return true;
   const tile::Op* op = facts_.definitions[static_cast<std::size_t>(value)];
   const auto all = [&](std::size_t first) {
@@ -98,9 +97,9 @@ bool KernelPrinter::is_dot_sized(ValueId value) const {
 }
 
 std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop, const Instr& in) const {
-  if (!chain_ || !applies(in, Prim::exp) || in.operands[0].is_scalar() ||
+  if (!b2b_ || !applies(in, Prim::exp) || in.operands[0].is_scalar() ||
       kernel_.type(in.value).dtype != DType::f32 || level(loop, in) != Level::element ||
-      loop.place.part != Part::all)
+      loop.layout.part != Part::all)
     return std::nullopt;
   const Instr& sub = loop.plan->body[static_cast<std::size_t>(in.operands[0].instr)];
   if (!applies(sub, Prim::sub) || uses_of(loop, in.operands[0].instr) != 1) return std::nullopt;
@@ -143,10 +142,10 @@ void KernelPrinter::print_exp_offsets(Loop& loop) {
   }
 }
 
-Expr KernelPrinter::exp_expr(Loop& loop, std::size_t i, const ExpBelow& below) {
+TypedText KernelPrinter::exp_expr(Loop& loop, std::size_t i, const ExpBelow& below) {
   const auto [x, type, operations] = operand(loop, below.x);
   if (below.by_difference) {
-    const Expr subtracted = operand(loop, below.y);
+    const TypedText subtracted = operand(loop, below.y);
     const std::string y = wrapped(subtracted.text);
     const int both = operations + subtracted.operations + 2;
     if (below.scale == 1.0) return {fmt::format("fast::exp({} - {})", wrapped(x), y), "f32", both};
@@ -162,8 +161,7 @@ Expr KernelPrinter::exp_expr(Loop& loop, std::size_t i, const ExpBelow& below) {
 std::optional<KernelPrinter::Scaled> KernelPrinter::scaled_extreme(const Loop& loop, const Instr& in) const {
   const bool extreme = in.kind == Instr::Kind::reduce && in.op->kind == OpKind::reduce &&
                        (in.op->monoid == tile::Monoid::max || in.op->monoid == tile::Monoid::min);
-  if (!chain_ || !extreme || loop.place.part != Part::all || role(loop, in.op->axis) != 1)
-    return std::nullopt;
+  if (!b2b_ || !extreme || loop.layout.part != Part::all || role(loop, in.op->axis) != 1) return std::nullopt;
   auto product = scaled(loop, in.operands[0]);
   if (!product || !(product->by > 0) || !std::isfinite(product->by)) return std::nullopt;
   return product;

@@ -19,12 +19,12 @@ std::string KernelPrinter::type_of(ValueId v) const {
   return compute_type(dtype);
 }
 
-std::string KernelPrinter::as_type(const Expr& e, const std::string& type) const {
+std::string KernelPrinter::as_type(const TypedText& e, const std::string& type) const {
   if (e.type == type) return e.text;
   return fmt::format("{}({})", type, e.text);
 }
 
-Expr KernelPrinter::scalar(ValueId v) {
+TypedText KernelPrinter::scalar(ValueId v) {
   auto it = scalars_.find(v);
   if (it == scalars_.end()) it = scalars_.find(loops_.storage(v));
   if (it != scalars_.end()) return it->second;
@@ -34,15 +34,15 @@ Expr KernelPrinter::scalar(ValueId v) {
 
 bool KernelPrinter::only_stored(ValueId v) const { return facts_.only_stored[static_cast<std::size_t>(v)]; }
 
-Expr KernelPrinter::compute(const Op& op, const std::vector<Expr>& operands) {
-  Expr e = op_expr(op, operands);
+TypedText KernelPrinter::compute(const Op& op, const std::vector<TypedText>& operands) {
+  TypedText e = op_expr(op, operands);
   const bool same = !operands.empty() && e.text == operands[0].text;
   e.operations = same ? 0 : 1;
-  for (const Expr& o : operands) e.operations += o.operations;
+  for (const TypedText& o : operands) e.operations += o.operations;
   return e;
 }
 
-Expr KernelPrinter::op_expr(const Op& op, const std::vector<Expr>& operands) {
+TypedText KernelPrinter::op_expr(const Op& op, const std::vector<TypedText>& operands) {
   switch (op.kind) {
     case OpKind::cast:
       return cast_expr(op, operands[0]);
@@ -62,7 +62,7 @@ Expr KernelPrinter::op_expr(const Op& op, const std::vector<Expr>& operands) {
 }
 
 // Narrow floats are held as the f32 of the same value; a store rounds by itself.
-Expr KernelPrinter::cast_expr(const Op& op, const Expr& from) {
+TypedText KernelPrinter::cast_expr(const Op& op, const TypedText& from) {
   const DType to = kernel_.type(op.results[0]).dtype, source = kernel_.type(op.operands[0]).dtype;
   const std::string type = type_of(op.results[0]);
   if (is_narrow_float(to)) {
@@ -82,13 +82,13 @@ Expr KernelPrinter::cast_expr(const Op& op, const Expr& from) {
 }
 
 // A number strictly inside i32 compares with any i64 as with its saturation.
-bool KernelPrinter::compares_in_32_bits(const Op& op, const std::vector<Expr>& operands) const {
+bool KernelPrinter::compares_in_32_bits(const Op& op, const std::vector<TypedText>& operands) const {
   if (operands.size() != 2 || (operands[0].type == "i64") == (operands[1].type == "i64")) return false;
   const ValueRange& r = range(op.operands[operands[0].type == "i64" ? 1 : 0]);
   return r.low > -2147483647 - 1 && r.high < 2147483647;
 }
 
-Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) {
+TypedText KernelPrinter::apply_expr(const Op& op, const std::vector<TypedText>& operands) {
   const ValueId first = op.operands[op.prim == Prim::select ? 1 : 0];
   const DType dtype = kernel_.type(first).dtype;
   const DType result_dtype = kernel_.type(op.results[0]).dtype;
@@ -99,18 +99,19 @@ Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) 
   if (dtype == DType::i64) {
     const bool small =
         (is_bool(result_dtype) || range(op.results[0]).fits_i32()) &&
-        std::all_of(operands.begin(), operands.end(), [](const Expr& e) { return e.type != "i64"; });
+        std::all_of(operands.begin(), operands.end(), [](const TypedText& e) { return e.type != "i64"; });
     const std::string operand_type = small ? "i32" : "i64";
     if (is_bool(result_dtype) && compares_in_32_bits(op, operands)) {
       need("edge");
-      for (const Expr& e : operands)
+      for (const TypedText& e : operands)
         texts.push_back(e.type == "i64" ? fmt::format("saturate_i32({})", e.text) : e.text);
     } else {
-      for (const Expr& e : operands) texts.push_back(e.type == "bool" ? e.text : as_type(e, operand_type));
+      for (const TypedText& e : operands)
+        texts.push_back(e.type == "bool" ? e.text : as_type(e, operand_type));
     }
     if (!is_bool(result_dtype)) type = operand_type;
   } else {
-    for (const Expr& e : operands) texts.push_back(e.text);
+    for (const TypedText& e : operands) texts.push_back(e.text);
   }
   if (!is_float(dtype)) {
     const ValueRange& r = range(op.results[0]);
@@ -129,10 +130,10 @@ Expr KernelPrinter::apply_expr(const Op& op, const std::vector<Expr>& operands) 
   return {prim_expression(use, texts), type};
 }
 
-Expr KernelPrinter::gather_expr(const Op& op, const std::vector<Expr>& operands) {
+TypedText KernelPrinter::gather_expr(const Op& op, const std::vector<TypedText>& operands) {
   const auto view = static_cast<std::size_t>(op.param);
   const tile::ViewParam& p = kernel_.views[view];
-  std::vector<Expr> indices(operands.begin(), operands.begin() + p.rank());
+  std::vector<TypedText> indices(operands.begin(), operands.begin() + p.rank());
   need("memory");
   const bool read_only = !facts_.is_written(op.param);
   std::string text = fmt::format("load<1{}>({} + {}).v[0]", read_only ? ", Cache::constant" : "",

@@ -44,7 +44,7 @@ std::optional<KernelPrinter::ColumnTest> KernelPrinter::column_test(Loop& loop, 
     if (!number.is_scalar() || columns.low <= -2147483647 || columns.high >= 2147483647) continue;
     const auto offset = column_offset(loop, in.operands[side]);
     if (!offset) continue;
-    Expr n = scalar(number.scalar);
+    TypedText n = scalar(number.scalar);
     if (n.type == "i64") {
       need("edge");
       n.text = fmt::format("saturate_i32({})", n.text);
@@ -56,21 +56,21 @@ std::optional<KernelPrinter::ColumnTest> KernelPrinter::column_test(Loop& loop, 
 }
 
 // The first column of a vector less that of the thread's first one.
-std::string KernelPrinter::vector_place(const Frame& f) {
+std::string KernelPrinter::vector_place(const TileFrame& f) {
   return f.col_steps() > 1 ? fmt::format("c * {}", f.row_threads() * f.vector) : "0";
 }
 
-Expr KernelPrinter::column_test_text(const Loop& loop, const ColumnTest& test) const {
+TypedText KernelPrinter::column_test_text(const Loop& loop, const ColumnTest& test) const {
   if (outside_) return {test.equal ? "false" : "true", "bool"};
-  const std::string place = vector_place(loop.frame) + (loop.frame.vector > 1 ? " + v" : "");
-  return {fmt::format("u32({}) {} {}", place, test.equal ? "==" : "!=", test.number), "bool", 1};
+  const std::string layout = vector_place(loop.frame) + (loop.frame.vector > 1 ? " + v" : "");
+  return {fmt::format("u32({}) {} {}", layout, test.equal ? "==" : "!=", test.number), "bool", 1};
 }
 
 // Where all tests for a column are for the same one: whether it is in a vector. All but one vector of a row
 // fail.
 std::optional<std::string> KernelPrinter::vector_test(Loop& loop) {
-  const Frame& f = loop.frame;
-  const bool columns = loop.place.part == Part::all || loop.place.part == Part::cols;
+  const TileFrame& f = loop.frame;
+  const bool columns = loop.layout.part == Part::all || loop.layout.part == Part::cols;
   if (!columns || f.vector < 4) return std::nullopt;
   std::optional<std::string> number;
   for (const Instr& in : loop.plan->body) {
@@ -128,7 +128,7 @@ bool KernelPrinter::draws_fours(const Loop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::random || loop.frame.vector % 4 != 0)
     return false;
-  if (loop.place.part != Part::all && loop.place.part != Part::cols) return false;
+  if (loop.layout.part != Part::all && loop.layout.part != Part::cols) return false;
   if (level(loop, in) != Level::element) return false;
   const auto form = index_form(loop, in.operands[1]);
   return form && form->col == 1 && form->row % 4 == 0 && form->divisor % 4 == 0;

@@ -19,8 +19,8 @@ constexpr int kLaneElements = 4;    // of an instruction's k
 
 // Whether the lanes of a warp stand in quads that share rows, all of them with whole vectors.
 bool KernelPrinter::has_inner_products(const Loop& loop) const {
-  const Frame& f = loop.frame;
-  if (loop.place.part != Part::all && loop.place.part != Part::cols) return false;
+  const TileFrame& f = loop.frame;
+  if (loop.layout.part != Part::all && loop.layout.part != Part::cols) return false;
   if (f.map != RowMap::strided || f.cols < kShortestRow || f.ragged_cols() || f.ragged_rows()) return false;
   if (layouts_.is_packed() && f.threads_per_row % 32 != 0) return false;
   return f.vector % kLaneElements == 0 && f.threads_per_row % kQuad == 0;
@@ -40,7 +40,7 @@ std::optional<KernelPrinter::InnerFactor> KernelPrinter::inner_factor(const Loop
   const Instr& from = loop.plan->body[static_cast<std::size_t>(source)];
   if (!is_array(from)) return std::nullopt;
   const Registers& r = loop.arrays[static_cast<std::size_t>(source)];
-  const bool along = r.place.part == Part::all || r.place.part == Part::cols;
+  const bool along = r.layout.part == Part::all || r.layout.part == Part::cols;
   if (!along || r.staged || (r.dtype != DType::bf16 && r.dtype != DType::f16)) return std::nullopt;
   return r.type == element_type(r.dtype) ? std::optional(InnerFactor{ref.instr, source, r.dtype})
                                          : std::nullopt;
@@ -56,7 +56,7 @@ std::optional<std::pair<KernelPrinter::InnerFactor, KernelPrinter::InnerFactor>>
   const auto product = static_cast<std::size_t>(in.operands[0].instr);
   const Instr& mul = loop.plan->body[product];
   if (mul.kind != Instr::Kind::compute || mul.op->kind != OpKind::apply || mul.op->prim != Prim::mul ||
-      loop.uses[product] != 1 || spread_of(loop, mul.axes) != loop.place.part)
+      loop.uses[product] != 1 || spread_of(loop, mul.axes) != loop.layout.part)
     return std::nullopt;
   const auto a = inner_factor(loop, mul.operands[0]), b = inner_factor(loop, mul.operands[1]);
   if (!a || !b || a->type != b->type) return std::nullopt;
@@ -127,7 +127,7 @@ void KernelPrinter::print_inner_ends(Loop& loop) {
   const auto end = [&](int sum, const std::string& value) {
     if (sum < 0) return;
     std::string state = loop.states[static_cast<std::size_t>(sum)];
-    if (loop.place.part == Part::all && loop.frame.row_steps() > 1) state += "[r]";
+    if (loop.layout.part == Part::all && loop.frame.row_steps() > 1) state += "[r]";
     out_.line("{} = {};", state, value);
   };
   for (const InnerProduct& p : loop.inner) {

@@ -37,7 +37,7 @@ std::string KernelPrinter::base_offset(const Access& access) {
   }
   IndexText offset = 0;
   for (int d = 0; d < access.rank(); ++d) {
-    const Expr start = scalar(access.start(d));
+    const TypedText start = scalar(access.start(d));
     if (start.text == "0") continue;
     offset = offset + IndexText(wide ? as_type(start, "i64") : start.text) * stride_text(access, d);
   }
@@ -45,7 +45,7 @@ std::string KernelPrinter::base_offset(const Access& access) {
 }
 
 // How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
-std::string KernelPrinter::row_step_text(const Frame& f,
+std::string KernelPrinter::row_step_text(const TileFrame& f,
                                          const std::function<std::string(Index)>& scaled) const {
   if (f.map == RowMap::strided) return times("r", scaled(f.row_groups()));
   const std::string half = scaled(8);
@@ -55,8 +55,8 @@ std::string KernelPrinter::row_step_text(const Frame& f,
 
 KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Instr& in, const Access& access) {
   Address a;
-  IndexText place = base_offset(access);
-  const Frame& f = loop.frame;
+  IndexText layout = base_offset(access);
+  const TileFrame& f = loop.frame;
   for (int axis = 0; axis < static_cast<int>(in.axes.size()); ++axis) {
     const int loop_axis = in.axes[static_cast<std::size_t>(axis)];
     const int side = loop_axis < 0 ? -1 : role(loop, loop_axis);
@@ -68,13 +68,14 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
     };
     if (side == 0) {
       if (loop.thread.g != "0")
-        place = place + (stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
-                             ? times(loop.thread.g, stride_text(access, access.dim_of(axis)))
-                             : times("i64(" + loop.thread.g + ")", stride_text(access, access.dim_of(axis))));
+        layout =
+            layout + (stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
+                          ? times(loop.thread.g, stride_text(access, access.dim_of(axis)))
+                          : times("i64(" + loop.thread.g + ")", stride_text(access, access.dim_of(axis))));
       a.row_term = row_step_text(f, scaled);
     } else {
-      place = place +
-              times(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")", scaled(f.vector));
+      layout = layout +
+               times(stride.is_constant() ? loop.thread.t : "i64(" + loop.thread.t + ")", scaled(f.vector));
       a.col_step = scaled(f.row_threads() * f.vector);
       // The vectors were chosen for the main tile: what lies otherwise is read element by element.
       if (!access.contiguous(axis) || !access.aligned(axis, f.vector))
@@ -82,7 +83,7 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
     }
   }
   const std::string view = identifier(access.view().name);
-  const std::string& offset = place.str();
+  const std::string& offset = layout.str();
   if (offset == "0") {
     a.base = view;
     return a;
@@ -96,10 +97,10 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
 
 KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr& in, const Access& access) {
   Bounds b;
-  const Frame& f = loop.frame;
-  const bool spreads_cols = loop.place.part == Part::cols || loop.place.part == Part::all;
+  const TileFrame& f = loop.frame;
+  const bool spreads_cols = loop.layout.part == Part::cols || loop.layout.part == Part::all;
   b.cols = spreads_cols && f.ragged_cols();
-  b.rows = (loop.place.part == Part::rows || loop.place.part == Part::all) && f.ragged_rows();
+  b.rows = (loop.layout.part == Part::rows || loop.layout.part == Part::all) && f.ragged_rows();
   b.whole = f.whole_vectors();
   b.end_col = integer(f.cols);
   b.end_row = integer(f.rows);
@@ -146,7 +147,7 @@ KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr&
 }
 
 // Data that is read once leaves no trace in the caches; what other rows or blocks read too stays.
-std::string KernelPrinter::load_cache(const Op& op, Part part, const Frame& frame) const {
+std::string KernelPrinter::load_cache(const Op& op, Part part, const TileFrame& frame) const {
   const auto view = static_cast<std::size_t>(op.param);
   if (facts_.is_written(op.param)) return "";
   const bool once = facts_.loads_of_view.at(op.param) == 1 && schedule_.keep_in_registers && loop_depth_ == 0;
@@ -186,7 +187,8 @@ void KernelPrinter::print_loads(Loop& loop) {
       print_load(loop, i);
     if (in.kind == Instr::Kind::reload) {
       const Part part = spread_of(loop, in.axes);
-      loop.arrays[i] = converted(in.value, part == Part::one ? Place{} : Place{loop.place.frame, part});
+      loop.arrays[i] =
+          converted(in.value, part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part});
     }
   }
 }
@@ -217,7 +219,7 @@ void KernelPrinter::print_load(Loop& loop, std::size_t i) {
   } else {
     const bool vectors = part == Part::all || part == Part::cols;
     r = {unique(identifier(access.view().name) + "_in"),
-         part == Part::one ? Place{} : Place{loop.place.frame, part}, dtype,
+         part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part}, dtype,
          vectors ? element_type(dtype) : compute_type(dtype)};
     out_.write(declaration(r));
   }
@@ -269,7 +271,7 @@ void KernelPrinter::print_store(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   const Access access(kernel_, ranges_, *in.op);
   const DType dtype = access.view().dtype;
-  const Part part = loop.place.part;
+  const Part part = loop.layout.part;
   const bool vectors = part == Part::all || part == Part::cols;
   const Bounds& b = loop.bounds[i];
   const Address& a = loop.addresses[i];
@@ -280,7 +282,7 @@ void KernelPrinter::print_store(Loop& loop, std::size_t i) {
   if (b.rows && (part == Part::all || part == Part::rows))
     guard = join_conditions({guard, between(row_text(loop), b.first_row, b.end_row)});
   if (!vectors) {
-    const Expr value = operand(loop, in.operands[0]);
+    const TypedText value = operand(loop, in.operands[0]);
     const std::string stored = is_narrow_float(dtype)
                                    ? fmt::format("cast<{}>({})", element_type(dtype), value.text)
                                    : fmt::format("{}({})", element_type(dtype), value.text);
@@ -312,7 +314,7 @@ void KernelPrinter::print_store(Loop& loop, std::size_t i) {
 }
 
 // Elements from the view's origin to one element.
-std::string KernelPrinter::view_offset(int view, const std::vector<Expr>& indices) {
+std::string KernelPrinter::view_offset(int view, const std::vector<TypedText>& indices) {
   const tile::ViewParam& p = kernel_.views[static_cast<std::size_t>(view)];
   Index reach = 0;  // of a view of constant sizes: indices are inside it
   bool small = true;
@@ -331,12 +333,12 @@ std::string KernelPrinter::view_offset(int view, const std::vector<Expr>& indice
   return offset.str();
 }
 
-Expr KernelPrinter::scalar_load(const Op& op) {
+TypedText KernelPrinter::scalar_load(const Op& op) {
   need("memory");
   const Access access(kernel_, ranges_, op);
   const DType dtype = access.view().dtype;
   const std::string offset = base_offset(access);
-  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op, Part::one, Frame{}),
+  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op, Part::one, TileFrame{}),
                                  identifier(access.view().name), offset);
   if (is_narrow_float(dtype)) text = fmt::format("to_f32({})", text);
   std::string guard;
@@ -354,9 +356,9 @@ Expr KernelPrinter::scalar_load(const Op& op) {
 void KernelPrinter::print_scalar_effect(const Op& op) {
   const DType dtype = kernel_.views[static_cast<std::size_t>(op.param)].dtype;
   const std::string view = identifier(kernel_.views[static_cast<std::size_t>(op.param)].name);
-  const Expr value = scalar(op.operands[0]);
+  const TypedText value = scalar(op.operands[0]);
   Loop whole{};
-  whole.place = Place{};
+  whole.layout = ThreadLayout{};
   std::string guard = effect_guard(whole), offset;
   if (op.kind == OpKind::store) {
     const Access access(kernel_, ranges_, op);
@@ -368,7 +370,7 @@ void KernelPrinter::print_scalar_effect(const Op& op) {
         guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)))});
     }
   } else {
-    std::vector<Expr> indices;
+    std::vector<TypedText> indices;
     const int rank = kernel_.views[static_cast<std::size_t>(op.param)].rank();
     indices.reserve(static_cast<std::size_t>(rank));
     for (int d = 0; d < rank; ++d) indices.push_back(scalar(op.operands[static_cast<std::size_t>(d) + 1]));

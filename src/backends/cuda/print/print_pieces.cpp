@@ -18,7 +18,7 @@ bool KernelPrinter::loaded_by_piece(const Loop& loop, Part part) {
 }
 
 void KernelPrinter::print_pieces(Loop& loop) {
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   const Index blocks = f.row_steps() / kHalves, panels = f.col_steps() / loop.pieces.vectors,
               quads = loop.pieces.vectors / kQuad;
   print_row_starts(loop);
@@ -34,7 +34,7 @@ void KernelPrinter::print_pieces(Loop& loop) {
   print_quad(loop, fmt::format("({}) * {} + ", index, kQuad), index);
   if (quads > 1) out_.close();
   out_.close();
-  if (loop.pieces.sent >= 0) print_send(loop);
+  if (loop.pieces.tma_store >= 0) print_tma_store(loop);
   if (blocks > 1) out_.close();
   if (panels > 1) out_.close();
   print_exchange(loop);
@@ -52,15 +52,15 @@ void KernelPrinter::print_row_starts(Loop& loop) {
 }
 
 // The piece that was written, to where it belongs.
-void KernelPrinter::print_send(const Loop& loop) {
-  const Frame& f = loop.frame;
+void KernelPrinter::print_tma_store(const Loop& loop) {
+  const TileFrame& f = loop.frame;
   const Access access(kernel_, ranges_, *result_->op);
-  std::vector<std::string> place;
-  for (const int d : result_->block.dims) place.push_back(as_type(scalar(access.start(d)), "i32"));
-  if (f.col_steps() > loop.pieces.vectors) place[0] += fmt::format(" + panel * {}", result_->columns());
-  if (f.row_steps() > kHalves) place[1] += fmt::format(" + block * {}", kHalves * f.groups);
-  if (dot_warpgroups(schedule_) > 1) place[1] += fmt::format(" + group * {}", kPieceRows);
-  out_.line("send(outbox, {}, group, {});", map_names_.back(), fmt::join(place, ", "));
+  std::vector<std::string> layout;
+  for (const int d : result_->block.dims) layout.push_back(as_type(scalar(access.start(d)), "i32"));
+  if (f.col_steps() > loop.pieces.vectors) layout[0] += fmt::format(" + panel * {}", result_->columns());
+  if (f.row_steps() > kHalves) layout[1] += fmt::format(" + block * {}", kHalves * f.groups);
+  if (dot_warpgroups(schedule_) > 1) layout[1] += fmt::format(" + group * {}", kPieceRows);
+  out_.line("send(store_stages, {}, group, {});", map_names_.back(), fmt::join(layout, ", "));
 }
 
 }  // namespace tilewright::cuda

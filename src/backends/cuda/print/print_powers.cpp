@@ -71,7 +71,7 @@ bool KernelPrinter::print_own_maximum(const Loop& loop, const Reduction& max) {
   const auto& sums = plan_.elements.max_of_sum;
   const bool joined =
       std::any_of(sums.begin(), sums.end(), [&](const auto& pair) { return pair.second == v; });
-  if (!joined || loop.place.part != Part::cols || loop.frame.groups > 1) return false;
+  if (!joined || loop.layout.part != Part::cols || loop.frame.groups > 1) return false;
   deferred_.insert_or_assign(v, max);
   need("powers");
   const std::string own = unique(max.state + "_own");

@@ -1,5 +1,5 @@
 // Where a thread stands, and which programs its block runs.
-#include "backends/cuda/analysis/chain_plan.h"
+#include "backends/cuda/analysis/b2b_plan.h"
 #include "backends/cuda/plan/grid.h"
 #include "backends/cuda/print/kernel_printer.h"
 
@@ -36,10 +36,10 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
       head.line("const i32 program = i32(blockIdx.x){};",
                 row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "");
   }
-  if (!walks() && schedule_.raster > 0) {
-    need("raster");
-    head.line("const Place place = raster<{}>(i32(blockIdx.x), {}, {});", schedule_.raster, grid(0).str(),
-              grid(1).str());
+  if (!walks() && schedule_.group_m > 0) {
+    need("tile_swizzle");
+    head.line("const GridPoint point = tile_swizzle<{}>(i32(blockIdx.x), {}, {});", schedule_.group_m,
+              grid(0).str(), grid(1).str());
   }
   if (!walks())
     for (int axis : program_axes_)
@@ -52,11 +52,11 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
         "cluster_arrive();  // every block of the cluster has started: waited for before the first exchange");
 }
 
-Expr KernelPrinter::program_id(int axis) {
+TypedText KernelPrinter::program_id(int axis) {
   const int axes = static_cast<int>(kernel_.grid.size());
   const bool plain = axes == 1 && row_cluster(schedule_) == 1 && !layouts_.is_packed() && !walks();
-  if (schedule_.raster > 0 && axis < 2) return {axis == 0 ? "place.x" : "place.y", "i32"};
-  if (schedule_.descending) return {descending_id(axis), "i32"};
+  if (schedule_.group_m > 0 && axis < 2) return {axis == 0 ? "point.x" : "point.y", "i32"};
+  if (schedule_.longest_first) return {longest_first_id(axis), "i32"};
   IndexText below = 1, above = 1;
   for (int i = 0; i < axes; ++i) (i < axis ? below : above) = (i < axis ? below : above) * grid(i);
   IndexText id = IndexText(plain ? "i32(blockIdx.x)" : "program") / below;
@@ -65,28 +65,28 @@ Expr KernelPrinter::program_id(int axis) {
 }
 
 // The second axis counts slowest, from its end unless a chain's loops begin later there.
-std::string KernelPrinter::descending_id(int axis) const {
+std::string KernelPrinter::longest_first_id(int axis) const {
   const auto axes = static_cast<int>(kernel_.grid.size());
   const IndexText program = "program", others = axes > 2 ? grid(0) * grid(2) : grid(0);
   if (axis == 0) return (program % grid(0)).str();
   if (axis == 2) return (program / grid(0) % grid(2)).str();
   const IndexText counted = program / others;
-  return (chain_ && begins_by_row(*chain_, kernel_) ? counted : grid(1) - 1 - counted).str();
+  return (b2b_ && begins_by_row(*b2b_, kernel_) ? counted : grid(1) - 1 - counted).str();
 }
 
-void KernelPrinter::print_raster() {
-  if (schedule_.raster == 0) return;
-  need("raster");
-  out_.line("const Place place = raster<{}>(program, {}, {});", schedule_.raster, grid(0).str(),
+void KernelPrinter::print_tile_swizzle() {
+  if (schedule_.group_m == 0) return;
+  need("tile_swizzle");
+  out_.line("const GridPoint point = tile_swizzle<{}>(program, {}, {});", schedule_.group_m, grid(0).str(),
             grid(1).str());
 }
 
 void KernelPrinter::print_program_ids() {
-  print_raster();
+  print_tile_swizzle();
   for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
 }
 
-KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
+KernelPrinter::Thread KernelPrinter::thread(const TileFrame& frame) {
   const auto key =
       std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster * frame.row_blocks);
   auto it = threads_.find(key);
@@ -96,7 +96,7 @@ KernelPrinter::Thread KernelPrinter::thread(const Frame& frame) {
   const bool whole = frame.threads_per_row == program_threads(schedule_);
   // Among those of its program.
   const std::string self =
-      schedule_.ping_pong ? fmt::format("int(threadIdx.x) % {}", kWarpgroup) : "int(threadIdx.x)";
+      schedule_.cutlass_pingpong ? fmt::format("int(threadIdx.x) % {}", kWarpgroup) : "int(threadIdx.x)";
   std::string t = whole ? self : fmt::format("int(threadIdx.x) % {}", frame.threads_per_row);
   if (frame.cluster > 1) {
     need("cluster_exchange");

@@ -44,11 +44,11 @@ void KernelPrinter::print_reduction_starts(Loop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind == Instr::Kind::scan && loop.frame.rows * loop.frame.cols > 1 &&
-        loop.place.part != Part::one) {
+        loop.layout.part != Part::one) {
       const bool ragged = loop.frame.ragged_cols() || loop.frame.ragged_rows();
       if (!ragged) continue;
       const Registers r = buffer(in.value);  // elements beyond the tile add nothing
-      const bool vectors = r.place.part != Part::rows && loop.frame.vector > 1;
+      const bool vectors = r.layout.part != Part::rows && loop.frame.vector > 1;
       for_registers(r, [&] {
         if (vectors) out_.unrolled("v", loop.frame.vector);
         out_.line("{} = {}::identity<{}>();", element(r), monoid_name(in.op->monoid), r.type);
@@ -77,7 +77,7 @@ void KernelPrinter::print_reduction_starts(Loop& loop) {
       state.name = loop.states[i];
       state.type = type;
       if (own) out_.write(declaration(state));
-      if (loop.place.part == Part::all && side == 0) {
+      if (loop.layout.part == Part::all && side == 0) {
         const bool vectors = loop.frame.vector > 1;
         for_registers(state, [&] {
           if (vectors) out_.unrolled("v", loop.frame.vector);
@@ -85,7 +85,7 @@ void KernelPrinter::print_reduction_starts(Loop& loop) {
           if (vectors) out_.close();
         });
       }
-      if (loop.place.part != Part::all)
+      if (loop.layout.part != Part::all)
         out_.line("{} = {}::identity<{}>();", loop.states[i], monoid_name(in.op->monoid), type);
     } else {
       out_.line("{} {} = {}::identity<{}>();", type, loop.states[i], monoid_name(in.op->monoid), type);
@@ -94,7 +94,7 @@ void KernelPrinter::print_reduction_starts(Loop& loop) {
 }
 
 void KernelPrinter::print_reduction_starts_of_row(Loop& loop) {
-  if (loop.place.part != Part::all) return;
+  if (loop.layout.part != Part::all) return;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) != 1 || is_inner_sum(loop, i)) continue;
@@ -111,14 +111,14 @@ void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
   const int side = role(loop, in.op->axis);
   const bool scalar_result = kernel_.type(in.value).rank() == 0;
   const auto product = scaled_extreme(loop, in);
-  Expr value = operand(loop, product ? product->x : in.operands[0]);
+  TypedText value = operand(loop, product ? product->x : in.operands[0]);
   if (side < 0) {  // an axis of one element: the element itself
     const std::string target = scalar_result ? value_name(in.value) : element(buffer(in.value));
     out_.line("{} = {};", target, finds_index(in.op->monoid) ? "0" : value.text);
     return;
   }
   std::string state = red.state;
-  if (loop.place.part == Part::all) {
+  if (loop.layout.part == Part::all) {
     Registers r = buffer(in.value);
     r.name = red.state;
     state = element(r);
@@ -152,7 +152,7 @@ void KernelPrinter::print_barrier() {
 }
 
 std::string KernelPrinter::thread_of_program() const {
-  return schedule_.ping_pong ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
+  return schedule_.cutlass_pingpong ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
 }
 
 void KernelPrinter::print_exchange(Loop& loop) {
@@ -161,7 +161,7 @@ void KernelPrinter::print_exchange(Loop& loop) {
     const Instr& in = loop.plan->body[i];
     if (in.kind != Instr::Kind::reduce || role(loop, in.op->axis) < 0) continue;
     const Reduction red = reduction(loop, i);
-    const Frame& f = loop.frame;
+    const TileFrame& f = loop.frame;
     if (role(loop, in.op->axis) == 1) {
       along_row.push_back(red);
       continue;
@@ -177,17 +177,17 @@ void KernelPrinter::print_exchange(Loop& loop) {
 }
 
 void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red) {
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   const std::string stage = exchange_place(red.type),
                     who = exchanging_threads().empty() ? "" : ", " + exchanging_threads();
-  if (reduces_in_quads(f, loop.place.part)) {
+  if (reduces_in_quads(f, loop.layout.part)) {
     need("columns");
     const Index warps = program_threads(schedule_) / 32;
     out_.line("reduce_columns<{}, {}, {}{}>({}, {});", red.monoid, warps, f.col_steps(), who, red.state,
               stage);
     return;
   }
-  if (loop.place.part == Part::rows)
+  if (loop.layout.part == Part::rows)
     out_.line("reduce_groups_one<{}, {}, {}{}>({}, {});", red.monoid, f.threads_per_row, f.groups, who,
               red.state, stage);
   else
@@ -198,9 +198,9 @@ void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red
 // What the blocks of a cluster have of the columns is added up in the order of their ranks. All reductions of
 // the loop share one barrier.
 void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Reduction>& reductions) {
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   wait_for_cluster();
-  const bool one = loop.place.part == Part::rows, repeated = loop_depth_ > 0;
+  const bool one = loop.layout.part == Part::rows, repeated = loop_depth_ > 0;
   const Index steps = one ? 1 : f.col_steps(), columns = f.threads_per_row * steps * (one ? 1 : f.vector);
   std::vector<std::string> places, vectors;
   for (const Reduction& r : reductions) {
@@ -225,17 +225,18 @@ void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Re
 // Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
 std::string KernelPrinter::exchanging_threads() const {
   if (schedule_.dot != tile::DotUnit::wgmma) return "";
-  return schedule_.ping_pong ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
+  return schedule_.cutlass_pingpong ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
 }
 
 std::string KernelPrinter::exchange_place(const std::string& type) const {
-  if (schedule_.dot != tile::DotUnit::wgmma) return fmt::format("stage<{}>()", type);
-  return fmt::format("stage<{}>(kExchange{})", type, schedule_.ping_pong ? " + group * kExchanged" : "");
+  if (schedule_.dot != tile::DotUnit::wgmma) return fmt::format("shared_memory<{}>()", type);
+  return fmt::format("shared_memory<{}>(kExchange{})", type,
+                     schedule_.cutlass_pingpong ? " + group * kExchanged" : "");
 }
 
 // All reductions of the loop along its rows share one barrier.
 void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>& own) {
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   const int lanes = std::min(f.threads_per_row, 32);
   for (const Reduction& r : own) {
     if (lanes > 1) out_.line("reduce_lanes<{}, {}>({});", r.monoid, lanes, r.state);
@@ -249,7 +250,7 @@ void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>&
   if (max) reductions.insert(reductions.begin(), *max);
   const bool cluster = f.cluster > 1;
   wait_for_cluster();
-  const Index rows = loop.place.part == Part::all ? f.row_steps() : 1;
+  const Index rows = loop.layout.part == Part::all ? f.row_steps() : 1;
   const bool repeated = loop_depth_ > 0;
   std::vector<std::string> places;
   for (const Reduction& r : reductions) {
@@ -303,7 +304,7 @@ void KernelPrinter::print_reduction_end(Loop& loop, const Reduction& red) {
   const Registers r = buffer(in.value);
   Registers state = r;
   state.name = red.state;
-  const bool vectors = (r.place.part == Part::cols || r.place.part == Part::all) && loop.frame.vector > 1;
+  const bool vectors = (r.layout.part == Part::cols || r.layout.part == Part::all) && loop.frame.vector > 1;
   for_registers(r, [&] {
     if (vectors) out_.unrolled("v", loop.frame.vector);
     out_.line("{} = {};", element(r), converted_text(element(state)));
@@ -319,16 +320,16 @@ void KernelPrinter::print_scans(Loop& loop) {
     if (side < 0) continue;
     need("exchange");
     const Registers r = buffer(in.value);
-    const Frame& f = loop.frame;
-    const Index rows = loop.place.part == Part::cols ? 1 : f.row_steps();
-    const Index steps = loop.place.part == Part::rows ? 1 : f.col_steps();
+    const TileFrame& f = loop.frame;
+    const Index rows = loop.layout.part == Part::cols ? 1 : f.row_steps();
+    const Index steps = loop.layout.part == Part::rows ? 1 : f.col_steps();
     const std::string first =
-        loop.place.part == Part::rows ? fmt::format("as_vectors({})", pointer_to(r)) : pointer_to(r);
+        loop.layout.part == Part::rows ? fmt::format("as_vectors({})", pointer_to(r)) : pointer_to(r);
     if (side == 1) {
-      out_.line("scan_columns<{}, {}, {}, {}>({}, stage<{}>());", monoid_name(in.op->monoid),
+      out_.line("scan_columns<{}, {}, {}, {}>({}, shared_memory<{}>());", monoid_name(in.op->monoid),
                 f.threads_per_row, rows, steps, first, r.type);
     } else {
-      out_.line("scan_rows<{}, {}, {}, {}, {}>({}, stage<{}>());", monoid_name(in.op->monoid),
+      out_.line("scan_rows<{}, {}, {}, {}, {}>({}, shared_memory<{}>());", monoid_name(in.op->monoid),
                 f.threads_per_row, f.groups, rows, steps, first, r.type);
     }
   }

@@ -10,13 +10,13 @@ using tile::Op;
 using tile::OpKind;
 
 // A value in other registers than its own: through shared memory, as a row-major tile.
-KernelPrinter::Registers KernelPrinter::converted(ValueId v, Place place) {
+KernelPrinter::Registers KernelPrinter::converted(ValueId v, ThreadLayout layout) {
   Registers from = buffer(v);
-  if (place.part == Part::one || same_spread(layouts_, from.place, place)) return from;
+  if (layout.part == Part::one || same_spread(layouts_, from.layout, layout)) return from;
   Registers to = from;
-  to.place = place;
+  to.layout = layout;
   to.name = unique(from.name + "_moved");
-  const bool to_vectors = place.part == Part::all || place.part == Part::cols;
+  const bool to_vectors = layout.part == Part::all || layout.part == Part::cols;
   to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(loops_.storage(v));
   const std::vector<Index>& shape = kernel_.type(v).shape;
   const StageLayout stage{.type = stage_type(v), .shape = shape, .pitch = shape.empty() ? 1 : shape.back()};
@@ -36,7 +36,7 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
     return fmt::format("{}[{}]", base,
                        stage.offset > 0 ? fmt::format("{} + {}", stage.offset, index) : index);
   };
-  if (r.place.part == Part::one) {
+  if (r.layout.part == Part::one) {
     if (side == StageSide::put)
       out_.line("if ({} == 0) {} = {};", thread_of_program(), place_at("0"),
                 convert_text(r.type, stage.type, r.name));
@@ -45,11 +45,11 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
     return;
   }
   Loop loop;
-  loop.place = r.place;
-  loop.frame = layouts_.frame(r.place);
+  loop.layout = r.layout;
+  loop.frame = layouts_.frame(r.layout);
   loop.thread = thread(loop.frame);
-  const Frame& f = loop.frame;
-  const bool vectors = r.place.part != Part::rows && f.vector > 1;
+  const TileFrame& f = loop.frame;
+  const bool vectors = r.layout.part != Part::rows && f.vector > 1;
   const std::vector<int> axes = long_axes(stage.shape);
   for_registers(r, [&] {
     if (vectors) out_.unrolled("v", f.vector);
@@ -59,10 +59,10 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
       if (needed) guard += (guard.empty() ? "" : " && ") + condition;
     };
     std::string i = row, j = col;  // along the tile's long axes
-    if (r.place.part == Part::all) {
+    if (r.layout.part == Part::all) {
       add(f.ragged_rows(), fmt::format("{} < {}", row, f.rows));
       add(f.ragged_cols(), fmt::format("{} < {}", col, f.cols));
-    } else if (r.place.part == Part::rows) {
+    } else if (r.layout.part == Part::rows) {
       add(f.ragged_rows(), fmt::format("{} < {}", row, f.rows));
       add(side == StageSide::put && f.row_threads() > 1, fmt::format("{} == 0", loop.thread.t));
     } else {
@@ -78,10 +78,11 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
                                : fmt::format("({}) * {} + {}", i, stage.pitch, j);
     else if (down && stage.pitch != 1)
       index = fmt::format("({}) * {}", i, stage.pitch);
-    const std::string place = place_at(index);
+    const std::string layout = place_at(index);
     const std::string text =
-        side == StageSide::put ? fmt::format("{} = {};", place, convert_text(r.type, stage.type, element(r)))
-                               : fmt::format("{} = {};", element(r), convert_text(stage.type, r.type, place));
+        side == StageSide::put
+            ? fmt::format("{} = {};", layout, convert_text(r.type, stage.type, element(r)))
+            : fmt::format("{} = {};", element(r), convert_text(stage.type, r.type, layout));
     out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
     if (vectors) out_.close();
   });
@@ -130,15 +131,15 @@ void KernelPrinter::print_dot(const Step& step) {
   need("exchange");
   const Registers acc = buffer(op.results[0]);
   if (declared_.insert(loops_.storage(op.results[0])).second) out_.write(declaration(acc));
-  const Part part = acc.place.part;
-  const DotStage stage = dot_stage(kernel_, layouts_, acc.place, op);
+  const Part part = acc.layout.part;
+  const DotStage stage = dot_stage(kernel_, layouts_, acc.layout, op);
   Loop loop;
-  loop.place = acc.place;
+  loop.layout = acc.layout;
   if (part != Part::one) {
-    loop.frame = layouts_.frame(acc.place);
+    loop.frame = layouts_.frame(acc.layout);
     loop.thread = thread(loop.frame);
   }
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   const bool rows = part == Part::all || part == Part::rows, cols = part == Part::all || part == Part::cols;
   const Index vector = cols ? f.vector : 1, col_step = cols ? f.row_threads() * f.vector : 1;
   const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
@@ -149,20 +150,21 @@ void KernelPrinter::print_dot(const Step& step) {
                      {.type = type,
                       .shape = kernel_.type(stage.a).shape,
                       .pitch = stage.pitch_a,
-                      .transposed = stage.turned});
+                      .transposed = stage.transposed});
   move_through_stage(buffer(stage.b), StageSide::put,
                      {.type = type_b,
                       .shape = kernel_.type(stage.b).shape,
                       .pitch = stage.pitch_b,
                       .offset = stage.offset_b,
-                      .transposed = stage.turned});
+                      .transposed = stage.transposed});
   out_.write("__syncthreads();");
   const bool scalars = part == Part::rows || part == Part::one;
-  out_.line("dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, stage<{}>(), stage<{}>() + {}, {}, {});",
-            row_steps, col_steps, rows ? f.groups : 1, col_step, stage.m, stage.k, stage.pitch_a,
-            stage.pitch_b, scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type,
-            type_b, stage.offset_b, rows ? loop.thread.g : "0",
-            cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
+  out_.line(
+      "dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, shared_memory<{}>(), shared_memory<{}>() + {}, {}, "
+      "{});",
+      row_steps, col_steps, rows ? f.groups : 1, col_step, stage.m, stage.k, stage.pitch_a, stage.pitch_b,
+      scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type, type_b,
+      stage.offset_b, rows ? loop.thread.g : "0", cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
 }
 
 }  // namespace tilewright::cuda

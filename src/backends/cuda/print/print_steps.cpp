@@ -67,7 +67,7 @@ void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
     if (!declared_.insert(s).second) return;
     std::string text = declaration(buffer(s));
     // Its first product ignores what is there; to the compiler it would be there since the kernel began.
-    if (chain_ && std::any_of(chain_->dots.begin(), chain_->dots.end(), [&](const ChainDot& d) {
+    if (b2b_ && std::any_of(b2b_->dots.begin(), b2b_->dots.end(), [&](const B2bDot& d) {
           return d.loop_from_zero && loops_.storage(d.op->results[0]) == s;
         }))
       text.insert(text.rfind(';'), " = {}");
@@ -137,11 +137,11 @@ void KernelPrinter::print_scalar(const Op& op) {
     default:
       break;
   }
-  Expr e;
+  TypedText e;
   if (op.kind == OpKind::load) {
     e = scalar_load(op);
   } else {
-    std::vector<Expr> operands;
+    std::vector<TypedText> operands;
     operands.reserve(op.operands.size());
     for (ValueId o : op.operands) operands.push_back(scalar(o));
     e = compute(op, operands);
@@ -240,7 +240,7 @@ void KernelPrinter::print_assign(const Step& step) {
   for (auto [from, to] : step.moves) {
     if (kernel_.type(to).rank() == 0) continue;
     const Registers target = buffer(to);
-    Registers source = converted(from, target.place);
+    Registers source = converted(from, target.layout);
     Registers copy = source;
     copy.name = unique(source.name + "_old");
     out_.write(declaration(copy));

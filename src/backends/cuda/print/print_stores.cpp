@@ -13,8 +13,8 @@ using tile::OpKind;
 // have whole vectors of 16 bytes, or of 8.
 bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
-  const Frame& f = loop.frame;
-  if (!is_vector_store(loop, i) || loop.place.part != Part::all || f.map != RowMap::mma ||
+  const TileFrame& f = loop.frame;
+  if (!is_vector_store(loop, i) || loop.layout.part != Part::all || f.map != RowMap::mma ||
       f.threads_per_row != kQuad || f.col_steps() % kQuad != 0 || in.axes.size() != 2)
     return false;
   const Access access(kernel_, ranges_, *in.op);
@@ -30,7 +30,7 @@ bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
 bool KernelPrinter::is_vector_store(const Loop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   return in.kind == Instr::Kind::effect && in.op->kind == OpKind::store &&
-         (loop.place.part == Part::all || loop.place.part == Part::cols);
+         (loop.layout.part == Part::all || loop.layout.part == Part::cols);
 }
 
 // A store or keep of loaded elements as they are: the vector goes through unconverted.
@@ -41,8 +41,8 @@ bool KernelPrinter::direct_copy(const Loop& loop, std::size_t i) const {
   const Instr& from = loop.plan->body[static_cast<std::size_t>(in.operands[0].instr)];
   const bool array = from.kind == Instr::Kind::reload ||
                      (from.kind == Instr::Kind::compute && from.op->kind == OpKind::load);
-  if (!array || spread_of(loop, from.axes) != loop.place.part || loop.place.part == Part::rows ||
-      loop.place.part == Part::one)
+  if (!array || spread_of(loop, from.axes) != loop.layout.part || loop.layout.part == Part::rows ||
+      loop.layout.part == Part::one)
     return false;
   const ValueId target = in.kind == Instr::Kind::keep ? in.value : in.op->operands[0];
   const auto at_instr = static_cast<std::size_t>(in.operands[0].instr);
@@ -60,8 +60,8 @@ bool KernelPrinter::keeps_load(const Loop& loop, std::size_t i) const {
     return keep.kind == Instr::Kind::keep && !keep.operands[0].is_scalar() &&
            static_cast<std::size_t>(keep.operands[0].instr) == load && is_load(loop.plan->body[load]) &&
            keep.value == loop.plan->body[load].value &&
-           layouts_.buffers.at(loops_.storage(keep.value)) == loop.place &&
-           spread_of(loop, loop.plan->body[load].axes) == loop.place.part &&
+           layouts_.buffers.at(loops_.storage(keep.value)) == loop.layout &&
+           spread_of(loop, loop.plan->body[load].axes) == loop.layout.part &&
            !facts_.view_uses[static_cast<std::size_t>(loop.plan->body[load].op->param)].written;
   };
   const Instr& in = loop.plan->body[i];
@@ -82,7 +82,7 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
         in.kind == Instr::Kind::reload || (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load);
     if (array) {
       const Registers& r = loop.arrays[i];
-      if (r.place.part == Part::one || r.place.part == Part::rows) continue;
+      if (r.layout.part == Part::one || r.layout.part == Part::rows) continue;
       if (!is_narrow_float(r.dtype) && !r.staged) continue;
       const bool only_copied =
           std::none_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& user) {
@@ -162,7 +162,7 @@ void KernelPrinter::print_keep(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   if (keeps_load(loop, i) || direct_copy(loop, i) || keeps_widened(loop, i)) return;
   const Registers r = buffer(in.value);
-  const Expr value = operand(loop, in.operands[0]);
+  const TypedText value = operand(loop, in.operands[0]);
   if (!loop.outputs[i].empty())
     out_.line("{}{} = {};", loop.outputs[i], loop.frame.vector > 1 ? ".v[v]" : ".v[0]", value.text);
   else
@@ -174,8 +174,8 @@ void KernelPrinter::print_scattered(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   const Op& op = *in.op;
   const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(op.param)];
-  const Expr value = operand(loop, in.operands[0]);
-  std::vector<Expr> indices;
+  const TypedText value = operand(loop, in.operands[0]);
+  std::vector<TypedText> indices;
   indices.reserve(view.rank());
   for (int d = 0; d < view.rank(); ++d)
     indices.push_back(operand(loop, in.operands[static_cast<std::size_t>(d) + 1]));

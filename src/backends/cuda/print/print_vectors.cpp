@@ -10,7 +10,7 @@ using tile::OpKind;
 
 // The load or reload of 16-bit floats whose extreme along the row `in` takes, perhaps behind a cast to f32.
 std::optional<int> KernelPrinter::packed_extreme(const Loop& loop, const Instr& in) const {
-  const Frame& f = loop.frame;
+  const TileFrame& f = loop.frame;
   if (in.kind != Instr::Kind::reduce || in.op->kind != OpKind::reduce ||
       (in.op->monoid != Monoid::max && in.op->monoid != Monoid::min) || role(loop, in.op->axis) != 1 ||
       f.vector % 2 != 0 || (f.ragged_cols() && !f.whole_vectors()))
@@ -28,7 +28,7 @@ std::optional<int> KernelPrinter::packed_extreme(const Loop& loop, const Instr& 
   const DType dtype = from->value < 0 ? DType::f32 : kernel_.type(from->value).dtype;
   const Registers& r = loop.arrays[static_cast<std::size_t>(source)];
   const bool packed = array && (dtype == DType::bf16 || dtype == DType::f16) && !r.staged &&
-                      r.type == element_type(dtype) && r.place == loop.place;
+                      r.type == element_type(dtype) && r.layout == loop.layout;
   return packed ? std::optional(source) : std::nullopt;
 }
 
@@ -39,7 +39,7 @@ void KernelPrinter::print_packed_extremes(Loop& loop) {
     if (!source) continue;
     need("extreme");
     std::string state = loop.states[i];
-    if (loop.place.part == Part::all) {
+    if (loop.layout.part == Part::all) {
       Registers rows = buffer(in.value);
       rows.name = state;
       state = element(rows);

@@ -1,7 +1,7 @@
-// Places in the ring as many as shared memory has, swaths by what a wave of programs reads.
+// Places in the pipeline as many as shared memory has, groups by what a wave of programs reads.
 #include "backends/cuda/schedule/dot_candidates.h"
 
-#include "backends/cuda/analysis/chain_plan.h"
+#include "backends/cuda/analysis/b2b_plan.h"
 #include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/schedule/estimate.h"
@@ -31,38 +31,38 @@ namespace {
 constexpr Index kMaxPlaces = 8;
 constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
 constexpr Index kUnknownTrips = 64;
-// Fewest places of the ring beside results that wait to be stored (with 2 it lost a third,
+// Fewest places of the pipeline beside results that wait to be stored (with 2 it lost a third,
 // docs/notes/2026-11-21-fourth-h200.md), and places of these.
-constexpr Index kFewestPlaces = 4, kFewestSent = 2, kMostSent = 4;
+constexpr Index kFewestStages = 4, kFewestStoreStages = 2, kMostStoreStages = 4;
 constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
 constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
-constexpr int kChainRaster = 16;         // rows of blocks in a swath, as of a product alone
-constexpr Index kMaxChainPlaces = 2;     // a chain computes longer on a block than memory takes to bring one
+constexpr int kB2bGroupM = 16;           // rows of blocks in a group_m, as of a product alone
+constexpr Index kMaxB2bStages = 2;       // a chain computes longer on a block than memory takes to bring one
 constexpr Index kWarpgroupRows = 64;     // of one wgmma
 constexpr Index kMaxWarpgroups = 3;
 // Share of the tensor cores' rate beside the steps between the dots; and what it costs to wait for these, or
 // for the other warpgroup. With two of them, taking turns was worth 2 % to heads of 64 and cost as much with
 // heads of 128 (docs/notes/2026-11-21-dot-chains.md).
-constexpr double kChainShare = 0.6, kPlainChain = 1.1, kInTurns = 1.02;
+constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
 constexpr Index kWideDepth = 128;
 // With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
 // rounds, and 5 % lost of 65. Results that the copy engine sends wait to be measured
 // (docs/notes/2026-11-22-short-chains.md).
-constexpr double kFewRounds = 16, kManyRounds = 1e9, kSentChain = 1.01;
+constexpr double kFewRounds = 16, kManyRounds = 1e9, kB2bTmaStore = 1.01;
 // dot=mma: of the sums and products of a chain in one thread's registers; threads of a multiprocessor that
 // hide each other's waiting; and what it costs not to have them, or to have fewer places (predicted).
 constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
 constexpr double kAlone = 1.3, kFewerPlaces = 0.05;
-constexpr double kOtherSwath = 1.01;  // of swaths: the first is taken unless another is measured faster
-constexpr double kOwnBlocks = 1.005;  // where two blocks could share what they fetch
+constexpr double kOtherGroupM = 1.01;  // of groups: the first is taken unless another is measured faster
+constexpr double kOwnBlocks = 1.005;   // where two blocks could share what they fetch
 // dot=fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
 // with 128 each, ptxas spilled.
 constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
 constexpr double kFmaShare = 0.62;        // of the ordinary units' rate
 constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
 
-bool has_nested(const DotChain& chain) {
-  return std::any_of(chain.dots.begin(), chain.dots.end(), [](const ChainDot& d) { return d.is_nested(); });
+bool has_nested(const B2bMatmul& b2b) {
+  return std::any_of(b2b.dots.begin(), b2b.dots.end(), [](const B2bDot& d) { return d.is_nested(); });
 }
 
 class Lister {
@@ -93,11 +93,11 @@ class Lister {
     found_.push_back(std::move(c));
   }
   void refuse(DotUnit unit, const std::string& why) { refuse(Schedule{.dot = unit}, why); }
-  // A swath that is longer than the result is high would be the order of a shorter one.
-  bool is_too_long(Schedule s, int raster, double rows) {
-    if (raster <= 2 * rows) return false;
-    s.raster = raster;
-    refuse(s, fmt::format("raster: the result has {:.0f} rows of blocks, fewer than half a swath", rows));
+  // A group_m that is longer than the result is high would be the order of a shorter one.
+  bool is_too_long(Schedule s, int group_m, double rows) {
+    if (group_m <= 2 * rows) return false;
+    s.group_m = group_m;
+    refuse(s, fmt::format("group_m: the result has {:.0f} rows of blocks, fewer than half a group_m", rows));
     return true;
   }
 
@@ -118,7 +118,7 @@ class Lister {
 
   void list(DotUnit unit) {
     const auto dot = find_tensor_dot(kernel_, unit);
-    if (!dot) return unit == DotUnit::wgmma ? list_chain() : list_copied_chain();
+    if (!dot) return unit == DotUnit::wgmma ? list_b2b() : list_cp_async_b2b();
     const bool wgmma = unit == DotUnit::wgmma;
     const auto bytes = static_cast<Index>(size_bytes(dot->dtype));
     const Index block_bytes = dot->a.bytes() + dot->b.bytes();
@@ -136,44 +136,45 @@ class Lister {
       tiles.programs *= programs_of(kernel_.grid[axis]);
     tiles.leaving_cycles = tile::leaving_cycles(
         kWarpgroupRate, instructions_after(*dot, s) / static_cast<double>(dot->a.rows * dot->b.rows));
-    const std::string why = list_swaths({16, 12, 8, 32}, s, tiles, wgmma ? 1 : kSlowerByThreads);
+    const std::string why = list_group_m({16, 12, 8, 32}, s, tiles, wgmma ? 1 : kSlowerByThreads);
     if (!why.empty()) return refuse(unit, why);
     if (!wgmma) return;
     list_sent(s, tiles, block_bytes);
     // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
     // these share a tile.
-    if (dot->promoted || !tile::fits_ping_pong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
+    if (dot->two_level || !tile::fits_pingpong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
     s.threads = 2 * kWarpgroup;
-    s.ping_pong = tiles.ping_pong = true;
-    const std::string alone = list_swaths({16, 8}, s, tiles, 1);
+    s.cutlass_pingpong = tiles.cutlass_pingpong = true;
+    const std::string alone = list_group_m({16, 8}, s, tiles, 1);
     if (!alone.empty()) return refuse(s, alone);
     list_sent(s, tiles, block_bytes);
   }
 
-  // The same with the result sent by the copy engine, where the ring still hides memory's latency.
+  // The same with the result sent by the copy engine, where the pipeline still hides memory's latency.
   void list_sent(Schedule s, tile::TensorTiles tiles, Index block_bytes) {
     const Index groups = s.threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
-    const Index ring = std::min(Index{s.stages}, (all - kFewestSent * groups * kPieceBytes) / block_bytes);
-    s.stages = static_cast<int>(ring);
-    s.store_places = static_cast<int>(
-        std::clamp((all - ring * block_bytes) / (groups * kPieceBytes), kFewestSent, kMostSent));
-    if (ring < kFewestPlaces)
-      return refuse(s, fmt::format("store_places: beside them the ring has {} blocks, fewer than {}",
-                                   std::max<Index>(ring, 0), kFewestPlaces));
-    tiles.sent = true;
-    const std::string why = list_swaths({16, 8}, s, tiles, 1);
+    const Index pipeline =
+        std::min(Index{s.stages}, (all - kFewestStoreStages * groups * kPieceBytes) / block_bytes);
+    s.stages = static_cast<int>(pipeline);
+    s.tma_store_stages = static_cast<int>(std::clamp((all - pipeline * block_bytes) / (groups * kPieceBytes),
+                                                     kFewestStoreStages, kMostStoreStages));
+    if (pipeline < kFewestStages)
+      return refuse(s, fmt::format("tma_store_stages: beside them the pipeline has {} blocks, fewer than {}",
+                                   std::max<Index>(pipeline, 0), kFewestStages));
+    tiles.tma_store = true;
+    const std::string why = list_group_m({16, 8}, s, tiles, 1);
     if (!why.empty()) refuse(s, why);
   }
 
-  // The schedule with each of these swaths. Why not, where it cannot be planned.
-  std::string list_swaths(std::initializer_list<int> swaths, Schedule s, tile::TensorTiles tiles,
-                          double slower) {
+  // The schedule with each of these groups. Why not, where it cannot be planned.
+  std::string list_group_m(std::initializer_list<int> groups, Schedule s, tile::TensorTiles tiles,
+                           double slower) {
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     bool first = true;
-    for (int raster : swaths) {
-      if (!first && is_too_long(s, raster, rows)) continue;
-      s.raster = kernel_.grid.size() > 1 ? raster : 0;
-      tiles.swath = raster;
+    for (int group_m : groups) {
+      if (!first && is_too_long(s, group_m, rows)) continue;
+      s.group_m = kernel_.grid.size() > 1 ? group_m : 0;
+      tiles.group_m = group_m;
       if (first)
         if (std::string why = why_not(s); !why.empty()) return why;
       first = false;
@@ -181,7 +182,7 @@ class Lister {
       c.schedule = s;
       c.predicted_us = tile::tensor_tiles_us(tiles, kWarpgroupRate, target_) * slower;
       found_.push_back(std::move(c));
-      if (s.raster == 0) break;
+      if (s.group_m == 0) break;
     }
     return "";
   }
@@ -207,7 +208,7 @@ class Lister {
                .programs_per_sm = static_cast<int>(std::max<Index>(kFmaThreadsPerSm / threads, 1)),
                .dot = DotUnit::fma_blocks};
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
-    if (rows > 1) s.raster = 8;
+    if (rows > 1) s.group_m = 8;
     if (const std::string why = why_not(s); !why.empty()) return refuse(DotUnit::fma_blocks, why);
     double flops = 2.0 * static_cast<double>((dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth *
                                              dot->a.rows * dot->b.rows);
@@ -223,46 +224,46 @@ class Lister {
   }
 
   // Dots that feed one another: as many warpgroups as the rows have 64s, as many places as there is room for.
-  void list_chain() {
-    const auto chain = find_dot_chain(kernel_, DotUnit::wgmma);
-    if (!chain) return refuse(DotUnit::wgmma, chain.error().message);
+  void list_b2b() {
+    const auto b2b = find_b2b_matmul(kernel_, DotUnit::wgmma);
+    if (!b2b) return refuse(DotUnit::wgmma, b2b.error().message);
     Index once = reserved_bytes(), each = 0;
-    for (const ChainBlock& b : chain->blocks) (b.resident() ? once : each) += b.operand.bytes();
-    const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
-    const bool waits = has_nested(*chain) || chain->adds_up() || chain->multiplies_alone();
-    const Index places = std::min(waits ? kMaxPlaces : kMaxChainPlaces,
+    for (const B2bBlock& b : b2b->blocks) (b.resident() ? once : each) += b.operand.bytes();
+    const Index rows = kernel_.type(b2b->dots[0].op->results[0]).shape[0];
+    const bool waits = has_nested(*b2b) || b2b->scaled_accumulation() || b2b->multiplies_alone();
+    const Index places = std::min(waits ? kMaxPlaces : kMaxB2bStages,
                                   (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     // What adds up products holds several blocks of 64 rows, one product at a time.
-    const Index most = chain->adds_up() ? 2 : kMaxWarpgroups;
+    const Index most = b2b->scaled_accumulation() ? 2 : kMaxWarpgroups;
     const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, most);
     Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
                .threads_per_row = 4,
                .vector_bytes = 16,
                .stages = static_cast<int>(places),
                .dot = DotUnit::wgmma,
-               .descending = differs_by_row(*chain, kernel_)};
-    if (chain->adds_up()) return list_adding(*chain, s);
-    if (chain->multiplies_alone() && kernel_.grid.size() > 1) s.raster = kChainRaster;
-    std::string why = add_chain(s, kPlainChain * chain_us(*chain));
+               .longest_first = differs_by_row(*b2b, kernel_)};
+    if (b2b->scaled_accumulation()) return list_scaled_accumulation(*b2b, s);
+    if (b2b->multiplies_alone() && kernel_.grid.size() > 1) s.group_m = kB2bGroupM;
+    std::string why = add_chain(s, kPlainB2b * b2b_us(*b2b));
     if (!why.empty()) return refuse(DotUnit::wgmma, why);
-    s.ahead = true;
-    const bool wide = kernel_.type(chain->dots[0].op->operands[0]).shape[1] >= kWideDepth;
-    const auto try_chain = [&](double us) {
+    s.intra_warpgroup_overlap = true;
+    const bool wide = kernel_.type(b2b->dots[0].op->operands[0]).shape[1] >= kWideDepth;
+    const auto try_b2b = [&](double us) {
       if (why = add_chain(s, us); !why.empty()) refuse(s, why);
     };
-    const bool in_turns = !wide || mean_rounds(*chain) < kFewRounds;
-    for (const int sent : {0, static_cast<int>(kFewestSent)}) {
-      s.store_places = sent;
-      const double us = (sent > 0 ? kSentChain : 1) * chain_us(*chain);
-      s.take_turns = false;
-      try_chain((in_turns ? kInTurns : 1) * us);
-      s.take_turns = groups > 1;
-      if (s.take_turns) try_chain((in_turns ? 1 : kInTurns) * us);
+    const bool in_turns = !wide || mean_rounds(*b2b) < kFewRounds;
+    for (const int tma_store : {0, static_cast<int>(kFewestStoreStages)}) {
+      s.tma_store_stages = tma_store;
+      const double us = (tma_store > 0 ? kB2bTmaStore : 1) * b2b_us(*b2b);
+      s.fa3_pingpong = false;
+      try_b2b((in_turns ? kFa3Pingpong : 1) * us);
+      s.fa3_pingpong = groups > 1;
+      if (s.fa3_pingpong) try_b2b((in_turns ? 1 : kFa3Pingpong) * us);
     }
   }
 
   // Rounds of a program's loops together, in the mean over the grid; many where data or arguments decide.
-  double mean_rounds(const DotChain& chain) const {
+  double mean_rounds(const B2bMatmul& b2b) const {
     const OperandReader reader(kernel_, DotUnit::wgmma);
     std::set<tile::ValueId> seen;
     const std::function<bool(tile::ValueId)> loads = [&](tile::ValueId v) {
@@ -270,26 +271,26 @@ class Lister {
       return op && (op->kind == OpKind::load || std::any_of(op->operands.begin(), op->operands.end(), loads));
     };
     double round = 0;
-    for (const ChainDot& d : chain.dots) {
+    for (const B2bDot& d : b2b.dots) {
       if (d.is_nested() || loads(d.loop->operands[0]) || loads(d.loop->operands[1])) return kManyRounds;
-      if (d.loop == chain.dots[0].loop) round += flops_of(d);
+      if (d.loop == b2b.dots[0].loop) round += flops_of(d);
     }
     if (!kernel_.scalars.empty()) return kManyRounds;
     for (const tile::GridAxis& axis : kernel_.grid) round *= programs_of(axis);
     return tile::cost(kernel_, {}).matrix.total() / round;
   }
 
-  // Chains whose threads copy the blocks: as few warps as have registers for the rows, so that each reads
+  // B2bMatmuls whose threads copy the blocks: as few warps as have registers for the rows, so that each reads
   // what it multiplies with for many of them, and as many places as leave room for a second program.
-  void list_copied_chain() {
-    const auto chain = find_dot_chain(kernel_, DotUnit::mma);
-    if (!chain) return refuse(DotUnit::mma, chain.error().message);
+  void list_cp_async_b2b() {
+    const auto b2b = find_b2b_matmul(kernel_, DotUnit::mma);
+    if (!b2b) return refuse(DotUnit::mma, b2b.error().message);
     constexpr Index kDriverBytes = 1 << 10;  // of each block; a multiprocessor has them besides for one
     Index once = kDriverBytes + (1 << 10), each = 0;
-    for (const ChainBlock& b : chain->blocks) (b.resident() ? once : each) += b.operand.bytes();
-    const Index rows = kernel_.type(chain->dots[0].op->results[0]).shape[0];
+    for (const B2bBlock& b : b2b->blocks) (b.resident() ? once : each) += b.operand.bytes();
+    const Index rows = kernel_.type(b2b->dots[0].op->results[0]).shape[0];
     std::map<const Op*, Index> elements;  // of a loop's products and sums
-    for (const ChainDot& d : chain->dots) elements[d.outermost] += kernel_.type(d.op->results[0]).size();
+    for (const B2bDot& d : b2b->dots) elements[d.outermost] += kernel_.type(d.op->results[0]).size();
     Index threads = std::max(rows, Index{kWarpgroup});
     for (const auto& [loop, count] : elements)
       if (count / threads > kMostAccumulators) threads = 2 * rows;
@@ -297,12 +298,12 @@ class Lister {
                .threads_per_row = 4,
                .vector_bytes = 16,
                .dot = DotUnit::mma,
-               .descending = differs_by_row(*chain, kernel_)};
-    if (chain->multiplies_alone() && kernel_.grid.size() > 1) s.raster = kChainRaster;
-    const bool waits = chain->multiplies_alone() || has_nested(*chain);
-    const double us = (options_.arch.major < 9 ? 1 : kSlowerByThreads) * kPlainChain * chain_us(*chain);
+               .longest_first = differs_by_row(*b2b, kernel_)};
+    if (b2b->multiplies_alone() && kernel_.grid.size() > 1) s.group_m = kB2bGroupM;
+    const bool waits = b2b->multiplies_alone() || has_nested(*b2b);
+    const double us = (options_.arch.major < 9 ? 1 : kSlowerByThreads) * kPlainB2b * b2b_us(*b2b);
     const Index room = options_.max_shared_bytes;
-    std::string why = "dot: shared memory has no room for the chain's blocks";
+    std::string why = "dot: shared memory has no room for the b2b's blocks";
     for (Index stages = 1; stages <= kMaxCopies && once + stages * each <= room; ++stages) {
       s.stages = static_cast<int>(stages);
       const Index programs = (room + kDriverBytes) / (once + stages * each);
@@ -315,25 +316,25 @@ class Lister {
     if (found_.empty() || found_.back().schedule.dot != DotUnit::mma) refuse(DotUnit::mma, why);
   }
 
-  // One product a round: one warpgroup adds while the other one's blocks are multiplied. Swaths as for plain
+  // One product a round: one warpgroup adds while the other one's blocks are multiplied. GroupM as for plain
   // products.
-  void list_adding(const DotChain& chain, Schedule s) {
+  void list_scaled_accumulation(const B2bMatmul& b2b, Schedule s) {
     const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
-    double us = chain_us(chain);
+    double us = b2b_us(b2b);
     // With 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md);
     // with b fetched for two blocks at once 8 took 847, and with 128 rows 989 for 1,032
     // (docs/notes/2026-11-22-rounds-on-the-h200.md).
-    const bool tall = kernel_.type(chain.dots[0].op->results[0]).shape[0] > 2 * kWarpgroupRows;
-    for (int raster : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
-      if (!found_.empty() && is_too_long(s, raster, static_cast<double>(rows))) continue;
-      s.raster = rows > 1 ? raster : 0;
+    const bool tall = kernel_.type(b2b.dots[0].op->results[0]).shape[0] > 2 * kWarpgroupRows;
+    for (int group_m : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
+      if (!found_.empty() && is_too_long(s, group_m, static_cast<double>(rows))) continue;
+      s.group_m = rows > 1 ? group_m : 0;
       s.cluster = 2;
       const std::string why_alone = add_chain(s, us);
       if (!why_alone.empty()) refuse(s, why_alone);
       s.cluster = 1;
       const std::string why = add_chain(s, why_alone.empty() ? kOwnBlocks * us : us);
       if (!why.empty() && !found_one()) return refuse(DotUnit::wgmma, why);
-      us *= kOtherSwath;
+      us *= kOtherGroupM;
     }
   }
 
@@ -353,15 +354,15 @@ class Lister {
   }
 
   // FLOPs of one round.
-  double flops_of(const ChainDot& d) const {
+  double flops_of(const B2bDot& d) const {
     const auto &a = kernel_.type(d.op->operands[0]).shape, &b = kernel_.type(d.op->operands[1]).shape;
     return 2.0 * static_cast<double>(a[0] * a[1] * b[1]);
   }
 
-  double chain_us(const DotChain& chain) const {
+  double b2b_us(const B2bMatmul& b2b) const {
     const OperandReader reader(kernel_, DotUnit::wgmma);
     double flops = 0;
-    for (const ChainDot& d : chain.dots) {
+    for (const B2bDot& d : b2b.dots) {
       const auto trips = [&](const Op& loop) {
         const Index known = reader.trips(loop);
         return static_cast<double>(known > 0 ? known : kUnknownTrips);
@@ -370,7 +371,7 @@ class Lister {
       flops += flops_of(d) * rounds;
     }
     for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
-    return (flops / (kChainShare * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;
+    return (flops / (kB2bShare * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;
   }
 
   const Kernel& kernel_;

@@ -23,23 +23,23 @@ std::vector<Candidate> candidates_of(Index rows, DType out) {
                                                     .block_k = 64}));
 }
 
-bool refuses(const std::vector<Candidate>& all, int raster, std::string_view why) {
+bool refuses(const std::vector<Candidate>& all, int group_m, std::string_view why) {
   return std::any_of(all.begin(), all.end(), [&](const Candidate& c) {
-    return (raster == 0 || c.schedule.raster == raster) && c.refusal.starts_with(why);
+    return (group_m == 0 || c.schedule.group_m == group_m) && c.refusal.starts_with(why);
   });
 }
 
 TEST(DotCandidates, SwathsThatAreLongerThanTheResultAreRefused) {
   const std::vector<Candidate> few = candidates_of(256, DType::bf16), many = candidates_of(8192, DType::bf16);
-  EXPECT_TRUE(refuses(few, 32, "raster: the result has 2 rows of blocks"));
-  EXPECT_FALSE(refuses(many, 32, "raster:"));
+  EXPECT_TRUE(refuses(few, 32, "group_m: the result has 2 rows of blocks"));
+  EXPECT_FALSE(refuses(many, 32, "group_m:"));
   EXPECT_TRUE(few.front().refusal.empty());
 }
 
 TEST(DotCandidates, ResultsThatTheCopyEngineCannotSendAreRefused) {
   EXPECT_TRUE(refuses(candidates_of(8192, DType::f8e4m3), 0,
-                      "store_places: the result's elements have neither 16 nor 32 bits"));
-  EXPECT_FALSE(refuses(candidates_of(8192, DType::bf16), 0, "store_places:"));
+                      "tma_store_stages: the result's elements have neither 16 nor 32 bits"));
+  EXPECT_FALSE(refuses(candidates_of(8192, DType::bf16), 0, "tma_store_stages:"));
 }
 
 TEST(DotCandidates, EveryOneHasATimeOrAReason) {

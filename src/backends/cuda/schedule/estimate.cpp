@@ -93,7 +93,7 @@ double registers_of(const Layouts& layouts, ValueId v, const tile::Kernel& kerne
   if (it == layouts.buffers.end()) return 0;
   const double bytes = static_cast<double>(size_bytes(kernel.type(v).dtype));
   if (it->second.part == Part::one) return 1;
-  const Frame& f = layouts.frame(it->second);
+  const TileFrame& f = layouts.frame(it->second);
   const double words = std::max(bytes, is_float(kernel.type(v).dtype) ? bytes : 4.0) / 4;
   switch (it->second.part) {
     case Part::all: {
@@ -128,7 +128,7 @@ void touched(const printer::LoopPlan& plan, const Step& step, std::set<ValueId>&
 double loaded_bytes(const tile::Kernel& kernel, const Layouts& layouts, const ElementLoop& loop) {
   const auto it = layouts.loops.find(&loop);
   if (it == layouts.loops.end() || it->second.part == Part::one) return 0;
-  const Frame& f = layouts.frame(it->second);
+  const TileFrame& f = layouts.frame(it->second);
   double bytes = 0;
   for (const Instr& in : loop.body) {
     if (in.kind != Instr::Kind::compute || !in.op || in.op->kind != OpKind::load) continue;
@@ -317,7 +317,7 @@ Occupancy occupancy(const tile::Kernel& kernel, const CudaPlan& plan) {
   const double most = tile_registers(kernel, plan, staged, out.bytes_ahead);
   for (const auto& [loop, place] : layouts.loops) {
     if (place.part != Part::all && place.part != Part::cols) continue;
-    const Frame& f = layouts.frame(place);
+    const TileFrame& f = layouts.frame(place);
     const auto elements = static_cast<double>(f.elements_per_thread());
     if (elements < out.elements) continue;
     const double held = elements * static_cast<double>(f.row_groups() * f.row_threads());
@@ -399,7 +399,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
     block_us += kBlockStartUs + kMemoryLatencyUs * std::max(1.0, work.rounds) +
                 work.read_bytes * programs_in_block * units / target.memory_bytes_per_s * 1e6;
   if (work.scans_rows)
-    for (const Frame& f : layouts.frames)
+    for (const TileFrame& f : layouts.frames)
       block_us +=
           static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector);
   const double waves = blocks / blocks_at_once(schedule.cluster, resident, units);

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true descending=true; predicted 999 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true longest_first=true; predicted 999 us
 // le_matmul_where_mul_0: q bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> t21 f32[16,4096], t29 f32[16,4096,128], t31 bool[16,4096], t33 f32[16,4096]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true descending=true
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -10,7 +10,7 @@
 #include "tw_cuda/math.cuh"
 #include "tw_cuda/math_fast.cuh"
 #include "tw_cuda/memory.cuh"
-#include "tw_cuda/raster.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -24,15 +24,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
-  __shared__ Ring<2> q_ring;
-  open_ring<2, 1>(q_ring);
-  __shared__ Ring<2> k_ring;
-  open_ring<2, 1>(k_ring);
-  __shared__ Ring<2> v_ring;
-  open_ring<2, 1>(v_ring);
-  Turn<2> q_turn;
-  Turn<2> k_turn;
-  Turn<2> v_turn;
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<2, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<2, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<2, 1>(v_pipeline);
+  PipelineState<2> q_state;
+  PipelineState<2> k_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -41,9 +41,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         const i32 program_2 = program % 16;
         const i32 program_1 = 31 - program / 16;
         const i32 v3 = program_1 * 128;
-        Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
-        q_turn.next();
+        Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, v3, program_2);
+        q_state.next();
         const i32 end = v3 + 128;
         const i32 v86 = program_1 * 128;
         const i32 v88 = v86 + (-127);
@@ -56,22 +56,22 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         const i32 v108 = min(v107, end);
         const i32 v110 = max(v108, 0);
         for (i64 v22 = v110; v22 < end; v22 += 128) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v22), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v22), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(v22), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(v22), program_2);
+          v_state.next();
         }
         const bool v115 = v110 < end;
         const i32 v116 = v115 ? v110 : 0;
         for (i64 v117 = 0; v117 < v116; v117 += 128) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v117), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v117), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(v117), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(v117), program_2);
+          v_state.next();
         }
       }
     }
@@ -129,18 +129,18 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       f32 v127[2];
       f32 v147[2];
       f32 v149[2];
-      wait_full(q_ring, q_turn);
+      wait_full(q_pipeline, q_state);
       Vec<bf16, 2> v66[2][16];
       const i64 v22_end = end, v22_step = 128;
       if (v110 < v22_end) {
         {
           const i32 v22 = i32(v110);
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v36, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(v36, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           wgmma_wait<0>();
           wgmma_pin(v36);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v41[r] = Max::identity<f32>();
@@ -226,14 +226,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         }
         for (i64 v22_i = v110 + v22_step; v22_i < v22_end; v22_i += v22_step) {
           const i32 v22 = i32(v22_i);
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v36, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v25, v66, v_blocks + v_turn.place * v_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(v36, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(v25, v66, v_blocks + v_state.stage * v_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(v36);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v41[r] = Max::identity<f32>();
@@ -282,8 +282,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
           wgmma_wait<0>();
           wgmma_pin(v25);
           wgmma_pin(v66);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v43_7 = max(v23[r], v41[r]);
@@ -325,14 +325,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         const i64 v117_end = v116, v117_step = 128;
         for (i64 v117_i = 0; v117_i < v117_end; v117_i += v117_step) {
           const i32 v117 = i32(v117_i);
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v124, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v25, v66, v_blocks + v_turn.place * v_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(v124, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(v25, v66, v_blocks + v_state.stage * v_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(v124);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v127[r] = Max::identity<f32>();
@@ -377,8 +377,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
           wgmma_wait<0>();
           wgmma_pin(v25);
           wgmma_pin(v66);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v129_4 = max(v23[r], v127[r]);
@@ -417,16 +417,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
             v24[r] = v149_old[r];
           }
         }
-        wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(v25, v66, v_blocks + v_turn.place * v_block::bytes, true);
+        wait_full(v_pipeline, v_state);
+        wgmma_block<v_block>(v25, v66, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(v25);
         wgmma_pin(v66);
-        release<1>(v_ring, v_turn.place);
-        v_turn.next();
+        release<1>(v_pipeline, v_state.stage);
+        v_state.next();
       }
-      release<1>(q_ring, q_turn.place);
-      q_turn.next();
+      release<1>(q_pipeline, q_state.stage);
+      q_state.next();
 
       f32* const t21_at = t21 + program_2 * 4096 + v3 + g;
       bool* const t31_at = t31 + program_2 * 4096 + v3 + g;
@@ -449,7 +449,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       }
     }
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

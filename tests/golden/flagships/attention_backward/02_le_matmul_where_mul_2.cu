@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma descending=true; predicted 1.1e+03 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma longest_first=true; predicted 1.1e+03 us
 // le_matmul_where_mul_2: k bf16[16,4096,128], v bf16[16,4096,128], q bf16[16,4096,128], t21 f32[16,4096], t45 bf16[16,4096,128], t43 f32[16,4096] -> t48 bf16[16,4096,128], t59 bf16[16,4096,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma descending=true
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -10,7 +10,7 @@
 #include "tw_cuda/math_fast.cuh"
 #include "tw_cuda/memory.cuh"
 #include "tw_cuda/quad.cuh"
-#include "tw_cuda/raster.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -21,25 +21,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   using k_block = Block<bf16, 128, 128, Major::k>;
   const u32 k_blocks = block_stage();
   using q_block = Block<bf16, 64, 128, Major::k>;
-  using q_block_turned = Block<bf16, 128, 64, Major::mn>;
+  using q_block_transposed = Block<bf16, 128, 64, Major::mn>;
   const u32 q_blocks = k_blocks + 2 * k_block::bytes;
   using t45_block = Block<bf16, 128, 64, Major::mn>;
-  using t45_block_turned = Block<bf16, 64, 128, Major::k>;
+  using t45_block_transposed = Block<bf16, 64, 128, Major::k>;
   const u32 t45_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::k>;
   const u32 v_blocks = t45_blocks + 2 * t45_block::bytes;
-  __shared__ Ring<2> k_ring;
-  open_ring<2, 1>(k_ring);
-  __shared__ Ring<2> q_ring;
-  open_ring<2, 1>(q_ring);
-  __shared__ Ring<2> t45_ring;
-  open_ring<2, 1>(t45_ring);
-  __shared__ Ring<2> v_ring;
-  open_ring<2, 1>(v_ring);
-  Turn<2> k_turn;
-  Turn<2> q_turn;
-  Turn<2> t45_turn;
-  Turn<2> v_turn;
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<2, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<2, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> t45_pipeline;
+  open_pipeline<2, 1>(t45_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<2, 1>(v_pipeline);
+  PipelineState<2> k_state;
+  PipelineState<2> q_state;
+  PipelineState<2> t45_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -48,12 +48,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         const i32 program_2 = program % 16;
         const i32 program_1 = program / 16;
         const i32 v3 = program_1 * 128;
-        Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-        tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, v3, program_2);
-        k_turn.next();
-        Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-        tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, v3, program_2);
-        v_turn.next();
+        Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+        tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, v3, program_2);
+        k_state.next();
+        Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+        tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, v3, program_2);
+        v_state.next();
         const i32 v20 = v3 / 64;
         const i32 first_ = v20 * 64;
         const i32 v73 = program_1 * 128;
@@ -68,22 +68,22 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         const i32 v88 = max(v85, v87);
         const i32 v90 = min(v88, 4096);
         for (i64 v25 = first_; v25 < v90; v25 += 64) {
-          Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, i32(v25), program_2);
-          q_turn.next();
-          Barrier& t45_full = refill(t45_ring, t45_turn, t45_block::bytes);
-          tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_turn.place * t45_block::bytes, t45_map, t45_full, 0, i32(v25), program_2);
-          t45_turn.next();
+          Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, i32(v25), program_2);
+          q_state.next();
+          Barrier& t45_full = refill(t45_pipeline, t45_state, t45_block::bytes);
+          tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_state.stage * t45_block::bytes, t45_map, t45_full, 0, i32(v25), program_2);
+          t45_state.next();
         }
         const bool v94 = first_ < v90;
         const i32 v95 = v94 ? 4096 : v90;
         for (i64 v96 = v90; v96 < v95; v96 += 64) {
-          Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, i32(v96), program_2);
-          q_turn.next();
-          Barrier& t45_full = refill(t45_ring, t45_turn, t45_block::bytes);
-          tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_turn.place * t45_block::bytes, t45_map, t45_full, 0, i32(v96), program_2);
-          t45_turn.next();
+          Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, i32(v96), program_2);
+          q_state.next();
+          Barrier& t45_full = refill(t45_pipeline, t45_state, t45_block::bytes);
+          tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_state.stage * t45_block::bytes, t45_map, t45_full, 0, i32(v96), program_2);
+          t45_state.next();
         }
       }
     }
@@ -129,13 +129,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<f32, 2> v47[2][8];
       Vec<f32, 2> v54[2][8];
       Vec<bf16, 2> v64[2][8];
-      wait_full(k_ring, k_turn);
-      wait_full(v_ring, v_turn);
+      wait_full(k_pipeline, k_state);
+      wait_full(v_pipeline, v_state);
       for (i32 v25 = first_; v25 < v90; v25 += 64) {
-        wait_full(q_ring, q_turn);
-        wgmma_block<k_block, q_block, 2>(v38, k_blocks + k_turn.place * k_block::bytes, q_blocks + q_turn.place * q_block::bytes, group, false);
-        wait_full(t45_ring, t45_turn);
-        wgmma_block<v_block, t45_block_turned, 2>(v54, v_blocks + v_turn.place * v_block::bytes, t45_blocks + t45_turn.place * t45_block::bytes, group, false);
+        wait_full(q_pipeline, q_state);
+        wgmma_block<k_block, q_block, 2>(v38, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
+        wait_full(t45_pipeline, t45_state);
+        wgmma_block<v_block, t45_block_transposed, 2>(v54, v_blocks + v_state.stage * v_block::bytes, t45_blocks + t45_state.stage * t45_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(v38);
         Vec<f32, 2> t21_in[8];
@@ -160,7 +160,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             v48[r][c] = from_f32<bf16>(v48_new);
           }
         }
-        wgmma_block<t45_block>(v26, v48, t45_blocks + t45_turn.place * t45_block::bytes, true);
+        wgmma_block<t45_block>(v26, v48, t45_blocks + t45_state.stage * t45_block::bytes, true);
         wgmma_wait<1>();
         wgmma_pin(v54);
         Vec<f32, 2> t43_in[8];
@@ -183,16 +183,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             v64[r][c] = from_f32<bf16>(v64_new);
           }
         }
-        wgmma_block<q_block_turned>(v27, v64, q_blocks + q_turn.place * q_block::bytes, true);
+        wgmma_block<q_block_transposed>(v27, v64, q_blocks + q_state.stage * q_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(v26);
         wgmma_pin(v48);
-        release<1>(t45_ring, t45_turn.place);
-        t45_turn.next();
+        release<1>(t45_pipeline, t45_state.stage);
+        t45_state.next();
         wgmma_pin(v27);
         wgmma_pin(v64);
-        release<1>(q_ring, q_turn.place);
-        q_turn.next();
+        release<1>(q_pipeline, q_state.stage);
+        q_state.next();
       }
 
       Vec<f32, 2> v102[2][8];
@@ -200,13 +200,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<f32, 2> v109[2][8];
       Vec<f32, 2> v116[2][8];
       Vec<bf16, 2> v124[2][8];
-      wait_full(k_ring, k_turn);
-      wait_full(v_ring, v_turn);
+      wait_full(k_pipeline, k_state);
+      wait_full(v_pipeline, v_state);
       for (i32 v96 = v90; v96 < v95; v96 += 64) {
-        wait_full(q_ring, q_turn);
-        wgmma_block<k_block, q_block, 2>(v102, k_blocks + k_turn.place * k_block::bytes, q_blocks + q_turn.place * q_block::bytes, group, false);
-        wait_full(t45_ring, t45_turn);
-        wgmma_block<v_block, t45_block_turned, 2>(v116, v_blocks + v_turn.place * v_block::bytes, t45_blocks + t45_turn.place * t45_block::bytes, group, false);
+        wait_full(q_pipeline, q_state);
+        wgmma_block<k_block, q_block, 2>(v102, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
+        wait_full(t45_pipeline, t45_state);
+        wgmma_block<v_block, t45_block_transposed, 2>(v116, v_blocks + v_state.stage * v_block::bytes, t45_blocks + t45_state.stage * t45_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(v102);
         Vec<f32, 2> t21_in_2[8];
@@ -229,7 +229,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             v110[r][c] = from_f32<bf16>(v110_new);
           }
         }
-        wgmma_block<t45_block>(v26, v110, t45_blocks + t45_turn.place * t45_block::bytes, true);
+        wgmma_block<t45_block>(v26, v110, t45_blocks + t45_state.stage * t45_block::bytes, true);
         wgmma_wait<1>();
         wgmma_pin(v116);
         Vec<f32, 2> t43_in_2[8];
@@ -250,21 +250,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             v124[r][c] = from_f32<bf16>(v124_new);
           }
         }
-        wgmma_block<q_block_turned>(v27, v124, q_blocks + q_turn.place * q_block::bytes, true);
+        wgmma_block<q_block_transposed>(v27, v124, q_blocks + q_state.stage * q_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(v26);
         wgmma_pin(v110);
-        release<1>(t45_ring, t45_turn.place);
-        t45_turn.next();
+        release<1>(t45_pipeline, t45_state.stage);
+        t45_state.next();
         wgmma_pin(v27);
         wgmma_pin(v124);
-        release<1>(q_ring, q_turn.place);
-        q_turn.next();
+        release<1>(q_pipeline, q_state.stage);
+        q_state.next();
       }
-      release<1>(k_ring, k_turn.place);
-      k_turn.next();
-      release<1>(v_ring, v_turn.place);
-      v_turn.next();
+      release<1>(k_pipeline, k_state.stage);
+      k_state.next();
+      release<1>(v_pipeline, v_state.stage);
+      v_state.next();
 
       bf16* const t48_at = t48 + program_2 * 524288 + v3 * 128 + g * 128 + t * 8;
       bf16* const t59_at = t59 + program_2 * 524288 + v3 * 128 + g * 128 + t * 8;
@@ -294,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       }
     }
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true descending=true; predicted 750 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true longest_first=true; predicted 750 us
 // le_matmul_where_mul_3: t21 f32[16,4096], t43 f32[16,4096], q bf16[16,4096,128], t45 bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> t57 bf16[16,4096,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true descending=true
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -11,7 +11,7 @@
 #include "tw_cuda/math_fast.cuh"
 #include "tw_cuda/memory.cuh"
 #include "tw_cuda/quad.cuh"
-#include "tw_cuda/raster.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -22,24 +22,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
   using q_block = Block<bf16, 128, 128, Major::k>;
   const u32 q_blocks = block_stage();
   using k_block = Block<bf16, 64, 128, Major::k>;
-  using k_block_turned = Block<bf16, 128, 64, Major::mn>;
+  using k_block_transposed = Block<bf16, 128, 64, Major::mn>;
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using t45_block = Block<bf16, 128, 128, Major::k>;
   const u32 t45_blocks = k_blocks + 2 * k_block::bytes;
   using v_block = Block<bf16, 64, 128, Major::k>;
   const u32 v_blocks = t45_blocks + 2 * t45_block::bytes;
-  __shared__ Ring<2> q_ring;
-  open_ring<2, 1>(q_ring);
-  __shared__ Ring<2> k_ring;
-  open_ring<2, 1>(k_ring);
-  __shared__ Ring<2> t45_ring;
-  open_ring<2, 1>(t45_ring);
-  __shared__ Ring<2> v_ring;
-  open_ring<2, 1>(v_ring);
-  Turn<2> q_turn;
-  Turn<2> k_turn, k_turn_late;
-  Turn<2> t45_turn;
-  Turn<2> v_turn;
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<2, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<2, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> t45_pipeline;
+  open_pipeline<2, 1>(t45_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<2, 1>(v_pipeline);
+  PipelineState<2> q_state;
+  PipelineState<2> k_state, k_state_late;
+  PipelineState<2> t45_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -48,12 +48,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         const i32 program_2 = program % 16;
         const i32 program_1 = 31 - program / 16;
         const i32 v3 = program_1 * 128;
-        Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
-        q_turn.next();
-        Barrier& t45_full = refill(t45_ring, t45_turn, t45_block::bytes);
-        tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_turn.place * t45_block::bytes, t45_map, t45_full, 0, v3, program_2);
-        t45_turn.next();
+        Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, v3, program_2);
+        q_state.next();
+        Barrier& t45_full = refill(t45_pipeline, t45_state, t45_block::bytes);
+        tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_state.stage * t45_block::bytes, t45_map, t45_full, 0, v3, program_2);
+        t45_state.next();
         const i32 end = v3 + 128;
         const i32 v64 = program_1 * 128;
         const i32 v66 = v64 + (-63);
@@ -66,22 +66,22 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         const i32 v86 = min(v85, end);
         const i32 v88 = max(v86, 0);
         for (i64 v26 = v88; v26 < end; v26 += 64) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v26), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v26), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(v26), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(v26), program_2);
+          v_state.next();
         }
         const bool v91 = v88 < end;
         const i32 v92 = v91 ? v88 : 0;
         for (i64 v93 = 0; v93 < v92; v93 += 64) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v93), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v93), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(v93), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(v93), program_2);
+          v_state.next();
         }
       }
     }
@@ -129,23 +129,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       Vec<f32, 2> v98[2][8];
       Vec<f32, 2> v103[2][8];
       Vec<f32, 2> v107[2][8];
-      wait_full(q_ring, q_turn);
-      wait_full(t45_ring, t45_turn);
+      wait_full(q_pipeline, q_state);
+      wait_full(t45_pipeline, t45_state);
       Vec<bf16, 2> v57[2][8];
       const i64 v26_end = end, v26_step = 64;
       if (v88 < v26_end) {
         {
           const i32 v26 = i32(v88);
-          wait_full(k_ring, k_turn);
-          wait_full(v_ring, v_turn);
-          wgmma_block<q_block, k_block, 2>(v38, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wgmma_block<t45_block, v_block, 2>(v49, t45_blocks + t45_turn.place * t45_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
+          wait_full(k_pipeline, k_state);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<q_block, k_block, 2>(v38, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wgmma_block<t45_block, v_block, 2>(v49, t45_blocks + t45_state.stage * t45_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
           wgmma_wait<0>();
           wgmma_pin(v38);
-          k_turn.next();
+          k_state.next();
           wgmma_pin(v49);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
           f32 t21_in[2];
           const f32* const t21_at = t21 + program_2 * 4096 + v3 + g;
 #pragma unroll
@@ -193,17 +193,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         }
         for (i64 v26_i = v88 + v26_step; v26_i < v26_end; v26_i += v26_step) {
           const i32 v26 = i32(v26_i);
-          wait_full(k_ring, k_turn);
-          wait_full(v_ring, v_turn);
-          wgmma_block<q_block, k_block, 2>(v38, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wgmma_block<t45_block, v_block, 2>(v49, t45_blocks + t45_turn.place * t45_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
-          wgmma_block<k_block_turned>(v27, v57, k_blocks + k_turn_late.place * k_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<q_block, k_block, 2>(v38, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wgmma_block<t45_block, v_block, 2>(v49, t45_blocks + t45_state.stage * t45_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
+          wgmma_block<k_block_transposed>(v27, v57, k_blocks + k_state_late.stage * k_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(v38);
-          k_turn.next();
+          k_state.next();
           wgmma_pin(v49);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
           f32 t21_in_2[2];
           const f32* const t21_at_2 = t21 + program_2 * 4096 + v3 + g;
 #pragma unroll
@@ -244,8 +244,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           wgmma_wait<0>();
           wgmma_pin(v27);
           wgmma_pin(v57);
-          release<1>(k_ring, k_turn_late.place);
-          k_turn_late.next();
+          release<1>(k_pipeline, k_state_late.stage);
+          k_state_late.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
@@ -257,17 +257,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         const i64 v93_end = v92, v93_step = 64;
         for (i64 v93_i = 0; v93_i < v93_end; v93_i += v93_step) {
           const i32 v93 = i32(v93_i);
-          wait_full(k_ring, k_turn);
-          wait_full(v_ring, v_turn);
-          wgmma_block<q_block, k_block, 2>(v98, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wgmma_block<t45_block, v_block, 2>(v107, t45_blocks + t45_turn.place * t45_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
-          wgmma_block<k_block_turned>(v27, v57, k_blocks + k_turn_late.place * k_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<q_block, k_block, 2>(v98, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wgmma_block<t45_block, v_block, 2>(v107, t45_blocks + t45_state.stage * t45_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
+          wgmma_block<k_block_transposed>(v27, v57, k_blocks + k_state_late.stage * k_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(v98);
-          k_turn.next();
+          k_state.next();
           wgmma_pin(v107);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
           f32 t21_in_3[2];
           const f32* const t21_at_3 = t21 + program_2 * 4096 + v3 + g;
 #pragma unroll
@@ -304,8 +304,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           wgmma_wait<0>();
           wgmma_pin(v27);
           wgmma_pin(v57);
-          release<1>(k_ring, k_turn_late.place);
-          k_turn_late.next();
+          release<1>(k_pipeline, k_state_late.stage);
+          k_state_late.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
@@ -314,17 +314,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             }
           }
         }
-        wgmma_block<k_block_turned>(v27, v57, k_blocks + k_turn_late.place * k_block::bytes, true);
+        wgmma_block<k_block_transposed>(v27, v57, k_blocks + k_state_late.stage * k_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(v27);
         wgmma_pin(v57);
-        release<1>(k_ring, k_turn_late.place);
-        k_turn_late.next();
+        release<1>(k_pipeline, k_state_late.stage);
+        k_state_late.next();
       }
-      release<1>(q_ring, q_turn.place);
-      q_turn.next();
-      release<1>(t45_ring, t45_turn.place);
-      t45_turn.next();
+      release<1>(q_pipeline, q_state.stage);
+      q_state.next();
+      release<1>(t45_pipeline, t45_state.stage);
+      t45_state.next();
 
       bf16* const t57_at = t57 + program_2 * 524288 + v3 * 128 + g * 128 + t * 8;
 #pragma unroll
@@ -348,7 +348,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       }
     }
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true descending=true; predicted 3.99e+03 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true longest_first=true; predicted 3.99e+03 us
 // take_take_eq_le_0: ids i64[16384], q bf16[16,16384,128], blocks i64[4,128], k bf16[16,16384,128], v bf16[16,16384,128] -> t43 bf16[16,16384,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true descending=true
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -10,7 +10,7 @@
 #include "tw_cuda/math_fast.cuh"
 #include "tw_cuda/memory.cuh"
 #include "tw_cuda/quad.cuh"
-#include "tw_cuda/raster.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -24,15 +24,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
-  __shared__ Ring<2> q_ring;
-  open_ring<2, 1>(q_ring);
-  __shared__ Ring<2> k_ring;
-  open_ring<2, 1>(k_ring);
-  __shared__ Ring<2> v_ring;
-  open_ring<2, 1>(v_ring);
-  Turn<2> q_turn;
-  Turn<2> k_turn;
-  Turn<2> v_turn;
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<2, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<2, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<2, 1>(v_pipeline);
+  PipelineState<2> q_state;
+  PipelineState<2> k_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -41,9 +41,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         const i32 program_2 = program % 16;
         const i32 program_1 = 127 - program / 16;
         const i32 v3 = program_1 * 128;
-        Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
-        q_turn.next();
+        Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, v3, program_2);
+        q_state.next();
         const i32 v21 = v3 / 128;
         const i64 v23 = load<1, Cache::constant>(blocks + v21).v[0];
         const i64 v25 = min(v23, i64(128));
@@ -95,22 +95,22 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           const bool v188 = saturate_i32(v64) < v177;
           const i32 v189 = v188 ? 0 : v185;
           const i32 v190 = i32(v64 + i64(v189));
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, v190, program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, v190, program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, v190, program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, v190, program_2);
+          v_state.next();
         }
         const bool v191 = first_ < v186;
         const i32 v192 = v191 ? v179 : v177;
         for (i64 v193 = v177; v193 < v192; v193 += 128) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v193), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v193), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(v193), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(v193), program_2);
+          v_state.next();
         }
       }
     }
@@ -208,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
       f32 v203[2];
       f32 v223[2];
       f32 v225[2];
-      wait_full(q_ring, q_turn);
+      wait_full(q_pipeline, q_state);
       Vec<bf16, 2> v114[2][16];
       const i64 v64_end = v186, v64_step = 128;
       if (first_ < v64_end) {
@@ -217,12 +217,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           const bool v188 = v64 < v177;
           const i32 v189 = v188 ? 0 : v185;
           const i32 v190 = v64 + v189;
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v84, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(v84, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           wgmma_wait<0>();
           wgmma_pin(v84);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
           i64 ids_in[2];
           const i64* const ids_at = ids + v3 + g;
 #pragma unroll
@@ -335,14 +335,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           const bool v188 = v64 < v177;
           const i32 v189 = v188 ? 0 : v185;
           const i32 v190 = v64 + v189;
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v84, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v67, v114, v_blocks + v_turn.place * v_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(v84, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(v67, v114, v_blocks + v_state.stage * v_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(v84);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
           i64 ids_in_5[2];
           const i64* const ids_at_5 = ids + v3 + g;
 #pragma unroll
@@ -415,8 +415,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           wgmma_wait<0>();
           wgmma_pin(v67);
           wgmma_pin(v114);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v91_7 = max(v65[r], v89[r]);
@@ -458,14 +458,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         const i64 v193_end = v192, v193_step = 128;
         for (i64 v193_i = v177; v193_i < v193_end; v193_i += v193_step) {
           const i32 v193 = i32(v193_i);
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v200, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v67, v114, v_blocks + v_turn.place * v_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(v200, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(v67, v114, v_blocks + v_state.stage * v_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(v200);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v203[r] = Max::identity<f32>();
@@ -510,8 +510,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           wgmma_wait<0>();
           wgmma_pin(v67);
           wgmma_pin(v114);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v205_4 = max(v65[r], v203[r]);
@@ -550,16 +550,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
             v66[r] = v225_old[r];
           }
         }
-        wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(v67, v114, v_blocks + v_turn.place * v_block::bytes, true);
+        wait_full(v_pipeline, v_state);
+        wgmma_block<v_block>(v67, v114, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(v67);
         wgmma_pin(v114);
-        release<1>(v_ring, v_turn.place);
-        v_turn.next();
+        release<1>(v_pipeline, v_state.stage);
+        v_state.next();
       }
-      release<1>(q_ring, q_turn.place);
-      q_turn.next();
+      release<1>(q_pipeline, q_state.stage);
+      q_state.next();
 
       bf16* const t43_at = t43 + program_2 * 2097152 + v3 * 128 + g * 128 + t * 8;
 #pragma unroll
@@ -586,7 +586,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
       }
     }
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true take_turns=true descending=true; predicted 3.99e+03 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true fa3_pingpong=true longest_first=true; predicted 3.99e+03 us
 // sub_ge_le_bit_and_0: q bf16[16,16384,128], k bf16[16,16384,128], v bf16[16,16384,128] -> t40 bf16[16,16384,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true take_turns=true descending=true
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true fa3_pingpong=true longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -10,7 +10,7 @@
 #include "tw_cuda/math_fast.cuh"
 #include "tw_cuda/memory.cuh"
 #include "tw_cuda/quad.cuh"
-#include "tw_cuda/raster.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -24,15 +24,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
-  __shared__ Ring<2> q_ring;
-  open_ring<2, 1>(q_ring);
-  __shared__ Ring<2> k_ring;
-  open_ring<2, 1>(k_ring);
-  __shared__ Ring<2> v_ring;
-  open_ring<2, 1>(v_ring);
-  Turn<2> q_turn;
-  Turn<2> k_turn;
-  Turn<2> v_turn;
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<2, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<2, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<2, 1>(v_pipeline);
+  PipelineState<2> q_state;
+  PipelineState<2> k_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -41,9 +41,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
         const i32 program_2 = program % 16;
         const i32 program_1 = 127 - program / 16;
         const i32 v3 = program_1 * 128;
-        Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
-        q_turn.next();
+        Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, v3, program_2);
+        q_state.next();
         const i32 v17 = v3 + (-1023);
         const i32 v19 = max(0, v17);
         const i32 v21 = v19 / 128;
@@ -77,29 +77,29 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
           const bool v152 = saturate_i32(v27) < v141;
           const i32 v153 = v152 ? 0 : v149;
           const i32 v154 = i32(v27 + i64(v153));
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, v154, program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, v154, program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, v154, program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, v154, program_2);
+          v_state.next();
         }
         const bool v155 = first_ < v150;
         const i32 v156 = v155 ? v143 : v141;
         for (i64 v157 = v141; v157 < v156; v157 += 128) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v157), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v157), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(v157), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(v157), program_2);
+          v_state.next();
         }
       }
     }
   } else {
     registers_up<240>();
     const int group = warpgroup();
-    if (group == 1) give_turn<2>(group);
+    if (group == 1) pingpong_signal<2>(group);
     for (i32 wave = 0, program; (program = serpentine(wave)) < 2048; ++wave) {
       const i32 program_1 = 127 - program / 16;
       const i32 program_2 = program % 16;
@@ -172,7 +172,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
       f32 v167[2];
       f32 v187[2];
       f32 v189[2];
-      wait_full(q_ring, q_turn);
+      wait_full(q_pipeline, q_state);
       Vec<bf16, 2> v82[2][16];
       const i64 v27_end = v150, v27_step = 128;
       if (first_ < v27_end) {
@@ -181,12 +181,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
           const bool v152 = v27 < v141;
           const i32 v153 = v152 ? 0 : v149;
           const i32 v154 = v27 + v153;
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v52, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(v52, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           wgmma_wait<0>();
           wgmma_pin(v52);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v57[r] = Max::identity<f32>();
@@ -275,16 +275,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
           const bool v152 = v27 < v141;
           const i32 v153 = v152 ? 0 : v149;
           const i32 v154 = v27 + v153;
-          wait_full(k_ring, k_turn);
-          take_turn(group);
-          wgmma_block<q_block, k_block, 2>(v52, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v30, v82, v_blocks + v_turn.place * v_block::bytes, true);
-          give_turn<2>(group);
+          wait_full(k_pipeline, k_state);
+          pingpong_wait(group);
+          wgmma_block<q_block, k_block, 2>(v52, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(v30, v82, v_blocks + v_state.stage * v_block::bytes, true);
+          pingpong_signal<2>(group);
           wgmma_wait<1>();
           wgmma_pin(v52);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v57[r] = Max::identity<f32>();
@@ -333,8 +333,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
           wgmma_wait<0>();
           wgmma_pin(v30);
           wgmma_pin(v82);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v59_7 = max(v28[r], v57[r]);
@@ -376,16 +376,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
         const i64 v157_end = v156, v157_step = 128;
         for (i64 v157_i = v141; v157_i < v157_end; v157_i += v157_step) {
           const i32 v157 = i32(v157_i);
-          wait_full(k_ring, k_turn);
-          take_turn(group);
-          wgmma_block<q_block, k_block, 2>(v164, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v30, v82, v_blocks + v_turn.place * v_block::bytes, true);
-          give_turn<2>(group);
+          wait_full(k_pipeline, k_state);
+          pingpong_wait(group);
+          wgmma_block<q_block, k_block, 2>(v164, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(v30, v82, v_blocks + v_state.stage * v_block::bytes, true);
+          pingpong_signal<2>(group);
           wgmma_wait<1>();
           wgmma_pin(v164);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v167[r] = Max::identity<f32>();
@@ -430,8 +430,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
           wgmma_wait<0>();
           wgmma_pin(v30);
           wgmma_pin(v82);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v169_4 = max(v28[r], v167[r]);
@@ -470,16 +470,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
             v29[r] = v189_old[r];
           }
         }
-        wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(v30, v82, v_blocks + v_turn.place * v_block::bytes, true);
+        wait_full(v_pipeline, v_state);
+        wgmma_block<v_block>(v30, v82, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(v30);
         wgmma_pin(v82);
-        release<1>(v_ring, v_turn.place);
-        v_turn.next();
+        release<1>(v_pipeline, v_state.stage);
+        v_state.next();
       }
-      release<1>(q_ring, q_turn.place);
-      q_turn.next();
+      release<1>(q_pipeline, q_state.stage);
+      q_state.next();
 
       bf16* const t40_at = t40 + program_2 * 2097152 + v3 * 128 + g * 128 + t * 8;
 #pragma unroll
@@ -506,7 +506,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
       }
     }
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

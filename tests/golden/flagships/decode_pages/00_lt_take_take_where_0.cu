@@ -1,6 +1,6 @@
-// threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true; predicted 64.8 us
+// threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true; predicted 64.8 us
 // lt_take_take_where_0: lengths i64[16], q bf16[16,8,8,128], table i64[2048], k bf16[2048,8,64,128], v bf16[2048,8,64,128] -> t52 bf16[16,8,8,128]
-// schedule: threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true
+// schedule: threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true
 // tiles [64,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [64,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -25,15 +25,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 64, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
-  __shared__ Ring<2> q_ring;
-  open_ring<1, 1>(q_ring);
-  __shared__ Ring<2> k_ring;
-  open_ring<1, 1>(k_ring);
-  __shared__ Ring<2> v_ring;
-  open_ring<1, 1>(v_ring);
-  Turn<2> q_turn;
-  Turn<2> k_turn;
-  Turn<2> v_turn;
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<1, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<1, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<1, 1>(v_pipeline);
+  PipelineState<2> q_state;
+  PipelineState<2> k_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 128) {
     registers_down<56>();
@@ -42,9 +42,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
         const i32 program_2 = program;
         const i32 v6 = program_2 / 8;
         const i32 v4 = program_2 % 8;
-        Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, 0, v4, v6);
-        q_turn.next();
+        Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, 0, v4, v6);
+        q_state.next();
         const i64 v9 = load<1, Cache::constant>(lengths + v6).v[0];
         const i64 v20 = min(v9, 4398046511104ll);
         const i64 v22 = max(v20, -4398046511104ll);
@@ -84,12 +84,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           const bool v103 = v102 && v100;
           const i64 v105 = v103 ? v98 : i64(2048);
           const i32 v107 = i32(v27 % i64(64));
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, v52, v4, i32(v50));
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, v107, v4, i32(v105));
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, v52, v4, i32(v50));
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, v107, v4, i32(v105));
+          v_state.next();
         }
         const bool v165 = v160 < saturate_i32(end);
         const i32 v166 = v165 ? v160 : 0;
@@ -112,12 +112,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           const bool v228 = v227 && v225;
           const i64 v230 = v228 ? v223 : i64(2048);
           const i32 v232 = i32(v167 % i64(64));
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, v186, v4, i32(v184));
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, v232, v4, i32(v230));
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, v186, v4, i32(v184));
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, v232, v4, i32(v230));
+          v_state.next();
         }
       }
     }
@@ -184,7 +184,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
       f32 v192[2];
       f32 v212[2];
       f32 v214[2];
-      wait_full(q_ring, q_turn);
+      wait_full(q_pipeline, q_state);
       Vec<bf16, 2> v86[2][8];
       const i64 v27_end = end, v27_step = 64;
       if (v160 < v27_end) {
@@ -208,12 +208,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           const bool v103 = v102 && v100;
           const i64 v105 = v103 ? v98 : i64(2048);
           const i32 v107 = v27 % 64;
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 1>(v55, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 1>(v55, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           wgmma_wait<0>();
           wgmma_pin(v55);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v61[r] = Max::identity<f32>();
@@ -294,8 +294,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           for (int r = 0; r < 2; ++r) {
             v29[r] = v83_old[r];
           }
-          wait_full(v_ring, v_turn);
-          zero_unused<v_block, true, 128>(v_blocks + v_turn.place * v_block::bytes, [&](i32 i) { return (v27 + i) < saturate_i32(v13); });
+          wait_full(v_pipeline, v_state);
+          zero_unused<v_block, true, 128>(v_blocks + v_state.stage * v_block::bytes, [&](i32 i) { return (v27 + i) < saturate_i32(v13); });
           bulk_store_fence();
           warpgroup_sync(group);
         }
@@ -319,14 +319,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           const bool v103 = v102 && v100;
           const i64 v105 = v103 ? v98 : i64(2048);
           const i32 v107 = v27 % 64;
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 1>(v55, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v30, v86, v_blocks + v_turn.place * v_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 1>(v55, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(v30, v86, v_blocks + v_state.stage * v_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(v55);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v61[r] = Max::identity<f32>();
@@ -373,8 +373,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           wgmma_wait<0>();
           wgmma_pin(v30);
           wgmma_pin(v86);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v63_7 = max(v28[r], v61[r]);
@@ -412,8 +412,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           for (int r = 0; r < 2; ++r) {
             v29[r] = v83_old_2[r];
           }
-          wait_full(v_ring, v_turn);
-          zero_unused<v_block, true, 128>(v_blocks + v_turn.place * v_block::bytes, [&](i32 i) { return (v27 + i) < saturate_i32(v13); });
+          wait_full(v_pipeline, v_state);
+          zero_unused<v_block, true, 128>(v_blocks + v_state.stage * v_block::bytes, [&](i32 i) { return (v27 + i) < saturate_i32(v13); });
           bulk_store_fence();
           warpgroup_sync(group);
         }
@@ -438,14 +438,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           const bool v228 = v227 && v225;
           const i64 v230 = v228 ? v223 : i64(2048);
           const i32 v232 = v167 % 64;
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 1>(v189, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v30, v86, v_blocks + v_turn.place * v_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 1>(v189, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(v30, v86, v_blocks + v_state.stage * v_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(v189);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v192[r] = Max::identity<f32>();
@@ -490,8 +490,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           wgmma_wait<0>();
           wgmma_pin(v30);
           wgmma_pin(v86);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v194_4 = max(v28[r], v192[r]);
@@ -530,16 +530,16 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             v29[r] = v214_old[r];
           }
         }
-        wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(v30, v86, v_blocks + v_turn.place * v_block::bytes, true);
+        wait_full(v_pipeline, v_state);
+        wgmma_block<v_block>(v30, v86, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(v30);
         wgmma_pin(v86);
-        release<1>(v_ring, v_turn.place);
-        v_turn.next();
+        release<1>(v_pipeline, v_state.stage);
+        v_state.next();
       }
-      release<1>(q_ring, q_turn.place);
-      q_turn.next();
+      release<1>(q_pipeline, q_state.stage);
+      q_state.next();
 
       const int t52_rows = end_inside(i64(0), 8, 64);
       bf16* const t52_at = t52 + v6 * 8192 + v4 * 1024 + g * 128 + t * 8;
@@ -567,7 +567,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
       }
     }
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

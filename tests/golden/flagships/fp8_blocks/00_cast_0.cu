@@ -36,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(128) cast_0(f8e4m3* __restrict__ t1
   for (int r = 0; r < 2; ++r) {
 #pragma unroll
     for (int v = 0; v < 16; ++v) {
-      stage<f8e4m3>()[(r * 32 + g) * 68 + t * 16 + v] = v9[r].v[v];
+      shared_memory<f8e4m3>()[(r * 32 + g) * 68 + t * 16 + v] = v9[r].v[v];
     }
   }
   __syncthreads();
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(128) cast_0(f8e4m3* __restrict__ t1
   for (int r = 0; r < 2; ++r) {
 #pragma unroll
     for (int v = 0; v < 16; ++v) {
-      v10[r].v[v] = stage<f8e4m3>()[(t * 16 + v) * 68 + r * 32 + g];
+      v10[r].v[v] = shared_memory<f8e4m3>()[(t * 16 + v) * 68 + r * 32 + g];
     }
   }
 

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true take_turns=true descending=true; predicted 189 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true fa3_pingpong=true longest_first=true; predicted 189 us
 // le_matmul_where_mul_2: t39 bf16[2,12,1024,64], t39_1 bf16[2,12,1024,64], t39_2 bf16[2,12,1024,64] -> t85 bf16[2,12,1024,64]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true take_turns=true descending=true
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma intra_warpgroup_overlap=true fa3_pingpong=true longest_first=true
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -11,7 +11,7 @@
 #include "tw_cuda/math_fast.cuh"
 #include "tw_cuda/memory.cuh"
 #include "tw_cuda/quad.cuh"
-#include "tw_cuda/raster.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -25,15 +25,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   const u32 t39_1_blocks = t39_blocks + 2 * t39_block::bytes;
   using t39_2_block = Block<bf16, 64, 128, Major::mn>;
   const u32 t39_2_blocks = t39_1_blocks + 2 * t39_1_block::bytes;
-  __shared__ Ring<2> t39_ring;
-  open_ring<2, 1>(t39_ring);
-  __shared__ Ring<2> t39_1_ring;
-  open_ring<2, 1>(t39_1_ring);
-  __shared__ Ring<2> t39_2_ring;
-  open_ring<2, 1>(t39_2_ring);
-  Turn<2> t39_turn;
-  Turn<2> t39_1_turn;
-  Turn<2> t39_2_turn;
+  __shared__ TmaPipeline<2> t39_pipeline;
+  open_pipeline<2, 1>(t39_pipeline);
+  __shared__ TmaPipeline<2> t39_1_pipeline;
+  open_pipeline<2, 1>(t39_1_pipeline);
+  __shared__ TmaPipeline<2> t39_2_pipeline;
+  open_pipeline<2, 1>(t39_2_pipeline);
+  PipelineState<2> t39_state;
+  PipelineState<2> t39_1_state;
+  PipelineState<2> t39_2_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -44,9 +44,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         const i32 v6 = program_2 % 12;
         const i32 program_1 = 7 - program / 24;
         const i32 v3 = program_1 * 128;
-        Barrier& t39_full = refill(t39_ring, t39_turn, t39_block::bytes);
-        tma_load_panels<1, t39_block::panel_bytes, 64>(t39_blocks + t39_turn.place * t39_block::bytes, t39_map, t39_full, 0, v3, v6, v8);
-        t39_turn.next();
+        Barrier& t39_full = refill(t39_pipeline, t39_state, t39_block::bytes);
+        tma_load_panels<1, t39_block::panel_bytes, 64>(t39_blocks + t39_state.stage * t39_block::bytes, t39_map, t39_full, 0, v3, v6, v8);
+        t39_state.next();
         const i32 end = v3 + 128;
         const i32 v88 = program_1 * 128;
         const i32 v90 = v88 + (-127);
@@ -59,29 +59,29 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         const i32 v110 = min(v109, end);
         const i32 v112 = max(v110, 0);
         for (i64 v26 = v112; v26 < end; v26 += 128) {
-          Barrier& t39_1_full = refill(t39_1_ring, t39_1_turn, t39_1_block::bytes);
-          tma_load_panels<1, t39_1_block::panel_bytes, 64>(t39_1_blocks + t39_1_turn.place * t39_1_block::bytes, t39_1_map, t39_1_full, 0, i32(v26), v6, v8);
-          t39_1_turn.next();
-          Barrier& t39_2_full = refill(t39_2_ring, t39_2_turn, t39_2_block::bytes);
-          tma_load_panels<1, t39_2_block::panel_bytes, 64>(t39_2_blocks + t39_2_turn.place * t39_2_block::bytes, t39_2_map, t39_2_full, 0, i32(v26), v6, v8);
-          t39_2_turn.next();
+          Barrier& t39_1_full = refill(t39_1_pipeline, t39_1_state, t39_1_block::bytes);
+          tma_load_panels<1, t39_1_block::panel_bytes, 64>(t39_1_blocks + t39_1_state.stage * t39_1_block::bytes, t39_1_map, t39_1_full, 0, i32(v26), v6, v8);
+          t39_1_state.next();
+          Barrier& t39_2_full = refill(t39_2_pipeline, t39_2_state, t39_2_block::bytes);
+          tma_load_panels<1, t39_2_block::panel_bytes, 64>(t39_2_blocks + t39_2_state.stage * t39_2_block::bytes, t39_2_map, t39_2_full, 0, i32(v26), v6, v8);
+          t39_2_state.next();
         }
         const bool v117 = v112 < end;
         const i32 v118 = v117 ? v112 : 0;
         for (i64 v119 = 0; v119 < v118; v119 += 128) {
-          Barrier& t39_1_full = refill(t39_1_ring, t39_1_turn, t39_1_block::bytes);
-          tma_load_panels<1, t39_1_block::panel_bytes, 64>(t39_1_blocks + t39_1_turn.place * t39_1_block::bytes, t39_1_map, t39_1_full, 0, i32(v119), v6, v8);
-          t39_1_turn.next();
-          Barrier& t39_2_full = refill(t39_2_ring, t39_2_turn, t39_2_block::bytes);
-          tma_load_panels<1, t39_2_block::panel_bytes, 64>(t39_2_blocks + t39_2_turn.place * t39_2_block::bytes, t39_2_map, t39_2_full, 0, i32(v119), v6, v8);
-          t39_2_turn.next();
+          Barrier& t39_1_full = refill(t39_1_pipeline, t39_1_state, t39_1_block::bytes);
+          tma_load_panels<1, t39_1_block::panel_bytes, 64>(t39_1_blocks + t39_1_state.stage * t39_1_block::bytes, t39_1_map, t39_1_full, 0, i32(v119), v6, v8);
+          t39_1_state.next();
+          Barrier& t39_2_full = refill(t39_2_pipeline, t39_2_state, t39_2_block::bytes);
+          tma_load_panels<1, t39_2_block::panel_bytes, 64>(t39_2_blocks + t39_2_state.stage * t39_2_block::bytes, t39_2_map, t39_2_full, 0, i32(v119), v6, v8);
+          t39_2_state.next();
         }
       }
     }
   } else {
     registers_up<240>();
     const int group = warpgroup();
-    if (group == 1) give_turn<2>(group);
+    if (group == 1) pingpong_signal<2>(group);
     for (i32 wave = 0, program; (program = serpentine(wave)) < 192; ++wave) {
       const i32 program_1 = 7 - program / 24;
       const i32 program_2 = program % 24;
@@ -136,18 +136,18 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       f32 v129[2];
       f32 v149[2];
       f32 v151[2];
-      wait_full(t39_ring, t39_turn);
+      wait_full(t39_pipeline, t39_state);
       Vec<bf16, 2> v70[2][16];
       const i64 v26_end = end, v26_step = 128;
       if (v112 < v26_end) {
         {
           const i32 v26 = i32(v112);
-          wait_full(t39_1_ring, t39_1_turn);
-          wgmma_block<t39_block, t39_1_block, 2>(v40, t39_blocks + t39_turn.place * t39_block::bytes, t39_1_blocks + t39_1_turn.place * t39_1_block::bytes, group, false);
+          wait_full(t39_1_pipeline, t39_1_state);
+          wgmma_block<t39_block, t39_1_block, 2>(v40, t39_blocks + t39_state.stage * t39_block::bytes, t39_1_blocks + t39_1_state.stage * t39_1_block::bytes, group, false);
           wgmma_wait<0>();
           wgmma_pin(v40);
-          release<1>(t39_1_ring, t39_1_turn.place);
-          t39_1_turn.next();
+          release<1>(t39_1_pipeline, t39_1_state.stage);
+          t39_1_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v45[r] = Max::identity<f32>();
@@ -232,16 +232,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         }
         for (i64 v26_i = v112 + v26_step; v26_i < v26_end; v26_i += v26_step) {
           const i32 v26 = i32(v26_i);
-          wait_full(t39_1_ring, t39_1_turn);
-          take_turn(group);
-          wgmma_block<t39_block, t39_1_block, 2>(v40, t39_blocks + t39_turn.place * t39_block::bytes, t39_1_blocks + t39_1_turn.place * t39_1_block::bytes, group, false);
-          wait_full(t39_2_ring, t39_2_turn);
-          wgmma_block<t39_2_block>(v29, v70, t39_2_blocks + t39_2_turn.place * t39_2_block::bytes, true);
-          give_turn<2>(group);
+          wait_full(t39_1_pipeline, t39_1_state);
+          pingpong_wait(group);
+          wgmma_block<t39_block, t39_1_block, 2>(v40, t39_blocks + t39_state.stage * t39_block::bytes, t39_1_blocks + t39_1_state.stage * t39_1_block::bytes, group, false);
+          wait_full(t39_2_pipeline, t39_2_state);
+          wgmma_block<t39_2_block>(v29, v70, t39_2_blocks + t39_2_state.stage * t39_2_block::bytes, true);
+          pingpong_signal<2>(group);
           wgmma_wait<1>();
           wgmma_pin(v40);
-          release<1>(t39_1_ring, t39_1_turn.place);
-          t39_1_turn.next();
+          release<1>(t39_1_pipeline, t39_1_state.stage);
+          t39_1_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v45[r] = Max::identity<f32>();
@@ -289,8 +289,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
           wgmma_wait<0>();
           wgmma_pin(v29);
           wgmma_pin(v70);
-          release<1>(t39_2_ring, t39_2_turn.place);
-          t39_2_turn.next();
+          release<1>(t39_2_pipeline, t39_2_state.stage);
+          t39_2_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v47_7 = max(v27[r], v45[r]);
@@ -332,16 +332,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         const i64 v119_end = v118, v119_step = 128;
         for (i64 v119_i = 0; v119_i < v119_end; v119_i += v119_step) {
           const i32 v119 = i32(v119_i);
-          wait_full(t39_1_ring, t39_1_turn);
-          take_turn(group);
-          wgmma_block<t39_block, t39_1_block, 2>(v126, t39_blocks + t39_turn.place * t39_block::bytes, t39_1_blocks + t39_1_turn.place * t39_1_block::bytes, group, false);
-          wait_full(t39_2_ring, t39_2_turn);
-          wgmma_block<t39_2_block>(v29, v70, t39_2_blocks + t39_2_turn.place * t39_2_block::bytes, true);
-          give_turn<2>(group);
+          wait_full(t39_1_pipeline, t39_1_state);
+          pingpong_wait(group);
+          wgmma_block<t39_block, t39_1_block, 2>(v126, t39_blocks + t39_state.stage * t39_block::bytes, t39_1_blocks + t39_1_state.stage * t39_1_block::bytes, group, false);
+          wait_full(t39_2_pipeline, t39_2_state);
+          wgmma_block<t39_2_block>(v29, v70, t39_2_blocks + t39_2_state.stage * t39_2_block::bytes, true);
+          pingpong_signal<2>(group);
           wgmma_wait<1>();
           wgmma_pin(v126);
-          release<1>(t39_1_ring, t39_1_turn.place);
-          t39_1_turn.next();
+          release<1>(t39_1_pipeline, t39_1_state.stage);
+          t39_1_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             v129[r] = Max::identity<f32>();
@@ -386,8 +386,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
           wgmma_wait<0>();
           wgmma_pin(v29);
           wgmma_pin(v70);
-          release<1>(t39_2_ring, t39_2_turn.place);
-          t39_2_turn.next();
+          release<1>(t39_2_pipeline, t39_2_state.stage);
+          t39_2_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 v131_4 = max(v27[r], v129[r]);
@@ -426,16 +426,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             v28[r] = v151_old[r];
           }
         }
-        wait_full(t39_2_ring, t39_2_turn);
-        wgmma_block<t39_2_block>(v29, v70, t39_2_blocks + t39_2_turn.place * t39_2_block::bytes, true);
+        wait_full(t39_2_pipeline, t39_2_state);
+        wgmma_block<t39_2_block>(v29, v70, t39_2_blocks + t39_2_state.stage * t39_2_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(v29);
         wgmma_pin(v70);
-        release<1>(t39_2_ring, t39_2_turn.place);
-        t39_2_turn.next();
+        release<1>(t39_2_pipeline, t39_2_state.stage);
+        t39_2_state.next();
       }
-      release<1>(t39_ring, t39_turn.place);
-      t39_turn.next();
+      release<1>(t39_pipeline, t39_state.stage);
+      t39_state.next();
 
       bf16* const t85_at = t85 + v8 * 786432 + v6 * 64 + v3 * 768 + g * 768 + t * 8;
 #pragma unroll
@@ -462,7 +462,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       }
     }
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

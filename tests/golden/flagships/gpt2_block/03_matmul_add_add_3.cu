@@ -1,14 +1,14 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma raster=16 store_places=2; predicted 9.1 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2; predicted 9.1 us
 // matmul_add_add_3: t85 bf16[2048,768], ow bf16[768,768], x bf16[2048,768], ob bf16[768] -> t91 bf16[2048,768]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma raster=16 store_places=2
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/memory.cuh"
-#include "tw_cuda/raster.cuh"
 #include "tw_cuda/tile_store.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -19,50 +19,50 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 128, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 6 * A::bytes;
-  __shared__ Ring<6> ring;
-  open_ring<2, 1>(ring);
-  Turn<6> turn;
+  __shared__ TmaPipeline<6> pipeline;
+  open_pipeline<2, 1>(pipeline);
+  PipelineState<6> state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
-        const Place place = raster<16>(program, 6, 16);
-        const i32 program_1 = place.y;
+        const GridPoint point = tile_swizzle<16>(program, 6, 16);
+        const i32 program_1 = point.y;
         const i32 v5 = program_1 * 128;
-        const i32 program_0 = place.x;
+        const i32 program_0 = point.x;
         const i32 v2 = program_0 * 128;
         for (i64 v11 = 0; v11 < 768; v11 += 64) {
-          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, t85_map, full, i32(v11), v5);
-          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, ow_map, full, v2, i32(v11));
-          turn.next();
+          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, t85_map, full, i32(v11), v5);
+          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, ow_map, full, v2, i32(v11));
+          state.next();
         }
       }
     }
   } else {
     registers_up<232>();
     const int group = warpgroup();
-    Outbox<2> outbox{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, 0};
+    TmaStoreStages<2> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, 0};
     for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
-      const Place place = raster<16>(program, 6, 16);
-      const i32 program_0 = place.x;
-      const i32 program_1 = place.y;
+      const GridPoint point = tile_swizzle<16>(program, 6, 16);
+      const i32 program_0 = point.x;
+      const i32 program_1 = point.y;
       const i32 v2 = program_0 * 128;
       const i32 v5 = program_1 * 128;
 
       Vec<f32, 2> v12[2][16];
       keep_step<256>();
       for (i64 v11 = 0; v11 < 768; v11 += 64) {
-        wait_full(ring, turn);
-        wgmma_block<A, B, 2>(v12, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, v11 > 0);
+        wait_full(pipeline, state);
+        wgmma_block<A, B, 2>(v12, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, v11 > 0);
         wgmma_wait<1>();
-        if (v11 > 0) release_previous<1>(ring, turn);
-        turn.next();
+        if (v11 > 0) release_previous<1>(pipeline, state);
+        state.next();
       }
       wgmma_wait<0>();
       wgmma_pin(v12);
-      release_previous<1>(ring, turn);
+      release_previous<1>(pipeline, state);
 
       Vec<bf16, 2> x_in[2][16];
       const bf16* const x_at = x + v5 * 768 + v2 + g * 768 + t * 2;
@@ -99,15 +99,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
               }
               t91_parts[part] = from_f32<bf16>(t91_out);
             }
-            put(outbox.piece(), half, quad * 4, t91_parts);
+            put(store_stages.piece(), half, quad * 4, t91_parts);
           }
         }
-        send(outbox, t91_map, group, v2 + panel * 64, v5 + group * 64);
+        send(store_stages, t91_map, group, v2 + panel * 64, v5 + group * 64);
       }
     }
-    close_outbox();
+    close_store_stages();
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

@@ -19,9 +19,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
   const u32 x_blocks = block_stage();
   using t18_block = Block<bf16, 64, 128, Major::mn>;
   const u32 t18_blocks = x_blocks + 7 * x_block::bytes;
-  __shared__ Ring<7> x_ring;
-  open_ring<1, 1>(x_ring);
-  Turn<7> x_turn;
+  __shared__ TmaPipeline<7> x_pipeline;
+  open_pipeline<1, 1>(x_pipeline);
+  PipelineState<7> x_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 128) {
     registers_down<56>();
@@ -30,10 +30,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
         const i32 program_0 = program;
         const i32 v2 = program_0 * 64;
         for (i64 v10 = 0; v10 < 32; v10 += 1) {
-          Barrier& x_full = refill(x_ring, x_turn, x_block::bytes + t18_block::bytes);
-          tma_load_panels<2, x_block::panel_bytes, 64>(x_blocks + x_turn.place * x_block::bytes, x_map, x_full, 0, 0, i32(v10));
-          tma_load_panels<1, t18_block::panel_bytes, 64>(t18_blocks + x_turn.place * t18_block::bytes, t18_map, x_full, v2, 0, i32(v10));
-          x_turn.next();
+          Barrier& x_full = refill(x_pipeline, x_state, x_block::bytes + t18_block::bytes);
+          tma_load_panels<2, x_block::panel_bytes, 64>(x_blocks + x_state.stage * x_block::bytes, x_map, x_full, 0, 0, i32(v10));
+          tma_load_panels<1, t18_block::panel_bytes, 64>(t18_blocks + x_state.stage * t18_block::bytes, t18_map, x_full, v2, 0, i32(v10));
+          x_state.next();
         }
       }
     }
@@ -72,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
         }
       }
       for (i64 v10_i = 0; v10_i < v10_end; v10_i += 2 * v10_step) {
-        wait_full(x_ring, x_turn);
-        wgmma_block<x_block, t18_block, 1>(v17, x_blocks + x_turn.place * x_block::bytes, t18_blocks + x_turn.place * t18_block::bytes, group, false);
+        wait_full(x_pipeline, x_state);
+        wgmma_block<x_block, t18_block, 1>(v17, x_blocks + x_state.stage * x_block::bytes, t18_blocks + x_state.stage * t18_block::bytes, group, false);
         if (v10_i + v10_step < v10_end) {
           {
             const i32 v10 = i32(v10_i + v10_step);
@@ -88,8 +88,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
           }
         }
         wgmma_wait<0>();
-        release<1>(x_ring, x_turn.place);
-        x_turn.next();
+        release<1>(x_pipeline, x_state.stage);
+        x_state.next();
         wgmma_pin(v17);
         {
           const i32 v10 = i32(v10_i);
@@ -107,8 +107,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
           }
         }
         if (v10_i + v10_step < v10_end) {
-          wait_full(x_ring, x_turn);
-          wgmma_block<x_block, t18_block, 1>(v17, x_blocks + x_turn.place * x_block::bytes, t18_blocks + x_turn.place * t18_block::bytes, group, false);
+          wait_full(x_pipeline, x_state);
+          wgmma_block<x_block, t18_block, 1>(v17, x_blocks + x_state.stage * x_block::bytes, t18_blocks + x_state.stage * t18_block::bytes, group, false);
           if (v10_i + v10_step + v10_step < v10_end) {
             {
               const i32 v10 = i32(v10_i + v10_step + v10_step);
@@ -123,8 +123,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
             }
           }
           wgmma_wait<0>();
-          release<1>(x_ring, x_turn.place);
-          x_turn.next();
+          release<1>(x_pipeline, x_state.stage);
+          x_state.next();
           wgmma_pin(v17);
           {
             const i32 v10 = i32(v10_i + v10_step);
@@ -166,7 +166,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
       }
     }
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

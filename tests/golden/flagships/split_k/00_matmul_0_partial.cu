@@ -1,14 +1,14 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma raster=16 store_places=2; predicted 16.8 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2; predicted 16.8 us
 // matmul_0_partial: a bf16[128,8192], b bf16[8192,4096] -> partial f32[4,128,4096]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma raster=16 store_places=2
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/memory.cuh"
-#include "tw_cuda/raster.cuh"
 #include "tw_cuda/tile_store.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -19,35 +19,35 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 128, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 6 * A::bytes;
-  __shared__ Ring<6> ring;
-  open_ring<2, 1>(ring);
-  Turn<6> turn;
+  __shared__ TmaPipeline<6> pipeline;
+  open_pipeline<2, 1>(pipeline);
+  PipelineState<6> state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
-        const Place place = raster<16>(program, 32, 1);
+        const GridPoint point = tile_swizzle<16>(program, 32, 1);
         const i32 program_2 = program / 32;
         const i32 v8 = program_2 * 2048;
         const i32 v10 = v8 + 2048;
-        const i32 program_0 = place.x;
+        const i32 program_0 = point.x;
         const i32 v2 = program_0 * 128;
         for (i64 v12 = v8; v12 < v10; v12 += 64) {
-          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, a_map, full, i32(v12), 0);
-          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, b_map, full, v2, i32(v12));
-          turn.next();
+          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, a_map, full, i32(v12), 0);
+          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, b_map, full, v2, i32(v12));
+          state.next();
         }
       }
     }
   } else {
     registers_up<232>();
     const int group = warpgroup();
-    Outbox<2> outbox{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, 0};
+    TmaStoreStages<2> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, 0};
     for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
-      const Place place = raster<16>(program, 32, 1);
-      const i32 program_0 = place.x;
+      const GridPoint point = tile_swizzle<16>(program, 32, 1);
+      const i32 program_0 = point.x;
       const i32 program_2 = program / 32;
       const i32 v2 = program_0 * 128;
       const i32 v8 = program_2 * 2048;
@@ -56,15 +56,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
       Vec<f32, 2> v13[2][16];
       keep_step<256>();
       for (i64 v12 = v8; v12 < v10; v12 += 64) {
-        wait_full(ring, turn);
-        wgmma_block<A, B, 2>(v13, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, v12 > v8);
+        wait_full(pipeline, state);
+        wgmma_block<A, B, 2>(v13, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, v12 > v8);
         wgmma_wait<1>();
-        if (v12 > v8) release_previous<1>(ring, turn);
-        turn.next();
+        if (v12 > v8) release_previous<1>(pipeline, state);
+        state.next();
       }
       wgmma_wait<0>();
       wgmma_pin(v13);
-      release_previous<1>(ring, turn);
+      release_previous<1>(pipeline, state);
 
 #pragma unroll
       for (int panel = 0; panel < 4; ++panel) {
@@ -77,14 +77,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
             const int c = (panel * 1 + 0) * 4 + part;
             partial_parts[part] = v13[r][c];
           }
-          put(outbox.piece(), half, 0, partial_parts);
+          put(store_stages.piece(), half, 0, partial_parts);
         }
-        send(outbox, partial_map, group, v2 + panel * 32, 0 + group * 64, program_2);
+        send(store_stages, partial_map, group, v2 + panel * 32, 0 + group * 64, program_2);
       }
     }
-    close_outbox();
+    close_store_stages();
   }
-  close_ring<1>();
+  close_pipeline<1>();
 }
 
 }  // namespace tw

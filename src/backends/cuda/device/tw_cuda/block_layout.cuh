@@ -31,7 +31,7 @@ struct Block {
 
   // What the chunks of a row trade places by, as bits of the address; and where the bytes from `offset` on
   // lie.
-  TW_DEVICE static constexpr u32 turn(u32 row) { return (row & 7u) << 4; }
+  TW_DEVICE static constexpr u32 swizzle_bits(u32 row) { return (row & 7u) << 4; }
   TW_DEVICE static u32 swizzled(u32 offset) { return swizzle(offset); }
   // Bytes from the block's start to element (row, k).
   TW_DEVICE static u32 place(int row, int k) {
@@ -40,7 +40,7 @@ struct Block {
     const u32 before = kOnePanel ? 0u : u32(x / panel * panel_bytes);
     const u32 along = u32(kOnePanel ? x : x % panel) * u32(sizeof(T));
     // Apart, what trades places and what does not: constants of either are a load's own offset.
-    return before + u32(y * 128) + (turn(u32(y)) ^ (along & ~15u)) + (along & 15u);
+    return before + u32(y * 128) + (swizzle_bits(u32(y)) ^ (along & ~15u)) + (along & 15u);
   }
   // Bytes to row `row` and instruction `i` along k, before swizzling. Both are multiples of what a wgmma
   // descriptor can begin at: 8 rows of a panel, or 32 bytes inside its first row.
@@ -51,7 +51,7 @@ struct Block {
 };
 
 // Dynamic shared memory from the first multiple of 1024 bytes on, which swizzled blocks begin at.
-TW_DEVICE u32 block_stage() { return (smem_address(stage<char>()) + 1023) & ~1023u; }
+TW_DEVICE u32 block_stage() { return (smem_address(shared_memory<char>()) + 1023) & ~1023u; }
 
 // Two neighbours along k of a block of bytes, in one access: as bytes, the compiler would load each by
 // itself.

@@ -31,7 +31,7 @@ TW_DEVICE int share_out(T (&part)[kAll]) {
 }  // namespace detail
 
 // Elements of `stage`: kWarps · padded(columns). Afterwards every thread has the results of its columns.
-template <class Op, int kWarps, int kSteps, class Who = WholeBlock, class T>
+template <class Op, int kWarps, int kSteps, class Who = UnmaskedBlock, class T>
 TW_DEVICE void reduce_columns(Vec<T, 2>* x, T* stage) {
   static_assert(kSteps % 4 == 0, "every quad gets as many values");
   constexpr int kCols = kSteps * 8, kMine = kSteps / 4, kQuad = 4;

@@ -9,12 +9,12 @@ namespace tw {
 
 // The block's dynamic shared memory, for one step at a time, from `bytes` on.
 template <class T>
-TW_DEVICE T* stage(int bytes = 0) {
+TW_DEVICE T* shared_memory(int bytes = 0) {
   extern __shared__ uint4 tw_stage[];
   return reinterpret_cast<T*>(reinterpret_cast<char*>(tw_stage) + bytes);
 }
-// Who exchanges: all threads of the block, unless others stand beside them (ring.cuh).
-struct WholeBlock {
+// Who exchanges: all threads of the block, unless others stand beside them (pipeline.cuh).
+struct UnmaskedBlock {
   static TW_DEVICE void wait() { __syncthreads(); }
 };
 // Registers of one value each, seen as vectors.
@@ -104,7 +104,7 @@ TW_DEVICE void take_columns(Vec<T, N>* x, const T* row) {
 
 // Vectors of a thread's columns, combined over the row groups: kThreads threads a row, kGroups groups.
 // `stage` holds kParts rows of the tile; every thread of those that exchange must call.
-template <class Op, int kThreads, int kGroups, int kSteps, class Who = WholeBlock, class T, int N>
+template <class Op, int kThreads, int kGroups, int kSteps, class Who = UnmaskedBlock, class T, int N>
 TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
   constexpr int kInWarp = kThreads < 32 ? (32 / kThreads < kGroups ? 32 / kThreads : kGroups) : 1;
   constexpr int kParts = kGroups / kInWarp;
@@ -131,7 +131,7 @@ TW_DEVICE void reduce_groups(Vec<T, N>* x, T* stage) {
   }
 }
 
-template <class Op, int kThreads, int kGroups, class Who = WholeBlock, class T>
+template <class Op, int kThreads, int kGroups, class Who = UnmaskedBlock, class T>
 TW_DEVICE void reduce_groups_one(T& x, T* stage) {
   Vec<T, 1> one[1] = {{{x}}};
   reduce_groups<Op, kThreads, kGroups, 1, Who>(one, stage);

@@ -13,10 +13,10 @@ template <class T, int kRows, int kDepth, Major kMajor>
 struct FmaBlock : Block<T, kRows, kDepth, kMajor> {
   using Plain = Block<T, kRows, kDepth, kMajor>;
   // What the chunks of a row trade places by, as bits of the address.
-  TW_DEVICE static constexpr u32 turn(u32 row) {
+  TW_DEVICE static constexpr u32 swizzle_bits(u32 row) {
     return kMajor == Major::k ? ((row ^ row >> 2) & 7u) << 4 : 0;
   }
-  TW_DEVICE static u32 swizzled(u32 offset) { return offset ^ turn(offset >> 7); }
+  TW_DEVICE static u32 swizzled(u32 offset) { return offset ^ swizzle_bits(offset >> 7); }
 };
 
 template <int N>
@@ -44,17 +44,17 @@ TW_DEVICE Vec<f32, N> load_shared_vector(u32 address) {
 // constant that has no bit in common with any `row`, so that its part of the address is one, too.
 template <class Block>
 struct Reader {
-  u32 base, turn;
+  u32 base, swizzle_bits;
   TW_DEVICE Reader(u32 block, int row)
       : base(block + u32(Block::major == Major::k ? row * 128
                                                   : row / Block::panel * Block::panel_bytes +
                                                         row % Block::panel * int(sizeof(f32)))),
-        turn(Block::turn(u32(row))) {}
+        swizzle_bits(Block::swizzle_bits(u32(row))) {}
   // k: a multiple of 4 where k is contiguous.
   TW_DEVICE u32 address(int d, int k) const {
     if constexpr (Block::major == Major::k)
       return base + u32(d * 128 + k / Block::panel * Block::panel_bytes) +
-             (u32(k % Block::panel * int(sizeof(f32))) ^ turn ^ Block::turn(u32(d)));
+             (u32(k % Block::panel * int(sizeof(f32))) ^ swizzle_bits ^ Block::swizzle_bits(u32(d)));
     else
       return base +
              u32(d / Block::panel * Block::panel_bytes + d % Block::panel * int(sizeof(f32)) + k * 128);

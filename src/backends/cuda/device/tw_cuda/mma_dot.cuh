@@ -65,7 +65,7 @@ TW_DEVICE void copy_block(u32 to, const T* from, i64 x_step, i64 y_step, int x_e
     const int before = i * kRowsAtOnce, n = before + row;  // rows of panels
     const int panel = kEven ? before / kRows : n / kRows, y = kEven ? before % kRows + row : n % kRows;
     const int x = (panel * 8 + thread % 8) * kElements;
-    const u32 place = to + (first ^ Block::turn(u32(before))) + u32(before) * 128;
+    const u32 place = to + (first ^ Block::swizzle_bits(u32(before))) + u32(before) * 128;
     if constexpr (kWhole) {
       // What this thread adds to a place, and what the place adds, apart: often a constant.
       const T* const at =

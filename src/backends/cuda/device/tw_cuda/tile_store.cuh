@@ -3,7 +3,7 @@
 // has rows 16 (t / 32) + t % 32 / 4 + 8 half of a piece, and of every 8 columns two (wgmma.cuh).
 #pragma once
 
-#include "tw_cuda/ring.cuh"
+#include "tw_cuda/pipeline.cuh"
 
 #if __CUDA_ARCH__ >= 900
 
@@ -11,12 +11,12 @@ namespace tw {
 
 inline constexpr u32 kPieceBytes = 64 * 128;
 
-// One warpgroup's places; kPlaces of them, at least two.
-template <int kPlaces>
-struct Outbox {
-  u32 places;  // shared address of the first
-  u32 place;
-  TW_DEVICE u32 piece() const { return places + place * kPieceBytes; }
+// One warpgroup's stages; kStages of them, at least two.
+template <int kStages>
+struct TmaStoreStages {
+  u32 stages;  // shared address of the first
+  u32 stage;
+  TW_DEVICE u32 piece() const { return stages + stage * kPieceBytes; }
 };
 
 // Four blocks of 8 columns, `block` the first of them in the piece. Of 16 bits lanes 8 j … 8 j + 7 name the
@@ -60,22 +60,22 @@ TW_DEVICE void tma_store(u32 from, const TensorMap& map, i32 x, i32 y, i32 z, i3
       : "memory");
 }
 
-// The piece is written: off it goes. Afterwards the next place is free: the one thread that stores has seen
+// The piece is written: off it goes. Afterwards the next stage is free: the one thread that stores has seen
 // that the copy engine has read it, before the barrier at which all of them wait.
-template <int kPlaces, class... Index>
-TW_DEVICE void send(Outbox<kPlaces>& out, const TensorMap& map, int group, i32 x, Index... outer) {
-  static_assert(kPlaces >= 2, "one is written while another is read");
+template <int kStages, class... Index>
+TW_DEVICE void send(TmaStoreStages<kStages>& out, const TensorMap& map, int group, i32 x, Index... outer) {
+  static_assert(kStages >= 2, "one is written while another is read");
   bulk_store_fence();
-  if (threadIdx.x % 128 == 0) bulk_wait_read<kPlaces - 2>();
+  if (threadIdx.x % 128 == 0) bulk_wait_read<kStages - 2>();
   warpgroup_sync(group);
   if (threadIdx.x % 128 == 0) {
     tma_store(out.piece(), map, x, outer...);
     bulk_commit();
   }
-  out.place = out.place + 1 == kPlaces ? 0 : out.place + 1;
+  out.stage = out.stage + 1 == kStages ? 0 : out.stage + 1;
 }
 // At the end: a block's shared memory must outlive what is read from it.
-TW_DEVICE void close_outbox() {
+TW_DEVICE void close_store_stages() {
   if (threadIdx.x % 128 == 0) bulk_wait_read<0>();
 }
 

@@ -17,15 +17,13 @@ TW_DEVICE void store_shared_word(u32 address, u32 word) {
 
 // Zeros at the depths (or rows) i of a block for which used(i) is false. By kThreads neighbouring threads,
 // each for lines of its own; what must follow before the block is read is the caller's.
-template <class Block, bool kByDepth, int kThreads, class Used>
+template <class Block, bool kKMajor, int kThreads, class Used>
 TW_DEVICE void zero_unused(u32 block, const Used& used) {
   using T = typename Block::type;
-  constexpr int kLines = kByDepth ? Block::depth : Block::rows,
-                kAcross = kByDepth ? Block::rows : Block::depth;
-  constexpr bool kContiguous =
-      kByDepth == (Block::major == Major::mn);  // a line lies in whole rows of panels
+  constexpr int kLines = kKMajor ? Block::depth : Block::rows, kAcross = kKMajor ? Block::rows : Block::depth;
+  constexpr bool kContiguous = kKMajor == (Block::major == Major::mn);  // a line lies in whole rows of panels
   const auto place = [](int line, int across) {
-    return kByDepth ? Block::place(across, line) : Block::place(line, across);
+    return kKMajor ? Block::place(across, line) : Block::place(line, across);
   };
   const int thread = int(threadIdx.x) % kThreads;
   if constexpr (kContiguous) {

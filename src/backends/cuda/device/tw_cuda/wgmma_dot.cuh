@@ -3,8 +3,8 @@
 #pragma once
 
 #include "tw_cuda/convert.cuh"
+#include "tw_cuda/pipeline.cuh"
 #include "tw_cuda/quad.cuh"
-#include "tw_cuda/ring.cuh"
 #include "tw_cuda/wgmma.cuh"
 
 namespace tw {
@@ -41,7 +41,7 @@ TW_DEVICE void wgmma_block(Vec<Sum, 2> (&acc)[kRows][kCols], u32 a, u32 b, int g
 // For 8-bit operands, whose sums tensor cores keep with about 14 bits: the block's product has an accumulator
 // of its own and is added to `acc` when it is done.
 template <class A, class B, int kGroups, int kRows, int kCols>
-TW_DEVICE void wgmma_promoted(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int group) {
+TW_DEVICE void wgmma_two_level(Vec<f32, 2> (&acc)[kRows][kCols], u32 a, u32 b, int group) {
   Vec<f32, 2> part[kRows][kCols];
   wgmma_block<A, B, kGroups>(part, a, b, group, false);
   wgmma_wait<0>();

@@ -36,15 +36,15 @@ class DotCompile : public ::testing::Test {
   std::unique_ptr<backends::Backend> backend_;
 };
 
-tile::Schedule ping_pong(int stages, int cluster = 1) {
+tile::Schedule cutlass_pingpong(int stages, int cluster = 1) {
   return {.threads = 256,
           .threads_per_row = 4,
           .vector_bytes = 16,
           .cluster = cluster,
           .stages = stages,
           .dot = tile::DotUnit::wgmma,
-          .raster = 16,
-          .ping_pong = true};
+          .group_m = 16,
+          .cutlass_pingpong = true};
 }
 
 MatmulKernel of(DType dtype, Index block_m, Index block_n, bool bias_gelu) {
@@ -64,18 +64,18 @@ MatmulKernel of(DType dtype, Index block_m, Index block_n, bool bias_gelu) {
 
 TEST_F(DotCompile, WarpgroupsHaveRegistersForTilesOfTheirOwn) {
   for (const bool bias_gelu : {false, true}) {
-    compile(of(DType::bf16, 128, 192, bias_gelu), ping_pong(5));
-    compile(of(DType::bf16, 64, 256, bias_gelu), ping_pong(5));
-    compile(of(DType::f32, 128, 192, bias_gelu), ping_pong(5));
-    compile(of(DType::f8e4m3, 64, 192, bias_gelu), ping_pong(6));
+    compile(of(DType::bf16, 128, 192, bias_gelu), cutlass_pingpong(5));
+    compile(of(DType::bf16, 64, 256, bias_gelu), cutlass_pingpong(5));
+    compile(of(DType::f32, 128, 192, bias_gelu), cutlass_pingpong(5));
+    compile(of(DType::f8e4m3, 64, 192, bias_gelu), cutlass_pingpong(6));
   }
-  compile(of(DType::i8, 128, 192, false), ping_pong(5));
-  compile(of(DType::f16, 128, 128, true), ping_pong(6, 2));
+  compile(of(DType::i8, 128, 192, false), cutlass_pingpong(5));
+  compile(of(DType::f16, 128, 128, true), cutlass_pingpong(6, 2));
   MatmulKernel ragged = of(DType::bf16, 128, 192, true);
   ragged.batch = 3, ragged.m = 4001, ragged.n = 3064, ragged.k = 1000;
-  compile(ragged, ping_pong(5));
+  compile(ragged, cutlass_pingpong(5));
   ragged.any_depth = true;
-  compile(ragged, ping_pong(5));
+  compile(ragged, cutlass_pingpong(5));
 }
 
 TEST_F(DotCompile, ResultsOfEightBitsAreStoredByTheQuad) {
@@ -83,8 +83,8 @@ TEST_F(DotCompile, ResultsOfEightBitsAreStoredByTheQuad) {
     for (const auto& [rows, columns] : {std::pair<Index, Index>{128, 256}, {256, 128}}) {
       MatmulKernel m = of(DType::bf16, rows, columns, out == DType::f8e4m3);
       m.out = out;
-      tile::Schedule cooperative = ping_pong(4);
-      cooperative.ping_pong = false;
+      tile::Schedule cooperative = cutlass_pingpong(4);
+      cooperative.cutlass_pingpong = false;
       compile(m, cooperative);
     }
 }
@@ -95,41 +95,41 @@ MatmulKernel with_maxima(MatmulKernel m) {
 }
 
 TEST_F(DotCompile, WarpsReduceColumnsInTheirRegisters) {
-  tile::Schedule together = ping_pong(4);
-  together.ping_pong = false;
+  tile::Schedule together = cutlass_pingpong(4);
+  together.cutlass_pingpong = false;
   for (const bool bias_gelu : {false, true}) {
     compile(with_maxima(of(DType::bf16, 128, bias_gelu ? 192 : 256, bias_gelu)), together);
-    compile(with_maxima(of(DType::bf16, 128, 128, bias_gelu)), ping_pong(5));
+    compile(with_maxima(of(DType::bf16, 128, 128, bias_gelu)), cutlass_pingpong(5));
   }
   compile(with_maxima(of(DType::f8e4m3, 128, 192, false)), together);
-  compile(with_maxima(of(DType::i8, 64, 192, false)), ping_pong(5));
-  const auto none =
-      backend_->print(tile::samples::matmul(with_maxima(of(DType::bf16, 128, 192, false))), ping_pong(5));
+  compile(with_maxima(of(DType::i8, 64, 192, false)), cutlass_pingpong(5));
+  const auto none = backend_->print(tile::samples::matmul(with_maxima(of(DType::bf16, 128, 192, false))),
+                                    cutlass_pingpong(5));
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().message.find("no registers"), std::string::npos) << none.error().message;
 }
 
-tile::Schedule sent(tile::Schedule s, int stages, int places) {
-  s.stages = stages, s.store_places = places;
+tile::Schedule tma_store(tile::Schedule s, int stages, int places) {
+  s.stages = stages, s.tma_store_stages = places;
   return s;
 }
 
 TEST_F(DotCompile, ResultsLeaveByTheCopyEngine) {
-  tile::Schedule together = ping_pong(4);
-  together.ping_pong = false;
+  tile::Schedule together = cutlass_pingpong(4);
+  together.cutlass_pingpong = false;
   for (const bool bias_gelu : {false, true}) {
-    compile(of(DType::bf16, 128, 256, bias_gelu), sent(together, 4, 2));
-    compile(with_maxima(of(DType::bf16, 128, 192, bias_gelu)), sent(together, 4, 2));
-    compile(of(DType::bf16, 128, 192, bias_gelu), sent(ping_pong(4), 4, 4));
-    compile(of(DType::bf16, 64, 256, bias_gelu), sent(ping_pong(4), 4, 3));
-    compile(of(DType::f8e4m3, 128, 192, bias_gelu), sent(together, 4, 3));
+    compile(of(DType::bf16, 128, 256, bias_gelu), tma_store(together, 4, 2));
+    compile(with_maxima(of(DType::bf16, 128, 192, bias_gelu)), tma_store(together, 4, 2));
+    compile(of(DType::bf16, 128, 192, bias_gelu), tma_store(cutlass_pingpong(4), 4, 4));
+    compile(of(DType::bf16, 64, 256, bias_gelu), tma_store(cutlass_pingpong(4), 4, 3));
+    compile(of(DType::f8e4m3, 128, 192, bias_gelu), tma_store(together, 4, 3));
   }
   MatmulKernel ragged = of(DType::f16, 128, 256, true);
   ragged.batch = 3, ragged.m = 4001, ragged.n = 3064, ragged.k = 1000, ragged.out = DType::f32;
-  compile(ragged, sent(together, 4, 2));
+  compile(ragged, tma_store(together, 4, 2));
   ragged.block_n = 192;
-  compile(ragged, sent(ping_pong(4), 4, 2));
-  compile(of(DType::i8, 128, 192, false), sent(ping_pong(4), 4, 2));
+  compile(ragged, tma_store(cutlass_pingpong(4), 4, 2));
+  compile(of(DType::i8, 128, 192, false), tma_store(cutlass_pingpong(4), 4, 2));
 }
 
 // Two and three warpgroups, each with the products of a round and the sum in its registers.
@@ -150,10 +150,10 @@ TEST_F(DotCompile, ChainsSendTheirResults) {
                        .vector_bytes = 16,
                        .stages = 2,
                        .dot = tile::DotUnit::wgmma,
-                       .ahead = true,
-                       .take_turns = true,
-                       .descending = causal,
-                       .store_places = 2};
+                       .intra_warpgroup_overlap = true,
+                       .fa3_pingpong = true,
+                       .longest_first = causal,
+                       .tma_store_stages = 2};
       compile(attention(a), to_string(a), s);
     }
 }

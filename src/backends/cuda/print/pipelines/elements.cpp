@@ -62,7 +62,7 @@ bool PersistentRows::bring_load(Loop& loop, std::size_t i) {
   const auto staged = staged_.find(in.op);
   if (staged == staged_.end()) return false;
   const DType dtype = kernel_.views[static_cast<std::size_t>(in.op->param)].dtype;
-  loop.arrays[i] = {staged->second.name + "_now", loop.place, dtype, element_type(dtype), true};
+  loop.arrays[i] = {staged->second.name + "_now", loop.layout, dtype, element_type(dtype), true};
   print_fetch(loop, in);
   return true;
 }
@@ -77,18 +77,18 @@ void PersistentRows::print_fetch(Loop& loop, const Instr& in) {
   for (int d = 0; d < access.rank(); ++d) foresight_.print(access.start(d));
   const KernelPrinter::Bounds b = k_.print_bounds(loop, in, access);
   const KernelPrinter::Address a = k_.print_address(loop, in, access);
-  const Registers r{s.name, loop.place, access.view().dtype, element_type(access.view().dtype), true};
+  const Registers r{s.name, loop.layout, access.view().dtype, element_type(access.view().dtype), true};
   k_.for_registers(r, [&] {
     std::string p = a.base, guard = b.uniform;
-    const bool rows = loop.place.part == Part::all && loop.frame.row_steps() > 1;
+    const bool rows = loop.layout.part == Part::all && loop.frame.row_steps() > 1;
     if (rows) p += " + " + a.row_term;
     if (loop.frame.col_steps() > 1) p += fmt::format(" + c * ({})", a.col_step);
     const auto add = [&](bool needed, const std::string& condition) {
       if (needed) guard += (guard.empty() ? "" : " && ") + condition;
     };
-    add(b.rows && loop.place.part == Part::all, fmt::format("{} < {}", k_.row_text(loop), b.end_row));
+    add(b.rows && loop.layout.part == Part::all, fmt::format("{} < {}", k_.row_text(loop), b.end_row));
     add(b.cols, fmt::format("{} < {}", k_.col_text(loop), b.end_col));
-    const std::string slot = k_.staged_slot(r, s.name + " + turn * " + integer(s.slots * schedule_.threads));
+    const std::string slot = k_.staged_slot(r, s.name + " + stage * " + integer(s.slots * schedule_.threads));
     if (guard.empty())
       out_.line("fetch<{}, {}>({}, {});", loop.frame.vector, schedule_.threads, slot, p);
     else
@@ -103,10 +103,10 @@ void PersistentRows::print_fetch(Loop& loop, const Instr& in) {
 void PersistentRows::print_staging(const std::string& programs) {
   const int ahead = schedule_.stages - 1;
   for (const Staged& s : staged_in_order())
-    out_.line("uint4* const {} = stage<uint4>() + ({}) + threadIdx.x;", s.name,
+    out_.line("uint4* const {} = shared_memory<uint4>() + ({}) + threadIdx.x;", s.name,
               fmt::format("{} + {}", integer(plan_.shared.staged_at / kSlotBytes),
                           integer(s.first_slot * schedule_.threads * schedule_.stages)));
-  out_.open("const auto fetch_program = [&](i32 program, int turn)");
+  out_.open("const auto fetch_program = [&](i32 program, int stage)");
   out_.append(fetch_);
   out_.close_with("};");
   out_.line("const i32 first = {}, hop = {};",
@@ -118,19 +118,20 @@ void PersistentRows::print_staging(const std::string& programs) {
   out_.line("if (first + i * hop < {}) fetch_program(first + i * hop, i);", programs);
   out_.write("copy_async_commit();");
   out_.close();
-  out_.write("int turn = 0;  // which of the rows under way the present program works on");
+  out_.write("int stage = 0;  // which of the rows under way the present program works on");
 }
 
 // At the head of the loop over programs: one more program is fetched, the present one's rows have arrived.
 void PersistentRows::print_turn(const std::string& programs) {
   const int ahead = schedule_.stages - 1;
-  out_.line("if (program + {0} * hop < {1}) fetch_program(program + {0} * hop, turn == 0 ? {0} : turn - 1);",
-            ahead, programs);
+  out_.line(
+      "if (program + {0} * hop < {1}) fetch_program(program + {0} * hop, stage == 0 ? {0} : stage - 1);",
+      ahead, programs);
   out_.write("copy_async_commit();");
   out_.line("copy_async_wait<{}>();", ahead);
   for (const Staged& s : staged_in_order())
-    out_.line("const uint4* const {0}_now = {0} + turn * {1};", s.name, s.slots * schedule_.threads);
-  out_.line("turn = turn == {} ? 0 : turn + 1;", ahead);
+    out_.line("const uint4* const {0}_now = {0} + stage * {1};", s.name, s.slots * schedule_.threads);
+  out_.line("stage = stage == {} ? 0 : stage + 1;", ahead);
 }
 
 std::vector<PersistentRows::Staged> PersistentRows::staged_in_order() const {

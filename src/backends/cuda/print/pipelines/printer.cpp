@@ -1,9 +1,9 @@
 // The pipeline that prints a plan.
 #include "backends/cuda/print/printer.h"
-#include "backends/cuda/print/pipelines/copied_chain.h"
-#include "backends/cuda/print/pipelines/copied_dot.h"
+#include "backends/cuda/print/pipelines/cp_async_b2b.h"
+#include "backends/cuda/print/pipelines/cp_async_dot.h"
 #include "backends/cuda/print/pipelines/wgmma_dot.h"
-#include "backends/cuda/print/pipelines/wgmma_scaled_chain.h"
+#include "backends/cuda/print/pipelines/wgmma_scaled_accumulation.h"
 
 #include <memory>
 
@@ -16,15 +16,15 @@ std::unique_ptr<Pipeline> pipeline_of(KernelPrinter& k, const CudaPlan& plan) {
     case PipelineKind::elements:
       if (walks_programs(plan.schedule)) return std::make_unique<PersistentRows>(k);
       return std::make_unique<Elements>(k);
-    case PipelineKind::copied_dot:
-      return std::make_unique<CopiedDot>(k);
-    case PipelineKind::copied_chain:
-      return std::make_unique<CopiedChain>(k);
+    case PipelineKind::cp_async_dot:
+      return std::make_unique<CpAsyncDot>(k);
+    case PipelineKind::cp_async_b2b:
+      return std::make_unique<CpAsyncB2b>(k);
     case PipelineKind::wgmma_dot:
       return std::make_unique<WgmmaDot>(k);
-    case PipelineKind::wgmma_chain:
-      if (adds_in_turn(*plan.dots.chain)) return std::make_unique<WgmmaScaledChain>(k);
-      return std::make_unique<WgmmaChain>(k);
+    case PipelineKind::wgmma_b2b:
+      if (accumulates_in_turn(*plan.dots.b2b)) return std::make_unique<WgmmaScaledAccumulation>(k);
+      return std::make_unique<WgmmaB2b>(k);
   }
   return nullptr;
 }

@@ -22,10 +22,11 @@ RegisterShare register_share(int warpgroups, bool crowded) {
 
 void Wgmma::print_body() {
   k_.need("wgmma_dot");
-  const RegisterShare registers = register_share(warpgroups(), chain_.has_value() || schedule_.ping_pong);
+  const RegisterShare registers =
+      register_share(warpgroups(), b2b_.has_value() || schedule_.cutlass_pingpong);
   k_.index_scalars();
   choose_names();
-  if (schedule_.descending) k_.need("raster");
+  if (schedule_.longest_first) k_.need("tile_swizzle");
   Text multiply(3);
   std::swap(out_, multiply);
   k_.print_steps_after_wait(loops_.steps);  // of all threads, before they part
@@ -37,28 +38,28 @@ void Wgmma::print_body() {
   out_.open("if (threadIdx.x == {})", schedule_.threads);
   open_program_loop();
   foresight_.begin();
-  k_.print_raster();
+  k_.print_tile_swizzle();
   print_fetching();
   out_.close();
   out_.close();
   out_.close_else();
   out_.line("registers_up<{}>();", registers.multiplying);
   out_.write("const int group = warpgroup();");
-  if (schedule_.take_turns || schedule_.ping_pong)
-    out_.line("if (group == {}) give_turn<{}>(group);", warpgroups() - 1, warpgroups());
-  print_outbox();
+  if (schedule_.fa3_pingpong || schedule_.cutlass_pingpong)
+    out_.line("if (group == {}) pingpong_signal<{}>(group);", warpgroups() - 1, warpgroups());
+  print_store_stages();
   print_exchange_place();
   open_multiplied_programs();
   k_.print_program_ids();
   out_.append(multiply);
   out_.close();
-  if (plan_.dots.result) out_.write("close_outbox();");
+  if (plan_.dots.result) out_.write("close_store_stages();");
   out_.close();
-  out_.line("close_ring<{}>();", schedule_.cluster);
+  out_.line("close_pipeline<{}>();", schedule_.cluster);
 }
 
 void Wgmma::open_program_loop() {
-  if (schedule_.descending) {
+  if (schedule_.longest_first) {
     out_.open("for (i32 wave = 0, program; (program = serpentine(wave)) < {}; ++wave)", k_.programs_text());
     return;
   }
@@ -66,9 +67,9 @@ void Wgmma::open_program_loop() {
             k_.programs_text());
 }
 
-// Opens the loop over programs of the multiplying warpgroups; with ping_pong each takes its own.
+// Opens the loop over programs of the multiplying warpgroups; with cutlass_pingpong each takes its own.
 void Wgmma::open_multiplied_programs() {
-  if (!schedule_.ping_pong) return open_program_loop();
+  if (!schedule_.cutlass_pingpong) return open_program_loop();
   const int groups = warpgroups();
   out_.line("u32 passed = u32(group);  // programs of the others since the last own one");
   out_.open(
@@ -81,15 +82,15 @@ void Wgmma::open_multiplied_programs() {
 void Wgmma::print_exchange_place() {
   if (plan_.shared.exchanged == 0) return;
   out_.line("constexpr int kExchange = {}{};", plan_.shared.exchange_at,
-            schedule_.ping_pong ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
+            schedule_.cutlass_pingpong ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
 }
 
 // Behind the operands' blocks.
-void Wgmma::print_outbox() {
+void Wgmma::print_store_stages() {
   if (!plan_.dots.result) return;
   k_.need("tile_store");
-  out_.line("Outbox<{0}> outbox{{{1} + u32(group) * {0} * kPieceBytes, 0}};", schedule_.store_places,
-            end_of_blocks());
+  out_.line("TmaStoreStages<{0}> store_stages{{{1} + u32(group) * {0} * kPieceBytes, 0}};",
+            schedule_.tma_store_stages, end_of_blocks());
 }
 
 // One operand's block into its place: each block of a cluster fetches its share of what all of them need.
@@ -97,20 +98,20 @@ void Wgmma::print_block_loads(const BlockNames& names, const TensorOperand& o, c
   const bool multicast = o.shared && schedule_.cluster > 1;
   const Index panel = map.box[0], share = multicast ? schedule_.cluster : 1;
   const Index panels = o.inner() / panel / (o.k_major ? 1 : share);
-  std::string to = fmt::format("{} + {}.place * {}::bytes", names.stage, names.turn, names.type);
+  std::string to = fmt::format("{} + {}.stage * {}::bytes", names.stage, names.state, names.type);
   if (multicast)
     to += fmt::format(" + rank * {}",
                       o.k_major ? o.rows / share * kPanelBytes : panels * o.depth * kPanelBytes);
-  std::vector<std::string> place;
+  std::vector<std::string> layout;
   for (int d : map.dims) {
     std::string start = k_.as_type(k_.scalar(o.load->operands[static_cast<std::size_t>(d)]), "i32");
     if (multicast && d == o.row_dim) start += fmt::format(" + i32(rank) * {}", o.rows / share);
-    place.push_back(start);
+    layout.push_back(start);
   }
   const std::string function = fmt::format("tma_{}_panels<{}, {}::panel_bytes, {}>",
                                            multicast ? "multicast" : "load", panels, names.type, panel);
   const std::string all = multicast ? fmt::format("{}, ", (1 << schedule_.cluster) - 1) : "";
-  out_.line("{}({}{}, {}, {}, {});", function, all, to, names.map, names.full, fmt::join(place, ", "));
+  out_.line("{}({}{}, {}, {}, {});", function, all, to, names.map, names.full, fmt::join(layout, ", "));
 }
 
 // The loop's head, for both sides.

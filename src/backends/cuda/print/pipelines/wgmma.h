@@ -1,5 +1,5 @@
-// The schedule dot=wgmma: a persistent kernel whose last warpgroup fetches blocks by TMA into rings in shared
-// memory while the others multiply them on the tensor cores and carry out what follows the loops.
+// The schedule dot=wgmma: a persistent kernel whose last warpgroup fetches blocks by TMA into pipelines in
+// shared memory while the others multiply them on the tensor cores and carry out what follows the loops.
 #pragma once
 
 #include "backends/cuda/print/pipelines/foresight.h"
@@ -20,7 +20,7 @@ class Wgmma : public Pipeline {
   // Names of a block's type, of its places in shared memory, of the turn that says which is next, of the
   // barrier that counts its bytes, and of its tensor map.
   struct BlockNames {
-    std::string type, stage, turn, full, map;
+    std::string type, stage, state, full, map;
   };
   void print_block_loads(const BlockNames& names, const TensorOperand& operand, const TensorBlock& map);
   void open_dot_loop(const Op& op);  // its head, for both sides
@@ -32,7 +32,7 @@ class Wgmma : public Pipeline {
  private:
   void open_multiplied_programs();
   void open_program_loop();
-  void print_outbox();
+  void print_store_stages();
   void print_exchange_place();
 };
 

@@ -1,6 +1,6 @@
 #include "backends/cuda/print/pipelines/wgmma_dot.h"
 
-#include "backends/cuda/print/pipelines/copied_dot.h"
+#include "backends/cuda/print/pipelines/cp_async_dot.h"
 
 namespace tilewright::cuda {
 
@@ -13,10 +13,10 @@ bool WgmmaDot::print_loop(const Step& step) {
 
 void WgmmaDot::print_rings() {
   print_dot_blocks(k_);
-  out_.line("__shared__ Ring<{}> ring;", schedule_.stages);
+  out_.line("__shared__ TmaPipeline<{}> pipeline;", schedule_.stages);
   if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
-  out_.line("open_ring<{}, {}>(ring);", dot_warpgroups(schedule_), schedule_.cluster);
-  out_.line("Turn<{}> turn;", schedule_.stages);
+  out_.line("open_pipeline<{}, {}>(pipeline);", dot_warpgroups(schedule_), schedule_.cluster);
+  out_.line("PipelineState<{}> state;", schedule_.stages);
 }
 
 std::string WgmmaDot::end_of_blocks() const {
@@ -38,17 +38,17 @@ void WgmmaDot::print_fetching(const Step& loop) {
   open_dot_loop(*loop.op);
   for (const Step& s : loop.body[0])
     if (s.kind == Step::Kind::scalar) k_.print_scalar(*s.op);
-  out_.write("Barrier& full = refill(ring, turn, A::bytes + B::bytes);");
-  print_block_loads({"A", "a_blocks", "turn", "full", k_.map_name(0)}, dot_->a, plan_.maps[0]);
-  print_block_loads({"B", "b_blocks", "turn", "full", k_.map_name(1)}, dot_->b, plan_.maps[1]);
-  out_.write("turn.next();");
+  out_.write("Barrier& full = refill(pipeline, state, A::bytes + B::bytes);");
+  print_block_loads({"A", "a_blocks", "state", "full", k_.map_name(0)}, dot_->a, plan_.maps[0]);
+  print_block_loads({"B", "b_blocks", "state", "full", k_.map_name(1)}, dot_->b, plan_.maps[1]);
+  out_.write("state.next();");
   out_.close();
 }
 
 // Warpgroups that multiply one tile begin it together; those that have their own pass over the blocks of the
 // others' and wait for their turn.
 void WgmmaDot::print_turn(const Op& loop) {
-  if (!schedule_.ping_pong) {
+  if (!schedule_.cutlass_pingpong) {
     if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
     return;
   }
@@ -56,27 +56,28 @@ void WgmmaDot::print_turn(const Op& loop) {
       dot_->trips > 0 ? integer(dot_->trips)
                       : fmt::format("trip_count({}, {}, {})", k_.scalar(loop.operands[0]).text,
                                     k_.scalar(loop.operands[1]).text, k_.scalar(loop.operands[2]).text);
-  out_.line("turn.skip(passed * {});", trips);
+  out_.line("state.skip(passed * {});", trips);
   out_.line("passed = {};", warpgroups() - 1);
-  out_.write("take_turn(group);");
+  out_.write("pingpong_wait(group);");
 }
 
 // The multiplying side: while the tensor cores work on one block, the one before is given back.
 void WgmmaDot::print_rounds(const Op& op) {
   const Registers acc = k_.buffer(dot_->dot->results[0]);
   const std::string i = k_.value_name(op.blocks[0].args[0]), lower = k_.scalar(op.operands[0]).text;
-  const std::string release = fmt::format("release_previous<{}>(ring, turn);", schedule_.cluster);
-  const std::string give = schedule_.ping_pong ? fmt::format("give_turn<{}>(group);", warpgroups()) : "";
+  const std::string release = fmt::format("release_previous<{}>(pipeline, state);", schedule_.cluster);
+  const std::string give =
+      schedule_.cutlass_pingpong ? fmt::format("pingpong_signal<{}>(group);", warpgroups()) : "";
   const std::string blocks =
-      fmt::format("{}, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, {}", acc.name,
-                  schedule_.ping_pong ? "0" : "group");
+      fmt::format("{}, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, {}", acc.name,
+                  schedule_.cutlass_pingpong ? "0" : "group");
   print_turn(op);
   open_dot_loop(op);
-  out_.write("wait_full(ring, turn);");
-  if (dot_->promoted) {
-    out_.line("wgmma_promoted<A, B, {}>({});", dot_warpgroups(schedule_), blocks);
-    out_.line("release<{}>(ring, turn.place);", schedule_.cluster);
-    out_.write("turn.next();");
+  out_.write("wait_full(pipeline, state);");
+  if (dot_->two_level) {
+    out_.line("wgmma_two_level<A, B, {}>({});", dot_warpgroups(schedule_), blocks);
+    out_.line("release<{}>(pipeline, state.stage);", schedule_.cluster);
+    out_.write("state.next();");
     out_.close();
     if (!give.empty()) out_.write(give);
     return;
@@ -85,7 +86,7 @@ void WgmmaDot::print_rounds(const Op& op) {
             dot_->from_zero ? fmt::format("{} > {}", i, lower) : "true");
   out_.write("wgmma_wait<1>();");
   out_.line("if ({} > {}) {}", i, lower, release);
-  out_.write("turn.next();");
+  out_.write("state.next();");
   out_.close();
   if (!give.empty()) out_.write(give);  // the other's first products are handed over behind these last ones
   out_.write("wgmma_wait<0>();");

@@ -1,0 +1,133 @@
+// The schedules dot=mma and dot=fma_blocks: all threads copy the blocks of later steps into shared memory
+// (cp.async) while they multiply the present ones.
+#include "backends/cuda/analysis/access.h"
+#include "backends/cuda/plan/pipelines.h"
+#include "backends/cuda/plan/refusal.h"
+
+#include <bit>
+
+namespace tilewright::cuda {
+
+using printer::Step;
+using tile::Kernel;
+using tile::Op;
+
+namespace {
+
+// Threads that copy whole panels of 8 rows at once.
+bool copies_panels(const tile::Schedule& s) {
+  constexpr int kFewest = 64;
+  return s.threads >= kFewest && std::has_single_bit(static_cast<unsigned>(s.threads));
+}
+
+// Copies of one operand's blocks.
+Status check_copy(const Kernel& kernel, const CudaPlan& plan, const TensorOperand& o) {
+  const Access access(kernel, plan.ranges, *o.load);
+  if (access.checked_below(o.inner_dim()) || access.checked_below(o.outer_dim()))
+    return refusal("dot: a block may begin before its view");
+  return Unit{};
+}
+
+Status check_fma_blocks(const CudaPlan& plan, const TileFrame& f) {
+  if (!copies_panels(plan.schedule) || f.groups % 8 != 0 || f.threads_per_row * f.vector % 8 != 0)
+    return refusal("dot=fma_blocks: wants a power of two of threads, 64 at least, in rows and columns of 8");
+  if (f.ragged_rows() || f.ragged_cols())
+    return refusal("dot=fma_blocks: threads do not share the tile evenly");
+  return Unit{};
+}
+
+Status check_mma(const CudaPlan& plan, const TileFrame& f) {
+  if (f.col_steps() % 2 != 0) return refusal("dot=mma: a warp takes pairs of 8 columns");
+  const Index across = f.threads_per_row / 4, down = plan.schedule.threads / 32 / across;
+  if (plan.dots.dot->a.rows % (16 * down) != 0 || plan.dots.dot->b.rows % (16 * across) != 0)
+    return refusal("dot=mma: the block is no whole number of the warps' 16 by 16");
+  return Unit{};
+}
+
+// A loop of dots, and those inside it.
+Status check_loops(const Kernel& kernel, CudaPlan& plan, const std::vector<Step>& steps) {
+  const B2bMatmul& b2b = *plan.dots.b2b;
+  for (const Step& step : steps) {
+    if (step.kind == Step::Kind::loop && b2b.has_dots(*step.op)) {
+      const Op& op = *step.op;
+      for (const B2bDot& d : b2b.dots)
+        if (d.outermost == &op && d.is_nested()) return refusal("dot=mma: dots stand around a loop of dots");
+      auto points = find_copy_points(b2b, step, plan.schedule.stages);
+      if (!points) return points.error();
+      plan.copy_points[&op] = std::move(*points);
+    }
+    for (const auto& body : step.body)
+      if (Status s = check_loops(kernel, plan, body); !s) return s;
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+Status check_copied_dot(const Kernel& kernel, CudaPlan& plan) {
+  const TensorDot& dot = *plan.dots.dot;
+  const bool fma = plan.schedule.dot == tile::DotUnit::fma_blocks;
+  if (plan.schedule.stages < 2) return refusal("dot: copying ahead wants two stages at least");
+  const TileFrame& f = result_frame(plan, *dot.dot);
+  if (Status s = fma ? check_fma_blocks(plan, f) : check_mma(plan, f); !s) return s;
+  for (const TensorOperand* o : {&dot.a, &dot.b})
+    if (Status s = check_copy(kernel, plan, *o); !s) return s;
+  return Unit{};
+}
+
+// Nothing is under way any more where the threads exchange values behind the loop.
+void place_copied_dot(CudaPlan& plan) {
+  const TensorDot& dot = *plan.dots.dot;
+  const Index blocks = plan.schedule.stages * (dot.a.bytes() + dot.b.bytes()) + kSwizzleBytes;
+  plan.shared.dynamic = round_up(std::max(plan.shared.exchanged, blocks), 16);
+}
+
+Status check_cp_async_b2b(const Kernel& kernel, CudaPlan& plan) {
+  const tile::Schedule& s = plan.schedule;
+  const B2bMatmul& b2b = *plan.dots.b2b;
+  if (s.intra_warpgroup_overlap || s.fa3_pingpong || s.tma_store_stages > 0 || s.cluster > 1 || s.persistent)
+    return refusal("dot=mma: b2b have rounds one after another, a program each block");
+  if (s.stages < 1) return refusal("dot=mma: wants a layout for each block");
+  if (!copies_panels(s)) return refusal("dot=mma: wants a power of two of threads, 64 at least");
+  for (const B2bDot& d : b2b.dots) {
+    const TileFrame& f = result_frame(plan, *d.op);
+    if (f.map != RowMap::mma || f.col_steps() % 2 != 0)
+      return refusal("dot=mma: a warp takes pairs of 8 columns");
+    if (d.a < 0 && (!stands_as_accumulator(plan, d.op->operands[0]) || f.threads_per_row != kQuad))
+      return refusal("dot: operand a does not stand in registers as an accumulator");
+  }
+  if (Status why = check_loops(kernel, plan, plan.loops.steps); !why) return why;
+  for (const B2bBlock& b : b2b.blocks)
+    for (const B2bBlock::Fetch& f : b.fetches) {
+      TensorOperand o = b.operand;
+      o.load = f.load;
+      if (Status why = check_copy(kernel, plan, o); !why) return why;
+    }
+  return Unit{};
+}
+
+// Threads that copy themselves have no warps to fetch another program's blocks.
+Status place_cp_async_b2b(CudaPlan& plan) {
+  if (plan.shared.exchanged > 0) return refusal("dot=mma: threads exchange tiles");
+  Index bytes = kSwizzleBytes;
+  for (const B2bBlock& b : plan.dots.b2b->blocks) {
+    plan.places.push_back(b.resident() ? 1 : plan.schedule.stages);
+    bytes += plan.places.back() * b.operand.bytes();
+  }
+  plan.shared.dynamic = round_up(bytes, 16);
+  return Unit{};
+}
+
+const TileFrame& result_frame(const CudaPlan& plan, const Op& dot) {
+  const auto layout = plan.layouts.buffers.find(plan.loops.storage(dot.results[0]));
+  TW_CHECK(layout != plan.layouts.buffers.end(), "a dot's result has no registers");
+  return plan.layouts.frame(layout->second);
+}
+
+bool stands_as_accumulator(const CudaPlan& plan, tile::ValueId operand) {
+  const auto left = plan.layouts.buffers.find(plan.loops.storage(operand));
+  return left != plan.layouts.buffers.end() && left->second.part == Part::all &&
+         plan.layouts.frame(left->second).map == RowMap::mma;
+}
+
+}  // namespace tilewright::cuda

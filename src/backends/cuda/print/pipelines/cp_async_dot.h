@@ -1,0 +1,28 @@
+// The schedules dot=mma and dot=fma_blocks: all threads copy the blocks of later steps into shared memory
+// (cp.async) while they multiply the present ones, by mma.sync or, in f32, on the ordinary units. They take
+// what the copy engine cannot: odd strides, unaligned views, and devices before sm_90.
+#pragma once
+
+#include "backends/cuda/print/pipelines/elements.h"
+
+namespace tilewright::cuda {
+
+// One operand's block, of type `block`, of the step whose loads' starts are the scalars' names now: from
+// memory to `to`, by all threads.
+void print_copy(KernelPrinter& k, const std::string& block, const std::string& to,
+                const TensorOperand& operand);
+
+// How the blocks of a dot's operands lie, and where.
+void print_dot_blocks(KernelPrinter& k);
+
+class CpAsyncDot final : public PersistentRows {
+ public:
+  explicit CpAsyncDot(KernelPrinter& k) : PersistentRows(k) {}
+  void print_body() override;
+  bool print_loop(const Step& step) override;
+
+ private:
+  std::string multiply_text(const Registers& acc);
+};
+
+}  // namespace tilewright::cuda

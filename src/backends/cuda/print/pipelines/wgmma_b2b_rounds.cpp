@@ -1,0 +1,253 @@
+// The rounds of back-to-back dots. Each product is handed to the tensor cores as soon as its operands are
+// there, and waited for where a step touches it. Where rounds overlap (Schedule::intra_warpgroup_overlap),
+// the first products of a round and the last one of the round before are handed over together, and the steps
+// between the first and the last run beside the last one.
+#include "backends/cuda/analysis/b2b_plan.h"
+#include "backends/cuda/print/pipelines/wgmma_b2b.h"
+
+namespace tilewright::cuda {
+
+void WgmmaB2b::declare_parts(const Step& loop) {
+  for (const B2bDot& d : b2b_->dots) {
+    if (d.loop != loop.op || d.a >= 0) continue;
+    const auto parts = parts_.find(loops_.storage(d.op->operands[0]));
+    if (parts == parts_.end() || !declared_parts_.insert(parts->second.name).second) continue;
+    const Registers& r = parts->second;
+    const TileFrame& f = layouts_.frame(r.layout);
+    if (is_f8(r.dtype))
+      out_.line("ByteOperand<{}, {}, {}> {};", r.type, f.row_steps() / 2, f.col_steps() / 4, r.name);
+    else
+      out_.write(k_.declaration(r));
+  }
+}
+
+// From f32 to what the tensor cores read.
+void WgmmaB2b::print_parts(const B2bDot& d) {
+  const Registers narrow = left(d), wide = k_.buffer(d.op->operands[0]);
+  k_.need("convert");
+  k_.need("memory");
+  if (is_f8(narrow.dtype)) return out_.line("to_bytes({}, {});", narrow.name, wide.name);
+  k_.for_registers(narrow, [&] {
+    out_.line("{} = from_f32<{}>({});", k_.at(narrow), element_type(narrow.dtype), k_.at(wide));
+  });
+}
+
+// Each warpgroup writes the same zeros for itself, so that the dot it issues next reads them.
+void WgmmaB2b::zero_unused(const B2bDot& d) {
+  if (!blocks_.zero_unused(d, kWarpgroup, [&](int block) { return layout(d, block); })) return;
+  out_.write("bulk_store_fence();");
+  out_.write("warpgroup_sync(group);");
+}
+
+// A loop that only multiplies: while the tensor cores work on one round's blocks, those before are given
+// back.
+void WgmmaB2b::print_pipeline(const Step& loop, const std::vector<const B2bDot*>& dots) {
+  const Op& op = *loop.op;
+  std::set<int> blocks;
+  for (const B2bDot* d : dots)
+    for (int block : {d->a, d->b})
+      if (!blocks_.is_resident(block) && !joins(block)) blocks.insert(block);
+  const auto release = [&] {
+    for (int block : blocks) {
+      const TmaPipeline& pipeline = pipelines_[static_cast<std::size_t>(block)];
+      out_.line("release_previous<1>({}, {});", pipeline.name, pipeline.state);
+    }
+  };
+  const std::string lower = k_.scalar(op.operands[0]).text, upper = k_.scalar(op.operands[1]).text,
+                    i = k_.value_name(op.blocks[0].args[0]);
+  if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
+  open_dot_loop(op);
+  ++loop_depth_;
+  for (const Step& s : loop.body[0])
+    if (s.kind == Step::Kind::scalar) k_.print_step(s);
+  for (const B2bDot* d : dots) wait(*d);
+  for (const B2bDot* d : dots) issue(*d, d->loop_from_zero ? fmt::format("{} > {}", i, lower) : "true");
+  out_.line("wgmma_wait<{}>();", dots.size());
+  out_.open("if ({} > {})", i, lower);
+  release();
+  out_.close();
+  for (int block : blocks) out_.line("{}.next();", pipelines_[static_cast<std::size_t>(block)].state);
+  --loop_depth_;
+  out_.close();
+  out_.write("wgmma_wait<0>();");
+  for (const B2bDot* d : dots) out_.line("wgmma_pin({});", k_.buffer(d->op->results[0]).name);
+  const bool runs = runs_always(op);
+  if (!runs) out_.open("if ({} < {})", lower, upper);
+  release();
+  if (!runs) out_.close();
+}
+
+void WgmmaB2b::print_in_order(const Step& loop) {
+  std::vector<const B2bDot*> under_way;
+  const auto begin = [&](const B2bDot& d) {
+    if (d.a < 0 && parts_.count(loops_.storage(d.op->operands[0])) > 0) print_parts(d);
+    wait(d);
+    zero_unused(d);
+    issue(d);
+    under_way.push_back(&d);
+  };
+  // Products are done in the order in which they were handed over.
+  const auto end = [&](std::size_t count) {
+    if (count == 0) return;
+    out_.line("wgmma_wait<{}>();", under_way.size() - count);
+    for (std::size_t i = 0; i < count; ++i) finish(*under_way[i]);
+    under_way.erase(under_way.begin(), under_way.begin() + static_cast<std::ptrdiff_t>(count));
+  };
+  for (const B2bDot& d : b2b_->dots)
+    if (d.loop == loop.op && d.waits_for_blocks()) begin(d);
+  for (const Step& step : loop.body[0]) {
+    if (step.kind == Step::Kind::dot) {
+      const B2bDot& d = *b2b_->find(*step.op);
+      if (!d.waits_for_blocks()) begin(d);
+      continue;
+    }
+    std::size_t touched = 0;
+    for (std::size_t i = 0; i < under_way.size(); ++i)
+      if (touches(loops_, step, *under_way[i])) touched = i + 1;
+    end(touched);
+    k_.print_step(step);
+  }
+  end(under_way.size());
+}
+
+// Registers for what a round keeps aside.
+WgmmaB2b::NamedRound WgmmaB2b::named_round(const Step& loop) {
+  NamedRound round{.steps = &plan_.rounds.of_loop.at(loop.op)};
+  for (tile::ValueId v : round.steps->aside) {
+    round.aside[v] = k_.buffer(v);
+    round.aside[v].name = k_.unique(k_.buffer(v).name + "_aside");
+  }
+  return round;
+}
+
+// The operand that the product under way reads, and its sum where that is by itself.
+void WgmmaB2b::share_late_registers(const B2bDot& from, const B2bDot& to) {
+  for (const auto& [known, other] : {std::pair{from.op->operands[0], to.op->operands[0]},
+                                     std::pair{from.op->results[0], to.op->results[0]}}) {
+    const tile::ValueId one = loops_.storage(known), same = loops_.storage(other);
+    if (one == same) continue;
+    buffers_[same] = k_.buffer(one);
+    declared_.insert(same);
+    if (const auto parts = parts_.find(one); parts != parts_.end()) parts_[same] = parts->second;
+  }
+}
+
+WgmmaB2b::RoundBounds WgmmaB2b::print_round_bounds(const Op& loop) {
+  const tile::ValueId i = loop.blocks[0].args[0];
+  const std::string name = k_.value_name(i);
+  RoundBounds bounds{name, k_.type_of(i), k_.scalar(loop.operands[0]).text, k_.unique(name + "_end"),
+                     k_.unique(name + "_step")};
+  out_.line("const i64 {} = {}, {} = {};", bounds.end, k_.scalar(loop.operands[1]).text, bounds.by,
+            k_.scalar(loop.operands[2]).text);
+  scalars_[i] = {bounds.index, bounds.type};
+  return bounds;
+}
+
+// Rounds that begin while the last product of the one before waits to be handed over.
+void WgmmaB2b::print_overlapping_rounds(const NamedRound& named, const RoundBounds& bounds,
+                                        const std::string& from) {
+  const B2bRound& round = *named.steps;
+  out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", bounds.index, from, bounds.end, bounds.by);
+  out_.line("const {0} {1} = {0}({1}_i);", bounds.type, bounds.index);
+  open_round(round);
+  if (schedule_.fa3_pingpong) out_.write("pingpong_wait(group);");
+  issue_first(round);
+  wait(*round.late);
+  issue(*round.late);
+  if (schedule_.fa3_pingpong) out_.line("pingpong_signal<{}>(group);", warpgroups());
+  out_.write("wgmma_wait<1>();");
+  print_rest(round);
+  out_.write("wgmma_wait<0>();");
+  finish(*round.late);
+  print_adding(named);
+  print_sums(named);
+  print_late_used_parts(*round.late);
+  out_.close();
+}
+
+// The last product of a round is handed over in the next one, which knows nothing of this round's masks.
+void WgmmaB2b::print_late_used_parts(const B2bDot& late) {
+  if (!late.has_used_parts) return;
+  wait(late);
+  zero_unused(late);
+}
+
+void WgmmaB2b::print_overlapping(const Step& loop) {
+  const NamedRound named = named_round(loop);
+  const B2bRound& round = *named.steps;
+  const B2bDot& late = *round.late;
+  std::optional<NamedRound> more;
+  const Step* next = plan_.rounds.next_of(loop);
+  if (next) {
+    more = named_round(*next);
+    auto kept = named.aside.begin();
+    for (auto& [v, r] : more->aside) r.name = (kept++)->second.name;
+  }
+  for (const auto& [v, r] : named.aside) out_.write(k_.declaration(r));
+  const RoundBounds bounds = print_round_bounds(*loop.op);
+  const std::string& name = bounds.index;
+  const bool runs = runs_always(*loop.op);
+  if (!runs) out_.open("if ({} < {})", bounds.from, bounds.end);
+  ++loop_depth_;
+  out_.write("{");
+  out_.indent_by(1);
+  out_.line("const {0} {1} = {0}({2});", bounds.type, name, bounds.from);
+  open_round(round);
+  issue_first(round);
+  out_.write("wgmma_wait<0>();");
+  print_rest(round);
+  print_sums(named);
+  print_late_used_parts(late);
+  out_.close();
+  print_overlapping_rounds(named, bounds, fmt::format("{} + {}", wrapped(bounds.from), bounds.by));
+  if (next && more) {
+    const RoundBounds others = print_round_bounds(*next->op);
+    print_overlapping_rounds(*more, others, others.from);
+  }
+  --loop_depth_;
+  wait(late);
+  issue(late);
+  out_.write("wgmma_wait<0>();");
+  finish(late);
+  print_adding(named);
+  if (!runs) out_.close();
+}
+
+// The blocks of the first products, which wait for nothing else.
+void WgmmaB2b::open_round(const B2bRound& round) {
+  for (const Step* s : round.scalars) k_.print_step(*s);
+  for (const Step* s : round.first) wait(*b2b_->find(*s->op));
+}
+
+void WgmmaB2b::issue_first(const B2bRound& round) {
+  for (const Step* s : round.first) {
+    const B2bDot& d = *b2b_->find(*s->op);
+    zero_unused(d);
+    issue(d);
+  }
+}
+
+// What is computed on them once they are there.
+void WgmmaB2b::print_rest(const B2bRound& round) {
+  for (const Step* s : round.first) finish(*b2b_->find(*s->op));
+  for (const Step* s : round.between) k_.print_step(*s);
+}
+
+// Adds the last product of the round before.
+void WgmmaB2b::print_adding(const NamedRound& round) {
+  std::map<tile::ValueId, Registers> own;
+  for (const auto& [v, r] : round.aside) own[v] = std::exchange(buffers_[v], r);
+  for (const Step* s : round.steps->adding) k_.print_step(*s);
+  for (const auto& [v, r] : own) buffers_[v] = r;
+}
+
+// What waits for the last product of the round before: its sum is rescaled, its operand replaced.
+void WgmmaB2b::print_sums(const NamedRound& round) {
+  for (const Step* s : round.steps->sums) k_.print_step(*s);
+  for (const auto& [v, r] : round.aside)
+    k_.for_registers(r, [&, from = k_.buffer(v), to = r] { out_.line("{} = {};", k_.at(to), k_.at(from)); });
+  print_parts(*round.steps->late);
+  for (const Step* s : round.steps->after) k_.print_step(*s);
+}
+
+}  // namespace tilewright::cuda

@@ -1,0 +1,279 @@
+// Writes the loops and the scalars that cut them.
+#include "passes/masks/loop_peeling.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace tilewright::passes {
+
+using tile::Affine;
+using tile::Kernel;
+using tile::Op;
+using tile::OpKind;
+using tile::Prim;
+using tile::ValueId;
+
+namespace {
+
+constexpr Index kFewestRounds = 4;  // of a loop that is worth a second text
+
+// An i64 scalar before the loops: a number, or a value.
+struct Scalar {
+  Index number = 0;
+  ValueId value = -1;
+  bool is_number() const { return value < 0; }
+};
+
+// With dots in its body or in loops inside it, and nothing that tells the order of its rounds: of equal
+// extremes the first one counts.
+bool multiplies_in_any_order(const Op& loop) {
+  bool dots = false, ordered = false;
+  tile::for_each_op(loop.blocks[0], [&](const Op& op) {
+    dots = dots || op.kind == OpKind::dot;
+    const bool picks =
+        op.kind == OpKind::reduce && (op.monoid == tile::Monoid::argmax || op.monoid == tile::Monoid::argmin);
+    ordered = ordered || picks || op.kind == OpKind::scan || op.kind == OpKind::branch;
+  });
+  return dots && !ordered;
+}
+
+bool acts(const Op& op) {
+  return op.kind == OpKind::store || op.kind == OpKind::scatter || op.kind == OpKind::atomic_add ||
+         op.kind == OpKind::yield;
+}
+
+class Splitter {
+ public:
+  Splitter(const Kernel& kernel, std::span<const KnownBlocks> known)
+      : source_(kernel), known_(known), out_(kernel) {}
+
+  Kernel run() {
+    out_.body.ops.clear();
+    for (const Op& op : source_.body.ops)
+      if (op.kind != OpKind::loop || !multiplies_in_any_order(op) || !split(op)) out_.body.ops.push_back(op);
+    return std::move(out_);
+  }
+
+ private:
+  // The rounds of the loop: those before `first` and from `end` on need the masks.
+  struct Cut {
+    Scalar lower, first, end, upper;
+    Index step = 1;
+    bool before = false, after = false;
+  };
+
+  bool split(const Op& loop) {
+    const UnmaskedBlocks whole = find_unmasked_blocks(source_, loop, known_);
+    if (whole.replaced.empty()) return false;
+    if (whole.rounds && *whole.rounds < kFewestRounds) return false;
+    const Cut cut = cut_of(loop, whole);
+    if (!cut.before && !cut.after) return false;
+    if (cut.first.is_number() && cut.end.is_number() && cut.first.number >= cut.end.number) return false;
+    const std::vector<ValueId> carried(loop.operands.begin() + 3, loop.operands.end());
+    Op edges = loop;
+    for (ValueId& r : edges.results) r = add(source_.values[static_cast<std::size_t>(r)]);
+    const Bounds masked = edges_of(edges, cut);
+    Bounds inner = range(cut.first, cut.end);
+    inner.upper = end_where_runs(masked, inner);
+    const std::vector<ValueId> left = append(std::move(edges), masked, carried);
+    append(copy(loop, whole.replaced), inner, left);
+    return true;
+  }
+
+  // Where there are rounds before or after, at least one of the loop's is among them: so the masked loop runs
+  // whenever the other one does.
+  Cut cut_of(const Op& loop, const UnmaskedBlocks& whole) {
+    Cut cut{.step = whole.step};
+    cut.lower = cut.first = known(loop.operands[0], whole.lower);
+    cut.upper = cut.end = known(loop.operands[1], whole.upper);
+    if (!whole.last.empty()) {
+      const Scalar last = extreme(Prim::min, whole.last);
+      const Scalar end = blocks_from(cut.lower, sum(last, cut.step), cut.step);
+      cut.after = !(end.is_number() && cut.upper.is_number() && end.number >= cut.upper.number);
+      if (cut.after)
+        cut.end = blocks_from(cut.lower, apply(Prim::min, sum(last, cut.step), sum(cut.upper, -1)), cut.step);
+    }
+    if (!whole.first.empty()) {
+      cut.before = true;
+      cut.first = blocks_from(cut.lower, sum(extreme(Prim::max, whole.first), cut.step - 1), cut.step);
+      if (!cut.after) cut.first = apply(Prim::max, cut.first, sum(cut.lower, cut.step));
+      cut.first = apply(Prim::min, cut.first, cut.upper);
+    }
+    if (cut.after) cut.end = apply(Prim::max, apply(Prim::min, cut.end, cut.upper), cut.first);
+    return cut;
+  }
+
+  struct Bounds {
+    Scalar from, to;
+    ValueId lower = -1, upper = -1;
+  };
+  Bounds range(const Scalar& from, const Scalar& to) { return {from, to, value(from), value(to)}; }
+
+  // Both ends in one loop: from `first` on it goes on at `end`.
+  Bounds edges_of(Op& loop, const Cut& cut) {
+    if (!cut.after) return range(cut.lower, cut.first);
+    if (!cut.before) return range(cut.end, cut.upper);
+    // Never negative as it is; ranges know then that positions are not either.
+    const Scalar skipped = apply(Prim::max, apply(Prim::sub, cut.end, cut.first), {0, -1});
+    const Bounds bounds = range(cut.lower, apply(Prim::sub, cut.upper, skipped));
+    const ValueId first = value(cut.first), by = value(skipped), none = value({0, -1});
+    tile::Block& body = loop.blocks[0];
+    const ValueId round = body.args[0], inner = add({{DType::boolean, {}}, ""}),
+                  more = add({{DType::i64, {}}, ""}), at = add({{DType::i64, {}}, ""});
+    for_each_operand(body.ops, [&](ValueId& o) { o = o == round ? at : o; });
+    const std::vector<Op> head{
+        {.kind = OpKind::apply, .prim = Prim::lt, .operands = {round, first}, .results = {inner}},
+        {.kind = OpKind::apply, .prim = Prim::select, .operands = {inner, none, by}, .results = {more}},
+        {.kind = OpKind::apply, .prim = Prim::add, .operands = {round, more}, .results = {at}}};
+    body.ops.insert(body.ops.begin(), head.begin(), head.end());
+    return bounds;
+  }
+
+  // The end of `own`, or its beginning where a loop within `other` does not run.
+  ValueId end_where_runs(const Bounds& other, const Bounds& own) {
+    if (other.from.is_number() && other.to.is_number() && other.from.number < other.to.number)
+      return own.upper;
+    const ValueId runs = write(
+        {.kind = OpKind::apply, .prim = Prim::lt, .operands = {other.lower, other.upper}}, DType::boolean);
+    return write({.kind = OpKind::apply, .prim = Prim::select, .operands = {runs, own.upper, own.lower}});
+  }
+
+  // lower and as many whole steps as there are to `to`.
+  Scalar blocks_from(const Scalar& lower, const Scalar& to, Index step) {
+    const Scalar distance = apply(Prim::max, apply(Prim::sub, to, lower), Scalar{0, -1});
+    const Scalar steps = apply(Prim::div, distance, Scalar{step, -1});
+    return apply(Prim::add, lower, apply(Prim::mul, steps, Scalar{step, -1}));
+  }
+
+  std::vector<ValueId> append(Op loop, const Bounds& bounds, const std::vector<ValueId>& carried) {
+    const std::vector<ValueId> results = loop.results;
+    loop.operands[0] = bounds.lower, loop.operands[1] = bounds.upper;
+    std::copy(carried.begin(), carried.end(), loop.operands.begin() + 3);
+    out_.body.ops.push_back(std::move(loop));
+    return results;
+  }
+
+  // The loop with values of its own inside, `replaced` by what they equal, and without what nobody uses then.
+  Op copy(const Op& loop, const std::map<ValueId, ValueId>& replaced) {
+    Op out = loop;
+    std::map<ValueId, ValueId> names;
+    const auto renew = [&](std::vector<ValueId>& ids) {
+      for (ValueId& id : ids) id = names[id] = add(source_.values[static_cast<std::size_t>(id)]);
+    };
+    const auto follow = [&](ValueId id) {
+      for (auto r = replaced.find(id); r != replaced.end(); r = replaced.find(id)) id = r->second;
+      return id;
+    };
+    renew(out.blocks[0].args);
+    std::vector<Op>& ops = out.blocks[0].ops;
+    for_each_operand(ops, [&](ValueId& o) { o = follow(o); });
+    std::set<ValueId> used;
+    for (std::size_t i = ops.size(); i-- > 0;) {
+      const bool needed = acts(ops[i]) || std::any_of(ops[i].results.begin(), ops[i].results.end(),
+                                                      [&](ValueId r) { return used.count(r) > 0; });
+      if (!needed) {
+        ops.erase(ops.begin() + static_cast<std::ptrdiff_t>(i));
+        continue;
+      }
+      used.insert(ops[i].operands.begin(), ops[i].operands.end());
+      for (const tile::Block& inner : ops[i].blocks)
+        tile::for_each_op(inner, [&](const Op& op) { used.insert(op.operands.begin(), op.operands.end()); });
+    }
+    const auto rename = [&](std::vector<Op>& all, const auto& self) -> void {
+      for (Op& op : all) {
+        for (ValueId& o : op.operands)
+          if (const auto it = names.find(o); it != names.end()) o = it->second;
+        for (tile::Block& inner : op.blocks) {
+          renew(inner.args);
+          self(inner.ops, self);
+        }
+        renew(op.results);
+      }
+    };
+    rename(ops, rename);
+    return out;
+  }
+
+  // --- scalars
+  ValueId add(tile::ValueInfo info) {
+    info.name.clear();
+    out_.values.push_back(std::move(info));
+    return static_cast<ValueId>(out_.values.size()) - 1;
+  }
+  static void for_each_operand(std::vector<Op>& ops, const std::function<void(ValueId&)>& fn) {
+    for (Op& op : ops) {
+      for (ValueId& o : op.operands) fn(o);
+      for (tile::Block& inner : op.blocks) for_each_operand(inner.ops, fn);
+    }
+  }
+  ValueId write(Op op, DType dtype = DType::i64) {
+    op.results = {add({{dtype, {}}, ""})};
+    out_.body.ops.push_back(std::move(op));
+    return out_.body.ops.back().results[0];
+  }
+  ValueId value(const Scalar& s) {
+    return s.is_number() ? write({.kind = OpKind::constant, .number = {0, s.number}}) : s.value;
+  }
+  static Scalar known(ValueId v, const Affine& form) {
+    return form.is_constant() ? Scalar{form.constant, -1} : Scalar{0, v};
+  }
+
+  Scalar apply(Prim prim, const Scalar& a, const Scalar& b) {
+    if (a.is_number() && b.is_number()) {
+      switch (prim) {
+        case Prim::add:
+          return {a.number + b.number, -1};
+        case Prim::sub:
+          return {a.number - b.number, -1};
+        case Prim::mul:
+          return {a.number * b.number, -1};
+        case Prim::div:
+          return {a.number / b.number, -1};
+        case Prim::min:
+          return {std::min(a.number, b.number), -1};
+        default:
+          return {std::max(a.number, b.number), -1};
+      }
+    }
+    const auto is = [](const Scalar& s, Index number) { return s.is_number() && s.number == number; };
+    if (((prim == Prim::add || prim == Prim::sub) && is(b, 0)) || (prim == Prim::mul && is(b, 1))) return a;
+    if (prim == Prim::add && is(a, 0)) return b;
+    const ValueId left = value(a), right = value(b);
+    return {0, write({.kind = OpKind::apply, .prim = prim, .operands = {left, right}})};
+  }
+  Scalar sum(const Scalar& a, Index number) { return apply(Prim::add, a, {number, -1}); }
+
+  Scalar extreme(Prim prim, const std::vector<Affine>& forms) {
+    Scalar out = scalar(forms[0]);
+    for (std::size_t i = 1; i < forms.size(); ++i) out = apply(prim, out, scalar(forms[i]));
+    return out;
+  }
+
+  Scalar scalar(const Affine& form) {
+    Scalar out{form.constant, -1};
+    for (const Affine::Term& t : form.terms)
+      out = apply(Prim::add, apply(Prim::mul, {0, atom(t)}, {t.factor, -1}), out);
+    return out;
+  }
+  ValueId atom(const Affine::Term& t) {
+    if (t.variable == Affine::Variable::program) return write({.kind = OpKind::program_id, .param = t.index});
+    // What nothing is known of must not overflow: positions are far from these ends.
+    constexpr Index kMost = Index{1} << 42;
+    const Scalar low = apply(Prim::max, {0, t.index}, {-kMost, -1});
+    return apply(Prim::min, low, {kMost, -1}).value;
+  }
+
+  const Kernel& source_;
+  const std::span<const KnownBlocks> known_;
+  Kernel out_;
+};
+
+}  // namespace
+
+Kernel peel_masked_loops(const Kernel& kernel, std::span<const KnownBlocks> known) {
+  return Splitter(kernel, known).run();
+}
+
+}  // namespace tilewright::passes
