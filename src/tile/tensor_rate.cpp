@@ -26,13 +26,13 @@ TileCycles tile_cycles(const TensorTiles& t, const TileRate& rate) {
   const double intake = static_cast<double>(inside(t.inside_m, t.bm) + inside(t.inside_n, t.bn)) * step /
                         rate.intake_bytes_per_cycle;
   return {steps * std::max({tensor, shared, intake}),
-          ((t.tma_store ? rate.send_cycles : rate.store_cycles) + t.leaving_cycles) * bm * bn};
+          ((t.by_copy_engine ? rate.send_cycles : rate.store_cycles) + t.leaving_cycles) * bm * bn};
 }
 
 // All programs that one unit carries out.
 double programs_cycles(const TensorTiles& t, const TileRate& rate, double waves) {
   const TileCycles tile = tile_cycles(t, rate);
-  if (!t.cutlass_pingpong) return waves * (tile.loop + tile.leaving);
+  if (!t.pingpong) return waves * (tile.loop + tile.leaving);
   const double leaving = rate.alone_longer * tile.leaving;
   const double turns = waves * (std::max(tile.loop, (tile.loop + leaving) / 2) + rate.turn_cycles);
   return rate.alone_believed * (turns + leaving);

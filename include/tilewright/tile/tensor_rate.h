@@ -18,9 +18,9 @@ struct TensorTiles {
   // That lie together in memory, of what streams from there in blocks: the narrower they are, the more rows
   // of the memory are opened for the same bytes. 0: whole rows.
   Index piece_bytes = 0;
-  double leaving_cycles = 0;      // of a unit, an element: what follows the sum, its store apart
-  bool tma_store = false;         // it leaves by the copy engine
-  bool cutlass_pingpong = false;  // two programs at a time: what follows one's sum runs under the other's
+  double leaving_cycles = 0;    // of a unit, an element: what follows the sum, its store apart
+  bool by_copy_engine = false;  // it leaves by the copy engine
+  bool pingpong = false;        // two programs at a time: what follows one's sum runs under the other's
 };
 // Cycles an element of so many instructions on f32 takes.
 inline double leaving_cycles(const TileRate& rate, double instructions) {

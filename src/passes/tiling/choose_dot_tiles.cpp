@@ -105,8 +105,8 @@ std::vector<DotTiles> tiles_by_rate(const DotProblem& p, const MatrixChoice& by,
       if (t.split_k == 1)
         tiles.leaving_cycles = tile::leaving_cycles(rate, rate.instructions_an_op * p.ops_after);
       double us = tile::tensor_tiles_us(tiles, rate, target);
-      tiles.cutlass_pingpong = !by.operands->added_apart && tile::fits_pingpong(rate, t.bm, t.bn);
-      if (tiles.cutlass_pingpong) us = std::min(us, tile::tensor_tiles_us(tiles, rate, target));
+      tiles.pingpong = !by.operands->added_apart && tile::fits_pingpong(rate, t.bm, t.bn);
+      if (tiles.pingpong) us = std::min(us, tile::tensor_tiles_us(tiles, rate, target));
       all.push_back({t, us + split_k_combine_us(p, t.split_k, target)});
     }
   }

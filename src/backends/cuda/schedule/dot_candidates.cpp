@@ -144,7 +144,7 @@ class Lister {
     // these share a tile.
     if (dot->two_level || !tile::fits_pingpong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
     s.threads = 2 * kWarpgroup;
-    s.cutlass_pingpong = tiles.cutlass_pingpong = true;
+    s.cutlass_pingpong = tiles.pingpong = true;
     const std::string alone = list_group_m({16, 8}, s, tiles, 1);
     if (!alone.empty()) return refuse(s, alone);
     list_sent(s, tiles, block_bytes);
@@ -161,7 +161,7 @@ class Lister {
     if (pipeline < kFewestStages)
       return refuse(s, fmt::format("tma_store_stages: beside them the pipeline has {} blocks, fewer than {}",
                                    std::max<Index>(pipeline, 0), kFewestStages));
-    tiles.tma_store = true;
+    tiles.by_copy_engine = true;
     const std::string why = list_group_m({16, 8}, s, tiles, 1);
     if (!why.empty()) refuse(s, why);
   }
