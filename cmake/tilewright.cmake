@@ -1,7 +1,5 @@
-# One target per folder: tw_folder(<name> [APART] [FOLDERS ...] DEPS ...) makes library tw_<name> from the .cpp files of the folder and of
-# these folders in it, from its
-# *_test.cpp files the test program test_<name>, and compiles each of its headers alone. APART: the library's sources are compiled
-# one by one, for files of one folder have local names in common.
+# One target per folder: tw_folder(<name> [FOLDERS ...] DEPS ...) makes library tw_<name> from the .cpp files of the folder and of
+# these folders in it, from its *_test.cpp files the test program test_<name>, and compiles each of its headers alone.
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 if(TILEWRIGHT_TESTS)
@@ -55,7 +53,7 @@ endfunction()
 set(TW_TEST_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
 
 function(tw_folder name)
-  cmake_parse_arguments(ARG "SHARED;APART" "" "FOLDERS;DEPS;LIBS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "SHARED" "" "FOLDERS;DEPS;LIBS;TEST_DEPS" ${ARGN})
   list(TRANSFORM ARG_FOLDERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE folders)
   list(PREPEND folders ${CMAKE_CURRENT_SOURCE_DIR})
   list(TRANSFORM folders APPEND /*.cpp OUTPUT_VARIABLE globs)
@@ -73,11 +71,7 @@ function(tw_folder name)
       add_library(tw_${name} STATIC ${sources})
     endif()
     target_link_libraries(tw_${name} PUBLIC tw_flags ${ARG_DEPS} PRIVATE ${ARG_LIBS})
-    if(ARG_APART)
-      set_target_properties(tw_${name} PROPERTIES UNITY_BUILD OFF)
-    else()
-      tw_units(tw_${name})
-    endif()
+    tw_units(tw_${name})
   else()
     add_library(tw_${name} INTERFACE)
     target_link_libraries(tw_${name} INTERFACE tw_flags ${ARG_DEPS})

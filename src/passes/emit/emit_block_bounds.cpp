@@ -22,8 +22,6 @@ constexpr Index kKeys = 4096;
 // Sums of values inside these ends do not wrap around. Where one lies outside, every key may be needed.
 constexpr Index kMostExact = Index{1} << 56;
 
-std::size_t at(int v) { return static_cast<std::size_t>(v); }
-
 class BoundsEmitter {
  public:
   BoundsEmitter(const ir::Graph& graph, const LoopNest& nest, const BlockBounds& bounds,

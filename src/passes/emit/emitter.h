@@ -32,7 +32,6 @@ class Emitter {
   EmittedKernel run();
 
  private:
-  static std::size_t at(int v) { return static_cast<std::size_t>(v); }
   const Expr& expr(int s) const { return nest_.exprs[at(s)]; }
   bool has_rows() const { return shape_.row >= 0 || nest_.has_dots(); }
   // Rows and columns of the result are blocks that dots multiply.

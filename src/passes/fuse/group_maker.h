@@ -25,8 +25,6 @@ class GroupMaker {
   Group group_of(const std::vector<ir::NodeId>& nodes, bool epilogue_reductions) const;
 
  private:
-  static std::size_t at(ir::NodeId id) { return static_cast<std::size_t>(id); }
-
   std::vector<bool> is_member_, is_output_;
   std::vector<std::vector<ir::NodeId>> sources_, consumers_;
   std::vector<std::vector<ir::NodeId>> again_behind_;  // what a node's group computes again for it; sorted

@@ -2,6 +2,8 @@
 // between two groups is all that a path from one to the other can pass.
 #pragma once
 
+#include "passes/nest/index_expr.h"
+
 #include <set>
 #include <vector>
 
@@ -24,7 +26,6 @@ class GroupOrder {
   void merge(int into, int from);
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   std::vector<int> reached_before(int from, int end) const;
   void place_together(int into, int from);
 

@@ -18,8 +18,6 @@ constexpr Index kFewestBlocks = 4;
 // Keys are counted in 32 bits, and some more at once than there are.
 constexpr Index kMostKeys = Index{1} << 30;
 
-std::size_t at(int v) { return static_cast<std::size_t>(v); }
-
 void add_variables(const LoopNest& nest, const Condition& c, const std::vector<std::vector<bool>>& depends,
                    std::vector<bool>& on) {
   for (std::size_t v = 0; v < on.size(); ++v) {

@@ -10,8 +10,6 @@ namespace tilewright::passes {
 
 namespace {
 
-std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
-
 constexpr Index kWidestBlock = 128;  // of a result's axis that one scale is for
 
 }  // namespace
@@ -21,7 +19,7 @@ std::vector<std::vector<bool>> dependence(const LoopNest& nest) {
   for (const Expr& s : nest.exprs) {
     std::vector<bool> on(nest.extents.size());
     const auto take = [&](int operand) {
-      for (std::size_t v = 0; v < on.size(); ++v) on[v] = on[v] || all[place_of(operand)][v];
+      for (std::size_t v = 0; v < on.size(); ++v) on[v] = on[v] || all[at(operand)][v];
     };
     for (int o : s.operands) take(o);
     for (auto [o, stride] : s.dynamic) take(o);
@@ -57,12 +55,12 @@ int first_inner_dot(const LoopNest& nest) {
 DotAxes dot_axes(const LoopNest& nest) {
   int expr = nest.dot();
   if (expr < 0) expr = first_inner_dot(nest);
-  const Expr& dot = nest.exprs[place_of(expr)];
+  const Expr& dot = nest.exprs[at(expr)];
   const std::vector<std::vector<bool>> depends = dependence(nest);
-  const std::vector<bool>&a = depends[place_of(dot.operands[0])], &b = depends[place_of(dot.operands[1])];
+  const std::vector<bool>&a = depends[at(dot.operands[0])], &b = depends[at(dot.operands[1])];
   // Scales of blocks cut an axis in two: the inner part is the tile's, however many outer ones there are.
   const auto length = [&](int v) {
-    const Index extent = nest.extents[place_of(v)];
+    const Index extent = nest.extents[at(v)];
     return dot.scaled_accumulation ? std::min(extent, kWidestBlock) : extent;
   };
   // What tiles are reduced along is theirs, too.
@@ -75,7 +73,7 @@ DotAxes dot_axes(const LoopNest& nest) {
   const auto longest = [&](const std::vector<bool>& of, const std::vector<bool>& not_of) {
     int best = -1;
     for (int v : nest.parallel_variables())
-      if (of[place_of(v)] && !not_of[place_of(v)] && (best < 0 || rank(v) >= rank(best))) best = v;
+      if (of[at(v)] && !not_of[at(v)] && (best < 0 || rank(v) >= rank(best))) best = v;
     return best;
   };
   return {expr, longest(a, b), longest(b, a), nest.reduced_variables().back()};

@@ -11,8 +11,6 @@ namespace tilewright::passes {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 struct TileAxes {
   int row = -1, column = -1;
   friend bool operator==(const TileAxes&, const TileAxes&) = default;

@@ -9,8 +9,6 @@ namespace tilewright::passes {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 bool is_epilogue_reduction(const Expr& s) { return s.kind == Expr::Kind::epilogue_reduction; }
 
 std::vector<int> epilogue_reductions_behind(const LoopNest& nest, int expr) {

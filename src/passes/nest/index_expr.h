@@ -13,6 +13,9 @@
 
 namespace tilewright::passes {
 
+// A number of a variable, an expression or a node as an index of a vector.
+inline std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
 // Variable v runs over [0, extents[v]).
 using Extents = std::vector<Index>;
 

@@ -52,7 +52,6 @@ class Divider {
   }
 
  private:
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
   const Expr& expr(int s) const { return nest_.exprs[at(s)]; }
   bool is_moving(int s) const { return std::find(moving_.begin(), moving_.end(), s) != moving_.end(); }
 

@@ -21,8 +21,6 @@ using tile::ScaledAccumulationCuts;
 
 constexpr Index kStages = 2;  // one block is fetched while the other is multiplied
 
-std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
-
 }  // namespace
 
 const MatrixUnit* b2b_unit(const tile::Target& target) {
@@ -32,7 +30,7 @@ const MatrixUnit* b2b_unit(const tile::Target& target) {
 }
 
 Index depth_of(const LoopNest& nest, const Expr& inner_dot) {
-  return nest.extents[place_of(inner_dot.offset.single_variable())];
+  return nest.extents[at(inner_dot.offset.single_variable())];
 }
 
 bool is_deep(const LoopNest& nest) {
@@ -107,9 +105,9 @@ Index b2b_bytes(const LoopNest& nest, const DotAxes& axes, const MatrixUnit& uni
     if (s.kind != Expr::Kind::dot) continue;
     const bool deep = s.inner && depth_of(nest, s) > kMostInnerDepth;
     for (int side : {0, 1}) {
-      const int operand = s.operands[place_of(side)], block = block_of_operand(nest, axes, operand);
+      const int operand = s.operands[at(side)], block = block_of_operand(nest, axes, operand);
       if (block < 0) continue;
-      const Expr& o = nest.exprs[place_of(block)];
+      const Expr& o = nest.exprs[at(block)];
       const Index panel = panel_of(unit, o.dtype);
       const Index inner = deep ? panel : s.inner ? round_up(depth_of(nest, s), panel) : tiles.bk;
       const Index across = side == 0 ? tiles.bm : s.inner && !s.scaled_accumulation ? tiles.bk : tiles.bn;
@@ -129,7 +127,7 @@ Index b2b_registers(const LoopNest& nest, const MatrixUnit& unit, const B2bWay& 
   Index inner = 0, outer = 0, narrowed = 0;
   for (const Expr& s : nest.exprs) inner += s.inner ? tiles.bk : 0;
   for (int s : nest.outer_dots()) {
-    const Expr& dot = nest.exprs[place_of(s)];
+    const Expr& dot = nest.exprs[at(s)];
     outer += (two_level_accumulation(unit, dot) ? 2 : 1) * tiles.bn;
     narrowed = std::max(narrowed, tiles.bk * static_cast<Index>(size_bytes(dot.operand_dtypes[0])) / 4);
   }
@@ -154,7 +152,7 @@ class StreamTiles {
     // Narrow operands of the last product are whole rows of the loop's blocks.
     const std::vector<int> outer = nest_.outer_dots();
     const bool of8 = std::any_of(outer.begin(), outer.end(), [&](int s) {
-      return size_bytes(nest_.exprs[place_of(s)].operand_dtypes[1]) == 1;
+      return size_bytes(nest_.exprs[at(s)].operand_dtypes[1]) == 1;
     });
     const Index row = panel();
     std::vector<Index> depths = {row};

@@ -15,8 +15,6 @@ namespace {
 
 constexpr Index kShortBlock = 256;  // of rows on a target that keeps none: most lengths are made of these
 
-std::size_t at(int v) { return static_cast<std::size_t>(v); }
-
 class Chooser {
  public:
   Chooser(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target)

@@ -14,8 +14,6 @@ namespace tilewright::passes {
 
 namespace {
 
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
 // `program` with its variable `v` written out: everything that depends on it stands there once for each
 // value.
 LoopNest unrolled(const LoopNest& nest, int v) {

@@ -15,8 +15,6 @@ namespace tilewright::passes {
 
 namespace {
 
-std::size_t place_of(int i) { return static_cast<std::size_t>(i); }
-
 // Read as blocks: one step of 1 and others as the rules want them. A page's dimension is picked by a table, a
 // group's matrix by its index.
 bool is_read_in_blocks(const LoopNest& nest, const Expr& s, const tile::BlockRules& rules) {
@@ -36,7 +34,7 @@ bool is_read_in_blocks(const LoopNest& nest, const Expr& s, const tile::BlockRul
 
 // A block of it: one of the block's two axes is contiguous.
 bool is_block(const LoopNest& nest, int operand, int row, int k, const tile::BlockRules& rules) {
-  const Expr& s = nest.exprs[place_of(operand)];
+  const Expr& s = nest.exprs[at(operand)];
   return row >= 0 && is_read_in_blocks(nest, s, rules) &&
          (s.offset.factor(row) == 1 || s.offset.factor(k) == 1);
 }
@@ -49,7 +47,7 @@ bool can_split(const LoopNest& nest) {
                         return s.kind == Expr::Kind::reduce || s.kind == Expr::Kind::epilogue_reduction;
                       }) &&
          std::none_of(nest.outputs.begin(), nest.outputs.end(),
-                      [&](const ProgramOutput& o) { return nest.exprs[place_of(o.expr)].reduced; });
+                      [&](const ProgramOutput& o) { return nest.exprs[at(o.expr)].reduced; });
 }
 
 // Pointwise ones that are computed of the result.
@@ -58,9 +56,8 @@ int ops_after_dots(const LoopNest& nest) {
   int ops = 0;
   for (std::size_t s = 0; s < after.size(); ++s) {
     const Expr& expr = nest.exprs[s];
-    after[s] =
-        nest.is_outer_dot(static_cast<int>(s)) ||
-        std::any_of(expr.operands.begin(), expr.operands.end(), [&](int o) { return after[place_of(o)]; });
+    after[s] = nest.is_outer_dot(static_cast<int>(s)) ||
+               std::any_of(expr.operands.begin(), expr.operands.end(), [&](int o) { return after[at(o)]; });
     ops += after[s] && (expr.kind == Expr::Kind::op || expr.kind == Expr::Kind::epilogue_reduction) ? 1 : 0;
   }
   return ops;
@@ -73,30 +70,30 @@ tile::BlockRules block_rules(const tile::Target& target) {
 
 // The products of a chain stay exact: its schedules take 16 bits.
 DotProblem problem_of(const LoopNest& nest, const DotAxes& axes, const tile::Target& target) {
-  const auto extent = [&](int v) { return v < 0 ? Index{1} : std::max<Index>(nest.extents[place_of(v)], 1); };
+  const auto extent = [&](int v) { return v < 0 ? Index{1} : std::max<Index>(nest.extents[at(v)], 1); };
   DotProblem problem{.batch = 1, .m = extent(axes.m), .n = extent(axes.n), .k = extent(axes.k)};
   for (int v : nest.parallel_variables())
     if (v != axes.m && v != axes.n) problem.batch *= extent(v);
-  const Expr& dot = nest.exprs[place_of(axes.dot)];
-  if (dot.inner) problem.inner_k = nest.extents[place_of(dot.offset.single_variable())];
+  const Expr& dot = nest.exprs[at(axes.dot)];
+  if (dot.inner) problem.inner_k = nest.extents[at(dot.offset.single_variable())];
   problem.dtype = dot.operand_dtypes[0];
   problem.in_memory = std::all_of(dot.operands.begin(), dot.operands.end(),
-                                  [&](int o) { return nest.exprs[place_of(o)].kind == Expr::Kind::load; });
+                                  [&](int o) { return nest.exprs[at(o)].kind == Expr::Kind::load; });
   const tile::BlockRules rules = block_rules(target);
   problem.copied = is_block(nest, dot.operands[0], axes.m, axes.k, rules) &&
                    is_block(nest, dot.operands[1], axes.n, axes.k, rules);
-  const Expr& b = nest.exprs[place_of(dot.operands[1])];
+  const Expr& b = nest.exprs[at(dot.operands[1])];
   problem.b_by_rows = axes.n >= 0 && b.kind == Expr::Kind::load && b.offset.factor(axes.n) == 1;
   const auto by_k = [&](int operand) {
-    const Expr& s = nest.exprs[place_of(operand)];
+    const Expr& s = nest.exprs[at(operand)];
     return s.kind == Expr::Kind::load && s.offset.factor(axes.k) == 1;
   };
   problem.b_by_k = by_k(dot.operands[1]);
   problem.by_k = problem.b_by_k && by_k(dot.operands[0]);
   problem.split_k = can_split(nest);
   const std::vector<bool> held = held_variables(nest);
-  problem.whole_m = axes.m >= 0 && held[place_of(axes.m)];
-  problem.whole_n = axes.n >= 0 && held[place_of(axes.n)];
+  problem.whole_m = axes.m >= 0 && held[at(axes.m)];
+  problem.whole_n = axes.n >= 0 && held[at(axes.n)];
   problem.ops_after = ops_after_dots(nest);
   problem.rounds = target.tf32 && !nest.is_b2b();
   return problem;
@@ -123,8 +120,8 @@ bool takes_dot(const LoopNest& nest, const DotAxes& axes, const Expr& dot, const
   const int a_block = block_of_operand(nest, axes, dot.operands[0]),
             b_block = block_of_operand(nest, axes, dot.operands[1]);
   const bool a_loaded = a_block >= 0;
-  const Expr &a = nest.exprs[place_of(a_loaded ? a_block : dot.operands[0])],
-             &b = nest.exprs[place_of(b_block >= 0 ? b_block : dot.operands[1])];
+  const Expr &a = nest.exprs[at(a_loaded ? a_block : dot.operands[0])],
+             &b = nest.exprs[at(b_block >= 0 ? b_block : dot.operands[1])];
   const tile::MatrixOperands* operands = exact_operands(unit, dot.operand_dtypes[0], dot.operand_dtypes[1]);
   if (operands == nullptr || !is_read_in_blocks(nest, b, unit.blocks) ||
       (a_loaded && !is_read_in_blocks(nest, a, unit.blocks)))
@@ -146,7 +143,7 @@ bool turns_tiles(const LoopNest& nest, const DotAxes& axes) {
     if (s.kind == Expr::Kind::dot)
       for (int o : s.operands) operands.insert({o, block_of_operand(nest, axes, o)});
   for (int i = 0; i < static_cast<int>(nest.exprs.size()); ++i) {
-    const Expr& s = nest.exprs[place_of(i)];
+    const Expr& s = nest.exprs[at(i)];
     const bool block = s.kind == Expr::Kind::load && s.offset.is_affine() && s.dynamic.empty() && s.mask < 0;
     if (!block || operands.count(i) > 0 || s.offset.factor(axes.m) != 1) continue;
     // What adds up products walks blocks of k one by one: no tile's columns.
@@ -163,7 +160,7 @@ std::string_view why_not_on_matrix_unit(const LoopNest& nest, const tile::Target
   const tile::MatrixUnit* unit = b2b_unit(target);
   if (unit == nullptr) return "the target has no matrix unit for b2b of dots";
   const DotAxes axes = dot_axes(nest);
-  if (axes.m < 0 || nest.extents[place_of(axes.m)] < kFewest) return "a matrix unit wants several rows";
+  if (axes.m < 0 || nest.extents[at(axes.m)] < kFewest) return "a matrix unit wants several rows";
   if (axes.n < 0 && (nest.dot() >= 0 || nest.accumulates_scaled()))
     return "a matrix unit wants several columns";
   if (std::any_of(nest.exprs.begin(), nest.exprs.end(), [&](const Expr& s) {
@@ -271,9 +268,8 @@ std::vector<TileShape> rank_dot_shapes(const LoopNest& nest, const tile::Target&
                     .depth_variable = axes.k,
                     .depth = nest.dot() < 0 ? 1 : tiles.bk,
                     .inner_unit = unit};
-    shape.two_level_accumulation =
-        stream && nest.dot() >= 0 && b2b_on_matrix_unit(nest, target) &&
-        two_level_accumulation(*b2b_unit(target), nest.exprs[place_of(nest.dot())]);
+    shape.two_level_accumulation = stream && nest.dot() >= 0 && b2b_on_matrix_unit(nest, target) &&
+                                   two_level_accumulation(*b2b_unit(target), nest.exprs[at(nest.dot())]);
     if (rounds) shape.precision = tile::DotPrecision::tf32;
     if (tiles.split_k > 1) {
       shape.split_k_length = round_up(ceil_div(problem.k, tiles.split_k), shape.depth);

@@ -8,11 +8,7 @@
 
 namespace tilewright::passes {
 
-namespace {
-
-std::size_t at(int i) { return static_cast<std::size_t>(i); }
-
-}  // namespace
+namespace {}  // namespace
 
 Index epilogue_parts(const LoopNest& nest, const TileShape& shape, int epilogue_reduction) {
   Index parts = 1;

@@ -16,8 +16,6 @@ namespace tilewright::passes {
 
 namespace {
 
-std::size_t index_of(int v) { return static_cast<std::size_t>(v); }
-
 double touched(const IndexExpr& offset, const LoopNest& nest) {
   double elements = 1;
   for (std::size_t v = 0; v < nest.extents.size(); ++v)
@@ -29,7 +27,7 @@ double touched(const IndexExpr& offset, const LoopNest& nest) {
 // is made of again for every block of the result that reads it.
 std::vector<double> dot_points(const ir::Graph& graph, const LoopNest& nest, const TileShape& shape) {
   const auto blocks = [&](int v, Index block) {
-    return v < 0 ? 1.0 : static_cast<double>(ceil_div(nest.extents[index_of(v)], block));
+    return v < 0 ? 1.0 : static_cast<double>(ceil_div(nest.extents[at(v)], block));
   };
   std::vector<double> points;
   // Masks leave a share of the blocks of each loop.
@@ -42,7 +40,7 @@ std::vector<double> dot_points(const ir::Graph& graph, const LoopNest& nest, con
     for (int s : pass.exprs) dot_share[s] = share;
   }
   for (const ProgramOutput& o : nest.outputs)
-    if (nest.exprs[index_of(o.expr)].reduced) {  // walked once more to be stored
+    if (nest.exprs[at(o.expr)].reduced) {  // walked once more to be stored
       passes += 1;
       break;
     }
@@ -58,7 +56,7 @@ std::vector<double> dot_points(const ir::Graph& graph, const LoopNest& nest, con
   for (std::size_t side : {0, 1}) {
     const double again = side == 0 ? blocks(shape.column, shape.columns) : blocks(shape.row, shape.rows);
     std::vector<int> operands;
-    for (int s : nest.outer_dots()) operands.push_back(nest.exprs[index_of(s)].operands[side]);
+    for (int s : nest.outer_dots()) operands.push_back(nest.exprs[at(s)].operands[side]);
     const std::vector<bool> needed = nest.made_of(operands);
     for (std::size_t s = 0; s < needed.size(); ++s)
       if (needed[s]) points[s] *= again;
@@ -69,11 +67,11 @@ std::vector<double> dot_points(const ir::Graph& graph, const LoopNest& nest, con
 // Multiply-adds of a dot's own: its points times its depth.
 double dot_flops_of(const LoopNest& nest, const std::vector<double>& points, int s) {
   double depth = 1;
-  const Expr& m = nest.exprs[index_of(s)];
+  const Expr& m = nest.exprs[at(s)];
   for (std::size_t v = 0; v < nest.extents.size(); ++v)
     if (m.inner ? m.offset.depends_on(static_cast<int>(v)) : nest.reduced[v])
       depth *= static_cast<double>(nest.extents[v]);
-  return 2 * points[index_of(s)] * depth;
+  return 2 * points[at(s)] * depth;
 }
 
 // How often each expr of a program of sums is computed: once for each point that it depends on, and again in
@@ -103,7 +101,7 @@ void count_flops(const ir::Graph& graph, const LoopNest& nest, const std::vector
     if (s.kind == Expr::Kind::op) cost.flops += points[i] * graph.node(s.node).op->flops;
     if (s.kind == Expr::Kind::reduce || s.kind == Expr::Kind::scan ||
         s.kind == Expr::Kind::epilogue_reduction)
-      cost.flops += points[index_of(s.operands[0])];
+      cost.flops += points[at(s.operands[0])];
     if (s.kind == Expr::Kind::random) cost.flops += points[i] * 40;
     if (s.kind == Expr::Kind::product) cost.flops += points[i];
   }
@@ -118,7 +116,7 @@ void count_programs(const LoopNest& nest, const TileShape& shape, const tile::Ta
   cost.launches += static_cast<int>(finishing_programs(nest, shape).size());
   for (int s : epilogue_reductions_in_parts(nest, shape)) {  // written by one kernel, read by the next
     const double bytes = 2 * static_cast<double>(elements_of_parts(nest, shape, s)) *
-                         static_cast<double>(size_bytes(nest.exprs[index_of(s)].dtype));
+                         static_cast<double>(size_bytes(nest.exprs[at(s)].dtype));
     cost.bytes += bytes;
     if (bytes < static_cast<double>(target.cache_bytes)) cost.cached_bytes += bytes;
   }
@@ -139,7 +137,7 @@ double waiting_seconds(const ir::Graph& graph, const LoopNest& nest, const TileS
   if (target.round_wait_s == 0) return 0;
   const LoopSpace space(nest, shape);
   if (space.walked < 0) return 0;
-  const Index extent = nest.extents[index_of(space.walked)];
+  const Index extent = nest.extents[at(space.walked)];
   const double rounds = static_cast<double>(ceil_div(extent, space.block(space.walked))),
                waves = std::ceil(static_cast<double>(program_count(nest, shape)) / target.units);
   double seconds = 0;

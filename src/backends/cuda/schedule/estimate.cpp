@@ -33,7 +33,7 @@ constexpr int kBlocksPerMultiprocessor = 32;
 constexpr int kBaseRegisters = 20;
 constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
 constexpr double kUnknownPrograms = 100000;       // a grid that arguments decide: large
-constexpr Index kUnknownTrips = 16;               // of a loop that arguments decide
+constexpr Index kUnknownRounds = 16;              // of a loop that arguments decide
 
 // Machine instructions of a primitive on f32, roughly; values that end in narrow floats take the short forms.
 double instructions_of(Prim prim, bool narrow) {
@@ -172,7 +172,7 @@ class WorkCounter {
       double inside = times;
       if (step.kind == Step::Kind::loop) {
         work_.loops = true;
-        inside *= static_cast<double>(scalars_.trip_count(*step.op).value_or(kUnknownTrips));
+        inside *= static_cast<double>(scalars_.trip_count(*step.op).value_or(kUnknownRounds));
         work_.rounds += inside;
       }
       for (const auto& body : step.body) walk(body, inside);
