@@ -13,18 +13,18 @@ namespace tw {
 extern "C" __global__ void __launch_bounds__(128) elu(const f32* __restrict__ x, f32* __restrict__ y) {
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
-  const i32 v2 = program_0 * 1024;
+  const i32 index = program_0 * 1024;
   wait_for_previous_kernel();
 
   Vec<f32, 4> x_in[2];
-  const int x_cols = end_inside(i64(v2), 1000, 1024);
-  const f32* const x_at = x + v2 + t * 4;
+  const int x_cols = end_inside(i64(index), 1000, 1024);
+  const f32* const x_at = x + index + t * 4;
 #pragma unroll
   for (int c = 0; c < 2; ++c) {
     x_in[c] = load_if<4, Cache::stream_constant>((c * 128 + t) * 4 < x_cols, x_at + c * 512, f32(0.0f));
   }
-  const int y_cols = end_inside(i64(v2), 1000, 1024);
-  f32* const y_at = y + v2 + t * 4;
+  const int y_cols = end_inside(i64(index), 1000, 1024);
+  f32* const y_at = y + index + t * 4;
 #pragma unroll
   for (int c = 0; c < 2; ++c) {
     Vec<f32, 4> y_out;

@@ -18,25 +18,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 256, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
-  __shared__ TmaPipeline<4> pipeline;
-  open_pipeline<2, 1>(pipeline);
-  PipelineState<4> state;
+  __shared__ TmaPipeline<4> ring;
+  open_pipeline<2, 1>(ring);
+  PipelineState<4> turn;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 768; program += i32(gridDim.x)) {
-        const GridPoint point = tile_swizzle<16>(program, 12, 64);
+        const Place place = group_m<16>(program, 12, 64);
         const i32 program_2 = program / 768;
-        const i32 program_1 = point.y;
-        const i32 v5 = program_1 * 128;
-        const i32 program_0 = point.x;
-        const i32 v2 = program_0 * 256;
-        for (i64 v11 = 0; v11 < 768; v11 += 64) {
-          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, a_map, full, i32(v11), v5, program_2);
-          tma_load_panels<4, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, b_map, full, v2, i32(v11), program_2);
-          state.next();
+        const i32 program_1 = place.y;
+        const i32 index_2 = program_1 * 128;
+        const i32 program_0 = place.x;
+        const i32 index = program_0 * 256;
+        for (i64 k = 0; k < 768; k += 64) {
+          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, a_map, full, i32(k), index_2, program_2);
+          tma_load_panels<4, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, b_map, full, index, i32(k), program_2);
+          turn.next();
         }
       }
     }
@@ -44,44 +44,44 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
     registers_up<232>();
     const int group = warpgroup();
     for (i32 program = i32(blockIdx.x); program < 768; program += i32(gridDim.x)) {
-      const GridPoint point = tile_swizzle<16>(program, 12, 64);
-      const i32 program_0 = point.x;
-      const i32 program_1 = point.y;
+      const Place place = group_m<16>(program, 12, 64);
+      const i32 program_0 = place.x;
+      const i32 program_1 = place.y;
       const i32 program_2 = program / 768;
-      const i32 v2 = program_0 * 256;
-      const i32 v5 = program_1 * 128;
+      const i32 index = program_0 * 256;
+      const i32 index_2 = program_1 * 128;
 
-      Vec<f32, 2> v12[2][32];
+      Vec<f32, 2> acc[2][32];
       keep_step<256>();
-      for (i64 v11 = 0; v11 < 768; v11 += 64) {
-        wait_full(pipeline, state);
-        wgmma_block<A, B, 2>(v12, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, v11 > 0);
+      for (i64 k = 0; k < 768; k += 64) {
+        wait_full(ring, turn);
+        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, k > 0);
         wgmma_wait<1>();
-        if (v11 > 0) release_previous<1>(pipeline, state);
-        state.next();
+        if (k > 0) release_previous<1>(ring, turn);
+        turn.next();
       }
       wgmma_wait<0>();
-      wgmma_pin(v12);
-      release_previous<1>(pipeline, state);
+      wgmma_pin(acc);
+      release_previous<1>(ring, turn);
 
-      bf16* const c__at = c_ + program_2 * 25165824 + v5 * 3072 + v2 + g * 3072 + t * 8;
+      bf16* const c_at = c_ + program_2 * 25165824 + index_2 * 3072 + index + g * 3072 + t * 8;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int wide = 0; wide < 8; ++wide) {
-          Vec<bf16, 2> c__parts[4];
+          Vec<bf16, 2> c_parts[4];
 #pragma unroll
           for (int part = 0; part < 4; ++part) {
             const int c = wide * 4 + part;
-            Vec<f32, 2> c__out;
+            Vec<f32, 2> c_out;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              c__out.v[v] = v12[r][c].v[v];
+              c_out.v[v] = acc[r][c].v[v];
             }
-            c__parts[part] = from_f32<bf16>(c__out);
+            c_parts[part] = from_f32<bf16>(c_out);
           }
           const int c = wide;
-          store(c__at + r * 24576 + c * 32, across_quad(c__parts));
+          store(c_at + r * 24576 + c * 32, across_quad(c_parts));
         }
       }
     }

@@ -19,19 +19,19 @@ extern "C" __global__ void __launch_bounds__(512) softmax(const bf16* __restrict
   const i32 program = i32(blockIdx.x) / 4;
   const i32 program_0 = program;
   cluster_arrive();  // every block of the cluster has started: waited for before the first exchange
-  const i32 v2 = program_0 * 1;
+  const i32 index = program_0 * 1;
   wait_for_previous_kernel();
 
-  Vec<bf16, 8> v4[4];
-  const bf16* const x_at = x + v2 * 65536 + t * 8;
+  Vec<bf16, 8> x_in[4];
+  const bf16* const x_at = x + index * 65536 + t * 8;
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    v4[c] = load<8, Cache::stream_constant>(x_at + c * 16384);
+    x_in[c] = load<8, Cache::stream_constant>(x_at + c * 16384);
   }
   f32 m = Max::identity<f32>();
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    m = max(m, max_of(v4[c]));
+    m = max(m, max_of(x_in[c]));
   }
   reduce_lanes<Max, 32>(m);
   cluster_wait();
@@ -43,10 +43,10 @@ extern "C" __global__ void __launch_bounds__(512) softmax(const bf16* __restrict
   f32 s = Sum::identity<f32>();
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
-    const Vec<f32, 8> v4_f32 = to_f32(v4[c]);
+    const Vec<f32, 8> x_in_f32 = to_f32(x_in[c]);
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
-      const f32 e_2 = fast::exp(v4_f32.v[v] - m);
+      const f32 e_2 = fast::exp(x_in_f32.v[v] - m);
       s += e_2;
       e[c].v[v] = e_2;
     }
@@ -55,15 +55,15 @@ extern "C" __global__ void __launch_bounds__(512) softmax(const bf16* __restrict
   put_parts_cluster<4>(s_parts, s);
   cluster_sync();
   take_parts<Sum>(s, s_parts);
-  const f32 v12 = fast::div(1.0f, s);
+  const f32 quotient = fast::div(1.0f, s);
 
-  bf16* const y_at = y + v2 * 65536 + t * 8;
+  bf16* const y_at = y + index * 65536 + t * 8;
 #pragma unroll
   for (int c = 0; c < 4; ++c) {
     Vec<f32, 8> y_out;
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
-      y_out.v[v] = e[c].v[v] * v12;
+      y_out.v[v] = e[c].v[v] * quotient;
     }
     store(y_at + c * 16384, from_f32<bf16>(y_out));
   }

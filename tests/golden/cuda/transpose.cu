@@ -15,27 +15,27 @@ extern "C" __global__ void __launch_bounds__(256) transpose(const f32* __restric
   const i32 program = i32(blockIdx.x);
   const i32 program_0 = program % 128;
   const i32 program_1 = program / 128;
-  const i32 v2 = program_0 * 64;
-  const i32 v5 = program_1 * 64;
+  const i32 index = program_0 * 64;
+  const i32 index_2 = program_1 * 64;
   wait_for_previous_kernel();
 
-  Vec<f32, 4> v6[4];
-  const f32* const x_at = x + v5 * 8192 + v2 + g * 8192 + t * 4;
+  Vec<f32, 4> x_in[4];
+  const f32* const x_at = x + index_2 * 8192 + index + g * 8192 + t * 4;
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
-    v6[r] = load<4, Cache::stream_constant>(x_at + r * 131072);
+    x_in[r] = load<4, Cache::stream_constant>(x_at + r * 131072);
   }
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
   }
 
-  Vec<f32, 4> v7[4];
+  Vec<f32, 4> transposed_x[4];
   __syncthreads();
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      shared_memory<f32>()[(r * 16 + g) * 65 + t * 4 + v] = v6[r].v[v];
+      shared_memory<f32>()[(r * 16 + g) * 65 + t * 4 + v] = x_in[r].v[v];
     }
   }
   __syncthreads();
@@ -43,14 +43,14 @@ extern "C" __global__ void __launch_bounds__(256) transpose(const f32* __restric
   for (int r = 0; r < 4; ++r) {
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      v7[r].v[v] = shared_memory<f32>()[(t * 4 + v) * 65 + r * 16 + g];
+      transposed_x[r].v[v] = shared_memory<f32>()[(t * 4 + v) * 65 + r * 16 + g];
     }
   }
 
-  f32* const y_at = y + v2 * 8192 + v5 + g * 8192 + t * 4;
+  f32* const y_at = y + index * 8192 + index_2 + g * 8192 + t * 4;
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
-    store(y_at + r * 131072, v7[r]);
+    store(y_at + r * 131072, transposed_x[r]);
   }
 }
 

@@ -72,8 +72,7 @@ void LoopText::print_body(Pass& pass, Which which) {
 void LoopText::print_vector(int i, Pass& pass) {
   Node& n = node(i);
   const Instr& instr = this->instr(i);
-  if (n.text.empty())
-    n.text = k_.names.unique(instr.op ? k_.value_hint(*instr.op, instr.value) : k_.hint(instr.value, "t"));
+  if (n.text.empty()) n.text = k_.names.unique(k_.hints[instr.value]);
   std::vector<std::string> declarators;
   declarators.reserve(pass.copies);
   for (int copy = 0; copy < pass.copies; ++copy)

@@ -41,7 +41,7 @@ void LoopText::declare_accumulators(const Pass& pass) {
     const Instr& instr = this->instr(i);
     if (!is_accumulating(instr)) continue;
     Node& n = node(i);
-    if (n.text.empty()) n.text = k_.names.unique(k_.value_hint(*instr.op, instr.value) + "_acc");
+    if (n.text.empty()) n.text = k_.names.unique(k_.hints[instr.value] + "_acc");
     if (is_in_blocks(i)) {
       declare_totals(i, pass);
       continue;
@@ -71,7 +71,7 @@ void LoopText::declare_accumulators(const Pass& pass) {
 // Along the vectors one total for all copies, which a block adds up first; of sums across them one each.
 void LoopText::declare_totals(int i, const Pass& pass) {
   Node& n = node(i);
-  if (n.total.empty()) n.total = k_.names.unique(k_.value_hint(*instr(i).op, instr(i).value) + "_total");
+  if (n.total.empty()) n.total = k_.names.unique(k_.hints[instr(i).value] + "_total");
   for (int copy = 0; copy < (shape_.vec_outside ? pass.copies : 1); ++copy)
     k_.code.line("vf64 {}{} = vf64(0.0);", n.total, shape_.vec_outside ? int_text(copy) : "");
 }
@@ -176,7 +176,7 @@ void LoopText::print_kept_scalar(int i, const std::string& value) {
                         finds_index(instr.op->monoid) && instr.op->kind == tile::OpKind::reduce;
   const std::string text = only_one ? "0" : value;
   if (type.rank() == 0) {
-    const std::string variable = k_.name_scalar(instr.value, k_.value_hint(*instr.op, instr.value));
+    const std::string variable = k_.name_scalar(instr.value);
     k_.code.line("const {} {} = {};", scalar_type(type.dtype), variable, text);
     return;
   }

@@ -26,8 +26,7 @@ void LoopText::print_uniform(bool along_other) {
       continue;
     }
     const std::string text = uniform_text(i);
-    if (n.text.empty())
-      n.text = k_.names.unique(instr.op ? k_.value_hint(*instr.op, instr.value) : k_.hint(instr.value, "t"));
+    if (n.text.empty()) n.text = k_.names.unique(k_.hints[instr.value]);
     k_.code.line("const {} {} = {};", scalar_type(dtype), n.text, text);
   }
 }

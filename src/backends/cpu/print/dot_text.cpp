@@ -148,8 +148,8 @@ void print_dot(KernelText& k, const Op& op) {
   const std::string_view of_a = element_of(a.dtype), of_b = element_of(b.dtype);
   if (is_narrow_float(a.dtype)) k.include("tw_cpu/dot_narrow.h");
   if (a.dtype == DType::i8 || a.dtype == DType::u8) k.include("tw_cpu/dot_bytes.h");
-  const std::string left = k.names.unique(k.hint(op.operands[0], "left")),
-                    right = k.names.unique(k.hint(op.operands[1], "right"));
+  const std::string left = k.names.unique(k.hints[op.operands[0]]),
+                    right = k.names.unique(k.hints[op.operands[1]]);
   const Buffer& sums = k.buffer(op.results[0]);
   const Index row = sums.strides[0] == 0 ? 1 : sums.strides[0];
   const OperandText text_a = operand(k, op.operands[0]), text_b = operand(k, op.operands[1]);

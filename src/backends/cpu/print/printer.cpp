@@ -23,7 +23,7 @@ constexpr Index kStackBytes = 16 * 1024;
 class FunctionText {
  public:
   FunctionText(const Kernel& kernel, const tile::Schedule& schedule, int lanes)
-      : k_(kernel, schedule, lanes), entry_(Names().unique(kernel.name) + "_kernel") {}
+      : k_(kernel, schedule, lanes), entry_(k_.names.identifier(kernel.name) + "_kernel") {}
 
   backends::Source run() {
     k_.code.open(
@@ -81,7 +81,7 @@ class FunctionText {
     Index bytes = 0;
     std::vector<Buffer> buffers;
     for (ValueId v : stored) {
-      Buffer b = k_.make_buffer(k_.names.unique(k_.hint(v, "tile")), k_.kernel.type(v));
+      Buffer b = k_.make_buffer(k_.names.unique(k_.hints.of_storage(v)), k_.kernel.type(v));
       bytes += round_up(b.elements * memory_bytes(b.dtype), 64);
       buffers.push_back(b);
       k_.add_buffer(v, std::move(b));

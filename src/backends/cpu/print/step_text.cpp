@@ -47,7 +47,7 @@ void print_relayout(KernelText& k, const tile::Op& op) {
 
 void print_loop(KernelText& k, const Step& step) {
   const tile::Op& op = *step.op;
-  const std::string i = k.name_scalar(op.blocks[0].args[0], "k");
+  const std::string i = k.name_scalar(op.blocks[0].args[0]);
   k.code.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", i, k.scalar(op.operands[0]),
               k.scalar(op.operands[1]), k.scalar(op.operands[2]));
   print_steps(k, step.body[0]);
@@ -57,7 +57,7 @@ void print_loop(KernelText& k, const Step& step) {
 void print_branch(KernelText& k, const Step& step) {
   for (ValueId r : step.op->results)
     if (k.kernel.type(r).rank() == 0)
-      k.code.line("{} {};", scalar_type(k.kernel.type(r).dtype), k.name_scalar(r, "t"));
+      k.code.line("{} {};", scalar_type(k.kernel.type(r).dtype), k.name_scalar(r));
   k.code.open("if ({})", k.scalar(step.op->operands[0]));
   print_steps(k, step.body[0]);
   if (!step.body[1].empty()) {
@@ -104,7 +104,7 @@ void print_assign(KernelText& k, const Step& step) {
     if (k.has_variable(to))
       k.code.line("{} = {};", k.scalar(to), value);
     else
-      k.code.line("{} {} = {};", scalar_type(type.dtype), k.name_scalar(to, "carried"), value);
+      k.code.line("{} {} = {};", scalar_type(type.dtype), k.name_scalar(to), value);
   }
 }
 

@@ -1,14 +1,20 @@
 // Lines, identifiers, literals.
 #include "backends/cpu/text/code.h"
 
+#include "backends/cpu/jit/device_headers.h"
+#include "backends/printer/names.h"
+
 #include <tilewright/base/dtype.h>
 #include <tilewright/base/error.h>
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <set>
 
 namespace tilewright::cpu {
 
@@ -16,23 +22,19 @@ namespace {
 
 constexpr std::size_t kLineWidth = 110;
 
-// What a value's hint must not be called: keywords of C++ and the names that printed code itself uses.
-constexpr std::string_view kReserved[] = {
-    "alignas", "and", "asm", "auto", "bool", "break", "case", "char", "class", "const", "default", "delete",
-    "do", "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "goto", "if",
-    "inline", "int", "long", "mutable", "namespace", "new", "not", "operator", "or", "private", "public",
-    "register", "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this",
-    "throw", "true", "try", "typedef", "typename", "union", "unsigned", "using", "virtual", "void",
-    "volatile", "while", "xor", "tw", "views", "scalars", "begin", "end", "scratch", "program", "p0", "p1",
-    "p2",
-    // functions of the headers
-    "abs", "add", "all", "any", "atan2", "atomic_add", "bits_as", "ceil", "convert", "cos", "div", "dot",
-    "eq", "erf", "exp", "exp2", "expm1", "extreme", "fill", "floor", "fma", "fold", "gather", "iota", "le",
-    "limit", "load", "log", "log1p", "log2", "lt", "mad", "magnitude", "max", "min", "ne", "negate_where",
-    "pow", "reciprocal", "rem", "reshape", "reverse", "round", "rsqrt", "scatter", "select", "shl", "shr",
-    "sigmoid", "sign", "sin", "sqrt", "store", "stream", "tan", "tanh", "transpose", "trunc",
-    // and types
-    "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "vmask"};
+// Parameters of the printed functions, and the coordinates of a program.
+constexpr std::string_view kPrinted[] = {
+    "tw", "views", "scalars", "begin", "end", "scratch", "program", "p0", "p1",  "p2",  "i",   "r",
+    "c",  "f32",   "f64",     "i8",    "i16", "i32",     "i64",     "u8", "u16", "u32", "u64", "vmask"};
+
+const std::set<std::string, std::less<>>& declared_words() {
+  static const std::set<std::string, std::less<>> words = [] {
+    std::set<std::string, std::less<>> out;
+    for (const DeviceHeader& header : device_headers()) printer::add_declared_words(header.text, out);
+    return out;
+  }();
+  return words;
+}
 
 struct TypeRow {
   DType dtype;
@@ -82,22 +84,9 @@ void Code::declare(std::string_view type, const std::vector<std::string>& declar
     line("{} {}{}", i == 0 ? type : indent, declarators[i], i + 1 < declarators.size() ? "," : ";");
 }
 
-std::string Names::unique(std::string_view hint) {
-  std::string base;
-  for (char c : hint) base += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  if (base.empty() || std::isdigit(static_cast<unsigned char>(base[0]))) base.insert(0, "v");
-  if (taken_.empty()) taken_.insert(std::begin(kReserved), std::end(kReserved));
-  // A copy's number follows the name, so a name does not end in a digit.
-  if (std::isdigit(static_cast<unsigned char>(base.back()))) base += "_";
-  std::string name = base;
-  // x, x_b, … x_z, x_bb, x_bc …
-  for (int n = 1; !taken_.insert(name).second; ++n) {
-    std::string suffix;
-    for (int rest = n; rest > 0; rest /= 26)
-      suffix.insert(suffix.begin(), static_cast<char>('a' + rest % 26));
-    name = fmt::format("{}_{}", base, suffix);
-  }
-  return name;
+bool is_reserved(std::string_view name) {
+  return std::find(std::begin(kPrinted), std::end(kPrinted), name) != std::end(kPrinted) ||
+         declared_words().count(name) > 0;
 }
 
 std::string_view memory_type(DType dtype) { return row(dtype).memory; }

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,15 +38,8 @@ class Code {
   int depth_ = 0;
 };
 
-// Identifiers of one printed function: valid in C++, different from each other and from what the headers
-// define.
-class Names {
- public:
-  std::string unique(std::string_view hint);
-
- private:
-  std::set<std::string, std::less<>> taken_;
-};
+// Whether printed code uses the word itself: what the headers define, and the names of a kernel's parameters.
+bool is_reserved(std::string_view name);
 
 // How an element of `dtype` is spelled: in memory (bool: u8; narrow floats: their bits), as a scalar
 // variable, as a vector.

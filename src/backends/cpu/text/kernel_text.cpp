@@ -57,6 +57,7 @@ KernelText::KernelText(const tile::Kernel& k, const tile::Schedule& s, int vecto
           {.keep_above_flops = kKeepAboveFlops, .dots_start_from_zeros = true, .read_in_place = in_place})),
       affine(k, tile::known_statically(k)),
       ranges(printer::value_ranges(k)),
+      hints(k, plan),
       definitions_(k.values.size()) {
   tile::for_each_op(kernel.body, [&](const Op& op) {
     for (ValueId v : op.results) definitions_[static_cast<std::size_t>(v)] = &op;
@@ -70,35 +71,9 @@ std::string KernelText::scalar(ValueId v) const {
   return found->second;
 }
 
-std::string KernelText::hint(ValueId v, std::string_view otherwise) const {
-  const std::string& own = kernel.values[static_cast<std::size_t>(v)].name;
-  return own.empty() ? std::string(otherwise) : own;
-}
-
-std::string KernelText::value_hint(const Op& op, ValueId v) const {
-  switch (op.kind) {
-    case OpKind::load:
-    case OpKind::gather:
-      return hint(v, kernel.views[static_cast<std::size_t>(op.param)].name + "_in");
-    case OpKind::scalar_param:
-      return hint(v, kernel.scalars[static_cast<std::size_t>(op.param)].name);
-    case OpKind::apply:
-      return hint(v, info(op.prim).to_bool ? "is" : "t");
-    case OpKind::cast:
-      return hint(v, "t");
-    case OpKind::reduce:
-    case OpKind::scan:
-      return hint(v, fmt::format("{}_of_row", name(op.monoid)));
-    case OpKind::program_id:
-      return hint(v, "program");
-    default:
-      return hint(v, name(op.kind));
-  }
-}
-
-std::string KernelText::name_scalar(ValueId v, std::string_view otherwise) {
+std::string KernelText::name_scalar(ValueId v) {
   std::string& variable = scalars_[plan.storage(v)];
-  variable = names.unique(hint(v, otherwise));
+  variable = names.unique(hints.of_storage(v));
   return variable;
 }
 

@@ -3,6 +3,8 @@
 
 #include "backends/cpu/text/code.h"
 #include "backends/printer/loop_plan.h"
+#include "backends/printer/names.h"
+#include "backends/printer/value_names.h"
 #include "backends/printer/value_range.h"
 
 #include <tilewright/tile/affine.h>
@@ -43,24 +45,23 @@ class KernelText {
   const tile::AffineTable affine;
   const std::vector<printer::ValueRange> ranges;
   Code code;
-  Names names;
-  std::vector<std::string> views;  // the pointers' names
-  std::string room;                // the memory for what dots pack
-  bool streams = false;            // some store bypasses the caches
+  printer::Names names{is_reserved, printer::Names::Again::letter};
+  const printer::ValueNames hints;  // for names of values
+  std::vector<std::string> views;   // the pointers' names
+  std::string room;                 // the memory for what dots pack
+  bool streams = false;             // some store bypasses the caches
 
   void include(std::string_view header) { headers_.emplace(header); }
   const std::set<std::string>& headers() const { return headers_; }
 
   // --- scalars
   std::string scalar(tile::ValueId v) const;  // its variable, or its literal
-  // Gives v a variable; the name is the value's own hint or else `hint`.
-  std::string name_scalar(tile::ValueId v, std::string_view hint);
+  std::string name_scalar(tile::ValueId v);   // gives it a variable
   bool has_variable(tile::ValueId v) const { return scalars_.count(plan.storage(v)) != 0; }
   void set_literal(tile::ValueId v, std::string text) { scalars_[plan.storage(v)] = std::move(text); }
   // The scalar parameters' variables, by position.
   void set_parameters(std::vector<std::string> variables);
   std::string dim(const tile::Dim& dim) const;
-  std::string hint(tile::ValueId v, std::string_view otherwise) const;
   Range range(tile::ValueId scalar) const;
   // Whether v counts the programs along a grid axis that has one for each of [0, extent).
   bool is_program_of(tile::ValueId v, const tile::Dim& extent) const;
@@ -73,9 +74,6 @@ class KernelText {
   const Buffer& buffer(tile::ValueId v) const { return buffers_.at(plan.storage(v)); }
   Buffer make_buffer(const std::string& name, const tile::TileType& type) const;
   void add_buffer(tile::ValueId v, Buffer buffer) { buffers_[v] = std::move(buffer); }
-
-  // For `apply` and `cast` alike: the value's own name or one from what computes it.
-  std::string value_hint(const tile::Op& op, tile::ValueId v) const;
 
  private:
   Range range_of(const tile::Op& op) const;

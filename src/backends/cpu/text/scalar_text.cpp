@@ -123,7 +123,7 @@ void print_scalar(KernelText& k, const Op& op) {
       // broadcast and reshape of a scalar to a scalar
       return k.set_literal(result, k.scalar(op.operands[0]));
   }
-  const std::string variable = k.name_scalar(result, k.value_hint(op, result));
+  const std::string variable = k.name_scalar(result);
   k.code.line("const {} {} = {};", scalar_type(dtype), variable, text);
 }
 

@@ -6,6 +6,7 @@
 #include "backends/cuda/plan/pipelines.h"
 #include "backends/cuda/plan/plan.h"
 #include "backends/cuda/print/kernel_facts.h"
+#include "backends/cuda/print/kernel_names.h"
 #include "backends/cuda/print/printer.h"
 #include "backends/cuda/print/text.h"
 #include "backends/printer/index_text.h"
@@ -39,6 +40,7 @@ class KernelPrinter {
   const tile::Kernel& kernel() const { return kernel_; }
   const CudaPlan& plan() const { return plan_; }
   Text& out() { return out_; }
+  const KernelNames& names() const { return names_; }
   const tile::Op& definition(tile::ValueId v) const {
     return *facts_.definitions[static_cast<std::size_t>(v)];
   }
@@ -141,8 +143,6 @@ class KernelPrinter {
   IndexText grid(int axis) const;  // programs along it
 
   // --- names
-  std::string unique(const std::string& wish);
-  const std::string& value_name(ValueId v);
   Thread thread(const TileFrame& frame);
   void need(const std::string& header) { headers_.insert(header); }
 
@@ -352,14 +352,13 @@ class KernelPrinter {
   Index piece_vectors_ = 0;  // of the piece whose columns are loaded
   std::vector<std::string> map_names_;  // of the kernel's tensor maps
 
-  Text out_{1};
+  KernelNames names_;
+  Text out_{1, names_};
   std::vector<std::string> shared_;                        // declarations of static shared memory
   std::vector<std::string> wide_parts_;                    // of the loop that is printed, by instruction
   std::map<ValueId, const tile::Op*> scalar_definitions_;  // of the kernel's own body
   std::map<ValueId, std::string> scalar_lines_;            // as printed
   std::set<std::string> headers_;
-  std::set<std::string> used_names_;
-  std::map<ValueId, std::string> names_;
   std::map<ValueId, Registers> buffers_;
   std::set<ValueId> declared_;
   std::map<ValueId, TypedText> scalars_;

@@ -29,7 +29,7 @@ class PipelineText {
   Text& out_;
   std::map<ValueId, TypedText>& scalars_;
   std::map<ValueId, Registers>& buffers_;
-  std::map<ValueId, std::string>& names_;
+  KernelNames& names_;
   std::set<ValueId>& declared_;
   int& loop_depth_;
 };

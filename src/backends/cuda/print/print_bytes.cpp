@@ -93,7 +93,7 @@ std::string KernelPrinter::widened_text(Loop& loop, const WidenedBytes& bytes, c
 void KernelPrinter::print_widened(Loop& loop, std::size_t i, const WidenedBytes& bytes) {
   const Instr& in = loop.plan->body[i];
   const bool narrow = only_kept(loop, i);
-  const std::string name = unique(value_name(in.value)), to = narrow ? "bf16" : "f32";
+  const std::string name = out_.local(names_.hint(in.value)), to = narrow ? "bf16" : "f32";
   out_.line("const Vec<{}, {}> {} = {};", to, loop.frame.vector, name, widened_text(loop, bytes, to));
   loop.values[i] = narrow ? TypedText{name, "bf16"} : TypedText{name + ".v[v]", "f32"};
 }

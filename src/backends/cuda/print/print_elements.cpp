@@ -210,7 +210,7 @@ void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!loop.wide[i]) continue;
     const Op& op = *loop.plan->body[i].op;
-    parts[i] = unique(identifier(kernel_.views[static_cast<std::size_t>(op.param)].name) + "_parts");
+    parts[i] = out_.local(names_.stem(op.param) + "_parts");
     out_.line("Vec<{}, {}> {}[{}];", element_type(kernel_.type(op.operands[0]).dtype), loop.frame.vector,
               parts[i], kQuad);
   }
@@ -366,7 +366,7 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   const bool short_enough = value.operations <= printer::kExpressionOperations || is_assigned(loop, i);
   if (one_use && !named && !whole && short_enough) return;
   if (value.text.find_first_of(" (") == std::string::npos) return;  // a name already
-  const std::string name = unique(value_name(in.value));
+  const std::string name = out_.local(names_.hint(in.value));
   out_.line("const {} {} = {};", value.type, name, value.text);
   value = {name, value.type};
 }

@@ -137,7 +137,7 @@ void KernelPrinter::print_exp_offsets(Loop& loop) {
     if (!below) continue;
     need("math_fast");
     if (below->by_difference) continue;
-    loop.outputs[i] = unique(value_name(loop.plan->body[i].value) + "_offset");
+    loop.outputs[i] = out_.local(names_.hint(loop.plan->body[i].value) + "_offset");
     out_.line("const f32 {} = fast::exp_offset({});", loop.outputs[i], operand(loop, below->y).text);
   }
 }

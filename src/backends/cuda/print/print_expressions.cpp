@@ -29,7 +29,7 @@ TypedText KernelPrinter::scalar(ValueId v) {
   if (it == scalars_.end()) it = scalars_.find(loops_.storage(v));
   if (it != scalars_.end()) return it->second;
   // A carried value or a reduction's result: a variable of its own.
-  return {value_name(loops_.storage(v)), type_of(loops_.storage(v))};
+  return {names_.value(loops_.storage(v)), type_of(loops_.storage(v))};
 }
 
 bool KernelPrinter::only_stored(ValueId v) const { return facts_.only_stored[static_cast<std::size_t>(v)]; }
@@ -137,7 +137,7 @@ TypedText KernelPrinter::gather_expr(const Op& op, const std::vector<TypedText>&
   need("memory");
   const bool read_only = !facts_.is_written(op.param);
   std::string text = fmt::format("load<1{}>({} + {}).v[0]", read_only ? ", Cache::constant" : "",
-                                 identifier(p.name), view_offset(op.param, indices));
+                                 names_.view(op.param), view_offset(op.param, indices));
   if (is_narrow_float(p.dtype)) {
     need("convert");
     text = fmt::format("to_f32({})", text);

@@ -99,7 +99,7 @@ bool KernelPrinter::is_inner_sum(const Loop& loop, std::size_t i) {
 void KernelPrinter::print_inner_starts(Loop& loop) {
   for (InnerProduct& p : loop.inner) {
     need("inner");
-    p.sums = unique(loop.states[static_cast<std::size_t>(p.first_sum)] + "_sums");
+    p.sums = out_.local(loop.states[static_cast<std::size_t>(p.first_sum)] + "_sums");
     out_.line("InnerSums {};", p.sums);
   }
 }
@@ -112,7 +112,7 @@ void KernelPrinter::print_inner_products(Loop& loop) {
     auto& name = widened[f.instr];
     if (!name.empty()) return name;
     const Instr& in = loop.plan->body[static_cast<std::size_t>(f.instr)];
-    name = unique(value_name(in.value));
+    name = out_.local(names_.hint(in.value));
     const std::string vector = widened_text(loop, *widened_bytes(loop, in), "bf16");
     out_.line("const Vec<bf16, {}> {} = {};", loop.frame.vector, name, vector);
     return name;

@@ -15,190 +15,6 @@ using printer::Step;
 using tile::Op;
 using tile::OpKind;
 
-namespace {
-
-// Words that a value must not be called: C++ keywords, and functions of the device headers.
-constexpr std::string_view kReserved[] = {"add",
-                                          "sub",
-                                          "mul",
-                                          "div",
-                                          "rem",
-                                          "neg",
-                                          "abs",
-                                          "sign",
-                                          "floor",
-                                          "ceil",
-                                          "round",
-                                          "trunc",
-                                          "sqrt",
-                                          "exp",
-                                          "exp2",
-                                          "expm1",
-                                          "log",
-                                          "log2",
-                                          "log1p",
-                                          "sin",
-                                          "cos",
-                                          "tan",
-                                          "tanh",
-                                          "erf",
-                                          "rsqrt",
-                                          "pow",
-                                          "atan2",
-                                          "min",
-                                          "max",
-                                          "fma",
-                                          "isnan",
-                                          "shl",
-                                          "shr",
-                                          "load",
-                                          "store",
-                                          "cast",
-                                          "shared_memory",
-                                          "stage",
-                                          "fast",
-                                          "fetch",
-                                          "fetch_if",
-                                          "fetched",
-                                          "fetch_program",
-                                          "state",
-                                          "pipeline",
-                                          "group",
-                                          "layout",
-                                          "full",
-                                          "rank",
-                                          "A",
-                                          "B",
-                                          "a_blocks",
-                                          "b_blocks",
-                                          "hop",
-                                          "first",
-                                          "opaque",
-                                          "passed",
-                                          "trip_count",
-                                          "tma_store",
-                                          "store_stages",
-                                          "block",
-                                          "panel",
-                                          "half",
-                                          "quad",
-                                          "wide",
-                                          "part",
-                                          "t",
-                                          "g",
-                                          "r",
-                                          "c",
-                                          "v",
-                                          "row",
-                                          "col",
-                                          "int",
-                                          "float",
-                                          "double",
-                                          "bool",
-                                          "char",
-                                          "long",
-                                          "short",
-                                          "if",
-                                          "else",
-                                          "for",
-                                          "do",
-                                          "while",
-                                          "return",
-                                          "switch",
-                                          "case",
-                                          "default",
-                                          "and",
-                                          "or",
-                                          "not",
-                                          "xor",
-                                          "true",
-                                          "false",
-                                          "const",
-                                          "auto",
-                                          "this",
-                                          "new",
-                                          "delete",
-                                          "i8",
-                                          "u8",
-                                          "i16",
-                                          "u16",
-                                          "i32",
-                                          "u32",
-                                          "i64",
-                                          "u64",
-                                          "f32",
-                                          "f64",
-                                          "bf16",
-                                          "f16",
-                                          "f8e4m3",
-                                          "f8e5m2",
-                                          "Vec",
-                                          "Max",
-                                          "Min",
-                                          "Sum",
-                                          "Product",
-                                          "And",
-                                          "Or",
-                                          "ArgMax",
-                                          "ArgMin",
-                                          "same",
-                                          "sigmoid",
-                                          "reciprocal",
-                                          "inside",
-                                          "step",
-                                          "program",
-                                          "programs",
-                                          "send",
-                                          "tw",
-                                          "infinity",
-                                          "not_a_number",
-                                          "signed",
-                                          "unsigned",
-                                          "void",
-                                          "template",
-                                          "class",
-                                          "struct",
-                                          "union",
-                                          "operator",
-                                          "namespace",
-                                          "using",
-                                          "static",
-                                          "extern",
-                                          "register",
-                                          "volatile",
-                                          "inline",
-                                          "public",
-                                          "private",
-                                          "protected",
-                                          "try",
-                                          "catch",
-                                          "throw",
-                                          "typename",
-                                          "goto",
-                                          "break",
-                                          "continue",
-                                          "enum",
-                                          "sizeof",
-                                          "typedef",
-                                          "virtual",
-                                          "friend",
-                                          "export",
-                                          "asm",
-                                          "mutable",
-                                          "explicit",
-                                          "put",
-                                          "kExchanged",
-                                          "kExchange",
-                                          "Sharing",
-                                          "OwnGroup",
-                                          "at"};
-
-}  // namespace
-
-bool is_reserved(std::string_view name) {
-  return std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
-}
-
 KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
     : kernel_(kernel),
       plan_(plan),
@@ -211,11 +27,8 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
       result_(plan.dots.result),
       facts_(kernel),
       accuracy_(facts_.accuracy),
-      crowded_(crowded(kernel, plan.schedule)) {
-  used_names_.insert(std::begin(kReserved), std::end(kReserved));
-  for (const tile::ViewParam& v : kernel.views) used_names_.insert(identifier(v.name));
-  for (const tile::ScalarParam& s : kernel.scalars) used_names_.insert(identifier(s.name));
-}
+      crowded_(crowded(kernel, plan.schedule)),
+      names_(kernel, plan.loops) {}
 
 backends::Source KernelPrinter::run(Pipeline& pipeline) {
   pipeline_ = &pipeline;
@@ -225,7 +38,7 @@ backends::Source KernelPrinter::run(Pipeline& pipeline) {
   wait_for_previous();  // of a kernel that touches no memory, too
   TW_CHECK(deferred_.empty(), "a maximum waits for a sum that no loop prints");
 
-  Text head(1);
+  Text head = out_.another(1);
   for (const std::string& s : shared_) head.write(s);
   print_thread_coordinates(head);
   std::string text = header_comment();
@@ -292,30 +105,17 @@ std::string KernelPrinter::signature() {
   for (std::size_t i = 0; i < kernel_.views.size(); ++i) {
     const bool written = facts_.is_written(static_cast<int>(i));
     parameters.push_back(fmt::format("{}{}* __restrict__ {}", written ? "" : "const ",
-                                     element_type(kernel_.views[i].dtype),
-                                     identifier(kernel_.views[i].name)));
+                                     element_type(kernel_.views[i].dtype), names_.view(static_cast<int>(i))));
   }
-  for (const tile::ScalarParam& s : kernel_.scalars)
-    parameters.push_back(fmt::format("{} {}", element_type(s.dtype), identifier(s.name)));
+  for (std::size_t i = 0; i < kernel_.scalars.size(); ++i)
+    parameters.push_back(
+        fmt::format("{} {}", element_type(kernel_.scalars[i].dtype), names_.scalar(static_cast<int>(i))));
   for (int axis : grid_parameters(kernel_)) parameters.push_back(fmt::format("i32 grid_{}", axis));
   for (const TensorBlock& block : plan_.maps) {
-    map_names_.push_back(unique(kernel_.views[static_cast<std::size_t>(block.view)].name + "_map"));
+    map_names_.push_back(names_.unique(names_.stem(block.view) + "_map"));
     parameters.push_back("const __grid_constant__ TensorMap " + map_names_.back());
   }
   return fmt::format("{}", fmt::join(parameters, ", "));
-}
-
-std::string KernelPrinter::unique(const std::string& wish) {
-  std::string name = identifier(wish);
-  for (int n = 2; !used_names_.insert(name).second; ++n) name = fmt::format("{}_{}", identifier(wish), n);
-  return name;
-}
-
-const std::string& KernelPrinter::value_name(ValueId v) {
-  auto it = names_.find(v);
-  if (it != names_.end()) return it->second;
-  const std::string& given = kernel_.values[static_cast<std::size_t>(v)].name;
-  return names_[v] = unique(given.empty() ? fmt::format("v{}", v) : given);
 }
 
 PipelineText::PipelineText(KernelPrinter& k)

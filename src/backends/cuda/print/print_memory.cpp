@@ -18,7 +18,7 @@ std::string times(const IndexText& a, const IndexText& b) { return (a * b).str()
 
 std::string KernelPrinter::dim_text(const tile::Dim& dim) {
   if (dim.is_constant()) return integer(dim.value);
-  return identifier(kernel_.scalars[static_cast<std::size_t>(dim.scalar)].name);
+  return names_.scalar(dim.scalar);
 }
 
 std::string KernelPrinter::stride_text(const Access& access, int dim) { return dim_text(access.stride(dim)); }
@@ -82,13 +82,13 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
         a.element_step = stride_text(access, access.dim_of(axis));
     }
   }
-  const std::string view = identifier(access.view().name);
+  const std::string view = names_.view(access.op().param);
   const std::string& offset = layout.str();
   if (offset == "0") {
     a.base = view;
     return a;
   }
-  a.base = unique(view + "_at");
+  a.base = out_.local(names_.stem(access.op().param) + "_at");
   const bool written = facts_.is_written(access.op().param);
   out_.line("{}{}* const {} = {} + {};", written ? "" : "const ", element_type(access.view().dtype), a.base,
             view, offset[0] == '-' ? "(" + offset + ")" : offset);
@@ -105,7 +105,7 @@ KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr&
   b.end_col = integer(f.cols);
   b.end_row = integer(f.rows);
   std::vector<bool> walked(static_cast<std::size_t>(access.rank()), false);
-  const std::string view = identifier(access.view().name);
+  const std::string view = names_.stem(access.op().param);
   bool rows_used = false, cols_used = false;
   for (int axis = 0; axis < static_cast<int>(in.axes.size()); ++axis) {
     const int loop_axis = in.axes[static_cast<std::size_t>(axis)];
@@ -121,11 +121,11 @@ KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr&
     std::string& end = side == 0 ? b.end_row : b.end_col;
     std::string& first = side == 0 ? b.first_row : b.first_col;
     if (above) {
-      end = unique(view + (side == 0 ? "_rows" : "_cols"));
+      end = out_.local(view + (side == 0 ? "_rows" : "_cols"));
       out_.line("const int {} = end_inside({}, {}, {});", end, start, dim_text(access.extent(dim)), size);
     }
     if (below) {
-      first = unique(view + (side == 0 ? "_first_row" : "_first_col"));
+      first = out_.local(view + (side == 0 ? "_first_row" : "_first_col"));
       out_.line("const int {} = first_inside({}, {});", first, start, size);
     }
     (side == 0 ? b.rows : b.cols) = true;
@@ -218,7 +218,7 @@ void KernelPrinter::print_load(Loop& loop, std::size_t i) {
     if (declared_.insert(loops_.storage(in.value)).second) out_.write(declaration(r));
   } else {
     const bool vectors = part == Part::all || part == Part::cols;
-    r = {unique(identifier(access.view().name) + "_in"),
+    r = {out_.local(names_.stem(access.op().param) + "_in"),
          part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part}, dtype,
          vectors ? element_type(dtype) : compute_type(dtype)};
     out_.write(declaration(r));
@@ -339,7 +339,7 @@ TypedText KernelPrinter::scalar_load(const Op& op) {
   const DType dtype = access.view().dtype;
   const std::string offset = base_offset(access);
   std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op, Part::one, TileFrame{}),
-                                 identifier(access.view().name), offset);
+                                 names_.view(access.op().param), offset);
   if (is_narrow_float(dtype)) text = fmt::format("to_f32({})", text);
   std::string guard;
   for (int dim = 0; dim < access.rank(); ++dim) {
@@ -355,7 +355,7 @@ TypedText KernelPrinter::scalar_load(const Op& op) {
 // Stores of single scalars: one thread of the program does them.
 void KernelPrinter::print_scalar_effect(const Op& op) {
   const DType dtype = kernel_.views[static_cast<std::size_t>(op.param)].dtype;
-  const std::string view = identifier(kernel_.views[static_cast<std::size_t>(op.param)].name);
+  const std::string view = names_.view(op.param);
   const TypedText value = scalar(op.operands[0]);
   Loop whole{};
   whole.layout = ThreadLayout{};

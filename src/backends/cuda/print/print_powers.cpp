@@ -74,7 +74,7 @@ bool KernelPrinter::print_own_maximum(const Loop& loop, const Reduction& max) {
   if (!joined || loop.layout.part != Part::cols || loop.frame.groups > 1) return false;
   deferred_.insert_or_assign(v, max);
   need("powers");
-  const std::string own = unique(max.state + "_own");
+  const std::string own = out_.local(max.state + "_own");
   out_.line("const f32 {} = below_own({});", own, max.state);
   scalars_[v] = {own, "f32"};
   return true;

@@ -91,8 +91,8 @@ KernelPrinter::Thread KernelPrinter::thread(const TileFrame& frame) {
       std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster * frame.row_blocks);
   auto it = threads_.find(key);
   if (it != threads_.end()) return it->second;
-  Thread names{threads_.empty() ? "t" : unique(fmt::format("t{}", frame.threads_per_row)),
-               threads_.empty() ? "g" : unique(fmt::format("g{}", frame.threads_per_row))};
+  Thread names{threads_.empty() ? "t" : names_.unique(fmt::format("t{}", frame.threads_per_row)),
+               threads_.empty() ? "g" : names_.unique(fmt::format("g{}", frame.threads_per_row))};
   const bool whole = frame.threads_per_row == program_threads(schedule_);
   // Among those of its program.
   const std::string self =

@@ -62,10 +62,10 @@ void KernelPrinter::print_reduction_starts(Loop& loop) {
     const std::string type = state_type(kernel_.type(in.op->operands[0]).dtype, in.op->monoid);
     const std::string final_type = scalar_result ? type_of(in.value) : buffer(in.value).type;
     const bool own = type != final_type;
-    loop.states[i] = own ? unique(value_name(in.value) + "_part") : value_name(in.value);
+    loop.states[i] = own ? out_.local(names_.hint(in.value) + "_part") : names_.value(in.value);
     if (side < 0) {
       if (scalar_result)
-        out_.line("{} {};", final_type, value_name(in.value));
+        out_.line("{} {};", final_type, names_.value(in.value));
       else if (declared_.insert(loops_.storage(in.value)).second)
         out_.write(declaration(buffer(in.value)));
       continue;
@@ -113,7 +113,7 @@ void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
   const auto product = scaled_extreme(loop, in);
   TypedText value = operand(loop, product ? product->x : in.operands[0]);
   if (side < 0) {  // an axis of one element: the element itself
-    const std::string target = scalar_result ? value_name(in.value) : element(buffer(in.value));
+    const std::string target = scalar_result ? names_.value(in.value) : element(buffer(in.value));
     out_.line("{} = {};", target, finds_index(in.op->monoid) ? "0" : value.text);
     return;
   }
@@ -204,7 +204,7 @@ void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Re
   const Index steps = one ? 1 : f.col_steps(), columns = f.threads_per_row * steps * (one ? 1 : f.vector);
   std::vector<std::string> places, vectors;
   for (const Reduction& r : reductions) {
-    const std::string name = unique(r.state + "_parts");
+    const std::string name = names_.unique(r.state + "_parts");
     shared_.push_back(fmt::format("__shared__ {} {}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
                                   f.row_blocks, columns));
     places.push_back(name + (repeated ? "[step & 1]" : ""));
@@ -254,7 +254,7 @@ void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>&
   const bool repeated = loop_depth_ > 0;
   std::vector<std::string> places;
   for (const Reduction& r : reductions) {
-    const std::string name = unique(r.state + "_parts");
+    const std::string name = names_.unique(r.state + "_parts");
     shared_.push_back(fmt::format("__shared__ {} {}{}{}[{}][{}];", r.type, name, repeated ? "[2]" : "",
                                   f.groups > 1 ? fmt::format("[{}]", f.groups) : "", rows, parts));
     places.push_back(name + (repeated ? "[step & 1]" : "") +
@@ -298,7 +298,7 @@ void KernelPrinter::print_reduction_end(Loop& loop, const Reduction& red) {
     return fmt::format("{}({})", type, state);
   };
   if (scalar_result) {
-    out_.line("const {} {} = {};", type, value_name(in.value), converted_text(red.state));
+    out_.line("const {} {} = {};", type, names_.value(in.value), converted_text(red.state));
     return;
   }
   const Registers r = buffer(in.value);

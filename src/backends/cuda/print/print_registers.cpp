@@ -67,7 +67,7 @@ KernelPrinter::Registers KernelPrinter::buffer(ValueId v) {
   const DType dtype = kernel_.type(s).dtype;
   const bool vectors = layout->second.part == Part::all || layout->second.part == Part::cols;
   const std::string type = vectors && is_narrow_float(dtype) ? element_type(dtype) : type_of(s);
-  buffers_[s] = {value_name(s), layout->second, dtype, type};
+  buffers_[s] = {names_.value(s), layout->second, dtype, type};
   if (layouts_.folded.count(s) > 0) buffers_[s].rows = 1;
   return buffers_[s];
 }

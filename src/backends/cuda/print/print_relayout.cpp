@@ -15,7 +15,7 @@ KernelPrinter::Registers KernelPrinter::converted(ValueId v, ThreadLayout layout
   if (layout.part == Part::one || same_spread(layouts_, from.layout, layout)) return from;
   Registers to = from;
   to.layout = layout;
-  to.name = unique(from.name + "_moved");
+  to.name = out_.local(from.name + "_moved");
   const bool to_vectors = layout.part == Part::all || layout.part == Part::cols;
   to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(loops_.storage(v));
   const std::vector<Index>& shape = kernel_.type(v).shape;

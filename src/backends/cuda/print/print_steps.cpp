@@ -123,8 +123,7 @@ void KernelPrinter::print_scalar(const Op& op) {
       scalars_[v] = {literal(kernel_.type(v).dtype, op.number), type_of(v)};
       return;
     case OpKind::scalar_param:
-      scalars_[v] = {identifier(kernel_.scalars[static_cast<std::size_t>(op.param)].name),
-                     compute_type(kernel_.type(v).dtype)};
+      scalars_[v] = {names_.scalar(op.param), compute_type(kernel_.type(v).dtype)};
       return;
     case OpKind::program_id:
       program_axes_.insert(op.param);
@@ -148,10 +147,10 @@ void KernelPrinter::print_scalar(const Op& op) {
   }
   const std::string type = type_of(v);
   const std::string declares = declared_.count(v) > 0 ? "" : fmt::format("const {} ", type);
-  const std::string line = fmt::format("{}{} = {};", declares, value_name(v), as_type(e, type));
+  const std::string line = fmt::format("{}{} = {};", declares, names_.value(v), as_type(e, type));
   scalar_lines_[v] = line;
   out_.write(line);
-  scalars_[v] = {value_name(v), type};
+  scalars_[v] = {names_.value(v), type};
 }
 
 void KernelPrinter::print_loop(const Step& step) {
@@ -174,13 +173,13 @@ bool KernelPrinter::counts_in_32_bits(const Op& loop) const {
 void KernelPrinter::open_loop(const Step& step) {
   const Op& op = *step.op;
   const ValueId i = op.blocks[0].args[0];
-  const std::string type = type_of(i), name = value_name(i);
+  const std::string type = type_of(i), name = names_.value(i);
   const std::string from = scalar(op.operands[0]).text, upper = scalar(op.operands[1]).text,
                     step_text = scalar(op.operands[2]).text;
   if (type == "i32" && counts_in_32_bits(op)) {
     out_.open("for (i32 {0} = {1}; {0} < {2}; {0} += {3})", name, from, upper, step_text);
   } else {
-    const std::string end = unique(name + "_end"), by = unique(name + "_step");
+    const std::string end = out_.local(name + "_end"), by = out_.local(name + "_step");
     out_.line("const i64 {} = {}, {} = {};", end, upper, by, step_text);
     out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", name, from, end, by);
     out_.line("const {0} {1} = {0}({1}_i);", type, name);
@@ -199,8 +198,8 @@ void KernelPrinter::print_branch(const Step& step) {
   for (ValueId r : op.results) {
     if (kernel_.type(r).rank() > 0) continue;
     declared_.insert(r);
-    scalars_[r] = {value_name(r), type_of(r)};
-    out_.line("{} {};", type_of(r), value_name(r));
+    scalars_[r] = {names_.value(r), type_of(r)};
+    out_.line("{} {};", type_of(r), names_.value(r));
   }
   declare_buffers(step.body[0]);
   declare_buffers(step.body[1]);
@@ -225,15 +224,15 @@ void KernelPrinter::print_assign(const Step& step) {
     if (step.moves.size() == 1) {
       scalars.push_back({to, as_type(scalar(from), type)});
     } else {
-      const std::string next = unique("next_" + value_name(to));
+      const std::string next = out_.local("next_" + names_.value(to));
       out_.line("const {} {} = {};", type, next, as_type(scalar(from), type));
       scalars.push_back({to, next});
     }
   }
   for (auto& [to, text] : scalars) {
     const bool fresh = declared_.insert(to).second;
-    out_.line("{}{} = {};", fresh ? type_of(to) + " " : "", value_name(to), text);
-    scalars_[to] = {value_name(to), type_of(to)};
+    out_.line("{}{} = {};", fresh ? type_of(to) + " " : "", names_.value(to), text);
+    scalars_[to] = {names_.value(to), type_of(to)};
   }
   // Tiles: copies through temporaries keep "all at once"; the compiler renames registers.
   std::vector<std::pair<Registers, Registers>> tiles;
@@ -242,7 +241,7 @@ void KernelPrinter::print_assign(const Step& step) {
     const Registers target = buffer(to);
     Registers source = converted(from, target.layout);
     Registers copy = source;
-    copy.name = unique(source.name + "_old");
+    copy.name = out_.local(source.name + "_old");
     out_.write(declaration(copy));
     for_registers(copy, [&] { out_.line("{} = {};", at(copy), at(source)); });
     tiles.push_back({copy, target});

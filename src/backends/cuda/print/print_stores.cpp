@@ -98,18 +98,18 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
       // A compiler would keep the f32 values of the last loop rather than convert again: twice the registers.
       if (crowded_ && in.kind == Instr::Kind::reload && !r.staged) out_.line("opaque({});", at(r));
       if (!is_narrow_float(r.dtype)) {
-        const std::string name = unique(r.name + "_vector");
+        const std::string name = out_.local(r.name + "_vector");
         out_.line("const Vec<{}, {}> {} = {};", r.type, n, name, at(r));
         loop.values[i] = {name + element, r.type};
         continue;
       }
-      const std::string name = unique(r.name + "_f32");
+      const std::string name = out_.local(r.name + "_f32");
       out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, at(r));
       loop.values[i] = {name + element, "f32"};
     } else if (const auto bytes = widened_bytes(loop, in)) {
       if (loop.uses[i] > 0) print_widened(loop, i, *bytes);
     } else if (draws_fours(loop, i)) {
-      loop.outputs[i] = unique(value_name(in.value) + "_words");
+      loop.outputs[i] = out_.local(names_.hint(in.value) + "_words");
       out_.line("Vec<u32, 4> {};", loop.outputs[i]);
     } else if (is_vector_store(loop, i)) {
       if (direct_copy(loop, i)) {
@@ -117,8 +117,7 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
         continue;
       }
       const DType dtype = kernel_.type(in.op->operands[0]).dtype;
-      loop.outputs[i] =
-          unique(identifier(kernel_.views[static_cast<std::size_t>(in.op->param)].name) + "_out");
+      loop.outputs[i] = out_.local(names_.stem(in.op->param) + "_out");
       out_.line("Vec<{}, {}> {};", compute_type(dtype), n, loop.outputs[i]);
     } else if ((in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) && !keeps_load(loop, i) &&
                !direct_copy(loop, i)) {
@@ -128,7 +127,7 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
         loop.outputs[i] = loop.values[static_cast<std::size_t>(in.operands[0].instr)].text;
         continue;
       }
-      loop.outputs[i] = unique(r.name + "_new");
+      loop.outputs[i] = out_.local(r.name + "_new");
       out_.line("Vec<f32, {}> {};", n, loop.outputs[i]);
     }
   }
@@ -188,7 +187,7 @@ void KernelPrinter::print_scattered(Loop& loop, std::size_t i) {
   } else {
     stored = as_type(value, element_type(view.dtype));
   }
-  const std::string name = identifier(view.name), offset = view_offset(op.param, indices);
+  const std::string name = names_.view(op.param), offset = view_offset(op.param, indices);
   std::string text = fmt::format("{}[{}] = {};", name, offset, stored);
   if (op.kind == OpKind::atomic_add) {
     need("atomic");

@@ -48,7 +48,7 @@ std::string identifier(std::string_view name) {
   std::string out;
   for (char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
   if (out.empty() || std::isdigit(static_cast<unsigned char>(out[0])) != 0) out = fmt::format("v{}", out);
-  return is_reserved(out) ? out + "_" : out;
+  return printer::is_keyword(out) || is_reserved(out) ? out + "_" : out;
 }
 
 std::string wrapped(const std::string& text) {

@@ -1,6 +1,8 @@
 // Small helpers for writing C++ text: indentation, literals, type names.
 #pragma once
 
+#include "backends/cuda/print/kernel_names.h"
+
 #include <tilewright/base/dtype.h>
 #include <tilewright/base/shape.h>
 #include <tilewright/tile/kernel.h>
@@ -10,12 +12,20 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tilewright::cuda {
 
 class Text {
  public:
-  explicit Text(int indent = 0) : indent_(indent) {}
+  Text(int indent, KernelNames& names) : indent_(indent), names_(&names) {}
+  Text another(int indent) const { return Text(indent, *names_); }
+  // A name for what is declared here: others may have it behind the end of the block that is open.
+  std::string local(std::string_view wish) {
+    std::string name = names_->unique(wish);
+    if (!blocks_.empty()) blocks_.back().push_back(name);
+    return name;
+  }
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
     write(fmt::format(format, std::forward<Args>(args)...));
@@ -30,34 +40,49 @@ class Text {
   void unrolled(std::string_view variable, Index first, Index end) {
     write("#pragma unroll");
     line("for (int {0} = {1}; {0} < {2}; ++{0}) {{", variable, first, end);
-    ++indent_;
+    begin_block();
   }
   template <class... Args>
   void open(fmt::format_string<Args...> format, Args&&... args) {
     write(fmt::format(format, std::forward<Args>(args)...) + " {");
-    ++indent_;
+    begin_block();
+  }
+  void open_block() {
+    write("{");
+    begin_block();
   }
   void close() { close_with("}"); }
   void close_with(const std::string& text) {
-    --indent_;
+    end_block();
     write(text);
   }
   void close_else() {
-    --indent_;
+    end_block();
     write("} else {");
-    ++indent_;
+    begin_block();
   }
   void blank() {
     if (!out_.empty() && out_.back() == '\n' && !(out_.size() > 1 && out_[out_.size() - 2] == '\n'))
       out_ += '\n';
   }
-  void indent_by(int levels) { indent_ += levels; }
   void append(const Text& other) { out_ += other.out_; }
   int indent() const { return indent_; }
   const std::string& str() const { return out_; }
 
  private:
+  void begin_block() {
+    ++indent_;
+    blocks_.emplace_back();
+  }
+  void end_block() {
+    --indent_;
+    for (const std::string& name : blocks_.back()) names_->release(name);
+    blocks_.pop_back();
+  }
+
   int indent_;
+  KernelNames* names_;
+  std::vector<std::vector<std::string>> blocks_;  // names that end with those that are open
   std::string out_;
 };
 
@@ -72,8 +97,6 @@ std::string stored_literal(DType dtype, const tile::Number& number);
 std::string integer(Index value);
 // A name that is valid C++: other characters become '_'.
 std::string identifier(std::string_view name);
-// Whether printed code uses the word itself: C++ keywords, and names of the device headers.
-bool is_reserved(std::string_view name);
 // "(text)" unless it is a single name, number, call or subscript.
 std::string wrapped(const std::string& text);
 

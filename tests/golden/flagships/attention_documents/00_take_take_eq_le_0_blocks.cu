@@ -13,84 +13,84 @@
 namespace tw {
 
 extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(const i64* __restrict__ ids, i64* __restrict__ blocks) {
-  __shared__ i64 v10_parts[1][32];
-  __shared__ i64 v22_parts[1][32];
-  __shared__ i32 v119_parts[1][32];
-  __shared__ i32 v126_parts[1][32];
-  __shared__ i32 v135_parts[1][32];
-  __shared__ i32 v166_parts[1][32];
+  __shared__ i64 min_of_ids_parts[1][32];
+  __shared__ i64 max_of_ids_parts[1][32];
+  __shared__ i32 min_of_best_parts[1][32];
+  __shared__ i32 max_of_best_parts[1][32];
+  __shared__ i32 max_of_best_2_parts[1][32];
+  __shared__ i32 max_of_best_3_parts[1][32];
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
-  const i32 v7 = program_0 * 128;
-  const i32 v35 = v7 * (-1);
-  const i32 v37 = v35 + (-127);
-  const i32 v38 = -v37;
-  const i32 v64 = v7 + 1;
-  const i32 v65 = -v64;
+  const i32 index = program_0 * 128;
+  const i32 index_2 = index * (-1);
+  const i32 index_3 = index_2 + (-127);
+  const i32 neg_ = -index_3;
+  const i32 index_4 = index + 1;
+  const i32 neg_2 = -index_4;
   wait_for_previous_kernel();
 
   Vec<i64, 2> ids_in;
-  const i64* const ids_at = ids + v7 + t * 2;
+  const i64* const ids_at = ids + index + t * 2;
   ids_in = load_if<2, Cache::constant>(t * 2 < 128, ids_at, i64(0));
-  i64 v10 = Min::identity<i64>();
-  i64 v22 = Max::identity<i64>();
+  i64 min_of_ids = Min::identity<i64>();
+  i64 max_of_ids = Max::identity<i64>();
   if (t * 2 < 128) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
-      v10 = min(v10, ids_in.v[v]);
-      v22 = max(v22, ids_in.v[v]);
+      min_of_ids = min(min_of_ids, ids_in.v[v]);
+      max_of_ids = max(max_of_ids, ids_in.v[v]);
     }
   }
-  reduce_lanes<Min, 32>(v10);
-  reduce_lanes<Max, 32>(v22);
-  put_parts(v10_parts, v10);
-  put_parts(v22_parts, v22);
+  reduce_lanes<Min, 32>(min_of_ids);
+  reduce_lanes<Max, 32>(max_of_ids);
+  put_parts(min_of_ids_parts, min_of_ids);
+  put_parts(max_of_ids_parts, max_of_ids);
   __syncthreads();
-  take_parts<Min>(v10, v10_parts);
-  take_parts<Max>(v22, v22_parts);
-  const i64 v12 = mul(v10, i64(1));
-  const i64 v13 = add(i64(0), v12);
-  const bool v15 = v10 < (-72057594037927936ll);
-  const bool v17 = v10 > 72057594037927936ll;
-  const bool v18 = v17 || v15;
-  const i64 v20 = v18 ? (-9223372036854775807ll - 1) : v13;
-  const i64 v24 = mul(v22, i64(-1));
-  const i64 v25 = add(i64(0), v24);
-  const bool v27 = v22 < (-72057594037927936ll);
-  const bool v29 = v22 > 72057594037927936ll;
-  const bool v30 = v29 || v27;
-  const i64 v31 = neg(v25);
-  const i64 v33 = v30 ? 9223372036854775807ll : v31;
-  const i64 v42 = mul(v22, i64(-1));
-  const i64 v43 = add(i64(1), v42);
-  const bool v45 = v22 < (-72057594037927936ll);
-  const bool v47 = v22 > 72057594037927936ll;
-  const bool v48 = v47 || v45;
-  const i64 v49 = neg(v43);
-  const i64 v51 = v48 ? 9223372036854775807ll : v49;
-  const i64 v54 = mul(v10, i64(1));
-  const i64 v55 = add(i64(1), v54);
-  const bool v57 = v10 < (-72057594037927936ll);
-  const bool v59 = v10 > 72057594037927936ll;
-  const bool v60 = v59 || v57;
-  const i64 v62 = v60 ? (-9223372036854775807ll - 1) : v55;
+  take_parts<Min>(min_of_ids, min_of_ids_parts);
+  take_parts<Max>(max_of_ids, max_of_ids_parts);
+  const i64 index_5 = mul(min_of_ids, i64(1));
+  const i64 index_6 = add(i64(0), index_5);
+  const bool is_below = min_of_ids < (-72057594037927936ll);
+  const bool is_above = min_of_ids > 72057594037927936ll;
+  const bool or_ = is_above || is_below;
+  const i64 masked_min_of_ids = or_ ? (-9223372036854775807ll - 1) : index_6;
+  const i64 index_7 = mul(max_of_ids, i64(-1));
+  const i64 index_8 = add(i64(0), index_7);
+  const bool is_below_2 = max_of_ids < (-72057594037927936ll);
+  const bool is_above_2 = max_of_ids > 72057594037927936ll;
+  const bool or_2 = is_above_2 || is_below_2;
+  const i64 neg_max_of_ids = neg(index_8);
+  const i64 masked_max_of_ids = or_2 ? 9223372036854775807ll : neg_max_of_ids;
+  const i64 index_9 = mul(max_of_ids, i64(-1));
+  const i64 index_10 = add(i64(1), index_9);
+  const bool is_below_3 = max_of_ids < (-72057594037927936ll);
+  const bool is_above_3 = max_of_ids > 72057594037927936ll;
+  const bool or_3 = is_above_3 || is_below_3;
+  const i64 neg_max_of_ids_2 = neg(index_10);
+  const i64 masked_max_of_ids_2 = or_3 ? 9223372036854775807ll : neg_max_of_ids_2;
+  const i64 index_11 = mul(min_of_ids, i64(1));
+  const i64 index_12 = add(i64(1), index_11);
+  const bool is_below_4 = min_of_ids < (-72057594037927936ll);
+  const bool is_above_4 = min_of_ids > 72057594037927936ll;
+  const bool or_4 = is_above_4 || is_below_4;
+  const i64 masked_min_of_ids_2 = or_4 ? (-9223372036854775807ll - 1) : index_12;
 
-  Vec<i32, 2> v74[2];
-  Vec<i32, 2> v75[2];
-  Vec<i32, 2> v76[2];
+  Vec<i32, 2> best[2];
+  Vec<i32, 2> best_2[2];
+  Vec<i32, 2> best_3[2];
 #pragma unroll
   for (int c = 0; c < 2; ++c) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
-      v74[c].v[v] = 16384;
-      v75[c].v[v] = -1;
-      v76[c].v[v] = -1;
+      best[c].v[v] = 16384;
+      best_2[c].v[v] = -1;
+      best_3[c].v[v] = -1;
     }
   }
 
-  for (i32 v73 = 0; v73 < 16384; v73 += 4096) {
+  for (i32 k = 0; k < 16384; k += 4096) {
     Vec<i64, 2> ids_in_2[2];
-    const i64* const ids_at_2 = ids + v73 + t * 2;
+    const i64* const ids_at_2 = ids + k + t * 2;
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
       ids_in_2[c] = load<2, Cache::constant>(ids_at_2 + c * 2048);
@@ -99,97 +99,97 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
     for (int c = 0; c < 2; ++c) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const i32 v79_2 = v73 + ((c * 1024 + t) * 2 + v);
-        const bool v92_2 = ((ids_in_2[c].v[v] >= v20) && (ids_in_2[c].v[v] <= v33)) && ((0 + v79_2) <= v38);
-        const bool v109_2 = ((ids_in_2[c].v[v] <= v51) || (ids_in_2[c].v[v] >= v62)) || ((0 + (v79_2 * (-1))) <= v65);
-        v74[c].v[v] = v92_2 ? min(v74[c].v[v], v79_2) : v74[c].v[v];
-        v75[c].v[v] = v92_2 ? max(v75[c].v[v], v79_2) : v75[c].v[v];
-        v76[c].v[v] = ((!v109_2) && (v79_2 < 16384)) ? max(v76[c].v[v], v79_2) : v76[c].v[v];
+        const i32 index_13 = k + ((c * 1024 + t) * 2 + v);
+        const bool and_ = ((ids_in_2[c].v[v] >= masked_min_of_ids) && (ids_in_2[c].v[v] <= masked_max_of_ids)) && ((0 + index_13) <= neg_);
+        const bool or_5 = ((ids_in_2[c].v[v] <= masked_max_of_ids_2) || (ids_in_2[c].v[v] >= masked_min_of_ids_2)) || ((0 + (index_13 * (-1))) <= neg_2);
+        best[c].v[v] = and_ ? min(best[c].v[v], index_13) : best[c].v[v];
+        best_2[c].v[v] = and_ ? max(best_2[c].v[v], index_13) : best_2[c].v[v];
+        best_3[c].v[v] = ((!or_5) && (index_13 < 16384)) ? max(best_3[c].v[v], index_13) : best_3[c].v[v];
       }
     }
   }
-  const i32 v123 = v7 / 128;
-  const i32 v132 = v7 / 128;
+  const i32 index_13 = index / 128;
+  const i32 index_14 = index / 128;
 
-  i32 v119 = Min::identity<i32>();
-  i32 v126 = Max::identity<i32>();
-  i32 v135 = Max::identity<i32>();
+  i32 min_of_best = Min::identity<i32>();
+  i32 max_of_best = Max::identity<i32>();
+  i32 max_of_best_2 = Max::identity<i32>();
 #pragma unroll
   for (int c = 0; c < 2; ++c) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
-      v119 = min(v119, v74[c].v[v]);
-      v126 = max(v126, v75[c].v[v]);
-      v135 = max(v135, v76[c].v[v]);
+      min_of_best = min(min_of_best, best[c].v[v]);
+      max_of_best = max(max_of_best, best_2[c].v[v]);
+      max_of_best_2 = max(max_of_best_2, best_3[c].v[v]);
     }
   }
-  reduce_lanes<Min, 32>(v119);
-  reduce_lanes<Max, 32>(v126);
-  reduce_lanes<Max, 32>(v135);
-  put_parts(v119_parts, v119);
-  put_parts(v126_parts, v126);
-  put_parts(v135_parts, v135);
+  reduce_lanes<Min, 32>(min_of_best);
+  reduce_lanes<Max, 32>(max_of_best);
+  reduce_lanes<Max, 32>(max_of_best_2);
+  put_parts(min_of_best_parts, min_of_best);
+  put_parts(max_of_best_parts, max_of_best);
+  put_parts(max_of_best_2_parts, max_of_best_2);
   __syncthreads();
-  take_parts<Min>(v119, v119_parts);
-  take_parts<Max>(v126, v126_parts);
-  take_parts<Max>(v135, v135_parts);
-  const i32 v121 = v119 / 128;
-  const i32 v124 = v121;
-  if (threadIdx.x == 0) blocks[v123] = cast<i64>(i64(v124));
-  const i32 v128 = add(v126, 128);
-  const i32 v130 = v128 / 128;
-  const i32 v133 = v130;
-  if (threadIdx.x == 0) blocks[128 + v132] = cast<i64>(i64(v133));
+  take_parts<Min>(min_of_best, min_of_best_parts);
+  take_parts<Max>(max_of_best, max_of_best_parts);
+  take_parts<Max>(max_of_best_2, max_of_best_2_parts);
+  const i32 quotient = min_of_best / 128;
+  const i32 min_of_best_i64 = quotient;
+  if (threadIdx.x == 0) blocks[index_13] = cast<i64>(i64(min_of_best_i64));
+  const i32 sum = add(max_of_best, 128);
+  const i32 quotient_2 = sum / 128;
+  const i32 max_of_best_i64 = quotient_2;
+  if (threadIdx.x == 0) blocks[128 + index_14] = cast<i64>(i64(max_of_best_i64));
 
-  Vec<i32, 2> v141[2];
+  Vec<i32, 2> best_4[2];
 #pragma unroll
   for (int c = 0; c < 2; ++c) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
-      v141[c].v[v] = -1;
+      best_4[c].v[v] = -1;
     }
   }
 
-  for (i32 v140 = 0; v140 < 16384; v140 += 4096) {
-    Vec<i64, 2> ids_in_3[2];
-    const i64* const ids_at_3 = ids + v140 + t * 2;
+  for (i32 k_2 = 0; k_2 < 16384; k_2 += 4096) {
+    Vec<i64, 2> ids_in_2[2];
+    const i64* const ids_at_2 = ids + k_2 + t * 2;
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
-      ids_in_3[c] = load<2, Cache::constant>(ids_at_3 + c * 2048);
+      ids_in_2[c] = load<2, Cache::constant>(ids_at_2 + c * 2048);
     }
 #pragma unroll
     for (int c = 0; c < 2; ++c) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const i32 v144_2 = v140 + ((c * 1024 + t) * 2 + v);
-        const bool v161_2 = ((ids_in_3[c].v[v] <= v51) || (ids_in_3[c].v[v] >= v62)) || ((0 + (v144_2 * (-1))) <= v65);
-        v141[c].v[v] = (v161_2 && (v144_2 < v135)) ? max(v141[c].v[v], v144_2) : v141[c].v[v];
+        const i32 index_15 = k_2 + ((c * 1024 + t) * 2 + v);
+        const bool or_5 = ((ids_in_2[c].v[v] <= masked_max_of_ids_2) || (ids_in_2[c].v[v] >= masked_min_of_ids_2)) || ((0 + (index_15 * (-1))) <= neg_2);
+        best_4[c].v[v] = (or_5 && (index_15 < max_of_best_2)) ? max(best_4[c].v[v], index_15) : best_4[c].v[v];
       }
     }
   }
-  const i32 v172 = v7 / 128;
-  const i32 v176 = add(v135, 1);
-  const i32 v178 = v176 / 128;
-  const i32 v180 = v7 / 128;
-  const i32 v181 = v178;
-  if (threadIdx.x == 0) blocks[384 + v180] = cast<i64>(i64(v181));
+  const i32 index_15 = index / 128;
+  const i32 sum_2 = add(max_of_best_2, 1);
+  const i32 quotient_3 = sum_2 / 128;
+  const i32 index_16 = index / 128;
+  const i32 max_of_best_i64_2 = quotient_3;
+  if (threadIdx.x == 0) blocks[384 + index_16] = cast<i64>(i64(max_of_best_i64_2));
 
-  i32 v166 = Max::identity<i32>();
+  i32 max_of_best_3 = Max::identity<i32>();
 #pragma unroll
   for (int c = 0; c < 2; ++c) {
 #pragma unroll
     for (int v = 0; v < 2; ++v) {
-      v166 = max(v166, v141[c].v[v]);
+      max_of_best_3 = max(max_of_best_3, best_4[c].v[v]);
     }
   }
-  reduce_lanes<Max, 32>(v166);
-  put_parts(v166_parts, v166);
+  reduce_lanes<Max, 32>(max_of_best_3);
+  put_parts(max_of_best_3_parts, max_of_best_3);
   __syncthreads();
-  take_parts<Max>(v166, v166_parts);
-  const i32 v168 = add(v166, 128);
-  const i32 v170 = v168 / 128;
-  const i32 v173 = v170;
-  if (threadIdx.x == 0) blocks[256 + v172] = cast<i64>(i64(v173));
+  take_parts<Max>(max_of_best_3, max_of_best_3_parts);
+  const i32 sum_3 = add(max_of_best_3, 128);
+  const i32 quotient_4 = sum_3 / 128;
+  const i32 max_of_best_i64_3 = quotient_4;
+  if (threadIdx.x == 0) blocks[256 + index_15] = cast<i64>(i64(max_of_best_i64_3));
 }
 
 }  // namespace tw

@@ -14,29 +14,29 @@ extern "C" __global__ void __launch_bounds__(128) cast_0(f8e4m3* __restrict__ t1
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 4;
   const i32 program_0 = i32(blockIdx.x);
-  const i32 v2 = program_0 % 64;
-  const i32 v4 = program_0 / 64;
-  const i32 v6 = v2 * 64;
-  const i32 v8 = v4 * 64;
+  const i32 remainder = program_0 % 64;
+  const i32 index = program_0 / 64;
+  const i32 index_2 = remainder * 64;
+  const i32 index_3 = index * 64;
   wait_for_previous_kernel();
 
-  Vec<f8e4m3, 16> v9[2];
-  const f8e4m3* const b_at = b + v8 + v6 * 4096 + g * 4096 + t * 16;
+  Vec<f8e4m3, 16> b_in[2];
+  const f8e4m3* const b_at = b + index_3 + index_2 * 4096 + g * 4096 + t * 16;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    v9[r] = load<16, Cache::stream_constant>(b_at + r * 131072);
+    b_in[r] = load<16, Cache::stream_constant>(b_at + r * 131072);
   }
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
   }
 
-  Vec<f8e4m3, 16> v10[2];
+  Vec<f8e4m3, 16> transposed_b[2];
   __syncthreads();
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
 #pragma unroll
     for (int v = 0; v < 16; ++v) {
-      shared_memory<f8e4m3>()[(r * 32 + g) * 68 + t * 16 + v] = v9[r].v[v];
+      shared_memory<f8e4m3>()[(r * 32 + g) * 68 + t * 16 + v] = b_in[r].v[v];
     }
   }
   __syncthreads();
@@ -44,14 +44,14 @@ extern "C" __global__ void __launch_bounds__(128) cast_0(f8e4m3* __restrict__ t1
   for (int r = 0; r < 2; ++r) {
 #pragma unroll
     for (int v = 0; v < 16; ++v) {
-      v10[r].v[v] = shared_memory<f8e4m3>()[(t * 16 + v) * 68 + r * 32 + g];
+      transposed_b[r].v[v] = shared_memory<f8e4m3>()[(t * 16 + v) * 68 + r * 32 + g];
     }
   }
 
-  f8e4m3* const t16_at = t16 + v8 * 4096 + v6 + g * 4096 + t * 16;
+  f8e4m3* const t16_at = t16 + index_3 * 4096 + index_2 + g * 4096 + t * 16;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    store(t16_at + r * 131072, v10[r]);
+    store(t16_at + r * 131072, transposed_b[r]);
   }
 }
 

@@ -21,23 +21,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
   using t16_block = Block<f8e4m3, 128, 128, Major::k>;
   const u32 t16_blocks = a_blocks_ + 4 * a_block::bytes;
   const u32 rank = cluster_rank();
-  __shared__ TmaPipeline<4> a_pipeline;
-  open_pipeline<2, 2>(a_pipeline);
-  PipelineState<4> a_state;
+  __shared__ TmaPipeline<4> a_ring;
+  open_pipeline<2, 2>(a_ring);
+  PipelineState<4> a_turn;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 512; program += i32(gridDim.x)) {
-        const GridPoint point = tile_swizzle<8>(program, 32, 16);
-        const i32 program_0 = point.x;
-        const i32 program_1 = point.y;
-        const i32 v4 = program_1 * 256;
-        for (i64 v11 = 0; v11 < 32; v11 += 1) {
-          Barrier& a_full = refill(a_pipeline, a_state, a_block::bytes + t16_block::bytes);
-          tma_load_panels<1, a_block::panel_bytes, 128>(a_blocks_ + a_state.stage * a_block::bytes, a_map, a_full, 0, v4, i32(v11));
-          tma_multicast_panels<1, t16_block::panel_bytes, 128>(3, t16_blocks + a_state.stage * t16_block::bytes + rank * 8192, t16_map, a_full, 0, 0 + i32(rank) * 64, program_0, i32(v11));
-          a_state.next();
+        const Place place = group_m<8>(program, 32, 16);
+        const i32 program_0 = place.x;
+        const i32 program_1 = place.y;
+        const i32 index = program_1 * 256;
+        for (i64 k = 0; k < 32; k += 1) {
+          Barrier& a_full = refill(a_ring, a_turn, a_block::bytes + t16_block::bytes);
+          tma_load_panels<1, a_block::panel_bytes, 128>(a_blocks_ + a_turn.place * a_block::bytes, a_map, a_full, 0, index, i32(k));
+          tma_multicast_panels<1, t16_block::panel_bytes, 128>(3, t16_blocks + a_turn.place * t16_block::bytes + rank * 8192, t16_map, a_full, 0, 0 + i32(rank) * 64, program_0, i32(k));
+          a_turn.next();
         }
       }
     }
@@ -45,52 +45,52 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
     registers_up<240>();
     const int group = warpgroup();
     for (i32 program = i32(blockIdx.x); program < 512; program += i32(gridDim.x)) {
-      const GridPoint point = tile_swizzle<8>(program, 32, 16);
-      const i32 program_0 = point.x;
-      const i32 program_1 = point.y;
-      const i32 v4 = program_1 * 256;
+      const Place place = group_m<8>(program, 32, 16);
+      const i32 program_0 = place.x;
+      const i32 program_1 = place.y;
+      const i32 index = program_1 * 256;
 
-      Vec<f32, 2> v12[4][16];
+      Vec<f32, 2> running_sum[4][16];
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
 #pragma unroll
         for (int c = 0; c < 16; ++c) {
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            v12[r][c].v[v] = 0.0f;
+            running_sum[r][c].v[v] = 0.0f;
           }
         }
       }
 
-      f32 v13[4];
-      Vec<f32, 2> v22[2][16];
+      f32 scale_a_in[4];
+      Vec<f32, 2> product[2][16];
       keep_step<256>();
-      f32 v13_next[4];
-      f32 v15, v15_next;
-      const i64 v11_end = 32, v11_step = 1;
+      f32 scale_a_in_next[4];
+      f32 scale_b_in, scale_b_in_next;
+      const i64 k_end = 32, k_step = 1;
       {
-        const i32 v11 = i32(0);
-        v15 = load<1, Cache::constant>(scale_b + v11 * 32 + program_0).v[0];
-        const f32* const scale_a_at = scale_a + v11 + v4 * 32 + g * 32;
+        const i32 k = i32(0);
+        scale_b_in = load<1, Cache::constant>(scale_b + k * 32 + program_0).v[0];
+        const f32* const scale_a_at = scale_a + k + index * 32 + g * 32;
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
-          v13[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
+          scale_a_in[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
         }
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
         }
       }
-      for (i64 v11_i = 0; v11_i < v11_end; v11_i += 2 * v11_step) {
-        wait_full(a_pipeline, a_state);
-        wgmma_block<a_block, t16_block, 2>(v22, a_blocks_ + a_state.stage * a_block::bytes, t16_blocks + a_state.stage * t16_block::bytes, group, false);
-        if (v11_i + v11_step < v11_end) {
+      for (i64 k_i = 0; k_i < k_end; k_i += 2 * k_step) {
+        wait_full(a_ring, a_turn);
+        wgmma_block<a_block, t16_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes, t16_blocks + a_turn.place * t16_block::bytes, group, false);
+        if (k_i + k_step < k_end) {
           {
-            const i32 v11 = i32(v11_i + v11_step);
-            v15_next = load<1, Cache::constant>(scale_b + v11 * 32 + program_0).v[0];
-            const f32* const scale_a_at_2 = scale_a + v11 + v4 * 32 + g * 32;
+            const i32 k = i32(k_i + k_step);
+            scale_b_in_next = load<1, Cache::constant>(scale_b + k * 32 + program_0).v[0];
+            const f32* const scale_a_at = scale_a + k + index * 32 + g * 32;
 #pragma unroll
             for (int r = 0; r < 4; ++r) {
-              v13_next[r] = load<1, Cache::constant>(scale_a_at_2 + r / 2 * 4096 + r % 2 * 256).v[0];
+              scale_a_in_next[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
             }
 #pragma unroll
             for (int r = 0; r < 4; ++r) {
@@ -98,55 +98,55 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
           }
         }
         wgmma_wait<0>();
-        wgmma_pin(v22);
-        wgmma_pin(v13);
-        wgmma_pin(v15);
+        wgmma_pin(product);
+        wgmma_pin(scale_a_in);
+        wgmma_pin(scale_b_in);
         {
-          const i32 v11 = i32(v11_i);
+          const i32 k = i32(k_i);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 v17_2 = v13[r] * v15;
+            const f32 product_2 = scale_a_in[r] * scale_b_in;
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v12[r][c].v[v] = v12[r][c].v[v] + (v17_2 * v22[r % 2][c].v[v]);
+                running_sum[r][c].v[v] = running_sum[r][c].v[v] + (product_2 * product[r % 2][c].v[v]);
               }
             }
           }
         }
-        wgmma_block<a_block, t16_block, 2>(v22, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), t16_blocks + a_state.stage * t16_block::bytes, group, false);
+        wgmma_block<a_block, t16_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), t16_blocks + a_turn.place * t16_block::bytes, group, false);
         wgmma_wait<0>();
-        release<2>(a_pipeline, a_state.stage);
-        a_state.next();
-        wgmma_pin(v22);
-        wgmma_pin(v13);
-        wgmma_pin(v15);
+        release<2>(a_ring, a_turn.place);
+        a_turn.next();
+        wgmma_pin(product);
+        wgmma_pin(scale_a_in);
+        wgmma_pin(scale_b_in);
         {
-          const i32 v11 = i32(v11_i);
+          const i32 k = i32(k_i);
 #pragma unroll
           for (int r = 2; r < 4; ++r) {
-            const f32 v17_3 = v13[r] * v15;
+            const f32 product_2 = scale_a_in[r] * scale_b_in;
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v12[r][c].v[v] = v12[r][c].v[v] + (v17_3 * v22[r % 2][c].v[v]);
+                running_sum[r][c].v[v] = running_sum[r][c].v[v] + (product_2 * product[r % 2][c].v[v]);
               }
             }
           }
         }
-        if (v11_i + v11_step < v11_end) {
-          wait_full(a_pipeline, a_state);
-          wgmma_block<a_block, t16_block, 2>(v22, a_blocks_ + a_state.stage * a_block::bytes, t16_blocks + a_state.stage * t16_block::bytes, group, false);
-          if (v11_i + v11_step + v11_step < v11_end) {
+        if (k_i + k_step < k_end) {
+          wait_full(a_ring, a_turn);
+          wgmma_block<a_block, t16_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes, t16_blocks + a_turn.place * t16_block::bytes, group, false);
+          if (k_i + k_step + k_step < k_end) {
             {
-              const i32 v11 = i32(v11_i + v11_step + v11_step);
-              v15 = load<1, Cache::constant>(scale_b + v11 * 32 + program_0).v[0];
-              const f32* const scale_a_at_3 = scale_a + v11 + v4 * 32 + g * 32;
+              const i32 k = i32(k_i + k_step + k_step);
+              scale_b_in = load<1, Cache::constant>(scale_b + k * 32 + program_0).v[0];
+              const f32* const scale_a_at = scale_a + k + index * 32 + g * 32;
 #pragma unroll
               for (int r = 0; r < 4; ++r) {
-                v13[r] = load<1, Cache::constant>(scale_a_at_3 + r / 2 * 4096 + r % 2 * 256).v[0];
+                scale_a_in[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
               }
 #pragma unroll
               for (int r = 0; r < 4; ++r) {
@@ -154,40 +154,40 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             }
           }
           wgmma_wait<0>();
-          wgmma_pin(v22);
-          wgmma_pin(v13_next);
-          wgmma_pin(v15_next);
+          wgmma_pin(product);
+          wgmma_pin(scale_a_in_next);
+          wgmma_pin(scale_b_in_next);
           {
-            const i32 v11 = i32(v11_i + v11_step);
+            const i32 k = i32(k_i + k_step);
 #pragma unroll
             for (int r = 0; r < 2; ++r) {
-              const f32 v17_4 = v13_next[r] * v15_next;
+              const f32 product_2 = scale_a_in_next[r] * scale_b_in_next;
 #pragma unroll
               for (int c = 0; c < 16; ++c) {
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
-                  v12[r][c].v[v] = v12[r][c].v[v] + (v17_4 * v22[r % 2][c].v[v]);
+                  running_sum[r][c].v[v] = running_sum[r][c].v[v] + (product_2 * product[r % 2][c].v[v]);
                 }
               }
             }
           }
-          wgmma_block<a_block, t16_block, 2>(v22, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), t16_blocks + a_state.stage * t16_block::bytes, group, false);
+          wgmma_block<a_block, t16_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), t16_blocks + a_turn.place * t16_block::bytes, group, false);
           wgmma_wait<0>();
-          release<2>(a_pipeline, a_state.stage);
-          a_state.next();
-          wgmma_pin(v22);
-          wgmma_pin(v13_next);
-          wgmma_pin(v15_next);
+          release<2>(a_ring, a_turn.place);
+          a_turn.next();
+          wgmma_pin(product);
+          wgmma_pin(scale_a_in_next);
+          wgmma_pin(scale_b_in_next);
           {
-            const i32 v11 = i32(v11_i + v11_step);
+            const i32 k = i32(k_i + k_step);
 #pragma unroll
             for (int r = 2; r < 4; ++r) {
-              const f32 v17_5 = v13_next[r] * v15_next;
+              const f32 product_2 = scale_a_in_next[r] * scale_b_in_next;
 #pragma unroll
               for (int c = 0; c < 16; ++c) {
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
-                  v12[r][c].v[v] = v12[r][c].v[v] + (v17_5 * v22[r % 2][c].v[v]);
+                  running_sum[r][c].v[v] = running_sum[r][c].v[v] + (product_2 * product[r % 2][c].v[v]);
                 }
               }
             }
@@ -195,7 +195,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         }
       }
 
-      bf16* const t22_at = t22 + v4 * 4096 + program_0 * 128 + g * 4096 + t * 8;
+      bf16* const t22_at = t22 + index * 4096 + program_0 * 128 + g * 4096 + t * 8;
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
 #pragma unroll
@@ -207,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             Vec<f32, 2> t22_out;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              t22_out.v[v] = v12[r][c].v[v];
+              t22_out.v[v] = running_sum[r][c].v[v];
             }
             t22_parts[part] = from_f32<bf16>(t22_out);
           }

@@ -15,45 +15,45 @@ extern "C" __global__ void __launch_bounds__(256) sum_mul_sub_mul_0(bf16* __rest
   const int t = int(threadIdx.x) % 32;
   const int g = int(threadIdx.x) / 32;
   const i32 program_0 = i32(blockIdx.x);
-  const i32 v2 = program_0 * 5;
+  const i32 index = program_0 * 5;
   wait_for_previous_kernel();
 
-  Vec<bf16, 8> v4[3];
-  const int x_rows = end_inside(i64(v2), 2048, 5);
-  const bf16* const x_at = x + v2 * 768 + g * 768 + t * 8;
+  Vec<bf16, 8> x_in[3];
+  const int x_rows = end_inside(i64(index), 2048, 5);
+  const bf16* const x_at = x + index * 768 + g * 768 + t * 8;
 #pragma unroll
   for (int c = 0; c < 3; ++c) {
-    v4[c] = load_if<8, Cache::stream_constant>(g < x_rows, x_at + c * 256, bf16{0x0});
+    x_in[c] = load_if<8, Cache::stream_constant>(g < x_rows, x_at + c * 256, bf16{0x0});
   }
-  f32 v6;
-  v6 = Sum::identity<f32>();
+  f32 sum_of_x;
+  sum_of_x = Sum::identity<f32>();
   if (g < 5) {
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
-      const Vec<f32, 8> v4_f32 = to_f32(v4[c]);
+      const Vec<f32, 8> x_in_f32 = to_f32(x_in[c]);
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        v6 += v4_f32.v[v];
+        sum_of_x += x_in_f32.v[v];
       }
     }
   }
-  reduce_lanes<Sum, 32>(v6);
+  reduce_lanes<Sum, 32>(sum_of_x);
 
-  f32 v14;
-  v14 = Sum::identity<f32>();
+  f32 sum_of_x_2;
+  sum_of_x_2 = Sum::identity<f32>();
   if (g < 5) {
-    const f32 v10_2 = v6 * 0.0013020834f;
+    const f32 scaled_sum_of_x = sum_of_x * 0.0013020834f;
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
-      const Vec<f32, 8> v4_f32_2 = to_f32(v4[c]);
+      const Vec<f32, 8> x_in_f32 = to_f32(x_in[c]);
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        const f32 v12_2 = v4_f32_2.v[v] - v10_2;
-        v14 += v12_2 * v12_2;
+        const f32 difference = x_in_f32.v[v] - scaled_sum_of_x;
+        sum_of_x_2 += difference * difference;
       }
     }
   }
-  reduce_lanes<Sum, 32>(v14);
+  reduce_lanes<Sum, 32>(sum_of_x_2);
 
   Vec<bf16, 8> ln1w_in[3];
   const bf16* const ln1w_at = ln1w + t * 8;
@@ -67,23 +67,23 @@ extern "C" __global__ void __launch_bounds__(256) sum_mul_sub_mul_0(bf16* __rest
   for (int c = 0; c < 3; ++c) {
     ln1b_in[c] = load<8, Cache::constant>(ln1b_at + c * 256);
   }
-  const int t33_rows = end_inside(i64(v2), 2048, 5);
-  bf16* const t33_at = t33 + v2 * 768 + g * 768 + t * 8;
+  const int t33_rows = end_inside(i64(index), 2048, 5);
+  bf16* const t33_at = t33 + index * 768 + g * 768 + t * 8;
   if (g < 5) {
-    const f32 v10_3 = v6 * 0.0013020834f;
-    const f32 v17_2 = v14 * 0.0013020834f;
-    const f32 v20_2 = v17_2 + (1e-05f);
-    const f32 v21_2 = fast::rsqrt(v20_2);
+    const f32 scaled_sum_of_x = sum_of_x * 0.0013020834f;
+    const f32 scaled_sum_of_x_2 = sum_of_x_2 * 0.0013020834f;
+    const f32 sum = scaled_sum_of_x_2 + (1e-05f);
+    const f32 rsqrt_sum_of_x = fast::rsqrt(sum);
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
-      const Vec<f32, 8> v4_f32_3 = to_f32(v4[c]);
+      const Vec<f32, 8> x_in_f32 = to_f32(x_in[c]);
       const Vec<f32, 8> ln1w_in_f32 = to_f32(ln1w_in[c]);
       const Vec<f32, 8> ln1b_in_f32 = to_f32(ln1b_in[c]);
       Vec<f32, 8> t33_out;
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        const f32 v33_2 = (((v4_f32_3.v[v] - v10_3) * v21_2) * ln1w_in_f32.v[v]) + ln1b_in_f32.v[v];
-        t33_out.v[v] = v33_2;
+        const f32 sum_2 = (((x_in_f32.v[v] - scaled_sum_of_x) * rsqrt_sum_of_x) * ln1w_in_f32.v[v]) + ln1b_in_f32.v[v];
+        t33_out.v[v] = sum_2;
       }
       store_if(g < t33_rows, t33_at + c * 256, from_f32<bf16>(t33_out));
     }

@@ -8,8 +8,8 @@
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/math_fast.cuh"
 #include "tw_cuda/memory.cuh"
-#include "tw_cuda/tile_store.cuh"
 #include "tw_cuda/tile_swizzle.cuh"
+#include "tw_cuda/tile_store.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -20,24 +20,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 192, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
-  __shared__ TmaPipeline<4> pipeline;
-  open_pipeline<1, 1>(pipeline);
-  PipelineState<4> state;
+  __shared__ TmaPipeline<4> ring;
+  open_pipeline<1, 1>(ring);
+  PipelineState<4> turn;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 256; program += i32(gridDim.x)) {
-        const GridPoint point = tile_swizzle<16>(program, 16, 16);
-        const i32 program_1 = point.y;
-        const i32 v5 = program_1 * 128;
-        const i32 program_0 = point.x;
-        const i32 v2 = program_0 * 192;
-        for (i64 v11 = 0; v11 < 768; v11 += 64) {
-          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, t110_map, full, i32(v11), v5);
-          tma_load_panels<3, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, fcw_map, full, v2, i32(v11));
-          state.next();
+        const Place place = group_m<16>(program, 16, 16);
+        const i32 program_1 = place.y;
+        const i32 index_2 = program_1 * 128;
+        const i32 program_0 = place.x;
+        const i32 index = program_0 * 192;
+        for (i64 k = 0; k < 768; k += 64) {
+          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, t110_map, full, i32(k), index_2);
+          tma_load_panels<3, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, fcw_map, full, index, i32(k));
+          turn.next();
         }
       }
     }
@@ -48,32 +48,32 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
     TmaStoreStages<4> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes, 0};
     u32 passed = u32(group);  // programs of the others since the last own one
     for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < 256; program += 2 * i32(gridDim.x)) {
-      const GridPoint point = tile_swizzle<16>(program, 16, 16);
-      const i32 program_0 = point.x;
-      const i32 program_1 = point.y;
-      const i32 v2 = program_0 * 192;
-      const i32 v5 = program_1 * 128;
+      const Place place = group_m<16>(program, 16, 16);
+      const i32 program_0 = place.x;
+      const i32 program_1 = place.y;
+      const i32 index = program_0 * 192;
+      const i32 index_2 = program_1 * 128;
 
-      Vec<f32, 2> v12[4][24];
-      state.skip(passed * 12);
+      Vec<f32, 2> acc[4][24];
+      turn.skip(passed * 12);
       passed = 1;
       pingpong_wait(group);
-      for (i64 v11 = 0; v11 < 768; v11 += 64) {
-        wait_full(pipeline, state);
-        wgmma_block<A, B, 1>(v12, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, 0, v11 > 0);
+      for (i64 k = 0; k < 768; k += 64) {
+        wait_full(ring, turn);
+        wgmma_block<A, B, 1>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, 0, k > 0);
         wgmma_wait<1>();
-        if (v11 > 0) release_previous<1>(pipeline, state);
-        state.next();
+        if (k > 0) release_previous<1>(ring, turn);
+        turn.next();
       }
       pingpong_signal<2>(group);
       wgmma_wait<0>();
-      wgmma_pin(v12);
-      release_previous<1>(pipeline, state);
+      wgmma_pin(acc);
+      release_previous<1>(ring, turn);
 
 #pragma unroll
       for (int panel = 0; panel < 3; ++panel) {
         Vec<bf16, 2> fcb_in[24];
-        const bf16* const fcb_at = fcb + v2 + t * 2;
+        const bf16* const fcb_at = fcb + index + t * 2;
 #pragma unroll
         for (int part = 0; part < 8; ++part) {
           const int c = panel * 8 + part;
@@ -94,16 +94,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
                 Vec<f32, 2> t124_out;
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
-                  const f32 v21_2 = v12[r][c].v[v] + fcb_in_f32.v[v];
-                  const f32 v29_2 = v21_2 * (((v21_2 * v21_2) * 0.071354814f) + 1.5957692f);
-                  t124_out.v[v] = v21_2 * fast::sigmoid(v29_2);
+                  const f32 sum = acc[r][c].v[v] + fcb_in_f32.v[v];
+                  const f32 product = sum * (((sum * sum) * 0.071354814f) + 1.5957692f);
+                  t124_out.v[v] = sum * fast::sigmoid(product);
                 }
                 t124_parts[part] = from_f32<bf16>(t124_out);
               }
               put(store_stages.piece(), half, quad * 4, t124_parts);
             }
           }
-          send(store_stages, t124_map, group, v2 + panel * 64, v5 + block * 64);
+          send(store_stages, t124_map, group, index + panel * 64, index_2 + block * 64);
         }
       }
     }

@@ -7,8 +7,8 @@
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/memory.cuh"
-#include "tw_cuda/tile_store.cuh"
 #include "tw_cuda/tile_swizzle.cuh"
+#include "tw_cuda/tile_store.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -19,24 +19,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 128, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 6 * A::bytes;
-  __shared__ TmaPipeline<6> pipeline;
-  open_pipeline<2, 1>(pipeline);
-  PipelineState<6> state;
+  __shared__ TmaPipeline<6> ring;
+  open_pipeline<2, 1>(ring);
+  PipelineState<6> turn;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
-        const GridPoint point = tile_swizzle<16>(program, 6, 16);
-        const i32 program_1 = point.y;
-        const i32 v5 = program_1 * 128;
-        const i32 program_0 = point.x;
-        const i32 v2 = program_0 * 128;
-        for (i64 v11 = 0; v11 < 3072; v11 += 64) {
-          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, t124_map, full, i32(v11), v5);
-          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, pw_map, full, v2, i32(v11));
-          state.next();
+        const Place place = group_m<16>(program, 6, 16);
+        const i32 program_1 = place.y;
+        const i32 index_2 = program_1 * 128;
+        const i32 program_0 = place.x;
+        const i32 index = program_0 * 128;
+        for (i64 k = 0; k < 3072; k += 64) {
+          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, t124_map, full, i32(k), index_2);
+          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, pw_map, full, index, i32(k));
+          turn.next();
         }
       }
     }
@@ -45,27 +45,27 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
     const int group = warpgroup();
     TmaStoreStages<2> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, 0};
     for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
-      const GridPoint point = tile_swizzle<16>(program, 6, 16);
-      const i32 program_0 = point.x;
-      const i32 program_1 = point.y;
-      const i32 v2 = program_0 * 128;
-      const i32 v5 = program_1 * 128;
+      const Place place = group_m<16>(program, 6, 16);
+      const i32 program_0 = place.x;
+      const i32 program_1 = place.y;
+      const i32 index = program_0 * 128;
+      const i32 index_2 = program_1 * 128;
 
-      Vec<f32, 2> v12[2][16];
+      Vec<f32, 2> acc[2][16];
       keep_step<256>();
-      for (i64 v11 = 0; v11 < 3072; v11 += 64) {
-        wait_full(pipeline, state);
-        wgmma_block<A, B, 2>(v12, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, v11 > 0);
+      for (i64 k = 0; k < 3072; k += 64) {
+        wait_full(ring, turn);
+        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, k > 0);
         wgmma_wait<1>();
-        if (v11 > 0) release_previous<1>(pipeline, state);
-        state.next();
+        if (k > 0) release_previous<1>(ring, turn);
+        turn.next();
       }
       wgmma_wait<0>();
-      wgmma_pin(v12);
-      release_previous<1>(pipeline, state);
+      wgmma_pin(acc);
+      release_previous<1>(ring, turn);
 
       Vec<bf16, 2> t91_in[2][16];
-      const bf16* const t91_at = t91 + v5 * 768 + v2 + g * 768 + t * 2;
+      const bf16* const t91_at = t91 + index_2 * 768 + index + g * 768 + t * 2;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
         }
       }
       Vec<bf16, 2> pb_in[16];
-      const bf16* const pb_at = pb + v2 + t * 2;
+      const bf16* const pb_at = pb + index + t * 2;
 #pragma unroll
       for (int c = 0; c < 16; ++c) {
         pb_in[c] = load<2, Cache::constant>(pb_at + c * 8);
@@ -95,14 +95,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
               Vec<f32, 2> t131_out;
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                t131_out.v[v] = (t91_in_f32.v[v] + v12[r][c].v[v]) + pb_in_f32.v[v];
+                t131_out.v[v] = (t91_in_f32.v[v] + acc[r][c].v[v]) + pb_in_f32.v[v];
               }
               t131_parts[part] = from_f32<bf16>(t131_out);
             }
             put(store_stages.piece(), half, quad * 4, t131_parts);
           }
         }
-        send(store_stages, t131_map, group, v2 + panel * 64, v5 + group * 64);
+        send(store_stages, t131_map, group, index + panel * 64, index_2 + group * 64);
       }
     }
     close_store_stages();

@@ -15,25 +15,25 @@ namespace tw {
 extern "C" __global__ void __launch_bounds__(64) mul_sub_shl_shr_0(bf16* __restrict__ t18, const i8* __restrict__ w) {
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
-  const i32 v2 = program_0 % 2;
-  const i32 v4 = program_0 / 2;
-  const i32 v6 = v2 * 1024;
-  const i32 v8 = v4 % 2;
-  const i32 v10 = v4 / 2;
-  const i32 v13 = v8 * (-4);
-  const i32 v15 = v13 + 4;
-  const i8 v16 = cast<i8>(v15);
+  const i32 remainder = program_0 % 2;
+  const i32 index = program_0 / 2;
+  const i32 index_2 = remainder * 1024;
+  const i32 remainder_2 = index % 2;
+  const i32 index_3 = index / 2;
+  const i32 index_4 = remainder_2 * (-4);
+  const i32 index_5 = index_4 + 4;
+  const i8 pid_i8 = cast<i8>(index_5);
   wait_for_previous_kernel();
 
   Vec<i8, 16> w_in;
-  const i8* const w_at = w + v10 * 2048 + v6 + t * 16;
+  const i8* const w_at = w + index_3 * 2048 + index_2 + t * 16;
   w_in = load<16, Cache::stream_constant>(w_at);
-  bf16* const t18_at = t18 + v10 * 4096 + v8 * 2048 + v6 + t * 16;
-  const Vec<f32, 16> v22_2 = nibbles_to_f32(w_in, v16);
+  bf16* const t18_at = t18 + index_3 * 4096 + remainder_2 * 2048 + index_2 + t * 16;
+  const Vec<f32, 16> w_bf16 = nibbles_to_f32(w_in, pid_i8);
   Vec<f32, 16> t18_out;
 #pragma unroll
   for (int v = 0; v < 16; ++v) {
-    t18_out.v[v] = v22_2.v[v];
+    t18_out.v[v] = w_bf16.v[v];
   }
   store<Cache::stream>(t18_at, from_f32<bf16>(t18_out));
 }

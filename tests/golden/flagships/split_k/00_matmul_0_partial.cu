@@ -7,8 +7,8 @@
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/memory.cuh"
-#include "tw_cuda/tile_store.cuh"
 #include "tw_cuda/tile_swizzle.cuh"
+#include "tw_cuda/tile_store.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -19,25 +19,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 128, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 6 * A::bytes;
-  __shared__ TmaPipeline<6> pipeline;
-  open_pipeline<2, 1>(pipeline);
-  PipelineState<6> state;
+  __shared__ TmaPipeline<6> ring;
+  open_pipeline<2, 1>(ring);
+  PipelineState<6> turn;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
-        const GridPoint point = tile_swizzle<16>(program, 32, 1);
+        const Place place = group_m<16>(program, 32, 1);
         const i32 program_2 = program / 32;
-        const i32 v8 = program_2 * 2048;
-        const i32 v10 = v8 + 2048;
-        const i32 program_0 = point.x;
-        const i32 v2 = program_0 * 128;
-        for (i64 v12 = v8; v12 < v10; v12 += 64) {
-          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, a_map, full, i32(v12), 0);
-          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, b_map, full, v2, i32(v12));
-          state.next();
+        const i32 index_2 = program_2 * 2048;
+        const i32 index_3 = index_2 + 2048;
+        const i32 program_0 = place.x;
+        const i32 index = program_0 * 128;
+        for (i64 k = index_2; k < index_3; k += 64) {
+          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, a_map, full, i32(k), 0);
+          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, b_map, full, index, i32(k));
+          turn.next();
         }
       }
     }
@@ -46,25 +46,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
     const int group = warpgroup();
     TmaStoreStages<2> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, 0};
     for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
-      const GridPoint point = tile_swizzle<16>(program, 32, 1);
-      const i32 program_0 = point.x;
+      const Place place = group_m<16>(program, 32, 1);
+      const i32 program_0 = place.x;
       const i32 program_2 = program / 32;
-      const i32 v2 = program_0 * 128;
-      const i32 v8 = program_2 * 2048;
-      const i32 v10 = v8 + 2048;
+      const i32 index = program_0 * 128;
+      const i32 index_2 = program_2 * 2048;
+      const i32 index_3 = index_2 + 2048;
 
-      Vec<f32, 2> v13[2][16];
+      Vec<f32, 2> acc[2][16];
       keep_step<256>();
-      for (i64 v12 = v8; v12 < v10; v12 += 64) {
-        wait_full(pipeline, state);
-        wgmma_block<A, B, 2>(v13, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, v12 > v8);
+      for (i64 k = index_2; k < index_3; k += 64) {
+        wait_full(ring, turn);
+        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, k > index_2);
         wgmma_wait<1>();
-        if (v12 > v8) release_previous<1>(pipeline, state);
-        state.next();
+        if (k > index_2) release_previous<1>(ring, turn);
+        turn.next();
       }
       wgmma_wait<0>();
-      wgmma_pin(v13);
-      release_previous<1>(pipeline, state);
+      wgmma_pin(acc);
+      release_previous<1>(ring, turn);
 
 #pragma unroll
       for (int panel = 0; panel < 4; ++panel) {
@@ -75,11 +75,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
 #pragma unroll
           for (int part = 0; part < 4; ++part) {
             const int c = (panel * 1 + 0) * 4 + part;
-            partial_parts[part] = v13[r][c];
+            partial_parts[part] = acc[r][c];
           }
           put(store_stages.piece(), half, 0, partial_parts);
         }
-        send(store_stages, partial_map, group, v2 + panel * 32, 0 + group * 64, program_2);
+        send(store_stages, partial_map, group, index + panel * 32, 0 + group * 64, program_2);
       }
     }
     close_store_stages();

@@ -13,25 +13,25 @@ namespace tw {
 extern "C" __global__ void __launch_bounds__(256) matmul_0(const f32* __restrict__ partial, bf16* __restrict__ t2) {
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
-  const i32 v2 = program_0 * 896;
+  const i32 index = program_0 * 896;
   wait_for_previous_kernel();
 
-  Vec<f32, 4> v13;
+  Vec<f32, 4> running_sum;
 #pragma unroll
   for (int r = 0; r < 1; ++r) {
     if (t * 4 < 896) {
 #pragma unroll
       for (int v = 0; v < 4; ++v) {
-        v13.v[v] = 0.0f;
+        running_sum.v[v] = 0.0f;
       }
     }
   }
 
-  for (i32 v12 = 0; v12 < 4; v12 += 4) {
+  for (i32 k = 0; k < 4; k += 4) {
     Vec<f32, 4> partial_in[4];
-    const int partial_rows = end_inside(i64(v12), 4, 4);
-    const int partial_cols = end_inside(i64(v2), 524288, 896);
-    const f32* const partial_at = partial + v2 + v12 * 524288 + t * 4;
+    const int partial_rows = end_inside(i64(k), 4, 4);
+    const int partial_cols = end_inside(i64(index), 524288, 896);
+    const f32* const partial_at = partial + index + k * 524288 + t * 4;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       partial_in[r] = load_if<4, Cache::constant>(r < partial_rows && t * 4 < partial_cols, partial_at + r * 524288, f32(0.0f));
@@ -41,34 +41,34 @@ extern "C" __global__ void __launch_bounds__(256) matmul_0(const f32* __restrict
       if (t * 4 < 896) {
 #pragma unroll
         for (int v = 0; v < 4; ++v) {
-          v13.v[v] = v13.v[v] + partial_in[r].v[v];
+          running_sum.v[v] = running_sum.v[v] + partial_in[r].v[v];
         }
       }
     }
   }
 
-  Vec<f32, 4> v17;
+  Vec<f32, 4> sum_of_running_sum;
 #pragma unroll
   for (int v = 0; v < 4; ++v) {
-    v17.v[v] = Sum::identity<f32>();
+    sum_of_running_sum.v[v] = Sum::identity<f32>();
   }
 #pragma unroll
   for (int r = 0; r < 1; ++r) {
     if (t * 4 < 896) {
 #pragma unroll
       for (int v = 0; v < 4; ++v) {
-        v17.v[v] += v13.v[v];
+        sum_of_running_sum.v[v] += running_sum.v[v];
       }
     }
   }
 
-  const int t2_cols = end_inside(i64(v2), 524288, 896);
-  bf16* const t2_at = t2 + v2 + t * 4;
+  const int t2_cols = end_inside(i64(index), 524288, 896);
+  bf16* const t2_at = t2 + index + t * 4;
   if (t * 4 < 896) {
     Vec<f32, 4> t2_out;
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      t2_out.v[v] = v17.v[v];
+      t2_out.v[v] = sum_of_running_sum.v[v];
     }
     store_if(t * 4 < t2_cols, t2_at, from_f32<bf16>(t2_out));
   }

@@ -6,16 +6,16 @@ using tile::OpKind;
 
 void B2bBlocks::choose_names() {
   for (const B2bBlock& b : b2b_->blocks) {
-    const std::string& view = kernel_.views[static_cast<std::size_t>(b.operand.load->param)].name;
+    const std::string& view = names_.stem(b.operand.load->param);
     text_.push_back(
-        {.type = k_.unique(view + "_block"), .transposed = "", .stage = k_.unique(view + "_blocks")});
+        {.type = names_.unique(view + "_block"), .transposed = "", .stage = names_.unique(view + "_blocks")});
   }
   for (const B2bDot& d : b2b_->dots)
     for (const auto& [block, k_major] : {std::pair{d.a, d.a_k_major}, std::pair{d.b, d.b_k_major}}) {
       if (block < 0) continue;
       Names& text = text_[static_cast<std::size_t>(block)];
       const bool transposed = b2b_->blocks[static_cast<std::size_t>(block)].operand.k_major != k_major;
-      if (transposed && text.transposed.empty()) text.transposed = k_.unique(text.type + "_transposed");
+      if (transposed && text.transposed.empty()) text.transposed = names_.unique(text.type + "_transposed");
     }
 }
 
@@ -115,7 +115,7 @@ TypedText B2bBlocks::used_part_load(const Op& op, const TypedText& line) {
   }
   k_.need("memory");
   const std::string type = k_.type_of(op.results[0]);
-  std::string text = fmt::format("load<1, Cache::constant>({} + {}).v[0]", identifier(view.name),
+  std::string text = fmt::format("load<1, Cache::constant>({} + {}).v[0]", names_.view(op.param),
                                  k_.view_offset(op.param, indices));
   if (!inside.empty()) text = fmt::format("({} ? {} : {})", inside, text, literal(view.dtype, op.number));
   return {view.dtype == DType::i64 && type == "i32" ? fmt::format("i32({})", text) : text, type};

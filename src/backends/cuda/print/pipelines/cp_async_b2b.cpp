@@ -10,7 +10,7 @@ void CpAsyncB2b::print_body() {
   k_.need("mma_dot");
   k_.index_scalars();
   blocks_.choose_names();
-  Text steps(1);
+  Text steps = out_.another(1);
   std::swap(out_, steps);
   k_.print_steps(loops_.steps);
   std::swap(out_, steps);
@@ -70,8 +70,8 @@ void CpAsyncB2b::print_first_copies(const Step& loop, const std::vector<CopyPoin
       TW_CHECK(fetch != fetches.end(), "a loop reads a block that it does not load");
       out_.open("const auto {} = [&](i64 at, int stage)", names.copies.at(block));
       out_.open("if (at < {})", names.end);
-      out_.line("const {0} {1} = {0}(at);", k_.type_of(i), k_.value_name(i));
-      scalars_[i] = {k_.value_name(i), k_.type_of(i)};
+      out_.line("const {0} {1} = {0}(at);", k_.type_of(i), names_.value(i));
+      scalars_[i] = {names_.value(i), k_.type_of(i)};
       for (const Step& s : loop.body[0])
         if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
           k_.print_scalar(*s.op);
@@ -112,20 +112,20 @@ void CpAsyncB2b::print_dots(const Step& loop) {
   const Op& op = *loop.op;
   const tile::ValueId i = op.blocks[0].args[0];
   const std::vector<CopyPoint>& points = plan_.copy_points.at(&op);
-  CopiedLoop names{.index = k_.value_name(i) + "_i",
+  CopiedLoop names{.index = names_.value(i) + "_i",
                    .lower = wrapped(k_.scalar(op.operands[0]).text),
-                   .end = k_.unique(k_.value_name(i) + "_end"),
-                   .by = k_.unique(k_.value_name(i) + "_step")};
+                   .end = out_.local(names_.value(i) + "_end"),
+                   .by = out_.local(names_.value(i) + "_step")};
   for (const CopyPoint& point : points)
     for (const auto& [block, ahead] : point.copies)
-      names.copies[block] = k_.unique("copy_" + blocks_.names(block).type);
+      names.copies[block] = out_.local("copy_" + blocks_.names(block).type);
   out_.line("const i64 {} = {}, {} = {};", names.end, k_.scalar(op.operands[1]).text, names.by,
             k_.scalar(op.operands[2]).text);
   print_first_copies(loop, points, names);
   if (schedule_.stages > 1) out_.write("stage = 0;");
   out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", names.index, names.lower, names.end, names.by);
-  out_.line("const {0} {1} = {0}({2});", k_.type_of(i), k_.value_name(i), names.index);
-  scalars_[i] = {k_.value_name(i), k_.type_of(i)};
+  out_.line("const {0} {1} = {0}({2});", k_.type_of(i), names_.value(i), names.index);
+  scalars_[i] = {names_.value(i), k_.type_of(i)};
   ++loop_depth_;
   if (schedule_.stages > 1) print_copy_point(points.front(), names);
   for (const Step& step : loop.body[0]) {

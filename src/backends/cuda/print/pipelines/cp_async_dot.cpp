@@ -24,7 +24,7 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
   const bool inside = !access.checked_above(o.inner_dim()) || access.whole_vectors(inner_axis, chunk);
   const bool whole = access.contiguous(inner_axis) && access.aligned(inner_axis, chunk) && inside;
   std::string offset = k.base_offset(access);
-  const std::string view = identifier(access.view().name);
+  const std::string view = k.names().view(access.op().param);
   k.out().line("copy_block<{}, {}, {}>({}, {}{}, {}, {}, {}, {});", block, k.plan().schedule.threads, whole,
                to, view, offset == "0" ? "" : " + " + offset, k.stride_text(access, o.inner_dim()),
                k.stride_text(access, o.outer_dim()), ends[0], ends[1]);
@@ -73,7 +73,7 @@ bool CpAsyncDot::print_loop(const Step& step) {
   const TileFrame& f = layouts_.frame(acc.layout);
   const std::string multiply = multiply_text(acc);
   const ValueId i = op.blocks[0].args[0];
-  const std::string name = k_.value_name(i), lower = k_.scalar(op.operands[0]).text,
+  const std::string name = names_.value(i), lower = k_.scalar(op.operands[0]).text,
                     upper = k_.scalar(op.operands[1]).text, by = k_.scalar(op.operands[2]).text;
   const int ahead = schedule_.stages - 1;
   print_dot_blocks(k_);

@@ -15,13 +15,13 @@ void PersistentRows::print_body() {
   k_.declare_buffers(loops_.steps);
   k_.wait_for_cluster();
   k_.wait_for_previous();
-  Text before(1);
+  Text before = out_.another(1);
   std::swap(before, out_);
-  out_ = Text(2);
+  out_ = out_.another(2);
   ++loop_depth_;
   k_.print_steps(loops_.steps);
   --loop_depth_;
-  Text body(2);
+  Text body = out_.another(2);
   std::swap(body, out_);
   std::swap(before, out_);
   if (!staged_.empty()) {
@@ -43,9 +43,7 @@ void PersistentRows::name_staged() {
   k_.index_scalars();
   Index slots = 0;
   for (const StagedLoad& load : plan_.staged) {
-    const Staged s{
-        k_.unique(identifier(kernel_.views[static_cast<std::size_t>(load.op->param)].name) + "_ahead"),
-        load.slots, slots};
+    const Staged s{names_.unique(names_.stem(load.op->param) + "_ahead"), load.slots, slots};
     slots += s.slots;
     staged_[load.op] = s;
     const ValueId storage = loops_.storage(load.op->results[0]);
@@ -72,7 +70,7 @@ void PersistentRows::print_fetch(Loop& loop, const Instr& in) {
   k_.need("fetch");
   const Staged& s = staged_.at(in.op);
   const Access access(kernel_, plan_.ranges, *in.op);
-  Text here(2);
+  Text here = out_.another(2);
   std::swap(out_, here);
   for (int d = 0; d < access.rank(); ++d) foresight_.print(access.start(d));
   const KernelPrinter::Bounds b = k_.print_bounds(loop, in, access);

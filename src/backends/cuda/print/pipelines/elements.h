@@ -33,7 +33,7 @@ class PersistentRows : public Pipeline {
   std::vector<Staged> staged_in_order() const;
 
   std::map<const Op*, Staged> staged_;
-  Text fetch_{2};
+  Text fetch_{2, names_};
   Foresight foresight_;
 };
 

@@ -27,7 +27,7 @@ void Wgmma::print_body() {
   k_.index_scalars();
   choose_names();
   if (schedule_.longest_first) k_.need("tile_swizzle");
-  Text multiply(3);
+  Text multiply = out_.another(3);
   std::swap(out_, multiply);
   k_.print_steps_after_wait(loops_.steps);  // of all threads, before they part
   std::swap(out_, multiply);
@@ -117,7 +117,7 @@ void Wgmma::print_block_loads(const BlockNames& names, const TensorOperand& o, c
 // The loop's head, for both sides.
 void Wgmma::open_dot_loop(const Op& op) {
   const ValueId i = op.blocks[0].args[0];
-  const std::string name = k_.value_name(i), lower = k_.scalar(op.operands[0]).text;
+  const std::string name = names_.value(i), lower = k_.scalar(op.operands[0]).text;
   out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower, k_.scalar(op.operands[1]).text,
             k_.scalar(op.operands[2]).text);
   scalars_[i] = {name, "i64"};

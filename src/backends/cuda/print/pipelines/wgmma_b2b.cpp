@@ -9,10 +9,10 @@ namespace tilewright::cuda {
 void WgmmaB2b::choose_names() {
   blocks_.choose_names();
   for (const B2bBlock& b : b2b_->blocks) {
-    const std::string& view = kernel_.views[static_cast<std::size_t>(b.operand.load->param)].name;
-    pipelines_.push_back({.name = k_.unique(view + "_pipeline"),
-                          .state = k_.unique(view + "_state"),
-                          .full = k_.unique(view + "_full")});
+    const std::string& view = names_.stem(b.operand.load->param);
+    pipelines_.push_back({.name = names_.unique(view + "_pipeline"),
+                          .state = names_.unique(view + "_state"),
+                          .full = names_.unique(view + "_full")});
   }
   join_rings();
   for (const B2bDot& d : b2b_->dots)
@@ -39,7 +39,7 @@ void WgmmaB2b::name_parts(const B2bDot& d) {
   if (parts_.count(left) > 0) return;
   const Registers narrow = k_.buffer(left);
   parts_[left] = narrow;
-  buffers_[left] = {k_.unique(narrow.name + "_wide"), narrow.layout, DType::f32, "f32"};
+  buffers_[left] = {names_.unique(narrow.name + "_wide"), narrow.layout, DType::f32, "f32"};
 }
 
 // What runs under the next round's steps keeps its operand until it is done, while these make the next one.
@@ -52,7 +52,7 @@ void WgmmaB2b::name_late_dots() {
     for (int block : {late->b})
       if (TmaPipeline& pipeline = pipelines_[static_cast<std::size_t>(block)];
           !blocks_.reads_first(*late, block) && pipeline.late_state.empty())
-        pipeline.late_state = k_.unique(pipeline.state + "_late");
+        pipeline.late_state = names_.unique(pipeline.state + "_late");
     if (before)
       share_late_registers(*before, *late);
     else

@@ -54,7 +54,7 @@ void WgmmaB2b::print_pipeline(const Step& loop, const std::vector<const B2bDot*>
     }
   };
   const std::string lower = k_.scalar(op.operands[0]).text, upper = k_.scalar(op.operands[1]).text,
-                    i = k_.value_name(op.blocks[0].args[0]);
+                    i = names_.value(op.blocks[0].args[0]);
   if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
   open_dot_loop(op);
   ++loop_depth_;
@@ -115,7 +115,7 @@ WgmmaB2b::NamedRound WgmmaB2b::named_round(const Step& loop) {
   NamedRound round{.steps = &plan_.rounds.of_loop.at(loop.op)};
   for (tile::ValueId v : round.steps->aside) {
     round.aside[v] = k_.buffer(v);
-    round.aside[v].name = k_.unique(k_.buffer(v).name + "_aside");
+    round.aside[v].name = names_.unique(k_.buffer(v).name + "_aside");
   }
   return round;
 }
@@ -134,9 +134,9 @@ void WgmmaB2b::share_late_registers(const B2bDot& from, const B2bDot& to) {
 
 WgmmaB2b::RoundBounds WgmmaB2b::print_round_bounds(const Op& loop) {
   const tile::ValueId i = loop.blocks[0].args[0];
-  const std::string name = k_.value_name(i);
-  RoundBounds bounds{name, k_.type_of(i), k_.scalar(loop.operands[0]).text, k_.unique(name + "_end"),
-                     k_.unique(name + "_step")};
+  const std::string name = names_.value(i);
+  RoundBounds bounds{name, k_.type_of(i), k_.scalar(loop.operands[0]).text, out_.local(name + "_end"),
+                     out_.local(name + "_step")};
   out_.line("const i64 {} = {}, {} = {};", bounds.end, k_.scalar(loop.operands[1]).text, bounds.by,
             k_.scalar(loop.operands[2]).text);
   scalars_[i] = {bounds.index, bounds.type};
@@ -189,8 +189,7 @@ void WgmmaB2b::print_overlapping(const Step& loop) {
   const bool runs = runs_always(*loop.op);
   if (!runs) out_.open("if ({} < {})", bounds.from, bounds.end);
   ++loop_depth_;
-  out_.write("{");
-  out_.indent_by(1);
+  out_.open_block();
   out_.line("const {0} {1} = {0}({2});", bounds.type, name, bounds.from);
   open_round(round);
   issue_first(round);

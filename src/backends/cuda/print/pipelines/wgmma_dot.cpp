@@ -64,7 +64,7 @@ void WgmmaDot::print_turn(const Op& loop) {
 // The multiplying side: while the tensor cores work on one block, the one before is given back.
 void WgmmaDot::print_rounds(const Op& op) {
   const Registers acc = k_.buffer(dot_->dot->results[0]);
-  const std::string i = k_.value_name(op.blocks[0].args[0]), lower = k_.scalar(op.operands[0]).text;
+  const std::string i = names_.value(op.blocks[0].args[0]), lower = k_.scalar(op.operands[0]).text;
   const std::string release = fmt::format("release_previous<{}>(pipeline, state);", schedule_.cluster);
   const std::string give =
       schedule_.cutlass_pingpong ? fmt::format("pingpong_signal<{}>(group);", warpgroups()) : "";

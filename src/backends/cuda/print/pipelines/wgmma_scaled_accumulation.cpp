@@ -61,11 +61,11 @@ WgmmaScaledAccumulation::Rounds WgmmaScaledAccumulation::rounds_of(const Step& l
   }
   const Registers product = k_.buffer(dot().op->results[0]);
   a.row_blocks = layouts_.frame(product.layout).row_steps() / kBlockRows;
-  for (ValueId v : a.scalars) a.names[0].scalars[v] = k_.value_name(v);
-  for (ValueId v : a.scalars) a.names[1].scalars[v] = k_.unique(k_.value_name(v) + "_next");
+  for (ValueId v : a.scalars) a.names[0].scalars[v] = names_.value(v);
+  for (ValueId v : a.scalars) a.names[1].scalars[v] = names_.unique(names_.value(v) + "_next");
   for (ValueId v : a.buffers) {
     a.names[0].buffers[v] = a.names[1].buffers[v] = k_.buffer(v);
-    a.names[1].buffers[v].name = k_.unique(k_.buffer(v).name + "_next");
+    a.names[1].buffers[v].name = names_.unique(k_.buffer(v).name + "_next");
   }
   return a;
 }
@@ -83,7 +83,7 @@ void WgmmaScaledAccumulation::use_names(const Rounds& a, int kind) {
   const Rounds::Names& names = a.names[kind];
   for (const auto& [v, r] : names.buffers) buffers_[v] = r;
   for (const auto& [v, name] : names.scalars) {
-    names_[v] = name;
+    names_.set_value(v, name);
     scalars_[v] = {name, k_.type_of(v)};
   }
   for (const Step* s : a.before)
@@ -95,10 +95,9 @@ void WgmmaScaledAccumulation::print_steps(const Rounds& a, const Round& round,
   if (steps.empty()) return;
   const ValueId i = a.loop->op->blocks[0].args[0];
   use_names(a, round.kind);
-  out_.write("{");
-  out_.indent_by(1);
-  out_.line("const {0} {1} = {0}({2});", k_.type_of(i), k_.value_name(i), round.index);
-  scalars_[i] = {k_.value_name(i), k_.type_of(i)};
+  out_.open_block();
+  out_.line("const {0} {1} = {0}({2});", k_.type_of(i), names_.value(i), round.index);
+  scalars_[i] = {names_.value(i), k_.type_of(i)};
   for (const Step* s : steps) k_.print_step(*s);
   out_.close();
 }
@@ -154,9 +153,9 @@ void WgmmaScaledAccumulation::print_dots(const Step& loop) {
   if (warpgroups() > 1) out_.line("keep_step<{}>();", schedule_.threads);
   Rounds a = rounds_of(loop);
   const Op& op = *loop.op;
-  const std::string i = k_.value_name(op.blocks[0].args[0]), lower = k_.scalar(op.operands[0]).text;
+  const std::string i = names_.value(op.blocks[0].args[0]), lower = k_.scalar(op.operands[0]).text;
   declare(a);
-  a.end = k_.unique(i + "_end"), a.by = k_.unique(i + "_step");
+  a.end = out_.local(i + "_end"), a.by = out_.local(i + "_step");
   out_.line("const i64 {} = {}, {} = {};", a.end, k_.scalar(op.operands[1]).text, a.by,
             k_.scalar(op.operands[2]).text);
   const bool runs = runs_always(op);

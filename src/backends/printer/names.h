@@ -1,0 +1,36 @@
+// Names: the identifiers of one printed function, different from each other, from what the language reserves
+// and from what its headers define.
+#pragma once
+
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace tilewright::printer {
+
+bool is_keyword(std::string_view word);  // of C++
+// The words of a header outside of bodies and parameters: its functions, types and constants among them.
+void add_declared_words(std::string_view header, std::set<std::string, std::less<>>& words);
+
+class Names {
+ public:
+  // How a name that is taken goes on: x_2, or x_b where what follows a name is a number.
+  enum class Again : unsigned char { number, letter };
+  Names(std::function<bool(std::string_view)> is_reserved, Again again)
+      : is_reserved_(std::move(is_reserved)), again_(again) {}
+
+  // A name that nothing else has, until it is released.
+  std::string unique(std::string_view wish);
+  void release(const std::string& name) { taken_.erase(name); }
+
+  // The wish as C++: other characters become '_', a reserved word gets one at its end.
+  std::string identifier(std::string_view wish) const;
+
+ private:
+  std::function<bool(std::string_view)> is_reserved_;
+  Again again_;
+  std::set<std::string, std::less<>> taken_;
+};
+
+}  // namespace tilewright::printer
