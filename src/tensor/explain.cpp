@@ -51,7 +51,8 @@ Tf32 tf32_of(const tile::Kernel& kernel, const tile::Schedule& schedule) {
   tile::for_each_op(kernel.body, [&](const tile::Op& op) {
     allowed = allowed || op.precision == tile::DotPrecision::tf32;
   });
-  const bool tensor_cores = schedule.dot == tile::DotUnit::mma || schedule.dot == tile::DotUnit::wgmma;
+  const tile::DotUnit unit = dot_unit(schedule);
+  const bool tensor_cores = unit == tile::DotUnit::mma || unit == tile::DotUnit::wgmma;
   return !allowed ? Tf32::not_allowed : tensor_cores ? Tf32::used : Tf32::not_used;
 }
 

@@ -2,6 +2,7 @@
 // blocks of keys that are read twice, ragged lengths, rows that see nothing.
 #include "cuda_emulation/kernel_expect.h"
 
+#include "backends/cuda/analysis/schedule_fields.h"
 #include "ops/attention.h"
 #include "ops/composites.h"
 #include "passes/pipeline.h"
@@ -40,7 +41,7 @@ class EmulatedB2b : public ::testing::Test {
       ADD_FAILURE() << kernel.name << ": no schedule";
       return {};
     }
-    EXPECT_EQ(candidates[0].schedule.dot, unit_) << kernel.name;
+    EXPECT_EQ(dot_unit(candidates[0].schedule), unit_) << kernel.name;
     for (tile::GridAxis& axis : kernel.grid)
       if (axis.size() == 1 && axis[0].extent == tile::Dim{heads}) axis = {{tile::Dim{2}, 1}};
     expect_right(*backend_, kernel, candidates[0].schedule, options);
@@ -61,21 +62,19 @@ ir::Value attended(ir::Value scores, ir::Value v, double scale = 1) {
   return ops::cast(product * ops::reciprocal(total), DType::bf16);
 }
 
-tile::Schedule b2b(int threads, int stages = 2) {
-  return {
-      .threads = threads, .threads_per_row = 4, .vector_bytes = 16, .stages = stages, .dot = DotUnit::wgmma};
+tile::Schedule b2b(int threads, const tile::WgmmaB2b& kind = {}) {
+  return {.threads = threads, .kind = kind};
 }
 
 TEST_F(EmulatedB2b, ScoresStayInRegisters) {
   check({.queries = 128, .keys = 256}, b2b(256));
   check({.dtype = DType::f16, .out = DType::f32, .queries = 64, .keys = 128, .block_m = 64, .block_n = 64},
-        b2b(128, 3));
+        b2b(128, {.stages = 3}));
 }
 
 // The threads copy blocks ahead: one place each, asked for by halves of a round, or several.
 tile::Schedule cp_async_b2b(int threads, int stages) {
-  return {
-      .threads = threads, .threads_per_row = 4, .vector_bytes = 16, .stages = stages, .dot = DotUnit::mma};
+  return {.threads = threads, .kind = tile::MmaChain{.stages = stages}};
 }
 
 class EmulatedCpAsyncB2b : public EmulatedB2b {
@@ -107,9 +106,8 @@ TEST_F(EmulatedCpAsyncB2b, RaggedLengthsAndMasks) {
 TEST_F(EmulatedCpAsyncB2b, TwoProductsBeforeTheLast) {
   const AttentionKernel a{.heads = 2, .queries = 128, .keys = 200, .block_n = 64, .causal = true};
   for (int stages : {2, 3}) {
-    tile::Schedule s = cp_async_b2b(128, stages);
-    s.longest_first = stages == 2;
-    check_kernel_of(a, attention_gradient_q(a), s);
+    const tile::MmaChain kind{.stages = stages, .longest_first = stages == 2};
+    check_kernel_of(a, attention_gradient_q(a), {.threads = 128, .kind = kind});
   }
   const auto one_place = backend_->print(attention_gradient_q(a), cp_async_b2b(128, 1));
   ASSERT_FALSE(one_place);
@@ -135,22 +133,21 @@ TEST_F(EmulatedB2b, ScoresThatOverflowWithoutTheirMaximum) {
 }
 
 TEST_F(EmulatedB2b, RoundsOverlap) {
-  for (bool turns : {false, true}) {
-    tile::Schedule s = b2b(256);
-    s.intra_warpgroup_overlap = true, s.fa3_pingpong = turns;
+  for (tile::Rounds rounds : {tile::Rounds::ahead, tile::Rounds::fa3_pingpong}) {
+    const tile::Schedule s = b2b(256, {.rounds = rounds});
     check({.heads = 3, .queries = 200, .keys = 555, .depth = 128, .columns = 128, .causal = true}, s);
     check({.queries = 256, .keys = 256, .depth = 64, .columns = 128, .causal = true, .skips = true}, s);
     check({.queries = 128, .keys = 100, .causal = true, .unseen = 150, .log_sum_exp = true}, s);
-    s.stages = 3, s.longest_first = true;
     const AttentionKernel a{.heads = 2, .queries = 200, .keys = 200, .block_n = 64, .causal = true};
-    check_kernel_of(a, attention_gradient_q(a), s);
+    check_kernel_of(a, attention_gradient_q(a),
+                    b2b(256, {.stages = 3, .longest_first = true, .rounds = rounds}));
   }
 }
 
 // Warpgroups that begin a program together stay together for some rounds: turns part them.
 TEST_F(EmulatedB2b, ShortLoopsTakeTurns) {
   const auto fa3_pingpong = [&](const AttentionKernel& a) {
-    return backend_->candidates(attention(a)).at(0).schedule.fa3_pingpong;
+    return cuda::rounds(backend_->candidates(attention(a)).at(0).schedule) == tile::Rounds::fa3_pingpong;
   };
   AttentionKernel a{.heads = 16, .queries = 1024, .keys = 1024, .depth = 128, .columns = 128, .causal = true};
   EXPECT_TRUE(fa3_pingpong(a));
@@ -163,26 +160,23 @@ TEST_F(EmulatedB2b, ShortLoopsTakeTurns) {
 // Pieces of 64 columns, by way of places behind the blocks; rows that overhang and lengths of a second
 // result.
 TEST_F(EmulatedB2b, ResultsLeaveByTheCopyEngine) {
-  for (bool ahead : {false, true}) {
-    tile::Schedule s = b2b(256);
-    s.intra_warpgroup_overlap = s.fa3_pingpong = s.longest_first = ahead;
+  for (bool turns : {false, true})
     for (int places : {2, 3}) {
-      s.tma_store_stages = places;
+      const tile::Schedule s = b2b(256, {.longest_first = turns,
+                                         .rounds = turns ? tile::Rounds::fa3_pingpong : tile::Rounds::apart,
+                                         .tma_store_stages = places});
       check({.heads = 3, .queries = 200, .keys = 300, .depth = 64, .columns = 128, .causal = true}, s);
       check({.out = DType::f32, .heads = 2, .queries = 256, .keys = 128, .causal = true, .log_sum_exp = true},
             s);
     }
-  }
-  tile::Schedule s = b2b(384);
-  s.intra_warpgroup_overlap = true, s.tma_store_stages = 2;
-  check({.heads = 2, .queries = 250, .keys = 200, .block_m = 192, .causal = true, .unseen = 150}, s);
+  check({.heads = 2, .queries = 250, .keys = 200, .block_m = 192, .causal = true, .unseen = 150},
+        b2b(384, {.rounds = tile::Rounds::ahead, .tma_store_stages = 2}));
 }
 
 // Weights of 8 bits change lanes on their way to the second product, whose sum is added a round later.
 TEST_F(EmulatedB2b, EightBits) {
   for (bool ahead : {false, true}) {
-    tile::Schedule s = b2b(256);
-    s.intra_warpgroup_overlap = ahead;
+    const tile::Schedule s = b2b(256, {.rounds = ahead ? tile::Rounds::ahead : tile::Rounds::apart});
     const DType dtype = DType::f8e4m3, out = DType::f32;
     check({.dtype = dtype, .out = out, .queries = 128, .keys = 512, .depth = 128, .columns = 128}, s);
     check({.dtype = dtype,
@@ -197,7 +191,6 @@ TEST_F(EmulatedB2b, EightBits) {
            .unseen = 150,
            .log_sum_exp = true},
           s);
-    s.fa3_pingpong = ahead;
     check({.dtype = DType::f8e5m2,
            .out = DType::bf16,
            .queries = 256,
@@ -206,7 +199,7 @@ TEST_F(EmulatedB2b, EightBits) {
            .columns = 96,
            .causal = true,
            .splits = true},
-          s);
+          ahead ? b2b(256, {.rounds = tile::Rounds::fa3_pingpong}) : s);
   }
 }
 
@@ -271,10 +264,10 @@ TEST_F(EmulatedB2b, MaskedLoopsGoOnWithoutAGap) {
     ASSERT_EQ(compiled.plan.kernels.size(), 1u);
     tile::Kernel kernel = compiled.plan.kernels[0];
     EXPECT_EQ(loops_in(kernel), 2);
-    for (bool turns : {false, true}) {
+    for (tile::Rounds rounds : {tile::Rounds::ahead, tile::Rounds::fa3_pingpong}) {
       tile::Schedule schedule = backend_->candidates(kernel).at(0).schedule;
-      EXPECT_TRUE(schedule.intra_warpgroup_overlap);
-      schedule.fa3_pingpong = turns;
+      EXPECT_NE(cuda::rounds(schedule), tile::Rounds::apart);
+      std::get<tile::WgmmaB2b>(schedule.kind).rounds = rounds;
       const auto source = backend_->print(kernel, schedule);
       ASSERT_TRUE(source);
       EXPECT_EQ(count_of(source->text, "wgmma_wait<1>();"), 2u) << "each loop has its rounds";
@@ -294,7 +287,7 @@ TEST_P(CompiledB2b, AttentionAsTheCompilerWritesIt) {
   EXPECT_EQ(loops_in(kernel), 2);
   const auto candidates = backend_->candidates(kernel);
   ASSERT_FALSE(candidates.empty());
-  EXPECT_EQ(candidates[0].schedule.dot, unit_);
+  EXPECT_EQ(dot_unit(candidates[0].schedule), unit_);
   EXPECT_EQ(candidates[0].schedule.threads, unit_ == DotUnit::wgmma ? 384 : 128);
   const auto source = backend_->print(kernel, candidates[0].schedule);
   ASSERT_TRUE(source);
@@ -337,7 +330,8 @@ TEST_F(EmulatedB2b, EightBitAttentionAsTheCompilerWritesIt) {
     ASSERT_EQ(compiled.plan.kernels.size(), 2u) << c.keys;
     const tile::Kernel& copy = compiled.plan.kernels[0];
     check_kernel_of({}, copy, backend_->candidates(copy).at(0).schedule);
-    EXPECT_TRUE(check_compiled(compiled.plan.kernels[1], kHeads / 2).intra_warpgroup_overlap) << c.keys;
+    EXPECT_NE(cuda::rounds(check_compiled(compiled.plan.kernels[1], kHeads / 2)), tile::Rounds::apart)
+        << c.keys;
   }
 }
 
@@ -359,7 +353,7 @@ TEST_P(CompiledB2b, HeadsOfAnyDepth) {
     graph.set_outputs({ops::cast(product, DType::bf16).id});
     const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
     ASSERT_EQ(compiled.plan.kernels.size(), 1u) << c.depth;
-    EXPECT_EQ(check_compiled(compiled.plan.kernels[0], kHeads).intra_warpgroup_overlap,
+    EXPECT_EQ(cuda::rounds(check_compiled(compiled.plan.kernels[0], kHeads)) != tile::Rounds::apart,
               unit_ == DotUnit::wgmma)
         << c.depth;
   }
@@ -382,7 +376,7 @@ TEST_P(CompiledB2b, StatisticsOfDeepProducts) {
     target.memory_bytes_per_s = target.cache_bytes_per_s = 1e11;
     const passes::Compiled compiled = passes::run_pipeline(graph, target);
     ASSERT_EQ(compiled.plan.kernels.size(), programs == 1 ? 1u : 2u);
-    EXPECT_EQ(check_compiled(compiled.plan.kernels[0]).stages, unit_ == DotUnit::wgmma ? 5 : 2);
+    EXPECT_EQ(cuda::stages(check_compiled(compiled.plan.kernels[0])), unit_ == DotUnit::wgmma ? 5 : 2);
   }
 }
 

@@ -4,16 +4,9 @@
 namespace tilewright::emulation {
 namespace {
 
-using tile::DotUnit;
 using tile::samples::as_tf32;
 using tile::samples::MatmulKernel;
 using tile::samples::of_bytes;
-
-tile::Schedule cutlass_pingpong(int stages, int cluster = 1) {
-  tile::Schedule s = wgmma(256, stages, cluster);
-  s.cutlass_pingpong = true;
-  return s;
-}
 
 // The emulated device has three multiprocessors: 1 to 4 programs leave some warpgroups without any, 16 give
 // some an even and some an odd number. Depths are shorter than the pipeline, as long, and longer.
@@ -33,8 +26,6 @@ TEST_F(EmulatedDot, ProgramsOfTheirOwnHaveRaggedEdgesBatchesAndOperandsEitherWay
   check({.batch = 3, .m = 200, .n = 136, .k = 72}, cutlass_pingpong(3));
   check({.m = 1, .n = 264, .k = 8, .block_m = 64}, cutlass_pingpong(2));
   check({.m = 129, .n = 8, .k = 40, .block_n = 64, .gap = 8}, cutlass_pingpong(2));
-  for (bool b : {false, true})
-    check({.m = 512, .n = 256, .k = 192, .b_by_columns = b}, cutlass_pingpong(3, 2));
 }
 
 TEST_F(EmulatedDot, ProgramsOfTheirOwnAreOfAnyType) {

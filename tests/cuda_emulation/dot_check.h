@@ -27,14 +27,14 @@ class EmulatedDot : public ::testing::Test {
   std::unique_ptr<backends::Backend> backend_;
 };
 
-inline tile::Schedule wgmma(int threads, int stages, int cluster = 1) {
+inline tile::Schedule wgmma(int threads, int stages, int tma_store_stages = 0) {
   return {.threads = threads,
-          .threads_per_row = 4,
-          .vector_bytes = 16,
-          .cluster = cluster,
-          .stages = stages,
-          .dot = tile::DotUnit::wgmma,
-          .group_m = 4};
+          .kind = tile::WgmmaDot{.stages = stages, .group_m = 4, .tma_store_stages = tma_store_stages}};
+}
+
+inline tile::Schedule cutlass_pingpong(int stages, int tma_store_stages = 0) {
+  return {.threads = 256,
+          .kind = tile::WgmmaPingPong{.stages = stages, .group_m = 4, .tma_store_stages = tma_store_stages}};
 }
 
 }  // namespace tilewright::emulation

@@ -5,7 +5,6 @@
 namespace tilewright::emulation {
 namespace {
 
-using tile::DotUnit;
 using tile::samples::as_tf32;
 using tile::samples::MatmulKernel;
 using tile::samples::of_bytes;
@@ -41,7 +40,7 @@ TEST_F(EmulatedDot, EightBitFloatsAreAddedBlockByBlock) {
   const DType dtype = DType::f8e4m3;
   check(of_bytes(dtype, {.m = 64, .n = 192, .k = 384, .block_m = 64, .block_n = 192}), wgmma(128, 3));
   check(of_bytes(dtype, {.batch = 2, .m = 200, .n = 136, .k = 144}), wgmma(256, 2));
-  check(of_bytes(dtype, {.m = 512, .n = 256, .k = 128, .bias_gelu = true}), wgmma(256, 2, 2));
+  check(of_bytes(dtype, {.m = 512, .n = 256, .k = 128, .bias_gelu = true}), wgmma(256, 2));
   EXPECT_FALSE(refusal({.dtype = dtype, .block_k = 128}, wgmma(256, 2)).empty());  // b by rows
   EXPECT_NE(refusal(of_bytes(dtype, {.n = 256, .block_n = 256}), wgmma(256, 2)).find("at most 192 columns"),
             std::string::npos);
@@ -82,10 +81,6 @@ TEST_F(EmulatedDot, RaggedEdgesAndBatches) {
   check({.m = 130, .n = 264, .k = 40, .a_by_columns = false, .b_by_columns = true, .gap = 8}, wgmma(128, 2));
 }
 
-TEST_F(EmulatedDot, ClustersShareAnOperand) {
-  for (bool b : {false, true}) check({.m = 512, .n = 256, .k = 128, .b_by_columns = b}, wgmma(256, 2, 2));
-}
-
 TEST_F(EmulatedDot, WhatFollowsTheLoopIsPrintedAsAnywhere) {
   check({.m = 256, .n = 128, .k = 64, .bias_gelu = true}, wgmma(256, 2));
   check({.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true}, wgmma(128, 2));
@@ -109,8 +104,7 @@ TEST_F(EmulatedDot, ColumnsOfTheResultAreReduced) {
 }
 
 tile::Schedule mma(int threads, int stages) {
-  return {
-      .threads = threads, .threads_per_row = 4, .vector_bytes = 16, .stages = stages, .dot = DotUnit::mma};
+  return {.threads = threads, .kind = tile::MmaDot{.stages = stages}};
 }
 
 TEST_F(EmulatedDot, ThreadsFeedTensorCoresThemselves) {
@@ -155,12 +149,9 @@ TEST_F(EmulatedDot, SinglesAreMultipliedAsTf32WhereTheyMayBe) {
 }
 
 tile::Schedule fma_blocks(int threads, int stages, int threads_per_row = 8) {
-  return {.threads = threads,
-          .threads_per_row = threads_per_row,
-          .vector_bytes = 16,
-          .stages = stages,
-          .programs_per_sm = 2,
-          .dot = DotUnit::fma_blocks};
+  return {
+      .threads = threads,
+      .kind = tile::FmaBlocks{.threads_per_row = threads_per_row, .stages = stages, .programs_per_sm = 2}};
 }
 
 MatmulKernel of_singles(MatmulKernel m) {

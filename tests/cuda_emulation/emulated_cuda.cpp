@@ -5,6 +5,7 @@
 #include "backends/cpu/jit/jit.h"
 #include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/analysis/overlap.h"
+#include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/nvrtc/device_headers.h"
 #include "backends/cuda/plan/grid.h"

@@ -31,7 +31,8 @@ class EmulatedStatistics : public ::testing::Test {
                         [&](const tile::Op& op) { dots = dots || op.kind == tile::OpKind::dot; });
       int taken = 0;
       for (const backends::Candidate& c : backend_->candidates(kernel)) {
-        if (!c.refusal.empty() || (dots && c.schedule.dot != tile::DotUnit::wgmma) || (!dots && taken > 0))
+        if (!c.refusal.empty() || (dots && dot_unit(c.schedule) != tile::DotUnit::wgmma) ||
+            (!dots && taken > 0))
           continue;
         expect_right(*backend_, kernel, c.schedule);
         ++taken;

@@ -88,7 +88,7 @@ TEST_P(EmulatedGradients, KeysAndValuesShareALoopOnTensorCores) {
       shared += sums == 2;
       const auto candidates = backend->candidates(kernel);
       ASSERT_FALSE(candidates.empty());
-      EXPECT_EQ(candidates.front().schedule.dot,
+      EXPECT_EQ(dot_unit(candidates.front().schedule),
                 architecture == "sm_90a" ? tile::DotUnit::wgmma : tile::DotUnit::mma);
       EXPECT_EQ(candidates.front().refusal, "");
       expect_right(*backend, kernel, candidates.front().schedule);

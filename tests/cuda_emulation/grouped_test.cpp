@@ -19,7 +19,7 @@ tile::DotUnit check(const ir::Graph& graph) {
   const passes::Compiled compiled = passes::run_pipeline(graph, backend->target());
   EXPECT_EQ(compiled.plan.kernels.size(), 1u) << "an operand was gathered";
   const auto schedule = expect_first_right(*backend, compiled.plan.kernels.back());
-  return schedule ? schedule->dot : tile::DotUnit::fma;
+  return schedule ? dot_unit(*schedule) : tile::DotUnit::fma;
 }
 
 // Random ids lie outside the groups, too: such blocks are zeros.

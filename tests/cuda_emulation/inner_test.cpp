@@ -68,9 +68,9 @@ int count_of(const std::string& text, const std::string& part) {
   return n;
 }
 
-constexpr Schedule kQuads{.threads = 64, .threads_per_row = 4, .vector_bytes = 16};
-constexpr Schedule kEights{.threads = 64, .threads_per_row = 8, .vector_bytes = 16};
-constexpr Schedule kWhole{.threads = 64, .threads_per_row = 64, .vector_bytes = 16};
+constexpr Schedule kQuads{.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 4}};
+constexpr Schedule kEights{.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 8}};
+constexpr Schedule kWhole{.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 64}};
 
 TEST_F(InnerProducts, EveryTypeAndWayOfStanding) {
   for (const Weights weights : {Weights::floats, Weights::bytes, Weights::nibbles})
@@ -86,7 +86,7 @@ TEST_F(InnerProducts, EveryTypeAndWayOfStanding) {
 // The blocks of a cluster have columns of the same row.
 TEST_F(InnerProducts, PartsOfARowOverACluster) {
   Schedule s = kWhole;
-  s.cluster = 2;
+  std::get<tile::ElementLoops>(s.kind).cluster = 2;
   EXPECT_EQ(count_of(check(row_products({4, 4096, 1}), s), "add_products("), 1);
 }
 
@@ -97,7 +97,7 @@ TEST_F(InnerProducts, OtherFactorsAndOverhangingRowsStayOnTheOrdinaryUnits) {
   none({64, 128, 32, Weights::floats, DType::f32}, kEights);
   none({64, 120, 32}, kEights);  // columns
   none({64, 32, 32}, kQuads);    // short rows
-  none({48, 128, 48}, {.threads = 64, .threads_per_row = 2, .vector_bytes = 16});
+  none({48, 128, 48}, {.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 2}});
   // f32 and bytes: neither type has the other's values.
   none({64, 128, 32, Weights::bytes, DType::f16}, kEights);
 }

@@ -17,8 +17,8 @@ class EmulatedScales : public ::testing::Test {
  protected:
   EmulatedScales() : backend_(open_emulated_cuda("sm_90a").value()) {}
 
-  // The schedule that the one kernel takes first, after it is checked.
-  tile::Schedule check(ProductGraph product) {
+  // The unit that the one kernel's first schedule takes, after it is checked.
+  DotUnit check(ProductGraph product) {
     if (product.around == Around::nothing) product.around = Around::scaled_blocks;
     const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
     const std::string what = to_string(product);
@@ -28,7 +28,7 @@ class EmulatedScales : public ::testing::Test {
     const auto first = expect_first_right(*backend_, kernel);
     if (!first) return {};
     text_ = backend_->print(kernel, *first).value().text;
-    return *first;
+    return dot_unit(*first);
   }
 
   // The same of each kernel, however many; their schedules.
@@ -48,34 +48,30 @@ class EmulatedScales : public ::testing::Test {
 
 TEST_F(EmulatedScales, BlocksOfEightBitsAreMultipliedOnTensorCores) {
   for (const DType dtype : {DType::f8e4m3, DType::f8e5m2})
-    EXPECT_EQ(check({.m = 128, .n = 256, .k = 384, .dtype = dtype, .b_by_columns = true}).dot,
-              DotUnit::wgmma);
+    EXPECT_EQ(check({.m = 128, .n = 256, .k = 384, .dtype = dtype, .b_by_columns = true}), DotUnit::wgmma);
   EXPECT_EQ(check({.m = 128,
                    .n = 128,
                    .k = 256,
                    .dtype = DType::f8e4m3,
                    .b_dtype = DType::f8e5m2,
-                   .b_by_columns = true})
-                .dot,
+                   .b_by_columns = true}),
             DotUnit::wgmma);
   EXPECT_EQ(check({.m = 128,
                    .n = 128,
                    .k = 256,
                    .dtype = DType::f8e5m2,
                    .b_dtype = DType::f8e4m3,
-                   .b_by_columns = true})
-                .dot,
+                   .b_by_columns = true}),
             DotUnit::wgmma);
-  EXPECT_EQ(check({.m = 128, .n = 128, .k = 256, .dtype = DType::i8, .b_by_columns = true}).dot,
-            DotUnit::wgmma);
+  EXPECT_EQ(check({.m = 128, .n = 128, .k = 256, .dtype = DType::i8, .b_by_columns = true}), DotUnit::wgmma);
   // Rows that overhang, a width that scales do not divide evenly, few rows.
-  EXPECT_EQ(check({.m = 200, .n = 128, .k = 256, .dtype = DType::f8e4m3, .b_by_columns = true}).dot,
+  EXPECT_EQ(check({.m = 200, .n = 128, .k = 256, .dtype = DType::f8e4m3, .b_by_columns = true}),
             DotUnit::wgmma);
-  EXPECT_EQ(check({.m = 70, .n = 96, .k = 256, .dtype = DType::f8e4m3, .b_by_columns = true}).dot,
+  EXPECT_EQ(check({.m = 70, .n = 96, .k = 256, .dtype = DType::f8e4m3, .b_by_columns = true}),
             DotUnit::wgmma);
-  EXPECT_EQ(check({.m = 9, .n = 256, .k = 512, .dtype = DType::f8e4m3, .b_by_columns = true}).dot,
+  EXPECT_EQ(check({.m = 9, .n = 256, .k = 512, .dtype = DType::f8e4m3, .b_by_columns = true}),
             DotUnit::wgmma);
-  EXPECT_EQ(check({.m = 64, .n = 128, .k = 256, .dtype = DType::bf16}).dot, DotUnit::wgmma);
+  EXPECT_EQ(check({.m = 64, .n = 128, .k = 256, .dtype = DType::bf16}), DotUnit::wgmma);
 }
 
 // Rows of 256 in halves: an even and an odd number of rounds, one alone, and rows that overhang. With b
@@ -86,13 +82,9 @@ TEST_F(EmulatedScales, RoundsOfEveryKind) {
       for (const int cluster : {1, 2}) {
         const tile::samples::ScaledKernel s{
             .m = 2 * block_m - 58, .n = 256, .k = k, .block_m = block_m, .block_n = 64};
-        const tile::Schedule schedule{.threads = block_m == 64 ? 128 : 256,
-                                      .threads_per_row = 4,
-                                      .vector_bytes = 16,
-                                      .cluster = cluster,
-                                      .stages = 2,
-                                      .dot = DotUnit::wgmma,
-                                      .group_m = 8};
+        const tile::Schedule schedule{
+            .threads = block_m == 64 ? 128 : 256,
+            .kind = tile::WgmmaScaled{.stages = 2, .group_m = 8, .cluster = cluster}};
         SCOPED_TRACE(to_string(s));
         expect_right(*backend_, scaled_product(s), schedule);
       }
@@ -102,12 +94,7 @@ TEST_F(EmulatedScales, RoundsOfEveryKind) {
 TEST_F(EmulatedScales, ClustersWantNeighboursInRows) {
   const tile::samples::ScaledKernel s{.m = 3 * 64, .n = 256, .k = 256, .block_m = 64, .block_n = 64};
   const tile::Schedule schedule{.threads = 128,
-                                .threads_per_row = 4,
-                                .vector_bytes = 16,
-                                .cluster = 2,
-                                .stages = 2,
-                                .dot = DotUnit::wgmma,
-                                .group_m = 8};
+                                .kind = tile::WgmmaScaled{.stages = 2, .group_m = 8, .cluster = 2}};
   const auto printed = backend_->print(scaled_product(s), schedule);
   ASSERT_FALSE(printed);
   EXPECT_NE(printed.error().message.find("cluster=2"), std::string::npos) << printed.error().message;
@@ -125,8 +112,7 @@ TEST_F(EmulatedScales, TilesByTheNumberOfRows) {
     const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend_->target());
     const tile::Kernel& kernel = compiled.plan.kernels.back();
     const backends::Candidate first = backend_->candidates(kernel).at(0);
-    EXPECT_EQ(first.schedule.dot, DotUnit::wgmma);
-    return std::pair{kernel.grid[1][0].block, first.schedule.group_m};
+    return std::pair{kernel.grid[1][0].block, std::get<tile::WgmmaScaled>(first.schedule.kind).group_m};
   };
   EXPECT_EQ(tile_of(4096), (std::pair<Index, int>{256, 8}));
   EXPECT_LE(tile_of(128).first, 128);
@@ -138,7 +124,7 @@ TEST_F(EmulatedScales, WeightsOfFewBitsAreWidenedOnTheirWayToTensorCores) {
     for (const Index m : {Index{2}, Index{40}, Index{130}}) {
       const ProductGraph product{
           .m = m, .n = 256, .k = 384, .dtype = DType::bf16, .b_by_columns = true, .around = around};
-      EXPECT_EQ(check(product).dot, DotUnit::wgmma);
+      EXPECT_EQ(check(product), DotUnit::wgmma);
       // The copy engine brings the bytes ahead of their turn.
       EXPECT_NE(text_.find("block_pair<"), std::string::npos) << text_;
     }
@@ -152,10 +138,10 @@ TEST_F(EmulatedScales, FewRowsOfQuantisedWeights) {
   };
   for (const Around around : {Around::quantised_weights, Around::packed_weights}) {
     for (const bool by_columns : {true, false}) {
-      EXPECT_EQ(check_all(product(1, 70, 512, by_columns, around)).front().dot, DotUnit::fma);
+      EXPECT_EQ(dot_unit(check_all(product(1, 70, 512, by_columns, around)).front()), DotUnit::fma);
       check_all(product(3, 70, 512, by_columns, around));
     }
-    EXPECT_EQ(check_all(product(16, 1024, 1024, true, around)).front().dot, DotUnit::wgmma);
+    EXPECT_EQ(dot_unit(check_all(product(16, 1024, 1024, true, around)).front()), DotUnit::wgmma);
   }
 }
 
@@ -166,7 +152,7 @@ TEST_F(EmulatedScales, OthersTakeASlowerSchedule) {
   const ProductGraph singles{
       .m = 40, .n = 50, .k = 256, .dtype = DType::f32, .b_by_columns = true, .around = kAround};
   for (const ProductGraph& product : {by_rows, singles})
-    for (const tile::Schedule& schedule : check_all(product)) EXPECT_NE(schedule.dot, DotUnit::wgmma);
+    for (const tile::Schedule& schedule : check_all(product)) EXPECT_NE(dot_unit(schedule), DotUnit::wgmma);
 }
 
 }  // namespace

@@ -8,43 +8,37 @@ using tile::samples::as_tf32;
 using tile::samples::MatmulKernel;
 using tile::samples::of_bytes;
 
-tile::Schedule stored(int threads, int stages, int places, bool cutlass_pingpong = false) {
-  tile::Schedule s = wgmma(threads, stages);
-  s.tma_store_stages = places, s.cutlass_pingpong = cutlass_pingpong;
-  return s;
-}
-
 // A tile of one, two and three pieces of 64 columns, of one and two of 64 rows a warpgroup; as many places as
 // pieces, fewer, and more.
 TEST_F(EmulatedDot, ResultsLeaveByTheCopyEngine) {
   for (int places : {2, 3, 5}) {
-    check({.m = 256, .n = 256, .k = 128, .block_n = 64}, stored(256, 2, places));
-    check({.m = 512, .n = 384, .k = 64, .block_m = 256, .block_n = 192}, stored(256, 2, places));
-    check({.m = 192, .n = 512, .k = 64, .block_m = 64, .block_n = 128}, stored(128, 2, places));
+    check({.m = 256, .n = 256, .k = 128, .block_n = 64}, wgmma(256, 2, places));
+    check({.m = 512, .n = 384, .k = 64, .block_m = 256, .block_n = 192}, wgmma(256, 2, places));
+    check({.m = 192, .n = 512, .k = 64, .block_m = 64, .block_n = 128}, wgmma(128, 2, places));
   }
   check({.dtype = DType::f16, .out = DType::f16, .m = 256, .n = 512, .k = 64, .block_n = 256},
-        stored(256, 2, 2));
+        wgmma(256, 2, 2));
 }
 
 TEST_F(EmulatedDot, WarpgroupsStoreTilesOfTheirOwn) {
-  check({.m = 768, .n = 384, .k = 64, .block_n = 192}, stored(256, 2, 2, true));
+  check({.m = 768, .n = 384, .k = 64, .block_n = 192}, cutlass_pingpong(2, 2));
   check({.m = 320, .n = 512, .k = 192, .block_m = 64, .block_n = 256, .bias_gelu = true},
-        stored(256, 3, 3, true));
-  check({.batch = 3, .m = 200, .n = 136, .k = 72, .block_n = 64, .bias_gelu = true}, stored(256, 3, 2, true));
+        cutlass_pingpong(3, 3));
+  check({.batch = 3, .m = 200, .n = 136, .k = 72, .block_n = 64, .bias_gelu = true}, cutlass_pingpong(3, 2));
 }
 
 // Nothing is written beside the tensor: the check looks at what lies around it.
 TEST_F(EmulatedDot, WhatOverhangsIsNotStored) {
   for (Index m : {1, 7, 127, 129})
     for (Index n : {8, 72, 136})
-      check({.m = m, .n = n, .k = 40, .block_m = 64, .block_n = 64}, stored(128, 2, 2));
-  check({.batch = 2, .m = 129, .n = 264, .k = 136, .bias_gelu = true}, stored(256, 2, 2));
+      check({.m = m, .n = n, .k = 40, .block_m = 64, .block_n = 64}, wgmma(128, 2, 2));
+  check({.batch = 2, .m = 129, .n = 264, .k = 136, .bias_gelu = true}, wgmma(256, 2, 2));
   check({.dtype = DType::f16, .out = DType::f32, .m = 127, .n = 132, .k = 72, .b_by_columns = true},
-        stored(256, 2, 2));
+        wgmma(256, 2, 2));
 }
 
 TEST_F(EmulatedDot, ResultsOf32BitsLeaveAsTheyAre) {
-  check({.out = DType::f32, .m = 256, .n = 256, .k = 64}, stored(256, 2, 2));
+  check({.out = DType::f32, .m = 256, .n = 256, .k = 64}, wgmma(256, 2, 2));
   check({.out = DType::f32,
          .m = 200,
          .n = 160,
@@ -52,34 +46,28 @@ TEST_F(EmulatedDot, ResultsOf32BitsLeaveAsTheyAre) {
          .block_n = 160,
          .b_by_columns = true,
          .bias_gelu = true},
-        stored(256, 2, 3));
-  check(of_bytes(DType::i8, {.out = DType::i32, .m = 200, .n = 136, .k = 144}), stored(256, 2, 2));
+        wgmma(256, 2, 3));
+  check(of_bytes(DType::i8, {.out = DType::i32, .m = 200, .n = 136, .k = 144}), wgmma(256, 2, 2));
 }
 
 TEST_F(EmulatedDot, PromotedAndRoundedProductsAreStoredAlike) {
-  check(of_bytes(DType::f8e4m3, {.m = 256, .n = 192, .k = 256, .block_n = 192}), stored(256, 2, 2));
-  check(as_tf32({.m = 256, .k = 96, .b_by_columns = true}, DType::bf16), stored(256, 2, 2));
+  check(of_bytes(DType::f8e4m3, {.m = 256, .n = 192, .k = 256, .block_n = 192}), wgmma(256, 2, 2));
+  check(as_tf32({.m = 256, .k = 96, .b_by_columns = true}, DType::bf16), wgmma(256, 2, 2));
 }
 
 TEST_F(EmulatedDot, TilesAreReducedWhileTheyAreStored) {
-  for (bool cutlass_pingpong : {false, true}) {
+  for (bool own : {false, true}) {
     check({.m = 512, .n = 256, .k = 64, .row_sums = true, .maxima = true},
-          stored(256, 2, 2, cutlass_pingpong));
+          own ? cutlass_pingpong(2, 2) : wgmma(256, 2, 2));
     check({.out = DType::f32, .m = 300, .n = 264, .k = 136, .bias_gelu = true, .maxima = true},
-          stored(256, 2, 3, cutlass_pingpong));
+          own ? cutlass_pingpong(2, 3) : wgmma(256, 2, 3));
   }
   check({.m = 256, .n = 512, .k = 64, .block_n = 256, .bias_gelu = true, .row_sums = true, .maxima = true},
-        stored(256, 2, 2));
-}
-
-TEST_F(EmulatedDot, ClustersStoreEachItsOwnTile) {
-  tile::Schedule s = stored(256, 2, 2);
-  s.cluster = 2;
-  check({.m = 512, .n = 256, .k = 128}, s);
+        wgmma(256, 2, 2));
 }
 
 TEST_F(EmulatedDot, WhatFollowsTheSendIsTheNextTile) {
-  const std::string text = text_of({.m = 512, .n = 512, .block_n = 256}, stored(256, 2, 2));
+  const std::string text = text_of({.m = 512, .n = 512, .block_n = 256}, wgmma(256, 2, 2));
   EXPECT_NE(text.find("send(store_stages, c_map, group"), std::string::npos) << text;
   EXPECT_EQ(text.find("store("), std::string::npos) << text;
   EXPECT_EQ(text.find("across_quad"), std::string::npos) << text;
@@ -88,17 +76,17 @@ TEST_F(EmulatedDot, WhatFollowsTheSendIsTheNextTile) {
 TEST_F(EmulatedDot, ViewsMayBeCalledAsWhatIsPrinted) {
   tile::Kernel kernel = tile::samples::matmul({.m = 128, .n = 128, .k = 64});
   kernel.views[0].name = "send", kernel.views[2].name = "put";
-  expect_right(*backend_, kernel, stored(256, 2, 2));
+  expect_right(*backend_, kernel, wgmma(256, 2, 2));
 }
 
 TEST_F(EmulatedDot, SaysWhyResultsDoNotLeaveByTheCopyEngine) {
   const auto says = [&](const MatmulKernel& m, const tile::Schedule& s, const char* why) {
     EXPECT_NE(refusal(m, s).find(why), std::string::npos) << refusal(m, s);
   };
-  says({.n = 132, .k = 64, .b_by_columns = true}, stored(256, 2, 2), "write the result: a stride");
-  says({.block_n = 32, .b_by_columns = true}, stored(256, 2, 2), "no whole number of 64 by 64");
-  says({}, stored(256, 2, 1), "two at least");
-  says(of_bytes(DType::f8e4m3, {.out = DType::f8e4m3}), stored(256, 2, 2), "neither 16 nor 32 bits");
+  says({.n = 132, .k = 64, .b_by_columns = true}, wgmma(256, 2, 2), "write the result: a stride");
+  says({.block_n = 32, .b_by_columns = true}, wgmma(256, 2, 2), "no whole number of 64 by 64");
+  says({}, wgmma(256, 2, 1), "two at least");
+  says(of_bytes(DType::f8e4m3, {.out = DType::f8e4m3}), wgmma(256, 2, 2), "neither 16 nor 32 bits");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_P(EmulatedDocuments, BlocksOfEachKindAreWalked) {
               2);
     const auto candidates = backend_->candidates(kernel);
     ASSERT_FALSE(candidates.empty());
-    EXPECT_EQ(candidates[0].schedule.dot, unit_);
+    EXPECT_EQ(dot_unit(candidates[0].schedule), unit_);
     kernel.grid[2] = {{tile::Dim{1}, 1}};  // one head says what 40 do
     test::ParityOptions options = as_printed();
     set_range(kernel, options, "ids", 0, 1);

@@ -100,28 +100,18 @@ int main(int argc, char** argv) {
   if (gpu) {
     // Tensor cores: first fed by the threads, through shared memory that they fill themselves (cp.async) …
     steps.push_back({"128 x 128, mma.sync", blocks_kernel(dtype, size, {128, 128, 64})});
-    steps.back().schedule = {
-        .threads = 256, .threads_per_row = 8, .vector_bytes = 16, .stages = 3, .dot = tile::DotUnit::mma};
+    steps.back().schedule = {.threads = 256, .kind = tile::MmaDot{.stages = 3}};
     // Then by the copy engine: a warpgroup of its own keeps a ring of blocks full while two others
     // multiply.
     for (const int stages : {2, 4}) {
       steps.push_back(
           {fmt::format("128 x 256, wgmma, ring of {}", stages), blocks_kernel(dtype, size, {128, 256, 64})});
-      steps.back().schedule = {.threads = 256,
-                               .threads_per_row = 4,
-                               .vector_bytes = 16,
-                               .stages = stages,
-                               .dot = tile::DotUnit::wgmma};
+      steps.back().schedule = {.threads = 256, .kind = tile::WgmmaDot{.stages = stages}};
     }
     // Programs in groups: those that run at the same time read the same blocks, which the L2 cache then
     // holds.
     steps.push_back({"the same in groups of 16", blocks_kernel(dtype, size, {128, 256, 64})});
-    steps.back().schedule = {.threads = 256,
-                             .threads_per_row = 4,
-                             .vector_bytes = 16,
-                             .stages = 4,
-                             .dot = tile::DotUnit::wgmma,
-                             .group_m = 16};
+    steps.back().schedule = {.threads = 256, .kind = tile::WgmmaDot{.stages = 4, .group_m = 16}};
   } else {
     // On the CPU a block of b is packed into panels that stay in the cache; 6 rows by a few vectors of c in
     // registers.

@@ -59,7 +59,8 @@ struct KernelReport {
   int schedules = 0;  // that the model ranked by predicted time; the first is taken unless they are measured
   std::string note;   // what was found out about it: the share of its blocks that masks leave
   std::vector<std::string> tuning;  // max_autotune: the schedules measured, fastest first
-  // Schedules that the backend considered and cannot print or will not run: "dot=wgmma group_m=32: why".
+  // Schedules that the backend considered and cannot print or will not run: "wgmma_dot threads=256
+  // group_m=32: why".
   std::vector<std::string> refused;
   std::string source;  // what was compiled
   std::string tile;    // tile IR

@@ -1,12 +1,16 @@
 // Schedule: how a kernel is run, apart from what it means. A plain printable struct; any legal schedule gives
-// the same result up to the stated rounding.
+// the same result up to the stated rounding. Its kind says how the kernel's loops are fed, and holds the
+// choices that only this kind has.
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <tuple>
+#include <variant>
 
 namespace tilewright::tile {
 
-// What multiplies in a loop of dots (CUDA).
+// What multiplies in a kernel's dots (CUDA).
 enum class DotUnit : unsigned char {
   fma,         // the ordinary units, one product a thread and instruction
   mma,         // tensor cores, fed by the threads from shared memory that they fill themselves (sm_80)
@@ -14,40 +18,193 @@ enum class DotUnit : unsigned char {
   fma_blocks,  // the ordinary units, on blocks of f32 that the threads copy to shared memory ahead (sm_80)
 };
 
-struct Schedule {
-  int threads = 0;          // CUDA: threads per program (a multiple of 32); CPU: unused
-  int threads_per_row = 0;  // CUDA: threads that share one tile row; threads for 1-D tiles
-  int vector_bytes = 0;     // widest single access
-  int unroll = 1;           // CPU: independent vector chains in flight; CUDA: independent accesses per thread
-  int cluster = 1;  // CUDA: blocks that share one tile row through distributed shared memory, or, with
-                    // threads_per_row below threads, the rows of a tile; with dot=wgmma programs that
-                    // get an operand's block by one multicast
-  int stages = 1;   // pipelined loops: blocks in flight; CPU: 2 fetches the next program's rows ahead
-  int programs_per_sm =
-      0;  // CUDA: resident programs the register budget is cut for; 0 lets the compiler choose
-  bool streaming_stores = false;  // stores bypass the caches
-  bool keep_in_registers = true;  // CUDA: values used again stay in registers instead of being read again
-  bool persistent = false;        // a program walks over several grid cells
-  DotUnit dot = DotUnit::fma;     // wgmma: `threads` are those that multiply, one warpgroup more fetches
-  int group_m =
-      0;  // CUDA: programs in groups of this many along the grid's second axis, which counts fastest
-          // inside a group_m: neighbours in time read the same blocks; 0: the first axis counts fastest
-  bool intra_warpgroup_overlap =
-      false;  // CUDA, back-to-back matmuls: the last product of a round and the first ones of the next
-              // are under way while the steps between them are computed
-  bool fa3_pingpong = false;  // … and while one warpgroup computes, the next hands over its products
-  bool longest_first =
-      false;  // CUDA: the grid's second axis counts slowest, from that end where the programs
-              // of a triangle are longest, and every other wave of programs is turned around
-  bool cutlass_pingpong =
-      false;  // CUDA, dot=wgmma, one dot: each warpgroup that multiplies has programs of its own
-              // and their loops take turns: what follows one's loop runs under the other's
-  // CUDA, dot=wgmma: each multiplying warpgroup's places in shared memory, of 64 rows of 128 bytes,
-  // from which the copy engine stores what they computed; 0: the tile leaves from registers.
+// A field of a kind and its printed name: what is listed by fields() is printed.
+template <typename Kind, typename T>
+struct ScheduleField {
+  std::string_view name;
+  T Kind::* member;
+};
+
+// CPU: vector loops, shared out among the threads of a pool.
+struct CpuLoops {
+  int unroll = 1;            // independent vector chains in flight
+  bool fetch_ahead = false;  // the rows of the next program are prefetched
+
+  static constexpr std::string_view kName = "cpu";
+  static constexpr DotUnit kUnit = DotUnit::fma;
+  static constexpr auto fields() {
+    return std::tuple(ScheduleField{"unroll", &CpuLoops::unroll},
+                      ScheduleField{"fetch_ahead", &CpuLoops::fetch_ahead});
+  }
+  friend bool operator==(const CpuLoops&, const CpuLoops&) = default;
+};
+
+// CUDA: element loops; a dot, if any, is a thread's own products.
+struct ElementLoops {
+  int threads_per_row = 0;  // that share one tile row; those of a block for tiles of one axis
+  int cluster = 1;          // blocks that share, through distributed shared memory, a tile's row or, with
+                            // threads_per_row below threads, the rows of a tile
+  int stages = 1;           // programs whose rows are in shared memory or on their way to it; 1: none ahead
+
+  static constexpr std::string_view kName = "elements";
+  static constexpr DotUnit kUnit = DotUnit::fma;
+  static constexpr auto fields() {
+    return std::tuple(ScheduleField{"threads_per_row", &ElementLoops::threads_per_row},
+                      ScheduleField{"cluster", &ElementLoops::cluster},
+                      ScheduleField{"stages", &ElementLoops::stages});
+  }
+  friend bool operator==(const ElementLoops&, const ElementLoops&) = default;
+};
+
+// In the kinds for dots, all of CUDA:
+//   stages        blocks of each operand in shared memory: multiplied, or on their way
+//   group_m        programs in groups of this many along the grid's second axis, which counts fastest inside
+//   a
+//                 group_m: neighbours in time read the same blocks; 0: the first axis counts fastest
+//   longest_first    the grid's second axis counts slowest, from that end where the programs of a triangle
+//   are
+//                 longest, and every other wave of programs is turned around
+//   tma_store_stages  places in shared memory of each multiplying warpgroup, of 64 rows of 128 bytes, from
+//   which
+//                 the copy engine stores what it computed; 0: the tile leaves from registers
+
+// A loop of one dot on tensor cores, whose blocks all threads copy ahead (cp.async).
+struct MmaDot {
+  int stages = 2;
+  int group_m = 0;
+
+  static constexpr std::string_view kName = "mma_dot";
+  static constexpr DotUnit kUnit = DotUnit::mma;
+  static constexpr auto fields() {
+    return std::tuple(ScheduleField{"stages", &MmaDot::stages}, ScheduleField{"group_m", &MmaDot::group_m});
+  }
+  friend bool operator==(const MmaDot&, const MmaDot&) = default;
+};
+
+// The same in f32 on the ordinary units.
+struct FmaBlocks {
+  int threads_per_row = 8;  // that share one row of the result's tile
+  int stages = 2;
+  int group_m = 0;
+  int programs_per_sm = 0;  // resident programs the register budget is cut for; 0: the compiler chooses
+
+  static constexpr std::string_view kName = "fma_blocks";
+  static constexpr DotUnit kUnit = DotUnit::fma_blocks;
+  static constexpr auto fields() {
+    return std::tuple(ScheduleField{"threads_per_row", &FmaBlocks::threads_per_row},
+                      ScheduleField{"stages", &FmaBlocks::stages},
+                      ScheduleField{"group_m", &FmaBlocks::group_m},
+                      ScheduleField{"programs_per_sm", &FmaBlocks::programs_per_sm});
+  }
+  friend bool operator==(const FmaBlocks&, const FmaBlocks&) = default;
+};
+
+// Back-to-back dots on tensor cores, whose blocks all threads copy ahead (cp.async).
+struct MmaChain {
+  int stages = 1;
+  int group_m = 0;
+  bool longest_first = false;
+
+  static constexpr std::string_view kName = "mma_chain";
+  static constexpr DotUnit kUnit = DotUnit::mma;
+  static constexpr auto fields() {
+    return std::tuple(ScheduleField{"stages", &MmaChain::stages},
+                      ScheduleField{"group_m", &MmaChain::group_m},
+                      ScheduleField{"longest_first", &MmaChain::longest_first});
+  }
+  friend bool operator==(const MmaChain&, const MmaChain&) = default;
+};
+
+// A loop of one dot whose blocks a warpgroup of its own fetches (TMA), and all others multiply.
+struct WgmmaDot {
+  int stages = 2;
+  int group_m = 0;
   int tma_store_stages = 0;
+
+  static constexpr std::string_view kName = "wgmma_dot";
+  static constexpr DotUnit kUnit = DotUnit::wgmma;
+  static constexpr auto fields() {
+    return std::tuple(ScheduleField{"stages", &WgmmaDot::stages},
+                      ScheduleField{"group_m", &WgmmaDot::group_m},
+                      ScheduleField{"tma_store_stages", &WgmmaDot::tma_store_stages});
+  }
+  friend bool operator==(const WgmmaDot&, const WgmmaDot&) = default;
+};
+
+// The same, but each multiplying warpgroup has programs of its own, and their loops take turns: what follows
+// one's loop runs under the other's.
+struct WgmmaPingPong {
+  int stages = 2;
+  int group_m = 0;
+  int tma_store_stages = 0;
+
+  static constexpr std::string_view kName = "wgmma_ping_pong";
+  static constexpr DotUnit kUnit = DotUnit::wgmma;
+  static constexpr auto fields() {
+    return std::tuple(ScheduleField{"stages", &WgmmaPingPong::stages},
+                      ScheduleField{"group_m", &WgmmaPingPong::group_m},
+                      ScheduleField{"tma_store_stages", &WgmmaPingPong::tma_store_stages});
+  }
+  friend bool operator==(const WgmmaPingPong&, const WgmmaPingPong&) = default;
+};
+
+// How the rounds of back-to-back dots follow each other.
+enum class Rounds : unsigned char {
+  apart,         // one ends before the next begins
+  ahead,         // the last product of a round and the first ones of the next are under way while the steps
+                 // between them are computed
+  fa3_pingpong,  // … and while one warpgroup computes, the next hands over its products
+};
+std::string_view to_string(Rounds rounds);
+
+// Back-to-back dots whose blocks a warpgroup of its own fetches (TMA).
+struct WgmmaB2b {
+  int stages = 2;
+  int group_m = 0;
+  bool longest_first = false;
+  Rounds rounds = Rounds::apart;
+  int tma_store_stages = 0;
+
+  static constexpr std::string_view kName = "wgmma_b2b";
+  static constexpr DotUnit kUnit = DotUnit::wgmma;
+  static constexpr auto fields() {
+    return std::tuple(
+        ScheduleField{"stages", &WgmmaB2b::stages}, ScheduleField{"group_m", &WgmmaB2b::group_m},
+        ScheduleField{"longest_first", &WgmmaB2b::longest_first}, ScheduleField{"rounds", &WgmmaB2b::rounds},
+        ScheduleField{"tma_store_stages", &WgmmaB2b::tma_store_stages});
+  }
+  friend bool operator==(const WgmmaB2b&, const WgmmaB2b&) = default;
+};
+
+// Scaled accumulation: a sum of what is computed of products, fetched likewise.
+struct WgmmaScaled {
+  int stages = 2;
+  int group_m = 0;
+  int cluster = 1;  // programs that get an operand's block by one multicast
+
+  static constexpr std::string_view kName = "wgmma_scaled";
+  static constexpr DotUnit kUnit = DotUnit::wgmma;
+  static constexpr auto fields() {
+    return std::tuple(ScheduleField{"stages", &WgmmaScaled::stages},
+                      ScheduleField{"group_m", &WgmmaScaled::group_m},
+                      ScheduleField{"cluster", &WgmmaScaled::cluster});
+  }
+  friend bool operator==(const WgmmaScaled&, const WgmmaScaled&) = default;
+};
+
+using ScheduleKind = std::variant<CpuLoops, ElementLoops, MmaDot, FmaBlocks, MmaChain, WgmmaDot,
+                                  WgmmaPingPong, WgmmaB2b, WgmmaScaled>;
+
+struct Schedule {
+  int threads = 0;        // CUDA: of a block, those that compute (a multiple of 32); the CPU's pool decides
+  int vector_bytes = 16;  // CUDA: widest single access
+  bool streaming_stores = false;  // stores bypass the caches
+  ScheduleKind kind = {};
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
-std::string to_string(
-    const Schedule& schedule);  // "threads=256 vector_bytes=16 …", only what differs from the default
+// "wgmma_dot threads=256 stages=4 …": the kind, then what differs from the default.
+std::string to_string(const Schedule& schedule);
+
+DotUnit dot_unit(const Schedule& schedule);
 
 }  // namespace tilewright::tile

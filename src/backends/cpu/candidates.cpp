@@ -51,9 +51,8 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
   for (const bool streaming : {false, true})
     for (const int unroll : {4, 2, 8}) {
       backends::Candidate c;
-      c.schedule.unroll = unroll;
-      c.schedule.streaming_stores = streaming;
-      if (walks_again && !cached) c.schedule.stages = 2;
+      c.schedule = {.streaming_stores = streaming,
+                    .kind = tile::CpuLoops{.unroll = unroll, .fetch_ahead = walks_again && !cached}};
       // A cached store first reads the line it overwrites; a streaming one makes the next reader fetch it
       // again.
       const double stored = cost.work.bytes_written;

@@ -34,7 +34,8 @@ class KernelTest : public ::testing::TestWithParam<Isa> {
 
   // Prints, compiles, loads and launches.
   void run(const tile::Kernel& kernel, const std::vector<void*>& views,
-           std::vector<std::int64_t> scalars = {}, tile::Schedule schedule = {.unroll = 4}) {
+           std::vector<std::int64_t> scalars = {},
+           tile::Schedule schedule = {.kind = tile::CpuLoops{.unroll = 4}}) {
     auto source = backend_->print(kernel, schedule);
     ASSERT_TRUE(source.ok()) << source.error().message;
     text_ = source->text;
@@ -72,7 +73,9 @@ TEST_P(KernelTest, EluOfRaggedSizes) {
 
 // Resident, and as rows that come from memory are walked.
 TEST_P(KernelTest, SoftmaxOfRows) {
-  const tile::Schedule schedules[] = {{.unroll = 4}, {.unroll = 4, .stages = 2, .streaming_stores = true}};
+  const tile::Schedule schedules[] = {
+      {.kind = tile::CpuLoops{.unroll = 4}},
+      {.streaming_stores = true, .kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true}}};
   for (const auto& [columns, added, from_memory] : {std::tuple<Index, Index, int>{1, 0, 0},
                                                     {1, 13, 0},
                                                     {7, 0, 0},
@@ -133,9 +136,10 @@ TEST(RowWalksTest, TheNextRowIsFetchedInTheTwoLongest) {
   const auto text = [&](bool with_exp, const tile::Schedule& schedule) {
     return print_kernel(walks_of_a_row(with_exp), schedule, /*lanes=*/16).value().text;
   };
-  EXPECT_EQ(text(false, {.unroll = 4}).find("fetch_ahead"), std::string::npos);
+  EXPECT_EQ(text(false, {.kind = tile::CpuLoops{.unroll = 4}}).find("fetch_ahead"), std::string::npos);
 
-  const tile::Schedule streaming{.unroll = 4, .stages = 2, .streaming_stores = true};
+  const tile::Schedule streaming{.streaming_stores = true,
+                                 .kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true}};
   const std::string sum = text(false, streaming), softmax = text(true, streaming);
   const auto places = [](const std::string& in, const std::vector<std::string>& parts) {
     std::vector<std::size_t> found;
@@ -160,7 +164,9 @@ TEST(RowWalksTest, TheNextRowIsFetchedInTheTwoLongest) {
 // where the one before it ended, but where the order matters. The next row is fetched forwards all the same.
 TEST(RowWalksTest, EveryOtherGoesBackwards) {
   const auto text = [&](const tile::Kernel& kernel) {
-    return print_kernel(kernel, {.unroll = 4, .stages = 2, .streaming_stores = true}, /*lanes=*/16)
+    return print_kernel(kernel,
+                        {.streaming_stores = true, .kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true}},
+                        /*lanes=*/16)
         .value()
         .text;
   };

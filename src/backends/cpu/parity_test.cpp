@@ -59,7 +59,8 @@ class ManyResults {
 TEST_P(ParityTest, EluOverARuntimeSize) {
   for (const Index n : kSizes)
     for (const bool streaming : {false, true})
-      check(samples::elu(256), {.scalars = {n}}, {.unroll = 4, .streaming_stores = streaming});
+      check(samples::elu(256), {.scalars = {n}},
+            {.streaming_stores = streaming, .kind = tile::CpuLoops{.unroll = 4}});
 }
 
 TEST_P(ParityTest, SoftmaxOfWholeRows) {
@@ -71,7 +72,8 @@ TEST_P(ParityTest, SoftmaxOfWholeRows) {
 TEST_P(ParityTest, RowsFetchedAhead) {
   for (const DType d : {DType::f32, DType::bf16})
     for (const Index columns : {1, 100, 1000})
-      check(samples::row_softmax(d, 5, columns), {}, {.unroll = 4, .stages = 2});
+      check(samples::row_softmax(d, 5, columns), {},
+            {.kind = tile::CpuLoops{.unroll = 4, .fetch_ahead = true}});
 }
 
 TEST_P(ParityTest, SoftmaxOfRowsInBlocks) {

@@ -15,7 +15,7 @@ using test::ParityOptions;
 // Fails the test with the text of the kernel where an element is further off than rounding explains. Inputs
 // are ordinary: what odd ones do, kernel_fuzz tries.
 inline void expect_parity(backends::Backend& backend, const tile::Kernel& kernel, ParityOptions options = {},
-                          const tile::Schedule& schedule = {.unroll = 4}) {
+                          const tile::Schedule& schedule = {.kind = tile::CpuLoops{.unroll = 4}}) {
   options.odd_share = 0;
   std::string source;
   const test::ParityReport report =
@@ -31,7 +31,7 @@ class OnIsa : public ::testing::TestWithParam<Isa> {
     backend_ = CpuBackend::open({.threads = 2, .isa = std::string(name(GetParam()))}).value();
   }
   void check(const tile::Kernel& kernel, ParityOptions options = {},
-             const tile::Schedule& schedule = {.unroll = 4}) {
+             const tile::Schedule& schedule = {.kind = tile::CpuLoops{.unroll = 4}}) {
     expect_parity(*backend_, kernel, std::move(options), schedule);
   }
   std::unique_ptr<backends::Backend> backend_;

@@ -2,7 +2,7 @@
 #include "backends/cuda/cuda_program.h"
 
 #include "backends/cuda/analysis/overlap.h"
-#include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/cuda_backend.h"
 #include "backends/cuda/plan/grid.h"
 

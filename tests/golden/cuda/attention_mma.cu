@@ -1,5 +1,5 @@
 // attention: q bf16[16,4096,64], k bf16[16,4096,64], v bf16[16,4096,64] -> y bf16[16,4096,64]
-// schedule: threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=mma longest_first=true
+// schedule: mma_chain threads=128 stages=2 longest_first=true
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/edge.cuh"

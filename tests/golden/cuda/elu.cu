@@ -1,5 +1,5 @@
 // elu: x f32[1000] -> y f32[1000]
-// schedule: threads=128 threads_per_row=128 vector_bytes=16
+// schedule: elements threads=128 threads_per_row=128
 // tiles [1,1024]: column (c*128 + t)*4 + v; 1 rows, 2 vectors of 4 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -1,5 +1,5 @@
 // matmul: a bf16[1,8192,768], b bf16[1,768,3072] -> c bf16[1,8192,3072]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma group_m=16
+// schedule: wgmma_dot threads=256 stages=4 group_m=16
 // tiles [128,256]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 32 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -1,5 +1,5 @@
 // softmax: x bf16[1024,65536] -> y bf16[1024,65536]
-// schedule: threads=512 threads_per_row=512 vector_bytes=16 cluster=4
+// schedule: elements threads=512 threads_per_row=512 cluster=4
 // tiles [1,65536]: column (c*2048 + t)*8 + v; 1 rows, 4 vectors of 8 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -1,5 +1,5 @@
 // transpose: x f32[8192,8192] -> y f32[8192,8192]
-// schedule: threads=256 threads_per_row=16 vector_bytes=16
+// schedule: elements threads=256 threads_per_row=16
 // tiles [64,64]: row r*16 + g of 4, column (c*16 + t)*4 + v; 4 rows, 1 vectors of 4 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -198,7 +198,7 @@ void compile_often(backends::Backend& backend, const Case& c, int times) {
   double total_ms = 0, print_ms = 0;
   for (int i = 0; i < times; ++i) {
     const double start = now_us();
-    auto source = backend.print(c.kernel, {.unroll = 4});
+    auto source = backend.print(c.kernel, {.kind = tile::CpuLoops{.unroll = 4}});
     print_ms += 1e-3 * (now_us() - start);
     total_ms += backend.compile(c.kernel, *source)->compile_ms;
   }
@@ -222,7 +222,7 @@ std::vector<Loaded> load_all(backends::Backend& backend, const Case& c, const st
   std::vector<Loaded> all;
   for (const bool streaming : {false, true})
     for (const int unroll : unrolls) {
-      Loaded l{.schedule = {.unroll = unroll, .streaming_stores = streaming}};
+      Loaded l{.schedule = {.streaming_stores = streaming, .kind = tile::CpuLoops{.unroll = unroll}}};
       auto source = backend.print(c.kernel, l.schedule);
       if (!source) throw Error(source.error().message);
       if (show) fmt::print("{}\n", source->text);

@@ -20,7 +20,7 @@ using tile::View;
 constexpr Index kColumns = 100;  // not a whole number of vectors
 
 std::string text_of(const tile::Kernel& kernel) {
-  return print_kernel(kernel, {.unroll = 4}, /*lanes=*/16).value().text;
+  return print_kernel(kernel, {.kind = tile::CpuLoops{.unroll = 4}}, /*lanes=*/16).value().text;
 }
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

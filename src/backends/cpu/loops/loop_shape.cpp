@@ -149,11 +149,11 @@ constexpr double kShortOperations = 64;
 int wanted_copies(const KernelText& k, const LoopPart& part) {
   const bool accumulates =
       std::any_of(part.instrs.begin(), part.instrs.end(), [&](int i) { return is_reduction(part.at(i)); });
-  const int most = std::max(k.schedule.unroll, 1);
+  const int most = std::max(k.kind.unroll, 1);
   // A block of random words is four vectors.
   for (int i : part.instrs)
     if (part.at(i).kind == Instr::Kind::compute && part.at(i).op->kind == OpKind::random) return 4;
-  const bool from_memory = k.schedule.streaming_stores || k.schedule.stages > 1;
+  const bool from_memory = k.schedule.streaming_stores || k.kind.fetch_ahead;
   return accumulates || from_memory || vector_operations(part) > kShortOperations ? most : (most + 1) / 2;
 }
 

@@ -22,8 +22,9 @@ tile::Kernel tanh_plus(double constant, int uses) {
 
 TEST(GeluTest, OnePlusTanhIsOneFunction) {
   const auto is_one = [](const tile::Kernel& kernel) {
-    return print_kernel(kernel, {.unroll = 2}, /*lanes=*/16).value().text.find("one_plus_tanh(") !=
-           std::string::npos;
+    return print_kernel(kernel, {.kind = tile::CpuLoops{.unroll = 2}}, /*lanes=*/16)
+               .value()
+               .text.find("one_plus_tanh(") != std::string::npos;
   };
   EXPECT_TRUE(is_one(tanh_plus(1, 1)));
   EXPECT_FALSE(is_one(tanh_plus(0.5, 1)));

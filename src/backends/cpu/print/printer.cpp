@@ -34,7 +34,7 @@ class FunctionText {
     declare_buffers();
     k_.code.open("for (i64 program = begin; program < end; ++program)");
     declare_programs();
-    print_steps(k_, k_.plan.steps, k_.schedule.stages > 1 ? choose_row_walks(k_) : RowWalks());
+    print_steps(k_, k_.plan.steps, k_.kind.fetch_ahead ? choose_row_walks(k_) : RowWalks());
     k_.code.close();
     if (k_.streams) k_.code.line("fence_streams();");
     k_.code.close();
@@ -159,6 +159,9 @@ class FunctionText {
 }  // namespace
 
 Result<backends::Source> print_kernel(const Kernel& kernel, const tile::Schedule& schedule, int lanes) {
+  if (!std::holds_alternative<tile::CpuLoops>(schedule.kind))
+    return failure(Failure::Kind::unsupported,
+                   fmt::format("{}: a schedule of another device", to_string(schedule)));
   return FunctionText(kernel, schedule, lanes).run();
 }
 

@@ -50,6 +50,7 @@ Range multiply(const Range& a, const Range& b) {
 KernelText::KernelText(const tile::Kernel& k, const tile::Schedule& s, int vector_lanes)
     : kernel(k),
       schedule(s),
+      kind(std::get<tile::CpuLoops>(s.kind)),
       lanes(vector_lanes),
       in_place(dot_operands_in_place(k)),
       plan(printer::plan_loops(

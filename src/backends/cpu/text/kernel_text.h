@@ -39,6 +39,7 @@ class KernelText {
 
   const tile::Kernel& kernel;
   const tile::Schedule& schedule;
+  const tile::CpuLoops& kind;
   const int lanes;                         // TW_LANES of the headers
   const std::set<tile::ValueId> in_place;  // operands of dots that are read from their views
   const printer::LoopPlan plan;

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/analysis/b2b_plan.h"
 #include "backends/cuda/analysis/loop_policy.h"
+#include "backends/cuda/analysis/schedule_fields.h"
 
 #include <algorithm>
 #include <set>
@@ -20,19 +21,19 @@ using tile::ValueId;
 
 Result<DotUse> find_dots(const Kernel& kernel, const tile::Schedule& schedule) {
   DotUse use;
-  if (schedule.dot == DotUnit::fma) return use;
-  auto dot = find_tensor_dot(kernel, schedule.dot);
-  if (dot) {
-    use.dot = *dot;
-  } else {
-    if (!on_tensor_cores(schedule.dot)) return dot.error();
-    auto b2b = find_b2b_matmul(kernel, schedule.dot);
+  const DotUnit unit = dot_unit(schedule);
+  if (unit == DotUnit::fma) return use;
+  auto dot = find_tensor_dot(kernel, unit);
+  if (is_for_chains(schedule)) {
+    if (dot) return failure(Failure::Kind::unsupported, "dot: the loop is no b2b of dots");
+    auto b2b = find_b2b_matmul(kernel, unit);
     if (!b2b) return b2b.error();
     use.b2b = std::move(*b2b);
+  } else {
+    if (!dot) return dot.error();
+    use.dot = *dot;
   }
-  if (schedule.tma_store_stages == 0) return use;
-  if (schedule.dot != DotUnit::wgmma)
-    return failure(Failure::Kind::unsupported, "tma_store_stages: wants dot=wgmma");
+  if (tma_store_stages(schedule) == 0) return use;
   auto result = find_tile_store(kernel, use.dot ? *use.dot->dot : *use.b2b->dots.back().op);
   if (!result) return result.error();
   use.result = std::move(*result);
@@ -42,9 +43,9 @@ Result<DotUse> find_dots(const Kernel& kernel, const tile::Schedule& schedule) {
 std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedule& schedule,
                                        const DotUse& dots) {
   std::vector<TensorBlock> blocks;
-  if (schedule.dot != DotUnit::wgmma) return blocks;
+  if (!is_wgmma(schedule)) return blocks;
   const auto add = [&](const TensorOperand& o) {
-    blocks.push_back(tensor_block(kernel, o, o.shared && o.k_major ? schedule.cluster : 1));
+    blocks.push_back(tensor_block(kernel, o, o.shared && o.k_major ? launched_cluster(schedule) : 1));
   };
   if (dots.dot) {
     add(dots.dot->a);
@@ -57,7 +58,7 @@ std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedul
 }
 
 std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedule& schedule) {
-  if (schedule.dot != DotUnit::wgmma) return {};
+  if (!is_wgmma(schedule)) return {};
   const auto dots = find_dots(kernel, schedule);
   return dots ? tensor_blocks(kernel, schedule, *dots) : std::vector<TensorBlock>();
 }
@@ -104,8 +105,8 @@ LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule, const Do
   policy.load_before_dots = dots.b2b->scaled_accumulation();
   LoopPlan plan = printer::plan_loops(kernel, policy);
   // mma.sync adds to what is there; ptxas finds its zeros.
-  if (schedule.dot == DotUnit::wgmma) erase_fills(*dots.b2b, plan);
-  if (schedule.intra_warpgroup_overlap) part_sums(*dots.b2b, plan);
+  if (is_wgmma(schedule)) erase_fills(*dots.b2b, plan);
+  if (rounds(schedule) != tile::Rounds::apart) part_sums(*dots.b2b, plan);
   return plan;
 }
 

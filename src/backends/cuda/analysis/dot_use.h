@@ -9,17 +9,17 @@
 
 namespace tilewright::cuda {
 
-// All empty under dot=fma.
+// All empty where no dot is for tensor cores or blocks.
 struct DotUse {
   std::optional<TensorDot> dot;  // a loop of one dot, or
   std::optional<B2bMatmul> b2b;
   std::optional<TileStore> result;  // the tile that the copy engine stores, where the schedule wants that
 };
 
-// Why the schedule's unit cannot run the kernel's dots, as a failure of kind unsupported.
+// Why the schedule's kind cannot run the kernel's dots, as a failure of kind unsupported.
 Result<DotUse> find_dots(const tile::Kernel& kernel, const tile::Schedule& schedule);
 
-// The tensor maps that a printed kernel takes after its other parameters; none unless dot=wgmma.
+// The tensor maps that a printed kernel takes after its other parameters; none unless the unit is wgmma.
 std::vector<TensorBlock> tensor_blocks(const tile::Kernel& kernel, const tile::Schedule& schedule,
                                        const DotUse& dots);
 std::vector<TensorBlock> tensor_blocks(const tile::Kernel& kernel, const tile::Schedule& schedule);

@@ -1,7 +1,7 @@
 // Registers against recomputation.
 #include "backends/cuda/analysis/loop_policy.h"
 
-#include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/analysis/schedule_fields.h"
 
 #include <algorithm>
 
@@ -13,16 +13,15 @@ bool crowded(const tile::Kernel& kernel, const tile::Schedule& schedule) {
   tile::for_each_op(kernel.body, [&](const tile::Op& op) {
     if (op.kind == tile::OpKind::load) largest = std::max(largest, kernel.type(op.results[0]).size());
   });
-  const bool packed =
-      schedule.threads_per_row == 32 && schedule.threads > 32 && largest <= 32 * kManyElements;
+  const int row = threads_per_row(schedule);
+  const bool packed = row == 32 && schedule.threads > 32 && largest <= 32 * kManyElements;
   const Index threads =
-      packed ? schedule.threads_per_row : Index{std::max(1, program_threads(schedule))} * schedule.cluster;
+      packed ? row : Index{std::max(1, program_threads(schedule))} * launched_cluster(schedule);
   return ceil_div(largest, threads) > kManyElements;
 }
 
 printer::LoopPolicy loop_policy(const tile::Kernel& kernel, const tile::Schedule& schedule) {
-  return {.keep_above_flops = crowded(kernel, schedule) ? 24.0 : 4.0,
-          .keep_loads = schedule.keep_in_registers};
+  return {.keep_above_flops = crowded(kernel, schedule) ? 24.0 : 4.0, .keep_loads = true};
 }
 
 }  // namespace tilewright::cuda

@@ -26,26 +26,4 @@ struct TensorDot {
 // Why a kernel's dots cannot run on `unit`, as a failure of kind unsupported.
 Result<TensorDot> find_tensor_dot(const tile::Kernel& kernel, tile::DotUnit unit);
 
-// Threads of a block: those that multiply, and the warpgroup that fetches.
-inline constexpr int kWarpgroup = 128;
-inline int block_threads(const tile::Schedule& s) {
-  return s.threads + (s.dot == tile::DotUnit::wgmma ? kWarpgroup : 0);
-}
-// Threads that one program has.
-inline int program_threads(const tile::Schedule& s) { return s.cutlass_pingpong ? kWarpgroup : s.threads; }
-// Whether the threads copy the blocks of later steps of the loop themselves, while they multiply: the stages
-// are those of the loop.
-inline bool copies_ahead(tile::DotUnit unit) {
-  return unit == tile::DotUnit::mma || unit == tile::DotUnit::fma_blocks;
-}
-inline bool on_tensor_cores(tile::DotUnit unit) {
-  return unit == tile::DotUnit::mma || unit == tile::DotUnit::wgmma;
-}
-// Whether a block carries out one program after another.
-inline bool walks_programs(const tile::Schedule& s) {
-  return s.persistent || (s.stages > 1 && !copies_ahead(s.dot));
-}
-// Blocks of a cluster that share a tile's row; those of a multicast share none.
-inline int row_cluster(const tile::Schedule& s) { return s.dot == tile::DotUnit::wgmma ? 1 : s.cluster; }
-
 }  // namespace tilewright::cuda

@@ -21,14 +21,9 @@ class B2bMatmuls : public ::testing::Test {
              const std::vector<int>& places = {1, 2}) {
     std::vector<tile::Schedule> schedules;
     for (const backends::Candidate& c : backend_->candidates(kernel))
-      if (c.refusal.empty() && c.schedule.dot == tile::DotUnit::wgmma) schedules.push_back(c.schedule);
+      if (c.refusal.empty() && dot_unit(c.schedule) == tile::DotUnit::wgmma) schedules.push_back(c.schedule);
     EXPECT_GE(schedules.size(), 3u) << what;
-    for (int stages : places)
-      schedules.push_back({.threads = 256,
-                           .threads_per_row = 4,
-                           .vector_bytes = 16,
-                           .stages = stages,
-                           .dot = tile::DotUnit::mma});
+    for (int stages : places) schedules.push_back({.threads = 256, .kind = tile::MmaChain{.stages = stages}});
     for (const tile::Schedule& schedule : schedules) {
       const auto r = test::check_kernel(
           *backend_, kernel, schedule,

@@ -31,16 +31,8 @@ struct AttentionWay {
   Schedule schedule;
 };
 
-AttentionWay way(int threads, Index block_n, int stages) {
-  return {.block_m = threads / 2,
-          .block_n = block_n,
-          .schedule = {.threads = threads,
-                       .threads_per_row = 4,
-                       .vector_bytes = 16,
-                       .stages = stages,
-                       .dot = tile::DotUnit::wgmma,
-                       .intra_warpgroup_overlap = true,
-                       .fa3_pingpong = true}};
+AttentionWay way(int threads, Index block_n, const tile::WgmmaB2b& kind) {
+  return {.block_m = threads / 2, .block_n = block_n, .schedule = {.threads = threads, .kind = kind}};
 }
 
 // As devices without wgmma run it: four warps of 32 rows, or eight of 16.
@@ -55,11 +47,7 @@ std::vector<AttentionWay> copied_ways(const AttentionKernel& sizes) {
       if (t.threads == 128 && t.block_n * sizes.depth > Index{64} * 128) continue;  // of registers
       AttentionWay w{.block_n = t.block_n,
                      .schedule = {.threads = t.threads,
-                                  .threads_per_row = 4,
-                                  .vector_bytes = 16,
-                                  .stages = stages,
-                                  .dot = tile::DotUnit::mma,
-                                  .longest_first = sizes.causal}};
+                                  .kind = tile::MmaChain{.stages = stages, .longest_first = sizes.causal}}};
       all.push_back(w);
     }
   return all;
@@ -76,17 +64,16 @@ std::vector<AttentionWay> ways(const AttentionKernel& sizes) {
       wide{{256, 128, 2}, {256, 160, 2}, {256, 192, 2}, {256, 96, 3}};
   std::vector<AttentionWay> all;
   for (const Tiles& t : sizes.depth <= 64 ? narrow : wide)
-    for (const auto& [ahead, turns] : {std::pair{true, true}, {true, false}, {false, false}}) {
-      AttentionWay w = way(t.threads, t.block_n, t.stages);
-      w.schedule.intra_warpgroup_overlap = ahead, w.schedule.fa3_pingpong = turns,
-      w.schedule.longest_first = sizes.causal;
-      all.push_back(w);
-    }
-  all.push_back(all[0]);
-  all.back().schedule.tma_store_stages = 2;
+    for (const tile::Rounds rounds : {tile::Rounds::fa3_pingpong, tile::Rounds::ahead, tile::Rounds::apart})
+      all.push_back(
+          way(t.threads, t.block_n, {.stages = t.stages, .longest_first = sizes.causal, .rounds = rounds}));
+  const auto change_first = [&](const auto& change) {
+    all.push_back(all[0]);
+    change(std::get<tile::WgmmaB2b>(all.back().schedule.kind));
+  };
+  change_first([](tile::WgmmaB2b& kind) { kind.tma_store_stages = 2; });
   if (!sizes.causal) return all;
-  all.push_back(all[0]);
-  all.back().schedule.longest_first = false;
+  change_first([](tile::WgmmaB2b& kind) { kind.longest_first = false; });
   all.push_back(all[0]);
   all.back().splits = false;
   return all;

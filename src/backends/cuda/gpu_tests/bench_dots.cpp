@@ -18,7 +18,6 @@ namespace {
 
 using backends::Backend;
 using backends::CopyKind;
-using tile::DotUnit;
 using tile::Schedule;
 using tile::samples::MatmulKernel;
 
@@ -32,44 +31,25 @@ struct DotWay {
   Schedule schedule;
 };
 
-DotWay wgmma(Index bm, Index bn, int threads, int stages, int cluster, int group_m) {
-  return {bm,
-          bn,
-          64,
-          {.threads = threads,
-           .threads_per_row = 4,
-           .vector_bytes = 16,
-           .cluster = cluster,
-           .stages = stages,
-           .dot = DotUnit::wgmma,
-           .group_m = group_m}};
-}
-
-// Results from registers or (places > 0) by the copy engine.
-DotWay leaving(DotWay way, bool cutlass_pingpong, int places) {
-  way.schedule.threads = 256;
-  way.schedule.cutlass_pingpong = cutlass_pingpong, way.schedule.tma_store_stages = places;
-  return way;
+DotWay wgmma(Index bm, Index bn, const tile::ScheduleKind& kind) {
+  return {bm, bn, 64, {.threads = 256, .kind = kind}};
 }
 
 std::vector<DotWay> dot_ways() {
-  const DotWay wide = wgmma(128, 256, 256, 4, 1, 16), narrow = wgmma(128, 192, 256, 5, 1, 16),
-               narrow_sent = wgmma(128, 192, 256, 4, 1, 16);
-  return {wide,
-          leaving(wide, false, 2),
-          leaving(wgmma(128, 256, 256, 4, 1, 8), false, 2),
-          leaving(wgmma(128, 256, 256, 3, 1, 16), false, 4),
-          wgmma(128, 256, 256, 4, 2, 16),
-          narrow,
-          leaving(narrow_sent, false, 4),
-          leaving(narrow, true, 0),
-          leaving(wgmma(128, 192, 256, 5, 1, 8), true, 0),
-          leaving(narrow_sent, true, 4),
-          leaving(narrow_sent, true, 2),
-          leaving(wgmma(128, 192, 256, 4, 2, 16), true, 4),
-          leaving(wgmma(128, 128, 256, 6, 1, 16), true, 0),
-          leaving(wgmma(64, 256, 256, 5, 1, 16), true, 0),
-          leaving(wgmma(64, 256, 256, 4, 2, 16), true, 4)};
+  using tile::WgmmaDot, tile::WgmmaPingPong;
+  // Results leave from registers or (tma_store_stages > 0) by the copy engine.
+  return {wgmma(128, 256, WgmmaDot{.stages = 4, .group_m = 16}),
+          wgmma(128, 256, WgmmaDot{.stages = 4, .group_m = 16, .tma_store_stages = 2}),
+          wgmma(128, 256, WgmmaDot{.stages = 4, .group_m = 8, .tma_store_stages = 2}),
+          wgmma(128, 256, WgmmaDot{.stages = 3, .group_m = 16, .tma_store_stages = 4}),
+          wgmma(128, 192, WgmmaDot{.stages = 5, .group_m = 16}),
+          wgmma(128, 192, WgmmaDot{.stages = 4, .group_m = 16, .tma_store_stages = 4}),
+          wgmma(128, 192, WgmmaPingPong{.stages = 5, .group_m = 16}),
+          wgmma(128, 192, WgmmaPingPong{.stages = 5, .group_m = 8}),
+          wgmma(128, 192, WgmmaPingPong{.stages = 4, .group_m = 16, .tma_store_stages = 4}),
+          wgmma(128, 192, WgmmaPingPong{.stages = 4, .group_m = 16, .tma_store_stages = 2}),
+          wgmma(128, 128, WgmmaPingPong{.stages = 6, .group_m = 16}),
+          wgmma(64, 256, WgmmaPingPong{.stages = 5, .group_m = 16})};
 }
 
 class DotBench {

@@ -53,25 +53,16 @@ void* make_view(Backend& backend, const tile::ViewParam& v, unsigned seed) {
   return address;
 }
 
-// What the model proposes, and variations of its first choice.
+// What the model proposes, and its first choices with streaming stores.
 std::vector<backends::Candidate> schedules_for(const Backend& backend, const tile::Kernel& kernel) {
   std::vector<backends::Candidate> all = backend.candidates(kernel);
   std::erase_if(all, [](const auto& c) { return !c.refusal.empty(); });
   const std::size_t proposed = std::min<std::size_t>(all.size(), 3);
   for (std::size_t i = 0; i < proposed; ++i) {
-    const backends::Candidate best = all[i];
-    const auto vary = [&](auto change) {
-      backends::Candidate c = best;
-      change(c.schedule);
-      c.predicted_us = 0;
-      all.push_back(c);
-    };
-    vary([](tile::Schedule& s) { s.streaming_stores = true; });
-    vary([](tile::Schedule& s) { s.keep_in_registers = false; });
-    vary([](tile::Schedule& s) { s.programs_per_sm = std::max(1, 1024 / s.threads); });
-    vary([](tile::Schedule& s) { s.programs_per_sm = std::max(1, 1536 / s.threads); });
-    vary([](tile::Schedule& s) { s.programs_per_sm = std::max(1, 2048 / s.threads); });
-    vary([](tile::Schedule& s) { s.persistent = true; });
+    backends::Candidate c = all[i];
+    c.schedule.streaming_stores = true;
+    c.predicted_us = 0;
+    all.push_back(c);
   }
   return all;
 }

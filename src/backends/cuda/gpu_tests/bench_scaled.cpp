@@ -39,12 +39,7 @@ std::vector<ScaledWay> scaled_ways() {
     return ScaledWay{std::move(name),
                      block_m,
                      false,
-                     {.threads = 256,
-                      .threads_per_row = 4,
-                      .vector_bytes = 16,
-                      .stages = stages,
-                      .dot = tile::DotUnit::wgmma,
-                      .group_m = group_m}};
+                     {.threads = 256, .kind = tile::WgmmaScaled{.stages = stages, .group_m = group_m}}};
   };
   std::vector<ScaledWay> all;
   for (const int group_m : {16, 8}) all.push_back(way("128 rows", 128, 6, group_m));
@@ -52,7 +47,7 @@ std::vector<ScaledWay> scaled_ways() {
   for (std::size_t i = 0; i < 4; ++i) {
     all.push_back(all[i]);
     all.back().name += ", b shared by two";
-    all.back().schedule.cluster = 2;
+    std::get<tile::WgmmaScaled>(all.back().schedule.kind).cluster = 2;
   }
   for (std::size_t i = 0; i < 8; i += 2) {  // without what scales cost
     all.push_back(all[i]);

@@ -20,8 +20,8 @@ TEST(ClusterRows, AreTheSameBitByBitInAHundredLaunches) {
   for (const Columns& c : {Columns{4096, 512, 256, 64}, Columns{1000, 300, 128, 64}})
     for (const tile::Kernel& kernel : {column_epilogue_reductions(c), sums_of_rounds(c)})
       for (const auto& [threads, row, cluster] : {std::array{256, 8, 8}, {128, 8, 4}, {512, 16, 2}}) {
-        const tile::Schedule schedule{
-            .threads = threads, .threads_per_row = row, .vector_bytes = 16, .cluster = cluster};
+        const tile::Schedule schedule{.threads = threads,
+                                      .kind = tile::ElementLoops{.threads_per_row = row, .cluster = cluster}};
         std::string source;
         const auto r =
             test::check_parity(kernel, {.odd_share = 0, .model = {.scale = 32, .flush_subnormals = true}},

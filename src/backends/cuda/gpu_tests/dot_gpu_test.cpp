@@ -47,52 +47,36 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
     EXPECT_TRUE(r.problem.empty()) << to_string(m) << ": " << r.problem;
     checked += r.refused.empty() ? 1 : 0;
   };
-  const tile::Schedule wgmma{.threads = 256,
-                             .threads_per_row = 4,
-                             .vector_bytes = 16,
-                             .stages = 3,
-                             .dot = tile::DotUnit::wgmma,
-                             .group_m = 4};
   for (const MatmulKernel& m : kernels)
-    for (int threads : {128, 256})
-      for (int cluster : {0, 1, 2}) {
-        tile::Schedule s = wgmma;
-        s.threads = threads, s.cluster = std::max(1, cluster);
-        if (cluster == 0) s.dot = tile::DotUnit::mma;
-        check(m, s);
-      }
-  // Warpgroups with tiles of their own, results that the copy engine stores, and both; where it fits, with b
-  // multicast.
+    for (int threads : {128, 256}) {
+      check(m, {.threads = threads, .kind = tile::WgmmaDot{.stages = 3, .group_m = 4}});
+      check(m, {.threads = threads, .kind = tile::MmaDot{.stages = 3, .group_m = 4}});
+    }
+  // Warpgroups with tiles of their own, results that the copy engine stores, and both.
   const int before = checked;
   for (const MatmulKernel& m : kernels)
-    for (const int places : {0, 2, 3})
-      for (const bool cutlass_pingpong : {false, true})
-        for (const int cluster : {1, 2}) {
-          if (!cutlass_pingpong && places == 0) continue;
-          tile::Schedule s = wgmma;
-          s.cluster = cluster, s.cutlass_pingpong = cutlass_pingpong, s.tma_store_stages = places;
-          check(m, s);
-        }
-  EXPECT_GE(checked - before, 60);
-  check({.batch = 2, .m = 131, .n = 77, .k = 75},
-        {.threads = 256, .threads_per_row = 4, .vector_bytes = 16, .stages = 3, .dot = tile::DotUnit::mma});
+    for (const int places : {0, 2, 3}) {
+      check(m, {.threads = 256,
+                .kind = tile::WgmmaPingPong{.stages = 3, .group_m = 4, .tma_store_stages = places}});
+      if (places > 0)
+        check(m, {.threads = 256,
+                  .kind = tile::WgmmaDot{.stages = 3, .group_m = 4, .tma_store_stages = places}});
+    }
+  EXPECT_GE(checked - before, 30);
+  check({.batch = 2, .m = 131, .n = 77, .k = 75}, {.threads = 256, .kind = tile::MmaDot{.stages = 3}});
   for (bool a : {false, true})
     for (bool b : {false, true})
-      check({.dtype = DType::f32,
-             .out = DType::f32,
-             .m = 200,
-             .n = 136,
-             .k = 140,
-             .block_n = 64,
-             .block_k = 32,
-             .a_by_columns = a,
-             .b_by_columns = b},
-            {.threads = 128,
-             .threads_per_row = 8,
-             .vector_bytes = 16,
-             .stages = 2,
-             .programs_per_sm = 3,
-             .dot = tile::DotUnit::fma_blocks});
+      check(
+          {.dtype = DType::f32,
+           .out = DType::f32,
+           .m = 200,
+           .n = 136,
+           .k = 140,
+           .block_n = 64,
+           .block_k = 32,
+           .a_by_columns = a,
+           .b_by_columns = b},
+          {.threads = 128, .kind = tile::FmaBlocks{.threads_per_row = 8, .stages = 2, .programs_per_sm = 3}});
   EXPECT_GE(checked, 50);
 }
 

@@ -14,7 +14,6 @@ namespace {
 
 using backends::CopyKind;
 using tile::Builder;
-using tile::DotUnit;
 using tile::Kernel;
 using tile::Monoid;
 using tile::Schedule;
@@ -152,9 +151,9 @@ class Overlap : public ::testing::Test {
 TEST_F(Overlap, ReadersComeBehindWritersAndWritersBehindReaders) {
   const Kernel turn = turned(1), few = brief(), rows = rows_mixed(DType::f32);
   const Schedule by_row = first_schedule(rows);
-  const Schedule cluster{.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 4};
-  const Schedule ahead{.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .stages = 2};
-  const Schedule packed{.threads = 128, .threads_per_row = 32, .vector_bytes = 16};
+  const Schedule cluster{.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 64, .cluster = 4}};
+  const Schedule ahead{.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 64, .stages = 2}};
+  const Schedule packed{.threads = 128, .kind = tile::ElementLoops{.threads_per_row = 32}};
   expect_same({{turn, first_schedule(turn), {{0, 0}, {1, 0}}},
                {few, first_schedule(few), {{3, 0}, {3, 4096}}},
                {turn, first_schedule(turn), {{1, 0}, {2, 0}}},
@@ -178,9 +177,8 @@ TEST_F(Overlap, ProductsOfProducts) {
   const Kernel product =
       tile::samples::matmul({.m = kEdge, .n = kEdge, .k = kEdge, .block_m = 128, .block_n = 128});
   const Kernel rows = rows_mixed(DType::bf16);
-  const Schedule copied{
-      .threads = 256, .threads_per_row = 4, .vector_bytes = 16, .stages = 3, .dot = DotUnit::mma};
-  const Schedule cluster{.threads = 32, .threads_per_row = 32, .vector_bytes = 16, .cluster = 2};
+  const Schedule copied{.threads = 256, .kind = tile::MmaDot{.stages = 3}};
+  const Schedule cluster{.threads = 32, .kind = tile::ElementLoops{.threads_per_row = 32, .cluster = 2}};
   expect_same({{product, first_schedule(product), {{0, 0}, {3, 0}, {1, 0}}},
                {rows, cluster, {{1, 0}, {2, 0}}},
                {product, copied, {{2, 0}, {3, 0}, {1, 0}}},

@@ -22,14 +22,16 @@ std::unique_ptr<backends::Backend> open_backend() {
 }
 
 constexpr tile::Schedule kOddSchedules[] = {
-    {.threads = 128, .threads_per_row = 32, .vector_bytes = 16},
-    {.threads = 64, .threads_per_row = 8, .vector_bytes = 8, .streaming_stores = true},
-    {.threads = 96, .threads_per_row = 96, .vector_bytes = 4, .keep_in_registers = false},
-    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .persistent = true},
-    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 4},
-    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .stages = 2},
-    {.threads = 64, .threads_per_row = 64, .vector_bytes = 16, .cluster = 2, .stages = 3},
-    {.threads = 64, .threads_per_row = 16, .vector_bytes = 16, .cluster = 4},
+    {.threads = 128, .kind = tile::ElementLoops{.threads_per_row = 32}},
+    {.threads = 64,
+     .vector_bytes = 8,
+     .streaming_stores = true,
+     .kind = tile::ElementLoops{.threads_per_row = 8}},
+    {.threads = 96, .vector_bytes = 4, .kind = tile::ElementLoops{.threads_per_row = 96}},
+    {.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 64, .cluster = 4}},
+    {.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 64, .stages = 2}},
+    {.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 64, .cluster = 2, .stages = 3}},
+    {.threads = 64, .kind = tile::ElementLoops{.threads_per_row = 16, .cluster = 4}},
 };
 
 TEST(Parity, SmallKernelsMatchTheReference) {

@@ -1,7 +1,7 @@
 // Sizes, before anything is printed.
 #include "backends/cuda/layout/cluster_exchange.h"
 
-#include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/analysis/schedule_fields.h"
 
 #include <algorithm>
 

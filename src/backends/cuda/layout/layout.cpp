@@ -3,7 +3,7 @@
 #include "backends/cuda/layout/layout.h"
 
 #include "backends/cuda/analysis/access.h"
-#include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/layout/folded_rows.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ int side_of_axis(const printer::ElementLoop& loop, ThreadLayout layout, int axis
   return at == axes.begin() ? 0 : 1;
 }
 
-bool shares_rows(const tile::Schedule& s) { return row_cluster(s) > 1 && s.threads_per_row < s.threads; }
+bool shares_rows(const tile::Schedule& s) { return row_cluster(s) > 1 && threads_per_row(s) < s.threads; }
 
 bool same_spread(const Layouts& layouts, ThreadLayout a, ThreadLayout b) {
   if (a.part != b.part) return false;
@@ -128,12 +128,14 @@ class Assigner {
   ValueId storage(ValueId v) const { return input_.plan.storage(v); }
   const std::vector<Index>& shape(ValueId v) const { return input_.kernel.type(v).shape; }
   const tile::Schedule& schedule() const { return input_.schedule; }
+  tile::DotUnit unit() const { return dot_unit(schedule()); }
+  int row_threads() const { return cuda::threads_per_row(schedule()); }
 
   Status check() {
     const tile::Schedule& s = schedule();
     if (s.threads < 32 || s.threads > 1024 || s.threads % 32 != 0)
       return refuse(fmt::format("threads={}: wants a multiple of 32 up to 1024", s.threads));
-    const int row = s.threads_per_row;
+    const int row = cuda::threads_per_row(s);
     if (row < 1 || s.threads % row != 0 ||
         !(row % 32 == 0 || std::has_single_bit(static_cast<unsigned>(row))))
       return refuse(fmt::format(
@@ -144,7 +146,7 @@ class Assigner {
 
   // Whole blocks of 16 rows of each warp (64 of each warpgroup) and whole vectors of all threads along them.
   Status check_accumulators() {
-    if (!cuda::on_tensor_cores(schedule().dot)) return Unit{};
+    if (!cuda::on_tensor_cores(unit())) return Unit{};
     for (const std::vector<Index>& shape : dot_shapes_) {
       TileFrame f{.rows = shape[0], .cols = shape[1]};
       spread_as_accumulator(f);
@@ -165,9 +167,9 @@ class Assigner {
       if (s.kind == Step::Kind::dot) add_dot_shapes(*s.op);
       if ((s.kind == Step::Kind::dot || s.kind == Step::Kind::relayout) && s.op) crosses_ = true;
     });
-    if (!two_axes_ && !crosses_ && schedule().threads_per_row < schedule().threads) {
-      out_.programs_per_block = schedule().threads / schedule().threads_per_row;
-      threads_ = schedule().threads_per_row;
+    if (!two_axes_ && !crosses_ && row_threads() < schedule().threads) {
+      out_.programs_per_block = schedule().threads / row_threads();
+      threads_ = row_threads();
     } else {
       threads_ = program_threads(schedule());
     }
@@ -178,7 +180,7 @@ class Assigner {
     dot_shapes_.insert(shape(dot.results[0]));
     const std::vector<ValueId>& buffers = input_.plan.buffers;
     const bool kept = std::find(buffers.begin(), buffers.end(), storage(dot.operands[0])) != buffers.end();
-    if (!kept || !cuda::on_tensor_cores(schedule().dot)) return;
+    if (!kept || !cuda::on_tensor_cores(unit())) return;
     dot_shapes_.insert(shape(dot.operands[0]));
     stacked_ = true;
   }
@@ -216,17 +218,17 @@ class Assigner {
   }
 
   int threads_per_row(const TileFrame& f, const std::vector<Index>& tile_shape) const {
-    if (dot_shapes_.count(tile_shape) && schedule().dot == tile::DotUnit::fma) return dot_threads_per_row(f);
-    if (dot_shapes_.count(tile_shape)) return schedule().threads_per_row;
+    if (dot_shapes_.count(tile_shape) && unit() == tile::DotUnit::fma) return dot_threads_per_row(f);
+    if (dot_shapes_.count(tile_shape)) return row_threads();
     const Index main_cols = main_[static_cast<std::size_t>(long_axes(main_).back())];
-    if (tile_shape == main_ || f.cols == main_cols) return schedule().threads_per_row;
+    if (tile_shape == main_ || f.cols == main_cols) return row_threads();
     int threads = power_of_two_below(ceil_div(f.cols, f.vector));
     while (threads > 1 && threads_ % threads != 0) threads /= 2;
     return std::min(threads, threads_);
   }
 
   bool on_tensor_cores(const std::vector<Index>& tile_shape) const {
-    return cuda::on_tensor_cores(schedule().dot) && dot_shapes_.count(tile_shape) > 0;
+    return cuda::on_tensor_cores(unit()) && dot_shapes_.count(tile_shape) > 0;
   }
 
   // wgmma: the warps below one another. mma: in rows and columns of warps that make their parts about square.
@@ -242,7 +244,7 @@ class Assigner {
       for (const Instr& in : loop.body)
         reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
     });
-    if (schedule().dot == tile::DotUnit::mma && !reduces && !stacked_)
+    if (unit() == tile::DotUnit::mma && !reduces && !stacked_)
       while (across * 2 <= warps && f.rows * across < f.cols * warps / across && f.cols % (32 * across) == 0)
         across *= 2;
     f.threads_per_row = static_cast<int>(4 * across);

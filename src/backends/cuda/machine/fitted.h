@@ -170,7 +170,7 @@ inline tile::RowCuts row_cuts() {
 
 inline tile::VectorDots vector_dots() {
   return {
-      // dot=fma_blocks. The first was measured (docs/notes/2026-11-22-whole-programs.md), the others follow
+      // fma_blocks. The first was measured (docs/notes/2026-11-22-whole-programs.md), the others follow
       // by their loops' instructions (2026-11-21-singles-on-gpus.md). The widest is for what no narrower one
       // holds.
       .tiles = {{128, 64, 0.62}, {64, 64, 0.58}, {128, 128, 0.58, true}},

@@ -36,7 +36,7 @@ Result<std::vector<CopyPoint>> find_copy_points(const B2bMatmul& b2b, const Step
     const int ahead = places - (wraps ? 1 : 0);
     points[at].copies.push_back({block, ahead});
     const int later = ahead * count + static_cast<int>(use.first) - static_cast<int>(at) - 1;
-    if (later < 0) return refusal("dot=mma: a block that is read until a round's end wants two places");
+    if (later < 0) return refusal("mma: a block that is read until a round's end wants two places");
     int& least = pending[use.first];
     least = least < 0 ? later : std::min(least, later);
   }

@@ -1,4 +1,4 @@
-// The schedules dot=mma and dot=fma_blocks: all threads copy the blocks of later steps into shared memory
+// Schedules of mma.sync and fma_blocks: all threads copy the blocks of later steps into shared memory
 // (cp.async) while they multiply the present ones.
 #include "backends/cuda/analysis/access.h"
 #include "backends/cuda/plan/pipelines.h"
@@ -28,19 +28,19 @@ Status check_copy(const Kernel& kernel, const CudaPlan& plan, const TensorOperan
   return Unit{};
 }
 
-Status check_fma_blocks(const CudaPlan& plan, const TileFrame& f) {
-  if (!copies_panels(plan.schedule) || f.groups % 8 != 0 || f.threads_per_row * f.vector % 8 != 0)
-    return refusal("dot=fma_blocks: wants a power of two of threads, 64 at least, in rows and columns of 8");
-  if (f.ragged_rows() || f.ragged_cols())
-    return refusal("dot=fma_blocks: threads do not share the tile evenly");
+// Of a loop of one dot.
+Status check_copies(const Kernel& kernel, const CudaPlan& plan) {
+  if (stages(plan.schedule) < 2) return refusal("dot: copying ahead wants two stages at least");
+  for (const TensorOperand* o : {&plan.dots.dot->a, &plan.dots.dot->b})
+    if (Status s = check_copy(kernel, plan, *o); !s) return s;
   return Unit{};
 }
 
-Status check_mma(const CudaPlan& plan, const TileFrame& f) {
-  if (f.col_steps() % 2 != 0) return refusal("dot=mma: a warp takes pairs of 8 columns");
-  const Index across = f.threads_per_row / 4, down = plan.schedule.threads / 32 / across;
-  if (plan.dots.dot->a.rows % (16 * down) != 0 || plan.dots.dot->b.rows % (16 * across) != 0)
-    return refusal("dot=mma: the block is no whole number of the warps' 16 by 16");
+// Nothing is under way any more where the threads exchange values behind the loop.
+Status place_dot(int places, CudaPlan& plan) {
+  const TensorDot& dot = *plan.dots.dot;
+  const Index blocks = places * (dot.a.bytes() + dot.b.bytes()) + kSwizzleBytes;
+  plan.shared.dynamic = round_up(std::max(plan.shared.exchanged, blocks), 16);
   return Unit{};
 }
 
@@ -51,8 +51,8 @@ Status check_loops(const Kernel& kernel, CudaPlan& plan, const std::vector<Step>
     if (step.kind == Step::Kind::loop && b2b.has_dots(*step.op)) {
       const Op& op = *step.op;
       for (const B2bDot& d : b2b.dots)
-        if (d.outermost == &op && d.is_nested()) return refusal("dot=mma: dots stand around a loop of dots");
-      auto points = find_copy_points(b2b, step, plan.schedule.stages);
+        if (d.outermost == &op && d.is_nested()) return refusal("mma: dots stand around a loop of dots");
+      auto points = find_copy_points(b2b, step, stages(plan.schedule));
       if (!points) return points.error();
       plan.copy_points[&op] = std::move(*points);
     }
@@ -64,35 +64,32 @@ Status check_loops(const Kernel& kernel, CudaPlan& plan, const std::vector<Step>
 
 }  // namespace
 
-Status check_copied_dot(const Kernel& kernel, CudaPlan& plan) {
+Status check_kind(const Kernel& kernel, const tile::MmaDot&, CudaPlan& plan) {
   const TensorDot& dot = *plan.dots.dot;
-  const bool fma = plan.schedule.dot == tile::DotUnit::fma_blocks;
-  if (plan.schedule.stages < 2) return refusal("dot: copying ahead wants two stages at least");
   const TileFrame& f = result_frame(plan, *dot.dot);
-  if (Status s = fma ? check_fma_blocks(plan, f) : check_mma(plan, f); !s) return s;
-  for (const TensorOperand* o : {&dot.a, &dot.b})
-    if (Status s = check_copy(kernel, plan, *o); !s) return s;
-  return Unit{};
+  if (f.col_steps() % 2 != 0) return refusal("mma: a warp takes pairs of 8 columns");
+  const Index across = f.threads_per_row / 4, down = plan.schedule.threads / 32 / across;
+  if (dot.a.rows % (16 * down) != 0 || dot.b.rows % (16 * across) != 0)
+    return refusal("mma: the block is no whole number of the warps' 16 by 16");
+  return check_copies(kernel, plan);
 }
 
-// Nothing is under way any more where the threads exchange values behind the loop.
-void place_copied_dot(CudaPlan& plan) {
-  const TensorDot& dot = *plan.dots.dot;
-  const Index blocks = plan.schedule.stages * (dot.a.bytes() + dot.b.bytes()) + kSwizzleBytes;
-  plan.shared.dynamic = round_up(std::max(plan.shared.exchanged, blocks), 16);
+Status check_kind(const Kernel& kernel, const tile::FmaBlocks&, CudaPlan& plan) {
+  const TileFrame& f = result_frame(plan, *plan.dots.dot->dot);
+  if (!copies_panels(plan.schedule) || f.groups % 8 != 0 || f.threads_per_row * f.vector % 8 != 0)
+    return refusal("fma_blocks: wants a power of two of threads, 64 at least, in rows and columns of 8");
+  if (f.ragged_rows() || f.ragged_cols()) return refusal("fma_blocks: threads do not share the tile evenly");
+  return check_copies(kernel, plan);
 }
 
-Status check_cp_async_b2b(const Kernel& kernel, CudaPlan& plan) {
-  const tile::Schedule& s = plan.schedule;
+Status check_kind(const Kernel& kernel, const tile::MmaChain& kind, CudaPlan& plan) {
   const B2bMatmul& b2b = *plan.dots.b2b;
-  if (s.intra_warpgroup_overlap || s.fa3_pingpong || s.tma_store_stages > 0 || s.cluster > 1 || s.persistent)
-    return refusal("dot=mma: b2b have rounds one after another, a program each block");
-  if (s.stages < 1) return refusal("dot=mma: wants a layout for each block");
-  if (!copies_panels(s)) return refusal("dot=mma: wants a power of two of threads, 64 at least");
+  if (kind.stages < 1) return refusal("mma: wants a layout for each block");
+  if (!copies_panels(plan.schedule)) return refusal("mma: wants a power of two of threads, 64 at least");
   for (const B2bDot& d : b2b.dots) {
     const TileFrame& f = result_frame(plan, *d.op);
     if (f.map != RowMap::mma || f.col_steps() % 2 != 0)
-      return refusal("dot=mma: a warp takes pairs of 8 columns");
+      return refusal("mma: a warp takes pairs of 8 columns");
     if (d.a < 0 && (!stands_as_accumulator(plan, d.op->operands[0]) || f.threads_per_row != kQuad))
       return refusal("dot: operand a does not stand in registers as an accumulator");
   }
@@ -106,12 +103,15 @@ Status check_cp_async_b2b(const Kernel& kernel, CudaPlan& plan) {
   return Unit{};
 }
 
+Status place_blocks(const tile::MmaDot& kind, CudaPlan& plan) { return place_dot(kind.stages, plan); }
+Status place_blocks(const tile::FmaBlocks& kind, CudaPlan& plan) { return place_dot(kind.stages, plan); }
+
 // Threads that copy themselves have no warps to fetch another program's blocks.
-Status place_cp_async_b2b(CudaPlan& plan) {
-  if (plan.shared.exchanged > 0) return refusal("dot=mma: threads exchange tiles");
+Status place_blocks(const tile::MmaChain& kind, CudaPlan& plan) {
+  if (plan.shared.exchanged > 0) return refusal("mma: threads exchange tiles");
   Index bytes = kSwizzleBytes;
   for (const B2bBlock& b : plan.dots.b2b->blocks) {
-    plan.places.push_back(b.resident() ? 1 : plan.schedule.stages);
+    plan.places.push_back(b.resident() ? 1 : kind.stages);
     bytes += plan.places.back() * b.operand.bytes();
   }
   plan.shared.dynamic = round_up(bytes, 16);

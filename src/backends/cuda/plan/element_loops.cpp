@@ -2,6 +2,7 @@
 #include "backends/cuda/plan/element_loops.h"
 
 #include "backends/cuda/analysis/powers.h"
+#include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/layout/cluster_exchange.h"
 #include "backends/cuda/layout/spread.h"
 #include "backends/cuda/plan/refusal.h"
@@ -14,7 +15,6 @@ namespace tilewright::cuda {
 using printer::ElementLoop;
 using printer::Instr;
 using printer::Step;
-using tile::DotUnit;
 using tile::Op;
 using tile::OpKind;
 using tile::ValueId;
@@ -69,7 +69,7 @@ class Planner {
       case Step::Kind::elements:
         return elements(step.loop);
       case Step::Kind::relayout:
-        if (wgmma()) return refusal("dot=wgmma: a tile changes its layout");
+        if (wgmma()) return refusal("wgmma: a tile changes its layout");
         exchange(relayout_stage(kernel_, *step.op).bytes);
         return Unit{};
       case Step::Kind::dot:
@@ -125,7 +125,7 @@ class Planner {
     if (shares_rows(schedule_)) return refusal("cluster: values stay in the blocks that have their rows");
     // Beside a warpgroup that fetches there is room for what stands along one axis of a tile.
     const tile::TileType& type = kernel_.type(v);
-    if (wgmma() && long_axes(type.shape).size() > 1) return refusal("dot=wgmma: a tile changes its layout");
+    if (wgmma() && long_axes(type.shape).size() > 1) return refusal("wgmma: a tile changes its layout");
     exchange(type.size() * static_cast<Index>(size_bytes(type.dtype)));
     return Unit{};
   }
@@ -153,7 +153,7 @@ class Planner {
     }
     if (!dots_.b2b) {  // whose element loops stand between products
       // Two warpgroups' tiles of 192 columns leave none: ptxas spilled 100 bytes.
-      if (schedule_.cutlass_pingpong && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
+      if (is_ping_pong(schedule_) && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
         return refusal("cutlass_pingpong: no registers are left for what columns are reduced to");
       pieces.loads = !scans(loop) && registers + reduced > kRoom;
       if (pieces.loads && pieces.vectors == 0) pieces.vectors = kQuad;
@@ -168,7 +168,7 @@ class Planner {
       if (in.kind != Instr::Kind::scan) continue;
       const int side = side_of_axis(loop, layout, in.op->axis);
       if (side < 0) continue;
-      if (wgmma()) return refusal("dot=wgmma: a scan is of all threads");
+      if (wgmma()) return refusal("wgmma: a scan is of all threads");
       exchange(scan_bytes(f, layout.part, side, kernel_.type(in.value).dtype));
     }
     return Unit{};
@@ -204,7 +204,7 @@ class Planner {
     return Unit{};
   }
 
-  bool wgmma() const { return schedule_.dot == DotUnit::wgmma; }
+  bool wgmma() const { return is_wgmma(schedule_); }
   ThreadLayout place_of(ValueId v) const {
     const auto layout = layouts_.buffers.find(plan_.storage(v));
     TW_CHECK(layout != layouts_.buffers.end(), "a buffer without a layout");

@@ -1,18 +1,32 @@
-// What each pipeline wants of its schedule, and where its blocks lie in shared memory. Each fails with the
-// reason where the schedule cannot be.
+// What each kind of schedule wants of a kernel, and where its blocks lie in shared memory. Each fails with
+// the reason where the schedule cannot be.
 #pragma once
 
 #include "backends/cuda/plan/plan.h"
 
 namespace tilewright::cuda {
 
-// Before and after the element loops are planned.
-Status check_wgmma(const tile::Kernel& kernel, CudaPlan& plan);
-Status place_wgmma(CudaPlan& plan);
-Status check_copied_dot(const tile::Kernel& kernel, CudaPlan& plan);
-void place_copied_dot(CudaPlan& plan);
-Status check_cp_async_b2b(const tile::Kernel& kernel, CudaPlan& plan);
-Status place_cp_async_b2b(CudaPlan& plan);
+// Before the element loops are planned.
+Status check_kind(const tile::Kernel& kernel, const tile::CpuLoops& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::ElementLoops& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::MmaDot& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::FmaBlocks& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::MmaChain& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::WgmmaDot& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::WgmmaPingPong& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::WgmmaB2b& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::WgmmaScaled& kind, CudaPlan& plan);
+
+// Behind it, when it is known how much the threads exchange.
+Status place_blocks(const tile::CpuLoops& kind, CudaPlan& plan);
+Status place_blocks(const tile::ElementLoops& kind, CudaPlan& plan);
+Status place_blocks(const tile::MmaDot& kind, CudaPlan& plan);
+Status place_blocks(const tile::FmaBlocks& kind, CudaPlan& plan);
+Status place_blocks(const tile::MmaChain& kind, CudaPlan& plan);
+Status place_blocks(const tile::WgmmaDot& kind, CudaPlan& plan);
+Status place_blocks(const tile::WgmmaPingPong& kind, CudaPlan& plan);
+Status place_blocks(const tile::WgmmaB2b& kind, CudaPlan& plan);
+Status place_blocks(const tile::WgmmaScaled& kind, CudaPlan& plan);
 
 // Blocks of operands begin at a multiple of it.
 inline constexpr Index kSwizzleBytes = 1024;

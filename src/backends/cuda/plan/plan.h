@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backends/cuda/analysis/dot_use.h"
+#include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/layout/layout.h"
 #include "backends/cuda/layout/staging.h"
 #include "backends/cuda/machine/arch.h"
@@ -23,15 +24,6 @@ struct PlanOptions {
   Index max_shared_bytes = 227 * 1024;  // a block
 };
 
-// What a kernel is printed as.
-enum class PipelineKind : unsigned char {
-  elements,      // element loops; dots, if any, a thread's own
-  cp_async_dot,  // a loop of one dot whose blocks the threads copy ahead (cp.async)
-  cp_async_b2b,  // back-to-back dots, likewise
-  wgmma_dot,     // a loop of one dot whose blocks a warpgroup of its own fetches (TMA)
-  wgmma_b2b,     // back-to-back dots or scaled accumulation, likewise
-};
-
 // Bytes of a block's shared memory.
 struct SharedMemory {
   Index exchanged = 0;    // where a program's threads exchange values …
@@ -44,7 +36,6 @@ struct SharedMemory {
 struct CudaPlan {
   tile::Schedule schedule;
   PlanOptions options;
-  PipelineKind pipeline = PipelineKind::elements;
   printer::LoopPlan loops;
   std::vector<printer::ValueRange> ranges;
   Layouts layouts;
@@ -53,10 +44,10 @@ struct CudaPlan {
   SharedMemory shared;
   ElementLoops elements;
 
-  std::vector<StagedLoad> staged;  // elements: loads of the next programs
-  OverlappingRounds rounds;        // wgmma_b2b
+  std::vector<StagedLoad> staged;  // ElementLoops: loads of the next programs
+  OverlappingRounds rounds;        // WgmmaB2b
   std::vector<int> places;         // chains: places of each block in shared memory
-  std::map<const tile::Op*, std::vector<CopyPoint>> copy_points;  // cp_async_b2b: by loop
+  std::map<const tile::Op*, std::vector<CopyPoint>> copy_points;  // MmaChain: by loop
 
   CudaPlan() = default;
   // Loops and dots are known by their addresses.
@@ -80,8 +71,8 @@ class KernelPlanner {
   const tile::Kernel& kernel_;
   PlanOptions options_;
   std::vector<printer::ValueRange> ranges_;
-  std::map<std::pair<tile::DotUnit, bool>, Result<DotUse>> dots_;  // by unit and whether results are sent
-  std::map<std::tuple<tile::DotUnit, bool, bool, bool>, printer::LoopPlan> loops_;  // see loops()
+  std::map<std::pair<std::size_t, bool>, Result<DotUse>> dots_;  // by kind and whether results are sent
+  std::map<std::tuple<std::size_t, bool, bool>, printer::LoopPlan> loops_;  // see loops()
 };
 
 Result<CudaPlan> plan_kernel(const tile::Kernel& kernel, const tile::Schedule& schedule,

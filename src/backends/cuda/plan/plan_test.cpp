@@ -10,7 +10,6 @@
 namespace tilewright::cuda {
 namespace {
 
-using tile::DotUnit;
 using tile::Kernel;
 using tile::Schedule;
 
@@ -26,46 +25,49 @@ std::string why_not(const Kernel& kernel, const Schedule& schedule) {
 Kernel rows() { return tile::samples::row_softmax(DType::f32, 4096, 1024); }
 Kernel product() { return tile::samples::matmul({.m = 1024, .n = 1024, .k = 512}); }
 
-Schedule wgmma() {
-  return {.threads = 256, .threads_per_row = 4, .vector_bytes = 16, .stages = 4, .dot = DotUnit::wgmma};
-}
+Kernel attention() { return tile::samples::attention({.queries = 1024, .keys = 1024}); }
 
 TEST(CudaPlan, AnOrderOfProgramsWantsTheAxesItOrders) {
-  const Schedule plain{.threads = 128, .threads_per_row = 128, .vector_bytes = 16};
-  EXPECT_EQ(why_not(rows(), plain), "");
-  Schedule group_m = plain, longest_first = plain;
-  group_m.group_m = 8, longest_first.longest_first = true;
-  EXPECT_EQ(why_not(rows(), group_m), "group_m: wants a second grid axis");
-  EXPECT_EQ(why_not(rows(), longest_first),
-            "longest_first: wants a second grid axis, and no other order of programs");
+  const auto b2b = [](int group_m, bool longest_first) {
+    return Schedule{.threads = 256,
+                    .kind = tile::WgmmaB2b{.group_m = group_m, .longest_first = longest_first}};
+  };
+  Kernel of_one_axis = attention();
+  of_one_axis.grid.resize(1);
+  EXPECT_EQ(why_not(attention(), b2b(0, true)), "");
+  EXPECT_EQ(why_not(attention(), b2b(8, false)), "");
+  EXPECT_EQ(why_not(attention(), b2b(8, true)), "group_m: longest_first is another order of programs");
+  EXPECT_EQ(why_not(of_one_axis, b2b(8, false)), "group_m: wants a second grid axis");
+  EXPECT_EQ(why_not(of_one_axis, b2b(0, true)), "longest_first: wants a second grid axis");
 }
 
-TEST(CudaPlan, WarpgroupsOfTheirOwnWantTheUnitThatHasThem) {
-  Schedule s = wgmma();
-  s.cutlass_pingpong = true;
-  EXPECT_EQ(why_not(product(), s), "");
-  s.dot = DotUnit::mma;
-  EXPECT_EQ(why_not(product(), s), "cutlass_pingpong: wants dot=wgmma");
+TEST(CudaPlan, AKindWantsTheLoopsThatItIsFor) {
+  EXPECT_EQ(why_not(product(), {.threads = 256, .kind = tile::WgmmaDot()}), "");
+  EXPECT_EQ(why_not(product(), {.threads = 256, .kind = tile::WgmmaPingPong()}), "");
+  EXPECT_EQ(why_not(product(), {.threads = 256, .kind = tile::WgmmaB2b()}),
+            "dot: the loop is no b2b of dots");
+  EXPECT_EQ(why_not(attention(), {.threads = 256, .kind = tile::WgmmaDot()}),
+            "dot: the loop does more than one dot");
+  EXPECT_EQ(why_not(attention(), {.threads = 256, .kind = tile::WgmmaScaled()}),
+            "wgmma_scaled: nothing that is computed of products is added up");
+  EXPECT_EQ(why_not(rows(), {.threads = 128, .kind = tile::ElementLoops{.threads_per_row = 128}}), "");
+  EXPECT_NE(why_not(rows(), {.threads = 128, .kind = tile::MmaDot()}), "");
+  EXPECT_NE(why_not(rows(), {.threads = 128, .kind = tile::CpuLoops()}), "");
 }
 
 TEST(CudaPlan, SharedMemoryIsCounted) {
-  Schedule s = wgmma();
-  const auto plan = plan_kernel(product(), s, kHopper);
+  const auto plan = plan_kernel(product(), {.threads = 256, .kind = tile::WgmmaDot{.stages = 4}}, kHopper);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_EQ(plan->pipeline, PipelineKind::wgmma_dot);
   EXPECT_EQ(plan->shared.dynamic, 4 * (128 + 128) * 64 * 2 + 1024);
-  s.stages = 8;
-  EXPECT_EQ(why_not(product(), s), "needs 263168 bytes of shared memory, a block has 230400");
+  EXPECT_EQ(why_not(product(), {.threads = 256, .kind = tile::WgmmaDot{.stages = 8}}),
+            "needs 263168 bytes of shared memory, a block has 230400");
 }
 
 TEST(CudaPlan, RoundsThatOverlapAreKnownByTheirLoop) {
-  Schedule s = wgmma();
-  s.stages = 2, s.intra_warpgroup_overlap = true;
-  const auto plan = plan_kernel(tile::samples::attention({.queries = 1024, .keys = 1024}), s, kHopper);
+  const auto plan = plan_kernel(
+      attention(), {.threads = 256, .kind = tile::WgmmaB2b{.rounds = tile::Rounds::ahead}}, kHopper);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_EQ(plan->pipeline, PipelineKind::wgmma_b2b);
   EXPECT_EQ(plan->rounds.of_loop.size(), 1u);
-  EXPECT_EQ(why_not(product(), s), "intra_warpgroup_overlap: the loop is no b2b of dots");
 }
 
 }  // namespace

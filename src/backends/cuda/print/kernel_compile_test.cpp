@@ -77,8 +77,8 @@ TEST(Candidates, AreRankedAndFitTheKernel) {
 TEST(Candidates, ClustersAreRefusedWhereThereAreNone) {
   const auto backend = open_for("sm_80");
   const auto kernel = tile::samples::softmax_rows(DType::bf16, 8, 65536, 1);
-  const auto source =
-      backend->print(kernel, {.threads = 512, .threads_per_row = 512, .vector_bytes = 16, .cluster = 4});
+  const auto source = backend->print(
+      kernel, {.threads = 512, .kind = tile::ElementLoops{.threads_per_row = 512, .cluster = 4}});
   ASSERT_FALSE(source.ok());
   EXPECT_EQ(source.error().kind, Failure::Kind::unsupported);
   EXPECT_NE(source.error().message.find("sm_80"), std::string::npos) << source.error().message;
@@ -112,22 +112,19 @@ TEST(Golden, PrintedKernels) {
     return backend->print(kernel, schedule).value().text;
   };
   expect_golden("elu", print(tile::samples::elu_of(1000, 1024),
-                             {.threads = 128, .threads_per_row = 128, .vector_bytes = 16}));
+                             {.threads = 128, .kind = tile::ElementLoops{.threads_per_row = 128}}));
   expect_golden("softmax_cluster",
                 print(tile::samples::softmax_rows(DType::bf16, 1024, 65536, 1),
-                      {.threads = 512, .threads_per_row = 512, .vector_bytes = 16, .cluster = 4}));
-  tile::Schedule wgmma{.threads = 256,
-                       .threads_per_row = 4,
-                       .vector_bytes = 16,
-                       .stages = 4,
-                       .dot = tile::DotUnit::wgmma,
-                       .group_m = 16};
+                      {.threads = 512, .kind = tile::ElementLoops{.threads_per_row = 512, .cluster = 4}}));
   const tile::samples::MatmulKernel gemm{.m = 8192, .n = 3072, .k = 768, .block_n = 256};
-  expect_golden("gemm", print(tile::samples::matmul(gemm), wgmma));
+  expect_golden("gemm", print(tile::samples::matmul(gemm),
+                              {.threads = 256, .kind = tile::WgmmaDot{.stages = 4, .group_m = 16}}));
   tile::samples::MatmulKernel gelu = gemm;
   gelu.block_n = 192, gelu.bias_gelu = true;
-  wgmma.cutlass_pingpong = true, wgmma.tma_store_stages = 4;
-  expect_golden("gemm_gelu_cutlass_pingpong", print(tile::samples::matmul(gelu), wgmma));
+  expect_golden("gemm_gelu_cutlass_pingpong",
+                print(tile::samples::matmul(gelu),
+                      {.threads = 256,
+                       .kind = tile::WgmmaPingPong{.stages = 4, .group_m = 16, .tma_store_stages = 4}}));
   const tile::samples::AttentionKernel causal{.heads = 16,
                                               .queries = 4096,
                                               .keys = 4096,
@@ -135,17 +132,14 @@ TEST(Golden, PrintedKernels) {
                                               .causal = true,
                                               .skips = true,
                                               .splits = true};
-  expect_golden("attention_mma", open_for("sm_80")
-                                     ->print(tile::samples::attention(causal), {.threads = 128,
-                                                                                .threads_per_row = 4,
-                                                                                .vector_bytes = 16,
-                                                                                .stages = 2,
-                                                                                .dot = tile::DotUnit::mma,
-                                                                                .longest_first = true})
-                                     .value()
-                                     .text);
+  expect_golden("attention_mma",
+                open_for("sm_80")
+                    ->print(tile::samples::attention(causal),
+                            {.threads = 128, .kind = tile::MmaChain{.stages = 2, .longest_first = true}})
+                    .value()
+                    .text);
   expect_golden("transpose", print(tile::samples::transpose_tiles(DType::f32, 8192, 8192, 64),
-                                   {.threads = 256, .threads_per_row = 16, .vector_bytes = 16}));
+                                   {.threads = 256, .kind = tile::ElementLoops{.threads_per_row = 16}}));
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 namespace tilewright::cuda {
 namespace {
 
-using tile::DotUnit;
 using tile::Kernel;
 using tile::Schedule;
 
@@ -25,25 +24,38 @@ std::vector<Kernel> kernels() {
 
 // Every combination of a few values of each field that decides about legality.
 std::vector<Schedule> schedules() {
+  std::vector<tile::ScheduleKind> kinds{tile::CpuLoops()};
+  for (const int row : {4, 128})
+    for (const int stages : {1, 2, 4}) {
+      for (const int cluster : {1, 2})
+        kinds.emplace_back(tile::ElementLoops{.threads_per_row = row, .cluster = cluster, .stages = stages});
+      kinds.emplace_back(tile::FmaBlocks{.threads_per_row = row, .stages = stages});
+    }
+  for (const int stages : {1, 2, 4})
+    for (const int group_m : {0, 8}) {
+      kinds.emplace_back(tile::MmaDot{.stages = stages, .group_m = group_m});
+      for (const int cluster : {1, 2})
+        kinds.emplace_back(tile::WgmmaScaled{.stages = stages, .group_m = group_m, .cluster = cluster});
+      for (const bool longest_first : {false, true})
+        kinds.emplace_back(
+            tile::MmaChain{.stages = stages, .group_m = group_m, .longest_first = longest_first});
+      for (const int places : {0, 1, 2}) {
+        kinds.emplace_back(tile::WgmmaDot{.stages = stages, .group_m = group_m, .tma_store_stages = places});
+        kinds.emplace_back(
+            tile::WgmmaPingPong{.stages = stages, .group_m = group_m, .tma_store_stages = places});
+        for (const bool longest_first : {false, true})
+          for (const tile::Rounds rounds :
+               {tile::Rounds::apart, tile::Rounds::ahead, tile::Rounds::fa3_pingpong})
+            kinds.emplace_back(tile::WgmmaB2b{.stages = stages,
+                                              .group_m = group_m,
+                                              .longest_first = longest_first,
+                                              .rounds = rounds,
+                                              .tma_store_stages = places});
+      }
+    }
   std::vector<Schedule> all;
-  for (const DotUnit dot : {DotUnit::fma, DotUnit::mma, DotUnit::wgmma, DotUnit::fma_blocks})
-    for (const int threads : {64, 128, 256})
-      for (const int row : {4, threads})
-        for (const int cluster : {1, 2})
-          for (const int stages : {1, 2, 4})
-            for (const int group_m : {0, 8})
-              for (unsigned flags = 0; flags < 16; ++flags)
-                all.push_back({.threads = threads,
-                               .threads_per_row = row,
-                               .vector_bytes = 16,
-                               .cluster = cluster,
-                               .stages = stages,
-                               .dot = dot,
-                               .group_m = group_m,
-                               .intra_warpgroup_overlap = (flags & 1u) != 0,
-                               .longest_first = (flags & 2u) != 0,
-                               .cutlass_pingpong = (flags & 4u) != 0,
-                               .tma_store_stages = (flags & 8u) != 0 ? 2 : 0});
+  for (const int threads : {64, 128, 256})
+    for (const tile::ScheduleKind& kind : kinds) all.push_back({.threads = threads, .kind = kind});
   return all;
 }
 

@@ -46,10 +46,11 @@ backends::Source KernelPrinter::run(Pipeline& pipeline) {
   need("exchange");
   for (const std::string& h : headers_) text += fmt::format("#include \"tw_cuda/{}.cuh\"\n", h);
   std::string bounds = fmt::format("{}", block_threads(schedule_));
-  if (schedule_.dot == tile::DotUnit::wgmma)
+  if (is_wgmma(schedule_))
     bounds += ", 1";  // setmaxnreg wants the number
-  else if (schedule_.programs_per_sm > 0)
-    bounds += fmt::format(", {}", schedule_.programs_per_sm);
+  else if (const auto* blocks = std::get_if<tile::FmaBlocks>(&schedule_.kind);
+           blocks && blocks->programs_per_sm > 0)
+    bounds += fmt::format(", {}", blocks->programs_per_sm);
   text += fmt::format("\nnamespace tw {{\n\nextern \"C\" __global__ void __launch_bounds__({}) {}({}) {{\n",
                       bounds, identifier(kernel_.name), parameters);
   text += head.str() + out_.str() + "}\n\n}  // namespace tw\n";
@@ -59,9 +60,9 @@ backends::Source KernelPrinter::run(Pipeline& pipeline) {
   source.entry = identifier(kernel_.name);
   source.schedule = schedule_;
   // Blocks of a multicast have a program each.
-  const Index programs = layouts_.programs_per_block * schedule_.cluster / row_cluster(schedule_);
+  const Index programs = layouts_.programs_per_block * launched_cluster(schedule_) / row_cluster(schedule_);
   source.launch = {.threads = block_threads(schedule_),
-                   .cluster = schedule_.cluster,
+                   .cluster = launched_cluster(schedule_),
                    .shared_bytes = plan_.shared.dynamic,
                    .programs_per_block = programs};
   return source;

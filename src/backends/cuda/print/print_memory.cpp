@@ -150,7 +150,7 @@ KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr&
 std::string KernelPrinter::load_cache(const Op& op, Part part, const TileFrame& frame) const {
   const auto view = static_cast<std::size_t>(op.param);
   if (facts_.is_written(op.param)) return "";
-  const bool once = facts_.loads_of_view.at(op.param) == 1 && schedule_.keep_in_registers && loop_depth_ == 0;
+  const bool once = facts_.loads_of_view.at(op.param) == 1 && loop_depth_ == 0;
   const bool whole_line = frame.vector * static_cast<int>(size_bytes(kernel_.views[view].dtype)) <= 16;
   const bool large = part == Part::all || (part == Part::cols && frame.rows == 1);
   const bool own = std::any_of(op.operands.begin(), op.operands.end(),

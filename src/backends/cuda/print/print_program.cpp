@@ -36,9 +36,9 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
       head.line("const i32 program = i32(blockIdx.x){};",
                 row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "");
   }
-  if (!walks() && schedule_.group_m > 0) {
+  if (!walks() && group_m(schedule_) > 0) {
     need("tile_swizzle");
-    head.line("const GridPoint point = tile_swizzle<{}>(i32(blockIdx.x), {}, {});", schedule_.group_m,
+    head.line("const GridPoint point = tile_swizzle<{}>(i32(blockIdx.x), {}, {});", group_m(schedule_),
               grid(0).str(), grid(1).str());
   }
   if (!walks())
@@ -55,8 +55,8 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
 TypedText KernelPrinter::program_id(int axis) {
   const int axes = static_cast<int>(kernel_.grid.size());
   const bool plain = axes == 1 && row_cluster(schedule_) == 1 && !layouts_.is_packed() && !walks();
-  if (schedule_.group_m > 0 && axis < 2) return {axis == 0 ? "point.x" : "point.y", "i32"};
-  if (schedule_.longest_first) return {longest_first_id(axis), "i32"};
+  if (group_m(schedule_) > 0 && axis < 2) return {axis == 0 ? "point.x" : "point.y", "i32"};
+  if (is_descending(schedule_)) return {longest_first_id(axis), "i32"};
   IndexText below = 1, above = 1;
   for (int i = 0; i < axes; ++i) (i < axis ? below : above) = (i < axis ? below : above) * grid(i);
   IndexText id = IndexText(plain ? "i32(blockIdx.x)" : "program") / below;
@@ -75,9 +75,9 @@ std::string KernelPrinter::longest_first_id(int axis) const {
 }
 
 void KernelPrinter::print_tile_swizzle() {
-  if (schedule_.group_m == 0) return;
+  if (group_m(schedule_) == 0) return;
   need("tile_swizzle");
-  out_.line("const GridPoint point = tile_swizzle<{}>(program, {}, {});", schedule_.group_m, grid(0).str(),
+  out_.line("const GridPoint point = tile_swizzle<{}>(program, {}, {});", group_m(schedule_), grid(0).str(),
             grid(1).str());
 }
 
@@ -96,7 +96,7 @@ KernelPrinter::Thread KernelPrinter::thread(const TileFrame& frame) {
   const bool whole = frame.threads_per_row == program_threads(schedule_);
   // Among those of its program.
   const std::string self =
-      schedule_.cutlass_pingpong ? fmt::format("int(threadIdx.x) % {}", kWarpgroup) : "int(threadIdx.x)";
+      is_ping_pong(schedule_) ? fmt::format("int(threadIdx.x) % {}", kWarpgroup) : "int(threadIdx.x)";
   std::string t = whole ? self : fmt::format("int(threadIdx.x) % {}", frame.threads_per_row);
   if (frame.cluster > 1) {
     need("cluster_exchange");

@@ -145,14 +145,14 @@ void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
 
 // Waits for the threads that share a tile.
 void KernelPrinter::print_barrier() {
-  if (schedule_.dot == tile::DotUnit::wgmma)
+  if (is_wgmma(schedule_))
     out_.line("{}::wait();", exchanging_threads());
   else
     out_.write("__syncthreads();");
 }
 
 std::string KernelPrinter::thread_of_program() const {
-  return schedule_.cutlass_pingpong ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
+  return is_ping_pong(schedule_) ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
 }
 
 void KernelPrinter::print_exchange(Loop& loop) {
@@ -224,14 +224,14 @@ void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Re
 
 // Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
 std::string KernelPrinter::exchanging_threads() const {
-  if (schedule_.dot != tile::DotUnit::wgmma) return "";
-  return schedule_.cutlass_pingpong ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
+  if (!is_wgmma(schedule_)) return "";
+  return is_ping_pong(schedule_) ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
 }
 
 std::string KernelPrinter::exchange_place(const std::string& type) const {
-  if (schedule_.dot != tile::DotUnit::wgmma) return fmt::format("shared_memory<{}>()", type);
+  if (!is_wgmma(schedule_)) return fmt::format("shared_memory<{}>()", type);
   return fmt::format("shared_memory<{}>(kExchange{})", type,
-                     schedule_.cutlass_pingpong ? " + group * kExchanged" : "");
+                     is_ping_pong(schedule_) ? " + group * kExchanged" : "");
 }
 
 // All reductions of the loop along its rows share one barrier.

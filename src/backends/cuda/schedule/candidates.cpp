@@ -55,16 +55,19 @@ class Candidates {
   }
 
   // The schedule, and for rows that wait for each other's results its form that copies the next rows ahead.
-  void add(tile::Schedule s) {
-    s.streaming_stores = streams();
-    s.vector_bytes =
-        static_cast<int>(std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4)));
-    if (!seen_.insert({s.threads, s.threads_per_row, s.cluster}).second) return;
+  void add(int threads, tile::ElementLoops kind) {
+    if (!seen_.insert({threads, kind.threads_per_row, kind.cluster}).second) return;
+    tile::Schedule s{.threads = threads,
+                     .vector_bytes = static_cast<int>(
+                         std::min<Index>(16, std::max<Index>(main_.vector * main_.access_bytes, 4))),
+                     .streaming_stores = streams(),
+                     .kind = kind};
     const auto plan = evaluate(s);
-    if (!plan || work_.exchanges == 0 || work_.loops || s.threads != s.threads_per_row ||
+    if (!plan || work_.exchanges == 0 || work_.loops || threads != kind.threads_per_row ||
         work_.programs <= 2 * target_.units)
       return;
-    s.stages = 2;
+    kind.stages = 2;
+    s.kind = kind;
     if (!find_staged_loads({kernel_, plan->loops, plan->ranges, s}, plan->layouts).empty()) (void)evaluate(s);
   }
 
@@ -123,8 +126,8 @@ class Candidates {
           try_row(static_cast<int>(round_up(ceil_div(vectors(), steps * cluster), 32)), cluster);
     }
     if (vectors() <= 32 * 8 && vectors() * main_.vector <= 32 * kMaxElements)
-      for (int threads : {128, 256}) add({.threads = threads, .threads_per_row = 32});
-    if (vectors() <= 32) add({.threads = 32, .threads_per_row = 32});
+      for (int threads : {128, 256}) add(threads, {.threads_per_row = 32});
+    if (vectors() <= 32) add(32, {.threads_per_row = 32});
   }
 
   void try_row(int threads, int cluster) {
@@ -132,7 +135,7 @@ class Candidates {
     const Index steps = ceil_div(vectors(), Index{threads} * cluster);
     if (steps * main_.vector > kMaxElements) return;
     if (threads * Index{cluster} > 2 * vectors() && threads > 64) return;  // most threads would have nothing
-    add({.threads = threads, .threads_per_row = threads, .cluster = cluster});
+    add(threads, {.threads_per_row = threads, .cluster = cluster});
   }
 
   void rows_of_several() {
@@ -155,7 +158,7 @@ class Candidates {
         const Index columns_each = ceil_div(vectors(), row) * main_.vector;
         if (rows_each * columns_each > 2 * kMaxElements) continue;
         if (threads / row > 2 * rows) continue;  // groups without a row
-        add({.threads = threads, .threads_per_row = row, .cluster = cluster});
+        add(threads, {.threads_per_row = row, .cluster = cluster});
       }
     }
   }
@@ -172,7 +175,7 @@ class Candidates {
     const int threads = static_cast<int>(std::clamp<std::uint64_t>(wanted, 64, 1024));
     const int row =
         main_.rows == 1 ? threads : static_cast<int>(std::clamp<Index>(vectors_rounded_up(), 1, threads));
-    add({.threads = threads, .threads_per_row = row});
+    add(threads, {.threads_per_row = row});
   }
 
   // Nothing has registers enough: the compiler keeps what a thread has no register for in memory, which each
@@ -186,7 +189,7 @@ class Candidates {
       constexpr double kEachWay = 2, kRegisterBytes = 4;
       const double spilled = std::max(0.0, o.elements - static_cast<double>(kMaxElements) / 2);
       const double bytes =
-          kEachWay * kRegisterBytes * spilled * c.schedule.threads * c.schedule.cluster * work_.programs;
+          kEachWay * kRegisterBytes * spilled * c.schedule.threads * row_cluster(c.schedule) * work_.programs;
       o.blocks = 1;
       c.predicted_us = predicted_us(work_, o, *plan, target_) + 1e6 * bytes / target_.cache_bytes_per_s;
       c.refusal.clear();

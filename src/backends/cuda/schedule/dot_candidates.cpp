@@ -49,13 +49,13 @@ constexpr Index kWideDepth = 128;
 // rounds, and 5 % lost of 65. Results that the copy engine sends wait to be measured
 // (docs/notes/2026-11-22-short-chains.md).
 constexpr double kFewRounds = 16, kManyRounds = 1e9, kB2bTmaStore = 1.01;
-// dot=mma: of the sums and products of a chain in one thread's registers; threads of a multiprocessor that
+// mma: of the sums and products of a chain in one thread's registers; threads of a multiprocessor that
 // hide each other's waiting; and what it costs not to have them, or to have fewer places (predicted).
 constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
 constexpr double kAlone = 1.3, kFewerPlaces = 0.05;
 constexpr double kOtherGroupM = 1.01;  // of groups: the first is taken unless another is measured faster
 constexpr double kOwnBlocks = 1.005;   // where two blocks could share what they fetch
-// dot=fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
+// fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
 // with 128 each, ptxas spilled.
 constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
 constexpr double kFmaShare = 0.62;        // of the ordinary units' rate
@@ -71,8 +71,8 @@ class Lister {
       : kernel_(kernel), target_(target), options_(options), planner_(kernel, options) {}
 
   std::vector<Candidate> run() {
-    if (options_.arch.has_warpgroup_dots()) list(DotUnit::wgmma);
-    if (!found_one()) list(DotUnit::mma);
+    if (options_.arch.has_warpgroup_dots()) list_wgmma();
+    if (!found_one()) list_mma();
     if (!found_one()) list_fma();
     std::stable_sort(found_.begin(), found_.end(), [](const Candidate& a, const Candidate& b) {
       return std::pair(!a.refusal.empty(), a.predicted_us) < std::pair(!b.refusal.empty(), b.predicted_us);
@@ -92,12 +92,13 @@ class Lister {
     c.refusal = why;
     found_.push_back(std::move(c));
   }
-  void refuse(DotUnit unit, const std::string& why) { refuse(Schedule{.dot = unit}, why); }
   // A group_m that is longer than the result is high would be the order of a shorter one.
-  bool is_too_long(Schedule s, int group_m, double rows) {
+  template <typename Kind>
+  bool is_too_long(int threads, Kind kind, int group_m, double rows) {
     if (group_m <= 2 * rows) return false;
-    s.group_m = group_m;
-    refuse(s, fmt::format("group_m: the result has {:.0f} rows of blocks, fewer than half a group_m", rows));
+    kind.group_m = group_m;
+    refuse({.threads = threads, .kind = kind},
+           fmt::format("group_m: the result has {:.0f} rows of blocks, fewer than half a group_m", rows));
     return true;
   }
 
@@ -116,73 +117,87 @@ class Lister {
     return kReservedBytes + exchanged;
   }
 
-  void list(DotUnit unit) {
-    const auto dot = find_tensor_dot(kernel_, unit);
-    if (!dot) return unit == DotUnit::wgmma ? list_b2b() : list_cp_async_b2b();
-    const bool wgmma = unit == DotUnit::wgmma;
-    const auto bytes = static_cast<Index>(size_bytes(dot->dtype));
+  void list_wgmma() {
+    const auto dot = find_tensor_dot(kernel_, DotUnit::wgmma);
+    if (!dot) return list_b2b();
     const Index block_bytes = dot->a.bytes() + dot->b.bytes();
-    const Index places = std::min(wgmma ? kMaxPlaces : kMaxCopies,
-                                  (options_.max_shared_bytes - reserved_bytes()) / block_bytes);
-    const bool large = wgmma ? dot->a.rows % kWarpgroup == 0 : dot->a.rows * dot->b.rows >= kLargeTile;
-    Schedule s{.threads = large ? 2 * kWarpgroup : kWarpgroup,
-               .threads_per_row = 4,
-               .vector_bytes = 16,
-               .stages = static_cast<int>(places),
-               .dot = unit};
-    tile::TensorTiles tiles{.bm = dot->a.rows, .bn = dot->b.rows, .operand_bytes = bytes};
-    tiles.k = (dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth;
-    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
-      tiles.programs *= programs_of(kernel_.grid[axis]);
-    tiles.leaving_cycles = tile::leaving_cycles(
-        kWarpgroupRate, instructions_after(*dot, s) / static_cast<double>(dot->a.rows * dot->b.rows));
-    const std::string why = list_group_m({16, 12, 8, 32}, s, tiles, wgmma ? 1 : kSlowerByThreads);
-    if (!why.empty()) return refuse(unit, why);
-    if (!wgmma) return;
-    list_sent(s, tiles, block_bytes);
+    const int threads = dot->a.rows % kWarpgroup == 0 ? 2 * kWarpgroup : kWarpgroup;
+    const tile::WgmmaDot together{.stages = places_for(block_bytes, kMaxPlaces)};
+    tile::TensorTiles tiles = tiles_of(*dot, {.threads = threads, .kind = together});
+    const std::string why = list_group_m({16, 12, 8, 32}, threads, together, tiles, 1);
+    if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
+    list_sent(threads, together, tiles, block_bytes);
     // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
     // these share a tile.
     if (dot->two_level || !tile::fits_pingpong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
-    s.threads = 2 * kWarpgroup;
-    s.cutlass_pingpong = tiles.pingpong = true;
-    const std::string alone = list_group_m({16, 8}, s, tiles, 1);
-    if (!alone.empty()) return refuse(s, alone);
-    list_sent(s, tiles, block_bytes);
+    const tile::WgmmaPingPong apart{.stages = together.stages};
+    tiles.pingpong = true;
+    const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, tiles, 1);
+    if (!alone.empty()) return refuse({.threads = 2 * kWarpgroup, .kind = apart}, alone);
+    list_sent(2 * kWarpgroup, apart, tiles, block_bytes);
+  }
+
+  void list_mma() {
+    const auto dot = find_tensor_dot(kernel_, DotUnit::mma);
+    if (!dot) return list_cp_async_b2b();
+    const int threads = dot->a.rows * dot->b.rows >= kLargeTile ? 2 * kWarpgroup : kWarpgroup;
+    const tile::MmaDot kind{.stages = places_for(dot->a.bytes() + dot->b.bytes(), kMaxCopies)};
+    const tile::TensorTiles tiles = tiles_of(*dot, {.threads = threads, .kind = kind});
+    const std::string why = list_group_m({16, 12, 8, 32}, threads, kind, tiles, kSlowerByThreads);
+    if (!why.empty()) refuse({.kind = tile::MmaDot()}, why);
+  }
+
+  int places_for(Index block_bytes, Index most) const {
+    return static_cast<int>(std::min(most, (options_.max_shared_bytes - reserved_bytes()) / block_bytes));
+  }
+
+  tile::TensorTiles tiles_of(const TensorDot& dot, const Schedule& s) const {
+    tile::TensorTiles tiles{
+        .bm = dot.a.rows, .bn = dot.b.rows, .operand_bytes = static_cast<Index>(size_bytes(dot.dtype))};
+    tiles.k = (dot.trips > 0 ? dot.trips : kUnknownTrips) * dot.a.depth;
+    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
+      tiles.programs *= programs_of(kernel_.grid[axis]);
+    tiles.leaving_cycles = tile::leaving_cycles(
+        kWarpgroupRate, instructions_after(dot, s) / static_cast<double>(dot.a.rows * dot.b.rows));
+    return tiles;
   }
 
   // The same with the result sent by the copy engine, where the pipeline still hides memory's latency.
-  void list_sent(Schedule s, tile::TensorTiles tiles, Index block_bytes) {
-    const Index groups = s.threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
+  template <typename Kind>
+  void list_sent(int threads, Kind kind, tile::TensorTiles tiles, Index block_bytes) {
+    const Index groups = threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
     const Index pipeline =
-        std::min(Index{s.stages}, (all - kFewestStoreStages * groups * kPieceBytes) / block_bytes);
-    s.stages = static_cast<int>(pipeline);
-    s.tma_store_stages = static_cast<int>(std::clamp((all - pipeline * block_bytes) / (groups * kPieceBytes),
-                                                     kFewestStoreStages, kMostStoreStages));
+        std::min(Index{kind.stages}, (all - kFewestStoreStages * groups * kPieceBytes) / block_bytes);
+    kind.stages = static_cast<int>(pipeline);
+    kind.tma_store_stages = static_cast<int>(std::clamp(
+        (all - pipeline * block_bytes) / (groups * kPieceBytes), kFewestStoreStages, kMostStoreStages));
+    const auto refuse_it = [&](const std::string& why) { refuse({.threads = threads, .kind = kind}, why); };
     if (pipeline < kFewestStages)
-      return refuse(s, fmt::format("tma_store_stages: beside them the pipeline has {} blocks, fewer than {}",
+      return refuse_it(fmt::format("tma_store_stages: beside them the pipeline has {} blocks, fewer than {}",
                                    std::max<Index>(pipeline, 0), kFewestStages));
     tiles.by_copy_engine = true;
-    const std::string why = list_group_m({16, 8}, s, tiles, 1);
-    if (!why.empty()) refuse(s, why);
+    const std::string why = list_group_m({16, 8}, threads, kind, tiles, 1);
+    if (!why.empty()) refuse_it(why);
   }
 
-  // The schedule with each of these groups. Why not, where it cannot be planned.
-  std::string list_group_m(std::initializer_list<int> groups, Schedule s, tile::TensorTiles tiles,
+  // The kind with each of these groups. Why not, where it cannot be planned.
+  template <typename Kind>
+  std::string list_group_m(std::initializer_list<int> groups, int threads, Kind kind, tile::TensorTiles tiles,
                            double slower) {
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
     bool first = true;
     for (int group_m : groups) {
-      if (!first && is_too_long(s, group_m, rows)) continue;
-      s.group_m = kernel_.grid.size() > 1 ? group_m : 0;
+      if (!first && is_too_long(threads, kind, group_m, rows)) continue;
+      kind.group_m = kernel_.grid.size() > 1 ? group_m : 0;
       tiles.group_m = group_m;
-      if (first)
-        if (std::string why = why_not(s); !why.empty()) return why;
-      first = false;
       Candidate c;
-      c.schedule = s;
+      c.schedule = {.threads = threads, .kind = kind};
+      if (first)
+        if (std::string why = why_not(c.schedule); !why.empty()) return why;
+      first = false;
       c.predicted_us = tile::tensor_tiles_us(tiles, kWarpgroupRate, target_) * slower;
       found_.push_back(std::move(c));
-      if (s.group_m == 0) break;
+      if (kind.group_m == 0) break;
     }
     return "";
   }
@@ -197,27 +212,24 @@ class Lister {
   // f32 on the ordinary units, from blocks copied ahead: a second place of blocks hides the copies, and of
   // several blocks on a multiprocessor one multiplies while another waits.
   void list_fma() {
+    const auto refuse_all = [&](const std::string& why) { refuse({.kind = tile::FmaBlocks()}, why); };
     const auto dot = find_tensor_dot(kernel_, DotUnit::fma_blocks);
-    if (!dot) return refuse(DotUnit::fma_blocks, dot.error().message);
+    if (!dot) return refuse_all(dot.error().message);
     const Index across = dot->b.rows / kFmaEdge, threads = dot->a.rows / kFmaEdge * across;
-    if (threads == 0) return refuse(DotUnit::fma_blocks, "dot: tiles of 8 rows and columns at least");
-    Schedule s{.threads = static_cast<int>(threads),
-               .threads_per_row = static_cast<int>(across),
-               .vector_bytes = 16,
-               .stages = 2,
-               .programs_per_sm = static_cast<int>(std::max<Index>(kFmaThreadsPerSm / threads, 1)),
-               .dot = DotUnit::fma_blocks};
+    if (threads == 0) return refuse_all("dot: tiles of 8 rows and columns at least");
     const double rows = kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1;
-    if (rows > 1) s.group_m = 8;
-    if (const std::string why = why_not(s); !why.empty()) return refuse(DotUnit::fma_blocks, why);
+    tile::FmaBlocks kind{.threads_per_row = static_cast<int>(across),
+                         .group_m = rows > 1 ? 8 : 0,
+                         .programs_per_sm = static_cast<int>(std::max<Index>(kFmaThreadsPerSm / threads, 1))};
     double flops = 2.0 * static_cast<double>((dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth *
                                              dot->a.rows * dot->b.rows);
     for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
     for (const int stages : {2, 3}) {
-      s.stages = stages;
-      if (stages > 2 && !why_not(s).empty()) return;
+      kind.stages = stages;
       Candidate c;
-      c.schedule = s;
+      c.schedule = {.threads = static_cast<int>(threads), .kind = kind};
+      const std::string why = why_not(c.schedule);
+      if (!why.empty()) return stages > 2 ? void() : refuse_all(why);
       c.predicted_us = (flops / (kFmaShare * target_.flops_per_s) + target_.launch_s) * 1e6;
       found_.push_back(std::move(c));
     }
@@ -226,7 +238,7 @@ class Lister {
   // Dots that feed one another: as many warpgroups as the rows have 64s, as many places as there is room for.
   void list_b2b() {
     const auto b2b = find_b2b_matmul(kernel_, DotUnit::wgmma);
-    if (!b2b) return refuse(DotUnit::wgmma, b2b.error().message);
+    if (!b2b) return refuse({.kind = tile::WgmmaB2b()}, b2b.error().message);
     Index once = reserved_bytes(), each = 0;
     for (const B2bBlock& b : b2b->blocks) (b.resident() ? once : each) += b.operand.bytes();
     const Index rows = kernel_.type(b2b->dots[0].op->results[0]).shape[0];
@@ -236,30 +248,29 @@ class Lister {
     // What adds up products holds several blocks of 64 rows, one product at a time.
     const Index most = b2b->scaled_accumulation() ? 2 : kMaxWarpgroups;
     const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, most);
-    Schedule s{.threads = static_cast<int>(groups) * kWarpgroup,
-               .threads_per_row = 4,
-               .vector_bytes = 16,
-               .stages = static_cast<int>(places),
-               .dot = DotUnit::wgmma,
-               .longest_first = differs_by_row(*b2b, kernel_)};
-    if (b2b->scaled_accumulation()) return list_scaled_accumulation(*b2b, s);
-    if (b2b->multiplies_alone() && kernel_.grid.size() > 1) s.group_m = kB2bGroupM;
-    std::string why = add_chain(s, kPlainB2b * b2b_us(*b2b));
-    if (!why.empty()) return refuse(DotUnit::wgmma, why);
-    s.intra_warpgroup_overlap = true;
+    const int threads = static_cast<int>(groups) * kWarpgroup;
+    if (b2b->scaled_accumulation()) return list_scaled_accumulation(*b2b, threads, static_cast<int>(places));
+    tile::WgmmaB2b kind{.stages = static_cast<int>(places), .group_m = chain_raster(*b2b)};
+    kind.longest_first = kind.group_m == 0 && differs_by_row(*b2b, kernel_);
+    std::string why = add_chain({.threads = threads, .kind = kind}, kPlainB2b * b2b_us(*b2b));
+    if (!why.empty()) return refuse({.kind = tile::WgmmaB2b()}, why);
     const bool wide = kernel_.type(b2b->dots[0].op->operands[0]).shape[1] >= kWideDepth;
-    const auto try_b2b = [&](double us) {
+    const auto try_rounds = [&](tile::Rounds rounds, double us) {
+      kind.rounds = rounds;
+      const Schedule s{.threads = threads, .kind = kind};
       if (why = add_chain(s, us); !why.empty()) refuse(s, why);
     };
     const bool in_turns = !wide || mean_rounds(*b2b) < kFewRounds;
     for (const int tma_store : {0, static_cast<int>(kFewestStoreStages)}) {
-      s.tma_store_stages = tma_store;
+      kind.tma_store_stages = tma_store;
       const double us = (tma_store > 0 ? kB2bTmaStore : 1) * b2b_us(*b2b);
-      s.fa3_pingpong = false;
-      try_b2b((in_turns ? kFa3Pingpong : 1) * us);
-      s.fa3_pingpong = groups > 1;
-      if (s.fa3_pingpong) try_b2b((in_turns ? 1 : kFa3Pingpong) * us);
+      try_rounds(tile::Rounds::ahead, (in_turns ? kFa3Pingpong : 1) * us);
+      if (groups > 1) try_rounds(tile::Rounds::fa3_pingpong, (in_turns ? 1 : kFa3Pingpong) * us);
     }
+  }
+
+  int chain_raster(const B2bMatmul& b2b) const {
+    return b2b.multiplies_alone() && kernel_.grid.size() > 1 ? kB2bGroupM : 0;
   }
 
   // Rounds of a program's loops together, in the mean over the grid; many where data or arguments decide.
@@ -284,7 +295,7 @@ class Lister {
   // what it multiplies with for many of them, and as many places as leave room for a second program.
   void list_cp_async_b2b() {
     const auto b2b = find_b2b_matmul(kernel_, DotUnit::mma);
-    if (!b2b) return refuse(DotUnit::mma, b2b.error().message);
+    if (!b2b) return refuse({.kind = tile::MmaChain()}, b2b.error().message);
     constexpr Index kDriverBytes = 1 << 10;  // of each block; a multiprocessor has them besides for one
     Index once = kDriverBytes + (1 << 10), each = 0;
     for (const B2bBlock& b : b2b->blocks) (b.resident() ? once : each) += b.operand.bytes();
@@ -294,18 +305,15 @@ class Lister {
     Index threads = std::max(rows, Index{kWarpgroup});
     for (const auto& [loop, count] : elements)
       if (count / threads > kMostAccumulators) threads = 2 * rows;
-    Schedule s{.threads = static_cast<int>(threads),
-               .threads_per_row = 4,
-               .vector_bytes = 16,
-               .dot = DotUnit::mma,
-               .longest_first = differs_by_row(*b2b, kernel_)};
-    if (b2b->multiplies_alone() && kernel_.grid.size() > 1) s.group_m = kB2bGroupM;
+    tile::MmaChain kind{.group_m = chain_raster(*b2b)};
+    kind.longest_first = kind.group_m == 0 && differs_by_row(*b2b, kernel_);
     const bool waits = b2b->multiplies_alone() || has_nested(*b2b);
     const double us = (options_.arch.major < 9 ? 1 : kSlowerByThreads) * kPlainB2b * b2b_us(*b2b);
     const Index room = options_.max_shared_bytes;
     std::string why = "dot: shared memory has no room for the b2b's blocks";
     for (Index stages = 1; stages <= kMaxCopies && once + stages * each <= room; ++stages) {
-      s.stages = static_cast<int>(stages);
+      kind.stages = static_cast<int>(stages);
+      const Schedule s{.threads = static_cast<int>(threads), .kind = kind};
       const Index programs = (room + kDriverBytes) / (once + stages * each);
       const bool alone = programs * threads < kThreadsForWaits;
       const double fewer = waits ? static_cast<double>(kMaxCopies - stages) : stages == 1 ? 1 : 0;
@@ -313,12 +321,13 @@ class Lister {
       if (!why.empty()) refuse(s, why);
       if (!why.empty() && stages > 1) break;
     }
-    if (found_.empty() || found_.back().schedule.dot != DotUnit::mma) refuse(DotUnit::mma, why);
+    if (found_.empty() || !std::holds_alternative<tile::MmaChain>(found_.back().schedule.kind))
+      refuse({.kind = tile::MmaChain()}, why);
   }
 
   // One product a round: one warpgroup adds while the other one's blocks are multiplied. GroupM as for plain
   // products.
-  void list_scaled_accumulation(const B2bMatmul& b2b, Schedule s) {
+  void list_scaled_accumulation(const B2bMatmul& b2b, int threads, int places) {
     const auto rows = static_cast<Index>(kernel_.grid.size() > 1 ? programs_of(kernel_.grid[1]) : 1);
     double us = b2b_us(b2b);
     // With 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md);
@@ -326,14 +335,17 @@ class Lister {
     // (docs/notes/2026-11-22-rounds-on-the-h200.md).
     const bool tall = kernel_.type(b2b.dots[0].op->results[0]).shape[0] > 2 * kWarpgroupRows;
     for (int group_m : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
-      if (!found_.empty() && is_too_long(s, group_m, static_cast<double>(rows))) continue;
-      s.group_m = rows > 1 ? group_m : 0;
-      s.cluster = 2;
-      const std::string why_alone = add_chain(s, us);
-      if (!why_alone.empty()) refuse(s, why_alone);
-      s.cluster = 1;
-      const std::string why = add_chain(s, why_alone.empty() ? kOwnBlocks * us : us);
-      if (!why.empty() && !found_one()) return refuse(DotUnit::wgmma, why);
+      tile::WgmmaScaled kind{.stages = places};
+      if (!found_.empty() && is_too_long(threads, kind, group_m, static_cast<double>(rows))) continue;
+      kind.group_m = rows > 1 ? group_m : 0;
+      kind.cluster = 2;
+      const Schedule shared{.threads = threads, .kind = kind};
+      const std::string why_alone = add_chain(shared, us);
+      if (!why_alone.empty()) refuse(shared, why_alone);
+      kind.cluster = 1;
+      const std::string why =
+          add_chain({.threads = threads, .kind = kind}, why_alone.empty() ? kOwnBlocks * us : us);
+      if (!why.empty() && !found_one()) return refuse({.kind = tile::WgmmaScaled()}, why);
       us *= kOtherGroupM;
     }
   }

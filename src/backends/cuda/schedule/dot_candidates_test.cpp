@@ -1,4 +1,5 @@
 // What is considered for a dot is listed, with what it is predicted to take or why it is refused.
+#include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/cuda_backend.h"
 #include "support/matmul_kernels.h"
 
@@ -25,7 +26,7 @@ std::vector<Candidate> candidates_of(Index rows, DType out) {
 
 bool refuses(const std::vector<Candidate>& all, int group_m, std::string_view why) {
   return std::any_of(all.begin(), all.end(), [&](const Candidate& c) {
-    return (group_m == 0 || c.schedule.group_m == group_m) && c.refusal.starts_with(why);
+    return (group_m == 0 || cuda::group_m(c.schedule) == group_m) && c.refusal.starts_with(why);
   });
 }
 

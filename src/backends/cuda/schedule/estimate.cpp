@@ -330,12 +330,10 @@ Occupancy occupancy(const tile::Kernel& kernel, const CudaPlan& plan) {
   out.registers = std::min(255, (kBaseRegisters + static_cast<int>(most) + 7) / 8 * 8);
   out.blocks = std::min({kRegistersPerMultiprocessor / (out.registers * s.threads),
                          kThreadsPerMultiprocessor / s.threads, kBlocksPerMultiprocessor});
-  if (s.programs_per_sm > 0)
-    out.blocks = std::max(out.blocks, std::min(s.programs_per_sm, kThreadsPerMultiprocessor / s.threads));
   if (!staged.empty()) {
     out.staged = true;
-    const Index bytes = slots * kSlotBytes * s.threads * s.stages;
-    out.bytes_ahead = static_cast<double>(slots * kSlotBytes * (s.stages - 1));
+    const Index bytes = slots * kSlotBytes * s.threads * stages(s);
+    out.bytes_ahead = static_cast<double>(slots * kSlotBytes * (stages(s) - 1));
     out.blocks = static_cast<int>(
         std::min<Index>(out.blocks, plan.options.max_shared_bytes / (bytes + kReservedSharedBytes)));
   }
@@ -375,9 +373,10 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   constexpr double kBlockStartUs = 0.3, kMemoryLatencyUs = 0.7, kExchangeUs = 0.2, kExchangeOf1024Us = 0.35,
                    kClusterUs = 0.8, kShuffleUs = 0.08, kLanesPerUs = 128 * 1.7e3 * 0.8;
   constexpr double kThreadsToFill = 512;  // that keep the four schedulers of a multiprocessor busy
+  const int cluster = row_cluster(schedule);
   const double units = std::max(1, target.units), resident = std::max(1, o.blocks);
-  const double programs_in_block = static_cast<double>(layouts.programs_per_block) / schedule.cluster;
-  const double blocks = std::ceil(work.programs / layouts.programs_per_block) * schedule.cluster;
+  const double programs_in_block = static_cast<double>(layouts.programs_per_block) / cluster;
+  const double blocks = std::ceil(work.programs / layouts.programs_per_block) * cluster;
   const double memory_us =
       work.programs *
       (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) *
@@ -389,8 +388,8 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
       work.instructions * o.waste + kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
   const double compute_us = work.programs * instructions / (units * kLanesPerUs);
   double exchange_us =
-      schedule.threads_per_row > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;
-  if (schedule.cluster > 1) exchange_us += kClusterUs;
+      threads_per_row(schedule) > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;
+  if (cluster > 1) exchange_us += kClusterUs;
   // What one block does from its start to its end, alone: its own reads at its multiprocessor's rate, too.
   double block_us =
       work.exchanges * exchange_us +
@@ -402,7 +401,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
     for (const TileFrame& f : layouts.frames)
       block_us +=
           static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector);
-  const double waves = blocks / blocks_at_once(schedule.cluster, resident, units);
+  const double waves = blocks / blocks_at_once(cluster, resident, units);
   const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
   // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
   // Blocks of loops stay: of a small grid no others come.
@@ -421,9 +420,9 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   // themselves. Rows over clusters, which start and end together: by a fifth (cross-entropy,
   // docs/notes/2026-11-21-fifth-h200.md); not loops that meet once, behind them.
   constexpr double kStagedCost = 1.18, kClusterCost = 1.18;
-  const double more = o.staged && (schedule.cluster > 1 || resident > 1)            ? kStagedCost
-                      : !o.staged && schedule.cluster > 1 && !shares_rows(schedule) ? kClusterCost
-                                                                                    : 1;
+  const double more = o.staged && (cluster > 1 || resident > 1)            ? kStagedCost
+                      : !o.staged && cluster > 1 && !shares_rows(schedule) ? kClusterCost
+                                                                           : 1;
   // Shorter code wins between equals: it compiles faster.
   return busy * more * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
 }

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true fa3_pingpong=true longest_first=true; predicted 3.99e+03 us
+// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 3.99e+03 us
 // sub_ge_le_bit_and_0: q bf16[16,16384,128], k bf16[16,16384,128], v bf16[16,16384,128] -> t40 bf16[16,16384,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true fa3_pingpong=true longest_first=true
+// schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -1,6 +1,6 @@
-// threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true; predicted 64.8 us
+// wgmma_b2b threads=128 rounds=ahead; predicted 64.8 us
 // lt_take_take_where_0: lengths i64[16], q bf16[16,8,8,128], table i64[2048], k bf16[2048,8,64,128], v bf16[2048,8,64,128] -> t52 bf16[16,8,8,128]
-// schedule: threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true
+// schedule: wgmma_b2b threads=128 rounds=ahead
 // tiles [64,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [64,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"

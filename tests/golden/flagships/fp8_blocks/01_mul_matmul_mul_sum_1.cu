@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 cluster=2 stages=4 dot=wgmma group_m=8; predicted 252 us
+// wgmma_scaled threads=256 stages=4 group_m=8 cluster=2; predicted 252 us
 // mul_matmul_mul_sum_1: scale_a f32[32,4096], scale_b f32[32,32], a f8e4m3[32,4096,128], t16 f8e4m3[32,32,128,128] -> t22 bf16[4096,32,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 cluster=2 stages=4 dot=wgmma group_m=8
+// schedule: wgmma_scaled threads=256 stages=4 group_m=8 cluster=2
 // tiles [256,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

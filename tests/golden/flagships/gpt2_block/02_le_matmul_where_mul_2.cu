@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true fa3_pingpong=true longest_first=true; predicted 189 us
+// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 189 us
 // le_matmul_where_mul_2: t39 bf16[2,12,1024,64], t39_1 bf16[2,12,1024,64], t39_2 bf16[2,12,1024,64] -> t85 bf16[2,12,1024,64]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true fa3_pingpong=true longest_first=true
+// schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma group_m=16 cutlass_pingpong=true tma_store_stages=4; predicted 20.9 us
+// wgmma_ping_pong threads=256 stages=4 group_m=16 tma_store_stages=4; predicted 20.9 us
 // matmul_add_mul_mul_5: t110 bf16[2048,768], fcw bf16[768,3072], fcb bf16[3072] -> t124 bf16[2048,3072]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma group_m=16 cutlass_pingpong=true tma_store_stages=4
+// schedule: wgmma_ping_pong threads=256 stages=4 group_m=16 tma_store_stages=4
 // tiles [128,192]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 24 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -1,6 +1,6 @@
-// threads=128 threads_per_row=4 vector_bytes=16 stages=7 dot=wgmma; predicted 6.39 us
+// wgmma_scaled threads=128 stages=7; predicted 6.39 us
 // matmul_mul_sum_1: scales bf16[32,4096], x bf16[32,64,128], t18 bf16[32,4096,128] -> t24 bf16[64,4096]
-// schedule: threads=128 threads_per_row=4 vector_bytes=16 stages=7 dot=wgmma
+// schedule: wgmma_scaled threads=128 stages=7
 // tiles [64,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

@@ -15,7 +15,7 @@ void CpAsyncB2b::print_body() {
   k_.print_steps(loops_.steps);
   std::swap(out_, steps);
   blocks_.print_places();
-  if (schedule_.stages > 1) out_.write("int stage = 0;  // which of a block's places is multiplied");
+  if (stages(schedule_) > 1) out_.write("int stage = 0;  // which of a block's places is multiplied");
   out_.append(steps);
 }
 
@@ -80,7 +80,7 @@ void CpAsyncB2b::print_first_copies(const Step& loop, const std::vector<CopyPoin
       out_.close_with("};");
     }
   bool any = false;
-  for (int round = -schedule_.stages; round < 0; ++round)
+  for (int round = -stages(schedule_); round < 0; ++round)
     for (const CopyPoint& point : points) {
       for (const auto& [block, ahead] : point.copies) {
         if (round + ahead < 0) continue;
@@ -96,7 +96,7 @@ std::string CpAsyncB2b::CopiedLoop::at(const std::string& from, int rounds) cons
 }
 
 void CpAsyncB2b::print_copy_point(const CopyPoint& point, const CopiedLoop& names) {
-  const int places = schedule_.stages;
+  const int places = stages(schedule_);
   out_.line("copy_async_wait<{}>();", point.pending);
   out_.write("__syncthreads();");
   for (const auto& [block, ahead] : point.copies) {
@@ -122,12 +122,12 @@ void CpAsyncB2b::print_dots(const Step& loop) {
   out_.line("const i64 {} = {}, {} = {};", names.end, k_.scalar(op.operands[1]).text, names.by,
             k_.scalar(op.operands[2]).text);
   print_first_copies(loop, points, names);
-  if (schedule_.stages > 1) out_.write("stage = 0;");
+  if (stages(schedule_) > 1) out_.write("stage = 0;");
   out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", names.index, names.lower, names.end, names.by);
   out_.line("const {0} {1} = {0}({2});", k_.type_of(i), names_.value(i), names.index);
   scalars_[i] = {names_.value(i), k_.type_of(i)};
   ++loop_depth_;
-  if (schedule_.stages > 1) print_copy_point(points.front(), names);
+  if (stages(schedule_) > 1) print_copy_point(points.front(), names);
   for (const Step& step : loop.body[0]) {
     if (step.kind != Step::Kind::dot) {
       k_.print_step(step);
@@ -135,12 +135,12 @@ void CpAsyncB2b::print_dots(const Step& loop) {
     }
     const B2bDot& d = *b2b_->find(*step.op);
     for (const CopyPoint& point : points)
-      if (schedule_.stages == 1 && point.dot == &d) print_copy_point(point, names);
+      if (stages(schedule_) == 1 && point.dot == &d) print_copy_point(point, names);
     if (blocks_.zero_unused(d, schedule_.threads, [&](int block) { return stage(block); }))
       out_.write("__syncthreads();");
     multiply(d);
   }
-  if (schedule_.stages > 1) out_.line("stage = stage == {} ? 0 : stage + 1;", schedule_.stages - 1);
+  if (stages(schedule_) > 1) out_.line("stage = stage == {} ? 0 : stage + 1;", stages(schedule_) - 1);
   --loop_depth_;
   out_.close();
   // Nothing is under way any more, and all have read what there was: what follows may use the places.

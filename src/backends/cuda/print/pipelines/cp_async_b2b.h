@@ -1,4 +1,4 @@
-// Back-to-back dots under dot=mma: all threads copy the blocks of later rounds into shared memory (cp.async),
+// Back-to-back dots by mma.sync: all threads copy the blocks of later rounds into shared memory (cp.async),
 // multiply the present ones by mma.sync and carry out the element loops between. What a warp waits for, the
 // others of its multiprocessor fill.
 #pragma once

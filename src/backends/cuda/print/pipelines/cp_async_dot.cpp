@@ -36,23 +36,16 @@ void print_dot_blocks(KernelPrinter& k) {
   const tile::Schedule& schedule = k.plan().schedule;
   for (const auto& [name, o] : {std::pair{"A", &dot.a}, std::pair{"B", &dot.b}})
     k.out().line("using {} = {}<{}, {}, {}, Major::{}>;", name,
-                 schedule.dot == tile::DotUnit::fma_blocks ? "FmaBlock" : "Block", element_type(o->dtype),
-                 o->rows, o->depth, o->k_major ? "k" : "mn");
-  k.out().line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;", schedule.stages);
-}
-
-void CpAsyncDot::print_body() {
-  if (schedule_.persistent)
-    PersistentRows::print_body();
-  else
-    k_.print_steps(loops_.steps);
+                 dot_unit(schedule) == tile::DotUnit::fma_blocks ? "FmaBlock" : "Block",
+                 element_type(o->dtype), o->rows, o->depth, o->k_major ? "k" : "mn");
+  k.out().line("const u32 a_blocks = block_stage(), b_blocks = a_blocks + {} * A::bytes;", stages(schedule));
 }
 
 // acc += a · b for the block at `turn`.
 std::string CpAsyncDot::multiply_text(const Registers& acc) {
   const TileFrame& f = layouts_.frame(acc.layout);
   constexpr const char* kBlocks = "a_blocks + stage * A::bytes, b_blocks + stage * B::bytes";
-  if (schedule_.dot == tile::DotUnit::fma_blocks) {
+  if (dot_unit(schedule_) == tile::DotUnit::fma_blocks) {
     k_.need("fma_dot");
     const KernelPrinter::Thread thread_names = k_.thread(f);
     return fmt::format("fma_block<A, B, {}, {}, {}, {}>({}, {}, {}, {} * {});", f.row_steps(), f.groups,
@@ -75,7 +68,7 @@ bool CpAsyncDot::print_loop(const Step& step) {
   const ValueId i = op.blocks[0].args[0];
   const std::string name = names_.value(i), lower = k_.scalar(op.operands[0]).text,
                     upper = k_.scalar(op.operands[1]).text, by = k_.scalar(op.operands[2]).text;
-  const int ahead = schedule_.stages - 1;
+  const int ahead = stages(schedule_) - 1;
   print_dot_blocks(k_);
   out_.open("const auto fetch = [&](i64 {}, int stage)", name);
   out_.open("if ({} < {})", name, upper);

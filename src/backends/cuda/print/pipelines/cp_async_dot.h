@@ -1,4 +1,4 @@
-// The schedules dot=mma and dot=fma_blocks: all threads copy the blocks of later steps into shared memory
+// The schedules mma_dot and fma_blocks: all threads copy the blocks of later steps into shared memory
 // (cp.async) while they multiply the present ones, by mma.sync or, in f32, on the ordinary units. They take
 // what the copy engine cannot: odd strides, unaligned views, and devices before sm_90.
 #pragma once
@@ -15,10 +15,9 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
 // How the blocks of a dot's operands lie, and where.
 void print_dot_blocks(KernelPrinter& k);
 
-class CpAsyncDot final : public PersistentRows {
+class CpAsyncDot final : public Elements {
  public:
-  explicit CpAsyncDot(KernelPrinter& k) : PersistentRows(k) {}
-  void print_body() override;
+  explicit CpAsyncDot(KernelPrinter& k) : Elements(k) {}
   bool print_loop(const Step& step) override;
 
  private:

@@ -1,4 +1,4 @@
-// The forms of dot=wgmma are compiled by NVRTC at the sizes that fill a thread's registers: none spills, none
+// The forms of wgmma are compiled by NVRTC at the sizes that fill a thread's registers: none spills, none
 // is warned of.
 #include "backends/cuda/cuda_backend.h"
 #include "support/attention_kernels.h"
@@ -36,15 +36,13 @@ class DotCompile : public ::testing::Test {
   std::unique_ptr<backends::Backend> backend_;
 };
 
-tile::Schedule cutlass_pingpong(int stages, int cluster = 1) {
+tile::Schedule cutlass_pingpong(int stages, int places = 0) {
   return {.threads = 256,
-          .threads_per_row = 4,
-          .vector_bytes = 16,
-          .cluster = cluster,
-          .stages = stages,
-          .dot = tile::DotUnit::wgmma,
-          .group_m = 16,
-          .cutlass_pingpong = true};
+          .kind = tile::WgmmaPingPong{.stages = stages, .group_m = 16, .tma_store_stages = places}};
+}
+tile::Schedule together(int stages, int places = 0) {
+  return {.threads = 256,
+          .kind = tile::WgmmaDot{.stages = stages, .group_m = 16, .tma_store_stages = places}};
 }
 
 MatmulKernel of(DType dtype, Index block_m, Index block_n, bool bias_gelu) {
@@ -70,7 +68,7 @@ TEST_F(DotCompile, WarpgroupsHaveRegistersForTilesOfTheirOwn) {
     compile(of(DType::f8e4m3, 64, 192, bias_gelu), cutlass_pingpong(6));
   }
   compile(of(DType::i8, 128, 192, false), cutlass_pingpong(5));
-  compile(of(DType::f16, 128, 128, true), cutlass_pingpong(6, 2));
+  compile(of(DType::f16, 128, 128, true), cutlass_pingpong(6));
   MatmulKernel ragged = of(DType::bf16, 128, 192, true);
   ragged.batch = 3, ragged.m = 4001, ragged.n = 3064, ragged.k = 1000;
   compile(ragged, cutlass_pingpong(5));
@@ -83,9 +81,7 @@ TEST_F(DotCompile, ResultsOfEightBitsAreStoredByTheQuad) {
     for (const auto& [rows, columns] : {std::pair<Index, Index>{128, 256}, {256, 128}}) {
       MatmulKernel m = of(DType::bf16, rows, columns, out == DType::f8e4m3);
       m.out = out;
-      tile::Schedule cooperative = cutlass_pingpong(4);
-      cooperative.cutlass_pingpong = false;
-      compile(m, cooperative);
+      compile(m, together(4));
     }
 }
 
@@ -95,13 +91,11 @@ MatmulKernel with_maxima(MatmulKernel m) {
 }
 
 TEST_F(DotCompile, WarpsReduceColumnsInTheirRegisters) {
-  tile::Schedule together = cutlass_pingpong(4);
-  together.cutlass_pingpong = false;
   for (const bool bias_gelu : {false, true}) {
-    compile(with_maxima(of(DType::bf16, 128, bias_gelu ? 192 : 256, bias_gelu)), together);
+    compile(with_maxima(of(DType::bf16, 128, bias_gelu ? 192 : 256, bias_gelu)), together(4));
     compile(with_maxima(of(DType::bf16, 128, 128, bias_gelu)), cutlass_pingpong(5));
   }
-  compile(with_maxima(of(DType::f8e4m3, 128, 192, false)), together);
+  compile(with_maxima(of(DType::f8e4m3, 128, 192, false)), together(4));
   compile(with_maxima(of(DType::i8, 64, 192, false)), cutlass_pingpong(5));
   const auto none = backend_->print(tile::samples::matmul(with_maxima(of(DType::bf16, 128, 192, false))),
                                     cutlass_pingpong(5));
@@ -109,27 +103,20 @@ TEST_F(DotCompile, WarpsReduceColumnsInTheirRegisters) {
   EXPECT_NE(none.error().message.find("no registers"), std::string::npos) << none.error().message;
 }
 
-tile::Schedule tma_store(tile::Schedule s, int stages, int places) {
-  s.stages = stages, s.tma_store_stages = places;
-  return s;
-}
-
 TEST_F(DotCompile, ResultsLeaveByTheCopyEngine) {
-  tile::Schedule together = cutlass_pingpong(4);
-  together.cutlass_pingpong = false;
   for (const bool bias_gelu : {false, true}) {
-    compile(of(DType::bf16, 128, 256, bias_gelu), tma_store(together, 4, 2));
-    compile(with_maxima(of(DType::bf16, 128, 192, bias_gelu)), tma_store(together, 4, 2));
-    compile(of(DType::bf16, 128, 192, bias_gelu), tma_store(cutlass_pingpong(4), 4, 4));
-    compile(of(DType::bf16, 64, 256, bias_gelu), tma_store(cutlass_pingpong(4), 4, 3));
-    compile(of(DType::f8e4m3, 128, 192, bias_gelu), tma_store(together, 4, 3));
+    compile(of(DType::bf16, 128, 256, bias_gelu), together(4, 2));
+    compile(with_maxima(of(DType::bf16, 128, 192, bias_gelu)), together(4, 2));
+    compile(of(DType::bf16, 128, 192, bias_gelu), cutlass_pingpong(4, 4));
+    compile(of(DType::bf16, 64, 256, bias_gelu), cutlass_pingpong(4, 3));
+    compile(of(DType::f8e4m3, 128, 192, bias_gelu), together(4, 3));
   }
   MatmulKernel ragged = of(DType::f16, 128, 256, true);
   ragged.batch = 3, ragged.m = 4001, ragged.n = 3064, ragged.k = 1000, ragged.out = DType::f32;
-  compile(ragged, tma_store(together, 4, 2));
+  compile(ragged, together(4, 2));
   ragged.block_n = 192;
-  compile(ragged, tma_store(cutlass_pingpong(4), 4, 2));
-  compile(of(DType::i8, 128, 192, false), tma_store(cutlass_pingpong(4), 4, 2));
+  compile(ragged, cutlass_pingpong(4, 2));
+  compile(of(DType::i8, 128, 192, false), cutlass_pingpong(4, 2));
 }
 
 // Two and three warpgroups, each with the products of a round and the sum in its registers.
@@ -146,14 +133,10 @@ TEST_F(DotCompile, ChainsSendTheirResults) {
                                              .skips = causal,
                                              .splits = causal};
       tile::Schedule s{.threads = static_cast<int>(2 * a.block_m),
-                       .threads_per_row = 4,
-                       .vector_bytes = 16,
-                       .stages = 2,
-                       .dot = tile::DotUnit::wgmma,
-                       .intra_warpgroup_overlap = true,
-                       .fa3_pingpong = true,
-                       .longest_first = causal,
-                       .tma_store_stages = 2};
+                       .kind = tile::WgmmaB2b{.stages = 2,
+                                              .longest_first = causal,
+                                              .rounds = tile::Rounds::fa3_pingpong,
+                                              .tma_store_stages = 2}};
       compile(attention(a), to_string(a), s);
     }
 }

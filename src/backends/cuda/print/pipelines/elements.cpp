@@ -9,7 +9,6 @@ void Elements::print_body() { k_.print_steps(loops_.steps); }
 
 // One block walks over every gridDim.x-th program.
 void PersistentRows::print_body() {
-  const std::string divide = row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "";
   const std::string programs = k_.programs_text();
   name_staged();
   k_.declare_buffers(loops_.steps);
@@ -24,14 +23,9 @@ void PersistentRows::print_body() {
   Text body = out_.another(2);
   std::swap(body, out_);
   std::swap(before, out_);
-  if (!staged_.empty()) {
-    print_staging(programs);
-    out_.open("for (i32 program = first; program < {}; program += hop)", programs);
-    print_turn(programs);
-  } else {
-    out_.open("for (i32 program = i32(blockIdx.x){0}; program < {1}; program += i32(gridDim.x){0})", divide,
-              programs);
-  }
+  print_staging(programs);
+  out_.open("for (i32 program = first; program < {}; program += hop)", programs);
+  print_turn(programs);
   k_.print_program_ids();
   out_.append(body);
   out_.close();
@@ -39,7 +33,6 @@ void PersistentRows::print_body() {
 
 // Names for what is copied ahead, and their places in shared memory.
 void PersistentRows::name_staged() {
-  if (plan_.staged.empty()) return;
   k_.index_scalars();
   Index slots = 0;
   for (const StagedLoad& load : plan_.staged) {
@@ -99,11 +92,11 @@ void PersistentRows::print_fetch(Loop& loop, const Instr& in) {
 // Before the loop over programs: where the rows lie, how a program is fetched, and the first of them under
 // way.
 void PersistentRows::print_staging(const std::string& programs) {
-  const int ahead = schedule_.stages - 1;
+  const int ahead = stages(schedule_) - 1;
   for (const Staged& s : staged_in_order())
     out_.line("uint4* const {} = shared_memory<uint4>() + ({}) + threadIdx.x;", s.name,
               fmt::format("{} + {}", integer(plan_.shared.staged_at / kSlotBytes),
-                          integer(s.first_slot * schedule_.threads * schedule_.stages)));
+                          integer(s.first_slot * schedule_.threads * stages(schedule_))));
   out_.open("const auto fetch_program = [&](i32 program, int stage)");
   out_.append(fetch_);
   out_.close_with("};");
@@ -121,7 +114,7 @@ void PersistentRows::print_staging(const std::string& programs) {
 
 // At the head of the loop over programs: one more program is fetched, the present one's rows have arrived.
 void PersistentRows::print_turn(const std::string& programs) {
-  const int ahead = schedule_.stages - 1;
+  const int ahead = stages(schedule_) - 1;
   out_.line(
       "if (program + {0} * hop < {1}) fetch_program(program + {0} * hop, stage == 0 ? {0} : stage - 1);",
       ahead, programs);

@@ -1,4 +1,5 @@
-// Kernels without dots on tensor cores: element loops, a program a block, or one after another.
+// Kernels without dots on tensor cores: element loops, a program a block, or one after another with rows that
+// are copied ahead.
 #pragma once
 
 #include "backends/cuda/print/pipelines/foresight.h"
@@ -11,7 +12,7 @@ class Elements : public Pipeline {
   void print_body() override;
 };
 
-// A persistent kernel. It may copy the rows of the next programs into shared memory while it computes on the
+// A persistent kernel that copies the rows of the next programs into shared memory while it computes on the
 // present one's: memory is busy all the time, and the rows take no registers.
 class PersistentRows : public Pipeline {
  public:

@@ -11,29 +11,33 @@ namespace tilewright::cuda {
 
 namespace {
 
-std::unique_ptr<Pipeline> pipeline_of(KernelPrinter& k, const CudaPlan& plan) {
-  switch (plan.pipeline) {
-    case PipelineKind::elements:
-      if (walks_programs(plan.schedule)) return std::make_unique<PersistentRows>(k);
-      return std::make_unique<Elements>(k);
-    case PipelineKind::cp_async_dot:
-      return std::make_unique<CpAsyncDot>(k);
-    case PipelineKind::cp_async_b2b:
-      return std::make_unique<CpAsyncB2b>(k);
-    case PipelineKind::wgmma_dot:
-      return std::make_unique<WgmmaDot>(k);
-    case PipelineKind::wgmma_b2b:
-      if (accumulates_in_turn(*plan.dots.b2b)) return std::make_unique<WgmmaScaledAccumulation>(k);
-      return std::make_unique<WgmmaB2b>(k);
+struct PipelineOf {
+  using Printed = std::unique_ptr<Pipeline>;
+  KernelPrinter& k;
+  const CudaPlan& plan;
+
+  Printed operator()(const tile::CpuLoops&) const { return nullptr; }
+  Printed operator()(const tile::ElementLoops&) const {
+    if (walks_programs(plan.schedule)) return std::make_unique<PersistentRows>(k);
+    return std::make_unique<Elements>(k);
   }
-  return nullptr;
-}
+  Printed operator()(const tile::MmaDot&) const { return std::make_unique<CpAsyncDot>(k); }
+  Printed operator()(const tile::FmaBlocks&) const { return std::make_unique<CpAsyncDot>(k); }
+  Printed operator()(const tile::MmaChain&) const { return std::make_unique<CpAsyncB2b>(k); }
+  Printed operator()(const tile::WgmmaDot&) const { return std::make_unique<WgmmaDot>(k); }
+  Printed operator()(const tile::WgmmaPingPong&) const { return std::make_unique<WgmmaDot>(k); }
+  Printed operator()(const tile::WgmmaB2b&) const { return std::make_unique<WgmmaB2b>(k); }
+  Printed operator()(const tile::WgmmaScaled&) const {
+    if (accumulates_in_turn(*plan.dots.b2b)) return std::make_unique<WgmmaScaledAccumulation>(k);
+    return std::make_unique<WgmmaB2b>(k);
+  }
+};
 
 }  // namespace
 
 backends::Source print_kernel(const tile::Kernel& kernel, const CudaPlan& plan) {
   KernelPrinter printer(kernel, plan);
-  return printer.run(*pipeline_of(printer, plan));
+  return printer.run(*std::visit(PipelineOf{printer, plan}, plan.schedule.kind));
 }
 
 }  // namespace tilewright::cuda

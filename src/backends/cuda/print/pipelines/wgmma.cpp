@@ -22,11 +22,10 @@ RegisterShare register_share(int warpgroups, bool crowded) {
 
 void Wgmma::print_body() {
   k_.need("wgmma_dot");
-  const RegisterShare registers =
-      register_share(warpgroups(), b2b_.has_value() || schedule_.cutlass_pingpong);
+  const RegisterShare registers = register_share(warpgroups(), b2b_.has_value() || is_ping_pong(schedule_));
   k_.index_scalars();
   choose_names();
-  if (schedule_.longest_first) k_.need("tile_swizzle");
+  if (is_descending(schedule_)) k_.need("tile_swizzle");
   Text multiply = out_.another(3);
   std::swap(out_, multiply);
   k_.print_steps_after_wait(loops_.steps);  // of all threads, before they part
@@ -45,7 +44,7 @@ void Wgmma::print_body() {
   out_.close_else();
   out_.line("registers_up<{}>();", registers.multiplying);
   out_.write("const int group = warpgroup();");
-  if (schedule_.fa3_pingpong || schedule_.cutlass_pingpong)
+  if (rounds(schedule_) == tile::Rounds::fa3_pingpong || is_ping_pong(schedule_))
     out_.line("if (group == {}) pingpong_signal<{}>(group);", warpgroups() - 1, warpgroups());
   print_store_stages();
   print_exchange_place();
@@ -55,11 +54,11 @@ void Wgmma::print_body() {
   out_.close();
   if (plan_.dots.result) out_.write("close_store_stages();");
   out_.close();
-  out_.line("close_pipeline<{}>();", schedule_.cluster);
+  out_.line("close_pipeline<{}>();", launched_cluster(schedule_));
 }
 
 void Wgmma::open_program_loop() {
-  if (schedule_.longest_first) {
+  if (is_descending(schedule_)) {
     out_.open("for (i32 wave = 0, program; (program = serpentine(wave)) < {}; ++wave)", k_.programs_text());
     return;
   }
@@ -69,7 +68,7 @@ void Wgmma::open_program_loop() {
 
 // Opens the loop over programs of the multiplying warpgroups; with cutlass_pingpong each takes its own.
 void Wgmma::open_multiplied_programs() {
-  if (!schedule_.cutlass_pingpong) return open_program_loop();
+  if (!is_ping_pong(schedule_)) return open_program_loop();
   const int groups = warpgroups();
   out_.line("u32 passed = u32(group);  // programs of the others since the last own one");
   out_.open(
@@ -82,7 +81,7 @@ void Wgmma::open_multiplied_programs() {
 void Wgmma::print_exchange_place() {
   if (plan_.shared.exchanged == 0) return;
   out_.line("constexpr int kExchange = {}{};", plan_.shared.exchange_at,
-            schedule_.cutlass_pingpong ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
+            is_ping_pong(schedule_) ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
 }
 
 // Behind the operands' blocks.
@@ -90,13 +89,13 @@ void Wgmma::print_store_stages() {
   if (!plan_.dots.result) return;
   k_.need("tile_store");
   out_.line("TmaStoreStages<{0}> store_stages{{{1} + u32(group) * {0} * kPieceBytes, 0}};",
-            schedule_.tma_store_stages, end_of_blocks());
+            tma_store_stages(schedule_), end_of_blocks());
 }
 
 // One operand's block into its place: each block of a cluster fetches its share of what all of them need.
 void Wgmma::print_block_loads(const BlockNames& names, const TensorOperand& o, const TensorBlock& map) {
-  const bool multicast = o.shared && schedule_.cluster > 1;
-  const Index panel = map.box[0], share = multicast ? schedule_.cluster : 1;
+  const bool multicast = o.shared && launched_cluster(schedule_) > 1;
+  const Index panel = map.box[0], share = multicast ? launched_cluster(schedule_) : 1;
   const Index panels = o.inner() / panel / (o.k_major ? 1 : share);
   std::string to = fmt::format("{} + {}.stage * {}::bytes", names.stage, names.state, names.type);
   if (multicast)
@@ -110,7 +109,7 @@ void Wgmma::print_block_loads(const BlockNames& names, const TensorOperand& o, c
   }
   const std::string function = fmt::format("tma_{}_panels<{}, {}::panel_bytes, {}>",
                                            multicast ? "multicast" : "load", panels, names.type, panel);
-  const std::string all = multicast ? fmt::format("{}, ", (1 << schedule_.cluster) - 1) : "";
+  const std::string all = multicast ? fmt::format("{}, ", (1 << launched_cluster(schedule_)) - 1) : "";
   out_.line("{}({}{}, {}, {}, {});", function, all, to, names.map, names.full, fmt::join(layout, ", "));
 }
 
@@ -124,7 +123,7 @@ void Wgmma::open_dot_loop(const Op& op) {
 }
 
 bool Wgmma::runs_always(const Op& loop) const {
-  return OperandReader(kernel_, schedule_.dot).trips(loop) > 0;
+  return OperandReader(kernel_, tile::DotUnit::wgmma).trips(loop) > 0;
 }
 
 }  // namespace tilewright::cuda

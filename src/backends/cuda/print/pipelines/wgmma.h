@@ -1,4 +1,4 @@
-// The schedule dot=wgmma: a persistent kernel whose last warpgroup fetches blocks by TMA into pipelines in
+// The wgmma schedules: a persistent kernel whose last warpgroup fetches blocks by TMA into pipelines in
 // shared memory while the others multiply them on the tensor cores and carry out what follows the loops.
 #pragma once
 

@@ -17,7 +17,7 @@ void WgmmaB2b::choose_names() {
   join_rings();
   for (const B2bDot& d : b2b_->dots)
     if (d.a < 0 && is_f8(kernel_.type(d.op->operands[0]).dtype)) name_parts(d);
-  if (schedule_.intra_warpgroup_overlap && !b2b_->scaled_accumulation()) name_late_dots();
+  if (rounds(schedule_) != tile::Rounds::apart && !b2b_->scaled_accumulation()) name_late_dots();
 }
 
 // One product alone reads two blocks: one barrier tells that both are there, one that both are read.
@@ -63,12 +63,12 @@ void WgmmaB2b::name_late_dots() {
 // Where the blocks lie, and their barriers.
 void WgmmaB2b::print_rings() {
   blocks_.print_places();
-  if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
+  if (launched_cluster(schedule_) > 1) out_.write("const u32 rank = cluster_rank();");
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
     const TmaPipeline& pipeline = pipelines_[i];
     if (pipeline.joins) continue;
     out_.line("__shared__ TmaPipeline<{}> {};", plan_.places[i], pipeline.name);
-    out_.line("open_pipeline<{}, {}>({});", warpgroups(), schedule_.cluster, pipeline.name);
+    out_.line("open_pipeline<{}, {}>({});", warpgroups(), launched_cluster(schedule_), pipeline.name);
   }
   for (std::size_t i = 0; i < pipelines_.size(); ++i) {
     const TmaPipeline& pipeline = pipelines_[i];
@@ -164,7 +164,7 @@ void WgmmaB2b::print_dots(const Step& loop) {
     return print_pipeline(loop, dots);
   if (b2b_->scaled_accumulation() && warpgroups() > 1) out_.line("keep_step<{}>();", schedule_.threads);
   declare_parts(loop);
-  if (schedule_.intra_warpgroup_overlap && late_dot(*b2b_, *loop.op)) return print_overlapping(loop);
+  if (rounds(schedule_) != tile::Rounds::apart && late_dot(*b2b_, *loop.op)) return print_overlapping(loop);
   k_.open_loop(loop);
   print_in_order(loop);
   k_.close_loop();
@@ -200,8 +200,8 @@ bool WgmmaB2b::take_load(const Loop& loop, const Op& load, const Registers& r) {
 
 void WgmmaB2b::release(int block, const std::string& state) {
   if (joins(block)) return;
-  out_.line("release<{}>({}, {}.stage);", schedule_.cluster, pipelines_[static_cast<std::size_t>(block)].name,
-            state);
+  out_.line("release<{}>({}, {}.stage);", launched_cluster(schedule_),
+            pipelines_[static_cast<std::size_t>(block)].name, state);
   out_.line("{}.next();", state);
 }
 

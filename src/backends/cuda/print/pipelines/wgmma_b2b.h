@@ -1,5 +1,5 @@
-// Back-to-back dots under dot=wgmma: each block of memory has a pipeline of its own in shared memory, which
-// the last warpgroup fills. The others multiply, carry out the element loops on the accumulators in their
+// Back-to-back dots by wgmma: each block of memory has a pipeline of its own in shared memory, which the
+// last warpgroup fills. The others multiply, carry out the element loops on the accumulators in their
 // registers, and multiply what these leave there.
 #pragma once
 

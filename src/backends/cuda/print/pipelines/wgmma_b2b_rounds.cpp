@@ -1,7 +1,7 @@
 // The rounds of back-to-back dots. Each product is handed to the tensor cores as soon as its operands are
-// there, and waited for where a step touches it. Where rounds overlap (Schedule::intra_warpgroup_overlap),
-// the first products of a round and the last one of the round before are handed over together, and the steps
-// between the first and the last run beside the last one.
+// there, and waited for where a step touches it. Where rounds overlap (tile::Rounds::ahead), the first
+// products of a round and the last one of the round before are handed over together, and the steps between
+// the first and the last run beside the last one.
 #include "backends/cuda/analysis/b2b_plan.h"
 #include "backends/cuda/print/pipelines/wgmma_b2b.h"
 
@@ -150,11 +150,11 @@ void WgmmaB2b::print_overlapping_rounds(const NamedRound& named, const RoundBoun
   out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", bounds.index, from, bounds.end, bounds.by);
   out_.line("const {0} {1} = {0}({1}_i);", bounds.type, bounds.index);
   open_round(round);
-  if (schedule_.fa3_pingpong) out_.write("pingpong_wait(group);");
+  if (rounds(schedule_) == tile::Rounds::fa3_pingpong) out_.write("pingpong_wait(group);");
   issue_first(round);
   wait(*round.late);
   issue(*round.late);
-  if (schedule_.fa3_pingpong) out_.line("pingpong_signal<{}>(group);", warpgroups());
+  if (rounds(schedule_) == tile::Rounds::fa3_pingpong) out_.line("pingpong_signal<{}>(group);", warpgroups());
   out_.write("wgmma_wait<1>();");
   print_rest(round);
   out_.write("wgmma_wait<0>();");

@@ -13,14 +13,13 @@ bool WgmmaDot::print_loop(const Step& step) {
 
 void WgmmaDot::print_rings() {
   print_dot_blocks(k_);
-  out_.line("__shared__ TmaPipeline<{}> pipeline;", schedule_.stages);
-  if (schedule_.cluster > 1) out_.write("const u32 rank = cluster_rank();");
-  out_.line("open_pipeline<{}, {}>(pipeline);", dot_warpgroups(schedule_), schedule_.cluster);
-  out_.line("PipelineState<{}> state;", schedule_.stages);
+  out_.line("__shared__ TmaPipeline<{}> pipeline;", stages(schedule_));
+  out_.line("open_pipeline<{}, 1>(pipeline);", dot_warpgroups(schedule_));
+  out_.line("PipelineState<{}> state;", stages(schedule_));
 }
 
 std::string WgmmaDot::end_of_blocks() const {
-  return fmt::format("b_blocks + {} * B::bytes", schedule_.stages);
+  return fmt::format("b_blocks + {} * B::bytes", stages(schedule_));
 }
 
 void WgmmaDot::print_fetching() {
@@ -48,7 +47,7 @@ void WgmmaDot::print_fetching(const Step& loop) {
 // Warpgroups that multiply one tile begin it together; those that have their own pass over the blocks of the
 // others' and wait for their turn.
 void WgmmaDot::print_turn(const Op& loop) {
-  if (!schedule_.cutlass_pingpong) {
+  if (!is_ping_pong(schedule_)) {
     if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
     return;
   }
@@ -65,18 +64,18 @@ void WgmmaDot::print_turn(const Op& loop) {
 void WgmmaDot::print_rounds(const Op& op) {
   const Registers acc = k_.buffer(dot_->dot->results[0]);
   const std::string i = names_.value(op.blocks[0].args[0]), lower = k_.scalar(op.operands[0]).text;
-  const std::string release = fmt::format("release_previous<{}>(pipeline, state);", schedule_.cluster);
+  const std::string release = "release_previous<1>(pipeline, state);";
   const std::string give =
-      schedule_.cutlass_pingpong ? fmt::format("pingpong_signal<{}>(group);", warpgroups()) : "";
+      is_ping_pong(schedule_) ? fmt::format("pingpong_signal<{}>(group);", warpgroups()) : "";
   const std::string blocks =
       fmt::format("{}, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, {}", acc.name,
-                  schedule_.cutlass_pingpong ? "0" : "group");
+                  is_ping_pong(schedule_) ? "0" : "group");
   print_turn(op);
   open_dot_loop(op);
   out_.write("wait_full(pipeline, state);");
   if (dot_->two_level) {
     out_.line("wgmma_two_level<A, B, {}>({});", dot_warpgroups(schedule_), blocks);
-    out_.line("release<{}>(pipeline, state.stage);", schedule_.cluster);
+    out_.write("release<1>(pipeline, state.stage);");
     out_.write("state.next();");
     out_.close();
     if (!give.empty()) out_.write(give);

@@ -1,4 +1,4 @@
-// A loop of one dot under dot=wgmma: blocks of both operands share the places of one pipeline.
+// A loop of one dot under wgmma: blocks of both operands share the places of one pipeline.
 #pragma once
 
 #include "backends/cuda/print/pipelines/wgmma.h"

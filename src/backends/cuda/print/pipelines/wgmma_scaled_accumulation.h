@@ -1,4 +1,4 @@
-// Scaled accumulation under dot=wgmma: loops that add up what is computed of products, one a round. What a
+// Scaled accumulation by wgmma: loops that add up what is computed of products, one a round. What a
 // round loads beside its blocks is loaded a round before, so that it is there when the product is. While a
 // warpgroup adds, the tensor cores have the other's product. Rows beyond 64 of a warpgroup are multiplied and
 // added one block of 64 after another, through the same registers.
