@@ -190,12 +190,11 @@ class PlanWriter {
       rename_nodes(same.lowered, same.form.nodes, form.nodes);
       return same;
     }
-    auto plan = plans_->plan(graph_, forms_, g);
+    auto plan = plans_->plan(graph_, forms_, g, {.name = kernel_name(g), .variants = options_.variants});
     if (const auto* refusal = std::get_if<Refusal>(&plan)) return *refusal;
-    const TiledGroup& tiled = std::get<TiledGroup>(plan);
-    Lowered lowered = lower(graph_, tiled, target_, {.name = kernel_name(g), .variants = options_.variants});
+    auto& [cost, lowered] = std::get<PlannedGroup>(plan);
     const Hash128 key = form.key;
-    return written_.emplace(key, Written{std::move(form), std::move(lowered), tiled.cost}).first->second;
+    return written_.emplace(key, Written{std::move(form), std::move(lowered), cost}).first->second;
   }
 
   // Nothing is added where there is a reason why it cannot be.

@@ -107,8 +107,8 @@ class Union {
 
 }  // namespace
 
-KernelCost kernel_cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars) {
-  const Counts counts = count_launch(kernel, scalars);
+KernelCost kernel_cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Index most_sampled) {
+  const Counts counts = count_launch(kernel, scalars, most_sampled);
   KernelCost cost{.work = counts.work, .exact = counts.exact};
   Footprints footprints(kernel, scalars);
   std::vector<Union> read(kernel.views.size()), written(kernel.views.size());

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "tile/prim_eval.h"
+#include "tile/scalar_values.h"
 
 namespace tilewright::tile {
 
@@ -56,11 +56,11 @@ bool has_control(const Block& block) {
 class ProgramCounter {
  public:
   ProgramCounter(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Counts& counts)
-      : kernel_(kernel), scalars_(scalars), counts_(counts), values_(kernel.values.size()) {}
+      : kernel_(kernel), counts_(counts), scalars_(kernel, scalars) {}
 
   // One program that stands for `weight` of them.
   void run(const std::vector<Index>& program, double weight) {
-    program_ = program;
+    scalars_.start(program);
     walk(kernel_.body, weight, counts_);
   }
 
@@ -72,7 +72,7 @@ class ProgramCounter {
       } else if (op.kind == OpKind::branch) {
         walk_branch(op, times, into);
       } else {
-        evaluate(op);
+        scalars_.evaluate(op);
         add_ops(kernel_, op, times, into.work);
         add_access(op, times, into);
       }
@@ -81,9 +81,10 @@ class ProgramCounter {
 
   void walk_loop(const Op& op, double times, Counts& into) {
     const Block& body = op.blocks[0];
-    for (ValueId id : body.args) value(id) = std::nullopt;
-    for (ValueId id : op.results) value(id) = std::nullopt;
-    const auto lower = value(op.operands[0]), upper = value(op.operands[1]), step = value(op.operands[2]);
+    for (ValueId id : body.args) scalars_.of(id) = std::nullopt;
+    for (ValueId id : op.results) scalars_.of(id) = std::nullopt;
+    const auto lower = scalars_.of(op.operands[0]), upper = scalars_.of(op.operands[1]),
+               step = scalars_.of(op.operands[2]);
     if (!lower || !upper || !step || *step <= 0) {
       into.exact = false;
       return walk(body, times, into);
@@ -94,14 +95,14 @@ class ProgramCounter {
     const Index walked = has_control(body) ? std::min(trips, kMaxWalked) : std::min<Index>(trips, 1);
     if (has_control(body) && walked < trips) into.exact = false;
     for (Index i = 0; i < walked; ++i) {
-      value(body.args[0]) = *lower + *step * (i * trips / walked);
+      scalars_.of(body.args[0]) = *lower + *step * (i * trips / walked);
       walk(body, times * static_cast<double>(trips) / static_cast<double>(walked), into);
     }
   }
 
   void walk_branch(const Op& op, double times, Counts& into) {
-    for (ValueId id : op.results) value(id) = std::nullopt;
-    if (const auto condition = value(op.operands[0]))
+    for (ValueId id : op.results) scalars_.of(id) = std::nullopt;
+    if (const auto condition = scalars_.of(op.operands[0]))
       return walk(op.blocks[*condition != 0 ? 0 : 1], times, into);
     Counts sides[2] = {into, into};
     for (std::size_t side : {0, 1}) walk(op.blocks[side], times, sides[side]);
@@ -111,33 +112,6 @@ class ProgramCounter {
     };
     into = weight(sides[0]) >= weight(sides[1]) ? std::move(sides[0]) : std::move(sides[1]);
     into.exact = false;
-  }
-
-  // --- scalars
-
-  std::optional<std::int64_t>& value(ValueId id) { return values_[static_cast<std::size_t>(id)]; }
-
-  void evaluate(const Op& op) {
-    if (op.results.empty()) return;
-    std::optional<std::int64_t>& result = value(op.results[0]);
-    result = std::nullopt;
-    const TileType& type = kernel_.type(op.results[0]);
-    if (type.rank() != 0 || is_float(type.dtype)) return;
-    if (op.kind == OpKind::constant) result = op.number.i;
-    if (op.kind == OpKind::scalar_param) result = scalars_[static_cast<std::size_t>(op.param)];
-    if (op.kind == OpKind::program_id) result = program_[static_cast<std::size_t>(op.param)];
-    if (op.kind == OpKind::apply) result = evaluate_apply(op);
-  }
-
-  std::optional<std::int64_t> evaluate_apply(const Op& op) {
-    std::int64_t operands[3] = {};
-    for (std::size_t i = 0; i < op.operands.size(); ++i) {
-      const auto& operand = value(op.operands[i]);
-      if (!operand || is_float(kernel_.type(op.operands[i]).dtype)) return std::nullopt;
-      operands[i] = *operand;
-    }
-    if (op.prim == Prim::select) return operands[0] != 0 ? operands[1] : operands[2];
-    return eval_i64(op.prim, kernel_.type(op.operands[0]).dtype, operands[0], operands[1]);
   }
 
   // --- memory
@@ -159,10 +133,8 @@ class ProgramCounter {
   }
 
   const Kernel& kernel_;
-  const std::vector<std::int64_t>& scalars_;
   Counts& counts_;
-  std::vector<Index> program_;
-  std::vector<std::optional<std::int64_t>> values_;  // integer scalars that are known
+  ScalarValues scalars_;
 };
 
 // Whether all programs do the same work: no loop or branch depends on which program runs.
@@ -177,14 +149,13 @@ bool uniform(const Kernel& kernel, const AffineTable& table) {
 
 }  // namespace
 
-Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scalars) {
+Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Index most_sampled) {
   Counts counts;
   const std::vector<Index> grid = grid_extents(kernel, scalars);
   const Index programs = std::accumulate(grid.begin(), grid.end(), Index{1}, std::multiplies<>());
   if (programs == 0) return counts;
   const AffineTable table(kernel, known_at_launch(kernel, scalars));
-  constexpr Index kMaxSampled = 1024;
-  const Index sampled = uniform(kernel, table) ? 1 : std::min(programs, kMaxSampled);
+  const Index sampled = uniform(kernel, table) ? 1 : std::min(programs, most_sampled);
   if (sampled > 1 && sampled < programs) counts.exact = false;
   ProgramCounter counter(kernel, scalars, counts);
   for (Index i = 0; i < sampled; ++i) {

@@ -16,6 +16,6 @@ struct Counts {
   bool exact = true;
 };
 
-Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scalars);
+Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Index most_sampled);
 
 }  // namespace tilewright::tile

@@ -21,8 +21,9 @@ struct KernelCost {
 
 // `scalars` as scalar_bits gives them. A loop whose length data decides counts one iteration, a branch that
 // data decides its dearer side. Loops whose length depends on the program (causal attention) are summed over
-// the programs; above 1024 programs over an even sample.
-KernelCost kernel_cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars);
+// the programs; above `most_sampled` programs over an even sample.
+KernelCost kernel_cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars,
+                       Index most_sampled = 1024);
 
 inline perf::Cost cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars) {
   return kernel_cost(kernel, scalars).work;

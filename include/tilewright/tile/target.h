@@ -13,6 +13,12 @@
 
 namespace tilewright::tile {
 
+struct Kernel;
+struct Target;
+// Microseconds that a launch is predicted to take under the schedule a backend would choose for it; infinite
+// where it has none.
+using KernelTime = double (*)(const Kernel&, const Target&);
+
 // For the runtime and tools: passes do not look at it (scripts/check_machine_names.py).
 enum class TargetKind : unsigned char { reference, cpu, cuda };
 
@@ -39,6 +45,8 @@ struct Target {
   double burst_share = 1;       // of memory_bytes_per_s, where all programs write at once and compute nothing
   double program_start_us = 0;  // of a product: its first block, its results, and its sums' way on chip
   double alone_share = 1;       // what one unit alone reads comes faster, as if it had this much less to read
+  KernelTime predicted_us = nullptr;  // what fusion decides by; none: bytes and FLOPs at the rates above
+  double prediction_error = 0;        // of predicted_us: what it must differ by to be believed against floors
   RowCuts rows;
   VectorDots vector_dots;
   std::optional<PackedDots> packed_dots;  // takes the place of vector_dots

@@ -1,6 +1,8 @@
 // The cost model's few numbers: arithmetic at the cores' rate, bytes at the memory's or the caches'.
 #include "backends/cpu/candidates.h"
 
+#include "backends/cpu/machine/fitted.h"
+
 #include <tilewright/tile/cost.h>
 
 #include <algorithm>
@@ -9,15 +11,19 @@ namespace tilewright::cpu {
 
 namespace {
 
-// What a size that is a parameter is taken for: large, so that the choice suits the launches that take time.
-constexpr std::int64_t kAssumedSize = 4096;
-
 std::vector<std::int64_t> assumed_scalars(const tile::Kernel& kernel) {
   std::vector<std::int64_t> scalars;
   scalars.reserve(kernel.scalars.size());
   for (const tile::ScalarParam& p : kernel.scalars)
     scalars.push_back(p.dtype == DType::i64 ? kAssumedSize : 0);
   return scalars;
+}
+
+double programs_of(const tile::Kernel& kernel, const std::vector<std::int64_t>& scalars) {
+  double programs = 1;
+  for (const Index n : tile::grid_extents(kernel, scalars))
+    programs *= static_cast<double>(std::max<Index>(n, 1));
+  return programs;
 }
 
 double compute_us(const tile::KernelCost& cost, const tile::Target& target) {
@@ -29,17 +35,19 @@ double compute_us(const tile::KernelCost& cost, const tile::Target& target) {
 double predict_program_us(const tile::Kernel& kernel, const tile::Target& target) {
   const std::vector<std::int64_t> scalars = assumed_scalars(kernel);
   const tile::KernelCost cost = tile::kernel_cost(kernel, scalars);
-  double programs = 1;
-  for (const Index n : tile::grid_extents(kernel, scalars))
-    programs *= static_cast<double>(std::max<Index>(n, 1));
   // The rates are those of all cores together.
   const double bytes_us = 1e6 * cost.bytes_accessed() / target.cache_bytes_per_s;
-  return std::max(compute_us(cost, target), bytes_us) * target.units / programs;
+  return std::max(compute_us(cost, target), bytes_us) * target.units / programs_of(kernel, scalars);
 }
 
 std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target) {
-  const tile::KernelCost cost = tile::kernel_cost(kernel, assumed_scalars(kernel));
-  const double resident = 0.5 * static_cast<double>(target.cache_bytes);
+  const std::vector<std::int64_t> scalars = assumed_scalars(kernel);
+  const tile::KernelCost cost = tile::kernel_cost(kernel, scalars);
+  // Fewer programs than cores leave the others idle, though one alone has more than its share of the memory.
+  const double programs = programs_of(kernel, scalars), units = std::max(1, target.units),
+               busy = std::min(1.0, programs / units),
+               moving = std::min(1.0, programs / (target.alone_share * units));
+  const double resident = kResidentShare * static_cast<double>(target.cache_bytes);
   const bool cached = cost.work.bytes() <= resident;
   const double rate = cached ? target.cache_bytes_per_s : target.memory_bytes_per_s;
   // Rows that a reduction walks first and others after it: the next ones are fetched meanwhile (row_walks.h).
@@ -61,13 +69,18 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
       if (!streaming && !cached) bytes += stored;
       if (streaming && fits) bytes += 2 * stored;
       // Fewer chains hide less latency; many spill.
-      const double chains = unroll == 4 ? 1.0 : unroll == 2 ? 1.2 : 1.05;
-      c.predicted_us = launch_us + std::max(compute_us(cost, target) * chains, 1e6 * bytes / rate);
+      const double chains = unroll == 4 ? 1.0 : unroll == 2 ? kOfTwoChains : kOfEightChains;
+      c.predicted_us =
+          launch_us + std::max(compute_us(cost, target) * chains / busy, 1e6 * bytes / rate / moving);
       all.push_back(c);
     }
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.predicted_us < b.predicted_us; });
   return all;
+}
+
+double predicted_us(const tile::Kernel& kernel, const tile::Target& target) {
+  return list_candidates(kernel, target).front().predicted_us;
 }
 
 }  // namespace tilewright::cpu

@@ -9,6 +9,9 @@ namespace tilewright::cpu {
 
 std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target);
 
+// Of the first of them.
+double predicted_us(const tile::Kernel& kernel, const tile::Target& target);
+
 // Predicted time of one program of the grid on one core.
 double predict_program_us(const tile::Kernel& kernel, const tile::Target& target);
 

@@ -1,5 +1,5 @@
-// Fusion: which nodes share a kernel. Pairs of groups are merged in the order of the time the cost model says
-// is saved.
+// Fusion: which nodes share a kernel. Pairs of groups are merged where the kernels they become are predicted
+// to take less time.
 #pragma once
 
 #include "passes/fuse/group_plans.h"

@@ -1,4 +1,4 @@
-// Builds a group's program, has it cut into tiles and priced.
+// Builds a group's program, has it cut into tiles, written and priced.
 #include "passes/fuse/group_plans.h"
 
 #include "passes/tiling/dot_shapes.h"
@@ -35,14 +35,24 @@ Refusal judged(const LoopNest& nest, const tile::Target& target) {
   return views.size() + nest.outputs.size() > kMaxViews ? Refusal::too_many_operands : Refusal::none;
 }
 
-TiledGroup renamed(TiledGroup group, const std::vector<NodeId>& from, const std::vector<NodeId>& to) {
-  std::map<NodeId, NodeId> names;
-  for (std::size_t i = 0; i < from.size(); ++i) names[from[i]] = to[i];
-  for (Expr& s : group.nest.exprs)
-    if (s.node >= 0) s.node = names.at(s.node);
-  for (ProgramOutput& o : group.nest.outputs)
-    if (o.node >= 0) o.node = names.at(o.node);
-  return group;
+// Of a group's kernels, one after another, and of the zeros that they add to.
+double predicted_s(const Graph& graph, const Lowered& lowered, const tile::Target& target) {
+  double seconds = 0;
+  for (const EmittedKernel& k : lowered.kernels) seconds += target.predicted_us(k.kernel, target) * 1e-6;
+  const auto zero = [&](double bytes) { seconds += target.launch_s + bytes / target.memory_bytes_per_s; };
+  for (const NodeId id : lowered.zeroed) zero(bytes_of(graph.type(id)));
+  for (const int t : lowered.zeroed_temporaries) {
+    const Temporary& zeros = lowered.temporaries[static_cast<std::size_t>(t)];
+    zero(static_cast<double>(zeros.elements) * static_cast<double>(size_bytes(zeros.dtype)));
+  }
+  return seconds;
+}
+
+// Of a plan's kernels, which are named where they are taken.
+constexpr std::string_view kUnnamed = "group";
+
+void name_kernels(Lowered& lowered, const std::string& name) {
+  for (EmittedKernel& k : lowered.kernels) k.kernel.name.replace(0, kUnnamed.size(), name);
 }
 
 }  // namespace
@@ -58,8 +68,12 @@ GroupPlans::Known GroupPlans::made(const Graph& graph, const GroupForm& form, co
   work_.exprs += nest.exprs.size();
   const Refusal refusal = judged(nest, target_);
   if (refusal != Refusal::none) return {.price = {.refusal = refusal}};
-  Plan plan{form, tile_group(graph, std::move(nest), target_)};
-  return {.price = {.seconds = plan.tiled.cost.seconds(target_)},
+  const TiledGroup tiled = tile_group(graph, std::move(nest), target_);
+  Plan plan{form, tiled.cost, lower(graph, tiled, target_, {.name = std::string(kUnnamed)})};
+  const double floor_s = plan.cost.seconds(target_);
+  const double seconds =
+      target_.predicted_us != nullptr ? predicted_s(graph, plan.lowered, target_) : floor_s;
+  return {.price = {.seconds = seconds, .floor_s = floor_s},
           .plan = std::make_unique<const Plan>(std::move(plan))};
 }
 
@@ -67,7 +81,7 @@ const GroupPlans::Known& GroupPlans::known(const Graph& graph, GroupForms& forms
   const Hash128 key = forms.key_of(group);
   if (const auto known = known_.find(key); known != known_.end()) return known->second;
   Known made = this->made(graph, forms.of(group), group);
-  if (made.plan) kept_ += made.plan->tiled.nest.exprs.size();
+  if (made.plan) kept_ += group.nodes.size();
   if (kept_ > kMostKept) made.plan = nullptr;
   return known_.emplace(key, std::move(made)).first->second;
 }
@@ -77,14 +91,20 @@ GroupPrice GroupPlans::price(const Graph& graph, GroupForms& forms, const Group&
   return known(graph, forms, group).price;
 }
 
-std::variant<TiledGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupForms& forms,
-                                                   const Group& group) {
+std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupForms& forms,
+                                                     const Group& group, const LowerOptions& options) {
   const Known& known = this->known(graph, forms, group);
-  if (known.plan) return renamed(known.plan->tiled, known.plan->form.nodes, forms.of(group).nodes);
+  if (known.plan && !options.variants) {
+    PlannedGroup out{known.plan->cost, known.plan->lowered};
+    rename_nodes(out.lowered, known.plan->form.nodes, forms.of(group).nodes);
+    name_kernels(out.lowered, options.name);
+    return out;
+  }
   // Not worth taking, but taken where there is nothing else: a node by itself.
   auto built = build_loop_nest(graph, group);
   if (const auto* refusal = std::get_if<Refusal>(&built)) return *refusal;
-  return tile_group(graph, std::move(std::get<LoopNest>(built)), target_);
+  const TiledGroup tiled = tile_group(graph, std::move(std::get<LoopNest>(built)), target_);
+  return PlannedGroup{tiled.cost, lower(graph, tiled, target_, options)};
 }
 
 }  // namespace tilewright::passes

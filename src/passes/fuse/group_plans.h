@@ -1,9 +1,10 @@
-// The plans of groups, made once for all groups that are equal but for names: what comes twelve times, as a
-// network's layers do, is planned once, and emission takes the plan by whose cost fusion decided.
+// The kernels of groups, written once for all groups that are equal but for names: what comes twelve times,
+// as a network's layers do, is planned once. A group's price is what the target predicts for its kernels, and
+// these are the ones that a group which is taken becomes.
 #pragma once
 
+#include "passes/emit/lower.h"
 #include "passes/fuse/group_form.h"
-#include "passes/tiling/tile_group.h"
 
 #include <tilewright/tile/target.h>
 
@@ -14,7 +15,8 @@ namespace tilewright::passes {
 
 struct GroupPrice {
   Refusal refusal = Refusal::none;  // of a group that has no kernel, or none worth having
-  double seconds = 0;
+  double seconds = 0;               // predicted for the kernels that it becomes
+  double floor_s = 0;               // what its bytes and operations take at the target's rates
 };
 
 // What was asked for, and what it took: counts that do not depend on the machine.
@@ -24,19 +26,26 @@ struct GroupWork {
   std::size_t exprs = 0;     // in these
 };
 
+struct PlannedGroup {
+  GroupCost cost;
+  Lowered lowered;
+};
+
 class GroupPlans {
  public:
   // A plan, in the numbers of the group it was made for.
   struct Plan {
     GroupForm form;  // of that group
-    TiledGroup tiled;
+    GroupCost cost;
+    Lowered lowered;  // its kernels, without their names
   };
 
   explicit GroupPlans(const tile::Target& target) : target_(target) {}
   // Groups may be of any graphs; `forms` are those of `graph`.
   GroupPrice price(const ir::Graph& graph, GroupForms& forms, const Group& group);
-  // The group's own, in its own numbers; or why it has none.
-  std::variant<TiledGroup, Refusal> plan(const ir::Graph& graph, GroupForms& forms, const Group& group);
+  // The group's kernels, in its own numbers and by `name`; or why it has none.
+  std::variant<PlannedGroup, Refusal> plan(const ir::Graph& graph, GroupForms& forms, const Group& group,
+                                           const LowerOptions& options);
 
   const tile::Target& target() const { return target_; }
   const GroupWork& work() const { return work_; }

@@ -18,10 +18,10 @@ const char* const kTwoSums = R"(graph @g(%a: f32[8,16], %b: f32[8,16], %c: f32[8
 }
 )";
 
-std::set<ir::NodeId> loaded(const LoopNest& nest) {
+std::set<ir::NodeId> viewed(const Lowered& lowered) {
   std::set<ir::NodeId> nodes;
-  for (const Expr& s : nest.exprs)
-    if (s.kind == Expr::Kind::load) nodes.insert(s.node);
+  for (const EmittedKernel& k : lowered.kernels)
+    for (const BufferSource& view : k.views) nodes.insert(view.node);
   return nodes;
 }
 
@@ -34,12 +34,12 @@ TEST(GroupPlans, EqualGroupsArePlannedOnceEachInItsOwnNumbers) {
   EXPECT_EQ(price.refusal, Refusal::none);
   EXPECT_GT(price.seconds, 0);
   EXPECT_EQ(plans.price(graph, forms, second).seconds, price.seconds);
-  const auto plan = plans.plan(graph, forms, second);
-  ASSERT_TRUE(std::holds_alternative<TiledGroup>(plan));
-  const TiledGroup& tiled = std::get<TiledGroup>(plan);
-  EXPECT_EQ(loaded(tiled.nest), (std::set<ir::NodeId>{0, 2}));
-  EXPECT_EQ(tiled.nest.outputs.at(0).node, 6);
-  EXPECT_EQ(tiled.cost.seconds({}), price.seconds) << "what is taken is what was compared";
+  const auto plan = plans.plan(graph, forms, second, {.name = "sums"});
+  ASSERT_TRUE(std::holds_alternative<PlannedGroup>(plan));
+  const auto& [cost, lowered] = std::get<PlannedGroup>(plan);
+  EXPECT_EQ(viewed(lowered), (std::set<ir::NodeId>{0, 2, 6}));
+  EXPECT_EQ(lowered.kernels.at(0).kernel.name, "sums");
+  EXPECT_EQ(cost.seconds({}), price.seconds) << "what is taken is what was compared";
   EXPECT_EQ(plans.work().programs, 1U);
   EXPECT_EQ(plans.work().asked, 2U);
 }
@@ -58,9 +58,9 @@ TEST(GroupPlans, ServeOtherGraphsToo) {
   GroupPlans plans({});
   GroupForms forms(graph), others(other);
   (void)plans.price(graph, forms, {.nodes = {5, 6}, .outputs = {6}});
-  const auto plan = plans.plan(other, others, {.nodes = {3, 4}, .outputs = {4}});
-  ASSERT_TRUE(std::holds_alternative<TiledGroup>(plan));
-  EXPECT_EQ(loaded(std::get<TiledGroup>(plan).nest), (std::set<ir::NodeId>{1, 2}));
+  const auto plan = plans.plan(other, others, {.nodes = {3, 4}, .outputs = {4}}, {.name = "sum"});
+  ASSERT_TRUE(std::holds_alternative<PlannedGroup>(plan));
+  EXPECT_EQ(viewed(std::get<PlannedGroup>(plan).lowered), (std::set<ir::NodeId>{1, 2, 4}));
   EXPECT_EQ(plans.work().programs, 1U);
 }
 

@@ -8,6 +8,7 @@
 #include <tilewright/base/error.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -60,7 +61,7 @@ class Fuser {
   }
 
   Fusion run() {
-    for (State& g : groups_) g.seconds = seconds(g.group).value_or(0);
+    for (State& g : groups_) g.price = price(g.group).value_or(GroupPrice());
     merge_pairs();
     if (!target_.any_size) combine_epilogue_reductions();
     duplicate_cheap_producers();
@@ -76,12 +77,12 @@ class Fuser {
     std::vector<NodeId> sources;  // of all its nodes; sorted
     bool has_product = false;
     Group group;
-    double seconds = 0;
+    GroupPrice price;  // nothing where it has none
   };
   using Pair = std::pair<int, int>;  // of groups, the smaller number first
   struct Trial {
     Refusal refusal = Refusal::none;
-    double saved = 0;
+    double floor_saved_s = 0;  // by which pairs are ranked
   };
 
   static std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
@@ -99,19 +100,19 @@ class Fuser {
     if (!may_have_product(g)) return;
     const Group group = make_group(g.nodes);
     if (!reduces_product(group)) return;
-    const std::optional<double> now = seconds(group);
-    if (now && *now < g.seconds) g.group = group, g.seconds = *now;
+    const std::optional<GroupPrice> now = price(group);
+    if (now && now->seconds < g.price.seconds) g.group = group, g.price = *now;
   }
 
-  std::optional<double> seconds(const Group& group, Refusal* why = nullptr) const {
+  std::optional<GroupPrice> price(const Group& group, Refusal* why = nullptr) const {
     const GroupPrice price = plans_.price(graph_, forms_, group);
     if (why != nullptr) *why = price.refusal;
-    return price.refusal == Refusal::none ? std::optional(price.seconds) : std::nullopt;
+    return price.refusal == Refusal::none ? std::optional(price) : std::nullopt;
   }
 
   void refresh(State& g) {
     g.group = make_group(g.nodes);
-    g.seconds = seconds(g.group).value_or(0);
+    g.price = price(g.group).value_or(GroupPrice());
   }
 
   std::set<int> consumer_groups(int g) const {
@@ -151,10 +152,13 @@ class Fuser {
     if (a.nodes.size() + b.nodes.size() > kMostExprs) return {Refusal::too_long, 0};
     if (closes_cycle(pair)) return {Refusal::would_cycle, 0};
     Refusal why = Refusal::none;
-    const std::optional<double> merged = seconds(together(pair.first, pair.second), &why);
+    const std::optional<GroupPrice> merged = price(together(pair.first, pair.second), &why);
     if (!merged) return {why, 0};
-    const double saved = a.seconds + b.seconds - *merged;
-    return {saved > 0 ? Refusal::none : Refusal::no_time_saved, saved};
+    const double floor_saved_s = a.price.floor_s + b.price.floor_s - merged->floor_s;
+    // Bytes and operations decide, but where the schedules' times say otherwise by more than their error.
+    const double most =
+        (a.price.seconds + b.price.seconds) * (1 + std::copysign(target_.prediction_error, floor_saved_s));
+    return {merged->seconds < most ? Refusal::none : Refusal::no_time_saved, floor_saved_s};
   }
 
   // Groups are numbered as their first nodes are, so that near ones have near numbers.
@@ -197,18 +201,19 @@ class Fuser {
       const Trial trial = trials_[pair] = try_merge(pair);
       tried_with_[index(pair.first)].insert(pair.second);
       tried_with_[index(pair.second)].insert(pair.first);
-      if (trial.refusal == Refusal::none) ranked_.insert({-trial.saved, pair});
+      if (trial.refusal == Refusal::none) ranked_.insert({-trial.floor_saved_s, pair});
     }
   }
 
   void forget(const Pair& pair) {
     const auto trial = trials_.find(pair);
-    ranked_.erase({-trial->second.saved, pair});
+    ranked_.erase({-trial->second.floor_saved_s, pair});
     trials_.erase(trial);
   }
 
-  // The one that saves most. Of equal producers of one group the last: when it runs, what the others leave is
-  // there, and what it reads need not wait for them.
+  // The one whose floors say that it saves most: kernels of a few microseconds are predicted to save a launch
+  // each, whatever they have in common. Of equal producers of one group the last: when it runs, what the
+  // others leave is there, and what it reads need not wait for them.
   Pair best() const {
     constexpr double kEqual = 1e-9;
     const auto [least, pair] = *ranked_.begin();
@@ -216,7 +221,7 @@ class Fuser {
     for (int other : tried_with_[index(pair.second)]) {
       if (other >= pair.second || other < producer) continue;
       const Trial& trial = trials_.at({other, pair.second});
-      if (trial.refusal == Refusal::none && -least - trial.saved <= kEqual * -least) producer = other;
+      if (trial.refusal == Refusal::none && -least - trial.floor_saved_s <= kEqual * -least) producer = other;
     }
     return {producer, pair.second};
   }
@@ -229,7 +234,7 @@ class Fuser {
       const auto [a, b] = pair;
       // Another merge may have closed a path between the two since the trial.
       if (closes_cycle(pair)) {
-        ranked_.erase({-trials_.at(pair).saved, pair});
+        ranked_.erase({-trials_.at(pair).floor_saved_s, pair});
         trials_[pair] = {Refusal::would_cycle, 0};
         continue;
       }
@@ -283,16 +288,16 @@ class Fuser {
           std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) { return values_.is_output(id); });
       const std::set<int> consumers = consumer_groups(static_cast<int>(i));
       if (reaches_outside || consumers.size() < 2) continue;
-      double before = g.seconds, after = 0;
+      double before = g.price.seconds, after = 0;
       bool possible = true;
       for (int c : consumers) {
         const State& consumer = groups_[index(c)];
         Group merged = make_group(joined(consumer.nodes, g.nodes));
         merged.outputs = consumer.group.outputs;
-        const std::optional<double> s = seconds(merged);
-        possible = possible && s.has_value();
-        before += consumer.seconds;
-        after += s.value_or(0);
+        const std::optional<GroupPrice> again = price(merged);
+        possible = possible && again.has_value();
+        before += consumer.price.seconds;
+        after += again.value_or(GroupPrice()).seconds;
       }
       if (!possible || after >= before) continue;
       for (NodeId id : g.nodes) {
@@ -306,7 +311,7 @@ class Fuser {
         const std::vector<NodeId> outputs = consumer.group.outputs;
         consumer.group = make_group(consumer.nodes);
         consumer.group.outputs = outputs;
-        consumer.seconds = seconds(consumer.group).value_or(0);
+        consumer.price = price(consumer.group).value_or(GroupPrice());
       }
       g.alive = false;
     }
@@ -325,7 +330,7 @@ class Fuser {
     add_in_order(out);
     for (const auto& [pair, refusal] : refusals_) record(pair.first, pair.second, refusal, out);
     for (const State& g : groups_)
-      if (g.alive) out.seconds += g.seconds;
+      if (g.alive) out.seconds += g.price.seconds;
     out.recomputed.assign(again_.begin(), again_.end());
     return out;
   }
@@ -390,7 +395,7 @@ class Fuser {
   std::map<NodeId, std::set<int>> buffer_readers_;  // groups that read a value from memory
   std::map<Pair, Trial> trials_;
   std::vector<std::set<int>> tried_with_;     // beside groups_: the other halves of their trials
-  std::set<std::pair<double, Pair>> ranked_;  // trials that save time: how much, negative
+  std::set<std::pair<double, Pair>> ranked_;  // trials that save time: how much of floors, negative
   std::map<Pair, Refusal> refusals_;
 };
 

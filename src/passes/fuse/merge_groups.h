@@ -1,4 +1,5 @@
-// Which groups become one: pairs, the one that saves the most predicted time first.
+// Which groups become one: pairs that are predicted to save time, the one that saves most by its floors
+// first.
 #pragma once
 
 #include "passes/fuse/fuse.h"

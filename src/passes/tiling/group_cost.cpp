@@ -1,4 +1,4 @@
-// Counting over a program's exprs, and the time model of fusion.
+// Counting over a program's exprs, and the floor that follows.
 #include "passes/tiling/group_cost.h"
 
 #include "passes/masks/loop_range.h"

@@ -1,4 +1,4 @@
-// What a fusion group costs: the measure by which fusion decides.
+// What a fusion group must move and compute: the floor by which fusion ranks what it tries.
 #pragma once
 
 #include "passes/nest/loop_nest.h"

@@ -65,9 +65,19 @@ inline tile::B2bBlocks b2b_blocks() {
   };
 }
 
+// --- schedules (candidates.cpp)
+
+// What a size that is a parameter is taken for: large, so that the choice suits the launches that take time.
+inline constexpr std::int64_t kAssumedSize = 4096;
+// Of the last-level cache, what a kernel's buffers may take to be there when it starts. Chosen, not measured.
+inline constexpr double kResidentShare = 0.5;
+// Fewer chains of instructions than four vectors hide less latency; more spill. Fitted by hand, no record.
+inline constexpr double kOfTwoChains = 1.2, kOfEightChains = 1.05;
+
 // What the passes are told of a core's kind; rates, caches and the number of cores are those of the machine.
 inline void fill_fitted(tile::Target& target) {
-  target.alone_share = 0.7;  // of a split loop's programs: docs/notes/2026-11-21-blocks-by-data.md
+  target.alone_share = 0.7;         // of a split loop's programs: docs/notes/2026-11-21-blocks-by-data.md
+  target.prediction_error = 0.125;  // as the GPUs': no record
   target.rows = row_cuts();
   target.packed_dots = packed_dots(target.vector_bytes);
   target.b2b_blocks = b2b_blocks();

@@ -168,12 +168,15 @@ inline tile::RowCuts row_cuts() {
   };
 }
 
+// Of the ordinary units' rate, by dot=fma_blocks: docs/notes/2026-11-22-whole-programs.md.
+inline constexpr double kFmaShare = 0.62;
+
 inline tile::VectorDots vector_dots() {
   return {
       // fma_blocks. The first was measured (docs/notes/2026-11-22-whole-programs.md), the others follow
       // by their loops' instructions (2026-11-21-singles-on-gpus.md). The widest is for what no narrower one
       // holds.
-      .tiles = {{128, 64, 0.62}, {64, 64, 0.58}, {128, 128, 0.58, true}},
+      .tiles = {{128, 64, kFmaShare}, {64, 64, 0.58}, {128, 128, 0.58, true}},
       .fewest = 32,
       .depth = 32,
       .edge = 64,
@@ -186,11 +189,70 @@ inline tile::VectorDots vector_dots() {
   };
 }
 
+// --- schedules of element loops (schedule/estimate.cpp): fitted to runs of the lab's kernels,
+// docs/notes/2026-11-21-first-h200.md, where nothing else is said
+
+inline constexpr double kBlockStartUs = 0.3;
+inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a loop that has no product waits
+inline constexpr double kExchangeUs = 0.2;       // a barrier with its shuffles …
+inline constexpr double kExchangeOf1024Us = 0.35;  // … and as much more for 1024 threads
+inline constexpr double kClusterUs = 0.8;          // the same between the blocks of a cluster
+inline constexpr double kShuffleUs = 0.08;         // within a warp
+inline constexpr double kIssueShare = 0.8;         // of the peak issue rate
+inline constexpr double kIssueClockMhz = 1.7e3;    // fitted by hand on 2026-11-21, no record
+inline constexpr double kThreadsToFill = 512;      // that keep the four schedulers of a multiprocessor busy
+inline constexpr double kUnitsOfGpc = 16;          // of an H200's 16 or 18: what a cluster may lie in
+// Little's law: with less in flight, a multiprocessor leaves bandwidth unused.
+inline constexpr double kBytesInFlight = 32e3;
+// Bytes of a loop's round that ptxas keeps under way: two or three vectors of a thread when the round
+// computes on them one by one: it asks for the next ones in the registers of those it is done with (LDG of a
+// product of one row by nvdisasm: docs/notes/2026-11-22-rounds-on-the-h200.md).
+inline constexpr double kUnderWayBytes = 3 * 16;
+// A row's sum: with one row of quantised weights 100 of the 260 instructions of each of 512 threads were for
+// two sums (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
+inline constexpr double kInstructionsOfRowSum = 50;
+// A multiply-add of a product by element loops: 0.31 to 0.34 of the peak rate in 8192 rows of a GPT-2 block
+// (docs/notes/2026-11-22-whole-programs.md).
+inline constexpr double kOfMultiplyAdd = 2.4;
+// How memory, latency and arithmetic overlap, as the power of their norm: three blocks of a multiprocessor,
+// two, one. Softmax rows.
+inline constexpr double kOverlapOfMany = 5, kOverlapOfTwo = 2.5, kOverlapAlone = 1.2;
+// Rows that go through shared memory on their way: by an eighth to a quarter slower than predicted (softmax,
+// layer_norm, docs/notes/2026-11-21-second-h200.md), but for blocks that have a multiprocessor to themselves.
+inline constexpr double kStagedCost = 1.18;
+// Rows over clusters, which start and end together: by a fifth (cross-entropy,
+// docs/notes/2026-11-21-fifth-h200.md); not loops that meet once, behind them.
+inline constexpr double kClusterCost = 1.18;
+// Of two schedules that take as long the one with fewer elements a thread: its code is shorter. Chosen.
+inline constexpr double kOfAnElement = 0.0005;
+
+// --- schedules of products and chains (schedule/dot_candidates.cpp)
+
+// Share of the tensor cores' rate beside the steps between the dots of a chain; and what it costs to wait for
+// these, or for the other warpgroup. With two of them, taking turns was worth 2 % to heads of 64 and cost as
+// much with heads of 128 (docs/notes/2026-11-21-dot-chains.md).
+inline constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
+// With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
+// rounds, and 5 % lost of 65 (docs/notes/2026-11-22-short-chains.md).
+inline constexpr double kFewRounds = 16;
+// Results of a chain that the copy engine sends: predicted, to be measured (the same note).
+inline constexpr double kB2bTmaStore = 1.01;
+// dot=mma: a chain whose threads have nobody to hide their waiting, or each place of the ring fewer:
+// predicted, docs/notes/2026-11-22-mma-chains.md.
+inline constexpr double kAlone = 1.3, kFewerPlaces = 0.05;
+inline constexpr double kOtherGroupM = 1.01;  // the first group_m is taken unless another is measured faster
+inline constexpr double kOwnBlocks = 1.005;   // where two blocks could share what they fetch; chosen likewise
+// mma.sync on a device that has wgmma: docs/notes/2026-11-21-h200-gemm.md.
+inline constexpr double kSlowerByThreads = 1.6;
+
 // What the passes are told of NVIDIA's devices.
 inline void fill_fitted(tile::Target& target, const Arch& arch) {
   // layer_norm before 8192 x 256 x 768: 42 us where two kernels took 14 (docs/notes/2026-11-22-whole-
   // programs.md).
-  target.round_wait_s = 0.7e-6;
+  target.round_wait_s = kMemoryLatencyUs * 1e-6;
+  // "By an eighth to a quarter slower than predicted": docs/notes/2026-11-21-second-h200.md; the lesser,
+  // since kernels that are compared have much in common.
+  target.prediction_error = 0.125;
   // 128x8192x8192 took 47.9 us as 128x192 in 3 parts, 8x8192x8192 37.9 as 64x256 in 4
   // (docs/notes/2026-11-22-sixth-h200.md).
   target.burst_share = 0.4;

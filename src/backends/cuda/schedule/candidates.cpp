@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -216,6 +217,13 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
   std::vector<backends::Candidate> all = Candidates(kernel, target, options).run();
   all.insert(all.end(), dots.begin(), dots.end());
   return all;
+}
+
+double predicted_us(const tile::Kernel& kernel, const tile::Target& target) {
+  const std::vector<backends::Candidate> all = list_candidates(
+      kernel, target, {.arch = Arch::parse(target.arch).value(), .max_shared_bytes = target.shared_bytes});
+  return all.empty() || !all.front().refusal.empty() ? std::numeric_limits<double>::infinity()
+                                                     : all.front().predicted_us;
 }
 
 }  // namespace tilewright::cuda

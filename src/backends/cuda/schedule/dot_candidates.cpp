@@ -7,12 +7,14 @@
 #include "backends/cuda/schedule/estimate.h"
 
 #include <tilewright/tile/cost.h>
+#include <tilewright/tile/loop_rounds.h>
 #include <tilewright/tile/tensor_rate.h>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <set>
@@ -40,26 +42,14 @@ constexpr int kB2bGroupM = 16;           // rows of blocks in a group_m, as of a
 constexpr Index kMaxB2bStages = 2;       // a chain computes longer on a block than memory takes to bring one
 constexpr Index kWarpgroupRows = 64;     // of one wgmma
 constexpr Index kMaxWarpgroups = 3;
-// Share of the tensor cores' rate beside the steps between the dots; and what it costs to wait for these, or
-// for the other warpgroup. With two of them, taking turns was worth 2 % to heads of 64 and cost as much with
-// heads of 128 (docs/notes/2026-11-21-dot-chains.md).
-constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
 constexpr Index kWideDepth = 128;
-// With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
-// rounds, and 5 % lost of 65. Results that the copy engine sends wait to be measured
-// (docs/notes/2026-11-22-short-chains.md).
-constexpr double kFewRounds = 16, kManyRounds = 1e9, kB2bTmaStore = 1.01;
+constexpr double kManyRounds = 1e9;
 // mma: of the sums and products of a chain in one thread's registers; threads of a multiprocessor that
-// hide each other's waiting; and what it costs not to have them, or to have fewer places (predicted).
+// hide each other's waiting.
 constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
-constexpr double kAlone = 1.3, kFewerPlaces = 0.05;
-constexpr double kOtherGroupM = 1.01;  // of groups: the first is taken unless another is measured faster
-constexpr double kOwnBlocks = 1.005;   // where two blocks could share what they fetch
 // fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
 // with 128 each, ptxas spilled.
 constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
-constexpr double kFmaShare = 0.62;        // of the ordinary units' rate
-constexpr double kSlowerByThreads = 1.6;  // mma.sync on a device that has wgmma
 
 bool has_nested(const B2bMatmul& b2b) {
   return std::any_of(b2b.dots.begin(), b2b.dots.end(), [](const B2bDot& d) { return d.is_nested(); });
@@ -68,7 +58,11 @@ bool has_nested(const B2bMatmul& b2b) {
 class Lister {
  public:
   Lister(const Kernel& kernel, const tile::Target& target, const PlanOptions& options)
-      : kernel_(kernel), target_(target), options_(options), planner_(kernel, options) {}
+      : kernel_(kernel),
+        target_(target),
+        options_(options),
+        planner_(kernel, options),
+        rounds_(tile::loop_rounds(kernel)) {}
 
   std::vector<Candidate> run() {
     if (options_.arch.has_warpgroup_dots()) list_wgmma();
@@ -77,6 +71,7 @@ class Lister {
     std::stable_sort(found_.begin(), found_.end(), [](const Candidate& a, const Candidate& b) {
       return std::pair(!a.refusal.empty(), a.predicted_us) < std::pair(!b.refusal.empty(), b.predicted_us);
     });
+    if (found_one()) keep_floors();
     return std::move(found_);
   }
 
@@ -154,9 +149,8 @@ class Lister {
   tile::TensorTiles tiles_of(const TensorDot& dot, const Schedule& s) const {
     tile::TensorTiles tiles{
         .bm = dot.a.rows, .bn = dot.b.rows, .operand_bytes = static_cast<Index>(size_bytes(dot.dtype))};
-    tiles.k = (dot.trips > 0 ? dot.trips : kUnknownTrips) * dot.a.depth;
-    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis)
-      tiles.programs *= programs_of(kernel_.grid[axis]);
+    tiles.k = depth_of(dot);
+    tiles.programs = programs();
     tiles.leaving_cycles = tile::leaving_cycles(
         kWarpgroupRate, instructions_after(dot, s) / static_cast<double>(dot.a.rows * dot.b.rows));
     return tiles;
@@ -221,16 +215,14 @@ class Lister {
     tile::FmaBlocks kind{.threads_per_row = static_cast<int>(across),
                          .group_m = rows > 1 ? 8 : 0,
                          .programs_per_sm = static_cast<int>(std::max<Index>(kFmaThreadsPerSm / threads, 1))};
-    double flops = 2.0 * static_cast<double>((dot->trips > 0 ? dot->trips : kUnknownTrips) * dot->a.depth *
-                                             dot->a.rows * dot->b.rows);
-    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
+    const double flops = 2.0 * static_cast<double>(depth_of(*dot) * dot->a.rows * dot->b.rows) * programs();
     for (const int stages : {2, 3}) {
       kind.stages = stages;
       Candidate c;
       c.schedule = {.threads = static_cast<int>(threads), .kind = kind};
       const std::string why = why_not(c.schedule);
       if (!why.empty()) return stages > 2 ? void() : refuse_all(why);
-      c.predicted_us = (flops / (kFmaShare * target_.flops_per_s) + target_.launch_s) * 1e6;
+      c.predicted_us = (flops / (kFmaShare * busy() * target_.flops_per_s) + target_.launch_s) * 1e6;
       found_.push_back(std::move(c));
     }
   }
@@ -371,25 +363,79 @@ class Lister {
     return 2.0 * static_cast<double>(a[0] * a[1] * b[1]);
   }
 
-  double b2b_us(const B2bMatmul& b2b) const {
-    const OperandReader reader(kernel_, DotUnit::wgmma);
-    double flops = 0;
-    for (const B2bDot& d : b2b.dots) {
-      const auto trips = [&](const Op& loop) {
-        const Index known = reader.trips(loop);
-        return static_cast<double>(known > 0 ? known : kUnknownTrips);
-      };
-      const double rounds = trips(*d.loop) * (d.is_nested() ? trips(*d.outermost) : 1);
-      flops += flops_of(d) * rounds;
+  double rounds(const Op& loop) const {
+    const auto known = rounds_.find(&loop);
+    return known != rounds_.end() ? known->second : static_cast<double>(kUnknownTrips);
+  }
+  Index depth_of(const TensorDot& dot) const {
+    return std::max<Index>(1, std::llround(rounds(*dot.loop))) * dot.a.depth;
+  }
+  double programs() const {
+    double all = 1;
+    for (const tile::GridAxis& axis : kernel_.grid) all *= programs_of(axis);
+    return all;
+  }
+  // Share of the multiprocessors that have a program.
+  double busy() const { return std::min(1.0, programs() / std::max(1, target_.units)); }
+
+  // No schedule is faster than what must move between memory and chip, none that the threads feed than chains
+  // are beside their other steps, and loops without a product come before.
+  void keep_floors() {
+    constexpr Index kSampled = 64;
+    const perf::Cost work =
+        kernel_.scalars.empty() ? tile::kernel_cost(kernel_, {}, kSampled).work : perf::Cost();
+    const double bytes_us = work.bytes() / target_.memory_bytes_per_s * 1e6,
+                 products_us = work.matrix_by_rate().total() / (kB2bShare * target_.matrix_flops_per_s) * 1e6,
+                 launch_us = target_.launch_s * 1e6, waits_us = waiting_us();
+    for (Candidate& c : found_) {
+      if (!c.refusal.empty()) continue;
+      const double floor_us =
+          launch_us + (c.schedule.dot == DotUnit::mma ? std::max(bytes_us, products_us) : bytes_us);
+      c.predicted_us = std::max(c.predicted_us, floor_us) + waits_us;
     }
-    for (std::size_t axis = 0; axis < kernel_.grid.size(); ++axis) flops *= programs_of(kernel_.grid[axis]);
-    return (flops / (kB2bShare * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;
+  }
+
+  // Loops before a product's, as of the statistics of rows that are then multiplied: in a kernel of few large
+  // tiles nothing else runs while a round waits for memory.
+  double waiting_us() const {
+    double us = 0;
+    for (const Op& op : kernel_.body.ops) {
+      if (op.kind != OpKind::loop) continue;
+      bool dots = false;
+      tile::for_each_op(op.blocks[0], [&](const Op& inner) { dots = dots || inner.kind == OpKind::dot; });
+      if (!dots) us += rounds(op) * target_.round_wait_s * 1e6;
+    }
+    return us * std::ceil(programs() / std::max(1, target_.units));
+  }
+
+  double b2b_us(const B2bMatmul& b2b) const {
+    if (b2b.multiplies_alone() && options_.arch.has_warpgroup_dots()) return sums_us(b2b);
+    double flops = 0;
+    for (const B2bDot& d : b2b.dots)
+      flops += flops_of(d) * rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
+    return (flops * programs() / (kB2bShare * busy() * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;
+  }
+
+  // Several sums of a loop that only multiplies: its blocks are those of one product as wide as all of them.
+  double sums_us(const B2bMatmul& b2b) const {
+    const B2bDot& first = b2b.dots.front();
+    const tile::TileType &result = kernel_.type(first.op->results[0]),
+                         &left = kernel_.type(first.op->operands[0]);
+    tile::TensorTiles tiles{.bm = result.shape[0],
+                            .bn = 0,
+                            .operand_bytes = static_cast<Index>(size_bytes(left.dtype)),
+                            .programs = programs(),
+                            .group_m = kB2bGroupM};
+    for (const B2bDot& d : b2b.dots) tiles.bn += kernel_.type(d.op->results[0]).shape[1];
+    tiles.k = std::max<Index>(1, std::llround(rounds(*first.loop))) * left.shape[1];
+    return tile::tensor_tiles_us(tiles, kWarpgroupRate, target_);
   }
 
   const Kernel& kernel_;
   const tile::Target& target_;
   const PlanOptions& options_;
   KernelPlanner planner_;
+  const std::map<const Op*, double> rounds_;  // by loop
   std::vector<Candidate> found_;
 };
 

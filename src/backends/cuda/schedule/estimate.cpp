@@ -4,9 +4,10 @@
 #include "backends/cuda/analysis/inner_sums.h"
 #include "backends/cuda/analysis/powers.h"
 #include "backends/cuda/layout/staging.h"
+#include "backends/cuda/machine/fitted.h"
 #include "backends/printer/accuracy.h"
 
-#include <tilewright/tile/affine.h>
+#include <tilewright/tile/loop_rounds.h>
 
 #include <algorithm>
 #include <cmath>
@@ -152,7 +153,7 @@ class WorkCounter {
  public:
   explicit WorkCounter(const tile::Kernel& kernel)
       : kernel_(kernel),
-        scalars_(kernel, tile::known_statically(kernel)),
+        rounds_(tile::loop_rounds(kernel)),
         differs_(printer::differ_between_programs(kernel)),
         accuracy_(printer::needed_accuracy(kernel)) {}
 
@@ -172,7 +173,8 @@ class WorkCounter {
       double inside = times;
       if (step.kind == Step::Kind::loop) {
         work_.loops = true;
-        inside *= static_cast<double>(scalars_.trip_count(*step.op).value_or(kUnknownRounds));
+        const auto known = rounds_.find(step.op);
+        inside *= known != rounds_.end() ? known->second : static_cast<double>(kUnknownRounds);
         work_.rounds += inside;
       }
       for (const auto& body : step.body) walk(body, inside);
@@ -182,8 +184,6 @@ class WorkCounter {
   void count_dot(const Op& op, double times) {
     const auto& a = kernel_.type(op.operands[0]).shape;
     const auto& b = kernel_.type(op.operands[1]).shape;
-    // Multiply-adds of this form came at 0.31 to 0.34 of the peak rate in 8192 rows of a GPT-2 block.
-    constexpr double kOfMultiplyAdd = 2.4;
     work_.exchanges += 2 * times;
     work_.instructions += times * kOfMultiplyAdd * static_cast<double>(a[0]) * static_cast<double>(a[1]) *
                           static_cast<double>(b[1]);
@@ -215,8 +215,9 @@ class WorkCounter {
     const bool store = in.kind == Instr::Kind::effect;
     if ((!load && !store) || !counted_.insert(in.op).second) return;
     const tile::TileType& tile = kernel_.type(store ? in.op->operands[0] : in.op->results[0]);
+    const double ways = store && in.op->kind == OpKind::atomic_add ? 2 : 1;  // read, and written again
     const double bytes =
-        times * static_cast<double>(tile.size()) *
+        ways * times * static_cast<double>(tile.size()) *
         static_cast<double>(size_bytes(kernel_.views[static_cast<std::size_t>(in.op->param)].dtype));
     const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
                                  [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
@@ -225,7 +226,7 @@ class WorkCounter {
   }
 
   const tile::Kernel& kernel_;
-  const tile::AffineTable scalars_;
+  const std::map<const Op*, double> rounds_;  // by loop
   const std::vector<bool> differs_;
   const std::vector<printer::Accuracy> accuracy_;
   std::set<const Op*> counted_;
@@ -240,11 +241,7 @@ KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan
 
 namespace {
 
-// Bytes of a loop's round that ptxas keeps under way: two or three vectors of a thread when the round
-// computes on them one by one: it asks for the next ones in the registers of those it is done with (LDG of a
-// product of one row by nvdisasm: docs/notes/2026-11-22-rounds-on-the-h200.md). A reduction waits for all of
-// them.
-constexpr double kUnderWayBytes = 3 * 16;
+// A reduction waits for all that its round loads.
 bool computes_one_by_one(const ElementLoop& loop) {
   return std::none_of(loop.body.begin(), loop.body.end(), [](const Instr& in) {
     return in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
@@ -345,7 +342,6 @@ namespace {
 // Blocks that run at once. Those of a cluster have a GPC of multiprocessors to themselves: on an H200 of 16
 // or 18.
 double blocks_at_once(int cluster, double resident, double units) {
-  constexpr double kUnitsOfGpc = 16;
   if (cluster == 1 || units < kUnitsOfGpc) return units * resident;
   return std::floor(units / kUnitsOfGpc) * std::max(1.0, std::floor(kUnitsOfGpc * resident / cluster)) *
          cluster;
@@ -368,12 +364,8 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                     const tile::Target& target) {
   const Layouts& layouts = plan.layouts;
   const tile::Schedule& schedule = plan.schedule;
-  // Fitted to runs of the lab's kernels on an H200: a block's start, memory's latency under load, a barrier
-  // with its shuffles (more warps, longer), and the share of the peak issue rate that such code reaches.
-  constexpr double kBlockStartUs = 0.3, kMemoryLatencyUs = 0.7, kExchangeUs = 0.2, kExchangeOf1024Us = 0.35,
-                   kClusterUs = 0.8, kShuffleUs = 0.08, kLanesPerUs = 128 * 1.7e3 * 0.8;
-  constexpr double kThreadsToFill = 512;  // that keep the four schedulers of a multiprocessor busy
   const int cluster = row_cluster(schedule);
+  constexpr double kLanesPerUs = 128 * kIssueClockMhz * kIssueShare;
   const double units = std::max(1, target.units), resident = std::max(1, o.blocks);
   const double programs_in_block = static_cast<double>(layouts.programs_per_block) / cluster;
   const double blocks = std::ceil(work.programs / layouts.programs_per_block) * cluster;
@@ -381,9 +373,6 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
       work.programs *
       (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) *
       1e6;
-  // Instructions of a row's sum: with one row of quantised weights 100 of the 260 instructions of each of 512
-  // threads were for two sums (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
-  constexpr double kInstructionsOfRowSum = 50;
   const double instructions =
       work.instructions * o.waste + kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
   const double compute_us = work.programs * instructions / (units * kLanesPerUs);
@@ -403,28 +392,23 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
           static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector);
   const double waves = blocks / blocks_at_once(cluster, resident, units);
   const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
-  // Little's law: with less than about 32 KB in flight, a multiprocessor leaves bandwidth unused.
   // Blocks of loops stay: of a small grid no others come.
   const double there = work.loops ? std::min(resident, std::ceil(blocks / units)) : resident;
   const double in_flight = there * schedule.threads * o.bytes_ahead / o.waste;
-  const double starved = in_flight > 0 ? std::max(1.0, 32e3 / in_flight) : 1;
+  const double starved = in_flight > 0 ? std::max(1.0, kBytesInFlight / in_flight) : 1;
   // The three overlap where several blocks of a multiprocessor stand at different points; a block alone
-  // loads, computes and stores one after the other, unless its rows come ahead. Exponents fitted to the
-  // softmax rows of docs/notes/2026-11-21-first-h200.md.
-  const double overlap = resident >= 3 || work.exchanges == 0 || o.staged ? 5 : resident == 2 ? 2.5 : 1.2;
+  // loads, computes and stores one after the other, unless its rows come ahead.
+  const double overlap = resident >= 3 || work.exchanges == 0 || o.staged ? kOverlapOfMany
+                         : resident == 2                                  ? kOverlapOfTwo
+                                                                          : kOverlapAlone;
   const double busy = std::pow(
       std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap),
       1 / overlap);
-  // Rows that go through shared memory on their way: by an eighth to a quarter slower than predicted
-  // (softmax, layer_norm, docs/notes/2026-11-21-second-h200.md), but for blocks that have a multiprocessor to
-  // themselves. Rows over clusters, which start and end together: by a fifth (cross-entropy,
-  // docs/notes/2026-11-21-fifth-h200.md); not loops that meet once, behind them.
-  constexpr double kStagedCost = 1.18, kClusterCost = 1.18;
   const double more = o.staged && (cluster > 1 || resident > 1)            ? kStagedCost
                       : !o.staged && cluster > 1 && !shares_rows(schedule) ? kClusterCost
-                                                                           : 1;
+                                                                                    : 1;
   // Shorter code wins between equals: it compiles faster.
-  return busy * more * (1 + 0.0005 * o.elements) + target.launch_s * 1e6;
+  return busy * more * (1 + kOfAnElement * o.elements) + target.launch_s * 1e6;
 }
 
 }  // namespace tilewright::cuda

@@ -1,0 +1,120 @@
+// A group's price is the time that the backend predicts for the kernels it becomes, under the schedules they
+// are given: for a CPU and for GPUs, none of which is asked to run anything.
+#include "backends/cpu/cpu_backend.h"
+#include "backends/cuda/cuda_backend.h"
+#include "passes/graph/simplify.h"
+#include "passes/pipeline.h"
+#include "passes/store/materialize.h"
+#include "support/random_graph.h"
+#include "support/training_step.h"
+
+#include <tilewright/tile/cost.h>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace tilewright::test {
+namespace {
+
+std::unique_ptr<backends::Backend> opened(const std::string& arch) {
+  return arch == "cpu" ? cpu::CpuBackend::open({.threads = 8, .isa = "baseline"}).value()
+                       : cuda::CudaBackend::open({.compile_only = arch}).value();
+}
+
+double zeros_s(const tile::Plan& plan, const tile::Target& target) {
+  double seconds = 0;
+  for (const tile::PlanStep& step : plan.steps) {
+    if (step.kind != tile::PlanStep::Kind::zero) continue;
+    const tile::PlanBuffer& buffer = plan.buffers[static_cast<std::size_t>(step.buffer)];
+    seconds += target.launch_s + static_cast<double>(buffer.elements) *
+                                     static_cast<double>(size_bytes(buffer.dtype)) /
+                                     target.memory_bytes_per_s;
+  }
+  return seconds;
+}
+
+struct Priced {
+  passes::Compiled compiled;
+  std::shared_ptr<passes::GroupPlans> plans;
+};
+
+Priced lowered(const ir::Graph& graph, const tile::Target& target) {
+  passes::FusedGraph fused =
+      passes::fuse_chunked(passes::materialize(passes::simplify(graph), target), target);
+  const std::shared_ptr<passes::GroupPlans> plans = fused.fusion.plans;
+  return {passes::plan_groups(std::move(fused.graph), std::move(fused.fusion), target), plans};
+}
+
+// Of groups that have kernels; the others' values are written where they are computed. Returns their number.
+int expect_prices_are_predictions(const ir::Graph& graph, const backends::Backend& backend) {
+  const tile::Target& target = backend.target();
+  const auto [compiled, plans] = lowered(graph, target);
+  const double zeros = zeros_s(compiled.plan, target);
+  passes::GroupForms forms(compiled.graph);
+  double not_predicted = 0;
+  int groups = 0;
+  for (const passes::Group& group : compiled.fusion.groups) {
+    const passes::GroupPrice price = plans->price(compiled.graph, forms, group);
+    if (price.refusal != passes::Refusal::none) continue;
+    double predicted = 0;
+    for (std::size_t k = 0; k < compiled.kernels.size(); ++k)
+      if (compiled.kernels[k].nodes == group.nodes) {
+        const auto candidates = backend.candidates(compiled.plan.kernels[k]);
+        EXPECT_TRUE(candidates.front().refusal.empty()) << candidates.front().refusal;
+        predicted += candidates.front().predicted_us * 1e-6;
+      }
+    if (predicted == 0) continue;
+    ++groups;
+    EXPECT_GE(price.seconds, predicted * (1 - 1e-9)) << "group of %" << group.nodes.back();
+    not_predicted += price.seconds - predicted;
+  }
+  EXPECT_LE(not_predicted, zeros + 1e-9 * compiled.fusion.seconds) << "beside " << zeros << " s of zeros";
+  return groups;
+}
+
+class Price : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(On, Price, testing::Values("cpu", "sm_80", "sm_90a"));
+
+TEST_P(Price, OfAGroupIsThePredictionForItsKernels) {
+  const auto backend = opened(GetParam());
+  int groups = 0;
+  for (std::uint64_t seed = 1; seed <= 120; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    groups += expect_prices_are_predictions(
+        random_graph({.seed = seed, .ops = 16, .matmuls = true, .tame = seed % 2 == 0}), *backend);
+  }
+  EXPECT_GT(groups, 150);
+}
+
+constexpr TrainingStep kSmallStep{.layers = 1, .vocabulary = 4096, .compute = DType::bf16};
+
+TEST_P(Price, OfATrainingStepIsThePredictionForItsKernels) {
+  EXPECT_GT(expect_prices_are_predictions(graph_of(kSmallStep), *opened(GetParam())), 20);
+}
+
+// A bias' gradient is a sum of few columns: with its update, or beside a product, it would be a kernel of few
+// blocks that walk all rows (once 860 us in 24 blocks, ten times what its bytes take).
+TEST(Price, KernelsOfATrainingStepStayNearTheirFloors) {
+  const auto backend = opened("sm_90a");
+  const tile::Target& target = backend->target();
+  const passes::Compiled compiled = lowered(graph_of(kSmallStep), target).compiled;
+  int few = 0;
+  for (const tile::Kernel& kernel : compiled.plan.kernels) {
+    const perf::Cost work = tile::cost(kernel, {});
+    const double floor_us =
+        1e6 * (target.launch_s + std::max({work.bytes() / target.memory_bytes_per_s,
+                                           work.matrix.total() / target.matrix_flops_per_s,
+                                           work.vector.total() / target.flops_per_s}));
+    const double predicted_us = backend->candidates(kernel).front().predicted_us;
+    EXPECT_LT(predicted_us, 5 * floor_us) << kernel.name;
+    EXPECT_GT(predicted_us, 0.9 * floor_us) << kernel.name;
+    double programs = 1;
+    for (const Index n : tile::grid_extents(kernel, {})) programs *= static_cast<double>(n);
+    few += programs < target.units && predicted_us > 50 ? 1 : 0;
+  }
+  EXPECT_EQ(few, 0) << "kernels that leave units idle for long";
+}
+
+}  // namespace
+}  // namespace tilewright::test
