@@ -390,7 +390,7 @@ class Lister {
     for (Candidate& c : found_) {
       if (!c.refusal.empty()) continue;
       const double floor_us =
-          launch_us + (c.schedule.dot == DotUnit::mma ? std::max(bytes_us, products_us) : bytes_us);
+          launch_us + (dot_unit(c.schedule) == DotUnit::mma ? std::max(bytes_us, products_us) : bytes_us);
       c.predicted_us = std::max(c.predicted_us, floor_us) + waits_us;
     }
   }
