@@ -62,7 +62,7 @@ class InnerProducts : public ::testing::Test {
   }
 };
 
-int count_of(const std::string& text, const std::string& part) {
+int occurrences(const std::string& text, const std::string& part) {
   int n = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
   return n;
@@ -75,24 +75,26 @@ constexpr Schedule kWhole{.threads = 64, .kind = tile::ElementLoops{.threads_per
 TEST_F(InnerProducts, EveryTypeAndWayOfStanding) {
   for (const Weights weights : {Weights::floats, Weights::bytes, Weights::nibbles})
     for (const Schedule& s : {kQuads, kEights})
-      EXPECT_EQ(count_of(check(row_products({128, 256, 32, weights}), s), "add_products("), 1);
-  EXPECT_EQ(count_of(check(row_products({4, 2048, 1, Weights::bytes}), kWhole), "add_products("), 1);
+      EXPECT_EQ(occurrences(check(row_products({128, 256, 32, weights}), s), "add_products("), 1);
+  EXPECT_EQ(occurrences(check(row_products({4, 2048, 1, Weights::bytes}), kWhole), "add_products("), 1);
   EXPECT_EQ(
-      count_of(check(row_products({64, 128, 32, Weights::floats, DType::f16}), kEights), "add_products("), 1);
-  EXPECT_EQ(count_of(check(row_products({64, 128, 32, Weights::nibbles}), kEights, "sm_80"), "add_products("),
-            1);
+      occurrences(check(row_products({64, 128, 32, Weights::floats, DType::f16}), kEights), "add_products("),
+      1);
+  EXPECT_EQ(
+      occurrences(check(row_products({64, 128, 32, Weights::nibbles}), kEights, "sm_80"), "add_products("),
+      1);
 }
 
 // The blocks of a cluster have columns of the same row.
 TEST_F(InnerProducts, PartsOfARowOverACluster) {
   Schedule s = kWhole;
   std::get<tile::ElementLoops>(s.kind).cluster = 2;
-  EXPECT_EQ(count_of(check(row_products({4, 4096, 1}), s), "add_products("), 1);
+  EXPECT_EQ(occurrences(check(row_products({4, 4096, 1}), s), "add_products("), 1);
 }
 
 TEST_F(InnerProducts, OtherFactorsAndOverhangingRowsStayOnTheOrdinaryUnits) {
   const auto none = [&](const Rows& rows, const Schedule& s) {
-    EXPECT_EQ(count_of(check(row_products(rows), s), "add_products("), 0);
+    EXPECT_EQ(occurrences(check(row_products(rows), s), "add_products("), 0);
   };
   none({64, 128, 32, Weights::floats, DType::f32}, kEights);
   none({64, 120, 32}, kEights);  // columns

@@ -1,6 +1,7 @@
 // Random tile kernels on a device against the reference interpreter. Prints the seed, the kernel and the
 // printed source of each that differs.
 //   kernel_fuzz --device cpu --count 1000 --seed 1 [--shard i/n] [--steps 10] [--all-schedules]
+//   kernel_fuzz --device emulated:sm_90a --drawn-schedules 20     of every kind of CUDA schedule
 //   kernel_fuzz --device cuda:0 --family tiny --all-schedules --count 1000 --jobs 16     kernels of random
 //   graphs
 #include <fmt/format.h>
@@ -15,12 +16,13 @@
 #include "support/graph_check.h"
 #include "support/open_device.h"
 #include "support/random_kernel.h"
+#include "support/random_schedule.h"
 
 namespace tilewright::test {
 
 struct FuzzOptions {
   std::string device = "cpu", isa;
-  int steps = 8;
+  int steps = 8, drawn_schedules = 0;
   double scale = 1;
   bool all_schedules = false, print_source = false;
   std::optional<GraphFamily> family = {};  // kernels of such graphs
@@ -44,6 +46,12 @@ std::string check(backends::Backend& backend, const RandomKernel& random, std::u
                   const FuzzOptions& options, FuzzCount& count) {
   std::vector<backends::Candidate> candidates = backend.candidates(random.kernel);
   if (!options.all_schedules && candidates.size() > 1) candidates.resize(1);
+  for (int i = 0; i < options.drawn_schedules; ++i) {
+    const tile::Schedule drawn = random_schedule(seed * static_cast<std::uint64_t>(options.drawn_schedules) +
+                                                 static_cast<std::uint64_t>(i));
+    const auto printed = backend.print(random.kernel, drawn);
+    candidates.push_back({.schedule = drawn, .refusal = printed ? "" : printed.error().message});
+  }
   ParityOptions parity{.scalars = random.scalars,
                        .seed = seed,
                        .odd_share = seed % 3 == 0 && !options.family ? 0.02 : 0,
@@ -99,6 +107,7 @@ int main(int argc, char** argv) {
   app.add_option("--steps", options.steps, "random steps per kernel");
   app.add_option("--scale", options.scale, "times the error that each op may bring");
   app.add_flag("--all-schedules", options.all_schedules, "not only the backend's first choice");
+  app.add_option("--drawn-schedules", options.drawn_schedules, "random CUDA schedules a kernel, besides");
   app.add_flag("--print", options.print_source, "print the source of what differs");
   add_family(app, options.family);
   CLI11_PARSE(app, argc, argv);

@@ -5,50 +5,40 @@ namespace tilewright::cuda {
 
 using tile::Schedule;
 
+namespace {
+
+// What `get` says of the kind, or `otherwise` of a kind without that field.
+template <typename Get, typename T>
+T field_or(const Schedule& schedule, Get get, T otherwise) {
+  return std::visit(
+      [&]<typename Kind>(const Kind& kind) {
+        if constexpr (std::is_invocable_v<Get, const Kind&>) return get(kind);
+        return otherwise;
+      },
+      schedule.kind);
+}
+
+}  // namespace
+
 int threads_per_row(const Schedule& schedule) {
   constexpr int kLanesOfRow = 4;  // of an accumulator
-  return std::visit(
-      [](const auto& kind) {
-        if constexpr (requires { kind.threads_per_row; }) return kind.threads_per_row;
-        return kLanesOfRow;
-      },
-      schedule.kind);
+  return field_or(
+      schedule, [](const auto& kind) -> decltype(kind.threads_per_row) { return kind.threads_per_row; },
+      kLanesOfRow);
 }
-
 int stages(const Schedule& schedule) {
-  return std::visit(
-      [](const auto& kind) {
-        if constexpr (requires { kind.stages; }) return kind.stages;
-        return 1;
-      },
-      schedule.kind);
+  return field_or(schedule, [](const auto& kind) -> decltype(kind.stages) { return kind.stages; }, 1);
 }
-
 int group_m(const Schedule& schedule) {
-  return std::visit(
-      [](const auto& kind) {
-        if constexpr (requires { kind.group_m; }) return kind.group_m;
-        return 0;
-      },
-      schedule.kind);
+  return field_or(schedule, [](const auto& kind) -> decltype(kind.group_m) { return kind.group_m; }, 0);
 }
-
 bool is_descending(const Schedule& schedule) {
-  return std::visit(
-      [](const auto& kind) {
-        if constexpr (requires { kind.longest_first; }) return kind.longest_first;
-        return false;
-      },
-      schedule.kind);
+  return field_or(
+      schedule, [](const auto& kind) -> decltype(kind.longest_first) { return kind.longest_first; }, false);
 }
-
 int tma_store_stages(const Schedule& schedule) {
-  return std::visit(
-      [](const auto& kind) {
-        if constexpr (requires { kind.tma_store_stages; }) return kind.tma_store_stages;
-        return 0;
-      },
-      schedule.kind);
+  return field_or(
+      schedule, [](const auto& kind) -> decltype(kind.tma_store_stages) { return kind.tma_store_stages; }, 0);
 }
 
 int row_cluster(const Schedule& schedule) {
