@@ -1,6 +1,6 @@
-// wgmma_b2b threads=256 longest_first=true rounds=ahead; predicted 750 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true; predicted 201 us
 // le_matmul_where_mul_3: t21 f32[16,4096], t43 f32[16,4096], q bf16[16,4096,128], t45 bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> t57 bf16[16,4096,128]
-// schedule: wgmma_b2b threads=256 longest_first=true rounds=ahead
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -47,40 +47,40 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
         const i32 program_2 = program % 16;
         const i32 program_1 = 31 - program / 16;
-        const i32 index = program_1 * 128;
+        const i32 v3 = program_1 * 128;
         Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, index, program_2);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
         q_turn.next();
         Barrier& t45_full = refill(t45_ring, t45_turn, t45_block::bytes);
-        tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_turn.place * t45_block::bytes, t45_map, t45_full, 0, index, program_2);
+        tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_turn.place * t45_block::bytes, t45_map, t45_full, 0, v3, program_2);
         t45_turn.next();
-        const i32 end = index + 128;
-        const i32 index_2 = program_1 * 128;
-        const i32 index_3 = index_2 + (-63);
-        const i32 index_8 = index_3 + 64;
-        const i32 index_7 = end + (-1);
-        const i32 end_2 = min(index_8, index_7);
-        const i32 begin_2 = max(end_2, 0);
-        const i32 index_9 = begin_2 / 64;
-        const i32 index_10 = index_9 * 64;
-        const i32 end_3 = min(index_10, end);
-        const i32 begin_3 = max(end_3, 0);
-        for (i64 k_2 = begin_3; k_2 < end; k_2 += 64) {
+        const i32 end = v3 + 128;
+        const i32 v64 = program_1 * 128;
+        const i32 v66 = v64 + (-63);
+        const i32 v78 = v66 + 64;
+        const i32 v76 = end + (-1);
+        const i32 v79 = min(v78, v76);
+        const i32 v81 = max(v79, 0);
+        const i32 v83 = v81 / 64;
+        const i32 v85 = v83 * 64;
+        const i32 v86 = min(v85, end);
+        const i32 v88 = max(v86, 0);
+        for (i64 v26 = v88; v26 < end; v26 += 64) {
           Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(k_2), program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v26), program_2);
           k_turn.next();
           Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(k_2), program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v26), program_2);
           v_turn.next();
         }
-        const bool is_below = begin_3 < end;
-        const i32 masked_end = is_below ? begin_3 : 0;
-        for (i64 k_3 = 0; k_3 < masked_end; k_3 += 64) {
+        const bool v91 = v88 < end;
+        const i32 v92 = v91 ? v88 : 0;
+        for (i64 v93 = 0; v93 < v92; v93 += 64) {
           Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(k_3), program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v93), program_2);
           k_turn.next();
           Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(k_3), program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v93), program_2);
           v_turn.next();
         }
       }
@@ -91,95 +91,95 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
     for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
       const i32 program_1 = 31 - program / 16;
       const i32 program_2 = program % 16;
-      const i32 index = program_1 * 128;
-      const i32 end = index + 128;
-      const i32 index_2 = program_1 * 128;
-      const i32 index_3 = index_2 + (-63);
-      const i32 index_4 = index_3 + 64;
-      const i32 begin = max(index_4, 0);
-      const i32 index_5 = begin / 64;
-      const i32 index_6 = index_5 * 64;
-      const i32 index_7 = end + (-1);
-      const i32 index_8 = index_3 + 64;
-      const i32 end_2 = min(index_8, index_7);
-      const i32 begin_2 = max(end_2, 0);
-      const i32 index_9 = begin_2 / 64;
-      const i32 index_10 = index_9 * 64;
-      const i32 end_3 = min(index_10, end);
-      const i32 begin_3 = max(end_3, 0);
-      const bool is_below = begin_3 < end;
-      const i32 masked_end = is_below ? begin_3 : 0;
+      const i32 v3 = program_1 * 128;
+      const i32 end = v3 + 128;
+      const i32 v64 = program_1 * 128;
+      const i32 v66 = v64 + (-63);
+      const i32 v68 = v66 + 64;
+      const i32 v70 = max(v68, 0);
+      const i32 v72 = v70 / 64;
+      const i32 v74 = v72 * 64;
+      const i32 v76 = end + (-1);
+      const i32 v78 = v66 + 64;
+      const i32 v79 = min(v78, v76);
+      const i32 v81 = max(v79, 0);
+      const i32 v83 = v81 / 64;
+      const i32 v85 = v83 * 64;
+      const i32 v86 = min(v85, end);
+      const i32 v88 = max(v86, 0);
+      const bool v91 = v88 < end;
+      const i32 v92 = v91 ? v88 : 0;
 
-      Vec<f32, 2> acc[2][16];
+      Vec<f32, 2> v27[2][16];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int c = 0; c < 16; ++c) {
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            acc[r][c].v[v] = 0.0f;
+            v27[r][c].v[v] = 0.0f;
           }
         }
       }
 
-      Vec<f32, 2> product[2][8];
-      Vec<f32, 2> exp_product[2][8];
-      Vec<f32, 2> product_2[2][8];
-      Vec<f32, 2> exp_product_bf16_wide[2][8];
-      Vec<f32, 2> product_3[2][8];
-      Vec<f32, 2> exp_product_2[2][8];
-      Vec<f32, 2> product_4[2][8];
+      Vec<f32, 2> v38[2][8];
+      Vec<f32, 2> v45[2][8];
+      Vec<f32, 2> v49[2][8];
+      Vec<f32, 2> v57_wide[2][8];
+      Vec<f32, 2> v98[2][8];
+      Vec<f32, 2> v103[2][8];
+      Vec<f32, 2> v107[2][8];
       wait_full(q_ring, q_turn);
       wait_full(t45_ring, t45_turn);
-      Vec<bf16, 2> exp_product_bf16[2][8];
-      const i64 k_2_end = end, k_2_step = 64;
-      if (begin_3 < k_2_end) {
+      Vec<bf16, 2> v57[2][8];
+      const i64 v26_end = end, v26_step = 64;
+      if (v88 < v26_end) {
         {
-          const i32 k_2 = i32(begin_3);
+          const i32 v26 = i32(v88);
           wait_full(k_ring, k_turn);
           wait_full(v_ring, v_turn);
-          wgmma_block<q_block, k_block, 2>(product, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wgmma_block<t45_block, v_block, 2>(product_2, t45_blocks + t45_turn.place * t45_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
+          wgmma_block<q_block, k_block, 2>(v38, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<t45_block, v_block, 2>(v49, t45_blocks + t45_turn.place * t45_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
           wgmma_wait<0>();
-          wgmma_pin(product);
+          wgmma_pin(v38);
           k_turn.next();
-          wgmma_pin(product_2);
+          wgmma_pin(v49);
           release<1>(v_ring, v_turn.place);
           v_turn.next();
           f32 t21_in[2];
-          const f32* const t21_at = t21 + program_2 * 4096 + index + g;
+          const f32* const t21_at = t21 + program_2 * 4096 + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             t21_in[r] = load<1, Cache::constant>(t21_at + r * 8).v[0];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const i32 index_11 = index + (r * 8 + g);
-            const f32 exp_product_offset = fast::exp_offset(t21_in[r]);
+            const i32 v10_2 = v3 + (r * 8 + g);
+            const f32 v45_offset = fast::exp_offset(t21_in[r]);
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_product = ((k_2 + ((c * 4 + t) * 2 + v)) <= index_11) ? product[r][c].v[v] : (-infinity());
-                exp_product[r][c].v[v] = fast::exp2(fmaf(masked_product, 0.12751743f, exp_product_offset));
+                const f32 v40_2 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_2) ? v38[r][c].v[v] : (-infinity());
+                v45[r][c].v[v] = fast::exp2(fmaf(v40_2, 0.12751743f, v45_offset));
               }
             }
           }
           f32 t43_in[2];
-          const f32* const t43_at = t43 + program_2 * 4096 + index + g;
+          const f32* const t43_at = t43 + program_2 * 4096 + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             t43_in[r] = load<1, Cache::constant>(t43_at + r * 8).v[0];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const i32 index_11 = index + (r * 8 + g);
+            const i32 v10_3 = v3 + (r * 8 + g);
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_exp_product = ((k_2 + ((c * 4 + t) * 2 + v)) <= index_11) ? (exp_product[r][c].v[v] * (product_2[r][c].v[v] + t43_in[r])) : 0.0f;
-                exp_product_bf16_wide[r][c].v[v] = masked_exp_product * 0.088388346f;
+                const f32 v54_2 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_3) ? (v45[r][c].v[v] * (v49[r][c].v[v] + t43_in[r])) : 0.0f;
+                v57_wide[r][c].v[v] = v54_2 * 0.088388346f;
               }
             }
           }
@@ -187,109 +187,109 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
-              exp_product_bf16[r][c] = from_f32<bf16>(exp_product_bf16_wide[r][c]);
+              v57[r][c] = from_f32<bf16>(v57_wide[r][c]);
             }
           }
         }
-        for (i64 k_2_i = begin_3 + k_2_step; k_2_i < k_2_end; k_2_i += k_2_step) {
-          const i32 k_2 = i32(k_2_i);
+        for (i64 v26_i = v88 + v26_step; v26_i < v26_end; v26_i += v26_step) {
+          const i32 v26 = i32(v26_i);
           wait_full(k_ring, k_turn);
           wait_full(v_ring, v_turn);
-          wgmma_block<q_block, k_block, 2>(product, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wgmma_block<t45_block, v_block, 2>(product_2, t45_blocks + t45_turn.place * t45_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
-          wgmma_block<k_block_turned>(acc, exp_product_bf16, k_blocks + k_turn_late.place * k_block::bytes, true);
+          wgmma_block<q_block, k_block, 2>(v38, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<t45_block, v_block, 2>(v49, t45_blocks + t45_turn.place * t45_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
+          wgmma_block<k_block_turned>(v27, v57, k_blocks + k_turn_late.place * k_block::bytes, true);
           wgmma_wait<1>();
-          wgmma_pin(product);
+          wgmma_pin(v38);
           k_turn.next();
-          wgmma_pin(product_2);
+          wgmma_pin(v49);
           release<1>(v_ring, v_turn.place);
           v_turn.next();
-          f32 t21_in[2];
-          const f32* const t21_at = t21 + program_2 * 4096 + index + g;
+          f32 t21_in_2[2];
+          const f32* const t21_at_2 = t21 + program_2 * 4096 + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            t21_in[r] = load<1, Cache::constant>(t21_at + r * 8).v[0];
+            t21_in_2[r] = load<1, Cache::constant>(t21_at_2 + r * 8).v[0];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const i32 index_11 = index + (r * 8 + g);
-            const f32 exp_product_offset = fast::exp_offset(t21_in[r]);
+            const i32 v10_4 = v3 + (r * 8 + g);
+            const f32 v45_offset_2 = fast::exp_offset(t21_in_2[r]);
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_product = ((k_2 + ((c * 4 + t) * 2 + v)) <= index_11) ? product[r][c].v[v] : (-infinity());
-                exp_product[r][c].v[v] = fast::exp2(fmaf(masked_product, 0.12751743f, exp_product_offset));
+                const f32 v40_3 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_4) ? v38[r][c].v[v] : (-infinity());
+                v45[r][c].v[v] = fast::exp2(fmaf(v40_3, 0.12751743f, v45_offset_2));
               }
             }
           }
-          f32 t43_in[2];
-          const f32* const t43_at = t43 + program_2 * 4096 + index + g;
+          f32 t43_in_2[2];
+          const f32* const t43_at_2 = t43 + program_2 * 4096 + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            t43_in[r] = load<1, Cache::constant>(t43_at + r * 8).v[0];
+            t43_in_2[r] = load<1, Cache::constant>(t43_at_2 + r * 8).v[0];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const i32 index_11 = index + (r * 8 + g);
+            const i32 v10_5 = v3 + (r * 8 + g);
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_exp_product = ((k_2 + ((c * 4 + t) * 2 + v)) <= index_11) ? (exp_product[r][c].v[v] * (product_2[r][c].v[v] + t43_in[r])) : 0.0f;
-                exp_product_bf16_wide[r][c].v[v] = masked_exp_product * 0.088388346f;
+                const f32 v54_3 = ((v26 + ((c * 4 + t) * 2 + v)) <= v10_5) ? (v45[r][c].v[v] * (v49[r][c].v[v] + t43_in_2[r])) : 0.0f;
+                v57_wide[r][c].v[v] = v54_3 * 0.088388346f;
               }
             }
           }
           wgmma_wait<0>();
-          wgmma_pin(acc);
-          wgmma_pin(exp_product_bf16);
+          wgmma_pin(v27);
+          wgmma_pin(v57);
           release<1>(k_ring, k_turn_late.place);
           k_turn_late.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
-              exp_product_bf16[r][c] = from_f32<bf16>(exp_product_bf16_wide[r][c]);
+              v57[r][c] = from_f32<bf16>(v57_wide[r][c]);
             }
           }
         }
-        const i64 k_3_end = masked_end, k_3_step = 64;
-        for (i64 k_3_i = 0; k_3_i < k_3_end; k_3_i += k_3_step) {
-          const i32 k_3 = i32(k_3_i);
+        const i64 v93_end = v92, v93_step = 64;
+        for (i64 v93_i = 0; v93_i < v93_end; v93_i += v93_step) {
+          const i32 v93 = i32(v93_i);
           wait_full(k_ring, k_turn);
           wait_full(v_ring, v_turn);
-          wgmma_block<q_block, k_block, 2>(product_3, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wgmma_block<t45_block, v_block, 2>(product_4, t45_blocks + t45_turn.place * t45_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
-          wgmma_block<k_block_turned>(acc, exp_product_bf16, k_blocks + k_turn_late.place * k_block::bytes, true);
+          wgmma_block<q_block, k_block, 2>(v98, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<t45_block, v_block, 2>(v107, t45_blocks + t45_turn.place * t45_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
+          wgmma_block<k_block_turned>(v27, v57, k_blocks + k_turn_late.place * k_block::bytes, true);
           wgmma_wait<1>();
-          wgmma_pin(product_3);
+          wgmma_pin(v98);
           k_turn.next();
-          wgmma_pin(product_4);
+          wgmma_pin(v107);
           release<1>(v_ring, v_turn.place);
           v_turn.next();
-          f32 t21_in[2];
-          const f32* const t21_at = t21 + program_2 * 4096 + index + g;
+          f32 t21_in_3[2];
+          const f32* const t21_at_3 = t21 + program_2 * 4096 + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            t21_in[r] = load<1, Cache::constant>(t21_at + r * 8).v[0];
+            t21_in_3[r] = load<1, Cache::constant>(t21_at_3 + r * 8).v[0];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 exp_product_offset = fast::exp_offset(t21_in[r]);
+            const f32 v103_offset = fast::exp_offset(t21_in_3[r]);
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                exp_product_2[r][c].v[v] = fast::exp2(fmaf(product_3[r][c].v[v], 0.12751743f, exp_product_offset));
+                v103[r][c].v[v] = fast::exp2(fmaf(v98[r][c].v[v], 0.12751743f, v103_offset));
               }
             }
           }
-          f32 t43_in[2];
-          const f32* const t43_at = t43 + program_2 * 4096 + index + g;
+          f32 t43_in_3[2];
+          const f32* const t43_at_3 = t43 + program_2 * 4096 + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            t43_in[r] = load<1, Cache::constant>(t43_at + r * 8).v[0];
+            t43_in_3[r] = load<1, Cache::constant>(t43_at_3 + r * 8).v[0];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -297,27 +297,27 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                exp_product_bf16_wide[r][c].v[v] = (exp_product_2[r][c].v[v] * (product_4[r][c].v[v] + t43_in[r])) * 0.088388346f;
+                v57_wide[r][c].v[v] = (v103[r][c].v[v] * (v107[r][c].v[v] + t43_in_3[r])) * 0.088388346f;
               }
             }
           }
           wgmma_wait<0>();
-          wgmma_pin(acc);
-          wgmma_pin(exp_product_bf16);
+          wgmma_pin(v27);
+          wgmma_pin(v57);
           release<1>(k_ring, k_turn_late.place);
           k_turn_late.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 8; ++c) {
-              exp_product_bf16[r][c] = from_f32<bf16>(exp_product_bf16_wide[r][c]);
+              v57[r][c] = from_f32<bf16>(v57_wide[r][c]);
             }
           }
         }
-        wgmma_block<k_block_turned>(acc, exp_product_bf16, k_blocks + k_turn_late.place * k_block::bytes, true);
+        wgmma_block<k_block_turned>(v27, v57, k_blocks + k_turn_late.place * k_block::bytes, true);
         wgmma_wait<0>();
-        wgmma_pin(acc);
-        wgmma_pin(exp_product_bf16);
+        wgmma_pin(v27);
+        wgmma_pin(v57);
         release<1>(k_ring, k_turn_late.place);
         k_turn_late.next();
       }
@@ -326,7 +326,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       release<1>(t45_ring, t45_turn.place);
       t45_turn.next();
 
-      bf16* const t57_at = t57 + program_2 * 524288 + index * 128 + g * 128 + t * 8;
+      bf16* const t57_at = t57 + program_2 * 524288 + v3 * 128 + g * 128 + t * 8;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
@@ -338,7 +338,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             Vec<f32, 2> t57_out;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              t57_out.v[v] = acc[r][c].v[v];
+              t57_out.v[v] = v27[r][c].v[v];
             }
             t57_parts[part] = from_f32<bf16>(t57_out);
           }

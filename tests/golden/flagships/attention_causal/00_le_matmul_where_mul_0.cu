@@ -1,6 +1,6 @@
-// wgmma_b2b threads=256 longest_first=true rounds=ahead; predicted 999 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true; predicted 135 us
 // le_matmul_where_mul_0: q bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> t35 bf16[16,4096,128]
-// schedule: wgmma_b2b threads=256 longest_first=true rounds=ahead
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -40,37 +40,37 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
         const i32 program_2 = program % 16;
         const i32 program_1 = 31 - program / 16;
-        const i32 index = program_1 * 128;
+        const i32 v3 = program_1 * 128;
         Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, index, program_2);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
         q_turn.next();
-        const i32 end = index + 128;
-        const i32 index_2 = program_1 * 128;
-        const i32 index_3 = index_2 + (-127);
-        const i32 index_8 = index_3 + 128;
-        const i32 index_7 = end + (-1);
-        const i32 end_2 = min(index_8, index_7);
-        const i32 begin_2 = max(end_2, 0);
-        const i32 index_9 = begin_2 / 128;
-        const i32 index_10 = index_9 * 128;
-        const i32 end_3 = min(index_10, end);
-        const i32 begin_3 = max(end_3, 0);
-        for (i64 k_2 = begin_3; k_2 < end; k_2 += 128) {
+        const i32 end = v3 + 128;
+        const i32 v84 = program_1 * 128;
+        const i32 v86 = v84 + (-127);
+        const i32 v98 = v86 + 128;
+        const i32 v96 = end + (-1);
+        const i32 v99 = min(v98, v96);
+        const i32 v101 = max(v99, 0);
+        const i32 v103 = v101 / 128;
+        const i32 v105 = v103 * 128;
+        const i32 v106 = min(v105, end);
+        const i32 v108 = max(v106, 0);
+        for (i64 v22 = v108; v22 < end; v22 += 128) {
           Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(k_2), program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v22), program_2);
           k_turn.next();
           Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(k_2), program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v22), program_2);
           v_turn.next();
         }
-        const bool is_below = begin_3 < end;
-        const i32 masked_end = is_below ? begin_3 : 0;
-        for (i64 k_3 = 0; k_3 < masked_end; k_3 += 128) {
+        const bool v113 = v108 < end;
+        const i32 v114 = v113 ? v108 : 0;
+        for (i64 v115 = 0; v115 < v114; v115 += 128) {
           Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(k_3), program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v115), program_2);
           k_turn.next();
           Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(k_3), program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v115), program_2);
           v_turn.next();
         }
       }
@@ -81,125 +81,125 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
     for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
       const i32 program_1 = 31 - program / 16;
       const i32 program_2 = program % 16;
-      const i32 index = program_1 * 128;
-      const i32 end = index + 128;
-      const i32 index_2 = program_1 * 128;
-      const i32 index_3 = index_2 + (-127);
-      const i32 index_4 = index_3 + 128;
-      const i32 begin = max(index_4, 0);
-      const i32 index_5 = begin / 128;
-      const i32 index_6 = index_5 * 128;
-      const i32 index_7 = end + (-1);
-      const i32 index_8 = index_3 + 128;
-      const i32 end_2 = min(index_8, index_7);
-      const i32 begin_2 = max(end_2, 0);
-      const i32 index_9 = begin_2 / 128;
-      const i32 index_10 = index_9 * 128;
-      const i32 end_3 = min(index_10, end);
-      const i32 begin_3 = max(end_3, 0);
-      const bool is_below = begin_3 < end;
-      const i32 masked_end = is_below ? begin_3 : 0;
+      const i32 v3 = program_1 * 128;
+      const i32 end = v3 + 128;
+      const i32 v84 = program_1 * 128;
+      const i32 v86 = v84 + (-127);
+      const i32 v88 = v86 + 128;
+      const i32 v90 = max(v88, 0);
+      const i32 v92 = v90 / 128;
+      const i32 v94 = v92 * 128;
+      const i32 v96 = end + (-1);
+      const i32 v98 = v86 + 128;
+      const i32 v99 = min(v98, v96);
+      const i32 v101 = max(v99, 0);
+      const i32 v103 = v101 / 128;
+      const i32 v105 = v103 * 128;
+      const i32 v106 = min(v105, end);
+      const i32 v108 = max(v106, 0);
+      const bool v113 = v108 < end;
+      const i32 v114 = v113 ? v108 : 0;
 
-      f32 row_max[2];
-      f32 row_sum[2];
+      f32 v23[2];
+      f32 v24[2];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        row_max[r] = -infinity();
-        row_sum[r] = 0.0f;
+        v23[r] = -infinity();
+        v24[r] = 0.0f;
       }
 
-      Vec<f32, 2> acc[2][16];
+      Vec<f32, 2> v25[2][16];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int c = 0; c < 16; ++c) {
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            acc[r][c].v[v] = 0.0f;
+            v25[r][c].v[v] = 0.0f;
           }
         }
       }
 
-      Vec<f32, 2> product[2][16];
-      f32 max_of_product[2];
-      f32 sum_of_exp_product[2];
-      Vec<f32, 2> exp_product_bf16_wide[2][16];
-      f32 new_row_sum[2];
-      Vec<f32, 2> product_2[2][16];
-      f32 max_of_product_2[2];
-      f32 sum_of_exp_product_2[2];
-      f32 new_row_sum_2[2];
+      Vec<f32, 2> v36[2][16];
+      f32 v41[2];
+      f32 v61[2];
+      Vec<f32, 2> v66_wide[2][16];
+      f32 v63[2];
+      Vec<f32, 2> v122[2][16];
+      f32 v125[2];
+      f32 v145[2];
+      f32 v147[2];
       wait_full(q_ring, q_turn);
-      Vec<bf16, 2> exp_product_bf16[2][16];
-      const i64 k_2_end = end, k_2_step = 128;
-      if (begin_3 < k_2_end) {
+      Vec<bf16, 2> v66[2][16];
+      const i64 v22_end = end, v22_step = 128;
+      if (v108 < v22_end) {
         {
-          const i32 k_2 = i32(begin_3);
+          const i32 v22 = i32(v108);
           wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(product, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<q_block, k_block, 2>(v36, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
           wgmma_wait<0>();
-          wgmma_pin(product);
+          wgmma_pin(v36);
           release<1>(k_ring, k_turn.place);
           k_turn.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product[r] = Max::identity<f32>();
-            const i32 index_11 = index + (r * 8 + g);
+            v41[r] = Max::identity<f32>();
+            const i32 v9_2 = v3 + (r * 8 + g);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_product = ((k_2 + ((c * 4 + t) * 2 + v)) <= index_11) ? product[r][c].v[v] : (-infinity());
-                max_of_product[r] = max(max_of_product[r], masked_product);
+                const f32 v38_2 = ((v22 + ((c * 4 + t) * 2 + v)) <= v9_2) ? v36[r][c].v[v] : (-infinity());
+                v41[r] = max(v41[r], v38_2);
               }
             }
           }
-          reduce_lanes<Max, 4>(max_of_product);
+          reduce_lanes<Max, 4>(v41);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product[r] *= 0.088388346f;
+            v41[r] *= 0.088388346f;
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            sum_of_exp_product[r] = Sum::identity<f32>();
-            const i32 index_11 = index + (r * 8 + g);
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 exp_product_offset = fast::exp_offset(clamped_row_max);
+            v61[r] = Sum::identity<f32>();
+            const i32 v9_3 = v3 + (r * 8 + g);
+            const f32 v43_2 = max(v23[r], v41[r]);
+            const bool v45_2 = v43_2 == (-infinity());
+            const f32 v47_2 = v45_2 ? 0.0f : v43_2;
+            const f32 v57_2 = max(v47_2, -3.4028235e+38f);
+            const f32 v60_offset = fast::exp_offset(v57_2);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_product = ((k_2 + ((c * 4 + t) * 2 + v)) <= index_11) ? product[r][c].v[v] : (-infinity());
-                const f32 exp_product = fast::exp2(fmaf(masked_product, 0.12751743f, exp_product_offset));
-                sum_of_exp_product[r] += exp_product;
-                exp_product_bf16_wide[r][c].v[v] = exp_product;
+                const f32 v38_3 = ((v22 + ((c * 4 + t) * 2 + v)) <= v9_3) ? v36[r][c].v[v] : (-infinity());
+                const f32 v60_2 = fast::exp2(fmaf(v38_3, 0.12751743f, v60_offset));
+                v61[r] += v60_2;
+                v66_wide[r][c].v[v] = v60_2;
               }
             }
           }
-          reduce_lanes<Sum, 4>(sum_of_exp_product);
+          reduce_lanes<Sum, 4>(v61);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const f32 difference = max((new_row_max == (-infinity())) ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum[r] = (row_sum[r] * fast::exp(-difference)) + sum_of_exp_product[r];
+            const f32 v43_3 = max(v23[r], v41[r]);
+            const f32 v52_2 = max((v43_3 == (-infinity())) ? 0.0f : v43_3, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
+            v63[r] = (v24[r] * fast::exp(-v52_2)) + v61[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 exp_row_max = fast::exp(-difference);
+            const f32 v43_4 = max(v23[r], v41[r]);
+            const bool v45_3 = v43_4 == (-infinity());
+            const f32 v47_3 = v45_3 ? 0.0f : v43_4;
+            const f32 v51_2 = max(v47_3, -3.4028235e+38f);
+            const f32 v49_2 = max(v23[r], -3.4028235e+38f);
+            const f32 v52_3 = v51_2 - v49_2;
+            const f32 v54_2 = fast::exp(-v52_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max;
+                v25[r][c].v[v] = v25[r][c].v[v] * v54_2;
               }
             }
           }
@@ -207,97 +207,97 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
-              exp_product_bf16[r][c] = from_f32<bf16>(exp_product_bf16_wide[r][c]);
+              v66[r][c] = from_f32<bf16>(v66_wide[r][c]);
             }
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_product[r]);
+            v23[r] = max(v23[r], v41[r]);
           }
-          f32 new_row_sum_old[2];
+          f32 v63_old[2];
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            new_row_sum_old[r] = new_row_sum[r];
+            v63_old[r] = v63[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_sum[r] = new_row_sum_old[r];
+            v24[r] = v63_old[r];
           }
         }
-        for (i64 k_2_i = begin_3 + k_2_step; k_2_i < k_2_end; k_2_i += k_2_step) {
-          const i32 k_2 = i32(k_2_i);
+        for (i64 v22_i = v108 + v22_step; v22_i < v22_end; v22_i += v22_step) {
+          const i32 v22 = i32(v22_i);
           wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(product, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<q_block, k_block, 2>(v36, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
           wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(acc, exp_product_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+          wgmma_block<v_block>(v25, v66, v_blocks + v_turn.place * v_block::bytes, true);
           wgmma_wait<1>();
-          wgmma_pin(product);
+          wgmma_pin(v36);
           release<1>(k_ring, k_turn.place);
           k_turn.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product[r] = Max::identity<f32>();
-            const i32 index_11 = index + (r * 8 + g);
+            v41[r] = Max::identity<f32>();
+            const i32 v9_4 = v3 + (r * 8 + g);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_product = ((k_2 + ((c * 4 + t) * 2 + v)) <= index_11) ? product[r][c].v[v] : (-infinity());
-                max_of_product[r] = max(max_of_product[r], masked_product);
+                const f32 v38_4 = ((v22 + ((c * 4 + t) * 2 + v)) <= v9_4) ? v36[r][c].v[v] : (-infinity());
+                v41[r] = max(v41[r], v38_4);
               }
             }
           }
-          reduce_lanes<Max, 4>(max_of_product);
+          reduce_lanes<Max, 4>(v41);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product[r] *= 0.088388346f;
+            v41[r] *= 0.088388346f;
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            sum_of_exp_product[r] = Sum::identity<f32>();
-            const i32 index_11 = index + (r * 8 + g);
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 exp_product_offset = fast::exp_offset(clamped_row_max);
+            v61[r] = Sum::identity<f32>();
+            const i32 v9_5 = v3 + (r * 8 + g);
+            const f32 v43_5 = max(v23[r], v41[r]);
+            const bool v45_4 = v43_5 == (-infinity());
+            const f32 v47_4 = v45_4 ? 0.0f : v43_5;
+            const f32 v57_3 = max(v47_4, -3.4028235e+38f);
+            const f32 v60_offset_2 = fast::exp_offset(v57_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_product = ((k_2 + ((c * 4 + t) * 2 + v)) <= index_11) ? product[r][c].v[v] : (-infinity());
-                const f32 exp_product = fast::exp2(fmaf(masked_product, 0.12751743f, exp_product_offset));
-                sum_of_exp_product[r] += exp_product;
-                exp_product_bf16_wide[r][c].v[v] = exp_product;
+                const f32 v38_5 = ((v22 + ((c * 4 + t) * 2 + v)) <= v9_5) ? v36[r][c].v[v] : (-infinity());
+                const f32 v60_3 = fast::exp2(fmaf(v38_5, 0.12751743f, v60_offset_2));
+                v61[r] += v60_3;
+                v66_wide[r][c].v[v] = v60_3;
               }
             }
           }
-          reduce_lanes<Sum, 4>(sum_of_exp_product);
+          reduce_lanes<Sum, 4>(v61);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const f32 difference = max((new_row_max == (-infinity())) ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum[r] = (row_sum[r] * fast::exp(-difference)) + sum_of_exp_product[r];
+            const f32 v43_6 = max(v23[r], v41[r]);
+            const f32 v52_4 = max((v43_6 == (-infinity())) ? 0.0f : v43_6, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
+            v63[r] = (v24[r] * fast::exp(-v52_4)) + v61[r];
           }
           wgmma_wait<0>();
-          wgmma_pin(acc);
-          wgmma_pin(exp_product_bf16);
+          wgmma_pin(v25);
+          wgmma_pin(v66);
           release<1>(v_ring, v_turn.place);
           v_turn.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 exp_row_max = fast::exp(-difference);
+            const f32 v43_7 = max(v23[r], v41[r]);
+            const bool v45_5 = v43_7 == (-infinity());
+            const f32 v47_5 = v45_5 ? 0.0f : v43_7;
+            const f32 v51_3 = max(v47_5, -3.4028235e+38f);
+            const f32 v49_3 = max(v23[r], -3.4028235e+38f);
+            const f32 v52_5 = v51_3 - v49_3;
+            const f32 v54_3 = fast::exp(-v52_5);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max;
+                v25[r][c].v[v] = v25[r][c].v[v] * v54_3;
               }
             }
           }
@@ -305,94 +305,94 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
-              exp_product_bf16[r][c] = from_f32<bf16>(exp_product_bf16_wide[r][c]);
+              v66[r][c] = from_f32<bf16>(v66_wide[r][c]);
             }
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_product[r]);
+            v23[r] = max(v23[r], v41[r]);
           }
-          f32 new_row_sum_old[2];
+          f32 v63_old_2[2];
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            new_row_sum_old[r] = new_row_sum[r];
+            v63_old_2[r] = v63[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_sum[r] = new_row_sum_old[r];
+            v24[r] = v63_old_2[r];
           }
         }
-        const i64 k_3_end = masked_end, k_3_step = 128;
-        for (i64 k_3_i = 0; k_3_i < k_3_end; k_3_i += k_3_step) {
-          const i32 k_3 = i32(k_3_i);
+        const i64 v115_end = v114, v115_step = 128;
+        for (i64 v115_i = 0; v115_i < v115_end; v115_i += v115_step) {
+          const i32 v115 = i32(v115_i);
           wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(product_2, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<q_block, k_block, 2>(v122, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
           wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(acc, exp_product_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+          wgmma_block<v_block>(v25, v66, v_blocks + v_turn.place * v_block::bytes, true);
           wgmma_wait<1>();
-          wgmma_pin(product_2);
+          wgmma_pin(v122);
           release<1>(k_ring, k_turn.place);
           k_turn.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product_2[r] = Max::identity<f32>();
+            v125[r] = Max::identity<f32>();
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                max_of_product_2[r] = max(max_of_product_2[r], product_2[r][c].v[v]);
+                v125[r] = max(v125[r], v122[r][c].v[v]);
               }
             }
           }
-          reduce_lanes<Max, 4>(max_of_product_2);
+          reduce_lanes<Max, 4>(v125);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product_2[r] *= 0.088388346f;
+            v125[r] *= 0.088388346f;
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            sum_of_exp_product_2[r] = Sum::identity<f32>();
-            const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 exp_product_offset = fast::exp_offset(clamped_row_max);
+            v145[r] = Sum::identity<f32>();
+            const f32 v127_2 = max(v23[r], v125[r]);
+            const bool v129_2 = v127_2 == (-infinity());
+            const f32 v131_2 = v129_2 ? 0.0f : v127_2;
+            const f32 v141_2 = max(v131_2, -3.4028235e+38f);
+            const f32 v144_offset = fast::exp_offset(v141_2);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 exp_product = fast::exp2(fmaf(product_2[r][c].v[v], 0.12751743f, exp_product_offset));
-                sum_of_exp_product_2[r] += exp_product;
-                exp_product_bf16_wide[r][c].v[v] = exp_product;
+                const f32 v144_2 = fast::exp2(fmaf(v122[r][c].v[v], 0.12751743f, v144_offset));
+                v145[r] += v144_2;
+                v66_wide[r][c].v[v] = v144_2;
               }
             }
           }
-          reduce_lanes<Sum, 4>(sum_of_exp_product_2);
+          reduce_lanes<Sum, 4>(v145);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-            const f32 difference = max((new_row_max == (-infinity())) ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum_2[r] = (row_sum[r] * fast::exp(-difference)) + sum_of_exp_product_2[r];
+            const f32 v127_3 = max(v23[r], v125[r]);
+            const f32 v136_2 = max((v127_3 == (-infinity())) ? 0.0f : v127_3, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
+            v147[r] = (v24[r] * fast::exp(-v136_2)) + v145[r];
           }
           wgmma_wait<0>();
-          wgmma_pin(acc);
-          wgmma_pin(exp_product_bf16);
+          wgmma_pin(v25);
+          wgmma_pin(v66);
           release<1>(v_ring, v_turn.place);
           v_turn.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 exp_row_max = fast::exp(-difference);
+            const f32 v127_4 = max(v23[r], v125[r]);
+            const bool v129_3 = v127_4 == (-infinity());
+            const f32 v131_3 = v129_3 ? 0.0f : v127_4;
+            const f32 v135_2 = max(v131_3, -3.4028235e+38f);
+            const f32 v133_2 = max(v23[r], -3.4028235e+38f);
+            const f32 v136_3 = v135_2 - v133_2;
+            const f32 v138_2 = fast::exp(-v136_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max;
+                v25[r][c].v[v] = v25[r][c].v[v] * v138_2;
               }
             }
           }
@@ -400,40 +400,40 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
-              exp_product_bf16[r][c] = from_f32<bf16>(exp_product_bf16_wide[r][c]);
+              v66[r][c] = from_f32<bf16>(v66_wide[r][c]);
             }
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_product_2[r]);
+            v23[r] = max(v23[r], v125[r]);
           }
-          f32 new_row_sum_2_old[2];
+          f32 v147_old[2];
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            new_row_sum_2_old[r] = new_row_sum_2[r];
+            v147_old[r] = v147[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_sum[r] = new_row_sum_2_old[r];
+            v24[r] = v147_old[r];
           }
         }
         wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(acc, exp_product_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+        wgmma_block<v_block>(v25, v66, v_blocks + v_turn.place * v_block::bytes, true);
         wgmma_wait<0>();
-        wgmma_pin(acc);
-        wgmma_pin(exp_product_bf16);
+        wgmma_pin(v25);
+        wgmma_pin(v66);
         release<1>(v_ring, v_turn.place);
         v_turn.next();
       }
       release<1>(q_ring, q_turn.place);
       q_turn.next();
 
-      bf16* const t35_at = t35 + program_2 * 524288 + index * 128 + g * 128 + t * 8;
+      bf16* const t35_at = t35 + program_2 * 524288 + v3 * 128 + g * 128 + t * 8;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const bool is_empty = row_max[r] == (-infinity());
-        const f32 finite_row_sum = is_empty ? 1.0f : row_sum[r];
-        const f32 reciprocal_row_sum = fast::reciprocal(finite_row_sum);
+        const bool v74_2 = v23[r] == (-infinity());
+        const f32 v77_2 = v74_2 ? 1.0f : v24[r];
+        const f32 v78_2 = fast::reciprocal(v77_2);
 #pragma unroll
         for (int wide = 0; wide < 4; ++wide) {
           Vec<bf16, 2> t35_parts[4];
@@ -443,7 +443,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
             Vec<f32, 2> t35_out;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              t35_out.v[v] = acc[r][c].v[v] * reciprocal_row_sum;
+              t35_out.v[v] = v25[r][c].v[v] * v78_2;
             }
             t35_parts[part] = from_f32<bf16>(t35_out);
           }

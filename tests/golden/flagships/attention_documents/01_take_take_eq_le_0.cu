@@ -1,6 +1,6 @@
-// wgmma_b2b threads=256 longest_first=true rounds=ahead; predicted 3.99e+03 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true; predicted 2e+03 us
 // take_take_eq_le_0: ids i64[16384], q bf16[16,16384,128], blocks i64[4,128], k bf16[16,16384,128], v bf16[16,16384,128] -> t43 bf16[16,16384,128]
-// schedule: wgmma_b2b threads=256 longest_first=true rounds=ahead
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -40,76 +40,76 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
       for (i32 wave = 0, program; (program = serpentine(wave)) < 2048; ++wave) {
         const i32 program_2 = program % 16;
         const i32 program_1 = 127 - program / 16;
-        const i32 index = program_1 * 128;
+        const i32 v3 = program_1 * 128;
         Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, index, program_2);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
         q_turn.next();
-        const i32 index_2 = index / 128;
-        const i64 blocks_in = load<1, Cache::constant>(blocks + index_2).v[0];
-        const i64 end = min(blocks_in, i64(128));
-        const i32 begin = i32(max(end, i64(0)));
-        const i32 first_ = begin * 128;
-        const i32 index_5 = index / 128;
-        const i64 blocks_in_3 = load<1, Cache::constant>(blocks + 256 + index_5).v[0];
-        const i64 end_3 = min(blocks_in_3, i64(128));
-        const i32 begin_3 = i32(max(end_3, i64(0)));
-        const i32 begin_8 = i32(max(i64(begin_3), -4398046511104ll));
-        const i32 end_8 = i32(min(i64(begin_8), 4398046511104ll));
-        const i32 index_23 = end_8 * 128;
-        const i32 index_24 = index_23 + 127;
-        const i32 index_25 = index_24 - first_;
-        const i32 begin_9 = max(index_25, 0);
-        const i32 index_26 = begin_9 / 128;
-        const i32 index_27 = index_26 * 128;
-        const i32 index_28 = first_ + index_27;
-        const i32 index_3 = index / 128;
-        const i64 blocks_in_2 = load<1, Cache::constant>(blocks + 128 + index_3).v[0];
-        const i64 end_2 = min(blocks_in_2, i64(128));
-        const i32 begin_2 = i32(max(end_2, i64(0)));
-        const i32 index_4 = begin_2 * 128;
-        const i32 index_9 = index + 128;
-        const i32 end_5 = min(index_4, index_9);
-        const i32 end_9 = min(index_28, end_5);
-        const i32 index_7 = index / 128;
-        const i64 blocks_in_4 = load<1, Cache::constant>(blocks + 384 + index_7).v[0];
-        const i64 end_4 = min(blocks_in_4, i64(128));
-        const i32 begin_4 = i32(max(end_4, i64(0)));
-        const i32 begin_5 = i32(max(i64(begin_4), -4398046511104ll));
-        const i32 end_6 = i32(min(i64(begin_5), 4398046511104ll));
-        const i32 index_10 = end_6 * 128;
-        const i32 index_11 = index_10 + (-128);
-        const i32 index_18 = index_11 + 128;
-        const i32 index_17 = end_5 + (-1);
-        const i32 end_7 = min(index_18, index_17);
-        const i32 index_19 = end_7 - first_;
-        const i32 begin_7 = max(index_19, 0);
-        const i32 index_20 = begin_7 / 128;
-        const i32 index_21 = index_20 * 128;
-        const i32 index_22 = first_ + index_21;
-        const i32 end_10 = min(index_22, end_5);
-        const i32 begin_10 = max(end_10, end_9);
-        const i32 index_29 = begin_10 - end_9;
-        const i32 begin_11 = max(index_29, 0);
-        const i32 index_30 = end_5 - begin_11;
-        for (i64 k_2 = first_; k_2 < index_30; k_2 += 128) {
-          const bool is_below_2 = saturate_i32(k_2) < end_9;
-          const i32 masked_first = is_below_2 ? 0 : begin_11;
-          const i32 index_31 = i32(k_2 + i64(masked_first));
+        const i32 v21 = v3 / 128;
+        const i64 v23 = load<1, Cache::constant>(blocks + v21).v[0];
+        const i64 v25 = min(v23, i64(128));
+        const i32 v27 = i32(max(v25, i64(0)));
+        const i32 first_ = v27 * 128;
+        const i32 v41 = v3 / 128;
+        const i64 v43 = load<1, Cache::constant>(blocks + 256 + v41).v[0];
+        const i64 v45 = min(v43, i64(128));
+        const i32 v47 = i32(max(v45, i64(0)));
+        const i32 v162 = i32(max(i64(v47), -4398046511104ll));
+        const i32 v164 = i32(min(i64(v162), 4398046511104ll));
+        const i32 v166 = v164 * 128;
+        const i32 v168 = v166 + 127;
+        const i32 v169 = v168 - first_;
+        const i32 v171 = max(v169, 0);
+        const i32 v173 = v171 / 128;
+        const i32 v175 = v173 * 128;
+        const i32 v176 = first_ + v175;
+        const i32 v31 = v3 / 128;
+        const i64 v33 = load<1, Cache::constant>(blocks + 128 + v31).v[0];
+        const i64 v35 = min(v33, i64(128));
+        const i32 v37 = i32(max(v35, i64(0)));
+        const i32 v39 = v37 * 128;
+        const i32 v61 = v3 + 128;
+        const i32 end = min(v39, v61);
+        const i32 v177 = min(v176, end);
+        const i32 v51 = v3 / 128;
+        const i64 v53 = load<1, Cache::constant>(blocks + 384 + v51).v[0];
+        const i64 v55 = min(v53, i64(128));
+        const i32 v57 = i32(max(v55, i64(0)));
+        const i32 v131 = i32(max(i64(v57), -4398046511104ll));
+        const i32 v133 = i32(min(i64(v131), 4398046511104ll));
+        const i32 v135 = v133 * 128;
+        const i32 v137 = v135 + (-128);
+        const i32 v151 = v137 + 128;
+        const i32 v149 = end + (-1);
+        const i32 v152 = min(v151, v149);
+        const i32 v153 = v152 - first_;
+        const i32 v155 = max(v153, 0);
+        const i32 v157 = v155 / 128;
+        const i32 v159 = v157 * 128;
+        const i32 v160 = first_ + v159;
+        const i32 v178 = min(v160, end);
+        const i32 v179 = max(v178, v177);
+        const i32 v183 = v179 - v177;
+        const i32 v185 = max(v183, 0);
+        const i32 v186 = end - v185;
+        for (i64 v64 = first_; v64 < v186; v64 += 128) {
+          const bool v188 = saturate_i32(v64) < v177;
+          const i32 v189 = v188 ? 0 : v185;
+          const i32 v190 = i32(v64 + i64(v189));
           Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, index_31, program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, v190, program_2);
           k_turn.next();
           Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, index_31, program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, v190, program_2);
           v_turn.next();
         }
-        const bool is_below = first_ < index_30;
-        const i32 chosen = is_below ? begin_10 : end_9;
-        for (i64 k_3 = end_9; k_3 < chosen; k_3 += 128) {
+        const bool v191 = first_ < v186;
+        const i32 v192 = v191 ? v179 : v177;
+        for (i64 v193 = v177; v193 < v192; v193 += 128) {
           Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(k_3), program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v193), program_2);
           k_turn.next();
           Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(k_3), program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v193), program_2);
           v_turn.next();
         }
       }
@@ -120,192 +120,192 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
     for (i32 wave = 0, program; (program = serpentine(wave)) < 2048; ++wave) {
       const i32 program_1 = 127 - program / 16;
       const i32 program_2 = program % 16;
-      const i32 index = program_1 * 128;
-      const i32 index_2 = index / 128;
-      const i64 blocks_in = load<1, Cache::constant>(blocks + index_2).v[0];
-      const i64 end = min(blocks_in, i64(128));
-      const i32 begin = i32(max(end, i64(0)));
-      const i32 first_ = begin * 128;
-      const i32 index_3 = index / 128;
-      const i64 blocks_in_2 = load<1, Cache::constant>(blocks + 128 + index_3).v[0];
-      const i64 end_2 = min(blocks_in_2, i64(128));
-      const i32 begin_2 = i32(max(end_2, i64(0)));
-      const i32 index_4 = begin_2 * 128;
-      const i32 index_5 = index / 128;
-      const i64 blocks_in_3 = load<1, Cache::constant>(blocks + 256 + index_5).v[0];
-      const i64 end_3 = min(blocks_in_3, i64(128));
-      const i32 begin_3 = i32(max(end_3, i64(0)));
-      const i32 index_6 = begin_3 * 128;
-      const i32 index_7 = index / 128;
-      const i64 blocks_in_4 = load<1, Cache::constant>(blocks + 384 + index_7).v[0];
-      const i64 end_4 = min(blocks_in_4, i64(128));
-      const i32 begin_4 = i32(max(end_4, i64(0)));
-      const i32 index_8 = begin_4 * 128;
-      const i32 index_9 = index + 128;
-      const i32 end_5 = min(index_4, index_9);
-      const i32 begin_5 = i32(max(i64(begin_4), -4398046511104ll));
-      const i32 end_6 = i32(min(i64(begin_5), 4398046511104ll));
-      const i32 index_10 = end_6 * 128;
-      const i32 index_11 = index_10 + (-128);
-      const i32 index_12 = index_11 + 128;
-      const i32 index_13 = index_12 - first_;
-      const i32 begin_6 = max(index_13, 0);
-      const i32 index_14 = begin_6 / 128;
-      const i32 index_15 = index_14 * 128;
-      const i32 index_16 = first_ + index_15;
-      const i32 index_17 = end_5 + (-1);
-      const i32 index_18 = index_11 + 128;
-      const i32 end_7 = min(index_18, index_17);
-      const i32 index_19 = end_7 - first_;
-      const i32 begin_7 = max(index_19, 0);
-      const i32 index_20 = begin_7 / 128;
-      const i32 index_21 = index_20 * 128;
-      const i32 index_22 = first_ + index_21;
-      const i32 begin_8 = i32(max(i64(begin_3), -4398046511104ll));
-      const i32 end_8 = i32(min(i64(begin_8), 4398046511104ll));
-      const i32 index_23 = end_8 * 128;
-      const i32 index_24 = index_23 + 127;
-      const i32 index_25 = index_24 - first_;
-      const i32 begin_9 = max(index_25, 0);
-      const i32 index_26 = begin_9 / 128;
-      const i32 index_27 = index_26 * 128;
-      const i32 index_28 = first_ + index_27;
-      const i32 end_9 = min(index_28, end_5);
-      const i32 end_10 = min(index_22, end_5);
-      const i32 begin_10 = max(end_10, end_9);
-      const i32 index_29 = begin_10 - end_9;
-      const i32 begin_11 = max(index_29, 0);
-      const i32 index_30 = end_5 - begin_11;
-      const bool is_below = first_ < index_30;
-      const i32 chosen = is_below ? begin_10 : end_9;
+      const i32 v3 = program_1 * 128;
+      const i32 v21 = v3 / 128;
+      const i64 v23 = load<1, Cache::constant>(blocks + v21).v[0];
+      const i64 v25 = min(v23, i64(128));
+      const i32 v27 = i32(max(v25, i64(0)));
+      const i32 first_ = v27 * 128;
+      const i32 v31 = v3 / 128;
+      const i64 v33 = load<1, Cache::constant>(blocks + 128 + v31).v[0];
+      const i64 v35 = min(v33, i64(128));
+      const i32 v37 = i32(max(v35, i64(0)));
+      const i32 v39 = v37 * 128;
+      const i32 v41 = v3 / 128;
+      const i64 v43 = load<1, Cache::constant>(blocks + 256 + v41).v[0];
+      const i64 v45 = min(v43, i64(128));
+      const i32 v47 = i32(max(v45, i64(0)));
+      const i32 v49 = v47 * 128;
+      const i32 v51 = v3 / 128;
+      const i64 v53 = load<1, Cache::constant>(blocks + 384 + v51).v[0];
+      const i64 v55 = min(v53, i64(128));
+      const i32 v57 = i32(max(v55, i64(0)));
+      const i32 v59 = v57 * 128;
+      const i32 v61 = v3 + 128;
+      const i32 end = min(v39, v61);
+      const i32 v131 = i32(max(i64(v57), -4398046511104ll));
+      const i32 v133 = i32(min(i64(v131), 4398046511104ll));
+      const i32 v135 = v133 * 128;
+      const i32 v137 = v135 + (-128);
+      const i32 v139 = v137 + 128;
+      const i32 v140 = v139 - first_;
+      const i32 v142 = max(v140, 0);
+      const i32 v144 = v142 / 128;
+      const i32 v146 = v144 * 128;
+      const i32 v147 = first_ + v146;
+      const i32 v149 = end + (-1);
+      const i32 v151 = v137 + 128;
+      const i32 v152 = min(v151, v149);
+      const i32 v153 = v152 - first_;
+      const i32 v155 = max(v153, 0);
+      const i32 v157 = v155 / 128;
+      const i32 v159 = v157 * 128;
+      const i32 v160 = first_ + v159;
+      const i32 v162 = i32(max(i64(v47), -4398046511104ll));
+      const i32 v164 = i32(min(i64(v162), 4398046511104ll));
+      const i32 v166 = v164 * 128;
+      const i32 v168 = v166 + 127;
+      const i32 v169 = v168 - first_;
+      const i32 v171 = max(v169, 0);
+      const i32 v173 = v171 / 128;
+      const i32 v175 = v173 * 128;
+      const i32 v176 = first_ + v175;
+      const i32 v177 = min(v176, end);
+      const i32 v178 = min(v160, end);
+      const i32 v179 = max(v178, v177);
+      const i32 v183 = v179 - v177;
+      const i32 v185 = max(v183, 0);
+      const i32 v186 = end - v185;
+      const bool v191 = first_ < v186;
+      const i32 v192 = v191 ? v179 : v177;
 
-      f32 row_max[2];
-      f32 row_sum[2];
+      f32 v65[2];
+      f32 v66[2];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        row_max[r] = -infinity();
-        row_sum[r] = 0.0f;
+        v65[r] = -infinity();
+        v66[r] = 0.0f;
       }
 
-      Vec<f32, 2> acc[2][16];
+      Vec<f32, 2> v67[2][16];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int c = 0; c < 16; ++c) {
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            acc[r][c].v[v] = 0.0f;
+            v67[r][c].v[v] = 0.0f;
           }
         }
       }
 
-      Vec<f32, 2> product[2][16];
-      f32 max_of_product[2];
-      f32 sum_of_exp_product[2];
-      Vec<f32, 2> exp_product_bf16_wide[2][16];
-      f32 new_row_sum[2];
-      Vec<f32, 2> product_2[2][16];
-      f32 max_of_product_2[2];
-      f32 sum_of_exp_product_2[2];
-      f32 new_row_sum_2[2];
+      Vec<f32, 2> v84[2][16];
+      f32 v89[2];
+      f32 v109[2];
+      Vec<f32, 2> v114_wide[2][16];
+      f32 v111[2];
+      Vec<f32, 2> v200[2][16];
+      f32 v203[2];
+      f32 v223[2];
+      f32 v225[2];
       wait_full(q_ring, q_turn);
-      Vec<bf16, 2> exp_product_bf16[2][16];
-      const i64 k_2_end = index_30, k_2_step = 128;
-      if (first_ < k_2_end) {
+      Vec<bf16, 2> v114[2][16];
+      const i64 v64_end = v186, v64_step = 128;
+      if (first_ < v64_end) {
         {
-          const i32 k_2 = i32(first_);
-          const bool is_below_2 = k_2 < end_9;
-          const i32 masked_first = is_below_2 ? 0 : begin_11;
-          const i32 index_31 = k_2 + masked_first;
+          const i32 v64 = i32(first_);
+          const bool v188 = v64 < v177;
+          const i32 v189 = v188 ? 0 : v185;
+          const i32 v190 = v64 + v189;
           wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(product, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<q_block, k_block, 2>(v84, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
           wgmma_wait<0>();
-          wgmma_pin(product);
+          wgmma_pin(v84);
           release<1>(k_ring, k_turn.place);
           k_turn.next();
           i64 ids_in[2];
-          const i64* const ids_at = ids + index + g;
+          const i64* const ids_at = ids + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             ids_in[r] = load<1, Cache::constant>(ids_at + r * 8).v[0];
           }
           Vec<i64, 2> ids_in_2[16];
-          const i64* const ids_at_2 = ids + index_31 + t * 2;
+          const i64* const ids_at_2 = ids + v190 + t * 2;
 #pragma unroll
           for (int c = 0; c < 16; ++c) {
             ids_in_2[c] = load<2, Cache::constant>(ids_at_2 + c * 8);
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product[r] = Max::identity<f32>();
-            const i32 index_32 = index + (r * 8 + g);
+            v89[r] = Max::identity<f32>();
+            const i32 v9_2 = v3 + (r * 8 + g);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool and_ = (ids_in[r] == ids_in_2[c].v[v]) && ((index_31 + ((c * 4 + t) * 2 + v)) <= index_32);
-                max_of_product[r] = max(max_of_product[r], and_ ? product[r][c].v[v] : (-infinity()));
+                const bool v80_2 = (ids_in[r] == ids_in_2[c].v[v]) && ((v190 + ((c * 4 + t) * 2 + v)) <= v9_2);
+                v89[r] = max(v89[r], v80_2 ? v84[r][c].v[v] : (-infinity()));
               }
             }
           }
-          reduce_lanes<Max, 4>(max_of_product);
+          reduce_lanes<Max, 4>(v89);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product[r] *= 0.088388346f;
+            v89[r] *= 0.088388346f;
           }
           i64 ids_in_3[2];
-          const i64* const ids_at_3 = ids + index + g;
+          const i64* const ids_at_3 = ids + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             ids_in_3[r] = load<1, Cache::constant>(ids_at_3 + r * 8).v[0];
           }
           Vec<i64, 2> ids_in_4[16];
-          const i64* const ids_at_4 = ids + index_31 + t * 2;
+          const i64* const ids_at_4 = ids + v190 + t * 2;
 #pragma unroll
           for (int c = 0; c < 16; ++c) {
             ids_in_4[c] = load<2, Cache::constant>(ids_at_4 + c * 8);
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            sum_of_exp_product[r] = Sum::identity<f32>();
-            const i32 index_32 = index + (r * 8 + g);
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 exp_product_offset = fast::exp_offset(clamped_row_max);
+            v109[r] = Sum::identity<f32>();
+            const i32 v9_3 = v3 + (r * 8 + g);
+            const f32 v91_2 = max(v65[r], v89[r]);
+            const bool v93_2 = v91_2 == (-infinity());
+            const f32 v95_2 = v93_2 ? 0.0f : v91_2;
+            const f32 v105_2 = max(v95_2, -3.4028235e+38f);
+            const f32 v108_offset = fast::exp_offset(v105_2);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool and_ = (ids_in_3[r] == ids_in_4[c].v[v]) && ((index_31 + ((c * 4 + t) * 2 + v)) <= index_32);
-                const f32 exp_product = fast::exp2(fmaf(and_ ? product[r][c].v[v] : (-infinity()), 0.12751743f, exp_product_offset));
-                sum_of_exp_product[r] += exp_product;
-                exp_product_bf16_wide[r][c].v[v] = exp_product;
+                const bool v80_3 = (ids_in_3[r] == ids_in_4[c].v[v]) && ((v190 + ((c * 4 + t) * 2 + v)) <= v9_3);
+                const f32 v108_2 = fast::exp2(fmaf(v80_3 ? v84[r][c].v[v] : (-infinity()), 0.12751743f, v108_offset));
+                v109[r] += v108_2;
+                v114_wide[r][c].v[v] = v108_2;
               }
             }
           }
-          reduce_lanes<Sum, 4>(sum_of_exp_product);
+          reduce_lanes<Sum, 4>(v109);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const f32 difference = max((new_row_max == (-infinity())) ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum[r] = (row_sum[r] * fast::exp(-difference)) + sum_of_exp_product[r];
+            const f32 v91_3 = max(v65[r], v89[r]);
+            const f32 v100_2 = max((v91_3 == (-infinity())) ? 0.0f : v91_3, -3.4028235e+38f) - max(v65[r], -3.4028235e+38f);
+            v111[r] = (v66[r] * fast::exp(-v100_2)) + v109[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 exp_row_max = fast::exp(-difference);
+            const f32 v91_4 = max(v65[r], v89[r]);
+            const bool v93_3 = v91_4 == (-infinity());
+            const f32 v95_3 = v93_3 ? 0.0f : v91_4;
+            const f32 v99_2 = max(v95_3, -3.4028235e+38f);
+            const f32 v97_2 = max(v65[r], -3.4028235e+38f);
+            const f32 v100_3 = v99_2 - v97_2;
+            const f32 v102_2 = fast::exp(-v100_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max;
+                v67[r][c].v[v] = v67[r][c].v[v] * v102_2;
               }
             }
           }
@@ -313,124 +313,124 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
-              exp_product_bf16[r][c] = from_f32<bf16>(exp_product_bf16_wide[r][c]);
+              v114[r][c] = from_f32<bf16>(v114_wide[r][c]);
             }
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_product[r]);
+            v65[r] = max(v65[r], v89[r]);
           }
-          f32 new_row_sum_old[2];
+          f32 v111_old[2];
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            new_row_sum_old[r] = new_row_sum[r];
+            v111_old[r] = v111[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_sum[r] = new_row_sum_old[r];
+            v66[r] = v111_old[r];
           }
         }
-        for (i64 k_2_i = first_ + k_2_step; k_2_i < k_2_end; k_2_i += k_2_step) {
-          const i32 k_2 = i32(k_2_i);
-          const bool is_below_2 = k_2 < end_9;
-          const i32 masked_first = is_below_2 ? 0 : begin_11;
-          const i32 index_31 = k_2 + masked_first;
+        for (i64 v64_i = first_ + v64_step; v64_i < v64_end; v64_i += v64_step) {
+          const i32 v64 = i32(v64_i);
+          const bool v188 = v64 < v177;
+          const i32 v189 = v188 ? 0 : v185;
+          const i32 v190 = v64 + v189;
           wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(product, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<q_block, k_block, 2>(v84, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
           wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(acc, exp_product_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+          wgmma_block<v_block>(v67, v114, v_blocks + v_turn.place * v_block::bytes, true);
           wgmma_wait<1>();
-          wgmma_pin(product);
+          wgmma_pin(v84);
           release<1>(k_ring, k_turn.place);
           k_turn.next();
-          i64 ids_in[2];
-          const i64* const ids_at = ids + index + g;
+          i64 ids_in_5[2];
+          const i64* const ids_at_5 = ids + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            ids_in[r] = load<1, Cache::constant>(ids_at + r * 8).v[0];
+            ids_in_5[r] = load<1, Cache::constant>(ids_at_5 + r * 8).v[0];
           }
-          Vec<i64, 2> ids_in_2[16];
-          const i64* const ids_at_2 = ids + index_31 + t * 2;
+          Vec<i64, 2> ids_in_6[16];
+          const i64* const ids_at_6 = ids + v190 + t * 2;
 #pragma unroll
           for (int c = 0; c < 16; ++c) {
-            ids_in_2[c] = load<2, Cache::constant>(ids_at_2 + c * 8);
+            ids_in_6[c] = load<2, Cache::constant>(ids_at_6 + c * 8);
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product[r] = Max::identity<f32>();
-            const i32 index_32 = index + (r * 8 + g);
+            v89[r] = Max::identity<f32>();
+            const i32 v9_4 = v3 + (r * 8 + g);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool and_ = (ids_in[r] == ids_in_2[c].v[v]) && ((index_31 + ((c * 4 + t) * 2 + v)) <= index_32);
-                max_of_product[r] = max(max_of_product[r], and_ ? product[r][c].v[v] : (-infinity()));
+                const bool v80_4 = (ids_in_5[r] == ids_in_6[c].v[v]) && ((v190 + ((c * 4 + t) * 2 + v)) <= v9_4);
+                v89[r] = max(v89[r], v80_4 ? v84[r][c].v[v] : (-infinity()));
               }
             }
           }
-          reduce_lanes<Max, 4>(max_of_product);
+          reduce_lanes<Max, 4>(v89);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product[r] *= 0.088388346f;
+            v89[r] *= 0.088388346f;
           }
-          i64 ids_in_3[2];
-          const i64* const ids_at_3 = ids + index + g;
+          i64 ids_in_7[2];
+          const i64* const ids_at_7 = ids + v3 + g;
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            ids_in_3[r] = load<1, Cache::constant>(ids_at_3 + r * 8).v[0];
+            ids_in_7[r] = load<1, Cache::constant>(ids_at_7 + r * 8).v[0];
           }
-          Vec<i64, 2> ids_in_4[16];
-          const i64* const ids_at_4 = ids + index_31 + t * 2;
+          Vec<i64, 2> ids_in_8[16];
+          const i64* const ids_at_8 = ids + v190 + t * 2;
 #pragma unroll
           for (int c = 0; c < 16; ++c) {
-            ids_in_4[c] = load<2, Cache::constant>(ids_at_4 + c * 8);
+            ids_in_8[c] = load<2, Cache::constant>(ids_at_8 + c * 8);
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            sum_of_exp_product[r] = Sum::identity<f32>();
-            const i32 index_32 = index + (r * 8 + g);
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 exp_product_offset = fast::exp_offset(clamped_row_max);
+            v109[r] = Sum::identity<f32>();
+            const i32 v9_5 = v3 + (r * 8 + g);
+            const f32 v91_5 = max(v65[r], v89[r]);
+            const bool v93_4 = v91_5 == (-infinity());
+            const f32 v95_4 = v93_4 ? 0.0f : v91_5;
+            const f32 v105_3 = max(v95_4, -3.4028235e+38f);
+            const f32 v108_offset_2 = fast::exp_offset(v105_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const bool and_ = (ids_in_3[r] == ids_in_4[c].v[v]) && ((index_31 + ((c * 4 + t) * 2 + v)) <= index_32);
-                const f32 exp_product = fast::exp2(fmaf(and_ ? product[r][c].v[v] : (-infinity()), 0.12751743f, exp_product_offset));
-                sum_of_exp_product[r] += exp_product;
-                exp_product_bf16_wide[r][c].v[v] = exp_product;
+                const bool v80_5 = (ids_in_7[r] == ids_in_8[c].v[v]) && ((v190 + ((c * 4 + t) * 2 + v)) <= v9_5);
+                const f32 v108_3 = fast::exp2(fmaf(v80_5 ? v84[r][c].v[v] : (-infinity()), 0.12751743f, v108_offset_2));
+                v109[r] += v108_3;
+                v114_wide[r][c].v[v] = v108_3;
               }
             }
           }
-          reduce_lanes<Sum, 4>(sum_of_exp_product);
+          reduce_lanes<Sum, 4>(v109);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const f32 difference = max((new_row_max == (-infinity())) ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum[r] = (row_sum[r] * fast::exp(-difference)) + sum_of_exp_product[r];
+            const f32 v91_6 = max(v65[r], v89[r]);
+            const f32 v100_4 = max((v91_6 == (-infinity())) ? 0.0f : v91_6, -3.4028235e+38f) - max(v65[r], -3.4028235e+38f);
+            v111[r] = (v66[r] * fast::exp(-v100_4)) + v109[r];
           }
           wgmma_wait<0>();
-          wgmma_pin(acc);
-          wgmma_pin(exp_product_bf16);
+          wgmma_pin(v67);
+          wgmma_pin(v114);
           release<1>(v_ring, v_turn.place);
           v_turn.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 exp_row_max = fast::exp(-difference);
+            const f32 v91_7 = max(v65[r], v89[r]);
+            const bool v93_5 = v91_7 == (-infinity());
+            const f32 v95_5 = v93_5 ? 0.0f : v91_7;
+            const f32 v99_3 = max(v95_5, -3.4028235e+38f);
+            const f32 v97_3 = max(v65[r], -3.4028235e+38f);
+            const f32 v100_5 = v99_3 - v97_3;
+            const f32 v102_3 = fast::exp(-v100_5);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max;
+                v67[r][c].v[v] = v67[r][c].v[v] * v102_3;
               }
             }
           }
@@ -438,94 +438,94 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
-              exp_product_bf16[r][c] = from_f32<bf16>(exp_product_bf16_wide[r][c]);
+              v114[r][c] = from_f32<bf16>(v114_wide[r][c]);
             }
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_product[r]);
+            v65[r] = max(v65[r], v89[r]);
           }
-          f32 new_row_sum_old[2];
+          f32 v111_old_2[2];
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            new_row_sum_old[r] = new_row_sum[r];
+            v111_old_2[r] = v111[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_sum[r] = new_row_sum_old[r];
+            v66[r] = v111_old_2[r];
           }
         }
-        const i64 k_3_end = chosen, k_3_step = 128;
-        for (i64 k_3_i = end_9; k_3_i < k_3_end; k_3_i += k_3_step) {
-          const i32 k_3 = i32(k_3_i);
+        const i64 v193_end = v192, v193_step = 128;
+        for (i64 v193_i = v177; v193_i < v193_end; v193_i += v193_step) {
+          const i32 v193 = i32(v193_i);
           wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(product_2, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<q_block, k_block, 2>(v200, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
           wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(acc, exp_product_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+          wgmma_block<v_block>(v67, v114, v_blocks + v_turn.place * v_block::bytes, true);
           wgmma_wait<1>();
-          wgmma_pin(product_2);
+          wgmma_pin(v200);
           release<1>(k_ring, k_turn.place);
           k_turn.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product_2[r] = Max::identity<f32>();
+            v203[r] = Max::identity<f32>();
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                max_of_product_2[r] = max(max_of_product_2[r], product_2[r][c].v[v]);
+                v203[r] = max(v203[r], v200[r][c].v[v]);
               }
             }
           }
-          reduce_lanes<Max, 4>(max_of_product_2);
+          reduce_lanes<Max, 4>(v203);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            max_of_product_2[r] *= 0.088388346f;
+            v203[r] *= 0.088388346f;
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            sum_of_exp_product_2[r] = Sum::identity<f32>();
-            const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 exp_product_offset = fast::exp_offset(clamped_row_max);
+            v223[r] = Sum::identity<f32>();
+            const f32 v205_2 = max(v65[r], v203[r]);
+            const bool v207_2 = v205_2 == (-infinity());
+            const f32 v209_2 = v207_2 ? 0.0f : v205_2;
+            const f32 v219_2 = max(v209_2, -3.4028235e+38f);
+            const f32 v222_offset = fast::exp_offset(v219_2);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 exp_product = fast::exp2(fmaf(product_2[r][c].v[v], 0.12751743f, exp_product_offset));
-                sum_of_exp_product_2[r] += exp_product;
-                exp_product_bf16_wide[r][c].v[v] = exp_product;
+                const f32 v222_2 = fast::exp2(fmaf(v200[r][c].v[v], 0.12751743f, v222_offset));
+                v223[r] += v222_2;
+                v114_wide[r][c].v[v] = v222_2;
               }
             }
           }
-          reduce_lanes<Sum, 4>(sum_of_exp_product_2);
+          reduce_lanes<Sum, 4>(v223);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-            const f32 difference = max((new_row_max == (-infinity())) ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
-            new_row_sum_2[r] = (row_sum[r] * fast::exp(-difference)) + sum_of_exp_product_2[r];
+            const f32 v205_3 = max(v65[r], v203[r]);
+            const f32 v214_2 = max((v205_3 == (-infinity())) ? 0.0f : v205_3, -3.4028235e+38f) - max(v65[r], -3.4028235e+38f);
+            v225[r] = (v66[r] * fast::exp(-v214_2)) + v223[r];
           }
           wgmma_wait<0>();
-          wgmma_pin(acc);
-          wgmma_pin(exp_product_bf16);
+          wgmma_pin(v67);
+          wgmma_pin(v114);
           release<1>(v_ring, v_turn.place);
           v_turn.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-            const bool is_empty = new_row_max == (-infinity());
-            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
-            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
-            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
-            const f32 difference = clamped_row_max - clamped_row_max_2;
-            const f32 exp_row_max = fast::exp(-difference);
+            const f32 v205_4 = max(v65[r], v203[r]);
+            const bool v207_3 = v205_4 == (-infinity());
+            const f32 v209_3 = v207_3 ? 0.0f : v205_4;
+            const f32 v213_2 = max(v209_3, -3.4028235e+38f);
+            const f32 v211_2 = max(v65[r], -3.4028235e+38f);
+            const f32 v214_3 = v213_2 - v211_2;
+            const f32 v216_2 = fast::exp(-v214_3);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                acc[r][c].v[v] = acc[r][c].v[v] * exp_row_max;
+                v67[r][c].v[v] = v67[r][c].v[v] * v216_2;
               }
             }
           }
@@ -533,40 +533,40 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
-              exp_product_bf16[r][c] = from_f32<bf16>(exp_product_bf16_wide[r][c]);
+              v114[r][c] = from_f32<bf16>(v114_wide[r][c]);
             }
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_max[r] = max(row_max[r], max_of_product_2[r]);
+            v65[r] = max(v65[r], v203[r]);
           }
-          f32 new_row_sum_2_old[2];
+          f32 v225_old[2];
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            new_row_sum_2_old[r] = new_row_sum_2[r];
+            v225_old[r] = v225[r];
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            row_sum[r] = new_row_sum_2_old[r];
+            v66[r] = v225_old[r];
           }
         }
         wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(acc, exp_product_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+        wgmma_block<v_block>(v67, v114, v_blocks + v_turn.place * v_block::bytes, true);
         wgmma_wait<0>();
-        wgmma_pin(acc);
-        wgmma_pin(exp_product_bf16);
+        wgmma_pin(v67);
+        wgmma_pin(v114);
         release<1>(v_ring, v_turn.place);
         v_turn.next();
       }
       release<1>(q_ring, q_turn.place);
       q_turn.next();
 
-      bf16* const t43_at = t43 + program_2 * 2097152 + index * 128 + g * 128 + t * 8;
+      bf16* const t43_at = t43 + program_2 * 2097152 + v3 * 128 + g * 128 + t * 8;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const bool is_empty = row_max[r] == (-infinity());
-        const f32 finite_row_sum = is_empty ? 1.0f : row_sum[r];
-        const f32 reciprocal_row_sum = fast::reciprocal(finite_row_sum);
+        const bool v122_2 = v65[r] == (-infinity());
+        const f32 v125_2 = v122_2 ? 1.0f : v66[r];
+        const f32 v126_2 = fast::reciprocal(v125_2);
 #pragma unroll
         for (int wide = 0; wide < 4; ++wide) {
           Vec<bf16, 2> t43_parts[4];
@@ -576,7 +576,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
             Vec<f32, 2> t43_out;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              t43_out.v[v] = acc[r][c].v[v] * reciprocal_row_sum;
+              t43_out.v[v] = v67[r][c].v[v] * v126_2;
             }
             t43_parts[part] = from_f32<bf16>(t43_out);
           }
