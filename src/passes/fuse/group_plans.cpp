@@ -3,6 +3,8 @@
 
 #include "passes/tiling/dot_shapes.h"
 
+#include <tilewright/base/error.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -68,13 +70,17 @@ GroupPlans::Known GroupPlans::made(const Graph& graph, const GroupForm& form, co
   work_.exprs += nest.exprs.size();
   const Refusal refusal = judged(nest, target_);
   if (refusal != Refusal::none) return {.price = {.refusal = refusal}};
-  const TiledGroup tiled = tile_group(graph, std::move(nest), target_);
-  Plan plan{form, tiled.cost, lower(graph, tiled, target_, {.name = std::string(kUnnamed)})};
-  const double floor_s = plan.cost.seconds(target_);
-  const double seconds =
-      target_.predicted_us != nullptr ? predicted_s(graph, plan.lowered, target_) : floor_s;
-  return {.price = {.seconds = seconds, .floor_s = floor_s},
-          .plan = std::make_unique<const Plan>(std::move(plan))};
+  try {
+    const TiledGroup tiled = tile_group(graph, std::move(nest), target_);
+    Plan plan{form, tiled.cost, lower(graph, tiled, target_, {.name = std::string(kUnnamed)})};
+    const double floor_s = plan.cost.seconds(target_);
+    const double seconds =
+        target_.predicted_us != nullptr ? predicted_s(graph, plan.lowered, target_) : floor_s;
+    return {.price = {.seconds = seconds, .floor_s = floor_s},
+            .plan = std::make_unique<const Plan>(std::move(plan))};
+  } catch (const Error&) {  // it cannot be written: not taken, and said why where it is asked for
+    return {.price = {.refusal = Refusal::no_time_saved}};
+  }
 }
 
 const GroupPlans::Known& GroupPlans::known(const Graph& graph, GroupForms& forms, const Group& group) {
