@@ -179,7 +179,8 @@ def lines_of_tile(text):
     def canonical(match):
         return names.setdefault(match.group(), f"{match.group()[0]}${len(names) + 1}")
 
-    return [(" ".join(TILE_NAME.sub(canonical, line.split("//")[0]).split()), number) for number, line in enumerate(text.splitlines())
+    # The number of a value that has a name (%row#22) is a name, too.
+    return [(" ".join(TILE_NAME.sub(canonical, re.sub(r"(?<=[\w.$])#\d+", "", line.split("//")[0])).split()), number) for number, line in enumerate(text.splitlines())
             if line.split("//")[0].strip()]
 
 

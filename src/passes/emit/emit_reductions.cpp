@@ -234,6 +234,7 @@ Value Emitter::factor(const Change& c, const Moved& moved) {
   for (const auto& [known, of, value] : factors_)
     if (*known == c && of == &moved) return value;
   Value v = change(c, moved);
+  k_.name_value(v, "rescale");
   factors_.emplace_back(&c, &moved, v);
   return v;
 }

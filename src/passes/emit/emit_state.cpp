@@ -39,7 +39,10 @@ tile::View EmitState::flat_view(ir::NodeId node, DType dtype) {
 std::string EmitState::buffer_name(ir::NodeId node) const {
   if (node < 0) return "partial";
   const ir::Node& n = graph.node(node);
-  return n.name.empty() ? fmt::format("t{}", node) : n.name;
+  if (!n.name.empty()) return n.name;
+  const std::vector<ir::NodeId>& outputs = graph.outputs();
+  if (std::find(outputs.begin(), outputs.end(), node) != outputs.end()) return "out";
+  return fmt::format("{}_out", n.op->name);  // not by its number: equal kernels are equal texts
 }
 
 Index EmitState::buffer_elements(ir::NodeId node) const {

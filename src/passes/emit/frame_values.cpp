@@ -23,6 +23,7 @@ Value FrameValues::variable(int v) {
   if (!is_tile(v) || block(v) == 1) return s_.start(v);
   if (auto it = index_.find(v); it != index_.end() && is_there(it->second.body)) return it->second.value;
   Value i = s_.start(v) + k_.arange(block(v));
+  k_.name_value(i, v == frame_.row ? "row_index" : "column_index");
   if (frame_.has_rows) i = k_.expand(i, v == frame_.row ? 1 : 0);
   // Only the reduced variable's start changes from one loop body to the next.
   index_[v] = {i, lifetime(v == loops_.reduced && loops_.looped)};
@@ -243,6 +244,7 @@ Value FrameValues::inner_dot(int s) {
   if (is_deep(s)) {
     const int depth = m.offset.single_variable();
     sum = k_.loop(Index{0}, s_.extent(depth), loops_.depth, {sum}, [&](Value i, const auto& carried) {
+      k_.name_value(i, "depth");
       s_.start(depth) = i;
       s_.enter_body();
       Value next = plus(carried[0]);
@@ -252,7 +254,27 @@ Value FrameValues::inner_dot(int s) {
   } else {
     sum = plus(sum);
   }
+  if (feeds_exponential(s)) k_.name_value(sum, "scores");
   return acc == m.dtype ? sum : k_.cast(sum, m.dtype);
+}
+
+// Element by element: what attention calls scores.
+bool FrameValues::feeds_exponential(int dot) const {
+  const auto reaches = [&](int s, const auto& self) -> bool {
+    const Expr& m = expr(s);
+    if (s == dot) return true;
+    const bool pointwise =
+        m.kind == Expr::Kind::op || m.kind == Expr::Kind::cast || m.kind == Expr::Kind::where;
+    return pointwise &&
+           std::any_of(m.operands.begin(), m.operands.end(), [&](int o) { return self(o, self); });
+  };
+  for (std::size_t i = 0; i < s_.nest.exprs.size(); ++i) {
+    const Expr& m = s_.nest.exprs[i];
+    if (m.kind == Expr::Kind::op && s_.graph.node(m.node).op->name == "exp" &&
+        reaches(m.operands[0], reaches))
+      return true;
+  }
+  return false;
 }
 
 Value FrameValues::dot_operand(int s, DType operand_dtype) {

@@ -120,6 +120,7 @@ class FrameValues {
   bool varies(tile::Value v, int along) const;  // the tile, along the axis of a variable of the tile
 
   tile::Value inner_dot(int s);
+  bool feeds_exponential(int dot) const;
   bool is_deep(int dot) const;  // its depth is walked in blocks, by a loop of its own
   FrameValues& operand_frame(int dot, int side);
 

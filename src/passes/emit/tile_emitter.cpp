@@ -118,6 +118,9 @@ void Emitter::add_grid_axis(std::vector<Part> parts) {
     } else {
       places_[parts[i].variable] = coordinate;
       s_.start(parts[i].variable) = parts[i].block == 1 ? coordinate : coordinate * parts[i].block;
+      const bool row = parts[i].variable == shape_.row;
+      if (parts[i].block > 1 && (row || parts[i].variable == shape_.column))
+        k_.name_value(s_.start(parts[i].variable), row ? "first_row" : "first_column");
     }
     axis.push_back({Builder::SizeArg(parts[i].extent), parts[i].block});
   }
@@ -155,6 +158,7 @@ std::vector<Value> Emitter::nest(const std::vector<int>& outer, std::size_t dept
   const std::vector<Value> last =
       k_.loop(lower, upper, block(v), begin, [&](Value i, const std::vector<Value>& carried) {
         s_.start(v) = i;
+        if (innermost) k_.name_value(i, dot_ >= 0 && !nest_.has_inner_dots() ? "depth" : "column");
         if (!innermost) return nest(outer, depth + 1, carried, body);
         s_.enter_body();
         std::vector<Value> next = body(carried);

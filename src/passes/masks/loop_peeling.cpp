@@ -196,9 +196,20 @@ class Splitter {
     return out;
   }
 
+  // "row" → "row.1", as the builder does.
+  std::string another(const std::string& name) {
+    const std::string base = name.substr(0, name.find('.'));
+    std::string out;
+    do {
+      out = base + "." + std::to_string(++named_[base]);
+    } while (std::any_of(out_.values.begin(), out_.values.end(),
+                         [&](const tile::ValueInfo& v) { return v.name == out; }));
+    return out;
+  }
+
   // --- scalars
   ValueId add(tile::ValueInfo info) {
-    info.name.clear();
+    if (!info.name.empty()) info.name = another(info.name);
     out_.values.push_back(std::move(info));
     return static_cast<ValueId>(out_.values.size()) - 1;
   }
@@ -268,6 +279,7 @@ class Splitter {
   const Kernel& source_;
   const std::span<const KnownBlocks> known_;
   Kernel out_;
+  std::map<std::string, int> named_;  // how many of a name there are
 };
 
 }  // namespace

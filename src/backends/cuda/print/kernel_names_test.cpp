@@ -26,7 +26,8 @@ kernel @copy(%v_: view<f32,[64],strides=[1],align=256>, %v: view<f32,[64],stride
 }
 )")
                                   .value();
-  const KernelNames names(kernel, printer::plan_loops(kernel, {}));
+  const printer::LoopPlan plan = printer::plan_loops(kernel, {});
+  const KernelNames names(kernel, plan);
   EXPECT_EQ(names.view(0), "v_");
   EXPECT_EQ(names.view(1), "v_2");
   EXPECT_EQ(names.view(2), "reduce_lanes_");

@@ -7,7 +7,9 @@
 #include "backends/cuda/plan/plan.h"
 #include "backends/cuda/print/kernel_facts.h"
 #include "backends/cuda/print/kernel_names.h"
+#include "backends/cuda/print/pipelines/masked_rounds.h"
 #include "backends/cuda/print/printer.h"
+#include "backends/cuda/print/scalar_uses.h"
 #include "backends/cuda/print/text.h"
 #include "backends/printer/index_text.h"
 #include "backends/printer/loop_plan.h"
@@ -47,6 +49,8 @@ class KernelPrinter {
   const std::string& map_name(std::size_t map) const { return map_names_[map]; }
   // The rows of a thread that element loops walk now; not set: all.
   std::optional<std::pair<Index, Index>>& row_window() { return row_window_; }
+  // Masks that hold unless the variable `masked` is true; null: none.
+  const KnownMasks*& known_masks() { return known_masks_; }
 
   using IndexText = printer::IndexText;
   using Instr = printer::Instr;
@@ -157,6 +161,7 @@ class KernelPrinter {
   void print_at(Loop& loop, Level at);
   static bool is_assigned(const Loop& loop, std::size_t i);
   void print_compute(Loop& loop, std::size_t i);
+  void guard_known_mask(const Op& op, std::vector<TypedText>& operands) const;
   void print_store(Loop& loop, std::size_t i);
   void print_keep(Loop& loop, std::size_t i);
   void print_reduce(Loop& loop, std::size_t i);
@@ -263,6 +268,7 @@ class KernelPrinter {
   bool walks() const { return walks_programs(schedule_); }
   const Op* scalar_definition(ValueId v) const;  // of the kernel's own body
   std::string scalar_line(ValueId v) const;      // as printed; empty: none
+  ValueId same_scalar(ValueId v) const;          // the one whose variable it shares, or itself
   void print_tile_swizzle();
   std::string programs_text() const;  // all programs
 
@@ -358,6 +364,9 @@ class KernelPrinter {
   std::vector<std::string> wide_parts_;                    // of the loop that is printed, by instruction
   std::map<ValueId, const tile::Op*> scalar_definitions_;  // of the kernel's own body
   std::map<ValueId, std::string> scalar_lines_;            // as printed
+  const ScalarUses scalar_uses_;
+  std::map<std::string, ValueId> equal_scalars_;  // by type and expression: of the kernel's own body
+  std::map<ValueId, ValueId> same_scalar_;        // … that were printed before
   std::set<std::string> headers_;
   std::map<ValueId, Registers> buffers_;
   std::set<ValueId> declared_;
@@ -367,6 +376,7 @@ class KernelPrinter {
   std::set<int> program_axes_;
   // The rows of a thread that element loops walk now; not set: all.
   std::optional<std::pair<Index, Index>> row_window_;
+  const KnownMasks* known_masks_ = nullptr;
   int loop_depth_ = 0;    // exchanges inside loops alternate between two scratches
   bool stepped_ = false;  // `step` is declared
   bool cluster_waited_ = false;

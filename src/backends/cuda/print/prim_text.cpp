@@ -103,6 +103,23 @@ const char* plain_operator(Prim prim) {
   }
 }
 
+// How tightly operands bind at least that stand without brackets, as one reads them: not (a && b) || c.
+struct Brackets {
+  std::string_view text;
+  int left, right;
+};
+constexpr Brackets kBrackets[] = {{"{0} + {1}", 7, 8},  {"{0} - {1}", 7, 8},      {"{0} * {1}", 8, 9},
+                                  {"{0} / {1}", 8, 9},  {"{0} % {1}", 8, 9},      {"{0} == {1}", 7, 7},
+                                  {"{0} != {1}", 7, 7}, {"{0} < {1}", 7, 7},      {"{0} <= {1}", 7, 7},
+                                  {"{0} > {1}", 7, 7},  {"{0} >= {1}", 7, 7},     {"{0} && {1}", 4, 4},
+                                  {"{0} || {1}", 4, 4}, {"{0} ? {1} : {2}", 1, 1}};
+
+const Brackets* brackets_of(std::string_view text) {
+  for (const Brackets& b : kBrackets)
+    if (b.text == text) return &b;
+  return nullptr;
+}
+
 }  // namespace
 
 const PrimText& prim_text(Prim prim) { return kPrimTexts[static_cast<int>(prim)]; }
@@ -117,7 +134,17 @@ std::string prim_expression(const PrimUse& use, const std::vector<std::string>& 
   fmt::dynamic_format_arg_store<fmt::format_context> args;
   // Operands of operators stand in brackets unless they are plain; arguments of functions need none.
   const bool call = std::string_view(text).find("({0}") != std::string_view::npos;
-  for (const std::string& o : operands) args.push_back(call ? o : wrapped(o));
+  const Brackets* brackets = brackets_of(text);
+  const auto negative = [](const std::string& o) { return o.size() > 1 && o[0] == '-'; };
+  if (std::string_view(text) == "{0} + {1}" && negative(operands[1]) &&
+      operands[1].find_first_not_of("0123456789", 1) == std::string::npos)
+    return fmt::format("{} - {}", wrapped_below(operands[0], brackets->left), operands[1].substr(1));
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const std::string& o = operands[i];
+    args.push_back(call       ? o
+                   : brackets ? wrapped_below(o, i == 0 ? brackets->left : brackets->right)
+                              : wrapped(o));
+  }
   std::string out = fmt::vformat(text, args);
   // Bitwise operators promote narrow integers to int.
   const bool bitwise = use.prim == Prim::bit_and || use.prim == Prim::bit_or || use.prim == Prim::bit_xor ||

@@ -314,6 +314,16 @@ bool KernelPrinter::is_assigned(const Loop& loop, std::size_t i) {
   });
 }
 
+// A mask that holds in some of the rounds that share the text.
+void KernelPrinter::guard_known_mask(const Op& op, std::vector<TypedText>& operands) const {
+  if (!known_masks_) return;
+  const auto known = known_masks_->find(&op);
+  if (known == known_masks_->end()) return;
+  TypedText& test =
+      operands[op.prim == tile::Prim::select ? 0U : static_cast<std::size_t>(1 - known->second)];
+  test.text = fmt::format("!masked || {}", wrapped_below(test.text, 4));
+}
+
 void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   if (loop.uses[i] == 0) return;        // part of another expression
@@ -358,13 +368,13 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   } else if (const auto below = exp_below(loop, in)) {
     value = exp_expr(loop, i, *below);
   } else {
+    guard_known_mask(*in.op, operands);
     value = compute(*in.op, operands);
   }
-  const bool named = !kernel_.values[static_cast<std::size_t>(in.value)].name.empty();
   const bool whole = in.op->kind == OpKind::gather || in.op->kind == OpKind::random;
   const bool one_use = loop.uses[i] <= 1 && level(loop, in) == Level::element;
   const bool short_enough = value.operations <= printer::kExpressionOperations || is_assigned(loop, i);
-  if (one_use && !named && !whole && short_enough) return;
+  if (one_use && !whole && short_enough) return;
   if (value.text.find_first_of(" (") == std::string::npos) return;  // a name already
   const std::string name = out_.local(names_.hint(in.value));
   out_.line("const {} {} = {};", value.type, name, value.text);

@@ -28,7 +28,8 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
       facts_(kernel),
       accuracy_(facts_.accuracy),
       crowded_(crowded(kernel, plan.schedule)),
-      names_(kernel, plan.loops) {}
+      names_(kernel, plan.loops),
+      scalar_uses_(kernel) {}
 
 backends::Source KernelPrinter::run(Pipeline& pipeline) {
   pipeline_ = &pipeline;

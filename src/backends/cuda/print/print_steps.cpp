@@ -44,6 +44,11 @@ std::string KernelPrinter::scalar_line(ValueId v) const {
   return found == scalar_lines_.end() ? "" : found->second;
 }
 
+tile::ValueId KernelPrinter::same_scalar(ValueId v) const {
+  const auto same = same_scalar_.find(v);
+  return same == same_scalar_.end() ? v : same->second;
+}
+
 // Anything but arithmetic on scalars.
 bool KernelPrinter::touches_memory(const Step& step) {
   return step.kind != Step::Kind::scalar || step.op->results.empty() || step.op->kind == OpKind::load ||
@@ -136,6 +141,8 @@ void KernelPrinter::print_scalar(const Op& op) {
     default:
       break;
   }
+  const bool needs_variable = declared_.count(v) > 0;
+  if (!needs_variable && scalar_uses_.is_unused(v)) return;
   TypedText e;
   if (op.kind == OpKind::load) {
     e = scalar_load(op);
@@ -146,7 +153,19 @@ void KernelPrinter::print_scalar(const Op& op) {
     e = compute(op, operands);
   }
   const std::string type = type_of(v);
-  const std::string declares = declared_.count(v) > 0 ? "" : fmt::format("const {} ", type);
+  if (!needs_variable && scalar_uses_.is_part_of_another(v)) {
+    scalars_[v] = {as_type(e, type), type, e.operations};
+    return;
+  }
+  if (!needs_variable && loop_depth_ == 0 && scalar_uses_.is_of_program(v)) {
+    const auto [same, is_new] = equal_scalars_.insert({type + " " + as_type(e, type), v});
+    if (!is_new) {
+      same_scalar_[v] = same->second;
+      scalars_[v] = scalar(same->second);
+      return;
+    }
+  }
+  const std::string declares = needs_variable ? "" : fmt::format("const {} ", type);
   const std::string line = fmt::format("{}{} = {};", declares, names_.value(v), as_type(e, type));
   scalar_lines_[v] = line;
   out_.write(line);
@@ -181,8 +200,9 @@ void KernelPrinter::open_loop(const Step& step) {
   } else {
     const std::string end = out_.local(name + "_end"), by = out_.local(name + "_step");
     out_.line("const i64 {} = {}, {} = {};", end, upper, by, step_text);
-    out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", name, from, end, by);
-    out_.line("const {0} {1} = {0}({1}_i);", type, name);
+    const std::string wide = out_.local(name + "_i");
+    out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", wide, from, end, by);
+    out_.line("const {0} {1} = {0}({2});", type, name, wide);
   }
   scalars_[i] = {name, type};
   ++loop_depth_;
@@ -234,16 +254,20 @@ void KernelPrinter::print_assign(const Step& step) {
     out_.line("{}{} = {};", fresh ? type_of(to) + " " : "", names_.value(to), text);
     scalars_[to] = {names_.value(to), type_of(to)};
   }
-  // Tiles: copies through temporaries keep "all at once"; the compiler renames registers.
+  // Tiles: copies through temporaries keep "all at once", which one alone is; the compiler renames registers.
+  const auto is_tile = [&](const auto& move) { return kernel_.type(move.second).rank() > 0; };
+  const bool alone = std::count_if(step.moves.begin(), step.moves.end(), is_tile) == 1;
   std::vector<std::pair<Registers, Registers>> tiles;
   for (auto [from, to] : step.moves) {
     if (kernel_.type(to).rank() == 0) continue;
     const Registers target = buffer(to);
     Registers source = converted(from, target.layout);
     Registers copy = source;
-    copy.name = out_.local(source.name + "_old");
-    out_.write(declaration(copy));
-    for_registers(copy, [&] { out_.line("{} = {};", at(copy), at(source)); });
+    if (!alone) {
+      copy.name = out_.local(source.name + "_old");
+      out_.write(declaration(copy));
+      for_registers(copy, [&] { out_.line("{} = {};", at(copy), at(source)); });
+    }
     tiles.push_back({copy, target});
   }
   for (auto& [copy, target] : tiles)

@@ -1,9 +1,11 @@
 #include "backends/cuda/print/text.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 namespace tilewright::cuda {
 
@@ -63,6 +65,29 @@ std::string wrapped(const std::string& text) {
   }
   // "(a) + (b)" was caught above; "(a)" alone and "f(a)" are whole.
   return text;
+}
+
+int binding(const std::string& text) {
+  constexpr std::pair<std::string_view, int> kOperators[] = {
+      {"?", 0},  {":", 0},  {"||", 1}, {"&&", 2}, {"|", 3}, {"^", 3},  {"&", 3},
+      {"==", 4}, {"!=", 4}, {"<", 5},  {"<=", 5}, {">", 5}, {">=", 5}, {"<<", 6},
+      {">>", 6}, {"+", 7},  {"-", 7},  {"*", 8},  {"/", 8}, {"%", 8}};
+  int least = 9, depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const char c = i < text.size() ? text[i] : ' ';
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if (c == ')' || c == ']' || c == '}') --depth;
+    if (c != ' ' || depth > 0) continue;
+    for (const auto& [sign, binds] : kOperators)
+      if (std::string_view(text).substr(begin, i - begin) == sign) least = std::min(least, binds);
+    begin = i + 1;
+  }
+  return least;
+}
+
+std::string wrapped_below(const std::string& text, int least) {
+  return binding(text) < least ? fmt::format("({})", text) : text;
 }
 
 }  // namespace tilewright::cuda

@@ -99,5 +99,10 @@ std::string integer(Index value);
 std::string identifier(std::string_view name);
 // "(text)" unless it is a single name, number, call or subscript.
 std::string wrapped(const std::string& text);
+// How tightly the outermost operator of an expression binds, which stands between spaces: 0 for a ? b : c, 9
+// for what is a whole.
+int binding(const std::string& text);
+// "(text)" where it binds less than that.
+std::string wrapped_below(const std::string& text, int least);
 
 }  // namespace tilewright::cuda

@@ -1,6 +1,6 @@
-// elements threads=256 threads_per_row=16; predicted 18.8 us
-// reciprocal_mul_mul_sum_1: t31 bool[65536], t33 f32[65536], t29 f32[65536,128], of bf16[65536,128] -> t43 f32[65536], t45 bf16[65536,128]
-// schedule: elements threads=256 threads_per_row=16
+// threads=256 threads_per_row=16 vector_bytes=16; predicted 18.8 us
+// reciprocal_mul_mul_sum_1: eq_out bool[65536], where_out_1 f32[65536], matmul_out f32[65536,128], of bf16[65536,128] -> where_out f32[65536], cast_out bf16[65536,128]
+// schedule: threads=256 threads_per_row=16 vector_bytes=16
 // tiles [32,128]: row r*16 + g of 2, column (c*16 + t)*8 + v; 2 rows, 1 vectors of 8 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -10,65 +10,65 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(256) reciprocal_mul_mul_sum_1(f32* __restrict__ t43, const bool* __restrict__ t31, const f32* __restrict__ t33, const f32* __restrict__ t29, const bf16* __restrict__ of, bf16* __restrict__ t45) {
+extern "C" __global__ void __launch_bounds__(256) reciprocal_mul_mul_sum_1(f32* __restrict__ where_out, const bool* __restrict__ eq_out, const f32* __restrict__ where_out_1, const f32* __restrict__ matmul_out, const bf16* __restrict__ of, bf16* __restrict__ cast_out) {
   const int t = int(threadIdx.x) % 16;
   const int g = int(threadIdx.x) / 16;
   const i32 program_0 = i32(blockIdx.x);
-  const i32 index = program_0 * 32;
+  const i32 first_row = program_0 * 32;
   wait_for_previous_kernel();
 
-  Vec<f32, 8> t29_in[2];
-  const f32* const t29_at = t29 + index * 128 + g * 128 + t * 8;
+  Vec<f32, 8> matmul_out_in[2];
+  const f32* const matmul_out_at = matmul_out + first_row * 128 + g * 128 + t * 8;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    t29_in[r] = load<8, Cache::constant>(t29_at + r * 2048);
+    matmul_out_in[r] = load<8, Cache::constant>(matmul_out_at + r * 2048);
   }
-  f32 t33_in[2];
-  const f32* const t33_at = t33 + index + g;
+  f32 where_out_1_in[2];
+  const f32* const where_out_1_at = where_out_1 + first_row + g;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    t33_in[r] = load<1, Cache::constant>(t33_at + r * 16).v[0];
+    where_out_1_in[r] = load<1, Cache::constant>(where_out_1_at + r * 16).v[0];
   }
   Vec<bf16, 8> of_in[2];
-  const bf16* const of_at = of + index * 128 + g * 128 + t * 8;
+  const bf16* const of_at = of + first_row * 128 + g * 128 + t * 8;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     of_in[r] = load<8, Cache::stream_constant>(of_at + r * 2048);
   }
-  bf16* const t45_at = t45 + index * 128 + g * 128 + t * 8;
-  f32 sum_of_t29[2];
+  bf16* const cast_out_at = cast_out + first_row * 128 + g * 128 + t * 8;
+  f32 sum_of_matmul_out[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    sum_of_t29[r] = Sum::identity<f32>();
-    const f32 reciprocal_t33 = reciprocal(t33_in[r]);
+    sum_of_matmul_out[r] = Sum::identity<f32>();
+    const f32 reciprocal_where_out_1 = reciprocal(where_out_1_in[r]);
     const Vec<f32, 8> of_in_f32 = to_f32(of_in[r]);
-    Vec<f32, 8> t45_out;
+    Vec<f32, 8> cast_out_out;
 #pragma unroll
     for (int v = 0; v < 8; ++v) {
-      const f32 product = reciprocal_t33 * of_in_f32.v[v];
-      sum_of_t29[r] += t29_in[r].v[v] * product;
-      t45_out.v[v] = product;
+      const f32 product = reciprocal_where_out_1 * of_in_f32.v[v];
+      sum_of_matmul_out[r] += matmul_out_in[r].v[v] * product;
+      cast_out_out.v[v] = product;
     }
-    store(t45_at + r * 2048, from_f32<bf16>(t45_out));
+    store(cast_out_at + r * 2048, from_f32<bf16>(cast_out_out));
   }
-  reduce_lanes<Sum, 16>(sum_of_t29);
+  reduce_lanes<Sum, 16>(sum_of_matmul_out);
 
-  bool t31_in[2];
-  const bool* const t31_at = t31 + index + g;
+  bool eq_out_in[2];
+  const bool* const eq_out_at = eq_out + first_row + g;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    t31_in[r] = load<1, Cache::constant>(t31_at + r * 16).v[0];
+    eq_out_in[r] = load<1, Cache::constant>(eq_out_at + r * 16).v[0];
   }
-  f32 t33_in_2[2];
-  const f32* const t33_at_2 = t33 + index + g;
+  f32 where_out_1_in_2[2];
+  const f32* const where_out_1_at_2 = where_out_1 + first_row + g;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    t33_in_2[r] = load<1, Cache::constant>(t33_at_2 + r * 16).v[0];
+    where_out_1_in_2[r] = load<1, Cache::constant>(where_out_1_at_2 + r * 16).v[0];
   }
-  f32* const t43_at = t43 + index + g;
+  f32* const where_out_at = where_out + first_row + g;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    if (t == 0) store(t43_at + r * 16, Vec<f32, 1>{{f32(t31_in[r] ? 0.0f : (-(reciprocal(t33_in_2[r]) * sum_of_t29[r])))}});
+    if (t == 0) store(where_out_at + r * 16, Vec<f32, 1>{{f32(eq_out_in[r] ? 0.0f : -(reciprocal(where_out_1_in_2[r]) * sum_of_matmul_out[r]))}});
   }
 }
 

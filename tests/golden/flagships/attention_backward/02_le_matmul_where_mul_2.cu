@@ -1,5 +1,5 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma longest_first=true; predicted 277 us
-// le_matmul_where_mul_2: k bf16[16,4096,128], v bf16[16,4096,128], q bf16[16,4096,128], t21 f32[16,4096], t45 bf16[16,4096,128], t43 f32[16,4096] -> t48 bf16[16,4096,128], t59 bf16[16,4096,128]
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma longest_first=true; predicted 1.1e+03 us
+// le_matmul_where_mul_2: k bf16[16,4096,128], v bf16[16,4096,128], q bf16[16,4096,128], maximum_out f32[16,4096], cast_out bf16[16,4096,128], where_out f32[16,4096] -> out bf16[16,4096,128], out_1 bf16[16,4096,128]
 // schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
@@ -15,7 +15,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const bf16* __restrict__ k, const bf16* __restrict__ v_, const bf16* __restrict__ q, const f32* __restrict__ t21, const bf16* __restrict__ t45, const f32* __restrict__ t43, bf16* __restrict__ t48, bf16* __restrict__ t59, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap t45_map, const __grid_constant__ TensorMap v_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const bf16* __restrict__ k, const bf16* __restrict__ v_, const bf16* __restrict__ q, const f32* __restrict__ maximum_out, const bf16* __restrict__ cast_out, const f32* __restrict__ where_out, bf16* __restrict__ out, bf16* __restrict__ out_1, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap cast_out_map, const __grid_constant__ TensorMap v_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using k_block = Block<bf16, 128, 128, Major::k>;
@@ -23,22 +23,22 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   using q_block = Block<bf16, 64, 128, Major::k>;
   using q_block_turned = Block<bf16, 128, 64, Major::mn>;
   const u32 q_blocks = k_blocks + 2 * k_block::bytes;
-  using t45_block = Block<bf16, 128, 64, Major::mn>;
-  using t45_block_turned = Block<bf16, 64, 128, Major::k>;
-  const u32 t45_blocks = q_blocks + 2 * q_block::bytes;
+  using cast_out_block = Block<bf16, 128, 64, Major::mn>;
+  using cast_out_block_turned = Block<bf16, 64, 128, Major::k>;
+  const u32 cast_out_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::k>;
-  const u32 v_blocks = t45_blocks + 2 * t45_block::bytes;
+  const u32 v_blocks = cast_out_blocks + 2 * cast_out_block::bytes;
   __shared__ TmaPipeline<2> k_ring;
   open_pipeline<2, 1>(k_ring);
   __shared__ TmaPipeline<2> q_ring;
   open_pipeline<2, 1>(q_ring);
-  __shared__ TmaPipeline<2> t45_ring;
-  open_pipeline<2, 1>(t45_ring);
+  __shared__ TmaPipeline<2> cast_out_ring;
+  open_pipeline<2, 1>(cast_out_ring);
   __shared__ TmaPipeline<2> v_ring;
   open_pipeline<2, 1>(v_ring);
   PipelineState<2> k_turn;
   PipelineState<2> q_turn;
-  PipelineState<2> t45_turn;
+  PipelineState<2> cast_out_turn;
   PipelineState<2> v_turn;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
@@ -47,43 +47,34 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
         const i32 program_2 = program % 16;
         const i32 program_1 = program / 16;
-        const i32 v3 = program_1 * 128;
+        const i32 first_row = program_1 * 128;
         Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-        tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, v3, program_2);
+        tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, first_row, program_2);
         k_turn.next();
         Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-        tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, v3, program_2);
+        tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, first_row, program_2);
         v_turn.next();
-        const i32 v20 = v3 / 64;
-        const i32 first_ = v20 * 64;
-        const i32 v73 = program_1 * 128;
-        const i32 v75 = v73 + 127;
-        const i32 v77 = v75 + 63;
-        const i32 v78 = v77 - first_;
-        const i32 v80 = max(v78, 0);
-        const i32 v82 = v80 / 64;
-        const i32 v84 = v82 * 64;
-        const i32 v85 = first_ + v84;
-        const i32 v87 = first_ + 64;
-        const i32 v88 = max(v85, v87);
-        const i32 v90 = min(v88, 4096);
-        for (i64 v25 = first_; v25 < v90; v25 += 64) {
+        const i32 first_ = first_row / 64 * 64;
+        const i32 index = program_1 * 128 + 127 + 63;
+        const i32 index_2 = max(index - first_, 0) / 64;
+        const i32 begin = max(first_ + index_2 * 64, first_ + 64);
+        const i32 end = min(begin, 4096);
+        for (i64 column = first_; column < end; column += 64) {
           Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, i32(v25), program_2);
+          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, i32(column), program_2);
           q_turn.next();
-          Barrier& t45_full = refill(t45_ring, t45_turn, t45_block::bytes);
-          tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_turn.place * t45_block::bytes, t45_map, t45_full, 0, i32(v25), program_2);
-          t45_turn.next();
+          Barrier& cast_out_full = refill(cast_out_ring, cast_out_turn, cast_out_block::bytes);
+          tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, cast_out_map, cast_out_full, 0, i32(column), program_2);
+          cast_out_turn.next();
         }
-        const bool v94 = first_ < v90;
-        const i32 v95 = v94 ? 4096 : v90;
-        for (i64 v96 = v90; v96 < v95; v96 += 64) {
+        const i32 masked_first = first_ < end ? 4096 : end;
+        for (i64 column_2 = end; column_2 < masked_first; column_2 += 64) {
           Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, i32(v96), program_2);
+          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, i32(column_2), program_2);
           q_turn.next();
-          Barrier& t45_full = refill(t45_ring, t45_turn, t45_block::bytes);
-          tma_load_panels<2, t45_block::panel_bytes, 64>(t45_blocks + t45_turn.place * t45_block::bytes, t45_map, t45_full, 0, i32(v96), program_2);
-          t45_turn.next();
+          Barrier& cast_out_full = refill(cast_out_ring, cast_out_turn, cast_out_block::bytes);
+          tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, cast_out_map, cast_out_full, 0, i32(column_2), program_2);
+          cast_out_turn.next();
         }
       }
     }
@@ -93,171 +84,162 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
     for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
       const i32 program_1 = program / 16;
       const i32 program_2 = program % 16;
-      const i32 v3 = program_1 * 128;
-      const i32 v20 = v3 / 64;
-      const i32 first_ = v20 * 64;
-      const i32 v73 = program_1 * 128;
-      const i32 v75 = v73 + 127;
-      const i32 v77 = v75 + 63;
-      const i32 v78 = v77 - first_;
-      const i32 v80 = max(v78, 0);
-      const i32 v82 = v80 / 64;
-      const i32 v84 = v82 * 64;
-      const i32 v85 = first_ + v84;
-      const i32 v87 = first_ + 64;
-      const i32 v88 = max(v85, v87);
-      const i32 v90 = min(v88, 4096);
-      const bool v94 = first_ < v90;
-      const i32 v95 = v94 ? 4096 : v90;
+      const i32 first_row = program_1 * 128;
+      const i32 first_ = first_row / 64 * 64;
+      const i32 index = program_1 * 128 + 127 + 63;
+      const i32 index_2 = max(index - first_, 0) / 64;
+      const i32 begin = max(first_ + index_2 * 64, first_ + 64);
+      const i32 end = min(begin, 4096);
+      const i32 masked_first = first_ < end ? 4096 : end;
 
-      Vec<f32, 2> v26[2][16];
-      Vec<f32, 2> v27[2][16];
+      Vec<f32, 2> acc[2][16];
+      Vec<f32, 2> acc_2[2][16];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int c = 0; c < 16; ++c) {
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            v26[r][c].v[v] = 0.0f;
-            v27[r][c].v[v] = 0.0f;
+            acc[r][c].v[v] = 0.0f;
+            acc_2[r][c].v[v] = 0.0f;
           }
         }
       }
 
-      Vec<f32, 2> v38[2][8];
-      Vec<bf16, 2> v48[2][8];
-      Vec<f32, 2> v47[2][8];
-      Vec<f32, 2> v54[2][8];
-      Vec<bf16, 2> v64[2][8];
+      Vec<f32, 2> scores[2][8];
+      Vec<bf16, 2> exp_scores_bf16[2][8];
+      Vec<f32, 2> exp_scores[2][8];
+      Vec<f32, 2> product[2][8];
+      Vec<bf16, 2> exp_scores_bf16_2[2][8];
       wait_full(k_ring, k_turn);
       wait_full(v_ring, v_turn);
-      for (i32 v25 = first_; v25 < v90; v25 += 64) {
+      for (i32 column = first_; column < end; column += 64) {
         wait_full(q_ring, q_turn);
-        wgmma_block<k_block, q_block, 2>(v38, k_blocks + k_turn.place * k_block::bytes, q_blocks + q_turn.place * q_block::bytes, group, false);
-        wait_full(t45_ring, t45_turn);
-        wgmma_block<v_block, t45_block_turned, 2>(v54, v_blocks + v_turn.place * v_block::bytes, t45_blocks + t45_turn.place * t45_block::bytes, group, false);
+        wgmma_block<k_block, q_block, 2>(scores, k_blocks + k_turn.place * k_block::bytes, q_blocks + q_turn.place * q_block::bytes, group, false);
+        wait_full(cast_out_ring, cast_out_turn);
+        wgmma_block<v_block, cast_out_block_turned, 2>(product, v_blocks + v_turn.place * v_block::bytes, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, group, false);
         wgmma_wait<1>();
-        wgmma_pin(v38);
-        Vec<f32, 2> t21_in[8];
-        const f32* const t21_at = t21 + program_2 * 4096 + v25 + t * 2;
+        wgmma_pin(scores);
+        Vec<f32, 2> maximum_out_in[8];
+        const f32* const maximum_out_at = maximum_out + program_2 * 4096 + column + t * 2;
 #pragma unroll
         for (int c = 0; c < 8; ++c) {
-          t21_in[c] = load<2, Cache::constant>(t21_at + c * 8);
+          maximum_out_in[c] = load<2, Cache::constant>(maximum_out_at + c * 8);
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          const i32 v10_2 = v3 + (r * 8 + g);
+          const i32 row_index = first_row + (r * 8 + g);
 #pragma unroll
           for (int c = 0; c < 8; ++c) {
-            Vec<f32, 2> v48_new;
+            Vec<f32, 2> exp_scores_bf16_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              const f32 v40_2 = (v10_2 <= (v25 + ((c * 4 + t) * 2 + v))) ? v38[r][c].v[v] : (-infinity());
-              const f32 v47_2 = fast::exp(fmaf(v40_2, 0.088388346f, -t21_in[c].v[v]));
-              v48_new.v[v] = v47_2;
-              v47[r][c].v[v] = v47_2;
+              const f32 masked_scores = row_index <= column + ((c * 4 + t) * 2 + v) ? scores[r][c].v[v] : -infinity();
+              const f32 exp_scores_2 = fast::exp(fmaf(masked_scores, 0.088388346f, -maximum_out_in[c].v[v]));
+              exp_scores_bf16_new.v[v] = exp_scores_2;
+              exp_scores[r][c].v[v] = exp_scores_2;
             }
-            v48[r][c] = from_f32<bf16>(v48_new);
+            exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_new);
           }
         }
-        wgmma_block<t45_block>(v26, v48, t45_blocks + t45_turn.place * t45_block::bytes, true);
+        wgmma_block<cast_out_block>(acc, exp_scores_bf16, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, true);
         wgmma_wait<1>();
-        wgmma_pin(v54);
-        Vec<f32, 2> t43_in[8];
-        const f32* const t43_at = t43 + program_2 * 4096 + v25 + t * 2;
+        wgmma_pin(product);
+        Vec<f32, 2> where_out_in[8];
+        const f32* const where_out_at = where_out + program_2 * 4096 + column + t * 2;
 #pragma unroll
         for (int c = 0; c < 8; ++c) {
-          t43_in[c] = load<2, Cache::constant>(t43_at + c * 8);
+          where_out_in[c] = load<2, Cache::constant>(where_out_at + c * 8);
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
-          const i32 v10_3 = v3 + (r * 8 + g);
+          const i32 row_index = first_row + (r * 8 + g);
 #pragma unroll
           for (int c = 0; c < 8; ++c) {
-            Vec<f32, 2> v64_new;
+            Vec<f32, 2> exp_scores_bf16_2_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              const f32 v61_2 = (v10_3 <= (v25 + ((c * 4 + t) * 2 + v))) ? (v47[r][c].v[v] * (v54[r][c].v[v] + t43_in[c].v[v])) : 0.0f;
-              v64_new.v[v] = v61_2 * 0.088388346f;
+              const f32 masked_exp_scores = row_index <= column + ((c * 4 + t) * 2 + v) ? exp_scores[r][c].v[v] * (product[r][c].v[v] + where_out_in[c].v[v]) : 0.0f;
+              exp_scores_bf16_2_new.v[v] = masked_exp_scores * 0.088388346f;
             }
-            v64[r][c] = from_f32<bf16>(v64_new);
+            exp_scores_bf16_2[r][c] = from_f32<bf16>(exp_scores_bf16_2_new);
           }
         }
-        wgmma_block<q_block_turned>(v27, v64, q_blocks + q_turn.place * q_block::bytes, true);
+        wgmma_block<q_block_turned>(acc_2, exp_scores_bf16_2, q_blocks + q_turn.place * q_block::bytes, true);
         wgmma_wait<0>();
-        wgmma_pin(v26);
-        wgmma_pin(v48);
-        release<1>(t45_ring, t45_turn.place);
-        t45_turn.next();
-        wgmma_pin(v27);
-        wgmma_pin(v64);
+        wgmma_pin(acc);
+        wgmma_pin(exp_scores_bf16);
+        release<1>(cast_out_ring, cast_out_turn.place);
+        cast_out_turn.next();
+        wgmma_pin(acc_2);
+        wgmma_pin(exp_scores_bf16_2);
         release<1>(q_ring, q_turn.place);
         q_turn.next();
       }
 
-      Vec<f32, 2> v102[2][8];
-      Vec<bf16, 2> v110[2][8];
-      Vec<f32, 2> v109[2][8];
-      Vec<f32, 2> v116[2][8];
-      Vec<bf16, 2> v124[2][8];
+      Vec<f32, 2> scores_2[2][8];
+      Vec<bf16, 2> exp_scores_bf16_3[2][8];
+      Vec<f32, 2> exp_scores_2[2][8];
+      Vec<f32, 2> product_2[2][8];
+      Vec<bf16, 2> exp_scores_bf16_4[2][8];
       wait_full(k_ring, k_turn);
       wait_full(v_ring, v_turn);
-      for (i32 v96 = v90; v96 < v95; v96 += 64) {
+      for (i32 column_2 = end; column_2 < masked_first; column_2 += 64) {
         wait_full(q_ring, q_turn);
-        wgmma_block<k_block, q_block, 2>(v102, k_blocks + k_turn.place * k_block::bytes, q_blocks + q_turn.place * q_block::bytes, group, false);
-        wait_full(t45_ring, t45_turn);
-        wgmma_block<v_block, t45_block_turned, 2>(v116, v_blocks + v_turn.place * v_block::bytes, t45_blocks + t45_turn.place * t45_block::bytes, group, false);
+        wgmma_block<k_block, q_block, 2>(scores_2, k_blocks + k_turn.place * k_block::bytes, q_blocks + q_turn.place * q_block::bytes, group, false);
+        wait_full(cast_out_ring, cast_out_turn);
+        wgmma_block<v_block, cast_out_block_turned, 2>(product_2, v_blocks + v_turn.place * v_block::bytes, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, group, false);
         wgmma_wait<1>();
-        wgmma_pin(v102);
-        Vec<f32, 2> t21_in_2[8];
-        const f32* const t21_at_2 = t21 + program_2 * 4096 + v96 + t * 2;
+        wgmma_pin(scores_2);
+        Vec<f32, 2> maximum_out_in[8];
+        const f32* const maximum_out_at = maximum_out + program_2 * 4096 + column_2 + t * 2;
 #pragma unroll
         for (int c = 0; c < 8; ++c) {
-          t21_in_2[c] = load<2, Cache::constant>(t21_at_2 + c * 8);
+          maximum_out_in[c] = load<2, Cache::constant>(maximum_out_at + c * 8);
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
 #pragma unroll
           for (int c = 0; c < 8; ++c) {
-            Vec<f32, 2> v110_new;
+            Vec<f32, 2> exp_scores_bf16_3_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              const f32 v109_2 = fast::exp(fmaf(v102[r][c].v[v], 0.088388346f, -t21_in_2[c].v[v]));
-              v110_new.v[v] = v109_2;
-              v109[r][c].v[v] = v109_2;
+              const f32 exp_scores_3 = fast::exp(fmaf(scores_2[r][c].v[v], 0.088388346f, -maximum_out_in[c].v[v]));
+              exp_scores_bf16_3_new.v[v] = exp_scores_3;
+              exp_scores_2[r][c].v[v] = exp_scores_3;
             }
-            v110[r][c] = from_f32<bf16>(v110_new);
+            exp_scores_bf16_3[r][c] = from_f32<bf16>(exp_scores_bf16_3_new);
           }
         }
-        wgmma_block<t45_block>(v26, v110, t45_blocks + t45_turn.place * t45_block::bytes, true);
+        wgmma_block<cast_out_block>(acc, exp_scores_bf16_3, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, true);
         wgmma_wait<1>();
-        wgmma_pin(v116);
-        Vec<f32, 2> t43_in_2[8];
-        const f32* const t43_at_2 = t43 + program_2 * 4096 + v96 + t * 2;
+        wgmma_pin(product_2);
+        Vec<f32, 2> where_out_in[8];
+        const f32* const where_out_at = where_out + program_2 * 4096 + column_2 + t * 2;
 #pragma unroll
         for (int c = 0; c < 8; ++c) {
-          t43_in_2[c] = load<2, Cache::constant>(t43_at_2 + c * 8);
+          where_out_in[c] = load<2, Cache::constant>(where_out_at + c * 8);
         }
 #pragma unroll
         for (int r = 0; r < 2; ++r) {
 #pragma unroll
           for (int c = 0; c < 8; ++c) {
-            Vec<f32, 2> v124_new;
+            Vec<f32, 2> exp_scores_bf16_4_new;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              v124_new.v[v] = (v109[r][c].v[v] * (v116[r][c].v[v] + t43_in_2[c].v[v])) * 0.088388346f;
+              exp_scores_bf16_4_new.v[v] = exp_scores_2[r][c].v[v] * (product_2[r][c].v[v] + where_out_in[c].v[v]) * 0.088388346f;
             }
-            v124[r][c] = from_f32<bf16>(v124_new);
+            exp_scores_bf16_4[r][c] = from_f32<bf16>(exp_scores_bf16_4_new);
           }
         }
-        wgmma_block<q_block_turned>(v27, v124, q_blocks + q_turn.place * q_block::bytes, true);
+        wgmma_block<q_block_turned>(acc_2, exp_scores_bf16_4, q_blocks + q_turn.place * q_block::bytes, true);
         wgmma_wait<0>();
-        wgmma_pin(v26);
-        wgmma_pin(v110);
-        release<1>(t45_ring, t45_turn.place);
-        t45_turn.next();
-        wgmma_pin(v27);
-        wgmma_pin(v124);
+        wgmma_pin(acc);
+        wgmma_pin(exp_scores_bf16_3);
+        release<1>(cast_out_ring, cast_out_turn.place);
+        cast_out_turn.next();
+        wgmma_pin(acc_2);
+        wgmma_pin(exp_scores_bf16_4);
         release<1>(q_ring, q_turn.place);
         q_turn.next();
       }
@@ -266,30 +248,30 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       release<1>(v_ring, v_turn.place);
       v_turn.next();
 
-      bf16* const t48_at = t48 + program_2 * 524288 + v3 * 128 + g * 128 + t * 8;
-      bf16* const t59_at = t59 + program_2 * 524288 + v3 * 128 + g * 128 + t * 8;
+      bf16* const out_at = out + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;
+      bf16* const out_1_at = out_1 + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int wide = 0; wide < 4; ++wide) {
-          Vec<bf16, 2> t48_parts[4];
-          Vec<bf16, 2> t59_parts[4];
+          Vec<bf16, 2> out_parts[4];
+          Vec<bf16, 2> out_1_parts[4];
 #pragma unroll
           for (int part = 0; part < 4; ++part) {
             const int c = wide * 4 + part;
-            Vec<f32, 2> t48_out;
-            Vec<f32, 2> t59_out;
+            Vec<f32, 2> out_out;
+            Vec<f32, 2> out_1_out;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              t48_out.v[v] = v26[r][c].v[v];
-              t59_out.v[v] = v27[r][c].v[v];
+              out_out.v[v] = acc[r][c].v[v];
+              out_1_out.v[v] = acc_2[r][c].v[v];
             }
-            t48_parts[part] = from_f32<bf16>(t48_out);
-            t59_parts[part] = from_f32<bf16>(t59_out);
+            out_parts[part] = from_f32<bf16>(out_out);
+            out_1_parts[part] = from_f32<bf16>(out_1_out);
           }
           const int c = wide;
-          store(t48_at + r * 1024 + c * 32, across_quad(t48_parts));
-          store(t59_at + r * 1024 + c * 32, across_quad(t59_parts));
+          store(out_at + r * 1024 + c * 32, across_quad(out_parts));
+          store(out_1_at + r * 1024 + c * 32, across_quad(out_1_parts));
         }
       }
     }

@@ -1,5 +1,5 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true; predicted 135 us
-// le_matmul_where_mul_0: q bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> t35 bf16[16,4096,128]
+// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true; predicted 999 us
+// le_matmul_where_mul_0: q bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> out bf16[16,4096,128]
 // schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -15,7 +15,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v_, bf16* __restrict__ t35, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const bf16* __restrict__ q, const bf16* __restrict__ k, const bf16* __restrict__ v_, bf16* __restrict__ out, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap v_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using q_block = Block<bf16, 128, 128, Major::k>;
@@ -40,37 +40,30 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
         const i32 program_2 = program % 16;
         const i32 program_1 = 31 - program / 16;
-        const i32 v3 = program_1 * 128;
+        const i32 first_row = program_1 * 128;
         Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, v3, program_2);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, first_row, program_2);
         q_turn.next();
-        const i32 end = v3 + 128;
-        const i32 v84 = program_1 * 128;
-        const i32 v86 = v84 + (-127);
-        const i32 v98 = v86 + 128;
-        const i32 v96 = end + (-1);
-        const i32 v99 = min(v98, v96);
-        const i32 v101 = max(v99, 0);
-        const i32 v103 = v101 / 128;
-        const i32 v105 = v103 * 128;
-        const i32 v106 = min(v105, end);
-        const i32 v108 = max(v106, 0);
-        for (i64 v22 = v108; v22 < end; v22 += 128) {
+        const i32 end = first_row + 128;
+        const i32 index = program_1 * 128 - 127 + 128;
+        const i32 begin = max(min(index, end - 1), 0);
+        const i32 end_2 = min(begin / 128 * 128, end);
+        const i32 begin_2 = max(end_2, 0);
+        for (i64 column = begin_2; column < end; column += 128) {
           Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v22), program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(column), program_2);
           k_turn.next();
           Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v22), program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(column), program_2);
           v_turn.next();
         }
-        const bool v113 = v108 < end;
-        const i32 v114 = v113 ? v108 : 0;
-        for (i64 v115 = 0; v115 < v114; v115 += 128) {
+        const i32 masked_end = begin_2 < end ? begin_2 : 0;
+        for (i64 column_2 = 0; column_2 < masked_end; column_2 += 128) {
           Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(v115), program_2);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
           k_turn.next();
           Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(v115), program_2);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(column_2), program_2);
           v_turn.next();
         }
       }
@@ -81,125 +74,121 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
     for (i32 wave = 0, program; (program = serpentine(wave)) < 512; ++wave) {
       const i32 program_1 = 31 - program / 16;
       const i32 program_2 = program % 16;
-      const i32 v3 = program_1 * 128;
-      const i32 end = v3 + 128;
-      const i32 v84 = program_1 * 128;
-      const i32 v86 = v84 + (-127);
-      const i32 v88 = v86 + 128;
-      const i32 v90 = max(v88, 0);
-      const i32 v92 = v90 / 128;
-      const i32 v94 = v92 * 128;
-      const i32 v96 = end + (-1);
-      const i32 v98 = v86 + 128;
-      const i32 v99 = min(v98, v96);
-      const i32 v101 = max(v99, 0);
-      const i32 v103 = v101 / 128;
-      const i32 v105 = v103 * 128;
-      const i32 v106 = min(v105, end);
-      const i32 v108 = max(v106, 0);
-      const bool v113 = v108 < end;
-      const i32 v114 = v113 ? v108 : 0;
+      const i32 first_row = program_1 * 128;
+      const i32 end = first_row + 128;
+      const i32 index = program_1 * 128 - 127 + 128;
+      const i32 begin = max(min(index, end - 1), 0);
+      const i32 end_2 = min(begin / 128 * 128, end);
+      const i32 begin_2 = max(end_2, 0);
+      const i32 masked_end = begin_2 < end ? begin_2 : 0;
 
-      f32 v23[2];
-      f32 v24[2];
+      f32 row_max[2];
+      f32 row_sum[2];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        v23[r] = -infinity();
-        v24[r] = 0.0f;
+        row_max[r] = -infinity();
+        row_sum[r] = 0.0f;
       }
 
-      Vec<f32, 2> v25[2][16];
+      Vec<f32, 2> acc[2][16];
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int c = 0; c < 16; ++c) {
 #pragma unroll
           for (int v = 0; v < 2; ++v) {
-            v25[r][c].v[v] = 0.0f;
+            acc[r][c].v[v] = 0.0f;
           }
         }
       }
 
-      Vec<f32, 2> v36[2][16];
-      f32 v41[2];
-      f32 v61[2];
-      Vec<f32, 2> v66_wide[2][16];
-      f32 v63[2];
-      Vec<f32, 2> v122[2][16];
-      f32 v125[2];
-      f32 v145[2];
-      f32 v147[2];
+      Vec<f32, 2> scores[2][16];
+      f32 max_of_scores[2];
+      f32 sum_of_exp_scores[2];
+      Vec<f32, 2> exp_scores_bf16_wide[2][16];
+      f32 new_row_sum[2];
       wait_full(q_ring, q_turn);
-      Vec<bf16, 2> v66[2][16];
-      const i64 v22_end = end, v22_step = 128;
-      if (v108 < v22_end) {
-        {
-          const i32 v22 = i32(v108);
+      Vec<bf16, 2> exp_scores_bf16[2][16];
+      const i64 column_end = end, column_step = 128;
+      if (begin_2 < column_end) {
+        const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
           wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v36, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wgmma_wait<0>();
-          wgmma_pin(v36);
+          wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          if (!begins) {
+            wait_full(v_ring, v_turn);
+            wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+            wgmma_wait<1>();
+          }
+          if (begins) wgmma_wait<0>();
+          wgmma_pin(scores);
           release<1>(k_ring, k_turn.place);
           k_turn.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            v41[r] = Max::identity<f32>();
-            const i32 v9_2 = v3 + (r * 8 + g);
+            max_of_scores[r] = Max::identity<f32>();
+            const i32 row_index = first_row + (r * 8 + g);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v38_2 = ((v22 + ((c * 4 + t) * 2 + v)) <= v9_2) ? v36[r][c].v[v] : (-infinity());
-                v41[r] = max(v41[r], v38_2);
+                const f32 masked_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
+                max_of_scores[r] = max(max_of_scores[r], masked_scores);
               }
             }
           }
-          reduce_lanes<Max, 4>(v41);
+          reduce_lanes<Max, 4>(max_of_scores);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            v41[r] *= 0.088388346f;
+            max_of_scores[r] *= 0.088388346f;
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            v61[r] = Sum::identity<f32>();
-            const i32 v9_3 = v3 + (r * 8 + g);
-            const f32 v43_2 = max(v23[r], v41[r]);
-            const bool v45_2 = v43_2 == (-infinity());
-            const f32 v47_2 = v45_2 ? 0.0f : v43_2;
-            const f32 v57_2 = max(v47_2, -3.4028235e+38f);
-            const f32 v60_offset = fast::exp_offset(v57_2);
+            sum_of_exp_scores[r] = Sum::identity<f32>();
+            const i32 row_index = first_row + (r * 8 + g);
+            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
+            const bool is_empty = new_row_max == -infinity();
+            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
+            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+            const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 v38_3 = ((v22 + ((c * 4 + t) * 2 + v)) <= v9_3) ? v36[r][c].v[v] : (-infinity());
-                const f32 v60_2 = fast::exp2(fmaf(v38_3, 0.12751743f, v60_offset));
-                v61[r] += v60_2;
-                v66_wide[r][c].v[v] = v60_2;
+                const f32 masked_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
+                const f32 exp_scores = fast::exp2(fmaf(masked_scores, 0.12751743f, exp_scores_offset));
+                sum_of_exp_scores[r] += exp_scores;
+                exp_scores_bf16_wide[r][c].v[v] = exp_scores;
               }
             }
           }
-          reduce_lanes<Sum, 4>(v61);
+          reduce_lanes<Sum, 4>(sum_of_exp_scores);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 v43_3 = max(v23[r], v41[r]);
-            const f32 v52_2 = max((v43_3 == (-infinity())) ? 0.0f : v43_3, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
-            v63[r] = (v24[r] * fast::exp(-v52_2)) + v61[r];
+            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
+            const f32 difference = max(new_row_max == -infinity() ? 0.0f : new_row_max, -3.4028235e+38f) - max(row_max[r], -3.4028235e+38f);
+            new_row_sum[r] = row_sum[r] * fast::exp(-difference) + sum_of_exp_scores[r];
+          }
+          if (!begins) {
+            wgmma_wait<0>();
+            wgmma_pin(acc);
+            wgmma_pin(exp_scores_bf16);
+            release<1>(v_ring, v_turn.place);
+            v_turn.next();
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            const f32 v43_4 = max(v23[r], v41[r]);
-            const bool v45_3 = v43_4 == (-infinity());
-            const f32 v47_3 = v45_3 ? 0.0f : v43_4;
-            const f32 v51_2 = max(v47_3, -3.4028235e+38f);
-            const f32 v49_2 = max(v23[r], -3.4028235e+38f);
-            const f32 v52_3 = v51_2 - v49_2;
-            const f32 v54_2 = fast::exp(-v52_3);
+            const f32 new_row_max = max(row_max[r], max_of_scores[r]);
+            const bool is_empty = new_row_max == -infinity();
+            const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
+            const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
+            const f32 clamped_row_max_2 = max(row_max[r], -3.4028235e+38f);
+            const f32 difference = clamped_row_max - clamped_row_max_2;
+            const f32 rescale = fast::exp(-difference);
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                v25[r][c].v[v] = v25[r][c].v[v] * v54_2;
+                acc[r][c].v[v] = acc[r][c].v[v] * rescale;
               }
             }
           }
@@ -207,248 +196,58 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
             for (int c = 0; c < 16; ++c) {
-              v66[r][c] = from_f32<bf16>(v66_wide[r][c]);
+              exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
             }
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            v23[r] = max(v23[r], v41[r]);
-          }
-          f32 v63_old[2];
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v63_old[r] = v63[r];
+            row_max[r] = max(row_max[r], max_of_scores[r]);
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
-            v24[r] = v63_old[r];
+            row_sum[r] = new_row_sum[r];
           }
+        };
+        run_round(i32(begin_2), true, true);
+        for (i64 column_i = begin_2 + column_step; column_i < column_end; column_i += column_step) {
+          run_round(i32(column_i), false, true);
         }
-        for (i64 v22_i = v108 + v22_step; v22_i < v22_end; v22_i += v22_step) {
-          const i32 v22 = i32(v22_i);
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v36, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v25, v66, v_blocks + v_turn.place * v_block::bytes, true);
-          wgmma_wait<1>();
-          wgmma_pin(v36);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v41[r] = Max::identity<f32>();
-            const i32 v9_4 = v3 + (r * 8 + g);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 v38_4 = ((v22 + ((c * 4 + t) * 2 + v)) <= v9_4) ? v36[r][c].v[v] : (-infinity());
-                v41[r] = max(v41[r], v38_4);
-              }
-            }
-          }
-          reduce_lanes<Max, 4>(v41);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v41[r] *= 0.088388346f;
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v61[r] = Sum::identity<f32>();
-            const i32 v9_5 = v3 + (r * 8 + g);
-            const f32 v43_5 = max(v23[r], v41[r]);
-            const bool v45_4 = v43_5 == (-infinity());
-            const f32 v47_4 = v45_4 ? 0.0f : v43_5;
-            const f32 v57_3 = max(v47_4, -3.4028235e+38f);
-            const f32 v60_offset_2 = fast::exp_offset(v57_3);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 v38_5 = ((v22 + ((c * 4 + t) * 2 + v)) <= v9_5) ? v36[r][c].v[v] : (-infinity());
-                const f32 v60_3 = fast::exp2(fmaf(v38_5, 0.12751743f, v60_offset_2));
-                v61[r] += v60_3;
-                v66_wide[r][c].v[v] = v60_3;
-              }
-            }
-          }
-          reduce_lanes<Sum, 4>(v61);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const f32 v43_6 = max(v23[r], v41[r]);
-            const f32 v52_4 = max((v43_6 == (-infinity())) ? 0.0f : v43_6, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
-            v63[r] = (v24[r] * fast::exp(-v52_4)) + v61[r];
-          }
-          wgmma_wait<0>();
-          wgmma_pin(v25);
-          wgmma_pin(v66);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const f32 v43_7 = max(v23[r], v41[r]);
-            const bool v45_5 = v43_7 == (-infinity());
-            const f32 v47_5 = v45_5 ? 0.0f : v43_7;
-            const f32 v51_3 = max(v47_5, -3.4028235e+38f);
-            const f32 v49_3 = max(v23[r], -3.4028235e+38f);
-            const f32 v52_5 = v51_3 - v49_3;
-            const f32 v54_3 = fast::exp(-v52_5);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                v25[r][c].v[v] = v25[r][c].v[v] * v54_3;
-              }
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-              v66[r][c] = from_f32<bf16>(v66_wide[r][c]);
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v23[r] = max(v23[r], v41[r]);
-          }
-          f32 v63_old_2[2];
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v63_old_2[r] = v63[r];
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v24[r] = v63_old_2[r];
-          }
-        }
-        const i64 v115_end = v114, v115_step = 128;
-        for (i64 v115_i = 0; v115_i < v115_end; v115_i += v115_step) {
-          const i32 v115 = i32(v115_i);
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(v122, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(v25, v66, v_blocks + v_turn.place * v_block::bytes, true);
-          wgmma_wait<1>();
-          wgmma_pin(v122);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v125[r] = Max::identity<f32>();
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                v125[r] = max(v125[r], v122[r][c].v[v]);
-              }
-            }
-          }
-          reduce_lanes<Max, 4>(v125);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v125[r] *= 0.088388346f;
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v145[r] = Sum::identity<f32>();
-            const f32 v127_2 = max(v23[r], v125[r]);
-            const bool v129_2 = v127_2 == (-infinity());
-            const f32 v131_2 = v129_2 ? 0.0f : v127_2;
-            const f32 v141_2 = max(v131_2, -3.4028235e+38f);
-            const f32 v144_offset = fast::exp_offset(v141_2);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 v144_2 = fast::exp2(fmaf(v122[r][c].v[v], 0.12751743f, v144_offset));
-                v145[r] += v144_2;
-                v66_wide[r][c].v[v] = v144_2;
-              }
-            }
-          }
-          reduce_lanes<Sum, 4>(v145);
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const f32 v127_3 = max(v23[r], v125[r]);
-            const f32 v136_2 = max((v127_3 == (-infinity())) ? 0.0f : v127_3, -3.4028235e+38f) - max(v23[r], -3.4028235e+38f);
-            v147[r] = (v24[r] * fast::exp(-v136_2)) + v145[r];
-          }
-          wgmma_wait<0>();
-          wgmma_pin(v25);
-          wgmma_pin(v66);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const f32 v127_4 = max(v23[r], v125[r]);
-            const bool v129_3 = v127_4 == (-infinity());
-            const f32 v131_3 = v129_3 ? 0.0f : v127_4;
-            const f32 v135_2 = max(v131_3, -3.4028235e+38f);
-            const f32 v133_2 = max(v23[r], -3.4028235e+38f);
-            const f32 v136_3 = v135_2 - v133_2;
-            const f32 v138_2 = fast::exp(-v136_3);
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                v25[r][c].v[v] = v25[r][c].v[v] * v138_2;
-              }
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-#pragma unroll
-            for (int c = 0; c < 16; ++c) {
-              v66[r][c] = from_f32<bf16>(v66_wide[r][c]);
-            }
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v23[r] = max(v23[r], v125[r]);
-          }
-          f32 v147_old[2];
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v147_old[r] = v147[r];
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            v24[r] = v147_old[r];
-          }
+        const i64 column_2_end = masked_end, column_2_step = 128;
+        for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
+          run_round(i32(column_2_i), false, false);
         }
         wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(v25, v66, v_blocks + v_turn.place * v_block::bytes, true);
+        wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
         wgmma_wait<0>();
-        wgmma_pin(v25);
-        wgmma_pin(v66);
+        wgmma_pin(acc);
+        wgmma_pin(exp_scores_bf16);
         release<1>(v_ring, v_turn.place);
         v_turn.next();
       }
       release<1>(q_ring, q_turn.place);
       q_turn.next();
 
-      bf16* const t35_at = t35 + program_2 * 524288 + v3 * 128 + g * 128 + t * 8;
+      bf16* const out_at = out + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
-        const bool v74_2 = v23[r] == (-infinity());
-        const f32 v77_2 = v74_2 ? 1.0f : v24[r];
-        const f32 v78_2 = fast::reciprocal(v77_2);
+        const bool is_empty = row_max[r] == -infinity();
+        const f32 finite_row_sum = is_empty ? 1.0f : row_sum[r];
+        const f32 reciprocal_row_sum = fast::reciprocal(finite_row_sum);
 #pragma unroll
         for (int wide = 0; wide < 4; ++wide) {
-          Vec<bf16, 2> t35_parts[4];
+          Vec<bf16, 2> out_parts[4];
 #pragma unroll
           for (int part = 0; part < 4; ++part) {
             const int c = wide * 4 + part;
-            Vec<f32, 2> t35_out;
+            Vec<f32, 2> out_out;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              t35_out.v[v] = v25[r][c].v[v] * v78_2;
+              out_out.v[v] = acc[r][c].v[v] * reciprocal_row_sum;
             }
-            t35_parts[part] = from_f32<bf16>(t35_out);
+            out_parts[part] = from_f32<bf16>(out_out);
           }
           const int c = wide;
-          store(t35_at + r * 1024 + c * 32, across_quad(t35_parts));
+          store(out_at + r * 1024 + c * 32, across_quad(out_parts));
         }
       }
     }

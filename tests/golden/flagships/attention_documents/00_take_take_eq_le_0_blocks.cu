@@ -22,11 +22,8 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
   const i32 index = program_0 * 128;
-  const i32 index_2 = index * (-1);
-  const i32 index_3 = index_2 + (-127);
-  const i32 neg_ = -index_3;
-  const i32 index_4 = index + 1;
-  const i32 neg_2 = -index_4;
+  const i32 neg_ = -(index * -1 - 127);
+  const i32 neg_2 = -(index + 1);
   wait_for_previous_kernel();
 
   Vec<i64, 2> ids_in;
@@ -48,32 +45,16 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   __syncthreads();
   take_parts<Min>(min_of_ids, min_of_ids_parts);
   take_parts<Max>(max_of_ids, max_of_ids_parts);
-  const i64 index_5 = mul(min_of_ids, i64(1));
-  const i64 index_6 = add(i64(0), index_5);
-  const bool is_below = min_of_ids < (-72057594037927936ll);
-  const bool is_above = min_of_ids > 72057594037927936ll;
-  const bool or_ = is_above || is_below;
-  const i64 masked_min_of_ids = or_ ? (-9223372036854775807ll - 1) : index_6;
-  const i64 index_7 = mul(max_of_ids, i64(-1));
-  const i64 index_8 = add(i64(0), index_7);
-  const bool is_below_2 = max_of_ids < (-72057594037927936ll);
-  const bool is_above_2 = max_of_ids > 72057594037927936ll;
-  const bool or_2 = is_above_2 || is_below_2;
-  const i64 neg_max_of_ids = neg(index_8);
+  const bool or_ = min_of_ids > 72057594037927936ll || min_of_ids < -72057594037927936ll;
+  const i64 masked_min_of_ids = or_ ? (-9223372036854775807ll - 1) : add(i64(0), mul(min_of_ids, i64(1)));
+  const bool or_2 = max_of_ids > 72057594037927936ll || max_of_ids < -72057594037927936ll;
+  const i64 neg_max_of_ids = neg(add(i64(0), mul(max_of_ids, i64(-1))));
   const i64 masked_max_of_ids = or_2 ? 9223372036854775807ll : neg_max_of_ids;
-  const i64 index_9 = mul(max_of_ids, i64(-1));
-  const i64 index_10 = add(i64(1), index_9);
-  const bool is_below_3 = max_of_ids < (-72057594037927936ll);
-  const bool is_above_3 = max_of_ids > 72057594037927936ll;
-  const bool or_3 = is_above_3 || is_below_3;
-  const i64 neg_max_of_ids_2 = neg(index_10);
+  const bool or_3 = max_of_ids > 72057594037927936ll || max_of_ids < -72057594037927936ll;
+  const i64 neg_max_of_ids_2 = neg(add(i64(1), mul(max_of_ids, i64(-1))));
   const i64 masked_max_of_ids_2 = or_3 ? 9223372036854775807ll : neg_max_of_ids_2;
-  const i64 index_11 = mul(min_of_ids, i64(1));
-  const i64 index_12 = add(i64(1), index_11);
-  const bool is_below_4 = min_of_ids < (-72057594037927936ll);
-  const bool is_above_4 = min_of_ids > 72057594037927936ll;
-  const bool or_4 = is_above_4 || is_below_4;
-  const i64 masked_min_of_ids_2 = or_4 ? (-9223372036854775807ll - 1) : index_12;
+  const bool or_4 = min_of_ids > 72057594037927936ll || min_of_ids < -72057594037927936ll;
+  const i64 masked_min_of_ids_2 = or_4 ? (-9223372036854775807ll - 1) : add(i64(1), mul(min_of_ids, i64(1)));
 
   Vec<i32, 2> best[2];
   Vec<i32, 2> best_2[2];
@@ -99,17 +80,16 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
     for (int c = 0; c < 2; ++c) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const i32 index_13 = k + ((c * 1024 + t) * 2 + v);
-        const bool and_ = ((ids_in_2[c].v[v] >= masked_min_of_ids) && (ids_in_2[c].v[v] <= masked_max_of_ids)) && ((0 + index_13) <= neg_);
-        const bool or_5 = ((ids_in_2[c].v[v] <= masked_max_of_ids_2) || (ids_in_2[c].v[v] >= masked_min_of_ids_2)) || ((0 + (index_13 * (-1))) <= neg_2);
-        best[c].v[v] = and_ ? min(best[c].v[v], index_13) : best[c].v[v];
-        best_2[c].v[v] = and_ ? max(best_2[c].v[v], index_13) : best_2[c].v[v];
-        best_3[c].v[v] = ((!or_5) && (index_13 < 16384)) ? max(best_3[c].v[v], index_13) : best_3[c].v[v];
+        const i32 column_index = k + ((c * 1024 + t) * 2 + v);
+        const bool and_ = (ids_in_2[c].v[v] >= masked_min_of_ids && ids_in_2[c].v[v] <= masked_max_of_ids) && 0 + column_index <= neg_;
+        const bool or_5 = (ids_in_2[c].v[v] <= masked_max_of_ids_2 || ids_in_2[c].v[v] >= masked_min_of_ids_2) || 0 + column_index * -1 <= neg_2;
+        best[c].v[v] = and_ ? min(best[c].v[v], column_index) : best[c].v[v];
+        best_2[c].v[v] = and_ ? max(best_2[c].v[v], column_index) : best_2[c].v[v];
+        best_3[c].v[v] = !or_5 && column_index < 16384 ? max(best_3[c].v[v], column_index) : best_3[c].v[v];
       }
     }
   }
-  const i32 index_13 = index / 128;
-  const i32 index_14 = index / 128;
+  const i32 index_2 = index / 128;
 
   i32 min_of_best = Min::identity<i32>();
   i32 max_of_best = Max::identity<i32>();
@@ -135,11 +115,11 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   take_parts<Max>(max_of_best_2, max_of_best_2_parts);
   const i32 quotient = min_of_best / 128;
   const i32 min_of_best_i64 = quotient;
-  if (threadIdx.x == 0) blocks[index_13] = cast<i64>(i64(min_of_best_i64));
+  if (threadIdx.x == 0) blocks[index_2] = cast<i64>(i64(min_of_best_i64));
   const i32 sum = add(max_of_best, 128);
   const i32 quotient_2 = sum / 128;
   const i32 max_of_best_i64 = quotient_2;
-  if (threadIdx.x == 0) blocks[128 + index_14] = cast<i64>(i64(max_of_best_i64));
+  if (threadIdx.x == 0) blocks[128 + index_2] = cast<i64>(i64(max_of_best_i64));
 
   Vec<i32, 2> best_4[2];
 #pragma unroll
@@ -161,18 +141,16 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
     for (int c = 0; c < 2; ++c) {
 #pragma unroll
       for (int v = 0; v < 2; ++v) {
-        const i32 index_15 = k_2 + ((c * 1024 + t) * 2 + v);
-        const bool or_5 = ((ids_in_2[c].v[v] <= masked_max_of_ids_2) || (ids_in_2[c].v[v] >= masked_min_of_ids_2)) || ((0 + (index_15 * (-1))) <= neg_2);
-        best_4[c].v[v] = (or_5 && (index_15 < max_of_best_2)) ? max(best_4[c].v[v], index_15) : best_4[c].v[v];
+        const i32 column_index = k_2 + ((c * 1024 + t) * 2 + v);
+        const bool or_5 = (ids_in_2[c].v[v] <= masked_max_of_ids_2 || ids_in_2[c].v[v] >= masked_min_of_ids_2) || 0 + column_index * -1 <= neg_2;
+        best_4[c].v[v] = or_5 && column_index < max_of_best_2 ? max(best_4[c].v[v], column_index) : best_4[c].v[v];
       }
     }
   }
-  const i32 index_15 = index / 128;
   const i32 sum_2 = add(max_of_best_2, 1);
   const i32 quotient_3 = sum_2 / 128;
-  const i32 index_16 = index / 128;
   const i32 max_of_best_i64_2 = quotient_3;
-  if (threadIdx.x == 0) blocks[384 + index_16] = cast<i64>(i64(max_of_best_i64_2));
+  if (threadIdx.x == 0) blocks[384 + index_2] = cast<i64>(i64(max_of_best_i64_2));
 
   i32 max_of_best_3 = Max::identity<i32>();
 #pragma unroll
@@ -189,7 +167,7 @@ extern "C" __global__ void __launch_bounds__(1024) take_take_eq_le_0_blocks(cons
   const i32 sum_3 = add(max_of_best_3, 128);
   const i32 quotient_4 = sum_3 / 128;
   const i32 max_of_best_i64_3 = quotient_4;
-  if (threadIdx.x == 0) blocks[256 + index_15] = cast<i64>(i64(max_of_best_i64_3));
+  if (threadIdx.x == 0) blocks[256 + index_2] = cast<i64>(i64(max_of_best_i64_3));
 }
 
 }  // namespace tw

@@ -1,6 +1,6 @@
-// wgmma_scaled threads=256 stages=4 group_m=8 cluster=2; predicted 252 us
-// mul_matmul_mul_sum_1: scale_a f32[32,4096], scale_b f32[32,32], a f8e4m3[32,4096,128], t16 f8e4m3[32,32,128,128] -> t22 bf16[4096,32,128]
-// schedule: wgmma_scaled threads=256 stages=4 group_m=8 cluster=2
+// threads=256 threads_per_row=4 vector_bytes=16 cluster=2 stages=4 dot=wgmma group_m=8; predicted 252 us
+// mul_matmul_mul_sum_1: scale_a f32[32,4096], scale_b f32[32,32], a f8e4m3[32,4096,128], cast_out f8e4m3[32,32,128,128] -> out bf16[4096,32,128]
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 cluster=2 stages=4 dot=wgmma group_m=8
 // tiles [256,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -13,13 +13,13 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const f32* __restrict__ scale_a, const f32* __restrict__ scale_b, const f8e4m3* __restrict__ a, const f8e4m3* __restrict__ t16, bf16* __restrict__ t22, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap t16_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const f32* __restrict__ scale_a, const f32* __restrict__ scale_b, const f8e4m3* __restrict__ a, const f8e4m3* __restrict__ cast_out, bf16* __restrict__ out, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap cast_out_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using a_block = Block<f8e4m3, 256, 128, Major::k>;
   const u32 a_blocks_ = block_stage();
-  using t16_block = Block<f8e4m3, 128, 128, Major::k>;
-  const u32 t16_blocks = a_blocks_ + 4 * a_block::bytes;
+  using cast_out_block = Block<f8e4m3, 128, 128, Major::k>;
+  const u32 cast_out_blocks = a_blocks_ + 4 * a_block::bytes;
   const u32 rank = cluster_rank();
   __shared__ TmaPipeline<4> a_ring;
   open_pipeline<2, 2>(a_ring);
@@ -32,11 +32,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         const Place place = group_m<8>(program, 32, 16);
         const i32 program_0 = place.x;
         const i32 program_1 = place.y;
-        const i32 index = program_1 * 256;
-        for (i64 k = 0; k < 32; k += 1) {
-          Barrier& a_full = refill(a_ring, a_turn, a_block::bytes + t16_block::bytes);
-          tma_load_panels<1, a_block::panel_bytes, 128>(a_blocks_ + a_turn.place * a_block::bytes, a_map, a_full, 0, index, i32(k));
-          tma_multicast_panels<1, t16_block::panel_bytes, 128>(3, t16_blocks + a_turn.place * t16_block::bytes + rank * 8192, t16_map, a_full, 0, 0 + i32(rank) * 64, program_0, i32(k));
+        const i32 first_row = program_1 * 256;
+        for (i64 column = 0; column < 32; column += 1) {
+          Barrier& a_full = refill(a_ring, a_turn, a_block::bytes + cast_out_block::bytes);
+          tma_load_panels<1, a_block::panel_bytes, 128>(a_blocks_ + a_turn.place * a_block::bytes, a_map, a_full, 0, first_row, i32(column));
+          tma_multicast_panels<1, cast_out_block::panel_bytes, 128>(3, cast_out_blocks + a_turn.place * cast_out_block::bytes + rank * 8192, cast_out_map, a_full, 0, 0 + i32(rank) * 64, program_0, i32(column));
           a_turn.next();
         }
       }
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
       const Place place = group_m<8>(program, 32, 16);
       const i32 program_0 = place.x;
       const i32 program_1 = place.y;
-      const i32 index = program_1 * 256;
+      const i32 first_row = program_1 * 256;
 
       Vec<f32, 2> running_sum[4][16];
 #pragma unroll
@@ -67,11 +67,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
       keep_step<256>();
       f32 scale_a_in_next[4];
       f32 scale_b_in, scale_b_in_next;
-      const i64 k_end = 32, k_step = 1;
+      const i64 column_end = 32, column_step = 1;
       {
-        const i32 k = i32(0);
-        scale_b_in = load<1, Cache::constant>(scale_b + k * 32 + program_0).v[0];
-        const f32* const scale_a_at = scale_a + k + index * 32 + g * 32;
+        const i32 column = i32(0);
+        scale_b_in = load<1, Cache::constant>(scale_b + column * 32 + program_0).v[0];
+        const f32* const scale_a_at = scale_a + column + first_row * 32 + g * 32;
 #pragma unroll
         for (int r = 0; r < 4; ++r) {
           scale_a_in[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
@@ -80,14 +80,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         for (int r = 0; r < 4; ++r) {
         }
       }
-      for (i64 k_i = 0; k_i < k_end; k_i += 2 * k_step) {
+      for (i64 column_i = 0; column_i < column_end; column_i += 2 * column_step) {
         wait_full(a_ring, a_turn);
-        wgmma_block<a_block, t16_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes, t16_blocks + a_turn.place * t16_block::bytes, group, false);
-        if (k_i + k_step < k_end) {
+        wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes, cast_out_blocks + a_turn.place * cast_out_block::bytes, group, false);
+        if (column_i + column_step < column_end) {
           {
-            const i32 k = i32(k_i + k_step);
-            scale_b_in_next = load<1, Cache::constant>(scale_b + k * 32 + program_0).v[0];
-            const f32* const scale_a_at = scale_a + k + index * 32 + g * 32;
+            const i32 column = i32(column_i + column_step);
+            scale_b_in_next = load<1, Cache::constant>(scale_b + column * 32 + program_0).v[0];
+            const f32* const scale_a_at = scale_a + column + first_row * 32 + g * 32;
 #pragma unroll
             for (int r = 0; r < 4; ++r) {
               scale_a_in_next[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
@@ -102,7 +102,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         wgmma_pin(scale_a_in);
         wgmma_pin(scale_b_in);
         {
-          const i32 k = i32(k_i);
+          const i32 column = i32(column_i);
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 product_2 = scale_a_in[r] * scale_b_in;
@@ -110,12 +110,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                running_sum[r][c].v[v] = running_sum[r][c].v[v] + (product_2 * product[r % 2][c].v[v]);
+                running_sum[r][c].v[v] = running_sum[r][c].v[v] + product_2 * product[r % 2][c].v[v];
               }
             }
           }
         }
-        wgmma_block<a_block, t16_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), t16_blocks + a_turn.place * t16_block::bytes, group, false);
+        wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), cast_out_blocks + a_turn.place * cast_out_block::bytes, group, false);
         wgmma_wait<0>();
         release<2>(a_ring, a_turn.place);
         a_turn.next();
@@ -123,7 +123,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         wgmma_pin(scale_a_in);
         wgmma_pin(scale_b_in);
         {
-          const i32 k = i32(k_i);
+          const i32 column = i32(column_i);
 #pragma unroll
           for (int r = 2; r < 4; ++r) {
             const f32 product_2 = scale_a_in[r] * scale_b_in;
@@ -131,19 +131,19 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             for (int c = 0; c < 16; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                running_sum[r][c].v[v] = running_sum[r][c].v[v] + (product_2 * product[r % 2][c].v[v]);
+                running_sum[r][c].v[v] = running_sum[r][c].v[v] + product_2 * product[r % 2][c].v[v];
               }
             }
           }
         }
-        if (k_i + k_step < k_end) {
+        if (column_i + column_step < column_end) {
           wait_full(a_ring, a_turn);
-          wgmma_block<a_block, t16_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes, t16_blocks + a_turn.place * t16_block::bytes, group, false);
-          if (k_i + k_step + k_step < k_end) {
+          wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes, cast_out_blocks + a_turn.place * cast_out_block::bytes, group, false);
+          if (column_i + column_step + column_step < column_end) {
             {
-              const i32 k = i32(k_i + k_step + k_step);
-              scale_b_in = load<1, Cache::constant>(scale_b + k * 32 + program_0).v[0];
-              const f32* const scale_a_at = scale_a + k + index * 32 + g * 32;
+              const i32 column = i32(column_i + column_step + column_step);
+              scale_b_in = load<1, Cache::constant>(scale_b + column * 32 + program_0).v[0];
+              const f32* const scale_a_at = scale_a + column + first_row * 32 + g * 32;
 #pragma unroll
               for (int r = 0; r < 4; ++r) {
                 scale_a_in[r] = load<1, Cache::constant>(scale_a_at + r / 2 * 4096 + r % 2 * 256).v[0];
@@ -158,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
           wgmma_pin(scale_a_in_next);
           wgmma_pin(scale_b_in_next);
           {
-            const i32 k = i32(k_i + k_step);
+            const i32 column = i32(column_i + column_step);
 #pragma unroll
             for (int r = 0; r < 2; ++r) {
               const f32 product_2 = scale_a_in_next[r] * scale_b_in_next;
@@ -166,12 +166,12 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
               for (int c = 0; c < 16; ++c) {
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
-                  running_sum[r][c].v[v] = running_sum[r][c].v[v] + (product_2 * product[r % 2][c].v[v]);
+                  running_sum[r][c].v[v] = running_sum[r][c].v[v] + product_2 * product[r % 2][c].v[v];
                 }
               }
             }
           }
-          wgmma_block<a_block, t16_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), t16_blocks + a_turn.place * t16_block::bytes, group, false);
+          wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), cast_out_blocks + a_turn.place * cast_out_block::bytes, group, false);
           wgmma_wait<0>();
           release<2>(a_ring, a_turn.place);
           a_turn.next();
@@ -179,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
           wgmma_pin(scale_a_in_next);
           wgmma_pin(scale_b_in_next);
           {
-            const i32 k = i32(k_i + k_step);
+            const i32 column = i32(column_i + column_step);
 #pragma unroll
             for (int r = 2; r < 4; ++r) {
               const f32 product_2 = scale_a_in_next[r] * scale_b_in_next;
@@ -187,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
               for (int c = 0; c < 16; ++c) {
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
-                  running_sum[r][c].v[v] = running_sum[r][c].v[v] + (product_2 * product[r % 2][c].v[v]);
+                  running_sum[r][c].v[v] = running_sum[r][c].v[v] + product_2 * product[r % 2][c].v[v];
                 }
               }
             }
@@ -195,24 +195,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         }
       }
 
-      bf16* const t22_at = t22 + index * 4096 + program_0 * 128 + g * 4096 + t * 8;
+      bf16* const out_at = out + first_row * 4096 + program_0 * 128 + g * 4096 + t * 8;
 #pragma unroll
       for (int r = 0; r < 4; ++r) {
 #pragma unroll
         for (int wide = 0; wide < 4; ++wide) {
-          Vec<bf16, 2> t22_parts[4];
+          Vec<bf16, 2> out_parts[4];
 #pragma unroll
           for (int part = 0; part < 4; ++part) {
             const int c = wide * 4 + part;
-            Vec<f32, 2> t22_out;
+            Vec<f32, 2> out_out;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              t22_out.v[v] = running_sum[r][c].v[v];
+              out_out.v[v] = running_sum[r][c].v[v];
             }
-            t22_parts[part] = from_f32<bf16>(t22_out);
+            out_parts[part] = from_f32<bf16>(out_out);
           }
           const int c = wide;
-          store(t22_at + r / 2 * 524288 + r % 2 * 32768 + c * 32, across_quad(t22_parts));
+          store(out_at + r / 2 * 524288 + r % 2 * 32768 + c * 32, across_quad(out_parts));
         }
       }
     }

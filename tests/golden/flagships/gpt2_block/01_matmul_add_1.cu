@@ -1,6 +1,6 @@
-// wgmma_dot threads=256 stages=4 group_m=16 tma_store_stages=4; predicted 18.8 us
-// matmul_add_1: t33 bf16[2048,768], qkvw bf16[768,2304], qkvb bf16[2304] -> t39 bf16[2048,2304]
-// schedule: wgmma_dot threads=256 stages=4 group_m=16 tma_store_stages=4
+// threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma group_m=16 tma_store_stages=4; predicted 18.8 us
+// matmul_add_1: add_out bf16[2048,768], qkvw bf16[768,2304], qkvb bf16[2304] -> add_out_1 bf16[2048,2304]
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma group_m=16 tma_store_stages=4
 // tiles [128,192]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 24 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -13,7 +13,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __restrict__ t33, const bf16* __restrict__ qkvw, bf16* __restrict__ t39, const bf16* __restrict__ qkvb, const __grid_constant__ TensorMap t33_map, const __grid_constant__ TensorMap qkvw_map, const __grid_constant__ TensorMap t39_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __restrict__ add_out, const bf16* __restrict__ qkvw, bf16* __restrict__ add_out_1, const bf16* __restrict__ qkvb, const __grid_constant__ TensorMap add_out_map, const __grid_constant__ TensorMap qkvw_map, const __grid_constant__ TensorMap add_out_1_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using A = Block<bf16, 128, 64, Major::k>;
@@ -29,13 +29,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
       for (i32 program = i32(blockIdx.x); program < 192; program += i32(gridDim.x)) {
         const Place place = group_m<16>(program, 12, 16);
         const i32 program_1 = place.y;
-        const i32 index_2 = program_1 * 128;
+        const i32 first_row = program_1 * 128;
         const i32 program_0 = place.x;
-        const i32 index = program_0 * 192;
-        for (i64 k = 0; k < 768; k += 64) {
+        const i32 first_column = program_0 * 192;
+        for (i64 depth = 0; depth < 768; depth += 64) {
           Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, t33_map, full, i32(k), index_2);
-          tma_load_panels<3, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, qkvw_map, full, index, i32(k));
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, add_out_map, full, i32(depth), first_row);
+          tma_load_panels<3, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, qkvw_map, full, first_column, i32(depth));
           turn.next();
         }
       }
@@ -48,16 +48,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
       const Place place = group_m<16>(program, 12, 16);
       const i32 program_0 = place.x;
       const i32 program_1 = place.y;
-      const i32 index = program_0 * 192;
-      const i32 index_2 = program_1 * 128;
+      const i32 first_column = program_0 * 192;
+      const i32 first_row = program_1 * 128;
 
       Vec<f32, 2> acc[2][24];
       keep_step<256>();
-      for (i64 k = 0; k < 768; k += 64) {
+      for (i64 depth = 0; depth < 768; depth += 64) {
         wait_full(ring, turn);
-        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, k > 0);
+        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, depth > 0);
         wgmma_wait<1>();
-        if (k > 0) release_previous<1>(ring, turn);
+        if (depth > 0) release_previous<1>(ring, turn);
         turn.next();
       }
       wgmma_wait<0>();
@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
       release_previous<1>(ring, turn);
 
       Vec<bf16, 2> qkvb_in[24];
-      const bf16* const qkvb_at = qkvb + index + t * 2;
+      const bf16* const qkvb_at = qkvb + first_column + t * 2;
 #pragma unroll
       for (int c = 0; c < 24; ++c) {
         qkvb_in[c] = load<2, Cache::constant>(qkvb_at + c * 8);
@@ -77,22 +77,22 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
           const int r = half;
 #pragma unroll
           for (int quad = 0; quad < 2; ++quad) {
-            Vec<bf16, 2> t39_parts[4];
+            Vec<bf16, 2> add_out_1_parts[4];
 #pragma unroll
             for (int part = 0; part < 4; ++part) {
               const int c = (panel * 2 + quad) * 4 + part;
               const Vec<f32, 2> qkvb_in_f32 = to_f32(qkvb_in[c]);
-              Vec<f32, 2> t39_out;
+              Vec<f32, 2> add_out_1_out;
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                t39_out.v[v] = acc[r][c].v[v] + qkvb_in_f32.v[v];
+                add_out_1_out.v[v] = acc[r][c].v[v] + qkvb_in_f32.v[v];
               }
-              t39_parts[part] = from_f32<bf16>(t39_out);
+              add_out_1_parts[part] = from_f32<bf16>(add_out_1_out);
             }
-            put(store_stages.piece(), half, quad * 4, t39_parts);
+            put(store_stages.piece(), half, quad * 4, add_out_1_parts);
           }
         }
-        send(store_stages, t39_map, group, index + panel * 64, index_2 + group * 64);
+        send(store_stages, add_out_1_map, group, first_column + panel * 64, first_row + group * 64);
       }
     }
     close_store_stages();

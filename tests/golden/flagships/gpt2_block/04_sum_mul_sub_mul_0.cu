@@ -1,6 +1,6 @@
-// elements threads=256 threads_per_row=32; predicted 5.41 us
-// sum_mul_sub_mul_0: x bf16[2048,768], ln1w bf16[768], ln1b bf16[768] -> t33 bf16[2048,768]
-// schedule: elements threads=256 threads_per_row=32
+// threads=256 threads_per_row=32 vector_bytes=16; predicted 5.41 us
+// sum_mul_sub_mul_0: x bf16[2048,768], ln1w bf16[768], ln1b bf16[768] -> add_out bf16[2048,768]
+// schedule: threads=256 threads_per_row=32 vector_bytes=16
 // tiles [5,768]: row r*8 + g of 1, column (c*32 + t)*8 + v; 1 rows, 3 vectors of 8 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -11,16 +11,16 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(256) sum_mul_sub_mul_0(bf16* __restrict__ t33, const bf16* __restrict__ x, const bf16* __restrict__ ln1w, const bf16* __restrict__ ln1b) {
+extern "C" __global__ void __launch_bounds__(256) sum_mul_sub_mul_0(bf16* __restrict__ add_out, const bf16* __restrict__ x, const bf16* __restrict__ ln1w, const bf16* __restrict__ ln1b) {
   const int t = int(threadIdx.x) % 32;
   const int g = int(threadIdx.x) / 32;
   const i32 program_0 = i32(blockIdx.x);
-  const i32 index = program_0 * 5;
+  const i32 first_row = program_0 * 5;
   wait_for_previous_kernel();
 
   Vec<bf16, 8> x_in[3];
-  const int x_rows = end_inside(i64(index), 2048, 5);
-  const bf16* const x_at = x + index * 768 + g * 768 + t * 8;
+  const int x_rows = end_inside(i64(first_row), 2048, 5);
+  const bf16* const x_at = x + first_row * 768 + g * 768 + t * 8;
 #pragma unroll
   for (int c = 0; c < 3; ++c) {
     x_in[c] = load_if<8, Cache::stream_constant>(g < x_rows, x_at + c * 256, bf16{0x0});
@@ -67,25 +67,25 @@ extern "C" __global__ void __launch_bounds__(256) sum_mul_sub_mul_0(bf16* __rest
   for (int c = 0; c < 3; ++c) {
     ln1b_in[c] = load<8, Cache::constant>(ln1b_at + c * 256);
   }
-  const int t33_rows = end_inside(i64(index), 2048, 5);
-  bf16* const t33_at = t33 + index * 768 + g * 768 + t * 8;
+  const int add_out_rows = end_inside(i64(first_row), 2048, 5);
+  bf16* const add_out_at = add_out + first_row * 768 + g * 768 + t * 8;
   if (g < 5) {
     const f32 scaled_sum_of_x = sum_of_x * 0.0013020834f;
     const f32 scaled_sum_of_x_2 = sum_of_x_2 * 0.0013020834f;
-    const f32 sum = scaled_sum_of_x_2 + (1e-05f);
+    const f32 sum = scaled_sum_of_x_2 + 1e-05f;
     const f32 rsqrt_sum_of_x = fast::rsqrt(sum);
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
       const Vec<f32, 8> x_in_f32 = to_f32(x_in[c]);
       const Vec<f32, 8> ln1w_in_f32 = to_f32(ln1w_in[c]);
       const Vec<f32, 8> ln1b_in_f32 = to_f32(ln1b_in[c]);
-      Vec<f32, 8> t33_out;
+      Vec<f32, 8> add_out_out;
 #pragma unroll
       for (int v = 0; v < 8; ++v) {
-        const f32 sum_2 = (((x_in_f32.v[v] - scaled_sum_of_x) * rsqrt_sum_of_x) * ln1w_in_f32.v[v]) + ln1b_in_f32.v[v];
-        t33_out.v[v] = sum_2;
+        const f32 sum_2 = (x_in_f32.v[v] - scaled_sum_of_x) * rsqrt_sum_of_x * ln1w_in_f32.v[v] + ln1b_in_f32.v[v];
+        add_out_out.v[v] = sum_2;
       }
-      store_if(g < t33_rows, t33_at + c * 256, from_f32<bf16>(t33_out));
+      store_if(g < add_out_rows, add_out_at + c * 256, from_f32<bf16>(add_out_out));
     }
   }
 }

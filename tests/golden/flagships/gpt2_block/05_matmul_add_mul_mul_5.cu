@@ -1,6 +1,6 @@
-// wgmma_ping_pong threads=256 stages=4 group_m=16 tma_store_stages=4; predicted 20.9 us
-// matmul_add_mul_mul_5: t110 bf16[2048,768], fcw bf16[768,3072], fcb bf16[3072] -> t124 bf16[2048,3072]
-// schedule: wgmma_ping_pong threads=256 stages=4 group_m=16 tma_store_stages=4
+// threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma group_m=16 cutlass_pingpong=true tma_store_stages=4; predicted 20.9 us
+// matmul_add_mul_mul_5: add_out bf16[2048,768], fcw bf16[768,3072], fcb bf16[3072] -> mul_out bf16[2048,3072]
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=4 dot=wgmma group_m=16 cutlass_pingpong=true tma_store_stages=4
 // tiles [128,192]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 24 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -14,7 +14,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const bf16* __restrict__ t110, const bf16* __restrict__ fcw, bf16* __restrict__ t124, const bf16* __restrict__ fcb, const __grid_constant__ TensorMap t110_map, const __grid_constant__ TensorMap fcw_map, const __grid_constant__ TensorMap t124_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const bf16* __restrict__ add_out, const bf16* __restrict__ fcw, bf16* __restrict__ mul_out, const bf16* __restrict__ fcb, const __grid_constant__ TensorMap add_out_map, const __grid_constant__ TensorMap fcw_map, const __grid_constant__ TensorMap mul_out_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) % 128 / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using A = Block<bf16, 128, 64, Major::k>;
@@ -30,13 +30,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
       for (i32 program = i32(blockIdx.x); program < 256; program += i32(gridDim.x)) {
         const Place place = group_m<16>(program, 16, 16);
         const i32 program_1 = place.y;
-        const i32 index_2 = program_1 * 128;
+        const i32 first_row = program_1 * 128;
         const i32 program_0 = place.x;
-        const i32 index = program_0 * 192;
-        for (i64 k = 0; k < 768; k += 64) {
+        const i32 first_column = program_0 * 192;
+        for (i64 depth = 0; depth < 768; depth += 64) {
           Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, t110_map, full, i32(k), index_2);
-          tma_load_panels<3, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, fcw_map, full, index, i32(k));
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, add_out_map, full, i32(depth), first_row);
+          tma_load_panels<3, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, fcw_map, full, first_column, i32(depth));
           turn.next();
         }
       }
@@ -51,18 +51,18 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
       const Place place = group_m<16>(program, 16, 16);
       const i32 program_0 = place.x;
       const i32 program_1 = place.y;
-      const i32 index = program_0 * 192;
-      const i32 index_2 = program_1 * 128;
+      const i32 first_column = program_0 * 192;
+      const i32 first_row = program_1 * 128;
 
       Vec<f32, 2> acc[4][24];
       turn.skip(passed * 12);
       passed = 1;
       pingpong_wait(group);
-      for (i64 k = 0; k < 768; k += 64) {
+      for (i64 depth = 0; depth < 768; depth += 64) {
         wait_full(ring, turn);
-        wgmma_block<A, B, 1>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, 0, k > 0);
+        wgmma_block<A, B, 1>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, 0, depth > 0);
         wgmma_wait<1>();
-        if (k > 0) release_previous<1>(ring, turn);
+        if (depth > 0) release_previous<1>(ring, turn);
         turn.next();
       }
       pingpong_signal<2>(group);
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
 #pragma unroll
       for (int panel = 0; panel < 3; ++panel) {
         Vec<bf16, 2> fcb_in[24];
-        const bf16* const fcb_at = fcb + index + t * 2;
+        const bf16* const fcb_at = fcb + first_column + t * 2;
 #pragma unroll
         for (int part = 0; part < 8; ++part) {
           const int c = panel * 8 + part;
@@ -86,24 +86,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
             const int r = block * 2 + half;
 #pragma unroll
             for (int quad = 0; quad < 2; ++quad) {
-              Vec<bf16, 2> t124_parts[4];
+              Vec<bf16, 2> mul_out_parts[4];
 #pragma unroll
               for (int part = 0; part < 4; ++part) {
                 const int c = (panel * 2 + quad) * 4 + part;
                 const Vec<f32, 2> fcb_in_f32 = to_f32(fcb_in[c]);
-                Vec<f32, 2> t124_out;
+                Vec<f32, 2> mul_out_out;
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
                   const f32 sum = acc[r][c].v[v] + fcb_in_f32.v[v];
-                  const f32 product = sum * (((sum * sum) * 0.071354814f) + 1.5957692f);
-                  t124_out.v[v] = sum * fast::sigmoid(product);
+                  const f32 product = sum * (sum * sum * 0.071354814f + 1.5957692f);
+                  mul_out_out.v[v] = sum * fast::sigmoid(product);
                 }
-                t124_parts[part] = from_f32<bf16>(t124_out);
+                mul_out_parts[part] = from_f32<bf16>(mul_out_out);
               }
-              put(store_stages.piece(), half, quad * 4, t124_parts);
+              put(store_stages.piece(), half, quad * 4, mul_out_parts);
             }
           }
-          send(store_stages, t124_map, group, index + panel * 64, index_2 + block * 64);
+          send(store_stages, mul_out_map, group, first_column + panel * 64, first_row + block * 64);
         }
       }
     }

@@ -1,6 +1,6 @@
-// wgmma_dot threads=256 stages=6 group_m=16 tma_store_stages=2; predicted 23.6 us
-// matmul_add_add_6: t124 bf16[2048,3072], pw bf16[3072,768], t91 bf16[2048,768], pb bf16[768] -> t131 bf16[2048,768]
-// schedule: wgmma_dot threads=256 stages=6 group_m=16 tma_store_stages=2
+// threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2; predicted 23.6 us
+// matmul_add_add_6: mul_out bf16[2048,3072], pw bf16[3072,768], add_out bf16[2048,768], pb bf16[768] -> out bf16[2048,768]
+// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -13,7 +13,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16* __restrict__ t124, const bf16* __restrict__ pw, bf16* __restrict__ t131, const bf16* __restrict__ t91, const bf16* __restrict__ pb, const __grid_constant__ TensorMap t124_map, const __grid_constant__ TensorMap pw_map, const __grid_constant__ TensorMap t131_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16* __restrict__ mul_out, const bf16* __restrict__ pw, bf16* __restrict__ out, const bf16* __restrict__ add_out, const bf16* __restrict__ pb, const __grid_constant__ TensorMap mul_out_map, const __grid_constant__ TensorMap pw_map, const __grid_constant__ TensorMap out_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using A = Block<bf16, 128, 64, Major::k>;
@@ -29,13 +29,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
       for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
         const Place place = group_m<16>(program, 6, 16);
         const i32 program_1 = place.y;
-        const i32 index_2 = program_1 * 128;
+        const i32 first_row = program_1 * 128;
         const i32 program_0 = place.x;
-        const i32 index = program_0 * 128;
-        for (i64 k = 0; k < 3072; k += 64) {
+        const i32 first_column = program_0 * 128;
+        for (i64 depth = 0; depth < 3072; depth += 64) {
           Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, t124_map, full, i32(k), index_2);
-          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, pw_map, full, index, i32(k));
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, mul_out_map, full, i32(depth), first_row);
+          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, pw_map, full, first_column, i32(depth));
           turn.next();
         }
       }
@@ -48,33 +48,33 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
       const Place place = group_m<16>(program, 6, 16);
       const i32 program_0 = place.x;
       const i32 program_1 = place.y;
-      const i32 index = program_0 * 128;
-      const i32 index_2 = program_1 * 128;
+      const i32 first_column = program_0 * 128;
+      const i32 first_row = program_1 * 128;
 
       Vec<f32, 2> acc[2][16];
       keep_step<256>();
-      for (i64 k = 0; k < 3072; k += 64) {
+      for (i64 depth = 0; depth < 3072; depth += 64) {
         wait_full(ring, turn);
-        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, k > 0);
+        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, depth > 0);
         wgmma_wait<1>();
-        if (k > 0) release_previous<1>(ring, turn);
+        if (depth > 0) release_previous<1>(ring, turn);
         turn.next();
       }
       wgmma_wait<0>();
       wgmma_pin(acc);
       release_previous<1>(ring, turn);
 
-      Vec<bf16, 2> t91_in[2][16];
-      const bf16* const t91_at = t91 + index_2 * 768 + index + g * 768 + t * 2;
+      Vec<bf16, 2> add_out_in[2][16];
+      const bf16* const add_out_at = add_out + first_row * 768 + first_column + g * 768 + t * 2;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
 #pragma unroll
         for (int c = 0; c < 16; ++c) {
-          t91_in[r][c] = load<2, Cache::stream_constant>(t91_at + r * 6144 + c * 8);
+          add_out_in[r][c] = load<2, Cache::stream_constant>(add_out_at + r * 6144 + c * 8);
         }
       }
       Vec<bf16, 2> pb_in[16];
-      const bf16* const pb_at = pb + index + t * 2;
+      const bf16* const pb_at = pb + first_column + t * 2;
 #pragma unroll
       for (int c = 0; c < 16; ++c) {
         pb_in[c] = load<2, Cache::constant>(pb_at + c * 8);
@@ -86,23 +86,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
           const int r = half;
 #pragma unroll
           for (int quad = 0; quad < 2; ++quad) {
-            Vec<bf16, 2> t131_parts[4];
+            Vec<bf16, 2> out_parts[4];
 #pragma unroll
             for (int part = 0; part < 4; ++part) {
               const int c = (panel * 2 + quad) * 4 + part;
-              const Vec<f32, 2> t91_in_f32 = to_f32(t91_in[r][c]);
+              const Vec<f32, 2> add_out_in_f32 = to_f32(add_out_in[r][c]);
               const Vec<f32, 2> pb_in_f32 = to_f32(pb_in[c]);
-              Vec<f32, 2> t131_out;
+              Vec<f32, 2> out_out;
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                t131_out.v[v] = (t91_in_f32.v[v] + acc[r][c].v[v]) + pb_in_f32.v[v];
+                out_out.v[v] = add_out_in_f32.v[v] + acc[r][c].v[v] + pb_in_f32.v[v];
               }
-              t131_parts[part] = from_f32<bf16>(t131_out);
+              out_parts[part] = from_f32<bf16>(out_out);
             }
-            put(store_stages.piece(), half, quad * 4, t131_parts);
+            put(store_stages.piece(), half, quad * 4, out_parts);
           }
         }
-        send(store_stages, t131_map, group, index + panel * 64, index_2 + group * 64);
+        send(store_stages, out_map, group, first_column + panel * 64, first_row + group * 64);
       }
     }
     close_store_stages();

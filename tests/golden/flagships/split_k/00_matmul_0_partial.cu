@@ -1,4 +1,4 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2; predicted 20.8 us
+// threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2; predicted 16.8 us
 // matmul_0_partial: a bf16[128,8192], b bf16[8192,4096] -> partial f32[4,128,4096]
 // schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
@@ -29,14 +29,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
       for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
         const Place place = group_m<16>(program, 32, 1);
         const i32 program_2 = program / 32;
-        const i32 v8 = program_2 * 2048;
-        const i32 v10 = v8 + 2048;
+        const i32 index = program_2 * 2048;
+        const i32 index_2 = index + 2048;
         const i32 program_0 = place.x;
-        const i32 v2 = program_0 * 128;
-        for (i64 v12 = v8; v12 < v10; v12 += 64) {
+        const i32 first_column = program_0 * 128;
+        for (i64 depth = index; depth < index_2; depth += 64) {
           Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, a_map, full, i32(v12), 0);
-          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, b_map, full, v2, i32(v12));
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, a_map, full, i32(depth), 0);
+          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, b_map, full, first_column, i32(depth));
           turn.next();
         }
       }
@@ -49,21 +49,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
       const Place place = group_m<16>(program, 32, 1);
       const i32 program_0 = place.x;
       const i32 program_2 = program / 32;
-      const i32 v2 = program_0 * 128;
-      const i32 v8 = program_2 * 2048;
-      const i32 v10 = v8 + 2048;
+      const i32 first_column = program_0 * 128;
+      const i32 index = program_2 * 2048;
+      const i32 index_2 = index + 2048;
 
-      Vec<f32, 2> v13[2][16];
+      Vec<f32, 2> acc[2][16];
       keep_step<256>();
-      for (i64 v12 = v8; v12 < v10; v12 += 64) {
+      for (i64 depth = index; depth < index_2; depth += 64) {
         wait_full(ring, turn);
-        wgmma_block<A, B, 2>(v13, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, v12 > v8);
+        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, depth > index);
         wgmma_wait<1>();
-        if (v12 > v8) release_previous<1>(ring, turn);
+        if (depth > index) release_previous<1>(ring, turn);
         turn.next();
       }
       wgmma_wait<0>();
-      wgmma_pin(v13);
+      wgmma_pin(acc);
       release_previous<1>(ring, turn);
 
 #pragma unroll
@@ -75,11 +75,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
 #pragma unroll
           for (int part = 0; part < 4; ++part) {
             const int c = (panel * 1 + 0) * 4 + part;
-            partial_parts[part] = v13[r][c];
+            partial_parts[part] = acc[r][c];
           }
           put(store_stages.piece(), half, 0, partial_parts);
         }
-        send(store_stages, partial_map, group, v2 + panel * 32, 0 + group * 64, program_2);
+        send(store_stages, partial_map, group, first_column + panel * 32, 0 + group * 64, program_2);
       }
     }
     close_store_stages();

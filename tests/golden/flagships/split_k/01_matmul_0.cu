@@ -1,6 +1,6 @@
-// elements threads=256 threads_per_row=256; predicted 4.9 us
-// matmul_0: partial f32[524288,4] -> t2 bf16[524288]
-// schedule: elements threads=256 threads_per_row=256
+// threads=256 threads_per_row=256 vector_bytes=16; predicted 4.9 us
+// matmul_0: partial f32[524288,4] -> out bf16[524288]
+// schedule: threads=256 threads_per_row=256 vector_bytes=16
 // tiles [4,896]: row r, column (c*256 + t)*4 + v; 4 rows, 1 vectors of 4 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -10,10 +10,10 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(256) matmul_0(const f32* __restrict__ partial, bf16* __restrict__ t2) {
+extern "C" __global__ void __launch_bounds__(256) matmul_0(const f32* __restrict__ partial, bf16* __restrict__ out) {
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
-  const i32 index = program_0 * 896;
+  const i32 first_column = program_0 * 896;
   wait_for_previous_kernel();
 
   Vec<f32, 4> running_sum;
@@ -27,11 +27,11 @@ extern "C" __global__ void __launch_bounds__(256) matmul_0(const f32* __restrict
     }
   }
 
-  for (i32 k = 0; k < 4; k += 4) {
+  for (i32 column = 0; column < 4; column += 4) {
     Vec<f32, 4> partial_in[4];
-    const int partial_rows = end_inside(i64(k), 4, 4);
-    const int partial_cols = end_inside(i64(index), 524288, 896);
-    const f32* const partial_at = partial + index + k * 524288 + t * 4;
+    const int partial_rows = end_inside(i64(column), 4, 4);
+    const int partial_cols = end_inside(i64(first_column), 524288, 896);
+    const f32* const partial_at = partial + first_column + column * 524288 + t * 4;
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       partial_in[r] = load_if<4, Cache::constant>(r < partial_rows && t * 4 < partial_cols, partial_at + r * 524288, f32(0.0f));
@@ -62,15 +62,15 @@ extern "C" __global__ void __launch_bounds__(256) matmul_0(const f32* __restrict
     }
   }
 
-  const int t2_cols = end_inside(i64(index), 524288, 896);
-  bf16* const t2_at = t2 + index + t * 4;
+  const int out_cols = end_inside(i64(first_column), 524288, 896);
+  bf16* const out_at = out + first_column + t * 4;
   if (t * 4 < 896) {
-    Vec<f32, 4> t2_out;
+    Vec<f32, 4> out_out;
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      t2_out.v[v] = sum_of_running_sum.v[v];
+      out_out.v[v] = sum_of_running_sum.v[v];
     }
-    store_if(t * 4 < t2_cols, t2_at, from_f32<bf16>(t2_out));
+    store_if(t * 4 < out_cols, out_at, from_f32<bf16>(out_out));
   }
 }
 

@@ -112,7 +112,7 @@ void CpAsyncB2b::print_dots(const Step& loop) {
   const Op& op = *loop.op;
   const tile::ValueId i = op.blocks[0].args[0];
   const std::vector<CopyPoint>& points = plan_.copy_points.at(&op);
-  CopiedLoop names{.index = names_.value(i) + "_i",
+  CopiedLoop names{.index = out_.local(names_.value(i) + "_i"),
                    .lower = wrapped(k_.scalar(op.operands[0]).text),
                    .end = out_.local(names_.value(i) + "_end"),
                    .by = out_.local(names_.value(i) + "_step")};

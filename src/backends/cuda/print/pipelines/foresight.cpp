@@ -9,7 +9,8 @@ void Foresight::begin() {
   axes_.clear();
 }
 
-void Foresight::print(ValueId v) {
+void Foresight::print(ValueId value) {
+  const ValueId v = k_.same_scalar(value);
   const Op* op = k_.scalar_definition(v);
   if (!op || !printed_.insert(v).second) return;
   for (ValueId o : op->operands) print(o);

@@ -139,7 +139,7 @@ bool WgmmaB2b::print_loop(const Step& step) {
   if (!outermost && !multiplies) return false;
   const Step* next = plan_.rounds.next_of(step);
   k_.declare_buffers(step.body[0]);
-  if (next) k_.declare_buffers(next->body[0]);
+  if (next && !shared_masks(step, *next)) k_.declare_buffers(next->body[0]);
   if (outermost) wait_for_residents();
   if (multiplies) {
     print_dots(step);

@@ -68,7 +68,8 @@ class WgmmaB2b : public Wgmma {
   void print_overlapping(const Step& loop);
   NamedRound named_round(const Step& loop);
   RoundBounds print_round_bounds(const Op& loop);
-  void print_overlapping_rounds(const NamedRound& round, const RoundBounds& bounds, const std::string& from);
+  void print_overlapping_round(const NamedRound& round, bool may_begin);
+  std::optional<KnownMasks> shared_masks(const Step& loop, const Step& next) const;
   void print_late_used_parts(const B2bDot& late);
   void open_round(const B2bRound& round);
   void issue_first(const B2bRound& round);

@@ -5,6 +5,9 @@
 #include "backends/cuda/analysis/b2b_plan.h"
 #include "backends/cuda/print/pipelines/wgmma_b2b.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace tilewright::cuda {
 
 void WgmmaB2b::declare_parts(const Step& loop) {
@@ -143,26 +146,33 @@ WgmmaB2b::RoundBounds WgmmaB2b::print_round_bounds(const Op& loop) {
   return bounds;
 }
 
-// Rounds that begin while the last product of the one before waits to be handed over.
-void WgmmaB2b::print_overlapping_rounds(const NamedRound& named, const RoundBounds& bounds,
-                                        const std::string& from) {
+// A round, which begins while the last product of the one before waits to be handed over. As a function of
+// `begins` it may be the first of all, which has none before it.
+void WgmmaB2b::print_overlapping_round(const NamedRound& named, bool may_begin) {
   const B2bRound& round = *named.steps;
-  out_.open("for (i64 {0}_i = {1}; {0}_i < {2}; {0}_i += {3})", bounds.index, from, bounds.end, bounds.by);
-  out_.line("const {0} {1} = {0}({1}_i);", bounds.type, bounds.index);
+  const auto behind_another = [&](const std::function<void()>& print) {
+    if (may_begin) out_.open("if (!begins)");
+    print();
+    if (may_begin) out_.close();
+  };
   open_round(round);
-  if (rounds(schedule_) == tile::Rounds::fa3_pingpong) out_.write("pingpong_wait(group);");
+  if (rounds(schedule_) == tile::Rounds::fa3_pingpong) behind_another([&] { out_.write("pingpong_wait(group);"); });
   issue_first(round);
-  wait(*round.late);
-  issue(*round.late);
-  if (rounds(schedule_) == tile::Rounds::fa3_pingpong) out_.line("pingpong_signal<{}>(group);", warpgroups());
-  out_.write("wgmma_wait<1>();");
+  behind_another([&] {
+    wait(*round.late);
+    issue(*round.late);
+    if (rounds(schedule_) == tile::Rounds::fa3_pingpong) out_.line("pingpong_signal<{}>(group);", warpgroups());
+    out_.write("wgmma_wait<1>();");
+  });
+  if (may_begin) out_.write("if (begins) wgmma_wait<0>();");
   print_rest(round);
-  out_.write("wgmma_wait<0>();");
-  finish(*round.late);
-  print_adding(named);
+  behind_another([&] {
+    out_.write("wgmma_wait<0>();");
+    finish(*round.late);
+    print_adding(named);
+  });
   print_sums(named);
   print_late_used_parts(*round.late);
-  out_.close();
 }
 
 // The last product of a round is handed over in the next one, which knows nothing of this round's masks.
@@ -170,6 +180,24 @@ void WgmmaB2b::print_late_used_parts(const B2bDot& late) {
   if (!late.has_used_parts) return;
   wait(late);
   zero_unused(late);
+}
+
+// The masks of a loop whose body serves the next one's rounds, too: they differ in nothing else, and carry
+// the same values on in the same registers.
+std::optional<KnownMasks> WgmmaB2b::shared_masks(const Step& loop, const Step& next) const {
+  std::vector<const B2bDot*> own, others;
+  for (const B2bDot& d : b2b_->dots) {
+    if (d.loop == loop.op) own.push_back(&d);
+    if (d.loop == next.op) others.push_back(&d);
+  }
+  const auto multiply_alike = [](const B2bDot* a, const B2bDot* b) {
+    return a->a == b->a && a->b == b->b && a->a_k_major == b->a_k_major && a->b_k_major == b->b_k_major &&
+           a->from_zero == b->from_zero && a->has_used_parts == b->has_used_parts;
+  };
+  if (!std::equal(own.begin(), own.end(), others.begin(), others.end(), multiply_alike)) return std::nullopt;
+  for (std::size_t i = 0; i < loop.op->results.size(); ++i)
+    if (loops_.storage(loop.op->results[i]) != loops_.storage(next.op->results[i])) return std::nullopt;
+  return known_masks(*loop.op, *next.op);
 }
 
 void WgmmaB2b::print_overlapping(const Step& loop) {
@@ -185,23 +213,34 @@ void WgmmaB2b::print_overlapping(const Step& loop) {
   }
   for (const auto& [v, r] : named.aside) out_.write(k_.declaration(r));
   const RoundBounds bounds = print_round_bounds(*loop.op);
-  const std::string& name = bounds.index;
   const bool runs = runs_always(*loop.op);
   if (!runs) out_.open("if ({} < {})", bounds.from, bounds.end);
   ++loop_depth_;
-  out_.open_block();
-  out_.line("const {0} {1} = {0}({2});", bounds.type, name, bounds.from);
-  open_round(round);
-  issue_first(round);
-  out_.write("wgmma_wait<0>();");
-  print_rest(round);
-  print_sums(named);
-  print_late_used_parts(late);
+  const std::optional<KnownMasks> masks = next ? shared_masks(loop, *next) : std::nullopt;
+  const std::string body = out_.local("run_round"), masked = masks ? ", true" : "";
+  out_.open("const auto {} = [&](const {} {}, const bool begins{})", body, bounds.type, bounds.index,
+            masks ? ", const bool masked" : "");
+  k_.known_masks() = masks ? &*masks : nullptr;
+  print_overlapping_round(named, true);
+  k_.known_masks() = nullptr;
+  out_.close_with("};");
+  out_.line("{}({}({}), true{});", body, bounds.type, bounds.from, masked);
+  const std::string i = out_.local(bounds.index + "_i");
+  out_.open("for (i64 {0} = {1} + {2}; {0} < {3}; {0} += {2})", i, wrapped(bounds.from), bounds.by,
+            bounds.end);
+  out_.line("{}({}({}), false{});", body, bounds.type, i, masked);
   out_.close();
-  print_overlapping_rounds(named, bounds, fmt::format("{} + {}", wrapped(bounds.from), bounds.by));
   if (next && more) {
     const RoundBounds others = print_round_bounds(*next->op);
-    print_overlapping_rounds(*more, others, others.from);
+    const std::string j = out_.local(others.index + "_i");
+    out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", j, others.from, others.end, others.by);
+    if (masks) {
+      out_.line("{}({}({}), false, false);", body, bounds.type, j);
+    } else {
+      out_.line("const {0} {1} = {0}({2});", others.type, others.index, j);
+      print_overlapping_round(*more, false);
+    }
+    out_.close();
   }
   --loop_depth_;
   wait(late);

@@ -161,7 +161,7 @@ void WgmmaScaledAccumulation::print_dots(const Step& loop) {
   const bool runs = runs_always(op);
   if (!runs) out_.open("if ({} < {})", lower, a.end);
   ++loop_depth_;
-  const std::string at = i + "_i";
+  const std::string at = out_.local(i + "_i");
   const Round first{wrapped(lower), 0}, even{at, 0}, odd{fmt::format("{} + {}", at, a.by), 1};
   print_steps(a, first, a.before);
   out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += 2 * {3})", at, first.index, a.end, a.by);

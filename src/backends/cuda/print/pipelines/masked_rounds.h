@@ -1,0 +1,19 @@
+// Two loops of which one carries out the other's rounds without its masks (passes/masks/split_loops.h): one
+// body serves both, with the masks under a condition.
+#pragma once
+
+#include <tilewright/tile/kernel.h>
+
+#include <map>
+#include <optional>
+
+namespace tilewright::cuda {
+
+// By op of the masked loop: which of its operands it equals in every round of the other one.
+using KnownMasks = std::map<const tile::Op*, int>;
+
+// Nothing where the loops differ in more than masks, or where a mask is made of what is loaded: the rounds
+// without it would load, too.
+std::optional<KnownMasks> known_masks(const tile::Op& masked, const tile::Op& whole);
+
+}  // namespace tilewright::cuda

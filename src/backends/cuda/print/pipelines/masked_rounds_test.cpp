@@ -1,0 +1,79 @@
+#include "backends/cuda/print/pipelines/masked_rounds.h"
+
+#include <tilewright/tile/text.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tilewright::cuda {
+namespace {
+
+// A loop with a mask, made of `limit`, and one that has `body` instead.
+std::optional<KnownMasks> masks_of(const std::string& limit, const std::string& body) {
+  const std::string text = fmt::format(R"(
+kernel @sums(%y: view<f32,[64],strides=[1],align=256>, %x: view<f32,[64,4096],strides=[4096,1],align=256>,
+             %ends: view<i64,[4096],strides=[1],align=256>)
+    grid(64) {{
+  %pid = program_id 0 : i64
+  %zero = constant 0 : i64
+  %end = constant 4096 : i64
+  %step = constant 512 : i64
+  %none = constant 0.0 : f32
+  %nothing = constant 0.0 : tile<f32,[512]>
+  %first = loop %i in %zero to %end step %step (%sum = %none) : f32 {{
+    %in = load %x[%pid, %i] : tile<f32,[512]>
+    %index = arange : tile<i64,[512]>
+    %limit = {}
+    %inside = lt %index, %limit : tile<bool,[512]>
+    %masked = select %inside, %in, %nothing : tile<f32,[512]>
+    %part = reduce sum %masked {{axis=0}} : f32
+    %next = add %sum, %part : f32
+    yield %next
+  }}
+  %last = loop %j in %zero to %end step %step (%before = %first) : f32 {{
+{}  }}
+  store %y[%pid], %last : f32
+}}
+)",
+                                       limit, body);
+  const tile::Kernel kernel = tile::parse(text).value();
+  std::vector<const tile::Op*> loops;
+  for (const tile::Op& op : kernel.body.ops)
+    if (op.kind == tile::OpKind::loop) loops.push_back(&op);
+  auto masks = known_masks(*loops[0], *loops[1]);
+  if (masks)
+    for (const auto& [op, left] : *masks) EXPECT_EQ(op->prim, tile::Prim::select);
+  return masks;
+}
+
+constexpr const char* kComputed = "broadcast %end : tile<i64,[512]>";
+constexpr const char* kLoaded = "load %ends[%i] : tile<i64,[512]>";
+constexpr const char* kWhole = R"(    %all = load %x[%pid, %j] : tile<f32,[512]>
+    %total = reduce sum %all {axis=0} : f32
+    %after = add %before, %total : f32
+    yield %after
+)";
+constexpr const char* kOther = R"(    %all = load %x[%pid, %j] : tile<f32,[512]>
+    %total = reduce max %all {axis=0} : f32
+    %after = add %before, %total : f32
+    yield %after
+)";
+
+TEST(KnownMasks, AreWhatOneLoopHasAndTheOtherHasNot) {
+  const auto masks = masks_of(kComputed, kWhole);
+  ASSERT_TRUE(masks.has_value());
+  ASSERT_EQ(masks->size(), 1U);
+  EXPECT_EQ(masks->begin()->second, 1);
+}
+
+TEST(KnownMasks, AreNoneOfLoopsThatDifferInMore) { EXPECT_FALSE(masks_of(kComputed, kOther).has_value()); }
+
+TEST(KnownMasks, AreNoneWhereAMaskIsMadeOfWhatIsLoaded) {
+  EXPECT_FALSE(masks_of(kLoaded, kWhole).has_value());
+}
+
+}  // namespace
+}  // namespace tilewright::cuda

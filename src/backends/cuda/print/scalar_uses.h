@@ -1,0 +1,24 @@
+// Which scalars of a kernel get a variable of their own in printed code.
+#pragma once
+
+#include <tilewright/tile/kernel.h>
+
+#include <vector>
+
+namespace tilewright::cuda {
+
+// Of arithmetic on indices: other scalars have theirs always.
+class ScalarUses {
+ public:
+  explicit ScalarUses(const tile::Kernel& kernel);
+  bool is_unused(tile::ValueId v) const { return unused_[static_cast<std::size_t>(v)]; }
+  // Whether it is read once, by arithmetic of its own block that stays short with it.
+  bool is_part_of_another(tile::ValueId v) const { return part_[static_cast<std::size_t>(v)]; }
+  // Whether it is computed of nothing but program ids, parameters and numbers.
+  bool is_of_program(tile::ValueId v) const { return of_program_[static_cast<std::size_t>(v)]; }
+
+ private:
+  std::vector<bool> unused_, part_, of_program_;
+};
+
+}  // namespace tilewright::cuda
