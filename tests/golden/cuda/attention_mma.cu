@@ -25,11 +25,8 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
   int turn = 0;  // which of a block's places is multiplied
   const i32 index = program_1 * 128;
-  const i32 index_2 = index + 1;
-  const i32 end = min(4096, index_2);
-  const i32 begin = max(0, end);
-  const i32 index_3 = begin / 64;
-  const i32 index_4 = index_3 * 64;
+  const i32 begin = max(0, min(4096, index + 1));
+  const i32 index_2 = begin / 64 * 64;
 
   f32 row_max[4];
   f32 row_sum[4];
@@ -58,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   f32 new_row_sum[4];
   copy_block<q_block, 128, true>(q_blocks, q + program_2 * 262144 + index * 64, 1, 64, 64, 128);
   copy_async_commit();
-  const i64 k_2_end = index_4, k_2_step = 64;
+  const i64 k_2_end = index_2, k_2_step = 64;
   const auto copy_k_block = [&](i64 at, int place) {
     if (at < k_2_end) {
       const i32 k_2 = i32(at);
@@ -150,28 +147,22 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     for (int r = 0; r < 4; ++r) {
       row_max[r] = max(row_max[r], max_of_product[r]);
     }
-    f32 new_row_sum_old[4];
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      new_row_sum_old[r] = new_row_sum[r];
-    }
-#pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      row_sum[r] = new_row_sum_old[r];
+      row_sum[r] = new_row_sum[r];
     }
     turn = turn == 1 ? 0 : turn + 1;
   }
   copy_async_wait<0>();
   __syncthreads();
-  const i32 index_5 = index + 128;
-  const i32 end_2 = min(4096, index_5);
+  const i32 end = min(4096, index + 128);
 
   Vec<f32, 2> product_2[4][8];
   f32 max_of_product_2[4];
   f32 sum_of_exp_product_2[4];
   Vec<bf16, 2> exp_product_bf16_2[4][8];
   f32 new_row_sum_2[4];
-  const i64 k_3_end = end_2, k_3_step = 64;
+  const i64 k_3_end = end, k_3_step = 64;
   const auto copy_k_block_2 = [&](i64 at, int place) {
     if (at < k_3_end) {
       const i32 k_3 = i32(at);
@@ -184,11 +175,11 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
       copy_block<v_block, 128, true>(v_blocks + place * v_block::bytes, v_ + program_2 * 262144 + k_3 * 64, 1, 64, 64, end_inside(i64(k_3), 4096, 64));
     }
   };
-  copy_k_block_2(index_4, 0);
-  copy_v_block_2(index_4, 0);
+  copy_k_block_2(index_2, 0);
+  copy_v_block_2(index_2, 0);
   copy_async_commit();
   turn = 0;
-  for (i64 k_3_i = index_4; k_3_i < k_3_end; k_3_i += k_3_step) {
+  for (i64 k_3_i = index_2; k_3_i < k_3_end; k_3_i += k_3_step) {
     const i32 k_3 = i32(k_3_i);
     copy_async_wait<0>();
     __syncthreads();
@@ -209,13 +200,13 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       max_of_product_2[r] = Max::identity<f32>();
-      const i32 index_6 = index + (r / 2 * 64 + r % 2 * 8 + g);
-      const i32 index_7 = index_6 + 0;
+      const i32 index_3 = index + (r / 2 * 64 + r % 2 * 8 + g);
+      const i32 index_4 = index_3 + 0;
 #pragma unroll
       for (int c = 0; c < 8; ++c) {
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          const f32 masked_product = ((k_3 + ((c * 4 + t) * 2 + v)) <= index_7) ? (product_2[r][c].v[v] * 0.125f) : (-infinity());
+          const f32 masked_product = k_3 + ((c * 4 + t) * 2 + v) <= index_4 ? product_2[r][c].v[v] * 0.125f : -infinity();
           max_of_product_2[r] = max(max_of_product_2[r], masked_product);
         }
       }
@@ -224,10 +215,10 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       sum_of_exp_product_2[r] = Sum::identity<f32>();
-      const i32 index_6 = index + (r / 2 * 64 + r % 2 * 8 + g);
-      const i32 index_7 = index_6 + 0;
+      const i32 index_3 = index + (r / 2 * 64 + r % 2 * 8 + g);
+      const i32 index_4 = index_3 + 0;
       const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-      const bool is_empty = new_row_max == (-infinity());
+      const bool is_empty = new_row_max == -infinity();
       const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
       const f32 exp_product_offset = fast::exp_offset(finite_row_max);
 #pragma unroll
@@ -235,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
         Vec<f32, 2> exp_product_bf16_2_new;
 #pragma unroll
         for (int v = 0; v < 2; ++v) {
-          const f32 masked_product = ((k_3 + ((c * 4 + t) * 2 + v)) <= index_7) ? (product_2[r][c].v[v] * 0.125f) : (-infinity());
+          const f32 masked_product = k_3 + ((c * 4 + t) * 2 + v) <= index_4 ? product_2[r][c].v[v] * 0.125f : -infinity();
           const f32 exp_product = fast::exp2(fmaf(masked_product, fast::kLog2E, exp_product_offset));
           sum_of_exp_product_2[r] += exp_product;
           exp_product_bf16_2_new.v[v] = exp_product;
@@ -247,7 +238,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-      const bool is_empty = new_row_max == (-infinity());
+      const bool is_empty = new_row_max == -infinity();
       const f32 finite_row_max = is_empty ? 0.0f : new_row_max;
       const f32 difference = row_max[r] - finite_row_max;
       const f32 exp_row_max = fast::exp(difference);
@@ -262,22 +253,17 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       const f32 new_row_max = max(row_max[r], max_of_product_2[r]);
-      const f32 exp_row_max = fast::exp(row_max[r] - ((new_row_max == (-infinity())) ? 0.0f : new_row_max));
-      new_row_sum_2[r] = (row_sum[r] * exp_row_max) + sum_of_exp_product_2[r];
+      const f32 exp_row_max = fast::exp(row_max[r] - (new_row_max == -infinity() ? 0.0f : new_row_max));
+      new_row_sum_2[r] = row_sum[r] * exp_row_max + sum_of_exp_product_2[r];
     }
     mma_block<v_block>(acc, exp_product_bf16_2, v_blocks + turn * v_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       row_max[r] = max(row_max[r], max_of_product_2[r]);
     }
-    f32 new_row_sum_2_old[4];
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
-      new_row_sum_2_old[r] = new_row_sum_2[r];
-    }
-#pragma unroll
-    for (int r = 0; r < 4; ++r) {
-      row_sum[r] = new_row_sum_2_old[r];
+      row_sum[r] = new_row_sum_2[r];
     }
     turn = turn == 1 ? 0 : turn + 1;
   }
@@ -287,7 +273,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   bf16* const y_at = y + program_2 * 262144 + index * 64 + g * 64 + t * 8;
 #pragma unroll
   for (int r = 0; r < 4; ++r) {
-    const bool is_empty = row_max[r] == (-infinity());
+    const bool is_empty = row_max[r] == -infinity();
     const f32 finite_row_sum = is_empty ? 1.0f : row_sum[r];
     const f32 quotient = fast::div(1.0f, finite_row_sum);
     const f32 finite_row_sum_2 = is_empty ? 0.0f : quotient;

@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(128) elu(const f32* __restrict__ x,
     Vec<f32, 4> y_out;
 #pragma unroll
     for (int v = 0; v < 4; ++v) {
-      y_out.v[v] = (x_in[c].v[v] > 0.0f) ? x_in[c].v[v] : (exp(x_in[c].v[v]) - 1.0f);
+      y_out.v[v] = x_in[c].v[v] > 0.0f ? x_in[c].v[v] : exp(x_in[c].v[v]) - 1.0f;
     }
     store_if((c * 128 + t) * 4 < y_cols, y_at + c * 512, y_out);
   }

@@ -95,8 +95,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
 #pragma unroll
                 for (int v = 0; v < 2; ++v) {
                   const f32 sum = acc[r][c].v[v] + bias_in[c].v[v];
-                  const f32 sum_2 = sum + (((0.044715f * sum) * sum) * sum);
-                  const f32 product = (0.5f * sum) * fast::one_plus_tanh(0.7978846f * sum_2);
+                  const f32 sum_2 = sum + 0.044715f * sum * sum * sum;
+                  const f32 product = 0.5f * sum * fast::one_plus_tanh(0.7978846f * sum_2);
                   c_out.v[v] = product;
                 }
                 c_parts[part] = from_f32<bf16>(c_out);

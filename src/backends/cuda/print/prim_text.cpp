@@ -6,6 +6,7 @@
 #include <fmt/args.h>
 #include <fmt/format.h>
 
+#include <optional>
 #include <string_view>
 
 namespace tilewright::cuda {
@@ -114,10 +115,10 @@ constexpr Brackets kBrackets[] = {{"{0} + {1}", 7, 8},  {"{0} - {1}", 7, 8},    
                                   {"{0} > {1}", 7, 7},  {"{0} >= {1}", 7, 7},     {"{0} && {1}", 4, 4},
                                   {"{0} || {1}", 4, 4}, {"{0} ? {1} : {2}", 1, 1}};
 
-const Brackets* brackets_of(std::string_view text) {
+std::optional<Brackets> brackets_of(std::string_view text) {
   for (const Brackets& b : kBrackets)
-    if (b.text == text) return &b;
-  return nullptr;
+    if (b.text == text) return b;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -134,7 +135,10 @@ std::string prim_expression(const PrimUse& use, const std::vector<std::string>& 
   fmt::dynamic_format_arg_store<fmt::format_context> args;
   // Operands of operators stand in brackets unless they are plain; arguments of functions need none.
   const bool call = std::string_view(text).find("({0}") != std::string_view::npos;
-  const Brackets* brackets = brackets_of(text);
+  std::optional<Brackets> brackets = brackets_of(text);
+  // A sum of indices stays one: behind a pointer its terms would be added to that one by one.
+  if (brackets && !is_float(use.dtype) && (use.prim == Prim::add || use.prim == Prim::sub))
+    brackets->left = 8;
   const auto negative = [](const std::string& o) { return o.size() > 1 && o[0] == '-'; };
   if (std::string_view(text) == "{0} + {1}" && negative(operands[1]) &&
       operands[1].find_first_not_of("0123456789", 1) == std::string::npos)

@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, first_row, program_2);
         q_turn.next();
         const i32 end = first_row + 128;
-        const i32 index = program_1 * 128 - 127 + 128;
+        const i32 index = (program_1 * 128 - 127) + 128;
         const i32 begin = max(min(index, end - 1), 0);
         const i32 end_2 = min(begin / 128 * 128, end);
         const i32 begin_2 = max(end_2, 0);
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       const i32 program_2 = program % 16;
       const i32 first_row = program_1 * 128;
       const i32 end = first_row + 128;
-      const i32 index = program_1 * 128 - 127 + 128;
+      const i32 index = (program_1 * 128 - 127) + 128;
       const i32 begin = max(min(index, end - 1), 0);
       const i32 end_2 = min(begin / 128 * 128, end);
       const i32 begin_2 = max(end_2, 0);

@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, first_row, program_2);
         v_turn.next();
         const i32 first_ = first_row / 64 * 64;
-        const i32 index = program_1 * 128 + 127 + 63;
+        const i32 index = (program_1 * 128 + 127) + 63;
         const i32 index_2 = max(index - first_, 0) / 64;
         const i32 begin = max(first_ + index_2 * 64, first_ + 64);
         const i32 end = min(begin, 4096);
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       const i32 program_2 = program % 16;
       const i32 first_row = program_1 * 128;
       const i32 first_ = first_row / 64 * 64;
-      const i32 index = program_1 * 128 + 127 + 63;
+      const i32 index = (program_1 * 128 + 127) + 63;
       const i32 index_2 = max(index - first_, 0) / 64;
       const i32 begin = max(first_ + index_2 * 64, first_ + 64);
       const i32 end = min(begin, 4096);

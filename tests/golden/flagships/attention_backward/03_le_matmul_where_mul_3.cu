@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, cast_out_map, cast_out_full, 0, first_row, program_2);
         cast_out_turn.next();
         const i32 end = first_row + 128;
-        const i32 index = program_1 * 128 - 63 + 64;
+        const i32 index = (program_1 * 128 - 63) + 64;
         const i32 begin = max(min(index, end - 1), 0);
         const i32 end_2 = min(begin / 64 * 64, end);
         const i32 begin_2 = max(end_2, 0);
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       const i32 program_2 = program % 16;
       const i32 first_row = program_1 * 128;
       const i32 end = first_row + 128;
-      const i32 index = program_1 * 128 - 63 + 64;
+      const i32 index = (program_1 * 128 - 63) + 64;
       const i32 begin = max(min(index, end - 1), 0);
       const i32 end_2 = min(begin / 64 * 64, end);
       const i32 begin_2 = max(end_2, 0);
@@ -108,12 +108,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       Vec<f32, 2> exp_scores[2][8];
       Vec<f32, 2> product[2][8];
       Vec<f32, 2> exp_scores_bf16_wide[2][8];
+      Vec<f32, 2> scores_2[2][8];
+      Vec<f32, 2> exp_scores_2[2][8];
+      Vec<f32, 2> product_2[2][8];
       wait_full(q_ring, q_turn);
       wait_full(cast_out_ring, cast_out_turn);
       Vec<bf16, 2> exp_scores_bf16[2][8];
       const i64 column_end = end, column_step = 64;
       if (begin_2 < column_end) {
-        const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
+        const auto run_round = [&](const i32 column, const bool begins) {
           wait_full(k_ring, k_turn);
           wait_full(v_ring, v_turn);
           wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
@@ -142,7 +145,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
+                const f32 masked_scores = column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
                 exp_scores[r][c].v[v] = fast::exp2(fmaf(masked_scores, 0.12751743f, exp_scores_offset));
               }
             }
@@ -160,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             for (int c = 0; c < 8; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
-                const f32 masked_exp_scores = !masked || column + ((c * 4 + t) * 2 + v) <= row_index ? exp_scores[r][c].v[v] * (product[r][c].v[v] + where_out_in[r]) : 0.0f;
+                const f32 masked_exp_scores = column + ((c * 4 + t) * 2 + v) <= row_index ? exp_scores[r][c].v[v] * (product[r][c].v[v] + where_out_in[r]) : 0.0f;
                 exp_scores_bf16_wide[r][c].v[v] = masked_exp_scores * 0.088388346f;
               }
             }
@@ -180,13 +183,69 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             }
           }
         };
-        run_round(i32(begin_2), true, true);
+        run_round(i32(begin_2), true);
         for (i64 column_i = begin_2 + column_step; column_i < column_end; column_i += column_step) {
-          run_round(i32(column_i), false, true);
+          run_round(i32(column_i), false);
         }
         const i64 column_2_end = masked_end, column_2_step = 64;
         for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
-          run_round(i32(column_2_i), false, false);
+          const i32 column_2 = i32(column_2_i);
+          wait_full(k_ring, k_turn);
+          wait_full(v_ring, v_turn);
+          wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wgmma_block<cast_out_block, v_block, 2>(product_2, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
+          wgmma_block<k_block_turned>(acc, exp_scores_bf16, k_blocks + k_turn_late.place * k_block::bytes, true);
+          wgmma_wait<1>();
+          wgmma_pin(scores_2);
+          k_turn.next();
+          wgmma_pin(product_2);
+          release<1>(v_ring, v_turn.place);
+          v_turn.next();
+          f32 maximum_out_in[2];
+          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
+          }
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            const f32 exp_scores_offset = fast::exp_offset(maximum_out_in[r]);
+#pragma unroll
+            for (int c = 0; c < 8; ++c) {
+#pragma unroll
+              for (int v = 0; v < 2; ++v) {
+                exp_scores_2[r][c].v[v] = fast::exp2(fmaf(scores_2[r][c].v[v], 0.12751743f, exp_scores_offset));
+              }
+            }
+          }
+          f32 where_out_in[2];
+          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+            where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
+          }
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+#pragma unroll
+            for (int c = 0; c < 8; ++c) {
+#pragma unroll
+              for (int v = 0; v < 2; ++v) {
+                exp_scores_bf16_wide[r][c].v[v] = exp_scores_2[r][c].v[v] * (product_2[r][c].v[v] + where_out_in[r]) * 0.088388346f;
+              }
+            }
+          }
+          wgmma_wait<0>();
+          wgmma_pin(acc);
+          wgmma_pin(exp_scores_bf16);
+          release<1>(k_ring, k_turn_late.place);
+          k_turn_late.next();
+#pragma unroll
+          for (int r = 0; r < 2; ++r) {
+#pragma unroll
+            for (int c = 0; c < 8; ++c) {
+              exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
+            }
+          }
         }
         wgmma_block<k_block_turned>(acc, exp_scores_bf16, k_blocks + k_turn_late.place * k_block::bytes, true);
         wgmma_wait<0>();

@@ -46,11 +46,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
         q_turn.next();
         const i32 index = max(0, first_row - 1023) / 128;
         const i32 first_ = index * 128;
-        const i32 index_5 = program_1 * 128 - 896 + 127;
+        const i32 index_5 = (program_1 * 128 - 896) + 127;
         const i32 index_6 = max(index_5 - first_, 0) / 128;
         const i32 end = first_row + 128;
         const i32 end_2 = min(first_ + index_6 * 128, end);
-        const i32 index_2 = program_1 * 128 - 127 + 128;
+        const i32 index_2 = (program_1 * 128 - 127) + 128;
         const i32 index_3 = min(index_2, end - 1) - first_;
         const i32 index_4 = max(index_3, 0) / 128 * 128;
         const i32 begin = max(min(first_ + index_4, end), end_2);
@@ -87,10 +87,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) sub_ge_le_bit_and_0(const b
       const i32 index = max(0, first_row - 1023) / 128;
       const i32 first_ = index * 128;
       const i32 end = first_row + 128;
-      const i32 index_2 = program_1 * 128 - 127 + 128;
+      const i32 index_2 = (program_1 * 128 - 127) + 128;
       const i32 index_3 = min(index_2, end - 1) - first_;
       const i32 index_4 = max(index_3, 0) / 128 * 128;
-      const i32 index_5 = program_1 * 128 - 896 + 127;
+      const i32 index_5 = (program_1 * 128 - 896) + 127;
       const i32 index_6 = max(index_5 - first_, 0) / 128;
       const i32 end_2 = min(first_ + index_6 * 128, end);
       const i32 begin = max(min(first_ + index_4, end), end_2);

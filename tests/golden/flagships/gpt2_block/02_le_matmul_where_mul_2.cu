@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         tma_load_panels<1, add_out_block::panel_bytes, 64>(add_out_blocks + add_out_turn.place * add_out_block::bytes, add_out_map, add_out_full, 0, first_row, remainder, index);
         add_out_turn.next();
         const i32 end = first_row + 128;
-        const i32 index_2 = program_1 * 128 - 127 + 128;
+        const i32 index_2 = (program_1 * 128 - 127) + 128;
         const i32 begin = max(min(index_2, end - 1), 0);
         const i32 end_2 = min(begin / 128 * 128, end);
         const i32 begin_2 = max(end_2, 0);
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       const i32 remainder = program_2 % 12;
       const i32 index = program_2 / 12;
       const i32 end = first_row + 128;
-      const i32 index_2 = program_1 * 128 - 127 + 128;
+      const i32 index_2 = (program_1 * 128 - 127) + 128;
       const i32 begin = max(min(index_2, end - 1), 0);
       const i32 end_2 = min(begin / 128 * 128, end);
       const i32 begin_2 = max(end_2, 0);

@@ -190,6 +190,9 @@ std::optional<KnownMasks> WgmmaB2b::shared_masks(const Step& loop, const Step& n
     if (d.loop == loop.op) own.push_back(&d);
     if (d.loop == next.op) others.push_back(&d);
   }
+  // Rounds of more products, those of gradients, took eight instructions more in one body.
+  constexpr std::size_t kMostProducts = 2;
+  if (own.size() > kMostProducts) return std::nullopt;
   const auto multiply_alike = [](const B2bDot* a, const B2bDot* b) {
     return a->a == b->a && a->b == b->b && a->a_k_major == b->a_k_major && a->b_k_major == b->b_k_major &&
            a->from_zero == b->from_zero && a->has_used_parts == b->has_used_parts;
