@@ -270,8 +270,10 @@ TEST_F(EmulatedB2b, MaskedLoopsGoOnWithoutAGap) {
       std::get<tile::WgmmaB2b>(schedule.kind).rounds = rounds;
       const auto source = backend_->print(kernel, schedule);
       ASSERT_TRUE(source);
-      EXPECT_EQ(count_of(source->text, "wgmma_wait<1>();"), 2u) << "each loop has its rounds";
-      EXPECT_EQ(count_of(source->text, "wgmma_block<"), 6u) << "they begin and end once";
+      // Masked rounds at both ends compute where they stand, and have a text of their own.
+      const auto texts = count_of(source->text, "wgmma_wait<1>();");
+      EXPECT_TRUE(texts == 1 || (texts == 2 && keys.window > 0)) << texts;
+      EXPECT_EQ(count_of(source->text, "wgmma_block<"), 2 * texts + 1) << "they end once";
       EXPECT_EQ(count_of(source->text, ") & ("), 0u) << "comparisons are predicates";
       kernel.grid[2] = {{tile::Dim{2}, 1}};  // two heads say what 40 do
       check_kernel_of({}, kernel, schedule);
@@ -291,7 +293,7 @@ TEST_P(CompiledB2b, AttentionAsTheCompilerWritesIt) {
   EXPECT_EQ(candidates[0].schedule.threads, unit_ == DotUnit::wgmma ? 384 : 128);
   const auto source = backend_->print(kernel, candidates[0].schedule);
   ASSERT_TRUE(source);
-  EXPECT_EQ(count_of(source->text, "fast::exp2(fmaf("), unit_ == DotUnit::wgmma ? 3u : 2u)
+  EXPECT_EQ(count_of(source->text, "fast::exp2(fmaf("), unit_ == DotUnit::wgmma ? 1u : 2u)
       << "scores are not scaled on the way, masked or not";
   kernel.grid[2] = {{tile::Dim{2}, 1}};  // two heads say what 40 do
   check_kernel_of({}, kernel, candidates[0].schedule);

@@ -61,7 +61,8 @@ ScalarUses::ScalarUses(const Kernel& kernel)
         p.op->kind == OpKind::scalar_param)
       of_program_[v] = true;
     if (!is_index_arithmetic(kernel, *p.op) || unused_[v]) continue;
-    of_program_[v] = all(of_program_);
+    // What stands in a loop may be printed in several places, as in the functions that copy its blocks.
+    of_program_[v] = p.block == &kernel.body && all(of_program_);
     int own = 1;
     for (ValueId o : p.op->operands) own += part_[at(o)] ? operations[at(o)] : 0;
     operations[v] = own;

@@ -14,7 +14,7 @@ class ScalarUses {
   bool is_unused(tile::ValueId v) const { return unused_[static_cast<std::size_t>(v)]; }
   // Whether it is read once, by arithmetic of its own block that stays short with it.
   bool is_part_of_another(tile::ValueId v) const { return part_[static_cast<std::size_t>(v)]; }
-  // Whether it is computed of nothing but program ids, parameters and numbers.
+  // Whether it is computed in the kernel's own body, of nothing but program ids, parameters and numbers.
   bool is_of_program(tile::ValueId v) const { return of_program_[static_cast<std::size_t>(v)]; }
 
  private:
