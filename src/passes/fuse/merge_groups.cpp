@@ -8,7 +8,6 @@
 #include <tilewright/base/error.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -29,15 +28,23 @@ constexpr Index kSiblingBytes = 1 << 12;
 // layer's values have fewer; one that a thousand groups read is not tried with all of them after every merge.
 constexpr std::ptrdiff_t kMostNeighbours = 8;
 
+// How much longer a pair may be predicted than its parts on the way to a larger group that gains: enough for
+// any pair, but not for one that no schedule can run.
+constexpr double kBold = 1e6;
+// Fused twice, larger graphs would take longer than a second to lower on one core.
+constexpr std::size_t kMostLookedAtTwice = 128;
+
 bool holds(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
 }
 
 class Fuser {
  public:
-  Fuser(const FusionInput& input, std::set<NodeId> again)
+  // `trusted`: how much longer than its parts a pair may be predicted that saves by its floors, as a share.
+  Fuser(const FusionInput& input, std::set<NodeId> again, double trusted)
       : graph_(input.graph),
         target_(input.target),
+        trusted_(trusted),
         plans_(input.plans),
         forms_(input.forms),
         again_(std::move(again)),
@@ -156,8 +163,8 @@ class Fuser {
     if (!merged) return {why, 0};
     const double floor_saved_s = a.price.floor_s + b.price.floor_s - merged->floor_s;
     // Bytes and operations decide, but where the schedules' times say otherwise by more than their error.
-    const double most =
-        (a.price.seconds + b.price.seconds) * (1 + std::copysign(target_.prediction_error, floor_saved_s));
+    const double most = (a.price.seconds + b.price.seconds) *
+                        (1 + (floor_saved_s > 0 ? trusted_ : -target_.prediction_error));
     return {merged->seconds < most ? Refusal::none : Refusal::no_time_saved, floor_saved_s};
   }
 
@@ -383,6 +390,7 @@ class Fuser {
 
   const Graph& graph_;
   const tile::Target& target_;
+  const double trusted_;
   GroupPlans& plans_;
   GroupForms& forms_;
   const std::set<NodeId> again_;
@@ -402,9 +410,14 @@ class Fuser {
 }  // namespace
 
 Fusion merge_groups(const FusionInput& input, const std::set<NodeId>& again) {
-  return Fuser(input, again).run();
+  const double error = input.target.prediction_error;
+  Fusion careful = Fuser(input, again, error).run();
+  if (!input.target.predicted_us || careful.groups.size() > kMostLookedAtTwice) return careful;
+  // A pair may be predicted to lose whose whole gains: a row's softmax in halves, say.
+  Fusion bold = Fuser(input, again, kBold).run();
+  return bold.seconds < careful.seconds ? std::move(bold) : std::move(careful);
 }
 
-Fusion leave_apart(const FusionInput& input) { return Fuser(input, {}).apart(); }
+Fusion leave_apart(const FusionInput& input) { return Fuser(input, {}, 0).apart(); }
 
 }  // namespace tilewright::passes

@@ -1,5 +1,6 @@
 // Which groups become one: pairs that are predicted to save time, the one that saves most by its floors
-// first.
+// first. Small graphs are fused twice, once with pairs that lose on the way, and what is predicted to be
+// faster as a whole is taken.
 #pragma once
 
 #include "passes/fuse/fuse.h"

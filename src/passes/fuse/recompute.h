@@ -14,9 +14,13 @@ namespace tilewright::passes {
 // widened layer of a feed-forward block is 4 times its input and has the weights beside it.
 inline constexpr double kMuchLarger = 4;
 
-// Memory is worth this much time of the kernels concerned: kernels that compute attention's scores again do
-// 11 products of the 6.
-inline constexpr double kSlowest = 2;
+// How many times as long the kernels concerned may take for `stored_bytes` less in memory. Kernels that
+// compute attention's scores again do 11 products of the 6. From a gibibyte on it is twice as many (chosen):
+// a model's other values need the room.
+inline constexpr double slowest(double stored_bytes) {
+  constexpr double kMany = 1 << 30;
+  return stored_bytes < kMany ? 2 : 4;
+}
 
 // The nodes that may be computed again: products of small depth that are at least `times` as large as their
 // operands, larger ones of any depth that only reductions read, and arithmetic on them. None is an output of
