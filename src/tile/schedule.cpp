@@ -6,7 +6,7 @@
 namespace tilewright::tile {
 
 std::string_view to_string(Rounds rounds) {
-  constexpr std::string_view kNames[] = {"apart", "ahead", "fa3_pingpong"};
+  constexpr std::string_view kNames[] = {"apart", "overlapped", "fa3_pingpong"};
   return kNames[static_cast<std::size_t>(rounds)];
 }
 

@@ -74,7 +74,7 @@ TEST_F(EmulatedB2b, ScoresStayInRegisters) {
 
 // The threads copy blocks ahead: one place each, asked for by halves of a round, or several.
 tile::Schedule cp_async_b2b(int threads, int stages) {
-  return {.threads = threads, .kind = tile::MmaChain{.stages = stages}};
+  return {.threads = threads, .kind = tile::MmaB2b{.stages = stages}};
 }
 
 class EmulatedCpAsyncB2b : public EmulatedB2b {
@@ -106,7 +106,7 @@ TEST_F(EmulatedCpAsyncB2b, RaggedLengthsAndMasks) {
 TEST_F(EmulatedCpAsyncB2b, TwoProductsBeforeTheLast) {
   const AttentionKernel a{.heads = 2, .queries = 128, .keys = 200, .block_n = 64, .causal = true};
   for (int stages : {2, 3}) {
-    const tile::MmaChain kind{.stages = stages, .longest_first = stages == 2};
+    const tile::MmaB2b kind{.stages = stages, .longest_first = stages == 2};
     check_kernel_of(a, attention_gradient_q(a), {.threads = 128, .kind = kind});
   }
   const auto one_place = backend_->print(attention_gradient_q(a), cp_async_b2b(128, 1));
@@ -133,7 +133,7 @@ TEST_F(EmulatedB2b, ScoresThatOverflowWithoutTheirMaximum) {
 }
 
 TEST_F(EmulatedB2b, RoundsOverlap) {
-  for (tile::Rounds rounds : {tile::Rounds::ahead, tile::Rounds::fa3_pingpong}) {
+  for (tile::Rounds rounds : {tile::Rounds::overlapped, tile::Rounds::fa3_pingpong}) {
     const tile::Schedule s = b2b(256, {.rounds = rounds});
     check({.heads = 3, .queries = 200, .keys = 555, .depth = 128, .columns = 128, .causal = true}, s);
     check({.queries = 256, .keys = 256, .depth = 64, .columns = 128, .causal = true, .skips = true}, s);
@@ -170,13 +170,13 @@ TEST_F(EmulatedB2b, ResultsLeaveByTheCopyEngine) {
             s);
     }
   check({.heads = 2, .queries = 250, .keys = 200, .block_m = 192, .causal = true, .unseen = 150},
-        b2b(384, {.rounds = tile::Rounds::ahead, .tma_store_stages = 2}));
+        b2b(384, {.rounds = tile::Rounds::overlapped, .tma_store_stages = 2}));
 }
 
 // Weights of 8 bits change lanes on their way to the second product, whose sum is added a round later.
 TEST_F(EmulatedB2b, EightBits) {
   for (bool ahead : {false, true}) {
-    const tile::Schedule s = b2b(256, {.rounds = ahead ? tile::Rounds::ahead : tile::Rounds::apart});
+    const tile::Schedule s = b2b(256, {.rounds = ahead ? tile::Rounds::overlapped : tile::Rounds::apart});
     const DType dtype = DType::f8e4m3, out = DType::f32;
     check({.dtype = dtype, .out = out, .queries = 128, .keys = 512, .depth = 128, .columns = 128}, s);
     check({.dtype = dtype,
@@ -264,7 +264,7 @@ TEST_F(EmulatedB2b, MaskedLoopsGoOnWithoutAGap) {
     ASSERT_EQ(compiled.plan.kernels.size(), 1u);
     tile::Kernel kernel = compiled.plan.kernels[0];
     EXPECT_EQ(loops_in(kernel), 2);
-    for (tile::Rounds rounds : {tile::Rounds::ahead, tile::Rounds::fa3_pingpong}) {
+    for (tile::Rounds rounds : {tile::Rounds::overlapped, tile::Rounds::fa3_pingpong}) {
       tile::Schedule schedule = backend_->candidates(kernel).at(0).schedule;
       EXPECT_NE(cuda::rounds(schedule), tile::Rounds::apart);
       std::get<tile::WgmmaB2b>(schedule.kind).rounds = rounds;

@@ -34,7 +34,7 @@ inline tile::Schedule wgmma(int threads, int stages, int tma_store_stages = 0) {
 
 inline tile::Schedule cutlass_pingpong(int stages, int tma_store_stages = 0) {
   return {.threads = 256,
-          .kind = tile::WgmmaPingPong{.stages = stages, .group_m = 4, .tma_store_stages = tma_store_stages}};
+          .kind = tile::WgmmaPingpong{.stages = stages, .group_m = 4, .tma_store_stages = tma_store_stages}};
 }
 
 }  // namespace tilewright::emulation

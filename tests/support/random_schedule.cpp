@@ -24,7 +24,7 @@ class Draw {
  private:
   int of(std::initializer_list<int> values) { return values.begin()[rng_() % values.size()]; }
   bool flag() { return rng_() % 2 == 0; }
-  int raster() { return of({0, 2, 4, 8}); }
+  int group_m() { return of({0, 2, 4, 8}); }
   int tma_store_stages() { return of({0, 2, 3}); }
 
   tile::ScheduleKind kind() {
@@ -37,39 +37,39 @@ class Draw {
       }
       case 1: {
         tile::MmaDot k;
-        k.stages = of({2, 3}), k.raster = raster();
+        k.stages = of({2, 3}), k.group_m = group_m();
         return k;
       }
       case 2: {
         tile::FmaBlocks k;
-        k.threads_per_row = of({8, 16}), k.stages = of({2, 3}), k.raster = raster(),
+        k.threads_per_row = of({8, 16}), k.stages = of({2, 3}), k.group_m = group_m(),
         k.programs_per_sm = of({0, 2});
         return k;
       }
       case 3: {
-        tile::MmaChain k;
-        k.stages = of({1, 2, 3}), k.raster = raster(), k.descending = flag();
+        tile::MmaB2b k;
+        k.stages = of({1, 2, 3}), k.group_m = group_m(), k.longest_first = flag();
         return k;
       }
       case 4: {
         tile::WgmmaDot k;
-        k.stages = of({2, 3}), k.raster = raster(), k.tma_store_stages = tma_store_stages();
+        k.stages = of({2, 3}), k.group_m = group_m(), k.tma_store_stages = tma_store_stages();
         return k;
       }
       case 5: {
-        tile::WgmmaPingPong k;
-        k.stages = of({2, 3}), k.raster = raster(), k.tma_store_stages = tma_store_stages();
+        tile::WgmmaPingpong k;
+        k.stages = of({2, 3}), k.group_m = group_m(), k.tma_store_stages = tma_store_stages();
         return k;
       }
       case 6: {
         tile::WgmmaB2b k;
-        k.stages = of({2, 3}), k.raster = raster(), k.descending = flag();
+        k.stages = of({2, 3}), k.group_m = group_m(), k.longest_first = flag();
         k.rounds = static_cast<tile::Rounds>(rng_() % 3), k.tma_store_stages = tma_store_stages();
         return k;
       }
       default: {
         tile::WgmmaScaled k;
-        k.stages = of({2, 3}), k.raster = raster(), k.cluster = of({1, 2});
+        k.stages = of({2, 3}), k.group_m = group_m(), k.cluster = of({1, 2});
         return k;
       }
     }

@@ -1,6 +1,6 @@
 // MatrixUnit: what multiplies blocks of operands on a device, in numbers: which operands it takes, in which
-// tiles, and how fast. A backend fills it in, and lowering cuts products and chains of products by it: what a
-// unit is called, and which device has it, lowering does not know.
+// tiles, and how fast. A backend fills it in, and lowering cuts products and back-to-back matmuls by it: what
+// a unit is called, and which device has it, lowering does not know.
 #pragma once
 
 #include <tilewright/base/dtype.h>
@@ -25,7 +25,7 @@ struct MatrixOperands {
   bool k_major = false;      // the depth must be the contiguous axis of both; else either axis may be
   bool rounded = false;      // to fewer bits than they have: only where the program allows it
   bool added_apart = false;  // the unit's sums keep too few bits: each block's product is added by itself
-  bool computed = true;      // the left one, in a chain, may be computed where it is multiplied
+  bool computed = true;      // the left one, in a back-to-back matmul, may be computed where it is multiplied
   Index fewest = 1;          // rows and columns: of fewer, other ways lose nothing
   Index fewest_depth = 1;
   double rate = 1;             // of Target::matrix_flops_per_s
@@ -73,7 +73,7 @@ struct TileRate {
   friend bool operator==(const TileRate&, const TileRate&) = default;
 };
 
-// A number of rows for one program of a chain, and what such a program may hold.
+// A number of rows for one program of a back-to-back matmul, and what such a program may hold.
 struct B2bWay {
   Index rows = 64, threads = 128;
   Index registers = 0;     // of a thread, for sums and for the products it computes on

@@ -1,6 +1,6 @@
-// What one program is given of work that no matrix unit takes: rows, columns and elements (RowCuts), chains
-// of products (B2bBlocks) and products (VectorDots or PackedDots). A backend fills them in, fitted to its
-// device; the defaults are small and legal.
+// What one program is given of work that no matrix unit takes: rows, columns and elements (RowCuts),
+// back-to-back matmuls (B2bBlocks) and products (VectorDots or PackedDots). A backend fills them
+// in, fitted to its device; the defaults are small and legal.
 #pragma once
 
 #include <tilewright/tile/matrix_unit.h>
@@ -39,7 +39,7 @@ struct RowCuts {
   friend bool operator==(const RowCuts&, const RowCuts&) = default;
 };
 
-// Blocks of a chain of products on the ordinary units.
+// Blocks of a back-to-back matmul on the ordinary units.
 struct B2bBlocks {
   Index edge = 64;    // rows and columns of products that are reduced, or added up, block by block
   Index walked = 64;  // by the loop at a time

@@ -56,17 +56,14 @@ struct ElementLoops {
   friend bool operator==(const ElementLoops&, const ElementLoops&) = default;
 };
 
-// In the kinds for dots, all of CUDA:
-//   stages        blocks of each operand in shared memory: multiplied, or on their way
-//   group_m        programs in groups of this many along the grid's second axis, which counts fastest inside
-//   a
-//                 group_m: neighbours in time read the same blocks; 0: the first axis counts fastest
-//   longest_first    the grid's second axis counts slowest, from that end where the programs of a triangle
-//   are
-//                 longest, and every other wave of programs is turned around
-//   tma_store_stages  places in shared memory of each multiplying warpgroup, of 64 rows of 128 bytes, from
-//   which
-//                 the copy engine stores what it computed; 0: the tile leaves from registers
+// Fields of the kinds for dots, all of CUDA:
+// - stages: blocks of each operand in shared memory, multiplied or on their way.
+// - group_m: programs in groups of this many along the grid's second axis, which counts fastest inside a
+//   group, so that neighbours in time read the same blocks; 0: the first axis counts fastest.
+// - longest_first: the grid's second axis counts slowest, from that end where the programs of a triangle are
+//   longest, and every other wave of programs is turned around.
+// - tma_store_stages: places in shared memory of each multiplying warpgroup, of 64 rows of 128 bytes, from
+//   which the copy engine stores what it computed; 0: the tile leaves from registers.
 
 // A loop of one dot on tensor cores, whose blocks all threads copy ahead (cp.async).
 struct MmaDot {
@@ -100,19 +97,18 @@ struct FmaBlocks {
 };
 
 // Back-to-back dots on tensor cores, whose blocks all threads copy ahead (cp.async).
-struct MmaChain {
+struct MmaB2b {
   int stages = 1;
   int group_m = 0;
   bool longest_first = false;
 
-  static constexpr std::string_view kName = "mma_chain";
+  static constexpr std::string_view kName = "mma_b2b";
   static constexpr DotUnit kUnit = DotUnit::mma;
   static constexpr auto fields() {
-    return std::tuple(ScheduleField{"stages", &MmaChain::stages},
-                      ScheduleField{"group_m", &MmaChain::group_m},
-                      ScheduleField{"longest_first", &MmaChain::longest_first});
+    return std::tuple(ScheduleField{"stages", &MmaB2b::stages}, ScheduleField{"group_m", &MmaB2b::group_m},
+                      ScheduleField{"longest_first", &MmaB2b::longest_first});
   }
-  friend bool operator==(const MmaChain&, const MmaChain&) = default;
+  friend bool operator==(const MmaB2b&, const MmaB2b&) = default;
 };
 
 // A loop of one dot whose blocks a warpgroup of its own fetches (TMA), and all others multiply.
@@ -133,26 +129,26 @@ struct WgmmaDot {
 
 // The same, but each multiplying warpgroup has programs of its own, and their loops take turns: what follows
 // one's loop runs under the other's.
-struct WgmmaPingPong {
+struct WgmmaPingpong {
   int stages = 2;
   int group_m = 0;
   int tma_store_stages = 0;
 
-  static constexpr std::string_view kName = "wgmma_ping_pong";
+  static constexpr std::string_view kName = "wgmma_pingpong";
   static constexpr DotUnit kUnit = DotUnit::wgmma;
   static constexpr auto fields() {
-    return std::tuple(ScheduleField{"stages", &WgmmaPingPong::stages},
-                      ScheduleField{"group_m", &WgmmaPingPong::group_m},
-                      ScheduleField{"tma_store_stages", &WgmmaPingPong::tma_store_stages});
+    return std::tuple(ScheduleField{"stages", &WgmmaPingpong::stages},
+                      ScheduleField{"group_m", &WgmmaPingpong::group_m},
+                      ScheduleField{"tma_store_stages", &WgmmaPingpong::tma_store_stages});
   }
-  friend bool operator==(const WgmmaPingPong&, const WgmmaPingPong&) = default;
+  friend bool operator==(const WgmmaPingpong&, const WgmmaPingpong&) = default;
 };
 
 // How the rounds of back-to-back dots follow each other.
 enum class Rounds : unsigned char {
-  apart,         // one ends before the next begins
-  ahead,         // the last product of a round and the first ones of the next are under way while the steps
-                 // between them are computed
+  apart,       // one ends before the next begins
+  overlapped,  // intra-warpgroup overlap: the last product of a round and the first ones of the next are
+               // under way while the steps between them are computed
   fa3_pingpong,  // … and while one warpgroup computes, the next hands over its products
 };
 std::string_view to_string(Rounds rounds);
@@ -192,8 +188,8 @@ struct WgmmaScaled {
   friend bool operator==(const WgmmaScaled&, const WgmmaScaled&) = default;
 };
 
-using ScheduleKind = std::variant<CpuLoops, ElementLoops, MmaDot, FmaBlocks, MmaChain, WgmmaDot,
-                                  WgmmaPingPong, WgmmaB2b, WgmmaScaled>;
+using ScheduleKind = std::variant<CpuLoops, ElementLoops, MmaDot, FmaBlocks, MmaB2b, WgmmaDot, WgmmaPingpong,
+                                  WgmmaB2b, WgmmaScaled>;
 
 struct Schedule {
   int threads = 0;        // CUDA: of a block, those that compute (a multiple of 32); the CPU's pool decides

@@ -1,4 +1,4 @@
-// Finds the product and its readers, and writes the graph with these in pieces.
+// Finds the product and its readers, and writes the graph with these in chunks.
 #include "passes/fuse/chunked_matmul.h"
 
 #include "ops/functions.h"
@@ -32,7 +32,7 @@ struct Reader {
   std::size_t side = 0;
   NodeId read = -1;  // the descendant
   bool transposed = false;
-  // Whether the columns that are cut are its depth: it is summed over the pieces.
+  // Whether the columns that are cut are its depth: it is summed over the chunks.
   bool sums() const { return transposed == (side == 1); }
 };
 
@@ -183,7 +183,7 @@ class Writer {
     return true;
   }
 
-  // What the pieces of `id` are made of.
+  // What the chunks of `id` are made of.
   bool add_sources(NodeId id) {
     for (NodeId o : graph_.node(id).operands)
       if (cut_.made.count(o) ? !add_sources(o) : !add(o)) return false;
@@ -204,7 +204,7 @@ class Writer {
       parts.push_back(part);
   }
 
-  // Made of what is small: as a whole it would be in memory for its pieces to be read.
+  // Made of what is small: as a whole it would be in memory for its chunks to be read.
   bool is_light(NodeId id) const {
     constexpr Index kSmaller = 4;
     const ir::Node& n = graph_.node(id);

@@ -1,4 +1,4 @@
-// Values in pieces: what is too large to store, and too dear to compute again in every kernel that reads it,
+// Values in chunks: what is too large to store, and too dear to compute again in every kernel that reads it,
 // is computed again a piece at a time, each of which several products read before the next takes its place.
 // The gradient of a loss over a large vocabulary is such a value: rows × classes, of a product whose depth no
 // tile holds, read by two products.
@@ -26,7 +26,7 @@ struct ChunkOptions {
 };
 
 // Cuts the columns of a product that is reduced to epilogue reductions of its rows, and whose elementwise
-// descendants other products read: these are summed over the pieces, in the type sums have, or put together
+// descendants other products read: these are summed over the chunks, in the type sums have, or put together
 // from them. A piece is no larger than what the product is made of, or than `least_bytes` if that is more.
 // None where no product is large enough, or something else reads it. `graph` is materialized.
 std::optional<ChunkedMatmul> chunk_matmul(const ir::Graph& graph, const ChunkOptions& options = {});

@@ -1,4 +1,4 @@
-// Whether a value that is too large to store is computed in pieces.
+// Whether a value that is too large to store is computed in chunks.
 #include "passes/fuse/chunked_matmul.h"
 #include "passes/fuse/fuse.h"
 #include "passes/fuse/recompute.h"

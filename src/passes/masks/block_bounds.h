@@ -1,9 +1,9 @@
 // Masks that compare loaded vectors, as the documents of queries and keys: which blocks they leave is data. A
-// small kernel before a chain compares each key with the least and the most of each block of rows. It writes
-// the first block of keys that any of them may need and the end of the last, so that the chain's loop has
-// bounds as any other; and where the longest run of blocks lies that all of them see whole, which is walked
-// without the masks. What the ids are sorted by does not matter: between the first two lies all that is
-// needed, between the others nothing is left out.
+// small kernel before a back-to-back matmul compares each key with the least and the most of each block of
+// rows. It writes the first block of keys that any of them may need and the end of the last, so that the
+// back-to-back matmul's loop has bounds as any other; and where the longest run of blocks lies that all of
+// them see whole, which is walked without the masks. What the ids are sorted by does not matter: between the
+// first two lies all that is needed, between the others nothing is left out.
 #pragma once
 
 #include "passes/masks/loop_range.h"

@@ -1,5 +1,6 @@
-// A cache in pages: the axis that a chain's loop walks lies in pages of one size, and a table says where each
-// of them is. A block that lies within one page is a block of memory still, from where the table says.
+// A cache in pages: the axis that a back-to-back matmul's loop walks lies in pages of one size, and a table
+// says where each of them is. A block that lies within one page is a block of memory still, from where the
+// table says.
 #pragma once
 
 #include "passes/nest/loop_nest.h"

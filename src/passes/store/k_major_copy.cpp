@@ -98,7 +98,7 @@ std::vector<NodeId> copy_k_major(Graph& graph, const ir::Node& matmul, std::vect
   }
   const Index depth = graph.type(operands[0]).shape[graph.type(operands[0]).shape.rank() - 1];
   if (copied.empty() || !is_worth_copying(graph, matmul, copied, depth, target)) return operands;
-  // What is computed need not be stored: in a chain it comes from registers.
+  // What is computed need not be stored: in a back-to-back matmul it comes from registers.
   const bool computed = graph.node(memory_of(graph, operands[0])).op->kind != ir::OpClass::input;
   const auto after = program_of(graph, matmul, changed);
   return after && (computed || dot_on_matrix_unit(*after, target)) ? changed : operands;

@@ -95,8 +95,8 @@ DotTiles adding_tiles(const DotProblem& p, const MatrixUnit& unit, const tile::T
   return best;
 }
 
-// Blocks of memory that a chain keeps on chip: those its loop walks in `places`, the others once. What two
-// dots read of one buffer is one block.
+// Blocks of memory that a back-to-back matmul keeps on chip: those its loop walks in `places`, the others
+// once. What two dots read of one buffer is one block.
 Index b2b_bytes(const LoopNest& nest, const DotAxes& axes, const MatrixUnit& unit, const DotTiles& tiles,
                 Index places) {
   std::map<std::pair<ir::NodeId, bool>, Index>
@@ -121,8 +121,8 @@ Index b2b_bytes(const LoopNest& nest, const DotAxes& axes, const MatrixUnit& uni
   return sum;
 }
 
-// What a thread of a chain holds in registers: the sums that the loop carries, the products it computes on,
-// and one of these once more, narrowed to be multiplied.
+// What a thread of a back-to-back matmul holds in registers: the sums that the loop carries, the products it
+// computes on, and one of these once more, narrowed to be multiplied.
 Index b2b_registers(const LoopNest& nest, const MatrixUnit& unit, const B2bWay& way, const DotTiles& tiles) {
   Index inner = 0, outer = 0, narrowed = 0;
   for (const Expr& s : nest.exprs) inner += s.inner ? tiles.bk : 0;

@@ -11,7 +11,7 @@
 
 namespace tilewright::passes {
 
-// The target's unit that multiplies chains; null where it has none.
+// The target's unit that multiplies back-to-back matmuls; null where it has none.
 const tile::MatrixUnit* b2b_unit(const tile::Target& target);
 
 // Elements of a row of a unit's blocks.
@@ -26,7 +26,7 @@ bool is_deep(const LoopNest& nest);
 // Whether a unit wants the product of each block to be added by itself.
 bool two_level_accumulation(const tile::MatrixUnit& unit, const Expr& dot);
 
-// None: a chain that the unit has no room for. It has chains.
+// None: a back-to-back matmul that the unit has no room for.
 std::optional<DotTiles> b2b_tiles(const LoopNest& nest, const DotAxes& axes, const DotProblem& problem,
                                   const tile::Target& target);
 

@@ -68,7 +68,7 @@ tile::BlockRules block_rules(const tile::Target& target) {
   return target.matrix_units.empty() ? tile::BlockRules{} : target.matrix_units.front().blocks;
 }
 
-// The products of a chain stay exact: its schedules take 16 bits.
+// The products of a back-to-back matmul stay exact: its schedules take 16 bits.
 DotProblem problem_of(const LoopNest& nest, const DotAxes& axes, const tile::Target& target) {
   const auto extent = [&](int v) { return v < 0 ? Index{1} : std::max<Index>(nest.extents[at(v)], 1); };
   DotProblem problem{.batch = 1, .m = extent(axes.m), .n = extent(axes.n), .k = extent(axes.k)};
@@ -114,8 +114,8 @@ bool computed_k_major(const LoopNest& nest, const DotAxes& axes, const Expr& dot
   return true;
 }
 
-// Whether a unit takes a dot of a chain. What it takes by the depth alone may not be computed inside the
-// loop.
+// Whether a unit takes a dot of a back-to-back matmul. What it takes by the depth alone may not be computed
+// inside the loop.
 bool takes_dot(const LoopNest& nest, const DotAxes& axes, const Expr& dot, const tile::MatrixUnit& unit) {
   const int a_block = block_of_operand(nest, axes, dot.operands[0]),
             b_block = block_of_operand(nest, axes, dot.operands[1]);
@@ -192,8 +192,8 @@ Index inner_depth(const LoopNest& nest, const tile::Target& target) {
   return b2b_on_matrix_unit(nest, target) ? b2b_unit(target)->b2b->deep_depth : target.b2b_blocks.inner_depth;
 }
 
-// Rows of a chain's blocks on the ordinary units. More of them share what a block of operand b costs to
-// prepare, where what is computed of the scores fits the part of a cache that is a program's own.
+// Rows of a back-to-back matmul's blocks on the ordinary units. More of them share what a block of operand b
+// costs to prepare, where what is computed of the scores fits the part of a cache that is a program's own.
 Index b2b_rows(const LoopNest& nest, const DotProblem& p, Index columns, const tile::Target& target) {
   const tile::B2bBlocks& cuts = target.b2b_blocks;
   const auto inner = std::count_if(nest.exprs.begin(), nest.exprs.end(),
@@ -222,8 +222,8 @@ bool dot_on_matrix_unit(const LoopNest& nest, const tile::Target& target) {
   return bool(matrix_choice(problem_of(nest, dot_axes(nest), target), target));
 }
 
-// Matrix units take a loop of one dot whose operands are blocks of memory as they stand, or a chain that the
-// target's schedules take. What is computed on the way goes by the vector units.
+// Matrix units take a loop of one dot whose operands are blocks of memory as they stand, or a back-to-back
+// matmul that the target's schedules take. What is computed on the way goes by the vector units.
 DotRate dot_rate(const LoopNest& nest, const tile::Target& target) {
   const DotProblem problem = problem_of(nest, dot_axes(nest), target);
   const auto vector = [&](bool in_memory) {

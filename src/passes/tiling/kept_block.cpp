@@ -19,7 +19,7 @@ bool chooses(const Expr& s) {
 
 bool is_zero(const Expr& s) { return s.kind == Expr::Kind::constant && s.number.f == 0 && s.number.i == 0; }
 
-// Variables that the tiles of a chain's dots walk.
+// Variables that the tiles of a back-to-back matmul's dots walk.
 std::set<int> tile_variables(const LoopNest& nest, const DotAxes& axes) {
   std::set<int> out = {axes.m, axes.n, axes.k};
   for (std::size_t v = 0; v < nest.inner.size(); ++v)

@@ -13,7 +13,7 @@ struct KeptBlock {
   std::vector<int> used;  // bools: zeros where any of them is false
 };
 // A dot's operand as a load; also where bools choose between it and zeros along one axis of a block that a
-// chain's loop walks: a matrix unit's blocks get their zeros on chip.
+// back-to-back matmul's loop walks: a matrix unit's blocks get their zeros on chip.
 KeptBlock kept_block(const LoopNest& nest, const DotAxes& axes, int operand);
 inline int block_of_operand(const LoopNest& nest, const DotAxes& axes, int operand) {
   return kept_block(nest, axes, operand).load;

@@ -1,4 +1,4 @@
-// A chain may be shared where it is one pass, which stores nothing of what the loop walks.
+// A back-to-back matmul may be shared where it is one pass, which stores nothing of what the loop walks.
 #include "passes/tiling/split_k_b2b.h"
 
 #include "passes/masks/loop_range.h"
@@ -26,7 +26,7 @@ bool can_share(const ir::Graph& graph, const LoopNest& nest) {
          });
 }
 
-// All of a chain's work on all of the machine.
+// All of a back-to-back matmul's work on all of the machine.
 double busy_seconds(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
   const std::vector<std::vector<bool>> depends = dependence(nest);
   const double flops_per_s = dot_rate(nest, target).flops_per_s;

@@ -1,5 +1,5 @@
 // attention: q bf16[16,4096,64], k bf16[16,4096,64], v bf16[16,4096,64] -> y bf16[16,4096,64]
-// schedule: mma_chain threads=128 stages=2 longest_first=true
+// schedule: mma_b2b threads=128 stages=2 longest_first=true
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/edge.cuh"
@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   const u32 k_blocks = q_blocks + 1 * q_block::bytes;
   using v_block = Block<bf16, 64, 64, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
-  int turn = 0;  // which of a block's places is multiplied
+  int stage = 0;  // which of a block's places is multiplied
   const i32 index = program_1 * 128;
   const i32 begin = max(0, min(4096, index + 1));
   const i32 index_2 = begin / 64 * 64;
@@ -56,28 +56,28 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   copy_block<q_block, 128, true>(q_blocks, q + program_2 * 262144 + index * 64, 1, 64, 64, 128);
   copy_async_commit();
   const i64 k_2_end = index_2, k_2_step = 64;
-  const auto copy_k_block = [&](i64 at, int place) {
+  const auto copy_k_block = [&](i64 at, int stage) {
     if (at < k_2_end) {
       const i32 k_2 = i32(at);
-      copy_block<k_block, 128, true>(k_blocks + place * k_block::bytes, k + program_2 * 262144 + k_2 * 64, 1, 64, 64, 64);
+      copy_block<k_block, 128, true>(k_blocks + stage * k_block::bytes, k + program_2 * 262144 + k_2 * 64, 1, 64, 64, 64);
     }
   };
-  const auto copy_v_block = [&](i64 at, int place) {
+  const auto copy_v_block = [&](i64 at, int stage) {
     if (at < k_2_end) {
       const i32 k_2 = i32(at);
-      copy_block<v_block, 128, true>(v_blocks + place * v_block::bytes, v_ + program_2 * 262144 + k_2 * 64, 1, 64, 64, 64);
+      copy_block<v_block, 128, true>(v_blocks + stage * v_block::bytes, v_ + program_2 * 262144 + k_2 * 64, 1, 64, 64, 64);
     }
   };
   copy_k_block(0, 0);
   copy_v_block(0, 0);
   copy_async_commit();
-  turn = 0;
+  stage = 0;
   for (i64 k_2_i = 0; k_2_i < k_2_end; k_2_i += k_2_step) {
     const i32 k_2 = i32(k_2_i);
     copy_async_wait<0>();
     __syncthreads();
-    copy_k_block(k_2_i + k_2_step, turn == 0 ? 1 : turn - 1);
-    copy_v_block(k_2_i + k_2_step, turn == 0 ? 1 : turn - 1);
+    copy_k_block(k_2_i + k_2_step, stage == 0 ? 1 : stage - 1);
+    copy_v_block(k_2_i + k_2_step, stage == 0 ? 1 : stage - 1);
     copy_async_commit();
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
         }
       }
     }
-    mma_block<q_block, k_block, 128, 1>(product, q_blocks, k_blocks + turn * k_block::bytes);
+    mma_block<q_block, k_block, 128, 1>(product, q_blocks, k_blocks + stage * k_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       max_of_product[r] = Max::identity<f32>();
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
       const f32 product_2 = row_sum[r] * fast::exp(row_max[r] - max(row_max[r], max_of_product[r]));
       new_row_sum[r] = product_2 + sum_of_exp_product[r];
     }
-    mma_block<v_block>(acc, exp_product_bf16, v_blocks + turn * v_block::bytes);
+    mma_block<v_block>(acc, exp_product_bf16, v_blocks + stage * v_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       row_max[r] = max(row_max[r], max_of_product[r]);
@@ -151,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     for (int r = 0; r < 4; ++r) {
       row_sum[r] = new_row_sum[r];
     }
-    turn = turn == 1 ? 0 : turn + 1;
+    stage = stage == 1 ? 0 : stage + 1;
   }
   copy_async_wait<0>();
   __syncthreads();
@@ -163,28 +163,28 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
   Vec<bf16, 2> exp_product_bf16_2[4][8];
   f32 new_row_sum_2[4];
   const i64 k_3_end = end, k_3_step = 64;
-  const auto copy_k_block_2 = [&](i64 at, int place) {
+  const auto copy_k_block_2 = [&](i64 at, int stage) {
     if (at < k_3_end) {
       const i32 k_3 = i32(at);
-      copy_block<k_block, 128, true>(k_blocks + place * k_block::bytes, k + program_2 * 262144 + k_3 * 64, 1, 64, 64, end_inside(i64(k_3), 4096, 64));
+      copy_block<k_block, 128, true>(k_blocks + stage * k_block::bytes, k + program_2 * 262144 + k_3 * 64, 1, 64, 64, end_inside(i64(k_3), 4096, 64));
     }
   };
-  const auto copy_v_block_2 = [&](i64 at, int place) {
+  const auto copy_v_block_2 = [&](i64 at, int stage) {
     if (at < k_3_end) {
       const i32 k_3 = i32(at);
-      copy_block<v_block, 128, true>(v_blocks + place * v_block::bytes, v_ + program_2 * 262144 + k_3 * 64, 1, 64, 64, end_inside(i64(k_3), 4096, 64));
+      copy_block<v_block, 128, true>(v_blocks + stage * v_block::bytes, v_ + program_2 * 262144 + k_3 * 64, 1, 64, 64, end_inside(i64(k_3), 4096, 64));
     }
   };
   copy_k_block_2(index_2, 0);
   copy_v_block_2(index_2, 0);
   copy_async_commit();
-  turn = 0;
+  stage = 0;
   for (i64 k_3_i = index_2; k_3_i < k_3_end; k_3_i += k_3_step) {
     const i32 k_3 = i32(k_3_i);
     copy_async_wait<0>();
     __syncthreads();
-    copy_k_block_2(k_3_i + k_3_step, turn == 0 ? 1 : turn - 1);
-    copy_v_block_2(k_3_i + k_3_step, turn == 0 ? 1 : turn - 1);
+    copy_k_block_2(k_3_i + k_3_step, stage == 0 ? 1 : stage - 1);
+    copy_v_block_2(k_3_i + k_3_step, stage == 0 ? 1 : stage - 1);
     copy_async_commit();
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
         }
       }
     }
-    mma_block<q_block, k_block, 128, 1>(product_2, q_blocks, k_blocks + turn * k_block::bytes);
+    mma_block<q_block, k_block, 128, 1>(product_2, q_blocks, k_blocks + stage * k_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       max_of_product_2[r] = Max::identity<f32>();
@@ -256,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
       const f32 exp_row_max = fast::exp(row_max[r] - (new_row_max == -infinity() ? 0.0f : new_row_max));
       new_row_sum_2[r] = row_sum[r] * exp_row_max + sum_of_exp_product_2[r];
     }
-    mma_block<v_block>(acc, exp_product_bf16_2, v_blocks + turn * v_block::bytes);
+    mma_block<v_block>(acc, exp_product_bf16_2, v_blocks + stage * v_block::bytes);
 #pragma unroll
     for (int r = 0; r < 4; ++r) {
       row_max[r] = max(row_max[r], max_of_product_2[r]);
@@ -265,7 +265,7 @@ extern "C" __global__ void __launch_bounds__(128) attention(const bf16* __restri
     for (int r = 0; r < 4; ++r) {
       row_sum[r] = new_row_sum_2[r];
     }
-    turn = turn == 1 ? 0 : turn + 1;
+    stage = stage == 1 ? 0 : stage + 1;
   }
   copy_async_wait<0>();
   __syncthreads();

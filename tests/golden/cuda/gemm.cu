@@ -18,25 +18,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 256, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
-  __shared__ TmaPipeline<4> ring;
-  open_pipeline<2, 1>(ring);
-  PipelineState<4> turn;
+  __shared__ TmaPipeline<4> pipeline;
+  open_pipeline<2, 1>(pipeline);
+  PipelineState<4> state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 768; program += i32(gridDim.x)) {
-        const Place place = group_m<16>(program, 12, 64);
+        const GridPoint point = tile_swizzle<16>(program, 12, 64);
         const i32 program_2 = program / 768;
-        const i32 program_1 = place.y;
+        const i32 program_1 = point.y;
         const i32 index_2 = program_1 * 128;
-        const i32 program_0 = place.x;
+        const i32 program_0 = point.x;
         const i32 index = program_0 * 256;
         for (i64 k = 0; k < 768; k += 64) {
-          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, a_map, full, i32(k), index_2, program_2);
-          tma_load_panels<4, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, b_map, full, index, i32(k), program_2);
-          turn.next();
+          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, a_map, full, i32(k), index_2, program_2);
+          tma_load_panels<4, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, b_map, full, index, i32(k), program_2);
+          state.next();
         }
       }
     }
@@ -44,9 +44,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
     registers_up<232>();
     const int group = warpgroup();
     for (i32 program = i32(blockIdx.x); program < 768; program += i32(gridDim.x)) {
-      const Place place = group_m<16>(program, 12, 64);
-      const i32 program_0 = place.x;
-      const i32 program_1 = place.y;
+      const GridPoint point = tile_swizzle<16>(program, 12, 64);
+      const i32 program_0 = point.x;
+      const i32 program_1 = point.y;
       const i32 program_2 = program / 768;
       const i32 index = program_0 * 256;
       const i32 index_2 = program_1 * 128;
@@ -54,15 +54,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
       Vec<f32, 2> acc[2][32];
       keep_step<256>();
       for (i64 k = 0; k < 768; k += 64) {
-        wait_full(ring, turn);
-        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, k > 0);
+        wait_full(pipeline, state);
+        wgmma_block<A, B, 2>(acc, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, k > 0);
         wgmma_wait<1>();
-        if (k > 0) release_previous<1>(ring, turn);
-        turn.next();
+        if (k > 0) release_previous<1>(pipeline, state);
+        state.next();
       }
       wgmma_wait<0>();
       wgmma_pin(acc);
-      release_previous<1>(ring, turn);
+      release_previous<1>(pipeline, state);
 
       bf16* const c_at = c_ + program_2 * 25165824 + index_2 * 3072 + index + g * 3072 + t * 8;
 #pragma unroll

@@ -1,5 +1,5 @@
 // matmul: a bf16[1,8192,768], b bf16[1,768,3072], bias f32[3072] -> c bf16[1,8192,3072]
-// schedule: wgmma_ping_pong threads=256 stages=4 group_m=16 tma_store_stages=4
+// schedule: wgmma_pingpong threads=256 stages=4 group_m=16 tma_store_stages=4
 // tiles [128,192]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 24 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -7,8 +7,8 @@
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/math_fast.cuh"
 #include "tw_cuda/memory.cuh"
-#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/tile_store.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -19,25 +19,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 192, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 4 * A::bytes;
-  __shared__ TmaPipeline<4> ring;
-  open_pipeline<1, 1>(ring);
-  PipelineState<4> turn;
+  __shared__ TmaPipeline<4> pipeline;
+  open_pipeline<1, 1>(pipeline);
+  PipelineState<4> state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 1024; program += i32(gridDim.x)) {
-        const Place place = group_m<16>(program, 16, 64);
+        const GridPoint point = tile_swizzle<16>(program, 16, 64);
         const i32 program_2 = program / 1024;
-        const i32 program_1 = place.y;
+        const i32 program_1 = point.y;
         const i32 index_2 = program_1 * 128;
-        const i32 program_0 = place.x;
+        const i32 program_0 = point.x;
         const i32 index = program_0 * 192;
         for (i64 k = 0; k < 768; k += 64) {
-          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, a_map, full, i32(k), index_2, program_2);
-          tma_load_panels<3, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, b_map, full, index, i32(k), program_2);
-          turn.next();
+          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, a_map, full, i32(k), index_2, program_2);
+          tma_load_panels<3, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, b_map, full, index, i32(k), program_2);
+          state.next();
         }
       }
     }
@@ -48,28 +48,28 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
     TmaStoreStages<4> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes, 0};
     u32 passed = u32(group);  // programs of the others since the last own one
     for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < 1024; program += 2 * i32(gridDim.x)) {
-      const Place place = group_m<16>(program, 16, 64);
-      const i32 program_0 = place.x;
-      const i32 program_1 = place.y;
+      const GridPoint point = tile_swizzle<16>(program, 16, 64);
+      const i32 program_0 = point.x;
+      const i32 program_1 = point.y;
       const i32 program_2 = program / 1024;
       const i32 index = program_0 * 192;
       const i32 index_2 = program_1 * 128;
 
       Vec<f32, 2> acc[4][24];
-      turn.skip(passed * 12);
+      state.skip(passed * 12);
       passed = 1;
       pingpong_wait(group);
       for (i64 k = 0; k < 768; k += 64) {
-        wait_full(ring, turn);
-        wgmma_block<A, B, 1>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, 0, k > 0);
+        wait_full(pipeline, state);
+        wgmma_block<A, B, 1>(acc, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, 0, k > 0);
         wgmma_wait<1>();
-        if (k > 0) release_previous<1>(ring, turn);
-        turn.next();
+        if (k > 0) release_previous<1>(pipeline, state);
+        state.next();
       }
       pingpong_signal<2>(group);
       wgmma_wait<0>();
       wgmma_pin(acc);
-      release_previous<1>(ring, turn);
+      release_previous<1>(pipeline, state);
 
 #pragma unroll
       for (int panel = 0; panel < 3; ++panel) {

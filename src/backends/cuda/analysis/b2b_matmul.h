@@ -64,8 +64,8 @@ struct B2bMatmul {
   bool multiplies_alone() const;
 };
 
-// Why a kernel's dots are no such chain for tensor cores that are fed as `unit` says, as a failure of kind
-// unsupported.
+// Why a kernel's dots are no such back-to-back matmul for tensor cores that are fed as `unit` says, as a
+// failure of kind unsupported.
 Result<B2bMatmul> find_b2b_matmul(const tile::Kernel& kernel, tile::DotUnit unit);
 
 }  // namespace tilewright::cuda

@@ -1,4 +1,4 @@
-// A loop of one dot where it is one, else a chain.
+// A loop of one dot where it is one, else a back-to-back matmul.
 #include "backends/cuda/analysis/dot_use.h"
 
 #include "backends/cuda/analysis/b2b_plan.h"

@@ -32,7 +32,7 @@ int stages(const Schedule& schedule) {
 int group_m(const Schedule& schedule) {
   return field_or(schedule, [](const auto& kind) -> decltype(kind.group_m) { return kind.group_m; }, 0);
 }
-bool is_descending(const Schedule& schedule) {
+bool is_longest_first(const Schedule& schedule) {
   return field_or(
       schedule, [](const auto& kind) -> decltype(kind.longest_first) { return kind.longest_first; }, false);
 }
@@ -51,8 +51,8 @@ int launched_cluster(const Schedule& schedule) {
   return scaled ? scaled->cluster : row_cluster(schedule);
 }
 
-bool is_ping_pong(const Schedule& schedule) {
-  return std::holds_alternative<tile::WgmmaPingPong>(schedule.kind);
+bool is_pingpong(const Schedule& schedule) {
+  return std::holds_alternative<tile::WgmmaPingpong>(schedule.kind);
 }
 
 tile::Rounds rounds(const Schedule& schedule) {
@@ -61,7 +61,7 @@ tile::Rounds rounds(const Schedule& schedule) {
 }
 
 bool is_for_chains(const Schedule& schedule) {
-  return std::holds_alternative<tile::MmaChain>(schedule.kind) ||
+  return std::holds_alternative<tile::MmaB2b>(schedule.kind) ||
          std::holds_alternative<tile::WgmmaB2b>(schedule.kind) ||
          std::holds_alternative<tile::WgmmaScaled>(schedule.kind);
 }

@@ -11,12 +11,12 @@ inline constexpr int kWarpgroup = 128;
 int threads_per_row(const tile::Schedule& schedule);  // on tensor cores the four lanes that share a row
 int stages(const tile::Schedule& schedule);
 int group_m(const tile::Schedule& schedule);
-bool is_descending(const tile::Schedule& schedule);
+bool is_longest_first(const tile::Schedule& schedule);
 int tma_store_stages(const tile::Schedule& schedule);
 // Blocks of a cluster: of one that shares a tile, and of any.
 int row_cluster(const tile::Schedule& schedule);
 int launched_cluster(const tile::Schedule& schedule);
-bool is_ping_pong(const tile::Schedule& schedule);
+bool is_pingpong(const tile::Schedule& schedule);
 tile::Rounds rounds(const tile::Schedule& schedule);
 
 // Whether the kind is one for back-to-back dots or scaled accumulation.
@@ -29,7 +29,7 @@ inline bool on_tensor_cores(tile::DotUnit unit) {
 // Threads of a block: those that multiply, and the warpgroup that fetches.
 inline int block_threads(const tile::Schedule& s) { return s.threads + (is_wgmma(s) ? kWarpgroup : 0); }
 // Threads that one program has.
-inline int program_threads(const tile::Schedule& s) { return is_ping_pong(s) ? kWarpgroup : s.threads; }
+inline int program_threads(const tile::Schedule& s) { return is_pingpong(s) ? kWarpgroup : s.threads; }
 // Whether a block carries out one program after another.
 bool walks_programs(const tile::Schedule& schedule);
 

@@ -23,7 +23,7 @@ class B2bMatmuls : public ::testing::Test {
     for (const backends::Candidate& c : backend_->candidates(kernel))
       if (c.refusal.empty() && dot_unit(c.schedule) == tile::DotUnit::wgmma) schedules.push_back(c.schedule);
     EXPECT_GE(schedules.size(), 3u) << what;
-    for (int stages : places) schedules.push_back({.threads = 256, .kind = tile::MmaChain{.stages = stages}});
+    for (int stages : places) schedules.push_back({.threads = 256, .kind = tile::MmaB2b{.stages = stages}});
     for (const tile::Schedule& schedule : schedules) {
       const auto r = test::check_kernel(
           *backend_, kernel, schedule,

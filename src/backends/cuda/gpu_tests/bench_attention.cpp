@@ -47,7 +47,7 @@ std::vector<AttentionWay> copied_ways(const AttentionKernel& sizes) {
       if (t.threads == 128 && t.block_n * sizes.depth > Index{64} * 128) continue;  // of registers
       AttentionWay w{.block_n = t.block_n,
                      .schedule = {.threads = t.threads,
-                                  .kind = tile::MmaChain{.stages = stages, .longest_first = sizes.causal}}};
+                                  .kind = tile::MmaB2b{.stages = stages, .longest_first = sizes.causal}}};
       all.push_back(w);
     }
   return all;
@@ -64,7 +64,8 @@ std::vector<AttentionWay> ways(const AttentionKernel& sizes) {
       wide{{256, 128, 2}, {256, 160, 2}, {256, 192, 2}, {256, 96, 3}};
   std::vector<AttentionWay> all;
   for (const Tiles& t : sizes.depth <= 64 ? narrow : wide)
-    for (const tile::Rounds rounds : {tile::Rounds::fa3_pingpong, tile::Rounds::ahead, tile::Rounds::apart})
+    for (const tile::Rounds rounds :
+         {tile::Rounds::fa3_pingpong, tile::Rounds::overlapped, tile::Rounds::apart})
       all.push_back(
           way(t.threads, t.block_n, {.stages = t.stages, .longest_first = sizes.causal, .rounds = rounds}));
   const auto change_first = [&](const auto& change) {

@@ -57,7 +57,7 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
   for (const MatmulKernel& m : kernels)
     for (const int places : {0, 2, 3}) {
       check(m, {.threads = 256,
-                .kind = tile::WgmmaPingPong{.stages = 3, .group_m = 4, .tma_store_stages = places}});
+                .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .tma_store_stages = places}});
       if (places > 0)
         check(m, {.threads = 256,
                   .kind = tile::WgmmaDot{.stages = 3, .group_m = 4, .tma_store_stages = places}});

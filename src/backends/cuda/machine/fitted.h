@@ -181,7 +181,7 @@ inline tile::VectorDots vector_dots() {
       .depth = 32,
       .edge = 64,
       .edge_depth = 16,
-      // Products with a computed operand, and those in chains: 0.3 to 0.34 of the GPT-2 block's
+      // Products with a computed operand, and those in back-to-back matmuls: 0.3 to 0.34 of the GPT-2 block's
       // (docs/notes/2026-11-21-third-h200.md, 2026-11-22-whole-programs.md).
       .share = 0.3,
       .sum_rows = 8,  // each takes a register for every element that a thread holds of a block
@@ -226,19 +226,19 @@ inline constexpr double kClusterCost = 1.18;
 // Of two schedules that take as long the one with fewer elements a thread: its code is shorter. Chosen.
 inline constexpr double kOfAnElement = 0.0005;
 
-// --- schedules of products and chains (schedule/dot_candidates.cpp)
+// --- schedules of products and back-to-back matmuls (schedule/dot_candidates.cpp)
 
-// Share of the tensor cores' rate beside the steps between the dots of a chain; and what it costs to wait for
-// these, or for the other warpgroup. With two of them, taking turns was worth 2 % to heads of 64 and cost as
-// much with heads of 128 (docs/notes/2026-11-21-dot-chains.md).
+// Share of the tensor cores' rate beside the steps between the dots of a back-to-back matmul; and what it
+// costs to wait for these, or for the other warpgroup. With two of them, taking turns was worth 2 % to heads
+// of 64 and cost as much with heads of 128 (docs/notes/2026-11-21-dot-chains.md).
 inline constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
 // With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
 // rounds, and 5 % lost of 65 (docs/notes/2026-11-22-short-chains.md).
 inline constexpr double kFewRounds = 16;
-// Results of a chain that the copy engine sends: predicted, to be measured (the same note).
+// Results of a back-to-back matmul that the copy engine sends: predicted, to be measured (the same note).
 inline constexpr double kB2bTmaStore = 1.01;
-// dot=mma: a chain whose threads have nobody to hide their waiting, or each place of the ring fewer:
-// predicted, docs/notes/2026-11-22-mma-chains.md.
+// dot=mma: a back-to-back matmul whose threads have nobody to hide their waiting, or each place of the
+// pipeline fewer: predicted, docs/notes/2026-11-22-mma-chains.md.
 inline constexpr double kAlone = 1.3, kFewerPlaces = 0.05;
 inline constexpr double kOtherGroupM = 1.01;  // the first group_m is taken unless another is measured faster
 inline constexpr double kOwnBlocks = 1.005;   // where two blocks could share what they fetch; chosen likewise

@@ -1,5 +1,5 @@
-// Rounds of back-to-back dots that overlap (tile::Rounds::ahead): the last product of a round runs under the
-// steps of the next one.
+// Rounds of back-to-back dots that overlap (tile::Rounds::overlapped): the last product of a round runs under
+// the steps of the next one.
 #pragma once
 
 #include "backends/cuda/analysis/b2b_matmul.h"

@@ -82,7 +82,7 @@ Status check_kind(const Kernel& kernel, const tile::FmaBlocks&, CudaPlan& plan) 
   return check_copies(kernel, plan);
 }
 
-Status check_kind(const Kernel& kernel, const tile::MmaChain& kind, CudaPlan& plan) {
+Status check_kind(const Kernel& kernel, const tile::MmaB2b& kind, CudaPlan& plan) {
   const B2bMatmul& b2b = *plan.dots.b2b;
   if (kind.stages < 1) return refusal("mma: wants a layout for each block");
   if (!copies_panels(plan.schedule)) return refusal("mma: wants a power of two of threads, 64 at least");
@@ -107,7 +107,7 @@ Status place_blocks(const tile::MmaDot& kind, CudaPlan& plan) { return place_dot
 Status place_blocks(const tile::FmaBlocks& kind, CudaPlan& plan) { return place_dot(kind.stages, plan); }
 
 // Threads that copy themselves have no warps to fetch another program's blocks.
-Status place_blocks(const tile::MmaChain& kind, CudaPlan& plan) {
+Status place_blocks(const tile::MmaB2b& kind, CudaPlan& plan) {
   if (plan.shared.exchanged > 0) return refusal("mma: threads exchange tiles");
   Index bytes = kSwizzleBytes;
   for (const B2bBlock& b : plan.dots.b2b->blocks) {

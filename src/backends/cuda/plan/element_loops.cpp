@@ -153,7 +153,7 @@ class Planner {
     }
     if (!dots_.b2b) {  // whose element loops stand between products
       // Two warpgroups' tiles of 192 columns leave none: ptxas spilled 100 bytes.
-      if (is_ping_pong(schedule_) && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
+      if (is_pingpong(schedule_) && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
         return refusal("cutlass_pingpong: no registers are left for what columns are reduced to");
       pieces.loads = !scans(loop) && registers + reduced > kRoom;
       if (pieces.loads && pieces.vectors == 0) pieces.vectors = kQuad;

@@ -11,9 +11,9 @@ Status check_kind(const tile::Kernel& kernel, const tile::CpuLoops& kind, CudaPl
 Status check_kind(const tile::Kernel& kernel, const tile::ElementLoops& kind, CudaPlan& plan);
 Status check_kind(const tile::Kernel& kernel, const tile::MmaDot& kind, CudaPlan& plan);
 Status check_kind(const tile::Kernel& kernel, const tile::FmaBlocks& kind, CudaPlan& plan);
-Status check_kind(const tile::Kernel& kernel, const tile::MmaChain& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::MmaB2b& kind, CudaPlan& plan);
 Status check_kind(const tile::Kernel& kernel, const tile::WgmmaDot& kind, CudaPlan& plan);
-Status check_kind(const tile::Kernel& kernel, const tile::WgmmaPingPong& kind, CudaPlan& plan);
+Status check_kind(const tile::Kernel& kernel, const tile::WgmmaPingpong& kind, CudaPlan& plan);
 Status check_kind(const tile::Kernel& kernel, const tile::WgmmaB2b& kind, CudaPlan& plan);
 Status check_kind(const tile::Kernel& kernel, const tile::WgmmaScaled& kind, CudaPlan& plan);
 
@@ -22,9 +22,9 @@ Status place_blocks(const tile::CpuLoops& kind, CudaPlan& plan);
 Status place_blocks(const tile::ElementLoops& kind, CudaPlan& plan);
 Status place_blocks(const tile::MmaDot& kind, CudaPlan& plan);
 Status place_blocks(const tile::FmaBlocks& kind, CudaPlan& plan);
-Status place_blocks(const tile::MmaChain& kind, CudaPlan& plan);
+Status place_blocks(const tile::MmaB2b& kind, CudaPlan& plan);
 Status place_blocks(const tile::WgmmaDot& kind, CudaPlan& plan);
-Status place_blocks(const tile::WgmmaPingPong& kind, CudaPlan& plan);
+Status place_blocks(const tile::WgmmaPingpong& kind, CudaPlan& plan);
 Status place_blocks(const tile::WgmmaB2b& kind, CudaPlan& plan);
 Status place_blocks(const tile::WgmmaScaled& kind, CudaPlan& plan);
 

@@ -18,11 +18,11 @@ namespace {
 
 // The order of programs names the grid's second axis.
 Status check_order(const Kernel& kernel, const tile::Schedule& s) {
-  if (group_m(s) > 0 && is_descending(s))
+  if (group_m(s) > 0 && is_longest_first(s))
     return refusal("group_m: longest_first is another order of programs");
   if (kernel.grid.size() > 1) return Unit{};
   if (group_m(s) > 0) return refusal("group_m: wants a second grid axis");
-  if (is_descending(s)) return refusal("longest_first: wants a second grid axis");
+  if (is_longest_first(s)) return refusal("longest_first: wants a second grid axis");
   return Unit{};
 }
 

@@ -46,8 +46,8 @@ struct CudaPlan {
 
   std::vector<StagedLoad> staged;  // ElementLoops: loads of the next programs
   OverlappingRounds rounds;        // WgmmaB2b
-  std::vector<int> places;         // chains: places of each block in shared memory
-  std::map<const tile::Op*, std::vector<CopyPoint>> copy_points;  // MmaChain: by loop
+  std::vector<int> places;         // back-to-back matmuls: places of each block in shared memory
+  std::map<const tile::Op*, std::vector<CopyPoint>> copy_points;  // MmaB2b: by loop
 
   CudaPlan() = default;
   // Loops and dots are known by their addresses.

@@ -43,7 +43,7 @@ TEST(CudaPlan, AnOrderOfProgramsWantsTheAxesItOrders) {
 
 TEST(CudaPlan, AKindWantsTheLoopsThatItIsFor) {
   EXPECT_EQ(why_not(product(), {.threads = 256, .kind = tile::WgmmaDot()}), "");
-  EXPECT_EQ(why_not(product(), {.threads = 256, .kind = tile::WgmmaPingPong()}), "");
+  EXPECT_EQ(why_not(product(), {.threads = 256, .kind = tile::WgmmaPingpong()}), "");
   EXPECT_EQ(why_not(product(), {.threads = 256, .kind = tile::WgmmaB2b()}),
             "dot: the loop is no b2b of dots");
   EXPECT_EQ(why_not(attention(), {.threads = 256, .kind = tile::WgmmaDot()}),
@@ -65,7 +65,7 @@ TEST(CudaPlan, SharedMemoryIsCounted) {
 
 TEST(CudaPlan, RoundsThatOverlapAreKnownByTheirLoop) {
   const auto plan = plan_kernel(
-      attention(), {.threads = 256, .kind = tile::WgmmaB2b{.rounds = tile::Rounds::ahead}}, kHopper);
+      attention(), {.threads = 256, .kind = tile::WgmmaB2b{.rounds = tile::Rounds::overlapped}}, kHopper);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_EQ(plan->rounds.of_loop.size(), 1u);
 }

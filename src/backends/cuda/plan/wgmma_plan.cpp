@@ -18,7 +18,7 @@ using tile::Op;
 namespace {
 
 // The most warpgroups that multiply: two for single products, since with three ptxas has 128 registers a
-// thread for an instruction that names 154 (C7602). A chain's sums are smaller.
+// thread for an instruction that names 154 (C7602). A back-to-back matmul's sums are smaller.
 constexpr int kMaxWarpgroups = 2, kMaxB2bWarpgroups = 3;
 // Columns of the sum of 64 rows that the registers of a warpgroup hold.
 constexpr Index kMostColumns = 256;
@@ -135,7 +135,7 @@ Status place_b2b(CudaPlan& plan) {
 Status check_kind(const Kernel&, const tile::WgmmaDot&, CudaPlan& plan) { return check_dot(plan); }
 
 // A warpgroup passes over the blocks of the others' programs: it must know how many they are.
-Status check_kind(const Kernel& kernel, const tile::WgmmaPingPong&, CudaPlan& plan) {
+Status check_kind(const Kernel& kernel, const tile::WgmmaPingpong&, CudaPlan& plan) {
   if (Status s = check_dot(plan); !s) return s;
   const TensorDot& dot = *plan.dots.dot;
   const TileFrame& f = result_frame(plan, *dot.dot);
@@ -175,7 +175,7 @@ Status check_kind(const Kernel& kernel, const tile::WgmmaScaled& kind, CudaPlan&
 Status place_blocks(const tile::WgmmaDot&, CudaPlan& plan) {
   return place_behind(place_operands(*plan.dots.dot, plan), plan);
 }
-Status place_blocks(const tile::WgmmaPingPong&, CudaPlan& plan) {
+Status place_blocks(const tile::WgmmaPingpong&, CudaPlan& plan) {
   return place_behind(place_operands(*plan.dots.dot, plan), plan);
 }
 Status place_blocks(const tile::WgmmaB2b&, CudaPlan& plan) { return place_b2b(plan); }

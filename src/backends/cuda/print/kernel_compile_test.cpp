@@ -124,7 +124,7 @@ TEST(Golden, PrintedKernels) {
   expect_golden("gemm_gelu_cutlass_pingpong",
                 print(tile::samples::matmul(gelu),
                       {.threads = 256,
-                       .kind = tile::WgmmaPingPong{.stages = 4, .group_m = 16, .tma_store_stages = 4}}));
+                       .kind = tile::WgmmaPingpong{.stages = 4, .group_m = 16, .tma_store_stages = 4}}));
   const tile::samples::AttentionKernel causal{.heads = 16,
                                               .queries = 4096,
                                               .keys = 4096,
@@ -135,7 +135,7 @@ TEST(Golden, PrintedKernels) {
   expect_golden("attention_mma",
                 open_for("sm_80")
                     ->print(tile::samples::attention(causal),
-                            {.threads = 128, .kind = tile::MmaChain{.stages = 2, .longest_first = true}})
+                            {.threads = 128, .kind = tile::MmaB2b{.stages = 2, .longest_first = true}})
                     .value()
                     .text);
   expect_golden("transpose", print(tile::samples::transpose_tiles(DType::f32, 8192, 8192, 64),

@@ -38,14 +38,14 @@ std::vector<Schedule> schedules() {
         kinds.emplace_back(tile::WgmmaScaled{.stages = stages, .group_m = group_m, .cluster = cluster});
       for (const bool longest_first : {false, true})
         kinds.emplace_back(
-            tile::MmaChain{.stages = stages, .group_m = group_m, .longest_first = longest_first});
+            tile::MmaB2b{.stages = stages, .group_m = group_m, .longest_first = longest_first});
       for (const int places : {0, 1, 2}) {
         kinds.emplace_back(tile::WgmmaDot{.stages = stages, .group_m = group_m, .tma_store_stages = places});
         kinds.emplace_back(
-            tile::WgmmaPingPong{.stages = stages, .group_m = group_m, .tma_store_stages = places});
+            tile::WgmmaPingpong{.stages = stages, .group_m = group_m, .tma_store_stages = places});
         for (const bool longest_first : {false, true})
           for (const tile::Rounds rounds :
-               {tile::Rounds::apart, tile::Rounds::ahead, tile::Rounds::fa3_pingpong})
+               {tile::Rounds::apart, tile::Rounds::overlapped, tile::Rounds::fa3_pingpong})
             kinds.emplace_back(tile::WgmmaB2b{.stages = stages,
                                               .group_m = group_m,
                                               .longest_first = longest_first,

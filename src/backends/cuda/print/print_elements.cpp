@@ -55,7 +55,7 @@ std::string KernelPrinter::effect_guard(const Loop& loop) const {
       break;
   }
   if (packed) return fmt::format("threadIdx.x % {} == 0", schedule_.threads / layouts_.programs_per_block);
-  if (is_ping_pong(schedule_)) return fmt::format("threadIdx.x % {} == 0", kWarpgroup);
+  if (is_pingpong(schedule_)) return fmt::format("threadIdx.x % {} == 0", kWarpgroup);
   return rank + "threadIdx.x == 0";
 }
 

@@ -1,6 +1,6 @@
-// Exponentials of what lies below a row's or a column's own number, e^(x·c - y), in kernels of chained dots:
-// as powers of 2, one multiply-add and one instruction of the special units for each element, where x is
-// known to be no larger than dots are; else one multiplication more, so that equal x·c and y give 1. And a
+// Exponentials of what lies below a row's or a column's own number, e^(x·c - y), in kernels of back-to-back
+// dots: as powers of 2, one multiply-add and one instruction of the special units for each element, where x
+// is known to be no larger than dots are; else one multiplication more, so that equal x·c and y give 1. And a
 // row's largest x·c, c > 0: the largest x, times c, which is the same number since rounding keeps order.
 #include "backends/cuda/print/kernel_printer.h"
 

@@ -56,7 +56,7 @@ TypedText KernelPrinter::program_id(int axis) {
   const int axes = static_cast<int>(kernel_.grid.size());
   const bool plain = axes == 1 && row_cluster(schedule_) == 1 && !layouts_.is_packed() && !walks();
   if (group_m(schedule_) > 0 && axis < 2) return {axis == 0 ? "point.x" : "point.y", "i32"};
-  if (is_descending(schedule_)) return {longest_first_id(axis), "i32"};
+  if (is_longest_first(schedule_)) return {longest_first_id(axis), "i32"};
   IndexText below = 1, above = 1;
   for (int i = 0; i < axes; ++i) (i < axis ? below : above) = (i < axis ? below : above) * grid(i);
   IndexText id = IndexText(plain ? "i32(blockIdx.x)" : "program") / below;
@@ -64,7 +64,7 @@ TypedText KernelPrinter::program_id(int axis) {
   return {id.str(), "i32"};
 }
 
-// The second axis counts slowest, from its end unless a chain's loops begin later there.
+// The second axis counts slowest, from its end unless a back-to-back matmul's loops begin later there.
 std::string KernelPrinter::longest_first_id(int axis) const {
   const auto axes = static_cast<int>(kernel_.grid.size());
   const IndexText program = "program", others = axes > 2 ? grid(0) * grid(2) : grid(0);
@@ -96,7 +96,7 @@ KernelPrinter::Thread KernelPrinter::thread(const TileFrame& frame) {
   const bool whole = frame.threads_per_row == program_threads(schedule_);
   // Among those of its program.
   const std::string self =
-      is_ping_pong(schedule_) ? fmt::format("int(threadIdx.x) % {}", kWarpgroup) : "int(threadIdx.x)";
+      is_pingpong(schedule_) ? fmt::format("int(threadIdx.x) % {}", kWarpgroup) : "int(threadIdx.x)";
   std::string t = whole ? self : fmt::format("int(threadIdx.x) % {}", frame.threads_per_row);
   if (frame.cluster > 1) {
     need("cluster_exchange");

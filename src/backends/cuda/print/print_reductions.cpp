@@ -152,7 +152,7 @@ void KernelPrinter::print_barrier() {
 }
 
 std::string KernelPrinter::thread_of_program() const {
-  return is_ping_pong(schedule_) ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
+  return is_pingpong(schedule_) ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
 }
 
 void KernelPrinter::print_exchange(Loop& loop) {
@@ -225,13 +225,13 @@ void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Re
 // Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
 std::string KernelPrinter::exchanging_threads() const {
   if (!is_wgmma(schedule_)) return "";
-  return is_ping_pong(schedule_) ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
+  return is_pingpong(schedule_) ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
 }
 
 std::string KernelPrinter::exchange_place(const std::string& type) const {
   if (!is_wgmma(schedule_)) return fmt::format("shared_memory<{}>()", type);
   return fmt::format("shared_memory<{}>(kExchange{})", type,
-                     is_ping_pong(schedule_) ? " + group * kExchanged" : "");
+                     is_pingpong(schedule_) ? " + group * kExchanged" : "");
 }
 
 // All reductions of the loop along its rows share one barrier.

@@ -39,13 +39,14 @@ constexpr Index kFewestStages = 4, kFewestStoreStages = 2, kMostStoreStages = 4;
 constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
 constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
 constexpr int kB2bGroupM = 16;           // rows of blocks in a group_m, as of a product alone
-constexpr Index kMaxB2bStages = 2;       // a chain computes longer on a block than memory takes to bring one
-constexpr Index kWarpgroupRows = 64;     // of one wgmma
+constexpr Index kMaxB2bStages =
+    2;  // a back-to-back matmul computes longer on a block than memory takes to bring one
+constexpr Index kWarpgroupRows = 64;  // of one wgmma
 constexpr Index kMaxWarpgroups = 3;
 constexpr Index kWideDepth = 128;
 constexpr double kManyRounds = 1e9;
-// mma: of the sums and products of a chain in one thread's registers; threads of a multiprocessor that
-// hide each other's waiting.
+// mma: of the sums and products of a back-to-back matmul in one thread's registers; threads of a
+// multiprocessor that hide each other's waiting.
 constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
 // fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
 // with 128 each, ptxas spilled.
@@ -121,15 +122,15 @@ class Lister {
     tile::TensorTiles tiles = tiles_of(*dot, {.threads = threads, .kind = together});
     const std::string why = list_group_m({16, 12, 8, 32}, threads, together, tiles, 1);
     if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
-    list_sent(threads, together, tiles, block_bytes);
+    list_tma_store(threads, together, tiles, block_bytes);
     // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
     // these share a tile.
     if (dot->two_level || !tile::fits_pingpong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
-    const tile::WgmmaPingPong apart{.stages = together.stages};
+    const tile::WgmmaPingpong apart{.stages = together.stages};
     tiles.pingpong = true;
     const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, tiles, 1);
     if (!alone.empty()) return refuse({.threads = 2 * kWarpgroup, .kind = apart}, alone);
-    list_sent(2 * kWarpgroup, apart, tiles, block_bytes);
+    list_tma_store(2 * kWarpgroup, apart, tiles, block_bytes);
   }
 
   void list_mma() {
@@ -158,7 +159,7 @@ class Lister {
 
   // The same with the result sent by the copy engine, where the pipeline still hides memory's latency.
   template <typename Kind>
-  void list_sent(int threads, Kind kind, tile::TensorTiles tiles, Index block_bytes) {
+  void list_tma_store(int threads, Kind kind, tile::TensorTiles tiles, Index block_bytes) {
     const Index groups = threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
     const Index pipeline =
         std::min(Index{kind.stages}, (all - kFewestStoreStages * groups * kPieceBytes) / block_bytes);
@@ -242,26 +243,26 @@ class Lister {
     const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, most);
     const int threads = static_cast<int>(groups) * kWarpgroup;
     if (b2b->scaled_accumulation()) return list_scaled_accumulation(*b2b, threads, static_cast<int>(places));
-    tile::WgmmaB2b kind{.stages = static_cast<int>(places), .group_m = chain_raster(*b2b)};
+    tile::WgmmaB2b kind{.stages = static_cast<int>(places), .group_m = b2b_group_m(*b2b)};
     kind.longest_first = kind.group_m == 0 && differs_by_row(*b2b, kernel_);
-    std::string why = add_chain({.threads = threads, .kind = kind}, kPlainB2b * b2b_us(*b2b));
+    std::string why = add_b2b({.threads = threads, .kind = kind}, kPlainB2b * b2b_us(*b2b));
     if (!why.empty()) return refuse({.kind = tile::WgmmaB2b()}, why);
     const bool wide = kernel_.type(b2b->dots[0].op->operands[0]).shape[1] >= kWideDepth;
     const auto try_rounds = [&](tile::Rounds rounds, double us) {
       kind.rounds = rounds;
       const Schedule s{.threads = threads, .kind = kind};
-      if (why = add_chain(s, us); !why.empty()) refuse(s, why);
+      if (why = add_b2b(s, us); !why.empty()) refuse(s, why);
     };
     const bool in_turns = !wide || mean_rounds(*b2b) < kFewRounds;
     for (const int tma_store : {0, static_cast<int>(kFewestStoreStages)}) {
       kind.tma_store_stages = tma_store;
       const double us = (tma_store > 0 ? kB2bTmaStore : 1) * b2b_us(*b2b);
-      try_rounds(tile::Rounds::ahead, (in_turns ? kFa3Pingpong : 1) * us);
+      try_rounds(tile::Rounds::overlapped, (in_turns ? kFa3Pingpong : 1) * us);
       if (groups > 1) try_rounds(tile::Rounds::fa3_pingpong, (in_turns ? 1 : kFa3Pingpong) * us);
     }
   }
 
-  int chain_raster(const B2bMatmul& b2b) const {
+  int b2b_group_m(const B2bMatmul& b2b) const {
     return b2b.multiplies_alone() && kernel_.grid.size() > 1 ? kB2bGroupM : 0;
   }
 
@@ -287,7 +288,7 @@ class Lister {
   // what it multiplies with for many of them, and as many places as leave room for a second program.
   void list_cp_async_b2b() {
     const auto b2b = find_b2b_matmul(kernel_, DotUnit::mma);
-    if (!b2b) return refuse({.kind = tile::MmaChain()}, b2b.error().message);
+    if (!b2b) return refuse({.kind = tile::MmaB2b()}, b2b.error().message);
     constexpr Index kDriverBytes = 1 << 10;  // of each block; a multiprocessor has them besides for one
     Index once = kDriverBytes + (1 << 10), each = 0;
     for (const B2bBlock& b : b2b->blocks) (b.resident() ? once : each) += b.operand.bytes();
@@ -297,7 +298,7 @@ class Lister {
     Index threads = std::max(rows, Index{kWarpgroup});
     for (const auto& [loop, count] : elements)
       if (count / threads > kMostAccumulators) threads = 2 * rows;
-    tile::MmaChain kind{.group_m = chain_raster(*b2b)};
+    tile::MmaB2b kind{.group_m = b2b_group_m(*b2b)};
     kind.longest_first = kind.group_m == 0 && differs_by_row(*b2b, kernel_);
     const bool waits = b2b->multiplies_alone() || has_nested(*b2b);
     const double us = (options_.arch.major < 9 ? 1 : kSlowerByThreads) * kPlainB2b * b2b_us(*b2b);
@@ -309,12 +310,12 @@ class Lister {
       const Index programs = (room + kDriverBytes) / (once + stages * each);
       const bool alone = programs * threads < kThreadsForWaits;
       const double fewer = waits ? static_cast<double>(kMaxCopies - stages) : stages == 1 ? 1 : 0;
-      why = add_chain(s, us * (1 + kFewerPlaces * fewer) * (alone ? kAlone : 1));
+      why = add_b2b(s, us * (1 + kFewerPlaces * fewer) * (alone ? kAlone : 1));
       if (!why.empty()) refuse(s, why);
       if (!why.empty() && stages > 1) break;
     }
-    if (found_.empty() || !std::holds_alternative<tile::MmaChain>(found_.back().schedule.kind))
-      refuse({.kind = tile::MmaChain()}, why);
+    if (found_.empty() || !std::holds_alternative<tile::MmaB2b>(found_.back().schedule.kind))
+      refuse({.kind = tile::MmaB2b()}, why);
   }
 
   // One product a round: one warpgroup adds while the other one's blocks are multiplied. GroupM as for plain
@@ -332,11 +333,11 @@ class Lister {
       kind.group_m = rows > 1 ? group_m : 0;
       kind.cluster = 2;
       const Schedule shared{.threads = threads, .kind = kind};
-      const std::string why_alone = add_chain(shared, us);
+      const std::string why_alone = add_b2b(shared, us);
       if (!why_alone.empty()) refuse(shared, why_alone);
       kind.cluster = 1;
       const std::string why =
-          add_chain({.threads = threads, .kind = kind}, why_alone.empty() ? kOwnBlocks * us : us);
+          add_b2b({.threads = threads, .kind = kind}, why_alone.empty() ? kOwnBlocks * us : us);
       if (!why.empty() && !found_one()) return refuse({.kind = tile::WgmmaScaled()}, why);
       us *= kOtherGroupM;
     }
@@ -348,7 +349,7 @@ class Lister {
   }
 
   // Why not, where it cannot be planned.
-  std::string add_chain(const Schedule& s, double us) {
+  std::string add_b2b(const Schedule& s, double us) {
     if (std::string why = why_not(s); !why.empty()) return why;
     Candidate c;
     c.schedule = s;
@@ -378,8 +379,8 @@ class Lister {
   // Share of the multiprocessors that have a program.
   double busy() const { return std::min(1.0, programs() / std::max(1, target_.units)); }
 
-  // No schedule is faster than what must move between memory and chip, none that the threads feed than chains
-  // are beside their other steps, and loops without a product come before.
+  // No schedule is faster than what must move between memory and chip, none that the threads feed than
+  // back-to-back matmuls are beside their other steps, and loops without a product come before.
   void keep_floors() {
     constexpr Index kSampled = 64;
     const perf::Cost work =

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma longest_first=true; predicted 1.1e+03 us
+// wgmma_b2b threads=256 longest_first=true; predicted 277 us
 // le_matmul_where_mul_2: k bf16[16,4096,128], v bf16[16,4096,128], q bf16[16,4096,128], maximum_out f32[16,4096], cast_out bf16[16,4096,128], where_out f32[16,4096] -> out bf16[16,4096,128], out_1 bf16[16,4096,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma longest_first=true
+// schedule: wgmma_b2b threads=256 longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -21,25 +21,25 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   using k_block = Block<bf16, 128, 128, Major::k>;
   const u32 k_blocks = block_stage();
   using q_block = Block<bf16, 64, 128, Major::k>;
-  using q_block_turned = Block<bf16, 128, 64, Major::mn>;
+  using q_block_transposed = Block<bf16, 128, 64, Major::mn>;
   const u32 q_blocks = k_blocks + 2 * k_block::bytes;
   using cast_out_block = Block<bf16, 128, 64, Major::mn>;
-  using cast_out_block_turned = Block<bf16, 64, 128, Major::k>;
+  using cast_out_block_transposed = Block<bf16, 64, 128, Major::k>;
   const u32 cast_out_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::k>;
   const u32 v_blocks = cast_out_blocks + 2 * cast_out_block::bytes;
-  __shared__ TmaPipeline<2> k_ring;
-  open_pipeline<2, 1>(k_ring);
-  __shared__ TmaPipeline<2> q_ring;
-  open_pipeline<2, 1>(q_ring);
-  __shared__ TmaPipeline<2> cast_out_ring;
-  open_pipeline<2, 1>(cast_out_ring);
-  __shared__ TmaPipeline<2> v_ring;
-  open_pipeline<2, 1>(v_ring);
-  PipelineState<2> k_turn;
-  PipelineState<2> q_turn;
-  PipelineState<2> cast_out_turn;
-  PipelineState<2> v_turn;
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<2, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<2, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> cast_out_pipeline;
+  open_pipeline<2, 1>(cast_out_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<2, 1>(v_pipeline);
+  PipelineState<2> k_state;
+  PipelineState<2> q_state;
+  PipelineState<2> cast_out_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -48,33 +48,33 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         const i32 program_2 = program % 16;
         const i32 program_1 = program / 16;
         const i32 first_row = program_1 * 128;
-        Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-        tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, first_row, program_2);
-        k_turn.next();
-        Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-        tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, first_row, program_2);
-        v_turn.next();
+        Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+        tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, first_row, program_2);
+        k_state.next();
+        Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+        tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, first_row, program_2);
+        v_state.next();
         const i32 first_ = first_row / 64 * 64;
         const i32 index = (program_1 * 128 + 127) + 63;
         const i32 index_2 = max(index - first_, 0) / 64;
         const i32 begin = max(first_ + index_2 * 64, first_ + 64);
         const i32 end = min(begin, 4096);
         for (i64 column = first_; column < end; column += 64) {
-          Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, i32(column), program_2);
-          q_turn.next();
-          Barrier& cast_out_full = refill(cast_out_ring, cast_out_turn, cast_out_block::bytes);
-          tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, cast_out_map, cast_out_full, 0, i32(column), program_2);
-          cast_out_turn.next();
+          Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, i32(column), program_2);
+          q_state.next();
+          Barrier& cast_out_full = refill(cast_out_pipeline, cast_out_state, cast_out_block::bytes);
+          tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, cast_out_map, cast_out_full, 0, i32(column), program_2);
+          cast_out_state.next();
         }
         const i32 masked_first = first_ < end ? 4096 : end;
         for (i64 column_2 = end; column_2 < masked_first; column_2 += 64) {
-          Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, i32(column_2), program_2);
-          q_turn.next();
-          Barrier& cast_out_full = refill(cast_out_ring, cast_out_turn, cast_out_block::bytes);
-          tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, cast_out_map, cast_out_full, 0, i32(column_2), program_2);
-          cast_out_turn.next();
+          Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+          tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, i32(column_2), program_2);
+          q_state.next();
+          Barrier& cast_out_full = refill(cast_out_pipeline, cast_out_state, cast_out_block::bytes);
+          tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, cast_out_map, cast_out_full, 0, i32(column_2), program_2);
+          cast_out_state.next();
         }
       }
     }
@@ -111,13 +111,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<f32, 2> exp_scores[2][8];
       Vec<f32, 2> product[2][8];
       Vec<bf16, 2> exp_scores_bf16_2[2][8];
-      wait_full(k_ring, k_turn);
-      wait_full(v_ring, v_turn);
+      wait_full(k_pipeline, k_state);
+      wait_full(v_pipeline, v_state);
       for (i32 column = first_; column < end; column += 64) {
-        wait_full(q_ring, q_turn);
-        wgmma_block<k_block, q_block, 2>(scores, k_blocks + k_turn.place * k_block::bytes, q_blocks + q_turn.place * q_block::bytes, group, false);
-        wait_full(cast_out_ring, cast_out_turn);
-        wgmma_block<v_block, cast_out_block_turned, 2>(product, v_blocks + v_turn.place * v_block::bytes, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, group, false);
+        wait_full(q_pipeline, q_state);
+        wgmma_block<k_block, q_block, 2>(scores, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
+        wait_full(cast_out_pipeline, cast_out_state);
+        wgmma_block<v_block, cast_out_block_transposed, 2>(product, v_blocks + v_state.stage * v_block::bytes, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores);
         Vec<f32, 2> maximum_out_in[8];
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_new);
           }
         }
-        wgmma_block<cast_out_block>(acc, exp_scores_bf16, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, true);
+        wgmma_block<cast_out_block>(acc, exp_scores_bf16, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, true);
         wgmma_wait<1>();
         wgmma_pin(product);
         Vec<f32, 2> where_out_in[8];
@@ -165,16 +165,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             exp_scores_bf16_2[r][c] = from_f32<bf16>(exp_scores_bf16_2_new);
           }
         }
-        wgmma_block<q_block_turned>(acc_2, exp_scores_bf16_2, q_blocks + q_turn.place * q_block::bytes, true);
+        wgmma_block<q_block_transposed>(acc_2, exp_scores_bf16_2, q_blocks + q_state.stage * q_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(cast_out_ring, cast_out_turn.place);
-        cast_out_turn.next();
+        release<1>(cast_out_pipeline, cast_out_state.stage);
+        cast_out_state.next();
         wgmma_pin(acc_2);
         wgmma_pin(exp_scores_bf16_2);
-        release<1>(q_ring, q_turn.place);
-        q_turn.next();
+        release<1>(q_pipeline, q_state.stage);
+        q_state.next();
       }
 
       Vec<f32, 2> scores_2[2][8];
@@ -182,13 +182,13 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       Vec<f32, 2> exp_scores_2[2][8];
       Vec<f32, 2> product_2[2][8];
       Vec<bf16, 2> exp_scores_bf16_4[2][8];
-      wait_full(k_ring, k_turn);
-      wait_full(v_ring, v_turn);
+      wait_full(k_pipeline, k_state);
+      wait_full(v_pipeline, v_state);
       for (i32 column_2 = end; column_2 < masked_first; column_2 += 64) {
-        wait_full(q_ring, q_turn);
-        wgmma_block<k_block, q_block, 2>(scores_2, k_blocks + k_turn.place * k_block::bytes, q_blocks + q_turn.place * q_block::bytes, group, false);
-        wait_full(cast_out_ring, cast_out_turn);
-        wgmma_block<v_block, cast_out_block_turned, 2>(product_2, v_blocks + v_turn.place * v_block::bytes, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, group, false);
+        wait_full(q_pipeline, q_state);
+        wgmma_block<k_block, q_block, 2>(scores_2, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
+        wait_full(cast_out_pipeline, cast_out_state);
+        wgmma_block<v_block, cast_out_block_transposed, 2>(product_2, v_blocks + v_state.stage * v_block::bytes, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores_2);
         Vec<f32, 2> maximum_out_in[8];
@@ -211,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             exp_scores_bf16_3[r][c] = from_f32<bf16>(exp_scores_bf16_3_new);
           }
         }
-        wgmma_block<cast_out_block>(acc, exp_scores_bf16_3, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, true);
+        wgmma_block<cast_out_block>(acc, exp_scores_bf16_3, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, true);
         wgmma_wait<1>();
         wgmma_pin(product_2);
         Vec<f32, 2> where_out_in[8];
@@ -232,21 +232,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             exp_scores_bf16_4[r][c] = from_f32<bf16>(exp_scores_bf16_4_new);
           }
         }
-        wgmma_block<q_block_turned>(acc_2, exp_scores_bf16_4, q_blocks + q_turn.place * q_block::bytes, true);
+        wgmma_block<q_block_transposed>(acc_2, exp_scores_bf16_4, q_blocks + q_state.stage * q_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16_3);
-        release<1>(cast_out_ring, cast_out_turn.place);
-        cast_out_turn.next();
+        release<1>(cast_out_pipeline, cast_out_state.stage);
+        cast_out_state.next();
         wgmma_pin(acc_2);
         wgmma_pin(exp_scores_bf16_4);
-        release<1>(q_ring, q_turn.place);
-        q_turn.next();
+        release<1>(q_pipeline, q_state.stage);
+        q_state.next();
       }
-      release<1>(k_ring, k_turn.place);
-      k_turn.next();
-      release<1>(v_ring, v_turn.place);
-      v_turn.next();
+      release<1>(k_pipeline, k_state.stage);
+      k_state.next();
+      release<1>(v_pipeline, v_state.stage);
+      v_state.next();
 
       bf16* const out_at = out + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;
       bf16* const out_1_at = out_1 + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true; predicted 750 us
+// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 201 us
 // le_matmul_where_mul_3: maximum_out f32[16,4096], where_out f32[16,4096], q bf16[16,4096,128], cast_out bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> out bf16[16,4096,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true
+// schedule: wgmma_b2b threads=256 longest_first=true rounds=overlapped
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -22,24 +22,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
   using q_block = Block<bf16, 128, 128, Major::k>;
   const u32 q_blocks = block_stage();
   using k_block = Block<bf16, 64, 128, Major::k>;
-  using k_block_turned = Block<bf16, 128, 64, Major::mn>;
+  using k_block_transposed = Block<bf16, 128, 64, Major::mn>;
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using cast_out_block = Block<bf16, 128, 128, Major::k>;
   const u32 cast_out_blocks = k_blocks + 2 * k_block::bytes;
   using v_block = Block<bf16, 64, 128, Major::k>;
   const u32 v_blocks = cast_out_blocks + 2 * cast_out_block::bytes;
-  __shared__ TmaPipeline<2> q_ring;
-  open_pipeline<2, 1>(q_ring);
-  __shared__ TmaPipeline<2> k_ring;
-  open_pipeline<2, 1>(k_ring);
-  __shared__ TmaPipeline<2> cast_out_ring;
-  open_pipeline<2, 1>(cast_out_ring);
-  __shared__ TmaPipeline<2> v_ring;
-  open_pipeline<2, 1>(v_ring);
-  PipelineState<2> q_turn;
-  PipelineState<2> k_turn, k_turn_late;
-  PipelineState<2> cast_out_turn;
-  PipelineState<2> v_turn;
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<2, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<2, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> cast_out_pipeline;
+  open_pipeline<2, 1>(cast_out_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<2, 1>(v_pipeline);
+  PipelineState<2> q_state;
+  PipelineState<2> k_state, k_state_late;
+  PipelineState<2> cast_out_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -48,33 +48,33 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         const i32 program_2 = program % 16;
         const i32 program_1 = 31 - program / 16;
         const i32 first_row = program_1 * 128;
-        Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, first_row, program_2);
-        q_turn.next();
-        Barrier& cast_out_full = refill(cast_out_ring, cast_out_turn, cast_out_block::bytes);
-        tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, cast_out_map, cast_out_full, 0, first_row, program_2);
-        cast_out_turn.next();
+        Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, first_row, program_2);
+        q_state.next();
+        Barrier& cast_out_full = refill(cast_out_pipeline, cast_out_state, cast_out_block::bytes);
+        tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, cast_out_map, cast_out_full, 0, first_row, program_2);
+        cast_out_state.next();
         const i32 end = first_row + 128;
         const i32 index = (program_1 * 128 - 63) + 64;
         const i32 begin = max(min(index, end - 1), 0);
         const i32 end_2 = min(begin / 64 * 64, end);
         const i32 begin_2 = max(end_2, 0);
         for (i64 column = begin_2; column < end; column += 64) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(column), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(column), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(column), program_2);
+          v_state.next();
         }
         const i32 masked_end = begin_2 < end ? begin_2 : 0;
         for (i64 column_2 = 0; column_2 < masked_end; column_2 += 64) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(column_2), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(column_2), program_2);
+          v_state.next();
         }
       }
     }
@@ -111,26 +111,26 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       Vec<f32, 2> scores_2[2][8];
       Vec<f32, 2> exp_scores_2[2][8];
       Vec<f32, 2> product_2[2][8];
-      wait_full(q_ring, q_turn);
-      wait_full(cast_out_ring, cast_out_turn);
+      wait_full(q_pipeline, q_state);
+      wait_full(cast_out_pipeline, cast_out_state);
       Vec<bf16, 2> exp_scores_bf16[2][8];
       const i64 column_end = end, column_step = 64;
       if (begin_2 < column_end) {
         const auto run_round = [&](const i32 column, const bool begins) {
-          wait_full(k_ring, k_turn);
-          wait_full(v_ring, v_turn);
-          wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wgmma_block<cast_out_block, v_block, 2>(product, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
+          wait_full(k_pipeline, k_state);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wgmma_block<cast_out_block, v_block, 2>(product, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
           if (!begins) {
-            wgmma_block<k_block_turned>(acc, exp_scores_bf16, k_blocks + k_turn_late.place * k_block::bytes, true);
+            wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state_late.stage * k_block::bytes, true);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
           wgmma_pin(scores);
-          k_turn.next();
+          k_state.next();
           wgmma_pin(product);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
           f32 maximum_out_in[2];
           const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
 #pragma unroll
@@ -172,8 +172,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             wgmma_wait<0>();
             wgmma_pin(acc);
             wgmma_pin(exp_scores_bf16);
-            release<1>(k_ring, k_turn_late.place);
-            k_turn_late.next();
+            release<1>(k_pipeline, k_state_late.stage);
+            k_state_late.next();
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -190,17 +190,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         const i64 column_2_end = masked_end, column_2_step = 64;
         for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
           const i32 column_2 = i32(column_2_i);
-          wait_full(k_ring, k_turn);
-          wait_full(v_ring, v_turn);
-          wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wgmma_block<cast_out_block, v_block, 2>(product_2, cast_out_blocks + cast_out_turn.place * cast_out_block::bytes, v_blocks + v_turn.place * v_block::bytes, group, false);
-          wgmma_block<k_block_turned>(acc, exp_scores_bf16, k_blocks + k_turn_late.place * k_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wgmma_block<cast_out_block, v_block, 2>(product_2, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
+          wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state_late.stage * k_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(scores_2);
-          k_turn.next();
+          k_state.next();
           wgmma_pin(product_2);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
           f32 maximum_out_in[2];
           const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
 #pragma unroll
@@ -237,8 +237,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           wgmma_wait<0>();
           wgmma_pin(acc);
           wgmma_pin(exp_scores_bf16);
-          release<1>(k_ring, k_turn_late.place);
-          k_turn_late.next();
+          release<1>(k_pipeline, k_state_late.stage);
+          k_state_late.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
@@ -247,17 +247,17 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
             }
           }
         }
-        wgmma_block<k_block_turned>(acc, exp_scores_bf16, k_blocks + k_turn_late.place * k_block::bytes, true);
+        wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state_late.stage * k_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(k_ring, k_turn_late.place);
-        k_turn_late.next();
+        release<1>(k_pipeline, k_state_late.stage);
+        k_state_late.next();
       }
-      release<1>(q_ring, q_turn.place);
-      q_turn.next();
-      release<1>(cast_out_ring, cast_out_turn.place);
-      cast_out_turn.next();
+      release<1>(q_pipeline, q_state.stage);
+      q_state.next();
+      release<1>(cast_out_pipeline, cast_out_state.stage);
+      cast_out_state.next();
 
       bf16* const out_at = out + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;
 #pragma unroll

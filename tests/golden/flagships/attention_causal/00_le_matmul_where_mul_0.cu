@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true; predicted 999 us
+// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 135 us
 // le_matmul_where_mul_0: q bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> out bf16[16,4096,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true
+// schedule: wgmma_b2b threads=256 longest_first=true rounds=overlapped
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -24,15 +24,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
-  __shared__ TmaPipeline<2> q_ring;
-  open_pipeline<2, 1>(q_ring);
-  __shared__ TmaPipeline<2> k_ring;
-  open_pipeline<2, 1>(k_ring);
-  __shared__ TmaPipeline<2> v_ring;
-  open_pipeline<2, 1>(v_ring);
-  PipelineState<2> q_turn;
-  PipelineState<2> k_turn;
-  PipelineState<2> v_turn;
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<2, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<2, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<2, 1>(v_pipeline);
+  PipelineState<2> q_state;
+  PipelineState<2> k_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -41,30 +41,30 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         const i32 program_2 = program % 16;
         const i32 program_1 = 31 - program / 16;
         const i32 first_row = program_1 * 128;
-        Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, first_row, program_2);
-        q_turn.next();
+        Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, first_row, program_2);
+        q_state.next();
         const i32 end = first_row + 128;
         const i32 index = (program_1 * 128 - 127) + 128;
         const i32 begin = max(min(index, end - 1), 0);
         const i32 end_2 = min(begin / 128 * 128, end);
         const i32 begin_2 = max(end_2, 0);
         for (i64 column = begin_2; column < end; column += 128) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(column), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(column), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(column), program_2);
+          v_state.next();
         }
         const i32 masked_end = begin_2 < end ? begin_2 : 0;
         for (i64 column_2 = 0; column_2 < masked_end; column_2 += 128) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(column_2), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(column_2), program_2);
+          v_state.next();
         }
       }
     }
@@ -107,22 +107,22 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][16];
       f32 new_row_sum[2];
-      wait_full(q_ring, q_turn);
+      wait_full(q_pipeline, q_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
       const i64 column_end = end, column_step = 128;
       if (begin_2 < column_end) {
         const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           if (!begins) {
-            wait_full(v_ring, v_turn);
-            wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+            wait_full(v_pipeline, v_state);
+            wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
           wgmma_pin(scores);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             max_of_scores[r] = Max::identity<f32>();
@@ -172,8 +172,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
             wgmma_wait<0>();
             wgmma_pin(acc);
             wgmma_pin(exp_scores_bf16);
-            release<1>(v_ring, v_turn.place);
-            v_turn.next();
+            release<1>(v_pipeline, v_state.stage);
+            v_state.next();
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -216,16 +216,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_0(const
         for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
           run_round(i32(column_2_i), false, false);
         }
-        wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+        wait_full(v_pipeline, v_state);
+        wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(v_ring, v_turn.place);
-        v_turn.next();
+        release<1>(v_pipeline, v_state.stage);
+        v_state.next();
       }
-      release<1>(q_ring, q_turn.place);
-      q_turn.next();
+      release<1>(q_pipeline, q_state.stage);
+      q_state.next();
 
       bf16* const out_at = out + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;
 #pragma unroll

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true; predicted 3.99e+03 us
+// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 2e+03 us
 // take_take_eq_le_0: ids i64[16384], q bf16[16,16384,128], blocks i64[4,128], k bf16[16,16384,128], v bf16[16,16384,128] -> out bf16[16,16384,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true longest_first=true
+// schedule: wgmma_b2b threads=256 longest_first=true rounds=overlapped
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -24,15 +24,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
-  __shared__ TmaPipeline<2> q_ring;
-  open_pipeline<2, 1>(q_ring);
-  __shared__ TmaPipeline<2> k_ring;
-  open_pipeline<2, 1>(k_ring);
-  __shared__ TmaPipeline<2> v_ring;
-  open_pipeline<2, 1>(v_ring);
-  PipelineState<2> q_turn;
-  PipelineState<2> k_turn;
-  PipelineState<2> v_turn;
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<2, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<2, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<2, 1>(v_pipeline);
+  PipelineState<2> q_state;
+  PipelineState<2> k_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -41,9 +41,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         const i32 program_2 = program % 16;
         const i32 program_1 = 127 - program / 16;
         const i32 first_row = program_1 * 128;
-        Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, first_row, program_2);
-        q_turn.next();
+        Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, first_row, program_2);
+        q_state.next();
         const i32 index = first_row / 128;
         const i64 blocks_in = load<1, Cache::constant>(blocks + index).v[0];
         const i32 first_ = i32(max(min(blocks_in, i64(128)), i64(0))) * 128;
@@ -66,21 +66,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         const i32 index_7 = end - begin_4;
         for (i64 column = first_; column < index_7; column += 128) {
           const i32 index_8 = i32(column + i64(saturate_i32(column) < end_3 ? 0 : begin_4));
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, index_8, program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, index_8, program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, index_8, program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, index_8, program_2);
+          v_state.next();
         }
         const i32 chosen = first_ < index_7 ? begin_3 : end_3;
         for (i64 column_2 = end_3; column_2 < chosen; column_2 += 128) {
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, i32(column_2), program_2);
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, i32(column_2), program_2);
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, i32(column_2), program_2);
+          v_state.next();
         }
       }
     }
@@ -142,23 +142,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
       f32 max_of_scores_2[2];
       f32 sum_of_exp_scores_2[2];
       f32 new_row_sum_2[2];
-      wait_full(q_ring, q_turn);
+      wait_full(q_pipeline, q_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
       const i64 column_end = index_7, column_step = 128;
       if (first_ < column_end) {
         const auto run_round = [&](const i32 column, const bool begins) {
           const i32 index_8 = column + (column < end_3 ? 0 : begin_4);
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           if (!begins) {
-            wait_full(v_ring, v_turn);
-            wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+            wait_full(v_pipeline, v_state);
+            wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
           wgmma_pin(scores);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
           i64 ids_in[2];
           const i64* const ids_at = ids + first_row + g;
 #pragma unroll
@@ -232,8 +232,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
             wgmma_wait<0>();
             wgmma_pin(acc);
             wgmma_pin(exp_scores_bf16);
-            release<1>(v_ring, v_turn.place);
-            v_turn.next();
+            release<1>(v_pipeline, v_state.stage);
+            v_state.next();
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -275,14 +275,14 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
         const i64 column_2_end = chosen, column_2_step = 128;
         for (i64 column_2_i = end_3; column_2_i < column_2_end; column_2_i += column_2_step) {
           const i32 column_2 = i32(column_2_i);
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(scores_2);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             max_of_scores_2[r] = Max::identity<f32>();
@@ -327,8 +327,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
           wgmma_wait<0>();
           wgmma_pin(acc);
           wgmma_pin(exp_scores_bf16);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
@@ -362,16 +362,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) take_take_eq_le_0(const i64
             row_sum[r] = new_row_sum_2[r];
           }
         }
-        wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+        wait_full(v_pipeline, v_state);
+        wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(v_ring, v_turn.place);
-        v_turn.next();
+        release<1>(v_pipeline, v_state.stage);
+        v_state.next();
       }
-      release<1>(q_ring, q_turn.place);
-      q_turn.next();
+      release<1>(q_pipeline, q_state.stage);
+      q_state.next();
 
       bf16* const out_at = out + program_2 * 2097152 + first_row * 128 + g * 128 + t * 8;
 #pragma unroll

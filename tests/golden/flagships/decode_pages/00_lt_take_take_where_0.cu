@@ -1,6 +1,6 @@
-// threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true; predicted 64.8 us
+// wgmma_b2b threads=128 rounds=overlapped; predicted 34.6 us
 // lt_take_take_where_0: lengths i64[16], q bf16[16,8,8,128], table i64[2048], k bf16[2048,8,64,128], v bf16[2048,8,64,128] -> out bf16[16,8,8,128]
-// schedule: threads=128 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true
+// schedule: wgmma_b2b threads=128 rounds=overlapped
 // tiles [64,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [64,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -25,15 +25,15 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 64, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
-  __shared__ TmaPipeline<2> q_ring;
-  open_pipeline<1, 1>(q_ring);
-  __shared__ TmaPipeline<2> k_ring;
-  open_pipeline<1, 1>(k_ring);
-  __shared__ TmaPipeline<2> v_ring;
-  open_pipeline<1, 1>(v_ring);
-  PipelineState<2> q_turn;
-  PipelineState<2> k_turn;
-  PipelineState<2> v_turn;
+  __shared__ TmaPipeline<2> q_pipeline;
+  open_pipeline<1, 1>(q_pipeline);
+  __shared__ TmaPipeline<2> k_pipeline;
+  open_pipeline<1, 1>(k_pipeline);
+  __shared__ TmaPipeline<2> v_pipeline;
+  open_pipeline<1, 1>(v_pipeline);
+  PipelineState<2> q_state;
+  PipelineState<2> k_state;
+  PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 128) {
     registers_down<56>();
@@ -42,9 +42,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
         const i32 program_2 = program;
         const i32 index = program_2 / 8;
         const i32 remainder = program_2 % 8;
-        Barrier& q_full = refill(q_ring, q_turn, q_block::bytes);
-        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_turn.place * q_block::bytes, q_map, q_full, 0, 0, remainder, index);
-        q_turn.next();
+        Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
+        tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, 0, remainder, index);
+        q_state.next();
         const i64 lengths_in = load<1, Cache::constant>(lengths + index).v[0];
         const i64 end = min(max(min(lengths_in, 4398046511104ll), -4398046511104ll), i64(8192));
         const i64 index_2 = min(max(lengths_in, -4398046511104ll), 4398046511104ll) + i64(-64);
@@ -64,12 +64,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           const bool and_2 = saturate_i32(table_in_2) >= 0 && saturate_i32(table_in_2) < 2048;
           const i64 masked_table_2 = and_2 ? table_in_2 : i64(2048);
           const i32 remainder_3 = i32(column % i64(64));
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, remainder_2, remainder, i32(masked_table));
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, remainder_3, remainder, i32(masked_table_2));
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, remainder_2, remainder, i32(masked_table));
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, remainder_3, remainder, i32(masked_table_2));
+          v_state.next();
         }
         const i32 masked_lengths = begin < saturate_i32(end) ? begin : 0;
         for (i64 column_2 = 0; column_2 < masked_lengths; column_2 += 64) {
@@ -83,12 +83,12 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           const bool and_4 = saturate_i32(table_in_4) >= 0 && saturate_i32(table_in_4) < 2048;
           const i64 masked_table_4 = and_4 ? table_in_4 : i64(2048);
           const i32 remainder_5 = i32(column_2 % i64(64));
-          Barrier& k_full = refill(k_ring, k_turn, k_block::bytes);
-          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_turn.place * k_block::bytes, k_map, k_full, 0, remainder_4, remainder, i32(masked_table_3));
-          k_turn.next();
-          Barrier& v_full = refill(v_ring, v_turn, v_block::bytes);
-          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_turn.place * v_block::bytes, v_map, v_full, 0, remainder_5, remainder, i32(masked_table_4));
-          v_turn.next();
+          Barrier& k_full = refill(k_pipeline, k_state, k_block::bytes);
+          tma_load_panels<2, k_block::panel_bytes, 64>(k_blocks + k_state.stage * k_block::bytes, k_map, k_full, 0, remainder_4, remainder, i32(masked_table_3));
+          k_state.next();
+          Barrier& v_full = refill(v_pipeline, v_state, v_block::bytes);
+          tma_load_panels<2, v_block::panel_bytes, 64>(v_blocks + v_state.stage * v_block::bytes, v_map, v_full, 0, remainder_5, remainder, i32(masked_table_4));
+          v_state.next();
         }
       }
     }
@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
       f32 max_of_scores_2[2];
       f32 sum_of_exp_scores_2[2];
       f32 new_row_sum_2[2];
-      wait_full(q_ring, q_turn);
+      wait_full(q_pipeline, q_state);
       Vec<bf16, 2> exp_scores_bf16[2][8];
       const i64 column_end = end, column_step = 64;
       if (begin < column_end) {
@@ -153,17 +153,17 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           const bool and_2 = saturate_i32(table_in_2) >= 0 && saturate_i32(table_in_2) < 2048;
           const i64 masked_table_2 = and_2 ? table_in_2 : i64(2048);
           const i32 remainder_3 = column % 64;
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 1>(scores, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 1>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
           if (!begins) {
-            wait_full(v_ring, v_turn);
-            wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+            wait_full(v_pipeline, v_state);
+            wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
           wgmma_pin(scores);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             max_of_scores[r] = Max::identity<f32>();
@@ -211,8 +211,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             wgmma_wait<0>();
             wgmma_pin(acc);
             wgmma_pin(exp_scores_bf16);
-            release<1>(v_ring, v_turn.place);
-            v_turn.next();
+            release<1>(v_pipeline, v_state.stage);
+            v_state.next();
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -246,8 +246,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           for (int r = 0; r < 2; ++r) {
             row_sum[r] = new_row_sum[r];
           }
-          wait_full(v_ring, v_turn);
-          zero_unused<v_block, true, 128>(v_blocks + v_turn.place * v_block::bytes, [&](i32 i) { return (column + i) < saturate_i32(lengths_in_2); });
+          wait_full(v_pipeline, v_state);
+          zero_unused<v_block, true, 128>(v_blocks + v_state.stage * v_block::bytes, [&](i32 i) { return (column + i) < saturate_i32(lengths_in_2); });
           bulk_store_fence();
           warpgroup_sync(group);
         };
@@ -268,14 +268,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           const bool and_4 = saturate_i32(table_in_4) >= 0 && saturate_i32(table_in_4) < 2048;
           const i64 masked_table_4 = and_4 ? table_in_4 : i64(2048);
           const i32 remainder_5 = column_2 % 64;
-          wait_full(k_ring, k_turn);
-          wgmma_block<q_block, k_block, 1>(scores_2, q_blocks + q_turn.place * q_block::bytes, k_blocks + k_turn.place * k_block::bytes, group, false);
-          wait_full(v_ring, v_turn);
-          wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+          wait_full(k_pipeline, k_state);
+          wgmma_block<q_block, k_block, 1>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+          wait_full(v_pipeline, v_state);
+          wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(scores_2);
-          release<1>(k_ring, k_turn.place);
-          k_turn.next();
+          release<1>(k_pipeline, k_state.stage);
+          k_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             max_of_scores_2[r] = Max::identity<f32>();
@@ -320,8 +320,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           wgmma_wait<0>();
           wgmma_pin(acc);
           wgmma_pin(exp_scores_bf16);
-          release<1>(v_ring, v_turn.place);
-          v_turn.next();
+          release<1>(v_pipeline, v_state.stage);
+          v_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             const f32 new_row_max = max(row_max[r], max_of_scores_2[r]);
@@ -355,16 +355,16 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             row_sum[r] = new_row_sum_2[r];
           }
         }
-        wait_full(v_ring, v_turn);
-        wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_turn.place * v_block::bytes, true);
+        wait_full(v_pipeline, v_state);
+        wgmma_block<v_block>(acc, exp_scores_bf16, v_blocks + v_state.stage * v_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(v_ring, v_turn.place);
-        v_turn.next();
+        release<1>(v_pipeline, v_state.stage);
+        v_state.next();
       }
-      release<1>(q_ring, q_turn.place);
-      q_turn.next();
+      release<1>(q_pipeline, q_state.stage);
+      q_state.next();
 
       const int out_rows = end_inside(i64(0), 8, 64);
       bf16* const out_at = out + index * 8192 + remainder * 1024 + g * 128 + t * 8;

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 cluster=2 stages=4 dot=wgmma group_m=8; predicted 252 us
+// wgmma_scaled threads=256 stages=4 group_m=8 cluster=2; predicted 252 us
 // mul_matmul_mul_sum_1: scale_a f32[32,4096], scale_b f32[32,32], a f8e4m3[32,4096,128], cast_out f8e4m3[32,32,128,128] -> out bf16[4096,32,128]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 cluster=2 stages=4 dot=wgmma group_m=8
+// schedule: wgmma_scaled threads=256 stages=4 group_m=8 cluster=2
 // tiles [256,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -21,23 +21,23 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
   using cast_out_block = Block<f8e4m3, 128, 128, Major::k>;
   const u32 cast_out_blocks = a_blocks_ + 4 * a_block::bytes;
   const u32 rank = cluster_rank();
-  __shared__ TmaPipeline<4> a_ring;
-  open_pipeline<2, 2>(a_ring);
-  PipelineState<4> a_turn;
+  __shared__ TmaPipeline<4> a_pipeline;
+  open_pipeline<2, 2>(a_pipeline);
+  PipelineState<4> a_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 512; program += i32(gridDim.x)) {
-        const Place place = group_m<8>(program, 32, 16);
-        const i32 program_0 = place.x;
-        const i32 program_1 = place.y;
+        const GridPoint point = tile_swizzle<8>(program, 32, 16);
+        const i32 program_0 = point.x;
+        const i32 program_1 = point.y;
         const i32 first_row = program_1 * 256;
         for (i64 column = 0; column < 32; column += 1) {
-          Barrier& a_full = refill(a_ring, a_turn, a_block::bytes + cast_out_block::bytes);
-          tma_load_panels<1, a_block::panel_bytes, 128>(a_blocks_ + a_turn.place * a_block::bytes, a_map, a_full, 0, first_row, i32(column));
-          tma_multicast_panels<1, cast_out_block::panel_bytes, 128>(3, cast_out_blocks + a_turn.place * cast_out_block::bytes + rank * 8192, cast_out_map, a_full, 0, 0 + i32(rank) * 64, program_0, i32(column));
-          a_turn.next();
+          Barrier& a_full = refill(a_pipeline, a_state, a_block::bytes + cast_out_block::bytes);
+          tma_load_panels<1, a_block::panel_bytes, 128>(a_blocks_ + a_state.stage * a_block::bytes, a_map, a_full, 0, first_row, i32(column));
+          tma_multicast_panels<1, cast_out_block::panel_bytes, 128>(3, cast_out_blocks + a_state.stage * cast_out_block::bytes + rank * 8192, cast_out_map, a_full, 0, 0 + i32(rank) * 64, program_0, i32(column));
+          a_state.next();
         }
       }
     }
@@ -45,9 +45,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
     registers_up<240>();
     const int group = warpgroup();
     for (i32 program = i32(blockIdx.x); program < 512; program += i32(gridDim.x)) {
-      const Place place = group_m<8>(program, 32, 16);
-      const i32 program_0 = place.x;
-      const i32 program_1 = place.y;
+      const GridPoint point = tile_swizzle<8>(program, 32, 16);
+      const i32 program_0 = point.x;
+      const i32 program_1 = point.y;
       const i32 first_row = program_1 * 256;
 
       Vec<f32, 2> running_sum[4][16];
@@ -81,8 +81,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         }
       }
       for (i64 column_i = 0; column_i < column_end; column_i += 2 * column_step) {
-        wait_full(a_ring, a_turn);
-        wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes, cast_out_blocks + a_turn.place * cast_out_block::bytes, group, false);
+        wait_full(a_pipeline, a_state);
+        wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes, cast_out_blocks + a_state.stage * cast_out_block::bytes, group, false);
         if (column_i + column_step < column_end) {
           {
             const i32 column = i32(column_i + column_step);
@@ -115,10 +115,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             }
           }
         }
-        wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), cast_out_blocks + a_turn.place * cast_out_block::bytes, group, false);
+        wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), cast_out_blocks + a_state.stage * cast_out_block::bytes, group, false);
         wgmma_wait<0>();
-        release<2>(a_ring, a_turn.place);
-        a_turn.next();
+        release<2>(a_pipeline, a_state.stage);
+        a_state.next();
         wgmma_pin(product);
         wgmma_pin(scale_a_in);
         wgmma_pin(scale_b_in);
@@ -137,8 +137,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
           }
         }
         if (column_i + column_step < column_end) {
-          wait_full(a_ring, a_turn);
-          wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes, cast_out_blocks + a_turn.place * cast_out_block::bytes, group, false);
+          wait_full(a_pipeline, a_state);
+          wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes, cast_out_blocks + a_state.stage * cast_out_block::bytes, group, false);
           if (column_i + column_step + column_step < column_end) {
             {
               const i32 column = i32(column_i + column_step + column_step);
@@ -171,10 +171,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
               }
             }
           }
-          wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_turn.place * a_block::bytes + a_block::offset(128, 0), cast_out_blocks + a_turn.place * cast_out_block::bytes, group, false);
+          wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), cast_out_blocks + a_state.stage * cast_out_block::bytes, group, false);
           wgmma_wait<0>();
-          release<2>(a_ring, a_turn.place);
-          a_turn.next();
+          release<2>(a_pipeline, a_state.stage);
+          a_state.next();
           wgmma_pin(product);
           wgmma_pin(scale_a_in_next);
           wgmma_pin(scale_b_in_next);

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true fa3_pingpong=true longest_first=true; predicted 189 us
+// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 9.07 us
 // le_matmul_where_mul_2: add_out bf16[2,12,1024,64], add_out_1 bf16[2,12,1024,64], add_out_2 bf16[2,12,1024,64] -> cast_out bf16[2,12,1024,64]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=2 dot=wgmma ahead=true fa3_pingpong=true longest_first=true
+// schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -25,15 +25,15 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   const u32 add_out_1_blocks = add_out_blocks + 2 * add_out_block::bytes;
   using add_out_2_block = Block<bf16, 64, 128, Major::mn>;
   const u32 add_out_2_blocks = add_out_1_blocks + 2 * add_out_1_block::bytes;
-  __shared__ TmaPipeline<2> add_out_ring;
-  open_pipeline<2, 1>(add_out_ring);
-  __shared__ TmaPipeline<2> add_out_1_ring;
-  open_pipeline<2, 1>(add_out_1_ring);
-  __shared__ TmaPipeline<2> add_out_2_ring;
-  open_pipeline<2, 1>(add_out_2_ring);
-  PipelineState<2> add_out_turn;
-  PipelineState<2> add_out_1_turn;
-  PipelineState<2> add_out_2_turn;
+  __shared__ TmaPipeline<2> add_out_pipeline;
+  open_pipeline<2, 1>(add_out_pipeline);
+  __shared__ TmaPipeline<2> add_out_1_pipeline;
+  open_pipeline<2, 1>(add_out_1_pipeline);
+  __shared__ TmaPipeline<2> add_out_2_pipeline;
+  open_pipeline<2, 1>(add_out_2_pipeline);
+  PipelineState<2> add_out_state;
+  PipelineState<2> add_out_1_state;
+  PipelineState<2> add_out_2_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<24>();
@@ -44,30 +44,30 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         const i32 remainder = program_2 % 12;
         const i32 program_1 = 7 - program / 24;
         const i32 first_row = program_1 * 128;
-        Barrier& add_out_full = refill(add_out_ring, add_out_turn, add_out_block::bytes);
-        tma_load_panels<1, add_out_block::panel_bytes, 64>(add_out_blocks + add_out_turn.place * add_out_block::bytes, add_out_map, add_out_full, 0, first_row, remainder, index);
-        add_out_turn.next();
+        Barrier& add_out_full = refill(add_out_pipeline, add_out_state, add_out_block::bytes);
+        tma_load_panels<1, add_out_block::panel_bytes, 64>(add_out_blocks + add_out_state.stage * add_out_block::bytes, add_out_map, add_out_full, 0, first_row, remainder, index);
+        add_out_state.next();
         const i32 end = first_row + 128;
         const i32 index_2 = (program_1 * 128 - 127) + 128;
         const i32 begin = max(min(index_2, end - 1), 0);
         const i32 end_2 = min(begin / 128 * 128, end);
         const i32 begin_2 = max(end_2, 0);
         for (i64 column = begin_2; column < end; column += 128) {
-          Barrier& add_out_1_full = refill(add_out_1_ring, add_out_1_turn, add_out_1_block::bytes);
-          tma_load_panels<1, add_out_1_block::panel_bytes, 64>(add_out_1_blocks + add_out_1_turn.place * add_out_1_block::bytes, add_out_1_map, add_out_1_full, 0, i32(column), remainder, index);
-          add_out_1_turn.next();
-          Barrier& add_out_2_full = refill(add_out_2_ring, add_out_2_turn, add_out_2_block::bytes);
-          tma_load_panels<1, add_out_2_block::panel_bytes, 64>(add_out_2_blocks + add_out_2_turn.place * add_out_2_block::bytes, add_out_2_map, add_out_2_full, 0, i32(column), remainder, index);
-          add_out_2_turn.next();
+          Barrier& add_out_1_full = refill(add_out_1_pipeline, add_out_1_state, add_out_1_block::bytes);
+          tma_load_panels<1, add_out_1_block::panel_bytes, 64>(add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, add_out_1_map, add_out_1_full, 0, i32(column), remainder, index);
+          add_out_1_state.next();
+          Barrier& add_out_2_full = refill(add_out_2_pipeline, add_out_2_state, add_out_2_block::bytes);
+          tma_load_panels<1, add_out_2_block::panel_bytes, 64>(add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, add_out_2_map, add_out_2_full, 0, i32(column), remainder, index);
+          add_out_2_state.next();
         }
         const i32 masked_end = begin_2 < end ? begin_2 : 0;
         for (i64 column_2 = 0; column_2 < masked_end; column_2 += 128) {
-          Barrier& add_out_1_full = refill(add_out_1_ring, add_out_1_turn, add_out_1_block::bytes);
-          tma_load_panels<1, add_out_1_block::panel_bytes, 64>(add_out_1_blocks + add_out_1_turn.place * add_out_1_block::bytes, add_out_1_map, add_out_1_full, 0, i32(column_2), remainder, index);
-          add_out_1_turn.next();
-          Barrier& add_out_2_full = refill(add_out_2_ring, add_out_2_turn, add_out_2_block::bytes);
-          tma_load_panels<1, add_out_2_block::panel_bytes, 64>(add_out_2_blocks + add_out_2_turn.place * add_out_2_block::bytes, add_out_2_map, add_out_2_full, 0, i32(column_2), remainder, index);
-          add_out_2_turn.next();
+          Barrier& add_out_1_full = refill(add_out_1_pipeline, add_out_1_state, add_out_1_block::bytes);
+          tma_load_panels<1, add_out_1_block::panel_bytes, 64>(add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, add_out_1_map, add_out_1_full, 0, i32(column_2), remainder, index);
+          add_out_1_state.next();
+          Barrier& add_out_2_full = refill(add_out_2_pipeline, add_out_2_state, add_out_2_block::bytes);
+          tma_load_panels<1, add_out_2_block::panel_bytes, 64>(add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, add_out_2_map, add_out_2_full, 0, i32(column_2), remainder, index);
+          add_out_2_state.next();
         }
       }
     }
@@ -114,26 +114,26 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       f32 sum_of_exp_scores[2];
       Vec<f32, 2> exp_scores_bf16_wide[2][16];
       f32 new_row_sum[2];
-      wait_full(add_out_ring, add_out_turn);
+      wait_full(add_out_pipeline, add_out_state);
       Vec<bf16, 2> exp_scores_bf16[2][16];
       const i64 column_end = end, column_step = 128;
       if (begin_2 < column_end) {
         const auto run_round = [&](const i32 column, const bool begins, const bool masked) {
-          wait_full(add_out_1_ring, add_out_1_turn);
+          wait_full(add_out_1_pipeline, add_out_1_state);
           if (!begins) {
             pingpong_wait(group);
           }
-          wgmma_block<add_out_block, add_out_1_block, 2>(scores, add_out_blocks + add_out_turn.place * add_out_block::bytes, add_out_1_blocks + add_out_1_turn.place * add_out_1_block::bytes, group, false);
+          wgmma_block<add_out_block, add_out_1_block, 2>(scores, add_out_blocks + add_out_state.stage * add_out_block::bytes, add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, group, false);
           if (!begins) {
-            wait_full(add_out_2_ring, add_out_2_turn);
-            wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_turn.place * add_out_2_block::bytes, true);
+            wait_full(add_out_2_pipeline, add_out_2_state);
+            wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, true);
             pingpong_signal<2>(group);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
           wgmma_pin(scores);
-          release<1>(add_out_1_ring, add_out_1_turn.place);
-          add_out_1_turn.next();
+          release<1>(add_out_1_pipeline, add_out_1_state.stage);
+          add_out_1_state.next();
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
             max_of_scores[r] = Max::identity<f32>();
@@ -182,8 +182,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             wgmma_wait<0>();
             wgmma_pin(acc);
             wgmma_pin(exp_scores_bf16);
-            release<1>(add_out_2_ring, add_out_2_turn.place);
-            add_out_2_turn.next();
+            release<1>(add_out_2_pipeline, add_out_2_state.stage);
+            add_out_2_state.next();
           }
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
@@ -226,16 +226,16 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
           run_round(i32(column_2_i), false, false);
         }
-        wait_full(add_out_2_ring, add_out_2_turn);
-        wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_turn.place * add_out_2_block::bytes, true);
+        wait_full(add_out_2_pipeline, add_out_2_state);
+        wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(add_out_2_ring, add_out_2_turn.place);
-        add_out_2_turn.next();
+        release<1>(add_out_2_pipeline, add_out_2_state.stage);
+        add_out_2_state.next();
       }
-      release<1>(add_out_ring, add_out_turn.place);
-      add_out_turn.next();
+      release<1>(add_out_pipeline, add_out_state.stage);
+      add_out_state.next();
 
       bf16* const cast_out_at = cast_out + index * 786432 + remainder * 64 + first_row * 768 + g * 768 + t * 8;
 #pragma unroll

@@ -1,14 +1,14 @@
-// threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2; predicted 23.6 us
+// wgmma_dot threads=256 stages=6 group_m=16 tma_store_stages=2; predicted 23.6 us
 // matmul_add_add_6: mul_out bf16[2048,3072], pw bf16[3072,768], add_out bf16[2048,768], pb bf16[768] -> out bf16[2048,768]
-// schedule: threads=256 threads_per_row=4 vector_bytes=16 stages=6 dot=wgmma group_m=16 tma_store_stages=2
+// schedule: wgmma_dot threads=256 stages=6 group_m=16 tma_store_stages=2
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/memory.cuh"
-#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/tile_store.cuh"
+#include "tw_cuda/tile_swizzle.cuh"
 #include "tw_cuda/wgmma_dot.cuh"
 
 namespace tw {
@@ -19,24 +19,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
   using A = Block<bf16, 128, 64, Major::k>;
   using B = Block<bf16, 128, 64, Major::mn>;
   const u32 a_blocks = block_stage(), b_blocks = a_blocks + 6 * A::bytes;
-  __shared__ TmaPipeline<6> ring;
-  open_pipeline<2, 1>(ring);
-  PipelineState<6> turn;
+  __shared__ TmaPipeline<6> pipeline;
+  open_pipeline<2, 1>(pipeline);
+  PipelineState<6> state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
     registers_down<40>();
     if (threadIdx.x == 256) {
       for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
-        const Place place = group_m<16>(program, 6, 16);
-        const i32 program_1 = place.y;
+        const GridPoint point = tile_swizzle<16>(program, 6, 16);
+        const i32 program_1 = point.y;
         const i32 first_row = program_1 * 128;
-        const i32 program_0 = place.x;
+        const i32 program_0 = point.x;
         const i32 first_column = program_0 * 128;
         for (i64 depth = 0; depth < 3072; depth += 64) {
-          Barrier& full = refill(ring, turn, A::bytes + B::bytes);
-          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + turn.place * A::bytes, mul_out_map, full, i32(depth), first_row);
-          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + turn.place * B::bytes, pw_map, full, first_column, i32(depth));
-          turn.next();
+          Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
+          tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, mul_out_map, full, i32(depth), first_row);
+          tma_load_panels<2, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, pw_map, full, first_column, i32(depth));
+          state.next();
         }
       }
     }
@@ -45,24 +45,24 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
     const int group = warpgroup();
     TmaStoreStages<2> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, 0};
     for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
-      const Place place = group_m<16>(program, 6, 16);
-      const i32 program_0 = place.x;
-      const i32 program_1 = place.y;
+      const GridPoint point = tile_swizzle<16>(program, 6, 16);
+      const i32 program_0 = point.x;
+      const i32 program_1 = point.y;
       const i32 first_column = program_0 * 128;
       const i32 first_row = program_1 * 128;
 
       Vec<f32, 2> acc[2][16];
       keep_step<256>();
       for (i64 depth = 0; depth < 3072; depth += 64) {
-        wait_full(ring, turn);
-        wgmma_block<A, B, 2>(acc, a_blocks + turn.place * A::bytes, b_blocks + turn.place * B::bytes, group, depth > 0);
+        wait_full(pipeline, state);
+        wgmma_block<A, B, 2>(acc, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, group, depth > 0);
         wgmma_wait<1>();
-        if (depth > 0) release_previous<1>(ring, turn);
-        turn.next();
+        if (depth > 0) release_previous<1>(pipeline, state);
+        state.next();
       }
       wgmma_wait<0>();
       wgmma_pin(acc);
-      release_previous<1>(ring, turn);
+      release_previous<1>(pipeline, state);
 
       Vec<bf16, 2> add_out_in[2][16];
       const bf16* const add_out_at = add_out + first_row * 768 + first_column + g * 768 + t * 2;

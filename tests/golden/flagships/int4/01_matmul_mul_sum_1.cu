@@ -1,6 +1,6 @@
-// threads=128 threads_per_row=4 vector_bytes=16 stages=7 dot=wgmma; predicted 6.39 us
+// wgmma_scaled threads=128 stages=7; predicted 10.7 us
 // matmul_mul_sum_1: scales bf16[32,4096], x bf16[32,64,128], cast_out bf16[32,4096,128] -> out bf16[64,4096]
-// schedule: threads=128 threads_per_row=4 vector_bytes=16 stages=7 dot=wgmma
+// schedule: wgmma_scaled threads=128 stages=7
 // tiles [64,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
@@ -19,9 +19,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
   const u32 x_blocks = block_stage();
   using cast_out_block = Block<bf16, 64, 128, Major::mn>;
   const u32 cast_out_blocks = x_blocks + 7 * x_block::bytes;
-  __shared__ TmaPipeline<7> x_ring;
-  open_pipeline<1, 1>(x_ring);
-  PipelineState<7> x_turn;
+  __shared__ TmaPipeline<7> x_pipeline;
+  open_pipeline<1, 1>(x_pipeline);
+  PipelineState<7> x_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 128) {
     registers_down<56>();
@@ -30,10 +30,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
         const i32 program_0 = program;
         const i32 first_column = program_0 * 64;
         for (i64 column = 0; column < 32; column += 1) {
-          Barrier& x_full = refill(x_ring, x_turn, x_block::bytes + cast_out_block::bytes);
-          tma_load_panels<2, x_block::panel_bytes, 64>(x_blocks + x_turn.place * x_block::bytes, x_map, x_full, 0, 0, i32(column));
-          tma_load_panels<1, cast_out_block::panel_bytes, 64>(cast_out_blocks + x_turn.place * cast_out_block::bytes, cast_out_map, x_full, first_column, 0, i32(column));
-          x_turn.next();
+          Barrier& x_full = refill(x_pipeline, x_state, x_block::bytes + cast_out_block::bytes);
+          tma_load_panels<2, x_block::panel_bytes, 64>(x_blocks + x_state.stage * x_block::bytes, x_map, x_full, 0, 0, i32(column));
+          tma_load_panels<1, cast_out_block::panel_bytes, 64>(cast_out_blocks + x_state.stage * cast_out_block::bytes, cast_out_map, x_full, first_column, 0, i32(column));
+          x_state.next();
         }
       }
     }
@@ -72,8 +72,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
         }
       }
       for (i64 column_i = 0; column_i < column_end; column_i += 2 * column_step) {
-        wait_full(x_ring, x_turn);
-        wgmma_block<x_block, cast_out_block, 1>(product, x_blocks + x_turn.place * x_block::bytes, cast_out_blocks + x_turn.place * cast_out_block::bytes, group, false);
+        wait_full(x_pipeline, x_state);
+        wgmma_block<x_block, cast_out_block, 1>(product, x_blocks + x_state.stage * x_block::bytes, cast_out_blocks + x_state.stage * cast_out_block::bytes, group, false);
         if (column_i + column_step < column_end) {
           {
             const i32 column = i32(column_i + column_step);
@@ -88,8 +88,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
           }
         }
         wgmma_wait<0>();
-        release<1>(x_ring, x_turn.place);
-        x_turn.next();
+        release<1>(x_pipeline, x_state.stage);
+        x_state.next();
         wgmma_pin(product);
         {
           const i32 column = i32(column_i);
@@ -107,8 +107,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
           }
         }
         if (column_i + column_step < column_end) {
-          wait_full(x_ring, x_turn);
-          wgmma_block<x_block, cast_out_block, 1>(product, x_blocks + x_turn.place * x_block::bytes, cast_out_blocks + x_turn.place * cast_out_block::bytes, group, false);
+          wait_full(x_pipeline, x_state);
+          wgmma_block<x_block, cast_out_block, 1>(product, x_blocks + x_state.stage * x_block::bytes, cast_out_blocks + x_state.stage * cast_out_block::bytes, group, false);
           if (column_i + column_step + column_step < column_end) {
             {
               const i32 column = i32(column_i + column_step + column_step);
@@ -123,8 +123,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
             }
           }
           wgmma_wait<0>();
-          release<1>(x_ring, x_turn.place);
-          x_turn.next();
+          release<1>(x_pipeline, x_state.stage);
+          x_state.next();
           wgmma_pin(product);
           {
             const i32 column = i32(column_i + column_step);

@@ -1,6 +1,6 @@
-// threads=256 threads_per_row=256 vector_bytes=16; predicted 4.9 us
+// elements threads=256 threads_per_row=256; predicted 4.9 us
 // matmul_0: partial f32[524288,4] -> out bf16[524288]
-// schedule: threads=256 threads_per_row=256 vector_bytes=16
+// schedule: elements threads=256 threads_per_row=256
 // tiles [4,896]: row r, column (c*256 + t)*4 + v; 4 rows, 1 vectors of 4 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"

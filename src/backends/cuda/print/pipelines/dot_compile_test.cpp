@@ -38,7 +38,7 @@ class DotCompile : public ::testing::Test {
 
 tile::Schedule cutlass_pingpong(int stages, int places = 0) {
   return {.threads = 256,
-          .kind = tile::WgmmaPingPong{.stages = stages, .group_m = 16, .tma_store_stages = places}};
+          .kind = tile::WgmmaPingpong{.stages = stages, .group_m = 16, .tma_store_stages = places}};
 }
 tile::Schedule together(int stages, int places = 0) {
   return {.threads = 256,

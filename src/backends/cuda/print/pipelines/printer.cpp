@@ -23,9 +23,9 @@ struct PipelineOf {
   }
   Printed operator()(const tile::MmaDot&) const { return std::make_unique<CpAsyncDot>(k); }
   Printed operator()(const tile::FmaBlocks&) const { return std::make_unique<CpAsyncDot>(k); }
-  Printed operator()(const tile::MmaChain&) const { return std::make_unique<CpAsyncB2b>(k); }
+  Printed operator()(const tile::MmaB2b&) const { return std::make_unique<CpAsyncB2b>(k); }
   Printed operator()(const tile::WgmmaDot&) const { return std::make_unique<WgmmaDot>(k); }
-  Printed operator()(const tile::WgmmaPingPong&) const { return std::make_unique<WgmmaDot>(k); }
+  Printed operator()(const tile::WgmmaPingpong&) const { return std::make_unique<WgmmaDot>(k); }
   Printed operator()(const tile::WgmmaB2b&) const { return std::make_unique<WgmmaB2b>(k); }
   Printed operator()(const tile::WgmmaScaled&) const {
     if (accumulates_in_turn(*plan.dots.b2b)) return std::make_unique<WgmmaScaledAccumulation>(k);

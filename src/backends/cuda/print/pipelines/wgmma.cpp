@@ -6,9 +6,9 @@ namespace tilewright::cuda {
 
 namespace {
 
-// Registers a thread (a chain that carries two sums of 64 rows by 128 needs 240): the fetching warpgroup
-// gives up what the others need. At the start all have 65536 / 384 = 168 (of 256 threads: 255); each sum
-// stays below that of the start.
+// Registers a thread (a back-to-back matmul that carries two sums of 64 rows by 128 needs 240): the fetching
+// warpgroup gives up what the others need. At the start all have 65536 / 384 = 168 (of 256 threads: 255);
+// each sum stays below that of the start.
 struct RegisterShare {
   int fetching, multiplying;
 };
@@ -22,10 +22,10 @@ RegisterShare register_share(int warpgroups, bool crowded) {
 
 void Wgmma::print_body() {
   k_.need("wgmma_dot");
-  const RegisterShare registers = register_share(warpgroups(), b2b_.has_value() || is_ping_pong(schedule_));
+  const RegisterShare registers = register_share(warpgroups(), b2b_.has_value() || is_pingpong(schedule_));
   k_.index_scalars();
   choose_names();
-  if (is_descending(schedule_)) k_.need("tile_swizzle");
+  if (is_longest_first(schedule_)) k_.need("tile_swizzle");
   Text multiply = out_.another(3);
   std::swap(out_, multiply);
   k_.print_steps_after_wait(loops_.steps);  // of all threads, before they part
@@ -44,7 +44,7 @@ void Wgmma::print_body() {
   out_.close_else();
   out_.line("registers_up<{}>();", registers.multiplying);
   out_.write("const int group = warpgroup();");
-  if (rounds(schedule_) == tile::Rounds::fa3_pingpong || is_ping_pong(schedule_))
+  if (rounds(schedule_) == tile::Rounds::fa3_pingpong || is_pingpong(schedule_))
     out_.line("if (group == {}) pingpong_signal<{}>(group);", warpgroups() - 1, warpgroups());
   print_store_stages();
   print_exchange_place();
@@ -58,7 +58,7 @@ void Wgmma::print_body() {
 }
 
 void Wgmma::open_program_loop() {
-  if (is_descending(schedule_)) {
+  if (is_longest_first(schedule_)) {
     out_.open("for (i32 wave = 0, program; (program = serpentine(wave)) < {}; ++wave)", k_.programs_text());
     return;
   }
@@ -68,7 +68,7 @@ void Wgmma::open_program_loop() {
 
 // Opens the loop over programs of the multiplying warpgroups; with cutlass_pingpong each takes its own.
 void Wgmma::open_multiplied_programs() {
-  if (!is_ping_pong(schedule_)) return open_program_loop();
+  if (!is_pingpong(schedule_)) return open_program_loop();
   const int groups = warpgroups();
   out_.line("u32 passed = u32(group);  // programs of the others since the last own one");
   out_.open(
@@ -81,7 +81,7 @@ void Wgmma::open_multiplied_programs() {
 void Wgmma::print_exchange_place() {
   if (plan_.shared.exchanged == 0) return;
   out_.line("constexpr int kExchange = {}{};", plan_.shared.exchange_at,
-            is_ping_pong(schedule_) ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
+            is_pingpong(schedule_) ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
 }
 
 // Behind the operands' blocks.

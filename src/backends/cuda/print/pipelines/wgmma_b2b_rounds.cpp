@@ -1,5 +1,5 @@
 // The rounds of back-to-back dots. Each product is handed to the tensor cores as soon as its operands are
-// there, and waited for where a step touches it. Where rounds overlap (tile::Rounds::ahead), the first
+// there, and waited for where a step touches it. Where rounds overlap (tile::Rounds::overlapped), the first
 // products of a round and the last one of the round before are handed over together, and the steps between
 // the first and the last run beside the last one.
 #include "backends/cuda/analysis/b2b_plan.h"
@@ -156,12 +156,14 @@ void WgmmaB2b::print_overlapping_round(const NamedRound& named, bool may_begin) 
     if (may_begin) out_.close();
   };
   open_round(round);
-  if (rounds(schedule_) == tile::Rounds::fa3_pingpong) behind_another([&] { out_.write("pingpong_wait(group);"); });
+  if (rounds(schedule_) == tile::Rounds::fa3_pingpong)
+    behind_another([&] { out_.write("pingpong_wait(group);"); });
   issue_first(round);
   behind_another([&] {
     wait(*round.late);
     issue(*round.late);
-    if (rounds(schedule_) == tile::Rounds::fa3_pingpong) out_.line("pingpong_signal<{}>(group);", warpgroups());
+    if (rounds(schedule_) == tile::Rounds::fa3_pingpong)
+      out_.line("pingpong_signal<{}>(group);", warpgroups());
     out_.write("wgmma_wait<1>();");
   });
   if (may_begin) out_.write("if (begins) wgmma_wait<0>();");

@@ -47,7 +47,7 @@ void WgmmaDot::print_fetching(const Step& loop) {
 // Warpgroups that multiply one tile begin it together; those that have their own pass over the blocks of the
 // others' and wait for their turn.
 void WgmmaDot::print_turn(const Op& loop) {
-  if (!is_ping_pong(schedule_)) {
+  if (!is_pingpong(schedule_)) {
     if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
     return;
   }
@@ -66,10 +66,10 @@ void WgmmaDot::print_rounds(const Op& op) {
   const std::string i = names_.value(op.blocks[0].args[0]), lower = k_.scalar(op.operands[0]).text;
   const std::string release = "release_previous<1>(pipeline, state);";
   const std::string give =
-      is_ping_pong(schedule_) ? fmt::format("pingpong_signal<{}>(group);", warpgroups()) : "";
+      is_pingpong(schedule_) ? fmt::format("pingpong_signal<{}>(group);", warpgroups()) : "";
   const std::string blocks =
       fmt::format("{}, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, {}", acc.name,
-                  is_ping_pong(schedule_) ? "0" : "group");
+                  is_pingpong(schedule_) ? "0" : "group");
   print_turn(op);
   open_dot_loop(op);
   out_.write("wait_full(pipeline, state);");
