@@ -1,6 +1,8 @@
 // Interval and divisor arithmetic over the tile ops; anything that might wrap becomes unknown.
 #include "backends/printer/value_range.h"
 
+#include <tilewright/base/error.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -209,6 +211,8 @@ class Ranges {
   }
 
   Index programs(int axis) const {
+    TW_CHECK(static_cast<std::size_t>(axis) < kernel_.grid.size(),
+             "a program id along an axis that the grid lacks");
     Index n = 1;
     for (const tile::GridFactor& f : kernel_.grid[static_cast<std::size_t>(axis)]) {
       if (!f.extent.is_constant()) return kMaxPrograms;

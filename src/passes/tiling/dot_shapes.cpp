@@ -158,7 +158,7 @@ bool turns_tiles(const LoopNest& nest, const DotAxes& axes) {
 std::string_view why_not_on_matrix_unit(const LoopNest& nest, const tile::Target& target) {
   constexpr Index kFewest = 2;  // rows: what overhangs is zeros
   const tile::MatrixUnit* unit = b2b_unit(target);
-  if (unit == nullptr) return "the target has no matrix unit for b2b of dots";
+  if (unit == nullptr) return "the target has no matrix unit for back-to-back matmuls";
   const DotAxes axes = dot_axes(nest);
   if (axes.m < 0 || nest.extents[at(axes.m)] < kFewest) return "a matrix unit wants several rows";
   if (axes.n < 0 && (nest.dot() >= 0 || nest.accumulates_scaled()))

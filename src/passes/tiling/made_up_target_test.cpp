@@ -129,7 +129,8 @@ TEST(MadeUpTarget, ChainsTakeTheWaysForWhichItsUnitHasRoom) {
   target.matrix_units[0].b2b->ways[1].room_bytes = 1 << 10;
   EXPECT_EQ(why_not_on_matrix_unit(b2b.nest, target), "its tiles have no room in registers or on chip");
   target.matrix_units[0].b2b.reset();
-  EXPECT_EQ(why_not_on_matrix_unit(b2b.nest, target), "the target has no matrix unit for b2b of dots");
+  EXPECT_EQ(why_not_on_matrix_unit(b2b.nest, target),
+            "the target has no matrix unit for back-to-back matmuls");
   EXPECT_EQ(choose_dot_shape(b2b.nest, target).rows, target.b2b_blocks.rows);
 }
 

@@ -103,7 +103,8 @@ class B2bFinder {
     const DType left = kernel_.type(dot.operands[0]).dtype, right = kernel_.type(dot.operands[1]).dtype;
     const bool of16 = left == right && (left == DType::bf16 || left == DType::f16);
     const bool integers = left == DType::i8 && right == DType::i8, floats = is_f8(left) && is_f8(right);
-    if (!of16 && unit_ != DotUnit::wgmma) return refuse_dot("mma.sync takes bf16 or f16 in b2b of dots");
+    if (!of16 && unit_ != DotUnit::wgmma)
+      return refuse_dot("mma.sync takes bf16 or f16 in back-to-back matmuls");
     if ((!of16 && !floats && !integers) ||
         kernel_.type(dot.results[0]).dtype != (integers ? DType::i32 : DType::f32))
       return refuse_dot("tensor cores multiply bf16 or f16, 8-bit floats and 8-bit integers");

@@ -25,7 +25,7 @@ Result<DotUse> find_dots(const Kernel& kernel, const tile::Schedule& schedule) {
   if (unit == DotUnit::fma) return use;
   auto dot = find_tensor_dot(kernel, unit);
   if (is_for_chains(schedule)) {
-    if (dot) return failure(Failure::Kind::unsupported, "dot: the loop is no b2b of dots");
+    if (dot) return failure(Failure::Kind::unsupported, "dot: the loop is no back-to-back matmul");
     auto b2b = find_b2b_matmul(kernel, unit);
     if (!b2b) return b2b.error();
     use.b2b = std::move(*b2b);

@@ -126,7 +126,7 @@ Status place_behind(Index blocks, CudaPlan& plan) {
 Status place_b2b(CudaPlan& plan) {
   const B2bMatmul& b2b = *plan.dots.b2b;
   if (plan.shared.exchanged > 0 && !b2b.multiplies_alone())
-    return refusal("wgmma: threads exchange values in the loop of a b2b");
+    return refusal("wgmma: threads exchange values in the loop of a back-to-back matmul");
   return place_behind(place_operands(b2b, plan), plan);
 }
 

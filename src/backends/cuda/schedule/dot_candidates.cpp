@@ -303,7 +303,7 @@ class Lister {
     const bool waits = b2b->multiplies_alone() || has_nested(*b2b);
     const double us = (options_.arch.major < 9 ? 1 : kSlowerByThreads) * kPlainB2b * b2b_us(*b2b);
     const Index room = options_.max_shared_bytes;
-    std::string why = "dot: shared memory has no room for the b2b's blocks";
+    std::string why = "dot: shared memory has no room for the back-to-back matmul's blocks";
     for (Index stages = 1; stages <= kMaxCopies && once + stages * each <= room; ++stages) {
       kind.stages = static_cast<int>(stages);
       const Schedule s{.threads = static_cast<int>(threads), .kind = kind};
