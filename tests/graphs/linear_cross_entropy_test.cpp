@@ -75,9 +75,9 @@ TEST_P(LinearCrossEntropy, StatisticsOfDeepProductsAreOneLoop) {
     }
 }
 
-// The gradient in pieces of the classes: a value of rows × classes is nowhere, and the products that read a
+// The gradient in chunks of the classes: a value of rows × classes is nowhere, and the products that read a
 // piece do so before the next one is computed.
-TEST_P(LinearCrossEntropy, GradientsAreComputedInPieces) {
+TEST_P(LinearCrossEntropy, GradientsAreComputedInChunks) {
   GraphRunner runner(GetParam());
   for (const Loss& l : {Loss{600, 1500, 260}, Loss{257, 1030, 300, DType::bf16}}) {
     SCOPED_TRACE(fmt::format("{} rows, {} classes, depth {}", l.rows, l.classes, l.depth));
@@ -85,7 +85,7 @@ TEST_P(LinearCrossEntropy, GradientsAreComputedInPieces) {
     const std::vector<ir::HostTensor> in = inputs_of(l);
     const passes::Compiled compiled =
         passes::run_pipeline(g, runner.device->target(), {.recompute = Recompute::always});
-    EXPECT_NE(compiled.fusion.recomputing.find("in pieces"), std::string::npos)
+    EXPECT_NE(compiled.fusion.recomputing.find("in chunks"), std::string::npos)
         << compiled.fusion.recomputing;
     for (const tile::PlanBuffer& b : compiled.plan.buffers)
       if (b.role == tile::PlanBuffer::Role::temporary) {

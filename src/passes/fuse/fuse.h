@@ -32,7 +32,7 @@ Fusion fuse(const ir::Graph& graph, const tile::Target& target, Recompute recomp
 Fusion fuse(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recompute recompute);
 
 // The same of the graph or, where memory is worth it, of one in which a value that is too large to store is
-// computed in pieces (chunked_matmul.h).
+// computed in chunks (chunked_matmul.h).
 struct FusedGraph {
   ir::Graph graph;
   Fusion fusion;
