@@ -17,6 +17,7 @@ std::vector<std::string> names_of(const std::string& text, bool of_storage = fal
   const LoopPlan plan = plan_loops(kernel, {});
   const ValueNames names(kernel, plan);
   std::vector<std::string> all;
+  all.reserve(kernel.values.size());
   for (std::size_t v = 0; v < kernel.values.size(); ++v)
     all.push_back(of_storage ? names.of_storage(static_cast<tile::ValueId>(v))
                              : names[static_cast<tile::ValueId>(v)]);
