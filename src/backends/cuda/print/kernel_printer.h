@@ -7,7 +7,7 @@
 #include "backends/cuda/plan/plan.h"
 #include "backends/cuda/print/kernel_facts.h"
 #include "backends/cuda/print/kernel_names.h"
-#include "backends/cuda/print/pipelines/masked_rounds.h"
+#include "backends/cuda/print/masked_rounds.h"
 #include "backends/cuda/print/printer.h"
 #include "backends/cuda/print/scalar_uses.h"
 #include "backends/cuda/print/text.h"

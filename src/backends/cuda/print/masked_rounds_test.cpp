@@ -1,4 +1,4 @@
-#include "backends/cuda/print/pipelines/masked_rounds.h"
+#include "backends/cuda/print/masked_rounds.h"
 
 #include <tilewright/tile/text.h>
 
