@@ -406,7 +406,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
       1 / overlap);
   const double more = o.staged && (cluster > 1 || resident > 1)            ? kStagedCost
                       : !o.staged && cluster > 1 && !shares_rows(schedule) ? kClusterCost
-                                                                                    : 1;
+                                                                           : 1;
   // Shorter code wins between equals: it compiles faster.
   return busy * more * (1 + kOfAnElement * o.elements) + target.launch_s * 1e6;
 }
