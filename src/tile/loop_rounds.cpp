@@ -32,7 +32,8 @@ std::optional<double> axis_rounds(const Kernel& kernel, const AffineTable& table
   return least;
 }
 
-// Of the rounds along an axis, where data decides: half, as under a causal mask. Chosen, not measured.
+// Share of the rounds along an axis that are run, where data decides: half, as under a causal mask. Chosen,
+// not measured.
 constexpr double kLeftByData = 0.5;
 constexpr std::size_t kLoopBounds = 3;  // operands before those that it carries
 

@@ -43,7 +43,7 @@ Kernel rows(const std::string& bounds, const std::string& from, const std::strin
   return kernel ? *kernel : Kernel();
 }
 
-// Of both loops, in their order.
+// Rounds of both loops, in their order.
 std::vector<double> rounds_of(const Kernel& kernel) {
   const std::map<const Op*, double> all = loop_rounds(kernel);
   std::vector<double> out;

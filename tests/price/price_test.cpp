@@ -56,7 +56,8 @@ Priced lowered(const ir::Graph& graph, const tile::Target& target) {
   return {passes::plan_groups(std::move(fused.graph), std::move(fused.fusion), target), plans};
 }
 
-// Of groups that have kernels; the others' values are written where they are computed. Returns their number.
+// Compares the groups that have kernels; the others' values are written where they are computed. Returns
+// their number.
 int expect_prices_are_predictions(const ir::Graph& graph, const backends::Backend& backend) {
   const tile::Target target = predicting(backend);
   const auto [compiled, plans] = lowered(graph, target);

@@ -9,7 +9,7 @@ namespace tilewright::cpu {
 
 std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target);
 
-// Of the first of them.
+// Predicted microseconds of the first of them.
 double predicted_us(const tile::Kernel& kernel, const tile::Target& target);
 
 // Predicted time of one program of the grid on one core.

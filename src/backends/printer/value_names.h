@@ -19,7 +19,7 @@ class ValueNames {
   // "row_max", "exp_scores", "q_in": a C++ identifier, which others may have, too, and which may be a word of
   // the language.
   const std::string& operator[](tile::ValueId v) const { return names_[static_cast<std::size_t>(v)]; }
-  // Of the variable or the buffer that a value lives in (LoopPlan::storage).
+  // The name of the variable or the buffer that a value lives in (LoopPlan::storage).
   const std::string& of_storage(tile::ValueId v) const {
     return storages_[static_cast<std::size_t>(plan_.storage(v))];
   }

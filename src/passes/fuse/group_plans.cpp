@@ -37,7 +37,7 @@ Refusal judged(const LoopNest& nest, const tile::Target& target) {
   return views.size() + nest.outputs.size() > kMaxViews ? Refusal::too_many_operands : Refusal::none;
 }
 
-// Of a group's kernels, one after another, and of the zeros that they add to.
+// Predicted seconds of a group's kernels, one after another, and of the zeros that they add to.
 double predicted_s(const Graph& graph, const Lowered& lowered, const tile::Target& target) {
   double seconds = 0;
   for (const EmittedKernel& k : lowered.kernels) seconds += target.predicted_us(k.kernel, target) * 1e-6;
@@ -50,7 +50,7 @@ double predicted_s(const Graph& graph, const Lowered& lowered, const tile::Targe
   return seconds;
 }
 
-// Of a plan's kernels, which are named where they are taken.
+// A name for all of a plan's kernels, which are named where they are taken.
 constexpr std::string_view kUnnamed = "group";
 
 void name_kernels(Lowered& lowered, const std::string& name) {

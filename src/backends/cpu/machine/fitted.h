@@ -69,7 +69,8 @@ inline tile::B2bBlocks b2b_blocks() {
 
 // What a size that is a parameter is taken for: large, so that the choice suits the launches that take time.
 inline constexpr std::int64_t kAssumedSize = 4096;
-// Of the last-level cache, what a kernel's buffers may take to be there when it starts. Chosen, not measured.
+// Share of the last-level cache that a kernel's buffers may take to be there when it starts. Chosen, not
+// measured.
 inline constexpr double kResidentShare = 0.5;
 // Fewer chains of instructions than four vectors hide less latency; more spill. Fitted by hand, no record.
 inline constexpr double kOfTwoChains = 1.2, kOfEightChains = 1.05;

@@ -168,7 +168,7 @@ inline tile::RowCuts row_cuts() {
   };
 }
 
-// Of the ordinary units' rate, by dot=fma_blocks: docs/notes/2026-11-22-whole-programs.md.
+// Share of the ordinary units' rate, by dot=fma_blocks: docs/notes/2026-11-22-whole-programs.md.
 inline constexpr double kFmaShare = 0.62;
 
 inline tile::VectorDots vector_dots() {
@@ -223,7 +223,8 @@ inline constexpr double kStagedCost = 1.18;
 // Rows over clusters, which start and end together: by a fifth (cross-entropy,
 // docs/notes/2026-11-21-fifth-h200.md); not loops that meet once, behind them.
 inline constexpr double kClusterCost = 1.18;
-// Of two schedules that take as long the one with fewer elements a thread: its code is shorter. Chosen.
+// The price of an element: of two schedules that take as long the one with fewer elements a thread: its code
+// is shorter. Chosen.
 inline constexpr double kOfAnElement = 0.0005;
 
 // --- schedules of products and back-to-back matmuls (schedule/dot_candidates.cpp)

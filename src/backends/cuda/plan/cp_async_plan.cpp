@@ -28,7 +28,7 @@ Status check_copy(const Kernel& kernel, const CudaPlan& plan, const TensorOperan
   return Unit{};
 }
 
-// Of a loop of one dot.
+// Whether the threads can copy the blocks of a loop of one dot.
 Status check_copies(const Kernel& kernel, const CudaPlan& plan) {
   if (stages(plan.schedule) < 2) return refusal("dot: copying ahead wants two stages at least");
   for (const TensorOperand* o : {&plan.dots.dot->a, &plan.dots.dot->b})

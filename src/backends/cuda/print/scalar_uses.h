@@ -7,7 +7,7 @@
 
 namespace tilewright::cuda {
 
-// Of arithmetic on indices: other scalars have theirs always.
+// ScalarUses: which scalars of index arithmetic get a variable. Every other scalar has one.
 class ScalarUses {
  public:
   explicit ScalarUses(const tile::Kernel& kernel);

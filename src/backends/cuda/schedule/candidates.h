@@ -10,7 +10,7 @@ namespace tilewright::cuda {
 std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target,
                                                  const PlanOptions& options);
 
-// Of the first of them, of kernels for `target.arch`; infinite where all are refused.
+// Predicted microseconds of the first of them, of kernels for `target.arch`; infinite where all are refused.
 double predicted_us(const tile::Kernel& kernel, const tile::Target& target);
 
 }  // namespace tilewright::cuda
