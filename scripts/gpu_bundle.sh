@@ -9,7 +9,7 @@ bundle=${1:-gpu-bundle}
 build=${2:-build-gpu}
 limit_mib=40
 
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF >/dev/null
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_CPU=OFF -DCMAKE_UNITY_BUILD=ON >/dev/null
 # tw_cuda is opened at run time: no program links it by need.
 programs=(tw gpu_tests graph_fuzz kernel_fuzz op_parity product_parity sum_parity run_programs lesson_05_gemm_lesson_05)
 targets=(tw_cuda "${programs[@]}")
@@ -27,7 +27,6 @@ ldd "$bundle"/* | awk '$2 == "=>" && $3 ~ /^\// {print $1, $3}' | sort -u |
     if ! [[ $name =~ $system ]]; then cp -L "$path" "$bundle/$name"; fi
   done
 strip --strip-unneeded "$bundle"/*
-cp scripts/gpu_check.sh "$bundle/check.sh"
 mkdir -p "$bundle/peers"
 cp lab/peers/*.py "$bundle/peers/"
 # Random programs judged by that machine's PyTorch: python3 judge/judge.py --device cuda:0
@@ -62,6 +61,7 @@ for program in tw graph_fuzz kernel_fuzz; do  # gpu_tests starts only where ther
   env -i "$moved/$program" --help >/dev/null || fail "$program does not start"
 done
 env -i HOME="$moved" "$moved/tw" doctor --json >/dev/null || [ $? -eq 1 ] || fail "tw doctor does not run"
+cp scripts/gpu_check.sh "$bundle/check.sh"  # after the checks of ELF files
 size_kib=$(du -sk "$bundle" | cut -f1)
 [ "$size_kib" -le $((limit_mib * 1024)) ] || fail "$bundle takes $size_kib KiB, more than $limit_mib MiB"
 echo "gpu_bundle: $bundle, $size_kib KiB: $(cd "$bundle" && echo *)"

@@ -35,15 +35,22 @@ part() {
   return $rc
 }
 
-part gpu_tests timeout 200 ./gpu_tests
+# Most of their time goes to compiling kernels, on one core each: side by side.
+pids=()
+for shard in 0 1 2 3 4 5; do
+  part "gpu_tests_$shard" env GTEST_TOTAL_SHARDS=6 GTEST_SHARD_INDEX="$shard" timeout 240 ./gpu_tests & pids+=($!)
+done
 # A thread's chain is its rounds times its rows of a tile: 177 for the columns of {3000000, 64} on an H200.
-part long_sums timeout 60 ./sum_parity --device cuda:0 --chain 256
-part corpus timeout 120 python3 judge/judge.py --program ./run_programs --device cuda:0 --run judge/cases
+part long_sums timeout 240 ./sum_parity --device cuda:0 --chain 256 & pids+=($!)
+part corpus timeout 240 python3 judge/judge.py --program ./run_programs --device cuda:0 --run judge/cases & pids+=($!)
 if command -v compute-sanitizer >/dev/null; then
-  part memcheck timeout 120 compute-sanitizer --tool memcheck --error-exitcode 1 ./gpu_tests --gtest_filter='*B2b*:*Dots*'
+  part memcheck timeout 240 compute-sanitizer --tool memcheck --error-exitcode 1 ./gpu_tests --gtest_filter='*B2b*:*Dots*' & pids+=($!)
 else
   echo "NOT RUN memcheck: compute-sanitizer is not on this machine"
 fi
+for pid in "${pids[@]}"; do
+  wait "$pid" || failed=1
+done
 
 # What is random shares the rest of the time: an interrupt ends each with the count of what it did.
 rest=$(left)

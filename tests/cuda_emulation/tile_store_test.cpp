@@ -66,6 +66,14 @@ TEST_F(EmulatedDot, TilesAreReducedWhileTheyAreStored) {
         wgmma(256, 2, 2));
 }
 
+// More than the registers hold of a whole tile: loaded for pieces of it, of two rows of a thread and of one.
+TEST_F(EmulatedDot, WhatIsLoadedBesideALargeTileComesByPieces) {
+  check({.m = 256, .n = 384, .k = 64, .block_n = 192, .beside = 3}, wgmma(256, 2));
+  check({.out = DType::f32, .m = 200, .n = 264, .k = 72, .block_n = 256, .bias_gelu = true, .beside = 2},
+        wgmma(256, 2));
+  check({.m = 320, .n = 384, .k = 64, .block_n = 192, .beside = 4}, cutlass_pingpong(2));
+}
+
 TEST_F(EmulatedDot, WhatFollowsTheSendIsTheNextTile) {
   const std::string text = text_of({.m = 512, .n = 512, .block_n = 256}, wgmma(256, 2, 2));
   EXPECT_NE(text.find("send(store_stages, c_map, group"), std::string::npos) << text;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <cstdio>
+
 namespace tilewright::test {
 namespace {
 
@@ -16,8 +18,9 @@ int run(const std::string& device, int chain) {
     const bool holds = sum.error <= sum.most;
     worse += holds ? 0 : 1;
     fmt::print("{} {:<40} off {:.2e} of {:.2e}\n", holds ? "ok  " : "MORE", sum.what, sum.error, sum.most);
+    std::fflush(stdout);
   };
-  for (const LongSum& sum : long_sums(ctx, 2 * worst_of_chain(0.1F, chain))) report(sum);
+  long_sums(ctx, 2 * worst_of_chain(0.1F, chain), report);
   for (Index length : {kLength, Index{100}, Index{1003}})
     report({fmt::format("running sum of {}", length),
             worst_of_running(cumsum(ctx.full({length}, 0.1), 0).to_vector<float>()), kRunningError});

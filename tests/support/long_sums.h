@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,11 +77,11 @@ inline double worst_of(const Tensor& got, double want) {
 }
 
 // Sums, means, variances, products and bias gradients of millions of equal terms in every layout, eager and
-// compiled. `most`: the error that a sum may have; products are held to the chain of their blocks.
-inline std::vector<LongSum> long_sums(Context& ctx, double most) {
-  std::vector<LongSum> out;
+// compiled, each reported when it is known. `most`: the error that a sum may have; products are held to the
+// chain of their blocks.
+inline void long_sums(Context& ctx, double most, const std::function<void(const LongSum&)>& report) {
   const auto note = [&](const Tensor& got, double want, double allowed, std::string what) {
-    out.push_back({std::move(what), worst_of(got, want), allowed});
+    report({std::move(what), worst_of(got, want), allowed});
   };
   for (const Layout& l : layouts()) {
     const Tensor x = ctx.full(l.shape, 0.1);
@@ -128,7 +129,6 @@ inline std::vector<LongSum> long_sums(Context& ctx, double most) {
     };
     note(slope(bias), kEach * terms, most, "gradient of a bias");
   }
-  return out;
 }
 
 }  // namespace tilewright::test

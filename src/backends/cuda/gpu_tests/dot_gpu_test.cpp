@@ -33,6 +33,7 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
       {.out = DType::f32, .m = 128, .n = 256, .k = 64, .row_sums = true},
       {.m = 384, .n = 512, .k = 256, .block_n = 256, .row_sums = true, .maxima = true},
       {.out = DType::f32, .m = 200, .n = 392, .k = 72, .block_n = 192, .bias_gelu = true, .maxima = true},
+      {.out = DType::f32, .m = 384, .n = 392, .k = 128, .block_n = 192, .beside = 3},
       as_tf32({.m = 200, .n = 136, .k = 76}),
       as_tf32({.m = 256, .n = 264, .k = 128, .a_by_columns = true, .b_by_columns = true}),
       as_tf32({.m = 200, .n = 264, .k = 140, .block_n = 256, .b_by_columns = true, .bias_gelu = true})};

@@ -194,13 +194,17 @@ inline tile::VectorDots vector_dots() {
 
 inline constexpr double kBlockStartUs = 0.3;
 inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a loop that has no product waits
-inline constexpr double kExchangeUs = 0.2;       // a barrier with its shuffles …
+inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
+// Microseconds of a kernel that pass while the next one is launched: the same note.
+inline constexpr double kHiddenByLaunchUs = 1.2;
+inline constexpr double kExchangeUs = 0.2;         // a barrier with its shuffles …
 inline constexpr double kExchangeOf1024Us = 0.35;  // … and as much more for 1024 threads
 inline constexpr double kClusterUs = 0.8;          // the same between the blocks of a cluster
 inline constexpr double kShuffleUs = 0.08;         // within a warp
 inline constexpr double kIssueShare = 0.8;         // of the peak issue rate
 inline constexpr double kIssueClockMhz = 1.7e3;    // fitted by hand on 2026-11-21, no record
 inline constexpr double kThreadsToFill = 512;      // that keep the four schedulers of a multiprocessor busy
+inline constexpr double kIndependent = 4;          // elements of a thread that do not wait for one another
 inline constexpr double kUnitsOfGpc = 16;          // of an H200's 16 or 18: what a cluster may lie in
 // Little's law: with less in flight, a multiprocessor leaves bandwidth unused.
 inline constexpr double kBytesInFlight = 32e3;

@@ -29,7 +29,7 @@ void join_exchanges(const tile::Kernel& kernel, printer::LoopPlan& plan, Element
 
 namespace {
 
-// Registers of a multiplying thread for the accumulator, what is loaded for its columns and what these are
+// Registers of a multiplying thread for the accumulator, what is loaded beside it and what its columns are
 // reduced to, which begins where the accumulator ends.
 constexpr Index kRoom = 216;
 
@@ -135,7 +135,7 @@ class Planner {
     const TileFrame& f = layouts_.frame(layout);
     if (f.map != RowMap::mma) return Unit{};
     Pieces pieces;
-    Index registers = f.elements_per_thread(), reduced = 0;
+    Index registers = f.elements_per_thread(), tiles = 0, reduced = 0;
     for (const Instr& in : loop.body) {
       if (dots_.result && in.kind == Instr::Kind::effect && in.op == dots_.result->op) {
         if (scans(loop)) return refusal("tma_store_stages: rows are scanned where they are stored");
@@ -145,9 +145,11 @@ class Planner {
         pieces.vectors = dots_.result->columns() / (Index{kQuad} * f.vector);
         out_.sends_result = true;
       }
-      if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
-          spread_of(loop, layout, in.axes) == Part::cols)
-        registers += f.col_steps() * f.vector;
+      if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load) {
+        const Part part = spread_of(loop, layout, in.axes);
+        if (part == Part::cols) registers += f.col_steps() * f.vector;
+        if (part == Part::all) tiles += f.elements_per_thread();
+      }
       if (in.kind == Instr::Kind::reduce && side_of_axis(loop, layout, in.op->axis) == 0)
         reduced += f.col_steps() * f.vector;
     }
@@ -156,7 +158,10 @@ class Planner {
       if (is_pingpong(schedule_) && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
         return refusal("cutlass_pingpong: no registers are left for what columns are reduced to");
       pieces.loads = !scans(loop) && registers + reduced > kRoom;
-      if (pieces.loads && pieces.vectors == 0) pieces.vectors = kQuad;
+      const bool by_piece = !scans(loop) && tiles > 0 && registers + reduced + tiles > kRoom;
+      if ((pieces.loads || by_piece) && pieces.vectors == 0) pieces.vectors = kQuad;
+      const Index of_row = tiles / f.elements_per_thread() * pieces.vectors * f.vector;
+      if (by_piece) pieces.rows = registers + reduced + kHalvesOfPiece * of_row > kRoom ? 1 : kHalvesOfPiece;
     }
     if (pieces.vectors > 0) out_.pieces[&loop] = pieces;
     return Unit{};

@@ -13,8 +13,11 @@ namespace tilewright::cuda {
 struct Pieces {
   Index vectors = 0;   // of a piece; 0: row by row
   bool loads = false;  // a piece loads what stands along its columns
+  Index rows = 0;  // whose elements it loads at once; 0: all of the tile's are loaded before the first piece
   int tma_store = -1;  // the instruction whose store the copy engine carries out
 };
+
+inline constexpr Index kHalvesOfPiece = 2;  // rows of a thread in a piece
 
 struct ElementLoops {
   std::map<const printer::ElementLoop*, Pieces> pieces;  // of loops that have such

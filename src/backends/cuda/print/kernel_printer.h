@@ -249,7 +249,7 @@ class KernelPrinter {
 
   // --- memory (print_memory.cpp)
   void print_loads(Loop& loop);
-  void print_piece_loads(Loop& loop);
+  void print_piece_loads(Loop& loop, Part part);
   void print_load(Loop& loop, std::size_t i);
   Address print_address(const Loop& loop, const Instr& in, const Access& access);
   Bounds print_bounds(const Loop& loop, const Instr& in, const Access& access);
@@ -353,10 +353,10 @@ class KernelPrinter {
   const std::optional<TileStore>& result_;  // that the copy engine stores
   const KernelFacts facts_;
   std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
-  bool outside_ = false;     // the vector that is printed holds none of the columns that are tested for
-  bool crowded_ = false;     // a thread holds many elements: registers decide
-  Index piece_vectors_ = 0;  // of the piece whose columns are loaded
-  std::vector<std::string> map_names_;  // of the kernel's tensor maps
+  bool outside_ = false;  // the vector that is printed holds none of the columns that are tested for
+  bool crowded_ = false;  // a thread holds many elements: registers decide
+  Index piece_vectors_ = 0, piece_rows_ = 0;  // of the piece that is loaded
+  std::vector<std::string> map_names_;        // of the kernel's tensor maps
 
   KernelNames names_;
   Text out_{1, names_};

@@ -193,13 +193,13 @@ void KernelPrinter::print_loads(Loop& loop) {
   }
 }
 
-// What stands along the columns, for those of a piece.
-void KernelPrinter::print_piece_loads(Loop& loop) {
+// What stands along the columns of a piece, or in both of its axes.
+void KernelPrinter::print_piece_loads(Loop& loop, Part part) {
   piece_vectors_ = loop.pieces.vectors;
+  piece_rows_ = loop.pieces.rows;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
-    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
-        loaded_by_piece(loop, spread_of(loop, in.axes)))
+    if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load && spread_of(loop, in.axes) == part)
       print_load(loop, i);
   }
   piece_vectors_ = 0;

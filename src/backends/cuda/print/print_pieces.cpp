@@ -9,24 +9,22 @@
 
 namespace tilewright::cuda {
 
-namespace {
-constexpr int kHalves = 2;  // rows of a thread in a piece
-}  // namespace
-
 bool KernelPrinter::loaded_by_piece(const Loop& loop, Part part) {
-  return loop.pieces.loads && part == Part::cols;
+  return (loop.pieces.loads && part == Part::cols) || (loop.pieces.rows > 0 && part == Part::all);
 }
 
 void KernelPrinter::print_pieces(Loop& loop) {
   const TileFrame& f = loop.frame;
-  const Index blocks = f.row_steps() / kHalves, panels = f.col_steps() / loop.pieces.vectors,
+  const Index blocks = f.row_steps() / kHalvesOfPiece, panels = f.col_steps() / loop.pieces.vectors,
               quads = loop.pieces.vectors / kQuad;
   print_row_starts(loop);
   if (panels > 1) out_.unrolled("panel", panels);
-  if (loop.pieces.loads) print_piece_loads(loop);
+  if (loop.pieces.loads) print_piece_loads(loop, Part::cols);
   if (blocks > 1) out_.unrolled("block", blocks);
-  out_.unrolled("half", kHalves);
-  out_.line("const int r = {}half;", blocks > 1 ? fmt::format("block * {} + ", kHalves) : "");
+  if (loop.pieces.rows > 1) print_piece_loads(loop, Part::all);
+  out_.unrolled("half", kHalvesOfPiece);
+  out_.line("const int r = {}half;", blocks > 1 ? fmt::format("block * {} + ", kHalvesOfPiece) : "");
+  if (loop.pieces.rows == 1) print_piece_loads(loop, Part::all);
   print_at(loop, Level::row);
   if (quads > 1) out_.unrolled("quad", quads);
   const std::string quad = quads > 1 ? "quad" : "0",
@@ -58,7 +56,7 @@ void KernelPrinter::print_tma_store(const Loop& loop) {
   std::vector<std::string> layout;
   for (const int d : result_->block.dims) layout.push_back(as_type(scalar(access.start(d)), "i32"));
   if (f.col_steps() > loop.pieces.vectors) layout[0] += fmt::format(" + panel * {}", result_->columns());
-  if (f.row_steps() > kHalves) layout[1] += fmt::format(" + block * {}", kHalves * f.groups);
+  if (f.row_steps() > kHalvesOfPiece) layout[1] += fmt::format(" + block * {}", kHalvesOfPiece * f.groups);
   if (dot_warpgroups(schedule_) > 1) layout[1] += fmt::format(" + group * {}", kPieceRows);
   out_.line("send(store_stages, {}, group, {});", map_names_.back(), fmt::join(layout, ", "));
 }

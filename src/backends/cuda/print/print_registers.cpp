@@ -76,10 +76,18 @@ KernelPrinter::Registers KernelPrinter::buffer(ValueId v) {
 void KernelPrinter::for_registers(const Registers& r, const std::function<void()>& body) {
   if (r.layout.part == Part::one) return body();
   const TileFrame& f = layouts_.frame(r.layout);
-  const bool rows = f.row_steps() > 1 && r.rows != 1 && r.layout.part != Part::cols;
+  const bool piece = piece_vectors_ > 0;  // whose row is `r` already, if it is one
+  const bool rows =
+      f.row_steps() > 1 && r.rows != 1 && r.layout.part != Part::cols && !(piece && piece_rows_ == 1);
   const bool cols = f.col_steps() > 1 && r.layout.part != Part::rows;
-  if (rows) out_.unrolled("r", f.row_steps());
-  if (cols && piece_vectors_ > 0) {
+  if (rows && piece) {
+    out_.unrolled("half", kHalvesOfPiece);
+    out_.line("const int r = {}half;",
+              f.row_steps() > kHalvesOfPiece ? fmt::format("block * {} + ", kHalvesOfPiece) : "");
+  } else if (rows) {
+    out_.unrolled("r", f.row_steps());
+  }
+  if (cols && piece) {
     out_.unrolled("part", piece_vectors_);
     out_.line("const int c = {}part;",
               f.col_steps() > piece_vectors_ ? fmt::format("panel * {} + ", piece_vectors_) : "");

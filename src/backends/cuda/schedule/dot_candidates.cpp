@@ -45,6 +45,7 @@ constexpr Index kWarpgroupRows = 64;  // of one wgmma
 constexpr Index kMaxWarpgroups = 3;
 constexpr Index kWideDepth = 128;
 constexpr double kManyRounds = 1e9;
+constexpr double kHiddenStoreBytes = 4;  // of an element
 // mma: of the sums and products of a back-to-back matmul in one thread's registers; threads of a
 // multiprocessor that hide each other's waiting.
 constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
@@ -152,8 +153,16 @@ class Lister {
         .bm = dot.a.rows, .bn = dot.b.rows, .operand_bytes = static_cast<Index>(size_bytes(dot.dtype))};
     tiles.k = depth_of(dot);
     tiles.programs = programs();
-    tiles.leaving_cycles = tile::leaving_cycles(
-        kWarpgroupRate, instructions_after(dot, s) / static_cast<double>(dot.a.rows * dot.b.rows));
+    const KernelWork after = work_after(dot, s);
+    const auto elements = static_cast<double>(dot.a.rows * dot.b.rows);
+    // One result is written while the next tile is multiplied; the program waits for what it loads, and for
+    // room to store more.
+    const double more_stores =
+        std::max(0.0, after.streamed_bytes - after.read_bytes - kHiddenStoreBytes * elements);
+    const double bytes_per_cycle =
+        target_.memory_bytes_per_s / std::max(1, target_.units) / kWarpgroupRate.clock_hz;
+    tiles.leaving_cycles = tile::leaving_cycles(kWarpgroupRate, after.instructions / elements) +
+                           (after.read_bytes + more_stores) / elements / bytes_per_cycle;
     return tiles;
   }
 
@@ -197,11 +206,11 @@ class Lister {
     return "";
   }
 
-  // Instructions of what follows the loop, for all elements of a tile.
-  double instructions_after(const TensorDot& dot, const Schedule& s) const {
+  // What follows the loop, for all elements of a tile.
+  KernelWork work_after(const TensorDot& dot, const Schedule& s) const {
     printer::LoopPlan plan = plan_for(kernel_, s, DotUse{.dot = dot});
     std::erase_if(plan.steps, [&](const printer::Step& step) { return step.op == dot.loop; });
-    return kernel_work(kernel_, plan).instructions;
+    return kernel_work(kernel_, plan);
   }
 
   // f32 on the ordinary units, from blocks copied ahead: a second place of blocks hides the copies, and of

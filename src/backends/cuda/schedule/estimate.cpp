@@ -176,8 +176,10 @@ class WorkCounter {
         const auto known = rounds_.find(step.op);
         inside *= known != rounds_.end() ? known->second : static_cast<double>(kUnknownRounds);
         work_.rounds += inside;
+        ++depth_;
       }
       for (const auto& body : step.body) walk(body, inside);
+      if (step.kind == Step::Kind::loop) --depth_;
     }
   }
 
@@ -185,8 +187,8 @@ class WorkCounter {
     const auto& a = kernel_.type(op.operands[0]).shape;
     const auto& b = kernel_.type(op.operands[1]).shape;
     work_.exchanges += 2 * times;
-    work_.instructions += times * kOfMultiplyAdd * static_cast<double>(a[0]) * static_cast<double>(a[1]) *
-                          static_cast<double>(b[1]);
+    work_.multiply_adds += times * kOfMultiplyAdd * static_cast<double>(a[0]) * static_cast<double>(a[1]) *
+                           static_cast<double>(b[1]);
   }
 
   void count_elements(const ElementLoop& loop, double times) {
@@ -223,6 +225,17 @@ class WorkCounter {
                                  [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
     (own ? work_.streamed_bytes : work_.cached_bytes) += bytes;
     if (own && load) work_.read_bytes += bytes;
+    if (load && depth_ > 0)
+      work_.loop_lines += lines_of(kernel_.views[static_cast<std::size_t>(in.op->param)]);
+  }
+
+  // Cache lines that hold all of a view; many where arguments decide.
+  static double lines_of(const tile::ViewParam& view) {
+    constexpr double kLineBytes = 128;
+    double bytes = static_cast<double>(size_bytes(view.dtype));
+    for (const tile::Dim& extent : view.extents)
+      bytes *= extent.is_constant() ? static_cast<double>(extent.value) : kUnknownPrograms;
+    return std::ceil(bytes / kLineBytes);
   }
 
   const tile::Kernel& kernel_;
@@ -230,6 +243,7 @@ class WorkCounter {
   const std::vector<bool> differs_;
   const std::vector<printer::Accuracy> accuracy_;
   std::set<const Op*> counted_;
+  int depth_ = 0;  // loops around what is counted
   KernelWork work_;
 };
 
@@ -369,23 +383,30 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const double units = std::max(1, target.units), resident = std::max(1, o.blocks);
   const double programs_in_block = static_cast<double>(layouts.programs_per_block) / cluster;
   const double blocks = std::ceil(work.programs / layouts.programs_per_block) * cluster;
+  // What the kernels before have left in the cache, or the next ones find there.
+  const bool in_cache = 2 * work.programs * work.streamed_bytes <= static_cast<double>(target.cache_bytes);
+  const double bytes_per_s = in_cache ? target.cache_bytes_per_s : target.memory_bytes_per_s;
   const double memory_us =
       work.programs *
-      (work.streamed_bytes / target.memory_bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) *
-      1e6;
+      (work.streamed_bytes / bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) * 1e6;
   const double instructions =
       work.instructions * o.waste + kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
-  const double compute_us = work.programs * instructions / (units * kLanesPerUs);
+  const double multiply_adds = work.multiply_adds * o.waste;
+  const double compute_us = work.programs * (instructions + multiply_adds) / (units * kLanesPerUs);
+  // A thread's sums of a product do not wait for one another.
+  const double filled = schedule.threads / kThreadsToFill,
+               filled_by_sums = filled * std::clamp(o.elements, 1.0, kIndependent);
   double exchange_us =
       threads_per_row(schedule) > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;
   if (cluster > 1) exchange_us += kClusterUs;
   // What one block does from its start to its end, alone: its own reads at its multiprocessor's rate, too.
-  double block_us =
-      work.exchanges * exchange_us +
-      instructions * programs_in_block / (kLanesPerUs * std::min(1.0, schedule.threads / kThreadsToFill));
+  double block_us = work.exchanges * exchange_us + programs_in_block / kLanesPerUs *
+                                                       (instructions / std::min(1.0, filled) +
+                                                        multiply_adds / std::min(1.0, filled_by_sums));
   if (!o.staged)
-    block_us += kBlockStartUs + kMemoryLatencyUs * std::max(1.0, work.rounds) +
-                work.read_bytes * programs_in_block * units / target.memory_bytes_per_s * 1e6;
+    block_us += kBlockStartUs + kMemoryLatencyUs * std::max(1.0, std::min(work.rounds, work.loop_lines)) +
+                kLineLatencyUs * work.rounds +
+                work.read_bytes * programs_in_block * units / bytes_per_s * 1e6;
   if (work.scans_rows)
     for (const TileFrame& f : layouts.frames)
       block_us +=
@@ -408,7 +429,8 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                       : !o.staged && cluster > 1 && !shares_rows(schedule) ? kClusterCost
                                                                            : 1;
   // Shorter code wins between equals: it compiles faster.
-  return busy * more * (1 + kOfAnElement * o.elements) + target.launch_s * 1e6;
+  const double own_us = busy * more * (1 + kOfAnElement * o.elements);
+  return own_us * own_us / (own_us + kHiddenByLaunchUs) + target.launch_s * 1e6;
 }
 
 }  // namespace tilewright::cuda

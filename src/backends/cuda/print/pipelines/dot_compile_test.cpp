@@ -103,6 +103,15 @@ TEST_F(DotCompile, WarpsReduceColumnsInTheirRegisters) {
   EXPECT_NE(none.error().message.find("no registers"), std::string::npos) << none.error().message;
 }
 
+// As the update of a weight by AdamW reads the weight and two moments.
+TEST_F(DotCompile, WhatIsLoadedBesideALargeTileFitsTheRegisters) {
+  for (const Index columns : {192, 256}) {
+    MatmulKernel m = of(DType::bf16, 128, columns, false);
+    m.out = DType::f32, m.beside = 3;
+    compile(m, together(4));
+  }
+}
+
 TEST_F(DotCompile, ResultsLeaveByTheCopyEngine) {
   for (const bool bias_gelu : {false, true}) {
     compile(of(DType::bf16, 128, 256, bias_gelu), together(4, 2));
