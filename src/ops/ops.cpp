@@ -77,10 +77,4 @@ constexpr const ir::Op* kTable[] = {
 
 std::span<const ir::Op* const> all_ops() { return kTable; }
 
-const ir::Op* find_op(std::string_view name) {
-  const auto found = std::find_if(std::begin(kTable), std::end(kTable),
-                                  [name](const ir::Op* op) { return op->name == name; });
-  return found == std::end(kTable) ? nullptr : *found;
-}
-
 }  // namespace tilewright::ops

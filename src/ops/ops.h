@@ -10,7 +10,6 @@ namespace tilewright::ops {
 
 // Every op row, in the order of the families; docs, parser and tests walk it.
 std::span<const ir::Op* const> all_ops();
-const ir::Op* find_op(std::string_view name);
 
 // Runs a graph on float64 values with each row's `eval`: the oracle for whole programs. Inputs in graph
 // order. Values of narrow float types are not rounded between ops, only by an explicit cast.

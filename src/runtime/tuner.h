@@ -30,7 +30,7 @@ struct KernelTuning {
 struct TuneOptions {
   int candidates = 16;    // measured at most
   double round_us = 400;  // device time a candidate gets in each round …
-  int rounds = 5;         // … of the final, which those within `keep` of the best reach
+  int rounds = 5;         // rounds of the final, which those within `keep` of the best reach
   double keep = 1.25;
 };
 

@@ -82,7 +82,7 @@ struct SpecialisationReport {
   double measured_us = 0;              // of a whole call, after measure(); 0: not measured
   Index arena_bytes = 0;
   bool replayed = false;                // runs as a graph …
-  double direct_us = 0, replay_us = 0;  // … because of these times; 0 where they were not taken
+  double direct_us = 0, replay_us = 0;  // what decided replay; 0 where they were not taken
 };
 
 // The stages of a compilation, in their order: the graph as traced, after the passes, each kernel's tile IR,

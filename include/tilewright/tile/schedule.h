@@ -149,7 +149,7 @@ enum class Rounds : unsigned char {
   apart,         // one ends before the next begins
   overlapped,    // intra-warpgroup overlap: the last product of a round and the first ones of the next are
                  // under way while the steps between them are computed
-  fa3_pingpong,  // … and while one warpgroup computes, the next hands over its products
+  fa3_pingpong,  // overlapped, and one warpgroup computes while the next hands over its products
 };
 std::string_view to_string(Rounds rounds);
 

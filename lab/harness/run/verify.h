@@ -14,7 +14,7 @@ struct Verification {
   double tolerance = 0;    // that output's
   double compared = 1;     // the share of an output's elements that had a reference, the least
   std::string reason;      // when not verified: what is wrong and where
-  bool no_memory = false;  // … the device could not hold what it needs: not a wrong program
+  bool no_memory = false;  // the device could not hold what it needs: not a wrong program
 };
 
 // Checks every available contender in full, in rounds of fresh inputs. A round: new random inputs; outputs

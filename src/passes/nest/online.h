@@ -27,7 +27,7 @@ struct Change {
     negative,  // of a difference
     scaled,    // a difference times the value of `expr`
     at_least,  // the difference of old_to_new, each end first raised to the value of `expr` …
-    at_most,   // … or lowered to it
+    at_most,   // lowered to it
   };
   Kind kind = Kind::none;
   int expr = -1;

@@ -21,8 +21,8 @@ struct TileShape {
   int split_k_variable =
       -1;                   // the reduced variable that they share; -1: the one that the innermost loop walks
   bool combines = false;    // of partial results of `splits` programs the results, and what comes of them
-  int depth_variable = -1;  // of a program with a dot: the reduced variable its loop walks …
-  Index depth = 1;          // … and by how many elements; row and column are those of the result
+  int depth_variable = -1;  // of a program with a dot: the reduced variable its loop walks
+  Index depth = 1;          // elements of that axis; row and column are those of the result
   // The depth of dots inside the loop that is on chip at once: more is a loop of its own; less is filled up
   // with zeros to whole units.
   Index inner_depth = kMostInnerDepth, inner_unit = 1;

@@ -11,14 +11,14 @@ struct DotProblem {
   Index batch = 1, m = 1, n = 1, k = 1;
   Index inner_k = 1;         // k counts blocks of so many (Expr::scaled_accumulation)
   DType dtype = DType::f32;  // in which the operands meet
-  bool in_memory = true;     // the operands are read as they stand, nothing is computed on them …
-  bool copied = true;      // … and their blocks lie as the target's matrix unit takes them (tile::BlockRules)
-  bool by_k = false;       // k is the contiguous axis of both operands …
-  bool b_by_k = false;     // … or of b
+  bool in_memory = true;     // the operands are read as they stand, nothing is computed on them
+  bool copied = true;      // blocks of operands lie as the target's matrix unit takes them (tile::BlockRules)
+  bool by_k = false;       // k is the contiguous axis of both operands
+  bool b_by_k = false;     // k is the contiguous axis of b
   bool b_by_rows = false;  // n is the contiguous axis of b
   bool rounds = false;     // f32 operands may be rounded to fewer bits
-  bool whole_m = false;    // a tile must hold all of m …
-  bool whole_n = false;    // … or n: at most kMostHeld (epilogue_reductions.h)
+  bool whole_m = false;    // a tile must hold all of m
+  bool whole_n = false;    // a tile must hold all of n: at most kMostHeld (epilogue_reductions.h)
   bool split_k = false;    // several programs may share one sum
   int ops_after = 0;       // pointwise, on an element of the result
 

@@ -44,7 +44,7 @@ class LoopText {
     int consumer = -1;      // the one instruction that uses it
     int operations = 1;     // in its expression, with what is written inside it
     bool in_place = false;  // written inside its consumer's expression instead of having a name
-    bool in_mad = false;    // … as the product of a multiply-add
+    bool in_mad = false;    // inside a multiply-add, whose product it is
     bool needed = false;    // someone reads its lanes, not only where they begin to count
     Access access;
     std::string base;     // pointer to the access' first element
@@ -52,7 +52,7 @@ class LoopText {
     Window window;
     std::string row_end;      // where `window` depends on the row: its end in this row
     bool streams = false;     // a store past the caches …
-    std::string stream_test;  // … if this variable says that the row is aligned; empty: it always is
+    std::string stream_test;  // variable that says whether the row is aligned; empty: it always is
   };
   // One pass over the body: how many vectors, whether lanes may be missing.
   struct Pass {
@@ -130,7 +130,6 @@ class LoopText {
   std::string uniform_text(int i);
   void print_uniform_effect(int i);
   std::string row_element(const Node& n) const;
-  std::string stream_condition(Node& n);
 
   // --- reductions and scans (loop_reduce.cpp)
   void declare_accumulators(const Pass& pass);

@@ -37,8 +37,8 @@ struct B2bDot {
   const tile::Op* outermost = nullptr;  // the loop around it in the kernel's own body; may be `loop`
   int a = -1, b = -1;                   // blocks; a: -1 for registers
   bool a_k_major = true, b_k_major = true;
-  bool from_zero = false;       // its sum begins with zeros in each round …
-  bool loop_from_zero = false;  // … or in the first one of its loop, which stands inside another
+  bool from_zero = false;       // its sum begins with zeros in each round
+  bool loop_from_zero = false;  // begins at zero in the first round of its loop, which stands inside another
   bool is_nested() const { return loop != outermost; }
   bool has_used_parts = false;  // of some operand threads write zeros first
   // Whether it waits for blocks and for nothing else.

@@ -14,7 +14,7 @@ struct DotOperand {
   tile::ValueId value = -1;
   std::vector<const tile::Op*> ops;  // the body's tile ops it is made by, loads first to last; scalars apart
   const tile::Op* load = nullptr;  // it is this block of a view and nothing is computed on it; null otherwise
-  bool transposed = false;         // … the block's two axes swapped
+  bool transposed = false;         // the block's two axes are swapped
 };
 
 struct Dot {

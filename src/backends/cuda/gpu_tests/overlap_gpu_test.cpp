@@ -69,7 +69,7 @@ enum class How : unsigned char {
   launched,
   replayed,
   hurried,  // a kernel lets the next one come before it waits itself: three are there at once
-  blind,    // … and none waits
+  blind,    // no kernel waits
 };
 
 class Overlap : public ::testing::Test {

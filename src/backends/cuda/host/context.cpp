@@ -160,11 +160,4 @@ Status Stream::synchronize() const {
   return check(driver(), driver().stream_synchronize(stream_.get()), "cuStreamSynchronize");
 }
 
-Result<bool> Stream::idle() const {
-  const auto result = driver().stream_query(stream_.get());
-  if (result == api::kErrorNotReady) return false;
-  if (auto status = check(driver(), result, "cuStreamQuery"); !status) return status.error();
-  return true;
-}
-
 }  // namespace tilewright::cuda

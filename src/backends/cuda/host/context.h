@@ -73,7 +73,6 @@ class Stream {
   static Result<Stream> create(const Context& context, const Options& options);
 
   Status synchronize() const;
-  Result<bool> idle() const;
   api::CUstream get() const { return stream_.get(); }
   const Driver& driver() const { return stream_.driver(); }
 

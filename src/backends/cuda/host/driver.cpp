@@ -28,7 +28,6 @@ void visit_management(Driver& d, const Visit& visit) {
   visit("cuStreamCreateWithPriority", d.stream_create_with_priority);
   visit("cuStreamDestroy_v2", d.stream_destroy);
   visit("cuStreamSynchronize", d.stream_synchronize);
-  visit("cuStreamQuery", d.stream_query);
   visit("cuStreamBeginCapture_v2", d.stream_begin_capture);
   visit("cuStreamEndCapture", d.stream_end_capture);
   visit("cuEventCreate", d.event_create);

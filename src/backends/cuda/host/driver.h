@@ -33,7 +33,6 @@ struct Driver {
   R (*stream_create_with_priority)(api::CUstream* stream, unsigned flags, int priority) = nullptr;
   R (*stream_destroy)(api::CUstream stream) = nullptr;
   R (*stream_synchronize)(api::CUstream stream) = nullptr;
-  R (*stream_query)(api::CUstream stream) = nullptr;
   R (*stream_begin_capture)(api::CUstream stream, int mode) = nullptr;
   R (*stream_end_capture)(api::CUstream stream, api::CUgraph* graph) = nullptr;
   R (*event_create)(api::CUevent* event, unsigned flags) = nullptr;

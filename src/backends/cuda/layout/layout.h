@@ -37,7 +37,7 @@ struct TileFrame {
   int threads_per_row = 32;
   int vector = 1;
   int cluster = 1;     // blocks of a cluster that share its columns
-  int row_blocks = 1;  // … its rows
+  int row_blocks = 1;  // blocks of a cluster that share the tile's rows
   RowMap map = RowMap::strided;
   Index row_steps() const { return ceil_div(rows, row_groups()); }
   Index row_groups() const { return Index{groups} * row_blocks; }

@@ -22,7 +22,6 @@ struct Arch {
   int macro() const { return 100 * major + 10 * minor; }  // the value of __CUDA_ARCH__
 
   bool has_clusters() const { return major >= 9; }
-  bool has_copy_engine() const { return major >= 9; }                 // TMA, and the barriers it signals
   bool overlaps_launches() const { return major >= 9; }               // programmatic dependent launch
   bool has_warpgroup_dots() const { return major == 9 && specific; }  // wgmma
   friend bool operator==(const Arch&, const Arch&) = default;

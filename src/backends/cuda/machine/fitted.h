@@ -197,8 +197,8 @@ inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a 
 inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
 // Microseconds of a kernel that pass while the next one is launched: the same note.
 inline constexpr double kHiddenByLaunchUs = 1.2;
-inline constexpr double kExchangeUs = 0.2;         // a barrier with its shuffles …
-inline constexpr double kExchangeOf1024Us = 0.35;  // … and as much more for 1024 threads
+inline constexpr double kExchangeUs = 0.2;         // a barrier with its shuffles
+inline constexpr double kExchangeOf1024Us = 0.35;  // what 1024 threads add to it
 inline constexpr double kClusterUs = 0.8;          // the same between the blocks of a cluster
 inline constexpr double kShuffleUs = 0.08;         // within a warp
 inline constexpr double kIssueShare = 0.8;         // of the peak issue rate

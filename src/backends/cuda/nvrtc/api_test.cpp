@@ -51,7 +51,6 @@ MATCHES(ctx_synchronize, cuCtxSynchronize);
 MATCHES(stream_create_with_priority, cuStreamCreateWithPriority);
 MATCHES(stream_destroy, cuStreamDestroy);
 MATCHES(stream_synchronize, cuStreamSynchronize);
-MATCHES(stream_query, cuStreamQuery);
 MATCHES(stream_begin_capture, cuStreamBeginCapture);
 MATCHES(stream_end_capture, cuStreamEndCapture);
 MATCHES(event_create, cuEventCreate);

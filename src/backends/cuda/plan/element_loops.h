@@ -24,7 +24,7 @@ struct ElementLoops {
   // Sums of powers below a maximum, whose exchanges between warps are one.
   std::map<tile::ValueId, tile::ValueId> max_of_sum;
   Index exchanged_bytes = 0;  // where values meet in shared memory, one exchange after another
-  bool warps_meet = false;    // … in arrays of their own: parts of a row that several warps have
+  bool warps_meet = false;    // warps exchange parts of a row in arrays of their own
   bool sends_result = false;  // some loop stores the tile that the copy engine sends
   Pieces pieces_of(const printer::ElementLoop& loop) const {
     const auto found = pieces.find(&loop);

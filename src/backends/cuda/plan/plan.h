@@ -26,8 +26,8 @@ struct PlanOptions {
 
 // Bytes of a block's shared memory.
 struct SharedMemory {
-  Index exchanged = 0;    // where a program's threads exchange values …
-  Index exchange_at = 0;  // … from here on
+  Index exchanged = 0;    // where a program's threads exchange values
+  Index exchange_at = 0;  // first byte of the exchanges
   Index dynamic = 0;      // all that the launch asks for
   Index staged_at = 0;    // of these: rows of the next programs lie from here on
   Index of_cluster = 0;   // declared by the kernel: what the blocks of a cluster tell each other

@@ -291,7 +291,7 @@ class KernelPrinter {
     std::string monoid;      // "Max"
     std::string state;       // variable
     std::string type;        // of the state
-    std::string value_type;  // … and of the value in it
+    std::string value_type;  // of the value in the state
   };
   Reduction reduction(const Loop& loop, std::size_t i) const;
   void print_reduction_starts(Loop& loop);
@@ -352,7 +352,7 @@ class KernelPrinter {
   const std::optional<B2bMatmul>& b2b_;
   const std::optional<TileStore>& result_;  // that the copy engine stores
   const KernelFacts facts_;
-  std::vector<printer::Accuracy> accuracy_;  // … in the loop that is printed
+  std::vector<printer::Accuracy> accuracy_;  // values of the loop that is printed
   bool outside_ = false;  // the vector that is printed holds none of the columns that are tested for
   bool crowded_ = false;  // a thread holds many elements: registers decide
   Index piece_vectors_ = 0, piece_rows_ = 0;  // of the piece that is loaded
@@ -366,7 +366,7 @@ class KernelPrinter {
   std::map<ValueId, std::string> scalar_lines_;            // as printed
   const ScalarUses scalar_uses_;
   std::map<std::string, ValueId> equal_scalars_;  // by type and expression: of the kernel's own body
-  std::map<ValueId, ValueId> same_scalar_;        // … that were printed before
+  std::map<ValueId, ValueId> same_scalar_;        // equal ones that were printed before
   std::set<std::string> headers_;
   std::map<ValueId, Registers> buffers_;
   std::set<ValueId> declared_;

@@ -18,12 +18,12 @@ struct KernelWork {
   double read_bytes = 0;      // of these, read
   double cached_bytes = 0;    // a program; the same for many programs (weights)
   double instructions = 0;    // a program, per-element arithmetic of all its elements
-  double multiply_adds = 0;   // … and of its products by element loops
+  double multiply_adds = 0;   // a program, of products by element loops
   double exchanges = 0;       // barriers a program waits at
   bool scans_rows = false;    // down the columns of a tile: a barrier for each row step
-  bool loops = false;         // with a counted loop inside …
-  double rounds = 0;          // … whose body runs so often: each time it waits for memory anew,
-  double loop_lines = 0;      // … but for no more cache lines than its loads' views have
+  bool loops = false;         // there is a loop inside
+  double rounds = 0;          // of loops: each waits for memory anew,
+  double loop_lines = 0;      // but for no more cache lines than its loads' views have
 };
 KernelWork kernel_work(const tile::Kernel& kernel, const printer::LoopPlan& plan);
 
