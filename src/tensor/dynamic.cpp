@@ -65,6 +65,7 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
   const tile::Target target = with_policy(device.target, {.allow_tf32 = options.allow_tf32});
   tile::Target whole_rows = target;
   whole_rows.any_size = true;
+  whole_rows.predicted_us = nullptr;  // of this size alone: other sizes would be fused otherwise
   tile::Target by_blocks = whole_rows;
   by_blocks.row_bytes = 0;
   std::optional<ir::Graph> probes[kProbes];

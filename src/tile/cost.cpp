@@ -107,8 +107,9 @@ class Union {
 
 }  // namespace
 
-KernelCost kernel_cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Index most_sampled) {
-  const Counts counts = count_launch(kernel, scalars, most_sampled);
+KernelCost kernel_cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Index most_sampled,
+                       const std::map<const Op*, double>& by_data) {
+  const Counts counts = count_launch(kernel, scalars, most_sampled, by_data);
   KernelCost cost{.work = counts.work, .exact = counts.exact};
   Footprints footprints(kernel, scalars);
   std::vector<Union> read(kernel.views.size()), written(kernel.views.size());

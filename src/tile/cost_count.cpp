@@ -55,8 +55,9 @@ bool has_control(const Block& block) {
 
 class ProgramCounter {
  public:
-  ProgramCounter(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Counts& counts)
-      : kernel_(kernel), counts_(counts), scalars_(kernel, scalars) {}
+  ProgramCounter(const Kernel& kernel, const std::vector<std::int64_t>& scalars,
+                 const std::map<const Op*, double>& by_data, Counts& counts)
+      : kernel_(kernel), by_data_(by_data), counts_(counts), scalars_(kernel, scalars) {}
 
   // One program that stands for `weight` of them.
   void run(const std::vector<Index>& program, double weight) {
@@ -87,7 +88,8 @@ class ProgramCounter {
                step = scalars_.of(op.operands[2]);
     if (!lower || !upper || !step || *step <= 0) {
       into.exact = false;
-      return walk(body, times, into);
+      const auto rounds = by_data_.find(&op);
+      return walk(body, times * (rounds != by_data_.end() ? rounds->second : 1), into);
     }
     const Index trips = *upper <= *lower ? 0 : (*upper - *lower - 1) / *step + 1;
     // Only what is inside another loop or branch can differ between iterations.
@@ -133,6 +135,7 @@ class ProgramCounter {
   }
 
   const Kernel& kernel_;
+  const std::map<const Op*, double>& by_data_;
   Counts& counts_;
   ScalarValues scalars_;
 };
@@ -149,7 +152,8 @@ bool uniform(const Kernel& kernel, const AffineTable& table) {
 
 }  // namespace
 
-Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Index most_sampled) {
+Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Index most_sampled,
+                    const std::map<const Op*, double>& by_data) {
   Counts counts;
   const std::vector<Index> grid = grid_extents(kernel, scalars);
   const Index programs = std::accumulate(grid.begin(), grid.end(), Index{1}, std::multiplies<>());
@@ -157,7 +161,7 @@ Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scala
   const AffineTable table(kernel, known_at_launch(kernel, scalars));
   const Index sampled = uniform(kernel, table) ? 1 : std::min(programs, most_sampled);
   if (sampled > 1 && sampled < programs) counts.exact = false;
-  ProgramCounter counter(kernel, scalars, counts);
+  ProgramCounter counter(kernel, scalars, by_data, counts);
   for (Index i = 0; i < sampled; ++i) {
     // The middle of each of `sampled` equal parts; the first program when all are alike.
     Index linear = sampled == 1 ? 0 : (2 * i + 1) * programs / (2 * sampled);

@@ -16,6 +16,7 @@ struct Counts {
   bool exact = true;
 };
 
-Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Index most_sampled);
+Counts count_launch(const Kernel& kernel, const std::vector<std::int64_t>& scalars, Index most_sampled,
+                    const std::map<const Op*, double>& by_data = {});
 
 }  // namespace tilewright::tile

@@ -1,4 +1,5 @@
 // Rounds of loops whose length is known, follows the program, or follows data.
+#include <tilewright/tile/cost.h>
 #include <tilewright/tile/loop_rounds.h>
 #include <tilewright/tile/text.h>
 
@@ -65,6 +66,13 @@ TEST(LoopRounds, AreTheMeanOfProgramsThatDiffer) {
 
 TEST(LoopRounds, OfWhatDataDecidesAreHalfTheAxisForAllLoopsTogether) {
   EXPECT_EQ(rounds_of(rows("  %end = load %n[%pid] : i64", "%none", "%end")), (std::vector<double>{16, 0}));
+}
+
+TEST(LoopRounds, OfWhatDataDecidesAreWorkWhereTheCostIsToldOfThem) {
+  const Kernel kernel = rows("  %end = load %n[%pid] : i64", "%none", "%end");
+  // Two loops of 32 additions a round, and each program's last sum of 32.
+  EXPECT_EQ(kernel_cost(kernel, {}).work.flops(), 64 * (2 * 32 + 32));
+  EXPECT_EQ(kernel_cost(kernel, {}, 1024, loop_rounds(kernel)).work.flops(), 64 * (16 * 32 + 32));
 }
 
 }  // namespace

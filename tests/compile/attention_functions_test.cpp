@@ -29,15 +29,15 @@ class AttentionFunctions : public test::AttentionProblems {};
 
 TEST_P(AttentionFunctions, TakesLengthsHeadDimsAndSharedHeads) {
   for (const Sizes& s :
-       {Sizes{2, 4, 2, 33, 70, 32, 32}, Sizes{1, 6, 3, 1, 300, 64, 64}, Sizes{1, 2, 2, 70, 33, 128, 40},
-        Sizes{1, 1, 1, 5, 40, 256, 256}, Sizes{2, 2, 1, 17, 257, 80, 80}, Sizes{1, 4, 4, 7, 1, 48, 16}}) {
+       {Sizes{2, 4, 2, 33, 70, 32, 32}, Sizes{1, 6, 3, 1, 500, 64, 64}, Sizes{1, 2, 2, 70, 33, 128, 40},
+        Sizes{1, 1, 1, 5, 40, 256, 256}, Sizes{2, 2, 1, 31, 250, 80, 80}, Sizes{1, 4, 4, 7, 1, 48, 16}}) {
     SCOPED_TRACE(s.depth);
     check(problem(s), {}, s.keys == 1 ? 2 : 1);  // over one key there is no loop to share
   }
 }
 
 TEST_P(AttentionFunctions, MasksByPosition) {
-  const Sizes s{1, 2, 1, 150, 290, 32, 32};
+  const Sizes s{1, 2, 1, 250, 500, 32, 32};
   struct Case {
     MaskFunction mask;
     HostMask host;
@@ -94,19 +94,19 @@ TEST_P(AttentionFunctions, WalksTheBlocksThatMasksLeave) {
 }
 
 TEST_P(AttentionFunctions, MasksByCapturedTensors) {
-  const Sizes s{2, 4, 2, 90, 90, 32, 32};
+  const Sizes s{2, 4, 2, 120, 120, 32, 32};
   std::vector<std::int32_t> ids(static_cast<std::size_t>(s.batch * s.keys));
   for (std::size_t i = 0; i < ids.size(); ++i)
-    ids[i] = static_cast<std::int32_t>(i % 90 / (i < 90 ? 23 : 41));
-  const Tensor of_batches = ctx_.from(ids, {2, 90}), of_all = select(of_batches, 0, 1);
+    ids[i] = static_cast<std::int32_t>(i % 120 / (i < 120 ? 23 : 41));
+  const Tensor of_batches = ctx_.from(ids, {2, 120}), of_all = select(of_batches, 0, 1);
   const std::vector<Index> lengths = {77, 0};
   Problem p = problem(s);
   p.mask = [&](Index b, Index, Index q, Index k) {
-    return ids[static_cast<std::size_t>(b * 90 + q)] == ids[static_cast<std::size_t>(b * 90 + k)] && k <= q;
+    return ids[static_cast<std::size_t>(b * 120 + q)] == ids[static_cast<std::size_t>(b * 120 + k)] && k <= q;
   };
   check(p, {.mask = all_of({document_mask(of_batches), causal_mask()})});
   p.mask = [&](Index, Index, Index q, Index k) {
-    return ids[static_cast<std::size_t>(90 + q)] == ids[static_cast<std::size_t>(90 + k)];
+    return ids[static_cast<std::size_t>(120 + q)] == ids[static_cast<std::size_t>(120 + k)];
   };
   check(p, {.mask = document_mask(of_all)});
   p.mask = [&](Index b, Index, Index, Index k) { return k < lengths[static_cast<std::size_t>(b)]; };

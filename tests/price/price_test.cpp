@@ -1,9 +1,7 @@
 // A group's price is the time that the backend predicts for the kernels it becomes, under the schedules they
 // are given: for a CPU and for GPUs, none of which is asked to run anything.
-#include "backends/cpu/candidates.h"
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cuda/cuda_backend.h"
-#include "backends/cuda/schedule/candidates.h"
 #include "passes/graph/simplify.h"
 #include "passes/pipeline.h"
 #include "passes/store/materialize.h"
@@ -22,14 +20,6 @@ namespace {
 std::unique_ptr<backends::Backend> opened(const std::string& arch) {
   return arch == "cpu" ? cpu::CpuBackend::open({.threads = 8, .isa = "baseline"}).value()
                        : cuda::CudaBackend::open({.compile_only = arch}).value();
-}
-
-// The backend's target with its predictions, by which no backend has fusion decide yet.
-tile::Target predicting(const backends::Backend& backend) {
-  tile::Target target = backend.target();
-  target.predicted_us =
-      target.kind == tile::TargetKind::cpu ? tile::KernelTime(cpu::predicted_us) : cuda::predicted_us;
-  return target;
 }
 
 double zeros_s(const tile::Plan& plan, const tile::Target& target) {
@@ -59,7 +49,7 @@ Priced lowered(const ir::Graph& graph, const tile::Target& target) {
 // Compares the groups that have kernels; the others' values are written where they are computed. Returns
 // their number.
 int expect_prices_are_predictions(const ir::Graph& graph, const backends::Backend& backend) {
-  const tile::Target target = predicting(backend);
+  const tile::Target target = backend.target();
   const auto [compiled, plans] = lowered(graph, target);
   const double zeros = zeros_s(compiled.plan, target);
   passes::GroupForms forms(compiled.graph);
@@ -108,7 +98,7 @@ TEST_P(Price, OfATrainingStepIsThePredictionForItsKernels) {
 // blocks that walk all rows (once 860 us in 24 blocks, ten times what its bytes take).
 TEST(Price, KernelsOfATrainingStepStayNearTheirFloors) {
   const auto backend = opened("sm_90a");
-  const tile::Target target = predicting(*backend);
+  const tile::Target target = backend->target();
   const passes::Compiled compiled = lowered(graph_of(kSmallStep), target).compiled;
   int few = 0;
   for (const tile::Kernel& kernel : compiled.plan.kernels) {

@@ -29,6 +29,7 @@ tile::Target cpu_target() {
                       .cache_bytes = Index{32} << 20,
                       .flops_per_s = kCores * 2.0 * kVectorBytes / 4 * 3e9};
   cpu::fill_fitted(target);
+  target.predicted_us = cpu::predicted_us;
   return target;
 }
 

@@ -4,6 +4,7 @@
 #include <tilewright/perf/cost.h>
 #include <tilewright/tile/kernel.h>
 
+#include <map>
 #include <vector>
 
 namespace tilewright::tile {
@@ -19,11 +20,12 @@ struct KernelCost {
   double bytes_accessed() const { return bytes_loaded + bytes_stored; }
 };
 
-// `scalars` as scalar_bits gives them. A loop whose length data decides counts one iteration, a branch that
-// data decides its dearer side. Loops whose length depends on the program (causal attention) are summed over
-// the programs; above `most_sampled` programs over an even sample.
+// `scalars` as scalar_bits gives them. A loop whose length data decides counts the iterations that `by_data`
+// names (as loop_rounds() does), or one; a branch that data decides its dearer side. Loops whose length
+// depends on the program (causal attention) are summed over the programs; above `most_sampled` programs over
+// an even sample.
 KernelCost kernel_cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars,
-                       Index most_sampled = 1024);
+                       Index most_sampled = 1024, const std::map<const Op*, double>& by_data = {});
 
 inline perf::Cost cost(const Kernel& kernel, const std::vector<std::int64_t>& scalars) {
   return kernel_cost(kernel, scalars).work;

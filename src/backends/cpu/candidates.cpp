@@ -4,6 +4,7 @@
 #include "backends/cpu/machine/fitted.h"
 
 #include <tilewright/tile/cost.h>
+#include <tilewright/tile/loop_rounds.h>
 
 #include <algorithm>
 
@@ -26,27 +27,37 @@ double programs_of(const tile::Kernel& kernel, const std::vector<std::int64_t>& 
   return programs;
 }
 
+tile::KernelCost assumed_cost(const tile::Kernel& kernel, const std::vector<std::int64_t>& scalars) {
+  constexpr Index kMostSampled = 1024;
+  return tile::kernel_cost(kernel, scalars, kMostSampled, tile::loop_rounds(kernel));
+}
+
 double compute_us(const tile::KernelCost& cost, const tile::Target& target) {
   return 1e6 * cost.work.flops() / target.flops_per_s;
+}
+
+double program_us(const tile::KernelCost& cost, double programs, const tile::Target& target) {
+  // The rates are those of all cores together.
+  const double bytes_us = 1e6 * cost.bytes_accessed() / target.cache_bytes_per_s;
+  return std::max(compute_us(cost, target), bytes_us) * target.units / programs;
 }
 
 }  // namespace
 
 double predict_program_us(const tile::Kernel& kernel, const tile::Target& target) {
   const std::vector<std::int64_t> scalars = assumed_scalars(kernel);
-  const tile::KernelCost cost = tile::kernel_cost(kernel, scalars);
-  // The rates are those of all cores together.
-  const double bytes_us = 1e6 * cost.bytes_accessed() / target.cache_bytes_per_s;
-  return std::max(compute_us(cost, target), bytes_us) * target.units / programs_of(kernel, scalars);
+  return program_us(assumed_cost(kernel, scalars), programs_of(kernel, scalars), target);
 }
 
 std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, const tile::Target& target) {
   const std::vector<std::int64_t> scalars = assumed_scalars(kernel);
-  const tile::KernelCost cost = tile::kernel_cost(kernel, scalars);
-  // Fewer programs than cores leave the others idle, though one alone has more than its share of the memory.
+  const tile::KernelCost cost = assumed_cost(kernel, scalars);
+  // Fewer programs than cores leave the others idle, and so does a launch that is over before they are woken;
+  // though one core alone has more than its share of the memory.
   const double programs = programs_of(kernel, scalars), units = std::max(1, target.units),
-               busy = std::min(1.0, programs / units),
-               moving = std::min(1.0, programs / (target.alone_share * units));
+               cores = runs_on_caller(programs, program_us(cost, programs, target)) ? 1 : programs,
+               busy = std::min(1.0, cores / units),
+               moving = std::min(1.0, cores / (target.alone_share * units));
   const double resident = kResidentShare * static_cast<double>(target.cache_bytes);
   const bool cached = cost.work.bytes() <= resident;
   const double rate = cached ? target.cache_bytes_per_s : target.memory_bytes_per_s;

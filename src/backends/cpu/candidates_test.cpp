@@ -23,11 +23,11 @@ tile::Kernel exponentials(int programs) {
       .value();
 }
 
-double us(int programs, int cores) {
+double us(int programs, int cores, double flops_per_core_s = 1e9) {
   const tile::Target target{.units = cores,
                             .memory_bytes_per_s = cores * 20e9,
                             .cache_bytes_per_s = cores * 120e9,
-                            .flops_per_s = cores * 1e9,
+                            .flops_per_s = cores * flops_per_core_s,
                             .launch_s = 0,
                             .alone_share = 0.5};
   return predicted_us(exponentials(programs), target);
@@ -37,6 +37,12 @@ TEST(PredictedTime, LeavesCoresIdleThatHaveNoProgram) {
   EXPECT_DOUBLE_EQ(us(1, 8), us(1, 1));
   EXPECT_DOUBLE_EQ(us(8, 8), us(1, 1));
   EXPECT_DOUBLE_EQ(us(8, 1), 8 * us(1, 1));
+}
+
+// A launch of less than kInlineUs stays on its caller (CpuProgram::launch).
+TEST(PredictedTime, LeavesTheOtherCoresAsleepForLittleWork) {
+  EXPECT_DOUBLE_EQ(us(8, 8, 1e11), us(8, 1, 1e11));
+  EXPECT_LT(us(800, 8, 1e11), us(800, 1, 1e11) / 4);
 }
 
 }  // namespace

@@ -59,7 +59,9 @@ CpuBackend::CpuBackend(Isa isa, int threads, std::unique_ptr<Jit> jit)
       pool_(std::make_shared<ThreadPool>(threads)),
       target_(host_tile_target(isa, pool_->size())),
       jit_(std::move(jit)),
-      memory_(kept_bytes()) {}
+      memory_(kept_bytes()) {
+  target_.predicted_us = predicted_us;
+}
 
 Result<std::unique_ptr<backends::Backend>> CpuBackend::open(const backends::BackendOptions& options) {
   Isa isa = host_isa();

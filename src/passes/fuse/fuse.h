@@ -21,6 +21,7 @@ struct Fusion {
   std::vector<ir::NodeId> recomputed;  // in every group that reads them, instead of stored
   std::string recomputing;             // what was decided about such values, and why; empty: there are none
   double seconds = 0;                  // predicted, of all groups
+  double floor_s = 0;                  // what their bytes and operations take at the target's rates
   GroupWork work;                      // what fusion's own time is spent on
   std::shared_ptr<GroupPlans> plans;  // of its groups among others; none: they are made where they are wanted
 };

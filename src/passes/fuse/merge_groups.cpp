@@ -34,6 +34,22 @@ constexpr double kBold = 1e6;
 // Fused twice, larger graphs would take longer than a second to lower on one core.
 constexpr std::size_t kMostLookedAtTwice = 128;
 
+// Of several groups together.
+struct Times {
+  double seconds = 0, floor_s = 0;
+  void add(const GroupPrice& price) { seconds += price.seconds, floor_s += price.floor_s; }
+};
+
+struct Trust {
+  double trusted = 0;  // how much longer than before it may be predicted where floors say that it saves
+  double error = 0;    // how much shorter it must be predicted where they do not
+};
+// Bytes and operations decide, but where the schedules' times say otherwise by more than their error.
+bool saves(const Times& before, const Times& after, const Trust& trust) {
+  const bool floors_save = after.floor_s < before.floor_s;
+  return after.seconds < before.seconds * (1 + (floors_save ? trust.trusted : -trust.error));
+}
+
 bool holds(const std::vector<NodeId>& sorted, NodeId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
 }
@@ -142,6 +158,10 @@ class Fuser {
     return make_group(joined(groups_[index(a)].nodes, groups_[index(b)].nodes));
   }
 
+  bool gains(const Times& before, const Times& after) const {
+    return saves(before, after, {.trusted = trusted_, .error = target_.prediction_error});
+  }
+
   // On the second round only pairs that epilogue reductions affect are tried again.
   bool is_open(const Pair& pair) const {
     return !epilogue_reductions_ ||
@@ -161,11 +181,9 @@ class Fuser {
     Refusal why = Refusal::none;
     const std::optional<GroupPrice> merged = price(together(pair.first, pair.second), &why);
     if (!merged) return {why, 0};
-    const double floor_saved_s = a.price.floor_s + b.price.floor_s - merged->floor_s;
-    // Bytes and operations decide, but where the schedules' times say otherwise by more than their error.
-    const double most = (a.price.seconds + b.price.seconds) *
-                        (1 + (floor_saved_s > 0 ? trusted_ : -target_.prediction_error));
-    return {merged->seconds < most ? Refusal::none : Refusal::no_time_saved, floor_saved_s};
+    Times apart, one;
+    apart.add(a.price), apart.add(b.price), one.add(*merged);
+    return {gains(apart, one) ? Refusal::none : Refusal::no_time_saved, apart.floor_s - one.floor_s};
   }
 
   // Groups are numbered as their first nodes are, so that near ones have near numbers.
@@ -295,7 +313,8 @@ class Fuser {
           std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) { return values_.is_output(id); });
       const std::set<int> consumers = consumer_groups(static_cast<int>(i));
       if (reaches_outside || consumers.size() < 2) continue;
-      double before = g.price.seconds, after = 0;
+      Times before, after;
+      before.add(g.price);
       bool possible = true;
       for (int c : consumers) {
         const State& consumer = groups_[index(c)];
@@ -303,10 +322,10 @@ class Fuser {
         merged.outputs = consumer.group.outputs;
         const std::optional<GroupPrice> again = price(merged);
         possible = possible && again.has_value();
-        before += consumer.price.seconds;
-        after += again.value_or(GroupPrice()).seconds;
+        before.add(consumer.price);
+        after.add(again.value_or(GroupPrice()));
       }
-      if (!possible || after >= before) continue;
+      if (!possible || !gains(before, after)) continue;
       for (NodeId id : g.nodes) {
         std::set<int>& in = copies_[id];
         in.erase(static_cast<int>(i));
@@ -337,7 +356,7 @@ class Fuser {
     add_in_order(out);
     for (const auto& [pair, refusal] : refusals_) record(pair.first, pair.second, refusal, out);
     for (const State& g : groups_)
-      if (g.alive) out.seconds += g.price.seconds;
+      if (g.alive) out.seconds += g.price.seconds, out.floor_s += g.price.floor_s;
     out.recomputed.assign(again_.begin(), again_.end());
     return out;
   }
@@ -415,7 +434,8 @@ Fusion merge_groups(const FusionInput& input, const std::set<NodeId>& again) {
   if (!input.target.predicted_us || careful.groups.size() > kMostLookedAtTwice) return careful;
   // A pair may be predicted to lose whose whole gains: a row's softmax in halves, say.
   Fusion bold = Fuser(input, again, kBold).run();
-  return bold.seconds < careful.seconds ? std::move(bold) : std::move(careful);
+  const Times before{careful.seconds, careful.floor_s}, after{bold.seconds, bold.floor_s};
+  return saves(before, after, {.trusted = error, .error = error}) ? std::move(bold) : std::move(careful);
 }
 
 Fusion leave_apart(const FusionInput& input) { return Fuser(input, {}, 0).apart(); }

@@ -1,6 +1,8 @@
 // Launching: small grids on the calling thread, large ones in one contiguous part per worker.
 #include "backends/cpu/jit/program.h"
 
+#include "backends/cpu/machine/fitted.h"
+
 #include <fmt/format.h>
 
 #include <sys/mman.h>
@@ -11,9 +13,6 @@
 namespace tilewright::cpu {
 
 namespace {
-
-// Waking the pool pays from about this much work on: a dispatch costs 1 to 2 µs, and a worker that sleeps 50.
-constexpr double kInlineUs = 20;
 
 // Huge pages from this size on: pages of 4 KiB lie in the caches by chance, and rows that should stay there
 // together may push each other out.
@@ -58,8 +57,7 @@ Status CpuProgram::launch(const backends::LaunchArgs& args) {
   for (const Index n : args.grid) programs *= n;
   if (programs <= 0) return Unit{};
   try {
-    if (parts_.pool->size() == 1 || programs == 1 ||
-        static_cast<double>(programs) * parts_.program_us < kInlineUs) {
+    if (parts_.pool->size() == 1 || runs_on_caller(static_cast<double>(programs), parts_.program_us)) {
       run_here(args, programs);
       return Unit{};
     }

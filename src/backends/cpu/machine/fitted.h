@@ -75,6 +75,15 @@ inline constexpr double kResidentShare = 0.5;
 // Fewer chains of instructions than four vectors hide less latency; more spill. Fitted by hand, no record.
 inline constexpr double kOfTwoChains = 1.2, kOfEightChains = 1.05;
 
+// --- launches (jit/program.cpp)
+
+// Waking the pool pays from about this much work on: a dispatch costs 1 to 2 µs, and a worker that sleeps 50.
+inline constexpr double kInlineUs = 20;
+// Whether a launch stays on the thread that calls it.
+inline bool runs_on_caller(double programs, double program_us) {
+  return programs <= 1 || programs * program_us < kInlineUs;
+}
+
 // What the passes are told of a core's kind; rates, caches and the number of cores are those of the machine.
 inline void fill_fitted(tile::Target& target) {
   target.alone_share = 0.7;         // of a split loop's programs: docs/notes/2026-11-21-blocks-by-data.md
