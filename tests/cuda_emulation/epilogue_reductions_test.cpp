@@ -23,6 +23,7 @@ class EmulatedStatistics : public ::testing::Test {
     tile::Target target = backend_->target();
     target.units = 2;     // which the programs fill
     target.launch_s = 0;  // else so small a product is rather computed twice, in one kernel
+    target.predicted_us = nullptr;
     const passes::Compiled compiled = passes::run_pipeline(graph, target);
     ASSERT_EQ(compiled.plan.kernels.size(), kernels);
     for (const tile::Kernel& kernel : compiled.plan.kernels) {

@@ -39,7 +39,9 @@ namespace tilewright::emulation {
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{512} << 10;  // touched pages only are taken
-constexpr std::size_t kStaticSharedBytes = 48 << 10;
+// A block's most static shared memory, and what descriptors of tensor cores can address of static and
+// dynamic.
+constexpr std::size_t kStaticSharedBytes = 48 << 10, kAddressedBytes = 256 << 10;
 constexpr unsigned kWarp = 32;
 
 // A barrier that counts the threads still alive.
@@ -106,6 +108,10 @@ class Machine {
   [[noreturn]] void finish();
 
   Block& block() { return blocks_[current->rank]; }
+  // In front of the dynamic memory.
+  std::size_t static_bytes() const {
+    return std::min(kStaticSharedBytes, kAddressedBytes - (size_.shared_bytes + 31) / 16 * 16);
+  }
   void wait(Barrier& barrier) {
     const unsigned generation = barrier.generation;
     ++barrier.arrived;
@@ -157,7 +163,7 @@ std::string Machine::run_cluster(unsigned first_block) {
     b.barrier.alive = size_.threads;
     b.warps.resize((size_.threads + kWarp - 1) / kWarp);
     for (unsigned t = 0; t < size_.threads; ++t) ++b.warps[t / kWarp].barrier.alive;
-    b.shared.assign(kStaticSharedBytes + size_.shared_bytes + 16, 0xff);
+    b.shared.assign(static_bytes() + size_.shared_bytes + 16, 0xff);
   }
   for (std::size_t i = 0; i < threads_.size(); ++i) {
     Thread& t = threads_[i];
@@ -286,7 +292,7 @@ void* emu_shared(unsigned long bytes) {
   auto* me = machine->current;
   void* at = machine->block().shared.data() + me->shared_used;
   me->shared_used += (bytes + 15) / 16 * 16;
-  if (me->shared_used > (48u << 10)) std::abort();
+  if (me->shared_used > machine->static_bytes()) std::abort();
   return at;
 }
 // 16 bytes to shared memory, some time before the group is waited for: until then the place holds nothing
@@ -313,7 +319,7 @@ void emu_wait_previous() {
 }
 void emu_unknown_ptx() { std::abort(); }
 void* emu_stage() {
-  auto address = reinterpret_cast<std::uintptr_t>(machine->block().shared.data() + (48 << 10));
+  auto address = reinterpret_cast<std::uintptr_t>(machine->block().shared.data() + machine->static_bytes());
   return reinterpret_cast<void*>((address + 15) / 16 * 16);
 }
 // Addresses in the cluster's shared window: an offset and, in the upper bits, the block's rank.

@@ -100,21 +100,26 @@ TEST(Price, KernelsOfATrainingStepStayNearTheirFloors) {
   const auto backend = opened("sm_90a");
   const tile::Target target = backend->target();
   const passes::Compiled compiled = lowered(graph_of(kSmallStep), target).compiled;
-  int few = 0;
   for (const tile::Kernel& kernel : compiled.plan.kernels) {
     const perf::Cost work = tile::cost(kernel, {});
+    // Half of the cache holds what kernels leave for one another.
+    const double bytes_per_s = 2 * work.bytes() <= static_cast<double>(target.cache_bytes)
+                                   ? target.cache_bytes_per_s
+                                   : target.memory_bytes_per_s;
     const double floor_us =
-        1e6 * (target.launch_s + std::max({work.bytes() / target.memory_bytes_per_s,
-                                           work.matrix.total() / target.matrix_flops_per_s,
-                                           work.vector.total() / target.flops_per_s}));
+        1e6 * (target.launch_s +
+               std::max({work.bytes() / bytes_per_s, work.matrix.total() / target.matrix_flops_per_s,
+                         work.vector.total() / target.flops_per_s}));
     const double predicted_us = backend->candidates(kernel).front().predicted_us;
     EXPECT_LT(predicted_us, 5 * floor_us) << kernel.name;
-    EXPECT_GT(predicted_us, 0.9 * floor_us) << kernel.name;
+    constexpr double kHiddenUs = 1.2;  // pass while the next kernel is launched
+    EXPECT_GT(predicted_us, 0.9 * (floor_us - kHiddenUs)) << kernel.name;
     double programs = 1;
     for (const Index n : tile::grid_extents(kernel, {})) programs *= static_cast<double>(n);
-    few += programs < target.units && predicted_us > 50 ? 1 : 0;
+    // A product's large tiles may leave a few units idle, but not most of them for long.
+    EXPECT_FALSE(2 * programs < target.units && predicted_us > 50)
+        << kernel.name << " has " << programs << " programs";
   }
-  EXPECT_EQ(few, 0) << "kernels that leave units idle for long";
 }
 
 }  // namespace
