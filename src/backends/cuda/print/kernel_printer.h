@@ -139,8 +139,6 @@ class KernelPrinter {
   void wait_for_cluster();
   bool overlaps() const { return plan_.options.arch.overlaps_launches(); }  // the launch of this kernel
   void wait_for_previous();
-  static bool touches_memory(const Step& step);
-  static bool exchanges(const std::vector<Step>& steps);
   void declare_buffers(const std::vector<Step>& steps);
   TypedText program_id(int axis);
   std::string longest_first_id(int axis) const;
@@ -159,7 +157,6 @@ class KernelPrinter {
   void print_columns(Loop& loop);
   void print_column_body(Loop& loop);
   void print_at(Loop& loop, Level at);
-  static bool is_assigned(const Loop& loop, std::size_t i);
   void print_compute(Loop& loop, std::size_t i);
   void guard_known_mask(const Op& op, std::vector<TypedText>& operands) const;
   void print_store(Loop& loop, std::size_t i);
@@ -173,7 +170,6 @@ class KernelPrinter {
   std::optional<std::size_t> tanh_beside_one(const Loop& loop, const Instr& in) const;
   bool is_vector_store(const Loop& loop, std::size_t i) const;
   bool is_wide_store(const Loop& loop, std::size_t i) const;
-  static Loop widened(const Loop& loop);
   void print_wide_columns(Loop& loop);
   void print_quad(Loop& loop, const std::string& first, const std::string& index);
   void print_vector_elements(Loop& loop);
@@ -191,7 +187,6 @@ class KernelPrinter {
   };
   std::optional<ColumnTest> column_test(Loop& loop, const Instr& in);
   TypedText column_test_text(const Loop& loop, const ColumnTest& test) const;
-  static std::string vector_place(const TileFrame& frame);
   std::optional<std::string> vector_test(Loop& loop);
   int role(const Loop& loop, int loop_axis) const;  // 0 rows, 1 columns, -1 none
   static Part spread_of(const Loop& loop, const std::vector<int>& axes);
@@ -221,7 +216,6 @@ class KernelPrinter {
   std::optional<ExpBelow> exp_below(const Loop& loop, const Instr& in) const;
   bool comes_from_dot(const Loop& loop, const printer::Ref& ref) const;
   bool is_dot_sized(ValueId value) const;
-  static int uses_of(const Loop& loop, int instr);
   void print_exp_offsets(Loop& loop);
   TypedText exp_expr(Loop& loop, std::size_t i, const ExpBelow& below);
 

@@ -12,6 +12,26 @@ namespace tilewright::cuda {
 using tile::Op;
 using tile::OpKind;
 
+namespace {
+
+// Whether what reads it assigns it to something that has a name: a name of its own says no more.
+bool is_assigned(const KernelPrinter::Loop& loop, std::size_t i) {
+  return std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const printer::Instr& user) {
+    const bool assigns = user.kind == printer::Instr::Kind::keep ||
+                         (user.kind == printer::Instr::Kind::effect && user.op->kind == OpKind::store);
+    return assigns && static_cast<std::size_t>(user.operands[0].instr) == i;
+  });
+}
+
+// The same columns seen as vectors of eight elements: what a store writes after the quad's exchange.
+KernelPrinter::Loop widened(const KernelPrinter::Loop& loop) {
+  KernelPrinter::Loop out = loop;
+  out.frame.vector *= kQuad;
+  return out;
+}
+
+}  // namespace
+
 int KernelPrinter::role(const Loop& loop, int loop_axis) const {
   return side_of_axis(*loop.plan, loop.layout, loop_axis);
 }
@@ -189,13 +209,6 @@ void KernelPrinter::print_columns(Loop& loop) {
   if (f.col_steps() > 1) out_.close();
 }
 
-// The same columns seen as vectors of eight elements: what a store writes after the quad's exchange.
-KernelPrinter::Loop KernelPrinter::widened(const Loop& loop) {
-  Loop out = loop;
-  out.frame.vector *= kQuad;
-  return out;
-}
-
 // Four vectors at a time; then the four threads of a row exchange theirs, and each stores eight elements.
 void KernelPrinter::print_wide_columns(Loop& loop) {
   const bool several = loop.frame.col_steps() > kQuad;
@@ -303,15 +316,6 @@ void KernelPrinter::print_at(Loop& loop, Level at_level) {
 TypedText KernelPrinter::operand(Loop& loop, const printer::Ref& ref) {
   if (ref.is_scalar()) return scalar(ref.scalar);
   return loop.values[static_cast<std::size_t>(ref.instr)];
-}
-
-// Whether what reads it assigns it to something that has a name: a name of its own says no more.
-bool KernelPrinter::is_assigned(const Loop& loop, std::size_t i) {
-  return std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& user) {
-    const bool assigns = user.kind == Instr::Kind::keep ||
-                         (user.kind == Instr::Kind::effect && user.op->kind == OpKind::store);
-    return assigns && static_cast<std::size_t>(user.operands[0].instr) == i;
-  });
 }
 
 // A mask that holds in some of the rounds that share the text.

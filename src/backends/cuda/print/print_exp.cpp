@@ -20,6 +20,14 @@ bool applies(const printer::Instr& in, Prim prim) {
   return in.kind == printer::Instr::Kind::compute && in.op->kind == OpKind::apply && in.op->prim == prim;
 }
 
+// By the instructions of the loop, whatever is printed as part of another expression.
+int uses_of(const KernelPrinter::Loop& loop, int instr) {
+  int uses = 0;
+  for (const printer::Instr& in : loop.plan->body)
+    for (const printer::Ref& ref : in.operands) uses += !ref.is_scalar() && ref.instr == instr ? 1 : 0;
+  return uses;
+}
+
 }  // namespace
 
 // A constant that an operand is.
@@ -120,14 +128,6 @@ std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop
     out.scale = product->by;
   }
   return out;
-}
-
-// By the instructions of the loop, whatever is printed as part of another expression.
-int KernelPrinter::uses_of(const Loop& loop, int instr) {
-  int uses = 0;
-  for (const Instr& in : loop.plan->body)
-    for (const printer::Ref& ref : in.operands) uses += !ref.is_scalar() && ref.instr == instr ? 1 : 0;
-  return uses;
 }
 
 // What is the same along a row, before its elements.

@@ -9,6 +9,15 @@ namespace tilewright::cuda {
 using tile::Op;
 using tile::OpKind;
 
+namespace {
+
+// The first column of a vector less that of the thread's first one.
+std::string vector_place(const TileFrame& f) {
+  return f.col_steps() > 1 ? fmt::format("c * {}", f.row_threads() * f.vector) : "0";
+}
+
+}  // namespace
+
 // What a column's number has besides the element's place in the row, as text: of arange 0, of n + arange n.
 std::optional<std::string> KernelPrinter::column_offset(Loop& loop, const printer::Ref& ref) {
   if (ref.is_scalar()) return std::nullopt;
@@ -53,11 +62,6 @@ std::optional<KernelPrinter::ColumnTest> KernelPrinter::column_test(Loop& loop, 
                                                              *offset, loop.thread.t, loop.frame.vector)};
   }
   return std::nullopt;
-}
-
-// The first column of a vector less that of the thread's first one.
-std::string KernelPrinter::vector_place(const TileFrame& f) {
-  return f.col_steps() > 1 ? fmt::format("c * {}", f.row_threads() * f.vector) : "0";
 }
 
 TypedText KernelPrinter::column_test_text(const Loop& loop, const ColumnTest& test) const {

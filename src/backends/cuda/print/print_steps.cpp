@@ -10,6 +10,25 @@ using printer::Step;
 using tile::Op;
 using tile::OpKind;
 
+namespace {
+
+// Anything but arithmetic on scalars.
+bool touches_memory(const Step& step) {
+  return step.kind != Step::Kind::scalar || step.op->results.empty() || step.op->kind == OpKind::load ||
+         step.op->kind == OpKind::gather;
+}
+
+bool exchanges(const std::vector<Step>& steps) {
+  bool found = false;
+  for_each_step(steps, [&](const Step& step) {
+    for (const printer::Instr& in : step.loop.body)
+      found = found || in.kind == printer::Instr::Kind::reduce || in.kind == printer::Instr::Kind::scan;
+  });
+  return found;
+}
+
+}  // namespace
+
 // Before the first exchange, and before code that runs many times or not at all and exchanges.
 void KernelPrinter::wait_for_cluster() {
   if (row_cluster(schedule_) == 1 || cluster_waited_) return;
@@ -47,21 +66,6 @@ std::string KernelPrinter::scalar_line(ValueId v) const {
 tile::ValueId KernelPrinter::same_scalar(ValueId v) const {
   const auto same = same_scalar_.find(v);
   return same == same_scalar_.end() ? v : same->second;
-}
-
-// Anything but arithmetic on scalars.
-bool KernelPrinter::touches_memory(const Step& step) {
-  return step.kind != Step::Kind::scalar || step.op->results.empty() || step.op->kind == OpKind::load ||
-         step.op->kind == OpKind::gather;
-}
-
-bool KernelPrinter::exchanges(const std::vector<Step>& steps) {
-  bool found = false;
-  for_each_step(steps, [&](const Step& step) {
-    for (const Instr& in : step.loop.body)
-      found = found || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
-  });
-  return found;
 }
 
 // Buffers first touched inside a nested block must be there before it.

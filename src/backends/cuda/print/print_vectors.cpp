@@ -23,11 +23,9 @@ std::optional<int> KernelPrinter::packed_extreme(const Loop& loop, const Instr& 
     source = from->operands[0].instr;
     from = &loop.plan->body[static_cast<std::size_t>(source)];
   }
-  const bool array = from->kind == Instr::Kind::reload ||
-                     (from->kind == Instr::Kind::compute && from->op->kind == OpKind::load);
   const DType dtype = from->value < 0 ? DType::f32 : kernel_.type(from->value).dtype;
   const Registers& r = loop.arrays[static_cast<std::size_t>(source)];
-  const bool packed = array && (dtype == DType::bf16 || dtype == DType::f16) && !r.staged &&
+  const bool packed = is_array(*from) && (dtype == DType::bf16 || dtype == DType::f16) && !r.staged &&
                       r.type == element_type(dtype) && r.layout == loop.layout;
   return packed ? std::optional(source) : std::nullopt;
 }
