@@ -393,9 +393,11 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
       work.instructions * o.waste + kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
   const double multiply_adds = work.multiply_adds * o.waste;
   const double compute_us = work.programs * (instructions + multiply_adds) / (units * kLanesPerUs);
-  // A thread's sums of a product do not wait for one another.
+  // A thread's sums of a product do not wait for one another; beside other blocks, threads wait for the
+  // units.
+  const bool alone = blocks <= units;
   const double filled = schedule.threads / kThreadsToFill,
-               filled_by_sums = filled * std::clamp(o.elements, 1.0, kIndependent);
+               filled_by_sums = filled * (alone ? std::clamp(o.elements, 1.0, kIndependent) : 1);
   double exchange_us =
       threads_per_row(schedule) > 32 ? kExchangeUs + kExchangeOf1024Us * schedule.threads / 1024 : kShuffleUs;
   if (cluster > 1) exchange_us += kClusterUs;
