@@ -62,6 +62,7 @@ class BlockBounds : public testing::TestWithParam<const char*> {
     tile::Target target = runner.device->target();
     target.units = shared ? 64 : 1;
     target.launch_s = shared ? 1e-7 : 1e-4;
+    target.predicted_us = nullptr;
     const passes::Compiled compiled = passes::run_pipeline(g, target);
     ASSERT_EQ(compiled.kernels.size(), shared ? 3U : 2U);
     EXPECT_NE(compiled.plan.kernels[0].name.find("_blocks"), std::string::npos);
