@@ -15,8 +15,8 @@ struct TensorTiles {
   Index group_m = 1;  // programs that run one after another share bn and walk this far along m
   // Rows and columns of the tile inside the problem, 0 for all: the rest are zeros that no memory gives.
   Index inside_m = 0, inside_n = 0;
-  // That lie together in memory, of what streams from there in blocks: the narrower they are, the more rows
-  // of the memory are opened for the same bytes. 0: whole rows.
+  // Bytes that lie together in memory, of what streams from there in blocks: the narrower they are, the more
+  // rows of the memory are opened for the same bytes. 0: whole rows.
   Index piece_bytes = 0;
   double leaving_cycles = 0;    // of a unit, an element: what follows the sum, its store apart
   bool by_copy_engine = false;  // it leaves by the copy engine

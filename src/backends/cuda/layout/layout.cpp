@@ -116,8 +116,8 @@ class Assigner {
     if (Status s = check(); !s) return s.error();
     choose_main();
     if (out_.is_packed() && row_threads() > 32)
-      return refuse(fmt::format("threads_per_row={}: programs side by side in a block have a warp each at most",
-                                row_threads()));
+      return refuse(fmt::format(
+          "threads_per_row={}: programs side by side in a block have a warp each at most", row_threads()));
     if (Status s = check_accumulators(); !s) return s.error();
     place_loops_of_two_axes();
     place_results();

@@ -27,9 +27,9 @@ void KernelPrinter::print_pieces(Loop& loop) {
   if (loop.pieces.rows == 1) print_piece_loads(loop, Part::all);
   print_at(loop, Level::row);
   if (quads > 1) out_.unrolled("quad", quads);
-  const std::string quad = quads > 1 ? "quad" : "0",
-                    index = panels > 1 ? fmt::format("panel * {} + {}", quads, quad) : quad;
-  print_quad(loop, fmt::format("({}) * {} + ", index, kQuad), index);
+  const IndexText quad = quads > 1 ? "quad" : "0",
+                  index = panels > 1 ? IndexText("panel") * quads + quad : quad;
+  print_quad(loop, index.is(0) ? "" : fmt::format("{} + ", (index * Index{kQuad}).str()), index.str());
   if (quads > 1) out_.close();
   out_.close();
   if (loop.pieces.tma_store >= 0) print_tma_store(loop);

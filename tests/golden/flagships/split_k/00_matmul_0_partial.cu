@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_0_partial(const bf16
           Vec<f32, 2> partial_parts[4];
 #pragma unroll
           for (int part = 0; part < 4; ++part) {
-            const int c = (panel * 1 + 0) * 4 + part;
+            const int c = panel * 4 + part;
             partial_parts[part] = acc[r][c];
           }
           put(store_stages.piece(), half, 0, partial_parts);
