@@ -49,7 +49,7 @@ Priced lowered(const ir::Graph& graph, const tile::Target& target) {
 // Compares the groups that have kernels; the others' values are written where they are computed. Returns
 // their number.
 int expect_prices_are_predictions(const ir::Graph& graph, const backends::Backend& backend) {
-  const tile::Target target = backend.target();
+  const tile::Target& target = backend.target();
   const auto [compiled, plans] = lowered(graph, target);
   const double zeros = zeros_s(compiled.plan, target);
   passes::GroupForms forms(compiled.graph);
