@@ -3,12 +3,13 @@
 // softmax(scale · q · kᵀ) · v, written with plain operations, would store a score for each query and key.
 // Compiled it is one kernel that never does: a maximum and a sum that are carried along as blocks of keys
 // come by (Milakov and Gimelshein, arXiv 1805.02867) are enough to weigh the values at once, and the compiler
-// finds that by algebra, not by the name of the function.
+// finds that by algebra, not by the name of the function. (For few keys several kernels may be faster, and
+// are taken where they are predicted to be.)
 //
 // attention() is for who wants it by name. What is done to the scores, and which of them count, are functions
 // of indices (Dong et al., arXiv 2412.05496): arithmetic in the same kernel, and no mask in memory.
 //
-//   lesson [device] [length]      default: cpu 384
+//   lesson [device] [length]      default: cpu 512
 #include <fmt/core.h>
 
 #include <tilewright/tilewright.hpp>
@@ -181,9 +182,8 @@ Tensor in_two_parts(const Tensor& q, const Tensor& k, const Tensor& v) {
 
 int main(int argc, char** argv) {
   const std::string device = argc > 1 ? argv[1] : "cpu";
-  const bool gpu = device != "cpu" && device != "reference";  // there the model may prefer two products apart
   tw::Context ctx({.device = device});
-  const Index length = argc > 2 ? std::atoll(argv[2]) : 384;
+  const Index length = argc > 2 ? std::atoll(argv[2]) : 512;
   const Tensor q = ctx.randn({1, kHeads, length, kDepth}), k = ctx.randn({1, kKvHeads, length, kDepth}),
                v = ctx.randn({1, kKvHeads, length, kDepth});
   const Problem problem{q.to_vector<float>(), k.to_vector<float>(), v.to_vector<float>(), length};
@@ -196,13 +196,13 @@ int main(int argc, char** argv) {
   fmt::print("{}\n", written.explain());
 
   bool right = true;
-  const auto say = [&](const char* what, std::size_t kernels, std::size_t wanted, double error) {
+  const auto say = [&](const char* what, std::size_t kernels, double error) {
     fmt::print("  {:30} {} kernel{}, error {:.3f} of its bound\n", what, kernels, kernels == 1 ? "" : "s",
                error);
-    right = right && (kernels == wanted || gpu) && error <= 1;
+    right = right && error <= 1;
   };
   const std::vector<Variant> all = variants();
-  say("plain operations", written.report().at(0).kernels.size(), 1, worst_error(problem, all[0], plainly));
+  say("plain operations", written.report().at(0).kernels.size(), worst_error(problem, all[0], plainly));
 
   std::vector<Index> documents;
   std::vector<float> slope;
@@ -216,12 +216,12 @@ int main(int argc, char** argv) {
     auto f = tw::compile([&](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d,
                              const Tensor& e) { return tw::attention(a, b, c, variant.options(d, e)); });
     const std::vector<float> y = f(q, k, v, ids, slopes).to_vector<float>();
-    say(variant.what, f.report().at(0).kernels.size(), 1, worst_error(problem, variant, y));
+    say(variant.what, f.report().at(0).kernels.size(), worst_error(problem, variant, y));
   }
 
   auto merged = tw::compile(in_two_parts);
   const std::vector<float> y = merged(q, k, v).to_vector<float>();
   const std::size_t kernels = merged.report().at(0).kernels.size();
-  say("two parts merged by their lse", kernels, kernels, worst_error(problem, all[0], y));
+  say("two parts merged by their lse", kernels, worst_error(problem, all[0], y));
   return right ? EXIT_SUCCESS : EXIT_FAILURE;
 }
