@@ -1,7 +1,7 @@
 // attention(): the scores, the user's functions of them, and what they weigh, recorded as one program.
 #include "ops/attention.h"
 #include "ops/promote.h"
-#include "ops/seen_keys.h"
+#include "ops/seen.h"
 #include "tensor/state.h"
 
 #include <tilewright/tensor/attention.h>
@@ -72,8 +72,10 @@ std::vector<Tensor> record(const char* name, const std::vector<Tensor>& in, cons
     const auto depth = static_cast<double>(std::max<Index>(x[0].shape()[3], 1));
     const double scale = options.scale.value_or(1 / std::sqrt(depth));
     if (!options.mask) return Values{ops::attention_scores(x[0], x[1], scale), x[2]};
-    const ops::SeenKeys keys = ops::seen_keys(x[3], shape, k.shape()[1]);
-    return Values{ops::attention_scores(x[0], keys.used(x[1]), scale), keys.used(x[2]), keys.mask};
+    const ops::Seen keys = ops::seen_keys(x[3], shape, k.shape()[1]),
+                    queries = ops::seeing_queries(x[3], shape, k.shape()[1]);
+    return Values{ops::attention_scores(queries.used(x[0]), keys.used(x[1]), scale), keys.used(x[2]),
+                  queries.restricted(keys.restricted(x[3]))};
   };
   std::vector<Tensor> operands = apply(name, read, write_scores, where);
   if (options.score) {

@@ -347,8 +347,6 @@ TEST_P(AttentionFunctions, ReadsElementsOfTables) {
   EXPECT_EQ(element(table, {i, j}).to_vector<float>(), (std::vector<float>{3, 4, 6, 0, 0}));
 }
 
-// Weights are rounded to v's type, by 2^-4 of each (e4m3): so far at most is a mean of v off. Small ones are
-// more than nothing: of 4,000 keys at 2^-11 of the largest weight comes two thirds of the sum.
 // The header's rule: NaN in keys that no query sees is as good as zeros, in the value and in all gradients.
 TEST_P(AttentionFunctions, KeysThatNoQuerySeesMayHoldAnything) {
   constexpr Index kQueries = 20, kKeys = 50;
@@ -385,6 +383,53 @@ TEST_P(AttentionFunctions, KeysThatNoQuerySeesMayHoldAnything) {
   }
 }
 
+// The same of q in rows that see nothing: d k of keys that other rows see is not reached.
+TEST_P(AttentionFunctions, QueriesThatSeeNothingMayHoldAnything) {
+  constexpr Index kBatch = 2, kHeads = 4, kLength = 40;
+  const Tensor starts = ctx_.from(std::vector<Index>{11, 0}, {kBatch});
+  std::vector<Index> ids(kLength, 1);
+  std::fill(ids.begin() + 30, ids.end(), 2);
+  const Tensor query_ids = ctx_.from(ids, {kLength}),
+               key_ids = ctx_.from(std::vector<Index>(kLength, 1), {kLength});
+  // Padding before each sequence.
+  const MaskFunction padded = [&](const ScoreIndices& at) {
+    const Tensor start = element(starts, {at.batch});
+    return logical_and(at.key >= start, at.key <= at.query);
+  };
+  const MaskFunction few_queries = [&](const ScoreIndices& at) {
+    return logical_and(at.query < kLength - 9, at.key <= at.query + 3);
+  };
+  const struct {
+    MaskFunction mask;
+    std::function<bool(Index, Index)> hidden;  // batch, query
+  } cases[] = {{causal_mask(-7), [](Index, Index q) { return q < 7; }},
+               {window_mask(2, 1, 20), [](Index, Index q) { return q > 21; }},
+               {document_mask(query_ids, key_ids), [](Index, Index q) { return q >= 30; }},
+               {padded, [](Index b, Index q) { return b == 0 && q < 11; }},
+               {few_queries, [](Index, Index q) { return q >= kLength - 9; }}};
+  const Tensor k = ctx_.randn({kBatch, 2, kLength, 16}), v = ctx_.randn({kBatch, 2, kLength, 16});
+  for (const auto& c : cases) {
+    std::vector<float> clean = ctx_.randn({kBatch, kHeads, kLength, 16}).to_vector<float>(), poisoned = clean;
+    for (std::size_t i = 0; i < clean.size(); ++i) {
+      const auto row = static_cast<Index>(i) / 16;
+      if (c.hidden(row / (kHeads * kLength), row % kLength))
+        clean[i] = 0, poisoned[i] = i % 2 == 0 ? NAN : INFINITY;
+    }
+    const auto loss = [&](const std::vector<Tensor>& x) {
+      return std::vector<Tensor>{sum(square(attention(x[0], x[1], x[2], {.mask = c.mask})))};
+    };
+    const auto step = value_and_grad(loss, {0, 1, 2});
+    const auto all = [&](const std::vector<float>& of) {
+      return step(std::vector<Tensor>{ctx_.from(of, {kBatch, kHeads, kLength, 16}), k, v});
+    };
+    const std::vector<Tensor> want = all(clean), got = all(poisoned);
+    for (std::size_t i = 0; i < want.size(); ++i)
+      EXPECT_EQ(got[i].to_vector<float>(), want[i].to_vector<float>()) << "mask " << &c - cases << ", " << i;
+  }
+}
+
+// Weights are rounded to v's type, each by 2^-4 (e4m3): a mean of v is at most as far off. Small weights
+// count: 4,000 keys at 2^-11 of the largest weight make two thirds of the sum.
 TEST_P(AttentionFunctions, EightBitsUseTheirRange) {
   constexpr Index kKeys = 300, kMany = 4001;
   const auto of8 = [&](const Shape& shape) { return cast(ctx_.randn(shape), DType::f8e4m3); };

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/attention.h"
-#include "ops/seen_keys.h"
+#include "ops/seen.h"
 
 #include <cmath>
 
@@ -14,8 +14,10 @@ inline ir::Value attention_graph(ir::Value q, ir::Value k, ir::Value v, std::opt
   const double scale = 1 / std::sqrt(static_cast<double>(q.shape()[3]));
   if (mask) {
     const Shape scores{q.shape()[0], q.shape()[1], q.shape()[2], k.shape()[2]};
-    const ops::SeenKeys keys = ops::seen_keys(*mask, scores, k.shape()[1]);
-    k = keys.used(k), v = keys.used(v), mask = keys.mask;
+    const ops::Seen keys = ops::seen_keys(*mask, scores, k.shape()[1]),
+                    queries = ops::seeing_queries(*mask, scores, k.shape()[1]);
+    q = queries.used(q), k = keys.used(k), v = keys.used(v);
+    mask = queries.restricted(keys.restricted(*mask));
   }
   return ops::attend(ops::attention_scores(q, k, scale), v, {.mask = mask, .result = q.dtype()}).out;
 }

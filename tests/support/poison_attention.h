@@ -1,5 +1,5 @@
-// Attention under every kind of mask, of whose keys some are seen by no query: what k and v hold there is
-// never multiplied.
+// Attention under every kind of mask that hides some keys from every query, or every key from some queries:
+// what k and v, or q, hold there is never multiplied.
 #pragma once
 
 #include "support/attention_graph.h"
@@ -21,6 +21,8 @@ struct HidingMask {
   std::vector<ir::HostTensor> tensors;
   std::function<ir::Value(const Positions& at, const std::vector<ir::Value>& tensors)> mask;
   std::function<bool(Index batch, Index kv_head, Index key)> hidden;
+  // Which queries see no key of a sequence that others see keys of; none unless given.
+  std::function<bool(Index batch, Index query)> blind = [](Index, Index) { return false; };
 };
 
 inline ir::HostTensor numbers(DType dtype, const Shape& shape, const std::function<Index(Index)>& of) {
@@ -135,6 +137,44 @@ inline HidingMask nothing() {
           [](Index, Index, Index) { return true; }};
 }
 
+// Sequences that begin after padding: the queries in it see nothing.
+inline HidingMask padding_before() {
+  const auto start = [](Index b) { return b == 0 ? Index{13} : Index{2}; };
+  return {"padding before",
+          40,
+          {numbers(DType::i64, {kBatch}, start)},
+          [](const Positions& at, const std::vector<ir::Value>& t) {
+            return ops::logical_and(ops::ge(at.key, ops::reshape(t[0], {kBatch, 1, 1, 1})),
+                                    ops::le(at.key, at.query));
+          },
+          [=](Index b, Index, Index key) { return key < start(b) || key >= 40; },
+          [=](Index b, Index query) { return query < start(b); }};
+}
+
+// More queries than a causal mask with a negative offset leaves keys.
+inline HidingMask causal_late() {
+  return {"causal, late",
+          40,
+          {},
+          [](const Positions& at, const std::vector<ir::Value>&) { return ops::le(at.key, at.query - 11); },
+          [](Index, Index, Index key) { return key >= 29; },
+          [](Index, Index query) { return query < 11; }};
+}
+
+// Documents of the queries, some of which no key is of.
+inline HidingMask query_documents() {
+  const auto of_query = [](Index i) { return i % 5; };
+  return {"documents of queries",
+          40,
+          {numbers(DType::i64, {40}, of_query),
+           numbers(DType::i64, {kBatch, kKeys}, [](Index i) { return i % 3; })},
+          [](const Positions& at, const std::vector<ir::Value>& t) {
+            return ops::eq(ops::take(t[0], at.query, 0), ops::reshape(t[1], {kBatch, 1, 1, kKeys}));
+          },
+          [](Index, Index, Index) { return false; },
+          [=](Index, Index query) { return of_query(query) > 2; }};
+}
+
 inline PoisonCase attention(DType dtype, const HidingMask& mask, bool paged) {
   const Index pages = kKeys / kPage;
   const auto apply = [=](const std::vector<ir::Value>& in) {
@@ -159,6 +199,10 @@ inline PoisonCase attention(DType dtype, const HidingMask& mask, bool paged) {
     while (physical(logical) != page) ++logical;
     return mask.hidden(logical / pages, at / kDepth % kShared, logical % pages * kPage + place);
   };
+  const auto blind = [=](std::size_t i) {
+    const Index row = static_cast<Index>(i) / kDepth;
+    return mask.blind(row / (kHeads * mask.queries), row % mask.queries);
+  };
   std::vector<ir::HostTensor> inputs = {floats(dtype, {kBatch, kHeads, mask.queries, kDepth}, 1),
                                         floats(dtype, cache, 2), floats(dtype, cache, 3)};
   if (paged) inputs.push_back(numbers(DType::i64, {kBatch * pages}, physical));
@@ -166,16 +210,16 @@ inline PoisonCase attention(DType dtype, const HidingMask& mask, bool paged) {
   return {fmt::format("{}attention of {} queries, {}", paged ? "paged " : "", mask.queries, mask.name),
           apply,
           inputs,
-          {never, unused, unused}};
+          {blind, unused, unused}};
 }
 
 inline std::vector<PoisonCase> attention_cases(DType dtype) {
   std::vector<PoisonCase> cases;
   for (const HidingMask& m : {lengths(1), causal_lengths(24), window(24)})
     cases.push_back(attention(dtype, m, true));
-  for (const HidingMask& m :
-       {lengths(1), causal_lengths(24), causal(24), window(1), window(24), prefix_or_window(),
-        documents(false), documents(true), tensor(false), tensor(true), nothing()})
+  for (const HidingMask& m : {lengths(1), causal_lengths(24), causal(24), window(1), window(24),
+                              prefix_or_window(), documents(false), documents(true), tensor(false),
+                              tensor(true), nothing(), padding_before(), causal_late(), query_documents()})
     cases.push_back(attention(dtype, m, false));
   return cases;
 }

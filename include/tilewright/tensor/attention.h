@@ -42,9 +42,8 @@ struct AttentionOptions {
 // q (B, H, Tq, D), k (B, Hkv, Tk, D), v (B, Hkv, Tk, Dv) of one float type give (B, H, Tq, Dv) of that type,
 // of 8-bit floats in f32. H is a multiple of Hkv: every H / Hkv query heads, one after another, share a head
 // of k and v. Tq and Tk may differ. Query i and key j carry the numbers i and j whatever the lengths: where
-// the last query stands at the last key, masks take the offset Tk - Tq. A row with nothing to attend gives 0
-// and no gradient reaches its q, which d k still multiplies by 0: it must hold finite numbers there;
-// with D = 0 all scores are 0. Weights are rounded to v's type before they are multiplied with it: of 8-bit
+// the last query stands at the last key, masks take the offset Tk - Tq. A row with nothing to attend gives 0,
+// no gradient reaches its q, and q may hold NaN and infinities there; with D = 0 all scores are 0. Weights are rounded to v's type before they are multiplied with it: of 8-bit
 // floats to 2 or 3 bits of mantissa, scaled so that they use the type's range, as inference takes it;
 // gradients through them are of 8 bits as well. Throws Error on shapes or types that do not fit, on a mask
 // that is not bool, on results of the functions that do not broadcast, and on dropout outside [0, 1) or

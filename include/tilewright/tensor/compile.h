@@ -81,7 +81,7 @@ struct SpecialisationReport {
   double floor_us = 0;                 // of all kernels, one after another
   double measured_us = 0;              // of a whole call, after measure(); 0: not measured
   Index arena_bytes = 0;
-  bool replayed = false;                // runs as a graph …
+  bool replayed = false;                // calls replay a recorded CUDA graph
   double direct_us = 0, replay_us = 0;  // what decided replay; 0 where they were not taken
 };
 

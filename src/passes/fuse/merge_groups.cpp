@@ -34,7 +34,7 @@ constexpr double kBold = 1e6;
 // Fused twice, larger graphs would take longer than a second to lower on one core.
 constexpr std::size_t kMostLookedAtTwice = 128;
 
-// Of several groups together.
+// Times of several groups together.
 struct Times {
   double seconds = 0, floor_s = 0;
   void add(const GroupPrice& price) { seconds += price.seconds, floor_s += price.floor_s; }

@@ -32,10 +32,22 @@ Chooser chooser_of(Value condition) {
   return {condition.shape(), root};
 }
 
+// Whether `condition` at `shape` says of each row whether `mask` holds anywhere in it.
+bool is_any_of_row(const Chooser& mask, const Shape& shape, Value condition) {
+  if (!is_a(condition, ops::kAny)) return false;
+  const Value rows = operand_of(condition);
+  Shape of_rows = rows.shape();
+  const int last = of_rows.rank() - 1;
+  if (node_of(condition).attrs.integers("axes") != std::vector<Index>{last}) return false;
+  of_rows[last] = 1;
+  return of_rows == shape && rows.shape() == mask.shape && same(chooser_of(rows).root, mask.root);
+}
+
 // Whether `mask`, of a product's shape, holds only where a condition does that is `root` at `shape`.
 bool implies(Value mask, const Shape& shape, Value root) {
   const Chooser chosen = chooser_of(mask);
   if (chosen.shape == shape && same(chosen.root, root)) return true;
+  if (is_any_of_row(chosen, shape, root)) return true;
   if (is_a(mask, ops::kExpand)) mask = operand_of(mask);
   if (!is_a(mask, ops::kBitAnd)) return false;
   return implies(operand_of(mask, 0), shape, root) || implies(operand_of(mask, 1), shape, root);

@@ -83,6 +83,11 @@ TEST_F(Simplify, ChoosesRowsOfAProductOnce) {
   EXPECT_EQ(choices(ops::where(columns, ops::matmul(a, ops::swap_axes(seen, 1, 2)) * 0.5, -1.0)), 1);
   EXPECT_EQ(choices(ops::where(rows, ops::matmul(a, ops::swap_axes(seen, 1, 2)), -1.0)), 2)
       << "all columns are read";
+  const Value mask = input("mask", DType::boolean, {3, 5, 6}), seeing = ops::any(mask, {2}, ops::Keep::yes);
+  EXPECT_EQ(choices(ops::where(mask, ops::matmul(of_rows(seeing), b), 0.0)), 1);
+  EXPECT_EQ(choices(ops::where(ops::logical_and(mask, columns), ops::matmul(of_rows(seeing), b), 0.0)), 1);
+  EXPECT_EQ(choices(ops::where(ops::logical_not(mask), ops::matmul(of_rows(seeing), b), 0.0)), 2)
+      << "where the mask does not hold, other rows are read";
 }
 
 TEST_F(Simplify, DropsDeadNodesAndKeepsInputs) {

@@ -1,5 +1,5 @@
-// Keys that a mask hides from every query, against looking at every query.
-#include "ops/seen_keys.h"
+// Keys that a mask hides from every query and queries from which it hides every key, against looking at all.
+#include "ops/seen.h"
 
 #include "ops/ops.h"
 #include "ops/rows.h"
@@ -61,6 +61,38 @@ HostTensor evaluated(ir::Graph graph, Value v, const Shape& shape, const std::ve
   return evaluate(graph, inputs)[0];
 }
 
+// A query is held back only where it sees nothing, and is where another query that shares its keys sees any.
+void check_queries(ir::Graph& graph, Value mask, const Shape& scores, const std::vector<HostTensor>& inputs,
+                   const HostTensor& all) {
+  const Index queries = scores[2], keys = scores[3];
+  const Seen found = seeing_queries(mask, scores, kShared);
+  ASSERT_EQ(all.i, evaluated(graph, found.restricted(mask), scores, inputs).i);
+  const Shape of_queries{kBatch, kHeads, queries, 1};
+  std::vector<std::int64_t> kept(static_cast<std::size_t>(of_queries.size()), 1);
+  for (const Value& s : found.seen) {
+    const HostTensor part = evaluated(graph, s, of_queries, inputs);
+    for (std::size_t i = 0; i < kept.size(); ++i) kept[i] &= part.i[i];
+  }
+  const auto sees_any = [&](Index head, Index q) {
+    const auto row = all.i.begin() + (head * queries + q) * keys;
+    return std::any_of(row, row + keys, [](std::int64_t sees) { return sees != 0; });
+  };
+  const Index share = kHeads / kShared;
+  for (Index head = 0; head < kBatch * kHeads; ++head) {
+    bool group_sees = false;
+    for (Index h = head / share * share; h < head / share * share + share; ++h)
+      for (Index q = 0; q < queries; ++q) group_sees |= sees_any(h, q);
+    for (Index q = 0; q < queries; ++q) {
+      const bool is_kept = kept[static_cast<std::size_t>(head * queries + q)] != 0;
+      if (sees_any(head, q)) {
+        ASSERT_TRUE(is_kept) << "head " << head << ", query " << q;
+      } else if (group_sees) {
+        ASSERT_FALSE(is_kept) << "head " << head << ", query " << q;
+      }
+    }
+  }
+}
+
 TEST(SeenKeys, AreThoseThatSomeQuerySees) {
   test::Random random(7);
   int held_back = 0, by_positions = 0;
@@ -79,9 +111,9 @@ TEST(SeenKeys, AreThoseThatSomeQuerySees) {
     const At at{iota(graph, {queries, 1}, 0), iota(graph, {keys}, 0)};
     const Shape scores{kBatch, kHeads, queries, keys};
     const Value mask = random_mask(random, at, in, 3);
-    const SeenKeys found = seen_keys(mask, scores, kShared);
+    const Seen found = seen_keys(mask, scores, kShared);
     const HostTensor all = evaluated(graph, mask, scores, inputs),
-                     same = evaluated(graph, found.mask, scores, inputs);
+                     same = evaluated(graph, found.restricted(mask), scores, inputs);
     ASSERT_EQ(all.i, same.i) << "trial " << trial;
     const Shape of_keys{kBatch, kShared, keys, 1};
     std::vector<std::int64_t> seen(static_cast<std::size_t>(of_keys.size()), 1);
@@ -99,6 +131,7 @@ TEST(SeenKeys, AreThoseThatSomeQuerySees) {
           ASSERT_EQ(seen[static_cast<std::size_t>((b * kShared + h) * keys + k)], any)
               << "trial " << trial << ", key " << k;
         }
+    check_queries(graph, mask, scores, inputs, all);
     const bool reduces = std::any_of(graph.nodes().begin(), graph.nodes().end(),
                                      [](const ir::Node& n) { return n.op == &kAny; });
     held_back += !found.seen.empty();
@@ -122,10 +155,14 @@ TEST(SeenKeys, AreAllOfThemUnderMasksByWhichEachQuerySeesItsOwnKey) {
               documents = eq(id(query), id(key));
   for (const Value& mask : {causal, near, documents, logical_and(causal, documents),
                             logical_and(documents, near), logical_or(lt(key, 5), causal)}) {
-    const SeenKeys found = seen_keys(mask, {kBatch, kHeads, 64, 64}, kShared);
-    EXPECT_TRUE(found.seen.empty());
-    EXPECT_EQ(found.mask.id, mask.id);
+    EXPECT_TRUE(seen_keys(mask, {kBatch, kHeads, 64, 64}, kShared).seen.empty());
+    EXPECT_TRUE(seeing_queries(mask, {kBatch, kHeads, 64, 64}, kShared).seen.empty());
   }
+  // Causality with lengths: a query sees the first key, unless its sequence has none.
+  const Value lengths{&graph, graph.add_input("lengths", {DType::i64, {kBatch}})};
+  const Value within = lt(key, reshape(lengths, {kBatch, 1, 1, 1}));
+  EXPECT_TRUE(seeing_queries(logical_and(causal, within), {kBatch, kHeads, 64, 64}, kShared).seen.empty());
+  EXPECT_TRUE(seeing_queries(within, {kBatch, kHeads, 64, 64}, kShared).seen.empty());
   // The last queries of a longer cache: all of its keys, or a window of them.
   const Value few = iota(graph, {8, 1}, 0) + 56;
   EXPECT_TRUE(seen_keys(le(key, few), {kBatch, kHeads, 8, 64}, kShared).seen.empty());
