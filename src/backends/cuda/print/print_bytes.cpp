@@ -1,4 +1,5 @@
 // Integers of 8 bits, and numbers of 4 bits in them, that become floats: whole vectors at once (bytes.cuh).
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 namespace tilewright::cuda {
@@ -12,13 +13,9 @@ constexpr Index kNibble = 4;
 
 }  // namespace
 
-bool KernelPrinter::is_array(const Instr& in) {
-  return in.kind == Instr::Kind::reload || (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load);
-}
-
 // A cast of loaded bytes to f32 or bf16, as they are or after (byte << count) >> 4.
-std::optional<KernelPrinter::WidenedBytes> KernelPrinter::widened_bytes(const Loop& loop,
-                                                                        const Instr& in) const {
+std::optional<LoopAnalysis::WidenedBytes> LoopAnalysis::widened_bytes(const PrintedLoop& loop,
+                                                                      const Instr& in) const {
   if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::cast || in.operands[0].is_scalar())
     return std::nullopt;
   const DType to = kernel_.type(in.value).dtype;
@@ -47,9 +44,9 @@ std::optional<KernelPrinter::WidenedBytes> KernelPrinter::widened_bytes(const Lo
   return loop.frame.vector > 1 ? std::optional(out) : std::nullopt;
 }
 
-std::optional<Index> KernelPrinter::constant_integer(const Loop& loop, const printer::Ref& ref) const {
+std::optional<Index> LoopAnalysis::constant_integer(const PrintedLoop& loop, const printer::Ref& ref) const {
   if (ref.is_scalar()) {
-    const printer::ValueRange& r = range(ref.scalar);
+    const printer::ValueRange& r = k_.range(ref.scalar);
     return r.low == r.high ? std::optional(r.low) : std::nullopt;
   }
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
@@ -58,7 +55,7 @@ std::optional<Index> KernelPrinter::constant_integer(const Loop& loop, const pri
 }
 
 // Whether all that reads a widened value keeps it as it is, in bf16.
-bool KernelPrinter::only_kept(const Loop& loop, std::size_t i) const {
+bool LoopAnalysis::only_kept(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   if (kernel_.type(in.value).dtype != DType::bf16) return false;
   bool kept = false;
@@ -71,28 +68,29 @@ bool KernelPrinter::only_kept(const Loop& loop, std::size_t i) const {
   return kept;
 }
 
-bool KernelPrinter::keeps_widened(const Loop& loop, std::size_t i) const {
+bool LoopAnalysis::keeps_widened(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   if (in.kind != Instr::Kind::keep || in.operands[0].is_scalar()) return false;
   const auto from = static_cast<std::size_t>(in.operands[0].instr);
   return widened_bytes(loop, loop.plan->body[from]) && only_kept(loop, from);
 }
 
-std::string KernelPrinter::widened_text(Loop& loop, const WidenedBytes& bytes, const std::string& to) {
-  need("bytes");
-  const std::string array = at(loop.arrays[static_cast<std::size_t>(bytes.array)]);
+std::string ElementPrinter::widened_text(PrintedLoop& loop, const WidenedBytes& bytes,
+                                         const std::string& to) {
+  k_.need("bytes");
+  const std::string array = k_.at(loop.arrays[static_cast<std::size_t>(bytes.array)]);
   if (!bytes.count) return fmt::format("bytes_to_{}({})", to, array);
   // A tile of one number is written where its elements are, which come later.
   const std::string count = bytes.count->is_scalar()
                                 ? operand(loop, *bytes.count).text
-                                : fmt::format("i8({})", *constant_integer(loop, *bytes.count));
+                                : fmt::format("i8({})", *analysis_.constant_integer(loop, *bytes.count));
   return fmt::format("nibbles_to_{}({}, {})", to, array, count);
 }
 
 // The vector, before the loop over its elements.
-void KernelPrinter::print_widened(Loop& loop, std::size_t i, const WidenedBytes& bytes) {
+void ElementPrinter::print_widened(PrintedLoop& loop, std::size_t i, const WidenedBytes& bytes) {
   const Instr& in = loop.plan->body[i];
-  const bool narrow = only_kept(loop, i);
+  const bool narrow = analysis_.only_kept(loop, i);
   const std::string name = out_.local(names_.hint(in.value)), to = narrow ? "bf16" : "f32";
   out_.line("const Vec<{}, {}> {} = {};", to, loop.frame.vector, name, widened_text(loop, bytes, to));
   loop.values[i] = narrow ? TypedText{name, "bf16"} : TypedText{name + ".v[v]", "f32"};

@@ -1,6 +1,7 @@
 // One element loop: its loads, then the loops over the rows, vectors and elements that a thread holds.
 #include "backends/cuda/layout/folded_rows.h"
 #include "backends/cuda/layout/spread.h"
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 #include "backends/printer/expressions.h"
 
@@ -15,7 +16,7 @@ using tile::OpKind;
 namespace {
 
 // Whether what reads it assigns it to something that has a name: a name of its own says no more.
-bool is_assigned(const KernelPrinter::Loop& loop, std::size_t i) {
+bool is_assigned(const PrintedLoop& loop, std::size_t i) {
   return std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const printer::Instr& user) {
     const bool assigns = user.kind == printer::Instr::Kind::keep ||
                          (user.kind == printer::Instr::Kind::effect && user.op->kind == OpKind::store);
@@ -24,43 +25,15 @@ bool is_assigned(const KernelPrinter::Loop& loop, std::size_t i) {
 }
 
 // The same columns seen as vectors of eight elements: what a store writes after the quad's exchange.
-KernelPrinter::Loop widened(const KernelPrinter::Loop& loop) {
-  KernelPrinter::Loop out = loop;
+PrintedLoop widened(const PrintedLoop& loop) {
+  PrintedLoop out = loop;
   out.frame.vector *= kQuad;
   return out;
 }
 
 }  // namespace
 
-int KernelPrinter::role(const Loop& loop, int loop_axis) const {
-  return side_of_axis(*loop.plan, loop.layout, loop_axis);
-}
-
-Part KernelPrinter::spread_of(const Loop& loop, const std::vector<int>& axes) {
-  return cuda::spread_of(*loop.plan, loop.layout, axes);
-}
-
-std::string KernelPrinter::row_text(const Loop& loop) const {
-  const TileFrame& f = loop.frame;
-  if (f.rows == 1) return "0";
-  if (f.map == RowMap::mma)
-    return f.row_steps() == 2
-               ? fmt::format("r * 8 + {}", loop.thread.g)
-               : fmt::format("r / 2 * {} + r % 2 * 8 + {}", 2 * Index{f.groups}, loop.thread.g);
-  if (f.row_groups() == 1) return f.row_steps() == 1 ? "0" : "r";
-  return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.row_groups(), loop.thread.g);
-}
-
-// The first column of a vector.
-std::string KernelPrinter::col_text(const Loop& loop) const {
-  const TileFrame& f = loop.frame;
-  const std::string t =
-      f.col_steps() == 1 ? loop.thread.t : fmt::format("(c * {} + {})", f.row_threads(), loop.thread.t);
-  if (f.vector > 1) return fmt::format("{} * {}", t, f.vector);
-  return f.col_steps() == 1 ? t : fmt::format("c * {} + {}", f.row_threads(), loop.thread.t);
-}
-
-std::string KernelPrinter::effect_guard(const Loop& loop) const {
+std::string ElementPrinter::effect_guard(const PrintedLoop& loop) const {
   const bool packed = layouts_.programs_per_block > 1;
   const std::string rank = row_cluster(schedule_) > 1 ? "cluster_rank() == 0 && " : "";
   switch (loop.layout.part) {
@@ -79,14 +52,14 @@ std::string KernelPrinter::effect_guard(const Loop& loop) const {
   return rank + "threadIdx.x == 0";
 }
 
-KernelPrinter::Loop KernelPrinter::begin_elements(const ElementLoop& plan) {
-  Loop loop;
+PrintedLoop ElementPrinter::begin_elements(const ElementLoop& plan) {
+  PrintedLoop loop;
   loop.plan = &plan;
   loop.layout = layouts_.loops.at(&plan);
   loop.pieces = plan_.elements.pieces_of(plan);
   if (loop.layout.part != Part::one) {
     loop.frame = layouts_.frame(loop.layout);
-    loop.thread = thread(loop.frame);
+    loop.thread = k_.thread(loop.frame);
   }
   const std::size_t n = plan.body.size();
   loop.values.resize(n);
@@ -99,32 +72,32 @@ KernelPrinter::Loop KernelPrinter::begin_elements(const ElementLoop& plan) {
   return loop;
 }
 
-void KernelPrinter::print_elements(const ElementLoop& plan) {
-  Loop loop = begin_elements(plan);
+void ElementPrinter::print_elements(const ElementLoop& plan) {
+  PrintedLoop loop = begin_elements(plan);
   accuracy_ = printer::accuracy_in_loop(kernel_, plan, facts_.accuracy);
   const std::size_t n = plan.body.size();
-  count_uses(loop);
-  print_loads(loop);
+  analysis_.count_uses(loop);
+  loads_.print_loads(loop);
   for (const Instr& in : plan.body)
-    if (packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
-  choose_inner_products(loop);
+    if (analysis_.packed_extreme(loop, in)) --loop.uses[static_cast<std::size_t>(in.operands[0].instr)];
+  analysis_.choose_inner_products(loop);
   for (std::size_t i = 0; i < n; ++i)
-    if (is_vector_store(loop, i) ||
+    if (analysis_.is_vector_store(loop, i) ||
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
       const Access access(kernel_, ranges_, *plan.body[i].op);
-      need("memory");
-      loop.wide[i] = static_cast<int>(i) == loop.pieces.tma_store || is_wide_store(loop, i);
+      k_.need("memory");
+      loop.wide[i] = static_cast<int>(i) == loop.pieces.tma_store || analysis_.is_wide_store(loop, i);
       if (static_cast<int>(i) == loop.pieces.tma_store) continue;
-      const Loop as_stored = loop.wide[i] ? widened(loop) : loop;
-      loop.bounds[i] = print_bounds(as_stored, plan.body[i], access);
-      loop.addresses[i] = print_address(as_stored, plan.body[i], access);
+      const PrintedLoop as_stored = loop.wide[i] ? widened(loop) : loop;
+      loop.bounds[i] = loads_.print_bounds(as_stored, plan.body[i], access);
+      loop.addresses[i] = loads_.print_address(as_stored, plan.body[i], access);
     }
   for (std::size_t i = 0; i < n; ++i)
     if (plan.body[i].kind == Instr::Kind::keep || plan.body[i].kind == Instr::Kind::scan) {
-      const Registers r = buffer(plan.body[i].value);
-      if (declared_.insert(loops_.storage(plan.body[i].value)).second) out_.write(declaration(r));
+      const Registers r = k_.buffer(plan.body[i].value);
+      if (declared_.insert(loops_.storage(plan.body[i].value)).second) out_.write(k_.declaration(r));
     }
-  print_reduction_starts(loop);
+  reductions_.print_reduction_starts(loop);
   print_at(loop, Level::once);
   if (loop.pieces.vectors > 0) {
     print_pieces(loop);
@@ -138,12 +111,12 @@ void KernelPrinter::print_elements(const ElementLoop& plan) {
   if (rows && loop.frame.row_steps() > 1) out_.unrolled("r", first, end);
   print_row_body(loop);
   if (rows && loop.frame.row_steps() > 1) out_.close();
-  print_scans(loop);
-  print_exchange(loop);
+  reductions_.print_scans(loop);
+  reductions_.print_exchange(loop);
   accuracy_ = facts_.accuracy;
 }
 
-void KernelPrinter::count_uses(Loop& loop) const {
+void LoopAnalysis::count_uses(PrintedLoop& loop) const {
   loop.uses.assign(loop.plan->body.size(), 0);
   for (const Instr& in : loop.plan->body)
     for (const printer::Ref& ref : in.operands)
@@ -163,7 +136,7 @@ void KernelPrinter::count_uses(Loop& loop) const {
 
 // Where an instruction is computed: what does not change along a row once a row, what changes along no axis
 // once.
-KernelPrinter::Level KernelPrinter::level(const Loop& loop, const Instr& in) const {
+LoopAnalysis::Level LoopAnalysis::level(const PrintedLoop& loop, const Instr& in) const {
   if (in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload) return Level::element;
   switch (spread_of(loop, in.axes)) {
     case Part::one:
@@ -175,9 +148,9 @@ KernelPrinter::Level KernelPrinter::level(const Loop& loop, const Instr& in) con
   }
 }
 
-void KernelPrinter::print_row_body(Loop& loop) {
+void ElementPrinter::print_row_body(PrintedLoop& loop) {
   const bool rows = loop.layout.part == Part::all || loop.layout.part == Part::rows;
-  if (rows) print_reduction_starts_of_row(loop);
+  if (rows) reductions_.print_reduction_starts_of_row(loop);
   const bool guard = rows && loop.frame.ragged_rows();
   if (guard) {
     const std::string steps =
@@ -195,7 +168,7 @@ void KernelPrinter::print_row_body(Loop& loop) {
   if (guard) out_.close();
 }
 
-void KernelPrinter::print_columns(Loop& loop) {
+void ElementPrinter::print_columns(PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   if (std::find(loop.wide.begin(), loop.wide.end(), true) != loop.wide.end()) return print_wide_columns(loop);
   if (f.col_steps() > 1) out_.unrolled("c", f.col_steps());
@@ -210,7 +183,7 @@ void KernelPrinter::print_columns(Loop& loop) {
 }
 
 // Four vectors at a time; then the four threads of a row exchange theirs, and each stores eight elements.
-void KernelPrinter::print_wide_columns(Loop& loop) {
+void ElementPrinter::print_wide_columns(PrintedLoop& loop) {
   const bool several = loop.frame.col_steps() > kQuad;
   if (several) out_.unrolled("wide", loop.frame.col_steps() / kQuad);
   print_quad(loop, several ? fmt::format("wide * {} + ", kQuad) : "", several ? "wide" : "");
@@ -218,7 +191,7 @@ void KernelPrinter::print_wide_columns(Loop& loop) {
 }
 
 // Vectors c = first … first + 3, which together are vector `index` of the widened rows.
-void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::string& index) {
+void ElementPrinter::print_quad(PrintedLoop& loop, const std::string& first, const std::string& index) {
   std::vector<std::string> parts(loop.plan->body.size());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!loop.wide[i]) continue;
@@ -232,7 +205,7 @@ void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::
   out_.line("const int c = {}part;", first);
   print_column_body(loop);
   out_.close();
-  Loop wide = widened(loop);
+  PrintedLoop wide = widened(loop);
   bool named = index.empty();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!loop.wide[i]) continue;
@@ -241,7 +214,7 @@ void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::
                 parts[i]);
       continue;
     }
-    need("quad");
+    k_.need("quad");
     if (!named) out_.line("const int c = {};", index);
     named = true;
     wide.outputs[i] = fmt::format("across_quad({})", parts[i]);
@@ -249,7 +222,7 @@ void KernelPrinter::print_quad(Loop& loop, const std::string& first, const std::
   }
 }
 
-void KernelPrinter::print_vector_elements(Loop& loop) {
+void ElementPrinter::print_vector_elements(PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   if (f.vector > 1) out_.unrolled("v", f.vector);
   const bool guard = f.ragged_cols() && !f.whole_vectors();
@@ -259,15 +232,15 @@ void KernelPrinter::print_vector_elements(Loop& loop) {
   if (f.vector > 1) out_.close();
 }
 
-void KernelPrinter::print_column_body(Loop& loop) {
+void ElementPrinter::print_column_body(PrintedLoop& loop) {
   print_vector_heads(loop);
-  print_packed_extremes(loop);
+  reductions_.print_packed_extremes(loop);
   print_inner_products(loop);
   const bool elements = std::any_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& in) {
     const auto i = static_cast<std::size_t>(&in - loop.plan->body.data());
-    return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload && !direct_copy(loop, i) &&
-           !keeps_load(loop, i) && !keeps_widened(loop, i) && !packed_extreme(loop, in) &&
-           !is_inner_sum(loop, i);
+    return in.kind != Instr::Kind::compute && in.kind != Instr::Kind::reload &&
+           !analysis_.direct_copy(loop, i) && !analysis_.keeps_load(loop, i) &&
+           !analysis_.keeps_widened(loop, i) && !analysis_.packed_extreme(loop, in) && !is_inner_sum(loop, i);
   });
   if (elements) {
     const auto inside = vector_test(loop);
@@ -284,10 +257,10 @@ void KernelPrinter::print_column_body(Loop& loop) {
   print_vector_tails(loop);
 }
 
-void KernelPrinter::print_at(Loop& loop, Level at_level) {
+void ElementPrinter::print_at(PrintedLoop& loop, Level at_level) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
-    if (level(loop, in) != at_level) continue;
+    if (analysis_.level(loop, in) != at_level) continue;
     switch (in.kind) {
       case Instr::Kind::compute:
       case Instr::Kind::reload:
@@ -296,9 +269,9 @@ void KernelPrinter::print_at(Loop& loop, Level at_level) {
       case Instr::Kind::effect:
         if (in.op->kind != OpKind::store)
           print_scattered(loop, i);
-        else if (!is_vector_store(loop, i))
+        else if (!analysis_.is_vector_store(loop, i))
           print_store(loop, i);
-        else if (!direct_copy(loop, i))
+        else if (!analysis_.direct_copy(loop, i))
           out_.line("{}{} = {};", loop.outputs[i], loop.frame.vector > 1 ? ".v[v]" : ".v[0]",
                     operand(loop, in.operands[0]).text);
         break;
@@ -313,13 +286,20 @@ void KernelPrinter::print_at(Loop& loop, Level at_level) {
   }
 }
 
-TypedText KernelPrinter::operand(Loop& loop, const printer::Ref& ref) {
-  if (ref.is_scalar()) return scalar(ref.scalar);
+void ElementPrinter::print_reduce(PrintedLoop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  if (analysis_.packed_extreme(loop, in) || is_inner_sum(loop, i)) return;
+  const auto product = analysis_.scaled_extreme(loop, in);
+  reductions_.print_reduce(loop, i, operand(loop, product ? product->x : in.operands[0]));
+}
+
+TypedText ElementPrinter::operand(PrintedLoop& loop, const printer::Ref& ref) {
+  if (ref.is_scalar()) return k_.scalar(ref.scalar);
   return loop.values[static_cast<std::size_t>(ref.instr)];
 }
 
 // A mask that holds in some of the rounds that share the text.
-void KernelPrinter::guard_known_mask(const Op& op, std::vector<TypedText>& operands) const {
+void ElementPrinter::guard_known_mask(const Op& op, std::vector<TypedText>& operands) const {
   if (!known_masks_) return;
   const auto known = known_masks_->find(&op);
   if (known == known_masks_->end()) return;
@@ -328,17 +308,17 @@ void KernelPrinter::guard_known_mask(const Op& op, std::vector<TypedText>& opera
   test.text = fmt::format("!masked || {}", wrapped_below(test.text, 4));
 }
 
-void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
+void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
-  if (loop.uses[i] == 0) return;        // part of another expression
-  if (widened_bytes(loop, in)) return;  // as a vector
+  if (loop.uses[i] == 0) return;                  // part of another expression
+  if (analysis_.widened_bytes(loop, in)) return;  // as a vector
   TypedText& value = loop.values[i];
-  const std::string type = type_of(in.value);
+  const std::string type = k_.type_of(in.value);
   if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load) {
     if (loop.arrays[i].layout.part == Part::one || loop.arrays[i].layout.part == Part::rows)
-      value = {at(loop.arrays[i]), loop.arrays[i].type};
+      value = {k_.at(loop.arrays[i]), loop.arrays[i].type};
     if (value.type.empty())
-      value = {element(loop.arrays[i]), loop.arrays[i].type};  // narrow vectors: see print_vector_heads
+      value = {k_.element(loop.arrays[i]), loop.arrays[i].type};  // narrow vectors: see print_vector_heads
     return;
   }
   if (in.op->kind == OpKind::constant) {
@@ -355,28 +335,28 @@ void KernelPrinter::print_compute(Loop& loop, std::size_t i) {
   std::vector<TypedText> operands;
   operands.reserve(in.operands.size());
   for (const printer::Ref& ref : in.operands) operands.push_back(operand(loop, ref));
-  if (draws_fours(loop, i)) {
-    need("philox");
+  if (analysis_.draws_fours(loop, i)) {
+    k_.need("philox");
     out_.line("if (v % 4 == 0) {} = philox(u64({}), u64({}) >> 2);", loop.outputs[i], operands[0].text,
               operands[1].text);
     value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), "i64"};
     return;
   }
-  if (const auto tanh = tanh_beside_one(loop, in)) {
-    need("math_fast");
+  if (const auto tanh = analysis_.tanh_beside_one(loop, in)) {
+    k_.need("math_fast");
     const Instr& inner = loop.plan->body[*tanh];
     const TypedText x = operand(loop, inner.operands[0]);
     value = {fmt::format("fast::one_plus_tanh({})", x.text), "f32", x.operations + 1};
   } else if (const auto test = column_test(loop, in)) {
     value = column_test_text(loop, *test);
-  } else if (const auto below = exp_below(loop, in)) {
+  } else if (const auto below = analysis_.exp_below(loop, in)) {
     value = exp_expr(loop, i, *below);
   } else {
     guard_known_mask(*in.op, operands);
-    value = compute(*in.op, operands);
+    value = k_.compute(*in.op, operands);
   }
   const bool whole = in.op->kind == OpKind::gather || in.op->kind == OpKind::random;
-  const bool one_use = loop.uses[i] <= 1 && level(loop, in) == Level::element;
+  const bool one_use = loop.uses[i] <= 1 && analysis_.level(loop, in) == Level::element;
   const bool short_enough = value.operations <= printer::kExpressionOperations || is_assigned(loop, i);
   if (one_use && !whole && short_enough) return;
   if (value.text.find_first_of(" (") == std::string::npos) return;  // a name already

@@ -2,6 +2,7 @@
 // dots: as powers of 2, one multiply-add and one instruction of the special units for each element, where x
 // is known to be no larger than dots are; else one multiplication more, so that equal x·c and y give 1. And a
 // row's largest x·c, c > 0: the largest x, times c, which is the same number since rounding keeps order.
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ bool applies(const printer::Instr& in, Prim prim) {
 }
 
 // By the instructions of the loop, whatever is printed as part of another expression.
-int uses_of(const KernelPrinter::Loop& loop, int instr) {
+int uses_of(const PrintedLoop& loop, int instr) {
   int uses = 0;
   for (const printer::Instr& in : loop.plan->body)
     for (const printer::Ref& ref : in.operands) uses += !ref.is_scalar() && ref.instr == instr ? 1 : 0;
@@ -31,13 +32,13 @@ int uses_of(const KernelPrinter::Loop& loop, int instr) {
 }  // namespace
 
 // A constant that an operand is.
-std::optional<double> KernelPrinter::constant_of(const Loop& loop, const printer::Ref& ref) const {
+std::optional<double> LoopAnalysis::constant_of(const PrintedLoop& loop, const printer::Ref& ref) const {
   const tile::Op* op = nullptr;
   if (!ref.is_scalar()) {
     const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
     op = in.kind == Instr::Kind::compute ? in.op : nullptr;
-  } else if (const auto found = scalar_definitions_.find(ref.scalar); found != scalar_definitions_.end()) {
-    op = found->second;
+  } else {
+    op = k_.scalar_definition(ref.scalar);
   }
   if (!op || op->kind != OpKind::constant || kernel_.type(op->results[0]).dtype != DType::f32)
     return std::nullopt;
@@ -45,7 +46,8 @@ std::optional<double> KernelPrinter::constant_of(const Loop& loop, const printer
 }
 
 // x and c of x · c.
-std::optional<KernelPrinter::Scaled> KernelPrinter::scaled(const Loop& loop, const printer::Ref& ref) const {
+std::optional<LoopAnalysis::Scaled> LoopAnalysis::scaled(const PrintedLoop& loop,
+                                                         const printer::Ref& ref) const {
   if (ref.is_scalar()) return std::nullopt;
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
   if (!applies(in, Prim::mul) || kernel_.type(in.value).dtype != DType::f32) return std::nullopt;
@@ -57,7 +59,7 @@ std::optional<KernelPrinter::Scaled> KernelPrinter::scaled(const Loop& loop, con
 
 // x carries rounding errors of its own size, beside which those of x · log2 e and y · log2 e are as small: it
 // is a sum of products, or computed from one.
-bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) const {
+bool LoopAnalysis::comes_from_dot(const PrintedLoop& loop, const printer::Ref& ref) const {
   if (ref.is_scalar()) return false;
   std::set<ValueId> seen;
   const std::function<bool(ValueId)> visit = [&](ValueId v) {
@@ -74,7 +76,7 @@ bool KernelPrinter::comes_from_dot(const Loop& loop, const printer::Ref& ref) co
 
 // A dot, or made of dots, infinities, and numbers that are small beside what dots may be: not of a tensor in
 // memory, which may hold a mask's -1e30.
-bool KernelPrinter::is_dot_sized(ValueId value) const {
+bool LoopAnalysis::is_dot_sized(ValueId value) const {
   constexpr double kSmall = 0x1p16;  // · log2 e is rounded by 2^-8 at most
   if (std::any_of(b2b_->dots.begin(), b2b_->dots.end(),
                   [&](const B2bDot& d) { return loops_.storage(d.op->results[0]) == loops_.storage(value); }))
@@ -104,7 +106,8 @@ bool KernelPrinter::is_dot_sized(ValueId value) const {
   }
 }
 
-std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop, const Instr& in) const {
+std::optional<LoopAnalysis::ExpBelow> LoopAnalysis::exp_below(const PrintedLoop& loop,
+                                                              const Instr& in) const {
   if (!b2b_ || !applies(in, Prim::exp) || in.operands[0].is_scalar() ||
       kernel_.type(in.value).dtype != DType::f32 || level(loop, in) != Level::element ||
       loop.layout.part != Part::all)
@@ -131,18 +134,18 @@ std::optional<KernelPrinter::ExpBelow> KernelPrinter::exp_below(const Loop& loop
 }
 
 // What is the same along a row, before its elements.
-void KernelPrinter::print_exp_offsets(Loop& loop) {
+void ElementPrinter::print_exp_offsets(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
-    const auto below = exp_below(loop, loop.plan->body[i]);
+    const auto below = analysis_.exp_below(loop, loop.plan->body[i]);
     if (!below) continue;
-    need("math_fast");
+    k_.need("math_fast");
     if (below->by_difference) continue;
     loop.outputs[i] = out_.local(names_.hint(loop.plan->body[i].value) + "_offset");
     out_.line("const f32 {} = fast::exp_offset({});", loop.outputs[i], operand(loop, below->y).text);
   }
 }
 
-TypedText KernelPrinter::exp_expr(Loop& loop, std::size_t i, const ExpBelow& below) {
+TypedText ElementPrinter::exp_expr(PrintedLoop& loop, std::size_t i, const ExpBelow& below) {
   const auto [x, type, operations] = operand(loop, below.x);
   if (below.by_difference) {
     const TypedText subtracted = operand(loop, below.y);
@@ -158,7 +161,8 @@ TypedText KernelPrinter::exp_expr(Loop& loop, std::size_t i, const ExpBelow& bel
 }
 
 // The row's largest of x · c, c > 0, in an accumulator that this loop owns.
-std::optional<KernelPrinter::Scaled> KernelPrinter::scaled_extreme(const Loop& loop, const Instr& in) const {
+std::optional<LoopAnalysis::Scaled> LoopAnalysis::scaled_extreme(const PrintedLoop& loop,
+                                                                 const Instr& in) const {
   const bool extreme = in.kind == Instr::Kind::reduce && in.op->kind == OpKind::reduce &&
                        (in.op->monoid == tile::Monoid::max || in.op->monoid == tile::Monoid::min);
   if (!b2b_ || !extreme || loop.layout.part != Part::all || role(loop, in.op->axis) != 1) return std::nullopt;

@@ -1,5 +1,6 @@
 // What is known of an element's indices when a loop is printed: which values follow the columns, and what
 // that saves.
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <numeric>
@@ -19,7 +20,7 @@ std::string vector_place(const TileFrame& f) {
 }  // namespace
 
 // What a column's number has besides the element's place in the row, as text: of arange 0, of n + arange n.
-std::optional<std::string> KernelPrinter::column_offset(Loop& loop, const printer::Ref& ref) {
+std::optional<std::string> ElementPrinter::column_offset(PrintedLoop& loop, const printer::Ref& ref) {
   if (ref.is_scalar()) return std::nullopt;
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
   if (in.kind != Instr::Kind::compute) return std::nullopt;
@@ -32,7 +33,7 @@ std::optional<std::string> KernelPrinter::column_offset(Loop& loop, const printe
     const printer::Ref& other = in.operands[1 - side];
     const auto offset = column_offset(loop, in.operands[side]);
     if (!offset || !other.is_scalar()) continue;
-    const std::string text = scalar(other.scalar).text;
+    const std::string text = k_.scalar(other.scalar).text;
     return *offset == "0" ? text : fmt::format("{} + {}", *offset, text);
   }
   return std::nullopt;
@@ -41,21 +42,22 @@ std::optional<std::string> KernelPrinter::column_offset(Loop& loop, const printe
 // Whether a column is a number: c · T + v = number - t · V. The right side is one for a thread, and the left
 // one is known where the loops are unrolled, which leaves one comparison an element. All of it modulo 2^32,
 // where both sides fit.
-std::optional<KernelPrinter::ColumnTest> KernelPrinter::column_test(Loop& loop, const Instr& in) {
+std::optional<ElementPrinter::ColumnTest> ElementPrinter::column_test(PrintedLoop& loop, const Instr& in) {
   if (in.kind != Instr::Kind::compute) return std::nullopt;
   const Op& op = *in.op;
   const bool tests = op.kind == OpKind::apply && (op.prim == tile::Prim::eq || op.prim == tile::Prim::ne);
-  if (!tests || level(loop, in) != Level::element || kernel_.type(op.operands[0]).dtype != DType::i64)
+  if (!tests || analysis_.level(loop, in) != Level::element ||
+      kernel_.type(op.operands[0]).dtype != DType::i64)
     return std::nullopt;
   for (std::size_t side : {0u, 1u}) {
     const printer::Ref& number = in.operands[1 - side];
-    const printer::ValueRange& columns = range(op.operands[side]);
+    const printer::ValueRange& columns = k_.range(op.operands[side]);
     if (!number.is_scalar() || columns.low <= -2147483647 || columns.high >= 2147483647) continue;
     const auto offset = column_offset(loop, in.operands[side]);
     if (!offset) continue;
-    TypedText n = scalar(number.scalar);
+    TypedText n = k_.scalar(number.scalar);
     if (n.type == "i64") {
-      need("edge");
+      k_.need("edge");
       n.text = fmt::format("saturate_i32({})", n.text);
     }
     return ColumnTest{op.prim == tile::Prim::eq, fmt::format("u32({}) - u32({}) - u32({} * {})", n.text,
@@ -64,7 +66,7 @@ std::optional<KernelPrinter::ColumnTest> KernelPrinter::column_test(Loop& loop, 
   return std::nullopt;
 }
 
-TypedText KernelPrinter::column_test_text(const Loop& loop, const ColumnTest& test) const {
+TypedText ElementPrinter::column_test_text(const PrintedLoop& loop, const ColumnTest& test) const {
   if (outside_) return {test.equal ? "false" : "true", "bool"};
   const std::string layout = vector_place(loop.frame) + (loop.frame.vector > 1 ? " + v" : "");
   return {fmt::format("u32({}) {} {}", layout, test.equal ? "==" : "!=", test.number), "bool", 1};
@@ -72,7 +74,7 @@ TypedText KernelPrinter::column_test_text(const Loop& loop, const ColumnTest& te
 
 // Where all tests for a column are for the same one: whether it is in a vector. All but one vector of a row
 // fail.
-std::optional<std::string> KernelPrinter::vector_test(Loop& loop) {
+std::optional<std::string> ElementPrinter::vector_test(PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   const bool columns = loop.layout.part == Part::all || loop.layout.part == Part::cols;
   if (!columns || f.vector < 4) return std::nullopt;
@@ -88,9 +90,9 @@ std::optional<std::string> KernelPrinter::vector_test(Loop& loop) {
 }
 
 // What an integer of the loop is in terms of its row and column.
-std::optional<KernelPrinter::IndexForm> KernelPrinter::index_form(const Loop& loop,
-                                                                  const printer::Ref& ref) const {
-  if (ref.is_scalar()) return IndexForm{0, 0, range(ref.scalar).divisor};
+std::optional<LoopAnalysis::IndexForm> LoopAnalysis::index_form(const PrintedLoop& loop,
+                                                                const printer::Ref& ref) const {
+  if (ref.is_scalar()) return IndexForm{0, 0, k_.range(ref.scalar).divisor};
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
   if (in.kind != Instr::Kind::compute || kernel_.type(in.value).dtype != DType::i64) return std::nullopt;
   const Op& op = *in.op;
@@ -115,8 +117,8 @@ std::optional<KernelPrinter::IndexForm> KernelPrinter::index_form(const Loop& lo
       Index k = 0;
       if (number != nullptr && number->kind == OpKind::constant) {
         k = number->number.i;
-      } else if (factor.is_scalar() && range(factor.scalar).low == range(factor.scalar).high) {
-        k = range(factor.scalar).low;
+      } else if (factor.is_scalar() && k_.range(factor.scalar).low == k_.range(factor.scalar).high) {
+        k = k_.range(factor.scalar).low;
       } else {
         continue;
       }
@@ -128,7 +130,7 @@ std::optional<KernelPrinter::IndexForm> KernelPrinter::index_form(const Loop& lo
 }
 
 // Neighbouring columns that draw neighbouring random words: one run of the cipher gives four of them.
-bool KernelPrinter::draws_fours(const Loop& loop, std::size_t i) const {
+bool LoopAnalysis::draws_fours(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::random || loop.frame.vector % 4 != 0)
     return false;
@@ -140,7 +142,7 @@ bool KernelPrinter::draws_fours(const Loop& loop, std::size_t i) const {
 
 // The tanh in an addition of 1 + tanh x. That cancels where x is far below 0; as 2 / (1 + e^-2x) it does not,
 // and costs less than the tanh alone: for values that end in narrow floats.
-std::optional<std::size_t> KernelPrinter::tanh_beside_one(const Loop& loop, const Instr& in) const {
+std::optional<std::size_t> LoopAnalysis::tanh_beside_one(const PrintedLoop& loop, const Instr& in) const {
   if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || in.op->prim != tile::Prim::add)
     return std::nullopt;
   if (kernel_.type(in.value).dtype != DType::f32 ||

@@ -1,5 +1,6 @@
 // Sums along a row of products of two narrow floats, or of what bytes become: on tensor cores (inner.cuh), so
 // that neither is widened to f32 and four products take one instruction.
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ constexpr int kLaneElements = 4;    // of an instruction's k
 }  // namespace
 
 // Whether the lanes of a warp stand in quads that share rows, all of them with whole vectors.
-bool KernelPrinter::has_inner_products(const Loop& loop) const {
+bool LoopAnalysis::has_inner_products(const PrintedLoop& loop) const {
   const TileFrame& f = loop.frame;
   if (loop.layout.part != Part::all && loop.layout.part != Part::cols) return false;
   if (f.map != RowMap::strided || f.cols < kShortestRow || f.ragged_cols() || f.ragged_rows()) return false;
@@ -28,8 +29,8 @@ bool KernelPrinter::has_inner_products(const Loop& loop) const {
 
 // What a factor is made of: loaded floats of 16 bits as f32, or bytes that become f32 and would be bf16 as
 // exactly.
-std::optional<KernelPrinter::InnerFactor> KernelPrinter::inner_factor(const Loop& loop,
-                                                                      const printer::Ref& ref) const {
+std::optional<InnerFactor> LoopAnalysis::inner_factor(const PrintedLoop& loop,
+                                                      const printer::Ref& ref) const {
   if (ref.is_scalar()) return std::nullopt;
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
   if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::cast || in.operands[0].is_scalar() ||
@@ -47,8 +48,8 @@ std::optional<KernelPrinter::InnerFactor> KernelPrinter::inner_factor(const Loop
 }
 
 // The product's factors, of a sum that nothing else reads.
-std::optional<std::pair<KernelPrinter::InnerFactor, KernelPrinter::InnerFactor>> KernelPrinter::inner_factors(
-    const Loop& loop, const Instr& in) const {
+std::optional<std::pair<InnerFactor, InnerFactor>> LoopAnalysis::inner_factors(const PrintedLoop& loop,
+                                                                               const Instr& in) const {
   if (in.kind != Instr::Kind::reduce || in.op->kind != OpKind::reduce || in.op->monoid != Monoid::sum ||
       role(loop, in.op->axis) != 1 || in.operands[0].is_scalar() ||
       kernel_.type(in.op->operands[0]).dtype != DType::f32)
@@ -64,7 +65,7 @@ std::optional<std::pair<KernelPrinter::InnerFactor, KernelPrinter::InnerFactor>>
 }
 
 // Two sums that share a factor share the instructions.
-void KernelPrinter::choose_inner_products(Loop& loop) const {
+void LoopAnalysis::choose_inner_products(PrintedLoop& loop) const {
   if (!has_inner_products(loop)) return;
   const auto drop = [&](int i) { return --loop.uses[static_cast<std::size_t>(i)] == 0; };
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
@@ -90,30 +91,24 @@ void KernelPrinter::choose_inner_products(Loop& loop) const {
   }
 }
 
-bool KernelPrinter::is_inner_sum(const Loop& loop, std::size_t i) {
-  return std::any_of(loop.inner.begin(), loop.inner.end(), [&](const InnerProduct& p) {
-    return p.first_sum == static_cast<int>(i) || p.second_sum == static_cast<int>(i);
-  });
-}
-
-void KernelPrinter::print_inner_starts(Loop& loop) {
+void ElementPrinter::print_inner_starts(PrintedLoop& loop) {
   for (InnerProduct& p : loop.inner) {
-    need("inner");
+    k_.need("inner");
     p.sums = out_.local(loop.states[static_cast<std::size_t>(p.first_sum)] + "_sums");
     out_.line("InnerSums {};", p.sums);
   }
 }
 
 // A vector's products.
-void KernelPrinter::print_inner_products(Loop& loop) {
+void ElementPrinter::print_inner_products(PrintedLoop& loop) {
   std::map<int, std::string> widened;
   const auto text = [&](const InnerFactor& f) {
-    if (f.instr != f.source) return at(loop.arrays[static_cast<std::size_t>(f.source)]);
+    if (f.instr != f.source) return k_.at(loop.arrays[static_cast<std::size_t>(f.source)]);
     auto& name = widened[f.instr];
     if (!name.empty()) return name;
     const Instr& in = loop.plan->body[static_cast<std::size_t>(f.instr)];
     name = out_.local(names_.hint(in.value));
-    const std::string vector = widened_text(loop, *widened_bytes(loop, in), "bf16");
+    const std::string vector = widened_text(loop, *analysis_.widened_bytes(loop, in), "bf16");
     out_.line("const Vec<bf16, {}> {} = {};", loop.frame.vector, name, vector);
     return name;
   };
@@ -123,7 +118,7 @@ void KernelPrinter::print_inner_products(Loop& loop) {
   }
 }
 
-void KernelPrinter::print_inner_ends(Loop& loop) {
+void ElementPrinter::print_inner_ends(PrintedLoop& loop) {
   const auto end = [&](int sum, const std::string& value) {
     if (sum < 0) return;
     std::string state = loop.states[static_cast<std::size_t>(sum)];

@@ -1,6 +1,7 @@
 // A kernel as a whole: its head, its parameters and its body.
 #include "backends/cuda/analysis/loop_policy.h"
 #include "backends/cuda/plan/grid.h"
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/pipeline.h"
 
 #include <tilewright/base/error.h>
@@ -24,12 +25,14 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
       layouts_(plan.layouts),
       dot_(plan.dots.dot),
       b2b_(plan.dots.b2b),
-      result_(plan.dots.result),
       facts_(kernel),
       accuracy_(facts_.accuracy),
       crowded_(crowded(kernel, plan.schedule)),
       names_(kernel, plan.loops),
-      scalar_uses_(kernel) {}
+      scalar_uses_(kernel),
+      elements_(std::make_unique<ElementPrinter>(*this)) {}
+
+KernelPrinter::~KernelPrinter() = default;
 
 backends::Source KernelPrinter::run(Pipeline& pipeline) {
   pipeline_ = &pipeline;
@@ -37,7 +40,7 @@ backends::Source KernelPrinter::run(Pipeline& pipeline) {
   if (row_cluster(schedule_) > 1) need("cluster_exchange");
   pipeline.print_body();
   wait_for_previous();  // of a kernel that touches no memory, too
-  TW_CHECK(deferred_.empty(), "a maximum waits for a sum that no loop prints");
+  TW_CHECK(elements_->reductions().is_complete(), "a maximum waits for a sum that no loop prints");
 
   Text head = out_.another(1);
   for (const std::string& s : shared_) head.write(s);
@@ -120,13 +123,15 @@ std::string KernelPrinter::signature() {
   return fmt::format("{}", fmt::join(parameters, ", "));
 }
 
-PipelineText::PipelineText(KernelPrinter& k)
+PrinterParts::PrinterParts(KernelPrinter& k)
     : k_(k),
       kernel_(k.kernel_),
       plan_(k.plan_),
       schedule_(k.schedule_),
       loops_(k.loops_),
+      ranges_(k.ranges_),
       layouts_(k.layouts_),
+      facts_(k.facts_),
       dot_(k.dot_),
       b2b_(k.b2b_),
       out_(k.out_),
@@ -134,6 +139,10 @@ PipelineText::PipelineText(KernelPrinter& k)
       buffers_(k.buffers_),
       names_(k.names_),
       declared_(k.declared_),
-      loop_depth_(k.loop_depth_) {}
+      shared_(k.shared_),
+      accuracy_(k.accuracy_),
+      crowded_(k.crowded_),
+      loop_depth_(k.loop_depth_),
+      stepped_(k.stepped_) {}
 
 }  // namespace tilewright::cuda

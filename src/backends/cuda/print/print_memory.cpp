@@ -44,18 +44,9 @@ std::string KernelPrinter::base_offset(const Access& access) {
   return offset.str();
 }
 
-// How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
-std::string KernelPrinter::row_step_text(const TileFrame& f,
-                                         const std::function<std::string(Index)>& scaled) const {
-  if (f.map == RowMap::strided) return times("r", scaled(f.row_groups()));
-  const std::string half = scaled(8);
-  if (f.row_steps() == 2) return times("r", half);
-  return fmt::format("{} + {}", times("r / 2", scaled(2 * Index{f.groups})), times("r % 2", half));
-}
-
-KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Instr& in, const Access& access) {
+Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, const Access& access) {
   Address a;
-  IndexText layout = base_offset(access);
+  IndexText layout = k_.base_offset(access);
   const TileFrame& f = loop.frame;
   for (int axis = 0; axis < static_cast<int>(in.axes.size()); ++axis) {
     const int loop_axis = in.axes[static_cast<std::size_t>(axis)];
@@ -64,14 +55,14 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
     const tile::Dim& stride = access.stride(access.dim_of(axis));
     const auto scaled = [&](Index n) {
       if (stride.is_constant()) return integer(n * stride.value);
-      return times(integer(n), stride_text(access, access.dim_of(axis)));
+      return times(integer(n), k_.stride_text(access, access.dim_of(axis)));
     };
     if (side == 0) {
       if (loop.thread.g != "0")
         layout =
             layout + (stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
-                          ? times(loop.thread.g, stride_text(access, access.dim_of(axis)))
-                          : times("i64(" + loop.thread.g + ")", stride_text(access, access.dim_of(axis))));
+                          ? times(loop.thread.g, k_.stride_text(access, access.dim_of(axis)))
+                          : times("i64(" + loop.thread.g + ")", k_.stride_text(access, access.dim_of(axis))));
       a.row_term = row_step_text(f, scaled);
     } else {
       layout = layout +
@@ -79,7 +70,7 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
       a.col_step = scaled(f.row_threads() * f.vector);
       // The vectors were chosen for the main tile: what lies otherwise is read element by element.
       if (!access.contiguous(axis) || !access.aligned(axis, f.vector))
-        a.element_step = stride_text(access, access.dim_of(axis));
+        a.element_step = k_.stride_text(access, access.dim_of(axis));
     }
   }
   const std::string view = names_.view(access.op().param);
@@ -95,7 +86,7 @@ KernelPrinter::Address KernelPrinter::print_address(const Loop& loop, const Inst
   return a;
 }
 
-KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr& in, const Access& access) {
+Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const Access& access) {
   Bounds b;
   const TileFrame& f = loop.frame;
   const bool spreads_cols = loop.layout.part == Part::cols || loop.layout.part == Part::all;
@@ -116,13 +107,13 @@ KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr&
     walked[static_cast<std::size_t>(dim)] = true;
     const bool below = access.checked_below(dim), above = access.checked_above(dim);
     if (!below && !above) continue;
-    const std::string start = as_type(scalar(access.start(dim)), "i64");
+    const std::string start = k_.as_type(k_.scalar(access.start(dim)), "i64");
     const Index size = side == 0 ? f.rows : f.cols;
     std::string& end = side == 0 ? b.end_row : b.end_col;
     std::string& first = side == 0 ? b.first_row : b.first_col;
     if (above) {
       end = out_.local(view + (side == 0 ? "_rows" : "_cols"));
-      out_.line("const int {} = end_inside({}, {}, {});", end, start, dim_text(access.extent(dim)), size);
+      out_.line("const int {} = end_inside({}, {}, {});", end, start, k_.dim_text(access.extent(dim)), size);
     }
     if (below) {
       first = out_.local(view + (side == 0 ? "_first_row" : "_first_col"));
@@ -130,18 +121,18 @@ KernelPrinter::Bounds KernelPrinter::print_bounds(const Loop& loop, const Instr&
     }
     (side == 0 ? b.rows : b.cols) = true;
     if (side == 1) b.whole = b.whole && access.whole_vectors(axis, f.vector);
-    need("edge");
+    k_.need("edge");
   }
   if (!rows_used) b.rows = false;
   if (!cols_used) b.cols = false;
   for (int dim = 0; dim < access.rank(); ++dim) {
     if (walked[static_cast<std::size_t>(dim)]) continue;
-    const std::string start = wrapped(scalar(access.start(dim)).text);
+    const std::string start = wrapped(k_.scalar(access.start(dim)).text);
     if (access.checked_below(dim))
       b.uniform += fmt::format("{}{} >= 0", b.uniform.empty() ? "" : " && ", start);
     if (access.checked_above(dim))
       b.uniform +=
-          fmt::format("{}{} < {}", b.uniform.empty() ? "" : " && ", start, dim_text(access.extent(dim)));
+          fmt::format("{}{} < {}", b.uniform.empty() ? "" : " && ", start, k_.dim_text(access.extent(dim)));
   }
   return b;
 }
@@ -179,7 +170,7 @@ std::string between(const std::string& index, const std::string& first, const st
 }  // namespace
 
 // All loads of a loop come first: as many bytes in flight as there are registers for.
-void KernelPrinter::print_loads(Loop& loop) {
+void LoadPrinter::print_loads(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load &&
@@ -188,86 +179,90 @@ void KernelPrinter::print_loads(Loop& loop) {
     if (in.kind == Instr::Kind::reload) {
       const Part part = spread_of(loop, in.axes);
       loop.arrays[i] =
-          converted(in.value, part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part});
+          k_.converted(in.value, part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part});
     }
   }
 }
 
 // What stands along the columns of a piece, or in both of its axes.
-void KernelPrinter::print_piece_loads(Loop& loop, Part part) {
-  piece_vectors_ = loop.pieces.vectors;
-  piece_rows_ = loop.pieces.rows;
+void LoadPrinter::print_piece_loads(PrintedLoop& loop, Part part) {
+  piece_ = &loop.pieces;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load && spread_of(loop, in.axes) == part)
       print_load(loop, i);
   }
-  piece_vectors_ = 0;
+  piece_ = nullptr;
 }
 
-void KernelPrinter::print_load(Loop& loop, std::size_t i) {
+void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
-  need("memory");
+  k_.need("memory");
   const Access access(kernel_, ranges_, *in.op);
   const DType dtype = access.view().dtype;
   const Part part = spread_of(loop, in.axes);
   Registers& r = loop.arrays[i];
-  if (pipeline_->bring_load(loop, i)) return;
-  if (keeps_load(loop, i)) {
-    r = buffer(in.value);
-    if (declared_.insert(loops_.storage(in.value)).second) out_.write(declaration(r));
+  if (k_.pipeline().bring_load(loop, i)) return;
+  if (analysis_.keeps_load(loop, i)) {
+    r = k_.buffer(in.value);
+    if (declared_.insert(loops_.storage(in.value)).second) out_.write(k_.declaration(r));
   } else {
     const bool vectors = part == Part::all || part == Part::cols;
     r = {out_.local(names_.stem(access.op().param) + "_in"),
          part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part}, dtype,
          vectors ? element_type(dtype) : compute_type(dtype)};
-    out_.write(declaration(r));
+    out_.write(k_.declaration(r));
   }
-  if (pipeline_->take_load(loop, *in.op, r)) return;
+  if (k_.pipeline().take_load(loop, *in.op, r)) return;
   const Bounds b = print_bounds(loop, in, access);
   const Address a = print_address(loop, in, access);
   const std::string fill = stored_literal(dtype, in.op->number);
-  const std::string cache = load_cache(*in.op, part, loop.frame);
+  const std::string cache = k_.load_cache(*in.op, part, loop.frame);
   const bool vectors = part == Part::all || part == Part::cols;
   const std::string row_condition = b.rows && (part == Part::all || part == Part::rows)
                                         ? between(row_text(loop), b.first_row, b.end_row)
                                         : "";
-  for_registers(r, [&] {
-    std::string p = a.base;
-    if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
-    if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
-    const std::string guard = join_conditions({b.uniform, row_condition});
-    if (!vectors) {
-      std::string one = fmt::format("load<1{}>({}).v[0]", cache, p);
-      if (is_narrow_float(dtype)) one = fmt::format("to_f32({})", one);
-      out_.line("{} = {};", at(r),
-                guard.empty() ? one : fmt::format("{} ? {} : {}", guard, one, literal(dtype, in.op->number)));
-      return;
-    }
-    const int n = loop.frame.vector;
-    const std::string col = col_text(loop);
-    if (!a.element_step.empty() || (b.cols && !b.whole)) {
-      const std::string first = b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col));
-      std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(n);
-      if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
-      if (a.element_step.empty())
-        out_.line("{} = load_between<{}{}>({}, {}, {}, {});", at(r), n, cache, first, end, p, fill);
-      else
-        out_.line("{} = load_strided<{}{}>({}, {}, {}, {}, {});", at(r), n, cache, first, end, p,
-                  a.element_step, fill);
-      return;
-    }
-    const std::string all =
-        join_conditions({guard, b.cols ? between(col, b.first_col, b.end_col) : std::string()});
-    if (all.empty())
-      out_.line("{} = load<{}{}>({});", at(r), n, cache, p);
-    else
-      out_.line("{} = load_if<{}{}>({}, {}, {});", at(r), n, cache, all, p, fill);
-  });
+  k_.for_registers(
+      r,
+      [&] {
+        std::string p = a.base;
+        if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
+        if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
+        const std::string guard = join_conditions({b.uniform, row_condition});
+        if (!vectors) {
+          std::string one = fmt::format("load<1{}>({}).v[0]", cache, p);
+          if (is_narrow_float(dtype)) one = fmt::format("to_f32({})", one);
+          out_.line(
+              "{} = {};", k_.at(r),
+              guard.empty() ? one : fmt::format("{} ? {} : {}", guard, one, literal(dtype, in.op->number)));
+          return;
+        }
+        const int n = loop.frame.vector;
+        const std::string col = col_text(loop);
+        if (!a.element_step.empty() || (b.cols && !b.whole)) {
+          const std::string first =
+              b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col));
+          std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(n);
+          if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
+          if (a.element_step.empty())
+            out_.line("{} = load_between<{}{}>({}, {}, {}, {});", k_.at(r), n, cache, first, end, p, fill);
+          else
+            out_.line("{} = load_strided<{}{}>({}, {}, {}, {}, {});", k_.at(r), n, cache, first, end, p,
+                      a.element_step, fill);
+          return;
+        }
+        const std::string all =
+            join_conditions({guard, b.cols ? between(col, b.first_col, b.end_col) : std::string()});
+        if (all.empty())
+          out_.line("{} = load<{}{}>({});", k_.at(r), n, cache, p);
+        else
+          out_.line("{} = load_if<{}{}>({}, {}, {});", k_.at(r), n, cache, all, p, fill);
+      },
+      piece_);
 }
 
 // A block's vector, or one element of a loop over rows; bounds and addresses were printed before the loop.
-void KernelPrinter::print_store(Loop& loop, std::size_t i) {
+void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   const Access access(kernel_, ranges_, *in.op);
   const DType dtype = access.view().dtype;
@@ -287,7 +282,7 @@ void KernelPrinter::print_store(Loop& loop, std::size_t i) {
                                    ? fmt::format("cast<{}>({})", element_type(dtype), value.text)
                                    : fmt::format("{}({})", element_type(dtype), value.text);
     const std::string text =
-        fmt::format("store{}({}, Vec<{}, 1>{{{{{}}}}});", store_cache(), p, element_type(dtype), stored);
+        fmt::format("store{}({}, Vec<{}, 1>{{{{{}}}}});", k_.store_cache(), p, element_type(dtype), stored);
     out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
     return;
   }
@@ -298,9 +293,10 @@ void KernelPrinter::print_store(Loop& loop, std::size_t i) {
     std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);
     if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
     if (a.element_step.empty())
-      out_.line("store_between{}({}, {}, {}, {});", store_cache(), first, end, p, value);
+      out_.line("store_between{}({}, {}, {}, {});", k_.store_cache(), first, end, p, value);
     else
-      out_.line("store_strided{}({}, {}, {}, {}, {});", store_cache(), first, end, p, a.element_step, value);
+      out_.line("store_strided{}({}, {}, {}, {}, {});", k_.store_cache(), first, end, p, a.element_step,
+                value);
     return;
   }
   // A tile's own ragged end was checked around the whole vector.
@@ -308,9 +304,9 @@ void KernelPrinter::print_store(Loop& loop, std::size_t i) {
   const std::string all =
       join_conditions({guard, viewed ? between(col, b.first_col, b.end_col) : std::string()});
   if (all.empty())
-    out_.line("store{}({}, {});", store_cache(), p, value);
+    out_.line("store{}({}, {});", k_.store_cache(), p, value);
   else
-    out_.line("store_if{}({}, {}, {});", store_cache(), all, p, value);
+    out_.line("store_if{}({}, {}, {});", k_.store_cache(), all, p, value);
 }
 
 // Elements from the view's origin to one element.
@@ -357,9 +353,9 @@ void KernelPrinter::print_scalar_effect(const Op& op) {
   const DType dtype = kernel_.views[static_cast<std::size_t>(op.param)].dtype;
   const std::string view = names_.view(op.param);
   const TypedText value = scalar(op.operands[0]);
-  Loop whole{};
+  PrintedLoop whole{};
   whole.layout = ThreadLayout{};
-  std::string guard = effect_guard(whole), offset;
+  std::string guard = elements_->effect_guard(whole), offset;
   if (op.kind == OpKind::store) {
     const Access access(kernel_, ranges_, op);
     offset = base_offset(access);

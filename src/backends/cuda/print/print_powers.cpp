@@ -2,6 +2,7 @@
 // its own maximum m; the pairs (m, sum) then meet: the row's sum is Σ sum · e^(m - M), M = max m. As in
 // online softmax (arXiv 1805.02867), with the parts of a row in place of its blocks.
 #include "backends/cuda/analysis/powers.h"
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 #include "backends/printer/powers_below.h"
 
@@ -66,14 +67,14 @@ std::vector<JoinedExchange> joined_exchanges(const tile::Kernel& kernel, const p
 }
 
 // Where the exchange of a maximum waits for that of its sum: the loop in between takes the warp's own.
-bool KernelPrinter::print_own_maximum(const Loop& loop, const Reduction& max) {
+bool ReductionPrinter::print_own_maximum(const PrintedLoop& loop, const Reduction& max) {
   const ValueId v = loop.plan->body[max.instr].value;
   const auto& sums = plan_.elements.max_of_sum;
   const bool joined =
       std::any_of(sums.begin(), sums.end(), [&](const auto& pair) { return pair.second == v; });
   if (!joined || loop.layout.part != Part::cols || loop.frame.groups > 1) return false;
   deferred_.insert_or_assign(v, max);
-  need("powers");
+  k_.need("powers");
   const std::string own = out_.local(max.state + "_own");
   out_.line("const f32 {} = below_own({});", own, max.state);
   scalars_[v] = {own, "f32"};
@@ -81,7 +82,8 @@ bool KernelPrinter::print_own_maximum(const Loop& loop, const Reduction& max) {
 }
 
 // The maximum that is exchanged with this sum; from then on it is the row's.
-std::optional<KernelPrinter::Reduction> KernelPrinter::take_deferred(const Loop& loop, const Reduction& sum) {
+std::optional<ReductionPrinter::Reduction> ReductionPrinter::take_deferred(const PrintedLoop& loop,
+                                                                           const Reduction& sum) {
   const auto pair = plan_.elements.max_of_sum.find(loop.plan->body[sum.instr].value);
   const auto found = pair == plan_.elements.max_of_sum.end() ? deferred_.end() : deferred_.find(pair->second);
   if (found == deferred_.end()) return std::nullopt;

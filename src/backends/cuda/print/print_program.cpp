@@ -86,13 +86,13 @@ void KernelPrinter::print_program_ids() {
   for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
 }
 
-KernelPrinter::Thread KernelPrinter::thread(const TileFrame& frame) {
+ThreadNames KernelPrinter::thread(const TileFrame& frame) {
   const auto key =
       std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster * frame.row_blocks);
   auto it = threads_.find(key);
   if (it != threads_.end()) return it->second;
-  Thread names{threads_.empty() ? "t" : names_.unique(fmt::format("t{}", frame.threads_per_row)),
-               threads_.empty() ? "g" : names_.unique(fmt::format("g{}", frame.threads_per_row))};
+  ThreadNames names{threads_.empty() ? "t" : names_.unique(fmt::format("t{}", frame.threads_per_row)),
+                    threads_.empty() ? "g" : names_.unique(fmt::format("g{}", frame.threads_per_row))};
   const bool whole = frame.threads_per_row == program_threads(schedule_);
   // Among those of its program.
   const std::string self =

@@ -1,5 +1,6 @@
 // Reductions and scans: each thread's own, and what crosses threads at their ends.
 #include "backends/cuda/layout/spread.h"
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ std::string state_type(DType dtype, Monoid m) {
 
 }  // namespace
 
-KernelPrinter::Reduction KernelPrinter::reduction(const Loop& loop, std::size_t i) const {
+ReductionPrinter::Reduction ReductionPrinter::reduction(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   const DType dtype = kernel_.type(in.op->operands[0]).dtype;
   return {i, monoid_name(in.op->monoid), loop.states[i], state_type(dtype, in.op->monoid), value_type(dtype)};
@@ -40,48 +41,48 @@ KernelPrinter::Reduction KernelPrinter::reduction(const Loop& loop, std::size_t 
 static int reduced_side(int role) { return role; }
 
 // Declares the accumulators; those over rows begin here, those along a row where the row begins.
-void KernelPrinter::print_reduction_starts(Loop& loop) {
+void ReductionPrinter::print_reduction_starts(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind == Instr::Kind::scan && loop.frame.rows * loop.frame.cols > 1 &&
         loop.layout.part != Part::one) {
       const bool ragged = loop.frame.ragged_cols() || loop.frame.ragged_rows();
       if (!ragged) continue;
-      const Registers r = buffer(in.value);  // elements beyond the tile add nothing
+      const Registers r = k_.buffer(in.value);  // elements beyond the tile add nothing
       const bool vectors = r.layout.part != Part::rows && loop.frame.vector > 1;
-      for_registers(r, [&] {
+      k_.for_registers(r, [&] {
         if (vectors) out_.unrolled("v", loop.frame.vector);
-        out_.line("{} = {}::identity<{}>();", element(r), monoid_name(in.op->monoid), r.type);
+        out_.line("{} = {}::identity<{}>();", k_.element(r), monoid_name(in.op->monoid), r.type);
         if (vectors) out_.close();
       });
     }
     if (in.kind != Instr::Kind::reduce) continue;
-    need("exchange");
+    k_.need("exchange");
     const int side = reduced_side(role(loop, in.op->axis));
     const bool scalar_result = kernel_.type(in.value).rank() == 0;
     const std::string type = state_type(kernel_.type(in.op->operands[0]).dtype, in.op->monoid);
-    const std::string final_type = scalar_result ? type_of(in.value) : buffer(in.value).type;
+    const std::string final_type = scalar_result ? k_.type_of(in.value) : k_.buffer(in.value).type;
     const bool own = type != final_type;
     loop.states[i] = own ? out_.local(names_.hint(in.value) + "_part") : names_.value(in.value);
     if (side < 0) {
       if (scalar_result)
         out_.line("{} {};", final_type, names_.value(in.value));
       else if (declared_.insert(loops_.storage(in.value)).second)
-        out_.write(declaration(buffer(in.value)));
+        out_.write(k_.declaration(k_.buffer(in.value)));
       continue;
     }
     if (!scalar_result) {
-      const Registers r = buffer(in.value);
-      if (declared_.insert(loops_.storage(in.value)).second) out_.write(declaration(r));
+      const Registers r = k_.buffer(in.value);
+      if (declared_.insert(loops_.storage(in.value)).second) out_.write(k_.declaration(r));
       Registers state = r;
       state.name = loop.states[i];
       state.type = type;
-      if (own) out_.write(declaration(state));
+      if (own) out_.write(k_.declaration(state));
       if (loop.layout.part == Part::all && side == 0) {
         const bool vectors = loop.frame.vector > 1;
-        for_registers(state, [&] {
+        k_.for_registers(state, [&] {
           if (vectors) out_.unrolled("v", loop.frame.vector);
-          out_.line("{} = {}::identity<{}>();", element(state), monoid_name(in.op->monoid), type);
+          out_.line("{} = {}::identity<{}>();", k_.element(state), monoid_name(in.op->monoid), type);
           if (vectors) out_.close();
         });
       }
@@ -93,7 +94,7 @@ void KernelPrinter::print_reduction_starts(Loop& loop) {
   }
 }
 
-void KernelPrinter::print_reduction_starts_of_row(Loop& loop) {
+void ReductionPrinter::print_reduction_starts_of_row(PrintedLoop& loop) {
   if (loop.layout.part != Part::all) return;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
@@ -104,34 +105,31 @@ void KernelPrinter::print_reduction_starts_of_row(Loop& loop) {
   }
 }
 
-void KernelPrinter::print_reduce(Loop& loop, std::size_t i) {
+void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, TypedText value) {
   const Instr& in = loop.plan->body[i];
-  if (packed_extreme(loop, in) || is_inner_sum(loop, i)) return;
   const Reduction red = reduction(loop, i);
   const int side = role(loop, in.op->axis);
   const bool scalar_result = kernel_.type(in.value).rank() == 0;
-  const auto product = scaled_extreme(loop, in);
-  TypedText value = operand(loop, product ? product->x : in.operands[0]);
   if (side < 0) {  // an axis of one element: the element itself
-    const std::string target = scalar_result ? names_.value(in.value) : element(buffer(in.value));
+    const std::string target = scalar_result ? names_.value(in.value) : k_.element(k_.buffer(in.value));
     out_.line("{} = {};", target, finds_index(in.op->monoid) ? "0" : value.text);
     return;
   }
   std::string state = red.state;
   if (loop.layout.part == Part::all) {
-    Registers r = buffer(in.value);
+    Registers r = k_.buffer(in.value);
     r.name = red.state;
-    state = element(r);
+    state = k_.element(r);
   }
   const Monoid m = in.op->monoid;
   if (finds_index(m)) {
     std::string index = side == 0 ? row_text(loop) : col_text(loop);
     if (side == 1 && loop.frame.vector > 1) index += " + v";
     out_.line("{0} = {1}::combine({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type,
-              as_type(value, red.value_type), index);
+              k_.as_type(value, red.value_type), index);
     return;
   }
-  const std::string text = as_type(value, red.type);
+  const std::string text = k_.as_type(value, red.type);
   const bool real = red.type == "f32" || red.type == "f64";
   if (m == Monoid::sum && real)
     out_.line("{} += {};", state, text);
@@ -155,7 +153,7 @@ std::string KernelPrinter::thread_of_program() const {
   return is_pingpong(schedule_) ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
 }
 
-void KernelPrinter::print_exchange(Loop& loop) {
+void ReductionPrinter::print_exchange(PrintedLoop& loop) {
   std::vector<Reduction> along_row, along_columns;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
@@ -176,12 +174,12 @@ void KernelPrinter::print_exchange(Loop& loop) {
       print_reduction_end(loop, reduction(loop, i));
 }
 
-void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red) {
+void ReductionPrinter::print_column_exchange(const PrintedLoop& loop, const Reduction& red) {
   const TileFrame& f = loop.frame;
-  const std::string stage = exchange_place(red.type),
-                    who = exchanging_threads().empty() ? "" : ", " + exchanging_threads();
+  const std::string stage = k_.exchange_place(red.type),
+                    who = k_.exchanging_threads().empty() ? "" : ", " + k_.exchanging_threads();
   if (reduces_in_quads(f, loop.layout.part)) {
-    need("columns");
+    k_.need("columns");
     const Index warps = program_threads(schedule_) / 32;
     out_.line("reduce_columns<{}, {}, {}{}>({}, {});", red.monoid, warps, f.col_steps(), who, red.state,
               stage);
@@ -197,9 +195,10 @@ void KernelPrinter::print_column_exchange(const Loop& loop, const Reduction& red
 
 // What the blocks of a cluster have of the columns is added up in the order of their ranks. All reductions of
 // the loop share one barrier.
-void KernelPrinter::print_cluster_columns(const Loop& loop, const std::vector<Reduction>& reductions) {
+void ReductionPrinter::print_cluster_columns(const PrintedLoop& loop,
+                                             const std::vector<Reduction>& reductions) {
   const TileFrame& f = loop.frame;
-  wait_for_cluster();
+  k_.wait_for_cluster();
   const bool one = loop.layout.part == Part::rows, repeated = loop_depth_ > 0;
   const Index steps = one ? 1 : f.col_steps(), columns = f.threads_per_row * steps * (one ? 1 : f.vector);
   std::vector<std::string> places, vectors;
@@ -235,7 +234,7 @@ std::string KernelPrinter::exchange_place(const std::string& type) const {
 }
 
 // All reductions of the loop along its rows share one barrier.
-void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>& own) {
+void ReductionPrinter::print_row_exchange(PrintedLoop& loop, const std::vector<Reduction>& own) {
   const TileFrame& f = loop.frame;
   const int lanes = std::min(f.threads_per_row, 32);
   for (const Reduction& r : own) {
@@ -249,7 +248,7 @@ void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>&
   const auto max = own.size() == 1 ? take_deferred(loop, own[0]) : std::nullopt;
   if (max) reductions.insert(reductions.begin(), *max);
   const bool cluster = f.cluster > 1;
-  wait_for_cluster();
+  k_.wait_for_cluster();
   const Index rows = loop.layout.part == Part::all ? f.row_steps() : 1;
   const bool repeated = loop_depth_ > 0;
   std::vector<std::string> places;
@@ -276,21 +275,22 @@ void KernelPrinter::print_row_exchange(Loop& loop, const std::vector<Reduction>&
 }
 
 // The factor that all elements of the row had.
-void KernelPrinter::print_scaled_extreme(Loop& loop, const Reduction& red) {
+void ReductionPrinter::print_scaled_extreme(PrintedLoop& loop, const Reduction& red) {
   const Instr& in = loop.plan->body[red.instr];
-  const auto product = scaled_extreme(loop, in);
+  const auto product = analysis_.scaled_extreme(loop, in);
   if (!product) return;
-  Registers state = buffer(in.value);
+  Registers state = k_.buffer(in.value);
   state.name = red.state;
-  for_registers(state,
-                [&] { out_.line("{} *= {};", element(state), literal(DType::f32, {product->by, 0})); });
+  k_.for_registers(state, [&] {
+    out_.line("{} *= {};", k_.element(state), literal(DType::f32, {product->by, 0}));
+  });
 }
 
 // From the accumulator to the value: narrow integers, bools and indices were kept in words.
-void KernelPrinter::print_reduction_end(Loop& loop, const Reduction& red) {
+void ReductionPrinter::print_reduction_end(PrintedLoop& loop, const Reduction& red) {
   const Instr& in = loop.plan->body[red.instr];
   const bool scalar_result = kernel_.type(in.value).rank() == 0;
-  const std::string type = scalar_result ? type_of(in.value) : buffer(in.value).type;
+  const std::string type = scalar_result ? k_.type_of(in.value) : k_.buffer(in.value).type;
   if (type == red.type) return;
   const auto converted_text = [&](const std::string& state) {
     if (finds_index(in.op->monoid)) return fmt::format("{}({}.index)", type, state);
@@ -301,30 +301,30 @@ void KernelPrinter::print_reduction_end(Loop& loop, const Reduction& red) {
     out_.line("const {} {} = {};", type, names_.value(in.value), converted_text(red.state));
     return;
   }
-  const Registers r = buffer(in.value);
+  const Registers r = k_.buffer(in.value);
   Registers state = r;
   state.name = red.state;
   const bool vectors = (r.layout.part == Part::cols || r.layout.part == Part::all) && loop.frame.vector > 1;
-  for_registers(r, [&] {
+  k_.for_registers(r, [&] {
     if (vectors) out_.unrolled("v", loop.frame.vector);
-    out_.line("{} = {};", element(r), converted_text(element(state)));
+    out_.line("{} = {};", k_.element(r), converted_text(k_.element(state)));
     if (vectors) out_.close();
   });
 }
 
-void KernelPrinter::print_scans(Loop& loop) {
+void ReductionPrinter::print_scans(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
     if (in.kind != Instr::Kind::scan) continue;
     const int side = role(loop, in.op->axis);
     if (side < 0) continue;
-    need("exchange");
-    const Registers r = buffer(in.value);
+    k_.need("exchange");
+    const Registers r = k_.buffer(in.value);
     const TileFrame& f = loop.frame;
     const Index rows = loop.layout.part == Part::cols ? 1 : f.row_steps();
     const Index steps = loop.layout.part == Part::rows ? 1 : f.col_steps();
     const std::string first =
-        loop.layout.part == Part::rows ? fmt::format("as_vectors({})", pointer_to(r)) : pointer_to(r);
+        loop.layout.part == Part::rows ? fmt::format("as_vectors({})", k_.pointer_to(r)) : k_.pointer_to(r);
     if (side == 1) {
       out_.line("scan_columns<{}, {}, {}, {}>({}, shared_memory<{}>());", monoid_name(in.op->monoid),
                 f.threads_per_row, rows, steps, first, r.type);

@@ -58,7 +58,7 @@ std::string KernelPrinter::pointer_to(const Registers& r) const {
   return rows && cols ? r.name + "[0]" : rows || cols ? r.name : "&" + r.name;
 }
 
-KernelPrinter::Registers KernelPrinter::buffer(ValueId v) {
+Registers KernelPrinter::buffer(ValueId v) {
   const ValueId s = loops_.storage(v);
   auto it = buffers_.find(s);
   if (it != buffers_.end()) return it->second;
@@ -72,28 +72,23 @@ KernelPrinter::Registers KernelPrinter::buffer(ValueId v) {
   return buffers_[s];
 }
 
-// Loops over the vectors (or rows) of an array.
-void KernelPrinter::for_registers(const Registers& r, const std::function<void()>& body) {
+void KernelPrinter::for_registers(const Registers& r, const std::function<void()>& body,
+                                  const Pieces* piece) {
   if (r.layout.part == Part::one) return body();
   const TileFrame& f = layouts_.frame(r.layout);
-  const bool piece = piece_vectors_ > 0;  // whose row is `r` already, if it is one
-  const bool rows =
-      f.row_steps() > 1 && r.rows != 1 && r.layout.part != Part::cols && !(piece && piece_rows_ == 1);
+  // A loop over `most` of all steps, which is the piece's number `before` of them.
+  const auto open = [&](const char* name, Index steps, const char* in_piece, Index most, const char* before) {
+    if (piece == nullptr) return out_.unrolled(name, steps);
+    out_.unrolled(in_piece, most);
+    out_.line("const int {} = {}{};", name, steps > most ? fmt::format("{} * {} + ", before, most) : "",
+              in_piece);
+  };
+  // The row of a piece of one row is `r` already.
+  const bool rows = f.row_steps() > 1 && r.rows != 1 && r.layout.part != Part::cols &&
+                    !(piece != nullptr && piece->rows == 1);
   const bool cols = f.col_steps() > 1 && r.layout.part != Part::rows;
-  if (rows && piece) {
-    out_.unrolled("half", kHalvesOfPiece);
-    out_.line("const int r = {}half;",
-              f.row_steps() > kHalvesOfPiece ? fmt::format("block * {} + ", kHalvesOfPiece) : "");
-  } else if (rows) {
-    out_.unrolled("r", f.row_steps());
-  }
-  if (cols && piece) {
-    out_.unrolled("part", piece_vectors_);
-    out_.line("const int c = {}part;",
-              f.col_steps() > piece_vectors_ ? fmt::format("panel * {} + ", piece_vectors_) : "");
-  } else if (cols) {
-    out_.unrolled("c", f.col_steps());
-  }
+  if (rows) open("r", f.row_steps(), "half", kHalvesOfPiece, "block");
+  if (cols) open("c", f.col_steps(), "part", piece != nullptr ? piece->vectors : 0, "panel");
   body();
   if (cols) out_.close();
   if (rows) out_.close();

@@ -10,7 +10,7 @@ using tile::Op;
 using tile::OpKind;
 
 // A value in other registers than its own: through shared memory, as a row-major tile.
-KernelPrinter::Registers KernelPrinter::converted(ValueId v, ThreadLayout layout) {
+Registers KernelPrinter::converted(ValueId v, ThreadLayout layout) {
   Registers from = buffer(v);
   if (layout.part == Part::one || same_spread(layouts_, from.layout, layout)) return from;
   Registers to = from;
@@ -44,7 +44,7 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
       out_.line("{} = {};", r.name, convert_text(stage.type, r.type, place_at("0")));
     return;
   }
-  Loop loop;
+  PrintedLoop loop;
   loop.layout = r.layout;
   loop.frame = layouts_.frame(r.layout);
   loop.thread = thread(loop.frame);
@@ -133,7 +133,7 @@ void KernelPrinter::print_dot(const Step& step) {
   if (declared_.insert(loops_.storage(op.results[0])).second) out_.write(declaration(acc));
   const Part part = acc.layout.part;
   const DotStage stage = dot_stage(kernel_, layouts_, acc.layout, op);
-  Loop loop;
+  PrintedLoop loop;
   loop.layout = acc.layout;
   if (part != Part::one) {
     loop.frame = layouts_.frame(acc.layout);

@@ -110,7 +110,7 @@ void KernelPrinter::print_step(const Step& step) {
     case Step::Kind::scalar:
       return print_scalar(*step.op);
     case Step::Kind::elements:
-      return print_elements(step.loop);
+      return elements_->print_elements(step.loop);
     case Step::Kind::relayout:
       return print_relayout(step);
     case Step::Kind::dot:

@@ -1,4 +1,5 @@
 // How an element loop's results leave it: whole vectors into memory or registers, or single elements.
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ using tile::OpKind;
 // Tensor cores leave a thread two neighbouring columns: too short a store of 16-bit elements, and of 8 bits
 // one that fills a quarter of each 32 bytes that memory takes. Four threads share the row, and together they
 // have whole vectors of 16 bytes, or of 8.
-bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
+bool LoopAnalysis::is_wide_store(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   const TileFrame& f = loop.frame;
   if (!is_vector_store(loop, i) || loop.layout.part != Part::all || f.map != RowMap::mma ||
@@ -27,14 +28,14 @@ bool KernelPrinter::is_wide_store(const Loop& loop, std::size_t i) const {
          whole && !direct_copy(loop, i);
 }
 
-bool KernelPrinter::is_vector_store(const Loop& loop, std::size_t i) const {
+bool LoopAnalysis::is_vector_store(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   return in.kind == Instr::Kind::effect && in.op->kind == OpKind::store &&
          (loop.layout.part == Part::all || loop.layout.part == Part::cols);
 }
 
 // A store or keep of loaded elements as they are: the vector goes through unconverted.
-bool KernelPrinter::direct_copy(const Loop& loop, std::size_t i) const {
+bool LoopAnalysis::direct_copy(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
   if (!(is_vector_store(loop, i) || in.kind == Instr::Kind::keep)) return false;
   if (in.operands[0].is_scalar()) return false;
@@ -48,11 +49,11 @@ bool KernelPrinter::direct_copy(const Loop& loop, std::size_t i) const {
   const auto at_instr = static_cast<std::size_t>(in.operands[0].instr);
   if (loop.arrays[at_instr].type != element_type(loop.arrays[at_instr].dtype)) return false;
   return kernel_.type(target).dtype == kernel_.type(from.value).dtype &&
-         (in.kind != Instr::Kind::keep || type_of(loops_.storage(target)) == type_of(from.value));
+         (in.kind != Instr::Kind::keep || k_.type_of(loops_.storage(target)) == k_.type_of(from.value));
 }
 
 // A load (or the keep of one) whose registers are the value's buffer.
-bool KernelPrinter::keeps_load(const Loop& loop, std::size_t i) const {
+bool LoopAnalysis::keeps_load(const PrintedLoop& loop, std::size_t i) const {
   const auto is_load = [&](const Instr& in) {
     return in.kind == Instr::Kind::compute && in.op && in.op->kind == OpKind::load;
   };
@@ -73,7 +74,7 @@ bool KernelPrinter::keeps_load(const Loop& loop, std::size_t i) const {
 }
 
 // Whole vectors at once: narrow floats become f32, and stores collect theirs.
-void KernelPrinter::print_vector_heads(Loop& loop) {
+void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
   const int n = loop.frame.vector;
   const std::string element = n > 1 ? ".v[v]" : ".v[0]";
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
@@ -87,43 +88,45 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
       const bool only_copied =
           std::none_of(loop.plan->body.begin(), loop.plan->body.end(), [&](const Instr& user) {
             const auto u = static_cast<std::size_t>(&user - loop.plan->body.data());
-            if (direct_copy(loop, u) || keeps_load(loop, u) || packed_extreme(loop, user)) return false;
+            if (analysis_.direct_copy(loop, u) || analysis_.keeps_load(loop, u) ||
+                analysis_.packed_extreme(loop, user))
+              return false;
             if (user.kind == Instr::Kind::compute && loop.uses[u] == 0) return false;
             return std::any_of(user.operands.begin(), user.operands.end(), [&](const printer::Ref& ref) {
               return !ref.is_scalar() && static_cast<std::size_t>(ref.instr) == i;
             });
           });
       if (only_copied) continue;
-      need("memory");
+      k_.need("memory");
       // A compiler would keep the f32 values of the last loop rather than convert again: twice the registers.
-      if (crowded_ && in.kind == Instr::Kind::reload && !r.staged) out_.line("opaque({});", at(r));
+      if (crowded_ && in.kind == Instr::Kind::reload && !r.staged) out_.line("opaque({});", k_.at(r));
       if (!is_narrow_float(r.dtype)) {
         const std::string name = out_.local(r.name + "_vector");
-        out_.line("const Vec<{}, {}> {} = {};", r.type, n, name, at(r));
+        out_.line("const Vec<{}, {}> {} = {};", r.type, n, name, k_.at(r));
         loop.values[i] = {name + element, r.type};
         continue;
       }
       const std::string name = out_.local(r.name + "_f32");
-      out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, at(r));
+      out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, k_.at(r));
       loop.values[i] = {name + element, "f32"};
-    } else if (const auto bytes = widened_bytes(loop, in)) {
+    } else if (const auto bytes = analysis_.widened_bytes(loop, in)) {
       if (loop.uses[i] > 0) print_widened(loop, i, *bytes);
-    } else if (draws_fours(loop, i)) {
+    } else if (analysis_.draws_fours(loop, i)) {
       loop.outputs[i] = out_.local(names_.hint(in.value) + "_words");
       out_.line("Vec<u32, 4> {};", loop.outputs[i]);
-    } else if (is_vector_store(loop, i)) {
-      if (direct_copy(loop, i)) {
-        loop.outputs[i] = at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]);
+    } else if (analysis_.is_vector_store(loop, i)) {
+      if (analysis_.direct_copy(loop, i)) {
+        loop.outputs[i] = k_.at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]);
         continue;
       }
       const DType dtype = kernel_.type(in.op->operands[0]).dtype;
       loop.outputs[i] = out_.local(names_.stem(in.op->param) + "_out");
       out_.line("Vec<{}, {}> {};", compute_type(dtype), n, loop.outputs[i]);
-    } else if ((in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) && !keeps_load(loop, i) &&
-               !direct_copy(loop, i)) {
-      const Registers r = buffer(in.value);
+    } else if ((in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) &&
+               !analysis_.keeps_load(loop, i) && !analysis_.direct_copy(loop, i)) {
+      const Registers r = k_.buffer(in.value);
       if (!is_narrow_float(r.dtype)) continue;
-      if (keeps_widened(loop, i)) {
+      if (analysis_.keeps_widened(loop, i)) {
         loop.outputs[i] = loop.values[static_cast<std::size_t>(in.operands[0].instr)].text;
         continue;
       }
@@ -133,43 +136,44 @@ void KernelPrinter::print_vector_heads(Loop& loop) {
   }
 }
 
-void KernelPrinter::print_vector_tails(Loop& loop) {
+void ElementPrinter::print_vector_tails(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
-    if (is_vector_store(loop, i)) {
+    if (analysis_.is_vector_store(loop, i)) {
       const DType dtype = kernel_.type(in.op->operands[0]).dtype;
-      if (!direct_copy(loop, i) && is_narrow_float(dtype))
+      if (!analysis_.direct_copy(loop, i) && is_narrow_float(dtype))
         loop.outputs[i] = fmt::format("from_f32<{}>({})", element_type(dtype), loop.outputs[i]);
       if (loop.wide[i])
         out_.line("{}[part] = {};", wide_parts_[i], loop.outputs[i]);
       else
         print_store(loop, i);
     } else if (in.kind == Instr::Kind::keep) {
-      if (keeps_load(loop, i)) continue;
-      const Registers r = buffer(in.value);
-      if (direct_copy(loop, i))
-        out_.line("{} = {};", at(r), at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]));
-      else if (keeps_widened(loop, i))
-        out_.line("{} = {};", at(r), loop.outputs[i]);
+      if (analysis_.keeps_load(loop, i)) continue;
+      const Registers r = k_.buffer(in.value);
+      if (analysis_.direct_copy(loop, i))
+        out_.line("{} = {};", k_.at(r), k_.at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]));
+      else if (analysis_.keeps_widened(loop, i))
+        out_.line("{} = {};", k_.at(r), loop.outputs[i]);
       else if (is_narrow_float(r.dtype))
-        out_.line("{} = from_f32<{}>({});", at(r), element_type(r.dtype), loop.outputs[i]);
+        out_.line("{} = from_f32<{}>({});", k_.at(r), element_type(r.dtype), loop.outputs[i]);
     }
   }
 }
 
-void KernelPrinter::print_keep(Loop& loop, std::size_t i) {
+void ElementPrinter::print_keep(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
-  if (keeps_load(loop, i) || direct_copy(loop, i) || keeps_widened(loop, i)) return;
-  const Registers r = buffer(in.value);
+  if (analysis_.keeps_load(loop, i) || analysis_.direct_copy(loop, i) || analysis_.keeps_widened(loop, i))
+    return;
+  const Registers r = k_.buffer(in.value);
   const TypedText value = operand(loop, in.operands[0]);
   if (!loop.outputs[i].empty())
     out_.line("{}{} = {};", loop.outputs[i], loop.frame.vector > 1 ? ".v[v]" : ".v[0]", value.text);
   else
-    out_.line("{} = {};", element(r), as_type(value, r.type));
+    out_.line("{} = {};", k_.element(r), k_.as_type(value, r.type));
 }
 
 // Scatter and atomic_add: element by element.
-void KernelPrinter::print_scattered(Loop& loop, std::size_t i) {
+void ElementPrinter::print_scattered(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   const Op& op = *in.op;
   const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(op.param)];
@@ -182,15 +186,15 @@ void KernelPrinter::print_scattered(Loop& loop, std::size_t i) {
   if (op.masked) guard += (guard.empty() ? "" : " && ") + wrapped(operand(loop, in.operands.back()).text);
   std::string stored = value.text;
   if (is_narrow_float(view.dtype)) {
-    need("convert");
+    k_.need("convert");
     stored = fmt::format("cast<{}>({})", element_type(view.dtype), value.text);
   } else {
-    stored = as_type(value, element_type(view.dtype));
+    stored = k_.as_type(value, element_type(view.dtype));
   }
-  const std::string name = names_.view(op.param), offset = view_offset(op.param, indices);
+  const std::string name = names_.view(op.param), offset = k_.view_offset(op.param, indices);
   std::string text = fmt::format("{}[{}] = {};", name, offset, stored);
   if (op.kind == OpKind::atomic_add) {
-    need("atomic");
+    k_.need("atomic");
     text = fmt::format("atomic_add({} + {}, {});", name, offset, stored);
   }
   out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));

@@ -1,4 +1,5 @@
 // Extremes of 16-bit floats along a row, two elements at a time.
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ using tile::Monoid;
 using tile::OpKind;
 
 // The load or reload of 16-bit floats whose extreme along the row `in` takes, perhaps behind a cast to f32.
-std::optional<int> KernelPrinter::packed_extreme(const Loop& loop, const Instr& in) const {
+std::optional<int> LoopAnalysis::packed_extreme(const PrintedLoop& loop, const Instr& in) const {
   const TileFrame& f = loop.frame;
   if (in.kind != Instr::Kind::reduce || in.op->kind != OpKind::reduce ||
       (in.op->monoid != Monoid::max && in.op->monoid != Monoid::min) || role(loop, in.op->axis) != 1 ||
@@ -30,23 +31,23 @@ std::optional<int> KernelPrinter::packed_extreme(const Loop& loop, const Instr& 
   return packed ? std::optional(source) : std::nullopt;
 }
 
-void KernelPrinter::print_packed_extremes(Loop& loop) {
+void ReductionPrinter::print_packed_extremes(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const Instr& in = loop.plan->body[i];
-    const auto source = packed_extreme(loop, in);
+    const auto source = analysis_.packed_extreme(loop, in);
     if (!source) continue;
-    need("extreme");
+    k_.need("extreme");
     std::string state = loop.states[i];
     if (loop.layout.part == Part::all) {
-      Registers rows = buffer(in.value);
+      Registers rows = k_.buffer(in.value);
       rows.name = state;
-      state = element(rows);
+      state = k_.element(rows);
     }
     const std::string_view name = in.op->monoid == Monoid::max ? "max" : "min";
     const Registers& r = loop.arrays[static_cast<std::size_t>(*source)];
     if (crowded_ && loop.plan->body[static_cast<std::size_t>(*source)].kind == Instr::Kind::reload)
-      out_.line("opaque({});", at(r));
-    out_.line("{0} = {1}({0}, {1}_of({2}));", state, name, at(r));
+      out_.line("opaque({});", k_.at(r));
+    out_.line("{0} = {1}({0}, {1}_of({2}));", state, name, k_.at(r));
   }
 }
 

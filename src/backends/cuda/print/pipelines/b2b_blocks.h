@@ -6,7 +6,7 @@
 
 namespace tilewright::cuda {
 
-class B2bBlocks : PipelineText {
+class B2bBlocks : PrinterParts {
  public:
   // Names of a block's type, as its first reader sees it and with rows and depth exchanged, and of its
   // places.
@@ -14,7 +14,7 @@ class B2bBlocks : PipelineText {
     std::string type, transposed, stage;
   };
 
-  explicit B2bBlocks(KernelPrinter& k) : PipelineText(k) {}
+  explicit B2bBlocks(KernelPrinter& k) : PrinterParts(k) {}
   void choose_names();
   const Names& names(int block) const { return text_[static_cast<std::size_t>(block)]; }
   void print_places();

@@ -47,7 +47,7 @@ std::string CpAsyncDot::multiply_text(const Registers& acc) {
   constexpr const char* kBlocks = "a_blocks + stage * A::bytes, b_blocks + stage * B::bytes";
   if (dot_unit(schedule_) == tile::DotUnit::fma_blocks) {
     k_.need("fma_dot");
-    const KernelPrinter::Thread thread_names = k_.thread(f);
+    const ThreadNames thread_names = k_.thread(f);
     return fmt::format("fma_block<A, B, {}, {}, {}, {}>({}, {}, {}, {} * {});", f.row_steps(), f.groups,
                        f.col_steps(), f.threads_per_row * f.vector, k_.pointer_to(acc), kBlocks,
                        thread_names.g, thread_names.t, f.vector);

@@ -1,5 +1,6 @@
 // The body of kernels without dots on tensor cores.
 #include "backends/cuda/print/pipelines/elements.h"
+#include "backends/cuda/print/element_printer.h"
 
 namespace tilewright::cuda {
 
@@ -48,7 +49,7 @@ void PersistentRows::name_staged() {
   }
 }
 
-bool PersistentRows::bring_load(Loop& loop, std::size_t i) {
+bool PersistentRows::bring_load(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   const auto staged = staged_.find(in.op);
   if (staged == staged_.end()) return false;
@@ -59,15 +60,15 @@ bool PersistentRows::bring_load(Loop& loop, std::size_t i) {
 }
 
 // The copies of one program's rows into turn `turn`, as part of the function that fetches a program.
-void PersistentRows::print_fetch(Loop& loop, const Instr& in) {
+void PersistentRows::print_fetch(PrintedLoop& loop, const Instr& in) {
   k_.need("fetch");
   const Staged& s = staged_.at(in.op);
   const Access access(kernel_, plan_.ranges, *in.op);
   Text here = out_.another(2);
   std::swap(out_, here);
   for (int d = 0; d < access.rank(); ++d) foresight_.print(access.start(d));
-  const KernelPrinter::Bounds b = k_.print_bounds(loop, in, access);
-  const KernelPrinter::Address a = k_.print_address(loop, in, access);
+  const Bounds b = k_.elements().loads().print_bounds(loop, in, access);
+  const Address a = k_.elements().loads().print_address(loop, in, access);
   const Registers r{s.name, loop.layout, access.view().dtype, element_type(access.view().dtype), true};
   k_.for_registers(r, [&] {
     std::string p = a.base, guard = b.uniform;
@@ -77,8 +78,8 @@ void PersistentRows::print_fetch(Loop& loop, const Instr& in) {
     const auto add = [&](bool needed, const std::string& condition) {
       if (needed) guard += (guard.empty() ? "" : " && ") + condition;
     };
-    add(b.rows && loop.layout.part == Part::all, fmt::format("{} < {}", k_.row_text(loop), b.end_row));
-    add(b.cols, fmt::format("{} < {}", k_.col_text(loop), b.end_col));
+    add(b.rows && loop.layout.part == Part::all, fmt::format("{} < {}", row_text(loop), b.end_row));
+    add(b.cols, fmt::format("{} < {}", col_text(loop), b.end_col));
     const std::string slot = k_.staged_slot(r, s.name + " + stage * " + integer(s.slots * schedule_.threads));
     if (guard.empty())
       out_.line("fetch<{}, {}>({}, {});", loop.frame.vector, schedule_.threads, slot, p);

@@ -18,7 +18,7 @@ class PersistentRows : public Pipeline {
  public:
   explicit PersistentRows(KernelPrinter& k) : Pipeline(k), foresight_(k) {}
   void print_body() override;
-  bool bring_load(Loop& loop, std::size_t instr) override;
+  bool bring_load(PrintedLoop& loop, std::size_t instr) override;
 
  private:
   // A load that is copied ahead: its slots of 16 bytes a thread, and those before it.
@@ -28,7 +28,7 @@ class PersistentRows : public Pipeline {
     Index first_slot = 0;
   };
   void name_staged();
-  void print_fetch(Loop& loop, const Instr& in);
+  void print_fetch(PrintedLoop& loop, const Instr& in);
   void print_staging(const std::string& programs);
   void print_turn(const std::string& programs);
   std::vector<Staged> staged_in_order() const;

@@ -6,9 +6,9 @@
 
 namespace tilewright::cuda {
 
-class Foresight : PipelineText {
+class Foresight : PrinterParts {
  public:
-  explicit Foresight(KernelPrinter& k) : PipelineText(k) {}
+  explicit Foresight(KernelPrinter& k) : PrinterParts(k) {}
   void begin();
   // A scalar of the kernel's own body and what it is made of; others are the fetching side's own.
   void print(ValueId v);

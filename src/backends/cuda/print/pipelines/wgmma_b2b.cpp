@@ -182,7 +182,7 @@ void WgmmaB2b::release_residents() {
 }
 
 // A block that threads compute on: from shared memory into their registers, and free again.
-bool WgmmaB2b::take_load(const Loop& loop, const Op& load, const Registers& r) {
+bool WgmmaB2b::take_load(const PrintedLoop& loop, const Op& load, const Registers& r) {
   const auto found = b2b_->to_threads.find(&load);
   if (found == b2b_->to_threads.end()) return false;
   const int block = found->second;
@@ -191,7 +191,7 @@ bool WgmmaB2b::take_load(const Loop& loop, const Op& load, const Registers& r) {
   out_.line("wait_full({}, {});", pipeline.name, pipeline.state);
   k_.for_registers(r, [&] {
     out_.line("{} = block_pair<{}>({} + {}.stage * {}::bytes, {}, {});", k_.at(r), names.type, names.stage,
-              pipeline.state, names.type, k_.row_text(loop), k_.col_text(loop));
+              pipeline.state, names.type, row_text(loop), col_text(loop));
   });
   out_.write("warpgroup_sync(group);");
   release(block, pipeline.state);
@@ -216,7 +216,7 @@ std::string WgmmaB2b::layout(const B2bDot& d, int block) const {
 }
 
 // The registers that hold operand a.
-WgmmaB2b::Registers WgmmaB2b::left(const B2bDot& d) {
+Registers WgmmaB2b::left(const B2bDot& d) {
   const auto parts = parts_.find(loops_.storage(d.op->operands[0]));
   return parts == parts_.end() ? k_.buffer(d.op->operands[0]) : parts->second;
 }

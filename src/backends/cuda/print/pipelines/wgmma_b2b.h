@@ -3,6 +3,7 @@
 // registers, and multiply what these leave there.
 #pragma once
 
+#include "backends/cuda/print/masked_rounds.h"
 #include "backends/cuda/print/pipelines/b2b_blocks.h"
 #include "backends/cuda/print/pipelines/wgmma.h"
 
@@ -12,7 +13,7 @@ class WgmmaB2b : public Wgmma {
  public:
   explicit WgmmaB2b(KernelPrinter& k) : Wgmma(k), blocks_(k) {}
   bool print_loop(const Step& step) override;
-  bool take_load(const Loop& loop, const Op& load, const Registers& r) override;
+  bool take_load(const PrintedLoop& loop, const Op& load, const Registers& r) override;
 
  protected:
   void choose_names() override;

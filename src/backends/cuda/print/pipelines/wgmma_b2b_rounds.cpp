@@ -3,6 +3,7 @@
 // products of a round and the last one of the round before are handed over together, and the steps between
 // the first and the last run beside the last one.
 #include "backends/cuda/analysis/b2b_plan.h"
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/pipelines/wgmma_b2b.h"
 
 #include <algorithm>
@@ -225,9 +226,9 @@ void WgmmaB2b::print_overlapping(const Step& loop) {
   const std::string body = out_.local("run_round"), masked = masks ? ", true" : "";
   out_.open("const auto {} = [&](const {} {}, const bool begins{})", body, bounds.type, bounds.index,
             masks ? ", const bool masked" : "");
-  k_.known_masks() = masks ? &*masks : nullptr;
+  k_.elements().known_masks() = masks ? &*masks : nullptr;
   print_overlapping_round(named, true);
-  k_.known_masks() = nullptr;
+  k_.elements().known_masks() = nullptr;
   out_.close_with("};");
   out_.line("{}({}({}), true{});", body, bounds.type, bounds.from, masked);
   const std::string i = out_.local(bounds.index + "_i");

@@ -1,4 +1,5 @@
 #include "backends/cuda/print/pipelines/wgmma_scaled_accumulation.h"
+#include "backends/cuda/print/element_printer.h"
 
 #include "backends/cuda/analysis/b2b_plan.h"
 
@@ -124,9 +125,9 @@ void WgmmaScaledAccumulation::print_product(const Rounds& a, const Round& round,
       out_.line("wgmma_pin({});", r.name);
   for (const auto& [v, name] : a.names[round.kind].scalars)
     if (k_.type_of(v) == "f32") out_.line("wgmma_pin({});", name);
-  if (a.row_blocks > 1) k_.row_window() = {row_block * kBlockRows, (row_block + 1) * kBlockRows};
+  if (a.row_blocks > 1) k_.elements().row_window() = {row_block * kBlockRows, (row_block + 1) * kBlockRows};
   print_steps(a, round, a.after);
-  k_.row_window().reset();
+  k_.elements().row_window().reset();
 }
 
 // One accumulator: the tensor cores have the other warpgroups' products meanwhile.

@@ -1,0 +1,68 @@
+// What an element loop says of its rows, columns and instructions.
+#include "backends/cuda/print/element_loop.h"
+
+#include "backends/cuda/print/text.h"
+#include "backends/printer/index_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tilewright::cuda {
+
+using tile::OpKind;
+
+namespace {
+
+std::string times(const printer::IndexText& a, const printer::IndexText& b) { return (a * b).str(); }
+
+}  // namespace
+
+bool is_array(const printer::Instr& in) {
+  return in.kind == printer::Instr::Kind::reload ||
+         (in.kind == printer::Instr::Kind::compute && in.op->kind == OpKind::load);
+}
+
+int role(const PrintedLoop& loop, int loop_axis) { return side_of_axis(*loop.plan, loop.layout, loop_axis); }
+
+Part spread_of(const PrintedLoop& loop, const std::vector<int>& axes) {
+  return cuda::spread_of(*loop.plan, loop.layout, axes);
+}
+
+std::string row_text(const PrintedLoop& loop) {
+  const TileFrame& f = loop.frame;
+  if (f.rows == 1) return "0";
+  if (f.map == RowMap::mma)
+    return f.row_steps() == 2
+               ? fmt::format("r * 8 + {}", loop.thread.g)
+               : fmt::format("r / 2 * {} + r % 2 * 8 + {}", 2 * Index{f.groups}, loop.thread.g);
+  if (f.row_groups() == 1) return f.row_steps() == 1 ? "0" : "r";
+  return f.row_steps() == 1 ? loop.thread.g : fmt::format("r * {} + {}", f.row_groups(), loop.thread.g);
+}
+
+std::string col_text(const PrintedLoop& loop) {
+  const TileFrame& f = loop.frame;
+  const std::string t =
+      f.col_steps() == 1 ? loop.thread.t : fmt::format("(c * {} + {})", f.row_threads(), loop.thread.t);
+  if (f.vector > 1) return fmt::format("{} * {}", t, f.vector);
+  return f.col_steps() == 1 ? t : fmt::format("c * {} + {}", f.row_threads(), loop.thread.t);
+}
+
+bool is_inner_sum(const PrintedLoop& loop, std::size_t i) {
+  return std::any_of(loop.inner.begin(), loop.inner.end(), [&](const InnerProduct& p) {
+    return p.first_sum == static_cast<int>(i) || p.second_sum == static_cast<int>(i);
+  });
+}
+
+std::string row_step_text(const TileFrame& f, const std::function<std::string(Index)>& scaled) {
+  if (f.map == RowMap::strided) return times("r", scaled(f.row_groups()));
+  const std::string half = scaled(8);
+  if (f.row_steps() == 2) return times("r", half);
+  return fmt::format("{} + {}", times("r / 2", scaled(2 * Index{f.groups})), times("r % 2", half));
+}
+
+bool loaded_by_piece(const PrintedLoop& loop, Part part) {
+  return (loop.pieces.loads && part == Part::cols) || (loop.pieces.rows > 0 && part == Part::all);
+}
+
+}  // namespace tilewright::cuda

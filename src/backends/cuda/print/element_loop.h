@@ -1,0 +1,94 @@
+// PrintedLoop: one element loop while it is printed, and the texts that follow from where it stands alone.
+#pragma once
+
+#include "backends/cuda/layout/spread.h"
+#include "backends/cuda/plan/element_loops.h"
+#include "backends/printer/loop_plan.h"
+
+#include <tilewright/base/dtype.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tilewright::cuda {
+
+// An expression and the C++ type it has ("i32" for an i64 that is known to fit).
+struct TypedText {
+  std::string text;
+  std::string type;
+  int operations = 0;  // in the text, names and elements of arrays being none
+};
+
+// An array that holds one value spread over the threads.
+struct Registers {
+  std::string name;
+  ThreadLayout layout;
+  DType dtype;
+  std::string type;     // of an element
+  bool staged = false;  // not in registers: `name` points to this thread's slots of shared memory
+  Index rows = 0;       // of a thread's rows so many are there, in turn, or one for all of them; 0: all
+};
+
+// Names of a thread's coordinates for one way of standing in rows.
+struct ThreadNames {
+  std::string t, g;
+};
+
+// Predicates of a load or store.
+struct Bounds {
+  bool rows = false, cols = false;  // predicates needed
+  bool whole = true;                // column vectors are in or out as a whole
+  std::string first_row, end_row, first_col, end_col;
+  std::string uniform;  // condition on the other dimensions; empty: none
+};
+
+struct Address {
+  std::string base;          // pointer variable of this thread
+  std::string row_term;      // elements from r = 0 to r
+  std::string col_step;      // elements from one c to the next
+  std::string element_step;  // "" when contiguous
+};
+
+// A factor of the products that a row's sum is made of: the f32 that they multiply, and the instruction
+// whose registers are it in `type`; the same where bytes become it.
+struct InnerFactor {
+  int instr = -1, source = -1;
+  DType type = DType::bf16;
+};
+// One sum, or two that share a factor; instructions of the sums.
+struct InnerProduct {
+  int first_sum = -1, second_sum = -1;
+  InnerFactor first = {}, second = {}, by = {};
+  std::string sums = {};
+};
+
+struct PrintedLoop {
+  const printer::ElementLoop* plan;
+  ThreadLayout layout;
+  TileFrame frame;
+  std::vector<TypedText> values;    // by instruction; empty text: not yet computed here
+  std::vector<Registers> arrays;    // by instruction: loads and reloads
+  std::vector<int> uses;            // by instruction
+  std::vector<std::string> states;  // by instruction: reduction accumulators
+  std::vector<Bounds> bounds;       // by instruction: stores
+  std::vector<Address> addresses;
+  std::vector<std::string> outputs;  // by instruction: the vector that a store or a keep collects
+  std::vector<bool> wide;            // by instruction: stores of four vectors at once, see is_wide_store
+  Pieces pieces;
+  std::vector<InnerProduct> inner;  // sums on tensor cores
+  ThreadNames thread;
+};
+
+int role(const PrintedLoop& loop, int loop_axis);  // 0 rows, 1 columns, -1 none
+Part spread_of(const PrintedLoop& loop, const std::vector<int>& axes);
+bool is_array(const printer::Instr& in);                    // its registers hold a loaded or kept value
+bool is_inner_sum(const PrintedLoop& loop, std::size_t i);  // tensor cores sum it
+bool loaded_by_piece(const PrintedLoop& loop, Part part);
+
+std::string row_text(const PrintedLoop& loop);  // the row that r names
+std::string col_text(const PrintedLoop& loop);  // the first column of the vector that c names
+// How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
+std::string row_step_text(const TileFrame& frame, const std::function<std::string(Index)>& scaled);
+
+}  // namespace tilewright::cuda

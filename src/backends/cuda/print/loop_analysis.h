@@ -1,0 +1,83 @@
+// LoopAnalysis: what the instructions of an element loop become when they are printed. It asks and prints
+// nothing.
+#pragma once
+
+#include "backends/cuda/print/element_loop.h"
+#include "backends/cuda/print/printer_parts.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace tilewright::cuda {
+
+class LoopAnalysis : PrinterParts {
+ public:
+  explicit LoopAnalysis(KernelPrinter& k) : PrinterParts(k) {}
+
+  // --- how often an instruction is printed (print_elements.cpp)
+  enum class Level : unsigned char { once, row, element };
+  Level level(const PrintedLoop& loop, const Instr& in) const;
+  void count_uses(PrintedLoop& loop) const;
+
+  // --- indices (print_indices.cpp)
+  // constant + row · (row index) + col · (column index), where `divisor` divides the constant part.
+  struct IndexForm {
+    Index row = 0, col = 0;
+    Index divisor = 1;
+  };
+  std::optional<IndexForm> index_form(const PrintedLoop& loop, const printer::Ref& ref) const;
+  bool draws_fours(const PrintedLoop& loop, std::size_t i) const;
+  std::optional<std::size_t> tanh_beside_one(const PrintedLoop& loop, const Instr& in) const;
+
+  // --- loads and stores (print_stores.cpp)
+  bool is_vector_store(const PrintedLoop& loop, std::size_t i) const;
+  bool is_wide_store(const PrintedLoop& loop, std::size_t i) const;
+  bool direct_copy(const PrintedLoop& loop, std::size_t i) const;
+  bool keeps_load(const PrintedLoop& loop, std::size_t i) const;
+
+  // --- exponentials in back-to-back matmuls (print_exp.cpp)
+  struct Scaled {
+    int instr;  // the product
+    printer::Ref x;
+    double by;
+  };
+  struct ExpBelow {
+    int sub = -1, mul = -1;  // instructions that become part of the expression
+    printer::Ref x, y;
+    double scale = 1;
+    bool by_column = false;      // y
+    bool by_difference = false;  // x - y is rounded before it is multiplied
+  };
+  std::optional<Scaled> scaled(const PrintedLoop& loop, const printer::Ref& ref) const;
+  std::optional<Scaled> scaled_extreme(const PrintedLoop& loop, const Instr& in) const;
+  std::optional<ExpBelow> exp_below(const PrintedLoop& loop, const Instr& in) const;
+
+  // --- integers of 8 and 4 bits as floats (print_bytes.cpp), maxima of pairs (print_vectors.cpp)
+  struct WidenedBytes {
+    int array = -1;                          // instruction: loaded bytes
+    std::optional<printer::Ref> count = {};  // of (byte << count) >> 4
+    std::vector<int> parts = {};             // instructions that become part of the conversion
+  };
+  std::optional<WidenedBytes> widened_bytes(const PrintedLoop& loop, const Instr& in) const;
+  bool keeps_widened(const PrintedLoop& loop, std::size_t i) const;
+  bool only_kept(const PrintedLoop& loop, std::size_t i) const;
+  std::optional<int> packed_extreme(const PrintedLoop& loop, const Instr& in) const;
+
+  // --- sums of products on tensor cores (print_inner.cpp)
+  void choose_inner_products(PrintedLoop& loop) const;
+
+  // A constant that an operand is.
+  std::optional<double> constant_of(const PrintedLoop& loop, const printer::Ref& ref) const;
+  std::optional<Index> constant_integer(const PrintedLoop& loop, const printer::Ref& ref) const;
+
+ private:
+  bool comes_from_dot(const PrintedLoop& loop, const printer::Ref& ref) const;
+  bool is_dot_sized(ValueId value) const;
+  std::optional<InnerFactor> inner_factor(const PrintedLoop& loop, const printer::Ref& ref) const;
+  std::optional<std::pair<InnerFactor, InnerFactor>> inner_factors(const PrintedLoop& loop,
+                                                                   const Instr& in) const;
+  bool has_inner_products(const PrintedLoop& loop) const;
+};
+
+}  // namespace tilewright::cuda
