@@ -5,7 +5,7 @@
 #include "backends/cuda/analysis/access.h"
 #include "backends/cuda/plan/pipelines.h"
 #include "backends/cuda/plan/plan.h"
-#include "backends/cuda/print/element_loop.h"
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_facts.h"
 #include "backends/cuda/print/kernel_names.h"
 #include "backends/cuda/print/printer.h"
@@ -16,7 +16,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -25,14 +24,12 @@
 
 namespace tilewright::cuda {
 
-class ElementPrinter;
 class Pipeline;
 
 // What all kernels have. A pipeline prints the loops that are its own, with the functions here.
 class KernelPrinter {
  public:
   KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan);
-  ~KernelPrinter();
   KernelPrinter(const KernelPrinter&) = delete;
   KernelPrinter& operator=(const KernelPrinter&) = delete;
   backends::Source run(Pipeline& pipeline);
@@ -47,7 +44,8 @@ class KernelPrinter {
   const std::string& map_name(std::size_t map) const { return map_names_[map]; }
   const std::vector<std::string>& map_names() const { return map_names_; }
   Pipeline& pipeline() { return *pipeline_; }
-  ElementPrinter& elements() { return *elements_; }
+  ExpressionPrinter& expressions() { return expressions_; }
+  ElementPrinter& elements() { return elements_; }
 
   using IndexText = printer::IndexText;
   using Instr = printer::Instr;
@@ -85,11 +83,6 @@ class KernelPrinter {
   void need(const std::string& header) { headers_.insert(header); }
 
   // --- registers
-  std::string declaration(const Registers& r) const;
-  std::string at(const Registers& r) const;          // "x[r][c]"
-  std::string element(const Registers& r) const;     // "x[r][c].v[v]"
-  Registers buffer(ValueId v);                       // the registers a value lives in
-  std::string pointer_to(const Registers& r) const;  // first vector of it
   Registers converted(ValueId v, ThreadLayout layout);
   enum class StageSide : unsigned char { put, take };
   // How a tile lies in shared memory: rows `pitch` elements apart, from `offset` on. Transposed: the tile's
@@ -102,43 +95,17 @@ class KernelPrinter {
     bool transposed = false;
   };
   void move_through_stage(const Registers& r, StageSide side, const StageLayout& stage);
-  std::string convert_text(const std::string& from, const std::string& to, const std::string& text);
-  std::string stage_type(ValueId v) const;
-  // Loops over the vectors (or rows) of an array; of a piece of a tile: over what the piece has of them.
-  void for_registers(const Registers& r, const std::function<void()>& body, const Pieces* piece = nullptr);
 
   // --- memory (print_memory.cpp)
-  std::string base_offset(const Access& access);
-  std::string stride_text(const Access& access, int dim);
-  std::string dim_text(const tile::Dim& dim);
-  std::string load_cache(const tile::Op& op, Part part, const TileFrame& frame) const;
-  std::string store_cache() const;
-  TypedText scalar_load(const tile::Op& op);
   void print_scalar_effect(const tile::Op& op);
-  std::string view_offset(int view, const std::vector<TypedText>& indices);
 
   // --- loads that a pipeline copies ahead
-  std::string staged_slot(const Registers& r, const std::string& base) const;
-  std::string staged_vector(const Registers& r) const;
   bool walks() const { return walks_programs(schedule_); }
   const Op* scalar_definition(ValueId v) const;  // of the kernel's own body
   std::string scalar_line(ValueId v) const;      // as printed; empty: none
   ValueId same_scalar(ValueId v) const;          // the one whose variable it shares, or itself
   void print_tile_swizzle();
   std::string programs_text() const;  // all programs
-
-  // --- expressions (print_expressions.cpp)
-  TypedText scalar(ValueId v);
-  TypedText compute(const tile::Op& op, const std::vector<TypedText>& operands);
-  TypedText op_expr(const tile::Op& op, const std::vector<TypedText>& operands);
-  TypedText cast_expr(const tile::Op& op, const TypedText& from);
-  TypedText apply_expr(const tile::Op& op, const std::vector<TypedText>& operands);
-  bool compares_in_32_bits(const tile::Op& op, const std::vector<TypedText>& operands) const;
-  TypedText gather_expr(const tile::Op& op, const std::vector<TypedText>& operands);
-  std::string type_of(ValueId v) const;
-  const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
-  std::string as_type(const TypedText& e, const std::string& type) const;
-  bool only_stored(ValueId v) const;  // every use rounds it to its narrow type
 
   // --- threads that exchange something
   std::string exchanging_threads() const;
@@ -151,6 +118,7 @@ class KernelPrinter {
 
  private:
   friend class PrinterParts;
+  friend class PrinterState;
 
   const tile::Kernel& kernel_;
   const CudaPlan& plan_;
@@ -185,7 +153,9 @@ class KernelPrinter {
   bool stepped_ = false;  // `step` is declared
   bool cluster_waited_ = false;
   bool previous_waited_ = false;  // for the kernel before
-  std::unique_ptr<ElementPrinter> elements_;
+  ExpressionPrinter expressions_{*this};
+  RegisterPrinter registers_{*this, expressions_};
+  ElementPrinter elements_{*this};
 };
 
 }  // namespace tilewright::cuda

@@ -46,7 +46,7 @@ std::optional<LoopAnalysis::WidenedBytes> LoopAnalysis::widened_bytes(const Prin
 
 std::optional<Index> LoopAnalysis::constant_integer(const PrintedLoop& loop, const printer::Ref& ref) const {
   if (ref.is_scalar()) {
-    const printer::ValueRange& r = k_.range(ref.scalar);
+    const printer::ValueRange& r = expressions_.range(ref.scalar);
     return r.low == r.high ? std::optional(r.low) : std::nullopt;
   }
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
@@ -77,8 +77,8 @@ bool LoopAnalysis::keeps_widened(const PrintedLoop& loop, std::size_t i) const {
 
 std::string ElementPrinter::widened_text(PrintedLoop& loop, const WidenedBytes& bytes,
                                          const std::string& to) {
-  k_.need("bytes");
-  const std::string array = k_.at(loop.arrays[static_cast<std::size_t>(bytes.array)]);
+  need("bytes");
+  const std::string array = registers_.at(loop.arrays[static_cast<std::size_t>(bytes.array)]);
   if (!bytes.count) return fmt::format("bytes_to_{}({})", to, array);
   // A tile of one number is written where its elements are, which come later.
   const std::string count = bytes.count->is_scalar()

@@ -85,7 +85,7 @@ void ElementPrinter::print_elements(const ElementLoop& plan) {
     if (analysis_.is_vector_store(loop, i) ||
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
       const Access access(kernel_, ranges_, *plan.body[i].op);
-      k_.need("memory");
+      need("memory");
       loop.wide[i] = static_cast<int>(i) == loop.pieces.tma_store || analysis_.is_wide_store(loop, i);
       if (static_cast<int>(i) == loop.pieces.tma_store) continue;
       const PrintedLoop as_stored = loop.wide[i] ? widened(loop) : loop;
@@ -94,8 +94,8 @@ void ElementPrinter::print_elements(const ElementLoop& plan) {
     }
   for (std::size_t i = 0; i < n; ++i)
     if (plan.body[i].kind == Instr::Kind::keep || plan.body[i].kind == Instr::Kind::scan) {
-      const Registers r = k_.buffer(plan.body[i].value);
-      if (declared_.insert(loops_.storage(plan.body[i].value)).second) out_.write(k_.declaration(r));
+      const Registers r = registers_.buffer(plan.body[i].value);
+      if (declared_.insert(loops_.storage(plan.body[i].value)).second) out_.write(registers_.declaration(r));
     }
   reductions_.print_reduction_starts(loop);
   print_at(loop, Level::once);
@@ -214,7 +214,7 @@ void ElementPrinter::print_quad(PrintedLoop& loop, const std::string& first, con
                 parts[i]);
       continue;
     }
-    k_.need("quad");
+    need("quad");
     if (!named) out_.line("const int c = {};", index);
     named = true;
     wide.outputs[i] = fmt::format("across_quad({})", parts[i]);
@@ -294,7 +294,7 @@ void ElementPrinter::print_reduce(PrintedLoop& loop, std::size_t i) {
 }
 
 TypedText ElementPrinter::operand(PrintedLoop& loop, const printer::Ref& ref) {
-  if (ref.is_scalar()) return k_.scalar(ref.scalar);
+  if (ref.is_scalar()) return expressions_.scalar(ref.scalar);
   return loop.values[static_cast<std::size_t>(ref.instr)];
 }
 
@@ -313,12 +313,13 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   if (loop.uses[i] == 0) return;                  // part of another expression
   if (analysis_.widened_bytes(loop, in)) return;  // as a vector
   TypedText& value = loop.values[i];
-  const std::string type = k_.type_of(in.value);
+  const std::string type = expressions_.type_of(in.value);
   if (in.kind == Instr::Kind::reload || in.op->kind == OpKind::load) {
     if (loop.arrays[i].layout.part == Part::one || loop.arrays[i].layout.part == Part::rows)
-      value = {k_.at(loop.arrays[i]), loop.arrays[i].type};
+      value = {registers_.at(loop.arrays[i]), loop.arrays[i].type};
     if (value.type.empty())
-      value = {k_.element(loop.arrays[i]), loop.arrays[i].type};  // narrow vectors: see print_vector_heads
+      value = {registers_.element(loop.arrays[i]),
+               loop.arrays[i].type};  // narrow vectors: see print_vector_heads
     return;
   }
   if (in.op->kind == OpKind::constant) {
@@ -336,14 +337,14 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   operands.reserve(in.operands.size());
   for (const printer::Ref& ref : in.operands) operands.push_back(operand(loop, ref));
   if (analysis_.draws_fours(loop, i)) {
-    k_.need("philox");
+    need("philox");
     out_.line("if (v % 4 == 0) {} = philox(u64({}), u64({}) >> 2);", loop.outputs[i], operands[0].text,
               operands[1].text);
     value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), "i64"};
     return;
   }
   if (const auto tanh = analysis_.tanh_beside_one(loop, in)) {
-    k_.need("math_fast");
+    need("math_fast");
     const Instr& inner = loop.plan->body[*tanh];
     const TypedText x = operand(loop, inner.operands[0]);
     value = {fmt::format("fast::one_plus_tanh({})", x.text), "f32", x.operations + 1};
@@ -353,7 +354,7 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
     value = exp_expr(loop, i, *below);
   } else {
     guard_known_mask(*in.op, operands);
-    value = k_.compute(*in.op, operands);
+    value = expressions_.compute(*in.op, operands);
   }
   const bool whole = in.op->kind == OpKind::gather || in.op->kind == OpKind::random;
   const bool one_use = loop.uses[i] <= 1 && analysis_.level(loop, in) == Level::element;

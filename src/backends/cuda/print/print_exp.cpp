@@ -138,7 +138,7 @@ void ElementPrinter::print_exp_offsets(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
     const auto below = analysis_.exp_below(loop, loop.plan->body[i]);
     if (!below) continue;
-    k_.need("math_fast");
+    need("math_fast");
     if (below->by_difference) continue;
     loop.outputs[i] = out_.local(names_.hint(loop.plan->body[i].value) + "_offset");
     out_.line("const f32 {} = fast::exp_offset({});", loop.outputs[i], operand(loop, below->y).text);

@@ -13,18 +13,18 @@ using tile::OpKind;
 using tile::Prim;
 
 // i64 values that are known to fit are computed in 32 bits: a GPU has no other integer unit.
-std::string KernelPrinter::type_of(ValueId v) const {
+std::string ExpressionPrinter::type_of(ValueId v) const {
   const DType dtype = kernel_.type(v).dtype;
   if (dtype == DType::i64) return range(v).fits_i32() ? "i32" : "i64";
   return compute_type(dtype);
 }
 
-std::string KernelPrinter::as_type(const TypedText& e, const std::string& type) const {
+std::string ExpressionPrinter::as_type(const TypedText& e, const std::string& type) const {
   if (e.type == type) return e.text;
   return fmt::format("{}({})", type, e.text);
 }
 
-TypedText KernelPrinter::scalar(ValueId v) {
+TypedText ExpressionPrinter::scalar(ValueId v) {
   auto it = scalars_.find(v);
   if (it == scalars_.end()) it = scalars_.find(loops_.storage(v));
   if (it != scalars_.end()) return it->second;
@@ -32,9 +32,11 @@ TypedText KernelPrinter::scalar(ValueId v) {
   return {names_.value(loops_.storage(v)), type_of(loops_.storage(v))};
 }
 
-bool KernelPrinter::only_stored(ValueId v) const { return facts_.only_stored[static_cast<std::size_t>(v)]; }
+bool ExpressionPrinter::only_stored(ValueId v) const {
+  return facts_.only_stored[static_cast<std::size_t>(v)];
+}
 
-TypedText KernelPrinter::compute(const Op& op, const std::vector<TypedText>& operands) {
+TypedText ExpressionPrinter::compute(const Op& op, const std::vector<TypedText>& operands) {
   TypedText e = op_expr(op, operands);
   const bool same = !operands.empty() && e.text == operands[0].text;
   e.operations = same ? 0 : 1;
@@ -42,7 +44,7 @@ TypedText KernelPrinter::compute(const Op& op, const std::vector<TypedText>& ope
   return e;
 }
 
-TypedText KernelPrinter::op_expr(const Op& op, const std::vector<TypedText>& operands) {
+TypedText ExpressionPrinter::op_expr(const Op& op, const std::vector<TypedText>& operands) {
   switch (op.kind) {
     case OpKind::cast:
       return cast_expr(op, operands[0]);
@@ -62,7 +64,7 @@ TypedText KernelPrinter::op_expr(const Op& op, const std::vector<TypedText>& ope
 }
 
 // Narrow floats are held as the f32 of the same value; a store rounds by itself.
-TypedText KernelPrinter::cast_expr(const Op& op, const TypedText& from) {
+TypedText ExpressionPrinter::cast_expr(const Op& op, const TypedText& from) {
   const DType to = kernel_.type(op.results[0]).dtype, source = kernel_.type(op.operands[0]).dtype;
   const std::string type = type_of(op.results[0]);
   if (is_narrow_float(to)) {
@@ -82,13 +84,13 @@ TypedText KernelPrinter::cast_expr(const Op& op, const TypedText& from) {
 }
 
 // A number strictly inside i32 compares with any i64 as with its saturation.
-bool KernelPrinter::compares_in_32_bits(const Op& op, const std::vector<TypedText>& operands) const {
+bool ExpressionPrinter::compares_in_32_bits(const Op& op, const std::vector<TypedText>& operands) const {
   if (operands.size() != 2 || (operands[0].type == "i64") == (operands[1].type == "i64")) return false;
   const ValueRange& r = range(op.operands[operands[0].type == "i64" ? 1 : 0]);
   return r.low > -2147483647 - 1 && r.high < 2147483647;
 }
 
-TypedText KernelPrinter::apply_expr(const Op& op, const std::vector<TypedText>& operands) {
+TypedText ExpressionPrinter::apply_expr(const Op& op, const std::vector<TypedText>& operands) {
   const ValueId first = op.operands[op.prim == Prim::select ? 1 : 0];
   const DType dtype = kernel_.type(first).dtype;
   const DType result_dtype = kernel_.type(op.results[0]).dtype;
@@ -130,7 +132,7 @@ TypedText KernelPrinter::apply_expr(const Op& op, const std::vector<TypedText>& 
   return {prim_expression(use, texts), type};
 }
 
-TypedText KernelPrinter::gather_expr(const Op& op, const std::vector<TypedText>& operands) {
+TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedText>& operands) {
   const auto view = static_cast<std::size_t>(op.param);
   const tile::ViewParam& p = kernel_.views[view];
   std::vector<TypedText> indices(operands.begin(), operands.begin() + p.rank());

@@ -33,7 +33,7 @@ std::optional<std::string> ElementPrinter::column_offset(PrintedLoop& loop, cons
     const printer::Ref& other = in.operands[1 - side];
     const auto offset = column_offset(loop, in.operands[side]);
     if (!offset || !other.is_scalar()) continue;
-    const std::string text = k_.scalar(other.scalar).text;
+    const std::string text = expressions_.scalar(other.scalar).text;
     return *offset == "0" ? text : fmt::format("{} + {}", *offset, text);
   }
   return std::nullopt;
@@ -51,13 +51,13 @@ std::optional<ElementPrinter::ColumnTest> ElementPrinter::column_test(PrintedLoo
     return std::nullopt;
   for (std::size_t side : {0u, 1u}) {
     const printer::Ref& number = in.operands[1 - side];
-    const printer::ValueRange& columns = k_.range(op.operands[side]);
+    const printer::ValueRange& columns = expressions_.range(op.operands[side]);
     if (!number.is_scalar() || columns.low <= -2147483647 || columns.high >= 2147483647) continue;
     const auto offset = column_offset(loop, in.operands[side]);
     if (!offset) continue;
-    TypedText n = k_.scalar(number.scalar);
+    TypedText n = expressions_.scalar(number.scalar);
     if (n.type == "i64") {
-      k_.need("edge");
+      need("edge");
       n.text = fmt::format("saturate_i32({})", n.text);
     }
     return ColumnTest{op.prim == tile::Prim::eq, fmt::format("u32({}) - u32({}) - u32({} * {})", n.text,
@@ -92,7 +92,7 @@ std::optional<std::string> ElementPrinter::vector_test(PrintedLoop& loop) {
 // What an integer of the loop is in terms of its row and column.
 std::optional<LoopAnalysis::IndexForm> LoopAnalysis::index_form(const PrintedLoop& loop,
                                                                 const printer::Ref& ref) const {
-  if (ref.is_scalar()) return IndexForm{0, 0, k_.range(ref.scalar).divisor};
+  if (ref.is_scalar()) return IndexForm{0, 0, expressions_.range(ref.scalar).divisor};
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
   if (in.kind != Instr::Kind::compute || kernel_.type(in.value).dtype != DType::i64) return std::nullopt;
   const Op& op = *in.op;
@@ -117,8 +117,9 @@ std::optional<LoopAnalysis::IndexForm> LoopAnalysis::index_form(const PrintedLoo
       Index k = 0;
       if (number != nullptr && number->kind == OpKind::constant) {
         k = number->number.i;
-      } else if (factor.is_scalar() && k_.range(factor.scalar).low == k_.range(factor.scalar).high) {
-        k = k_.range(factor.scalar).low;
+      } else if (factor.is_scalar() &&
+                 expressions_.range(factor.scalar).low == expressions_.range(factor.scalar).high) {
+        k = expressions_.range(factor.scalar).low;
       } else {
         continue;
       }

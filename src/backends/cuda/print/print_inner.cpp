@@ -93,7 +93,7 @@ void LoopAnalysis::choose_inner_products(PrintedLoop& loop) const {
 
 void ElementPrinter::print_inner_starts(PrintedLoop& loop) {
   for (InnerProduct& p : loop.inner) {
-    k_.need("inner");
+    need("inner");
     p.sums = out_.local(loop.states[static_cast<std::size_t>(p.first_sum)] + "_sums");
     out_.line("InnerSums {};", p.sums);
   }
@@ -103,7 +103,7 @@ void ElementPrinter::print_inner_starts(PrintedLoop& loop) {
 void ElementPrinter::print_inner_products(PrintedLoop& loop) {
   std::map<int, std::string> widened;
   const auto text = [&](const InnerFactor& f) {
-    if (f.instr != f.source) return k_.at(loop.arrays[static_cast<std::size_t>(f.source)]);
+    if (f.instr != f.source) return registers_.at(loop.arrays[static_cast<std::size_t>(f.source)]);
     auto& name = widened[f.instr];
     if (!name.empty()) return name;
     const Instr& in = loop.plan->body[static_cast<std::size_t>(f.instr)];

@@ -29,10 +29,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
       accuracy_(facts_.accuracy),
       crowded_(crowded(kernel, plan.schedule)),
       names_(kernel, plan.loops),
-      scalar_uses_(kernel),
-      elements_(std::make_unique<ElementPrinter>(*this)) {}
-
-KernelPrinter::~KernelPrinter() = default;
+      scalar_uses_(kernel) {}
 
 backends::Source KernelPrinter::run(Pipeline& pipeline) {
   pipeline_ = &pipeline;
@@ -40,7 +37,7 @@ backends::Source KernelPrinter::run(Pipeline& pipeline) {
   if (row_cluster(schedule_) > 1) need("cluster_exchange");
   pipeline.print_body();
   wait_for_previous();  // of a kernel that touches no memory, too
-  TW_CHECK(elements_->reductions().is_complete(), "a maximum waits for a sum that no loop prints");
+  TW_CHECK(elements_.reductions().is_complete(), "a maximum waits for a sum that no loop prints");
 
   Text head = out_.another(1);
   for (const std::string& s : shared_) head.write(s);
@@ -123,9 +120,8 @@ std::string KernelPrinter::signature() {
   return fmt::format("{}", fmt::join(parameters, ", "));
 }
 
-PrinterParts::PrinterParts(KernelPrinter& k)
-    : k_(k),
-      kernel_(k.kernel_),
+PrinterState::PrinterState(KernelPrinter& k)
+    : kernel_(k.kernel_),
       plan_(k.plan_),
       schedule_(k.schedule_),
       loops_(k.loops_),
@@ -139,10 +135,14 @@ PrinterParts::PrinterParts(KernelPrinter& k)
       buffers_(k.buffers_),
       names_(k.names_),
       declared_(k.declared_),
+      headers_(k.headers_),
       shared_(k.shared_),
       accuracy_(k.accuracy_),
       crowded_(k.crowded_),
       loop_depth_(k.loop_depth_),
       stepped_(k.stepped_) {}
+
+PrinterParts::PrinterParts(KernelPrinter& k)
+    : PrinterState(k), k_(k), expressions_(k.expressions_), registers_(k.registers_) {}
 
 }  // namespace tilewright::cuda

@@ -16,15 +16,17 @@ std::string times(const IndexText& a, const IndexText& b) { return (a * b).str()
 
 }  // namespace
 
-std::string KernelPrinter::dim_text(const tile::Dim& dim) {
+std::string ExpressionPrinter::dim_text(const tile::Dim& dim) {
   if (dim.is_constant()) return integer(dim.value);
   return names_.scalar(dim.scalar);
 }
 
-std::string KernelPrinter::stride_text(const Access& access, int dim) { return dim_text(access.stride(dim)); }
+std::string ExpressionPrinter::stride_text(const Access& access, int dim) {
+  return dim_text(access.stride(dim));
+}
 
 // Elements from the view's origin to the block's first element, the same in every thread.
-std::string KernelPrinter::base_offset(const Access& access) {
+std::string ExpressionPrinter::base_offset(const Access& access) {
   bool wide = false;
   Index reach = 0;
   for (int d = 0; d < access.rank(); ++d) {
@@ -46,7 +48,7 @@ std::string KernelPrinter::base_offset(const Access& access) {
 
 Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, const Access& access) {
   Address a;
-  IndexText layout = k_.base_offset(access);
+  IndexText layout = expressions_.base_offset(access);
   const TileFrame& f = loop.frame;
   for (int axis = 0; axis < static_cast<int>(in.axes.size()); ++axis) {
     const int loop_axis = in.axes[static_cast<std::size_t>(axis)];
@@ -55,14 +57,14 @@ Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, con
     const tile::Dim& stride = access.stride(access.dim_of(axis));
     const auto scaled = [&](Index n) {
       if (stride.is_constant()) return integer(n * stride.value);
-      return times(integer(n), k_.stride_text(access, access.dim_of(axis)));
+      return times(integer(n), expressions_.stride_text(access, access.dim_of(axis)));
     };
     if (side == 0) {
       if (loop.thread.g != "0")
-        layout =
-            layout + (stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
-                          ? times(loop.thread.g, k_.stride_text(access, access.dim_of(axis)))
-                          : times("i64(" + loop.thread.g + ")", k_.stride_text(access, access.dim_of(axis))));
+        layout = layout + (stride.is_constant() && std::abs(stride.value) * f.row_groups() < (1 << 30)
+                               ? times(loop.thread.g, expressions_.stride_text(access, access.dim_of(axis)))
+                               : times("i64(" + loop.thread.g + ")",
+                                       expressions_.stride_text(access, access.dim_of(axis))));
       a.row_term = row_step_text(f, scaled);
     } else {
       layout = layout +
@@ -70,7 +72,7 @@ Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, con
       a.col_step = scaled(f.row_threads() * f.vector);
       // The vectors were chosen for the main tile: what lies otherwise is read element by element.
       if (!access.contiguous(axis) || !access.aligned(axis, f.vector))
-        a.element_step = k_.stride_text(access, access.dim_of(axis));
+        a.element_step = expressions_.stride_text(access, access.dim_of(axis));
     }
   }
   const std::string view = names_.view(access.op().param);
@@ -107,13 +109,14 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
     walked[static_cast<std::size_t>(dim)] = true;
     const bool below = access.checked_below(dim), above = access.checked_above(dim);
     if (!below && !above) continue;
-    const std::string start = k_.as_type(k_.scalar(access.start(dim)), "i64");
+    const std::string start = expressions_.as_type(expressions_.scalar(access.start(dim)), "i64");
     const Index size = side == 0 ? f.rows : f.cols;
     std::string& end = side == 0 ? b.end_row : b.end_col;
     std::string& first = side == 0 ? b.first_row : b.first_col;
     if (above) {
       end = out_.local(view + (side == 0 ? "_rows" : "_cols"));
-      out_.line("const int {} = end_inside({}, {}, {});", end, start, k_.dim_text(access.extent(dim)), size);
+      out_.line("const int {} = end_inside({}, {}, {});", end, start,
+                expressions_.dim_text(access.extent(dim)), size);
     }
     if (below) {
       first = out_.local(view + (side == 0 ? "_first_row" : "_first_col"));
@@ -121,24 +124,24 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
     }
     (side == 0 ? b.rows : b.cols) = true;
     if (side == 1) b.whole = b.whole && access.whole_vectors(axis, f.vector);
-    k_.need("edge");
+    need("edge");
   }
   if (!rows_used) b.rows = false;
   if (!cols_used) b.cols = false;
   for (int dim = 0; dim < access.rank(); ++dim) {
     if (walked[static_cast<std::size_t>(dim)]) continue;
-    const std::string start = wrapped(k_.scalar(access.start(dim)).text);
+    const std::string start = wrapped(expressions_.scalar(access.start(dim)).text);
     if (access.checked_below(dim))
       b.uniform += fmt::format("{}{} >= 0", b.uniform.empty() ? "" : " && ", start);
     if (access.checked_above(dim))
-      b.uniform +=
-          fmt::format("{}{} < {}", b.uniform.empty() ? "" : " && ", start, k_.dim_text(access.extent(dim)));
+      b.uniform += fmt::format("{}{} < {}", b.uniform.empty() ? "" : " && ", start,
+                               expressions_.dim_text(access.extent(dim)));
   }
   return b;
 }
 
 // Data that is read once leaves no trace in the caches; what other rows or blocks read too stays.
-std::string KernelPrinter::load_cache(const Op& op, Part part, const TileFrame& frame) const {
+std::string ExpressionPrinter::load_cache(const Op& op, Part part, const TileFrame& frame) const {
   const auto view = static_cast<std::size_t>(op.param);
   if (facts_.is_written(op.param)) return "";
   const bool once = facts_.loads_of_view.at(op.param) == 1 && loop_depth_ == 0;
@@ -149,7 +152,9 @@ std::string KernelPrinter::load_cache(const Op& op, Part part, const TileFrame& 
   return once && own && whole_line && large ? ", Cache::stream_constant" : ", Cache::constant";
 }
 
-std::string KernelPrinter::store_cache() const { return schedule_.streaming_stores ? "<Cache::stream>" : ""; }
+std::string ExpressionPrinter::store_cache() const {
+  return schedule_.streaming_stores ? "<Cache::stream>" : "";
+}
 
 namespace {
 
@@ -197,32 +202,32 @@ void LoadPrinter::print_piece_loads(PrintedLoop& loop, Part part) {
 
 void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
-  k_.need("memory");
+  need("memory");
   const Access access(kernel_, ranges_, *in.op);
   const DType dtype = access.view().dtype;
   const Part part = spread_of(loop, in.axes);
   Registers& r = loop.arrays[i];
   if (k_.pipeline().bring_load(loop, i)) return;
   if (analysis_.keeps_load(loop, i)) {
-    r = k_.buffer(in.value);
-    if (declared_.insert(loops_.storage(in.value)).second) out_.write(k_.declaration(r));
+    r = registers_.buffer(in.value);
+    if (declared_.insert(loops_.storage(in.value)).second) out_.write(registers_.declaration(r));
   } else {
     const bool vectors = part == Part::all || part == Part::cols;
     r = {out_.local(names_.stem(access.op().param) + "_in"),
          part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part}, dtype,
          vectors ? element_type(dtype) : compute_type(dtype)};
-    out_.write(k_.declaration(r));
+    out_.write(registers_.declaration(r));
   }
   if (k_.pipeline().take_load(loop, *in.op, r)) return;
   const Bounds b = print_bounds(loop, in, access);
   const Address a = print_address(loop, in, access);
   const std::string fill = stored_literal(dtype, in.op->number);
-  const std::string cache = k_.load_cache(*in.op, part, loop.frame);
+  const std::string cache = expressions_.load_cache(*in.op, part, loop.frame);
   const bool vectors = part == Part::all || part == Part::cols;
   const std::string row_condition = b.rows && (part == Part::all || part == Part::rows)
                                         ? between(row_text(loop), b.first_row, b.end_row)
                                         : "";
-  k_.for_registers(
+  registers_.for_registers(
       r,
       [&] {
         std::string p = a.base;
@@ -233,7 +238,7 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
           std::string one = fmt::format("load<1{}>({}).v[0]", cache, p);
           if (is_narrow_float(dtype)) one = fmt::format("to_f32({})", one);
           out_.line(
-              "{} = {};", k_.at(r),
+              "{} = {};", registers_.at(r),
               guard.empty() ? one : fmt::format("{} ? {} : {}", guard, one, literal(dtype, in.op->number)));
           return;
         }
@@ -245,18 +250,19 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
           std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(n);
           if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
           if (a.element_step.empty())
-            out_.line("{} = load_between<{}{}>({}, {}, {}, {});", k_.at(r), n, cache, first, end, p, fill);
+            out_.line("{} = load_between<{}{}>({}, {}, {}, {});", registers_.at(r), n, cache, first, end, p,
+                      fill);
           else
-            out_.line("{} = load_strided<{}{}>({}, {}, {}, {}, {});", k_.at(r), n, cache, first, end, p,
-                      a.element_step, fill);
+            out_.line("{} = load_strided<{}{}>({}, {}, {}, {}, {});", registers_.at(r), n, cache, first, end,
+                      p, a.element_step, fill);
           return;
         }
         const std::string all =
             join_conditions({guard, b.cols ? between(col, b.first_col, b.end_col) : std::string()});
         if (all.empty())
-          out_.line("{} = load<{}{}>({});", k_.at(r), n, cache, p);
+          out_.line("{} = load<{}{}>({});", registers_.at(r), n, cache, p);
         else
-          out_.line("{} = load_if<{}{}>({}, {}, {});", k_.at(r), n, cache, all, p, fill);
+          out_.line("{} = load_if<{}{}>({}, {}, {});", registers_.at(r), n, cache, all, p, fill);
       },
       piece_);
 }
@@ -281,8 +287,8 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
     const std::string stored = is_narrow_float(dtype)
                                    ? fmt::format("cast<{}>({})", element_type(dtype), value.text)
                                    : fmt::format("{}({})", element_type(dtype), value.text);
-    const std::string text =
-        fmt::format("store{}({}, Vec<{}, 1>{{{{{}}}}});", k_.store_cache(), p, element_type(dtype), stored);
+    const std::string text = fmt::format("store{}({}, Vec<{}, 1>{{{{{}}}}});", expressions_.store_cache(), p,
+                                         element_type(dtype), stored);
     out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
     return;
   }
@@ -293,10 +299,10 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
     std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);
     if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
     if (a.element_step.empty())
-      out_.line("store_between{}({}, {}, {}, {});", k_.store_cache(), first, end, p, value);
+      out_.line("store_between{}({}, {}, {}, {});", expressions_.store_cache(), first, end, p, value);
     else
-      out_.line("store_strided{}({}, {}, {}, {}, {});", k_.store_cache(), first, end, p, a.element_step,
-                value);
+      out_.line("store_strided{}({}, {}, {}, {}, {});", expressions_.store_cache(), first, end, p,
+                a.element_step, value);
     return;
   }
   // A tile's own ragged end was checked around the whole vector.
@@ -304,13 +310,13 @@ void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
   const std::string all =
       join_conditions({guard, viewed ? between(col, b.first_col, b.end_col) : std::string()});
   if (all.empty())
-    out_.line("store{}({}, {});", k_.store_cache(), p, value);
+    out_.line("store{}({}, {});", expressions_.store_cache(), p, value);
   else
-    out_.line("store_if{}({}, {}, {});", k_.store_cache(), all, p, value);
+    out_.line("store_if{}({}, {}, {});", expressions_.store_cache(), all, p, value);
 }
 
 // Elements from the view's origin to one element.
-std::string KernelPrinter::view_offset(int view, const std::vector<TypedText>& indices) {
+std::string ExpressionPrinter::view_offset(int view, const std::vector<TypedText>& indices) {
   const tile::ViewParam& p = kernel_.views[static_cast<std::size_t>(view)];
   Index reach = 0;  // of a view of constant sizes: indices are inside it
   bool small = true;
@@ -329,7 +335,7 @@ std::string KernelPrinter::view_offset(int view, const std::vector<TypedText>& i
   return offset.str();
 }
 
-TypedText KernelPrinter::scalar_load(const Op& op) {
+TypedText ExpressionPrinter::scalar_load(const Op& op) {
   need("memory");
   const Access access(kernel_, ranges_, op);
   const DType dtype = access.view().dtype;
@@ -352,30 +358,32 @@ TypedText KernelPrinter::scalar_load(const Op& op) {
 void KernelPrinter::print_scalar_effect(const Op& op) {
   const DType dtype = kernel_.views[static_cast<std::size_t>(op.param)].dtype;
   const std::string view = names_.view(op.param);
-  const TypedText value = scalar(op.operands[0]);
+  const TypedText value = expressions_.scalar(op.operands[0]);
   PrintedLoop whole{};
   whole.layout = ThreadLayout{};
-  std::string guard = elements_->effect_guard(whole), offset;
+  std::string guard = elements_.effect_guard(whole), offset;
   if (op.kind == OpKind::store) {
     const Access access(kernel_, ranges_, op);
-    offset = base_offset(access);
+    offset = expressions_.base_offset(access);
     for (int dim = 0; dim < access.rank(); ++dim) {
-      const std::string start = wrapped(scalar(access.start(dim)).text);
+      const std::string start = wrapped(expressions_.scalar(access.start(dim)).text);
       if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
       if (access.checked_above(dim))
-        guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)))});
+        guard = join_conditions(
+            {guard, fmt::format("{} < {}", start, expressions_.dim_text(access.extent(dim)))});
     }
   } else {
     std::vector<TypedText> indices;
     const int rank = kernel_.views[static_cast<std::size_t>(op.param)].rank();
     indices.reserve(static_cast<std::size_t>(rank));
-    for (int d = 0; d < rank; ++d) indices.push_back(scalar(op.operands[static_cast<std::size_t>(d) + 1]));
-    offset = view_offset(op.param, indices);
-    if (op.masked) guard = join_conditions({guard, wrapped(scalar(op.operands.back()).text)});
+    for (int d = 0; d < rank; ++d)
+      indices.push_back(expressions_.scalar(op.operands[static_cast<std::size_t>(d) + 1]));
+    offset = expressions_.view_offset(op.param, indices);
+    if (op.masked) guard = join_conditions({guard, wrapped(expressions_.scalar(op.operands.back()).text)});
   }
   need("convert");
   const std::string stored =
-      fmt::format("cast<{}>({})", element_type(dtype), as_type(value, compute_type(dtype)));
+      fmt::format("cast<{}>({})", element_type(dtype), expressions_.as_type(value, compute_type(dtype)));
   if (op.kind == OpKind::atomic_add) {
     need("atomic");
     out_.line("if ({}) atomic_add({} + {}, {});", guard, view, offset, stored);

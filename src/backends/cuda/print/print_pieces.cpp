@@ -52,7 +52,7 @@ void ElementPrinter::print_tma_store(const PrintedLoop& loop) {
   const Access access(kernel_, ranges_, *plan_.dots.result->op);
   std::vector<std::string> layout;
   for (const int d : plan_.dots.result->block.dims)
-    layout.push_back(k_.as_type(k_.scalar(access.start(d)), "i32"));
+    layout.push_back(expressions_.as_type(expressions_.scalar(access.start(d)), "i32"));
   if (f.col_steps() > loop.pieces.vectors)
     layout[0] += fmt::format(" + panel * {}", plan_.dots.result->columns());
   if (f.row_steps() > kHalvesOfPiece) layout[1] += fmt::format(" + block * {}", kHalvesOfPiece * f.groups);

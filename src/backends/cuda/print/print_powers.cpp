@@ -74,7 +74,7 @@ bool ReductionPrinter::print_own_maximum(const PrintedLoop& loop, const Reductio
       std::any_of(sums.begin(), sums.end(), [&](const auto& pair) { return pair.second == v; });
   if (!joined || loop.layout.part != Part::cols || loop.frame.groups > 1) return false;
   deferred_.insert_or_assign(v, max);
-  k_.need("powers");
+  need("powers");
   const std::string own = out_.local(max.state + "_own");
   out_.line("const f32 {} = below_own({});", own, max.state);
   scalars_[v] = {own, "f32"};

@@ -48,41 +48,42 @@ void ReductionPrinter::print_reduction_starts(PrintedLoop& loop) {
         loop.layout.part != Part::one) {
       const bool ragged = loop.frame.ragged_cols() || loop.frame.ragged_rows();
       if (!ragged) continue;
-      const Registers r = k_.buffer(in.value);  // elements beyond the tile add nothing
+      const Registers r = registers_.buffer(in.value);  // elements beyond the tile add nothing
       const bool vectors = r.layout.part != Part::rows && loop.frame.vector > 1;
-      k_.for_registers(r, [&] {
+      registers_.for_registers(r, [&] {
         if (vectors) out_.unrolled("v", loop.frame.vector);
-        out_.line("{} = {}::identity<{}>();", k_.element(r), monoid_name(in.op->monoid), r.type);
+        out_.line("{} = {}::identity<{}>();", registers_.element(r), monoid_name(in.op->monoid), r.type);
         if (vectors) out_.close();
       });
     }
     if (in.kind != Instr::Kind::reduce) continue;
-    k_.need("exchange");
+    need("exchange");
     const int side = reduced_side(role(loop, in.op->axis));
     const bool scalar_result = kernel_.type(in.value).rank() == 0;
     const std::string type = state_type(kernel_.type(in.op->operands[0]).dtype, in.op->monoid);
-    const std::string final_type = scalar_result ? k_.type_of(in.value) : k_.buffer(in.value).type;
+    const std::string final_type =
+        scalar_result ? expressions_.type_of(in.value) : registers_.buffer(in.value).type;
     const bool own = type != final_type;
     loop.states[i] = own ? out_.local(names_.hint(in.value) + "_part") : names_.value(in.value);
     if (side < 0) {
       if (scalar_result)
         out_.line("{} {};", final_type, names_.value(in.value));
       else if (declared_.insert(loops_.storage(in.value)).second)
-        out_.write(k_.declaration(k_.buffer(in.value)));
+        out_.write(registers_.declaration(registers_.buffer(in.value)));
       continue;
     }
     if (!scalar_result) {
-      const Registers r = k_.buffer(in.value);
-      if (declared_.insert(loops_.storage(in.value)).second) out_.write(k_.declaration(r));
+      const Registers r = registers_.buffer(in.value);
+      if (declared_.insert(loops_.storage(in.value)).second) out_.write(registers_.declaration(r));
       Registers state = r;
       state.name = loop.states[i];
       state.type = type;
-      if (own) out_.write(k_.declaration(state));
+      if (own) out_.write(registers_.declaration(state));
       if (loop.layout.part == Part::all && side == 0) {
         const bool vectors = loop.frame.vector > 1;
-        k_.for_registers(state, [&] {
+        registers_.for_registers(state, [&] {
           if (vectors) out_.unrolled("v", loop.frame.vector);
-          out_.line("{} = {}::identity<{}>();", k_.element(state), monoid_name(in.op->monoid), type);
+          out_.line("{} = {}::identity<{}>();", registers_.element(state), monoid_name(in.op->monoid), type);
           if (vectors) out_.close();
         });
       }
@@ -111,25 +112,26 @@ void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, TypedText 
   const int side = role(loop, in.op->axis);
   const bool scalar_result = kernel_.type(in.value).rank() == 0;
   if (side < 0) {  // an axis of one element: the element itself
-    const std::string target = scalar_result ? names_.value(in.value) : k_.element(k_.buffer(in.value));
+    const std::string target =
+        scalar_result ? names_.value(in.value) : registers_.element(registers_.buffer(in.value));
     out_.line("{} = {};", target, finds_index(in.op->monoid) ? "0" : value.text);
     return;
   }
   std::string state = red.state;
   if (loop.layout.part == Part::all) {
-    Registers r = k_.buffer(in.value);
+    Registers r = registers_.buffer(in.value);
     r.name = red.state;
-    state = k_.element(r);
+    state = registers_.element(r);
   }
   const Monoid m = in.op->monoid;
   if (finds_index(m)) {
     std::string index = side == 0 ? row_text(loop) : col_text(loop);
     if (side == 1 && loop.frame.vector > 1) index += " + v";
     out_.line("{0} = {1}::combine({0}, {2}{{{3}, {4}}});", state, red.monoid, red.type,
-              k_.as_type(value, red.value_type), index);
+              expressions_.as_type(value, red.value_type), index);
     return;
   }
-  const std::string text = k_.as_type(value, red.type);
+  const std::string text = expressions_.as_type(value, red.type);
   const bool real = red.type == "f32" || red.type == "f64";
   if (m == Monoid::sum && real)
     out_.line("{} += {};", state, text);
@@ -179,7 +181,7 @@ void ReductionPrinter::print_column_exchange(const PrintedLoop& loop, const Redu
   const std::string stage = k_.exchange_place(red.type),
                     who = k_.exchanging_threads().empty() ? "" : ", " + k_.exchanging_threads();
   if (reduces_in_quads(f, loop.layout.part)) {
-    k_.need("columns");
+    need("columns");
     const Index warps = program_threads(schedule_) / 32;
     out_.line("reduce_columns<{}, {}, {}{}>({}, {});", red.monoid, warps, f.col_steps(), who, red.state,
               stage);
@@ -279,10 +281,10 @@ void ReductionPrinter::print_scaled_extreme(PrintedLoop& loop, const Reduction& 
   const Instr& in = loop.plan->body[red.instr];
   const auto product = analysis_.scaled_extreme(loop, in);
   if (!product) return;
-  Registers state = k_.buffer(in.value);
+  Registers state = registers_.buffer(in.value);
   state.name = red.state;
-  k_.for_registers(state, [&] {
-    out_.line("{} *= {};", k_.element(state), literal(DType::f32, {product->by, 0}));
+  registers_.for_registers(state, [&] {
+    out_.line("{} *= {};", registers_.element(state), literal(DType::f32, {product->by, 0}));
   });
 }
 
@@ -290,7 +292,7 @@ void ReductionPrinter::print_scaled_extreme(PrintedLoop& loop, const Reduction& 
 void ReductionPrinter::print_reduction_end(PrintedLoop& loop, const Reduction& red) {
   const Instr& in = loop.plan->body[red.instr];
   const bool scalar_result = kernel_.type(in.value).rank() == 0;
-  const std::string type = scalar_result ? k_.type_of(in.value) : k_.buffer(in.value).type;
+  const std::string type = scalar_result ? expressions_.type_of(in.value) : registers_.buffer(in.value).type;
   if (type == red.type) return;
   const auto converted_text = [&](const std::string& state) {
     if (finds_index(in.op->monoid)) return fmt::format("{}({}.index)", type, state);
@@ -301,13 +303,13 @@ void ReductionPrinter::print_reduction_end(PrintedLoop& loop, const Reduction& r
     out_.line("const {} {} = {};", type, names_.value(in.value), converted_text(red.state));
     return;
   }
-  const Registers r = k_.buffer(in.value);
+  const Registers r = registers_.buffer(in.value);
   Registers state = r;
   state.name = red.state;
   const bool vectors = (r.layout.part == Part::cols || r.layout.part == Part::all) && loop.frame.vector > 1;
-  k_.for_registers(r, [&] {
+  registers_.for_registers(r, [&] {
     if (vectors) out_.unrolled("v", loop.frame.vector);
-    out_.line("{} = {};", k_.element(r), converted_text(k_.element(state)));
+    out_.line("{} = {};", registers_.element(r), converted_text(registers_.element(state)));
     if (vectors) out_.close();
   });
 }
@@ -318,13 +320,14 @@ void ReductionPrinter::print_scans(PrintedLoop& loop) {
     if (in.kind != Instr::Kind::scan) continue;
     const int side = role(loop, in.op->axis);
     if (side < 0) continue;
-    k_.need("exchange");
-    const Registers r = k_.buffer(in.value);
+    need("exchange");
+    const Registers r = registers_.buffer(in.value);
     const TileFrame& f = loop.frame;
     const Index rows = loop.layout.part == Part::cols ? 1 : f.row_steps();
     const Index steps = loop.layout.part == Part::rows ? 1 : f.col_steps();
-    const std::string first =
-        loop.layout.part == Part::rows ? fmt::format("as_vectors({})", k_.pointer_to(r)) : k_.pointer_to(r);
+    const std::string first = loop.layout.part == Part::rows
+                                  ? fmt::format("as_vectors({})", registers_.pointer_to(r))
+                                  : registers_.pointer_to(r);
     if (side == 1) {
       out_.line("scan_columns<{}, {}, {}, {}>({}, shared_memory<{}>());", monoid_name(in.op->monoid),
                 f.threads_per_row, rows, steps, first, r.type);

@@ -6,7 +6,7 @@ namespace tilewright::cuda {
 using tile::Op;
 using tile::OpKind;
 
-std::string KernelPrinter::declaration(const Registers& r) const {
+std::string RegisterPrinter::declaration(const Registers& r) const {
   if (r.layout.part == Part::one) return fmt::format("{} {};", r.type, r.name);
   const TileFrame& f = layouts_.frame(r.layout);
   const Index steps = r.rows > 0 ? r.rows : f.row_steps();
@@ -17,7 +17,7 @@ std::string KernelPrinter::declaration(const Registers& r) const {
                      cols);
 }
 
-std::string KernelPrinter::at(const Registers& r) const {
+std::string RegisterPrinter::at(const Registers& r) const {
   if (r.staged) return staged_vector(r);
   if (r.layout.part == Part::one) return r.name;
   const TileFrame& f = layouts_.frame(r.layout);
@@ -28,7 +28,7 @@ std::string KernelPrinter::at(const Registers& r) const {
 }
 
 // This thread's first slot of the vector that r and c name.
-std::string KernelPrinter::staged_slot(const Registers& r, const std::string& base) const {
+std::string RegisterPrinter::staged_slot(const Registers& r, const std::string& base) const {
   const TileFrame& f = layouts_.frame(r.layout);
   const Index each = f.vector * static_cast<Index>(size_bytes(r.dtype)) / kSlotBytes * schedule_.threads;
   std::string index;
@@ -40,17 +40,17 @@ std::string KernelPrinter::staged_slot(const Registers& r, const std::string& ba
   return index.empty() ? base : base + " + " + index;
 }
 
-std::string KernelPrinter::staged_vector(const Registers& r) const {
+std::string RegisterPrinter::staged_vector(const Registers& r) const {
   return fmt::format("fetched<{}, {}, {}>({})", r.type, layouts_.frame(r.layout).vector, schedule_.threads,
                      staged_slot(r, r.name));
 }
 
-std::string KernelPrinter::element(const Registers& r) const {
+std::string RegisterPrinter::element(const Registers& r) const {
   if (r.layout.part == Part::one || r.layout.part == Part::rows) return at(r);
   return at(r) + (layouts_.frame(r.layout).vector > 1 ? ".v[v]" : ".v[0]");
 }
 
-std::string KernelPrinter::pointer_to(const Registers& r) const {
+std::string RegisterPrinter::pointer_to(const Registers& r) const {
   if (r.layout.part == Part::one) return "&" + r.name;
   const TileFrame& f = layouts_.frame(r.layout);
   const bool rows = f.row_steps() > 1 && r.rows != 1 && r.layout.part != Part::cols;
@@ -58,7 +58,7 @@ std::string KernelPrinter::pointer_to(const Registers& r) const {
   return rows && cols ? r.name + "[0]" : rows || cols ? r.name : "&" + r.name;
 }
 
-Registers KernelPrinter::buffer(ValueId v) {
+Registers RegisterPrinter::buffer(ValueId v) {
   const ValueId s = loops_.storage(v);
   auto it = buffers_.find(s);
   if (it != buffers_.end()) return it->second;
@@ -66,14 +66,14 @@ Registers KernelPrinter::buffer(ValueId v) {
   TW_CHECK(layout != layouts_.buffers.end(), "a buffer without a layout");
   const DType dtype = kernel_.type(s).dtype;
   const bool vectors = layout->second.part == Part::all || layout->second.part == Part::cols;
-  const std::string type = vectors && is_narrow_float(dtype) ? element_type(dtype) : type_of(s);
+  const std::string type = vectors && is_narrow_float(dtype) ? element_type(dtype) : expressions_.type_of(s);
   buffers_[s] = {names_.value(s), layout->second, dtype, type};
   if (layouts_.folded.count(s) > 0) buffers_[s].rows = 1;
   return buffers_[s];
 }
 
-void KernelPrinter::for_registers(const Registers& r, const std::function<void()>& body,
-                                  const Pieces* piece) {
+void RegisterPrinter::for_registers(const Registers& r, const std::function<void()>& body,
+                                    const Pieces* piece) {
   if (r.layout.part == Part::one) return body();
   const TileFrame& f = layouts_.frame(r.layout);
   // A loop over `most` of all steps, which is the piece's number `before` of them.

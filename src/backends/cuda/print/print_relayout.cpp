@@ -11,20 +11,22 @@ using tile::OpKind;
 
 // A value in other registers than its own: through shared memory, as a row-major tile.
 Registers KernelPrinter::converted(ValueId v, ThreadLayout layout) {
-  Registers from = buffer(v);
+  Registers from = registers_.buffer(v);
   if (layout.part == Part::one || same_spread(layouts_, from.layout, layout)) return from;
   Registers to = from;
   to.layout = layout;
   to.name = out_.local(from.name + "_moved");
   const bool to_vectors = layout.part == Part::all || layout.part == Part::cols;
-  to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype) : type_of(loops_.storage(v));
+  to.type = to_vectors && is_narrow_float(from.dtype) ? element_type(from.dtype)
+                                                      : expressions_.type_of(loops_.storage(v));
   const std::vector<Index>& shape = kernel_.type(v).shape;
-  const StageLayout stage{.type = stage_type(v), .shape = shape, .pitch = shape.empty() ? 1 : shape.back()};
+  const StageLayout stage{
+      .type = expressions_.stage_type(v), .shape = shape, .pitch = shape.empty() ? 1 : shape.back()};
   need("exchange");
   print_barrier();
   move_through_stage(from, StageSide::put, stage);
   print_barrier();
-  out_.write(declaration(to));
+  out_.write(registers_.declaration(to));
   move_through_stage(to, StageSide::take, stage);
   return to;
 }
@@ -39,9 +41,9 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
   if (r.layout.part == Part::one) {
     if (side == StageSide::put)
       out_.line("if ({} == 0) {} = {};", thread_of_program(), place_at("0"),
-                convert_text(r.type, stage.type, r.name));
+                expressions_.convert_text(r.type, stage.type, r.name));
     else
-      out_.line("{} = {};", r.name, convert_text(stage.type, r.type, place_at("0")));
+      out_.line("{} = {};", r.name, expressions_.convert_text(stage.type, r.type, place_at("0")));
     return;
   }
   PrintedLoop loop;
@@ -51,7 +53,7 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
   const TileFrame& f = loop.frame;
   const bool vectors = r.layout.part != Part::rows && f.vector > 1;
   const std::vector<int> axes = long_axes(stage.shape);
-  for_registers(r, [&] {
+  registers_.for_registers(r, [&] {
     if (vectors) out_.unrolled("v", f.vector);
     const std::string row = row_text(loop), col = col_text(loop) + (f.vector > 1 ? " + v" : "");
     std::string guard;
@@ -81,23 +83,25 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
     const std::string layout = place_at(index);
     const std::string text =
         side == StageSide::put
-            ? fmt::format("{} = {};", layout, convert_text(r.type, stage.type, element(r)))
-            : fmt::format("{} = {};", element(r), convert_text(stage.type, r.type, layout));
+            ? fmt::format("{} = {};", layout,
+                          expressions_.convert_text(r.type, stage.type, registers_.element(r)))
+            : fmt::format("{} = {};", registers_.element(r),
+                          expressions_.convert_text(stage.type, r.type, layout));
     out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
     if (vectors) out_.close();
   });
 }
 
 // Between the type of a register array and that of the stage: the same, or a narrow float and f32.
-std::string KernelPrinter::convert_text(const std::string& from, const std::string& to,
-                                        const std::string& text) {
+std::string ExpressionPrinter::convert_text(const std::string& from, const std::string& to,
+                                            const std::string& text) {
   if (from == to) return text;
   need("convert");
   return fmt::format("cast<{}>({})", to, text);
 }
 
 // The type a value has on the stage: as it is stored, so that it takes no more room than it must.
-std::string KernelPrinter::stage_type(ValueId v) const {
+std::string ExpressionPrinter::stage_type(ValueId v) const {
   const DType dtype = kernel_.type(v).dtype;
   return is_narrow_float(dtype) ? element_type(dtype) : type_of(loops_.storage(v));
 }
@@ -107,13 +111,13 @@ void KernelPrinter::print_relayout(const Step& step) {
   const Op& op = *step.op;
   need("exchange");
   const ValueId source = op.operands[0], result = op.results[0];
-  const Registers from = buffer(source), to = buffer(result);
-  if (declared_.insert(loops_.storage(result)).second) out_.write(declaration(to));
+  const Registers from = registers_.buffer(source), to = registers_.buffer(result);
+  if (declared_.insert(loops_.storage(result)).second) out_.write(registers_.declaration(to));
   const std::vector<Index>& shape = kernel_.type(source).shape;
   const std::vector<Index>& result_shape = kernel_.type(result).shape;
   const bool transposes = op.kind == OpKind::transpose;
   const Index pitch = relayout_stage(kernel_, op).pitch;
-  const std::string type = stage_type(source);
+  const std::string type = expressions_.stage_type(source);
   out_.write("__syncthreads();");
   move_through_stage(from, StageSide::put, {.type = type, .shape = shape, .pitch = pitch});
   out_.write("__syncthreads();");
@@ -129,8 +133,8 @@ void KernelPrinter::print_dot(const Step& step) {
   const Op& op = *step.op;
   need("dot");
   need("exchange");
-  const Registers acc = buffer(op.results[0]);
-  if (declared_.insert(loops_.storage(op.results[0])).second) out_.write(declaration(acc));
+  const Registers acc = registers_.buffer(op.results[0]);
+  if (declared_.insert(loops_.storage(op.results[0])).second) out_.write(registers_.declaration(acc));
   const Part part = acc.layout.part;
   const DotStage stage = dot_stage(kernel_, layouts_, acc.layout, op);
   PrintedLoop loop;
@@ -144,14 +148,14 @@ void KernelPrinter::print_dot(const Step& step) {
   const Index vector = cols ? f.vector : 1, col_step = cols ? f.row_threads() * f.vector : 1;
   const Index col_steps = cols ? f.col_steps() : 1, row_steps = rows ? f.row_steps() : 1;
   // 8-bit floats may be of two types.
-  const std::string type = stage_type(stage.a), type_b = stage_type(stage.b);
+  const std::string type = expressions_.stage_type(stage.a), type_b = expressions_.stage_type(stage.b);
   out_.write("__syncthreads();");
-  move_through_stage(buffer(stage.a), StageSide::put,
+  move_through_stage(registers_.buffer(stage.a), StageSide::put,
                      {.type = type,
                       .shape = kernel_.type(stage.a).shape,
                       .pitch = stage.pitch_a,
                       .transposed = stage.transposed});
-  move_through_stage(buffer(stage.b), StageSide::put,
+  move_through_stage(registers_.buffer(stage.b), StageSide::put,
                      {.type = type_b,
                       .shape = kernel_.type(stage.b).shape,
                       .pitch = stage.pitch_b,
@@ -163,8 +167,9 @@ void KernelPrinter::print_dot(const Step& step) {
       "dot_accumulate<{}, {}, {}, {}, {}, {}, {}, {}>({}, shared_memory<{}>(), shared_memory<{}>() + {}, {}, "
       "{});",
       row_steps, col_steps, rows ? f.groups : 1, col_step, stage.m, stage.k, stage.pitch_a, stage.pitch_b,
-      scalars ? fmt::format("as_vectors({})", pointer_to(acc)) : pointer_to(acc), type, type_b,
-      stage.offset_b, rows ? loop.thread.g : "0", cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
+      scalars ? fmt::format("as_vectors({})", registers_.pointer_to(acc)) : registers_.pointer_to(acc), type,
+      type_b, stage.offset_b, rows ? loop.thread.g : "0",
+      cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
 }
 
 }  // namespace tilewright::cuda

@@ -74,7 +74,7 @@ void KernelPrinter::declare_buffers(const std::vector<Step>& steps) {
     const ValueId s = loops_.storage(v);
     if (kernel_.type(s).rank() == 0 || !layouts_.buffers.count(s)) return;
     if (!declared_.insert(s).second) return;
-    std::string text = declaration(buffer(s));
+    std::string text = registers_.declaration(registers_.buffer(s));
     // Its first product ignores what is there; to the compiler it would be there since the kernel began.
     if (b2b_ && std::any_of(b2b_->dots.begin(), b2b_->dots.end(), [&](const B2bDot& d) {
           return d.loop_from_zero && loops_.storage(d.op->results[0]) == s;
@@ -110,7 +110,7 @@ void KernelPrinter::print_step(const Step& step) {
     case Step::Kind::scalar:
       return print_scalar(*step.op);
     case Step::Kind::elements:
-      return elements_->print_elements(step.loop);
+      return elements_.print_elements(step.loop);
     case Step::Kind::relayout:
       return print_relayout(step);
     case Step::Kind::dot:
@@ -129,7 +129,7 @@ void KernelPrinter::print_scalar(const Op& op) {
   const ValueId v = op.results[0];
   switch (op.kind) {
     case OpKind::constant:
-      scalars_[v] = {literal(kernel_.type(v).dtype, op.number), type_of(v)};
+      scalars_[v] = {literal(kernel_.type(v).dtype, op.number), expressions_.type_of(v)};
       return;
     case OpKind::scalar_param:
       scalars_[v] = {names_.scalar(op.param), compute_type(kernel_.type(v).dtype)};
@@ -140,7 +140,7 @@ void KernelPrinter::print_scalar(const Op& op) {
       return;
     case OpKind::broadcast:
     case OpKind::reshape:
-      scalars_[v] = scalar(op.operands[0]);
+      scalars_[v] = expressions_.scalar(op.operands[0]);
       return;
     default:
       break;
@@ -149,28 +149,29 @@ void KernelPrinter::print_scalar(const Op& op) {
   if (!needs_variable && scalar_uses_.is_unused(v)) return;
   TypedText e;
   if (op.kind == OpKind::load) {
-    e = scalar_load(op);
+    e = expressions_.scalar_load(op);
   } else {
     std::vector<TypedText> operands;
     operands.reserve(op.operands.size());
-    for (ValueId o : op.operands) operands.push_back(scalar(o));
-    e = compute(op, operands);
+    for (ValueId o : op.operands) operands.push_back(expressions_.scalar(o));
+    e = expressions_.compute(op, operands);
   }
-  const std::string type = type_of(v);
+  const std::string type = expressions_.type_of(v);
   if (!needs_variable && scalar_uses_.is_part_of_another(v)) {
-    scalars_[v] = {as_type(e, type), type, e.operations};
+    scalars_[v] = {expressions_.as_type(e, type), type, e.operations};
     return;
   }
   if (!needs_variable && loop_depth_ == 0 && scalar_uses_.is_of_program(v)) {
-    const auto [same, is_new] = equal_scalars_.insert({type + " " + as_type(e, type), v});
+    const auto [same, is_new] = equal_scalars_.insert({type + " " + expressions_.as_type(e, type), v});
     if (!is_new) {
       same_scalar_[v] = same->second;
-      scalars_[v] = scalar(same->second);
+      scalars_[v] = expressions_.scalar(same->second);
       return;
     }
   }
   const std::string declares = needs_variable ? "" : fmt::format("const {} ", type);
-  const std::string line = fmt::format("{}{} = {};", declares, names_.value(v), as_type(e, type));
+  const std::string line =
+      fmt::format("{}{} = {};", declares, names_.value(v), expressions_.as_type(e, type));
   scalar_lines_[v] = line;
   out_.write(line);
   scalars_[v] = {names_.value(v), type};
@@ -188,17 +189,19 @@ void KernelPrinter::print_loop(const Step& step) {
 // Bounds may be wider than the induction value: an empty loop's upper bound can be anything.
 bool KernelPrinter::counts_in_32_bits(const Op& loop) const {
   constexpr Index kMost = std::numeric_limits<std::int32_t>::max();
-  const printer::ValueRange &end = range(loop.operands[1]), &step = range(loop.operands[2]);
-  return range(loop.operands[0]).fits_i32() && end.fits_i32() && step.fits_i32() &&
+  const printer::ValueRange &end = expressions_.range(loop.operands[1]),
+                            &step = expressions_.range(loop.operands[2]);
+  return expressions_.range(loop.operands[0]).fits_i32() && end.fits_i32() && step.fits_i32() &&
          end.high + step.high <= kMost;
 }
 
 void KernelPrinter::open_loop(const Step& step) {
   const Op& op = *step.op;
   const ValueId i = op.blocks[0].args[0];
-  const std::string type = type_of(i), name = names_.value(i);
-  const std::string from = scalar(op.operands[0]).text, upper = scalar(op.operands[1]).text,
-                    step_text = scalar(op.operands[2]).text;
+  const std::string type = expressions_.type_of(i), name = names_.value(i);
+  const std::string from = expressions_.scalar(op.operands[0]).text,
+                    upper = expressions_.scalar(op.operands[1]).text,
+                    step_text = expressions_.scalar(op.operands[2]).text;
   if (type == "i32" && counts_in_32_bits(op)) {
     out_.open("for (i32 {0} = {1}; {0} < {2}; {0} += {3})", name, from, upper, step_text);
   } else {
@@ -222,13 +225,13 @@ void KernelPrinter::print_branch(const Step& step) {
   for (ValueId r : op.results) {
     if (kernel_.type(r).rank() > 0) continue;
     declared_.insert(r);
-    scalars_[r] = {names_.value(r), type_of(r)};
-    out_.line("{} {};", type_of(r), names_.value(r));
+    scalars_[r] = {names_.value(r), expressions_.type_of(r)};
+    out_.line("{} {};", expressions_.type_of(r), names_.value(r));
   }
   declare_buffers(step.body[0]);
   declare_buffers(step.body[1]);
   if (exchanges(step.body[0]) || exchanges(step.body[1])) wait_for_cluster();
-  out_.open("if ({})", scalar(op.operands[0]).text);
+  out_.open("if ({})", expressions_.scalar(op.operands[0]).text);
   ++loop_depth_;  // as in a loop: the two sides share nothing
   print_steps(step.body[0]);
   if (!step.body[1].empty()) {
@@ -244,19 +247,19 @@ void KernelPrinter::print_assign(const Step& step) {
   std::vector<std::pair<ValueId, std::string>> scalars;
   for (auto [from, to] : step.moves) {
     if (kernel_.type(to).rank() > 0) continue;
-    const std::string type = type_of(to);
+    const std::string type = expressions_.type_of(to);
     if (step.moves.size() == 1) {
-      scalars.push_back({to, as_type(scalar(from), type)});
+      scalars.push_back({to, expressions_.as_type(expressions_.scalar(from), type)});
     } else {
       const std::string next = out_.local("next_" + names_.value(to));
-      out_.line("const {} {} = {};", type, next, as_type(scalar(from), type));
+      out_.line("const {} {} = {};", type, next, expressions_.as_type(expressions_.scalar(from), type));
       scalars.push_back({to, next});
     }
   }
   for (auto& [to, text] : scalars) {
     const bool fresh = declared_.insert(to).second;
-    out_.line("{}{} = {};", fresh ? type_of(to) + " " : "", names_.value(to), text);
-    scalars_[to] = {names_.value(to), type_of(to)};
+    out_.line("{}{} = {};", fresh ? expressions_.type_of(to) + " " : "", names_.value(to), text);
+    scalars_[to] = {names_.value(to), expressions_.type_of(to)};
   }
   // Tiles: copies through temporaries keep "all at once", which one alone is; the compiler renames registers.
   const auto is_tile = [&](const auto& move) { return kernel_.type(move.second).rank() > 0; };
@@ -264,18 +267,20 @@ void KernelPrinter::print_assign(const Step& step) {
   std::vector<std::pair<Registers, Registers>> tiles;
   for (auto [from, to] : step.moves) {
     if (kernel_.type(to).rank() == 0) continue;
-    const Registers target = buffer(to);
+    const Registers target = registers_.buffer(to);
     Registers source = converted(from, target.layout);
     Registers copy = source;
     if (!alone) {
       copy.name = out_.local(source.name + "_old");
-      out_.write(declaration(copy));
-      for_registers(copy, [&] { out_.line("{} = {};", at(copy), at(source)); });
+      out_.write(registers_.declaration(copy));
+      registers_.for_registers(copy,
+                               [&] { out_.line("{} = {};", registers_.at(copy), registers_.at(source)); });
     }
     tiles.push_back({copy, target});
   }
   for (auto& [copy, target] : tiles)
-    for_registers(copy, [&] { out_.line("{} = {};", at(target), at(copy)); });
+    registers_.for_registers(copy,
+                             [&] { out_.line("{} = {};", registers_.at(target), registers_.at(copy)); });
 }
 
 }  // namespace tilewright::cuda

@@ -49,7 +49,8 @@ bool LoopAnalysis::direct_copy(const PrintedLoop& loop, std::size_t i) const {
   const auto at_instr = static_cast<std::size_t>(in.operands[0].instr);
   if (loop.arrays[at_instr].type != element_type(loop.arrays[at_instr].dtype)) return false;
   return kernel_.type(target).dtype == kernel_.type(from.value).dtype &&
-         (in.kind != Instr::Kind::keep || k_.type_of(loops_.storage(target)) == k_.type_of(from.value));
+         (in.kind != Instr::Kind::keep ||
+          expressions_.type_of(loops_.storage(target)) == expressions_.type_of(from.value));
 }
 
 // A load (or the keep of one) whose registers are the value's buffer.
@@ -97,17 +98,17 @@ void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
             });
           });
       if (only_copied) continue;
-      k_.need("memory");
+      need("memory");
       // A compiler would keep the f32 values of the last loop rather than convert again: twice the registers.
-      if (crowded_ && in.kind == Instr::Kind::reload && !r.staged) out_.line("opaque({});", k_.at(r));
+      if (crowded_ && in.kind == Instr::Kind::reload && !r.staged) out_.line("opaque({});", registers_.at(r));
       if (!is_narrow_float(r.dtype)) {
         const std::string name = out_.local(r.name + "_vector");
-        out_.line("const Vec<{}, {}> {} = {};", r.type, n, name, k_.at(r));
+        out_.line("const Vec<{}, {}> {} = {};", r.type, n, name, registers_.at(r));
         loop.values[i] = {name + element, r.type};
         continue;
       }
       const std::string name = out_.local(r.name + "_f32");
-      out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, k_.at(r));
+      out_.line("const Vec<f32, {}> {} = to_f32({});", n, name, registers_.at(r));
       loop.values[i] = {name + element, "f32"};
     } else if (const auto bytes = analysis_.widened_bytes(loop, in)) {
       if (loop.uses[i] > 0) print_widened(loop, i, *bytes);
@@ -116,7 +117,7 @@ void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
       out_.line("Vec<u32, 4> {};", loop.outputs[i]);
     } else if (analysis_.is_vector_store(loop, i)) {
       if (analysis_.direct_copy(loop, i)) {
-        loop.outputs[i] = k_.at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]);
+        loop.outputs[i] = registers_.at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]);
         continue;
       }
       const DType dtype = kernel_.type(in.op->operands[0]).dtype;
@@ -124,7 +125,7 @@ void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
       out_.line("Vec<{}, {}> {};", compute_type(dtype), n, loop.outputs[i]);
     } else if ((in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) &&
                !analysis_.keeps_load(loop, i) && !analysis_.direct_copy(loop, i)) {
-      const Registers r = k_.buffer(in.value);
+      const Registers r = registers_.buffer(in.value);
       if (!is_narrow_float(r.dtype)) continue;
       if (analysis_.keeps_widened(loop, i)) {
         loop.outputs[i] = loop.values[static_cast<std::size_t>(in.operands[0].instr)].text;
@@ -149,13 +150,14 @@ void ElementPrinter::print_vector_tails(PrintedLoop& loop) {
         print_store(loop, i);
     } else if (in.kind == Instr::Kind::keep) {
       if (analysis_.keeps_load(loop, i)) continue;
-      const Registers r = k_.buffer(in.value);
+      const Registers r = registers_.buffer(in.value);
       if (analysis_.direct_copy(loop, i))
-        out_.line("{} = {};", k_.at(r), k_.at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]));
+        out_.line("{} = {};", registers_.at(r),
+                  registers_.at(loop.arrays[static_cast<std::size_t>(in.operands[0].instr)]));
       else if (analysis_.keeps_widened(loop, i))
-        out_.line("{} = {};", k_.at(r), loop.outputs[i]);
+        out_.line("{} = {};", registers_.at(r), loop.outputs[i]);
       else if (is_narrow_float(r.dtype))
-        out_.line("{} = from_f32<{}>({});", k_.at(r), element_type(r.dtype), loop.outputs[i]);
+        out_.line("{} = from_f32<{}>({});", registers_.at(r), element_type(r.dtype), loop.outputs[i]);
     }
   }
 }
@@ -164,12 +166,12 @@ void ElementPrinter::print_keep(PrintedLoop& loop, std::size_t i) {
   const Instr& in = loop.plan->body[i];
   if (analysis_.keeps_load(loop, i) || analysis_.direct_copy(loop, i) || analysis_.keeps_widened(loop, i))
     return;
-  const Registers r = k_.buffer(in.value);
+  const Registers r = registers_.buffer(in.value);
   const TypedText value = operand(loop, in.operands[0]);
   if (!loop.outputs[i].empty())
     out_.line("{}{} = {};", loop.outputs[i], loop.frame.vector > 1 ? ".v[v]" : ".v[0]", value.text);
   else
-    out_.line("{} = {};", k_.element(r), k_.as_type(value, r.type));
+    out_.line("{} = {};", registers_.element(r), expressions_.as_type(value, r.type));
 }
 
 // Scatter and atomic_add: element by element.
@@ -186,15 +188,15 @@ void ElementPrinter::print_scattered(PrintedLoop& loop, std::size_t i) {
   if (op.masked) guard += (guard.empty() ? "" : " && ") + wrapped(operand(loop, in.operands.back()).text);
   std::string stored = value.text;
   if (is_narrow_float(view.dtype)) {
-    k_.need("convert");
+    need("convert");
     stored = fmt::format("cast<{}>({})", element_type(view.dtype), value.text);
   } else {
-    stored = k_.as_type(value, element_type(view.dtype));
+    stored = expressions_.as_type(value, element_type(view.dtype));
   }
-  const std::string name = names_.view(op.param), offset = k_.view_offset(op.param, indices);
+  const std::string name = names_.view(op.param), offset = expressions_.view_offset(op.param, indices);
   std::string text = fmt::format("{}[{}] = {};", name, offset, stored);
   if (op.kind == OpKind::atomic_add) {
-    k_.need("atomic");
+    need("atomic");
     text = fmt::format("atomic_add({} + {}, {});", name, offset, stored);
   }
   out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));

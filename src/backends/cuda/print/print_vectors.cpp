@@ -36,18 +36,18 @@ void ReductionPrinter::print_packed_extremes(PrintedLoop& loop) {
     const Instr& in = loop.plan->body[i];
     const auto source = analysis_.packed_extreme(loop, in);
     if (!source) continue;
-    k_.need("extreme");
+    need("extreme");
     std::string state = loop.states[i];
     if (loop.layout.part == Part::all) {
-      Registers rows = k_.buffer(in.value);
+      Registers rows = registers_.buffer(in.value);
       rows.name = state;
-      state = k_.element(rows);
+      state = registers_.element(rows);
     }
     const std::string_view name = in.op->monoid == Monoid::max ? "max" : "min";
     const Registers& r = loop.arrays[static_cast<std::size_t>(*source)];
     if (crowded_ && loop.plan->body[static_cast<std::size_t>(*source)].kind == Instr::Kind::reload)
-      out_.line("opaque({});", k_.at(r));
-    out_.line("{0} = {1}({0}, {1}_of({2}));", state, name, k_.at(r));
+      out_.line("opaque({});", registers_.at(r));
+    out_.line("{0} = {1}({0}, {1}_of({2}));", state, name, registers_.at(r));
   }
 }
 

@@ -1,58 +1,17 @@
-// PrinterParts: what the parts of a kernel's printer, and its pipelines, write with: the printer, and its
-// plan and state by their own names.
+// PrinterParts: what the larger parts of a kernel's printer, and its pipelines, write with.
 #pragma once
 
-#include "backends/cuda/analysis/access.h"
-#include "backends/cuda/plan/pipelines.h"
-#include "backends/cuda/plan/plan.h"
-#include "backends/cuda/print/element_loop.h"
-#include "backends/cuda/print/kernel_facts.h"
-#include "backends/cuda/print/kernel_names.h"
-#include "backends/cuda/print/text.h"
-#include "backends/printer/index_text.h"
-#include "backends/printer/loop_plan.h"
-
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
+#include "backends/cuda/print/register_printer.h"
 
 namespace tilewright::cuda {
 
-class KernelPrinter;
-
-class PrinterParts {
+class PrinterParts : protected PrinterState {
  protected:
-  using IndexText = printer::IndexText;
-  using Step = printer::Step;
-  using Instr = printer::Instr;
-  using ElementLoop = printer::ElementLoop;
-  using ValueId = tile::ValueId;
-  using Op = tile::Op;
-
   explicit PrinterParts(KernelPrinter& k);
 
   KernelPrinter& k_;
-  const tile::Kernel& kernel_;
-  const CudaPlan& plan_;
-  const tile::Schedule& schedule_;
-  const printer::LoopPlan& loops_;
-  const std::vector<printer::ValueRange>& ranges_;
-  const Layouts& layouts_;
-  const KernelFacts& facts_;
-  const std::optional<TensorDot>& dot_;
-  const std::optional<B2bMatmul>& b2b_;
-  Text& out_;
-  std::map<ValueId, TypedText>& scalars_;
-  std::map<ValueId, Registers>& buffers_;
-  KernelNames& names_;
-  std::set<ValueId>& declared_;
-  std::vector<std::string>& shared_;          // declarations of static shared memory
-  std::vector<printer::Accuracy>& accuracy_;  // values of the loop that is printed
-  const bool& crowded_;                       // a thread holds many elements: registers decide
-  int& loop_depth_;                           // exchanges inside loops alternate between two scratches
-  bool& stepped_;                             // `step` is declared
+  ExpressionPrinter& expressions_;
+  RegisterPrinter& registers_;
 };
 
 }  // namespace tilewright::cuda

@@ -81,10 +81,11 @@ std::set<tile::ValueId> B2bBlocks::starts(const Step& loop) const {
 
 // One element of a bool tile, or of what it is computed of, at place `line`.
 TypedText B2bBlocks::used_part(ValueId v, const TypedText& line) {
-  if (kernel_.type(v).rank() == 0) return k_.scalar(v);
+  if (kernel_.type(v).rank() == 0) return expressions_.scalar(v);
   const Op& op = k_.definition(v);
   if (op.kind == OpKind::arange) return line;
-  if (op.kind == OpKind::constant) return {literal(kernel_.type(v).dtype, op.number), k_.type_of(v)};
+  if (op.kind == OpKind::constant)
+    return {literal(kernel_.type(v).dtype, op.number), expressions_.type_of(v)};
   if (op.kind == OpKind::broadcast || op.kind == OpKind::reshape) return used_part(op.operands[0], line);
   if (op.kind == OpKind::load) return used_part_load(op, line);
   std::vector<TypedText> operands;
@@ -94,7 +95,7 @@ TypedText B2bBlocks::used_part(ValueId v, const TypedText& line) {
     if (!scalars_.contains(o) && e.text.find(' ') != std::string::npos) e.text = "(" + e.text + ")";
     operands.push_back(std::move(e));
   }
-  return k_.compute(op, operands);
+  return expressions_.compute(op, operands);
 }
 
 // The element of a vector in memory; its fill outside of the view.
@@ -104,19 +105,20 @@ TypedText B2bBlocks::used_part_load(const Op& op, const TypedText& line) {
   std::vector<TypedText> indices;
   std::string inside;
   for (int dim = 0; dim < view.rank(); ++dim) {
-    TypedText at = k_.scalar(op.operands[static_cast<std::size_t>(dim)]);
+    TypedText at = expressions_.scalar(op.operands[static_cast<std::size_t>(dim)]);
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
       if (op.tile_dims[axis] == dim && shape[axis] > 1)
-        at = {fmt::format("({} + {})", k_.as_type(at, "i64"), line.text), "i64"};
+        at = {fmt::format("({} + {})", expressions_.as_type(at, "i64"), line.text), "i64"};
     if (op.bounded)
-      inside += fmt::format("{}u64({}) < u64({})", inside.empty() ? "" : " && ", k_.as_type(at, "i64"),
-                            k_.dim_text(view.extents[static_cast<std::size_t>(dim)]));
+      inside +=
+          fmt::format("{}u64({}) < u64({})", inside.empty() ? "" : " && ", expressions_.as_type(at, "i64"),
+                      expressions_.dim_text(view.extents[static_cast<std::size_t>(dim)]));
     indices.push_back(at);
   }
-  k_.need("memory");
-  const std::string type = k_.type_of(op.results[0]);
+  need("memory");
+  const std::string type = expressions_.type_of(op.results[0]);
   std::string text = fmt::format("load<1, Cache::constant>({} + {}).v[0]", names_.view(op.param),
-                                 k_.view_offset(op.param, indices));
+                                 expressions_.view_offset(op.param, indices));
   if (!inside.empty()) text = fmt::format("({} ? {} : {})", inside, text, literal(view.dtype, op.number));
   return {view.dtype == DType::i64 && type == "i32" ? fmt::format("i32({})", text) : text, type};
 }
@@ -129,7 +131,7 @@ bool B2bBlocks::zero_unused(const B2bDot& d, int threads,
     if (block < 0 || is_resident(block) || !reads_first(d, block)) continue;
     const UsedPart part = b2b_->used_part(d, block);
     if (part.where < 0) continue;
-    k_.need("used_part");
+    need("used_part");
     any = true;
     out_.line("zero_unused<{}, {}, {}>({}, [&](i32 i) {{ return {}; }});", names(block).type, part.k_major,
               threads, layout(block), used_part(part.where, {"i", "i32"}).text);

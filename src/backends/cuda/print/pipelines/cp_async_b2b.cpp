@@ -7,7 +7,7 @@
 namespace tilewright::cuda {
 
 void CpAsyncB2b::print_body() {
-  k_.need("mma_dot");
+  need("mma_dot");
   k_.index_scalars();
   blocks_.choose_names();
   Text steps = out_.another(1);
@@ -70,8 +70,8 @@ void CpAsyncB2b::print_first_copies(const Step& loop, const std::vector<CopyPoin
       TW_CHECK(fetch != fetches.end(), "a loop reads a block that it does not load");
       out_.open("const auto {} = [&](i64 at, int stage)", names.copies.at(block));
       out_.open("if (at < {})", names.end);
-      out_.line("const {0} {1} = {0}(at);", k_.type_of(i), names_.value(i));
-      scalars_[i] = {names_.value(i), k_.type_of(i)};
+      out_.line("const {0} {1} = {0}(at);", expressions_.type_of(i), names_.value(i));
+      scalars_[i] = {names_.value(i), expressions_.type_of(i)};
       for (const Step& s : loop.body[0])
         if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
           k_.print_scalar(*s.op);
@@ -113,19 +113,19 @@ void CpAsyncB2b::print_dots(const Step& loop) {
   const tile::ValueId i = op.blocks[0].args[0];
   const std::vector<CopyPoint>& points = plan_.copy_points.at(&op);
   CopiedLoop names{.index = out_.local(names_.value(i) + "_i"),
-                   .lower = wrapped(k_.scalar(op.operands[0]).text),
+                   .lower = wrapped(expressions_.scalar(op.operands[0]).text),
                    .end = out_.local(names_.value(i) + "_end"),
                    .by = out_.local(names_.value(i) + "_step")};
   for (const CopyPoint& point : points)
     for (const auto& [block, ahead] : point.copies)
       names.copies[block] = out_.local("copy_" + blocks_.names(block).type);
-  out_.line("const i64 {} = {}, {} = {};", names.end, k_.scalar(op.operands[1]).text, names.by,
-            k_.scalar(op.operands[2]).text);
+  out_.line("const i64 {} = {}, {} = {};", names.end, expressions_.scalar(op.operands[1]).text, names.by,
+            expressions_.scalar(op.operands[2]).text);
   print_first_copies(loop, points, names);
   if (stages(schedule_) > 1) out_.write("stage = 0;");
   out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", names.index, names.lower, names.end, names.by);
-  out_.line("const {0} {1} = {0}({2});", k_.type_of(i), names_.value(i), names.index);
-  scalars_[i] = {names_.value(i), k_.type_of(i)};
+  out_.line("const {0} {1} = {0}({2});", expressions_.type_of(i), names_.value(i), names.index);
+  scalars_[i] = {names_.value(i), expressions_.type_of(i)};
   ++loop_depth_;
   if (stages(schedule_) > 1) print_copy_point(points.front(), names);
   for (const Step& step : loop.body[0]) {
@@ -149,14 +149,15 @@ void CpAsyncB2b::print_dots(const Step& loop) {
 }
 
 void CpAsyncB2b::multiply(const B2bDot& d) {
-  const Registers acc = k_.buffer(d.op->results[0]);
+  const Registers acc = registers_.buffer(d.op->results[0]);
   const std::string b_type = blocks_.type(d.b, d.b_k_major);
   if (d.a >= 0)
     out_.line("mma_block<{}, {}, {}, {}>({}, {}, {});", blocks_.type(d.a, d.a_k_major), b_type,
               schedule_.threads, layouts_.frame(acc.layout).threads_per_row / kQuad, acc.name, stage(d.a),
               stage(d.b));
   else
-    out_.line("mma_block<{}>({}, {}, {});", b_type, acc.name, k_.buffer(d.op->operands[0]).name, stage(d.b));
+    out_.line("mma_block<{}>({}, {}, {});", b_type, acc.name, registers_.buffer(d.op->operands[0]).name,
+              stage(d.b));
 }
 
 }  // namespace tilewright::cuda

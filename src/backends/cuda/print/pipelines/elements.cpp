@@ -61,7 +61,7 @@ bool PersistentRows::bring_load(PrintedLoop& loop, std::size_t i) {
 
 // The copies of one program's rows into turn `turn`, as part of the function that fetches a program.
 void PersistentRows::print_fetch(PrintedLoop& loop, const Instr& in) {
-  k_.need("fetch");
+  need("fetch");
   const Staged& s = staged_.at(in.op);
   const Access access(kernel_, plan_.ranges, *in.op);
   Text here = out_.another(2);
@@ -70,7 +70,7 @@ void PersistentRows::print_fetch(PrintedLoop& loop, const Instr& in) {
   const Bounds b = k_.elements().loads().print_bounds(loop, in, access);
   const Address a = k_.elements().loads().print_address(loop, in, access);
   const Registers r{s.name, loop.layout, access.view().dtype, element_type(access.view().dtype), true};
-  k_.for_registers(r, [&] {
+  registers_.for_registers(r, [&] {
     std::string p = a.base, guard = b.uniform;
     const bool rows = loop.layout.part == Part::all && loop.frame.row_steps() > 1;
     if (rows) p += " + " + a.row_term;
@@ -80,7 +80,8 @@ void PersistentRows::print_fetch(PrintedLoop& loop, const Instr& in) {
     };
     add(b.rows && loop.layout.part == Part::all, fmt::format("{} < {}", row_text(loop), b.end_row));
     add(b.cols, fmt::format("{} < {}", col_text(loop), b.end_col));
-    const std::string slot = k_.staged_slot(r, s.name + " + stage * " + integer(s.slots * schedule_.threads));
+    const std::string slot =
+        registers_.staged_slot(r, s.name + " + stage * " + integer(s.slots * schedule_.threads));
     if (guard.empty())
       out_.line("fetch<{}, {}>({}, {});", loop.frame.vector, schedule_.threads, slot, p);
     else

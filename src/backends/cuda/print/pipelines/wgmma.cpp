@@ -21,11 +21,11 @@ RegisterShare register_share(int warpgroups, bool crowded) {
 }  // namespace
 
 void Wgmma::print_body() {
-  k_.need("wgmma_dot");
+  need("wgmma_dot");
   const RegisterShare registers = register_share(warpgroups(), b2b_.has_value() || is_pingpong(schedule_));
   k_.index_scalars();
   choose_names();
-  if (is_longest_first(schedule_)) k_.need("tile_swizzle");
+  if (is_longest_first(schedule_)) need("tile_swizzle");
   Text multiply = out_.another(3);
   std::swap(out_, multiply);
   k_.print_steps_after_wait(loops_.steps);  // of all threads, before they part
@@ -87,7 +87,7 @@ void Wgmma::print_exchange_place() {
 // Behind the operands' blocks.
 void Wgmma::print_store_stages() {
   if (!plan_.dots.result) return;
-  k_.need("tile_store");
+  need("tile_store");
   out_.line("TmaStoreStages<{0}> store_stages{{{1} + u32(group) * {0} * kPieceBytes, 0}};",
             tma_store_stages(schedule_), end_of_blocks());
 }
@@ -103,7 +103,8 @@ void Wgmma::print_block_loads(const BlockNames& names, const TensorOperand& o, c
                       o.k_major ? o.rows / share * kPanelBytes : panels * o.depth * kPanelBytes);
   std::vector<std::string> layout;
   for (int d : map.dims) {
-    std::string start = k_.as_type(k_.scalar(o.load->operands[static_cast<std::size_t>(d)]), "i32");
+    std::string start =
+        expressions_.as_type(expressions_.scalar(o.load->operands[static_cast<std::size_t>(d)]), "i32");
     if (multicast && d == o.row_dim) start += fmt::format(" + i32(rank) * {}", o.rows / share);
     layout.push_back(start);
   }
@@ -116,9 +117,9 @@ void Wgmma::print_block_loads(const BlockNames& names, const TensorOperand& o, c
 // The loop's head, for both sides.
 void Wgmma::open_dot_loop(const Op& op) {
   const ValueId i = op.blocks[0].args[0];
-  const std::string name = names_.value(i), lower = k_.scalar(op.operands[0]).text;
-  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower, k_.scalar(op.operands[1]).text,
-            k_.scalar(op.operands[2]).text);
+  const std::string name = names_.value(i), lower = expressions_.scalar(op.operands[0]).text;
+  out_.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", name, lower,
+            expressions_.scalar(op.operands[1]).text, expressions_.scalar(op.operands[2]).text);
   scalars_[i] = {name, "i64"};
 }
 

@@ -37,7 +37,7 @@ void WgmmaB2b::join_rings() {
 void WgmmaB2b::name_parts(const B2bDot& d) {
   const tile::ValueId left = loops_.storage(d.op->operands[0]);
   if (parts_.count(left) > 0) return;
-  const Registers narrow = k_.buffer(left);
+  const Registers narrow = registers_.buffer(left);
   parts_[left] = narrow;
   buffers_[left] = {names_.unique(narrow.name + "_wide"), narrow.layout, DType::f32, "f32"};
 }
@@ -189,9 +189,9 @@ bool WgmmaB2b::take_load(const PrintedLoop& loop, const Op& load, const Register
   const B2bBlocks::Names& names = blocks_.names(block);
   const TmaPipeline& pipeline = pipelines_[static_cast<std::size_t>(block)];
   out_.line("wait_full({}, {});", pipeline.name, pipeline.state);
-  k_.for_registers(r, [&] {
-    out_.line("{} = block_pair<{}>({} + {}.stage * {}::bytes, {}, {});", k_.at(r), names.type, names.stage,
-              pipeline.state, names.type, row_text(loop), col_text(loop));
+  registers_.for_registers(r, [&] {
+    out_.line("{} = block_pair<{}>({} + {}.stage * {}::bytes, {}, {});", registers_.at(r), names.type,
+              names.stage, pipeline.state, names.type, row_text(loop), col_text(loop));
   });
   out_.write("warpgroup_sync(group);");
   release(block, pipeline.state);
@@ -218,7 +218,7 @@ std::string WgmmaB2b::layout(const B2bDot& d, int block) const {
 // The registers that hold operand a.
 Registers WgmmaB2b::left(const B2bDot& d) {
   const auto parts = parts_.find(loops_.storage(d.op->operands[0]));
-  return parts == parts_.end() ? k_.buffer(d.op->operands[0]) : parts->second;
+  return parts == parts_.end() ? registers_.buffer(d.op->operands[0]) : parts->second;
 }
 
 // The blocks of a dot that come anew each round and are read by nobody before it.
@@ -233,7 +233,7 @@ void WgmmaB2b::wait(const B2bDot& d) {
 void WgmmaB2b::issue(const B2bDot& d) { issue(d, d.from_zero ? "false" : "true"); }
 
 void WgmmaB2b::issue(const B2bDot& d, const std::string& add) {
-  const Registers acc = k_.buffer(d.op->results[0]);
+  const Registers acc = registers_.buffer(d.op->results[0]);
   const std::string b_type = blocks_.type(d.b, d.b_k_major);
   if (d.a >= 0)
     out_.line("wgmma_block<{}, {}, {}>({}, {}, {}, group, {});", blocks_.type(d.a, d.a_k_major), b_type,
@@ -245,7 +245,7 @@ void WgmmaB2b::issue(const B2bDot& d, const std::string& add) {
 // After a wait: the product's registers are the threads' own again, and the blocks nobody reads any more are
 // free.
 void WgmmaB2b::finish(const B2bDot& d) {
-  out_.line("wgmma_pin({});", k_.buffer(d.op->results[0]).name);
+  out_.line("wgmma_pin({});", registers_.buffer(d.op->results[0]).name);
   if (d.a < 0) out_.line("wgmma_pin({});", left(d).name);
   for (int block : {d.a, d.b}) {
     if (block < 0 || blocks_.is_resident(block)) continue;

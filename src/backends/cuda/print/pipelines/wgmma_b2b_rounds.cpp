@@ -21,18 +21,19 @@ void WgmmaB2b::declare_parts(const Step& loop) {
     if (is_f8(r.dtype))
       out_.line("ByteOperand<{}, {}, {}> {};", r.type, f.row_steps() / 2, f.col_steps() / 4, r.name);
     else
-      out_.write(k_.declaration(r));
+      out_.write(registers_.declaration(r));
   }
 }
 
 // From f32 to what the tensor cores read.
 void WgmmaB2b::print_parts(const B2bDot& d) {
-  const Registers narrow = left(d), wide = k_.buffer(d.op->operands[0]);
-  k_.need("convert");
-  k_.need("memory");
+  const Registers narrow = left(d), wide = registers_.buffer(d.op->operands[0]);
+  need("convert");
+  need("memory");
   if (is_f8(narrow.dtype)) return out_.line("to_bytes({}, {});", narrow.name, wide.name);
-  k_.for_registers(narrow, [&] {
-    out_.line("{} = from_f32<{}>({});", k_.at(narrow), element_type(narrow.dtype), k_.at(wide));
+  registers_.for_registers(narrow, [&] {
+    out_.line("{} = from_f32<{}>({});", registers_.at(narrow), element_type(narrow.dtype),
+              registers_.at(wide));
   });
 }
 
@@ -57,8 +58,8 @@ void WgmmaB2b::print_pipeline(const Step& loop, const std::vector<const B2bDot*>
       out_.line("release_previous<1>({}, {});", pipeline.name, pipeline.state);
     }
   };
-  const std::string lower = k_.scalar(op.operands[0]).text, upper = k_.scalar(op.operands[1]).text,
-                    i = names_.value(op.blocks[0].args[0]);
+  const std::string lower = expressions_.scalar(op.operands[0]).text,
+                    upper = expressions_.scalar(op.operands[1]).text, i = names_.value(op.blocks[0].args[0]);
   if (schedule_.threads > kWarpgroup) out_.line("keep_step<{}>();", schedule_.threads);
   open_dot_loop(op);
   ++loop_depth_;
@@ -74,7 +75,7 @@ void WgmmaB2b::print_pipeline(const Step& loop, const std::vector<const B2bDot*>
   --loop_depth_;
   out_.close();
   out_.write("wgmma_wait<0>();");
-  for (const B2bDot* d : dots) out_.line("wgmma_pin({});", k_.buffer(d->op->results[0]).name);
+  for (const B2bDot* d : dots) out_.line("wgmma_pin({});", registers_.buffer(d->op->results[0]).name);
   const bool runs = runs_always(op);
   if (!runs) out_.open("if ({} < {})", lower, upper);
   release();
@@ -118,8 +119,8 @@ void WgmmaB2b::print_in_order(const Step& loop) {
 WgmmaB2b::NamedRound WgmmaB2b::named_round(const Step& loop) {
   NamedRound round{.steps = &plan_.rounds.of_loop.at(loop.op)};
   for (tile::ValueId v : round.steps->aside) {
-    round.aside[v] = k_.buffer(v);
-    round.aside[v].name = names_.unique(k_.buffer(v).name + "_aside");
+    round.aside[v] = registers_.buffer(v);
+    round.aside[v].name = names_.unique(registers_.buffer(v).name + "_aside");
   }
   return round;
 }
@@ -130,7 +131,7 @@ void WgmmaB2b::share_late_registers(const B2bDot& from, const B2bDot& to) {
                                      std::pair{from.op->results[0], to.op->results[0]}}) {
     const tile::ValueId one = loops_.storage(known), same = loops_.storage(other);
     if (one == same) continue;
-    buffers_[same] = k_.buffer(one);
+    buffers_[same] = registers_.buffer(one);
     declared_.insert(same);
     if (const auto parts = parts_.find(one); parts != parts_.end()) parts_[same] = parts->second;
   }
@@ -139,10 +140,10 @@ void WgmmaB2b::share_late_registers(const B2bDot& from, const B2bDot& to) {
 WgmmaB2b::RoundBounds WgmmaB2b::print_round_bounds(const Op& loop) {
   const tile::ValueId i = loop.blocks[0].args[0];
   const std::string name = names_.value(i);
-  RoundBounds bounds{name, k_.type_of(i), k_.scalar(loop.operands[0]).text, out_.local(name + "_end"),
-                     out_.local(name + "_step")};
-  out_.line("const i64 {} = {}, {} = {};", bounds.end, k_.scalar(loop.operands[1]).text, bounds.by,
-            k_.scalar(loop.operands[2]).text);
+  RoundBounds bounds{name, expressions_.type_of(i), expressions_.scalar(loop.operands[0]).text,
+                     out_.local(name + "_end"), out_.local(name + "_step")};
+  out_.line("const i64 {} = {}, {} = {};", bounds.end, expressions_.scalar(loop.operands[1]).text, bounds.by,
+            expressions_.scalar(loop.operands[2]).text);
   scalars_[i] = {bounds.index, bounds.type};
   return bounds;
 }
@@ -217,7 +218,7 @@ void WgmmaB2b::print_overlapping(const Step& loop) {
     auto kept = named.aside.begin();
     for (auto& [v, r] : more->aside) r.name = (kept++)->second.name;
   }
-  for (const auto& [v, r] : named.aside) out_.write(k_.declaration(r));
+  for (const auto& [v, r] : named.aside) out_.write(registers_.declaration(r));
   const RoundBounds bounds = print_round_bounds(*loop.op);
   const bool runs = runs_always(*loop.op);
   if (!runs) out_.open("if ({} < {})", bounds.from, bounds.end);
@@ -289,7 +290,9 @@ void WgmmaB2b::print_adding(const NamedRound& round) {
 void WgmmaB2b::print_sums(const NamedRound& round) {
   for (const Step* s : round.steps->sums) k_.print_step(*s);
   for (const auto& [v, r] : round.aside)
-    k_.for_registers(r, [&, from = k_.buffer(v), to = r] { out_.line("{} = {};", k_.at(to), k_.at(from)); });
+    registers_.for_registers(r, [&, from = registers_.buffer(v), to = r] {
+      out_.line("{} = {};", registers_.at(to), registers_.at(from));
+    });
   print_parts(*round.steps->late);
   for (const Step* s : round.steps->after) k_.print_step(*s);
 }

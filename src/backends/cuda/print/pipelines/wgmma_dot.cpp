@@ -53,8 +53,9 @@ void WgmmaDot::print_turn(const Op& loop) {
   }
   const std::string trips =
       dot_->trips > 0 ? integer(dot_->trips)
-                      : fmt::format("trip_count({}, {}, {})", k_.scalar(loop.operands[0]).text,
-                                    k_.scalar(loop.operands[1]).text, k_.scalar(loop.operands[2]).text);
+                      : fmt::format("trip_count({}, {}, {})", expressions_.scalar(loop.operands[0]).text,
+                                    expressions_.scalar(loop.operands[1]).text,
+                                    expressions_.scalar(loop.operands[2]).text);
   out_.line("state.skip(passed * {});", trips);
   out_.line("passed = {};", warpgroups() - 1);
   out_.write("pingpong_wait(group);");
@@ -62,8 +63,8 @@ void WgmmaDot::print_turn(const Op& loop) {
 
 // The multiplying side: while the tensor cores work on one block, the one before is given back.
 void WgmmaDot::print_rounds(const Op& op) {
-  const Registers acc = k_.buffer(dot_->dot->results[0]);
-  const std::string i = names_.value(op.blocks[0].args[0]), lower = k_.scalar(op.operands[0]).text;
+  const Registers acc = registers_.buffer(dot_->dot->results[0]);
+  const std::string i = names_.value(op.blocks[0].args[0]), lower = expressions_.scalar(op.operands[0]).text;
   const std::string release = "release_previous<1>(pipeline, state);";
   const std::string give =
       is_pingpong(schedule_) ? fmt::format("pingpong_signal<{}>(group);", warpgroups()) : "";
@@ -93,7 +94,7 @@ void WgmmaDot::print_rounds(const Op& op) {
   if (dot_->from_zero)
     out_.write(release);
   else
-    out_.line("if ({} < {}) {}", lower, k_.scalar(op.operands[1]).text, release);
+    out_.line("if ({} < {}) {}", lower, expressions_.scalar(op.operands[1]).text, release);
 }
 
 }  // namespace tilewright::cuda

@@ -33,7 +33,7 @@ void WgmmaScaledAccumulation::choose_names() {
 // A product of several blocks of 64 rows has registers for one of them.
 void WgmmaScaledAccumulation::share_product_registers() {
   const ValueId product = loops_.storage(b2b_->dots[0].op->results[0]);
-  Registers r = k_.buffer(product);
+  Registers r = registers_.buffer(product);
   if (layouts_.frame(r.layout).row_steps() <= kBlockRows) return;
   r.rows = kBlockRows;
   buffers_[product] = r;
@@ -60,21 +60,21 @@ WgmmaScaledAccumulation::Rounds WgmmaScaledAccumulation::rounds_of(const Step& l
           in.value >= 0)
         a.buffers.insert(loops_.storage(in.value));
   }
-  const Registers product = k_.buffer(dot().op->results[0]);
+  const Registers product = registers_.buffer(dot().op->results[0]);
   a.row_blocks = layouts_.frame(product.layout).row_steps() / kBlockRows;
   for (ValueId v : a.scalars) a.names[0].scalars[v] = names_.value(v);
   for (ValueId v : a.scalars) a.names[1].scalars[v] = names_.unique(names_.value(v) + "_next");
   for (ValueId v : a.buffers) {
-    a.names[0].buffers[v] = a.names[1].buffers[v] = k_.buffer(v);
-    a.names[1].buffers[v].name = names_.unique(k_.buffer(v).name + "_next");
+    a.names[0].buffers[v] = a.names[1].buffers[v] = registers_.buffer(v);
+    a.names[1].buffers[v].name = names_.unique(registers_.buffer(v).name + "_next");
   }
   return a;
 }
 
 void WgmmaScaledAccumulation::declare(const Rounds& a) {
-  for (const auto& [v, r] : a.names[1].buffers) out_.write(k_.declaration(r));
+  for (const auto& [v, r] : a.names[1].buffers) out_.write(registers_.declaration(r));
   for (ValueId v : a.scalars) {
-    out_.line("{} {}, {};", k_.type_of(v), a.names[0].scalars.at(v), a.names[1].scalars.at(v));
+    out_.line("{} {}, {};", expressions_.type_of(v), a.names[0].scalars.at(v), a.names[1].scalars.at(v));
     declared_.insert(v);
   }
 }
@@ -85,7 +85,7 @@ void WgmmaScaledAccumulation::use_names(const Rounds& a, int kind) {
   for (const auto& [v, r] : names.buffers) buffers_[v] = r;
   for (const auto& [v, name] : names.scalars) {
     names_.set_value(v, name);
-    scalars_[v] = {name, k_.type_of(v)};
+    scalars_[v] = {name, expressions_.type_of(v)};
   }
   for (const Step* s : a.before)
     if (s->kind == Step::Kind::scalar && !is_variable(*s->op)) k_.print_scalar(*s->op);
@@ -97,8 +97,8 @@ void WgmmaScaledAccumulation::print_steps(const Rounds& a, const Round& round,
   const ValueId i = a.loop->op->blocks[0].args[0];
   use_names(a, round.kind);
   out_.open_block();
-  out_.line("const {0} {1} = {0}({2});", k_.type_of(i), names_.value(i), round.index);
-  scalars_[i] = {names_.value(i), k_.type_of(i)};
+  out_.line("const {0} {1} = {0}({2});", expressions_.type_of(i), names_.value(i), round.index);
+  scalars_[i] = {names_.value(i), expressions_.type_of(i)};
   for (const Step* s : steps) k_.print_step(*s);
   out_.close();
 }
@@ -112,19 +112,19 @@ void WgmmaScaledAccumulation::issue(const Rounds& a, int kind, Index row_block) 
   const std::string type = blocks_.type(d.a, d.a_k_major);
   if (row_block > 0) from += fmt::format(" + {}::offset({}, 0)", type, row_block * groups * 64);
   out_.line("wgmma_block<{}, {}, {}>({}, {}, {}, group, false);", type, blocks_.type(d.b, d.b_k_major),
-            groups, k_.buffer(d.op->results[0]).name, from, layout(d, d.b));
+            groups, registers_.buffer(d.op->results[0]).name, from, layout(d, d.b));
 }
 
 // What is computed of a product, for one block of 64 rows or all.
 void WgmmaScaledAccumulation::print_product(const Rounds& a, const Round& round, Index row_block) {
   use_names(a, round.kind);
   const ValueId product = loops_.storage(dot().op->results[0]);
-  out_.line("wgmma_pin({});", k_.buffer(product).name);
+  out_.line("wgmma_pin({});", registers_.buffer(product).name);
   for (const auto& [v, r] : a.names[round.kind].buffers)
     if (v != product && r.type == "f32" && (r.layout.part == Part::rows || r.layout.part == Part::one))
       out_.line("wgmma_pin({});", r.name);
   for (const auto& [v, name] : a.names[round.kind].scalars)
-    if (k_.type_of(v) == "f32") out_.line("wgmma_pin({});", name);
+    if (expressions_.type_of(v) == "f32") out_.line("wgmma_pin({});", name);
   if (a.row_blocks > 1) k_.elements().row_window() = {row_block * kBlockRows, (row_block + 1) * kBlockRows};
   print_steps(a, round, a.after);
   k_.elements().row_window().reset();
@@ -154,11 +154,11 @@ void WgmmaScaledAccumulation::print_dots(const Step& loop) {
   if (warpgroups() > 1) out_.line("keep_step<{}>();", schedule_.threads);
   Rounds a = rounds_of(loop);
   const Op& op = *loop.op;
-  const std::string i = names_.value(op.blocks[0].args[0]), lower = k_.scalar(op.operands[0]).text;
+  const std::string i = names_.value(op.blocks[0].args[0]), lower = expressions_.scalar(op.operands[0]).text;
   declare(a);
   a.end = out_.local(i + "_end"), a.by = out_.local(i + "_step");
-  out_.line("const i64 {} = {}, {} = {};", a.end, k_.scalar(op.operands[1]).text, a.by,
-            k_.scalar(op.operands[2]).text);
+  out_.line("const i64 {} = {}, {} = {};", a.end, expressions_.scalar(op.operands[1]).text, a.by,
+            expressions_.scalar(op.operands[2]).text);
   const bool runs = runs_always(op);
   if (!runs) out_.open("if ({} < {})", lower, a.end);
   ++loop_depth_;

@@ -1,0 +1,42 @@
+// ExpressionPrinter: values and places in memory as C++ expressions.
+#pragma once
+
+#include "backends/cuda/analysis/access.h"
+#include "backends/cuda/print/printer_state.h"
+
+namespace tilewright::cuda {
+
+class ExpressionPrinter : PrinterState {
+ public:
+  explicit ExpressionPrinter(KernelPrinter& k) : PrinterState(k) {}
+
+  // --- values (print_expressions.cpp)
+  TypedText scalar(ValueId v);
+  TypedText compute(const tile::Op& op, const std::vector<TypedText>& operands);
+  std::string type_of(ValueId v) const;
+  std::string as_type(const TypedText& e, const std::string& type) const;
+  const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
+
+  // --- what moves through shared memory (print_relayout.cpp)
+  std::string stage_type(ValueId v) const;
+  std::string convert_text(const std::string& from, const std::string& to, const std::string& text);
+
+  // --- places in views (print_memory.cpp)
+  TypedText scalar_load(const tile::Op& op);
+  std::string base_offset(const Access& access);
+  std::string stride_text(const Access& access, int dim);
+  std::string dim_text(const tile::Dim& dim);
+  std::string view_offset(int view, const std::vector<TypedText>& indices);
+  std::string load_cache(const tile::Op& op, Part part, const TileFrame& frame) const;
+  std::string store_cache() const;
+
+ private:
+  TypedText op_expr(const tile::Op& op, const std::vector<TypedText>& operands);
+  TypedText cast_expr(const tile::Op& op, const TypedText& from);
+  TypedText apply_expr(const tile::Op& op, const std::vector<TypedText>& operands);
+  bool compares_in_32_bits(const tile::Op& op, const std::vector<TypedText>& operands) const;
+  TypedText gather_expr(const tile::Op& op, const std::vector<TypedText>& operands);
+  bool only_stored(ValueId v) const;  // every use rounds it to its narrow type
+};
+
+}  // namespace tilewright::cuda
