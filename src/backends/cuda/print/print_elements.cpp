@@ -59,7 +59,7 @@ PrintedLoop ElementPrinter::begin_elements(const ElementLoop& plan) {
   loop.pieces = plan_.elements.pieces_of(plan);
   if (loop.layout.part != Part::one) {
     loop.frame = layouts_.frame(loop.layout);
-    loop.thread = k_.thread(loop.frame);
+    loop.thread = k_.programs().thread(loop.frame);
   }
   const std::size_t n = plan.body.size();
   loop.values.resize(n);

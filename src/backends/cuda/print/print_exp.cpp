@@ -38,7 +38,7 @@ std::optional<double> LoopAnalysis::constant_of(const PrintedLoop& loop, const p
     const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
     op = in.kind == Instr::Kind::compute ? in.op : nullptr;
   } else {
-    op = k_.scalar_definition(ref.scalar);
+    op = k_.scalars().scalar_definition(ref.scalar);
   }
   if (!op || op->kind != OpKind::constant || kernel_.type(op->results[0]).dtype != DType::f32)
     return std::nullopt;

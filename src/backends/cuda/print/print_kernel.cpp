@@ -28,8 +28,7 @@ KernelPrinter::KernelPrinter(const tile::Kernel& kernel, const CudaPlan& plan)
       facts_(kernel),
       accuracy_(facts_.accuracy),
       crowded_(crowded(kernel, plan.schedule)),
-      names_(kernel, plan.loops),
-      scalar_uses_(kernel) {}
+      names_(kernel, plan.loops) {}
 
 backends::Source KernelPrinter::run(Pipeline& pipeline) {
   pipeline_ = &pipeline;
@@ -41,7 +40,7 @@ backends::Source KernelPrinter::run(Pipeline& pipeline) {
 
   Text head = out_.another(1);
   for (const std::string& s : shared_) head.write(s);
-  print_thread_coordinates(head);
+  programs_.print_thread_coordinates(head);
   std::string text = header_comment();
   need("edge");
   need("exchange");

@@ -183,8 +183,8 @@ void LoadPrinter::print_loads(PrintedLoop& loop) {
       print_load(loop, i);
     if (in.kind == Instr::Kind::reload) {
       const Part part = spread_of(loop, in.axes);
-      loop.arrays[i] =
-          k_.converted(in.value, part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part});
+      loop.arrays[i] = k_.exchanges().converted(
+          in.value, part == Part::one ? ThreadLayout{} : ThreadLayout{loop.layout.frame, part});
     }
   }
 }
@@ -355,13 +355,13 @@ TypedText ExpressionPrinter::scalar_load(const Op& op) {
 }
 
 // Stores of single scalars: one thread of the program does them.
-void KernelPrinter::print_scalar_effect(const Op& op) {
+void ScalarPrinter::print_scalar_effect(const Op& op) {
   const DType dtype = kernel_.views[static_cast<std::size_t>(op.param)].dtype;
   const std::string view = names_.view(op.param);
   const TypedText value = expressions_.scalar(op.operands[0]);
   PrintedLoop whole{};
   whole.layout = ThreadLayout{};
-  std::string guard = elements_.effect_guard(whole), offset;
+  std::string guard = k_.elements().effect_guard(whole), offset;
   if (op.kind == OpKind::store) {
     const Access access(kernel_, ranges_, op);
     offset = expressions_.base_offset(access);

@@ -9,13 +9,13 @@ namespace tilewright::cuda {
 
 using printer::IndexText;
 
-IndexText KernelPrinter::grid(int axis) const {
+IndexText ProgramPrinter::grid(int axis) const {
   const std::optional<Index> programs = programs_along(kernel_, axis);
   return programs ? IndexText(*programs) : IndexText(fmt::format("grid_{}", axis));
 }
 
 // All programs.
-std::string KernelPrinter::programs_text() const {
+std::string ProgramPrinter::programs_text() const {
   IndexText all = 1;
   for (int i = 0; i < static_cast<int>(kernel_.grid.size()); ++i) all = all * grid(i);
   return all.str();
@@ -23,7 +23,7 @@ std::string KernelPrinter::programs_text() const {
 
 // Where this thread stands, and which program it runs. The first grid axis counts fastest, as CUDA's own
 // does.
-void KernelPrinter::print_thread_coordinates(Text& head) {
+void ProgramPrinter::print_thread_coordinates(Text& head) {
   for (const std::string& line : thread_lines_) head.write(line);
   const int axes = static_cast<int>(kernel_.grid.size());
   const int packed = layouts_.programs_per_block;
@@ -31,19 +31,18 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
     head.line("const i32 program = i32(blockIdx.x) * {} + i32(threadIdx.x) / {};", packed,
               schedule_.threads / packed);
     head.line("if (program >= {}) return;", programs_text());
-  } else if (!walks() && !program_axes_.empty()) {
+  } else if (!walks_programs(schedule_) && !axes_.empty()) {
     if (axes > 1 || row_cluster(schedule_) > 1)
       head.line("const i32 program = i32(blockIdx.x){};",
                 row_cluster(schedule_) > 1 ? fmt::format(" / {}", row_cluster(schedule_)) : "");
   }
-  if (!walks() && group_m(schedule_) > 0) {
+  if (!walks_programs(schedule_) && group_m(schedule_) > 0) {
     need("tile_swizzle");
     head.line("const GridPoint point = tile_swizzle<{}>(i32(blockIdx.x), {}, {});", group_m(schedule_),
               grid(0).str(), grid(1).str());
   }
-  if (!walks())
-    for (int axis : program_axes_)
-      head.write(fmt::format("const i32 program_{} = {};", axis, program_id(axis).text));
+  if (!walks_programs(schedule_))
+    for (int axis : axes_) head.write(fmt::format("const i32 program_{} = {};", axis, program_id(axis).text));
   if (stepped_)
     head.write(
         "int step = 0;  // counts the exchanges that are repeated: neighbours in time use different scratch");
@@ -52,9 +51,15 @@ void KernelPrinter::print_thread_coordinates(Text& head) {
         "cluster_arrive();  // every block of the cluster has started: waited for before the first exchange");
 }
 
-TypedText KernelPrinter::program_id(int axis) {
+std::string ProgramPrinter::axis_name(int axis) {
+  axes_.insert(axis);
+  return fmt::format("program_{}", axis);
+}
+
+TypedText ProgramPrinter::program_id(int axis) {
   const int axes = static_cast<int>(kernel_.grid.size());
-  const bool plain = axes == 1 && row_cluster(schedule_) == 1 && !layouts_.is_packed() && !walks();
+  const bool plain =
+      axes == 1 && row_cluster(schedule_) == 1 && !layouts_.is_packed() && !walks_programs(schedule_);
   if (group_m(schedule_) > 0 && axis < 2) return {axis == 0 ? "point.x" : "point.y", "i32"};
   if (is_longest_first(schedule_)) return {longest_first_id(axis), "i32"};
   IndexText below = 1, above = 1;
@@ -65,7 +70,7 @@ TypedText KernelPrinter::program_id(int axis) {
 }
 
 // The second axis counts slowest, from its end unless a back-to-back matmul's loops begin later there.
-std::string KernelPrinter::longest_first_id(int axis) const {
+std::string ProgramPrinter::longest_first_id(int axis) const {
   const auto axes = static_cast<int>(kernel_.grid.size());
   const IndexText program = "program", others = axes > 2 ? grid(0) * grid(2) : grid(0);
   if (axis == 0) return (program % grid(0)).str();
@@ -74,19 +79,19 @@ std::string KernelPrinter::longest_first_id(int axis) const {
   return (b2b_ && begins_by_row(*b2b_, kernel_) ? counted : grid(1) - 1 - counted).str();
 }
 
-void KernelPrinter::print_tile_swizzle() {
+void ProgramPrinter::print_tile_swizzle() {
   if (group_m(schedule_) == 0) return;
   need("tile_swizzle");
   out_.line("const GridPoint point = tile_swizzle<{}>(program, {}, {});", group_m(schedule_), grid(0).str(),
             grid(1).str());
 }
 
-void KernelPrinter::print_program_ids() {
+void ProgramPrinter::print_program_ids() {
   print_tile_swizzle();
-  for (int axis : program_axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
+  for (int axis : axes_) out_.line("const i32 program_{} = {};", axis, program_id(axis).text);
 }
 
-ThreadNames KernelPrinter::thread(const TileFrame& frame) {
+ThreadNames ProgramPrinter::thread(const TileFrame& frame) {
   const auto key =
       std::make_pair(frame.threads_per_row, frame.map == RowMap::mma ? 0 : frame.cluster * frame.row_blocks);
   auto it = threads_.find(key);

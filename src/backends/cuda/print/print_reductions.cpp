@@ -144,14 +144,14 @@ void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, TypedText 
 }
 
 // Waits for the threads that share a tile.
-void KernelPrinter::print_barrier() {
+void ExchangePrinter::print_barrier() {
   if (is_wgmma(schedule_))
     out_.line("{}::wait();", exchanging_threads());
   else
     out_.write("__syncthreads();");
 }
 
-std::string KernelPrinter::thread_of_program() const {
+std::string ExchangePrinter::thread_of_program() const {
   return is_pingpong(schedule_) ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
 }
 
@@ -178,8 +178,10 @@ void ReductionPrinter::print_exchange(PrintedLoop& loop) {
 
 void ReductionPrinter::print_column_exchange(const PrintedLoop& loop, const Reduction& red) {
   const TileFrame& f = loop.frame;
-  const std::string stage = k_.exchange_place(red.type),
-                    who = k_.exchanging_threads().empty() ? "" : ", " + k_.exchanging_threads();
+  const std::string stage = k_.exchanges().exchange_place(red.type),
+                    who = k_.exchanges().exchanging_threads().empty()
+                              ? ""
+                              : ", " + k_.exchanges().exchanging_threads();
   if (reduces_in_quads(f, loop.layout.part)) {
     need("columns");
     const Index warps = program_threads(schedule_) / 32;
@@ -200,7 +202,7 @@ void ReductionPrinter::print_column_exchange(const PrintedLoop& loop, const Redu
 void ReductionPrinter::print_cluster_columns(const PrintedLoop& loop,
                                              const std::vector<Reduction>& reductions) {
   const TileFrame& f = loop.frame;
-  k_.wait_for_cluster();
+  k_.programs().wait_for_cluster();
   const bool one = loop.layout.part == Part::rows, repeated = loop_depth_ > 0;
   const Index steps = one ? 1 : f.col_steps(), columns = f.threads_per_row * steps * (one ? 1 : f.vector);
   std::vector<std::string> places, vectors;
@@ -224,12 +226,12 @@ void ReductionPrinter::print_cluster_columns(const PrintedLoop& loop,
 }
 
 // Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
-std::string KernelPrinter::exchanging_threads() const {
+std::string ExchangePrinter::exchanging_threads() const {
   if (!is_wgmma(schedule_)) return "";
   return is_pingpong(schedule_) ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
 }
 
-std::string KernelPrinter::exchange_place(const std::string& type) const {
+std::string ExchangePrinter::exchange_place(const std::string& type) const {
   if (!is_wgmma(schedule_)) return fmt::format("shared_memory<{}>()", type);
   return fmt::format("shared_memory<{}>(kExchange{})", type,
                      is_pingpong(schedule_) ? " + group * kExchanged" : "");
@@ -250,7 +252,7 @@ void ReductionPrinter::print_row_exchange(PrintedLoop& loop, const std::vector<R
   const auto max = own.size() == 1 ? take_deferred(loop, own[0]) : std::nullopt;
   if (max) reductions.insert(reductions.begin(), *max);
   const bool cluster = f.cluster > 1;
-  k_.wait_for_cluster();
+  k_.programs().wait_for_cluster();
   const Index rows = loop.layout.part == Part::all ? f.row_steps() : 1;
   const bool repeated = loop_depth_ > 0;
   std::vector<std::string> places;

@@ -10,7 +10,7 @@ using tile::Op;
 using tile::OpKind;
 
 // A value in other registers than its own: through shared memory, as a row-major tile.
-Registers KernelPrinter::converted(ValueId v, ThreadLayout layout) {
+Registers ExchangePrinter::converted(ValueId v, ThreadLayout layout) {
   Registers from = registers_.buffer(v);
   if (layout.part == Part::one || same_spread(layouts_, from.layout, layout)) return from;
   Registers to = from;
@@ -32,7 +32,7 @@ Registers KernelPrinter::converted(ValueId v, ThreadLayout layout) {
 }
 
 // Elements of an array to the stage or from it, as `at` says they lie there.
-void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const StageLayout& stage) {
+void ExchangePrinter::move_through_stage(const Registers& r, StageSide side, const StageLayout& stage) {
   const std::string base = exchange_place(stage.type);
   const auto place_at = [&](const std::string& index) {
     return fmt::format("{}[{}]", base,
@@ -49,7 +49,7 @@ void KernelPrinter::move_through_stage(const Registers& r, StageSide side, const
   PrintedLoop loop;
   loop.layout = r.layout;
   loop.frame = layouts_.frame(r.layout);
-  loop.thread = thread(loop.frame);
+  loop.thread = k_.programs().thread(loop.frame);
   const TileFrame& f = loop.frame;
   const bool vectors = r.layout.part != Part::rows && f.vector > 1;
   const std::vector<int> axes = long_axes(stage.shape);
@@ -107,7 +107,7 @@ std::string ExpressionPrinter::stage_type(ValueId v) const {
 }
 
 // Transpose and reshape: the tile is laid out in shared memory and read in the other order.
-void KernelPrinter::print_relayout(const Step& step) {
+void ExchangePrinter::print_relayout(const Step& step) {
   const Op& op = *step.op;
   need("exchange");
   const ValueId source = op.operands[0], result = op.results[0];
@@ -129,7 +129,7 @@ void KernelPrinter::print_relayout(const Step& step) {
 }
 
 // Both operands in shared memory; each thread keeps its block of the result in registers.
-void KernelPrinter::print_dot(const Step& step) {
+void ExchangePrinter::print_dot(const Step& step) {
   const Op& op = *step.op;
   need("dot");
   need("exchange");
@@ -141,7 +141,7 @@ void KernelPrinter::print_dot(const Step& step) {
   loop.layout = acc.layout;
   if (part != Part::one) {
     loop.frame = layouts_.frame(acc.layout);
-    loop.thread = thread(loop.frame);
+    loop.thread = k_.programs().thread(loop.frame);
   }
   const TileFrame& f = loop.frame;
   const bool rows = part == Part::all || part == Part::rows, cols = part == Part::all || part == Part::cols;

@@ -18,7 +18,7 @@ bool touches_memory(const Step& step) {
          step.op->kind == OpKind::gather;
 }
 
-bool exchanges(const std::vector<Step>& steps) {
+bool holds_exchange(const std::vector<Step>& steps) {
   bool found = false;
   for_each_step(steps, [&](const Step& step) {
     for (const printer::Instr& in : step.loop.body)
@@ -30,7 +30,7 @@ bool exchanges(const std::vector<Step>& steps) {
 }  // namespace
 
 // Before the first exchange, and before code that runs many times or not at all and exchanges.
-void KernelPrinter::wait_for_cluster() {
+void ProgramPrinter::wait_for_cluster() {
   if (row_cluster(schedule_) == 1 || cluster_waited_) return;
   out_.write("cluster_wait();");
   cluster_waited_ = true;
@@ -47,25 +47,25 @@ void KernelPrinter::wait_for_previous() {
   previous_waited_ = true;
 }
 
-void KernelPrinter::index_scalars() {
+void ScalarPrinter::index_scalars() {
   for (const Step& step : loops_.steps)
     if (step.kind == Step::Kind::scalar && !step.op->results.empty())
-      scalar_definitions_[step.op->results[0]] = step.op;
+      definitions_[step.op->results[0]] = step.op;
 }
 
-const Op* KernelPrinter::scalar_definition(ValueId v) const {
-  const auto found = scalar_definitions_.find(v);
-  return found == scalar_definitions_.end() ? nullptr : found->second;
+const Op* ScalarPrinter::scalar_definition(ValueId v) const {
+  const auto found = definitions_.find(v);
+  return found == definitions_.end() ? nullptr : found->second;
 }
 
-std::string KernelPrinter::scalar_line(ValueId v) const {
-  const auto found = scalar_lines_.find(v);
-  return found == scalar_lines_.end() ? "" : found->second;
+std::string ScalarPrinter::scalar_line(ValueId v) const {
+  const auto found = lines_.find(v);
+  return found == lines_.end() ? "" : found->second;
 }
 
-tile::ValueId KernelPrinter::same_scalar(ValueId v) const {
-  const auto same = same_scalar_.find(v);
-  return same == same_scalar_.end() ? v : same->second;
+tile::ValueId ScalarPrinter::same_scalar(ValueId v) const {
+  const auto same = same_.find(v);
+  return same == same_.end() ? v : same->second;
 }
 
 // Buffers first touched inside a nested block must be there before it.
@@ -108,13 +108,13 @@ void KernelPrinter::print_step(const Step& step) {
   if (step.kind != Step::Kind::scalar && loop_depth_ == 0) out_.blank();
   switch (step.kind) {
     case Step::Kind::scalar:
-      return print_scalar(*step.op);
+      return scalar_printer_.print_scalar(*step.op);
     case Step::Kind::elements:
       return elements_.print_elements(step.loop);
     case Step::Kind::relayout:
-      return print_relayout(step);
+      return exchanges_.print_relayout(step);
     case Step::Kind::dot:
-      return print_dot(step);
+      return exchanges_.print_dot(step);
     case Step::Kind::loop:
       return print_loop(step);
     case Step::Kind::branch:
@@ -124,7 +124,7 @@ void KernelPrinter::print_step(const Step& step) {
   }
 }
 
-void KernelPrinter::print_scalar(const Op& op) {
+void ScalarPrinter::print_scalar(const Op& op) {
   if (op.results.empty()) return print_scalar_effect(op);
   const ValueId v = op.results[0];
   switch (op.kind) {
@@ -135,8 +135,7 @@ void KernelPrinter::print_scalar(const Op& op) {
       scalars_[v] = {names_.scalar(op.param), compute_type(kernel_.type(v).dtype)};
       return;
     case OpKind::program_id:
-      program_axes_.insert(op.param);
-      scalars_[v] = {fmt::format("program_{}", op.param), "i32"};
+      scalars_[v] = {k_.programs().axis_name(op.param), "i32"};
       return;
     case OpKind::broadcast:
     case OpKind::reshape:
@@ -146,7 +145,7 @@ void KernelPrinter::print_scalar(const Op& op) {
       break;
   }
   const bool needs_variable = declared_.count(v) > 0;
-  if (!needs_variable && scalar_uses_.is_unused(v)) return;
+  if (!needs_variable && uses_.is_unused(v)) return;
   TypedText e;
   if (op.kind == OpKind::load) {
     e = expressions_.scalar_load(op);
@@ -157,14 +156,14 @@ void KernelPrinter::print_scalar(const Op& op) {
     e = expressions_.compute(op, operands);
   }
   const std::string type = expressions_.type_of(v);
-  if (!needs_variable && scalar_uses_.is_part_of_another(v)) {
+  if (!needs_variable && uses_.is_part_of_another(v)) {
     scalars_[v] = {expressions_.as_type(e, type), type, e.operations};
     return;
   }
-  if (!needs_variable && loop_depth_ == 0 && scalar_uses_.is_of_program(v)) {
-    const auto [same, is_new] = equal_scalars_.insert({type + " " + expressions_.as_type(e, type), v});
+  if (!needs_variable && loop_depth_ == 0 && uses_.is_of_program(v)) {
+    const auto [same, is_new] = equal_.insert({type + " " + expressions_.as_type(e, type), v});
     if (!is_new) {
-      same_scalar_[v] = same->second;
+      same_[v] = same->second;
       scalars_[v] = expressions_.scalar(same->second);
       return;
     }
@@ -172,7 +171,7 @@ void KernelPrinter::print_scalar(const Op& op) {
   const std::string declares = needs_variable ? "" : fmt::format("const {} ", type);
   const std::string line =
       fmt::format("{}{} = {};", declares, names_.value(v), expressions_.as_type(e, type));
-  scalar_lines_[v] = line;
+  lines_[v] = line;
   out_.write(line);
   scalars_[v] = {names_.value(v), type};
 }
@@ -180,7 +179,7 @@ void KernelPrinter::print_scalar(const Op& op) {
 void KernelPrinter::print_loop(const Step& step) {
   if (pipeline_->print_loop(step)) return;
   declare_buffers(step.body[0]);
-  if (exchanges(step.body[0])) wait_for_cluster();
+  if (holds_exchange(step.body[0])) programs_.wait_for_cluster();
   open_loop(step);
   print_steps(step.body[0]);
   close_loop();
@@ -230,7 +229,7 @@ void KernelPrinter::print_branch(const Step& step) {
   }
   declare_buffers(step.body[0]);
   declare_buffers(step.body[1]);
-  if (exchanges(step.body[0]) || exchanges(step.body[1])) wait_for_cluster();
+  if (holds_exchange(step.body[0]) || holds_exchange(step.body[1])) programs_.wait_for_cluster();
   out_.open("if ({})", expressions_.scalar(op.operands[0]).text);
   ++loop_depth_;  // as in a loop: the two sides share nothing
   print_steps(step.body[0]);
@@ -268,7 +267,7 @@ void KernelPrinter::print_assign(const Step& step) {
   for (auto [from, to] : step.moves) {
     if (kernel_.type(to).rank() == 0) continue;
     const Registers target = registers_.buffer(to);
-    Registers source = converted(from, target.layout);
+    Registers source = exchanges_.converted(from, target.layout);
     Registers copy = source;
     if (!alone) {
       copy.name = out_.local(source.name + "_old");

@@ -8,7 +8,7 @@ namespace tilewright::cuda {
 
 void CpAsyncB2b::print_body() {
   need("mma_dot");
-  k_.index_scalars();
+  k_.scalars().index_scalars();
   blocks_.choose_names();
   Text steps = out_.another(1);
   std::swap(out_, steps);
@@ -74,7 +74,7 @@ void CpAsyncB2b::print_first_copies(const Step& loop, const std::vector<CopyPoin
       scalars_[i] = {names_.value(i), expressions_.type_of(i)};
       for (const Step& s : loop.body[0])
         if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
-          k_.print_scalar(*s.op);
+          k_.scalars().print_scalar(*s.op);
       copy(block, *fetch->load, "stage");
       out_.close();
       out_.close_with("};");

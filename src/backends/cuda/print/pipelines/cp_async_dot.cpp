@@ -48,7 +48,7 @@ std::string CpAsyncDot::multiply_text(const Registers& acc) {
   constexpr const char* kBlocks = "a_blocks + stage * A::bytes, b_blocks + stage * B::bytes";
   if (dot_unit(schedule_) == tile::DotUnit::fma_blocks) {
     need("fma_dot");
-    const ThreadNames thread_names = k_.thread(f);
+    const ThreadNames thread_names = k_.programs().thread(f);
     return fmt::format("fma_block<A, B, {}, {}, {}, {}>({}, {}, {}, {} * {});", f.row_steps(), f.groups,
                        f.col_steps(), f.threads_per_row * f.vector, registers_.pointer_to(acc), kBlocks,
                        thread_names.g, thread_names.t, f.vector);
@@ -76,7 +76,7 @@ bool CpAsyncDot::print_loop(const Step& step) {
   out_.open("if ({} < {})", name, upper);
   scalars_[i] = {name, "i64"};
   for (const Step& s : step.body[0])
-    if (s.kind == Step::Kind::scalar) k_.print_scalar(*s.op);
+    if (s.kind == Step::Kind::scalar) k_.scalars().print_scalar(*s.op);
   print_copy(k_, "A", "a_blocks + stage * A::bytes", dot_->a);
   print_copy(k_, "B", "b_blocks + stage * B::bytes", dot_->b);
   out_.close();

@@ -10,10 +10,10 @@ void Elements::print_body() { k_.print_steps(loops_.steps); }
 
 // One block walks over every gridDim.x-th program.
 void PersistentRows::print_body() {
-  const std::string programs = k_.programs_text();
+  const std::string programs = k_.programs().programs_text();
   name_staged();
   k_.declare_buffers(loops_.steps);
-  k_.wait_for_cluster();
+  k_.programs().wait_for_cluster();
   k_.wait_for_previous();
   Text before = out_.another(1);
   std::swap(before, out_);
@@ -27,14 +27,14 @@ void PersistentRows::print_body() {
   print_staging(programs);
   out_.open("for (i32 program = first; program < {}; program += hop)", programs);
   print_turn(programs);
-  k_.print_program_ids();
+  k_.programs().print_program_ids();
   out_.append(body);
   out_.close();
 }
 
 // Names for what is copied ahead, and their places in shared memory.
 void PersistentRows::name_staged() {
-  k_.index_scalars();
+  k_.scalars().index_scalars();
   Index slots = 0;
   for (const StagedLoad& load : plan_.staged) {
     const Staged s{names_.unique(names_.stem(load.op->param) + "_ahead"), load.slots, slots};

@@ -23,7 +23,7 @@ RegisterShare register_share(int warpgroups, bool crowded) {
 void Wgmma::print_body() {
   need("wgmma_dot");
   const RegisterShare registers = register_share(warpgroups(), b2b_.has_value() || is_pingpong(schedule_));
-  k_.index_scalars();
+  k_.scalars().index_scalars();
   choose_names();
   if (is_longest_first(schedule_)) need("tile_swizzle");
   Text multiply = out_.another(3);
@@ -37,7 +37,7 @@ void Wgmma::print_body() {
   out_.open("if (threadIdx.x == {})", schedule_.threads);
   open_program_loop();
   foresight_.begin();
-  k_.print_tile_swizzle();
+  k_.programs().print_tile_swizzle();
   print_fetching();
   out_.close();
   out_.close();
@@ -49,7 +49,7 @@ void Wgmma::print_body() {
   print_store_stages();
   print_exchange_place();
   open_multiplied_programs();
-  k_.print_program_ids();
+  k_.programs().print_program_ids();
   out_.append(multiply);
   out_.close();
   if (plan_.dots.result) out_.write("close_store_stages();");
@@ -59,11 +59,12 @@ void Wgmma::print_body() {
 
 void Wgmma::open_program_loop() {
   if (is_longest_first(schedule_)) {
-    out_.open("for (i32 wave = 0, program; (program = serpentine(wave)) < {}; ++wave)", k_.programs_text());
+    out_.open("for (i32 wave = 0, program; (program = serpentine(wave)) < {}; ++wave)",
+              k_.programs().programs_text());
     return;
   }
   out_.open("for (i32 program = i32(blockIdx.x); program < {0}; program += i32(gridDim.x))",
-            k_.programs_text());
+            k_.programs().programs_text());
 }
 
 // Opens the loop over programs of the multiplying warpgroups; with cutlass_pingpong each takes its own.
@@ -74,7 +75,7 @@ void Wgmma::open_multiplied_programs() {
   out_.open(
       "for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < {}; program += {} * "
       "i32(gridDim.x))",
-      k_.programs_text(), groups);
+      k_.programs().programs_text(), groups);
 }
 
 // Where warps that multiply exchange values, of each tile that is under way: behind all blocks.

@@ -94,7 +94,7 @@ void WgmmaB2b::print_fetching(const Step& loop) {
   open_dot_loop(*loop.op);
   for (const Step& s : loop.body[0])
     if (s.kind == Step::Kind::scalar && !s.op->results.empty() && needed.count(s.op->results[0]) > 0)
-      k_.print_scalar(*s.op);
+      k_.scalars().print_scalar(*s.op);
   // In the order in which they are read, those that several dots read by the first of them.
   std::set<int> fetched;
   const auto fetch = [&](int block) {

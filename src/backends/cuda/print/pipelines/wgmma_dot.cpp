@@ -36,7 +36,7 @@ void WgmmaDot::print_fetching(const Step& loop) {
       for (ValueId v : s.op->operands) foresight_.print(v);
   open_dot_loop(*loop.op);
   for (const Step& s : loop.body[0])
-    if (s.kind == Step::Kind::scalar) k_.print_scalar(*s.op);
+    if (s.kind == Step::Kind::scalar) k_.scalars().print_scalar(*s.op);
   out_.write("Barrier& full = refill(pipeline, state, A::bytes + B::bytes);");
   print_block_loads({"A", "a_blocks", "state", "full", k_.map_name(0)}, dot_->a, plan_.maps[0]);
   print_block_loads({"B", "b_blocks", "state", "full", k_.map_name(1)}, dot_->b, plan_.maps[1]);

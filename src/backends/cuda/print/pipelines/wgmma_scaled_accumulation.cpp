@@ -88,7 +88,7 @@ void WgmmaScaledAccumulation::use_names(const Rounds& a, int kind) {
     scalars_[v] = {name, expressions_.type_of(v)};
   }
   for (const Step* s : a.before)
-    if (s->kind == Step::Kind::scalar && !is_variable(*s->op)) k_.print_scalar(*s->op);
+    if (s->kind == Step::Kind::scalar && !is_variable(*s->op)) k_.scalars().print_scalar(*s->op);
 }
 
 void WgmmaScaledAccumulation::print_steps(const Rounds& a, const Round& round,
