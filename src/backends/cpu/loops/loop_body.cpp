@@ -11,21 +11,21 @@ namespace tilewright::cpu {
 using printer::Instr;
 using tile::OpKind;
 
-DType LoopText::dtype_of(const printer::Ref& ref) const {
+DType LoopParts::dtype_of(const printer::Ref& ref) const {
   return k_.kernel.type(ref.is_scalar() ? ref.scalar : instr(ref.instr).value).dtype;
 }
 
-std::string LoopText::copy_name(const std::string& name, int copy, const Pass& pass) const {
+std::string LoopParts::copy_name(const std::string& name, int copy, const Pass& pass) const {
   return pass.copies == 1 ? name : fmt::format("{}{}", name, copy);
 }
 
-std::string LoopText::at(const Pass& pass, int copy) const {
+std::string LoopParts::at(const Pass& pass, int copy) const {
   return copy == 0 ? pass.index
                    : fmt::format("{} + {}", pass.index, copy * (pass.apart > 0 ? pass.apart : k_.lanes));
 }
 
 // The lanes that exist at all.
-std::string LoopText::count_mask(Pass& pass) {
+std::string LoopParts::count_mask(Pass& pass) {
   k_.include("tw_cpu/masked.h");
   std::string& variable = pass.masks[vec_count_.str()];
   if (variable.empty()) {
@@ -36,7 +36,7 @@ std::string LoopText::count_mask(Pass& pass) {
 }
 
 // The lanes at which an access has elements; empty: all.
-std::string LoopText::mask(const Node& n, Pass& pass) {
+std::string LoopParts::mask(const Node& n, Pass& pass) {
   if (!pass.masked) return "";
   if (!n.window.any()) return is_ragged() ? count_mask(pass) : "";
   k_.include("tw_cpu/masked.h");
@@ -53,13 +53,13 @@ std::string LoopText::mask(const Node& n, Pass& pass) {
   return variable;
 }
 
-void LoopText::print_body(Pass& pass, Which which) {
+void LoopBody::print_body(Pass& pass, Which which) {
   for (int i : part_.instrs) {
     const Node& n = node(i);
     if (!n.along_vec || n.in_place || (!n.needed && !is_writing(i))) continue;
     if (!is_of(i, which)) continue;
     if (is_accumulating(instr(i)))
-      accumulate(i, pass);
+      reductions_.accumulate(i, pass);
     else if (instr(i).kind == Instr::Kind::effect && instr(i).op->kind != OpKind::store)
       print_indexed_effect(i, pass);
     else if (is_writing(i))
@@ -69,7 +69,7 @@ void LoopText::print_body(Pass& pass, Which which) {
   }
 }
 
-void LoopText::print_vector(int i, Pass& pass) {
+void LoopBody::print_vector(int i, Pass& pass) {
   Node& n = node(i);
   const Instr& instr = this->instr(i);
   if (n.text.empty()) n.text = k_.names.unique(k_.hints[instr.value]);
@@ -80,7 +80,7 @@ void LoopText::print_vector(int i, Pass& pass) {
   k_.code.declare(fmt::format("const {}", vector_type(k_.kernel.type(instr.value).dtype)), declarators);
 }
 
-std::string LoopText::compute_text(int i, int copy, Pass& pass) {
+std::string LoopBody::compute_text(int i, int copy, Pass& pass) {
   const Instr& instr = this->instr(i);
   if (instr.kind == Instr::Kind::reload) return load_text(i, copy, pass);
   switch (instr.op->kind) {
@@ -91,21 +91,21 @@ std::string LoopText::compute_text(int i, int copy, Pass& pass) {
     case OpKind::arange:
       return fmt::format("convert<vi64>(iota()) + ({})", at(pass, copy));
     case OpKind::random: {
-      if (is_block_of_words(i)) return words_text(i, copy, pass);
+      if (lanes_.is_block_of_words(i)) return expressions_.words_text(i, copy, pass);
       k_.include("tw_cpu/philox.h");
-      const Term counter = term(instr.operands[1], copy, pass);
+      const Term counter = expressions_.term(instr.operands[1], copy, pass);
       return fmt::format("convert<vi64>(philox_word({}, bits_as<vu64>({})))",
-                         term(instr.operands[0], copy, pass).text, as_vector(k_, counter));
+                         expressions_.term(instr.operands[0], copy, pass).text, as_vector(k_, counter));
     }
     default: {
       TW_CHECK(instr.op->kind == OpKind::apply || instr.op->kind == OpKind::cast,
                "no text for this op in an element loop");
-      return operation(i, copy, pass).text;
+      return expressions_.operation(i, copy, pass).text;
     }
   }
 }
 
-std::string LoopText::load_text(int i, int copy, Pass& pass) {
+std::string LoopBody::load_text(int i, int copy, Pass& pass) {
   const Node& n = node(i);
   const Amount& stride = n.access.stride[shape_.vec];
   // Buffers have room for whole vectors, so what is read beyond their end does no harm.
@@ -128,7 +128,7 @@ std::string LoopText::load_text(int i, int copy, Pass& pass) {
                      index, stride.str(), stride.str(), fill);
 }
 
-std::string LoopText::store_text(const Node& n, const std::string& value, int copy, Pass& pass) {
+std::string LoopExpressions::store_text(const Node& n, const std::string& value, int copy, Pass& pass) {
   const Amount& stride = n.access.stride[shape_.vec];
   const std::string lanes = mask(n, pass);
   const std::string suffix = lanes.empty() ? "" : ", " + lanes;
@@ -143,7 +143,7 @@ std::string LoopText::store_text(const Node& n, const std::string& value, int co
 }
 
 // Stores, and what is kept for a later loop.
-void LoopText::print_store(int i, Pass& pass) {
+void LoopBody::print_store(int i, Pass& pass) {
   const Node& n = node(i);
   const bool to_buffer = instr(i).kind != Instr::Kind::effect;
   // Beyond a buffer's last element there is room for the rest of the vector.
@@ -153,13 +153,14 @@ void LoopText::print_store(int i, Pass& pass) {
   std::vector<std::string> values;
   values.reserve(pass.copies);
   for (int copy = 0; copy < pass.copies; ++copy)
-    values.push_back(as_vector(k_, term(instr(i).operands[0], copy, pass)));
+    values.push_back(as_vector(k_, expressions_.term(instr(i).operands[0], copy, pass)));
   if (instr(i).kind == Instr::Kind::reduce &&
       (instr(i).op->monoid == tile::Monoid::argmax || instr(i).op->monoid == tile::Monoid::argmin))
     std::fill(values.begin(), values.end(), "vi64(0)");  // the only element is the extreme
   const auto print_all = [&] {
     for (int copy = 0; copy < pass.copies; ++copy)
-      k_.code.add(store_text(n, values[static_cast<std::size_t>(copy)], copy, whole ? unmasked : pass));
+      k_.code.add(
+          expressions_.store_text(n, values[static_cast<std::size_t>(copy)], copy, whole ? unmasked : pass));
   };
   if (!n.streams || pass.masked) return print_all();
   k_.code.open("if ({})", n.stream_test);
@@ -178,12 +179,12 @@ void LoopText::print_store(int i, Pass& pass) {
 }
 
 // Offsets of a gather or scatter, whose indices begin at operand `first`: "row * 1024 + column".
-std::string LoopText::offsets_text(int i, std::size_t first, int copy, Pass& pass) {
+std::string LoopBody::offsets_text(int i, std::size_t first, int copy, Pass& pass) {
   const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(instr(i).op->param)];
   std::vector<std::string> indices;
   bool vector = false;
   for (std::size_t d = 0; d < view.extents.size(); ++d) {
-    const Term t = term(instr(i).operands[first + d], copy, pass);
+    const Term t = expressions_.term(instr(i).operands[first + d], copy, pass);
     vector = vector || t.form == Form::vector;
     indices.push_back(t.text);
   }
@@ -191,12 +192,12 @@ std::string LoopText::offsets_text(int i, std::size_t first, int copy, Pass& pas
   return vector ? sum : fmt::format("vi64({})", sum);
 }
 
-std::string LoopText::gather_text(int i, int copy, Pass& pass) {
+std::string LoopBody::gather_text(int i, int copy, Pass& pass) {
   k_.include("tw_cpu/strided.h");
   const tile::Op& op = *instr(i).op;
   std::string lanes = pass.masked && is_ragged() ? count_mask(pass) : "";
   if (op.masked) {
-    const std::string own = as_vector(k_, term(instr(i).operands.back(), copy, pass));
+    const std::string own = as_vector(k_, expressions_.term(instr(i).operands.back(), copy, pass));
     lanes = lanes.empty() ? own : own + " & " + lanes;
   }
   const DType dtype = k_.kernel.type(instr(i).value).dtype;
@@ -208,17 +209,17 @@ std::string LoopText::gather_text(int i, int copy, Pass& pass) {
                      k_.views[static_cast<std::size_t>(op.param)], offsets_text(i, 0, copy, pass), lanes);
 }
 
-void LoopText::print_indexed_effect(int i, Pass& pass) {
+void LoopBody::print_indexed_effect(int i, Pass& pass) {
   k_.include("tw_cpu/strided.h");
   const tile::Op& op = *instr(i).op;
   const std::string exist = pass.masked && is_ragged() ? count_mask(pass) : "";
   for (int copy = 0; copy < pass.copies; ++copy) {
     std::string lanes = exist.empty() ? "vmask(-1)" : exist;
     if (op.masked) {
-      const std::string own = as_vector(k_, term(instr(i).operands.back(), copy, pass));
+      const std::string own = as_vector(k_, expressions_.term(instr(i).operands.back(), copy, pass));
       lanes = exist.empty() ? own : fmt::format("{} & {}", own, exist);
     }
-    const Term value = term(instr(i).operands[0], copy, pass);
+    const Term value = expressions_.term(instr(i).operands[0], copy, pass);
     k_.code.line("{}{}({}, {}, {}, {});", op.kind == OpKind::scatter ? "scatter" : "atomic_add",
                  is_bool(value.dtype) ? "_bool" : "", k_.views[static_cast<std::size_t>(op.param)],
                  offsets_text(i, 1, copy, pass), as_vector(k_, value), lanes);

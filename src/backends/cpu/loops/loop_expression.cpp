@@ -30,7 +30,7 @@ bool is_heavy(const Instr& i) {
 
 }  // namespace
 
-void LoopText::choose_in_place() {
+void LoopAnalysis::choose_in_place() {
   for (int i : part_.instrs)
     for (const printer::Ref& r : instr(i).operands)
       if (!r.is_scalar()) {
@@ -47,7 +47,7 @@ void LoopText::choose_in_place() {
   }
 }
 
-bool LoopText::fits_in_place(int i) const {
+bool LoopAnalysis::fits_in_place(int i) const {
   const Node& n = node(i);
   if (n.uses != 1 || n.operations > printer::kExpressionOperations) return false;
   const Instr& user = instr(n.consumer);
@@ -64,7 +64,7 @@ bool LoopText::fits_in_place(int i) const {
 }
 
 // A product is contracted only with a term that is no such product itself: x*x - y*y stays 0 for x = y.
-bool LoopText::is_product_of_mad(int i) const {
+bool LoopAnalysis::is_product_of_mad(int i) const {
   const Node& n = node(i);
   if (!is_prim(instr(i), Prim::mul) || n.uses != 1) return false;
   const DType dtype = k_.kernel.type(instr(i).value).dtype;
@@ -77,7 +77,7 @@ bool LoopText::is_product_of_mad(int i) const {
   });
 }
 
-Term LoopText::term(const printer::Ref& ref, int copy, Pass& pass) {
+Term LoopExpressions::term(const printer::Ref& ref, int copy, Pass& pass) {
   Term t{.dtype = dtype_of(ref)};
   if (ref.is_scalar()) {
     t.text = k_.scalar(ref.scalar);
@@ -92,9 +92,9 @@ Term LoopText::term(const printer::Ref& ref, int copy, Pass& pass) {
 }
 
 // An apply or cast on its operands' terms.
-Term LoopText::operation(int i, int copy, Pass& pass) {
+Term LoopExpressions::operation(int i, int copy, Pass& pass) {
   const Instr& instr = this->instr(i);
-  if (const int side = counting_side(i); side >= 0)
+  if (const int side = lanes_.counting_side(i); side >= 0)
     return {.text = lane_mask_text(i, side, copy, pass), .dtype = DType::boolean, .form = Form::vector};
   if (instr.op->kind == OpKind::cast)
     return cast_text(k_, k_.kernel.type(instr.value).dtype, term(instr.operands[0], copy, pass));
@@ -111,13 +111,13 @@ Term LoopText::operation(int i, int copy, Pass& pass) {
   return apply_text(k_, *instr.op, operands);
 }
 
-bool LoopText::is_constant(const printer::Ref& ref, double value) const {
+bool LoopExpressions::is_constant(const printer::Ref& ref, double value) const {
   const tile::Op* op = ref.is_scalar() ? k_.definition(ref.scalar) : instr(ref.instr).op;
   return op && op->kind == OpKind::constant && op->number.f == value;
 }
 
 // tanh(x) + 1, where nobody else reads the tanh.
-std::optional<Term> LoopText::one_plus_tanh(int i, int copy, Pass& pass) {
+std::optional<Term> LoopExpressions::one_plus_tanh(int i, int copy, Pass& pass) {
   const Instr& sum = instr(i);
   if (!is_prim(sum, Prim::add) || dtype_of(sum.operands[0]) != DType::f32) return std::nullopt;
   for (const std::size_t side : {0, 1}) {
@@ -132,7 +132,7 @@ std::optional<Term> LoopText::one_plus_tanh(int i, int copy, Pass& pass) {
 }
 
 // a*b + c, a*b - c or c - a*b, whose product is operand `side`.
-Term LoopText::multiply_add(int i, int side, int copy, Pass& pass) {
+Term LoopExpressions::multiply_add(int i, int side, int copy, Pass& pass) {
   const Instr& sum = instr(i);
   const Instr& product = instr(sum.operands[static_cast<std::size_t>(side)].instr);
   const Term a = term(product.operands[0], copy, pass), b = term(product.operands[1], copy, pass);

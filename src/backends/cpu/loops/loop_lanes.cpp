@@ -25,11 +25,11 @@ Prim mirrored(Prim p) {
 
 }  // namespace
 
-bool LoopText::is_uniform(const printer::Ref& ref) const {
+bool LoopLanes::is_uniform(const printer::Ref& ref) const {
   return ref.is_scalar() || !node(ref.instr).along_vec;
 }
 
-bool LoopText::counts_lanes(const printer::Ref& ref) const {
+bool LoopLanes::counts_lanes(const printer::Ref& ref) const {
   if (is_uniform(ref) || dtype_of(ref) != DType::i64 || instr(ref.instr).kind != Instr::Kind::compute)
     return false;
   const Instr& i = instr(ref.instr);
@@ -40,24 +40,24 @@ bool LoopText::counts_lanes(const printer::Ref& ref) const {
 }
 
 // Where the row's element 0 stands: a sum of what is uniform.
-void LoopText::add_first(const printer::Ref& ref, Sum& sum, Pass& pass) {
+void LoopExpressions::add_first(const printer::Ref& ref, Sum& sum, Pass& pass) {
   const Instr& i = instr(ref.instr);
   if (i.op->kind == OpKind::arange) return;
-  const bool right = !is_uniform(i.operands[1]);
+  const bool right = !lanes_.is_uniform(i.operands[1]);
   const printer::Ref& counting = i.operands[right ? 1 : 0];
   const Term base = term(i.operands[right ? 0 : 1], 0, pass);
   add_first(counting, sum, pass);
   sum.add(base.is_simple ? base.text : "(" + base.text + ")", {is_apply(i, Prim::sub) ? -1 : 1, ""});
 }
 
-std::string LoopText::first_text(const printer::Ref& ref, int copy, Pass& pass) {
+std::string LoopExpressions::first_text(const printer::Ref& ref, int copy, Pass& pass) {
   Sum sum;
   add_first(ref, sum, pass);
   return sum.add(at(pass, copy)).text();
 }
 
 // Whether every number in it is a multiple of `factor`.
-bool LoopText::first_is_multiple(const printer::Ref& ref, Index factor) const {
+bool LoopLanes::first_is_multiple(const printer::Ref& ref, Index factor) const {
   if (is_uniform(ref))
     return k_.ranges[static_cast<std::size_t>(ref.is_scalar() ? ref.scalar : instr(ref.instr).value)]
                    .divisor %
@@ -70,7 +70,7 @@ bool LoopText::first_is_multiple(const printer::Ref& ref, Index factor) const {
 
 // The operand of a comparison that counts lanes while the other is uniform; -1: none. Where the order matters
 // the counting must not wrap around.
-int LoopText::counting_side(int i) const {
+int LoopLanes::counting_side(int i) const {
   const Instr& in = instr(i);
   if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || !node(i).along_vec) return -1;
   const bool equality = in.op->prim == Prim::eq || in.op->prim == Prim::ne;
@@ -83,14 +83,14 @@ int LoopText::counting_side(int i) const {
   return -1;
 }
 
-bool LoopText::is_block_of_words(int i) const {
+bool LoopLanes::is_block_of_words(int i) const {
   const Instr& in = instr(i);
   return in.kind == Instr::Kind::compute && in.op->kind == OpKind::random && is_uniform(in.operands[0]) &&
          counts_lanes(in.operands[1]) && first_is_multiple(in.operands[1], /*words of a block*/ 4);
 }
 
 // Which instructions' lanes somebody reads.
-void LoopText::find_needed_lanes() {
+void LoopLanes::find_needed_lanes() {
   const auto need = [&](const printer::Ref& r) {
     if (!r.is_scalar()) node(r.instr).needed = true;
   };
@@ -106,7 +106,7 @@ void LoopText::find_needed_lanes() {
 }
 
 // The mask that a comparison of lane counts is.
-std::string LoopText::lane_mask_text(int i, int side, int copy, Pass& pass) {
+std::string LoopExpressions::lane_mask_text(int i, int side, int copy, Pass& pass) {
   k_.include("tw_cpu/masked.h");
   const Instr& in = instr(i);
   const Prim prim = side == 0 ? in.op->prim : mirrored(in.op->prim);
@@ -119,7 +119,7 @@ std::string LoopText::lane_mask_text(int i, int side, int copy, Pass& pass) {
 }
 
 // Four vectors of words at a time; the block is computed with the first of them.
-std::string LoopText::words_text(int i, int copy, Pass& pass) {
+std::string LoopExpressions::words_text(int i, int copy, Pass& pass) {
   k_.include("tw_cpu/philox.h");
   if (copy % 4 == 0) {
     pass.words = k_.names.unique("words");

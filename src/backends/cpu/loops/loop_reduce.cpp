@@ -36,7 +36,7 @@ std::string combine_all(Monoid monoid, const std::vector<std::string>& terms) {
 }  // namespace
 
 // Reductions keep one accumulator for each vector in flight; a scan along the vectors carries one value.
-void LoopText::declare_accumulators(const Pass& pass) {
+void LoopReductions::declare_accumulators(const Pass& pass) {
   for (int i : part_.instrs) {
     const Instr& instr = this->instr(i);
     if (!is_accumulating(instr)) continue;
@@ -69,14 +69,14 @@ void LoopText::declare_accumulators(const Pass& pass) {
 }
 
 // Along the vectors one total for all copies, which a block adds up first; of sums across them one each.
-void LoopText::declare_totals(int i, const Pass& pass) {
+void LoopReductions::declare_totals(int i, const Pass& pass) {
   Node& n = node(i);
   if (n.total.empty()) n.total = k_.names.unique(k_.hints[instr(i).value] + "_total");
   for (int copy = 0; copy < (shape_.vec_outside ? pass.copies : 1); ++copy)
     k_.code.line("vf64 {}{} = vf64(0.0);", n.total, shape_.vec_outside ? int_text(copy) : "");
 }
 
-void LoopText::declare_block_sums(const Pass& pass) {
+void LoopReductions::declare_block_sums(const Pass& pass) {
   for (int i : part_.instrs) {
     if (!is_in_blocks(i)) continue;
     const DType dtype = dtype_of(instr(i).operands[0]);
@@ -89,7 +89,7 @@ void LoopText::declare_block_sums(const Pass& pass) {
   }
 }
 
-void LoopText::close_blocks(const Pass& pass) {
+void LoopReductions::close_blocks(const Pass& pass) {
   for (int i : part_.instrs) {
     if (!is_in_blocks(i)) continue;
     const Node& n = node(i);
@@ -109,7 +109,7 @@ void LoopText::close_blocks(const Pass& pass) {
   k_.code.close();
 }
 
-void LoopText::accumulate(int i, Pass& pass) {
+void LoopReductions::accumulate(int i, Pass& pass) {
   const Instr& instr = this->instr(i);
   if (instr.kind == Instr::Kind::scan) return print_scan(i, pass);
   const Node& n = node(i);
@@ -118,7 +118,7 @@ void LoopText::accumulate(int i, Pass& pass) {
   const std::string lanes = pass.masked && is_ragged() && !shape_.vec_outside ? count_mask(pass) : "";
   for (int copy = 0; copy < pass.copies; ++copy) {
     const std::string acc = fmt::format("{}{}", n.text, copy);
-    const std::string value = as_vector(k_, term(instr.operands[0], copy, pass));
+    const std::string value = as_vector(k_, expressions_.term(instr.operands[0], copy, pass));
     if (finds_index(monoid)) {
       const std::string index = shape_.vec_outside ? fmt::format("vi32((i32){})", row_)
                                                    : fmt::format("iota() + (i32)({})", at(pass, copy));
@@ -132,7 +132,7 @@ void LoopText::accumulate(int i, Pass& pass) {
   }
 }
 
-void LoopText::finish_reductions(Pass& pass) {
+void LoopReductions::finish_reductions(Pass& pass) {
   for (int i : part_.instrs) {
     const Instr& instr = this->instr(i);
     if (!is_accumulating(instr) || instr.kind == Instr::Kind::scan) continue;
@@ -156,7 +156,7 @@ void LoopText::finish_reductions(Pass& pass) {
   }
 }
 
-void LoopText::finish_along_vec(int i, int copies) {
+void LoopReductions::finish_along_vec(int i, int copies) {
   const Instr& instr = this->instr(i);
   std::vector<std::string> terms;
   terms.reserve(copies);
@@ -169,7 +169,7 @@ void LoopText::finish_along_vec(int i, int copies) {
 }
 
 // A value that is one element per row: into its variable or its buffer.
-void LoopText::print_kept_scalar(int i, const std::string& value) {
+void LoopReductions::print_kept_scalar(int i, const std::string& value) {
   const Instr& instr = this->instr(i);
   const tile::TileType& type = k_.kernel.type(instr.value);
   const bool only_one = instr.kind == Instr::Kind::reduce && reduced_axis(instr) < 0 &&
@@ -188,7 +188,7 @@ void LoopText::print_kept_scalar(int i, const std::string& value) {
   k_.code.add(write_element(type.dtype, to.pointer, offset.or_zero(), text));
 }
 
-void LoopText::print_scan(int i, Pass& pass) {
+void LoopReductions::print_scan(int i, Pass& pass) {
   const Instr& instr = this->instr(i);
   Node& n = node(i);
   const Monoid monoid = instr.op->monoid;
@@ -199,11 +199,12 @@ void LoopText::print_scan(int i, Pass& pass) {
     for (int copy = 0; copy < pass.copies; ++copy) {
       const std::string acc = fmt::format("{}{}", n.text, copy);
       const DType dtype = dtype_of(instr.operands[0]), carried = carried_type(instr, dtype);
-      const std::string value = as_vector(k_, term(instr.operands[0], copy, pass));
+      const std::string value = as_vector(k_, expressions_.term(instr.operands[0], copy, pass));
       const bool wider = carried != dtype;
       k_.code.line("{} = {};", acc,
                    combine_text(monoid, acc, wider ? fmt::format("convert<vf64>({})", value) : value));
-      k_.code.add(store_text(n, wider ? fmt::format("convert<vf32>({})", acc) : acc, copy, into));
+      k_.code.add(
+          expressions_.store_text(n, wider ? fmt::format("convert<vf32>({})", acc) : acc, copy, into));
     }
     return;
   }
@@ -211,8 +212,8 @@ void LoopText::print_scan(int i, Pass& pass) {
   for (int copy = 0; copy < pass.copies; ++copy) {
     const std::string name = copy_name(n.text + "_at", copy, pass);
     k_.code.line("const {} {} = scan_{}({}, {});", vector_type(n.access.dtype), name, tile::name(monoid),
-                 as_vector(k_, term(instr.operands[0], copy, pass)), n.text);
-    k_.code.add(store_text(n, name, copy, into));
+                 as_vector(k_, expressions_.term(instr.operands[0], copy, pass)), n.text);
+    k_.code.add(expressions_.store_text(n, name, copy, into));
   }
 }
 

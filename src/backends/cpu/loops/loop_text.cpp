@@ -17,38 +17,33 @@ using printer::Instr;
 using tile::OpKind;
 
 LoopText::LoopText(KernelText& k, LoopPart part, RowWalk walk)
-    : k_(k),
-      part_(std::move(part)),
-      shape_(choose_shape(k, part_)),
-      nodes_(part_.loop->body.size()),
-      walk_(std::move(walk)) {
-  vec_count_ = {shape_.vec_count, ""};
-  other_count_ = {shape_.other_count, ""};
-  if (part_.loop->shape.size() == 1) {
-    vec_ = "i";
-  } else {
-    vec_ = shape_.vec == 1 ? "c" : "r";
-    row_ = shape_.vec == 1 ? "r" : "c";
-  }
-}
+    : state_(k, std::move(part), std::move(walk)),
+      lanes_(state_),
+      analysis_(state_, lanes_),
+      expressions_(state_, lanes_),
+      reductions_(state_, expressions_),
+      uniform_(state_, expressions_, reductions_),
+      pointers_(state_),
+      body_(state_, lanes_, expressions_, reductions_),
+      order_(state_, body_, reductions_, uniform_, pointers_) {}
 
 void LoopText::print() {
-  analyse();
-  k_.include("tw_cpu/memory.h");
-  declare_pointers();
-  declare_prefetches();
-  print_uniform(/*along_other=*/false);
-  if (shape_.vec_outside)
-    print_columns_outside();
+  analysis_.analyse();
+  state_.k.include("tw_cpu/memory.h");
+  pointers_.declare_pointers();
+  pointers_.declare_prefetches();
+  uniform_.print_uniform(/*along_other=*/false);
+  if (state_.shape.vec_outside)
+    order_.print_columns_outside();
   else
-    print_rows();
+    order_.print_rows();
 }
 
-bool LoopText::is_accumulating(const Instr& i) {
+bool LoopParts::is_accumulating(const Instr& i) {
   return (i.kind == Instr::Kind::reduce || i.kind == Instr::Kind::scan) && reduced_axis(i) >= 0;
 }
 
-void LoopText::analyse() {
+void LoopAnalysis::analyse() {
   for (int i : part_.instrs) {
     const Instr& instr = this->instr(i);
     Node& n = node(i);
@@ -73,11 +68,11 @@ void LoopText::analyse() {
   is_ragged_ = !vec_count_.is(shape_.vec_count) || shape_.vec_count % k_.lanes != 0;
   for (int i : part_.instrs)
     if (is_access(instr(i))) analyse_access(i);
-  find_needed_lanes();
+  lanes_.find_needed_lanes();
   choose_in_place();
 }
 
-void LoopText::analyse_access(int i) {
+void LoopAnalysis::analyse_access(int i) {
   Node& n = node(i);
   n.window = window_of(n.access);
   // A load whose elements are all the same one: a broadcast view.
@@ -92,7 +87,7 @@ void LoopText::analyse_access(int i) {
 }
 
 // Where all that is written are stores that end at the same place, nothing beyond it needs to be computed.
-void LoopText::trim_axis(int axis, Amount* count) {
+void LoopAnalysis::trim_axis(int axis, Amount* count) {
   const AccessBound* common = nullptr;
   for (int i : part_.instrs) {
     if (!is_writing(i)) continue;
@@ -114,7 +109,7 @@ void LoopText::trim_axis(int axis, Amount* count) {
 }
 
 // How many elements there are from `from` to `to`, at most `most`.
-std::string LoopText::limit_variable(const std::string& from, const std::string& to, Index most) {
+std::string LoopAnalysis::limit_variable(const std::string& from, const std::string& to, Index most) {
   k_.include("tw_cpu/masked.h");
   const std::string distance = from == "0" ? to : to == "0" ? "-" + from : fmt::format("{} - {}", to, from);
   std::string& variable = limits_[fmt::format("limit({}, {})", distance, most)];
@@ -125,7 +120,7 @@ std::string LoopText::limit_variable(const std::string& from, const std::string&
   return variable;
 }
 
-LoopText::Window LoopText::window_of(const Access& access) {
+LoopWindow LoopAnalysis::window_of(const Access& access) {
   Window w;
   for (const AccessBound& b : access.bounds) {
     if (b.loop_axis == shape_.vec) {
@@ -145,7 +140,7 @@ LoopText::Window LoopText::window_of(const Access& access) {
 }
 
 // Pointers to where each access begins: the same expression once.
-void LoopText::declare_pointers() {
+void LoopPointers::declare_pointers() {
   for (int i : part_.instrs) {
     has_vectors_ = has_vectors_ || node(i).along_vec;
     if (!is_access(instr(i))) continue;
@@ -165,7 +160,7 @@ void LoopText::declare_pointers() {
 }
 
 // Where the next program's blocks begin. It may be beyond the view: fetching ahead never faults.
-void LoopText::declare_prefetches() {
+void LoopPointers::declare_prefetches() {
   for (const FetchedAhead& each : walk_.ahead) {
     const Access access = instr_access(k_, *each.load, part_.loop->shape);
     std::string& variable = ahead_pointers_.emplace_back();
@@ -178,7 +173,7 @@ void LoopText::declare_prefetches() {
 
 // Fetches as many quarters of each step's elements as are fetched at all; forwards, whichever way the loop
 // goes: that is how the next row will be read.
-void LoopText::print_prefetches(const Pass& pass) {
+void LoopPointers::print_prefetches(const Pass& pass) {
   for (std::size_t i = 0; i < walk_.ahead.size(); ++i) {
     if (ahead_pointers_[i].empty()) continue;
     const Index quarters = walk_.ahead[i].quarters * (pass.apart > 0 ? pass.copies : 1);
@@ -191,14 +186,14 @@ void LoopText::print_prefetches(const Pass& pass) {
   }
 }
 
-void LoopText::declare_rows(Which which) {
+void LoopPointers::declare_rows(Which which) {
   std::set<std::string> declared;
   for (int i : part_.instrs)
     if (is_access(instr(i)) && node(i).along_vec && is_of(i, which)) declare_row(i, declared);
 }
 
 // The row's own pointer, its end inside the view, its alignment.
-void LoopText::declare_row(int i, std::set<std::string>& declared) {
+void LoopPointers::declare_row(int i, std::set<std::string>& declared) {
   Node& n = node(i);
   if (shape_.other >= 0 && !n.access.stride[shape_.other].is(0)) {
     Sum sum;
@@ -222,7 +217,7 @@ void LoopText::declare_row(int i, std::set<std::string>& declared) {
 }
 
 // The end of the part that needs no masks.
-Amount LoopText::whole_vectors() {
+Amount LoopWalk::whole_vectors() {
   const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
   std::vector<std::string> ends, conditions;
   const auto add = [](std::vector<std::string>& to, const std::string& text) {

@@ -11,7 +11,7 @@ namespace tilewright::cpu {
 using printer::Instr;
 using tile::OpKind;
 
-void LoopText::print_uniform(bool along_other) {
+void LoopUniform::print_uniform(bool along_other) {
   for (int i : part_.instrs) {
     Node& n = node(i);
     if (n.along_vec || n.along_other != along_other || is_writing(i)) continue;
@@ -32,13 +32,13 @@ void LoopText::print_uniform(bool along_other) {
 }
 
 // The offset of this row's element of an access that does not change along the vectors' axis.
-std::string LoopText::row_element(const Node& n) const {
+std::string LoopParts::row_element(const Node& n) const {
   Sum sum;
   if (shape_.other >= 0) sum.add(row_, n.access.stride[shape_.other]);
   return sum.or_zero();
 }
 
-std::string LoopText::uniform_text(int i) {
+std::string LoopUniform::uniform_text(int i) {
   const Instr& instr = this->instr(i);
   const Node& n = node(i);
   Pass none;
@@ -51,45 +51,47 @@ std::string LoopText::uniform_text(int i) {
                          literal(n.access.dtype, instr.op->number));
     }
     case OpKind::cast:
-      return cast_text(k_, k_.kernel.type(instr.value).dtype, term(instr.operands[0], 0, none)).text;
+      return cast_text(k_, k_.kernel.type(instr.value).dtype, expressions_.term(instr.operands[0], 0, none))
+          .text;
     case OpKind::random:
       k_.include("tw_cpu/philox.h");
-      return fmt::format("i64(philox_word({}, vu64({}))[0])", term(instr.operands[0], 0, none).text,
-                         term(instr.operands[1], 0, none).text);
+      return fmt::format("i64(philox_word({}, vu64({}))[0])",
+                         expressions_.term(instr.operands[0], 0, none).text,
+                         expressions_.term(instr.operands[1], 0, none).text);
     case OpKind::gather: {
       const tile::Op& op = *instr.op;
       const tile::ViewParam& view = k_.kernel.views[static_cast<std::size_t>(op.param)];
       std::vector<std::string> indices;
       indices.reserve(view.extents.size());
       for (std::size_t d = 0; d < view.extents.size(); ++d)
-        indices.push_back(term(instr.operands[d], 0, none).text);
+        indices.push_back(expressions_.term(instr.operands[d], 0, none).text);
       std::string element = read_element(view.dtype, k_.views[static_cast<std::size_t>(op.param)],
                                          element_offset(k_, view, indices));
       if (!op.masked) return element;
-      return fmt::format("{} ? {} : {}", term(instr.operands.back(), 0, none).text, element,
+      return fmt::format("{} ? {} : {}", expressions_.term(instr.operands.back(), 0, none).text, element,
                          literal(view.dtype, op.number));
     }
     default: {
       TW_CHECK(instr.op->kind == OpKind::apply, "no text for this op in an element loop");
       std::vector<Term> operands;
       operands.reserve(instr.operands.size());
-      for (const printer::Ref& r : instr.operands) operands.push_back(term(r, 0, none));
+      for (const printer::Ref& r : instr.operands) operands.push_back(expressions_.term(r, 0, none));
       return apply_text(k_, *instr.op, operands).text;
     }
   }
 }
 
-void LoopText::print_uniform_effects() {
+void LoopUniform::print_uniform_effects() {
   for (int i : part_.instrs)
     if (is_writing(i) && !node(i).along_vec) print_uniform_effect(i);
 }
 
-void LoopText::print_uniform_effect(int i) {
+void LoopUniform::print_uniform_effect(int i) {
   const Instr& instr = this->instr(i);
   const Node& n = node(i);
   Pass none;
-  const Term value = term(instr.operands[0], 0, none);
-  if (instr.kind != Instr::Kind::effect) return print_kept_scalar(i, value.text);
+  const Term value = expressions_.term(instr.operands[0], 0, none);
+  if (instr.kind != Instr::Kind::effect) return reductions_.print_kept_scalar(i, value.text);
   const tile::Op& op = *instr.op;
   std::vector<std::string> conditions = n.window.row_conditions;
   std::string statement;
@@ -100,8 +102,8 @@ void LoopText::print_uniform_effect(int i) {
     std::vector<std::string> indices;
     indices.reserve(view.extents.size());
     for (std::size_t d = 0; d < view.extents.size(); ++d)
-      indices.push_back(term(instr.operands[1 + d], 0, none).text);
-    if (op.masked) conditions.push_back(term(instr.operands.back(), 0, none).text);
+      indices.push_back(expressions_.term(instr.operands[1 + d], 0, none).text);
+    if (op.masked) conditions.push_back(expressions_.term(instr.operands.back(), 0, none).text);
     const std::string& base = k_.views[static_cast<std::size_t>(op.param)];
     const std::string offset = element_offset(k_, view, indices);
     if (op.kind == OpKind::atomic_add) k_.include("tw_cpu/strided.h");

@@ -17,7 +17,7 @@ constexpr Index kLongestChain = 64, kB2bOfBlock = 32;
 
 }  // namespace
 
-bool LoopText::is_in_blocks(int i) const {
+bool LoopParts::is_in_blocks(int i) const {
   const Instr& in = instr(i);
   if (in.kind != Instr::Kind::reduce || in.op->kind != OpKind::reduce || in.op->monoid != tile::Monoid::sum)
     return false;
@@ -26,12 +26,12 @@ bool LoopText::is_in_blocks(int i) const {
   return (shape_.vec_outside ? shape_.other_count : ceil_div(shape_.vec_count, step)) > kLongestChain;
 }
 
-bool LoopText::has_blocks() const {
+bool LoopParts::has_blocks() const {
   return std::any_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) { return is_in_blocks(i); });
 }
 
 // Opens the loop over blocks of `span` up to `end`; the texts of where a block begins and ends.
-std::pair<std::string, std::string> LoopText::open_blocks(const Amount& begin, const Amount& end, Index span,
+std::pair<std::string, std::string> LoopWalk::open_blocks(const Amount& begin, const Amount& end, Index span,
                                                           bool backwards) {
   const std::string block = k_.names.unique("block");
   if (backwards)
@@ -45,47 +45,48 @@ std::pair<std::string, std::string> LoopText::open_blocks(const Amount& begin, c
   return {block, variable};
 }
 
-void LoopText::print_rows() {
+void LoopWalk::print_rows() {
   if (shape_.other >= 0) k_.code.open("for (i64 {0} = 0; {0} < {1}; ++{0})", row_, other_count_.str());
-  print_uniform(/*along_other=*/true);
-  declare_rows(Which::all);
+  uniform_.print_uniform(/*along_other=*/true);
+  pointers_.declare_rows(Which::all);
   if (has_vectors_) {
     Pass outline{.copies = shape_.copies};
-    declare_accumulators(outline);
-    print_along_vec([&](Pass& pass) { print_body(pass, Which::all); });
-    finish_reductions(outline);
+    reductions_.declare_accumulators(outline);
+    print_along_vec([&](Pass& pass) { body_.print_body(pass, Which::all); });
+    reductions_.finish_reductions(outline);
   }
-  print_uniform_effects();
+  uniform_.print_uniform_effects();
   if (shape_.other >= 0) k_.code.close();
 }
 
-void LoopText::print_columns_outside() {
+void LoopWalk::print_columns_outside() {
   print_along_vec([&](Pass& pass) {
-    declare_rows(Which::not_along_other);  // what is read once for all rows may lie outside as a whole
-    print_body(pass, Which::not_along_other);
-    declare_accumulators(pass);
+    pointers_.declare_rows(
+        Which::not_along_other);  // what is read once for all rows may lie outside as a whole
+    body_.print_body(pass, Which::not_along_other);
+    reductions_.declare_accumulators(pass);
     const auto masks = pass.masks;
     const bool blocks = has_blocks();
     std::pair<std::string, std::string> part{"0", other_count_.str()};
     if (blocks) {
       part = open_blocks({}, other_count_, kB2bOfBlock, /*backwards=*/false);
-      declare_block_sums(pass);
+      reductions_.declare_block_sums(pass);
     }
     k_.code.open("for (i64 {0} = {1}; {0} < {2}; ++{0})", row_, part.first, part.second);
-    print_uniform(/*along_other=*/true);
-    declare_rows(Which::along_other);
-    print_body(pass, Which::along_other);
+    uniform_.print_uniform(/*along_other=*/true);
+    pointers_.declare_rows(Which::along_other);
+    body_.print_body(pass, Which::along_other);
     k_.code.close();
-    if (blocks) close_blocks(pass);
+    if (blocks) reductions_.close_blocks(pass);
     pass.masks = masks;
-    finish_reductions(pass);
+    reductions_.finish_reductions(pass);
   });
 }
 
 // How far apart the copies of a loop over memory lie: each in pages of its own, so that a core reads several
 // streams. Its prefetchers stop at the end of a page, and one stream then waits (measured on Zen 4: 22 GB/s
 // in one stream of reads a core, 58 in four; docs/notes/2026-11-21-cpu-memory-probe.md). 0: side by side.
-Index LoopText::streams_apart(const Amount& whole) const {
+Index LoopWalk::streams_apart(const Amount& whole) const {
   constexpr Index kPage = 4096;
   const bool from_memory = k_.schedule.streaming_stores || k_.kind.fetch_ahead;
   if (!from_memory || shape_.vec_outside || shape_.copies < 2 || !whole.is(shape_.vec_count)) return 0;
@@ -100,7 +101,7 @@ Index LoopText::streams_apart(const Amount& whole) const {
 }
 
 // Whether it is to and can: the number of steps is known, and none must come after another.
-bool LoopText::goes_backwards(const Amount& whole) const {
+bool LoopWalk::goes_backwards(const Amount& whole) const {
   if (!walk_.backwards || !whole.is_number()) return false;
   return std::none_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) {
     const Instr& in = instr(i);
@@ -111,7 +112,7 @@ bool LoopText::goes_backwards(const Amount& whole) const {
   });
 }
 
-void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
+void LoopWalk::print_along_vec(const std::function<void(Pass&)>& body) {
   const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
   const Amount whole = whole_vectors();
   const bool blocks = !shape_.vec_outside && has_blocks();
@@ -123,7 +124,7 @@ void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
     std::pair<std::string, std::string> part{"0", end.str()};
     if (blocks) {
       part = open_blocks({}, end, kB2bOfBlock * advance, backwards);
-      declare_block_sums(pass);
+      reductions_.declare_block_sums(pass);
     }
     if (backwards) {
       const Index last = end.value - advance;
@@ -133,22 +134,22 @@ void LoopText::print_along_vec(const std::function<void(Pass&)>& body) {
     } else {
       k_.code.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", vec_, part.first, part.second, advance);
     }
-    print_prefetches(pass);
+    pointers_.print_prefetches(pass);
     body(pass);
     k_.code.close();
-    if (blocks) close_blocks(pass);
+    if (blocks) reductions_.close_blocks(pass);
   }
   if (whole == vec_count_) return;
   Pass pass{.copies = 1, .masked = true, .index = vec_};
   std::pair<std::string, std::string> part{whole.str(), vec_count_.str()};
   if (blocks) {
     part = open_blocks(whole, vec_count_, kB2bOfBlock * k_.lanes, /*backwards=*/false);
-    declare_block_sums(pass);
+    reductions_.declare_block_sums(pass);
   }
   k_.code.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", vec_, part.first, part.second, k_.lanes);
   body(pass);
   k_.code.close();
-  if (blocks) close_blocks(pass);
+  if (blocks) reductions_.close_blocks(pass);
 }
 
 }  // namespace tilewright::cpu
