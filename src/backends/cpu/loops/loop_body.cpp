@@ -1,5 +1,5 @@
 // The instructions of an element loop: vectors, and scalars for what does not change along them.
-#include "backends/cpu/loops/loop_text.h"
+#include "backends/cpu/loops/loop_body.h"
 #include "backends/cpu/text/scalar_text.h"
 
 #include <tilewright/base/error.h>
@@ -10,48 +10,6 @@ namespace tilewright::cpu {
 
 using printer::Instr;
 using tile::OpKind;
-
-DType LoopParts::dtype_of(const printer::Ref& ref) const {
-  return k_.kernel.type(ref.is_scalar() ? ref.scalar : instr(ref.instr).value).dtype;
-}
-
-std::string LoopParts::copy_name(const std::string& name, int copy, const Pass& pass) const {
-  return pass.copies == 1 ? name : fmt::format("{}{}", name, copy);
-}
-
-std::string LoopParts::at(const Pass& pass, int copy) const {
-  return copy == 0 ? pass.index
-                   : fmt::format("{} + {}", pass.index, copy * (pass.apart > 0 ? pass.apart : k_.lanes));
-}
-
-// The lanes that exist at all.
-std::string LoopParts::count_mask(Pass& pass) {
-  k_.include("tw_cpu/masked.h");
-  std::string& variable = pass.masks[vec_count_.str()];
-  if (variable.empty()) {
-    variable = k_.names.unique("lanes");
-    k_.code.line("const vmask {} = lanes_below({} - {});", variable, vec_count_.str(), pass.index);
-  }
-  return variable;
-}
-
-// The lanes at which an access has elements; empty: all.
-std::string LoopParts::mask(const Node& n, Pass& pass) {
-  if (!pass.masked) return "";
-  if (!n.window.any()) return is_ragged() ? count_mask(pass) : "";
-  k_.include("tw_cpu/masked.h");
-  const std::string end = !n.row_end.empty()      ? n.row_end
-                          : !n.window.end.empty() ? n.window.end
-                                                  : vec_count_.str();
-  std::string text = fmt::format("lanes_below({} - {})", end, pass.index);
-  if (!n.window.begin.empty()) text += fmt::format(" & ~lanes_below({} - {})", n.window.begin, pass.index);
-  std::string& variable = pass.masks[text];
-  if (variable.empty()) {
-    variable = k_.names.unique("lanes");
-    k_.code.line("const vmask {} = {};", variable, text);
-  }
-  return variable;
-}
 
 void LoopBody::print_body(Pass& pass, Which which) {
   for (int i : part_.instrs) {
@@ -126,20 +84,6 @@ std::string LoopBody::load_text(int i, int copy, Pass& pass) {
   const std::string index = copy == 0 ? pass.index : "(" + at(pass, copy) + ")";
   return fmt::format("{}({} + {} * {}, {}{})", boolean ? "load_bool_strided" : "load_strided", n.pointer,
                      index, stride.str(), stride.str(), fill);
-}
-
-std::string LoopExpressions::store_text(const Node& n, const std::string& value, int copy, Pass& pass) {
-  const Amount& stride = n.access.stride[shape_.vec];
-  const std::string lanes = mask(n, pass);
-  const std::string suffix = lanes.empty() ? "" : ", " + lanes;
-  const std::string boolean = is_bool(n.access.dtype) ? "_bool" : "";
-  if (!boolean.empty()) k_.include("tw_cpu/masked.h");
-  if (stride.is(1))
-    return fmt::format("store{}({} + {}, {}{});", boolean, n.pointer, at(pass, copy), value, suffix);
-  k_.include("tw_cpu/strided.h");
-  const std::string index = copy == 0 ? pass.index : "(" + at(pass, copy) + ")";
-  return fmt::format("store{}_strided({} + {} * {}, {}, {}{});", boolean, n.pointer, index, stride.str(),
-                     stride.str(), value, suffix);
 }
 
 // Stores, and what is kept for a later loop.

@@ -1,7 +1,7 @@
 // Integers that count along the vectors' axis: element e of a row is `first` + e. Their lanes need not be
 // computed: compared with what is the same for a whole row they are a mask of leading lanes, and as counters
 // of random words they name whole blocks of Philox.
-#include "backends/cpu/loops/loop_text.h"
+#include "backends/cpu/loops/loop_lanes.h"
 
 namespace tilewright::cpu {
 
@@ -11,17 +11,7 @@ using tile::Prim;
 
 namespace {
 
-bool is_apply(const Instr& i, Prim prim) {
-  return i.kind == Instr::Kind::compute && i.op->kind == OpKind::apply && i.op->prim == prim;
-}
 bool is_order(Prim p) { return p == Prim::lt || p == Prim::le || p == Prim::gt || p == Prim::ge; }
-Prim mirrored(Prim p) {
-  return p == Prim::lt   ? Prim::gt
-         : p == Prim::le ? Prim::ge
-         : p == Prim::gt ? Prim::lt
-         : p == Prim::ge ? Prim::le
-                         : p;
-}
 
 }  // namespace
 
@@ -34,26 +24,9 @@ bool LoopLanes::counts_lanes(const printer::Ref& ref) const {
     return false;
   const Instr& i = instr(ref.instr);
   if (i.op->kind == OpKind::arange) return true;
-  if (is_apply(i, Prim::add) && is_uniform(i.operands[0])) return counts_lanes(i.operands[1]);
-  return (is_apply(i, Prim::add) || is_apply(i, Prim::sub)) && is_uniform(i.operands[1]) &&
+  if (applies(i, Prim::add) && is_uniform(i.operands[0])) return counts_lanes(i.operands[1]);
+  return (applies(i, Prim::add) || applies(i, Prim::sub)) && is_uniform(i.operands[1]) &&
          counts_lanes(i.operands[0]);
-}
-
-// Where the row's element 0 stands: a sum of what is uniform.
-void LoopExpressions::add_first(const printer::Ref& ref, Sum& sum, Pass& pass) {
-  const Instr& i = instr(ref.instr);
-  if (i.op->kind == OpKind::arange) return;
-  const bool right = !lanes_.is_uniform(i.operands[1]);
-  const printer::Ref& counting = i.operands[right ? 1 : 0];
-  const Term base = term(i.operands[right ? 0 : 1], 0, pass);
-  add_first(counting, sum, pass);
-  sum.add(base.is_simple ? base.text : "(" + base.text + ")", {is_apply(i, Prim::sub) ? -1 : 1, ""});
-}
-
-std::string LoopExpressions::first_text(const printer::Ref& ref, int copy, Pass& pass) {
-  Sum sum;
-  add_first(ref, sum, pass);
-  return sum.add(at(pass, copy)).text();
 }
 
 // Whether every number in it is a multiple of `factor`.
@@ -103,30 +76,6 @@ void LoopLanes::find_needed_lanes() {
       if (!only_first) need(instr(i).operands[o]);
     }
   }
-}
-
-// The mask that a comparison of lane counts is.
-std::string LoopExpressions::lane_mask_text(int i, int side, int copy, Pass& pass) {
-  k_.include("tw_cpu/masked.h");
-  const Instr& in = instr(i);
-  const Prim prim = side == 0 ? in.op->prim : mirrored(in.op->prim);
-  const std::string first = first_text(in.operands[static_cast<std::size_t>(side)], copy, pass);
-  const std::string limit = term(in.operands[static_cast<std::size_t>(1 - side)], 0, pass).text;
-  if (prim == Prim::eq || prim == Prim::ne)
-    return fmt::format("{}lane_at({}, {})", prim == Prim::ne ? "~" : "", limit, first);
-  const bool inclusive = prim == Prim::le || prim == Prim::gt, negated = prim == Prim::gt || prim == Prim::ge;
-  return fmt::format("{}lanes_{}({}, {})", negated ? "~" : "", inclusive ? "up_to" : "before", limit, first);
-}
-
-// Four vectors of words at a time; the block is computed with the first of them.
-std::string LoopExpressions::words_text(int i, int copy, Pass& pass) {
-  k_.include("tw_cpu/philox.h");
-  if (copy % 4 == 0) {
-    pass.words = k_.names.unique("words");
-    k_.code.line("const PhiloxBlock {} = philox_consecutive({}, {});", pass.words,
-                 term(instr(i).operands[0], 0, pass).text, first_text(instr(i).operands[1], copy, pass));
-  }
-  return fmt::format("convert<vi64>({}.word[{}])", pass.words, copy % 4);
 }
 
 }  // namespace tilewright::cpu

@@ -48,6 +48,11 @@ struct LoopPass {
   std::string words;                         // the last block of random words
 };
 
+// Additions one after another to an f32: each rounds, and of terms that are alike many in one direction, so
+// that the error grows with their number (0.1 added up 512 times: 4e-6 of the sum; 64 times 2e-7, 32 times
+// less than 1e-7). More than these go in blocks of half as many, whose sums are added up in f64.
+inline constexpr Index kLongestChain = 64, kChainOfBlock = 32;
+
 struct LoopState {
   LoopState(KernelText& kernel, LoopPart loop_part, RowWalk row_walk);
 
@@ -88,6 +93,7 @@ class LoopParts {
     return which == Which::all || is_inner(i) == (which == Which::along_other);
   }
   bool is_inner(int i) const { return node(i).along_other || is_writing(i); }
+  static bool applies(const Instr& i, tile::Prim prim);
   static bool is_accumulating(const Instr& i);
   bool is_in_blocks(int i) const;
   bool has_blocks() const;

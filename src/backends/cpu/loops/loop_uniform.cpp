@@ -1,5 +1,5 @@
 // What an element loop computes once per row, or once at all: scalars.
-#include "backends/cpu/loops/loop_text.h"
+#include "backends/cpu/loops/loop_uniform.h"
 #include "backends/cpu/text/scalar_text.h"
 
 #include <tilewright/base/error.h>
@@ -29,13 +29,6 @@ void LoopUniform::print_uniform(bool along_other) {
     if (n.text.empty()) n.text = k_.names.unique(k_.hints[instr.value]);
     k_.code.line("const {} {} = {};", scalar_type(dtype), n.text, text);
   }
-}
-
-// The offset of this row's element of an access that does not change along the vectors' axis.
-std::string LoopParts::row_element(const Node& n) const {
-  Sum sum;
-  if (shape_.other >= 0) sum.add(row_, n.access.stride[shape_.other]);
-  return sum.or_zero();
 }
 
 std::string LoopUniform::uniform_text(int i) {

@@ -1,5 +1,5 @@
 // The loops of an element loop: along the vectors and across them; long sums go in blocks.
-#include "backends/cpu/loops/loop_text.h"
+#include "backends/cpu/loops/loop_walk.h"
 
 #include <algorithm>
 
@@ -7,28 +7,6 @@ namespace tilewright::cpu {
 
 using printer::Instr;
 using tile::OpKind;
-
-namespace {
-
-// Additions one after another to an f32: each rounds, and of terms that are alike many in one direction, so
-// that the error grows with their number (0.1 added up 512 times: 4e-6 of the sum; 64 times 2e-7, 32 times
-// less than 1e-7). More than these go in blocks of half as many, whose sums are added up in f64.
-constexpr Index kLongestChain = 64, kB2bOfBlock = 32;
-
-}  // namespace
-
-bool LoopParts::is_in_blocks(int i) const {
-  const Instr& in = instr(i);
-  if (in.kind != Instr::Kind::reduce || in.op->kind != OpKind::reduce || in.op->monoid != tile::Monoid::sum)
-    return false;
-  if (!is_accumulating(in) || !is_float(dtype_of(in.operands[0]))) return false;
-  const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
-  return (shape_.vec_outside ? shape_.other_count : ceil_div(shape_.vec_count, step)) > kLongestChain;
-}
-
-bool LoopParts::has_blocks() const {
-  return std::any_of(part_.instrs.begin(), part_.instrs.end(), [&](int i) { return is_in_blocks(i); });
-}
 
 // Opens the loop over blocks of `span` up to `end`; the texts of where a block begins and ends.
 std::pair<std::string, std::string> LoopWalk::open_blocks(const Amount& begin, const Amount& end, Index span,
@@ -69,7 +47,7 @@ void LoopWalk::print_columns_outside() {
     const bool blocks = has_blocks();
     std::pair<std::string, std::string> part{"0", other_count_.str()};
     if (blocks) {
-      part = open_blocks({}, other_count_, kB2bOfBlock, /*backwards=*/false);
+      part = open_blocks({}, other_count_, kChainOfBlock, /*backwards=*/false);
       reductions_.declare_block_sums(pass);
     }
     k_.code.open("for (i64 {0} = {1}; {0} < {2}; ++{0})", row_, part.first, part.second);
@@ -123,7 +101,7 @@ void LoopWalk::print_along_vec(const std::function<void(Pass&)>& body) {
     const bool backwards = goes_backwards(whole);
     std::pair<std::string, std::string> part{"0", end.str()};
     if (blocks) {
-      part = open_blocks({}, end, kB2bOfBlock * advance, backwards);
+      part = open_blocks({}, end, kChainOfBlock * advance, backwards);
       reductions_.declare_block_sums(pass);
     }
     if (backwards) {
@@ -143,13 +121,41 @@ void LoopWalk::print_along_vec(const std::function<void(Pass&)>& body) {
   Pass pass{.copies = 1, .masked = true, .index = vec_};
   std::pair<std::string, std::string> part{whole.str(), vec_count_.str()};
   if (blocks) {
-    part = open_blocks(whole, vec_count_, kB2bOfBlock * k_.lanes, /*backwards=*/false);
+    part = open_blocks(whole, vec_count_, kChainOfBlock * k_.lanes, /*backwards=*/false);
     reductions_.declare_block_sums(pass);
   }
   k_.code.open("for (i64 {0} = {1}; {0} < {2}; {0} += {3})", vec_, part.first, part.second, k_.lanes);
   body(pass);
   k_.code.close();
   if (blocks) reductions_.close_blocks(pass);
+}
+
+// The end of the part that needs no masks.
+Amount LoopWalk::whole_vectors() {
+  const Index step = static_cast<Index>(shape_.copies) * k_.lanes;
+  std::vector<std::string> ends, conditions;
+  const auto add = [](std::vector<std::string>& to, const std::string& text) {
+    if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(text);
+  };
+  for (int i : part_.instrs) {
+    const Node& n = node(i);
+    if (!is_access(instr(i)) || !n.along_vec) continue;
+    if (!n.window.begin.empty()) add(conditions, n.window.begin + " == 0");
+    const std::string& end = n.row_end.empty() || shape_.vec_outside ? n.window.end : n.row_end;
+    if (!end.empty()) add(ends, end);
+    if (shape_.vec_outside)
+      for (const std::string& c : n.window.all_rows) add(conditions, c);
+  }
+  if (ends.empty() && conditions.empty() && vec_count_.is(shape_.vec_count))
+    return {shape_.vec_count / step * step, ""};
+  if (ends.empty() || !vec_count_.is(shape_.vec_count)) add(ends, vec_count_.str());
+  std::string least = ends[0];
+  for (std::size_t i = 1; i < ends.size(); ++i) least = fmt::format("min({}, {})", least, ends[i]);
+  std::string text = fmt::format("{} / {} * {}", least, step, step);
+  if (!conditions.empty()) text = fmt::format("{} ? {} : 0", fmt::join(conditions, " && "), text);
+  const std::string variable = k_.names.unique("whole");
+  k_.code.line("const i64 {} = {};", variable, text);
+  return {0, variable};
 }
 
 }  // namespace tilewright::cpu

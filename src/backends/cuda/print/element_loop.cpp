@@ -12,11 +12,21 @@ namespace tilewright::cuda {
 
 using tile::OpKind;
 
-namespace {
-
 std::string times(const printer::IndexText& a, const printer::IndexText& b) { return (a * b).str(); }
 
-}  // namespace
+std::string join_conditions(std::initializer_list<std::string> all) {
+  std::string text;
+  for (const std::string& c : all) {
+    if (c.empty()) continue;
+    text += (text.empty() ? "" : " && ") + c;
+  }
+  return text;
+}
+
+std::string between(const std::string& index, const std::string& first, const std::string& end) {
+  const std::string below = fmt::format("{} < {}", index, end);
+  return first.empty() ? below : fmt::format("{} >= {} && {}", index, first, below);
+}
 
 bool is_array(const printer::Instr& in) {
   return in.kind == printer::Instr::Kind::reload ||

@@ -3,11 +3,13 @@
 
 #include "backends/cuda/layout/spread.h"
 #include "backends/cuda/plan/element_loops.h"
+#include "backends/printer/index_text.h"
 #include "backends/printer/loop_plan.h"
 
 #include <tilewright/base/dtype.h>
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -90,5 +92,12 @@ std::string row_text(const PrintedLoop& loop);  // the row that r names
 std::string col_text(const PrintedLoop& loop);  // the first column of the vector that c names
 // How far row r lies from row 0 of a thread; scaled(n): n rows in elements.
 std::string row_step_text(const TileFrame& frame, const std::function<std::string(Index)>& scaled);
+
+// --- small texts
+std::string times(const printer::IndexText& a, const printer::IndexText& b);
+// Conditions that all hold; empty ones are left out.
+std::string join_conditions(std::initializer_list<std::string> all);
+// first <= index < end, of those that are given.
+std::string between(const std::string& index, const std::string& first, const std::string& end);
 
 }  // namespace tilewright::cuda

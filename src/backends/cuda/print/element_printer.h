@@ -33,7 +33,7 @@ class ElementPrinter : PrinterParts {
   using WidenedBytes = LoopAnalysis::WidenedBytes;
   using IndexForm = LoopAnalysis::IndexForm;
 
-  // --- rows, vectors, elements (print_elements.cpp)
+  // --- rows, vectors, elements
   PrintedLoop begin_elements(const ElementLoop& loop);
   void print_row_body(PrintedLoop& loop);
   void print_columns(PrintedLoop& loop);
@@ -52,7 +52,7 @@ class ElementPrinter : PrinterParts {
   void print_row_starts(PrintedLoop& loop);
   void print_tma_store(const PrintedLoop& loop);
 
-  // --- stores (print_memory.cpp, print_stores.cpp)
+  // --- stores (print_stores.cpp)
   void print_store(PrintedLoop& loop, std::size_t i);
   void print_keep(PrintedLoop& loop, std::size_t i);
   void print_scattered(PrintedLoop& loop, std::size_t i);

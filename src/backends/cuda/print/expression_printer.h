@@ -10,18 +10,18 @@ class ExpressionPrinter : PrinterState {
  public:
   explicit ExpressionPrinter(KernelPrinter& k) : PrinterState(k) {}
 
-  // --- values (print_expressions.cpp)
+  // --- values
   TypedText scalar(ValueId v);
   TypedText compute(const tile::Op& op, const std::vector<TypedText>& operands);
   std::string type_of(ValueId v) const;
   std::string as_type(const TypedText& e, const std::string& type) const;
   const printer::ValueRange& range(ValueId v) const { return ranges_[static_cast<std::size_t>(v)]; }
 
-  // --- what moves through shared memory (print_relayout.cpp)
+  // --- what moves through shared memory
   std::string stage_type(ValueId v) const;
   std::string convert_text(const std::string& from, const std::string& to, const std::string& text);
 
-  // --- places in views (print_memory.cpp)
+  // --- places in views
   TypedText scalar_load(const tile::Op& op);
   std::string base_offset(const Access& access);
   std::string stride_text(const Access& access, int dim);

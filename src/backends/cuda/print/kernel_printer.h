@@ -59,28 +59,27 @@ class KernelPrinter {
   using ValueId = tile::ValueId;
   using Op = tile::Op;
 
-  // --- head and steps (print_kernel.cpp)
-  std::string header_comment() const;
-  std::string signature();
+  // Steps of the loop plan, one after another; those that a pipeline places behind a wait of its own.
   void print_steps(const std::vector<Step>& steps);
   void print_steps_after_wait(const std::vector<Step>& steps);
   void print_step(const Step& step);
-  void print_loop(const Step& step);
-  bool counts_in_32_bits(const tile::Op& loop) const;
+  // A loop of the kernel: its head with the counter's name, and its end.
   void open_loop(const Step& step);
   void close_loop();
-  void print_branch(const Step& step);
-  void print_assign(const Step& step);
-  bool overlaps() const { return plan_.options.arch.overlaps_launches(); }  // the launch of this kernel
-  void wait_for_previous();
   void declare_buffers(const std::vector<Step>& steps);
-
-  void need(const std::string& header) { headers_.insert(header); }
-
-  // --- loads that a pipeline copies ahead
-  bool walks() const { return walks_programs(schedule_); }
+  // For the end of the kernel before this one, which a launch may overlap.
+  void wait_for_previous();
 
  private:
+  std::string header_comment() const;
+  std::string signature();
+  void print_loop(const Step& step);
+  void print_branch(const Step& step);
+  void print_assign(const Step& step);
+  bool counts_in_32_bits(const tile::Op& loop) const;
+  bool overlaps() const { return plan_.options.arch.overlaps_launches(); }  // the launch of this kernel
+  void need(const std::string& header) { headers_.insert(header); }
+
   friend class PrinterParts;
   friend class PrinterState;
 

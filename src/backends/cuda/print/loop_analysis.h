@@ -15,7 +15,7 @@ class LoopAnalysis : PrinterParts {
  public:
   explicit LoopAnalysis(KernelPrinter& k) : PrinterParts(k) {}
 
-  // --- how often an instruction is printed (print_elements.cpp)
+  // --- how often an instruction is printed
   enum class Level : unsigned char { once, row, element };
   Level level(const PrintedLoop& loop, const Instr& in) const;
   void count_uses(PrintedLoop& loop) const;

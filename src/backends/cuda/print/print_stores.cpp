@@ -202,4 +202,52 @@ void ElementPrinter::print_scattered(PrintedLoop& loop, std::size_t i) {
   out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
 }
 
+// A block's vector, or one element of a loop over rows; bounds and addresses were printed before the loop.
+void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
+  const Instr& in = loop.plan->body[i];
+  const Access access(kernel_, ranges_, *in.op);
+  const DType dtype = access.view().dtype;
+  const Part part = loop.layout.part;
+  const bool vectors = part == Part::all || part == Part::cols;
+  const Bounds& b = loop.bounds[i];
+  const Address& a = loop.addresses[i];
+  std::string p = a.base;
+  if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
+  if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
+  std::string guard = join_conditions({effect_guard(loop), b.uniform});
+  if (b.rows && (part == Part::all || part == Part::rows))
+    guard = join_conditions({guard, between(row_text(loop), b.first_row, b.end_row)});
+  if (!vectors) {
+    const TypedText value = operand(loop, in.operands[0]);
+    const std::string stored = is_narrow_float(dtype)
+                                   ? fmt::format("cast<{}>({})", element_type(dtype), value.text)
+                                   : fmt::format("{}({})", element_type(dtype), value.text);
+    const std::string text = fmt::format("store{}({}, Vec<{}, 1>{{{{{}}}}});", expressions_.store_cache(), p,
+                                         element_type(dtype), stored);
+    out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
+    return;
+  }
+  const std::string value = loop.outputs[i];
+  const std::string col = col_text(loop);
+  if (!a.element_step.empty() || (b.cols && !b.whole)) {
+    const std::string first = b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col));
+    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);
+    if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
+    if (a.element_step.empty())
+      out_.line("store_between{}({}, {}, {}, {});", expressions_.store_cache(), first, end, p, value);
+    else
+      out_.line("store_strided{}({}, {}, {}, {}, {});", expressions_.store_cache(), first, end, p,
+                a.element_step, value);
+    return;
+  }
+  // A tile's own ragged end was checked around the whole vector.
+  const bool viewed = b.cols && (b.end_col != integer(loop.frame.cols) || !b.first_col.empty());
+  const std::string all =
+      join_conditions({guard, viewed ? between(col, b.first_col, b.end_col) : std::string()});
+  if (all.empty())
+    out_.line("store{}({}, {});", expressions_.store_cache(), p, value);
+  else
+    out_.line("store_if{}({}, {}, {});", expressions_.store_cache(), all, p, value);
+}
+
 }  // namespace tilewright::cuda

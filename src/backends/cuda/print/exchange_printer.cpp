@@ -92,20 +92,6 @@ void ExchangePrinter::move_through_stage(const Registers& r, StageSide side, con
   });
 }
 
-// Between the type of a register array and that of the stage: the same, or a narrow float and f32.
-std::string ExpressionPrinter::convert_text(const std::string& from, const std::string& to,
-                                            const std::string& text) {
-  if (from == to) return text;
-  need("convert");
-  return fmt::format("cast<{}>({})", to, text);
-}
-
-// The type a value has on the stage: as it is stored, so that it takes no more room than it must.
-std::string ExpressionPrinter::stage_type(ValueId v) const {
-  const DType dtype = kernel_.type(v).dtype;
-  return is_narrow_float(dtype) ? element_type(dtype) : type_of(loops_.storage(v));
-}
-
 // Transpose and reshape: the tile is laid out in shared memory and read in the other order.
 void ExchangePrinter::print_relayout(const Step& step) {
   const Op& op = *step.op;
@@ -170,6 +156,30 @@ void ExchangePrinter::print_dot(const Step& step) {
       scalars ? fmt::format("as_vectors({})", registers_.pointer_to(acc)) : registers_.pointer_to(acc), type,
       type_b, stage.offset_b, rows ? loop.thread.g : "0",
       cols ? fmt::format("{} * {}", loop.thread.t, vector) : "0");
+}
+
+// Waits for the threads that share a tile.
+void ExchangePrinter::print_barrier() {
+  if (is_wgmma(schedule_))
+    out_.line("{}::wait();", exchanging_threads());
+  else
+    out_.write("__syncthreads();");
+}
+
+std::string ExchangePrinter::thread_of_program() const {
+  return is_pingpong(schedule_) ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
+}
+
+// Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
+std::string ExchangePrinter::exchanging_threads() const {
+  if (!is_wgmma(schedule_)) return "";
+  return is_pingpong(schedule_) ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
+}
+
+std::string ExchangePrinter::exchange_place(const std::string& type) const {
+  if (!is_wgmma(schedule_)) return fmt::format("shared_memory<{}>()", type);
+  return fmt::format("shared_memory<{}>(kExchange{})", type,
+                     is_pingpong(schedule_) ? " + group * kExchanged" : "");
 }
 
 }  // namespace tilewright::cuda

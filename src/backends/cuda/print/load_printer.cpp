@@ -1,4 +1,4 @@
-// Loads and stores of blocks: addresses, bounds, cache hints; accesses of single elements.
+// What element loops load: addresses, bounds, and the registers that take it.
 #include "backends/cuda/print/pipeline.h"
 
 #include <algorithm>
@@ -9,42 +9,6 @@ using printer::IndexText;
 using printer::range_of;
 using tile::Op;
 using tile::OpKind;
-
-namespace {
-
-std::string times(const IndexText& a, const IndexText& b) { return (a * b).str(); }
-
-}  // namespace
-
-std::string ExpressionPrinter::dim_text(const tile::Dim& dim) {
-  if (dim.is_constant()) return integer(dim.value);
-  return names_.scalar(dim.scalar);
-}
-
-std::string ExpressionPrinter::stride_text(const Access& access, int dim) {
-  return dim_text(access.stride(dim));
-}
-
-// Elements from the view's origin to the block's first element, the same in every thread.
-std::string ExpressionPrinter::base_offset(const Access& access) {
-  bool wide = false;
-  Index reach = 0;
-  for (int d = 0; d < access.rank(); ++d) {
-    const auto& s = range(access.start(d));
-    const tile::Dim& stride = access.stride(d);
-    Index part = 0;
-    wide = wide || !stride.is_constant() || !s.fits_i32() ||
-           __builtin_mul_overflow(std::max(s.high, -s.low), std::abs(stride.value), &part) ||
-           part > (Index{1} << 30) || (reach += part) > (Index{1} << 30);
-  }
-  IndexText offset = 0;
-  for (int d = 0; d < access.rank(); ++d) {
-    const TypedText start = scalar(access.start(d));
-    if (start.text == "0") continue;
-    offset = offset + IndexText(wide ? as_type(start, "i64") : start.text) * stride_text(access, d);
-  }
-  return offset.str();
-}
 
 Address LoadPrinter::print_address(const PrintedLoop& loop, const Instr& in, const Access& access) {
   Address a;
@@ -140,40 +104,6 @@ Bounds LoadPrinter::print_bounds(const PrintedLoop& loop, const Instr& in, const
   return b;
 }
 
-// Data that is read once leaves no trace in the caches; what other rows or blocks read too stays.
-std::string ExpressionPrinter::load_cache(const Op& op, Part part, const TileFrame& frame) const {
-  const auto view = static_cast<std::size_t>(op.param);
-  if (facts_.is_written(op.param)) return "";
-  const bool once = facts_.loads_of_view.at(op.param) == 1 && loop_depth_ == 0;
-  const bool whole_line = frame.vector * static_cast<int>(size_bytes(kernel_.views[view].dtype)) <= 16;
-  const bool large = part == Part::all || (part == Part::cols && frame.rows == 1);
-  const bool own = std::any_of(op.operands.begin(), op.operands.end(),
-                               [&](ValueId v) { return facts_.differs[static_cast<std::size_t>(v)]; });
-  return once && own && whole_line && large ? ", Cache::stream_constant" : ", Cache::constant";
-}
-
-std::string ExpressionPrinter::store_cache() const {
-  return schedule_.streaming_stores ? "<Cache::stream>" : "";
-}
-
-namespace {
-
-std::string join_conditions(std::initializer_list<std::string> all) {
-  std::string text;
-  for (const std::string& c : all) {
-    if (c.empty()) continue;
-    text += (text.empty() ? "" : " && ") + c;
-  }
-  return text;
-}
-
-std::string between(const std::string& index, const std::string& first, const std::string& end) {
-  const std::string below = fmt::format("{} < {}", index, end);
-  return first.empty() ? below : fmt::format("{} >= {} && {}", index, first, below);
-}
-
-}  // namespace
-
 // All loads of a loop come first: as many bytes in flight as there are registers for.
 void LoadPrinter::print_loads(PrintedLoop& loop) {
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
@@ -265,131 +195,6 @@ void LoadPrinter::print_load(PrintedLoop& loop, std::size_t i) {
           out_.line("{} = load_if<{}{}>({}, {}, {});", registers_.at(r), n, cache, all, p, fill);
       },
       piece_);
-}
-
-// A block's vector, or one element of a loop over rows; bounds and addresses were printed before the loop.
-void ElementPrinter::print_store(PrintedLoop& loop, std::size_t i) {
-  const Instr& in = loop.plan->body[i];
-  const Access access(kernel_, ranges_, *in.op);
-  const DType dtype = access.view().dtype;
-  const Part part = loop.layout.part;
-  const bool vectors = part == Part::all || part == Part::cols;
-  const Bounds& b = loop.bounds[i];
-  const Address& a = loop.addresses[i];
-  std::string p = a.base;
-  if ((part == Part::all || part == Part::rows) && loop.frame.row_steps() > 1) p += " + " + a.row_term;
-  if (vectors && loop.frame.col_steps() > 1) p += " + " + times("c", a.col_step);
-  std::string guard = join_conditions({effect_guard(loop), b.uniform});
-  if (b.rows && (part == Part::all || part == Part::rows))
-    guard = join_conditions({guard, between(row_text(loop), b.first_row, b.end_row)});
-  if (!vectors) {
-    const TypedText value = operand(loop, in.operands[0]);
-    const std::string stored = is_narrow_float(dtype)
-                                   ? fmt::format("cast<{}>({})", element_type(dtype), value.text)
-                                   : fmt::format("{}({})", element_type(dtype), value.text);
-    const std::string text = fmt::format("store{}({}, Vec<{}, 1>{{{{{}}}}});", expressions_.store_cache(), p,
-                                         element_type(dtype), stored);
-    out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
-    return;
-  }
-  const std::string value = loop.outputs[i];
-  const std::string col = col_text(loop);
-  if (!a.element_step.empty() || (b.cols && !b.whole)) {
-    const std::string first = b.first_col.empty() ? "0" : fmt::format("{} - {}", b.first_col, wrapped(col));
-    std::string end = b.cols ? fmt::format("{} - {}", b.end_col, wrapped(col)) : integer(loop.frame.vector);
-    if (!guard.empty()) end = fmt::format("{} ? {} : 0", guard, end);
-    if (a.element_step.empty())
-      out_.line("store_between{}({}, {}, {}, {});", expressions_.store_cache(), first, end, p, value);
-    else
-      out_.line("store_strided{}({}, {}, {}, {}, {});", expressions_.store_cache(), first, end, p,
-                a.element_step, value);
-    return;
-  }
-  // A tile's own ragged end was checked around the whole vector.
-  const bool viewed = b.cols && (b.end_col != integer(loop.frame.cols) || !b.first_col.empty());
-  const std::string all =
-      join_conditions({guard, viewed ? between(col, b.first_col, b.end_col) : std::string()});
-  if (all.empty())
-    out_.line("store{}({}, {});", expressions_.store_cache(), p, value);
-  else
-    out_.line("store_if{}({}, {}, {});", expressions_.store_cache(), all, p, value);
-}
-
-// Elements from the view's origin to one element.
-std::string ExpressionPrinter::view_offset(int view, const std::vector<TypedText>& indices) {
-  const tile::ViewParam& p = kernel_.views[static_cast<std::size_t>(view)];
-  Index reach = 0;  // of a view of constant sizes: indices are inside it
-  bool small = true;
-  for (int d = 0; d < p.rank(); ++d) {
-    const auto dim = static_cast<std::size_t>(d);
-    small = small && p.extents[dim].is_constant() && p.strides[dim].is_constant();
-    Index part = 0;
-    small = small && !__builtin_mul_overflow(p.extents[dim].value, std::abs(p.strides[dim].value), &part) &&
-            (reach += part) < (Index{1} << 31);
-  }
-  IndexText offset = 0;
-  for (int d = 0; d < p.rank(); ++d) {
-    const auto dim = static_cast<std::size_t>(d);
-    offset = offset + IndexText(as_type(indices[dim], small ? "i32" : "i64")) * dim_text(p.strides[dim]);
-  }
-  return offset.str();
-}
-
-TypedText ExpressionPrinter::scalar_load(const Op& op) {
-  need("memory");
-  const Access access(kernel_, ranges_, op);
-  const DType dtype = access.view().dtype;
-  const std::string offset = base_offset(access);
-  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op, Part::one, TileFrame{}),
-                                 names_.view(access.op().param), offset);
-  if (is_narrow_float(dtype)) text = fmt::format("to_f32({})", text);
-  std::string guard;
-  for (int dim = 0; dim < access.rank(); ++dim) {
-    const std::string start = wrapped(scalar(access.start(dim)).text);
-    if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
-    if (access.checked_above(dim))
-      guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)))});
-  }
-  if (!guard.empty()) text = fmt::format("{} ? {} : {}", guard, text, literal(dtype, op.number));
-  return {text, compute_type(dtype)};
-}
-
-// Stores of single scalars: one thread of the program does them.
-void ScalarPrinter::print_scalar_effect(const Op& op) {
-  const DType dtype = kernel_.views[static_cast<std::size_t>(op.param)].dtype;
-  const std::string view = names_.view(op.param);
-  const TypedText value = expressions_.scalar(op.operands[0]);
-  PrintedLoop whole{};
-  whole.layout = ThreadLayout{};
-  std::string guard = k_.elements().effect_guard(whole), offset;
-  if (op.kind == OpKind::store) {
-    const Access access(kernel_, ranges_, op);
-    offset = expressions_.base_offset(access);
-    for (int dim = 0; dim < access.rank(); ++dim) {
-      const std::string start = wrapped(expressions_.scalar(access.start(dim)).text);
-      if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
-      if (access.checked_above(dim))
-        guard = join_conditions(
-            {guard, fmt::format("{} < {}", start, expressions_.dim_text(access.extent(dim)))});
-    }
-  } else {
-    std::vector<TypedText> indices;
-    const int rank = kernel_.views[static_cast<std::size_t>(op.param)].rank();
-    indices.reserve(static_cast<std::size_t>(rank));
-    for (int d = 0; d < rank; ++d)
-      indices.push_back(expressions_.scalar(op.operands[static_cast<std::size_t>(d) + 1]));
-    offset = expressions_.view_offset(op.param, indices);
-    if (op.masked) guard = join_conditions({guard, wrapped(expressions_.scalar(op.operands.back()).text)});
-  }
-  need("convert");
-  const std::string stored =
-      fmt::format("cast<{}>({})", element_type(dtype), expressions_.as_type(value, compute_type(dtype)));
-  if (op.kind == OpKind::atomic_add) {
-    need("atomic");
-    out_.line("if ({}) atomic_add({} + {}, {});", guard, view, offset, stored);
-  } else {
-    out_.line("if ({}) {}[{}] = {};", guard, view, offset, stored);
-  }
 }
 
 }  // namespace tilewright::cuda

@@ -1,7 +1,7 @@
 // One element loop: its loads, then the loops over the rows, vectors and elements that a thread holds.
+#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/layout/folded_rows.h"
 #include "backends/cuda/layout/spread.h"
-#include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 #include "backends/printer/expressions.h"
 

@@ -143,18 +143,6 @@ void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, TypedText 
     out_.line("{0} = {1}::combine({0}, {2});", state, red.monoid, text);
 }
 
-// Waits for the threads that share a tile.
-void ExchangePrinter::print_barrier() {
-  if (is_wgmma(schedule_))
-    out_.line("{}::wait();", exchanging_threads());
-  else
-    out_.write("__syncthreads();");
-}
-
-std::string ExchangePrinter::thread_of_program() const {
-  return is_pingpong(schedule_) ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
-}
-
 void ReductionPrinter::print_exchange(PrintedLoop& loop) {
   std::vector<Reduction> along_row, along_columns;
   for (std::size_t i = 0; i < loop.plan->body.size(); ++i) {
@@ -223,18 +211,6 @@ void ReductionPrinter::print_cluster_columns(const PrintedLoop& loop,
     out_.write("++step;");
     stepped_ = true;
   }
-}
-
-// Beside a warpgroup that fetches, those that multiply exchange among themselves, behind the blocks.
-std::string ExchangePrinter::exchanging_threads() const {
-  if (!is_wgmma(schedule_)) return "";
-  return is_pingpong(schedule_) ? "OwnGroup" : fmt::format("Sharing<{}>", schedule_.threads);
-}
-
-std::string ExchangePrinter::exchange_place(const std::string& type) const {
-  if (!is_wgmma(schedule_)) return fmt::format("shared_memory<{}>()", type);
-  return fmt::format("shared_memory<{}>(kExchange{})", type,
-                     is_pingpong(schedule_) ? " + group * kExchanged" : "");
 }
 
 // All reductions of the loop along its rows share one barrier.

@@ -129,4 +129,11 @@ ThreadNames ProgramPrinter::thread(const TileFrame& frame) {
   return threads_[key] = names;
 }
 
+// Before the first exchange, and before code that runs many times or not at all and exchanges.
+void ProgramPrinter::wait_for_cluster() {
+  if (row_cluster(schedule_) == 1 || cluster_waited_) return;
+  out_.write("cluster_wait();");
+  cluster_waited_ = true;
+}
+
 }  // namespace tilewright::cuda

@@ -1,5 +1,5 @@
 // Which operations are written inside another's expression, and how expressions are put together.
-#include "backends/cpu/loops/loop_text.h"
+#include "backends/cpu/loops/loop_expressions.h"
 #include "backends/printer/expressions.h"
 
 #include <tilewright/base/error.h>
@@ -14,68 +14,16 @@ using tile::Prim;
 
 namespace {
 
-// Functions that are worth this many operations are not put inside each other: with a statement for each the
-// copies' work alternates, so that they overlap.
-constexpr double kHeavyFlops = 8;
-
-bool is_operation(const Instr& i) {
-  return i.kind == Instr::Kind::compute && (i.op->kind == OpKind::apply || i.op->kind == OpKind::cast);
-}
-bool is_prim(const Instr& i, Prim prim) {
-  return i.kind == Instr::Kind::compute && i.op->kind == OpKind::apply && i.op->prim == prim;
-}
-bool is_heavy(const Instr& i) {
-  return is_operation(i) && i.op->kind == OpKind::apply && info(i.op->prim).flops >= kHeavyFlops;
+// The comparison that holds for exchanged operands.
+Prim mirrored(Prim p) {
+  return p == Prim::lt   ? Prim::gt
+         : p == Prim::le ? Prim::ge
+         : p == Prim::gt ? Prim::lt
+         : p == Prim::ge ? Prim::le
+                         : p;
 }
 
 }  // namespace
-
-void LoopAnalysis::choose_in_place() {
-  for (int i : part_.instrs)
-    for (const printer::Ref& r : instr(i).operands)
-      if (!r.is_scalar()) {
-        ++node(r.instr).uses;
-        node(r.instr).consumer = i;
-      }
-  for (int i : part_.instrs) {
-    Node& n = node(i);
-    if (!is_operation(instr(i)) || !n.along_vec) continue;
-    for (const printer::Ref& r : instr(i).operands)
-      if (!r.is_scalar() && node(r.instr).in_place) n.operations += node(r.instr).operations;
-    n.in_mad = is_product_of_mad(i);
-    n.in_place = n.in_mad || fits_in_place(i);
-  }
-}
-
-bool LoopAnalysis::fits_in_place(int i) const {
-  const Node& n = node(i);
-  if (n.uses != 1 || n.operations > printer::kExpressionOperations) return false;
-  const Instr& user = instr(n.consumer);
-  if (!is_operation(user) || is_prim(user, Prim::isnan)) return false;
-  if (shape_.vec_outside && is_inner(i) != is_inner(n.consumer)) return false;
-  if (!is_heavy(user)) return true;
-  const auto has_heavy = [&](const auto& self, int at) -> bool {
-    if (is_heavy(instr(at))) return true;
-    return std::any_of(instr(at).operands.begin(), instr(at).operands.end(), [&](const printer::Ref& r) {
-      return !r.is_scalar() && node(r.instr).in_place && self(self, r.instr);
-    });
-  };
-  return !has_heavy(has_heavy, i);
-}
-
-// A product is contracted only with a term that is no such product itself: x*x - y*y stays 0 for x = y.
-bool LoopAnalysis::is_product_of_mad(int i) const {
-  const Node& n = node(i);
-  if (!is_prim(instr(i), Prim::mul) || n.uses != 1) return false;
-  const DType dtype = k_.kernel.type(instr(i).value).dtype;
-  if (dtype != DType::f32 && dtype != DType::f64) return false;
-  const Instr& user = instr(n.consumer);
-  if (!is_prim(user, Prim::add) && !is_prim(user, Prim::sub)) return false;
-  if (shape_.vec_outside && is_inner(i) != is_inner(n.consumer)) return false;
-  return std::all_of(user.operands.begin(), user.operands.end(), [&](const printer::Ref& r) {
-    return r.is_scalar() || r.instr == i || !is_prim(instr(r.instr), Prim::mul);
-  });
-}
 
 Term LoopExpressions::term(const printer::Ref& ref, int copy, Pass& pass) {
   Term t{.dtype = dtype_of(ref)};
@@ -100,7 +48,7 @@ Term LoopExpressions::operation(int i, int copy, Pass& pass) {
     return cast_text(k_, k_.kernel.type(instr.value).dtype, term(instr.operands[0], copy, pass));
   if (std::optional<Term> sigmoid = one_plus_tanh(i, copy, pass)) return *sigmoid;
   for (const int side : {0, 1}) {
-    if (!is_prim(instr, Prim::add) && !is_prim(instr, Prim::sub)) break;
+    if (!applies(instr, Prim::add) && !applies(instr, Prim::sub)) break;
     const printer::Ref& product = instr.operands[static_cast<std::size_t>(side)];
     if (product.is_scalar() || !node(product.instr).in_mad) continue;
     return multiply_add(i, side, copy, pass);
@@ -119,10 +67,10 @@ bool LoopExpressions::is_constant(const printer::Ref& ref, double value) const {
 // tanh(x) + 1, where nobody else reads the tanh.
 std::optional<Term> LoopExpressions::one_plus_tanh(int i, int copy, Pass& pass) {
   const Instr& sum = instr(i);
-  if (!is_prim(sum, Prim::add) || dtype_of(sum.operands[0]) != DType::f32) return std::nullopt;
+  if (!applies(sum, Prim::add) || dtype_of(sum.operands[0]) != DType::f32) return std::nullopt;
   for (const std::size_t side : {0, 1}) {
     const printer::Ref& tanh = sum.operands[side];
-    if (tanh.is_scalar() || !node(tanh.instr).in_place || !is_prim(instr(tanh.instr), Prim::tanh)) continue;
+    if (tanh.is_scalar() || !node(tanh.instr).in_place || !applies(instr(tanh.instr), Prim::tanh)) continue;
     if (!is_constant(sum.operands[1 - side], 1)) continue;
     k_.include("tw_cpu/sigmoid.h");
     const std::string x = as_vector(k_, term(instr(tanh.instr).operands[0], copy, pass));
@@ -142,11 +90,66 @@ Term LoopExpressions::multiply_add(int i, int side, int copy, Pass& pass) {
     if (!negate) return vector;
     return t.form == Form::scalar || t.is_simple ? "-" + vector : "-(" + vector + ")";
   };
-  const bool subtracts = is_prim(sum, Prim::sub);
+  const bool subtracts = applies(sum, Prim::sub);
   return {.text = fmt::format("mad({}, {}, {})", text(a, subtracts && side == 1), text(b, false),
                               text(c, subtracts && side == 0)),
           .dtype = dtype_of(sum.operands[0]),
           .form = Form::vector};
+}
+
+std::string LoopExpressions::store_text(const Node& n, const std::string& value, int copy, Pass& pass) {
+  const Amount& stride = n.access.stride[shape_.vec];
+  const std::string lanes = mask(n, pass);
+  const std::string suffix = lanes.empty() ? "" : ", " + lanes;
+  const std::string boolean = is_bool(n.access.dtype) ? "_bool" : "";
+  if (!boolean.empty()) k_.include("tw_cpu/masked.h");
+  if (stride.is(1))
+    return fmt::format("store{}({} + {}, {}{});", boolean, n.pointer, at(pass, copy), value, suffix);
+  k_.include("tw_cpu/strided.h");
+  const std::string index = copy == 0 ? pass.index : "(" + at(pass, copy) + ")";
+  return fmt::format("store{}_strided({} + {} * {}, {}, {}{});", boolean, n.pointer, index, stride.str(),
+                     stride.str(), value, suffix);
+}
+
+// Where the row's element 0 stands: a sum of what is uniform.
+void LoopExpressions::add_first(const printer::Ref& ref, Sum& sum, Pass& pass) {
+  const Instr& i = instr(ref.instr);
+  if (i.op->kind == OpKind::arange) return;
+  const bool right = !lanes_.is_uniform(i.operands[1]);
+  const printer::Ref& counting = i.operands[right ? 1 : 0];
+  const Term base = term(i.operands[right ? 0 : 1], 0, pass);
+  add_first(counting, sum, pass);
+  sum.add(base.is_simple ? base.text : "(" + base.text + ")", {applies(i, Prim::sub) ? -1 : 1, ""});
+}
+
+std::string LoopExpressions::first_text(const printer::Ref& ref, int copy, Pass& pass) {
+  Sum sum;
+  add_first(ref, sum, pass);
+  return sum.add(at(pass, copy)).text();
+}
+
+// The mask that a comparison of lane counts is.
+std::string LoopExpressions::lane_mask_text(int i, int side, int copy, Pass& pass) {
+  k_.include("tw_cpu/masked.h");
+  const Instr& in = instr(i);
+  const Prim prim = side == 0 ? in.op->prim : mirrored(in.op->prim);
+  const std::string first = first_text(in.operands[static_cast<std::size_t>(side)], copy, pass);
+  const std::string limit = term(in.operands[static_cast<std::size_t>(1 - side)], 0, pass).text;
+  if (prim == Prim::eq || prim == Prim::ne)
+    return fmt::format("{}lane_at({}, {})", prim == Prim::ne ? "~" : "", limit, first);
+  const bool inclusive = prim == Prim::le || prim == Prim::gt, negated = prim == Prim::gt || prim == Prim::ge;
+  return fmt::format("{}lanes_{}({}, {})", negated ? "~" : "", inclusive ? "up_to" : "before", limit, first);
+}
+
+// Four vectors of words at a time; the block is computed with the first of them.
+std::string LoopExpressions::words_text(int i, int copy, Pass& pass) {
+  k_.include("tw_cpu/philox.h");
+  if (copy % 4 == 0) {
+    pass.words = k_.names.unique("words");
+    k_.code.line("const PhiloxBlock {} = philox_consecutive({}, {});", pass.words,
+                 term(instr(i).operands[0], 0, pass).text, first_text(instr(i).operands[1], copy, pass));
+  }
+  return fmt::format("convert<vi64>({}.word[{}])", pass.words, copy % 4);
 }
 
 }  // namespace tilewright::cpu

@@ -1,5 +1,5 @@
 // Reductions and scans inside an element loop.
-#include "backends/cpu/loops/loop_text.h"
+#include "backends/cpu/loops/loop_reductions.h"
 #include "backends/cpu/text/scalar_text.h"
 
 #include <tilewright/base/error.h>

@@ -151,4 +151,103 @@ TypedText ExpressionPrinter::gather_expr(const Op& op, const std::vector<TypedTe
   return {text, type};
 }
 
+// Between the type of a register array and that of the stage: the same, or a narrow float and f32.
+std::string ExpressionPrinter::convert_text(const std::string& from, const std::string& to,
+                                            const std::string& text) {
+  if (from == to) return text;
+  need("convert");
+  return fmt::format("cast<{}>({})", to, text);
+}
+
+// The type a value has on the stage: as it is stored, so that it takes no more room than it must.
+std::string ExpressionPrinter::stage_type(ValueId v) const {
+  const DType dtype = kernel_.type(v).dtype;
+  return is_narrow_float(dtype) ? element_type(dtype) : type_of(loops_.storage(v));
+}
+
+std::string ExpressionPrinter::dim_text(const tile::Dim& dim) {
+  if (dim.is_constant()) return integer(dim.value);
+  return names_.scalar(dim.scalar);
+}
+
+std::string ExpressionPrinter::stride_text(const Access& access, int dim) {
+  return dim_text(access.stride(dim));
+}
+
+// Elements from the view's origin to the block's first element, the same in every thread.
+std::string ExpressionPrinter::base_offset(const Access& access) {
+  bool wide = false;
+  Index reach = 0;
+  for (int d = 0; d < access.rank(); ++d) {
+    const auto& s = range(access.start(d));
+    const tile::Dim& stride = access.stride(d);
+    Index part = 0;
+    wide = wide || !stride.is_constant() || !s.fits_i32() ||
+           __builtin_mul_overflow(std::max(s.high, -s.low), std::abs(stride.value), &part) ||
+           part > (Index{1} << 30) || (reach += part) > (Index{1} << 30);
+  }
+  IndexText offset = 0;
+  for (int d = 0; d < access.rank(); ++d) {
+    const TypedText start = scalar(access.start(d));
+    if (start.text == "0") continue;
+    offset = offset + IndexText(wide ? as_type(start, "i64") : start.text) * stride_text(access, d);
+  }
+  return offset.str();
+}
+
+// Data that is read once leaves no trace in the caches; what other rows or blocks read too stays.
+std::string ExpressionPrinter::load_cache(const Op& op, Part part, const TileFrame& frame) const {
+  const auto view = static_cast<std::size_t>(op.param);
+  if (facts_.is_written(op.param)) return "";
+  const bool once = facts_.loads_of_view.at(op.param) == 1 && loop_depth_ == 0;
+  const bool whole_line = frame.vector * static_cast<int>(size_bytes(kernel_.views[view].dtype)) <= 16;
+  const bool large = part == Part::all || (part == Part::cols && frame.rows == 1);
+  const bool own = std::any_of(op.operands.begin(), op.operands.end(),
+                               [&](ValueId v) { return facts_.differs[static_cast<std::size_t>(v)]; });
+  return once && own && whole_line && large ? ", Cache::stream_constant" : ", Cache::constant";
+}
+
+std::string ExpressionPrinter::store_cache() const {
+  return schedule_.streaming_stores ? "<Cache::stream>" : "";
+}
+
+// Elements from the view's origin to one element.
+std::string ExpressionPrinter::view_offset(int view, const std::vector<TypedText>& indices) {
+  const tile::ViewParam& p = kernel_.views[static_cast<std::size_t>(view)];
+  Index reach = 0;  // of a view of constant sizes: indices are inside it
+  bool small = true;
+  for (int d = 0; d < p.rank(); ++d) {
+    const auto dim = static_cast<std::size_t>(d);
+    small = small && p.extents[dim].is_constant() && p.strides[dim].is_constant();
+    Index part = 0;
+    small = small && !__builtin_mul_overflow(p.extents[dim].value, std::abs(p.strides[dim].value), &part) &&
+            (reach += part) < (Index{1} << 31);
+  }
+  IndexText offset = 0;
+  for (int d = 0; d < p.rank(); ++d) {
+    const auto dim = static_cast<std::size_t>(d);
+    offset = offset + IndexText(as_type(indices[dim], small ? "i32" : "i64")) * dim_text(p.strides[dim]);
+  }
+  return offset.str();
+}
+
+TypedText ExpressionPrinter::scalar_load(const Op& op) {
+  need("memory");
+  const Access access(kernel_, ranges_, op);
+  const DType dtype = access.view().dtype;
+  const std::string offset = base_offset(access);
+  std::string text = fmt::format("load<1{}>({} + {}).v[0]", load_cache(op, Part::one, TileFrame{}),
+                                 names_.view(access.op().param), offset);
+  if (is_narrow_float(dtype)) text = fmt::format("to_f32({})", text);
+  std::string guard;
+  for (int dim = 0; dim < access.rank(); ++dim) {
+    const std::string start = wrapped(scalar(access.start(dim)).text);
+    if (access.checked_below(dim)) guard = join_conditions({guard, fmt::format("{} >= 0", start)});
+    if (access.checked_above(dim))
+      guard = join_conditions({guard, fmt::format("{} < {}", start, dim_text(access.extent(dim)))});
+  }
+  if (!guard.empty()) text = fmt::format("{} ? {} : {}", guard, text, literal(dtype, op.number));
+  return {text, compute_type(dtype)};
+}
+
 }  // namespace tilewright::cuda

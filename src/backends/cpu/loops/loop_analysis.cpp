@@ -1,0 +1,178 @@
+// What depends on what, and how far the loops of a part go.
+#include "backends/cpu/loops/loop_analysis.h"
+
+#include "backends/cpu/text/scalar_text.h"
+#include "backends/printer/expressions.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace tilewright::cpu {
+
+using printer::Instr;
+using tile::OpKind;
+using tile::Prim;
+
+namespace {
+
+// Functions that are worth this many operations are not put inside each other: with a statement for each the
+// copies' work alternates, so that they overlap.
+constexpr double kHeavyFlops = 8;
+
+bool is_operation(const Instr& i) {
+  return i.kind == Instr::Kind::compute && (i.op->kind == OpKind::apply || i.op->kind == OpKind::cast);
+}
+bool is_heavy(const Instr& i) {
+  return is_operation(i) && i.op->kind == OpKind::apply && info(i.op->prim).flops >= kHeavyFlops;
+}
+
+}  // namespace
+
+void LoopAnalysis::choose_in_place() {
+  for (int i : part_.instrs)
+    for (const printer::Ref& r : instr(i).operands)
+      if (!r.is_scalar()) {
+        ++node(r.instr).uses;
+        node(r.instr).consumer = i;
+      }
+  for (int i : part_.instrs) {
+    Node& n = node(i);
+    if (!is_operation(instr(i)) || !n.along_vec) continue;
+    for (const printer::Ref& r : instr(i).operands)
+      if (!r.is_scalar() && node(r.instr).in_place) n.operations += node(r.instr).operations;
+    n.in_mad = is_product_of_mad(i);
+    n.in_place = n.in_mad || fits_in_place(i);
+  }
+}
+
+bool LoopAnalysis::fits_in_place(int i) const {
+  const Node& n = node(i);
+  if (n.uses != 1 || n.operations > printer::kExpressionOperations) return false;
+  const Instr& user = instr(n.consumer);
+  if (!is_operation(user) || applies(user, Prim::isnan)) return false;
+  if (shape_.vec_outside && is_inner(i) != is_inner(n.consumer)) return false;
+  if (!is_heavy(user)) return true;
+  const auto has_heavy = [&](const auto& self, int at) -> bool {
+    if (is_heavy(instr(at))) return true;
+    return std::any_of(instr(at).operands.begin(), instr(at).operands.end(), [&](const printer::Ref& r) {
+      return !r.is_scalar() && node(r.instr).in_place && self(self, r.instr);
+    });
+  };
+  return !has_heavy(has_heavy, i);
+}
+
+// A product is contracted only with a term that is no such product itself: x*x - y*y stays 0 for x = y.
+bool LoopAnalysis::is_product_of_mad(int i) const {
+  const Node& n = node(i);
+  if (!applies(instr(i), Prim::mul) || n.uses != 1) return false;
+  const DType dtype = k_.kernel.type(instr(i).value).dtype;
+  if (dtype != DType::f32 && dtype != DType::f64) return false;
+  const Instr& user = instr(n.consumer);
+  if (!applies(user, Prim::add) && !applies(user, Prim::sub)) return false;
+  if (shape_.vec_outside && is_inner(i) != is_inner(n.consumer)) return false;
+  return std::all_of(user.operands.begin(), user.operands.end(), [&](const printer::Ref& r) {
+    return r.is_scalar() || r.instr == i || !applies(instr(r.instr), Prim::mul);
+  });
+}
+
+void LoopAnalysis::analyse() {
+  for (int i : part_.instrs) {
+    const Instr& instr = this->instr(i);
+    Node& n = node(i);
+    const auto walks = [&](int axis) {
+      return std::find(instr.axes.begin(), instr.axes.end(), axis) != instr.axes.end();
+    };
+    if (is_access(instr)) n.access = instr_access(k_, instr, part_.loop->shape);
+    const bool by_axes = is_writing(i) || instr.kind == Instr::Kind::reload ||
+                         instr.op->kind == OpKind::arange || instr.op->kind == OpKind::load;
+    if (by_axes) {
+      n.along_vec = walks(shape_.vec);
+      n.along_other = shape_.other >= 0 && walks(shape_.other);
+    } else {
+      for (const printer::Ref& r : instr.operands) {
+        n.along_vec = n.along_vec || (!r.is_scalar() && node(r.instr).along_vec);
+        n.along_other = n.along_other || (!r.is_scalar() && node(r.instr).along_other);
+      }
+    }
+  }
+  trim_axis(shape_.vec, &vec_count_);
+  if (shape_.other >= 0) trim_axis(shape_.other, &other_count_);
+  is_ragged_ = !vec_count_.is(shape_.vec_count) || shape_.vec_count % k_.lanes != 0;
+  for (int i : part_.instrs)
+    if (is_access(instr(i))) analyse_access(i);
+  lanes_.find_needed_lanes();
+  choose_in_place();
+}
+
+void LoopAnalysis::analyse_access(int i) {
+  Node& n = node(i);
+  n.window = window_of(n.access);
+  // A load whose elements are all the same one: a broadcast view.
+  if (instr(i).kind == Instr::Kind::compute && n.access.stride[shape_.vec].is(0) && n.window.begin.empty() &&
+      n.window.end.empty())
+    n.along_vec = false;
+  if (instr(i).kind == Instr::Kind::compute && shape_.other >= 0 && n.access.stride[shape_.other].is(0) &&
+      n.window.row_conditions.empty())
+    n.along_other = false;
+  if (instr(i).kind == Instr::Kind::effect && k_.schedule.streaming_stores && n.along_vec)
+    n.streams = n.access.stride[shape_.vec].is(1);
+}
+
+// Where all that is written are stores that end at the same place, nothing beyond it needs to be computed.
+void LoopAnalysis::trim_axis(int axis, Amount* count) {
+  const AccessBound* common = nullptr;
+  for (int i : part_.instrs) {
+    if (!is_writing(i)) continue;
+    if (instr(i).kind != Instr::Kind::effect || instr(i).op->kind != OpKind::store) return;
+    const std::vector<AccessBound>& bounds = node(i).access.bounds;
+    const auto b =
+        std::find_if(bounds.begin(), bounds.end(), [&](const AccessBound& x) { return x.loop_axis == axis; });
+    if (b == bounds.end() || b->may_be_negative) return;
+    if (common && (common->start != b->start || common->extent != b->extent)) return;
+    common = &*b;
+  }
+  if (!common) return;
+  const std::string start = common->start, extent = common->extent;
+  *count = {0, limit_variable(start, extent, part_.loop->shape[static_cast<std::size_t>(axis)])};
+  for (int i : part_.instrs)
+    std::erase_if(node(i).access.bounds, [&](const AccessBound& b) {
+      return b.loop_axis == axis && b.start == start && b.extent == extent;
+    });
+}
+
+// How many elements there are from `from` to `to`, at most `most`.
+std::string LoopAnalysis::limit_variable(const std::string& from, const std::string& to, Index most) {
+  k_.include("tw_cpu/masked.h");
+  const std::string distance = from == "0" ? to : to == "0" ? "-" + from : fmt::format("{} - {}", to, from);
+  std::string& variable = limits_[fmt::format("limit({}, {})", distance, most)];
+  if (variable.empty()) {
+    variable = k_.names.unique("inside");
+    k_.code.line("const i64 {} = limit({}, {});", variable, distance, most);
+  }
+  return variable;
+}
+
+LoopWindow LoopAnalysis::window_of(const Access& access) {
+  Window w;
+  for (const AccessBound& b : access.bounds) {
+    if (b.loop_axis == shape_.vec) {
+      if (b.may_end_early) w.end = limit_variable(b.start, b.extent, shape_.vec_count);
+      if (b.may_be_negative) w.begin = limit_variable(b.start, "0", shape_.vec_count);
+      continue;
+    }
+    const bool walks = b.loop_axis >= 0;
+    const std::string from_start = b.start == "0" ? "" : b.start + " + ";
+    w.row_conditions.push_back(
+        inside_text(walks ? from_start + row_ : b.start, b.extent, b.may_be_negative, b.may_end_early));
+    if (b.may_be_negative) w.all_rows.push_back(fmt::format("{} >= 0", b.start));
+    if (b.may_end_early)
+      w.all_rows.push_back(fmt::format("{}{} <= {}", from_start, walks ? other_count_.str() : "1", b.extent));
+  }
+  return w;
+}
+
+}  // namespace tilewright::cpu
