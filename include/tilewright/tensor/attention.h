@@ -43,12 +43,13 @@ struct AttentionOptions {
 // of 8-bit floats in f32. H is a multiple of Hkv: every H / Hkv query heads, one after another, share a head
 // of k and v. Tq and Tk may differ. Query i and key j carry the numbers i and j whatever the lengths: where
 // the last query stands at the last key, masks take the offset Tk - Tq. A row with nothing to attend gives 0,
-// no gradient reaches its q, and q may hold NaN and infinities there; with D = 0 all scores are 0. Weights are rounded to v's type before they are multiplied with it: of 8-bit
-// floats to 2 or 3 bits of mantissa, scaled so that they use the type's range, as inference takes it;
-// gradients through them are of 8 bits as well. Throws Error on shapes or types that do not fit, on a mask
-// that is not bool, on results of the functions that do not broadcast, and on dropout outside [0, 1) or
-// without a seed. Results and gradients are the same bits in every run on a device; those of tensors that
-// score functions read by index are so with CompileOptions::deterministic.
+// no gradient reaches its q, and q may hold NaN and infinities there; with D = 0 all scores are 0. Weights
+// are rounded to v's type before they are multiplied with it: of 8-bit floats to 2 or 3 bits of mantissa,
+// scaled so that they use the type's range, as inference takes it; gradients through them are of 8 bits as
+// well. Throws Error on shapes or types that do not fit, on a mask that is not bool, on results of the
+// functions that do not broadcast, and on dropout outside [0, 1) or without a seed. Results and gradients are
+// the same bits in every run on a device; those of tensors that score functions read by index are so with
+// CompileOptions::deterministic.
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options = {},
                  const Location& where = Location::current());
 // The same, with log Σ exp(scores) of each row (B, H, Tq) in f32 (f64 for f64 operands): -inf where nothing

@@ -106,7 +106,7 @@ void ReductionPrinter::print_reduction_starts_of_row(PrintedLoop& loop) {
   }
 }
 
-void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, TypedText value) {
+void ReductionPrinter::print_reduce(PrintedLoop& loop, std::size_t i, const TypedText& value) {
   const Instr& in = loop.plan->body[i];
   const Reduction red = reduction(loop, i);
   const int side = role(loop, in.op->axis);

@@ -18,7 +18,8 @@ class ReductionPrinter : PrinterParts {
   void print_packed_extremes(PrintedLoop& loop);
   void print_exchange(PrintedLoop& loop);
   void print_scans(PrintedLoop& loop);
-  void print_reduce(PrintedLoop& loop, std::size_t i, TypedText value);  // adds `value` to the accumulator
+  void print_reduce(PrintedLoop& loop, std::size_t i,
+                    const TypedText& value);  // adds `value` to the accumulator
   // Whether every maximum has met the sum that it waited for.
   bool is_complete() const { return deferred_.empty(); }
 
