@@ -1,16 +1,15 @@
-// Compiling for an architecture, and memory of the host that nobody looks into.
+// Compiling for an architecture.
 #include "cuda_compile/compiling_backend.h"
 
 #include "backends/cuda/analysis/overlap.h"
 #include "backends/cuda/cuda_backend.h"
 #include "cuda_compile/machine_code.h"
 #include "harness/run/record.h"
+#include "support/idle_backend.h"
 
 #include <tilewright/base/hash.h>
 
 #include <fmt/format.h>
-
-#include <sys/mman.h>
 
 #include <algorithm>
 
@@ -83,12 +82,7 @@ Status KernelCompiler::keep(const Source& source, const Binary& binary) const {
 
 namespace {
 
-class IdleProgram final : public backends::Program {
- public:
-  Status launch(const backends::LaunchArgs&) override { return Unit{}; }
-};
-
-class CompilingBackend final : public Backend {
+class CompilingBackend final : public IdleBackend {
  public:
   explicit CompilingBackend(KernelCompiler& compiler) : compiler_(compiler) {}
 
@@ -103,28 +97,6 @@ class CompilingBackend final : public Backend {
   Result<Binary> compile(const tile::Kernel& kernel, const Source& source) const override {
     if (Status s = compiler_.compile(kernel, source); !s) return s.error();
     return Binary{};
-  }
-  Result<std::unique_ptr<backends::Program>> load(const tile::Kernel&, const Source&,
-                                                  const Binary&) override {
-    return std::unique_ptr<backends::Program>(new IdleProgram);
-  }
-
-  // Pages that are never touched cost nothing, however large the pairs' tensors are.
-  Result<void*> allocate(std::size_t bytes) override {
-    void* at =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED)
-      return failure(Failure::Kind::out_of_memory, fmt::format("no {} bytes to map", bytes));
-    return at;
-  }
-  void release(void* address, std::size_t bytes) override { munmap(address, bytes); }
-  Status copy(void*, const void*, std::size_t, backends::CopyKind) override { return Unit{}; }
-  Status fill(void*, int, std::size_t) override { return Unit{}; }
-  Status synchronize() override { return Unit{}; }
-  Status timer_start() override { return Unit{}; }
-  Result<double> timer_stop_us() override { return 0.0; }
-  Result<std::unique_ptr<backends::Replay>> record(const std::vector<backends::RecordedLaunch>&) override {
-    return std::unique_ptr<backends::Replay>();
   }
 
  private:

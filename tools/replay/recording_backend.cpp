@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <sys/mman.h>
-
 #include <algorithm>
 
 namespace tilewright::replay {
@@ -14,11 +12,6 @@ using backends::Candidate;
 using backends::Source;
 
 namespace {
-
-class IdleProgram final : public backends::Program {
- public:
-  Status launch(const backends::LaunchArgs&) override { return Unit{}; }
-};
 
 std::string reasons(const std::vector<Candidate>& candidates) {
   std::string text = "no schedule is legal";
@@ -69,23 +62,6 @@ Result<Source> RecordingBackend::print(const tile::Kernel& kernel, const tile::S
   }
   to_.program->kernels.push_back(std::move(record));
   return source;
-}
-
-Result<std::unique_ptr<backends::Program>> RecordingBackend::load(const tile::Kernel&, const Source&,
-                                                                  const backends::Binary&) {
-  return std::unique_ptr<backends::Program>(new IdleProgram);
-}
-
-// Pages that are never touched cost nothing, however large the pairs' tensors are.
-Result<void*> RecordingBackend::allocate(std::size_t bytes) {
-  void* at = mmap(nullptr, std::max<std::size_t>(bytes, 1), PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (at == MAP_FAILED)
-    return failure(Failure::Kind::out_of_memory, fmt::format("no {} bytes to map", bytes));
-  return at;
-}
-void RecordingBackend::release(void* address, std::size_t bytes) {
-  munmap(address, std::max<std::size_t>(bytes, 1));
 }
 
 void record_contexts(const Recording& recording) { contexts_recording = &recording; }

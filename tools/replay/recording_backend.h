@@ -1,10 +1,9 @@
 // A backend that prints for a machine that is not there, writes down what it prints, and runs nothing.
 #pragma once
 
-#include "backends/backend.h"
-
 #include "replay/machine.h"
 #include "replay/program_record.h"
+#include "support/idle_backend.h"
 
 #include <memory>
 
@@ -16,7 +15,7 @@ struct Recording {
   ProgramRecord* program = nullptr;
 };
 
-class RecordingBackend final : public backends::Backend {
+class RecordingBackend final : public test::IdleBackend {
  public:
   explicit RecordingBackend(const Recording& recording) : to_(recording) {}
 
@@ -27,19 +26,6 @@ class RecordingBackend final : public backends::Backend {
   Result<backends::Source> print(const tile::Kernel& kernel, const tile::Schedule& schedule) const override;
   Result<backends::Binary> compile(const tile::Kernel&, const backends::Source&) const override {
     return backends::Binary{};
-  }
-  Result<std::unique_ptr<backends::Program>> load(const tile::Kernel&, const backends::Source&,
-                                                  const backends::Binary&) override;
-
-  Result<void*> allocate(std::size_t bytes) override;
-  void release(void* address, std::size_t bytes) override;
-  Status copy(void*, const void*, std::size_t, backends::CopyKind) override { return Unit{}; }
-  Status fill(void*, int, std::size_t) override { return Unit{}; }
-  Status synchronize() override { return Unit{}; }
-  Status timer_start() override { return Unit{}; }
-  Result<double> timer_stop_us() override { return 0.0; }
-  Result<std::unique_ptr<backends::Replay>> record(const std::vector<backends::RecordedLaunch>&) override {
-    return std::unique_ptr<backends::Replay>();
   }
 
  private:

@@ -1,6 +1,7 @@
 // What depends on what, and how far the loops of a part go.
 #include "backends/cpu/loops/loop_analysis.h"
 
+#include "backends/cpu/machine/fitted.h"
 #include "backends/cpu/text/scalar_text.h"
 #include "backends/printer/expressions.h"
 
@@ -18,10 +19,6 @@ using tile::OpKind;
 using tile::Prim;
 
 namespace {
-
-// Functions that are worth this many operations are not put inside each other: with a statement for each the
-// copies' work alternates, so that they overlap.
-constexpr double kHeavyFlops = 8;
 
 bool is_operation(const Instr& i) {
   return i.kind == Instr::Kind::compute && (i.op->kind == OpKind::apply || i.op->kind == OpKind::cast);

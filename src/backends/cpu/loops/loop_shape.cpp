@@ -1,6 +1,8 @@
 // Choosing the walk by what the accesses cost along each axis.
 #include "backends/cpu/loops/loop_shape.h"
 
+#include "backends/cpu/machine/fitted.h"
+
 #include <tilewright/base/error.h>
 
 #include <algorithm>
@@ -140,11 +142,6 @@ double vector_operations(const LoopPart& part) {
 }
 
 namespace {
-
-// A core looks about 300 instructions ahead. Where one vector's work is far shorter than that, it overlaps
-// vectors by itself and two copies only save loop overhead (measured on Zen 4: elu 2.47 ns a vector with two
-// copies, 2.44 with four); long chains and accumulators need all the copies that the schedule allows.
-constexpr double kShortOperations = 64;
 
 int wanted_copies(const KernelText& k, const LoopPart& part) {
   const bool accumulates =

@@ -2,6 +2,7 @@
 #include "backends/cpu/loops/row_walks.h"
 
 #include "backends/cpu/loops/loop_shape.h"
+#include "backends/cpu/machine/fitted.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,11 +20,9 @@ namespace {
 
 bool is_load(const Instr& i) { return i.kind == Instr::Kind::compute && i.op->kind == OpKind::load; }
 
-// About how long a loop takes, in operations on a vector. A store past the caches waits for memory about as
-// long as an exponential computes.
+// About how long a loop takes, in operations on a vector.
 double duration(const KernelText& k, const ElementLoop& loop) {
-  constexpr double kOverhead = 1, kStreamedStore = 10;
-  double sum = kOverhead;
+  double sum = kLoopOverhead;
   for (const LoopPart& part : split_by_reduced_axis(loop)) sum += vector_operations(part);
   if (k.schedule.streaming_stores)
     for (const Instr& i : loop.body)

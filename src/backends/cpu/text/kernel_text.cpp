@@ -1,6 +1,7 @@
 // Names, buffers' layouts and ranges of scalars.
 #include "backends/cpu/text/kernel_text.h"
 
+#include "backends/cpu/machine/fitted.h"
 #include "backends/cpu/text/dot_operands.h"
 
 #include <tilewright/base/error.h>
@@ -14,10 +15,6 @@ using tile::OpKind;
 using tile::ValueId;
 
 namespace {
-
-// Values used by two loops are written to a buffer when computing them again costs more than this many
-// operations: about what a store and a load from L1 or L2 cost.
-constexpr double kKeepAboveFlops = 4;
 
 Index saturate(Index v) { return std::clamp(v, -kUnbounded, kUnbounded); }
 bool is_bounded(const Range& r) { return r.low > -kUnbounded && r.high < kUnbounded; }

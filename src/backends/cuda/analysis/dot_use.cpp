@@ -4,6 +4,7 @@
 #include "backends/cuda/analysis/b2b_plan.h"
 #include "backends/cuda/analysis/loop_policy.h"
 #include "backends/cuda/analysis/schedule_fields.h"
+#include "backends/cuda/machine/fitted.h"
 
 #include <algorithm>
 #include <set>
@@ -97,8 +98,6 @@ LoopPlan plan_for(const Kernel& kernel, const tile::Schedule& schedule, const Do
   printer::LoopPolicy policy = loop_policy(kernel, schedule);
   if (dots.dot) return plan_around(*dots.dot, printer::plan_loops(kernel, policy));
   if (!dots.b2b) return printer::plan_loops(kernel, policy);
-  // An exponential that two steps read is kept: it takes the place of what it is computed from.
-  constexpr double kKeptFlops = 8;
   policy.read_in_place = dots.b2b->in_place;
   policy.keep_above_flops = std::min(policy.keep_above_flops, kKeptFlops);
   policy.keep_unscaled = true;

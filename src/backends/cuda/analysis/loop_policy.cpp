@@ -2,13 +2,13 @@
 #include "backends/cuda/analysis/loop_policy.h"
 
 #include "backends/cuda/analysis/schedule_fields.h"
+#include "backends/cuda/machine/fitted.h"
 
 #include <algorithm>
 
 namespace tilewright::cuda {
 
 bool crowded(const tile::Kernel& kernel, const tile::Schedule& schedule) {
-  constexpr Index kManyElements = 32;  // as f32 half of the registers of a thread at full occupancy
   Index largest = 1;
   tile::for_each_op(kernel.body, [&](const tile::Op& op) {
     if (op.kind == tile::OpKind::load) largest = std::max(largest, kernel.type(op.results[0]).size());

@@ -5,6 +5,7 @@
 #include "backends/cuda/machine/arch.h"
 #include "backends/cuda/machine/block_rules.h"
 
+#include <tilewright/tile/prim.h>
 #include <tilewright/tile/target.h>
 
 #include <algorithm>
@@ -197,11 +198,15 @@ inline constexpr double kMemoryLatencyUs = 0.7;  // under load; each round of a 
 inline constexpr double kLineLatencyUs = 0.03;  // a load whose cache line is there: 2026-11-23-predictions.md
 // Microseconds of a kernel that pass while the next one is launched: the same note.
 inline constexpr double kHiddenByLaunchUs = 1.2;
+inline constexpr double kLineBytes = 128;          // of a cache line
+inline constexpr double kSharedReadRate = 4;       // of the cache's, for what all programs read; no record
+inline constexpr double kScanStepUs = 0.02;        // a scan along rows, for each group and lane; no record
 inline constexpr double kExchangeUs = 0.2;         // a barrier with its shuffles
 inline constexpr double kExchangeOf1024Us = 0.35;  // what 1024 threads add to it
 inline constexpr double kClusterUs = 0.8;          // the same between the blocks of a cluster
 inline constexpr double kShuffleUs = 0.08;         // within a warp
 inline constexpr double kIssueShare = 0.8;         // of the peak issue rate
+inline constexpr double kLanes = 128;              // of a multiprocessor: f32 instructions of a cycle
 inline constexpr double kIssueClockMhz = 1.7e3;    // fitted by hand on 2026-11-21, no record
 inline constexpr double kThreadsToFill = 512;      // that keep the four schedulers of a multiprocessor busy
 inline constexpr double kIndependent = 4;          // elements of a thread that do not wait for one another
@@ -215,6 +220,48 @@ inline constexpr double kUnderWayBytes = 3 * 16;
 // A row's sum: with one row of quantised weights 100 of the 260 instructions of each of 512 threads were for
 // two sums (counted, docs/notes/2026-11-22-few-rows-and-groups.md).
 inline constexpr double kInstructionsOfRowSum = 50;
+// Machine instructions of a primitive on f32, roughly; values that end in narrow floats take the short forms.
+inline double primitive_instructions(tile::Prim prim, bool narrow) {
+  switch (prim) {
+    case tile::Prim::div:
+      return narrow ? 2 : 8;
+    case tile::Prim::exp:
+    case tile::Prim::exp2:
+    case tile::Prim::rsqrt:
+    case tile::Prim::sqrt:
+    case tile::Prim::reciprocal:
+      return narrow ? 2 : 6;
+    case tile::Prim::sigmoid:
+      return narrow ? 4 : 14;
+    case tile::Prim::rem:
+    case tile::Prim::pow:
+    case tile::Prim::atan2:
+      return 40;
+    case tile::Prim::expm1:
+    case tile::Prim::log:
+    case tile::Prim::log2:
+    case tile::Prim::log1p:
+    case tile::Prim::erf:
+      return 18;
+    case tile::Prim::tanh:
+      return narrow ? 4 : 18;
+    case tile::Prim::sin:
+    case tile::Prim::cos:
+    case tile::Prim::tan:
+      return 24;
+    default:
+      return 1;
+  }
+}
+
+// Machine instructions of other steps on an element. Counted roughly in SASS, no record.
+inline constexpr double kInstructionsOfCast = 0.5;
+inline constexpr double kInstructionsOfRandom = 10;  // four neighbours share a run of the cipher
+inline constexpr double kInstructionsOfIndexed = 6;  // gather, scatter, atomic_add
+inline constexpr double kInstructionsOfOther = 0.2;  // addresses of plain loads and stores are shared
+inline constexpr double kInstructionsOfInnerSum =
+    0.25;  // a tensor-core instruction adds four elements a lane
+
 // A multiply-add of a product by element loops: 0.31 to 0.34 of the peak rate in 8192 rows of a GPT-2 block
 // (docs/notes/2026-11-22-whole-programs.md).
 inline constexpr double kOfMultiplyAdd = 2.4;
@@ -230,6 +277,25 @@ inline constexpr double kClusterCost = 1.18;
 // The price of an element: of two schedules that take as long the one with fewer elements a thread: its code
 // is shorter. Chosen.
 inline constexpr double kOfAnElement = 0.0005;
+
+// What a grid and a loop that arguments decide are taken for: a large grid, a short loop. Chosen.
+inline constexpr double kUnknownPrograms = 100000;
+inline constexpr Index kUnknownRounds = 16;
+
+// Addresses, counters and the temporaries of an expression, as ptxas usually needs. No record.
+inline constexpr int kBaseRegisters = 20;
+// Elements of the largest tile in one thread: more do not stay in registers; of half of them a thread has
+// registers left for overlap. Elements of a row that one block holds only with all its registers.
+inline constexpr Index kMaxElements = 64, kLongRow = 32768;
+// Elements of a tile in one thread from which on loads are not all kept: as f32 half of the registers of a
+// thread at full occupancy.
+inline constexpr Index kManyElements = 32;
+inline constexpr Index kKeptPerThread =
+    32;  // f32 that a thread keeps beside its temporaries, of 64 registers
+// Programs and blocks of a multiprocessor up to which loops spread their rows over a cluster. Chosen.
+inline constexpr double kFewPrograms = 2, kFewBlocks = 8;
+// Elements of a row from which on its sum by tensor cores saves anything.
+inline constexpr Index kShortestInnerRow = 64;
 
 // --- schedules of products and back-to-back matmuls (schedule/dot_candidates.cpp)
 
@@ -249,6 +315,31 @@ inline constexpr double kOtherGroupM = 1.01;  // the first group_m is taken unle
 inline constexpr double kOwnBlocks = 1.005;   // where two blocks could share what they fetch; chosen likewise
 // mma.sync on a device that has wgmma: docs/notes/2026-11-21-h200-gemm.md.
 inline constexpr double kSlowerByThreads = 1.6;
+
+inline constexpr Index kUnknownTrips = 64;  // what a loop that arguments decide is taken for. Chosen
+inline constexpr Index kMaxPlaces = 8;      // of a pipeline
+// Fewest places of the pipeline beside results that wait to be stored (with 2 it lost a third,
+// docs/notes/2026-11-21-fourth-h200.md), and places of these.
+inline constexpr Index kFewestStages = 4, kFewestStoreStages = 2, kMostStoreStages = 4;
+inline constexpr Index kMaxCopies = 4;  // blocks under way by cp.async: enough for memory's latency
+// A back-to-back matmul computes longer on a block than memory takes to bring one.
+inline constexpr Index kMaxB2bStages = 2;
+inline constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
+inline constexpr int kB2bGroupM = 16;           // rows of blocks in a group_m, as of a product alone
+inline constexpr Index kWideDepth = 128;        // of heads: warpgroups that take turns lose (kFa3Pingpong)
+inline constexpr double kHiddenStoreBytes = 4;  // of an element: one result leaves beside the next tile
+// mma: of the sums and products of a back-to-back matmul in one thread's registers; threads of a
+// multiprocessor that hide each other's waiting.
+inline constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
+// fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
+// with 128 each, ptxas spilled.
+inline constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
+// wgmma: registers of a multiplying thread for the accumulator, what is loaded beside it and what its columns
+// are reduced to, which begins where the accumulator ends.
+inline constexpr Index kEpilogueRegisters = 216;
+// An exponential that two steps of a back-to-back matmul read is kept: it takes the place of what it is
+// computed from.
+inline constexpr double kKeptFlops = 8;
 
 // What the passes are told of NVIDIA's devices.
 inline void fill_fitted(tile::Target& target, const Arch& arch) {

@@ -9,9 +9,6 @@ namespace {
 
 constexpr int kMaxCluster = 8;  // every device with clusters runs them
 
-// f32 values that a thread keeps beside its temporaries without spilling, of 64 registers.
-constexpr Index kKeptPerThread = 32;
-
 }  // namespace
 
 tile::Target target_of(const DeviceLimits& limits, const Arch& arch) {

@@ -5,6 +5,7 @@
 #include "backends/cuda/analysis/schedule_fields.h"
 #include "backends/cuda/layout/cluster_exchange.h"
 #include "backends/cuda/layout/spread.h"
+#include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/plan/refusal.h"
 
 #include <algorithm>
@@ -28,10 +29,6 @@ void join_exchanges(const tile::Kernel& kernel, printer::LoopPlan& plan, Element
 }
 
 namespace {
-
-// Registers of a multiplying thread for the accumulator, what is loaded beside it and what its columns are
-// reduced to, which begins where the accumulator ends.
-constexpr Index kRoom = 216;
 
 bool scans(const ElementLoop& loop) {
   return std::any_of(loop.body.begin(), loop.body.end(),
@@ -155,13 +152,14 @@ class Planner {
     }
     if (!dots_.b2b) {  // whose element loops stand between products
       // Two warpgroups' tiles of 192 columns leave none: ptxas spilled 100 bytes.
-      if (is_pingpong(schedule_) && reduced > 0 && f.elements_per_thread() + reduced > kRoom)
+      if (is_pingpong(schedule_) && reduced > 0 && f.elements_per_thread() + reduced > kEpilogueRegisters)
         return refusal("cutlass_pingpong: no registers are left for what columns are reduced to");
-      pieces.loads = !scans(loop) && registers + reduced > kRoom;
-      const bool by_piece = !scans(loop) && tiles > 0 && registers + reduced + tiles > kRoom;
+      pieces.loads = !scans(loop) && registers + reduced > kEpilogueRegisters;
+      const bool by_piece = !scans(loop) && tiles > 0 && registers + reduced + tiles > kEpilogueRegisters;
       if ((pieces.loads || by_piece) && pieces.vectors == 0) pieces.vectors = kQuad;
       const Index of_row = tiles / f.elements_per_thread() * pieces.vectors * f.vector;
-      if (by_piece) pieces.rows = registers + reduced + kHalvesOfPiece * of_row > kRoom ? 1 : kHalvesOfPiece;
+      if (by_piece)
+        pieces.rows = registers + reduced + kHalvesOfPiece * of_row > kEpilogueRegisters ? 1 : kHalvesOfPiece;
     }
     if (pieces.vectors > 0) out_.pieces[&loop] = pieces;
     return Unit{};

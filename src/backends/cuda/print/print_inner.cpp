@@ -1,5 +1,6 @@
 // Sums along a row of products of two narrow floats, or of what bytes become: on tensor cores (inner.cuh), so
 // that neither is widened to f32 and four products take one instruction.
+#include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
@@ -13,8 +14,7 @@ using tile::Prim;
 
 namespace {
 
-constexpr Index kShortestRow = 64;  // elements; of fewer there is nothing to save
-constexpr int kLaneElements = 4;    // of an instruction's k
+constexpr int kLaneElements = 4;  // of an instruction's k
 
 }  // namespace
 
@@ -22,7 +22,8 @@ constexpr int kLaneElements = 4;    // of an instruction's k
 bool LoopAnalysis::has_inner_products(const PrintedLoop& loop) const {
   const TileFrame& f = loop.frame;
   if (loop.layout.part != Part::all && loop.layout.part != Part::cols) return false;
-  if (f.map != RowMap::strided || f.cols < kShortestRow || f.ragged_cols() || f.ragged_rows()) return false;
+  if (f.map != RowMap::strided || f.cols < kShortestInnerRow || f.ragged_cols() || f.ragged_rows())
+    return false;
   if (layouts_.is_packed() && f.threads_per_row % 32 != 0) return false;
   return f.vector % kLaneElements == 0 && f.threads_per_row % kQuad == 0;
 }

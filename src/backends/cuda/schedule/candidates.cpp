@@ -2,6 +2,7 @@
 // time.
 #include "backends/cuda/schedule/candidates.h"
 
+#include "backends/cuda/machine/fitted.h"
 #include "backends/cuda/schedule/dot_candidates.h"
 #include "backends/cuda/schedule/estimate.h"
 
@@ -18,11 +19,7 @@ namespace tilewright::cuda {
 
 namespace {
 
-constexpr Index kMaxElements = 64;    // of the largest tile in one thread: more do not stay in registers
-constexpr Index kRoomyElements = 64;  // above half of it, a thread has few registers left for overlap
 constexpr std::size_t kMaxCandidates = 20;
-constexpr double kFewPrograms = 2, kFewBlocks = 8;  // a multiprocessor, of loops
-constexpr Index kLongRow = 32768;  // elements: one block holds such a row only with all its registers
 
 class Candidates {
  public:
@@ -114,7 +111,7 @@ class Candidates {
       const bool too_long =
           ceil_div(vectors(), Index{target_.max_threads} * (cluster / 2 > 0 ? cluster / 2 : 1)) *
               main_.vector >
-          kRoomyElements / 2;
+          kMaxElements / 2;
       const bool few_rows = work_.programs * cluster <= target_.units * 2.0;
       const bool long_row = vectors() * main_.vector > kLongRow;
       if (cluster > 1 &&

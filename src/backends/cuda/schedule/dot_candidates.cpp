@@ -30,28 +30,9 @@ using tile::Schedule;
 
 namespace {
 
-constexpr Index kMaxPlaces = 8;
 constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the first multiple of 1024
-constexpr Index kUnknownTrips = 64;
-// Fewest places of the pipeline beside results that wait to be stored (with 2 it lost a third,
-// docs/notes/2026-11-21-fourth-h200.md), and places of these.
-constexpr Index kFewestStages = 4, kFewestStoreStages = 2, kMostStoreStages = 4;
-constexpr Index kMaxCopies = 4;          // blocks under way by cp.async: enough for memory's latency
-constexpr Index kLargeTile = 128 * 128;  // 64 accumulators for each of 256 threads
-constexpr int kB2bGroupM = 16;           // rows of blocks in a group_m, as of a product alone
-constexpr Index kMaxB2bStages =
-    2;  // a back-to-back matmul computes longer on a block than memory takes to bring one
-constexpr Index kWarpgroupRows = 64;  // of one wgmma
-constexpr Index kMaxWarpgroups = 3;
-constexpr Index kWideDepth = 128;
-constexpr double kManyRounds = 1e9;
-constexpr double kHiddenStoreBytes = 4;  // of an element
-// mma: of the sums and products of a back-to-back matmul in one thread's registers; threads of a
-// multiprocessor that hide each other's waiting.
-constexpr Index kMostAccumulators = 200, kThreadsForWaits = 256;
-// fma_blocks: 8 rows by 8 columns a thread, and registers (168 each) for so many threads together: of 512
-// with 128 each, ptxas spilled.
-constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
+constexpr Index kMaxWarpgroups = 3;     // the most that a form of the printer knows
+constexpr double kManyRounds = 1e9;     // no bound is known
 
 bool has_nested(const B2bMatmul& b2b) {
   return std::any_of(b2b.dots.begin(), b2b.dots.end(), [](const B2bDot& d) { return d.is_nested(); });
@@ -249,7 +230,7 @@ class Lister {
                                   (options_.max_shared_bytes - once) / std::max<Index>(each, 1));
     // What adds up products holds several blocks of 64 rows, one product at a time.
     const Index most = b2b->scaled_accumulation() ? 2 : kMaxWarpgroups;
-    const Index groups = std::clamp<Index>(rows / kWarpgroupRows, 1, most);
+    const Index groups = std::clamp<Index>(rows / kGroupRows, 1, most);
     const int threads = static_cast<int>(groups) * kWarpgroup;
     if (b2b->scaled_accumulation()) return list_scaled_accumulation(*b2b, threads, static_cast<int>(places));
     tile::WgmmaB2b kind{.stages = static_cast<int>(places), .group_m = b2b_group_m(*b2b)};
@@ -335,7 +316,7 @@ class Lister {
     // With 256 rows 4 and 8 took 863 and 866 us, 16 took 881 (docs/notes/2026-11-22-eight-bit-chains.md);
     // with b fetched for two blocks at once 8 took 847, and with 128 rows 989 for 1,032
     // (docs/notes/2026-11-22-rounds-on-the-h200.md).
-    const bool tall = kernel_.type(b2b.dots[0].op->results[0]).shape[0] > 2 * kWarpgroupRows;
+    const bool tall = kernel_.type(b2b.dots[0].op->results[0]).shape[0] > 2 * kGroupRows;
     for (int group_m : tall ? std::array{8, 4, 16} : std::array{16, 8, 32}) {
       tile::WgmmaScaled kind{.stages = places};
       if (!found_.empty() && is_too_long(threads, kind, group_m, static_cast<double>(rows))) continue;

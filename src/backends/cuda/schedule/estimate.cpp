@@ -30,62 +30,24 @@ namespace {
 constexpr int kRegistersPerMultiprocessor = 65536;
 constexpr int kThreadsPerMultiprocessor = 2048;
 constexpr int kBlocksPerMultiprocessor = 32;
-// Addresses, counters and the temporaries of an expression, as ptxas usually needs.
-constexpr int kBaseRegisters = 20;
 constexpr Index kReservedSharedBytes = 3 * 1024;  // of a block: the system's share and the exchanges' arrays
-constexpr double kUnknownPrograms = 100000;       // a grid that arguments decide: large
-constexpr Index kUnknownRounds = 16;              // of a loop that arguments decide
-
-// Machine instructions of a primitive on f32, roughly; values that end in narrow floats take the short forms.
-double instructions_of(Prim prim, bool narrow) {
-  switch (prim) {
-    case Prim::div:
-      return narrow ? 2 : 8;
-    case Prim::exp:
-    case Prim::exp2:
-    case Prim::rsqrt:
-    case Prim::sqrt:
-    case Prim::reciprocal:
-      return narrow ? 2 : 6;
-    case Prim::sigmoid:
-      return narrow ? 4 : 14;
-    case Prim::rem:
-    case Prim::pow:
-    case Prim::atan2:
-      return 40;
-    case Prim::expm1:
-    case Prim::log:
-    case Prim::log2:
-    case Prim::log1p:
-    case Prim::erf:
-      return 18;
-    case Prim::tanh:
-      return narrow ? 4 : 18;
-    case Prim::sin:
-    case Prim::cos:
-    case Prim::tan:
-      return 24;
-    default:
-      return 1;
-  }
-}
 
 double instructions_of(const Instr& in, bool narrow) {
   if (in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan) return 1;
   if (!in.op) return 0;
   switch (in.op->kind) {
     case OpKind::apply:
-      return instructions_of(in.op->prim, narrow);
+      return primitive_instructions(in.op->prim, narrow);
     case OpKind::cast:
-      return 0.5;
+      return kInstructionsOfCast;
     case OpKind::random:
-      return 10;  // four neighbours share a run of the cipher
+      return kInstructionsOfRandom;
     case OpKind::gather:
     case OpKind::scatter:
     case OpKind::atomic_add:
-      return 6;
+      return kInstructionsOfIndexed;
     default:
-      return 0.2;
+      return kInstructionsOfOther;
   }
 }
 
@@ -200,9 +162,8 @@ class WorkCounter {
     for (const Instr& in : loop.body) {
       const bool narrow =
           in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
-      constexpr double kOfFour = 0.25;  // an instruction multiplies and adds four elements
       work_.instructions += inner.count(&in) == 0            ? elements * instructions_of(in, narrow)
-                            : in.kind == Instr::Kind::reduce ? elements * kOfFour
+                            : in.kind == Instr::Kind::reduce ? elements * kInstructionsOfInnerSum
                                                              : 0;
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
       if (in.kind == Instr::Kind::scan && in.op->axis == 0 && loop.shape.size() == 2) work_.scans_rows = true;
@@ -231,7 +192,6 @@ class WorkCounter {
 
   // Cache lines that hold all of a view; many where arguments decide.
   static double lines_of(const tile::ViewParam& view) {
-    constexpr double kLineBytes = 128;
     double bytes = static_cast<double>(size_bytes(view.dtype));
     for (const tile::Dim& extent : view.extents)
       bytes *= extent.is_constant() ? static_cast<double>(extent.value) : kUnknownPrograms;
@@ -379,7 +339,7 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const Layouts& layouts = plan.layouts;
   const tile::Schedule& schedule = plan.schedule;
   const int cluster = row_cluster(schedule);
-  constexpr double kLanesPerUs = 128 * kIssueClockMhz * kIssueShare;
+  constexpr double kLanesPerUs = kLanes * kIssueClockMhz * kIssueShare;
   const double units = std::max(1, target.units), resident = std::max(1, o.blocks);
   const double programs_in_block = static_cast<double>(layouts.programs_per_block) / cluster;
   const double blocks = std::ceil(work.programs / layouts.programs_per_block) * cluster;
@@ -388,7 +348,8 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const double bytes_per_s = in_cache ? target.cache_bytes_per_s : target.memory_bytes_per_s;
   const double memory_us =
       work.programs *
-      (work.streamed_bytes / bytes_per_s + work.cached_bytes / (4 * target.cache_bytes_per_s)) * 1e6;
+      (work.streamed_bytes / bytes_per_s + work.cached_bytes / (kSharedReadRate * target.cache_bytes_per_s)) *
+      1e6;
   const double instructions =
       work.instructions * o.waste + kInstructionsOfRowSum * sums_of_rows(layouts) * schedule.threads;
   const double multiply_adds = work.multiply_adds * o.waste;
@@ -411,8 +372,8 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
                 work.read_bytes * programs_in_block * units / bytes_per_s * 1e6;
   if (work.scans_rows)
     for (const TileFrame& f : layouts.frames)
-      block_us +=
-          static_cast<double>(f.row_steps() * f.col_steps()) * (2 * kExchangeUs + 0.02 * f.groups * f.vector);
+      block_us += static_cast<double>(f.row_steps() * f.col_steps()) *
+                  (2 * kExchangeUs + kScanStepUs * f.groups * f.vector);
   const double waves = blocks / blocks_at_once(cluster, resident, units);
   const double latency_us = (waves < 4 || o.staged ? std::ceil(waves) : waves) * block_us;
   // Blocks of loops stay: of a small grid no others come.
