@@ -62,6 +62,8 @@ Value logsumexp(Value x, const Axes& axes, Keep keep) {
 
 #define TW_COMPOSITE(f, ...) \
   Value f(Value x) { return __VA_ARGS__; }
+#define TW_COMPOSITE_OF(f, parameter, usual, ...) \
+  Value f(Value x, double parameter) { return __VA_ARGS__; }
 #define TW_FUNCTION(f)
 #include <tilewright/ops/unary.def>
 
@@ -79,13 +81,6 @@ Value gelu(Value x, Gelu kind) {
   // 0.044715: Hendrycks and Gimpel, "Gaussian error linear units", 2016.
   // 0.5 (1 + tanh u) = sigmoid(2 u), which does not cancel where u is far below 0.
   return x * sigmoid(x * (2 * scale + 2 * scale * 0.044715 * (x * x)));
-}
-
-Value elu(Value x, double alpha) {
-  x = as_float(x);
-  const Value positive = gt(x, 0.0);
-  // expm1 only sees what is used: its overflow for large x would make the gradient 0 * inf.
-  return where(positive, x, alpha * expm1(where(positive, 0.0, x)));
 }
 
 Value softplus(Value x) {

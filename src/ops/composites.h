@@ -21,7 +21,6 @@ Value logsumexp(Value x, const Axes& axes = {}, Keep keep = Keep::no);  // -inf 
 Value clamp(Value x, const Operand& low, const Operand& high);
 enum class Gelu { erf, tanh };
 Value gelu(Value x, Gelu kind = Gelu::erf);
-Value elu(Value x, double alpha = 1);
 
 // --- normalization along the last axis, or `axis`; the result has x's type
 Value softmax(Value x, Index axis = -1);

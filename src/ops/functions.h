@@ -40,6 +40,7 @@ Value random_bits(Value seed, const Shape& shape, Index offset);
 #define TW_FUNCTION(f, literals) Value f(const Operand& a, const Operand& b);
 #include <tilewright/ops/binary.def>
 #define TW_FUNCTION(f) Value f(Value x);
+#define TW_COMPOSITE_OF(f, parameter, usual, ...) Value f(Value x, double parameter = usual);
 #include <tilewright/ops/unary.def>
 
 Value where(Value condition, const Operand& a, const Operand& b);

@@ -90,6 +90,10 @@ Tensor operator~(const Arg& a) { return bit_not(a.tensor, a.where); }
 
 #define TW_FUNCTION(f) \
   Tensor f(const Tensor& x, const Location& where) { return unary(#f, x, ops::f, where); }
+#define TW_COMPOSITE_OF(f, parameter, usual, ...)                                           \
+  Tensor f(const Tensor& x, double parameter, const Location& where) {                      \
+    return one(#f, {x}, where, [&](const Values& in) { return ops::f(in[0], parameter); }); \
+  }
 #include <tilewright/ops/unary.def>
 
 Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at) {
@@ -118,9 +122,6 @@ Tensor gelu(const Tensor& x, const Location& where) {
 }
 Tensor gelu_tanh(const Tensor& x, const Location& where) {
   return one("gelu_tanh", {x}, where, [](const Values& in) { return ops::gelu(in[0], ops::Gelu::tanh); });
-}
-Tensor elu(const Tensor& x, double alpha, const Location& where) {
-  return one("elu", {x}, where, [&](const Values& in) { return ops::elu(in[0], alpha); });
 }
 Tensor cast(const Tensor& x, DType dtype, const Location& where) {
   return one("cast", {x}, where, [&](const Values& in) { return ops::cast(in[0], dtype); });

@@ -107,11 +107,11 @@ std::vector<Mistake> FunctionNames::of_operands() const {
 #define TW_FUNCTION(f, literals) TW_WRONG(f, x_, none_),
 #include <tilewright/ops/binary.def>
 #define TW_FUNCTION(f) TW_UNDEFINED(f),
+#define TW_COMPOSITE_OF(f, parameter, usual, ...) TW_UNDEFINED(f),
 #include <tilewright/ops/unary.def>
       TW_WRONG(bit_not, x_),
       TW_UNDEFINED(gelu),
       TW_UNDEFINED(gelu_tanh),
-      TW_UNDEFINED(elu),
       TW_WRONG(cast, none_, DType::f64),
       TW_UNDEFINED(zeros_like),
       TW_WRONG(full_like, none_, 3),

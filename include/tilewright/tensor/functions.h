@@ -60,12 +60,13 @@ Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location
 // stay of their type where both bounds are whole numbers that it holds; otherwise they become f32.
 Tensor clamp(const Tensor& x, double low, double high, TW_HERE);
 
-// neg, abs, sqrt, exp, tanh, relu and the rest of one number: the list says which.
+// neg, abs, sqrt, exp, tanh, relu, elu and the rest of one number: the list says which.
 #define TW_FUNCTION(f) Tensor f(const Tensor& x, TW_HERE);
+#define TW_COMPOSITE_OF(f, parameter, usual, ...) \
+  Tensor f(const Tensor& x, double parameter = usual, TW_HERE);
 #include <tilewright/ops/unary.def>
 Tensor gelu(const Tensor& x, TW_HERE);       // x Φ(x), by erf
 Tensor gelu_tanh(const Tensor& x, TW_HERE);  // the tanh approximation
-Tensor elu(const Tensor& x, double alpha = 1, TW_HERE);
 Tensor cast(const Tensor& x, DType dtype, TW_HERE);
 Tensor zeros_like(const Tensor& x, TW_HERE);
 Tensor full_like(const Tensor& x, double value, TW_HERE);
