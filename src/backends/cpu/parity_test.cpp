@@ -4,6 +4,8 @@
 
 #include <tilewright/tile/builder.h>
 
+#include <fmt/format.h>
+
 #include <limits>
 
 #include "support/sample_kernels.h"
