@@ -330,8 +330,14 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   check_given("into", "output", outputs, where);
   const std::shared_ptr<ContextState> context = context_of(arguments[0], "into", where);
   const std::lock_guard lock(context->mutex);
-  const Aside aside(context, "into()", arguments, outputs, where);
-  const std::vector<Tensor> args = apart_from_recordings(arguments);
+  std::optional<Aside> aside;
+  std::vector<Tensor> own;  // the arguments, where one is of a recording
+  const auto recorded = [](const Tensor& a) { return a.impl()->trace != nullptr; };
+  if (context->recording || std::any_of(arguments.begin(), arguments.end(), recorded)) {
+    aside.emplace(context, "into()", arguments, outputs, where);
+    own = apart_from_recordings(arguments);
+  }
+  const std::vector<Tensor>& args = aside ? own : arguments;
   const CompiledCall call = prepare(args, where);
   const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
   const std::vector<ir::Type>& types = call.graph->outputs;
@@ -341,6 +347,7 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   check_outputs(outputs, types, *device, where);
   OutputMemory memory = at_place(where, [&] { return OutputMemory(outputs, call, args.size()); });
   std::vector<std::shared_ptr<runtime::Buffer>> in, out = memory.buffers();
+  in.reserve(call.inputs.size());
   for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
   context->random_calls += call.draws;
   std::vector<Tensor> checked;

@@ -19,6 +19,8 @@ ContextState::ContextState(ContextOptions o)
                                               : options.cache_directory) {}
 
 DeviceState& ContextState::device(const std::string& name) {
+  // Tensors have the full name: most calls end here.
+  if (const auto it = devices.find(name); it != devices.end()) return *it->second;
   const std::string full = runtime::parse_device_name(name).value().full();
   if (auto it = devices.find(full); it != devices.end()) return *it->second;
   auto opened = runtime::Device::open(

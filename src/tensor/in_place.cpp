@@ -19,6 +19,7 @@ OutputMemory::OutputMemory(const std::vector<Tensor>& outputs, const CompiledCal
     replaced_.push_back({i, k < arguments ? fmt::format("argument {}", k) : "captured by the function",
                          buffer.use_count() > 1});
   }
+  buffers_.reserve(outputs.size());
   for (const Tensor& t : outputs) buffers_.push_back(t.impl()->buffer);
   for (const Replaced& r : replaced_) {
     const TensorImpl& t = *outputs[r.output].impl();

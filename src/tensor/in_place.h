@@ -11,7 +11,8 @@ namespace tilewright::detail {
 
 class OutputMemory {
  public:
-  // Memory for the outputs of a call whose first `arguments` inputs are its arguments; throws Error.
+  // Memory for the outputs of a call whose first `arguments` inputs are its arguments; throws Error. Both
+  // must outlive this.
   OutputMemory(const std::vector<Tensor>& outputs, const CompiledCall& call, std::size_t arguments);
   // What the program writes, in the order of the outputs.
   const std::vector<std::shared_ptr<runtime::Buffer>>& buffers() const { return buffers_; }
@@ -26,7 +27,7 @@ class OutputMemory {
     std::string input;    // that it is: "argument 0"
     bool shared = false;  // its memory is that of other tensors, too, which must see the new values
   };
-  std::vector<Tensor> outputs_;
+  const std::vector<Tensor>& outputs_;
   std::vector<std::shared_ptr<runtime::Buffer>> buffers_;
   std::vector<Replaced> replaced_;
 };

@@ -13,7 +13,10 @@ using detail::context_of;
 using detail::DeviceState;
 
 struct TileFunction::State {
+  explicit State(tile::Kernel written) : kernel(std::move(written)), uses(tile::view_uses(kernel)) {}
+
   tile::Kernel kernel;
+  std::vector<tile::ViewUse> uses;  // by view
   std::optional<tile::Schedule> schedule;
   struct Loaded {
     std::weak_ptr<detail::ContextState> context;
@@ -49,8 +52,7 @@ TileArg into(Tensor tensor) {
   return a;
 }
 
-TileFunction::TileFunction(tile::Kernel kernel)
-    : state_(std::make_unique<State>(State{std::move(kernel), {}, {}})) {}
+TileFunction::TileFunction(tile::Kernel kernel) : state_(std::make_unique<State>(std::move(kernel))) {}
 TileFunction::~TileFunction() = default;
 TileFunction::TileFunction(TileFunction&&) noexcept = default;
 
@@ -133,13 +135,16 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
     throw Error(fmt::format("kernel {}: needs at least one tensor to know its device", kernel.name), where);
   const std::shared_ptr<detail::ContextState> context = context_of(*first, "kernel", where);
   const std::lock_guard lock(context->mutex);
-  std::vector<Tensor> read, written;
-  for (const TileArg& v : views)
-    if (v.tensor.defined()) (v.written ? written : read).push_back(v.tensor);
-  const detail::Aside aside(context, "kernel " + kernel.name, read, written, where);
+  std::optional<detail::Aside> aside;
+  if (context->recording) {
+    std::vector<Tensor> read, written;
+    for (const TileArg& v : views)
+      if (v.tensor.defined()) (v.written ? written : read).push_back(v.tensor);
+    aside.emplace(context, "kernel " + kernel.name, read, written, where);
+  }
   DeviceState& device = context->device(first->device());
   const std::vector<std::int64_t> bits = scalar_bits(kernel, scalars, where);
-  const std::vector<tile::ViewUse> uses = tile::view_uses(kernel);
+  const std::vector<tile::ViewUse>& uses = state_->uses;
   std::vector<void*> addresses;
   std::vector<Tensor> made;
   for (std::size_t i = 0; i < views.size(); ++i) {
