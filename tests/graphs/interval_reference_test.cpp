@@ -36,6 +36,11 @@ TEST(IntervalReference, HoldsWhatRoundingsGive) {
                               node.op->kind == ir::OpClass::reduce || node.op->kind == ir::OpClass::scan ||
                               node.op->kind == ir::OpClass::matmul;
         if (!computes || is_exact(*node.op)) return;
+        // A narrow value may be stored, which rounds it, also to 0 and to infinity.
+        if (node.type.dtype != compute_dtype(node.type.dtype) && random.chance(0.5)) {
+          for (double& v : value.f) v = round_to(node.type.dtype, v);
+          return;
+        }
         // As far as it may be, or anywhere up to that.
         const double noise = 0.99 * noise_of(node.type.dtype);
         for (double& v : value.f) {
@@ -95,6 +100,13 @@ TEST_F(Decisions, AskingWhetherADifferenceIsZero) {
   EXPECT_EQ(outcomes(ops::ne(a, b), 0), (Outcomes{0, 1}));
   EXPECT_EQ(outcomes(ops::ne(a, b), 1), (Outcomes{1}));
   EXPECT_EQ(outcomes(ops::lt(a, b), 0), (Outcomes{0, 1}));
+}
+
+// A quarter of the smallest number of the type is 0 once it is stored.
+TEST_F(Decisions, StoringNextToZero) {
+  const Value x = input(DType::f8e4m3, {0x1p-9, 1.0});
+  EXPECT_EQ(outcomes(ops::ne(x * 0.25, 0), 0), (Outcomes{0, 1}));
+  EXPECT_EQ(outcomes(ops::ne(x * 0.25, 0), 1), (Outcomes{1}));
 }
 
 TEST_F(Decisions, WholeNumbersStayExact) {

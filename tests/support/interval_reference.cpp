@@ -227,16 +227,28 @@ class Evaluation {
     const double noise = noise_of(n.type.dtype), least = min_normal(computed), most = max_finite(computed);
     for (std::size_t i = 0; i < r.low.f.size(); ++i) {
       double &low = r.low.f[i], &high = r.high.f[i];
-      if (std::isnan(low) || has_no_error(n, r, i)) continue;
-      if (std::isfinite(low)) low -= noise * std::fabs(low);
-      if (std::isfinite(high)) high += noise * std::fabs(high);
-      // Subnormal numbers may be flushed, and what rounds up to infinity may be there.
-      if (low > 0 && low < least) low = 0;
-      if (high < 0 && high > -least) high = 0;
-      if (high > most) high = kEndless;
-      if (low < -most) low = -kEndless;
+      if (std::isnan(low)) continue;
+      if (!has_no_error(n, r, i)) {
+        if (std::isfinite(low)) low -= noise * std::fabs(low);
+        if (std::isfinite(high)) high += noise * std::fabs(high);
+        // Subnormal numbers may be flushed, and what rounds up to infinity may be there.
+        if (low > 0 && low < least) low = 0;
+        if (high < 0 && high > -least) high = 0;
+        if (high > most) high = kEndless;
+        if (low < -most) low = -kEndless;
+      }
+      may_be_stored(n.type.dtype, r, i);
     }
     return r;
+  }
+
+  // Kernels that store a narrow value round it, to 0 or to infinity as well; others go on with what they
+  // have.
+  static void may_be_stored(DType dtype, IntervalTensor& r, std::size_t i) {
+    if (dtype == compute_dtype(dtype)) return;
+    const double low = round_to(dtype, r.low.f[i]), high = round_to(dtype, r.high.f[i]);
+    r.low.f[i] = std::min(r.low.f[i], low), r.high.f[i] = std::max(r.high.f[i], high);
+    if (std::isnan(low) || std::isnan(high)) r.forget(i);
   }
 
   const ir::Graph& graph_;

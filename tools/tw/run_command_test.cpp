@@ -111,7 +111,10 @@ TEST(Command, HereWithoutMeasurementsSaysSo) {
 
 TEST(Command, WhatCannotBeDoneExitsWithOne) {
   const std::string plot = "roofline dot --hw h100 --n 8 --plot ";
-  EXPECT_EQ(run_tw(plot + "/nonexistent/x.svg").exit_code, 1);
+  // A file stands where the folder of the plot would have to be.
+  const std::string file = work_folder() + "/no_folder";
+  std::ofstream(file) << "a file\n";
+  EXPECT_EQ(run_tw(plot + file + "/x.svg").exit_code, 1);
   const Outcome without = run_tw(plot + "x.svg", "PATH=/nonexistent");
   EXPECT_EQ(without.exit_code, 1);
   EXPECT_NE(without.output.find("--plot needs gnuplot"), std::string::npos) << without.output;
