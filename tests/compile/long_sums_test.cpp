@@ -88,5 +88,26 @@ TEST(RunningSums, KeepTheirDigits) {
   }
 }
 
+// Few columns' sums are shared among programs; what is made of them is stored along the summed axis.
+TEST(LongSums, AreBroadcastBackOverWhatWasSummed) {
+  Context ctx({.cache_directory = ""});
+  const auto expect_gradient = [&](const Shape& shape, const Axes& axes) {
+    SCOPED_TRACE(to_string(shape));
+    const auto squares = [&](const Tensor& x) { return mean(square(sum(x, axes))); };
+    const std::vector<Tensor> got = value_and_grad(squares)({ctx.ones(shape)});
+    // n sums of k ones each: their mean square is k^2, its derivative by each one 2 k / n.
+    const double k =
+        static_cast<double>(shape.size()) / static_cast<double>(sum(ctx.ones(shape), axes).size());
+    const double n = static_cast<double>(shape.size()) / k;
+    EXPECT_EQ(got[0].item(), k * k);
+    EXPECT_NEAR(min(got[1]).item(), 2 * k / n, 2 * k / n * 0x1p-22);
+    EXPECT_NEAR(max(got[1]).item(), 2 * k / n, 2 * k / n * 0x1p-22);
+  };
+  expect_gradient({64, 1024}, {0});
+  expect_gradient({4096, 64}, {0});
+  expect_gradient({4, 64, 1024}, {1});
+  expect_gradient({64, 64, 64}, {0, 2});
+}
+
 }  // namespace
 }  // namespace tilewright

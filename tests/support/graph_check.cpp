@@ -4,6 +4,7 @@
 #include "ir/text.h"
 #include "ops/ops.h"
 #include "support/interval_reference.h"
+#include "support/small_cuts.h"
 
 #include <tilewright/tile/text.h>
 
@@ -62,7 +63,7 @@ std::string GraphCheck::problem_with(const ir::Graph& graph, std::uint64_t seed)
   try {
     const Recompute recompute = seed % 8 == 0 ? Recompute::always : Recompute::by_cost;
     const passes::Compiled compiled = passes::run_pipeline(
-        graph, runner_.device->target(),
+        graph, with_small_cuts(runner_.device->target(), seed),
         {.fuse = options_.fuse, .recompute = recompute, .deterministic = options_.runs > 1});
     if (!compiled.taken_apart.empty()) return "a group was taken apart: " + compiled.taken_apart.front();
     if (std::string text = text_difference(compiled); !text.empty()) return text;

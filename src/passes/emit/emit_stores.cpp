@@ -58,7 +58,7 @@ void Emitter::store_outputs_looped() {
   bool any_reduced = false;
   for (const ProgramOutput& o : nest_.outputs) {
     if (is_in_parts(nest_, shape_, o)) continue;
-    if (expr(o.expr).reduced || (walked_ >= 0 && o.offset.depends_on(walked_)))
+    if (nest_.is_stored_along_reduced(o))
       any_reduced = true;
     else
       store(o);
@@ -67,7 +67,7 @@ void Emitter::store_outputs_looped() {
   if (!any_reduced) return;
   loop_over_reduced({}, [&](const std::vector<Value>&) {
     for (const ProgramOutput& o : nest_.outputs)
-      if (expr(o.expr).reduced || o.offset.depends_on(walked_)) store(o);
+      if (nest_.is_stored_along_reduced(o)) store(o);
     return std::vector<Value>{};
   });
 }

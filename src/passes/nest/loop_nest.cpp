@@ -134,6 +134,17 @@ std::vector<int> LoopNest::parallel_variables() const {
   return out;
 }
 
+bool LoopNest::is_stored_along_reduced(const ProgramOutput& output) const {
+  if (exprs[static_cast<std::size_t>(output.expr)].reduced) return true;
+  const std::vector<int> walked = reduced_variables();
+  return std::any_of(walked.begin(), walked.end(), [&](int v) { return output.offset.depends_on(v); });
+}
+
+bool LoopNest::stores_along_reduced() const {
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [&](const ProgramOutput& o) { return is_stored_along_reduced(o); });
+}
+
 namespace {
 
 bool needs_one_reduced_loop(const LoopNest& nest) {
@@ -156,7 +167,7 @@ bool only_accumulates_scaled(const LoopNest& nest) {
   const DotAxes axes = dot_axes(nest);
   if (axes.m < 0 || axes.n < 0) return false;  // one row or column is no block of a result
   for (const ProgramOutput& o : nest.outputs)
-    if (nest.exprs[static_cast<std::size_t>(o.expr)].reduced || o.accumulate) return false;
+    if (nest.is_stored_along_reduced(o) || o.accumulate) return false;
   return std::all_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
     const bool place = s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin;
     return s.kind != Expr::Kind::scan && (s.kind != Expr::Kind::reduce || !place) &&

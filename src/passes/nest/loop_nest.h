@@ -106,6 +106,10 @@ struct LoopNest {
   bool has_dots() const;            // of either kind
   bool accumulates_scaled() const;  // see Expr::scaled_accumulation
   std::vector<int> reduced_variables() const;
+  // Whether the reduced variables are walked once more to store it: its value changes with one of them, or
+  // its place does, where a sum is broadcast back over what was summed.
+  bool is_stored_along_reduced(const ProgramOutput& output) const;
+  bool stores_along_reduced() const;  // of any output
   std::vector<int> parallel_variables() const;
 };
 

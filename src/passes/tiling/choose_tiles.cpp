@@ -260,7 +260,7 @@ class Chooser {
   // what all of them take in one round, and they add up what they have by themselves.
   bool share_in_clusters(TileShape& t, const std::vector<int>& reduced) const {
     if (target_.max_cluster < 2 || reduced.size() != 1 || t.row != reduced[0]) return false;
-    if (nest_.levels() != 1 || stores_reduced() || target_.any_size) return false;
+    if (nest_.levels() != 1 || nest_.stores_along_reduced() || target_.any_size) return false;
     const auto not_folded = [](const Expr& s) { return s.kind == Expr::Kind::reduce && !is_folded(s); };
     if (std::any_of(nest_.exprs.begin(), nest_.exprs.end(), not_folded)) return false;
     TileShape shared = t;
@@ -281,6 +281,7 @@ class Chooser {
     return true;
   }
 
+  // A value that is computed again, or kept on chip, to be stored.
   bool stores_reduced() const {
     return std::any_of(nest_.outputs.begin(), nest_.outputs.end(), [&](const ProgramOutput& o) {
       return nest_.exprs[static_cast<std::size_t>(o.expr)].reduced;
@@ -296,7 +297,7 @@ class Chooser {
   // Too few programs for the machine: several of them share a reduction and a second kernel merges their
   // partials.
   void split(TileShape& t, const std::vector<int>& reduced) const {
-    if (nest_.levels() != 1 || stores_reduced()) return;
+    if (nest_.levels() != 1 || nest_.stores_along_reduced()) return;
     for (const Expr& s : nest_.exprs)
       if (s.kind == Expr::Kind::reduce &&
           (s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin))

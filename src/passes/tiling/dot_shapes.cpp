@@ -46,8 +46,7 @@ bool can_split(const LoopNest& nest) {
                       [](const Expr& s) {
                         return s.kind == Expr::Kind::reduce || s.kind == Expr::Kind::epilogue_reduction;
                       }) &&
-         std::none_of(nest.outputs.begin(), nest.outputs.end(),
-                      [&](const ProgramOutput& o) { return nest.exprs[at(o.expr)].reduced; });
+         !nest.stores_along_reduced();
 }
 
 // Pointwise ones that are computed of the result.

@@ -16,7 +16,7 @@ bool can_share(const ir::Graph& graph, const LoopNest& nest) {
   const bool dots = nest.has_dots();
   if (!dots || nest.levels() < 2 || nest.reduced_variables().size() != 1) return false;
   const auto reduced = [&](const ProgramOutput& o) {
-    return nest.exprs[static_cast<std::size_t>(o.expr)].reduced || o.accumulate;
+    return nest.is_stored_along_reduced(o) || o.accumulate;
   };
   if (std::any_of(nest.outputs.begin(), nest.outputs.end(), reduced)) return false;
   const std::vector<ReductionPass> passes = reduction_passes(graph, nest);
