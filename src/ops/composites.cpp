@@ -28,6 +28,10 @@ Index gathered(const Shape& shape, const Axes& axes) {
   return n;
 }
 
+// What is computed of reductions is f32 at least, rounded to x's type at the end alone: a narrow type would be
+// rounded wherever a kernel happens to end, and f16 has no room for a row's sum or for squares.
+Value widened(Value x) { return x.dtype() == DType::f64 ? x : cast(x, DType::f32); }
+
 // x minus its largest along the axes, which carries no gradient: the results do not depend on it.
 Value shifted_by_max(Value x, const Axes& axes) { return x - stop_gradient(max(x, axes, Keep::yes)); }
 
@@ -35,27 +39,32 @@ Value shifted_by_max(Value x, const Axes& axes) { return x - stop_gradient(max(x
 
 Value mean(Value x, const Axes& axes, Keep keep) {
   x = as_float(x);
-  return sum(x, axes, keep) * (1.0 / static_cast<double>(gathered(x.shape(), axes)));
+  const double n = static_cast<double>(gathered(x.shape(), axes));
+  return cast(sum(widened(x), axes, keep) * (1.0 / n), x.dtype());
 }
 
 Value var(Value x, const Axes& axes, const VarOptions& options) {
   x = as_float(x);
+  const DType dtype = x.dtype();
+  x = widened(x);
   const Value centered = x - mean(x, axes, Keep::yes);
   const Value squares = sum(square(centered), axes, options.keep);
   const double count = static_cast<double>(gathered(x.shape(), axes)) - static_cast<double>(options.ddof);
   // No degrees of freedom are left: inf, or NaN of 0 / 0. Not times inf, which would enter the sum.
-  return count > 0 ? squares * (1.0 / count) : squares / 0.0;
+  return cast(count > 0 ? squares * (1.0 / count) : squares / 0.0, dtype);
 }
 
 Value logsumexp(Value x, const Axes& axes, Keep keep) {
   x = as_float(x);
+  const DType dtype = x.dtype();
+  x = widened(x);
   // inf - inf would be NaN: what is subtracted is finite.
   const double most = max_finite(x.dtype()), infinity = std::numeric_limits<double>::infinity();
   const Value highest = stop_gradient(max(x, axes, Keep::yes)),
               shift = minimum(maximum(highest, -most), most);
   // The sum of nothing but -inf is 0: 1 stands in for it, so that the gradient is 0 as well.
   const Value nothing = eq(highest, -infinity), of_all = sum(exp(x - shift), axes, Keep::yes);
-  const Value total = where(nothing, -infinity, log(where(nothing, 1.0, of_all)) + shift);
+  const Value total = cast(where(nothing, -infinity, log(where(nothing, 1.0, of_all)) + shift), dtype);
   if (keep == Keep::yes) return total;
   return reshape(total, max(x, axes, Keep::no).shape());
 }
@@ -90,18 +99,21 @@ Value softplus(Value x) {
 }
 
 Value softmax(Value x, Index axis) {
-  const Value e = exp(shifted_by_max(as_float(x), {axis}));
-  return e * reciprocal(sum(e, {axis}, Keep::yes));
+  x = as_float(x);
+  const Value e = exp(shifted_by_max(widened(x), {axis}));
+  return cast(e * reciprocal(sum(e, {axis}, Keep::yes)), x.dtype());
 }
 
 Value log_softmax(Value x, Index axis) {
-  const Value shifted = shifted_by_max(as_float(x), {axis});
-  return shifted - log(sum(exp(shifted), {axis}, Keep::yes));
+  x = as_float(x);
+  const Value shifted = shifted_by_max(widened(x), {axis});
+  return cast(shifted - log(sum(exp(shifted), {axis}, Keep::yes)), x.dtype());
 }
 
 Value layer_norm(Value x, std::optional<Value> gamma, std::optional<Value> beta, double epsilon) {
   x = as_float(x);
   const DType dtype = x.dtype();
+  x = widened(x);
   const Value centered = x - mean(x, {-1}, Keep::yes);
   Value y = centered * rsqrt(mean(square(centered), {-1}, Keep::yes) + epsilon);
   if (gamma) y = y * *gamma;
@@ -112,6 +124,7 @@ Value layer_norm(Value x, std::optional<Value> gamma, std::optional<Value> beta,
 Value rms_norm(Value x, std::optional<Value> gamma, double epsilon) {
   x = as_float(x);
   const DType dtype = x.dtype();
+  x = widened(x);
   Value y = x * rsqrt(mean(square(x), {-1}, Keep::yes) + epsilon);
   if (gamma) y = y * *gamma;
   return cast(y, dtype);

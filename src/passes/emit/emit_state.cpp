@@ -42,7 +42,10 @@ std::string EmitState::buffer_name(ir::NodeId node) const {
   if (!n.name.empty()) return n.name;
   const std::vector<ir::NodeId>& outputs = graph.outputs();
   if (std::find(outputs.begin(), outputs.end(), node) != outputs.end()) return "out";
-  return fmt::format("{}_out", n.op->name);  // not by its number: equal kernels are equal texts
+  const ir::Node* made_by = &n;  // what is rounded has the name of what it was before
+  while (made_by->op->kind == ir::OpClass::cast && !graph.node(made_by->operands[0]).operands.empty())
+    made_by = &graph.node(made_by->operands[0]);
+  return fmt::format("{}_out", made_by->op->name);  // not by its number: equal kernels are equal texts
 }
 
 Index EmitState::buffer_elements(ir::NodeId node) const {

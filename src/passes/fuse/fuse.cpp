@@ -21,10 +21,22 @@ struct Alternatives {
   Fusion stored, recomputed;
 };
 
-Fusion choose_recomputation(const FusionInput& input, Recompute recompute, Alternatives both) {
+// Those that are not made of `again`: there a kernel may need what `again` gives as memory.
+std::set<NodeId> casts_beside(const Graph& graph, const std::set<NodeId>& casts,
+                              const std::set<NodeId>& again) {
+  std::set<NodeId> out;
+  for (NodeId cast : casts) {
+    const std::set<NodeId> from = sources_of(graph, cast, casts);
+    if (std::none_of(from.begin(), from.end(), [&](NodeId s) { return again.count(s) != 0; }))
+      out.insert(cast);
+  }
+  return out;
+}
+
+Fusion choose_recomputation(const FusionInput& input, Recompute recompute, const std::set<NodeId>& again,
+                            Alternatives both) {
   const Graph& graph = input.graph;
   const tile::Target& target = input.target;
-  const std::set<NodeId> again(both.recomputed.recomputed.begin(), both.recomputed.recomputed.end());
   double bytes = 0, affected = 0;
   for (const Group& g : both.stored.groups) {
     const bool touches = std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) {
@@ -55,11 +67,15 @@ Fusion choose_recomputation(const FusionInput& input, Recompute recompute, Alter
 Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recompute recompute) {
   GroupForms forms(graph);
   const FusionInput input{graph, plans->target(), *plans, forms};
-  Fusion out = merge_groups(input, {});
+  const std::set<NodeId> casts = widening_casts(graph);
+  Fusion out = merge_groups(input, casts);
   if (recompute != Recompute::never) {
     const std::set<NodeId> again = recomputable(graph, recompute == Recompute::always ? 1 : kMuchLarger);
-    if (!again.empty())
-      out = choose_recomputation(input, recompute, {std::move(out), merge_groups(input, again)});
+    if (!again.empty()) {
+      std::set<NodeId> all = casts_beside(graph, casts, again);
+      all.insert(again.begin(), again.end());
+      out = choose_recomputation(input, recompute, again, {std::move(out), merge_groups(input, all)});
+    }
   }
   out.work = plans->work();
   out.plans = plans;

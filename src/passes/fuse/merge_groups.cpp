@@ -64,6 +64,9 @@ class Fuser {
         plans_(input.plans),
         forms_(input.forms),
         again_(std::move(again)),
+        computes_products_again_(std::any_of(
+            again_.begin(), again_.end(),
+            [&](NodeId id) { return graph_.node(id).op->kind == OpClass::matmul; })),
         values_(graph_, again_),
         group_of_(static_cast<std::size_t>(graph_.size()), -1) {
     for (NodeId id = 0; id < graph_.size(); ++id) {
@@ -116,7 +119,7 @@ class Fuser {
 
   bool reduces_product(const Group& group) const { return !last_matmul(graph_, group).reductions.empty(); }
 
-  bool may_have_product(const State& g) const { return g.has_product || !again_.empty(); }
+  bool may_have_product(const State& g) const { return g.has_product || computes_products_again_; }
 
   // A group by itself, as tiles may be reduced now.
   void reconsider(State& g) const {
@@ -413,6 +416,7 @@ class Fuser {
   GroupPlans& plans_;
   GroupForms& forms_;
   const std::set<NodeId> again_;
+  const bool computes_products_again_;
   const GroupMaker values_;
   std::vector<int> group_of_;
   bool epilogue_reductions_ = false;        // of products' tiles are tried

@@ -28,6 +28,12 @@ bool takes_computed_values(const ir::Node& n) {
   return is_elementwise(n) || is_inlined(n) || n.op->kind == OpClass::reduce || n.op->kind == OpClass::matmul;
 }
 
+bool widens(const Graph& graph, const ir::Node& n) {
+  if (n.op->kind != OpClass::cast) return false;
+  const DType from = graph.type(n.operands[0]).dtype, to = n.type.dtype;
+  return is_float(from) && is_float(to) && size_bytes(from) < size_bytes(to);
+}
+
 class Search {
  public:
   Search(const Graph& graph, double times)
@@ -176,5 +182,26 @@ void add_recomputed(const Graph& graph, const std::set<NodeId>& again, std::set<
 }
 
 std::set<NodeId> recomputable(const Graph& graph, double times) { return Search(graph, times).run(); }
+
+std::set<NodeId> widening_casts(const Graph& graph) {
+  const std::vector<std::vector<NodeId>> users = graph.users();
+  const std::vector<bool> live = graph.live();
+  std::vector<bool> is_output(users.size());
+  for (NodeId o : graph.outputs()) is_output[static_cast<std::size_t>(storage_node(graph, o))] = true;
+  // Whether arithmetic and reductions alone read it, through views or not. Users come after what they read.
+  std::vector<bool> by_arithmetic(users.size(), true);
+  std::set<NodeId> out;
+  for (std::size_t id = users.size(); id-- > 0;) {
+    for (NodeId user : users[id]) {
+      const ir::Node& n = graph.node(user);
+      const bool reads = is_inlined(n) ? by_arithmetic[static_cast<std::size_t>(user)]
+                                       : is_elementwise(n) || n.op->kind == OpClass::reduce;
+      if (live[static_cast<std::size_t>(user)] && !reads) by_arithmetic[id] = false;
+    }
+    const auto node = static_cast<NodeId>(id);
+    if (live[id] && !is_output[id] && by_arithmetic[id] && widens(graph, graph.node(node))) out.insert(node);
+  }
+  return out;
+}
 
 }  // namespace tilewright::passes

@@ -28,6 +28,10 @@ inline constexpr double slowest(double stored_bytes) {
 // together with them). `graph` is materialized.
 std::set<ir::NodeId> recomputable(const ir::Graph& graph, double times);
 
+// Casts to a wider float that arithmetic and reductions alone read: what they are made of has every digit and
+// takes fewer bytes, so that nobody gains by storing them. None is an output of the graph.
+std::set<ir::NodeId> widening_casts(const ir::Graph& graph);
+
 // The computed or input nodes that `id` reads through views, and through `again`.
 std::set<ir::NodeId> sources_of(const ir::Graph& graph, ir::NodeId id, const std::set<ir::NodeId>& again);
 

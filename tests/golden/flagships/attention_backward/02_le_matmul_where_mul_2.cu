@@ -1,5 +1,5 @@
 // wgmma_b2b threads=256 longest_first=true; predicted 277 us
-// le_matmul_where_mul_2: k bf16[16,4096,128], v bf16[16,4096,128], q bf16[16,4096,128], maximum_out f32[16,4096], cast_out bf16[16,4096,128], where_out f32[16,4096] -> out bf16[16,4096,128], out_1 bf16[16,4096,128]
+// le_matmul_where_mul_2: k bf16[16,4096,128], v bf16[16,4096,128], q bf16[16,4096,128], maximum_out f32[16,4096], mul_out bf16[16,4096,128], where_out f32[16,4096] -> out bf16[16,4096,128], out_1 bf16[16,4096,128]
 // schedule: wgmma_b2b threads=256 longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
@@ -15,7 +15,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const bf16* __restrict__ k, const bf16* __restrict__ v_, const bf16* __restrict__ q, const f32* __restrict__ maximum_out, const bf16* __restrict__ cast_out, const f32* __restrict__ where_out, bf16* __restrict__ out, bf16* __restrict__ out_1, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap cast_out_map, const __grid_constant__ TensorMap v_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const bf16* __restrict__ k, const bf16* __restrict__ v_, const bf16* __restrict__ q, const f32* __restrict__ maximum_out, const bf16* __restrict__ mul_out, const f32* __restrict__ where_out, bf16* __restrict__ out, bf16* __restrict__ out_1, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap mul_out_map, const __grid_constant__ TensorMap v_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using k_block = Block<bf16, 128, 128, Major::k>;
@@ -23,22 +23,22 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
   using q_block = Block<bf16, 64, 128, Major::k>;
   using q_block_transposed = Block<bf16, 128, 64, Major::mn>;
   const u32 q_blocks = k_blocks + 2 * k_block::bytes;
-  using cast_out_block = Block<bf16, 128, 64, Major::mn>;
-  using cast_out_block_transposed = Block<bf16, 64, 128, Major::k>;
-  const u32 cast_out_blocks = q_blocks + 2 * q_block::bytes;
+  using mul_out_block = Block<bf16, 128, 64, Major::mn>;
+  using mul_out_block_transposed = Block<bf16, 64, 128, Major::k>;
+  const u32 mul_out_blocks = q_blocks + 2 * q_block::bytes;
   using v_block = Block<bf16, 128, 128, Major::k>;
-  const u32 v_blocks = cast_out_blocks + 2 * cast_out_block::bytes;
+  const u32 v_blocks = mul_out_blocks + 2 * mul_out_block::bytes;
   __shared__ TmaPipeline<2> k_pipeline;
   open_pipeline<2, 1>(k_pipeline);
   __shared__ TmaPipeline<2> q_pipeline;
   open_pipeline<2, 1>(q_pipeline);
-  __shared__ TmaPipeline<2> cast_out_pipeline;
-  open_pipeline<2, 1>(cast_out_pipeline);
+  __shared__ TmaPipeline<2> mul_out_pipeline;
+  open_pipeline<2, 1>(mul_out_pipeline);
   __shared__ TmaPipeline<2> v_pipeline;
   open_pipeline<2, 1>(v_pipeline);
   PipelineState<2> k_state;
   PipelineState<2> q_state;
-  PipelineState<2> cast_out_state;
+  PipelineState<2> mul_out_state;
   PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
@@ -63,18 +63,18 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
           Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
           tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, i32(column), program_2);
           q_state.next();
-          Barrier& cast_out_full = refill(cast_out_pipeline, cast_out_state, cast_out_block::bytes);
-          tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, cast_out_map, cast_out_full, 0, i32(column), program_2);
-          cast_out_state.next();
+          Barrier& mul_out_full = refill(mul_out_pipeline, mul_out_state, mul_out_block::bytes);
+          tma_load_panels<2, mul_out_block::panel_bytes, 64>(mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, mul_out_map, mul_out_full, 0, i32(column), program_2);
+          mul_out_state.next();
         }
         const i32 masked_first = first_ < end ? 4096 : end;
         for (i64 column_2 = end; column_2 < masked_first; column_2 += 64) {
           Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
           tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, i32(column_2), program_2);
           q_state.next();
-          Barrier& cast_out_full = refill(cast_out_pipeline, cast_out_state, cast_out_block::bytes);
-          tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, cast_out_map, cast_out_full, 0, i32(column_2), program_2);
-          cast_out_state.next();
+          Barrier& mul_out_full = refill(mul_out_pipeline, mul_out_state, mul_out_block::bytes);
+          tma_load_panels<2, mul_out_block::panel_bytes, 64>(mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, mul_out_map, mul_out_full, 0, i32(column_2), program_2);
+          mul_out_state.next();
         }
       }
     }
@@ -116,8 +116,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       for (i32 column = first_; column < end; column += 64) {
         wait_full(q_pipeline, q_state);
         wgmma_block<k_block, q_block, 2>(scores, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
-        wait_full(cast_out_pipeline, cast_out_state);
-        wgmma_block<v_block, cast_out_block_transposed, 2>(product, v_blocks + v_state.stage * v_block::bytes, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, group, false);
+        wait_full(mul_out_pipeline, mul_out_state);
+        wgmma_block<v_block, mul_out_block_transposed, 2>(product, v_blocks + v_state.stage * v_block::bytes, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores);
         Vec<f32, 2> maximum_out_in[8];
@@ -142,7 +142,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_new);
           }
         }
-        wgmma_block<cast_out_block>(acc, exp_scores_bf16, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, true);
+        wgmma_block<mul_out_block>(acc, exp_scores_bf16, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, true);
         wgmma_wait<1>();
         wgmma_pin(product);
         Vec<f32, 2> where_out_in[8];
@@ -169,8 +169,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(cast_out_pipeline, cast_out_state.stage);
-        cast_out_state.next();
+        release<1>(mul_out_pipeline, mul_out_state.stage);
+        mul_out_state.next();
         wgmma_pin(acc_2);
         wgmma_pin(exp_scores_bf16_2);
         release<1>(q_pipeline, q_state.stage);
@@ -187,8 +187,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       for (i32 column_2 = end; column_2 < masked_first; column_2 += 64) {
         wait_full(q_pipeline, q_state);
         wgmma_block<k_block, q_block, 2>(scores_2, k_blocks + k_state.stage * k_block::bytes, q_blocks + q_state.stage * q_block::bytes, group, false);
-        wait_full(cast_out_pipeline, cast_out_state);
-        wgmma_block<v_block, cast_out_block_transposed, 2>(product_2, v_blocks + v_state.stage * v_block::bytes, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, group, false);
+        wait_full(mul_out_pipeline, mul_out_state);
+        wgmma_block<v_block, mul_out_block_transposed, 2>(product_2, v_blocks + v_state.stage * v_block::bytes, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, group, false);
         wgmma_wait<1>();
         wgmma_pin(scores_2);
         Vec<f32, 2> maximum_out_in[8];
@@ -211,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
             exp_scores_bf16_3[r][c] = from_f32<bf16>(exp_scores_bf16_3_new);
           }
         }
-        wgmma_block<cast_out_block>(acc, exp_scores_bf16_3, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, true);
+        wgmma_block<mul_out_block>(acc, exp_scores_bf16_3, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, true);
         wgmma_wait<1>();
         wgmma_pin(product_2);
         Vec<f32, 2> where_out_in[8];
@@ -236,8 +236,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16_3);
-        release<1>(cast_out_pipeline, cast_out_state.stage);
-        cast_out_state.next();
+        release<1>(mul_out_pipeline, mul_out_state.stage);
+        mul_out_state.next();
         wgmma_pin(acc_2);
         wgmma_pin(exp_scores_bf16_4);
         release<1>(q_pipeline, q_state.stage);

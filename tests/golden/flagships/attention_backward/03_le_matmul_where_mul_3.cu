@@ -1,5 +1,5 @@
 // wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 201 us
-// le_matmul_where_mul_3: maximum_out f32[16,4096], where_out f32[16,4096], q bf16[16,4096,128], cast_out bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> out bf16[16,4096,128]
+// le_matmul_where_mul_3: maximum_out f32[16,4096], where_out f32[16,4096], q bf16[16,4096,128], mul_out bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> out bf16[16,4096,128]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=overlapped
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
@@ -16,7 +16,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const f32* __restrict__ maximum_out, const f32* __restrict__ where_out, const bf16* __restrict__ q, const bf16* __restrict__ cast_out, const bf16* __restrict__ k, const bf16* __restrict__ v_, bf16* __restrict__ out, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap cast_out_map, const __grid_constant__ TensorMap v_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const f32* __restrict__ maximum_out, const f32* __restrict__ where_out, const bf16* __restrict__ q, const bf16* __restrict__ mul_out, const bf16* __restrict__ k, const bf16* __restrict__ v_, bf16* __restrict__ out, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map, const __grid_constant__ TensorMap mul_out_map, const __grid_constant__ TensorMap v_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using q_block = Block<bf16, 128, 128, Major::k>;
@@ -24,21 +24,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
   using k_block = Block<bf16, 64, 128, Major::k>;
   using k_block_transposed = Block<bf16, 128, 64, Major::mn>;
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
-  using cast_out_block = Block<bf16, 128, 128, Major::k>;
-  const u32 cast_out_blocks = k_blocks + 2 * k_block::bytes;
+  using mul_out_block = Block<bf16, 128, 128, Major::k>;
+  const u32 mul_out_blocks = k_blocks + 2 * k_block::bytes;
   using v_block = Block<bf16, 64, 128, Major::k>;
-  const u32 v_blocks = cast_out_blocks + 2 * cast_out_block::bytes;
+  const u32 v_blocks = mul_out_blocks + 2 * mul_out_block::bytes;
   __shared__ TmaPipeline<2> q_pipeline;
   open_pipeline<2, 1>(q_pipeline);
   __shared__ TmaPipeline<2> k_pipeline;
   open_pipeline<2, 1>(k_pipeline);
-  __shared__ TmaPipeline<2> cast_out_pipeline;
-  open_pipeline<2, 1>(cast_out_pipeline);
+  __shared__ TmaPipeline<2> mul_out_pipeline;
+  open_pipeline<2, 1>(mul_out_pipeline);
   __shared__ TmaPipeline<2> v_pipeline;
   open_pipeline<2, 1>(v_pipeline);
   PipelineState<2> q_state;
   PipelineState<2> k_state, k_state_late;
-  PipelineState<2> cast_out_state;
+  PipelineState<2> mul_out_state;
   PipelineState<2> v_state;
   wait_for_previous_kernel();
   if (threadIdx.x >= 256) {
@@ -51,9 +51,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
         Barrier& q_full = refill(q_pipeline, q_state, q_block::bytes);
         tma_load_panels<2, q_block::panel_bytes, 64>(q_blocks + q_state.stage * q_block::bytes, q_map, q_full, 0, first_row, program_2);
         q_state.next();
-        Barrier& cast_out_full = refill(cast_out_pipeline, cast_out_state, cast_out_block::bytes);
-        tma_load_panels<2, cast_out_block::panel_bytes, 64>(cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, cast_out_map, cast_out_full, 0, first_row, program_2);
-        cast_out_state.next();
+        Barrier& mul_out_full = refill(mul_out_pipeline, mul_out_state, mul_out_block::bytes);
+        tma_load_panels<2, mul_out_block::panel_bytes, 64>(mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, mul_out_map, mul_out_full, 0, first_row, program_2);
+        mul_out_state.next();
         const i32 end = first_row + 128;
         const i32 index = (program_1 * 128 - 63) + 64;
         const i32 begin = max(min(index, end - 1), 0);
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       Vec<f32, 2> exp_scores_2[2][8];
       Vec<f32, 2> product_2[2][8];
       wait_full(q_pipeline, q_state);
-      wait_full(cast_out_pipeline, cast_out_state);
+      wait_full(mul_out_pipeline, mul_out_state);
       Vec<bf16, 2> exp_scores_bf16[2][8];
       const i64 column_end = end, column_step = 64;
       if (begin_2 < column_end) {
@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           wait_full(k_pipeline, k_state);
           wait_full(v_pipeline, v_state);
           wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-          wgmma_block<cast_out_block, v_block, 2>(product, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
+          wgmma_block<mul_out_block, v_block, 2>(product, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
           if (!begins) {
             wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state_late.stage * k_block::bytes, true);
             wgmma_wait<1>();
@@ -193,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
           wait_full(k_pipeline, k_state);
           wait_full(v_pipeline, v_state);
           wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-          wgmma_block<cast_out_block, v_block, 2>(product_2, cast_out_blocks + cast_out_state.stage * cast_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
+          wgmma_block<mul_out_block, v_block, 2>(product_2, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
           wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state_late.stage * k_block::bytes, true);
           wgmma_wait<1>();
           wgmma_pin(scores_2);
@@ -256,8 +256,8 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       }
       release<1>(q_pipeline, q_state.stage);
       q_state.next();
-      release<1>(cast_out_pipeline, cast_out_state.stage);
-      cast_out_state.next();
+      release<1>(mul_out_pipeline, mul_out_state.stage);
+      mul_out_state.next();
 
       bf16* const out_at = out + program_2 * 524288 + first_row * 128 + g * 128 + t * 8;
 #pragma unroll

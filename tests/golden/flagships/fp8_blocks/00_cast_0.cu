@@ -1,5 +1,5 @@
 // elements threads=128 threads_per_row=4; predicted 9.48 us
-// cast_0: b f8e4m3[4096,4096] -> cast_out f8e4m3[4096,4096]
+// cast_0: b f8e4m3[4096,4096] -> transpose_out f8e4m3[4096,4096]
 // schedule: elements threads=128 threads_per_row=4
 // tiles [64,64]: row r*32 + g of 2, column (c*4 + t)*16 + v; 2 rows, 1 vectors of 16 a thread
 #include "tw_cuda/arith.cuh"
@@ -10,7 +10,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(128) cast_0(f8e4m3* __restrict__ cast_out, const f8e4m3* __restrict__ b) {
+extern "C" __global__ void __launch_bounds__(128) cast_0(f8e4m3* __restrict__ transpose_out, const f8e4m3* __restrict__ b) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 4;
   const i32 program_0 = i32(blockIdx.x);
@@ -46,10 +46,10 @@ extern "C" __global__ void __launch_bounds__(128) cast_0(f8e4m3* __restrict__ ca
     }
   }
 
-  f8e4m3* const cast_out_at = cast_out + first_row * 4096 + first_column + g * 4096 + t * 16;
+  f8e4m3* const transpose_out_at = transpose_out + first_row * 4096 + first_column + g * 4096 + t * 16;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    store(cast_out_at + r * 131072, transposed_b[r]);
+    store(transpose_out_at + r * 131072, transposed_b[r]);
   }
 }
 

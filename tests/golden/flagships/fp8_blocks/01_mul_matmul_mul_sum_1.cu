@@ -1,5 +1,5 @@
 // wgmma_scaled threads=256 stages=4 group_m=8 cluster=2; predicted 252 us
-// mul_matmul_mul_sum_1: scale_a f32[32,4096], scale_b f32[32,32], a f8e4m3[32,4096,128], cast_out f8e4m3[32,32,128,128] -> out bf16[4096,32,128]
+// mul_matmul_mul_sum_1: scale_a f32[32,4096], scale_b f32[32,32], a f8e4m3[32,4096,128], transpose_out f8e4m3[32,32,128,128] -> out bf16[4096,32,128]
 // schedule: wgmma_scaled threads=256 stages=4 group_m=8 cluster=2
 // tiles [256,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -13,13 +13,13 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const f32* __restrict__ scale_a, const f32* __restrict__ scale_b, const f8e4m3* __restrict__ a, const f8e4m3* __restrict__ cast_out, bf16* __restrict__ out, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap cast_out_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const f32* __restrict__ scale_a, const f32* __restrict__ scale_b, const f8e4m3* __restrict__ a, const f8e4m3* __restrict__ transpose_out, bf16* __restrict__ out, const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap transpose_out_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using a_block = Block<f8e4m3, 256, 128, Major::k>;
   const u32 a_blocks_ = block_stage();
-  using cast_out_block = Block<f8e4m3, 128, 128, Major::k>;
-  const u32 cast_out_blocks = a_blocks_ + 4 * a_block::bytes;
+  using transpose_out_block = Block<f8e4m3, 128, 128, Major::k>;
+  const u32 transpose_out_blocks = a_blocks_ + 4 * a_block::bytes;
   const u32 rank = cluster_rank();
   __shared__ TmaPipeline<4> a_pipeline;
   open_pipeline<2, 2>(a_pipeline);
@@ -34,9 +34,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         const i32 program_1 = point.y;
         const i32 first_row = program_1 * 256;
         for (i64 column = 0; column < 32; column += 1) {
-          Barrier& a_full = refill(a_pipeline, a_state, a_block::bytes + cast_out_block::bytes);
+          Barrier& a_full = refill(a_pipeline, a_state, a_block::bytes + transpose_out_block::bytes);
           tma_load_panels<1, a_block::panel_bytes, 128>(a_blocks_ + a_state.stage * a_block::bytes, a_map, a_full, 0, first_row, i32(column));
-          tma_multicast_panels<1, cast_out_block::panel_bytes, 128>(3, cast_out_blocks + a_state.stage * cast_out_block::bytes + rank * 8192, cast_out_map, a_full, 0, 0 + i32(rank) * 64, program_0, i32(column));
+          tma_multicast_panels<1, transpose_out_block::panel_bytes, 128>(3, transpose_out_blocks + a_state.stage * transpose_out_block::bytes + rank * 8192, transpose_out_map, a_full, 0, 0 + i32(rank) * 64, program_0, i32(column));
           a_state.next();
         }
       }
@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
       }
       for (i64 column_i = 0; column_i < column_end; column_i += 2 * column_step) {
         wait_full(a_pipeline, a_state);
-        wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes, cast_out_blocks + a_state.stage * cast_out_block::bytes, group, false);
+        wgmma_block<a_block, transpose_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes, transpose_out_blocks + a_state.stage * transpose_out_block::bytes, group, false);
         if (column_i + column_step < column_end) {
           {
             const i32 column = i32(column_i + column_step);
@@ -115,7 +115,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
             }
           }
         }
-        wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), cast_out_blocks + a_state.stage * cast_out_block::bytes, group, false);
+        wgmma_block<a_block, transpose_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), transpose_out_blocks + a_state.stage * transpose_out_block::bytes, group, false);
         wgmma_wait<0>();
         release<2>(a_pipeline, a_state.stage);
         a_state.next();
@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
         }
         if (column_i + column_step < column_end) {
           wait_full(a_pipeline, a_state);
-          wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes, cast_out_blocks + a_state.stage * cast_out_block::bytes, group, false);
+          wgmma_block<a_block, transpose_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes, transpose_out_blocks + a_state.stage * transpose_out_block::bytes, group, false);
           if (column_i + column_step + column_step < column_end) {
             {
               const i32 column = i32(column_i + column_step + column_step);
@@ -171,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) mul_matmul_mul_sum_1(const 
               }
             }
           }
-          wgmma_block<a_block, cast_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), cast_out_blocks + a_state.stage * cast_out_block::bytes, group, false);
+          wgmma_block<a_block, transpose_out_block, 2>(product, a_blocks_ + a_state.stage * a_block::bytes + a_block::offset(128, 0), transpose_out_blocks + a_state.stage * transpose_out_block::bytes, group, false);
           wgmma_wait<0>();
           release<2>(a_pipeline, a_state.stage);
           a_state.next();

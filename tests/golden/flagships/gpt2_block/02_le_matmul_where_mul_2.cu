@@ -1,5 +1,5 @@
 // wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 9.07 us
-// le_matmul_where_mul_2: add_out bf16[2,12,1024,64], add_out_1 bf16[2,12,1024,64], add_out_2 bf16[2,12,1024,64] -> cast_out bf16[2,12,1024,64]
+// le_matmul_where_mul_2: add_out bf16[2,12,1024,64], add_out_1 bf16[2,12,1024,64], add_out_2 bf16[2,12,1024,64] -> transpose_out bf16[2,12,1024,64]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
@@ -16,7 +16,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const bf16* __restrict__ add_out, const bf16* __restrict__ add_out_1, const bf16* __restrict__ add_out_2, bf16* __restrict__ cast_out, const __grid_constant__ TensorMap add_out_map, const __grid_constant__ TensorMap add_out_1_map, const __grid_constant__ TensorMap add_out_2_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const bf16* __restrict__ add_out, const bf16* __restrict__ add_out_1, const bf16* __restrict__ add_out_2, bf16* __restrict__ transpose_out, const __grid_constant__ TensorMap add_out_map, const __grid_constant__ TensorMap add_out_1_map, const __grid_constant__ TensorMap add_out_2_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using add_out_block = Block<bf16, 128, 64, Major::k>;
@@ -237,7 +237,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
       release<1>(add_out_pipeline, add_out_state.stage);
       add_out_state.next();
 
-      bf16* const cast_out_at = cast_out + index * 786432 + remainder * 64 + first_row * 768 + g * 768 + t * 8;
+      bf16* const transpose_out_at = transpose_out + index * 786432 + remainder * 64 + first_row * 768 + g * 768 + t * 8;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
         const bool is_empty = row_max[r] == -infinity();
@@ -245,19 +245,19 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const
         const f32 reciprocal_row_sum = fast::reciprocal(finite_row_sum);
 #pragma unroll
         for (int wide = 0; wide < 2; ++wide) {
-          Vec<bf16, 2> cast_out_parts[4];
+          Vec<bf16, 2> transpose_out_parts[4];
 #pragma unroll
           for (int part = 0; part < 4; ++part) {
             const int c = wide * 4 + part;
-            Vec<f32, 2> cast_out_out;
+            Vec<f32, 2> transpose_out_out;
 #pragma unroll
             for (int v = 0; v < 2; ++v) {
-              cast_out_out.v[v] = acc[r][c].v[v] * reciprocal_row_sum;
+              transpose_out_out.v[v] = acc[r][c].v[v] * reciprocal_row_sum;
             }
-            cast_out_parts[part] = from_f32<bf16>(cast_out_out);
+            transpose_out_parts[part] = from_f32<bf16>(transpose_out_out);
           }
           const int c = wide;
-          store(cast_out_at + r * 6144 + c * 32, across_quad(cast_out_parts));
+          store(transpose_out_at + r * 6144 + c * 32, across_quad(transpose_out_parts));
         }
       }
     }

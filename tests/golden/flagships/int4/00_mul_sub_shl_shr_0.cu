@@ -1,5 +1,5 @@
 // elements threads=64 threads_per_row=64 streaming_stores=true; predicted 13.4 us
-// mul_sub_shl_shr_0: w i8[4096,2048] -> cast_out bf16[4096,2,2048]
+// mul_sub_shl_shr_0: w i8[4096,2048] -> reshape_out bf16[4096,2,2048]
 // schedule: elements threads=64 threads_per_row=64 streaming_stores=true
 // tiles [1,1024]: column (c*64 + t)*16 + v; 1 rows, 1 vectors of 16 a thread
 #include "tw_cuda/arith.cuh"
@@ -12,7 +12,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(64) mul_sub_shl_shr_0(bf16* __restrict__ cast_out, const i8* __restrict__ w) {
+extern "C" __global__ void __launch_bounds__(64) mul_sub_shl_shr_0(bf16* __restrict__ reshape_out, const i8* __restrict__ w) {
   const int t = int(threadIdx.x);
   const i32 program_0 = i32(blockIdx.x);
   const i32 index = program_0 / 2;
@@ -26,14 +26,14 @@ extern "C" __global__ void __launch_bounds__(64) mul_sub_shl_shr_0(bf16* __restr
   Vec<i8, 16> w_in;
   const i8* const w_at = w + index_2 * 2048 + first_column + t * 16;
   w_in = load<16, Cache::stream_constant>(w_at);
-  bf16* const cast_out_at = cast_out + index_2 * 4096 + remainder * 2048 + first_column + t * 16;
+  bf16* const reshape_out_at = reshape_out + index_2 * 4096 + remainder * 2048 + first_column + t * 16;
   const Vec<f32, 16> w_bf16 = nibbles_to_f32(w_in, pid_i8);
-  Vec<f32, 16> cast_out_out;
+  Vec<f32, 16> reshape_out_out;
 #pragma unroll
   for (int v = 0; v < 16; ++v) {
-    cast_out_out.v[v] = w_bf16.v[v];
+    reshape_out_out.v[v] = w_bf16.v[v];
   }
-  store<Cache::stream>(cast_out_at, from_f32<bf16>(cast_out_out));
+  store<Cache::stream>(reshape_out_at, from_f32<bf16>(reshape_out_out));
 }
 
 }  // namespace tw

@@ -1,5 +1,5 @@
 // wgmma_scaled threads=128 stages=7; predicted 10.7 us
-// matmul_mul_sum_1: scales bf16[32,4096], x bf16[32,64,128], cast_out bf16[32,4096,128] -> out bf16[64,4096]
+// matmul_mul_sum_1: scales bf16[32,4096], x bf16[32,64,128], reshape_out bf16[32,4096,128] -> out bf16[64,4096]
 // schedule: wgmma_scaled threads=128 stages=7
 // tiles [64,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
@@ -12,13 +12,13 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16* __restrict__ scales, const bf16* __restrict__ x, const bf16* __restrict__ cast_out, bf16* __restrict__ out, const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap cast_out_map) {
+extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16* __restrict__ scales, const bf16* __restrict__ x, const bf16* __restrict__ reshape_out, bf16* __restrict__ out, const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap reshape_out_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using x_block = Block<bf16, 64, 128, Major::k>;
   const u32 x_blocks = block_stage();
-  using cast_out_block = Block<bf16, 64, 128, Major::mn>;
-  const u32 cast_out_blocks = x_blocks + 7 * x_block::bytes;
+  using reshape_out_block = Block<bf16, 64, 128, Major::mn>;
+  const u32 reshape_out_blocks = x_blocks + 7 * x_block::bytes;
   __shared__ TmaPipeline<7> x_pipeline;
   open_pipeline<1, 1>(x_pipeline);
   PipelineState<7> x_state;
@@ -30,9 +30,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
         const i32 program_0 = program;
         const i32 first_column = program_0 * 64;
         for (i64 column = 0; column < 32; column += 1) {
-          Barrier& x_full = refill(x_pipeline, x_state, x_block::bytes + cast_out_block::bytes);
+          Barrier& x_full = refill(x_pipeline, x_state, x_block::bytes + reshape_out_block::bytes);
           tma_load_panels<2, x_block::panel_bytes, 64>(x_blocks + x_state.stage * x_block::bytes, x_map, x_full, 0, 0, i32(column));
-          tma_load_panels<1, cast_out_block::panel_bytes, 64>(cast_out_blocks + x_state.stage * cast_out_block::bytes, cast_out_map, x_full, first_column, 0, i32(column));
+          tma_load_panels<1, reshape_out_block::panel_bytes, 64>(reshape_out_blocks + x_state.stage * reshape_out_block::bytes, reshape_out_map, x_full, first_column, 0, i32(column));
           x_state.next();
         }
       }
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
       }
       for (i64 column_i = 0; column_i < column_end; column_i += 2 * column_step) {
         wait_full(x_pipeline, x_state);
-        wgmma_block<x_block, cast_out_block, 1>(product, x_blocks + x_state.stage * x_block::bytes, cast_out_blocks + x_state.stage * cast_out_block::bytes, group, false);
+        wgmma_block<x_block, reshape_out_block, 1>(product, x_blocks + x_state.stage * x_block::bytes, reshape_out_blocks + x_state.stage * reshape_out_block::bytes, group, false);
         if (column_i + column_step < column_end) {
           {
             const i32 column = i32(column_i + column_step);
@@ -108,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) matmul_mul_sum_1(const bf16
         }
         if (column_i + column_step < column_end) {
           wait_full(x_pipeline, x_state);
-          wgmma_block<x_block, cast_out_block, 1>(product, x_blocks + x_state.stage * x_block::bytes, cast_out_blocks + x_state.stage * cast_out_block::bytes, group, false);
+          wgmma_block<x_block, reshape_out_block, 1>(product, x_blocks + x_state.stage * x_block::bytes, reshape_out_blocks + x_state.stage * reshape_out_block::bytes, group, false);
           if (column_i + column_step + column_step < column_end) {
             {
               const i32 column = i32(column_i + column_step + column_step);
