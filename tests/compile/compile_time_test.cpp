@@ -3,6 +3,7 @@
 // of the programs that fusion tries, and operations of the kernels, which the backends' compilers read.
 #include "backends/cpu/machine/fitted.h"
 #include "count_allocations.h"
+#include "passes/fuse/recompute.h"
 #include "passes/pipeline.h"
 #include "passes/store/materialize.h"
 #include "support/graph_check.h"
@@ -23,6 +24,7 @@ namespace {
 struct Work {
   std::size_t allocations = 0;
   std::size_t exprs = 0;       // of the programs that fusion tried
+  std::size_t members = 0;     // of all groups: nodes that several compute count in each
   std::size_t operations = 0;  // of the kernels that differ
   std::size_t longest = 0;     // of one kernel
   double ms = 0;               // of this thread; printed, never compared
@@ -42,6 +44,7 @@ Work work_of(const ir::Graph& graph, const tile::Target& target) {
   work.ms = thread_ms() - start;
   work.allocations = test::allocations() - before;
   work.exprs = compiled.fusion.work.exprs;
+  for (const passes::Group& group : compiled.fusion.groups) work.members += group.nodes.size();
   std::set<std::string> known;
   for (const tile::Kernel& kernel : compiled.plan.kernels) {
     work.longest = std::max(work.longest, kernel.values.size());
@@ -79,8 +82,8 @@ class CompileTime : public ::testing::TestWithParam<Case> {};
 // Four times the length is four times the work; as much again and more is left for what saturates between the
 // two (a kernel's length, neighbours in a window: 8 are seen). The square would be sixteen.
 constexpr double kMostTimes = 10;
-// Below this much nothing is proportional.
-constexpr std::size_t kSmallWork = 20000;
+// Below this much nothing is proportional. So many operations are a second of Clang.
+constexpr std::size_t kSmallWork = 20000, kSmallOperations = 2000, kFewMembers = 500;
 
 TEST_P(CompileTime, GrowsWithTheProgram) {
   const auto& [family, derivative] = GetParam();
@@ -89,19 +92,20 @@ TEST_P(CompileTime, GrowsWithTheProgram) {
                     large = program_of(*family, derivative, 4 * family->size);
     const Work one = work_of(small, target), four = work_of(large, target);
     const std::string text = fmt::format(
-        "{} {} x {}: {} nodes {:.1f} ms {} allocations {} exprs {} operations; x {}: {} nodes {:.1f} ms {} "
-        "allocations {} exprs {} operations, {} in one kernel",
+        "{} {} x {}: {} nodes {:.1f} ms {} allocations {} exprs {} members {} operations; x {}: {} nodes "
+        "{:.1f} ms {} allocations {} exprs {} members {} operations, {} in one kernel",
         target.kind == tile::TargetKind::cpu ? "cpu" : "h200", name_of(GetParam()), family->size,
-        small.size(), one.ms, one.allocations, one.exprs, one.operations, 4 * family->size, large.size(),
-        four.ms, four.allocations, four.exprs, four.operations, four.longest);
+        small.size(), one.ms, one.allocations, one.exprs, one.members, one.operations, 4 * family->size,
+        large.size(), four.ms, four.allocations, four.exprs, four.members, four.operations, four.longest);
     if (std::getenv("TILEWRIGHT_COMPILE_TIMES") != nullptr) fmt::print("{}\n", text);
     const auto times = static_cast<double>(large.size()) / static_cast<double>(small.size()) / 4 * kMostTimes;
-    const auto bounded = [&](std::size_t a, std::size_t b) {
-      return static_cast<double>(b) <= times * static_cast<double>(std::max(a, kSmallWork));
+    const auto bounded = [&](std::size_t a, std::size_t b, std::size_t small) {
+      return static_cast<double>(b) <= times * static_cast<double>(std::max(a, small));
     };
-    EXPECT_TRUE(bounded(one.allocations, four.allocations)) << text;
-    EXPECT_TRUE(bounded(one.exprs, four.exprs)) << text;
-    EXPECT_TRUE(bounded(one.operations, four.operations)) << text;
+    EXPECT_TRUE(bounded(one.allocations, four.allocations, kSmallWork)) << text;
+    EXPECT_TRUE(bounded(one.exprs, four.exprs, kSmallWork)) << text;
+    EXPECT_TRUE(bounded(one.members, four.members, kFewMembers)) << text;
+    EXPECT_TRUE(bounded(one.operations, four.operations, kSmallOperations)) << text;
   }
 }
 
@@ -127,7 +131,8 @@ TEST(CompileTime, NestedProgramsRunOnTheCpu) {
         Program{"wide_concat_of_computed", Derivative::first, 40},
         Program{"nested_concat", Derivative::none, 5}, Program{"nested_concat", Derivative::second, 2},
         Program{"nested_stack", Derivative::second, 2}, Program{"concats_of_computed", Derivative::first, 3},
-        Program{"views_of_views", Derivative::first, 16},
+        Program{"views_of_views", Derivative::first, 16}, Program{"rotations", Derivative::none, 60},
+        Program{"growing_concat", Derivative::first, 20},
         Program{"reshaped_transposes", Derivative::first, 8}, Program{"selections", Derivative::none, 300}})
     EXPECT_EQ(check.problem_with(program_of(family_named(family), derivative, n), 1), "")
         << family << " " << n;
@@ -173,6 +178,18 @@ TEST(CompileTime, RepeatedLayersAreTriedOnce) {
       EXPECT_EQ(more.exprs, six.exprs) << family;
       EXPECT_GT(more.asked, 3 * six.asked) << family;
     }
+}
+
+// What is behind a value is known from what is behind its operands, however long the chain of views is.
+TEST(CompileTime, RecomputableTakesEachNodeOnce) {
+  const auto allocations_of = [&](int n) {
+    const ir::Graph graph =
+        passes::materialize(program_of(family_named("rotations"), Derivative::first, n), h200_target());
+    const std::size_t before = test::allocations();
+    (void)passes::recomputable(graph, passes::kMuchLarger);
+    return test::allocations() - before;
+  };
+  EXPECT_LT(allocations_of(400), 6 * allocations_of(100));
 }
 
 // Each product is looked at by itself: what that takes does not grow with the program around it.

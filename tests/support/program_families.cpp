@@ -119,9 +119,9 @@ Value stencils(Graph& graph, int n) {
   return x;
 }
 
-Value rolled(Value x) {
-  return ops::concat({ops::slice_axis(x, 0, {.start = 1}), ops::slice_axis(x, 0, {.start = 0, .stop = 1})},
-                     0);
+Value rolled(Value x, int axis = 0) {
+  return ops::concat(
+      {ops::slice_axis(x, axis, {.start = 1}), ops::slice_axis(x, axis, {.start = 0, .stop = 1})}, axis);
 }
 
 Value rolls(Graph& graph, int n) {
@@ -134,6 +134,20 @@ Value views_of_views(Graph& graph, int n) {
   Value x = input(graph, "x", {128});
   for (int i = 0; i < n; ++i) x = rolled(x);
   return x * x * x;
+}
+
+// Views alone: what is copied on the way is made of earlier copies only.
+Value rotations(Graph& graph, int n) {
+  Value x = input(graph, "x", {16, 16});
+  for (int i = 0; i < n; ++i) x = rolled(x, i % 2);
+  return x;
+}
+
+// Each step reads all parts before it: dense connections.
+Value growing_concat(Graph& graph, int n) {
+  Value x = input(graph, "x", {4, 8});
+  for (int i = 0; i < n; ++i) x = ops::concat({x, ops::tanh(ops::sum(x, {1}, ops::Keep::yes))}, 1);
+  return x;
 }
 
 // Axes that do not merge: each position is divided by those of the one before.
@@ -233,6 +247,8 @@ const std::vector<ProgramFamily>& program_families() {
       {"stencils", stencils, 8},
       {"rolls", rolls, 8},
       {"views_of_views", views_of_views, 16},
+      {"rotations", rotations, 400, false},  // the gradient is as many views of ones
+      {"growing_concat", growing_concat, 10},
       {"reshaped_transposes", reshaped_transposes, 8},
       {"transposes", transposes, 24},
       {"broadcasts", broadcasts, 24},

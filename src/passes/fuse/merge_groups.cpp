@@ -28,6 +28,10 @@ constexpr Index kSiblingBytes = 1 << 12;
 // layer's values have fewer; one that a thousand groups read is not tried with all of them after every merge.
 constexpr std::ptrdiff_t kMostNeighbours = 8;
 
+// Nodes that one group computes again: of a chain of producers each is made of the ones before it, so that
+// copies without a bound are the square of its length.
+constexpr std::size_t kMostCopies = 32;
+
 // How much longer a pair may be predicted than its parts on the way to a larger group that gains: enough for
 // any pair, but not for one that no schedule can run.
 constexpr double kBold = 1e6;
@@ -102,6 +106,7 @@ class Fuser {
     std::vector<NodeId> nodes;    // sorted
     std::vector<NodeId> sources;  // of all its nodes; sorted
     bool has_product = false;
+    std::size_t copies = 0;  // of its nodes: what is computed again in it
     Group group;
     GroupPrice price;  // nothing where it has none
   };
@@ -318,7 +323,10 @@ class Fuser {
       if (reaches_outside || consumers.size() < 2) continue;
       Times before, after;
       before.add(g.price);
-      bool possible = true;
+      bool possible = std::all_of(consumers.begin(), consumers.end(), [&](int c) {
+        return groups_[index(c)].copies + g.nodes.size() <= kMostCopies;
+      });
+      if (!possible) continue;
       for (int c : consumers) {
         const State& consumer = groups_[index(c)];
         Group merged = make_group(joined(consumer.nodes, g.nodes));
@@ -337,6 +345,7 @@ class Fuser {
       for (int c : consumers) {
         State& consumer = groups_[index(c)];
         consumer.nodes = joined(consumer.nodes, g.nodes);
+        consumer.copies += g.nodes.size();
         const std::vector<NodeId> outputs = consumer.group.outputs;
         consumer.group = make_group(consumer.nodes);
         consumer.group.outputs = outputs;

@@ -1,6 +1,7 @@
 // What is worth computing again, by size and structure.
 #include "passes/fuse/recompute.h"
 
+#include "passes/fuse/group_maker.h"
 #include "passes/tiling/group_cost.h"
 
 #include <algorithm>
@@ -61,16 +62,29 @@ class Search {
   // False: more is kept than before.
   bool collect() {
     products_.clear(), light_.clear();
+    made_of_.assign(users_.size(), {});
     const std::size_t kept = kept_.size();
     for (NodeId id = 0; id < graph_.size() && kept_.size() == kept; ++id)
       if (live_[static_cast<std::size_t>(id)]) consider(id);
     return kept_.size() == kept;
   }
 
+  // What a node reads from memory, through views and light values, each of which knows its own.
+  std::vector<NodeId> read_by(const ir::Node& n) const {
+    std::vector<NodeId> from;
+    for (NodeId o : n.operands) {
+      const bool passed = is_inlined(graph_.node(o)) || light_.count(o);
+      from = joined(from, passed ? made_of_[static_cast<std::size_t>(o)] : std::vector<NodeId>{o});
+    }
+    return from;
+  }
+
   void consider(NodeId id) {
     const ir::Node& n = graph_.node(id);
+    std::vector<NodeId>& made_of = made_of_[static_cast<std::size_t>(id)];
+    if (is_inlined(n)) made_of = read_by(n);
     if (kept_.count(id) || !is_read_as_value_[static_cast<std::size_t>(id)] || is_copy(graph_, n)) return;
-    const std::set<NodeId> from = sources_of(graph_, id, light_);
+    const std::vector<NodeId> from = read_by(n);
     const bool of_product =
         std::any_of(from.begin(), from.end(), [&](NodeId s) { return products_.count(s) != 0; });
     double source_bytes = 0;
@@ -91,7 +105,7 @@ class Search {
       if (of_product)
         products_.insert(id);
       else if (much_larger)
-        light_.insert(id);
+        light_.insert(id), made_of = from;
     }
   }
 
@@ -152,6 +166,7 @@ class Search {
   std::vector<bool> is_read_as_value_;
   std::set<NodeId> kept_;  // outputs of the graph
   std::set<NodeId> products_, light_;
+  std::vector<std::vector<NodeId>> made_of_;  // of views and light values: the memory behind them; sorted
 };
 
 // Every view and every value that is computed again is passed once, by however many ways it is reached.

@@ -11,15 +11,6 @@ namespace tilewright::passes {
 using ir::NodeId;
 using ir::OpClass;
 
-namespace {
-
-// Loads of one element. A concat of as many parts that are in memory is one kernel still, and its code a few
-// hundred operations, which is what kMostExprs allows fused ones; so are six reshapes of axes that do not
-// merge, each of which divides the position that the one before it found.
-constexpr double kMostWeight = 64;
-
-}  // namespace
-
 double ViewWeights::of(NodeId id) {
   while (std::ssize(known_) <= id) {
     const ir::Node& n = graph_.node(static_cast<NodeId>(known_.size()));
@@ -39,7 +30,7 @@ double ViewWeights::of(const ir::Node& view, const std::vector<NodeId>& operands
 }
 
 std::vector<NodeId> ViewWeights::bounded(const ir::Node& view, std::vector<NodeId> operands) {
-  while (of(view, operands) > kMostWeight) {
+  while (of(view, operands) > static_cast<double>(kMostLoads)) {
     const NodeId heaviest = *std::max_element(operands.begin(), operands.end(),
                                               [&](NodeId a, NodeId b) { return of(a) < of(b); });
     if (of(heaviest) == 1) break;  // many parts, all of them in memory

@@ -8,6 +8,12 @@
 
 namespace tilewright::passes {
 
+// Loads of one element: parts of a concat, however they are nested. Clang takes 16 ms for each of 60 parts of
+// one kernel, less for each of fewer, and a value that grows by a part at every step is looked for in all of
+// them at every step (docs/notes/2026-11-22-compile-time.md). A reshape of axes that do not merge divides the
+// position that the one before it found and counts twice: four of them are as long.
+inline constexpr std::size_t kMostLoads = 16;
+
 class ViewWeights {
  public:
   // For a graph that grows by the nodes it is asked about, and by copies.

@@ -14,10 +14,6 @@ using ir::Value;
 
 namespace {
 
-// Clang takes 16 ms for each of 60 parts of one kernel, less for each of fewer
-// (docs/notes/2026-11-22-compile-time.md).
-constexpr std::size_t kMostParts = 16;
-
 bool is_memory(const Graph& graph, NodeId id) { return !is_inlined(graph.node(storage_node(graph, id))); }
 
 // Parts that lie behind one another in memory are put together as rows of elements: vectors then run along
@@ -45,11 +41,11 @@ std::vector<NodeId> few_parts(Graph& graph, ViewWeights& weights, const ir::Node
                               std::vector<NodeId> operands) {
   const auto axis = static_cast<int>(concat.attrs.integer("axis"));
   const ir::LocationScope scope(graph, concat.location);
-  while (operands.size() > kMostParts) {
+  while (operands.size() > kMostLoads) {
     std::vector<NodeId> fewer;
-    for (std::size_t i = 0; i < operands.size(); i += kMostParts) {
+    for (std::size_t i = 0; i < operands.size(); i += kMostLoads) {
       const auto begin = operands.begin() + static_cast<std::ptrdiff_t>(i);
-      const auto count = static_cast<std::ptrdiff_t>(std::min(kMostParts, operands.size() - i));
+      const auto count = static_cast<std::ptrdiff_t>(std::min(kMostLoads, operands.size() - i));
       const auto parts = weights.bounded(concat, {begin, begin + count});
       fewer.push_back(count == 1 ? parts[0] : together(graph, parts, axis));
     }
