@@ -28,8 +28,8 @@ Index gathered(const Shape& shape, const Axes& axes) {
   return n;
 }
 
-// What is computed of reductions is f32 at least, rounded to x's type at the end alone: a narrow type would be
-// rounded wherever a kernel happens to end, and f16 has no room for a row's sum or for squares.
+// What is computed of reductions is f32 at least, rounded to x's type at the end alone: a narrow type would
+// be rounded wherever a kernel happens to end, and f16 has no room for a row's sum or for squares.
 Value widened(Value x) { return x.dtype() == DType::f64 ? x : cast(x, DType::f32); }
 
 // x minus its largest along the axes, which carries no gradient: the results do not depend on it.

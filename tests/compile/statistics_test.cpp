@@ -1,6 +1,7 @@
 // Statistics of narrow types keep the range and the digits of f32 between kernels, wherever those are cut.
 #include <tilewright/tilewright.hpp>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,6 +53,7 @@ const std::vector<std::pair<std::string, Reader>>& readers() {
 // Values whose squares, and whose rows' sums, are beyond what f16 holds.
 Tensor large_values(Context& ctx, const Shape& shape) {
   std::vector<float> values;
+  values.reserve(static_cast<std::size_t>(shape.size()));
   for (Index i = 0; i < shape.size(); ++i) values.push_back(300 + static_cast<float>(i * 37 % 101 - 50));
   return ctx.from(values, shape);
 }
@@ -65,7 +67,7 @@ TEST(Statistics, OfNarrowTypesNeitherOverflowNorLoseDigits) {
       for (const auto& [use, reader] : readers())
         for (const bool fuse : {true, false}) {
           if (!fuse && use != "alone" && use != "times a matrix") continue;
-          SCOPED_TRACE(name + ", " + use + ", " + to_string(shape) + (fuse ? "" : ", apart"));
+          SCOPED_TRACE(fmt::format("{}, {}, {}{}", name, use, to_string(shape), fuse ? "" : ", apart"));
           const Tensor x = cast(large_values(ctx, shape), dtype);
           const Tensor w = ctx.full({1024, 5}, 1.0 / 256, dtype);
           const auto f = [&](const Tensor& t, const Tensor& m) { return reader(statistic(t), m); };

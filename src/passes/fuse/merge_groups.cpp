@@ -68,9 +68,9 @@ class Fuser {
         plans_(input.plans),
         forms_(input.forms),
         again_(std::move(again)),
-        computes_products_again_(std::any_of(
-            again_.begin(), again_.end(),
-            [&](NodeId id) { return graph_.node(id).op->kind == OpClass::matmul; })),
+        computes_products_again_(
+            std::any_of(again_.begin(), again_.end(),
+                        [&](NodeId id) { return graph_.node(id).op->kind == OpClass::matmul; })),
         values_(graph_, again_),
         group_of_(static_cast<std::size_t>(graph_.size()), -1) {
     for (NodeId id = 0; id < graph_.size(); ++id) {
