@@ -103,6 +103,7 @@ TEST_F(Functions, ErrorsNameTheShapesAndThePlace) {
             "add: shapes do not broadcast, f32[4,8] and f32[7,3] (at model.cpp:41)");
   EXPECT_EQ(message_of([&] { sum(a, {2}); }), "sum: axis 2 is out of range for f32[4,8] (at model.cpp:41)");
   EXPECT_EQ(message_of([&] { sum(a, {1, -1}); }), "sum: an axis is named twice (at model.cpp:41)");
+  EXPECT_EQ(message_of([&] { flip(a, {1, -1}); }), "flip: an axis is named twice (at model.cpp:41)");
   EXPECT_EQ(message_of([&] { reshape(a, {5, -1}); }),
             "reshape: f32[4,8] does not divide into [5,-1] (at model.cpp:41)");
   EXPECT_EQ(message_of([&] { broadcast_to(a, {4, 9}); }),

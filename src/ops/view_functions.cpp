@@ -185,6 +185,7 @@ Value flip(Value x, const std::vector<Index>& axes) {
   std::vector<Index> step(start.size(), 1);
   for (Index axis : axes) {
     const int at = axis_of("flip", x, axis);
+    if (step[static_cast<std::size_t>(at)] < 0) fail(x, "flip: an axis is named twice");
     start[static_cast<std::size_t>(at)] = std::max<Index>(x.shape()[at] - 1, 0);
     step[static_cast<std::size_t>(at)] = -1;
   }

@@ -122,7 +122,8 @@ void check_literals(const char* name, const Tensor* beside, const std::vector<co
   if (is_float(dtype)) return;
   for (const Arg* a : arguments) {
     if (a->is_tensor || a->is_real) continue;
-    const bool wrapped = a->real >= 0x1p63;  // an unsigned literal: it is in no i64
+    // An unsigned literal that is in no i64; the nearest double of some that are is 2^63, too.
+    const bool wrapped = a->real >= 0x1p63 && a->integer < 0;
     if (!wrapped && wrap_to(dtype, a->integer) == a->integer) continue;
     const std::string text = wrapped ? fmt::format("{:.0f}", a->real) : fmt::format("{}", a->integer);
     throw Error(

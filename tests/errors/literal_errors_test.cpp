@@ -73,6 +73,14 @@ TEST_F(LiteralErrors, AreNotMadeOfWhatFits) {
   EXPECT_EQ(where(a > 0, std::numeric_limits<double>::infinity(), 0.5).dtype(), DType::f32);
   const std::int64_t most = std::numeric_limits<std::int64_t>::max();
   EXPECT_EQ(ctx_.full({1}, static_cast<double>(most), DType::i64).item<std::int64_t>(), most);
+  // The nearest double of each is 2^63, which i64 does not hold; it holds the numbers themselves.
+  const Tensor zero = ctx_.zeros({1}, DType::i64);
+  for (const std::int64_t literal : {most, most - 1, most - 510}) {
+    EXPECT_EQ((zero + literal).item<std::int64_t>(), literal);
+    EXPECT_TRUE((zero + literal == literal).to_vector<bool>()[0]);
+    EXPECT_EQ(where(zero == 0, literal, 0).item<std::int64_t>(), literal);
+    EXPECT_EQ(compile([&](const Tensor& t) { return t + literal; })(zero).item<std::int64_t>(), literal);
+  }
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Arg {
 
 // --- pointwise
 // Infinities, NaN, zeros and saturation: values as C99's annex F (IEEE 754) has them, gradients as PyTorch,
-// but d abs and d elu of NaN are NaN. So d sqrt(0) is inf, d abs(0) 0, ties of minimum and maximum share it,
+// but d abs and d elu of NaN are NaN, and d clamp of NaN is 1. So d sqrt(0) is inf, d abs(0) 0, ties of minimum and maximum share it,
 // and gelu and silu of -inf are NaN (-inf · 0), of numbers far below 0 -0. Integers wrap around.
 Tensor operator+(const Arg& a, const Arg& b);
 Tensor operator-(const Arg& a, const Arg& b);
@@ -57,7 +57,8 @@ Tensor operator>>(const Arg& a, const Arg& b);
 #include <tilewright/ops/binary.def>
 Tensor where(const Tensor& condition, const Arg& a, const Arg& b, const Location& at = Location::current());
 // min(max(x, low), high), as PyTorch: bounds that cross give high, a bound that is NaN gives NaN. Integers
-// stay of their type where both bounds are whole numbers that it holds; otherwise they become f32.
+// stay of their type where both bounds are whole numbers that it holds; otherwise they become f32: maximum
+// and minimum bound them from one side.
 Tensor clamp(const Tensor& x, double low, double high, TW_HERE);
 
 // neg, abs, sqrt, exp, tanh, relu, elu and the rest of one number: the list says which.
@@ -86,6 +87,7 @@ struct SliceRange {
 };
 Tensor slice(const Tensor& x, Index axis, const SliceRange& range, TW_HERE);
 Tensor select(const Tensor& x, Index axis, Index position, TW_HERE);
+// Of integers a value's fraction is cut.
 Tensor pad(const Tensor& x, Index axis, Index low, Index high, double value = 0, TW_HERE);
 Tensor concat(const std::vector<Tensor>& parts, Index axis, TW_HERE);
 Tensor stack(const std::vector<Tensor>& parts, Index axis, TW_HERE);
