@@ -30,8 +30,9 @@ struct Arg {
 
 // --- pointwise
 // Infinities, NaN, zeros and saturation: values as C99's annex F (IEEE 754) has them, gradients as PyTorch,
-// but d abs and d elu of NaN are NaN, and d clamp of NaN is 1. So d sqrt(0) is inf, d abs(0) 0, ties of minimum and maximum share it,
-// and gelu and silu of -inf are NaN (-inf · 0), of numbers far below 0 -0. Integers wrap around.
+// but d abs and d elu of NaN are NaN, and d clamp of NaN is 1. So d sqrt(0) is inf, d abs(0) 0, ties of
+// minimum and maximum share it, and gelu and silu of -inf are NaN (-inf · 0), of numbers far below 0 -0.
+// Integers wrap around.
 Tensor operator+(const Arg& a, const Arg& b);
 Tensor operator-(const Arg& a, const Arg& b);
 Tensor operator*(const Arg& a, const Arg& b);
