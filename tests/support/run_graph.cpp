@@ -8,7 +8,7 @@
 #include <tilewright/base/error.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 namespace tilewright::test {
 
@@ -93,56 +93,70 @@ GraphRunner::Tensors GraphRunner::run(const passes::Compiled& compiled,
   return run_each(compiled, std::vector<Tensors>{{inputs.begin(), inputs.end()}}).front();
 }
 
-ir::Graph with_stored_roundings(const passes::Compiled& compiled) {
-  const ir::Graph& graph = compiled.graph;
-  std::vector<std::set<ir::NodeId>> groups_of(static_cast<std::size_t>(graph.size()));
-  std::set<ir::NodeId> stored;
-  for (std::size_t g = 0; g < compiled.fusion.groups.size(); ++g) {
-    for (ir::NodeId n : compiled.fusion.groups[g].nodes)
-      groups_of[static_cast<std::size_t>(n)].insert(static_cast<int>(g));
-    stored.insert(compiled.fusion.groups[g].outputs.begin(), compiled.fusion.groups[g].outputs.end());
+namespace {
+
+// Writes the graph once more as its kernels compute it: a value that several of them compute is written for
+// each, from what that one has exactly and from what it reads, rounded, from memory.
+class StoredRoundings {
+ public:
+  explicit StoredRoundings(const passes::Compiled& compiled)
+      : graph_(compiled.graph), groups_(compiled.fusion.groups), out_(graph_.name()) {
+    for (int g = 0; g < static_cast<int>(groups_.size()); ++g)
+      for (ir::NodeId o : groups_[static_cast<std::size_t>(g)].outputs) stored_by_.emplace(o, g);
   }
-  // A view belongs to whoever reads it, so it is written twice: over the exact and over the rounded value.
-  ir::Graph out(graph.name());
-  std::vector<ir::NodeId> exact(static_cast<std::size_t>(graph.size()), -1), rounded = exact;
-  for (ir::NodeId id = 0; id < graph.size(); ++id) {
-    const ir::Node& n = graph.node(id);
-    const auto i = static_cast<std::size_t>(id);
-    if (n.op->kind == ir::OpClass::input) {
-      exact[i] = rounded[i] = out.add_input(n.name, n.type);
-      continue;
+
+  ir::Graph run() {
+    for (ir::NodeId id : graph_.inputs())
+      known_[{id, kNone}] = out_.add_input(graph_.node(id).name, graph_.type(id));
+    std::vector<ir::NodeId> outputs;
+    for (ir::NodeId o : graph_.outputs()) {
+      const auto by = stored_by_.find(passes::storage_node(graph_, o));
+      outputs.push_back(read(o, by == stored_by_.end() ? kNone : by->second));
     }
-    auto add = [&](const std::vector<ir::NodeId>& from) {
-      std::vector<ir::NodeId> operands;
-      operands.reserve(n.operands.size());
-      for (ir::NodeId o : n.operands) operands.push_back(from[static_cast<std::size_t>(o)]);
-      return out.add(*n.op, operands, n.attrs);
-    };
-    if (passes::is_inlined(n)) {
-      exact[i] = add(exact);
-      rounded[i] = add(rounded);
-      continue;
-    }
+    out_.set_outputs(outputs);
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr int kNone = -1;
+
+  bool computes(int group, ir::NodeId id) const {
+    if (group == kNone) return false;
+    const std::vector<ir::NodeId>& nodes = groups_[static_cast<std::size_t>(group)].nodes;
+    return std::binary_search(nodes.begin(), nodes.end(), id);
+  }
+
+  // As a kernel of the group has it: computed there, or from memory. Views belong to whoever reads them.
+  ir::NodeId read(ir::NodeId id, int group) {
+    const ir::Node& n = graph_.node(id);
+    if (n.op->kind == ir::OpClass::input) return known_.at({id, kNone});
+    if (passes::is_inlined(n) || computes(group, id)) return written(id, group);
+    const auto by = stored_by_.find(id);
+    if (by == stored_by_.end()) return written(id, group);  // nothing to compute: it has no elements
+    const ir::NodeId exact = written(id, by->second);
+    if (!is_narrow_float(n.type.dtype)) return exact;
+    return out_.add(ops::kCast, {exact}, {{"dtype", std::string(name(n.type.dtype))}});
+  }
+
+  ir::NodeId written(ir::NodeId id, int group) {
+    if (const auto known = known_.find({id, group}); known != known_.end()) return known->second;
+    const ir::Node& n = graph_.node(id);
     std::vector<ir::NodeId> operands;
-    for (ir::NodeId o : n.operands) {
-      ir::NodeId source = o;
-      while (passes::is_inlined(graph.node(source)) && !graph.node(source).operands.empty())
-        source = graph.node(source).operands[0];
-      const std::set<ir::NodeId>& mine = groups_of[i];
-      const std::set<ir::NodeId>& theirs = groups_of[static_cast<std::size_t>(source)];
-      const bool together =
-          std::any_of(mine.begin(), mine.end(), [&](ir::NodeId g) { return theirs.count(g) != 0; });
-      operands.push_back((together ? exact : rounded)[static_cast<std::size_t>(o)]);
-    }
-    exact[i] = rounded[i] = out.add(*n.op, operands, n.attrs);
-    if (stored.count(id) && is_narrow_float(n.type.dtype))
-      rounded[i] = out.add(ops::kCast, {exact[i]}, {{"dtype", std::string(name(n.type.dtype))}});
+    operands.reserve(n.operands.size());
+    for (ir::NodeId o : n.operands) operands.push_back(read(o, group));
+    return known_[{id, group}] = out_.add(*n.op, operands, n.attrs);
   }
-  std::vector<ir::NodeId> outputs;
-  for (ir::NodeId o : graph.outputs()) outputs.push_back(exact[static_cast<std::size_t>(o)]);
-  out.set_outputs(outputs);
-  return out;
-}
+
+  const ir::Graph& graph_;
+  const std::vector<passes::Group>& groups_;
+  ir::Graph out_;
+  std::map<ir::NodeId, int> stored_by_;
+  std::map<std::pair<ir::NodeId, int>, ir::NodeId> known_;  // of a value and a group
+};
+
+}  // namespace
+
+ir::Graph with_stored_roundings(const passes::Compiled& compiled) { return StoredRoundings(compiled).run(); }
 
 ir::Graph oracle_of(const ir::Graph& graph, const passes::Compiled& compiled) {
   const bool narrow = std::any_of(graph.nodes().begin(), graph.nodes().end(),
