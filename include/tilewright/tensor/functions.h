@@ -88,7 +88,7 @@ struct SliceRange {
 };
 Tensor slice(const Tensor& x, Index axis, const SliceRange& range, TW_HERE);
 Tensor select(const Tensor& x, Index axis, Index position, TW_HERE);
-// Of integers a value's fraction is cut.
+// Fills with `value`, whose fraction is cut where x holds integers.
 Tensor pad(const Tensor& x, Index axis, Index low, Index high, double value = 0, TW_HERE);
 Tensor concat(const std::vector<Tensor>& parts, Index axis, TW_HERE);
 Tensor stack(const std::vector<Tensor>& parts, Index axis, TW_HERE);

@@ -134,6 +134,11 @@ std::vector<int> LoopNest::parallel_variables() const {
   return out;
 }
 
+bool LoopNest::stores_reduced_values() const {
+  return std::any_of(outputs.begin(), outputs.end(),
+                     [&](const ProgramOutput& o) { return exprs[static_cast<std::size_t>(o.expr)].reduced; });
+}
+
 bool LoopNest::is_stored_along_reduced(const ProgramOutput& output) const {
   if (exprs[static_cast<std::size_t>(output.expr)].reduced) return true;
   const std::vector<int> walked = reduced_variables();
@@ -154,10 +159,7 @@ bool needs_one_reduced_loop(const LoopNest& nest) {
     if (s.kind == Expr::Kind::scan || (s.kind == Expr::Kind::reduce && (s.monoid == tile::Monoid::argmax ||
                                                                         s.monoid == tile::Monoid::argmin)))
       return true;
-  if (nest.levels() > 1) return true;
-  return std::any_of(nest.outputs.begin(), nest.outputs.end(), [&](const ProgramOutput& o) {
-    return nest.levels() > 0 && nest.exprs[static_cast<std::size_t>(o.expr)].reduced;
-  });
+  return nest.levels() > 1 || (nest.levels() > 0 && nest.stores_reduced_values());
 }
 
 // One loop adds up what is computed of products, each of a whole block of the result: nothing else is left of

@@ -106,6 +106,7 @@ struct LoopNest {
   bool has_dots() const;            // of either kind
   bool accumulates_scaled() const;  // see Expr::scaled_accumulation
   std::vector<int> reduced_variables() const;
+  bool stores_reduced_values() const;  // an output's value changes with a reduced variable
   // Whether the reduced variables are walked once more to store it: its value changes with one of them, or
   // its place does, where a sum is broadcast back over what was summed.
   bool is_stored_along_reduced(const ProgramOutput& output) const;

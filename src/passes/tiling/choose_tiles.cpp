@@ -216,7 +216,7 @@ class Chooser {
     t.column = column;
     t.row = reduced.back();
     t.columns = std::min(extent(column), column_width(extent(t.row)));
-    const bool dependent = nest_.levels() > 1 || stores_reduced() || has_scan();
+    const bool dependent = nest_.levels() > 1 || nest_.stores_reduced_values() || has_scan();
     if (dependent && reduced.size() == 1) {
       // The whole reduced axis on chip, over a narrow strip of columns.
       t.columns = std::min(extent(column), cuts_.strip_columns);
@@ -279,13 +279,6 @@ class Chooser {
     if (extent(t.row) < shared.rows) return false;
     t = shared;
     return true;
-  }
-
-  // A value that is computed again, or kept on chip, to be stored.
-  bool stores_reduced() const {
-    return std::any_of(nest_.outputs.begin(), nest_.outputs.end(), [&](const ProgramOutput& o) {
-      return nest_.exprs[static_cast<std::size_t>(o.expr)].reduced;
-    });
   }
 
   double parallel_points() const {

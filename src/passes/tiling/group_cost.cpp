@@ -39,11 +39,7 @@ std::vector<double> dot_points(const ir::Graph& graph, const LoopNest& nest, con
     passes += share;
     for (int s : pass.exprs) dot_share[s] = share;
   }
-  for (const ProgramOutput& o : nest.outputs)
-    if (nest.exprs[at(o.expr)].reduced) {  // walked once more to be stored
-      passes += 1;
-      break;
-    }
+  if (nest.stores_reduced_values()) passes += 1;  // walked once more to be stored
   const std::vector<std::vector<bool>> depends = dependence(nest);
   for (std::size_t s = 0; s < depends.size(); ++s) {
     double count = nest.exprs[s].reduced                    ? passes
