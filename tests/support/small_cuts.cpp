@@ -9,6 +9,7 @@ tile::Target with_small_cuts(const tile::Target& target, std::uint64_t seed) {
   if (seed % 3 != 0) return target;
   Random random(seed);
   tile::Target out = target;
+  out.recomputed_bytes = 1;
   tile::RowCuts& rows = out.rows;
   const auto any_of = [&](std::initializer_list<Index> sizes) {
     return sizes.begin()[random.below(static_cast<Index>(sizes.size()))];

@@ -47,6 +47,7 @@ struct Target {
   double alone_share = 1;       // what one unit alone reads comes faster, as if it had this much less to read
   KernelTime predicted_us = nullptr;  // what fusion decides by; none: bytes and FLOPs at the rates above
   double prediction_error = 0;        // of predicted_us: what it must differ by to be believed against floors
+  double recomputed_bytes = 1 << 16;  // a stored value of fewer stays in a cache until it is read (chosen)
   RowCuts rows;
   VectorDots vector_dots;
   std::optional<PackedDots> packed_dots;  // takes the place of vector_dots

@@ -3,6 +3,7 @@
 
 #include "passes/fuse/merge_groups.h"
 #include "passes/fuse/recompute.h"
+#include "passes/fuse/recompute_outputs.h"
 #include "passes/tiling/group_cost.h"
 
 #include <fmt/format.h>
@@ -52,7 +53,7 @@ Fusion choose_recomputation(const FusionInput& input, Recompute recompute, const
   if (bytes == 0) return std::move(both.stored);  // everything that reads them is one kernel already
   const double more = both.recomputed.seconds - both.stored.seconds;
   const bool beyond_cache = bytes * 2 > static_cast<double>(target.cache_bytes);
-  const bool worth = more < 0 || (beyond_cache && more <= (slowest(bytes) - 1) * affected);
+  const bool worth = more < 0 || (beyond_cache && more <= (slowest(bytes, target) - 1) * affected);
   const bool chosen = recompute == Recompute::always || worth;
   Fusion& taken = chosen ? both.recomputed : both.stored;
   taken.recomputing = fmt::format(
@@ -77,6 +78,7 @@ Fusion fuse(const Graph& graph, const std::shared_ptr<GroupPlans>& plans, Recomp
       out = choose_recomputation(input, recompute, again, {std::move(out), merge_groups(input, all)});
     }
   }
+  if (recompute != Recompute::never) recompute_outputs(graph, *plans, forms, out);
   out.work = plans->work();
   out.plans = plans;
   return out;

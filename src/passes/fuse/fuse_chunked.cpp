@@ -36,7 +36,8 @@ FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Reco
     affected += plans->price(graph, forms, g).seconds;
   }
   const double more = chunks.fusion.seconds - whole.fusion.seconds;
-  const bool worth = more < 0 || (stored > cut->chunk_bytes && more <= (slowest(stored) - 1) * affected);
+  const bool worth =
+      more < 0 || (stored > cut->chunk_bytes && more <= (slowest(stored, target) - 1) * affected);
   FusedGraph& taken = recompute == Recompute::always || worth ? chunks : whole;
   taken.fusion.work = plans->work();
   taken.fusion.recomputing +=

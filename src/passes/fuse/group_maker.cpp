@@ -11,6 +11,10 @@ using ir::Graph;
 using ir::NodeId;
 using ir::OpClass;
 
+bool holds(const std::vector<NodeId>& sorted, NodeId id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
 std::vector<NodeId> joined(const std::vector<NodeId>& a, const std::vector<NodeId>& b) {
   std::vector<NodeId> out;
   out.reserve(a.size() + b.size());

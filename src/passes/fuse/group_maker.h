@@ -32,6 +32,8 @@ class GroupMaker {
   mutable int made_ = 0;
 };
 
+// Whether a sorted list has it.
+bool holds(const std::vector<ir::NodeId>& sorted, ir::NodeId id);
 // Two sorted lists as one, without repeats.
 std::vector<ir::NodeId> joined(const std::vector<ir::NodeId>& a, const std::vector<ir::NodeId>& b);
 

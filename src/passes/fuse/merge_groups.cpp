@@ -3,6 +3,7 @@
 
 #include "passes/fuse/group_maker.h"
 #include "passes/fuse/group_order.h"
+#include "passes/fuse/saving.h"
 #include "passes/nest/walk_group.h"
 
 #include <tilewright/base/error.h>
@@ -37,26 +38,6 @@ constexpr std::size_t kMostCopies = 32;
 constexpr double kBold = 1e6;
 // Fused twice, larger graphs would take longer than a second to lower on one core.
 constexpr std::size_t kMostLookedAtTwice = 128;
-
-// Times of several groups together.
-struct Times {
-  double seconds = 0, floor_s = 0;
-  void add(const GroupPrice& price) { seconds += price.seconds, floor_s += price.floor_s; }
-};
-
-struct Trust {
-  double trusted = 0;  // how much longer than before it may be predicted where floors say that it saves
-  double error = 0;    // how much shorter it must be predicted where they do not
-};
-// Bytes and operations decide, but where the schedules' times say otherwise by more than their error.
-bool saves(const Times& before, const Times& after, const Trust& trust) {
-  const bool floors_save = after.floor_s < before.floor_s;
-  return after.seconds < before.seconds * (1 + (floors_save ? trust.trusted : -trust.error));
-}
-
-bool holds(const std::vector<NodeId>& sorted, NodeId id) {
-  return std::binary_search(sorted.begin(), sorted.end(), id);
-}
 
 class Fuser {
  public:

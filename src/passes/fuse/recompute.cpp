@@ -13,9 +13,6 @@ using ir::Graph;
 using ir::NodeId;
 using ir::OpClass;
 
-namespace {
-
-// A cast to the type that is there already stands for memory (materialize()).
 bool is_copy(const Graph& graph, const ir::Node& n) {
   return n.op->kind == OpClass::cast && graph.type(n.operands[0]).dtype == n.type.dtype;
 }
@@ -23,6 +20,8 @@ bool is_copy(const Graph& graph, const ir::Node& n) {
 bool is_elementwise(const ir::Node& n) {
   return n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast || n.op->kind == OpClass::random;
 }
+
+namespace {
 
 // Reads its operands as values, wherever they come from; a gather needs its source in memory, a scan its row.
 bool takes_computed_values(const ir::Node& n) {

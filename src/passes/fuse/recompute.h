@@ -6,6 +6,8 @@
 
 #include "passes/nest/loop_nest.h"
 
+#include <tilewright/tile/target.h>
+
 #include <set>
 
 namespace tilewright::passes {
@@ -14,12 +16,12 @@ namespace tilewright::passes {
 // widened layer of a feed-forward block is 4 times its input and has the weights beside it.
 inline constexpr double kMuchLarger = 4;
 
-// How many times as long the kernels concerned may take for `stored_bytes` less in memory. Kernels that
-// compute attention's scores again do 11 products of the 6. From a gibibyte on it is twice as many (chosen):
-// a model's other values need the room.
-inline constexpr double slowest(double stored_bytes) {
+// How many times as long the kernels concerned may take for `stored_bytes` less in memory: below a gibibyte
+// no longer than predictions err. From there on four times (chosen): a model's other values need the room,
+// and kernels that compute attention's scores again do 11 products of the 6.
+inline double slowest(double stored_bytes, const tile::Target& target) {
   constexpr double kMany = 1 << 30;
-  return stored_bytes < kMany ? 2 : 4;
+  return stored_bytes < kMany ? 1 + target.prediction_error : 4;
 }
 
 // The nodes that may be computed again: products of small depth that are at least `times` as large as their
@@ -31,6 +33,11 @@ std::set<ir::NodeId> recomputable(const ir::Graph& graph, double times);
 // Casts to a wider float that arithmetic and reductions alone read: what they are made of has every digit and
 // takes fewer bytes, so that nobody gains by storing them. None is an output of the graph.
 std::set<ir::NodeId> widening_casts(const ir::Graph& graph);
+
+// Arithmetic, casts and random numbers: an element of the result is made of one element of each operand.
+bool is_elementwise(const ir::Node& node);
+// A cast to the type that is there already stands for memory (materialize()).
+bool is_copy(const ir::Graph& graph, const ir::Node& node);
 
 // The computed or input nodes that `id` reads through views, and through `again`.
 std::set<ir::NodeId> sources_of(const ir::Graph& graph, ir::NodeId id, const std::set<ir::NodeId>& again);

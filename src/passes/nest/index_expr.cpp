@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <compare>
+#include <numeric>
+#include <optional>
+#include <set>
 
 namespace tilewright::passes {
 
@@ -173,6 +176,23 @@ bool inside(const IndexExpr& a, Index divisor, const Extents& extents) {
   return r.low >= 0 && r.high < divisor;
 }
 
+// A part g of the divisor such that a = g * quotient + rest with the rest inside [0, g): what is divided then
+// is the quotient, by divisor / g. So the group of a channel, (1024 * c + 32 * y + x) / 16384, is c / 16.
+struct Coarser {
+  Index part = 1;
+  Split split;
+};
+std::optional<Coarser> coarser(const IndexExpr& a, Index divisor, const Extents& extents) {
+  std::set<Index> parts;
+  for (const IndexExpr::Term& t : a.terms()) parts.insert(std::gcd(std::abs(t.factor), divisor));
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    if (*part == 1 || *part == divisor) continue;
+    const Split s = split(a, *part, extents);
+    if (inside(s.rest, *part, extents)) return Coarser{*part, s};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 IndexExpr floor_div(const IndexExpr& a, Index divisor, const Extents& extents) {
@@ -181,6 +201,8 @@ IndexExpr floor_div(const IndexExpr& a, Index divisor, const Extents& extents) {
     const Split s = split(a, divisor, extents);
     if (inside(s.rest, divisor, extents)) return s.quotient;
     if (!(s.quotient == IndexExpr(0))) return s.quotient + floor_div(s.rest, divisor, extents);
+    if (const auto c = coarser(a, divisor, extents))
+      return floor_div(c->split.quotient, divisor / c->part, extents);
     // (x / m) / n = x / (m n)
     if (a.constant() == 0 && a.terms().size() == 1 && a.terms()[0].factor == 1 && a.terms()[0].div_mod &&
         a.terms()[0].div_mod->is_division)
@@ -200,6 +222,8 @@ IndexExpr remainder(const IndexExpr& a, Index divisor, const Extents& extents) {
   if (!extents.empty()) {
     inner = split(a, divisor, extents).rest;
     if (inside(inner, divisor, extents)) return inner;
+    if (const auto c = coarser(inner, divisor, extents))
+      return remainder(c->split.quotient, divisor / c->part, extents) * c->part + c->split.rest;
     // (x mod m) mod n = x mod n when n divides m
     if (inner.constant() == 0 && inner.terms().size() == 1 && inner.terms()[0].factor == 1 &&
         inner.terms()[0].div_mod && !inner.terms()[0].div_mod->is_division &&

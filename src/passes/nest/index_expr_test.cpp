@@ -49,5 +49,31 @@ TEST(IndexExpr, QuotientAndRemainderMakeUpTheWhole) {
   EXPECT_FALSE((floor_div(x, 8, extents) * 16 + remainder(x, 8, extents)).is_affine());
 }
 
+// Channels, rows and columns of an image, and the groups of channels that a reshape makes of them.
+TEST(IndexExpr, WhatLiesBelowAPartOfTheDivisorDropsOut) {
+  const Extents extents{24, 4, 5};
+  const IndexExpr c = IndexExpr::variable(0), y = IndexExpr::variable(1), x = IndexExpr::variable(2);
+  const IndexExpr position = c * 20 + y * 5 + x;
+  EXPECT_EQ(to_string(floor_div(position, 120, extents)), to_string(floor_div(c, 6, extents)));
+  EXPECT_EQ(to_string(remainder(position, 120, extents)),
+            to_string(remainder(c, 6, extents) * 20 + y * 5 + x));
+  // 3 columns more than a row holds: nothing may be dropped.
+  EXPECT_FALSE(floor_div(c * 20 + y * 5 + x * 2, 120, extents) == floor_div(c, 6, extents));
+  for (const Index divisor : {10, 30, 40, 60, 120, 240})
+    for (const Index start : {-20, -3, 0, 7, 20}) {
+      const IndexExpr at = position + start, quotient = floor_div(at, divisor, extents),
+                      rest = remainder(at, divisor, extents);
+      EXPECT_EQ(to_string(quotient * divisor + rest), to_string(at)) << divisor << " from " << start;
+      for (Index i = 0; i < extents[0]; ++i)
+        for (Index j = 0; j < extents[1]; ++j)
+          for (Index k = 0; k < extents[2]; ++k) {
+            const Index value = 20 * i + 5 * j + k + start;
+            if (value < 0) continue;  // under a mask
+            ASSERT_EQ(value_at(quotient, {i, j, k}), value / divisor) << to_string(quotient);
+            ASSERT_EQ(value_at(rest, {i, j, k}), value % divisor) << to_string(rest);
+          }
+    }
+}
+
 }  // namespace
 }  // namespace tilewright::passes

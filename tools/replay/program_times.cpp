@@ -1,0 +1,106 @@
+// program_times: what the launches of a graph file are predicted to take on a machine that need not be there,
+// beside their floors: equal kernels together, the longest first.
+#include "ir/text.h"
+#include "ops/ops.h"
+#include "passes/pipeline.h"
+
+#include <tilewright/base/error.h>
+#include <tilewright/tile/cost.h>
+#include <tilewright/tile/text.h>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "replay/machine.h"
+
+namespace tilewright::replay {
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw Error("no file " + path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+struct Launches {
+  std::string name, schedule;
+  int count = 0;
+  double predicted_us = 0, megabytes = 0, gigaflops = 0;  // of one
+};
+
+// Kernels that are equal but for their names are one.
+std::vector<Launches> launches_of(const tile::Plan& plan, const Machine& machine) {
+  std::map<std::string, std::size_t> known;
+  std::vector<Launches> out;
+  for (const tile::PlanStep& step : plan.steps) {
+    if (step.kind != tile::PlanStep::Kind::launch) continue;
+    tile::Kernel kernel = plan.kernels[static_cast<std::size_t>(step.kernel)];
+    const std::string name = kernel.name;
+    kernel.name = "kernel";
+    const auto [place, is_new] = known.insert({tile::print(kernel), out.size()});
+    if (is_new) {
+      const std::vector<std::int64_t> scalars(kernel.scalars.size(), 4096);
+      const perf::Cost work = tile::cost(kernel, scalars);
+      const std::vector<backends::Candidate> candidates = machine.candidates(kernel);
+      const auto best = std::find_if(candidates.begin(), candidates.end(),
+                                     [](const backends::Candidate& c) { return c.refusal.empty(); });
+      out.push_back({.name = name,
+                     .schedule = best == candidates.end() ? "none" : tile::to_string(best->schedule),
+                     .predicted_us = machine.target.predicted_us(kernel, machine.target),
+                     .megabytes = work.bytes() * 1e-6,
+                     .gigaflops = work.flops() * 1e-9});
+    }
+    ++out[place->second].count;
+  }
+  return out;
+}
+
+int run(const std::string& file, const std::string& target, std::size_t shown) {
+  const Machine machine = make_machine(target);
+  const auto graph = ir::parse(text_of(file), ops::all_ops());
+  if (!graph) throw Error(file + ": " + graph.error().message);
+  const passes::Compiled compiled = passes::run_pipeline(*graph, machine.target, {});
+  std::vector<Launches> launches = launches_of(compiled.plan, machine);
+  const auto time = [](const Launches& l) { return l.count * l.predicted_us; };
+  double total = 0;
+  for (const Launches& l : launches) total += time(l);
+  std::stable_sort(launches.begin(), launches.end(),
+                   [&](const Launches& a, const Launches& b) { return time(a) > time(b); });
+  fmt::print("{} on {}: {:.1f} us predicted, {} kernels, arena {:.1f} MB\n", file, target, total,
+             launches.size(), static_cast<double>(compiled.plan.arena_bytes) * 1e-6);
+  if (!compiled.fusion.recomputing.empty()) fmt::print("  {}\n", compiled.fusion.recomputing);
+  for (std::size_t i = 0; i < std::min(shown, launches.size()); ++i) {
+    const Launches& l = launches[i];
+    fmt::print("{:10.1f} us = {:3} x {:9.2f}  {:9.2f} MB {:9.2f} GFLOP  {}  [{}]\n", time(l), l.count,
+               l.predicted_us, l.megabytes, l.gigaflops, l.name, l.schedule);
+  }
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace tilewright::replay
+
+int main(int argc, char** argv) {
+  std::string file, target = "sm_90a";
+  std::size_t shown = 40;
+  CLI::App app("Predicted times of a graph file's launches on a machine that need not be there.");
+  app.add_option("graph", file, "a graph text file, as tw explain --dump writes")->required();
+  app.add_option("--target", target, "cpu, sm_80 or sm_90a");
+  app.add_option("--kernels", shown, "how many are shown");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return tilewright::replay::run(file, target, shown);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "program_times: {}\n", error.what());
+    return 2;
+  }
+}
