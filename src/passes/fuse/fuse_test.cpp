@@ -7,6 +7,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tilewright::passes {
 namespace {
 
@@ -119,6 +121,72 @@ TEST(Fusion, SumsOfOneLoopAreOnePlaceAndReadOneBlock) {
 )",
                  "f32[64,64]", "%5"),
             2);
+}
+
+// The bytes that groups leave for others.
+double stored_bytes(const ir::Graph& graph, const Fusion& fusion) {
+  double bytes = 0;
+  for (const Group& group : fusion.groups)
+    for (ir::NodeId o : group.outputs)
+      if (std::find(graph.outputs().begin(), graph.outputs().end(), o) == graph.outputs().end())
+        bytes += static_cast<double>(graph.type(o).shape.size()) *
+                 static_cast<double>(size_bytes(graph.type(o).dtype));
+  return bytes;
+}
+
+// Centred rows, whose squares are summed, and which are scaled behind a transposition: no kernel does both.
+constexpr const char* kCentredRows = R"(graph @g(%x: bf16[2048,512]) -> (bf16[512,2048]) {
+  %1 = cast %x {dtype=f32} : f32[2048,512]
+  %2 = sum %1 {axes=[1]} : f32[2048]
+  %3 = reshape %2 {shape=[2048,1]} : f32[2048,1]
+  %4 = expand %3 {shape=[2048,512]} : f32[2048,512]
+  %5 = sub %1, %4 : f32[2048,512]
+  %6 = mul %5, %5 : f32[2048,512]
+  %7 = sum %6 {axes=[0]} : f32[512]
+  %8 = transpose %5 {perm=[1,0]} : f32[512,2048]
+  %9 = reshape %7 {shape=[512,1]} : f32[512,1]
+  %10 = expand %9 {shape=[512,2048]} : f32[512,2048]
+  %11 = mul %8, %10 : f32[512,2048]
+  %12 = cast %11 {dtype=bf16} : bf16[512,2048]
+  return %12
+}
+)";
+
+TEST(Fusion, WhatIsWiderThanWhatItIsMadeOfIsComputedAgainByItsReaders) {
+  const ir::Graph graph = parsed(kCentredRows);
+  tile::Target target;  // one whose memory is what takes time
+  target.cache_bytes = 1 << 16;
+  target.flops_per_s = 1e13;
+  const Fusion fusion = fuse(graph, target);
+  expect_ordered(graph, fusion);
+  // The two sums are left in memory, and no centred rows.
+  EXPECT_LE(stored_bytes(graph, fusion), 4.0 * (2048 + 512));
+  EXPECT_GE(stored_bytes(graph, fuse(graph, target, Recompute::never)), 4.0 * 2048 * 512);
+}
+
+// A matmul reads its operands from memory, however little they are made of.
+TEST(Fusion, WhatAMatmulMultipliesStaysInMemory) {
+  const ir::Graph graph =
+      parsed(R"(graph @g(%x: bf16[2048,512], %w: f32[2048,64]) -> (f32[512,64], f32[2048]) {
+  %2 = cast %x {dtype=f32} : f32[2048,512]
+  %3 = sum %2 {axes=[1]} : f32[2048]
+  %4 = reshape %3 {shape=[2048,1]} : f32[2048,1]
+  %5 = expand %4 {shape=[2048,512]} : f32[2048,512]
+  %6 = sub %2, %5 : f32[2048,512]
+  %7 = mul %6, %6 : f32[2048,512]
+  %8 = sum %7 {axes=[1]} : f32[2048]
+  %9 = transpose %6 {perm=[1,0]} : f32[512,2048]
+  %10 = matmul %9, %w : f32[512,64]
+  return %10, %8
+}
+)");
+  const Fusion fusion = fuse(graph, {});
+  expect_ordered(graph, fusion);
+  const auto has = [](const Group& group, ir::NodeId id) {
+    return std::find(group.nodes.begin(), group.nodes.end(), id) != group.nodes.end();
+  };
+  EXPECT_FALSE(std::any_of(fusion.groups.begin(), fusion.groups.end(),
+                           [&](const Group& group) { return has(group, 10) && has(group, 6); }));
 }
 
 }  // namespace
