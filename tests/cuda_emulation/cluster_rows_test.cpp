@@ -2,6 +2,7 @@
 // them, once and repeated, where the rows or the columns of the tile overhang.
 #include "cuda_emulation/kernel_expect.h"
 
+#include "ops/composites.h"
 #include "passes/pipeline.h"
 #include "support/column_kernels.h"
 #include "support/matmul_kernels.h"
@@ -84,6 +85,17 @@ TEST_F(ClusterRows, OneRowTimesAMatrixIsOneKernel) {
     if (c.refusal.empty() && cluster_of(c.schedule) > 1 && ++taken < 4)
       check(few.plan.kernels[0], c.schedule);
   EXPECT_GT(taken, 0);
+}
+
+// A softmax down the columns of many rows: one block's registers do not hold a strip of them, a cluster's do.
+TEST_F(ClusterRows, ColumnsThatAreHeldLieInTheBlocksOfACluster) {
+  ir::Graph graph("columns");
+  graph.set_outputs({ops::softmax({&graph, graph.add_input("x", {DType::f32, {6000, 36}})}, 0).id});
+  const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
+  ASSERT_EQ(compiled.plan.kernels.size(), 1u);
+  const auto candidates = backend_->candidates(compiled.plan.kernels[0]);
+  EXPECT_EQ(cluster_of(candidates[0].schedule), 8) << to_string(candidates[0].schedule);
+  check(compiled.plan.kernels[0], candidates[0].schedule);
 }
 
 }  // namespace

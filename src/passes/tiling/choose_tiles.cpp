@@ -13,6 +13,7 @@ namespace tilewright::passes {
 
 namespace {
 
+constexpr Index kSectorBytes = 32;  // what memory gives at least
 constexpr Index kShortBlock = 256;  // of rows on a target that keeps none: most lengths are made of these
 
 class Chooser {
@@ -218,10 +219,11 @@ class Chooser {
     t.columns = std::min(extent(column), column_width(extent(t.row)));
     const bool dependent = nest_.levels() > 1 || nest_.stores_reduced_values() || has_scan();
     if (dependent && reduced.size() == 1) {
-      // The whole reduced axis on chip, over a narrow strip of columns.
-      t.columns = std::min(extent(column), cuts_.strip_columns);
+      // The whole reduced axis on chip, over a strip of columns: the widest that fits, of a sector at least.
       t.rows = extent(t.row);
-      if (fits(t.rows * t.columns)) return t;
+      const Index least = std::max<Index>(1, kSectorBytes / main_access());
+      for (t.columns = std::min(extent(column), cuts_.strip_columns); t.columns >= least; t.columns /= 2)
+        if (fits(t.rows * t.columns)) return t;
       t.columns = std::min(extent(column), column_width(extent(t.row)));
     }
     t.looped = true;

@@ -161,9 +161,13 @@ class Candidates {
     }
   }
 
-  // Loops that reduce along the rows of their tiles, of too few programs for the machine.
+  // Loops that reduce along the rows of their tiles, of too few programs for the machine; and tiles, held
+  // while they are reduced, that the registers of fewer blocks do not hold.
   bool may_share_rows(int cluster) const {
-    return work_.loops && work_.exchanges > 0 && work_.programs <= kFewPrograms * target_.units &&
+    if (work_.exchanges == 0) return false;
+    if (!work_.loops)
+      return main_.rows * main_.cols > Index{target_.max_threads} * (cluster / 2) * (kMaxElements / 2);
+    return work_.programs <= kFewPrograms * target_.units &&
            work_.programs * cluster <= kFewBlocks * target_.units;
   }
 
