@@ -98,5 +98,23 @@ TEST_F(ClusterRows, ColumnsThatAreHeldLieInTheBlocksOfACluster) {
   check(compiled.plan.kernels[0], candidates[0].schedule);
 }
 
+// A batch norm: two reductions over two axes that are not neighbours, of which the second needs the first.
+TEST_F(ClusterRows, StatisticsOverTwoAxesAreOneKernel) {
+  for (const Index rows : {5, 40}) {
+    ir::Graph graph("batch_norm");
+    const ir::Value x{&graph, graph.add_input("x", {DType::f32, {rows, 2, 1000}})};
+    const ir::Value centred = x - ops::mean(x, {0, 2}, ops::Keep::yes),
+                    variance = ops::mean(centred * centred, {0, 2}, ops::Keep::yes);
+    graph.set_outputs({(centred * ops::rsqrt(variance + 1e-5)).id});
+    const passes::Compiled compiled = passes::run_pipeline(graph, backend_->target());
+    ASSERT_EQ(compiled.plan.kernels.size(), 1u);
+    const auto candidates = backend_->candidates(compiled.plan.kernels[0]);
+    // One block's registers hold 5 rows, and not 40.
+    EXPECT_EQ(cluster_of(candidates[0].schedule) > 1, rows == 40) << to_string(candidates[0].schedule);
+    // One infinity would leave nothing of a channel to compare.
+    expect_right(*backend_, compiled.plan.kernels[0], candidates[0].schedule, {.odd_share = 0});
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::emulation

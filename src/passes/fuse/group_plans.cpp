@@ -72,6 +72,7 @@ GroupPlans::Known GroupPlans::made(const Graph& graph, const GroupForm& form, co
   if (refusal != Refusal::none) return {.price = {.refusal = refusal}};
   try {
     const TiledGroup tiled = tile_group(graph, std::move(nest), target_);
+    if (tiled.nest.held && tiled.tiles.looped) return {.price = {.refusal = Refusal::several_reduced_loops}};
     Plan plan{form, tiled.cost, lower(graph, tiled, target_, {.name = std::string(kUnnamed)})};
     const double floor_s = plan.cost.seconds(target_);
     const double seconds =

@@ -162,6 +162,15 @@ bool needs_one_reduced_loop(const LoopNest& nest) {
   return nest.levels() > 1 || (nest.levels() > 0 && nest.stores_reduced_values());
 }
 
+// A tile has two axes, and what is not commutative is not reduced over both.
+bool can_be_held(const LoopNest& nest) {
+  return nest.reduced_variables().size() == 2 && !nest.has_dots() &&
+         std::all_of(nest.exprs.begin(), nest.exprs.end(), [](const Expr& s) {
+           const bool place = s.monoid == tile::Monoid::argmax || s.monoid == tile::Monoid::argmin;
+           return s.kind != Expr::Kind::scan && (s.kind != Expr::Kind::reduce || !place);
+         });
+}
+
 // One loop adds up what is computed of products, each of a whole block of the result: nothing else is left of
 // a round, and no other dot streams by.
 bool only_accumulates_scaled(const LoopNest& nest) {
@@ -319,6 +328,7 @@ std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Gr
   try {
     const LoopNest walked = walk_group(graph, group, reductions);
     const bool dots = walked.has_dots(), may_split = has_divisions(walked);
+    std::optional<LoopNest> held;
     for (const SplitReduced split : {SplitReduced::yes, SplitReduced::no}) {
       if (split == SplitReduced::no && !may_split) break;  // nothing was split
       LoopNest nest = walked;
@@ -330,7 +340,9 @@ std::variant<LoopNest, Refusal> build_loop_nest(const ir::Graph& graph, const Gr
           !dots_share_the_loop(nest) || !can_reduce_in_epilogue(nest))
         continue;
       if (nest.reduced_variables().size() <= 1 || !needs_one_reduced_loop(nest)) return nest;
+      if (!held && can_be_held(nest)) held = std::move(nest), held->held = true;
     }
+    if (held) return *held;
     return dots ? Refusal::dot_operand_not_plain : Refusal::several_reduced_loops;
   } catch (const Stop& stop) {
     return stop.refusal;

@@ -91,6 +91,9 @@ struct LoopNest {
   std::vector<Expr> exprs;    // operands before users
   std::vector<ProgramOutput> outputs;
   bool transposed = false;  // rows and columns of what is added up have changed places, for a matrix unit
+  // Reductions over two variables depend on each other: no loop can carry them, so that a tile must hold both
+  // variables as a whole.
+  bool held = false;
 
   int levels() const;  // longest chain of dependent reductions
   // Which exprs these are made of, themselves among them.

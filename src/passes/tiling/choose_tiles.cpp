@@ -178,13 +178,13 @@ class Chooser {
   }
 
   // Rows that scales cut into groups, shorter than the threads of a program read at once: all groups of a row
-  // on chip, a row of the tile each.
+  // on chip, a row of the tile each. So are reductions over two variables that depend on each other.
   std::optional<TileShape> whole_groups(int column, const std::vector<int>& reduced) const {
     if (reduced.size() != 2 || !nest_.reduced[at(column)] || has_scan()) return std::nullopt;
     const int groups = reduced[reduced[0] == column ? 1 : 0];
     const Index elements = extent(column) * extent(groups);
-    if (extent(column) > cuts_.group_elements || elements > cuts_.grouped_elements || !fits(elements))
-      return std::nullopt;
+    const bool few = extent(column) <= cuts_.group_elements && elements <= cuts_.grouped_elements;
+    if (!fits(elements) || !(few || nest_.held)) return std::nullopt;
     return TileShape{.row = groups, .column = column, .rows = extent(groups), .columns = extent(column)};
   }
 
@@ -221,8 +221,9 @@ class Chooser {
     if (dependent && reduced.size() == 1) {
       // The whole reduced axis on chip, over a strip of columns: the widest that fits, of a sector at least.
       t.rows = extent(t.row);
-      const Index least = std::max<Index>(1, kSectorBytes / main_access());
-      for (t.columns = std::min(extent(column), cuts_.strip_columns); t.columns >= least; t.columns /= 2)
+      t.columns = std::min(extent(column), cuts_.strip_columns);
+      const Index least = std::min(t.columns, std::max<Index>(1, kSectorBytes / main_access()));
+      for (; t.columns >= least; t.columns /= 2)
         if (fits(t.rows * t.columns)) return t;
       t.columns = std::min(extent(column), column_width(extent(t.row)));
     }
