@@ -146,5 +146,49 @@ TEST(Peers, ATextThatIsNoProgramIsItsRowsReason) {
   EXPECT_NE(contenders.at(0).unavailable.find("program"), std::string::npos) << contenders.at(0).unavailable;
 }
 
+// Contenders of one process: the one that ends it is told so, now and later; the other goes on in a new
+// process, with its inputs and the outputs of its last call.
+TEST(Peers, OneThatEndsTheProcessCostsTheOthersNothing) {
+  const auto peers = open_peers({});
+  Numbers good, bad;
+  good.workload.source = "def program(x):\n    return x + 1\n";
+  bad.workload.source = "import os\ndef program(x):\n    os._exit(7)\n";
+  good.workload.outputs = bad.workload.outputs = {{"y", DType::f32, Shape{100}, {}}};
+  const auto lives = peers->contenders(good.workload), dies = peers->contenders(bad.workload);
+  ASSERT_TRUE(lives[0].batch_us(0, 3).ok());
+  for (int call = 0; call < 2; ++call) {
+    const auto us = dies[0].batch_us(0, 1);
+    ASSERT_FALSE(us.ok());
+    EXPECT_NE(us.error().message.find("the peer's process has ended with exit status 7"), std::string::npos)
+        << us.error().message;
+  }
+  const auto again = lives[0].outputs[0].read();
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_FLOAT_EQ(static_cast<float>((*again)[5]), (*good.x)[5] + 1);
+  ASSERT_TRUE(good.instance.refresh_inputs(5).ok()) << "refreshing inputs asks nobody";
+  ASSERT_TRUE(lives[0].batch_us(0, 1).ok());
+  EXPECT_FLOAT_EQ(static_cast<float>((*lives[0].outputs[0].read())[5]), (*good.x)[5] + 1);
+}
+
+TEST(Peers, BothTimesAreOfTheWorkThatWasAskedFor) {
+  Numbers numbers;
+  numbers.workload.source = "import time\ndef program(x):\n    time.sleep(0.01)\n    return x.clone()\n";
+  numbers.workload.outputs = {{"y", DType::f32, Shape{100}, {}}};
+  const auto contenders = open_peers({})->contenders(numbers.workload);
+  for (const auto& us : {contenders.at(0).batch_us(0, 3), contenders.at(0).device_us(0, 3)}) {
+    ASSERT_TRUE(us.ok()) << us.error().message;
+    EXPECT_GE(*us, 30e3);  // a sleep is never shorter
+  }
+}
+
+TEST(Peers, WaysToRunTheSameProgramAreOneFamily) {
+  Numbers numbers;
+  numbers.workload.outputs = {{"y", DType::f32, Shape{100}, {}}};
+  for (const Contender& contender : open_peers({})->contenders(numbers.workload)) {
+    EXPECT_EQ(contender.unavailable, "");
+    EXPECT_EQ(contender.family, "torch") << contender.name;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::lab

@@ -203,14 +203,16 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
   beside.run_us();
 }
 
-// Why a device's own time cannot be that of the work which the calls, `call_us` each, asked for; empty when it
-// can. One batch of b calls may end b · call_us after its first, but for starting and waiting.
+// Why a device's own time cannot be that of the work which the calls, `call_us` each, asked for; empty when
+// it can. One batch of b calls may end b · call_us after its first, but for starting and waiting.
 std::string distrust(double device_us, double call_us, std::int64_t count, const Timer* timer) {
   const double slack = 50 / static_cast<double>(count);
   const bool too_long = device_us > 1.05 * call_us + slack;
-  const bool too_short = device_us <= 0 || (timer && timer->counts_gaps() && device_us < 0.5 * call_us - slack);
+  const bool too_short =
+      device_us <= 0 || (timer && timer->counts_gaps() && device_us < 0.5 * call_us - slack);
   if (!too_long && !too_short) return "";
-  return fmt::format("no device time: {:.4g} us of it are reported in calls of {:.4g} us", device_us, call_us);
+  return fmt::format("no device time: {:.4g} us of it are reported in calls of {:.4g} us", device_us,
+                     call_us);
 }
 
 // One more sample of the device's own time, of so many iterations; the batch before it finds the clocks, and

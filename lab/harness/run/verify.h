@@ -30,8 +30,8 @@ using Progress = std::function<void(std::string_view what)>;
 std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const Progress& progress = {});
 
 // Gives the inputs data that no contender has seen and poisons the outputs of those that are verified: what a
-// contender then leaves behind is the work of the timed runs. One whose outputs cannot be poisoned is verified
-// no longer. Call before timing; returns the inputs' digest.
+// contender then leaves behind is the work of the timed runs. One whose outputs cannot be poisoned is
+// verified no longer. Call before timing; returns the inputs' digest.
 Result<std::uint64_t> prepare_timed(PairInstance& instance, std::vector<Verification>& verifications,
                                     std::uint64_t seed);
 
