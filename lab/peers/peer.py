@@ -400,8 +400,8 @@ class Inputs:
 
     def __init__(self, request):
         self.request, self.device, self.copies = request, request["device"], []
-        if hasattr(torch, "compile"):
-            torch._dynamo.reset()  # nothing that it learnt of another instance's shapes
+        if "torch._dynamo" in sys.modules:  # imported by the first compilation
+            torch._dynamo.reset()  # nothing that it learnt of another instance's shapes stays
 
     def load(self):
         self.copies = []
@@ -499,6 +499,7 @@ class Job:
 
     def poison(self, output, byte):
         if self.results is None:
+            self.begin()
             self.once(0)
         result = self.results[output].detach()
         if result.dim() == 0:
@@ -516,6 +517,7 @@ def hello(request):
     except ImportError:
         pass
     if torch.cuda.is_available() and request["device"] != "cpu":
+        torch.cuda.set_device(request["device"])
         traced_spans(lambda: torch.zeros(1, device=request["device"]))  # before any graph is made: it sees those after
     return {"torch": torch.__version__, "compile": hasattr(torch, "compile"), "triton": triton,
             "cuda": torch.cuda.is_available()}

@@ -21,8 +21,14 @@ constexpr const char* kKeepPages[] = {"MALLOC_MMAP_MAX_=0", "MALLOC_TRIM_THRESHO
 constexpr const char* kPagesKept = ", pages kept";
 // The ways to run one program, of which a user takes the quickest.
 constexpr const char* kFamily = "torch";
-constexpr const char* kCompileOnGpu[] = {"torch.compile", "torch.compile:reduce-overhead",
-                                         "torch.compile:max-autotune-no-cudagraphs"};
+struct Way {
+  const char *mode, *name;  // what the script calls it; what rows do
+};
+constexpr Way kCompiledOnGpu[] = {
+    {"torch.compile", "torch.compile"},
+    {"torch.compile:reduce-overhead", "torch reduce-overhead"},
+    {"torch.compile:max-autotune-no-cudagraphs", "torch max-autotune"},
+};
 
 Contender unavailable(const std::string& name, const std::string& why) {
   return {.name = name, .unavailable = why};
@@ -67,7 +73,7 @@ class TorchPeers final : public Peers {
       return all;
     }
     if (compiles()) {
-      for (const std::string mode : kCompileOnGpu) all.push_back(one_of_family(*inputs, mode, mode));
+      for (const Way& way : kCompiledOnGpu) all.push_back(one_of_family(*inputs, way.mode, way.name));
     }
     for (const char* mode : more_modes(workload)) all.push_back(prepare(*inputs, mode, mode));
     return all;

@@ -248,7 +248,8 @@ void take_device_times(std::vector<Lane>& lanes, const Clocks& clocks, std::int6
       if (!lane.active() || !lane.timing.no_device_time.empty()) continue;
       const bool foreign = lane.contender->is_foreign();
       if (foreign && !lane.contender->device_us) continue;
-      const std::int64_t count = std::min(lane.timing.batch, options.most_traced);
+      const std::int64_t count =
+          clocks.device->counts_gaps() ? lane.timing.batch : std::min(lane.timing.batch, options.most_traced);
       const auto us = device_sample(lane, clocks, copies, count, options);
       if (!lane.active()) continue;
       const double each = us ? *us / static_cast<double>(count) : 0;
