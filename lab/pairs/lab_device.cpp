@@ -1,6 +1,7 @@
 // Devices for the lab.
 #include "pairs/lab_device.h"
 
+#include "pairs/device_trace.h"
 #include "runtime/device_name.h"
 #include "tensor/storage.h"
 
@@ -21,9 +22,17 @@ class DeviceTimer final : public Timer {
   backends::Backend& backend_;
 };
 
+std::shared_ptr<Timer> device_timer(backends::Backend& backend, DeviceTime by) {
+  if (by == DeviceTime::off) return nullptr;
+  if (by == DeviceTime::trace) {
+    if (auto trace = open_device_trace([&backend] { return backend.synchronize(); })) return *trace;
+  }
+  return std::make_shared<DeviceTimer>(backend);
+}
+
 }  // namespace
 
-OpenDevice open_lab_device(const ContextOptions& options) {
+OpenDevice open_lab_device(const ContextOptions& options, DeviceTime device_time) {
   OpenDevice open;
   open.context = std::make_unique<Context>(options);
   const runtime::DeviceName name = runtime::parse_device_name(options.device).value();
@@ -32,7 +41,7 @@ OpenDevice open_lab_device(const ContextOptions& options) {
   open.device.kind = cuda ? DeviceKind::cuda : DeviceKind::cpu;
   open.device.context = open.context.get();
   if (cuda)
-    open.device.timer = std::make_shared<DeviceTimer>(detail::backend_of(*open.context, open.device.name));
+    open.device.device_timer = device_timer(detail::backend_of(*open.context, open.device.name), device_time);
   return open;
 }
 

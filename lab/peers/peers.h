@@ -14,6 +14,11 @@ namespace tilewright::lab {
 struct PeerWorkload {
   std::string target;
   std::vector<std::pair<std::string, std::string>> parameters = {};  // beside what shapes say
+  // A program as Python text, instead of the one that the script has by the target's name: it defines
+  // `program(...)` over the inputs, with `torch`, `math` and `F` (torch.nn.functional) known, and returns the
+  // output or a tuple of them. Where it also says `gradients_of = [i, j]`, the program's single output is a
+  // loss, and the outputs are that and the gradients of these inputs.
+  std::string source = {};
   struct Input {
     DType dtype = DType::f32;
     Shape shape;
@@ -38,9 +43,13 @@ class Peers {
 };
 
 struct PeerOptions {
-  std::string python = {};  // interpreter; empty: the first of python3 and /usr/bin/python3 that has PyTorch
+  // Interpreter; empty: the first of .cache/peers (scripts/setup.sh peers), python3 and /usr/bin/python3 that
+  // has PyTorch.
+  std::string python = {};
   std::string device = "cpu";
   int threads = 1;
+  DeviceTime device_time = DeviceTime::off;  // as ours is taken, or they could not be compared
+  std::vector<std::string> without = {};     // contenders that are not wanted: "torch max-autotune"
 };
 // Never fails: without PyTorch every contender is unavailable, with the reason.
 std::shared_ptr<Peers> open_peers(const PeerOptions& options);

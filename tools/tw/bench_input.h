@@ -17,9 +17,11 @@ struct BenchInput {
   std::string expectations;  // folder of the expectation files
   bool expect = false, update = false, accept_regressions = false;
   bool peers = false;
-  bool autotune = false;  // also with measured schedules
-  bool launches = false;  // also without replayed graphs
-  std::string python;     // interpreter of the peers; empty: the first with PyTorch
+  bool autotune = false;              // also with measured schedules
+  bool launches = false;              // also without replayed graphs
+  std::string python;                 // interpreter of the peers; empty: the first with PyTorch
+  std::vector<std::string> without;   // peers to leave out
+  std::string device_time = "trace";  // "trace", "events", "off"
   std::uint64_t seed = 1;
   double budget_s = 0;  // of timing for each workload; 0: the suite's, or 3
   std::string cache = "auto";
