@@ -94,8 +94,9 @@ Value gelu(Value x, Gelu kind) {
 
 Value softplus(Value x) {
   x = as_float(x);
-  // Not relu: at 0 the magnitude has no gradient, and the maximum's half is all of it.
-  return maximum(x, 0.0) + log1p(exp(-abs(x)));
+  // Not relu and abs: at 0 both parts belong to the side above, so that derivatives of any order are right.
+  const Value below = lt(x, 0.0);
+  return where(below, 0.0, x) + log1p(exp(where(below, x, -x)));
 }
 
 Value softmax(Value x, Index axis) {

@@ -178,17 +178,21 @@ Grads vjp_extreme(Args x, const Attrs& attrs, Value y, Value g) {
   return {where(is_extreme, spread(g / count, x[0], attrs), 0.0)};
 }
 
-// The product of the other elements. With one zero only that element has a gradient, with two none. Of narrow
-// types the product is taken again in f32: rounded to f16, that of two small elements is 0, and so would be
-// the other element that it is divided by the first to give.
+// The product of the other elements. With one zero only that element has a gradient; with two none, but
+// theirs are each other, which the second derivative sees. Of narrow types the product is taken again in f32:
+// rounded to f16, that of two small elements is 0, and so would be the other element that it is divided by
+// the first to give.
 Grads vjp_prod(Args x, const Attrs& attrs, Value y, Value g) {
   const DType wide = compute_dtype(x[0].dtype());
   const Value all = cast(x[0], wide), product = wide == x[0].dtype() ? y : over_axes(prod, all, attrs);
   const Value is_zero = eq(x[0], 0.0), others = where(is_zero, 1.0, all), reached = cast(g, wide);
   const Value zeros = over_axes(sum, cast(is_zero, DType::i64), attrs);
-  const Value without_zero = where(eq(zeros, 1), reached * over_axes(prod, others, attrs), 0.0);
-  const Value gradient =
-      where(is_zero, spread(without_zero, x[0], attrs), spread(reached * product, x[0], attrs) / others);
+  const Value lone = spread(reached * over_axes(prod, others, attrs), x[0], attrs);
+  const Value among_zeros = where(is_zero, all, 0.0);
+  const Value the_other = spread(over_axes(sum, among_zeros, attrs), x[0], attrs) - among_zeros;
+  const auto are = [&](Index count) { return spread(eq(zeros, count), x[0], attrs); };
+  const Value of_zero = where(are(1), lone, where(are(2), lone * the_other, 0.0));
+  const Value gradient = where(is_zero, of_zero, spread(reached * product, x[0], attrs) / others);
   return {cast(gradient, x[0].dtype())};
 }
 

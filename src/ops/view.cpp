@@ -72,7 +72,11 @@ Type infer_pad(Types operands, const Attrs& attrs) {
   const auto rank = static_cast<std::size_t>(shape.rank());
   if (low.size() != rank || high.size() != rank)
     throw Error(fmt::format("low and high must have one entry per axis of {}", to_string(shape)));
-  ir::check_shape(Shape(low));  // not negative, and the sums below do not overflow
+  for (const std::vector<Index>* widths : {&low, &high})
+    for (const Index width : *widths)
+      if (width < 0)
+        throw Error(fmt::format("a width of {}: slice takes elements away, pad adds them", width));
+  ir::check_shape(Shape(low));  // the sums below do not overflow
   ir::check_shape(Shape(high));
   for (int i = 0; i < shape.rank(); ++i)
     shape[i] += low[static_cast<std::size_t>(i)] + high[static_cast<std::size_t>(i)];

@@ -1,9 +1,10 @@
-// in_fixed_order (where that is asked for) → simplify → materialize → fuse → lower each group → plan memory.
+// in_fixed_order (where that is asked for) → with_scans_in_blocks → simplify → materialize → fuse → lower each group → plan memory.
 #include "passes/pipeline.h"
 
 #include "ops/rows.h"
 #include "passes/emit/lower.h"
 #include "passes/graph/fixed_order.h"
+#include "passes/graph/long_scans.h"
 #include "passes/graph/simplify.h"
 #include "passes/plan/plan_memory.h"
 #include "passes/plan/shared_text.h"
@@ -261,7 +262,8 @@ Compiled plan_groups(ir::Graph graph, Fusion fusion, const tile::Target& target,
 }
 
 Compiled run_pipeline(const ir::Graph& graph, const tile::Target& target, const PipelineOptions& options) {
-  const ir::Graph ordered = options.deterministic ? in_fixed_order(graph) : graph;
+  const ir::Graph ordered =
+      with_scans_in_blocks(options.deterministic ? in_fixed_order(graph) : graph, target);
   ir::Graph whole = materialize(options.simplify ? simplify(ordered) : ordered, target);
   if (!options.fuse) {
     Fusion apart = keep_apart(whole);

@@ -93,7 +93,8 @@ std::string promotion_text() {
   std::string text =
       "\n## Promotion\n\nThe type at which two operands of a building function meet. Beyond the table: true "
       "division and transcendental functions of integers give f32; +, -, * of bools happen in i32; a literal "
-      "takes the tensor's type (an integer that an integer type does not hold is an Error), except that a "
+      "takes the tensor's type (an integer that an integer type does not hold is an Error; beside bools 0 "
+      "and 1 are bools, other integers i32), except that a "
       "real literal beside integers gives f32; two literals, between which `where` chooses, give f32 when "
       "one "
       "is real (f64 beyond f32's range), else i32 (i64 beyond its range); sums of integers and bools are "

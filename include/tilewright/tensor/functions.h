@@ -1,7 +1,8 @@
 // Functions of tensors. Shapes broadcast by NumPy's rule and types promote by one table (docs/ops.md);
 // literals take the tensor's type: an integer beyond what an integer tensor's type holds is an Error, for it
-// would be another number there; a real literal beside integers gives f32. Axes may be negative. A mistake
-// throws Error naming the op, the types and the user's line.
+// would be another number there; a real literal beside integers gives f32, an integer beside bools that is
+// neither 0 nor 1 gives an integer. Axes may be negative. A mistake throws Error naming the op, the types and
+// the user's line.
 #pragma once
 
 #include <tilewright/tensor/tensor.h>
@@ -88,7 +89,8 @@ struct SliceRange {
 };
 Tensor slice(const Tensor& x, Index axis, const SliceRange& range, TW_HERE);
 Tensor select(const Tensor& x, Index axis, Index position, TW_HERE);
-// Fills with `value`, whose fraction is cut where x holds integers.
+// `low` elements before and `high` behind, neither negative: `value`, whose fraction is cut where x holds
+// integers.
 Tensor pad(const Tensor& x, Index axis, Index low, Index high, double value = 0, TW_HERE);
 Tensor concat(const std::vector<Tensor>& parts, Index axis, TW_HERE);
 Tensor stack(const std::vector<Tensor>& parts, Index axis, TW_HERE);

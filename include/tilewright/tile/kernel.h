@@ -14,7 +14,7 @@ namespace tilewright::tile {
 // Tiles are at most this deep: enough for dot, and every backend maps two axes onto its machine.
 inline constexpr int kMaxTileRank = 2;
 inline constexpr Index kMaxTileElements = 1 << 22;  // more is a loop: no backend holds it on chip
-inline constexpr int kMaxViewRank = 8;
+inline constexpr int kMaxViewRank = 32;
 inline constexpr Index kMaxViewSpan = Index{1} << 48;  // elements a view of constant sizes reaches over
 inline constexpr int kMaxNesting = 16;                 // loops and branches inside one another
 

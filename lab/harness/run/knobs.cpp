@@ -97,19 +97,24 @@ constexpr std::string_view kExamples[] = {"8192, 2^13 or 2^10..2^16", "0.1", "f3
 }
 
 // Whether the value lies in the knob's range; of a shape each extent, and the number of elements is one.
+constexpr double kMostElements = 0x1p59;  // so that their bytes are still counted in 64 bits
+
 bool is_in_range(const Knob& knob, const KnobValue& value) {
-  constexpr double kMostElements = 0x1p59;  // so that their bytes are still counted in 64 bits
   const auto in_range = [&](double v) { return v >= knob.least && v <= knob.most; };
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return in_range(static_cast<double>(*integer));
   if (const auto* real = std::get_if<double>(&value)) return in_range(*real);
   const auto* shape = std::get_if<Shape>(&value);
   if (!shape) return true;
+  return std::all_of(shape->extents().begin(), shape->extents().end(),
+                     [&](Index extent) { return in_range(static_cast<double>(extent)); });
+}
+
+double elements_of(const KnobValue& value) {
+  const auto* shape = std::get_if<Shape>(&value);
   double elements = 1;
-  for (const Index extent : shape->extents()) {
-    if (!in_range(static_cast<double>(extent))) return false;
-    elements *= static_cast<double>(extent);
-  }
-  return elements <= kMostElements;
+  if (shape != nullptr)
+    for (const Index extent : shape->extents()) elements *= static_cast<double>(extent);
+  return elements;
 }
 
 void check_value(const Knob& knob, const KnobValue& value) {
@@ -117,6 +122,9 @@ void check_value(const Knob& knob, const KnobValue& value) {
     throw Error(fmt::format("--set {}={}: {} {:.15g} to {:.15g} (knob {}: {})", knob.name, to_string(value),
                             value.index() == 3 ? "each extent must be" : "must be", knob.least, knob.most,
                             knob.name, knob.doc));
+  if (elements_of(value) > kMostElements)
+    throw Error(fmt::format("--set {}={}: {:.3g} elements are more than any memory holds (knob {}: {})",
+                            knob.name, to_string(value), elements_of(value), knob.name, knob.doc));
   if (knob.choices.empty() ||
       std::find(knob.choices.begin(), knob.choices.end(), value) != knob.choices.end())
     return;

@@ -5,6 +5,8 @@
 #include "passes/tiling/group_cost.h"
 #include "passes/tiling/split_k_b2b.h"
 
+#include <tilewright/tile/kernel.h>
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -143,9 +145,11 @@ class Chooser {
     return t;
   }
 
-  // f32 bytes per element that a program keeps of a row: one value, computed in f32. A scan is never cut: its
-  // row is taken whole, whatever its length.
-  bool fits(Index elements) const { return has_scan() || elements * 4 <= target_.row_bytes; }
+  // f32 bytes per element that a program keeps of a row: one value, computed in f32. A scan is never cut
+  // (graph/long_scans.h): its row is taken whole, if no device could.
+  bool fits(Index elements) const {
+    return has_scan() ? elements <= tile::kMaxTileElements : elements * 4 <= target_.row_bytes;
+  }
 
   bool has_scan() const {
     return std::any_of(nest_.exprs.begin(), nest_.exprs.end(),
@@ -222,8 +226,8 @@ class Chooser {
       // The whole reduced axis on chip, over a strip of columns: the widest that fits, of a sector at least.
       t.rows = extent(t.row);
       t.columns = std::min(extent(column), cuts_.strip_columns);
-      const Index least = std::min(t.columns, std::max<Index>(1, kSectorBytes / main_access()));
-      for (; t.columns >= least; t.columns /= 2)
+      const Index sector = has_scan() ? 1 : std::max<Index>(1, kSectorBytes / main_access());
+      for (const Index least = std::min(t.columns, sector); t.columns >= least; t.columns /= 2)
         if (fits(t.rows * t.columns)) return t;
       t.columns = std::min(extent(column), column_width(extent(t.row)));
     }

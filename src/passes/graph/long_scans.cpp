@@ -1,0 +1,95 @@
+#include "passes/graph/long_scans.h"
+
+#include "ops/functions.h"
+#include "ops/rows.h"
+
+#include <tilewright/base/error.h>
+
+#include <algorithm>
+
+namespace tilewright::passes {
+
+namespace {
+
+using ir::NodeId;
+using ir::OpClass;
+using ir::Value;
+
+constexpr Index kBlock = 4096;  // chosen: a million elements are 256 blocks
+
+// Elements of one scan. Threads that share a tile keep it in the registers of one block; a program of one
+// thread walks memory and is bounded by what tile IR allows (tile::kMaxTileElements), with strips of a few
+// columns.
+Index longest(const tile::Target& target) {
+  if (target.shares_tiles()) return std::max(kBlock, target.row_bytes / 4 / std::max(target.max_cluster, 1));
+  return Index{1} << 20;
+}
+
+// The op itself: the building functions would widen integers.
+Value scan(const ir::Op& op, Value x, Index axis) {
+  return {x.graph, x.graph->add(op, {x.id}, {{"axis", axis}})};
+}
+
+Value combined(const ir::Op& op, Value a, Value b) {
+  if (&op == &ops::kCumsum) return a + b;
+  if (&op == &ops::kCumprod) return a * b;
+  TW_CHECK(&op == &ops::kCummax || &op == &ops::kCummin, "a scan that is not known here");
+  return &op == &ops::kCummax ? ops::maximum(a, b) : ops::minimum(a, b);
+}
+
+Value in_blocks(const ir::Op& op, Value x, Index axis, Index most) {
+  const int at = static_cast<int>(axis);
+  const Index length = x.shape()[at];
+  if (length <= most) return scan(op, x, axis);
+  const Index blocks = (length + kBlock - 1) / kBlock;
+  std::vector<Index> extents = x.shape().extents();
+  extents[static_cast<std::size_t>(at)] = blocks;
+  extents.insert(extents.begin() + at + 1, kBlock);
+  // What the last block lacks is behind every element: any value will do.
+  const Value whole = ops::reshape(ops::pad_axis(x, axis, 0, blocks * kBlock - length), Shape(extents));
+  const Value within = scan(op, whole, axis + 1);
+  const Value last = ops::select(within, axis + 1, kBlock - 1);  // one an element of `blocks`
+  // The first block has nothing before it; each other one what the blocks before it come to.
+  const Value before = in_blocks(op, ops::slice_axis(last, axis, {0, blocks - 1}), axis, most);
+  const Value first = ops::slice_axis(within, axis, {0, 1}),
+              others = ops::slice_axis(within, axis, {1, blocks});
+  const Value rest =
+      combined(op, ops::broadcast_to(ops::unsqueeze(before, axis + 1), others.shape()), others);
+  std::vector<Index> padded = x.shape().extents();
+  padded[static_cast<std::size_t>(at)] = blocks * kBlock;
+  return ops::slice_axis(ops::reshape(ops::concat({first, ops::cast(rest, x.dtype())}, axis), Shape(padded)),
+                         axis, {0, length});
+}
+
+}  // namespace
+
+ir::Graph with_scans_in_blocks(const ir::Graph& graph, const tile::Target& target) {
+  const Index most = longest(target);
+  const auto is_long = [&](const ir::Node& n) {
+    return n.op->kind == OpClass::scan && n.type.shape[static_cast<int>(n.attrs.integer("axis"))] > most;
+  };
+  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_long)) return graph;
+  ir::Graph out(graph.name());
+  std::vector<NodeId> renamed(static_cast<std::size_t>(graph.size()), -1);
+  for (NodeId id = 0; id < graph.size(); ++id) {
+    const ir::Node& n = graph.node(id);
+    NodeId& to = renamed[static_cast<std::size_t>(id)];
+    if (n.op->kind == OpClass::input) {
+      to = out.add_input(n.name, n.type);
+      continue;
+    }
+    std::vector<NodeId> operands;
+    operands.reserve(n.operands.size());
+    for (NodeId o : n.operands) operands.push_back(renamed[static_cast<std::size_t>(o)]);
+    const ir::LocationScope scope(out, n.location);
+    to = is_long(n) ? in_blocks(*n.op, {&out, operands[0]}, n.attrs.integer("axis"), most).id
+                    : out.add(*n.op, operands, n.attrs, n.location);
+  }
+  std::vector<NodeId> outputs;
+  outputs.reserve(graph.outputs().size());
+  for (NodeId o : graph.outputs()) outputs.push_back(renamed[static_cast<std::size_t>(o)]);
+  out.set_outputs(outputs);
+  return out;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,59 @@
+// Second derivatives where a formula's cases meet: products with zeros, softplus at 0.
+#include <tilewright/tilewright.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+// Σ w · ∂f/∂x, differentiated by x: the Hessian of f times w.
+std::vector<double> hessian_times(const Tensor& x, const Tensor& w,
+                                  const std::function<Tensor(const Tensor&)>& f) {
+  const auto gradient = [&](const Tensor& u) { return sum(value_and_grad(f)({u})[1] * w); };
+  const std::vector<double> eager = value_and_grad(gradient)({x})[1].to_vector<double>();
+  const Tensor compiled = compile([&](const Tensor& u) { return value_and_grad(gradient)({u})[1]; })(x);
+  EXPECT_EQ(compiled.to_vector<double>(), eager);
+  return eager;
+}
+
+TEST(SecondDerivatives, OfAProductAreProductsOfTheOtherElements) {
+  Context ctx;
+  const std::vector<double> weights = {1, 2, 3, 5};
+  for (const std::vector<double>& x : {std::vector<double>{2, 3, 4, 5},
+                                       {0, 3, 4, 5},
+                                       {0, 0, 3, 5},
+                                       {7, 0, 3, 0},
+                                       {0, 0, 0, 5},
+                                       {0, 0, 0, 0}}) {
+    std::vector<double> want(x.size(), 0);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      for (std::size_t j = 0; j < x.size(); ++j) {
+        double others = i == j ? 0 : weights[j];
+        for (std::size_t k = 0; k < x.size(); ++k)
+          if (k != i && k != j) others *= x[k];
+        want[i] += others;
+      }
+    const Shape shape{static_cast<Index>(x.size())};
+    const std::vector<double> got =
+        hessian_times(ctx.from(x, shape), ctx.from(weights, shape), [](const Tensor& u) { return prod(u); });
+    for (std::size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-12) << i;
+  }
+}
+
+TEST(SecondDerivatives, OfSoftplusAreTheSigmoidsFirst) {
+  Context ctx;
+  const std::vector<double> x = {0, -0.0, 1e-3, -2, 3};
+  const std::vector<double> got = hessian_times(ctx.from(x, {5}), ctx.ones({5}, DType::f64),
+                                                [](const Tensor& u) { return sum(softplus(u)); });
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double s = 1 / (1 + std::exp(-x[i]));
+    EXPECT_NEAR(got[i], s * (1 - s), 1e-12) << x[i];
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
