@@ -150,7 +150,7 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   instance.input_digest = [shared] { return shared->inputs.digest(shared->pool); };
   instance.input_memory = [shared] { return shared->inputs.memory(); };
   instance.input_copies = shared->inputs.copies();
-  instance.contenders.push_back(eager(shared));
+  if (w.op_by_op) instance.contenders.push_back(eager(shared));
   const Compiled<std::vector<Tensor>> function = compile(w.function, w.options);
   instance.compiled = std::make_shared<CompiledAccess>(CompiledAccess{function, shared->inputs.copy(0)});
   instance.contenders.push_back(compiled(shared, "compiled", function));

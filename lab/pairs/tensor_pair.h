@@ -31,6 +31,7 @@ struct TensorWorkload {
   // What people write without the compiler, where `function` is not made of calls that run one by one (a
   // gradient); none: `function`.
   TensorFunction eager = {};
+  bool op_by_op = true;  // false: no eager contender; the compiled one is the baseline
   // Builds the kernels written by hand for a device; none: no such contender.
   std::function<TileLaunch(const LabDevice& device)> tile = {};
   std::vector<std::pair<std::string, std::string>> peer_parameters = {};  // as PeerWorkload::parameters

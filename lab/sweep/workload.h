@@ -1,0 +1,46 @@
+// From a seed to a drawn program within limits, and from that to an instance of the lab's harness.
+#pragma once
+
+#include <tilewright/perf/cost.h>
+
+#include <optional>
+
+#include "ir/graph.h"
+#include "pairs/tensor_pair.h"
+#include "sweep/families.h"
+
+namespace tilewright::sweep {
+
+struct Limits {
+  double least_bytes = 1024, most_bytes = 64 << 20;  // of traffic: each input and each result once
+  double most_flops = 4e9;                           // of products
+  std::vector<DType> dtypes = {DType::f32, DType::bf16};
+};
+
+// A drawn program as the graph that our functions record, with what it must do at least.
+struct Traced {
+  ir::Graph graph;  // gradients included
+  std::vector<ir::Type> outputs;
+  perf::Cost cost;              // products and traffic; what is cheap beside them is left out
+  std::int64_t reduction = 1;   // terms of the longest sum
+};
+
+struct DrawnWork {
+  Drawn drawn;
+  Traced traced;
+};
+
+// The program of a seed: of `family`, or of one that the seed draws. `context` only records it.
+DrawnWork draw_work(std::uint64_t seed, const std::string& family, const Limits& limits, Context& context);
+
+// Who knows what is right.
+enum class Judge { peer, oracle, small_oracle };
+std::string_view name(Judge judge);
+
+struct SweepInstance {
+  lab::PairInstance instance;
+  Judge judge = Judge::oracle;
+};
+Result<SweepInstance> make_instance(const DrawnWork& work, lab::LabDevice& device);
+
+}  // namespace tilewright::sweep
