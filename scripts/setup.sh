@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what this project needs and the machine lacks: Debian packages (as root or through sudo), and for the tests
 # NVRTC from PyPI into .cache/nvrtc, where no CUDA is installed. Does nothing, quickly, where all is there.
-# Usage: scripts/setup.sh [build] [test] [lint] [clang]      (default: build)
+# Usage: scripts/setup.sh [build] [test] [lint] [clang] [peers]      (default: build)
+# `peers` is wanted by no build and no test: PyTorch with its compiler in .cache/peers (1.7 GB), which
+# `tw bench run --peers` finds before any other.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,6 +15,7 @@ build=(g++ cmake make ninja-build ccache git
 test=(python3-pip librapidcheck-dev python3-torch) # PyTorch judges random programs: tests/judge
 lint=(clang-tidy-19 clang-format-19 python3)
 clang=(clang-19 libclang-rt-19-dev) # what the sanitizers and libFuzzer build with
+peers=(g++ python3-venv python3-dev) # torch.compile prints C++ for the CPU, and includes Python's headers
 
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
@@ -52,6 +55,22 @@ install_nvrtc() {
   mv .cache/nvrtc.part .cache/nvrtc
 }
 
+# The newest PyTorch that the lab is known to run with. --no-deps leaves out 3 GB of CUDA: what the wheel cannot
+# be imported without is named here, and a machine with a GPU has the rest (CUDA 13, cuDNN 9) or a PyTorch of its own.
+install_peers() {
+  local into=.cache/peers
+  [ ! -x "$into/bin/python" ] || return 0
+  echo "setup: installing PyTorch into $into"
+  rm -rf "$into.part"
+  python3 -m venv "$into.part"
+  local pip=("$into.part/bin/python" -m pip install --quiet --disable-pip-version-check --only-binary=:all:)
+  "${pip[@]}" typing_extensions sympy networkx jinja2 fsspec filelock 'setuptools<82' numpy
+  "${pip[@]}" --no-deps torch==2.11.0 nvidia-cufile nvidia-cusparselt-cu13==0.8.0 nvidia-nvshmem-cu13==3.4.5
+  # An import that fails must not leave a folder that looks complete.
+  "$into.part/bin/python" -c 'import torch; print("setup: PyTorch", torch.__version__)'
+  mv "$into.part" "$into"
+}
+
 [ $# -gt 0 ] || set -- build
 packages=()
 for part; do
@@ -60,8 +79,9 @@ for part; do
     test) packages+=("${test[@]}") ;;
     lint) packages+=("${lint[@]}") ;;
     clang) packages+=("${clang[@]}") ;;
+    peers) packages+=("${peers[@]}") ;;
     *)
-      echo "setup: no part '$part'; there are build, test, lint, clang" >&2
+      echo "setup: no part '$part'; there are build, test, lint, clang, peers" >&2
       exit 2
       ;;
   esac
@@ -69,4 +89,5 @@ done
 install_packages "${packages[@]}"
 for part; do
   if [ "$part" = test ]; then install_nvrtc; fi
+  if [ "$part" = peers ]; then install_peers; fi
 done

@@ -329,7 +329,31 @@ def triton_elu():
     return run
 
 
-def program(mode, work, parameters):
+# --- programs that come as a text
+
+def from_source(source, compile_with=lambda f: f):
+    """The text's `program`; with `gradients_of` its output is a loss, and the gradients of these inputs follow it."""
+    space = {"torch": torch, "math": math, "F": F}
+    exec(source, space)
+    run, wanted = compile_with(space["program"]), space.get("gradients_of")
+    if wanted is None:
+        return run
+
+    def with_gradients_of(*inputs):
+        inputs = [x.detach().requires_grad_() if i in wanted else x for i, x in enumerate(inputs)]
+        loss = run(*inputs)
+        return (loss.detach(), *torch.autograd.grad(loss, [inputs[i] for i in wanted]))
+
+    return with_gradients_of
+
+
+def program(mode, work, parameters, source=""):
+    if source:
+        if mode == "torch":
+            return from_source(source)
+        if mode == "torch.compile":
+            return from_source(source, torch.compile)
+        raise ValueError(f"{mode} has no programs of its own")
     if mode == "torch":
         return eager(work, parameters)
     if mode == "torch.compile":
@@ -366,7 +390,7 @@ class Job:
 
     def __init__(self, request):
         self.request, self.device = request, request["device"]
-        self.function = program(request["mode"], request["work"], request["parameters"])
+        self.function = program(request["mode"], request["work"], request["parameters"], request.get("source", ""))
         self.results = None
         self.copies = []
 
@@ -384,7 +408,7 @@ class Job:
     def once(self, iteration):
         self.results = None  # its memory is taken again
         out = self.function(*self.copies[iteration % len(self.copies)])
-        self.results = out if isinstance(out, tuple) else (out,)
+        self.results = out if isinstance(out, (tuple, list)) else (out,)
 
     def run(self, first, count):
         cuda = self.device != "cpu"

@@ -143,7 +143,8 @@ Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& 
                   {"device", host.options.device},
                   {"copies", inputs->workload.copies},
                   {"inputs", inputs->describe()},
-                  {"parameters", Json::object()}};
+                  {"parameters", Json::object()},
+                  {"source", inputs->workload.source}};
   for (const auto& [key, value] : inputs->workload.parameters) request["parameters"][key] = value;
   Status ready = host.tell(request);
   if (ready) ready = job->load();

@@ -14,6 +14,11 @@ namespace tilewright::lab {
 struct PeerWorkload {
   std::string target;
   std::vector<std::pair<std::string, std::string>> parameters = {};  // beside what shapes say
+  // A program as Python text, instead of the one that the script has by the target's name: it defines
+  // `program(...)` over the inputs, with `torch`, `math` and `F` (torch.nn.functional) known, and returns the
+  // output or a tuple of them. Where it also says `gradients_of = [i, j]`, the program's single output is a
+  // loss, and the outputs are that and the gradients of these inputs.
+  std::string source = {};
   struct Input {
     DType dtype = DType::f32;
     Shape shape;

@@ -67,23 +67,47 @@ TEST(Peers, WhatNoPeerCanDoIsUnavailableWithItsReason) {
   EXPECT_FALSE(contenders[0].unavailable.empty());
 }
 
+// An instance over 100 numbers x in [-2, 2.15), and what a peer is told of it; the outputs, the reference and
+// the program are the test's.
+struct Numbers {
+  std::shared_ptr<std::vector<float>> x = std::make_shared<std::vector<float>>(100);
+  std::shared_ptr<std::vector<std::function<Status()>>> listeners =
+      std::make_shared<std::vector<std::function<Status()>>>();
+  PairInstance instance{.target = "elu", .device = "cpu", .shape = "100", .dtype = "f32"};
+  PeerWorkload workload{.target = "elu", .inputs = {{DType::f32, Shape{100}, 1}}};
+
+  Numbers() {
+    instance.refresh_inputs = [x = x, listeners = listeners](std::uint64_t seed) -> Status {
+      for (std::size_t i = 0; i < x->size(); ++i)
+        (*x)[i] = static_cast<float>((i * 37 + seed * 11) % 83) / 20.0f - 2.0f;
+      for (const auto& heard : *listeners) {
+        if (Status status = heard(); !status) return status;
+      }
+      return Unit{};
+    };
+    instance.input_digest = [x = x]() -> Result<std::uint64_t> { return digest(x->data(), 400); };
+    workload.read_input = [x = x](std::size_t, std::int64_t, void* to) -> Status {
+      std::memcpy(to, x->data(), 400);
+      return Unit{};
+    };
+    workload.on_refresh = [listeners = listeners](std::function<Status()> heard) {
+      listeners->push_back(std::move(heard));
+    };
+    EXPECT_TRUE(instance.refresh_inputs(0).ok());
+  }
+  std::vector<Verification> verified_with(Peers& peers) {
+    workload.outputs = instance.outputs;
+    instance.contenders = peers.contenders(workload);
+    EXPECT_EQ(instance.contenders[0].unavailable, "");
+    return verify(instance, 1);
+  }
+};
+
 // y = where(x > 0, x, exp(x) - 1) by PyTorch, through files and back.
 TEST(Peers, PyTorchIsVerifiedLikeEveryContender) {
-  const auto peers = open_peers({});
-  auto x = std::make_shared<std::vector<float>>(100);
-  auto listeners = std::make_shared<std::vector<std::function<Status()>>>();
-  PairInstance instance{.target = "elu", .device = "cpu", .shape = "100", .dtype = "f32"};
-  instance.outputs = {{"y", DType::f32, Shape{100}, {.operations = 5}}};
-  instance.refresh_inputs = [=](std::uint64_t seed) -> Status {
-    for (std::size_t i = 0; i < x->size(); ++i)
-      (*x)[i] = static_cast<float>((i * 37 + seed * 11) % 83) / 20.0f - 2.0f;
-    for (const auto& heard : *listeners) {
-      if (Status status = heard(); !status) return status;
-    }
-    return Unit{};
-  };
-  instance.input_digest = [x]() -> Result<std::uint64_t> { return digest(x->data(), 400); };
-  instance.reference = [x](std::int64_t) {
+  Numbers numbers;
+  numbers.instance.outputs = {{"y", DType::f32, Shape{100}, {.operations = 5}}};
+  numbers.instance.reference = [x = numbers.x](std::int64_t) {
     Reference y;
     for (float v : *x) {
       y.values.push_back(v > 0 ? v : std::expm1(static_cast<double>(v)));
@@ -91,19 +115,35 @@ TEST(Peers, PyTorchIsVerifiedLikeEveryContender) {
     }
     return std::vector{y};
   };
-  PeerWorkload workload{.target = "elu", .inputs = {{DType::f32, Shape{100}, 1}}};
-  workload.read_input = [x](std::size_t, std::int64_t, void* to) -> Status {
-    std::memcpy(to, x->data(), 400);
-    return Unit{};
+  const auto peers = open_peers({});
+  for (const Verification& v : numbers.verified_with(*peers)) EXPECT_TRUE(v.verified) << v.reason;
+}
+
+// The loss Σ x² and its gradient 2x, by a program that the workload brings as a text.
+TEST(Peers, AProgramMayComeAsATextWithItsGradients) {
+  Numbers numbers;
+  numbers.workload.target = "no work of this name";
+  numbers.workload.source = "def program(x):\n    return F.relu(x * x).sum()\ngradients_of = [0]\n";
+  numbers.instance.outputs = {{"loss", DType::f32, Shape{}, {.reduction = 100, .operations = 3}},
+                              {"dx", DType::f32, Shape{100}, {.operations = 3}}};
+  numbers.instance.reference = [x = numbers.x](std::int64_t) {
+    Reference loss{.values = {0}}, gradient;
+    for (double v : *x) {
+      loss.values[0] += v * v;
+      gradient.values.push_back(2 * v);
+    }
+    return std::vector{loss, gradient};
   };
-  workload.on_refresh = [listeners](std::function<Status()> heard) {
-    listeners->push_back(std::move(heard));
-  };
-  workload.outputs = instance.outputs;
-  ASSERT_TRUE(instance.refresh_inputs(0).ok());
-  instance.contenders = peers->contenders(workload);
-  ASSERT_EQ(instance.contenders[0].unavailable, "");
-  for (const Verification& v : verify(instance, 1)) EXPECT_TRUE(v.verified) << v.reason;
+  const auto peers = open_peers({});
+  for (const Verification& v : numbers.verified_with(*peers)) EXPECT_TRUE(v.verified) << v.reason;
+}
+
+TEST(Peers, ATextThatIsNoProgramIsItsRowsReason) {
+  Numbers numbers;
+  numbers.workload.source = "def progam(x):\n    return x\n";
+  numbers.workload.outputs = {{"y", DType::f32, Shape{100}, {}}};
+  const auto contenders = open_peers({})->contenders(numbers.workload);
+  EXPECT_NE(contenders.at(0).unavailable.find("program"), std::string::npos) << contenders.at(0).unavailable;
 }
 
 }  // namespace
