@@ -347,8 +347,74 @@ def from_source(source, compile_with=lambda f: f):
     return with_gradients_of
 
 
+# --- the truth of a text: its results in float64, and how far rounding may take them
+
+NARROW = (torch.float32, torch.float16, torch.bfloat16)
+ROUNDOFF = {"f64": 2.0 ** -53, "f32": 2.0 ** -24, "f16": 2.0 ** -11, "bf16": 2.0 ** -8}
+SUMS = 8 * 2.0 ** -24  # what sums in f32 do to each of their terms, at most
+NOISY_RUNS = 2
+
+
+def widened(roundoff, seed):
+    """A mode in which every op computes in float64, even where the text narrows, and its result is moved by up to `roundoff` of
+    itself at random: as if it had been rounded there."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_map
+    noise = {}
+
+    def moved(t):
+        if not isinstance(t, torch.Tensor) or t.dtype != torch.float64 or t.numel() == 0:
+            return t
+        if "pool" not in noise:
+            generator = torch.Generator().manual_seed(seed)
+            noise["pool"] = (torch.rand(999983, generator=generator, dtype=torch.float64) * 2 - 1).to(t.device)
+            noise["at"] = 0
+        pool = noise["pool"]
+        noise["at"] = (noise["at"] + 314159) % len(pool)
+        n, at = t.numel(), noise["at"]
+        drawn = pool.repeat((n + at) // len(pool) + 1)[at:at + n].reshape(t.shape)
+        return t + t * drawn * roundoff
+
+    class Widened(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            kwargs = dict(kwargs or {})
+            if kwargs.get("dtype") in NARROW:
+                kwargs["dtype"] = torch.float64
+            out = func(*args, **kwargs)
+            returns = func._schema.returns
+            aliases = any(r.alias_info is not None for r in returns)  # a view, or an update in place
+            return out if roundoff == 0 or aliases else tree_map(moved, out)
+
+    return Widened(), moved
+
+
+def in_float64(source, dtype):
+    """Returns the results in float64, and after them how far each of their elements was from its place in runs that round at
+    random as programs of this type do."""
+    run = from_source(source)
+
+    def truth(*inputs):
+        wide = [x.double() if x.is_floating_point() else x for x in inputs]
+        with widened(0, 0)[0]:
+            exact = run(*wide)
+        exact = exact if isinstance(exact, (tuple, list)) else (exact,)
+        spreads = [torch.zeros_like(y, dtype=torch.float64) for y in exact]
+        for seed in range(1, NOISY_RUNS + 1):
+            given = [widened(SUMS, 97 * seed + i)[1](x) for i, x in enumerate(wide)]
+            with widened(max(ROUNDOFF[dtype], SUMS), seed)[0]:
+                noisy = run(*given)
+            noisy = noisy if isinstance(noisy, (tuple, list)) else (noisy,)
+            for spread, y, z in zip(spreads, exact, noisy):
+                torch.maximum(spread, (z.double() - y.double()).abs(), out=spread)
+        return (*exact, *spreads)
+
+    return truth
+
+
 def program(mode, work, parameters, source=""):
     if source:
+        if mode == "float64":
+            return in_float64(source, parameters["dtype"])
         if mode == "torch":
             return from_source(source)
         if mode == "torch.compile":
@@ -462,6 +528,11 @@ def answer(request, jobs):
         return {"us": job.run(request["first"], request["count"])}
     if command == "poison":
         job.poison(request["output"], request["byte"])
+        return {}
+    if command == "forget":  # results that nobody will read again
+        job.results = None
+        if job.device != "cpu":
+            torch.cuda.empty_cache()
         return {}
     if command == "read":
         write_file(request["file"], job.results[request["output"]])

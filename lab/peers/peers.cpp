@@ -163,6 +163,7 @@ Contender prepare(const std::shared_ptr<PeerInputs>& inputs, const std::string& 
     if (!answer) return answer.error();
     return answer->at("us").get<double>();
   };
+  contender.forget = [job] { return job->host().tell({{"command", "forget"}, {"id", job->id}}); };
   for (std::size_t o = 0; o < inputs->workload.outputs.size(); ++o) {
     contender.outputs.push_back(
         {.poison =
@@ -206,6 +207,32 @@ class TorchPeers final : public Peers {
     return all;
   }
 
+  Result<Truth> truth(const PeerWorkload& workload, DType storage) override {
+    if (workload.source.empty()) return failure(Failure::Kind::unsupported, "the workload has no text");
+    PeerWorkload wide = workload;
+    wide.parameters.emplace_back("dtype", name(storage));
+    for (OutputSpec& output : wide.outputs)
+      if (is_float(output.dtype)) output.dtype = DType::f64;
+    const std::size_t count = wide.outputs.size();
+    for (std::size_t o = 0; o < count; ++o)
+      wide.outputs.push_back({.dtype = DType::f64, .shape = wide.outputs[o].shape});
+    const auto inputs = write_inputs(host_, wide);
+    if (!inputs) return inputs.error();
+    Contender job = prepare(*inputs, "float64");
+    if (!job.unavailable.empty()) return failure(Failure::Kind::device, job.unavailable);
+    return Truth([job](std::int64_t iteration) -> Result<std::vector<std::vector<double>>> {
+      if (const auto ran = job.batch_us(iteration, 1); !ran) return ran.error();
+      std::vector<std::vector<double>> all;
+      for (const OutputAccess& output : job.outputs) {
+        auto values = output.read();
+        if (!values) return values.error();
+        all.push_back(std::move(*values));
+      }
+      if (Status forgotten = job.forget(); !forgotten) return forgotten.error();
+      return all;
+    });
+  }
+
   std::string describe() const override {
     const std::string triton = host_->facts.at("triton");
     return fmt::format("PyTorch {}{}", host_->facts.at("torch").get<std::string>(),
@@ -232,6 +259,9 @@ class NoPeers final : public Peers {
     std::vector<Contender> all;
     all.push_back({.name = "torch", .unavailable = why_});
     return all;
+  }
+  Result<Truth> truth(const PeerWorkload&, DType) override {
+    return failure(Failure::Kind::not_found, why_);
   }
   std::string describe() const override { return why_; }
 

@@ -33,14 +33,7 @@ struct DrawnWork {
 // The program of a seed: of `family`, or of one that the seed draws. `context` only records it.
 DrawnWork draw_work(std::uint64_t seed, const std::string& family, const Limits& limits, Context& context);
 
-// Who knows what is right.
-enum class Judge { peer, oracle, small_oracle };
-std::string_view name(Judge judge);
-
-struct SweepInstance {
-  lab::PairInstance instance;
-  Judge judge = Judge::oracle;
-};
-Result<SweepInstance> make_instance(const DrawnWork& work, lab::LabDevice& device);
+// Verified by a peer where there is one, else by the oracle where that can (truth.h).
+Result<lab::PairInstance> make_instance(const DrawnWork& work, lab::LabDevice& device);
 
 }  // namespace tilewright::sweep

@@ -74,6 +74,7 @@ struct Contender {
   // microseconds. For contenders in another process, whose frame must not cross the pipe each time.
   std::function<Result<double>(std::int64_t first, std::int64_t count)> batch_us = {};
   std::vector<OutputAccess> outputs;  // as PairInstance::outputs
+  std::function<Status()> forget = {};  // frees the results of the last run; none: they cost nothing to keep
   std::string unavailable = {};       // when not empty: why it cannot run here; its row says so
   std::string note = {};              // a condition of the figure that the reader must know
 };

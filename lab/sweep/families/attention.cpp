@@ -32,7 +32,7 @@ void rotary(Draft& d) {
   const std::string a = d.add("sub", {d.add("mul", {even, cos}), d.add("mul", {odd, sin})});
   const std::string b = d.add("add", {d.add("mul", {even, sin}), d.add("mul", {odd, cos})});
   d.results({d.add("reshape", {d.add("stack", {a, b}, {{"axis", "-1"}})},
-                   {{"shape", list({batch, heads, time, depth})}})});
+                   {{"shape", list(std::vector<Index>{batch, heads, time, depth})}})});
 }
 
 namespace {

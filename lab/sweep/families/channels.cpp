@@ -28,8 +28,8 @@ std::string normed(Draft& d, const std::string& x, const std::string& axes, cons
   const std::string var = d.ours("var", {x}, {{"axes", axes}, {"keep", "1"}, {"ddof", "0"}});
   const std::string scale = d.ours("rsqrt", {d.ours("add", {var, "1e-5"})});
   std::string y = d.ours("mul", {d.ours("sub", {x, mean}), scale});
-  y = d.ours("reshape", {y}, {{"shape", list({im.n, im.c, im.h, im.w})}});
-  const Options per_channel = {{"shape", list({im.c, 1, 1})}};
+  y = d.ours("reshape", {y}, {{"shape", list(std::vector<Index>{im.n, im.c, im.h, im.w})}});
+  const Options per_channel = {{"shape", list(std::vector<Index>{im.c, 1, 1})}};
   y = d.ours("mul", {y, d.ours("reshape", {"gamma"}, per_channel)});
   return d.ours("add", {y, d.ours("reshape", {"beta"}, per_channel)});
 }
@@ -50,7 +50,7 @@ void channel_norm(Draft& d) {
     d.torch(y, fmt::format("F.batch_norm({}, None, None, gamma, beta, training=True)", x));
   } else if (kind == 1) {
     const std::string parts = d.ours(
-        "reshape", {x}, {{"shape", list({im.n, groups, im.c / groups, im.h * im.w})}});
+        "reshape", {x}, {{"shape", list(std::vector<Index>{im.n, groups, im.c / groups, im.h * im.w})}});
     y = normed(d, parts, "2,3", im);
     d.torch(y, fmt::format("F.group_norm({}, {}, gamma, beta)", x, groups));
   } else {

@@ -14,7 +14,7 @@ std::string cross_entropy(Draft& d, const std::string& x, const Shape& shape) {
   const std::string labels = d.integers("labels", Shape({shape[0]}), shape[1]);
   const std::string value = d.ours("cross_entropy", {x, labels});
   // What autocast does as well: the loss of narrow logits in f32.
-  d.torch(value, fmt::format(d.dtype() == DType::f32 ? "F.cross_entropy({}, {})" : "F.cross_entropy({}.float(), {})", x, labels));
+  d.torch(value, fmt::format("F.cross_entropy({}{}, {})", x, d.dtype() == DType::f32 ? "" : ".float()", labels));
   return value;
 }
 
