@@ -18,6 +18,8 @@ Row row_of(const Expectation& e) {
   row.median_us = e.median_us;
   row.ci95_us = e.ci95_us;
   row.samples = e.samples;
+  row.device_us = e.device_us;
+  row.chosen = e.chosen;
   row.rate = e.rate;
   row.unit = e.unit;
   row.roofline = e.roofline;

@@ -96,8 +96,8 @@ std::string table(const RunRecord& run) {
   std::string html =
       "<div class='scroll'><table><thead><tr><th class='l'>workload</th><th class='l'>shape</th><th "
       "class='l'>dtype</th>"
-      "<th class='l'>device</th><th class='l'>contender</th><th>median ± 95 "
-      "%</th><th>samples</th><th>rate</th>"
+      "<th class='l'>device</th><th class='l'>contender</th><th>call ± 95 "
+      "%</th><th>its device time</th><th>samples</th><th>rate</th>"
       "<th>of the roofline</th><th>speedup</th><th>worst error, bound</th><th "
       "class='l'>verdict</th>"
       "</tr></thead><tbody>\n";
@@ -111,14 +111,14 @@ std::string table(const RunRecord& run) {
       html += fmt::format("<td class='l'>{}</td>", first ? escape_html(*text) : "");
     }
     html += fmt::format("<td class='l'>{}</td>", escape_html(row.contender));
-    html += time_cell(row) + cell(row.samples > 0 ? fmt::format("{}", row.samples) : "");
+    html += time_cell(row) + cell(device_time_text(row)) + cell(row.samples > 0 ? fmt::format("{}", row.samples) : "");
     html += row.verdict == Verdict::no_memory
                 ? cell("−1")
                 : cell(row.rate ? fmt::format("{:.4g} {}", *row.rate, escape_html(row.unit)) : "");
     html += share_cell(row) + speedup_cell(row) + error_cell(row);
     html += fmt::format("<td class='l {}'>{}</td></tr>\n", verdict_class(row.verdict), name(row.verdict));
     if (!row.note.empty())
-      html += fmt::format("<tr><td colspan='4'></td><td class='note' colspan='8'>{}</td></tr>\n",
+      html += fmt::format("<tr><td colspan='4'></td><td class='note' colspan='9'>{}</td></tr>\n",
                           escape_html(row.note));
   }
   return html + "</tbody></table></div>\n";
@@ -192,7 +192,9 @@ std::string render_html(const RunRecord& run, const std::string& title) {
   }
   html += "</div>\n" + table(run);
   html += fmt::format(
-      "<p class='muted'>Medians of interleaved samples; intervals by bootstrap at 95 %. FASTER and SLOWER "
+      "<p class='muted'>A call: the time of one of many calls with one wait at their end. Its device time: "
+      "what the device itself worked, without gaps; = where the device is the host, and a call is its work. "
+      "Medians of interleaved samples; intervals by bootstrap at 95 %. FASTER and SLOWER "
       "mean that the "
       "whole interval of the ratio of medians is on one side of 1 and the difference is above {:.0f} %. "
       "Every "

@@ -20,9 +20,21 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-std::string median_cell(const Row* row) {
+enum class Times { of_calls, of_calls_and_device };
+
+// The kinds of time that the table has: both, once one of its rows has both.
+Times times_of(const Figures& figures) {
+  const bool both = std::any_of(figures.entries.begin(), figures.entries.end(),
+                                [](const Figure& figure) { return figure.row.device_us.has_value(); });
+  return both ? Times::of_calls_and_device : Times::of_calls;
+}
+
+std::string median_cell(const Row* row, Times times) {
   if (!row) return "";
-  return row->median_us ? trimmed(time_text(*row->median_us)) : std::string(name(row->verdict));
+  if (!row->median_us) return std::string(name(row->verdict));
+  std::string text = trimmed(time_text(*row->median_us));
+  if (times == Times::of_calls_and_device) text += " / " + trimmed(device_time_text(*row));
+  return row->chosen.empty() ? text : fmt::format("{} ({})", text, row->chosen);
 }
 
 std::string rate_cell(const Row& row) {
@@ -69,7 +81,9 @@ std::string render_summary(const Figures& figures) {
   const std::vector<std::string> contenders = contenders_of(run_of(figures));
   TextTable table;
   table.column("work", Align::left);
-  for (const std::string& contender : contenders) table.column(contender, Align::right);
+  const Times times = times_of(figures);
+  for (const std::string& contender : contenders)
+    table.column(contender + (times == Times::of_calls_and_device ? ", call / device" : ""), Align::right);
   if (!contenders.empty()) table.column(fmt::format("rate, {}", contenders.front()), Align::right);
   table.column("of the roofline", Align::right);
   table.column("measured", Align::left);
@@ -77,7 +91,7 @@ std::string render_summary(const Figures& figures) {
     std::vector<std::string> cells = {workload_name(line.first->row)};
     for (const std::string& contender : contenders) {
       const auto it = line.by_contender.find(contender);
-      cells.push_back(median_cell(it == line.by_contender.end() ? nullptr : it->second));
+      cells.push_back(median_cell(it == line.by_contender.end() ? nullptr : it->second, times));
     }
     const auto shown = line.by_contender.find(contenders.empty() ? "" : contenders.front());
     const Row* row = shown == line.by_contender.end() ? nullptr : shown->second;

@@ -7,7 +7,8 @@
 
 namespace tilewright::lab {
 
-// Markdown: the medians of the contenders in the order of their first rows, then rate and share of the
+// Markdown: the medians of the contenders in the order of their first rows (with the device's own times where
+// they were taken, "call / device", and with the name of whom a family's best is), then rate and share of the
 // roofline of the first of them, and the day. The figures of one line come from one run: what was taken at
 // different times stands in different lines. Below the table, the machine.
 std::string render_summary(const Figures& figures);

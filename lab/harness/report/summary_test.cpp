@@ -23,6 +23,17 @@ TEST(Summary, IsOneLineAWorkloadAndOneColumnAContender) {
       << text;
 }
 
+TEST(Summary, SaysTheDevicesOwnTimesWhereTheyWereTakenAndWhoWasBest) {
+  RunRecord run = synthetic::run_of({synthetic::timed(1000), synthetic::timed(500)});
+  for (Row& row : run.rows) row.device = "cuda:0";
+  run.rows[0].device_us = 950;
+  run.rows[1].contender = "torch best";
+  run.rows[1].chosen = "torch.compile";
+  const std::string text = render_summary(figures_of(run));
+  EXPECT_TRUE(contains(text, "| work | tile, call / device | torch best, call / device |")) << text;
+  EXPECT_TRUE(contains(text, "| elu 4096 f32 | 1.000 ms / 950.0 us | 500.0 us / – (torch.compile) |")) << text;
+}
+
 TEST(Summary, WhatWasTakenInDifferentRunsStandsInDifferentLines) {
   RunRecord run = synthetic::run_of({synthetic::timed(1000), synthetic::timed(500)});
   run.rows[1].contender = "tuned";
@@ -36,11 +47,15 @@ TEST(Summary, WhatWasTakenInDifferentRunsStandsInDifferentLines) {
 }
 
 TEST(Figures, OfWhatIsStoredHaveTheirDateAndCommit) {
-  const RunRecord run = synthetic::run_of({synthetic::timed(1000)});
+  RunRecord run = synthetic::run_of({synthetic::timed(1000)});
+  run.rows[0].device_us = 950;
+  run.rows[0].chosen = "torch.compile";
   const Figures read = figures_of(update_expectations(run, {"here", {}}, Regressions::refuse).merged);
   ASSERT_EQ(read.entries.size(), 1u);
   EXPECT_EQ(read.entries[0].row.key(), run.rows[0].key());
   EXPECT_EQ(read.entries[0].row.median_us, run.rows[0].median_us);
+  EXPECT_EQ(read.entries[0].row.device_us, run.rows[0].device_us);
+  EXPECT_EQ(read.entries[0].row.chosen, run.rows[0].chosen);
   EXPECT_EQ(read.entries[0].date, "2026-11-21T10:20:30Z");
   EXPECT_EQ(read.entries[0].commit, "0123456789ab");
   EXPECT_EQ(read.environment.cpu_model, run.environment.cpu_model);

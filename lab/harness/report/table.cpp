@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "harness/run/environment.h"
@@ -80,7 +81,8 @@ TextTable result_table(const std::vector<Row>& rows, TableOptions::Colour colour
   TextTable table;
   table.column("workload", Align::left);
   table.column("contender", Align::left);
-  table.column("median ± 95%", Align::right);
+  table.column("call ± 95%", Align::right);
+  table.column("device", Align::right);
   table.column("rate", Align::right);
   table.column("roofline", Align::right);
   table.column("speedup", Align::right);
@@ -90,7 +92,7 @@ TextTable result_table(const std::vector<Row>& rows, TableOptions::Colour colour
   for (const Row& row : rows) {
     const std::string workload = workload_text(row);
     if (workload != last && !last.empty()) table.rule();
-    table.row({workload == last ? "" : workload, row.contender, median_text(row), rate_text(row),
+    table.row({workload == last ? "" : workload, row.contender, median_text(row), device_time_text(row), rate_text(row),
                share_text(row), speedup_text(row), error_text(row), verdict_text(row.verdict, colour)});
     last = workload;
   }
@@ -146,6 +148,11 @@ std::string time_text(double us) {
   return fmt::format("{:.{}f} {:<2}", scaled, digits, unit);
 }
 
+std::string device_time_text(const Row& row) {
+  if (row.device_us) return time_text(*row.device_us);
+  return std::string(row.median_us && row.calls_are_work() ? "=" : kNothing);
+}
+
 std::string render_table(const RunRecord& run, const TableOptions& options) {
   std::string text = result_table(run.rows, options.colour).to_string(options.width);
   const auto width = static_cast<std::size_t>(options.width);
@@ -156,6 +163,12 @@ std::string render_table(const RunRecord& run, const TableOptions& options) {
   text += fmt::format(
       "harness: at most {:.3f} us of each iteration are the frame's own (included in the medians)\n",
       run.environment.frame_us);
+  if (std::any_of(run.rows.begin(), run.rows.end(),
+                  [](const Row& row) { return row.median_us && row.calls_are_work(); }))
+    text += wrapped(
+        "device: \"=\" where the device is the host: a call returns when its work is done, and its time is "
+        "that of the work",
+        width);
   for (const std::string& warning : warnings(run.environment)) text += wrapped("note: " + warning, width);
   if (run.environment.interrupted) text += "interrupted: what was measured until then is kept\n";
   return text;
@@ -168,13 +181,15 @@ std::string render_markdown(const std::vector<Row>& rows) {
 std::string render_csv(const std::vector<Row>& rows) {
   std::string text =
       "target,contender,device,shape,dtype,verified,max_rel_err,tolerance,median_us,ci95_low_us,ci95_high_us,"
-      "samples,"
+      "samples,device_us,device_ci95_low_us,device_ci95_high_us,chosen,"
       "rate,unit,floor_us,roofline,speedup,speedup_ci95_low,speedup_ci95_high,verdict\n";
   for (const Row& r : rows) {
     text += fmt::format("{},{},{},{},{},{},", csv_cell(r.target), csv_cell(r.contender), csv_cell(r.device),
                         csv_cell(r.shape), csv_cell(r.dtype), r.verified);
     text += fmt::format("{},{},{},{},{},", csv_number(r.max_rel_err), csv_number(r.tolerance),
                         csv_time(r, r.median_us), csv_interval(r.ci95_us), r.samples);
+    text += fmt::format("{},{},{},", csv_time(r, r.device_us), csv_interval(r.device_ci95_us),
+                        csv_cell(r.chosen));
     text += fmt::format("{},{},{},{},{},{},{}\n", csv_time(r, r.rate), r.unit, csv_number(r.floor_us),
                         csv_number(r.roofline), csv_number(r.speedup), csv_interval(r.speedup_ci95),
                         name(r.verdict));

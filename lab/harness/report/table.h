@@ -34,12 +34,15 @@ class TextTable {
 std::size_t display_width(std::string_view text);
 std::string time_text(double us);  // four digits: "12.34 us", "1.204 ms", "2.310 s"
 
+// "=": the calls are the work, and there is no second time. "–": there should be one and is none.
+std::string device_time_text(const Row& row);
+
 struct TableOptions {
   int width = 140;
   enum class Colour { none, ansi } colour = Colour::none;
 };
-// Workload, contender, median ± 95 % interval, rate, share of the roofline, speedup over the baseline with
-// its interval, worst error / bound, verdict; below it the notes, and the harness's own share of an
+// Workload, contender, time of a call ± 95 % interval, the device's own time, rate, share of the roofline,
+// speedup over the baseline with its interval, worst error / bound, verdict; below it the notes, and the harness's own share of an
 // iteration.
 std::string render_table(const RunRecord& run, const TableOptions& options = {});
 std::string render_markdown(const std::vector<Row>& rows);

@@ -70,6 +70,19 @@ TEST(RenderTable, ShowsTheFiguresBesideTheirFloorBaselineAndError) {
   EXPECT_NE(text.find("0.012 us of each iteration"), std::string::npos);
 }
 
+TEST(RenderTable, ShowsTheDevicesOwnTimeOrWhyThereIsNone) {
+  RunRecord run = synthetic::sample_run();
+  const std::string on_the_host = render_table(run);
+  EXPECT_NE(on_the_host.find("1.000 ms ± 1.5%       =  40.0 GB/s"), std::string::npos) << on_the_host;
+  EXPECT_NE(on_the_host.find("where the device is the host"), std::string::npos);
+  for (Row& row : run.rows) row.device = "cuda:0";
+  run.rows[1].device_us = 812.5;
+  const std::string on_a_gpu = render_table(run);
+  EXPECT_NE(on_a_gpu.find("1.000 ms ± 1.5%  812.5 us  40.0 GB/s"), std::string::npos) << on_a_gpu;
+  EXPECT_NE(on_a_gpu.find("3.000 ms ± 1.5%         –  13.3 GB/s"), std::string::npos) << on_a_gpu;
+  EXPECT_EQ(on_a_gpu.find("where the device is the host"), std::string::npos);
+}
+
 TEST(RenderTable, ColoursOnlyWhenAsked) {
   EXPECT_EQ(render_table(synthetic::sample_run()).find('\x1b'), std::string::npos);
   TableOptions coloured;

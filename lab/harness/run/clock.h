@@ -1,4 +1,4 @@
-// What measures a batch: the host's steady clock, or a device's events behind the same interface.
+// What measures a batch: the host's steady clock, or a device's events or trace behind the same interface.
 #pragma once
 
 #include <tilewright/base/error.h>
@@ -18,6 +18,16 @@ class Timer {
   // Whether stop_us() waits for the device by itself, as an event timer does. If not, the harness calls
   // Contender::finish before it reads the clock, so that work still under way is never left out of the time.
   virtual bool waits() const = 0;
+  // Whether gaps between two pieces of work count, as they do between two events. A trace of kernels knows
+  // each piece.
+  virtual bool counts_gaps() const { return true; }
+};
+
+// With what contenders are timed.
+struct Clocks {
+  Clocks(Timer& of_calls, Timer* of_device = nullptr) : calls(of_calls), device(of_device) {}
+  Timer& calls;
+  Timer* device;  // null: the calls are the work
 };
 
 double steady_now_us();

@@ -83,6 +83,8 @@ std::string refusal(const Row& row, const Expectation* old, Regressions regressi
 Expectation make_expectation(const Row& row, const Environment& e) {
   Expectation x{row.target, row.contender,  row.device,   row.shape,
                 row.dtype,  *row.median_us, *row.ci95_us, row.samples};
+  x.device_us = row.device_us;
+  x.chosen = row.chosen;
   x.rate = row.rate;
   x.unit = row.unit;
   x.roofline = row.roofline;

@@ -12,6 +12,8 @@ struct Expectation {
   double median_us = 0;
   Interval ci95_us;
   int samples = 0;
+  std::optional<double> device_us = {};  // as in the row, and what follows
+  std::string chosen = {};
   std::optional<double> rate;
   std::string unit;
   std::optional<double> roofline, speedup;

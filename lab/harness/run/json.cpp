@@ -29,6 +29,11 @@ std::optional<double> number_at(const Json& object, const char* key) {
   return it->get<double>();
 }
 
+std::string text_at(const Json& object, const char* key) {
+  const auto it = object.find(key);
+  return it == object.end() || it->is_null() ? "" : it->get<std::string>();
+}
+
 std::optional<Interval> interval_at(const Json& object, const char* key) {
   const auto it = object.find(key);
   if (it == object.end() || it->is_null()) return std::nullopt;
@@ -48,6 +53,9 @@ Json row_json(const Row& row) {
           {"median_us", number(row.median_us)},
           {"ci95_us", interval(row.ci95_us)},
           {"samples", row.samples},
+          {"device_us", number(row.device_us)},
+          {"device_ci95_us", interval(row.device_ci95_us)},
+          {"chosen", row.chosen.empty() ? Json(nullptr) : Json(row.chosen)},
           {"rate", number(row.rate)},
           {"unit", row.unit},
           {"floor_us", number(row.floor_us)},
@@ -70,6 +78,9 @@ Row parse_row(const Json& j) {
   row.median_us = number_at(j, "median_us");
   row.ci95_us = interval_at(j, "ci95_us");
   row.samples = j.at("samples");
+  row.device_us = number_at(j, "device_us");  // the next three: not in older files
+  row.device_ci95_us = interval_at(j, "device_ci95_us");
+  row.chosen = text_at(j, "chosen");
   row.rate = number_at(j, "rate");
   row.unit = j.at("unit");
   row.floor_us = number_at(j, "floor_us");
@@ -275,6 +286,8 @@ Json expectation_json(const Expectation& e) {
           {"median_us", e.median_us},
           {"ci95_us", interval(e.ci95_us)},
           {"samples", e.samples},
+          {"device_us", number(e.device_us)},
+          {"chosen", e.chosen.empty() ? Json(nullptr) : Json(e.chosen)},
           {"rate", number(e.rate)},
           {"unit", e.unit},
           {"roofline", number(e.roofline)},
@@ -300,6 +313,8 @@ Expectation parse_expectation(const Json& j) {
   e.median_us = j.at("median_us");
   e.ci95_us = interval_at(j, "ci95_us").value_or(Interval{e.median_us, e.median_us});
   e.samples = j.at("samples");
+  e.device_us = number_at(j, "device_us");
+  e.chosen = text_at(j, "chosen");
   e.rate = number_at(j, "rate");
   e.unit = j.at("unit");
   e.roofline = number_at(j, "roofline");

@@ -46,7 +46,7 @@ Recheck recheck_ceilings(PairInstance& instance, LabDevice& device, const std::v
       else
         result.why_not = seen.error().message;
     };
-    Timing again = time_contenders(instance, *device.timer, take, timing);
+    Timing again = time_contenders(instance, device.clocks(), take, timing);
     result.timing.interrupted = again.interrupted;
     if (!is_complete(again)) break;
     result.timing = std::move(again);

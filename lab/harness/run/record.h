@@ -36,10 +36,14 @@ struct Row {
   std::string target, contender, device, shape, dtype;
   bool verified = false;
   std::optional<double> max_rel_err, tolerance;
-  std::optional<double> median_us;
+  std::optional<double> median_us;  // of a call: many of them, and one wait for all at the end
   std::optional<Interval> ci95_us;
   int samples = 0;
-  std::optional<double> rate;  // in `unit`
+  // The device's own work in a call. None: it was not measured, or the calls are the work (calls_are_work()).
+  std::optional<double> device_us;
+  std::optional<Interval> device_ci95_us;
+  std::string chosen = {};     // of a family's best: the contender whose figures these are
+  std::optional<double> rate;  // in `unit`, by the time of a call, as all that follows
   std::string unit;            // "GB/s" or "GFLOP/s"
   std::optional<double> floor_us;
   std::optional<double> roofline;  // floor_us / median_us: the share of what the machine can do
@@ -48,6 +52,8 @@ struct Row {
   Verdict verdict = Verdict::failed;
   std::string note;  // why it failed, or under which condition the figure stands
 
+  // Whether the device is the host, and the time of a call that of its work.
+  bool calls_are_work() const { return !device.starts_with("cuda"); }
   // Two rows of one key measure the same thing.
   std::string key() const;  // "softmax/compiled cpu 8192x1024 bf16"
   friend bool operator==(const Row&, const Row&) = default;

@@ -21,6 +21,9 @@ std::string folder() {
 
 TEST(Record, ReadsBackWhatItWrote) {
   RunRecord run = synthetic::sample_run();
+  run.rows[1].device_us = 950;
+  run.rows[1].device_ci95_us = Interval{940, 960};
+  run.rows[1].chosen = "torch.compile";
   const auto read = parse_run(to_json(run));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->rows, run.rows);
@@ -42,8 +45,8 @@ TEST(Record, ARowHasExactlyTheAgreedFieldsInOrder) {
   }
   EXPECT_EQ(fields,
             (std::vector<std::string>{"target", "contender", "device", "shape", "dtype", "verified",
-                                      "max_rel_err", "tolerance", "median_us", "ci95_us", "samples", "rate",
-                                      "unit", "floor_us", "roofline", "speedup", "speedup_ci95", "verdict"}));
+                                      "max_rel_err", "tolerance", "median_us", "ci95_us", "samples", "device_us",
+                                      "device_ci95_us", "chosen", "rate", "unit", "floor_us", "roofline", "speedup", "speedup_ci95", "verdict"}));
 }
 
 TEST(Record, WhatWasNotMeasuredIsNull) {

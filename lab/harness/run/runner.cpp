@@ -26,8 +26,8 @@ void set_verification(Row& row, const Contender& contender, const Verification& 
     row.note = contender.unavailable;
     return;
   }
-  if (v.no_memory) {
-    row.verdict = Verdict::no_memory;
+  if (v.no_memory || v.gone) {
+    row.verdict = v.no_memory ? Verdict::no_memory : Verdict::unavailable;
     row.note = v.reason;
     return;
   }
@@ -66,6 +66,20 @@ void hold_against_ceilings(Row& row, const Work& work, const Ceilings& ceilings,
       *row.median_us, ceilings.source, probed, *impossible_below_us(work, ceilings));
 }
 
+// The device's own time. One that no device of these ceilings could reach is left out: the trace missed some
+// of the work.
+void set_device_time(Row& row, const ContenderTiming& timing, const Work& work, const Ceilings& ceilings,
+                     const RunOptions& options) {
+  if (!timing.no_device_time.empty()) add_note(row, timing.no_device_time);
+  if (timing.device_us.empty()) return;
+  const Estimate estimate = estimate_median(timing.device_us, {.seed = options.seed});
+  if (beats_ceilings(work, ceilings, estimate.median, options.ceiling_slack))
+    return add_note(row, fmt::format("no device time: {:.4g} us are less than the ceilings allow",
+                                     estimate.median));
+  row.device_us = estimate.median;
+  row.device_ci95_us = estimate.ci;
+}
+
 void set_times(Row& row, const ContenderTiming& timing, const PairInstance& instance, const LabDevice& device,
                const Recheck& recheck, const RunOptions& options) {
   const Estimate estimate = estimate_median(timing.samples_us, {.seed = options.seed});
@@ -80,6 +94,7 @@ void set_times(Row& row, const ContenderTiming& timing, const PairInstance& inst
   if (amount > 0) row.rate = amount / estimate.median / 1e3;
   set_floor(row, instance.work, device.ceilings);
   hold_against_ceilings(row, instance.work, device.ceilings, recheck, options.ceiling_slack);
+  set_device_time(row, timing, instance.work, device.ceilings, options);
 }
 
 void set_speedup(Row& row, const Row& baseline, const std::vector<double>& baseline_us,
@@ -103,12 +118,37 @@ void set_speedup(Row& row, const Row& baseline, const std::vector<double>& basel
 
 // A row whose verification failed only on the timed runs loses its times: they are of some other work.
 void withdraw(Row& row, const Verification& v) {
-  row.median_us = row.rate = row.floor_us = row.roofline = std::nullopt;
-  row.ci95_us = std::nullopt;
+  row.median_us = row.device_us = row.rate = row.floor_us = row.roofline = std::nullopt;
+  row.ci95_us = row.device_ci95_us = std::nullopt;
   row.samples = 0;
   row.verified = false;
-  row.verdict = Verdict::wrong;
+  row.verdict = v.gone ? Verdict::unavailable : Verdict::wrong;
   row.note = v.reason;
+}
+
+// For each family the row of whichever of it had the quickest calls, as a row more.
+void add_best_rows(std::vector<Row>& rows, const PairInstance& instance) {
+  std::vector<std::string> done;
+  for (const Contender& contender : instance.contenders) {
+    const std::string& family = contender.family;
+    if (family.empty() || std::find(done.begin(), done.end(), family) != done.end()) continue;
+    done.push_back(family);
+    const Row* best = nullptr;
+    std::string among;
+    for (std::size_t c = 0; c < instance.contenders.size(); ++c) {
+      const Row& row = rows[c];
+      if (instance.contenders[c].family != family || !row.median_us || row.verdict == Verdict::impossible)
+        continue;
+      among += (among.empty() ? "" : "; ") + row.contender;
+      if (!best || *row.median_us < *best->median_us) best = &row;
+    }
+    if (!best) continue;
+    Row row = *best;
+    row.contender = family + " best";
+    row.chosen = best->contender;
+    row.note = fmt::format("the quickest calls are those of \"{}\", of: {}", row.chosen, among);
+    rows.push_back(std::move(row));
+  }
 }
 
 std::vector<bool> to_time(const std::vector<Verification>& verifications) {
@@ -137,7 +177,8 @@ void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const La
     rows[c].max_rel_err = verifications[c].max_rel_err;
     rows[c].tolerance = verifications[c].tolerance;
     if (!times.error.empty()) {
-      rows[c].verdict = Verdict::failed;
+      rows[c].verdict =
+          instance.contenders[c].is_foreign() ? Verdict::unavailable : Verdict::failed;
       rows[c].note = times.error;
     } else if (!verifications[c].verified) {
       withdraw(rows[c], verifications[c]);
@@ -159,6 +200,7 @@ void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const La
     set_speedup(rows[c], baseline, timing.contenders[0].samples_us, timing.contenders[c].samples_us,
                 options.seed);
   }
+  add_best_rows(rows, instance);
 }
 
 bool is_unsound(const Row& row) {
@@ -201,23 +243,24 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
     result.rows.push_back(empty_row(instance, instance.contenders[c]));
     set_verification(result.rows.back(), instance.contenders[c], verifications[c]);
   }
-  const std::vector<bool> take = to_time(verifications);
-  if (std::count(take.begin(), take.end(), true) == 0) return result;
-  const auto digest_before = prepare_timed(instance, take, options.seed);
+  if (std::none_of(verifications.begin(), verifications.end(), [](const auto& v) { return v.verified; }))
+    return result;
+  const auto digest_before = prepare_timed(instance, verifications, options.seed);
   if (!digest_before) {
     fail_all(result.rows, digest_before.error().message);
     return result;
   }
+  const std::vector<bool> take = to_time(verifications);
   if (options.progress) options.progress("timing");
   TimingOptions timing_options = options.timing;
   timing_options.seed = options.seed;
   const Recheck recheck = recheck_ceilings(
-      instance, device, take, time_contenders(instance, *device.timer, take, timing_options),
+      instance, device, take, time_contenders(instance, device.clocks(), take, timing_options),
       {.timing = timing_options, .slack = options.ceiling_slack, .progress = options.progress});
   const Timing& timing = recheck.timing;
   std::vector<std::int64_t> last;
   for (const ContenderTiming& times : timing.contenders) {
-    last.push_back(times.error.empty() ? times.last_iteration : -1);
+    last.push_back(times.error.empty() ? times.last_iteration : -1);  // who failed has shown nothing
     result.frame_us = std::max(result.frame_us, times.frame_us);
   }
   if (options.progress) options.progress("verify what was timed");

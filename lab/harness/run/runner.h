@@ -20,7 +20,7 @@ struct RunOptions {
 };
 
 struct InstanceResult {
-  std::vector<Row> rows;  // one per contender, the baseline first
+  std::vector<Row> rows;  // one per contender, the baseline first; then the best of each family
   WorkEntry work;
   double frame_us = 0;  // the harness's share of an iteration, the largest among the contenders
   bool interrupted = false;

@@ -123,6 +123,85 @@ TEST(RunInstance, UnavailableContendersSayWhy) {
   EXPECT_TRUE(sound({{row}, {}}));
 }
 
+// A contender in another process that ends at its n-th call.
+void let_die(Contender& contender, int n) {
+  contender.batch_us = [run = contender.run, calls = 0, n](std::int64_t first,
+                                                           std::int64_t count) mutable -> Result<double> {
+    if (++calls >= n) return failure(Failure::Kind::io, "the peer's process has ended");
+    for (std::int64_t i = first; i < first + count; ++i) (void)run(i);
+    return 30.0 * static_cast<double>(count);
+  };
+}
+
+TEST(RunInstance, APeerThatDiesIsUnavailableAndNobodyElse) {
+  for (const int call : {1, 2, 3, 12}) {  // in the rounds of verification, in the warm-up, while timed
+    Stage stage;
+    stage.add("eager", 40);
+    stage.add("compiled", 20);
+    let_die(stage.add("torch", 30), call);
+    stage.add("tile", 10);
+    const auto rows = stage.rows();
+    EXPECT_EQ(rows[2].verdict, Verdict::unavailable) << call;
+    EXPECT_NE(rows[2].note.find("the peer's process has ended"), std::string::npos) << rows[2].note;
+    EXPECT_FALSE(rows[2].median_us);
+    EXPECT_EQ(rows[0].verdict, Verdict::baseline) << rows[0].note;
+    EXPECT_EQ(rows[1].verdict, Verdict::faster) << rows[1].note;
+    EXPECT_EQ(rows[3].verdict, Verdict::faster) << rows[3].note;
+    EXPECT_TRUE(sound({rows, {}}));
+  }
+}
+
+TEST(RunInstance, APeerWhoseOutputsAreGoneAfterTheTimedRunsIsUnavailable) {
+  Stage stage;
+  stage.add("eager", 40);
+  Contender& torch = stage.add("torch", 30);
+  let_die(torch, 1 << 30);
+  torch.outputs[0].read = [read = torch.outputs[0].read, reads = 0]() mutable -> Result<std::vector<double>> {
+    if (++reads > 2) return failure(Failure::Kind::io, "the peer's process has ended");
+    return read();
+  };
+  const auto rows = stage.rows();
+  EXPECT_EQ(rows[1].verdict, Verdict::unavailable) << rows[1].note;
+  EXPECT_FALSE(rows[1].median_us);
+  EXPECT_EQ(rows[0].verdict, Verdict::baseline);
+}
+
+TEST(RunInstance, TheQuickestOfAFamilyIsARowThatNamesIt) {
+  Stage stage;
+  stage.add("eager", 40);
+  stage.add("torch", 30).family = "torch";
+  stage.add("torch.compile", 20).family = "torch";
+  Contender& wrong = stage.add("torch.compile:wrong", 10, [](const Floats&, Floats&, std::int64_t) {});
+  wrong.family = "torch";
+  const auto rows = stage.rows();
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[4].contender, "torch best");
+  EXPECT_EQ(rows[4].chosen, "torch.compile");
+  EXPECT_EQ(rows[4].median_us, rows[2].median_us);
+  EXPECT_NEAR(*rows[4].speedup, 2, 1e-6);
+  EXPECT_NE(rows[4].note.find("those of \"torch.compile\""), std::string::npos) << rows[4].note;
+}
+
+TEST(RunInstance, TheDevicesOwnTimeIsAFigureOfItsOwn) {
+  Stage stage;
+  synthetic::FakeDevice device{stage.clock};
+  stage.device.device_timer = std::make_shared<synthetic::FakeTrace>(device);
+  for (const double work_us : {10.0, 2.0}) {
+    Contender& contender = stage.add("a", 0);
+    contender.run = [&device, work_us, run = contender.run](std::int64_t i) {
+      device.launch(40, work_us);
+      return run(i);
+    };
+    contender.finish = [&device] { return device.wait(); };
+  }
+  const auto rows = stage.rows();
+  EXPECT_NEAR(*rows[0].median_us, 40, 0.4);
+  EXPECT_NEAR(*rows[0].device_us, 10, 1e-6);
+  EXPECT_FALSE(rows[1].device_us) << "2 us, where the ceilings allow 8";
+  EXPECT_NE(rows[1].note.find("no device time"), std::string::npos) << rows[1].note;
+  EXPECT_EQ(rows[1].verdict, Verdict::same) << "the calls stand";
+}
+
 TEST(RunInstance, WhatTheDeviceCannotHoldIsNoErrorAndTheOthersAreTimed) {
   Stage stage;
   Contender& naive = stage.add("eager", 40);

@@ -2,6 +2,7 @@
 // advance. No tensor library, no real time.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -35,6 +36,43 @@ class FakeTimer final : public Timer {
  private:
   FakeClock& clock_;
   double cost_us_ = 0, start_us_ = 0;
+};
+
+// A device that works by itself: a call costs the host its time and leaves work in a queue.
+struct FakeDevice {
+  FakeClock& clock;
+  double free_us = 0;  // when all that was queued is done
+  double busy_us = 0;  // how long it has worked so far
+  void launch(double host_us, double work_us) {
+    clock.now_us += host_us;
+    free_us = std::max(free_us, clock.now_us) + work_us;
+    busy_us += work_us;
+  }
+  Status wait() {
+    clock.now_us = std::max(clock.now_us, free_us);
+    return Unit{};
+  }
+};
+
+// Sees the device's work and no gap.
+class FakeTrace final : public Timer {
+ public:
+  explicit FakeTrace(FakeDevice& device) : device_(device) {}
+  std::string_view name() const override { return "fake trace"; }
+  Status start() override {
+    start_us_ = device_.busy_us;
+    return device_.wait();
+  }
+  Result<double> stop_us() override {
+    (void)device_.wait();
+    return device_.busy_us - start_us_;
+  }
+  bool waits() const override { return true; }
+  bool counts_gaps() const override { return false; }
+
+ private:
+  FakeDevice& device_;
+  double start_us_ = 0;
 };
 
 // The memory of one instance, shared by its functions.

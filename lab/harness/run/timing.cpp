@@ -1,4 +1,4 @@
-// Warm-up, batches, rounds.
+// Warm-up, batches, rounds; then the device's own times.
 #include "harness/run/timing.h"
 
 #include <fmt/format.h>
@@ -98,6 +98,34 @@ std::int64_t choose_batch(double iteration_us, const Frame& frame, const TimingO
   return static_cast<std::int64_t>(std::clamp(batch, 1.0, kMost));
 }
 
+// The least of three times of an iteration in batches of this length: what disturbs a batch only adds.
+std::optional<double> quickest_us(Lane& lane, Timer& timer, std::int64_t batch, std::int64_t copies,
+                                  const TimingOptions& options) {
+  double least = INFINITY;
+  for (int i = 0; i < 3; ++i) {
+    const auto time = sample(lane, timer, batch, copies, options.now_us);
+    if (!time) return std::nullopt;
+    least = std::min(least, time->us / static_cast<double>(batch));
+  }
+  return least;
+}
+
+// Of queued calls, the first one's way to the device and the wait at the end stand in the figure: o / b in a
+// batch of b. Doubles the batch until that changed it by less than the share; the longer one is taken, in
+// which as much is left as still another doubling would change at most.
+std::int64_t fill_queue(Lane& lane, Timer& timer, std::int64_t batch, std::int64_t copies,
+                        const TimingOptions& options) {
+  auto before = quickest_us(lane, timer, batch, copies, options);
+  while (before && !(options.stop && options.stop())) {
+    if (2 * static_cast<double>(batch) * *before > options.max_sample_us) break;
+    batch *= 2;
+    const auto now = quickest_us(lane, timer, batch, copies, options);
+    if (!now || *before <= (1 + options.queue_share) * *now) break;
+    before = now;
+  }
+  return batch;
+}
+
 // Whether every active lane's median is known within the target.
 bool precise(const std::vector<Lane>& lanes, const TimingOptions& options) {
   return std::all_of(lanes.begin(), lanes.end(), [&](const Lane& lane) {
@@ -114,7 +142,7 @@ void check_clocks(Lane& lane) {
   const double batch = static_cast<double>(lane.timing.batch);
   const double us = median(lane.timing.samples_us) * batch;
   const double wall = median(lane.wall_us);
-  const double slack = lane.contender->batch_us ? 500 : 50;
+  const double slack = lane.contender->is_foreign() ? 500 : 50;
   if (us <= 1.02 * wall + 5 && us >= 0.5 * wall - slack) return;
   lane.timing.error =
       fmt::format("the timer reports {:.4g} us where {:.4g} us went by: it does not see the work", us, wall);
@@ -175,6 +203,61 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
   beside.run_us();
 }
 
+// Why a device's own time cannot be that of the work which the calls, `call_us` each, asked for; empty when it
+// can. One batch of b calls may end b · call_us after its first, but for starting and waiting.
+std::string distrust(double device_us, double call_us, std::int64_t count, const Timer* timer) {
+  const double slack = 50 / static_cast<double>(count);
+  const bool too_long = device_us > 1.05 * call_us + slack;
+  const bool too_short = device_us <= 0 || (timer && timer->counts_gaps() && device_us < 0.5 * call_us - slack);
+  if (!too_long && !too_short) return "";
+  return fmt::format("no device time: {:.4g} us of it are reported in calls of {:.4g} us", device_us, call_us);
+}
+
+// One more sample of the device's own time, of so many iterations; the batch before it finds the clocks, and
+// leaves them, as the calls do.
+Result<double> device_sample(Lane& lane, const Clocks& clocks, std::int64_t copies, std::int64_t count,
+                             const TimingOptions& options) {
+  const Contender& contender = *lane.contender;
+  if (!sample(lane, clocks.calls, lane.timing.batch, copies, options.now_us))
+    return failure(Failure::Kind::device, lane.timing.error);
+  const std::int64_t first = aligned_first(lane.next, count, copies);
+  Result<double> us = 0.0;
+  if (contender.is_foreign()) {
+    us = contender.device_us(first, count);
+  } else {
+    const auto time = run_batch(contender, *clocks.device, first, count, options.now_us);
+    us = time ? Result(time->us) : Result<double>(time.error());
+  }
+  lane.next = first + count;
+  lane.timing.last_iteration = lane.next - 1;
+  return us;
+}
+
+void take_device_times(std::vector<Lane>& lanes, const Clocks& clocks, std::int64_t copies,
+                       const TimingOptions& options) {
+  std::vector<std::size_t> active;
+  for (std::size_t c = 0; c < lanes.size(); ++c) {
+    if (lanes[c].active() && !lanes[c].timing.samples_us.empty()) active.push_back(c);
+  }
+  for (int round = 0; round < options.device_samples; ++round) {
+    for (std::size_t place : order_of_round(round, active.size())) {
+      if (options.stop && options.stop()) return;
+      Lane& lane = lanes[active[place]];
+      if (!lane.active() || !lane.timing.no_device_time.empty()) continue;
+      const bool foreign = lane.contender->is_foreign();
+      if (foreign && !lane.contender->device_us) continue;
+      const std::int64_t count = std::min(lane.timing.batch, options.most_traced);
+      const auto us = device_sample(lane, clocks, copies, count, options);
+      if (!lane.active()) continue;
+      const double each = us ? *us / static_cast<double>(count) : 0;
+      lane.timing.no_device_time =
+          us ? distrust(each, median(lane.timing.samples_us), count, foreign ? nullptr : clocks.device)
+             : "no device time: " + us.error().message;
+      lane.timing.device_us.push_back(each);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::size_t> order_of_round(int round, std::size_t n) {
@@ -202,8 +285,9 @@ Result<Frame> measure_frame(Timer& timer, const std::function<double()>& now_us)
   return Frame{std::max(0.0, median(once) - per_iteration), per_iteration};
 }
 
-Timing time_contenders(PairInstance& instance, Timer& timer, const std::vector<bool>& take,
+Timing time_contenders(PairInstance& instance, const Clocks& clocks, const std::vector<bool>& take,
                        const TimingOptions& options) {
+  Timer& timer = clocks.calls;
   TW_CHECK(take.size() == instance.contenders.size(), "one flag per contender");
   Timing timing;
   std::vector<Lane> lanes(take.size());
@@ -221,11 +305,14 @@ Timing time_contenders(PairInstance& instance, Timer& timer, const std::vector<b
       // A slow contender may spend a quarter of its share of the budget on getting warm.
       const double us = warm_up(lane, timer, instance.input_copies, options.budget_us / taking / 4, options);
       lane.timing.batch = choose_batch(us, timing.frame, options);
+      if (lane.active() && lane.contender->queues_work())
+        lane.timing.batch = fill_queue(lane, timer, lane.timing.batch, instance.input_copies, options);
       lane.timing.frame_us = lane.contender->batch_us ? 0 : timing.frame.share_us(lane.timing.batch);
     }
   }
   timing.interrupted = options.stop && options.stop();
   if (!timing.interrupted) take_rounds(lanes, timer, instance.input_copies, deadline_us, options, timing);
+  if (clocks.device && !timing.interrupted) take_device_times(lanes, clocks, instance.input_copies, options);
   for (std::size_t c = 0; c < lanes.size(); ++c) {
     Lane& lane = lanes[c];
     // A contender stopped in the middle of a round loses that sample: samples are compared round by round.
@@ -233,6 +320,7 @@ Timing time_contenders(PairInstance& instance, Timer& timer, const std::vector<b
       lane.timing.samples_us.pop_back();
     if (lane.active() && !lane.timing.samples_us.empty()) check_clocks(lane);
     if (!lane.timing.error.empty()) lane.timing.samples_us.clear();
+    if (lane.timing.samples_us.empty() || !lane.timing.no_device_time.empty()) lane.timing.device_us.clear();
     timing.contenders.push_back(std::move(lane.timing));
   }
   return timing;

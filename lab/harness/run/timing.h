@@ -1,5 +1,9 @@
 // Interleaved timing of an instance's contenders: batches under one clock, A B B A, until the medians are
-// known.
+// known; then, where a device works by itself, how long it does.
+//
+// Two times are of interest, and neither stands in for the other. The time of a call is what a program sees
+// that makes many of them and waits once, at the end. The time of the device is what its work takes, without
+// what the host needs to ask for it and without the gaps that leaves.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +19,12 @@ struct TimingOptions {
   double min_sample_us =
       500;  // a sample is a batch of iterations at least this long: 1000 times a clock's resolution
   double max_frame_us = 1.0;  // the harness's own share of an iteration; batches grow until it is below
+  // Where calls queue work: a batch has so many in flight that half as many would cost each at most this
+  // share more, but ends within max_sample_us. A GPU's clocks take tens of milliseconds to settle, too.
+  double queue_share = 0.01;
+  double max_sample_us = 100e3;
+  int device_samples = 7;         // of the device's own time, after those of calls
+  std::int64_t most_traced = 50;  // calls in one of them: a trace keeps a record of every kernel
   int warmup_runs = 5;  // warm-up ends after these and after warmup_us, or earlier when times are stable
   double warmup_us = 100e3;
   int min_samples = 20;
@@ -48,6 +58,8 @@ struct ContenderTiming {
   std::int64_t batch = 0;            // iterations in a sample
   std::int64_t last_iteration = -1;  // what its outputs hold now
   double frame_us = 0;               // the harness's share of each iteration, included in the samples
+  std::vector<double> device_us;     // the device's own time of one iteration, each a sample
+  std::string no_device_time;        // why there are none of these, where there should be
   std::string error;                 // why there are no samples, when there are none
 };
 
@@ -60,9 +72,9 @@ struct Timing {
 };
 
 // Times the contenders for which `take[c]` holds. Sample i of every contender is from round i; the order
-// within rounds turns and rotates, so that no contender always follows another. Checks each device time
-// against the wall clock: a timer that misses most of the elapsed time does not see the work.
-Timing time_contenders(PairInstance& instance, Timer& timer, const std::vector<bool>& take,
+// within rounds turns and rotates, so that no contender always follows another. Checks each time against the
+// wall clock: a timer that misses most of the elapsed time does not see the work.
+Timing time_contenders(PairInstance& instance, const Clocks& clocks, const std::vector<bool>& take,
                        const TimingOptions& options);
 
 // Positions of n contenders in a round: round 2k is rotated by k, round 2k + 1 is its reverse. n = 2: AB BA

@@ -275,6 +275,76 @@ TEST(Timing, AContenderInAnotherProcessTimesItsOwnBatches) {
   EXPECT_NEAR(median(timing.contenders[1].samples_us), 40, 1e-6);
 }
 
+// A contender whose calls take the host a while and then its device, which a trace sees.
+struct Queue {
+  Bench bench{{0}};
+  synthetic::FakeDevice device{bench.clock};
+  synthetic::FakeTrace trace{device};
+
+  Queue(double host_us, double work_us) {
+    Contender& contender = bench.instance.contenders[0];
+    contender.run = [this, host_us, work_us](std::int64_t) -> Status {
+      device.launch(host_us, work_us);
+      return Unit{};
+    };
+    contender.finish = [this] { return device.wait(); };
+  }
+  ContenderTiming time(Timer* device_timer) {
+    FakeTimer timer(bench.clock);
+    return time_contenders(bench.instance, {timer, device_timer}, {true}, options_of(bench.clock))
+        .contenders[0];
+  }
+};
+
+TEST(Timing, HostLatencyIsHiddenByCallsInFlight) {
+  Queue queue(100, 500);
+  const ContenderTiming timing = queue.time(&queue.trace);
+  EXPECT_NEAR(median(timing.samples_us), 500, 5);
+  EXPECT_NEAR(median(timing.device_us), 500, 1e-6);
+  EXPECT_LE(100.0 / static_cast<double>(2 * timing.batch), 5) << "as many again change less than 1 %";
+  EXPECT_EQ(timing.no_device_time, "");
+}
+
+TEST(Timing, CallsThatTheHostCannotMakeFastEnoughCostWhatTheyCostTheHost) {
+  Queue queue(100, 20);
+  const ContenderTiming timing = queue.time(&queue.trace);
+  EXPECT_NEAR(median(timing.samples_us), 100, 1);
+  EXPECT_NEAR(median(timing.device_us), 20, 1e-6);
+}
+
+TEST(Timing, ALongCallNeedsNoOtherInFlight) {
+  Queue queue(100, 80e3);
+  EXPECT_EQ(queue.time(nullptr).batch, 1) << "the next would end after the longest sample";
+  EXPECT_TRUE(queue.time(nullptr).device_us.empty());
+}
+
+TEST(Timing, ADeviceTimeThatCannotBeIsLeftOut) {
+  Queue queue(10, 500);
+  BlindTimer events;  // half a microsecond, gaps included
+  const ContenderTiming blind = queue.time(&events);
+  EXPECT_NE(blind.no_device_time.find("no device time: 0.25 us"), std::string::npos) << blind.no_device_time;
+  EXPECT_TRUE(blind.device_us.empty());
+  EXPECT_FALSE(blind.samples_us.empty());
+}
+
+TEST(Timing, AContenderInAnotherProcessTracesItsOwnDevice) {
+  Queue queue(0, 0);
+  Contender& contender = queue.bench.instance.contenders[0];
+  contender.run = nullptr;
+  contender.finish = nullptr;
+  contender.batch_us = [&](std::int64_t, std::int64_t count) -> Result<double> {
+    const double us = 50 + 200.0 * static_cast<double>(count);
+    queue.bench.clock.now_us += us;
+    return us;
+  };
+  contender.device_us = [](std::int64_t, std::int64_t count) -> Result<double> {
+    return 150.0 * static_cast<double>(count);
+  };
+  const ContenderTiming timing = queue.time(&queue.trace);
+  EXPECT_NEAR(median(timing.samples_us), 200, 2);
+  EXPECT_NEAR(median(timing.device_us), 150, 1e-6);
+}
+
 // With the real clock; a factor of 25 is beyond what a busy machine does to a median.
 TEST(Timing, RealBusyWaitsOfKnownLengthsAreToldApart) {
   auto [instance, memory] = synthetic::instance(10, 1);

@@ -23,6 +23,13 @@ void fail(Verification& v, std::string reason) {
   if (v.reason.empty()) v.reason = std::move(reason);
 }
 
+// A contender that could not be asked, for a reason of its own.
+void fail(Verification& v, const Contender& contender, const std::string& where, const Failure& failure) {
+  v.no_memory = failure.kind == Failure::Kind::out_of_memory;
+  v.gone = contender.is_foreign() && !v.no_memory;
+  fail(v, where + failure.message);
+}
+
 // Keeps the worst error, measured by how much of its bound it uses up.
 void merge_worst(Verification& v, const OutputCheck& check) {
   const auto used = [](double error, double bound) {
@@ -69,11 +76,9 @@ void compare(const PairInstance& instance, const Contender& contender, const std
              std::optional<std::uint8_t> poison_byte, std::string_view when, Verification& v) {
   for (std::size_t o = 0; o < instance.outputs.size(); ++o) {
     const auto got = contender.outputs[o].read();
-    if (!got) {
-      fail(v, fmt::format("{}: output {} cannot be read: {}", when, instance.outputs[o].name,
-                          got.error().message));
-      return;
-    }
+    if (!got)
+      return fail(v, contender, fmt::format("{}: output {} cannot be read: ", when, instance.outputs[o].name),
+                  got.error());
     const OutputCheck check = check_output(*got, truth[o], instance.outputs[o], poison_byte);
     merge_worst(v, check);
     if (check.elements > 0)
@@ -88,12 +93,9 @@ void verify_round(const PairInstance& instance, const Contender& contender, int 
                   const std::vector<Reference>& truth, const Result<std::uint64_t>& digest_before,
                   Verification& v) {
   const std::string when = fmt::format("round {}", round + 1);
-  const auto stop = [&](const char* what, const Failure& failure) {
-    v.no_memory = failure.kind == Failure::Kind::out_of_memory;
-    fail(v, fmt::format("{}: {}{}", when, what, failure.message));
-  };
-  if (Status s = poison(contender, kPoisons[round]); !s) return stop("poisoning: ", s.error());
-  if (Status s = run_once(contender, round); !s) return stop("", s.error());
+  if (Status s = poison(contender, kPoisons[round]); !s)
+    return fail(v, contender, when + ": poisoning: ", s.error());
+  if (Status s = run_once(contender, round); !s) return fail(v, contender, when + ": ", s.error());
   if (const std::string why = aliasing(instance, contender); !why.empty()) return fail(v, when + ": " + why);
   const auto digest_after = instance.input_digest();
   if (!digest_before || !digest_after) return fail(v, when + ": the inputs cannot be read back");
@@ -145,19 +147,20 @@ std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, con
       }
       tell("verify " + instance.contenders[c].name);
       verify_round(instance, instance.contenders[c], round, truth, before, all[c]);
-      if (!all[c].verified && !all[c].no_memory) inputs_intact = false;
+      if (!all[c].verified && !all[c].no_memory && !all[c].gone) inputs_intact = false;
     }
   }
   return all;
 }
 
-Result<std::uint64_t> prepare_timed(PairInstance& instance, const std::vector<bool>& take,
+Result<std::uint64_t> prepare_timed(PairInstance& instance, std::vector<Verification>& verifications,
                                     std::uint64_t seed) {
-  TW_CHECK(take.size() == instance.contenders.size(), "one choice per contender");
+  TW_CHECK(verifications.size() == instance.contenders.size(), "one verification per contender");
   if (Status s = instance.refresh_inputs(seed + std::size(kPoisons)); !s) return s.error();
-  for (std::size_t c = 0; c < take.size(); ++c) {
-    if (!take[c]) continue;
-    if (Status s = poison(instance.contenders[c], kPoisons[0]); !s) return s.error();
+  for (std::size_t c = 0; c < verifications.size(); ++c) {
+    if (!verifications[c].verified) continue;
+    if (Status s = poison(instance.contenders[c], kPoisons[0]); !s)
+      fail(verifications[c], instance.contenders[c], "poisoning: ", s.error());
   }
   return instance.input_digest();
 }

@@ -15,6 +15,8 @@ struct Verification {
   double compared = 1;     // the share of an output's elements that had a reference, the least
   std::string reason;      // when not verified: what is wrong and where
   bool no_memory = false;  // the device could not hold what it needs: not a wrong program
+  // Another process's program that could not run, or whose process ended: it says nothing of its outputs.
+  bool gone = false;
 };
 
 // Checks every available contender in full, in rounds of fresh inputs. A round: new random inputs; outputs
@@ -31,10 +33,10 @@ struct VerifyOptions {
 };
 std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const VerifyOptions& options = {});
 
-// Gives the inputs data that no contender has seen and poisons the outputs of those for which `take[c]`
-// holds: what a contender then leaves behind is the work of the timed runs. Call before timing; returns the
-// inputs' digest.
-Result<std::uint64_t> prepare_timed(PairInstance& instance, const std::vector<bool>& take,
+// Gives the inputs data that no contender has seen and poisons the outputs of those that are verified: what a
+// contender then leaves behind is the work of the timed runs. One whose outputs cannot be poisoned is verified
+// no longer. Call before timing; returns the inputs' digest.
+Result<std::uint64_t> prepare_timed(PairInstance& instance, std::vector<Verification>& verifications,
                                     std::uint64_t seed);
 
 // Compares what each contender left after its last iteration, `last_iteration[c]`, and merges the outcome

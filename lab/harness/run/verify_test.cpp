@@ -27,7 +27,7 @@ Verification verdict_after_timing(Body body, int copies = 2) {
   synthetic::add(instance, memory, "suspect", std::move(body));
   auto verifications = verify(instance, 1);
   EXPECT_TRUE(verifications.front().verified) << verifications.front().reason;
-  const auto digest_before = prepare_timed(instance, {true}, 1);
+  const auto digest_before = prepare_timed(instance, verifications, 1);
   for (std::int64_t i = 0; i < iterations; ++i) EXPECT_TRUE(instance.contenders[0].run(i).ok());
   verify_timed(instance, *digest_before, std::vector<std::int64_t>{iterations - 1}, verifications);
   return verifications.front();
@@ -205,8 +205,8 @@ TEST(VerifyTimed, CatchesOutputsCachedDuringVerification) {
 TEST(VerifyTimed, OutputsArePoisonedBeforeTheTimedRuns) {
   auto [instance, memory] = synthetic::instance();
   synthetic::add(instance, memory, "honest", synthetic::right);
-  verify(instance, 1);
-  ASSERT_TRUE(prepare_timed(instance, {true}, 1).ok());
+  auto verifications = verify(instance, 1);
+  ASSERT_TRUE(prepare_timed(instance, verifications, 1).ok());
   for (float y : memory->outputs[0]) ASSERT_TRUE(std::isnan(y));
 }
 
@@ -219,7 +219,7 @@ TEST(VerifyTimed, CatchesInputsChangedWhileTimed) {
                  });
   auto verifications = verify(instance, 1);
   ASSERT_TRUE(verifications[0].verified);
-  const auto digest_before = prepare_timed(instance, {true}, 1);
+  const auto digest_before = prepare_timed(instance, verifications, 1);
   ASSERT_TRUE(instance.contenders[0].run(0).ok());
   verify_timed(instance, *digest_before, std::vector<std::int64_t>{0}, verifications);
   EXPECT_FALSE(verifications[0].verified);

@@ -32,7 +32,10 @@ struct LabDevice {
   std::string name = "cpu";  // "cpu", "cuda:0"
   DeviceKind kind = DeviceKind::cpu;
   Context* context = nullptr;  // the tensor library's; null in tests of the harness
-  std::shared_ptr<Timer> timer = std::make_shared<HostTimer>();
+  std::shared_ptr<Timer> timer = std::make_shared<HostTimer>();  // of calls
+  // Of the device's own work in these calls; null where the calls are the work, as on the CPU.
+  std::shared_ptr<Timer> device_timer = {};
+  Clocks clocks() const { return {*timer, device_timer.get()}; }
   Ceilings ceilings;  // of this machine, measured; raised by what is probed beside the work
   // Begins to probe figures again, named as beaten_figures() does; what it needs lives as long as the
   // sampler.
@@ -70,13 +73,22 @@ struct Contender {
   // input_copies`.
   std::function<Status(std::int64_t iteration)> run;
   std::function<Status()> finish = {};  // waits until all enqueued work is done; none: run() is synchronous
-  // Instead of timing run(): does `count` iterations from `first` and returns their time in all, in
-  // microseconds. For contenders in another process, whose frame must not cross the pipe each time.
+  // Instead of timing run(): does `count` iterations from `first`, waits for their end, and returns their time
+  // in all, in microseconds. For contenders in another process, whose frame must not cross the pipe each time.
   std::function<Result<double>(std::int64_t first, std::int64_t count)> batch_us = {};
+  // Beside batch_us: the time that the device itself was at work in so many iterations, in all.
+  std::function<Result<double>(std::int64_t first, std::int64_t count)> device_us = {};
   std::vector<OutputAccess> outputs;  // as PairInstance::outputs
   std::function<Status()> forget = {};  // frees the results of the last run; none: they cost nothing to keep
   std::string unavailable = {};       // when not empty: why it cannot run here; its row says so
   std::string note = {};              // a condition of the figure that the reader must know
+  // Contenders of one family are ways to run the same program, of which a user takes the quickest: a row more,
+  // "<family> best", has the figures of whichever that was.
+  std::string family = {};
+
+  // Whether calls return before their work is done, so that many of them hide what each costs the host.
+  bool queues_work() const { return finish != nullptr || device_us != nullptr; }
+  bool is_foreign() const { return batch_us != nullptr; }  // another process, other people's program
 };
 
 // Which parts of an output a reference knows, where all of it would take minutes: rows of `length` elements,
