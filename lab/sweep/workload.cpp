@@ -150,7 +150,7 @@ std::string short_shapes(const Drawn& drawn) {
 
 }  // namespace
 
-Result<lab::PairInstance> make_instance(const DrawnWork& work, lab::LabDevice& device) {
+Result<SweepInstance> make_instance(const DrawnWork& work, lab::LabDevice& device) {
   auto program = std::make_shared<const programs::Program>(work.drawn.program);
   lab::TensorWorkload w{.target = work.drawn.family,
                         .shape = short_shapes(work.drawn),
@@ -166,16 +166,25 @@ Result<lab::PairInstance> make_instance(const DrawnWork& work, lab::LabDevice& d
   w.op_by_op = false;
   w.peer_source = work.drawn.torch;
   w.truth_storage = work.drawn.dtype;
-  w.peer_truth = [outputs = w.outputs](Result<std::vector<std::vector<double>>> truth) {
-    return truth ? references(std::move(*truth), outputs) : unknown(outputs);
+  auto judgement = std::make_shared<Judgement>();
+  w.peer_truth = [outputs = w.outputs, judgement](Result<Spread> truth) {
+    if (!truth) {
+      *judgement = {.by = "nobody", .why_not = truth.error().message};
+      return unknown(outputs);
+    }
+    judgement->by = "torch in float64";
+    return references(std::move(*truth), outputs);
   };
-  if (oracle_can(work.traced.graph))
-    w.reference = [graph = work.traced.graph, outputs = w.outputs](const lab::HostArrays& inputs, ThreadPool&) {
-      return references(by_oracle(graph, inputs), outputs);
-    };
-  else
-    w.reference = [outputs = w.outputs](const lab::HostArrays&, ThreadPool&) { return unknown(outputs); };
-  return lab::make_instance(std::move(w), device);
+  const bool known = oracle_can(work.traced.graph);
+  w.reference = [graph = work.traced.graph, outputs = w.outputs, judgement, known](const lab::HostArrays& inputs,
+                                                                                   ThreadPool&) {
+    if (!known) return unknown(outputs);
+    judgement->by = "oracle";
+    return references(by_oracle(graph, inputs), outputs);
+  };
+  auto instance = lab::make_instance(std::move(w), device);
+  if (!instance) return instance.error();
+  return SweepInstance{std::move(*instance), judgement};
 }
 
 }  // namespace tilewright::sweep

@@ -19,7 +19,7 @@ struct Limits {
 
 // A drawn program as the graph that our functions record, with what it must do at least.
 struct Traced {
-  ir::Graph graph;  // gradients included
+  ir::Graph graph{"main"};  // gradients included
   std::vector<ir::Type> outputs;
   perf::Cost cost;              // products and traffic; what is cheap beside them is left out
   std::int64_t reduction = 1;   // terms of the longest sum
@@ -33,7 +33,17 @@ struct DrawnWork {
 // The program of a seed: of `family`, or of one that the seed draws. `context` only records it.
 DrawnWork draw_work(std::uint64_t seed, const std::string& family, const Limits& limits, Context& context);
 
-// Verified by a peer where there is one, else by the oracle where that can (truth.h).
-Result<lab::PairInstance> make_instance(const DrawnWork& work, lab::LabDevice& device);
+// Who said what is right.
+struct Judgement {
+  std::string by = "nobody";  // "torch in float64", "oracle", "nobody"
+  std::string why_not;        // where a peer should have and could not
+};
+
+struct SweepInstance {
+  lab::PairInstance instance;
+  std::shared_ptr<Judgement> judgement;  // known once it was verified
+};
+// Its references are a peer's where there is one, else the oracle's where that can (truth.h), else nobody's.
+Result<SweepInstance> make_instance(const DrawnWork& work, lab::LabDevice& device);
 
 }  // namespace tilewright::sweep

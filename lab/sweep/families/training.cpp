@@ -121,7 +121,7 @@ void block_program(Draft& d, bool gradient) {
   std::vector<std::string> by = norm_weights(modern, "1");
   const std::string normed = last_axis_norm(d, x, l.width, modern, "1");
   const auto heads_of = [&](const std::string& t) {
-    const std::string parts = d.add("reshape", {t}, {{"shape", list({batch, time, heads, depth})}});
+    const std::string parts = d.add("reshape", {t}, {{"shape", list(std::vector<Index>{batch, time, heads, depth})}});
     return d.add("swap_axes", {parts}, {{"a", "1"}, {"b", "2"}});
   };
   std::string q, k, v;
