@@ -24,12 +24,12 @@ class Draw {
   // Log-uniform in [least, most): each octave is as likely as the next, and inside one it is uniform.
   double log_uniform(double least, double most);
   template <class T>
-  const T& one_of(const std::vector<T>& choices) {
+  T one_of(const std::vector<T>& choices) {
     return choices[static_cast<std::size_t>(integer(0, static_cast<Index>(choices.size()) - 1))];
   }
   // One by its weight.
   template <class T>
-  const T& weighted(const std::vector<std::pair<T, double>>& choices) {
+  T weighted(const std::vector<std::pair<T, double>>& choices) {
     double all = 0;
     for (const auto& [choice, weight] : choices) all += weight;
     double left = unit() * all;

@@ -11,7 +11,7 @@ namespace {
 
 // What keeps values of order 1, whatever they were.
 std::string one_operand(Draft& d, const std::string& x) {
-  const auto& op = d.choose.weighted<std::string>({{"tanh", 1},
+  const auto op = d.choose.weighted<std::string>({{"tanh", 1},
                                                    {"sigmoid", 1},
                                                    {"relu", 1},
                                                    {"silu", 1},
@@ -28,14 +28,14 @@ std::string one_operand(Draft& d, const std::string& x) {
 }
 
 std::string two_operands(Draft& d, const std::string& x, const std::string& y) {
-  const auto& op = d.choose.weighted<std::string>(
+  const auto op = d.choose.weighted<std::string>(
       {{"add", 3}, {"mul", 2}, {"sub", 1.5}, {"maximum", 0.7}, {"minimum", 0.5}});
   return d.add(op, {x, y});
 }
 
 std::string with_number(Draft& d, const std::string& x) {
   static const std::vector<std::string> kNumbers = {"0.5", "2.0", "0.125", "1.5", "-1.0"};
-  const auto& op = d.choose.weighted<std::string>({{"mul", 2}, {"add", 1}});
+  const auto op = d.choose.weighted<std::string>({{"mul", 2}, {"add", 1}});
   return d.add(op, {x, d.choose.one_of(kNumbers)});
 }
 
