@@ -1,6 +1,7 @@
 // Devices for the lab.
 #include "pairs/lab_device.h"
 
+#include "pairs/device_trace.h"
 #include "runtime/device_name.h"
 #include "tensor/storage.h"
 
@@ -21,6 +22,13 @@ class DeviceTimer final : public Timer {
   backends::Backend& backend_;
 };
 
+// The best clock of the device's own work that there is: a trace of its kernels; else events around a batch
+// of calls, between which gaps count.
+std::shared_ptr<Timer> device_timer(backends::Backend& backend) {
+  if (auto trace = open_device_trace([&backend] { return backend.synchronize(); })) return *trace;
+  return std::make_shared<DeviceTimer>(backend);
+}
+
 }  // namespace
 
 OpenDevice open_lab_device(const ContextOptions& options) {
@@ -31,8 +39,7 @@ OpenDevice open_lab_device(const ContextOptions& options) {
   open.device.name = name.full();
   open.device.kind = cuda ? DeviceKind::cuda : DeviceKind::cpu;
   open.device.context = open.context.get();
-  if (cuda)
-    open.device.timer = std::make_shared<DeviceTimer>(detail::backend_of(*open.context, open.device.name));
+  if (cuda) open.device.device_timer = device_timer(detail::backend_of(*open.context, open.device.name));
   return open;
 }
 

@@ -15,9 +15,13 @@ namespace {
 // What the functions of one instance share.
 struct Shared {
   Shared(TensorWorkload w, std::int64_t copies, LabDevice& device)
-      : workload(std::move(w)), context(device.context), inputs(workload.inputs, copies, *context) {}
+      : workload(std::move(w)),
+        context(device.context),
+        queues(device.device_timer != nullptr),
+        inputs(workload.inputs, copies, *context) {}
   TensorWorkload workload;
   Context* context;
+  bool queues;  // whether calls return before their work is done
   TensorInputs inputs;
   ThreadPool pool{0, {.spin_us = 0, .pin = false}};  // sleeps while contenders are timed
 };
@@ -58,7 +62,8 @@ OutputAccess access(SharedPtr shared, std::shared_ptr<std::vector<Tensor>> resul
 void finish_contender(Contender& contender, const SharedPtr& shared,
                       const std::shared_ptr<std::vector<Tensor>>& results,
                       const std::function<void()>& ensure) {
-  contender.finish = [context = shared->context] { return guarded([&] { context->synchronize(); }); };
+  if (shared->queues)
+    contender.finish = [context = shared->context] { return guarded([&] { context->synchronize(); }); };
   for (std::size_t o = 0; o < shared->workload.outputs.size(); ++o)
     contender.outputs.push_back(access(shared, results, o, ensure));
 }

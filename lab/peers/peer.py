@@ -4,8 +4,10 @@ Reads one JSON object a line from standard input and answers each with one. Inpu
 raw elements that the harness names, so that it can compare whole outputs; times are measured here, around `count`
 iterations, so that the pipe is never inside them.
 """
-import json, math, os, signal, sys, time
+import functools, gc, json, math, os, signal, sys, time
 
+# Kineto's own advice where CUDA graphs are replayed: once it looks at a device it must not turn away again.
+os.environ |= {"DISABLE_CUPTI_LAZY_REINIT": "1", "TEARDOWN_CUPTI": "0"}
 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's: it keeps what was measured
 reply_to = os.fdopen(os.dup(1), "w")
 os.dup2(2, 1)  # what libraries print must not meet the answers
@@ -77,7 +79,7 @@ def chunked_linear_loss():
 
     def run(x, w, labels):
         if "of_chunk" not in keep:
-            keep["of_chunk"] = torch.compile(of_chunk) if hasattr(torch, "compile") else of_chunk
+            keep["of_chunk"] = compiler("torch.compile")(of_chunk) if hasattr(torch, "compile") else of_chunk
         each = max(256, min(len(x), 2 * x.numel() // w.shape[0]))
         loss, dx, dw = 0, [], torch.zeros_like(w, dtype=torch.float32)
         for part, of_part in zip(x.split(each), labels.split(each)):
@@ -187,7 +189,7 @@ def cudnn_attention(parameters):
 
 def flex_attention(parameters):
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention as flex
-    compiled_flex, keep = torch.compile(flex), {}
+    compiled_flex, keep = compiler("torch.compile")(flex), {}
     window = int(parameters["window"])
 
     def run(q, k, v, *rest):
@@ -299,15 +301,24 @@ def eager(work, parameters):
             "linear_cross_entropy": linear_with_gradients(linear_loss)}[work]
 
 
-def compiled(work, parameters):
+def compiler(mode):
+    """What makes a function the mode's. Its kernels are for the shapes it meets: without dynamic=False a second shape of
+    the same function has them made for any."""
+    name, _, option = mode.partition(":")
+    if name != "torch.compile":
+        return None
+    return functools.partial(torch.compile, dynamic=False, **({"mode": option} if option else {}))
+
+
+def compiled(work, parameters, compile_with):
     if work == "cross_entropy":
-        return with_gradient(torch.compile(cross_entropy_loss))
+        return with_gradient(compile_with(cross_entropy_loss))
     if work == "linear_cross_entropy":
-        return linear_with_gradients(torch.compile(linear_loss))
+        return linear_with_gradients(compile_with(linear_loss))
     if work.startswith("attention"):
-        run = sdpa(parameters, torch.compile(fused_attention))
+        run = sdpa(parameters, compile_with(fused_attention))
         return with_gradients(run) if work == "attention_gradient" else run
-    return torch.compile(eager(work, parameters))
+    return compile_with(eager(work, parameters))
 
 
 def triton_elu():
@@ -331,11 +342,13 @@ def triton_elu():
 
 # --- programs that come as a text
 
-def from_source(source, compile_with=lambda f: f):
+def from_source(source, compile_with):
     """The text's `program`; with `gradients_of` its output is a loss, and the gradients of these inputs follow it."""
     space = {"torch": torch, "math": math, "F": F}
     exec(source, space)
-    run, wanted = compile_with(space["program"]), space.get("gradients_of")
+    run, wanted = space["program"], space.get("gradients_of")
+    if compile_with:
+        run = compile_with(run)
     if wanted is None:
         return run
 
@@ -391,7 +404,7 @@ def widened(roundoff, seed):
 def in_float64(source, dtype):
     """Returns the results in float64, and after them how far each of their elements was from its place in runs that round at
     random as programs of this type do."""
-    run = from_source(source)
+    run = from_source(source, None)
 
     def truth(*inputs):
         wide = [x.double() if x.is_floating_point() else x for x in inputs]
@@ -412,18 +425,15 @@ def in_float64(source, dtype):
 
 
 def program(mode, work, parameters, source=""):
+    compile_with = compiler(mode)
+    if source and mode == "float64":
+        return in_float64(source, parameters["dtype"])
     if source:
-        if mode == "float64":
-            return in_float64(source, parameters["dtype"])
-        if mode == "torch":
-            return from_source(source)
-        if mode == "torch.compile":
-            return from_source(source, torch.compile)
-        raise ValueError(f"{mode} has no programs of its own")
+        return from_source(source, compile_with)
     if mode == "torch":
         return eager(work, parameters)
-    if mode == "torch.compile":
-        return compiled(work, parameters)
+    if compile_with:
+        return compiled(work, parameters, compile_with)
     if mode == "triton" and work == "elu":
         return triton_elu()
     if mode in ("cudnn", "flex_attention") and work.startswith("attention"):
@@ -451,14 +461,13 @@ def write_file(path, tensor):
         f.write(flat.numpy().data)
 
 
-class Job:
-    """One contender of one instance: its function, its copies of the inputs, its last results."""
+class Inputs:
+    """The copies of one instance's inputs, which its jobs share."""
 
     def __init__(self, request):
-        self.request, self.device = request, request["device"]
-        self.function = program(request["mode"], request["work"], request["parameters"], request.get("source", ""))
-        self.results = None
-        self.copies = []
+        self.request, self.device, self.copies = request, request["device"], []
+        if "torch._dynamo" in sys.modules:  # imported by the first compilation
+            torch._dynamo.reset()  # nothing that it learnt of another instance's shapes stays
 
     def load(self):
         self.copies = []
@@ -471,29 +480,92 @@ class Job:
                     inputs.append(read_file(spec["files"][c], spec["dtype"], spec["shape"], self.device))
             self.copies.append(inputs)
 
+
+# --- clocks. What runs is a function that asks for all its work and does not wait.
+
+def synchronize(device):
+    if device != "cpu":
+        torch.cuda.synchronize()
+
+
+def host_spans(run):
+    """When the CPU worked, in microseconds: the calls are the work."""
+    start = time.perf_counter()
+    run()
+    return [(start * 1e6, time.perf_counter() * 1e6)]
+
+
+def event_spans(run):
+    """One span from the first piece of work to the end of the last, gaps included."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    run()
+    end.record()
+    torch.cuda.synchronize()
+    return [(0.0, begin.elapsed_time(end) * 1e3)]
+
+
+def traced_spans(run):
+    """When each kernel, copy and fill began and ended, by the profiler."""
+    from torch.autograd import DeviceType
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CUDA]) as trace:
+        run()
+        torch.cuda.synchronize()
+    return [(event.time_range.start, event.time_range.end) for event in trace.events()
+            if event.device_type == DeviceType.CUDA and not getattr(event, "is_user_annotation", False)]
+
+
+def busy_us(spans):
+    """The time in which at least one of the spans went on: kernels that overlap count once, gaps do not count."""
+    busy, until = 0.0, -math.inf
+    for begin, end in sorted(spans):
+        busy += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return busy
+
+
+class Job:
+    """One contender of one instance: its function and its last results."""
+
+    def __init__(self, request, inputs):
+        self.request, self.inputs, self.device = request, inputs, inputs.device
+        self.replays = request["mode"].endswith(":reduce-overhead")
+        self.function = program(request["mode"], request["work"], request["parameters"], request.get("source", ""))
+        self.results = None
+
     def once(self, iteration):
         self.results = None  # its memory is taken again
-        out = self.function(*self.copies[iteration % len(self.copies)])
+        if self.replays:  # whose results lie where the next replay writes: nobody holds the last ones now
+            torch.compiler.cudagraph_mark_step_begin()
+        out = self.function(*self.inputs.copies[iteration % len(self.inputs.copies)])
         self.results = out if isinstance(out, (tuple, list)) else (out,)
 
-    def run(self, first, count):
-        cuda = self.device != "cpu"
-        torch.backends.cuda.matmul.allow_tf32 = self.request["parameters"].get("tf32") == "yes"
-        if cuda:
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            torch.cuda.synchronize()
-            begin.record()
-        start = time.perf_counter()
+    def repeat(self, first, count):
         for i in range(first, first + count):
             self.once(i)
-        if not cuda:
-            return (time.perf_counter() - start) * 1e6
-        end.record()
-        torch.cuda.synchronize()
-        return begin.elapsed_time(end) * 1e3
+
+    def begin(self):
+        torch.backends.cuda.matmul.allow_tf32 = self.request["parameters"].get("tf32") == "yes"
+        synchronize(self.device)
+
+    def call_us(self, first, count):
+        """Of all of them, with one wait at their end."""
+        self.begin()
+        start = time.perf_counter()
+        self.repeat(first, count)
+        synchronize(self.device)
+        return (time.perf_counter() - start) * 1e6
+
+    def device_us(self, first, count, gaps):
+        """What the device itself works in them; `gaps`: what it waits in between counts."""
+        spans = host_spans if self.device == "cpu" else event_spans if gaps else traced_spans
+        self.begin()
+        return busy_us(spans(lambda: self.repeat(first, count)))
 
     def poison(self, output, byte):
         if self.results is None:
+            self.begin()
             self.once(0)
         result = self.results[output].detach()
         if result.dim() == 0:
@@ -502,42 +574,58 @@ class Job:
         result.permute(as_they_lie).view(torch.uint8).fill_(byte)
 
 
-def answer(request, jobs):
-    command = request["command"]
+def hello(request):
+    torch.set_num_threads(request["threads"])
+    triton = ""
+    try:
+        import triton as found
+        triton = found.__version__
+    except ImportError:
+        pass
+    if torch.cuda.is_available() and request["device"] != "cpu":
+        torch.cuda.set_device(request["device"])
+        traced_spans(lambda: torch.zeros(1, device=request["device"]))  # before any graph is made: it sees those after
+    return {"torch": torch.__version__, "compile": hasattr(torch, "compile"), "triton": triton,
+            "cuda": torch.cuda.is_available()}
+
+
+def forget(device):
+    gc.collect()
+    if device != "cpu":
+        torch.cuda.empty_cache()
+
+
+def answer(request, instances, jobs):
+    command, id = request["command"], request.get("id")
     if command == "hello":
-        torch.set_num_threads(request["threads"])
-        triton = ""
-        try:
-            import triton as found
-            triton = found.__version__
-        except ImportError:
-            pass
-        return {"torch": torch.__version__, "compile": hasattr(torch, "compile"), "triton": triton,
-                "cuda": torch.cuda.is_available()}
-    if command == "prepare":
-        jobs[request["id"]] = Job(request)
-        return {}
-    if command == "drop":
-        jobs.pop(request["id"], None)
-        return {}
-    job = jobs[request["id"]]
-    if command == "load":
-        job.load()
-        return {}
-    if command == "run":
-        return {"us": job.run(request["first"], request["count"])}
-    if command == "poison":
-        job.poison(request["output"], request["byte"])
-        return {}
-    if command == "forget":  # results that nobody will read again
-        job.results = None
-        if job.device != "cpu":
-            torch.cuda.empty_cache()
-        return {}
-    if command == "read":
-        write_file(request["file"], job.results[request["output"]])
-        return {}
-    raise ValueError(f"unknown command {command}")
+        return hello(request)
+    if command == "inputs":
+        instances[id] = Inputs(request)
+    elif command == "load":
+        instances[id].load()
+    elif command == "forget":
+        if known := instances.pop(id, None):
+            device = known.device
+            del known
+            forget(device)
+    elif command == "prepare":
+        jobs[id] = Job(request, instances[request["inputs"]])
+    elif command == "drop":
+        jobs.pop(id, None)
+    elif command == "run":
+        return {"us": jobs[id].call_us(request["first"], request["count"])}
+    elif command == "device":
+        return {"us": jobs[id].device_us(request["first"], request["count"], request["gaps"])}
+    elif command == "poison":
+        jobs[id].poison(request["output"], request["byte"])
+    elif command == "release":  # results that nobody will read again
+        jobs[id].results = None
+        forget(jobs[id].device)
+    elif command == "read":
+        write_file(request["file"], jobs[id].results[request["output"]])
+    else:
+        raise ValueError(f"unknown command {command}")
+    return {}
 
 
 def lacks_memory(error):
@@ -545,16 +633,29 @@ def lacks_memory(error):
     return isinstance(error, (MemoryError, of_gpu)) or "allocate memory" in str(error)
 
 
+def is_broken():
+    """Whether the GPU refuses everything from now on, as after a bad access: only another process helps."""
+    try:
+        if torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+        return False
+    except Exception:
+        return True
+
+
 def main():
-    jobs = {}
+    instances, jobs = {}, {}
     for line in sys.stdin:
         try:
             with torch.enable_grad():
-                reply = answer(json.loads(line), jobs)
+                reply = answer(json.loads(line), instances, jobs)
         except Exception as error:  # an answer, not an end: the harness writes it into the row
-            reply = {"error": f"{type(error).__name__}: {error}"[:500], "no_memory": lacks_memory(error)}
+            reply = {"error": f"{type(error).__name__}: {error}"[:500], "no_memory": lacks_memory(error),
+                     "ends": is_broken()}
         reply_to.write(json.dumps(reply) + "\n")
         reply_to.flush()
+        if reply.get("ends"):
+            os._exit(1)
 
 
 main()

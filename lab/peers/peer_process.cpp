@@ -61,15 +61,26 @@ PeerProcess::~PeerProcess() { end(""); }
 Failure PeerProcess::end(const std::string& why) {
   if (socket_ >= 0) close(socket_);
   socket_ = -1;
+  std::string how;
   if (pid_ > 0) {
     // It ends by itself at the end of its input; a process stuck in a kernel does not.
     int status = 0;
-    for (int wait = 0; wait < 50 && waitpid(pid_, &status, WNOHANG) == 0; ++wait) usleep(20'000);
-    if (kill(pid_, 0) == 0) kill(pid_, SIGKILL);
-    waitpid(pid_, &status, 0);
+    pid_t ended = 0;
+    for (int wait = 0; wait < 50 && ended == 0; ++wait) {
+      ended = waitpid(pid_, &status, WNOHANG);
+      if (ended == 0) usleep(20'000);
+    }
+    if (ended == 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, &status, 0);
+    } else if (WIFSIGNALED(status)) {
+      how = fmt::format(" by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
+      how = fmt::format(" with exit status {}", WEXITSTATUS(status));
+    }
   }
   pid_ = -1;
-  return failure(Failure::Kind::io, why);
+  return failure(Failure::Kind::io, why + how);
 }
 
 Result<std::string> PeerProcess::ask(const std::string& line) {

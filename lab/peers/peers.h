@@ -48,9 +48,13 @@ class Peers {
 };
 
 struct PeerOptions {
-  std::string python = {};  // interpreter; empty: the first of python3 and /usr/bin/python3 that has PyTorch
+  // Interpreter; empty: the first of .cache/peers (scripts/setup.sh peers), python3 and /usr/bin/python3 that
+  // has PyTorch.
+  std::string python = {};
   std::string device = "cpu";
   int threads = 1;
+  // What the device's own time is taken by: as ours is, or they could not be compared.
+  enum class Clock { trace, events } device_clock = Clock::trace;
 };
 // Never fails: without PyTorch every contender is unavailable, with the reason.
 std::shared_ptr<Peers> open_peers(const PeerOptions& options);

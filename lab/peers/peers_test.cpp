@@ -60,13 +60,6 @@ TEST(Peers, WithoutAnInterpreterTheRowSaysSo) {
   EXPECT_NE(contenders[0].unavailable.find("/no/such/python"), std::string::npos);
 }
 
-TEST(Peers, WhatNoPeerCanDoIsUnavailableWithItsReason) {
-  const auto peers = open_peers({});
-  const auto contenders = peers->contenders({.target = "dropout", .unavailable = "for a reason"});
-  ASSERT_EQ(contenders.size(), 1u);
-  EXPECT_FALSE(contenders[0].unavailable.empty());
-}
-
 // An instance over 100 numbers x in [-2, 2.15), and what a peer is told of it; the outputs, the reference and
 // the program are the test's.
 struct Numbers {
@@ -103,8 +96,23 @@ struct Numbers {
   }
 };
 
+// Those of this machine, opened once: importing PyTorch takes seconds.
+class OpenedPeers : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { peers_ = open_peers({}); }
+  static void TearDownTestSuite() { peers_.reset(); }
+  static std::shared_ptr<Peers> peers_;
+};
+std::shared_ptr<Peers> OpenedPeers::peers_;
+
+TEST_F(OpenedPeers, WhatNoPeerCanDoIsUnavailableWithItsReason) {
+  const auto contenders = peers_->contenders({.target = "dropout", .unavailable = "for a reason"});
+  ASSERT_EQ(contenders.size(), 1u);
+  EXPECT_FALSE(contenders[0].unavailable.empty());
+}
+
 // y = where(x > 0, x, exp(x) - 1) by PyTorch, through files and back.
-TEST(Peers, PyTorchIsVerifiedLikeEveryContender) {
+TEST_F(OpenedPeers, PyTorchIsVerifiedLikeEveryContender) {
   Numbers numbers;
   numbers.instance.outputs = {{"y", DType::f32, Shape{100}, {.operations = 5}}};
   numbers.instance.reference = [x = numbers.x](std::int64_t) {
@@ -115,12 +123,11 @@ TEST(Peers, PyTorchIsVerifiedLikeEveryContender) {
     }
     return std::vector{y};
   };
-  const auto peers = open_peers({});
-  for (const Verification& v : numbers.verified_with(*peers)) EXPECT_TRUE(v.verified) << v.reason;
+  for (const Verification& v : numbers.verified_with(*peers_)) EXPECT_TRUE(v.verified) << v.reason;
 }
 
 // The loss Σ x² and its gradient 2x, by a program that the workload brings as a text.
-TEST(Peers, AProgramMayComeAsATextWithItsGradients) {
+TEST_F(OpenedPeers, AProgramMayComeAsATextWithItsGradients) {
   Numbers numbers;
   numbers.workload.target = "no work of this name";
   numbers.workload.source = "def program(x):\n    return F.relu(x * x).sum()\ngradients_of = [0]\n";
@@ -134,16 +141,58 @@ TEST(Peers, AProgramMayComeAsATextWithItsGradients) {
     }
     return std::vector{loss, gradient};
   };
-  const auto peers = open_peers({});
-  for (const Verification& v : numbers.verified_with(*peers)) EXPECT_TRUE(v.verified) << v.reason;
+  for (const Verification& v : numbers.verified_with(*peers_)) EXPECT_TRUE(v.verified) << v.reason;
 }
 
-TEST(Peers, ATextThatIsNoProgramIsItsRowsReason) {
+TEST_F(OpenedPeers, ATextThatIsNoProgramIsItsRowsReason) {
   Numbers numbers;
   numbers.workload.source = "def progam(x):\n    return x\n";
   numbers.workload.outputs = {{"y", DType::f32, Shape{100}, {}}};
-  const auto contenders = open_peers({})->contenders(numbers.workload);
+  const auto contenders = peers_->contenders(numbers.workload);
   EXPECT_NE(contenders.at(0).unavailable.find("program"), std::string::npos) << contenders.at(0).unavailable;
+}
+
+// Contenders of one process: the one that ends it is told so, now and later; the other goes on in a new
+// process, with its inputs and the outputs of its last call.
+TEST_F(OpenedPeers, OneThatEndsTheProcessCostsTheOthersNothing) {
+  Numbers good, bad;
+  good.workload.source = "def program(x):\n    return x + 1\n";
+  bad.workload.source = "import os\ndef program(x):\n    os._exit(7)\n";
+  good.workload.outputs = bad.workload.outputs = {{"y", DType::f32, Shape{100}, {}}};
+  const auto lives = peers_->contenders(good.workload), dies = peers_->contenders(bad.workload);
+  ASSERT_TRUE(lives[0].batch_us(0, 3).ok());
+  for (int call = 0; call < 2; ++call) {
+    const auto us = dies[0].batch_us(0, 1);
+    ASSERT_FALSE(us.ok());
+    EXPECT_NE(us.error().message.find("the peer's process has ended with exit status 7"), std::string::npos)
+        << us.error().message;
+  }
+  const auto again = lives[0].outputs[0].read();
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_FLOAT_EQ(static_cast<float>((*again)[5]), (*good.x)[5] + 1);
+  ASSERT_TRUE(good.instance.refresh_inputs(5).ok()) << "refreshing inputs asks nobody";
+  ASSERT_TRUE(lives[0].batch_us(0, 1).ok());
+  EXPECT_FLOAT_EQ(static_cast<float>((*lives[0].outputs[0].read())[5]), (*good.x)[5] + 1);
+}
+
+TEST_F(OpenedPeers, BothTimesAreOfTheWorkThatWasAskedFor) {
+  Numbers numbers;
+  numbers.workload.source = "import time\ndef program(x):\n    time.sleep(0.01)\n    return x.clone()\n";
+  numbers.workload.outputs = {{"y", DType::f32, Shape{100}, {}}};
+  const auto contenders = peers_->contenders(numbers.workload);
+  for (const auto& us : {contenders.at(0).batch_us(0, 3), contenders.at(0).device_us(0, 3)}) {
+    ASSERT_TRUE(us.ok()) << us.error().message;
+    EXPECT_GE(*us, 30e3);  // a sleep is never shorter
+  }
+}
+
+TEST_F(OpenedPeers, WaysToRunTheSameProgramAreOneFamily) {
+  Numbers numbers;
+  numbers.workload.outputs = {{"y", DType::f32, Shape{100}, {}}};
+  for (const Contender& contender : peers_->contenders(numbers.workload)) {
+    EXPECT_EQ(contender.unavailable, "");
+    EXPECT_EQ(contender.family, "torch") << contender.name;
+  }
 }
 
 }  // namespace

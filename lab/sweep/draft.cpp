@@ -113,7 +113,7 @@ Drawn Draft::finish() {
 }
 
 std::string Drawn::command() const {
-  return fmt::format("tw bench sweep --seed {} --count 1 --family {}", seed, family);
+  return fmt::format("tw bench sweep --seed {} --count 1 --family {}{}", seed, family, arguments);
 }
 
 std::string Drawn::shapes() const {

@@ -25,6 +25,7 @@ struct Drawn {
   // Python that defines program(...) over the inputs, and gradients_of where gradients are wanted: the loss and these are then
   // the results, as they are of ours.
   std::string torch;
+  std::string arguments;    // beside seed and family, of the command that draws it
   double unseen_flops = 0;  // of products that a mask makes nobody compute
   // Elements of an input that are read, where that is not all of it: rows of a table. By the input's place.
   std::vector<std::pair<std::size_t, double>> read_elements;

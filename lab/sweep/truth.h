@@ -14,7 +14,7 @@ namespace tilewright::sweep {
 using Spread = std::vector<std::vector<double>>;
 
 // A result may be kFactor times as far off as a run that rounds at random, as the judge has it (tests/judge/judging.py): by its
-// own element, by the root mean square of all, and by the mean share of a value, whichever is most; and by the bound that its
+// own element, by the root mean square of its row, and by the mean share of a value, whichever is most; and by the bound that its
 // type and the longest sum give for the value, or for the root mean square of all values.
 std::vector<lab::Reference> references(Spread truth, const std::vector<lab::OutputSpec>& outputs);
 // Nothing is known: of each element only that it is written and finite is asked.

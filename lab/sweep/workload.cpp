@@ -92,6 +92,7 @@ DrawnWork draw_work(std::uint64_t seed, const std::string& name, const Limits& l
     Draft draft(family.name, seed, aim);
     family.draft(draft);
     DrawnWork work{.drawn = draft.finish()};
+    work.drawn.arguments = limits.arguments;
     work.traced = traced(work.drawn, context);
     const double flops = work.traced.cost.matrix.total(), bytes = work.traced.cost.bytes();
     // Rounding of tiny extents may exceed the least sizes; these do no harm.

@@ -15,6 +15,7 @@ struct Limits {
   double least_bytes = 1024, most_bytes = 64 << 20;  // of traffic: each input and each result once
   double most_flops = 4e9;                           // of products
   std::vector<DType> dtypes = {DType::f32, DType::bf16};
+  std::string arguments = {};  // of the command that draws within these
 };
 
 // A drawn program as the graph that our functions record, with what it must do at least.

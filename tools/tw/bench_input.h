@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/run/runner.h"
+#include "peers/peers.h"
 
 namespace tilewright::tw {
 
@@ -31,6 +32,8 @@ void bench_run(const BenchInput& input);  // throws CLI::RuntimeError for exit c
 
 // What bench_run() shares with other subcommands.
 int terminal_width();
+// Peers are timed with the clock that our contenders are.
+lab::PeerOptions peer_options(const std::string& python, int threads, const lab::LabDevice& device);
 // References and copies of outputs are arrays of hundreds of megabytes, made again for every contender. Memory
 // that goes back to the system in between costs a page fault every 4 KiB, which took longer than the checks.
 void keep_freed_memory();

@@ -56,10 +56,24 @@ lab::Environment environment(const BenchInput& input, const lab::LabDevice& devi
                      {"set", fmt::format("{}", fmt::join(input.settings, " "))},
                      {"budget_s", fmt::format("{}", input.budget_s)},
                      {"threads", fmt::format("{}", input.threads)}};
+  if (device.device_timer) {
+    const bool gaps = device.device_timer->counts_gaps();
+    options.options.emplace_back(
+        "device_time", fmt::format("by {}, {}", device.device_timer->name(),
+                                   gaps ? "the gaps in a queue of calls included" : "without gaps"));
+  }
   return lab::read_environment(options);
 }
 
 }  // namespace
+
+lab::PeerOptions peer_options(const std::string& python, int threads, const lab::LabDevice& device) {
+  lab::PeerOptions options{.python = python, .device = device.name};
+  options.threads = threads > 0 ? threads : allowed_cpu_count();
+  if (device.device_timer && device.device_timer->counts_gaps())
+    options.device_clock = lab::PeerOptions::Clock::events;
+  return options;
+}
 
 int terminal_width() {
   winsize size{};
@@ -166,9 +180,7 @@ void bench_run(const BenchInput& input) {
       {.device = input.device, .cache_directory = input.cache, .threads = input.threads});
   open.device.autotune = input.autotune;
   open.device.launches = input.launches;
-  if (input.peers)
-    open.device.peers = lab::open_peers(
-        {input.python, open.device.name, input.threads > 0 ? input.threads : allowed_cpu_count()});
+  if (input.peers) open.device.peers = lab::open_peers(peer_options(input.python, input.threads, open.device));
   const RunFiles files = open_run_files(input);
   const lab::RunRecord run = measure(input, jobs, open.device);
   const auto colour = isatty(1) != 0 ? lab::TableOptions::Colour::ansi : lab::TableOptions::Colour::none;

@@ -1,6 +1,5 @@
 // tw bench sweep: programs drawn at random, verified and timed beside PyTorch's.
 #include <tilewright/base/error.h>
-#include <tilewright/base/thread_pool.h>
 
 #include <CLI/CLI.hpp>
 
@@ -14,7 +13,6 @@
 #include "harness/run/environment.h"
 #include "pairs/ceilings.h"
 #include "pairs/lab_device.h"
-#include "peers/peers.h"
 #include "runtime/device_name.h"
 #include "sweep/report.h"
 #include "tensor/storage.h"
@@ -62,6 +60,10 @@ sweep::Limits limits_of(const SweepInput& in, bool cuda) {
   limits.most_bytes = in.most_bytes.empty() ? (cuda ? 0x1p31 : 0x1p26) : bytes_of(in.most_bytes);
   if (limits.least_bytes >= limits.most_bytes) throw Error("--min-bytes is not below --max-bytes");
   limits.most_flops = cuda ? 1e12 : 4e9;
+  if (in.device != "cpu") limits.arguments += " --device " + in.device;
+  if (!in.most_bytes.empty()) limits.arguments += " --max-bytes " + in.most_bytes;
+  if (in.least_bytes != "1KiB") limits.arguments += " --min-bytes " + in.least_bytes;
+  if (!in.dtypes.empty()) limits.arguments += fmt::format(" --dtypes {}", fmt::join(in.dtypes, ","));
   if (cuda) limits.dtypes = {DType::f32, DType::bf16, DType::f16};
   if (!in.dtypes.empty()) limits.dtypes.clear();
   for (const std::string& text : in.dtypes) {
@@ -132,7 +134,7 @@ void run(const SweepInput& in) {
   lab::LabDevice& device = open.device;
   device.autotune = in.autotune;
   if (in.peers)
-    device.peers = lab::open_peers({in.python, device.name, in.threads > 0 ? in.threads : allowed_cpu_count()});
+    device.peers = lab::open_peers(peer_options(in.python, in.threads, device));
   lab::Environment about = environment(in, device);
   store(in, {}, about);  // so that nothing is measured that could not be stored
   lab::RunOptions options{.seed = in.seed, .rounds = 1};

@@ -194,11 +194,10 @@ Finding check_peers(const std::string& python) {
   const auto peers = lab::open_peers({.python = python});
   const std::string text = peers->describe();
   const bool there = text.find("PyTorch ") == 0;
-  return {
-      "peers", there ? State::ok : State::note, text,
-      there
-          ? ""
-          : "pip install torch, or name its interpreter with --python: then `tw bench run --peers` compares"};
+  return {"peers", there ? State::ok : State::note, text,
+          there ? ""
+                : "scripts/setup.sh peers, or name an interpreter with --python: then `tw bench run --peers` "
+                  "compares"};
 }
 
 std::vector<Finding> examine(const DoctorInput& input) {

@@ -111,7 +111,8 @@ std::string table(const RunRecord& run) {
       html += fmt::format("<td class='l'>{}</td>", first ? escape_html(*text) : "");
     }
     html += fmt::format("<td class='l'>{}</td>", escape_html(row.contender));
-    html += time_cell(row) + cell(device_time_text(row)) + cell(row.samples > 0 ? fmt::format("{}", row.samples) : "");
+    html += time_cell(row) + cell(device_time_text(row)) +
+            cell(row.samples > 0 ? fmt::format("{}", row.samples) : "");
     html += row.verdict == Verdict::no_memory
                 ? cell("−1")
                 : cell(row.rate ? fmt::format("{:.4g} {}", *row.rate, escape_html(row.unit)) : "");

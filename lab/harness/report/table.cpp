@@ -92,8 +92,9 @@ TextTable result_table(const std::vector<Row>& rows, TableOptions::Colour colour
   for (const Row& row : rows) {
     const std::string workload = workload_text(row);
     if (workload != last && !last.empty()) table.rule();
-    table.row({workload == last ? "" : workload, row.contender, median_text(row), device_time_text(row), rate_text(row),
-               share_text(row), speedup_text(row), error_text(row), verdict_text(row.verdict, colour)});
+    table.row({workload == last ? "" : workload, row.contender, median_text(row), device_time_text(row),
+               rate_text(row), share_text(row), speedup_text(row), error_text(row),
+               verdict_text(row.verdict, colour)});
     last = workload;
   }
   return table;
@@ -169,6 +170,9 @@ std::string render_table(const RunRecord& run, const TableOptions& options) {
         "device: \"=\" where the device is the host: a call returns when its work is done, and its time is "
         "that of the work",
         width);
+  for (const auto& [key, value] : run.environment.options) {
+    if (key == "device_time") text += wrapped("device: " + value, width);
+  }
   for (const std::string& warning : warnings(run.environment)) text += wrapped("note: " + warning, width);
   if (run.environment.interrupted) text += "interrupted: what was measured until then is kept\n";
   return text;

@@ -42,8 +42,8 @@ struct TableOptions {
   enum class Colour { none, ansi } colour = Colour::none;
 };
 // Workload, contender, time of a call ± 95 % interval, the device's own time, rate, share of the roofline,
-// speedup over the baseline with its interval, worst error / bound, verdict; below it the notes, and the harness's own share of an
-// iteration.
+// speedup over the baseline with its interval, worst error / bound, verdict; below it the notes, and the
+// harness's own share of an iteration.
 std::string render_table(const RunRecord& run, const TableOptions& options = {});
 std::string render_markdown(const std::vector<Row>& rows);
 std::string render_csv(const std::vector<Row>& rows);  // one column per JSON field, intervals as two

@@ -43,10 +43,11 @@ TEST(Record, ARowHasExactlyTheAgreedFieldsInOrder) {
     if (json[end + 1] == ':') fields.push_back(json.substr(at + 1, end - at - 1));
     at = end;
   }
-  EXPECT_EQ(fields,
-            (std::vector<std::string>{"target", "contender", "device", "shape", "dtype", "verified",
-                                      "max_rel_err", "tolerance", "median_us", "ci95_us", "samples", "device_us",
-                                      "device_ci95_us", "chosen", "rate", "unit", "floor_us", "roofline", "speedup", "speedup_ci95", "verdict"}));
+  EXPECT_EQ(fields, (std::vector<std::string>{
+                        "target",         "contender",    "device",    "shape",   "dtype",    "verified",
+                        "max_rel_err",    "tolerance",    "median_us", "ci95_us", "samples",  "device_us",
+                        "device_ci95_us", "chosen",       "rate",      "unit",    "floor_us", "roofline",
+                        "speedup",        "speedup_ci95", "verdict"}));
 }
 
 TEST(Record, WhatWasNotMeasuredIsNull) {

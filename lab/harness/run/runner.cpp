@@ -74,8 +74,8 @@ void set_device_time(Row& row, const ContenderTiming& timing, const Work& work, 
   if (timing.device_us.empty()) return;
   const Estimate estimate = estimate_median(timing.device_us, {.seed = options.seed});
   if (beats_ceilings(work, ceilings, estimate.median, options.ceiling_slack))
-    return add_note(row, fmt::format("no device time: {:.4g} us are less than the ceilings allow",
-                                     estimate.median));
+    return add_note(
+        row, fmt::format("no device time: {:.4g} us are less than the ceilings allow", estimate.median));
   row.device_us = estimate.median;
   row.device_ci95_us = estimate.ci;
 }
@@ -177,8 +177,7 @@ void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const La
     rows[c].max_rel_err = verifications[c].max_rel_err;
     rows[c].tolerance = verifications[c].tolerance;
     if (!times.error.empty()) {
-      rows[c].verdict =
-          instance.contenders[c].is_foreign() ? Verdict::unavailable : Verdict::failed;
+      rows[c].verdict = instance.contenders[c].is_foreign() ? Verdict::unavailable : Verdict::failed;
       rows[c].note = times.error;
     } else if (!verifications[c].verified) {
       withdraw(rows[c], verifications[c]);

@@ -203,14 +203,16 @@ void take_rounds(std::vector<Lane>& lanes, Timer& timer, std::int64_t copies, do
   beside.run_us();
 }
 
-// Why a device's own time cannot be that of the work which the calls, `call_us` each, asked for; empty when it
-// can. One batch of b calls may end b · call_us after its first, but for starting and waiting.
+// Why a device's own time cannot be that of the work which the calls, `call_us` each, asked for; empty when
+// it can. One batch of b calls may end b · call_us after its first, but for starting and waiting.
 std::string distrust(double device_us, double call_us, std::int64_t count, const Timer* timer) {
   const double slack = 50 / static_cast<double>(count);
   const bool too_long = device_us > 1.05 * call_us + slack;
-  const bool too_short = device_us <= 0 || (timer && timer->counts_gaps() && device_us < 0.5 * call_us - slack);
+  const bool too_short =
+      device_us <= 0 || (timer && timer->counts_gaps() && device_us < 0.5 * call_us - slack);
   if (!too_long && !too_short) return "";
-  return fmt::format("no device time: {:.4g} us of it are reported in calls of {:.4g} us", device_us, call_us);
+  return fmt::format("no device time: {:.4g} us of it are reported in calls of {:.4g} us", device_us,
+                     call_us);
 }
 
 // One more sample of the device's own time, of so many iterations; the batch before it finds the clocks, and
@@ -246,7 +248,8 @@ void take_device_times(std::vector<Lane>& lanes, const Clocks& clocks, std::int6
       if (!lane.active() || !lane.timing.no_device_time.empty()) continue;
       const bool foreign = lane.contender->is_foreign();
       if (foreign && !lane.contender->device_us) continue;
-      const std::int64_t count = std::min(lane.timing.batch, options.most_traced);
+      const std::int64_t count =
+          clocks.device->counts_gaps() ? lane.timing.batch : std::min(lane.timing.batch, options.most_traced);
       const auto us = device_sample(lane, clocks, copies, count, options);
       if (!lane.active()) continue;
       const double each = us ? *us / static_cast<double>(count) : 0;

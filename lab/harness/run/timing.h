@@ -24,7 +24,7 @@ struct TimingOptions {
   double queue_share = 0.01;
   double max_sample_us = 100e3;
   int device_samples = 7;         // of the device's own time, after those of calls
-  std::int64_t most_traced = 50;  // calls in one of them: a trace keeps a record of every kernel
+  std::int64_t most_traced = 50;  // calls in one of them, of a trace: it keeps a record of every kernel
   int warmup_runs = 5;  // warm-up ends after these and after warmup_us, or earlier when times are stable
   double warmup_us = 100e3;
   int min_samples = 20;

@@ -34,8 +34,8 @@ struct VerifyOptions {
 std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const VerifyOptions& options = {});
 
 // Gives the inputs data that no contender has seen and poisons the outputs of those that are verified: what a
-// contender then leaves behind is the work of the timed runs. One whose outputs cannot be poisoned is verified
-// no longer. Call before timing; returns the inputs' digest.
+// contender then leaves behind is the work of the timed runs. One whose outputs cannot be poisoned is
+// verified no longer. Call before timing; returns the inputs' digest.
 Result<std::uint64_t> prepare_timed(PairInstance& instance, std::vector<Verification>& verifications,
                                     std::uint64_t seed);
 

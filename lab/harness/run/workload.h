@@ -73,16 +73,17 @@ struct Contender {
   // input_copies`.
   std::function<Status(std::int64_t iteration)> run;
   std::function<Status()> finish = {};  // waits until all enqueued work is done; none: run() is synchronous
-  // Instead of timing run(): does `count` iterations from `first`, waits for their end, and returns their time
-  // in all, in microseconds. For contenders in another process, whose frame must not cross the pipe each time.
+  // Instead of timing run(): does `count` iterations from `first`, waits for their end, and returns their
+  // time in all, in microseconds. For contenders in another process, whose frame must not cross the pipe each
+  // time.
   std::function<Result<double>(std::int64_t first, std::int64_t count)> batch_us = {};
   // Beside batch_us: the time that the device itself was at work in so many iterations, in all.
   std::function<Result<double>(std::int64_t first, std::int64_t count)> device_us = {};
   std::vector<OutputAccess> outputs;  // as PairInstance::outputs
-  std::function<Status()> forget = {};  // frees the results of the last run; none: they cost nothing to keep
   std::string unavailable = {};       // when not empty: why it cannot run here; its row says so
   std::string note = {};              // a condition of the figure that the reader must know
-  // Contenders of one family are ways to run the same program, of which a user takes the quickest: a row more,
+  // Contenders of one family are ways to run the same program, of which a user takes the quickest: a row
+  // more,
   // "<family> best", has the figures of whichever that was.
   std::string family = {};
 
