@@ -46,19 +46,21 @@ std::string faults(const std::vector<SweepRow>& rows) {
 std::string table(const std::vector<SweepRow>& rows, int width) {
   lab::TextTable t;
   t.column("program", lab::Align::left);
-  for (const char* header : {"seed", "type", "bytes", "FLOPs", "ours", "device", "peer", "device", "call x", "device x",
-                             "floor", "predicted", "kernels", "compile ms"})
+  for (const char* header : {"bytes", "FLOPs", "ours", "device", "peer", "device", "call", "device", "floor",
+                             "predicted", "kernels", "compile"})
     t.column(header, lab::Align::right);
   t.column("judge", lab::Align::left);
   for (const SweepRow& row : rows) {
-    t.row({fmt::format("{} {}", row.family, row.shapes), std::to_string(row.seed), row.dtype,
-           perf::with_prefix(row.bytes), row.flops > 0 ? perf::with_prefix(row.flops) : "–", time(row.ours_us),
-           time(row.ours_device_us), time(row.peer_us), time(row.peer_device_us), number(row.ratio()),
-           number(row.device_ratio()), number(floor_share(row)), number(prediction(row)), std::to_string(row.kernels),
-           fmt::format("{:.0f}{}", row.compile_ms, row.from_disk ? " (disk)" : ""),
+    t.row({fmt::format("{} {} {}", row.family, row.seed, row.dtype), perf::with_prefix(row.bytes),
+           row.flops > 0 ? perf::with_prefix(row.flops) : "–", time(row.ours_us), time(row.ours_device_us),
+           time(row.peer_us), time(row.peer_device_us), number(row.ratio()), number(row.device_ratio()),
+           number(floor_share(row)), number(prediction(row)), std::to_string(row.kernels),
+           fmt::format("{:.0f} ms{}", row.compile_ms, row.from_disk ? "*" : ""),
            !row.wrong.empty() ? "WRONG" : !row.failed.empty() ? "FAILED" : row.judge});
   }
-  return t.to_string(width);
+  return t.to_string(width) +
+         "call, device: the best peer's time over ours; floor and predicted: theirs over ours; *: every kernel was in the "
+         "cache on disk\n";
 }
 
 std::string line(const char* what, const Distribution& d) {
