@@ -4,7 +4,7 @@ Reads one JSON object a line from standard input and answers each with one. Inpu
 raw elements that the harness names, so that it can compare whole outputs; times are measured here, around `count`
 iterations, so that the pipe is never inside them.
 """
-import functools, gc, json, math, os, signal, sys, time
+import contextlib, functools, gc, json, math, os, signal, sys, time
 
 # Kineto's own advice where CUDA graphs are replayed: once it looks at a device it must not turn away again.
 os.environ |= {"DISABLE_CUPTI_LAZY_REINIT": "1", "TEARDOWN_CUPTI": "0"}
@@ -401,6 +401,15 @@ def widened(roundoff, seed):
     return Widened(), moved
 
 
+def step_by_step():
+    """Attention as plain ops, whose roundings can be told apart."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except ImportError:  # before PyTorch 2.3
+        return contextlib.nullcontext()
+    return sdpa_kernel(SDPBackend.MATH)
+
+
 def in_float64(source, dtype):
     """Returns the results in float64, and after them how far each of their elements was from its place in runs that round at
     random as programs of this type do."""
@@ -408,13 +417,13 @@ def in_float64(source, dtype):
 
     def truth(*inputs):
         wide = [x.double() if x.is_floating_point() else x for x in inputs]
-        with widened(0, 0)[0]:
+        with widened(0, 0)[0], step_by_step():
             exact = run(*wide)
         exact = exact if isinstance(exact, (tuple, list)) else (exact,)
         spreads = [torch.zeros_like(y, dtype=torch.float64) for y in exact]
         for seed in range(1, NOISY_RUNS + 1):
             given = [widened(SUMS, 97 * seed + i)[1](x) for i, x in enumerate(wide)]
-            with widened(max(ROUNDOFF[dtype], SUMS), seed)[0]:
+            with widened(max(ROUNDOFF[dtype], SUMS), seed)[0], step_by_step():
                 noisy = run(*given)
             noisy = noisy if isinstance(noisy, (tuple, list)) else (noisy,)
             for spread, y, z in zip(spreads, exact, noisy):

@@ -62,6 +62,14 @@ std::string Draft::add(const std::string& op, const std::vector<std::string>& op
   return name;
 }
 
+std::string Draft::widened(const std::string& x) {
+  return dtype() == DType::f32 ? x : ours("cast", {x}, {{"dtype", "f32"}});
+}
+
+std::string Draft::narrowed(const std::string& x) {
+  return dtype() == DType::f32 ? x : ours("cast", {x}, {{"dtype", std::string(name(dtype()))}});
+}
+
 void Draft::torch(const std::string& name, const std::string& expression) {
   torch_line(fmt::format("{} = {}", name, expression));
 }

@@ -42,6 +42,9 @@ class Draft {
   std::string add(const std::string& op, const std::vector<std::string>& operands, const Options& options = {});
   std::string ours(const std::string& op, const std::vector<std::string>& operands,
                    const Options& options = {});
+  // In f32, and back in the program's type: where PyTorch has one function that computes so inside.
+  std::string widened(const std::string& x);
+  std::string narrowed(const std::string& x);
   // PyTorch's line for a value that ours() has named.
   void torch(const std::string& name, const std::string& expression);
   void torch_line(const std::string& line);

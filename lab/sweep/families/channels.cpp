@@ -24,14 +24,15 @@ Images images(Draft& d, double elements, Index multiple) {
 
 // (x - mean) rsqrt(var + 1e-5) over some axes, reshaped to `shape`, times gamma plus beta along axis 1.
 std::string normed(Draft& d, const std::string& x, const std::string& axes, const Images& im) {
-  const std::string mean = d.ours("mean", {x}, {{"axes", axes}, {"keep", "1"}});
-  const std::string var = d.ours("var", {x}, {{"axes", axes}, {"keep", "1"}, {"ddof", "0"}});
+  const std::string wide = d.widened(x);
+  const std::string mean = d.ours("mean", {wide}, {{"axes", axes}, {"keep", "1"}});
+  const std::string var = d.ours("var", {wide}, {{"axes", axes}, {"keep", "1"}, {"ddof", "0"}});
   const std::string scale = d.ours("rsqrt", {d.ours("add", {var, "1e-5"})});
-  std::string y = d.ours("mul", {d.ours("sub", {x, mean}), scale});
+  std::string y = d.ours("mul", {d.ours("sub", {wide, mean}), scale});
   y = d.ours("reshape", {y}, {{"shape", list(std::vector<Index>{im.n, im.c, im.h, im.w})}});
   const Options per_channel = {{"shape", list(std::vector<Index>{im.c, 1, 1})}};
   y = d.ours("mul", {y, d.ours("reshape", {"gamma"}, per_channel)});
-  return d.ours("add", {y, d.ours("reshape", {"beta"}, per_channel)});
+  return d.narrowed(d.ours("add", {y, d.ours("reshape", {"beta"}, per_channel)}));
 }
 
 }  // namespace
