@@ -386,7 +386,7 @@ def widened(roundoff, seed):
         noise["at"] = (noise["at"] + 314159) % len(pool)
         n, at = t.numel(), noise["at"]
         drawn = pool.repeat((n + at) // len(pool) + 1)[at:at + n].reshape(t.shape)
-        return t + t * drawn * roundoff
+        return t * (1 + drawn * roundoff)  # infinities stay
 
     class Widened(TorchDispatchMode):
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -50,7 +50,7 @@ lab::Reference reference(std::vector<double> values, const std::vector<double>& 
   const std::vector<double> of_rows = by_rows(spread, output.shape);
   out.magnitude.resize(out.values.size());
   for (std::size_t i = 0; i < out.values.size(); ++i) {
-    const double moved = std::isfinite(spread[i]) ? spread[i] : 0;
+    const double moved = std::isfinite(spread[i]) ? spread[i] : 0;  // of an infinity nothing is known
     const double far = std::max({moved, of_rows[i], share * std::fabs(out.values[i])});
     out.magnitude[i] = std::max(size, kFactor * far / bound);
   }
