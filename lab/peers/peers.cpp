@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "peers/peer_host.h"
@@ -67,13 +68,15 @@ class TorchPeers final : public Peers {
     if (!workload.unavailable.empty()) return {unavailable("torch", workload.unavailable)};
     const auto inputs = PeerInputs::write(host_, workload);
     if (!inputs) return {unavailable("torch", inputs.error().message)};
-    std::vector<Contender> all = {one_of_family(*inputs, "torch", "torch")};
+    std::vector<Contender> all;
+    if (wanted("torch")) all.push_back(one_of_family(*inputs, "torch", "torch"));
     if (host_->options().device == "cpu") {
       add_keeping(workload, all);
       return all;
     }
     if (compiles()) {
-      for (const Way& way : kCompiledOnGpu) all.push_back(one_of_family(*inputs, way.mode, way.name));
+      for (const Way& way : kCompiledOnGpu)
+        if (wanted(way.name)) all.push_back(one_of_family(*inputs, way.mode, way.name));
     }
     for (const char* mode : more_modes(workload)) all.push_back(prepare(*inputs, mode, mode));
     return all;
@@ -111,13 +114,17 @@ class TorchPeers final : public Peers {
   }
 
  private:
+  bool wanted(const std::string& way) const {
+    const std::vector<std::string>& ways = host_->options().ways;
+    return ways.empty() || std::find(ways.begin(), ways.end(), way) != ways.end();
+  }
   bool compiles() const { return host_->facts().at("compile").get<bool>(); }
 
   void add_keeping(const PeerWorkload& workload, std::vector<Contender>& all) const {
     if (!keeping_) return;
     const auto inputs = PeerInputs::write(keeping_, workload);
     for (const std::string mode : {"torch", "torch.compile"}) {
-      if (mode == "torch.compile" && !compiles()) continue;
+      if ((mode == "torch.compile" && !compiles()) || !wanted(mode)) continue;
       all.push_back(inputs ? one_of_family(*inputs, mode, mode + kPagesKept)
                            : unavailable(mode + kPagesKept, inputs.error().message));
     }

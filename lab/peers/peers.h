@@ -53,6 +53,8 @@ struct PeerOptions {
   std::string python = {};
   std::string device = "cpu";
   int threads = 1;
+  // Which of the ways to run one program are taken, by their rows' names; empty: all.
+  std::vector<std::string> ways = {};
   // What the device's own time is taken by: as ours is, or they could not be compared.
   enum class Clock { trace, events } device_clock = Clock::trace;
 };

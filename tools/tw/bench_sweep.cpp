@@ -29,6 +29,8 @@ struct SweepInput {
   std::uint64_t seed = 1;
   int count = 20;
   std::vector<std::string> families, dtypes;
+  // Searching for the best schedules takes PyTorch a minute a program.
+  std::vector<std::string> ways = {"torch", "torch.compile", "torch reduce-overhead"};
   std::string device = "cpu", json, python, cache = "auto", ceilings = "auto", least_bytes = "1KiB", most_bytes;
   double budget_s = 0.5;
   int threads = 0;
@@ -133,8 +135,11 @@ void run(const SweepInput& in) {
   const InterruptGuard guard;
   lab::LabDevice& device = open.device;
   device.autotune = in.autotune;
-  if (in.peers)
-    device.peers = lab::open_peers(peer_options(in.python, in.threads, device));
+  if (in.peers) {
+    lab::PeerOptions peers = peer_options(in.python, in.threads, device);
+    peers.ways = in.ways;
+    device.peers = lab::open_peers(peers);
+  }
   lab::Environment about = environment(in, device);
   store(in, {}, about);  // so that nothing is measured that could not be stored
   lab::RunOptions options{.seed = in.seed, .rounds = 1};
@@ -193,6 +198,10 @@ void add_bench_sweep(CLI::App& bench) {
   sub->add_option("--dtypes", in->dtypes, "Types to draw from: f32,bf16,f16 (default: f32,bf16 on a CPU)")
       ->delimiter(',');
   sub->add_flag("--peers", in->peers, "Time PyTorch as well, and verify by it in float64");
+  sub->add_option("--ways", in->ways,
+                  "How PyTorch runs its program: torch,torch.compile,torch reduce-overhead,torch max-autotune (default: all "
+                  "but the last)")
+      ->delimiter(',');
   sub->add_option("--python", in->python, "Interpreter of the peers");
   sub->add_flag("--autotune", in->autotune, "Measure our schedules as well, and take the better time");
   sub->add_option("--budget", in->budget_s, "Seconds of timing for each program")->check(positive());
