@@ -155,7 +155,8 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   if (w.peer_truth && device.peers) {
     auto truth = device.peers->truth(for_peers(shared), w.truth_storage);
     instance.reference = [shared, truth](std::int64_t iteration) {
-      return shared->workload.peer_truth(truth ? (*truth)(iteration) : Result<std::vector<std::vector<double>>>(truth.error()));
+      return shared->workload.peer_truth(truth ? (*truth)(iteration)
+                                               : Result<std::vector<std::vector<double>>>(truth.error()));
     };
   }
   instance.refresh_inputs = [shared](std::uint64_t seed) { return shared->inputs.refresh(seed); };

@@ -148,9 +148,7 @@ class NoPeers final : public Peers {
  public:
   explicit NoPeers(std::string why) : why_(std::move(why)) {}
   std::vector<Contender> contenders(const PeerWorkload&) override { return {unavailable("torch", why_)}; }
-  Result<Truth> truth(const PeerWorkload&, DType) override {
-    return failure(Failure::Kind::not_found, why_);
-  }
+  Result<Truth> truth(const PeerWorkload&, DType) override { return failure(Failure::Kind::not_found, why_); }
   std::string describe() const override { return why_; }
 
  private:

@@ -1,5 +1,5 @@
-// Programs as text, a statement a line, which the library runs here: the judge's (tests/judge, where PyTorch runs the same text
-// in torch_ops.py) and the sweep's (lab/sweep), which draws statements:
+// Programs as text, a statement a line, which the library runs here: the judge's (tests/judge, where PyTorch
+// runs the same text in torch_ops.py) and the sweep's (lab/sweep), which draws statements:
 //   seed 17                            how calls and values of inputs are drawn: values.py
 //   how eager                          what is tried beside compile(): see Program::how
 //   v0: f32[3,4]                       an input; what follows the type says what it holds, to the script
@@ -63,8 +63,8 @@ using Values = std::map<std::string, Tensor>;
 using Literals = std::map<std::string, std::string>;
 // The statement's result by the library's functions.
 Tensor evaluate(const Statement& statement, const Values& values, const Literals& literals);
-// The whole program by evaluate(), with its gradients where they are wanted. `program` and `literals` must outlive it: a
-// caller may change the literals between calls.
+// The whole program by evaluate(), with its gradients where they are wanted. `program` and `literals` must
+// outlive it: a caller may change the literals between calls.
 detail::ManyFunction function_of(const Program& program, const Literals& literals);
 
 }  // namespace tilewright::programs

@@ -114,8 +114,7 @@ Drawn Draft::finish() {
   text += fmt::format("def program({}):\n", fmt::join(parameters, ", "));
   for (const std::string& line : lines_) text += fmt::format("    {}\n", line);
   text += fmt::format("    return {}\n", fmt::join(drawn_.program.results, ", "));
-  if (wants_gradients())
-    text += fmt::format("\ngradients_of = [{}]\n", fmt::join(drawn_.program.wrt, ", "));
+  if (wants_gradients()) text += fmt::format("\ngradients_of = [{}]\n", fmt::join(drawn_.program.wrt, ", "));
   drawn_.torch = text;
   return drawn_;
 }

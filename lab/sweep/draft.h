@@ -1,5 +1,5 @@
-// A program while a family draws it: inputs and statements, each written for both sides at once, or for each alone where people
-// write in PyTorch by one name what is several statements of ours.
+// A program while a family draws it: inputs and statements, each written for both sides at once, or for each
+// alone where people write in PyTorch by one name what is several statements of ours.
 #pragma once
 
 #include <map>
@@ -23,7 +23,8 @@ class Draft {
  public:
   Draft(const std::string& family, std::uint64_t seed, const Aim& aim);
 
-  // The structure is drawn from `choose` and extents from `sizes`, so that a smaller aim gives the same structure.
+  // The structure is drawn from `choose` and extents from `sizes`, so that a smaller aim gives the same
+  // structure.
   Draw choose, sizes;
   DType dtype() const { return drawn_.dtype; }
   double bytes() const { return bytes_; }
@@ -39,7 +40,8 @@ class Draft {
   std::string factor(const std::string& name, Index n);
   std::string addend(const std::string& name, Index n);
 
-  std::string add(const std::string& op, const std::vector<std::string>& operands, const Options& options = {});
+  std::string add(const std::string& op, const std::vector<std::string>& operands,
+                  const Options& options = {});
   std::string ours(const std::string& op, const std::vector<std::string>& operands,
                    const Options& options = {});
   // In f32, and back in the program's type: where PyTorch has one function that computes so inside.

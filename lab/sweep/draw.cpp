@@ -10,8 +10,7 @@
 
 namespace tilewright::sweep {
 
-Draw::Draw(std::string_view stream, std::uint64_t seed)
-    : key_(Hasher().add(stream).add(seed).digest().low) {}
+Draw::Draw(std::string_view stream, std::uint64_t seed) : key_(Hasher().add(stream).add(seed).digest().low) {}
 
 std::uint32_t Draw::word() {
   if (used_ == 4) {

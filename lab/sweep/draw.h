@@ -1,5 +1,5 @@
-// Random choices that are the same on every machine: Philox by a text and a seed, and no distribution of the standard library,
-// whose results differ between libraries.
+// Random choices that are the same on every machine: Philox by a text and a seed, and no distribution of the
+// standard library, whose results differ between libraries.
 #pragma once
 
 #include <tilewright/base/shape.h>
@@ -40,7 +40,8 @@ class Draw {
     return choices.back().first;
   }
 
-  // A size near `about`: a power of two, a multiple of 8 or 64, any number, or an odd prime, as they come in programs.
+  // A size near `about`: a power of two, a multiple of 8 or 64, any number, or an odd prime, as they come in
+  // programs.
   Index extent(double about);
   // `rank` sizes whose product is near `elements`, none by far the largest or smallest as a rule.
   Shape shape(double elements, int rank);

@@ -1,4 +1,5 @@
-// A drawn program: the same work as text of ours (lab/programs) and as PyTorch people write it, with what its inputs hold.
+// A drawn program: the same work as text of ours (lab/programs) and as PyTorch people write it, with what its
+// inputs hold.
 #pragma once
 
 #include "programs/program.h"
@@ -22,8 +23,8 @@ struct Drawn {
   DType dtype = DType::f32;
   programs::Program program;
   std::vector<Holds> holds;  // of each input
-  // Python that defines program(...) over the inputs, and gradients_of where gradients are wanted: the loss and these are then
-  // the results, as they are of ours.
+  // Python that defines program(...) over the inputs, and gradients_of where gradients are wanted: the loss
+  // and these are then the results, as they are of ours.
   std::string torch;
   std::string arguments;    // beside seed and family, of the command that draws it
   double unseen_flops = 0;  // of products that a mask makes nobody compute

@@ -1,5 +1,5 @@
-// The families of drawn programs: each a function that drafts one of its kind. To add one: the function in a file of families/,
-// its declaration here and its row in families.cpp.
+// The families of drawn programs: each a function that drafts one of its kind. To add one: the function in a
+// file of families/, its declaration here and its row in families.cpp.
 #pragma once
 
 #include <span>

@@ -50,8 +50,9 @@ TEST_P(EveryFamily, AgreesWithItsPyTorchText) {
   ASSERT_GE(verified.size(), 2u);
   EXPECT_EQ(made->instance.contenders[1].name, "torch");
   for (std::size_t c = 0; c < 2; ++c)
-    EXPECT_TRUE(verified[c].verified) << made->instance.contenders[c].name << ": " << verified[c].reason << "\n"
-                                      << work.drawn.text();
+    EXPECT_TRUE(verified[c].verified)
+        << made->instance.contenders[c].name << ": " << verified[c].reason << "\n"
+        << work.drawn.text();
 }
 
 // Two mechanisms that know nothing of each other: the op table's float64 and PyTorch's.
@@ -81,7 +82,8 @@ TEST_P(EveryFamily, TheOracleAndThePeerAgree) {
 
 TEST_P(EveryFamily, KeepsToItsLimits) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-    Limits limits = {.least_bytes = 1 << 16, .most_bytes = 1 << 28, .most_flops = 1e10, .dtypes = {DType::bf16}};
+    Limits limits = {
+        .least_bytes = 1 << 16, .most_bytes = 1 << 28, .most_flops = 1e10, .dtypes = {DType::bf16}};
     const DrawnWork work = draw_work(seed, GetParam()->name, limits, *device().context);
     EXPECT_LE(work.traced.cost.bytes(), 1.25 * limits.most_bytes) << work.drawn.text();
     EXPECT_LE(work.traced.cost.matrix.total(), limits.most_flops) << work.drawn.text();
@@ -97,7 +99,8 @@ std::vector<std::string> ops_of(const Drawn& drawn) {
 
 TEST_P(EveryFamily, IsOfTheSameStructureWhereSizesMustBeLess) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
-    const Limits large = {.least_bytes = 1 << 24, .most_bytes = 1 << 28, .most_flops = 1e12, .dtypes = {DType::f32}};
+    const Limits large = {
+        .least_bytes = 1 << 24, .most_bytes = 1 << 28, .most_flops = 1e12, .dtypes = {DType::f32}};
     EXPECT_EQ(ops_of(draw_work(seed, GetParam()->name, large, *device().context).drawn),
               ops_of(draw_work(seed, GetParam()->name, tiny(), *device().context).drawn))
         << seed;

@@ -20,7 +20,8 @@ void take_less(std::optional<double>& least, std::optional<double> value) {
 // The better time of each side. A row that is a family's best repeats another.
 void take_times(SweepRow& out) {
   for (const lab::Row& row : out.contenders) {
-    if (!row.chosen.empty() || !row.median_us || !row.verified || row.verdict == lab::Verdict::impossible) continue;
+    if (!row.chosen.empty() || !row.median_us || !row.verified || row.verdict == lab::Verdict::impossible)
+      continue;
     take_less(is_ours(row) ? out.ours_us : out.peer_us, row.median_us);
     take_less(is_ours(row) ? out.ours_device_us : out.peer_device_us, row.device_us);
     if (!is_ours(row) && out.peer_us == row.median_us) out.peer = row.contender;
@@ -51,7 +52,8 @@ void take_report(SweepRow& out, const lab::PairInstance& instance) {
     out.predicted_us += kernel.predicted_us;
     out.from_disk = out.from_disk && kernel.origin == "disk";
     if (static_cast<std::size_t>(&kernel - report.kernels.data()) < kMostShown)
-      kernels += fmt::format(" [{}{}]", kernel.ops.substr(0, kLongest), kernel.ops.size() > kLongest ? " .." : "");
+      kernels +=
+          fmt::format(" [{}{}]", kernel.ops.substr(0, kLongest), kernel.ops.size() > kLongest ? " .." : "");
   }
   if (report.kernels.size() > kMostShown) kernels += " ..";
   out.explained = fmt::format("{} kernel{}:{}", out.kernels, out.kernels == 1 ? "" : "s", kernels);
@@ -59,7 +61,8 @@ void take_report(SweepRow& out, const lab::PairInstance& instance) {
 }
 
 // What nobody could judge at its size is judged smaller: the same structure by the oracle.
-void judge_smaller(SweepRow& out, const DrawnWork& work, lab::LabDevice device, Limits limits, std::uint64_t seed) {
+void judge_smaller(SweepRow& out, const DrawnWork& work, lab::LabDevice device, Limits limits,
+                   std::uint64_t seed) {
   limits.most_bytes = std::min(limits.most_bytes, 256.0 * 1024);
   limits.least_bytes = std::min(limits.least_bytes, limits.most_bytes / 4);
   limits.most_flops = 2e7;
@@ -91,7 +94,8 @@ std::optional<double> SweepRow::device_ratio() const {
   return on_host ? ratio() : device;
 }
 
-SweepRow measure(const DrawnWork& work, lab::LabDevice& device, const Limits& limits, const lab::RunOptions& options) {
+SweepRow measure(const DrawnWork& work, lab::LabDevice& device, const Limits& limits,
+                 const lab::RunOptions& options) {
   const Drawn& drawn = work.drawn;
   SweepRow out{.family = drawn.family,
                .command = drawn.command(),

@@ -13,7 +13,7 @@ namespace tilewright::sweep {
 struct SweepRow {
   std::string family, command, shapes, dtype, text;  // text: both programs
   std::uint64_t seed = 0;
-  double bytes = 0, flops = 0;     // compulsory traffic; products
+  double bytes = 0, flops = 0;  // compulsory traffic; products
   std::vector<lab::Row> contenders;
   std::optional<double> ours_us, peer_us;                // of a call, the better of each side
   std::optional<double> ours_device_us, peer_device_us;  // the device's own, where calls are not the work
@@ -33,6 +33,7 @@ struct SweepRow {
   std::optional<double> device_ratio() const;  // on a CPU the same
 };
 
-SweepRow measure(const DrawnWork& work, lab::LabDevice& device, const Limits& limits, const lab::RunOptions& options);
+SweepRow measure(const DrawnWork& work, lab::LabDevice& device, const Limits& limits,
+                 const lab::RunOptions& options);
 
 }  // namespace tilewright::sweep

@@ -39,7 +39,8 @@ std::string faults(const std::vector<SweepRow>& rows) {
   std::string text;
   for (const SweepRow& row : rows)
     if (!row.wrong.empty())
-      text += fmt::format("WRONG: {} {} {}\n    {}\n    {}\n", row.family, row.dtype, row.shapes, row.wrong, row.command);
+      text += fmt::format("WRONG: {} {} {}\n    {}\n    {}\n", row.family, row.dtype, row.shapes, row.wrong,
+                          row.command);
   return text;
 }
 
@@ -56,10 +57,13 @@ std::string table(const std::vector<SweepRow>& rows, int width) {
            time(row.peer_us), time(row.peer_device_us), number(row.ratio()), number(row.device_ratio()),
            number(floor_share(row)), number(prediction(row)), std::to_string(row.kernels),
            fmt::format("{:.0f} ms{}", row.compile_ms, row.from_disk ? "*" : ""),
-           !row.wrong.empty() ? "WRONG" : !row.failed.empty() ? "FAILED" : row.judge});
+           !row.wrong.empty()    ? "WRONG"
+           : !row.failed.empty() ? "FAILED"
+                                 : row.judge});
   }
   return t.to_string(width) +
-         "call, device: the best peer's time over ours; floor and predicted: theirs over ours; *: every kernel was in the "
+         "call, device: the best peer's time over ours; floor and predicted: theirs over ours; *: every "
+         "kernel was in the "
          "cache on disk\n";
 }
 
@@ -101,9 +105,10 @@ std::string worst(const std::vector<SweepRow>& rows) {
   if (order.empty()) return "";
   std::string text = fmt::format("\nThe {} whose ratio to the best peer is least:\n", order.size());
   for (const SweepRow* row : order)
-    text += fmt::format("{:5.2f}  {} {} {}: {} by {}, floor {}\n       {}\n       {}\n", *deciding(*row), row->family,
-                        row->dtype, row->shapes, time(row->ours_us), time(row->peer_us) + " (" + row->peer + ")",
-                        time(row->floor_us), row->explained, row->command);
+    text += fmt::format("{:5.2f}  {} {} {}: {} by {}, floor {}\n       {}\n       {}\n", *deciding(*row),
+                        row->family, row->dtype, row->shapes, time(row->ours_us),
+                        time(row->peer_us) + " (" + row->peer + ")", time(row->floor_us), row->explained,
+                        row->command);
   return text;
 }
 
@@ -137,12 +142,14 @@ std::string render(const std::vector<SweepRow>& rows, int width) {
   std::string text = faults(rows) + table(rows, width);
   const Summary s = summary(rows);
   text += line("calls, best peer / ours", s.calls);
-  if (std::any_of(rows.begin(), rows.end(), [](const SweepRow& row) { return row.ours_device_us.has_value(); }))
+  if (std::any_of(rows.begin(), rows.end(),
+                  [](const SweepRow& row) { return row.ours_device_us.has_value(); }))
     text += line("device, best peer / ours", s.device);
   text += line("floor / ours", s.floor);
   text += line("predicted / ours", s.predicted);
   for (const SweepRow& row : rows)
-    if (!row.failed.empty()) text += fmt::format("not measured: {} {}: {}\n", row.command, row.shapes, row.failed);
+    if (!row.failed.empty())
+      text += fmt::format("not measured: {} {}: {}\n", row.command, row.shapes, row.failed);
   return text + worst(rows);
 }
 

@@ -8,7 +8,8 @@
 
 namespace tilewright::sweep {
 
-// Table, wrong results first; below it the distributions, then the twenty whose ratio is least with what explain() says.
+// Table, wrong results first; below it the distributions, then the twenty whose ratio is least with what
+// explain() says.
 std::string render(const std::vector<SweepRow>& rows, int width);
 // A list: an object a program, then {"summary": …, "environment": …}.
 std::string to_json(const std::vector<SweepRow>& rows, const lab::Environment& environment);

@@ -21,7 +21,8 @@ TEST(SweepReport, ADistributionHasItsQuartilesAndShares) {
 }
 
 SweepRow row_of(const std::string& family, double ours, double peer) {
-  SweepRow row{.family = family, .command = "tw bench sweep --family " + family, .ours_us = ours, .peer_us = peer};
+  SweepRow row{
+      .family = family, .command = "tw bench sweep --family " + family, .ours_us = ours, .peer_us = peer};
   row.contenders.push_back({.contender = "compiled", .device = "cpu"});
   return row;
 }

@@ -88,8 +88,9 @@ std::string slice_text(const programs::Statement& statement) {
 std::string pad_text(const programs::Statement& statement) {
   std::string pairs;
   for (Index axis = std::stoll(statement.options.at("axis")); axis < -1; ++axis) pairs += "0, 0, ";
-  return fmt::format("F.pad({}, ({}{}, {}), value={})", statement.operands.at(0), pairs, statement.options.at("low"),
-                     statement.options.at("high"), statement.options.at("value"));
+  return fmt::format("F.pad({}, ({}{}, {}), value={})", statement.operands.at(0), pairs,
+                     statement.options.at("low"), statement.options.at("high"),
+                     statement.options.at("value"));
 }
 
 std::string joined(const programs::Statement& statement, const char* function) {

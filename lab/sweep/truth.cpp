@@ -26,22 +26,28 @@ double root_mean_square(const std::vector<double>& values) {
   return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
 }
 
-// The root mean square of each element's row; short rows are taken together. Two runs move some elements hardly at all by
-// chance, but not a whole row of them.
+// The root mean square of each element's row; short rows are taken together. Two runs move some elements
+// hardly at all by chance, but not a whole row of them.
 std::vector<double> by_rows(const std::vector<double>& spread, const Shape& shape) {
   constexpr std::size_t kFewest = 32;
   const auto columns = shape.rank() > 0 ? static_cast<std::size_t>(shape[shape.rank() - 1]) : 1;
-  const std::size_t each = columns >= kFewest ? columns : std::max(std::size_t{1}, columns) * ((kFewest + columns - 1) / std::max(std::size_t{1}, columns));
+  const std::size_t each =
+      columns >= kFewest
+          ? columns
+          : std::max(std::size_t{1}, columns) * ((kFewest + columns - 1) / std::max(std::size_t{1}, columns));
   std::vector<double> out(spread.size());
   for (std::size_t begin = 0; begin < spread.size(); begin += each) {
     const std::size_t end = std::min(begin + each, spread.size());
-    const std::vector<double> row(spread.begin() + static_cast<std::ptrdiff_t>(begin), spread.begin() + static_cast<std::ptrdiff_t>(end));
-    std::fill(out.begin() + static_cast<std::ptrdiff_t>(begin), out.begin() + static_cast<std::ptrdiff_t>(end), root_mean_square(row));
+    const std::vector<double> row(spread.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  spread.begin() + static_cast<std::ptrdiff_t>(end));
+    std::fill(out.begin() + static_cast<std::ptrdiff_t>(begin),
+              out.begin() + static_cast<std::ptrdiff_t>(end), root_mean_square(row));
   }
   return out;
 }
 
-lab::Reference reference(std::vector<double> values, const std::vector<double>& spread, const lab::OutputSpec& output) {
+lab::Reference reference(std::vector<double> values, const std::vector<double>& spread,
+                         const lab::OutputSpec& output) {
   lab::Reference out{.values = std::move(values)};
   if (output.rule.kind == lab::ToleranceRule::Kind::exact) return out;
   const double bound = lab::tolerance(output.rule, static_cast<std::int64_t>(out.values.size()));
@@ -69,7 +75,8 @@ std::vector<lab::Reference> references(Spread truth, const std::vector<lab::Outp
 std::vector<lab::Reference> unknown(const std::vector<lab::OutputSpec>& outputs) {
   std::vector<lab::Reference> all;
   for (const lab::OutputSpec& output : outputs)
-    all.push_back({.values = {}, .known = {.length = std::max(Index{1}, output.shape.size()), .rows = {false}}});
+    all.push_back(
+        {.values = {}, .known = {.length = std::max(Index{1}, output.shape.size()), .rows = {false}}});
   return all;
 }
 
@@ -88,7 +95,8 @@ bool oracle_can(const ir::Graph& graph) {
 
 namespace {
 
-// Half the distance of neighbours relative to a value; of sums in f32 no less than what they do to their terms.
+// Half the distance of neighbours relative to a value; of sums in f32 no less than what they do to their
+// terms.
 double roundoff(DType dtype) {
   const double sums = 8 * 0x1p-24;
   return dtype == DType::bf16 ? 0x1p-8 : dtype == DType::f16 ? 0x1p-11 : sums;

@@ -113,7 +113,8 @@ lab::InputSpec input_spec(const programs::Input& input, const Holds& holds) {
               return least == 0 ? t : t + least;
             }};
   }
-  lab::InputSpec spec = lab::normal_input(input.name, input.shape, input.dtype, {holds.mean, holds.deviation});
+  lab::InputSpec spec =
+      lab::normal_input(input.name, input.shape, input.dtype, {holds.mean, holds.deviation});
   if (holds.kind == Kind::positive) {
     const auto normal = spec.make;
     spec.make = [normal, dtype = input.dtype](Context& context) {
@@ -177,8 +178,8 @@ Result<SweepInstance> make_instance(const DrawnWork& work, lab::LabDevice& devic
     return references(std::move(*truth), outputs);
   };
   const bool known = oracle_can(work.traced.graph);
-  w.reference = [graph = work.traced.graph, outputs = w.outputs, judgement, known](const lab::HostArrays& inputs,
-                                                                                   ThreadPool&) {
+  w.reference = [graph = work.traced.graph, outputs = w.outputs, judgement, known](
+                    const lab::HostArrays& inputs, ThreadPool&) {
     if (!known) return unknown(outputs);
     judgement->by = "oracle";
     return references(by_oracle(graph, inputs), outputs);

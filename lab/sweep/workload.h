@@ -22,8 +22,8 @@ struct Limits {
 struct Traced {
   ir::Graph graph{"main"};  // gradients included
   std::vector<ir::Type> outputs;
-  perf::Cost cost;              // products and traffic; what is cheap beside them is left out
-  std::int64_t reduction = 1;   // terms of the longest sum
+  perf::Cost cost;             // products and traffic; what is cheap beside them is left out
+  std::int64_t reduction = 1;  // terms of the longest sum
 };
 
 struct DrawnWork {

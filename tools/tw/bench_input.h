@@ -34,8 +34,9 @@ void bench_run(const BenchInput& input);  // throws CLI::RuntimeError for exit c
 int terminal_width();
 // Peers are timed with the clock that our contenders are.
 lab::PeerOptions peer_options(const std::string& python, int threads, const lab::LabDevice& device);
-// References and copies of outputs are arrays of hundreds of megabytes, made again for every contender. Memory
-// that goes back to the system in between costs a page fault every 4 KiB, which took longer than the checks.
+// References and copies of outputs are arrays of hundreds of megabytes, made again for every contender.
+// Memory that goes back to the system in between costs a page fault every 4 KiB, which took longer than the
+// checks.
 void keep_freed_memory();
 // Ends the run with status 1; why is the last line of what it writes.
 [[noreturn]] void end_with_1(const std::string& why);

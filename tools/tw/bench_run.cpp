@@ -180,7 +180,8 @@ void bench_run(const BenchInput& input) {
       {.device = input.device, .cache_directory = input.cache, .threads = input.threads});
   open.device.autotune = input.autotune;
   open.device.launches = input.launches;
-  if (input.peers) open.device.peers = lab::open_peers(peer_options(input.python, input.threads, open.device));
+  if (input.peers)
+    open.device.peers = lab::open_peers(peer_options(input.python, input.threads, open.device));
   const RunFiles files = open_run_files(input);
   const lab::RunRecord run = measure(input, jobs, open.device);
   const auto colour = isatty(1) != 0 ? lab::TableOptions::Colour::ansi : lab::TableOptions::Colour::none;

@@ -31,7 +31,8 @@ struct SweepInput {
   std::vector<std::string> families, dtypes;
   // Searching for the best schedules takes PyTorch a minute a program.
   std::vector<std::string> ways = {"torch", "torch.compile", "torch reduce-overhead"};
-  std::string device = "cpu", json, python, cache = "auto", ceilings = "auto", least_bytes = "1KiB", most_bytes;
+  std::string device = "cpu", json, python, cache = "auto", ceilings = "auto", least_bytes = "1KiB",
+              most_bytes;
   double budget_s = 0.5;
   int threads = 0;
   bool peers = false, autotune = false, list = false, families_only = false;
@@ -107,7 +108,8 @@ std::string outcome(const sweep::SweepRow& row) {
   std::string text = lab::time_text(row.ours_us.value_or(0));
   if (const auto ratio = row.ratio())
     text += fmt::format(", {} {}: {:.2f}", row.peer, lab::time_text(*row.peer_us), *ratio);
-  if (row.ours_device_us && row.device_ratio()) text += fmt::format(", on the device {:.2f}", *row.device_ratio());
+  if (row.ours_device_us && row.device_ratio())
+    text += fmt::format(", on the device {:.2f}", *row.device_ratio());
   return text;
 }
 
@@ -120,7 +122,8 @@ void store(const SweepInput& in, const std::vector<sweep::SweepRow>& rows, const
 void run(const SweepInput& in) {
   const bool cuda = runtime::parse_device_name(in.device).value().kind == "cuda";
   if (in.families_only) {
-    for (const sweep::Family& family : sweep::all_families()) fmt::print("{:20} {}\n", family.name, family.doc);
+    for (const sweep::Family& family : sweep::all_families())
+      fmt::print("{:20} {}\n", family.name, family.doc);
     return;
   }
   const sweep::Limits limits = limits_of(in, cuda);
@@ -154,17 +157,16 @@ void run(const SweepInput& in) {
                               device.peers ? ", peers: " + device.peers->describe() : ""));
     device.ceilings = {.source = "none"};
     if (in.ceilings != "none")
-      lab::find_ceilings(device,
-                         in.ceilings == "measure" ? lab::CeilingSource::measured
-                                                  : lab::CeilingSource::stored_or_measured,
-                         {.progress = [&](std::string_view what) { progress.step(fmt::format("ceilings: {}", what)); },
-                          .stop = InterruptGuard::interrupted});
+      lab::find_ceilings(
+          device,
+          in.ceilings == "measure" ? lab::CeilingSource::measured : lab::CeilingSource::stored_or_measured,
+          {.progress = [&](std::string_view what) { progress.step(fmt::format("ceilings: {}", what)); },
+           .stop = InterruptGuard::interrupted});
     for (const sweep::DrawnWork& work : programs) {
       if (InterruptGuard::interrupted()) break;
-      const std::string place =
-          fmt::format("[{}/{} {:.0f} s] {} {} {}", rows.size() + 1, programs.size(),
-                      (lab::steady_now_us() - start_us) / 1e6, work.drawn.family, name(work.drawn.dtype),
-                      work.drawn.shapes());
+      const std::string place = fmt::format("[{}/{} {:.0f} s] {} {} {}", rows.size() + 1, programs.size(),
+                                            (lab::steady_now_us() - start_us) / 1e6, work.drawn.family,
+                                            name(work.drawn.dtype), work.drawn.shapes());
       progress.step(place);
       rows.push_back(sweep::measure(work, device, limits, options));
       progress.step(fmt::format("{}: {}", place, outcome(rows.back())));
@@ -177,29 +179,33 @@ void run(const SweepInput& in) {
   if (about.interrupted) throw CLI::RuntimeError(130);
   std::string wrong;
   for (const sweep::SweepRow& row : rows)
-    if (!row.wrong.empty()) wrong += fmt::format("{}{} of seed {}", wrong.empty() ? "" : ", ", row.family, row.seed);
+    if (!row.wrong.empty())
+      wrong += fmt::format("{}{} of seed {}", wrong.empty() ? "" : ", ", row.family, row.seed);
   if (!wrong.empty()) end_with_1("wrong results: " + wrong);
 }
 
 }  // namespace
 
 void add_bench_sweep(CLI::App& bench) {
-  CLI::App* sub =
-      bench.add_subcommand("sweep", "Draw realistic programs at random; verify and time them, beside PyTorch's");
+  CLI::App* sub = bench.add_subcommand(
+      "sweep", "Draw realistic programs at random; verify and time them, beside PyTorch's");
   auto in = std::make_shared<SweepInput>();
   sub->add_option("--seed", in->seed, "Of the first program; the next has the next seed");
   sub->add_option("--count", in->count, "How many seeds")->check(CLI::PositiveNumber);
-  sub->add_option("--family", in->families, "Only of these families, a program of each for a seed")->delimiter(',');
+  sub->add_option("--family", in->families, "Only of these families, a program of each for a seed")
+      ->delimiter(',');
   sub->add_flag("--families", in->families_only, "List the families");
   sub->add_flag("--list", in->list, "Print the programs, ours and PyTorch's, and run nothing");
   sub->add_option("--device", in->device, "cpu or cuda:N");
-  sub->add_option("--max-bytes", in->most_bytes, "Of a program's traffic (default 2GiB on a GPU, 64MiB on a CPU)");
+  sub->add_option("--max-bytes", in->most_bytes,
+                  "Of a program's traffic (default 2GiB on a GPU, 64MiB on a CPU)");
   sub->add_option("--min-bytes", in->least_bytes, "The least");
   sub->add_option("--dtypes", in->dtypes, "Types to draw from: f32,bf16,f16 (default: f32,bf16 on a CPU)")
       ->delimiter(',');
   sub->add_flag("--peers", in->peers, "Time PyTorch as well, and verify by it in float64");
   sub->add_option("--ways", in->ways,
-                  "How PyTorch runs its program: torch,torch.compile,torch reduce-overhead,torch max-autotune (default: all "
+                  "How PyTorch runs its program: torch,torch.compile,torch reduce-overhead,torch "
+                  "max-autotune (default: all "
                   "but the last)")
       ->delimiter(',');
   sub->add_option("--python", in->python, "Interpreter of the peers");

@@ -119,7 +119,8 @@ void check_instance(const PairInstance& instance) {
 
 std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const VerifyOptions& options) {
   check_instance(instance);
-  TW_CHECK(options.rounds >= 1 && options.rounds <= static_cast<int>(std::size(kPoisons)), "a round has a poison");
+  TW_CHECK(options.rounds >= 1 && options.rounds <= static_cast<int>(std::size(kPoisons)),
+           "a round has a poison");
   const auto tell = [&](const std::string& what) {
     if (options.progress) options.progress(what);
   };

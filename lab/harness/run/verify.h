@@ -31,7 +31,8 @@ struct VerifyOptions {
   int rounds = 2;  // 1: NaN poison alone
   Progress progress = {};
 };
-std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const VerifyOptions& options = {});
+std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed,
+                                 const VerifyOptions& options = {});
 
 // Gives the inputs data that no contender has seen and poisons the outputs of those that are verified: what a
 // contender then leaves behind is the work of the timed runs. One whose outputs cannot be poisoned is

@@ -26,7 +26,8 @@ void rotary(Draft& d) {
     d.results({d.add("add", {d.add("mul", {x, cos}), d.add("mul", {rotated, sin})})});
     return;
   }
-  const std::string cos = d.input("cos", Shape({time, depth / 2})), sin = d.input("sin", Shape({time, depth / 2}));
+  const std::string cos = d.input("cos", Shape({time, depth / 2})),
+                    sin = d.input("sin", Shape({time, depth / 2}));
   const std::string even = d.add("slice", {x}, {{"axis", "3"}, {"start", "0"}, {"step", "2"}});
   const std::string odd = d.add("slice", {x}, {{"axis", "3"}, {"start", "1"}, {"step", "2"}});
   const std::string a = d.add("sub", {d.add("mul", {even, cos}), d.add("mul", {odd, sin})});
@@ -75,14 +76,16 @@ void attention(Draft& d) {
   const bool decoding = d.choose.chance(0.25);
   const MaskKind mask = drawn_mask(d, decoding);
   const AttentionShape at = drawn_attention(d, d.elements(), decoding);
-  const std::string q = d.input("q", q_shape(at)), k = d.input("k", kv_shape(at)), v = d.input("v", kv_shape(at));
+  const std::string q = d.input("q", q_shape(at)), k = d.input("k", kv_shape(at)),
+                    v = d.input("v", kv_shape(at));
   d.results({attention_of(d, q, k, v, at, mask)});
 }
 
 void attention_gradient(Draft& d) {
   const MaskKind mask = drawn_mask(d, false);
   const AttentionShape at = drawn_attention(d, d.elements(0.35), false);
-  const std::string q = d.input("q", q_shape(at)), k = d.input("k", kv_shape(at)), v = d.input("v", kv_shape(at));
+  const std::string q = d.input("q", q_shape(at)), k = d.input("k", kv_shape(at)),
+                    v = d.input("v", kv_shape(at));
   d.gradients(mse_loss(d, attention_of(d, q, k, v, at, mask), q_shape(at)), {q, k, v});
 }
 

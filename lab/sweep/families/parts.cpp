@@ -17,7 +17,8 @@ constexpr const char* kRmsNorm =
 
 }  // namespace
 
-std::string last_axis_norm(Draft& d, const std::string& x, Index columns, bool rms, const std::string& suffix) {
+std::string last_axis_norm(Draft& d, const std::string& x, Index columns, bool rms,
+                           const std::string& suffix) {
   const std::string gamma = d.factor("gamma" + suffix, columns);
   if (rms) {
     const std::string y = d.ours("rms_norm", {x, gamma}, {{"epsilon", "1e-5"}});
@@ -42,14 +43,14 @@ std::string linear(Draft& d, const std::string& x, const std::string& name, Inde
   const std::string w = d.weight(name, Shape({n, k}), k);
   std::string y = d.ours("matmul", {x, d.ours("swap_axes", {w}, {{"a", "0"}, {"b", "1"}})});
   if (!bias.empty()) y = d.ours("add", {y, d.addend(bias, n)});
-  d.torch(y, bias.empty() ? fmt::format("F.linear({}, {})", x, w) : fmt::format("F.linear({}, {}, {})", x, w, bias));
+  d.torch(y, bias.empty() ? fmt::format("F.linear({}, {})", x, w)
+                          : fmt::format("F.linear({}, {}, {})", x, w, bias));
   return y;
 }
 
 std::string mse_loss(Draft& d, const std::string& y, const Shape& shape) {
   const std::string target = d.input("target", shape);
-  const std::string value =
-      d.ours("mean", {d.ours("square", {d.ours("sub", {y, target})})}, {{"keep", "0"}});
+  const std::string value = d.ours("mean", {d.ours("square", {d.ours("sub", {y, target})})}, {{"keep", "0"}});
   d.torch(value, fmt::format("F.mse_loss({}, {})", y, target));
   return value;
 }
@@ -105,7 +106,8 @@ double unseen_pairs(const AttentionShape& at, MaskKind mask, Index before) {
 
 std::string attention_of(Draft& d, const std::string& q, const std::string& k, const std::string& v,
                          const AttentionShape& at, MaskKind mask) {
-  const Index before = std::max(Index{1}, static_cast<Index>(static_cast<double>(at.keys) * (0.05 + 0.3 * d.sizes.unit())));
+  const Index before =
+      std::max(Index{1}, static_cast<Index>(static_cast<double>(at.keys) * (0.05 + 0.3 * d.sizes.unit())));
   Options options;
   std::string given;
   d.torch_helper(kWrittenAttention);
@@ -123,10 +125,12 @@ std::string attention_of(Draft& d, const std::string& q, const std::string& k, c
     d.torch_helper(kKeptMask);
     given = fmt::format(", attn_mask=band({}, {}, {}, {}.device)", at.queries, at.keys, before, q);
   } else if (mask == MaskKind::lengths) {
-    const std::string lengths = d.integers("lengths", Shape({at.batch}), at.keys + 1, std::max(Index{1}, at.keys / 2));
+    const std::string lengths =
+        d.integers("lengths", Shape({at.batch}), at.keys + 1, std::max(Index{1}, at.keys / 2));
     options["masks"] = fmt::format("prefix:{}", lengths);
     for (const std::string& half : {k, v})
-      if (d.is_input(half)) d.reads_of(half, 0.5 * static_cast<double>(at.batch * at.kv_heads * at.keys * at.depth));
+      if (d.is_input(half))
+        d.reads_of(half, 0.5 * static_cast<double>(at.batch * at.kv_heads * at.keys * at.depth));
     d.torch_helper(kLengthMask);
     given = fmt::format(", attn_mask=up_to({}, {})", lengths, at.keys);
   }

@@ -12,18 +12,18 @@ namespace {
 // What keeps values of order 1, whatever they were.
 std::string one_operand(Draft& d, const std::string& x) {
   const auto op = d.choose.weighted<std::string>({{"tanh", 1},
-                                                   {"sigmoid", 1},
-                                                   {"relu", 1},
-                                                   {"silu", 1},
-                                                   {"gelu", 1},
-                                                   {"gelu_tanh", 1},
-                                                   {"sin", 1},
-                                                   {"cos", 1},
-                                                   {"abs", 0.7},
-                                                   {"neg", 0.3},
-                                                   {"softplus", 0.5},
-                                                   {"elu", 0.5},
-                                                   {"erf", 0.3}});
+                                                  {"sigmoid", 1},
+                                                  {"relu", 1},
+                                                  {"silu", 1},
+                                                  {"gelu", 1},
+                                                  {"gelu_tanh", 1},
+                                                  {"sin", 1},
+                                                  {"cos", 1},
+                                                  {"abs", 0.7},
+                                                  {"neg", 0.3},
+                                                  {"softplus", 0.5},
+                                                  {"elu", 0.5},
+                                                  {"erf", 0.3}});
   return d.add(op, {x});
 }
 
@@ -56,11 +56,11 @@ Shape broadcasting(Draft& d, const Shape& shape) {
 }  // namespace
 
 void pointwise(Draft& d) {
-  const int rank = static_cast<int>(d.choose.integer(1, 4)), inputs = static_cast<int>(d.choose.integer(1, 4));
+  const int rank = static_cast<int>(d.choose.integer(1, 4)),
+            inputs = static_cast<int>(d.choose.integer(1, 4));
   const Shape shape = d.sizes.shape(d.elements(1.0 / (1 + inputs)), rank);
   std::vector<std::string> values = {d.input("x0", shape)};
-  for (int i = 1; i < inputs; ++i)
-    values.push_back(d.input(fmt::format("x{}", i), broadcasting(d, shape)));
+  for (int i = 1; i < inputs; ++i) values.push_back(d.input(fmt::format("x{}", i), broadcasting(d, shape)));
   std::string x = values[0];
   std::size_t next = 1;
   const auto steps = static_cast<int>(d.choose.integer(2, 9));
@@ -89,7 +89,8 @@ Shaped sliced(Draft& d, const Shaped& x) {
   const auto axis = static_cast<int>(d.choose.integer(0, x.shape.rank() - 1));
   const Index n = x.shape[axis];
   const bool from_front = d.choose.chance(0.5), strided = d.choose.chance(0.25);
-  const Index cut = std::max(Index{1}, static_cast<Index>(static_cast<double>(n) * (0.3 + 0.6 * d.sizes.unit())));
+  const Index cut =
+      std::max(Index{1}, static_cast<Index>(static_cast<double>(n) * (0.3 + 0.6 * d.sizes.unit())));
   const double read = x.read * static_cast<double>(cut) / static_cast<double>(n);
   Shape shape = x.shape;
   if (strided) {
@@ -98,8 +99,10 @@ Shaped sliced(Draft& d, const Shaped& x) {
   }
   shape[axis] = cut;
   if (from_front)
-    return {d.add("slice", {x.name}, {{"axis", std::to_string(axis)}, {"stop", std::to_string(cut)}}), shape, read};
-  return {d.add("slice", {x.name}, {{"axis", std::to_string(axis)}, {"start", std::to_string(n - cut)}}), shape, read};
+    return {d.add("slice", {x.name}, {{"axis", std::to_string(axis)}, {"stop", std::to_string(cut)}}), shape,
+            read};
+  return {d.add("slice", {x.name}, {{"axis", std::to_string(axis)}, {"start", std::to_string(n - cut)}}),
+          shape, read};
 }
 
 Shaped padded(Draft& d, const Shaped& x) {
@@ -121,7 +124,8 @@ Shaped permuted(Draft& d, const Shaped& x) {
   for (std::size_t i = order.size(); i-- > 1;)
     std::swap(order[i], order[static_cast<std::size_t>(d.choose.integer(0, static_cast<Index>(i)))]);
   Shape shape = x.shape;
-  for (int i = 0; i < shape.rank(); ++i) shape[i] = x.shape[static_cast<int>(order[static_cast<std::size_t>(i)])];
+  for (int i = 0; i < shape.rank(); ++i)
+    shape[i] = x.shape[static_cast<int>(order[static_cast<std::size_t>(i)])];
   return {d.add("transpose", {x.name}, {{"perm", list(order)}}), shape, x.read};
 }
 
@@ -145,7 +149,10 @@ void views(Draft& d) {
   for (int step = 0; step < steps; ++step) {
     if (d.choose.chance(0.5)) x.name = one_operand(d, x.name);
     const int kind = d.choose.weighted<int>({{0, 1.2}, {1, 1}, {2, 1.3}, {3, 1}});
-    x = kind == 0 ? sliced(d, x) : kind == 1 ? padded(d, x) : kind == 2 ? permuted(d, x) : joined_with_itself(d, x, first);
+    x = kind == 0   ? sliced(d, x)
+        : kind == 1 ? padded(d, x)
+        : kind == 2 ? permuted(d, x)
+                    : joined_with_itself(d, x, first);
   }
   d.reads_of("x", x.read * static_cast<double>(shape.size()));
   // A result that PyTorch would only describe by strides is made to lie as it reads.

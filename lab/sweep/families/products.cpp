@@ -15,12 +15,15 @@ struct Extents {
   Index m, n, k;
 };
 
-// Operands and result have about `elements` in all. A third are tall or flat: one side as short as a few tokens.
+// Operands and result have about `elements` in all. A third are tall or flat: one side as short as a few
+// tokens.
 Extents extents_of(Draft& d, double elements) {
   if (d.sizes.chance(0.3)) {
     const double thin = std::min(d.sizes.log_uniform(1, 65), std::max(1.0, elements / 4));
-    const double ratio = d.sizes.log_uniform(0.125, 8), area = std::max(1.0, elements / (1 + 2 / std::sqrt(elements)));
-    const Index t = d.sizes.extent(thin), a = d.sizes.extent(std::sqrt(area * ratio)), b = d.sizes.extent(std::sqrt(area / ratio));
+    const double ratio = d.sizes.log_uniform(0.125, 8),
+                 area = std::max(1.0, elements / (1 + 2 / std::sqrt(elements)));
+    const Index t = d.sizes.extent(thin), a = d.sizes.extent(std::sqrt(area * ratio)),
+                b = d.sizes.extent(std::sqrt(area / ratio));
     switch (d.sizes.integer(0, 3)) {
       case 0:
         return {a, t, b};
@@ -30,7 +33,8 @@ Extents extents_of(Draft& d, double elements) {
         return {t, a, b};
     }
   }
-  const double m = d.sizes.log_uniform(0.25, 4), n = d.sizes.log_uniform(0.25, 4), k = d.sizes.log_uniform(0.25, 4);
+  const double m = d.sizes.log_uniform(0.25, 4), n = d.sizes.log_uniform(0.25, 4),
+               k = d.sizes.log_uniform(0.25, 4);
   const double side = std::sqrt(elements / (m * k + k * n + m * n));
   return {d.sizes.extent(side * m), d.sizes.extent(side * n), d.sizes.extent(side * k)};
 }
@@ -47,8 +51,8 @@ std::string times_weight(Draft& d, const std::string& x, const Extents& e, bool 
 void matmul(Draft& d) {
   const bool transposed = d.choose.chance(0.2), as_linear = d.choose.chance(0.6), bias = d.choose.chance(0.4);
   const int before = d.choose.weighted<int>({{0, 4}, {1, 1}, {2, 1}});
-  const auto activation =
-      d.choose.weighted<std::string>({{"", 2}, {"gelu", 0.6}, {"gelu_tanh", 0.6}, {"relu", 0.6}, {"silu", 0.6}});
+  const auto activation = d.choose.weighted<std::string>(
+      {{"", 2}, {"gelu", 0.6}, {"gelu_tanh", 0.6}, {"relu", 0.6}, {"silu", 0.6}});
   const bool residual = d.choose.chance(0.25);
   const Extents e = extents_of(d, d.elements());
   std::string x = d.input("x", transposed ? Shape({e.k, e.m}) : Shape({e.m, e.k}));

@@ -24,7 +24,8 @@ Shape rows_shape(Draft& d, double elements, int rank, int axis) {
 
 void softmax_rows(Draft& d) {
   const auto rank = static_cast<int>(d.choose.integer(2, 4));
-  const int place = d.choose.weighted<int>({{0, 3}, {1, 1}, {2, 1}, {3, 0.7}});  // last, middle, first, several
+  const int place =
+      d.choose.weighted<int>({{0, 3}, {1, 1}, {2, 1}, {3, 0.7}});  // last, middle, first, several
   const int axis = place == 0 ? rank - 1 : place == 1 ? rank / 2 : 0;
   const bool scaled = d.choose.chance(0.4), biased = d.choose.chance(0.3);
   const std::string op = d.choose.weighted<std::string>({{"softmax", 2}, {"log_softmax", 1}});

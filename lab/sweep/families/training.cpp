@@ -11,7 +11,8 @@ namespace tilewright::sweep {
 
 namespace {
 
-// torch.optim's own lines for one tensor (AdamW of decoupled decay, step 10), with results instead of updates in place.
+// torch.optim's own lines for one tensor (AdamW of decoupled decay, step 10), with results instead of updates
+// in place.
 void adamw(Draft& d, const Shape& shape) {
   const std::string p = d.input("p", shape), g = d.input("g", shape, {.deviation = 0.1});
   const std::string m = d.input("m", shape, {.deviation = 0.1});
@@ -68,8 +69,8 @@ Layer layer_of(Draft& d, double elements, double matrices) {
 }
 
 // The feed-forward part, on x (.., width); adds the weights' names to `by`.
-std::string feed_forward(Draft& d, const std::string& x, const Layer& l, bool gated, const std::string& activation,
-                         std::vector<std::string>& by) {
+std::string feed_forward(Draft& d, const std::string& x, const Layer& l, bool gated,
+                         const std::string& activation, std::vector<std::string>& by) {
   if (gated) {
     const std::string gate = d.add("silu", {linear(d, x, "w_gate", l.hidden, l.width)});
     const std::string up = linear(d, x, "w_up", l.hidden, l.width);
@@ -107,21 +108,26 @@ void block_program(Draft& d, bool gradient) {
   const Index depth = d.choose.one_of(std::vector<Index>{32, 64, 64, 128});
   const double elements = d.elements(gradient ? 0.35 : 0.9);
   const double weights = elements * (0.2 + 0.4 * d.sizes.unit());
-  const Index heads = std::max(Index{1}, static_cast<Index>(std::sqrt(weights / 12) / static_cast<double>(depth) + 0.5));
+  const Index heads =
+      std::max(Index{1}, static_cast<Index>(std::sqrt(weights / 12) / static_cast<double>(depth) + 0.5));
   Layer l{};
   l.width = heads * depth;
   l.hidden = modern ? round_up(8 * l.width / 3, 8) : 4 * l.width;
-  const double used = 4.0 * static_cast<double>(l.width * l.width) + (modern ? 3.0 : 2.0) * static_cast<double>(l.width * l.hidden);
+  const double used = 4.0 * static_cast<double>(l.width * l.width) +
+                      (modern ? 3.0 : 2.0) * static_cast<double>(l.width * l.hidden);
   const double tokens = std::max(8.0, (elements - used) / static_cast<double>(2 * l.width));
-  const Index time = d.sizes.extent(std::min({d.sizes.log_uniform(32, 4097), tokens, std::sqrt(1e9 / static_cast<double>(heads))}));
+  const Index time = d.sizes.extent(
+      std::min({d.sizes.log_uniform(32, 4097), tokens, std::sqrt(1e9 / static_cast<double>(heads))}));
   const Index batch = std::max(Index{1}, static_cast<Index>(tokens / static_cast<double>(time)));
-  AttentionShape at{.batch = batch, .heads = heads, .kv_heads = heads, .queries = time, .keys = time, .depth = depth};
+  AttentionShape at{
+      .batch = batch, .heads = heads, .kv_heads = heads, .queries = time, .keys = time, .depth = depth};
   const Shape shape({batch, time, l.width});
   const std::string x = d.input("x", shape);
   std::vector<std::string> by = norm_weights(modern, "1");
   const std::string normed = last_axis_norm(d, x, l.width, modern, "1");
   const auto heads_of = [&](const std::string& t) {
-    const std::string parts = d.add("reshape", {t}, {{"shape", list(std::vector<Index>{batch, time, heads, depth})}});
+    const std::string parts =
+        d.add("reshape", {t}, {{"shape", list(std::vector<Index>{batch, time, heads, depth})}});
     return d.add("swap_axes", {parts}, {{"a", "1"}, {"b", "2"}});
   };
   std::string q, k, v;
@@ -133,7 +139,10 @@ void block_program(Draft& d, bool gradient) {
   } else {
     const std::string qkv = linear(d, normed, "w_qkv", 3 * l.width, l.width, "b_qkv");
     const auto part = [&](Index i) {
-      return heads_of(d.add("slice", {qkv}, {{"axis", "2"}, {"start", std::to_string(i * l.width)}, {"stop", std::to_string((i + 1) * l.width)}}));
+      return heads_of(d.add("slice", {qkv},
+                            {{"axis", "2"},
+                             {"start", std::to_string(i * l.width)},
+                             {"stop", std::to_string((i + 1) * l.width)}}));
     };
     q = part(0);
     k = part(1);
