@@ -41,7 +41,7 @@ struct Collected {
   std::vector<Span> spans;
 };
 Collected& collected() {
-  static Collected one;
+  static Collected& one = *new Collected;  // never destroyed: CUPTI may call when the program ends
   return one;
 }
 

@@ -22,16 +22,17 @@ class DeviceTimer final : public Timer {
   backends::Backend& backend_;
 };
 
-// The best clock of the device's own work that there is: a trace of its kernels; else events around a batch
-// of calls, between which gaps count.
-std::shared_ptr<Timer> device_timer(backends::Backend& backend) {
-  if (auto trace = open_device_trace([&backend] { return backend.synchronize(); })) return *trace;
+std::shared_ptr<Timer> device_timer(backends::Backend& backend, DeviceTime by) {
+  if (by == DeviceTime::off) return nullptr;
+  if (by == DeviceTime::trace) {
+    if (auto trace = open_device_trace([&backend] { return backend.synchronize(); })) return *trace;
+  }
   return std::make_shared<DeviceTimer>(backend);
 }
 
 }  // namespace
 
-OpenDevice open_lab_device(const ContextOptions& options) {
+OpenDevice open_lab_device(const ContextOptions& options, DeviceTime device_time) {
   OpenDevice open;
   open.context = std::make_unique<Context>(options);
   const runtime::DeviceName name = runtime::parse_device_name(options.device).value();
@@ -39,7 +40,8 @@ OpenDevice open_lab_device(const ContextOptions& options) {
   open.device.name = name.full();
   open.device.kind = cuda ? DeviceKind::cuda : DeviceKind::cpu;
   open.device.context = open.context.get();
-  if (cuda) open.device.device_timer = device_timer(detail::backend_of(*open.context, open.device.name));
+  if (cuda)
+    open.device.device_timer = device_timer(detail::backend_of(*open.context, open.device.name), device_time);
   return open;
 }
 

@@ -16,8 +16,8 @@ struct OpenDevice {
 };
 
 // Throws Error when the device cannot be opened. `device.ceilings` stay empty: the caller measures or reads
-// them.
-OpenDevice open_lab_device(const ContextOptions& options);
+// them. A device that cannot be traced is timed by its events.
+OpenDevice open_lab_device(const ContextOptions& options, DeviceTime device_time = DeviceTime::events);
 
 // Bytes of the device's last-level cache.
 double cache_bytes(const LabDevice& device);

@@ -17,7 +17,7 @@ struct Shared {
   Shared(TensorWorkload w, std::int64_t copies, LabDevice& device)
       : workload(std::move(w)),
         context(device.context),
-        queues(device.device_timer != nullptr),
+        queues(device.kind == DeviceKind::cuda),
         inputs(workload.inputs, copies, *context) {}
   TensorWorkload workload;
   Context* context;

@@ -4,7 +4,7 @@ Reads one JSON object a line from standard input and answers each with one. Inpu
 raw elements that the harness names, so that it can compare whole outputs; times are measured here, around `count`
 iterations, so that the pipe is never inside them.
 """
-import contextlib, functools, gc, json, math, os, signal, sys, time
+import functools, gc, json, math, os, signal, sys, time
 
 # Kineto's own advice where CUDA graphs are replayed: once it looks at a device it must not turn away again.
 os.environ |= {"DISABLE_CUPTI_LAZY_REINIT": "1", "TEARDOWN_CUPTI": "0"}
@@ -19,6 +19,8 @@ except ImportError as error:  # the harness tries another interpreter, or says s
     sys.stdin.readline()
     print(json.dumps({"error": f"no PyTorch ({error})"}), file=reply_to, flush=True)
     sys.exit(3)
+
+from truth import in_float64  # which lies beside this file
 
 DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
           "i64": torch.int64, "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
@@ -360,83 +362,10 @@ def from_source(source, compile_with):
     return with_gradients_of
 
 
-# --- the truth of a text: its results in float64, and how far rounding may take them
-
-NARROW = (torch.float32, torch.float16, torch.bfloat16)
-ROUNDOFF = {"f64": 2.0 ** -53, "f32": 2.0 ** -24, "f16": 2.0 ** -11, "bf16": 2.0 ** -8}
-SUMS = 8 * 2.0 ** -24  # what sums in f32 do to each of their terms, at most
-NOISY_RUNS = 2
-
-
-def widened(roundoff, seed):
-    """A mode in which every op computes in float64, even where the text narrows, and its result is moved by up to `roundoff` of
-    itself at random: as if it had been rounded there."""
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_map
-    noise = {}
-
-    def moved(t):
-        if not isinstance(t, torch.Tensor) or t.dtype != torch.float64 or t.numel() == 0:
-            return t
-        if "pool" not in noise:
-            generator = torch.Generator().manual_seed(seed)
-            noise["pool"] = (torch.rand(999983, generator=generator, dtype=torch.float64) * 2 - 1).to(t.device)
-            noise["at"] = 0
-        pool = noise["pool"]
-        noise["at"] = (noise["at"] + 314159) % len(pool)
-        n, at = t.numel(), noise["at"]
-        drawn = pool.repeat((n + at) // len(pool) + 1)[at:at + n].reshape(t.shape)
-        return t * (1 + drawn * roundoff)  # infinities stay
-
-    class Widened(TorchDispatchMode):
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-            kwargs = dict(kwargs or {})
-            if kwargs.get("dtype") in NARROW:
-                kwargs["dtype"] = torch.float64
-            out = func(*args, **kwargs)
-            returns = func._schema.returns
-            aliases = any(r.alias_info is not None for r in returns)  # a view, or an update in place
-            return out if roundoff == 0 or aliases else tree_map(moved, out)
-
-    return Widened(), moved
-
-
-def step_by_step():
-    """Attention as plain ops, whose roundings can be told apart."""
-    try:
-        from torch.nn.attention import SDPBackend, sdpa_kernel
-    except ImportError:  # before PyTorch 2.3
-        return contextlib.nullcontext()
-    return sdpa_kernel(SDPBackend.MATH)
-
-
-def in_float64(source, dtype):
-    """Returns the results in float64, and after them how far each of their elements was from its place in runs that round at
-    random as programs of this type do."""
-    run = from_source(source, None)
-
-    def truth(*inputs):
-        wide = [x.double() if x.is_floating_point() else x for x in inputs]
-        with widened(0, 0)[0], step_by_step():
-            exact = run(*wide)
-        exact = exact if isinstance(exact, (tuple, list)) else (exact,)
-        spreads = [torch.zeros_like(y, dtype=torch.float64) for y in exact]
-        for seed in range(1, NOISY_RUNS + 1):
-            given = [widened(SUMS, 97 * seed + i)[1](x) for i, x in enumerate(wide)]
-            with widened(max(ROUNDOFF[dtype], SUMS), seed)[0], step_by_step():
-                noisy = run(*given)
-            noisy = noisy if isinstance(noisy, (tuple, list)) else (noisy,)
-            for spread, y, z in zip(spreads, exact, noisy):
-                torch.maximum(spread, (z.double() - y.double()).abs(), out=spread)
-        return (*exact, *spreads)
-
-    return truth
-
-
 def program(mode, work, parameters, source=""):
     compile_with = compiler(mode)
     if source and mode == "float64":
-        return in_float64(source, parameters["dtype"])
+        return in_float64(from_source(source, None), parameters["dtype"])
     if source:
         return from_source(source, compile_with)
     if mode == "torch":
@@ -593,7 +522,9 @@ def hello(request):
         pass
     if torch.cuda.is_available() and request["device"] != "cpu":
         torch.cuda.set_device(request["device"])
-        traced_spans(lambda: torch.zeros(1, device=request["device"]))  # before any graph is made: it sees those after
+        if request["trace"]:  # before any graph is made: the profiler may not see into those
+            with contextlib.suppress(Exception):  # whoever asks for a trace hears it
+                traced_spans(lambda: torch.zeros(1, device=request["device"]))
     return {"torch": torch.__version__, "compile": hasattr(torch, "compile"), "triton": triton,
             "cuda": torch.cuda.is_available()}
 

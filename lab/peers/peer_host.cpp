@@ -7,7 +7,7 @@
 #include <fstream>
 
 namespace tilewright::embedded {
-extern const std::string_view peer_script;
+extern const std::string_view peer_script, truth_script;
 }
 
 namespace tilewright::lab {
@@ -33,6 +33,7 @@ Result<PeerHostPtr> PeerHost::start(const std::string& python, const PeerOptions
   host->options_ = options;
   host->python_ = python;
   host->variables_ = std::move(variables);
+  std::ofstream(host->folder() + "/truth.py", std::ios::binary) << embedded::truth_script;
   std::ofstream(host->folder() + "/peer.py", std::ios::binary) << embedded::peer_script;
   if (Status alive = host->revive(); !alive) return alive.error();
   if (options.device != "cpu" && !host->facts_.at("cuda").get<bool>())
@@ -45,7 +46,10 @@ Status PeerHost::revive() {
   auto process = PeerProcess::start(python_, folder() + "/peer.py", variables_);
   if (!process) return process.error();
   process_.emplace(std::move(*process));
-  auto facts = ask({{"command", "hello"}, {"threads", options_.threads}, {"device", options_.device}});
+  auto facts = ask({{"command", "hello"},
+                    {"threads", options_.threads},
+                    {"device", options_.device},
+                    {"trace", options_.device_time == DeviceTime::trace}});
   if (!facts) {
     process_.reset();
     return failure(Failure::Kind::not_found, fmt::format("{}: {}", python_, facts.error().message));
@@ -190,7 +194,7 @@ Result<double> PeerJob::run(const char* command, std::int64_t first, std::int64_
   const auto answer = ask({{"command", command},
                            {"first", first},
                            {"count", count},
-                           {"gaps", inputs_->host().options().device_clock == PeerOptions::Clock::events}});
+                           {"gaps", inputs_->host().options().device_time == DeviceTime::events}});
   if (!answer) return answer.error();
   last_ = first + count - 1;
   return answer->at("us").get<double>();

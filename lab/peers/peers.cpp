@@ -69,16 +69,17 @@ class TorchPeers final : public Peers {
     const auto inputs = PeerInputs::write(host_, workload);
     if (!inputs) return {unavailable("torch", inputs.error().message)};
     std::vector<Contender> all;
-    if (wanted("torch")) all.push_back(one_of_family(*inputs, "torch", "torch"));
+    if (wants("torch")) all.push_back(one_of_family(*inputs, "torch", "torch"));
     if (host_->options().device == "cpu") {
       add_keeping(workload, all);
       return all;
     }
-    if (compiles()) {
-      for (const Way& way : kCompiledOnGpu)
-        if (wanted(way.name)) all.push_back(one_of_family(*inputs, way.mode, way.name));
+    for (const Way& way : kCompiledOnGpu) {
+      if (compiles() && wants(way.name)) all.push_back(one_of_family(*inputs, way.mode, way.name));
     }
-    for (const char* mode : more_modes(workload)) all.push_back(prepare(*inputs, mode, mode));
+    for (const char* mode : more_modes(workload)) {
+      if (wants(mode)) all.push_back(prepare(*inputs, mode, mode));
+    }
     return all;
   }
 
@@ -114,9 +115,9 @@ class TorchPeers final : public Peers {
   }
 
  private:
-  bool wanted(const std::string& way) const {
-    const std::vector<std::string>& ways = host_->options().ways;
-    return ways.empty() || std::find(ways.begin(), ways.end(), way) != ways.end();
+  bool wants(const std::string& name) const {
+    const auto& without = host_->options().without;
+    return std::find(without.begin(), without.end(), name) == without.end();
   }
   bool compiles() const { return host_->facts().at("compile").get<bool>(); }
 
@@ -124,7 +125,7 @@ class TorchPeers final : public Peers {
     if (!keeping_) return;
     const auto inputs = PeerInputs::write(keeping_, workload);
     for (const std::string mode : {"torch", "torch.compile"}) {
-      if ((mode == "torch.compile" && !compiles()) || !wanted(mode)) continue;
+      if (!wants(mode + kPagesKept) || (mode == "torch.compile" && !compiles())) continue;
       all.push_back(inputs ? one_of_family(*inputs, mode, mode + kPagesKept)
                            : unavailable(mode + kPagesKept, inputs.error().message));
     }

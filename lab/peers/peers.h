@@ -53,10 +53,8 @@ struct PeerOptions {
   std::string python = {};
   std::string device = "cpu";
   int threads = 1;
-  // Which of the ways to run one program are taken, by their rows' names; empty: all.
-  std::vector<std::string> ways = {};
-  // What the device's own time is taken by: as ours is, or they could not be compared.
-  enum class Clock { trace, events } device_clock = Clock::trace;
+  DeviceTime device_time = DeviceTime::off;  // as ours is taken, or they could not be compared
+  std::vector<std::string> without = {};     // contenders that are not wanted: "torch max-autotune"
 };
 // Never fails: without PyTorch every contender is unavailable, with the reason.
 std::shared_ptr<Peers> open_peers(const PeerOptions& options);

@@ -195,5 +195,14 @@ TEST_F(OpenedPeers, WaysToRunTheSameProgramAreOneFamily) {
   }
 }
 
+TEST_F(OpenedPeers, WhoIsNotWantedIsNotThere) {
+  Numbers numbers;
+  numbers.workload.outputs = {{"y", DType::f32, Shape{100}, {}}};
+  const auto all = peers_->contenders(numbers.workload);
+  const auto others = open_peers({.without = {"torch"}})->contenders(numbers.workload);
+  ASSERT_EQ(others.size() + 1, all.size());
+  for (const Contender& contender : others) EXPECT_NE(contender.name, "torch");
+}
+
 }  // namespace
 }  // namespace tilewright::lab

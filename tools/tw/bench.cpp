@@ -74,6 +74,11 @@ void add_run(CLI::App& bench) {
                 "Time the compiled program without replayed graphs as well, each kernel launched by itself");
   sub->add_flag("--peers", in->peers, "Time PyTorch as well, in a process of its own, where it is installed");
   sub->add_option("--python", in->python, "Interpreter of the peers");
+  sub->add_option("--without", in->without, "A peer to leave out: 'torch max-autotune'; may be repeated")
+      ->allow_extra_args(false);
+  sub->add_option("--device-time", in->device_time,
+                  "Of a GPU's own work: trace (CUPTI, where there is one), events (gaps included), off")
+      ->check(CLI::IsMember({"trace", "events", "off"}));
   sub->add_flag("--expect", in->expect, "Judge the medians by the stored expectations of this hardware");
   sub->add_flag("--update-expectations", in->update, "Store the medians as this hardware's expectations");
   sub->add_flag("--accept-regressions", in->accept_regressions, "Store slower medians, too");

@@ -18,9 +18,11 @@ struct BenchInput {
   std::string expectations;  // folder of the expectation files
   bool expect = false, update = false, accept_regressions = false;
   bool peers = false;
-  bool autotune = false;  // also with measured schedules
-  bool launches = false;  // also without replayed graphs
-  std::string python;     // interpreter of the peers; empty: the first with PyTorch
+  bool autotune = false;              // also with measured schedules
+  bool launches = false;              // also without replayed graphs
+  std::string python;                 // interpreter of the peers; empty: the first with PyTorch
+  std::vector<std::string> without;   // peers to leave out
+  std::string device_time = "trace";  // "trace", "events", "off"
   std::uint64_t seed = 1;
   double budget_s = 0;  // of timing for each workload; 0: the suite's, or 3
   std::string cache = "auto";
@@ -32,8 +34,9 @@ void bench_run(const BenchInput& input);  // throws CLI::RuntimeError for exit c
 
 // What bench_run() shares with other subcommands.
 int terminal_width();
+lab::DeviceTime device_time(const BenchInput& input);
 // Peers are timed with the clock that our contenders are.
-lab::PeerOptions peer_options(const std::string& python, int threads, const lab::LabDevice& device);
+lab::PeerOptions peer_options(const BenchInput& input, const lab::LabDevice& device);
 // References and copies of outputs are arrays of hundreds of megabytes, made again for every contender.
 // Memory that goes back to the system in between costs a page fault every 4 KiB, which took longer than the
 // checks.

@@ -67,12 +67,19 @@ lab::Environment environment(const BenchInput& input, const lab::LabDevice& devi
 
 }  // namespace
 
-lab::PeerOptions peer_options(const std::string& python, int threads, const lab::LabDevice& device) {
-  lab::PeerOptions options{.python = python, .device = device.name};
-  options.threads = threads > 0 ? threads : allowed_cpu_count();
-  if (device.device_timer && device.device_timer->counts_gaps())
-    options.device_clock = lab::PeerOptions::Clock::events;
+lab::PeerOptions peer_options(const BenchInput& input, const lab::LabDevice& device) {
+  lab::PeerOptions options{.python = input.python, .device = device.name};
+  options.threads = input.threads > 0 ? input.threads : allowed_cpu_count();
+  options.without = input.without;
+  if (device.device_timer)
+    options.device_time =
+        device.device_timer->counts_gaps() ? lab::DeviceTime::events : lab::DeviceTime::trace;
   return options;
+}
+
+lab::DeviceTime device_time(const BenchInput& input) {
+  if (input.device_time == "off") return lab::DeviceTime::off;
+  return input.device_time == "events" ? lab::DeviceTime::events : lab::DeviceTime::trace;
 }
 
 int terminal_width() {
@@ -177,11 +184,10 @@ void bench_run(const BenchInput& input) {
   const auto kind = device_kind == "cuda" ? lab::DeviceKind::cuda : lab::DeviceKind::cpu;
   const auto jobs = lab::select_jobs(pairs, suites, input.names, input.settings, kind);
   lab::OpenDevice open = lab::open_lab_device(
-      {.device = input.device, .cache_directory = input.cache, .threads = input.threads});
+      {.device = input.device, .cache_directory = input.cache, .threads = input.threads}, device_time(input));
   open.device.autotune = input.autotune;
   open.device.launches = input.launches;
-  if (input.peers)
-    open.device.peers = lab::open_peers(peer_options(input.python, input.threads, open.device));
+  if (input.peers) open.device.peers = lab::open_peers(peer_options(input, open.device));
   const RunFiles files = open_run_files(input);
   const lab::RunRecord run = measure(input, jobs, open.device);
   const auto colour = isatty(1) != 0 ? lab::TableOptions::Colour::ansi : lab::TableOptions::Colour::none;

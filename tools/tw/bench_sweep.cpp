@@ -26,16 +26,11 @@ namespace tilewright::tw {
 namespace {
 
 struct SweepInput {
-  std::uint64_t seed = 1;
+  BenchInput bench;
   int count = 20;
   std::vector<std::string> families, dtypes;
-  // Searching for the best schedules takes PyTorch a minute a program.
-  std::vector<std::string> ways = {"torch", "torch.compile", "torch reduce-overhead"};
-  std::string device = "cpu", json, python, cache = "auto", ceilings = "auto", least_bytes = "1KiB",
-              most_bytes;
-  double budget_s = 0.5;
-  int threads = 0;
-  bool peers = false, autotune = false, list = false, families_only = false;
+  std::string least_bytes = "1KiB", most_bytes;
+  bool list = false, families_only = false;
 };
 
 // "2GiB", "64 MiB", "4096".
@@ -63,7 +58,7 @@ sweep::Limits limits_of(const SweepInput& in, bool cuda) {
   limits.most_bytes = in.most_bytes.empty() ? (cuda ? 0x1p31 : 0x1p26) : bytes_of(in.most_bytes);
   if (limits.least_bytes >= limits.most_bytes) throw Error("--min-bytes is not below --max-bytes");
   limits.most_flops = cuda ? 1e12 : 4e9;
-  if (in.device != "cpu") limits.arguments += " --device " + in.device;
+  if (in.bench.device != "cpu") limits.arguments += " --device " + in.bench.device;
   if (!in.most_bytes.empty()) limits.arguments += " --max-bytes " + in.most_bytes;
   if (in.least_bytes != "1KiB") limits.arguments += " --min-bytes " + in.least_bytes;
   if (!in.dtypes.empty()) limits.arguments += fmt::format(" --dtypes {}", fmt::join(in.dtypes, ","));
@@ -84,21 +79,21 @@ std::vector<sweep::DrawnWork> draw_all(const SweepInput& in, const sweep::Limits
   std::vector<sweep::DrawnWork> all;
   for (int i = 0; i < in.count; ++i)
     for (const std::string& family : families)
-      all.push_back(sweep::draw_work(in.seed + static_cast<std::uint64_t>(i), family, limits, context));
+      all.push_back(sweep::draw_work(in.bench.seed + static_cast<std::uint64_t>(i), family, limits, context));
   return all;
 }
 
 lab::Environment environment(const SweepInput& in, const lab::LabDevice& device) {
-  lab::EnvironmentOptions options{.seed = in.seed};
+  lab::EnvironmentOptions options{.seed = in.bench.seed};
   if (device.kind == lab::DeviceKind::cuda)
     options.gpu_name = detail::backend_of(*device.context, device.name).target().name;
-  options.options = {{"command", fmt::format("tw bench sweep --seed {} --count {}", in.seed, in.count)},
-                     {"device", in.device},
+  options.options = {{"command", fmt::format("tw bench sweep --seed {} --count {}", in.bench.seed, in.count)},
+                     {"device", in.bench.device},
                      {"max_bytes", in.most_bytes},
                      {"dtypes", fmt::format("{}", fmt::join(in.dtypes, ","))},
                      {"families", fmt::format("{}", fmt::join(in.families, ","))},
                      {"peers", device.peers ? device.peers->describe() : "none"},
-                     {"budget_s", fmt::format("{}", in.budget_s)}};
+                     {"budget_s", fmt::format("{}", in.bench.budget_s)}};
   return lab::read_environment(options);
 }
 
@@ -114,21 +109,23 @@ std::string outcome(const sweep::SweepRow& row) {
 }
 
 void store(const SweepInput& in, const std::vector<sweep::SweepRow>& rows, const lab::Environment& about) {
-  if (in.json.empty()) return;
-  if (const Status written = lab::write_file(in.json, sweep::to_json(rows, about)); !written)
+  if (in.bench.json.empty()) return;
+  if (const Status written = lab::write_file(in.bench.json, sweep::to_json(rows, about)); !written)
     throw std::runtime_error(written.error().message);
 }
 
 void run(const SweepInput& in) {
-  const bool cuda = runtime::parse_device_name(in.device).value().kind == "cuda";
+  const bool cuda = runtime::parse_device_name(in.bench.device).value().kind == "cuda";
   if (in.families_only) {
     for (const sweep::Family& family : sweep::all_families())
       fmt::print("{:20} {}\n", family.name, family.doc);
     return;
   }
   const sweep::Limits limits = limits_of(in, cuda);
-  lab::OpenDevice open = lab::open_lab_device(
-      {.device = in.list ? "cpu" : in.device, .cache_directory = in.cache, .threads = in.threads});
+  lab::OpenDevice open = lab::open_lab_device({.device = in.list ? "cpu" : in.bench.device,
+                                               .cache_directory = in.bench.cache,
+                                               .threads = in.bench.threads},
+                                              device_time(in.bench));
   const std::vector<sweep::DrawnWork> programs = draw_all(in, limits, *open.context);
   if (in.list) {
     for (const sweep::DrawnWork& work : programs) fmt::print("{}\n", work.drawn.text());
@@ -137,16 +134,12 @@ void run(const SweepInput& in) {
   keep_freed_memory();
   const InterruptGuard guard;
   lab::LabDevice& device = open.device;
-  device.autotune = in.autotune;
-  if (in.peers) {
-    lab::PeerOptions peers = peer_options(in.python, in.threads, device);
-    peers.ways = in.ways;
-    device.peers = lab::open_peers(peers);
-  }
+  device.autotune = in.bench.autotune;
+  if (in.bench.peers) device.peers = lab::open_peers(peer_options(in.bench, device));
   lab::Environment about = environment(in, device);
   store(in, {}, about);  // so that nothing is measured that could not be stored
-  lab::RunOptions options{.seed = in.seed, .rounds = 1};
-  options.timing.budget_us = in.budget_s * 1e6;
+  lab::RunOptions options{.seed = in.bench.seed, .rounds = 1};
+  options.timing.budget_us = in.bench.budget_s * 1e6;
   options.timing.max_samples = 50;
   options.timing.stop = InterruptGuard::interrupted;
   const double start_us = lab::steady_now_us();
@@ -156,10 +149,11 @@ void run(const SweepInput& in) {
     progress.step(fmt::format("{} programs on {}{}", programs.size(), device.name,
                               device.peers ? ", peers: " + device.peers->describe() : ""));
     device.ceilings = {.source = "none"};
-    if (in.ceilings != "none")
+    if (in.bench.ceilings != "none")
       lab::find_ceilings(
           device,
-          in.ceilings == "measure" ? lab::CeilingSource::measured : lab::CeilingSource::stored_or_measured,
+          in.bench.ceilings == "measure" ? lab::CeilingSource::measured
+                                         : lab::CeilingSource::stored_or_measured,
           {.progress = [&](std::string_view what) { progress.step(fmt::format("ceilings: {}", what)); },
            .stop = InterruptGuard::interrupted});
     for (const sweep::DrawnWork& work : programs) {
@@ -190,31 +184,35 @@ void add_bench_sweep(CLI::App& bench) {
   CLI::App* sub = bench.add_subcommand(
       "sweep", "Draw realistic programs at random; verify and time them, beside PyTorch's");
   auto in = std::make_shared<SweepInput>();
-  sub->add_option("--seed", in->seed, "Of the first program; the next has the next seed");
+  in->bench.budget_s = 0.5;
+  in->bench.without = {"torch max-autotune"};
+  sub->add_option("--seed", in->bench.seed, "Of the first program; the next has the next seed");
   sub->add_option("--count", in->count, "How many seeds")->check(CLI::PositiveNumber);
   sub->add_option("--family", in->families, "Only of these families, a program of each for a seed")
       ->delimiter(',');
   sub->add_flag("--families", in->families_only, "List the families");
   sub->add_flag("--list", in->list, "Print the programs, ours and PyTorch's, and run nothing");
-  sub->add_option("--device", in->device, "cpu or cuda:N");
+  sub->add_option("--device", in->bench.device, "cpu or cuda:N");
   sub->add_option("--max-bytes", in->most_bytes,
                   "Of a program's traffic (default 2GiB on a GPU, 64MiB on a CPU)");
   sub->add_option("--min-bytes", in->least_bytes, "The least");
   sub->add_option("--dtypes", in->dtypes, "Types to draw from: f32,bf16,f16 (default: f32,bf16 on a CPU)")
       ->delimiter(',');
-  sub->add_flag("--peers", in->peers, "Time PyTorch as well, and verify by it in float64");
-  sub->add_option("--ways", in->ways,
-                  "How PyTorch runs its program: torch,torch.compile,torch reduce-overhead,torch "
-                  "max-autotune (default: all "
-                  "but the last)")
-      ->delimiter(',');
-  sub->add_option("--python", in->python, "Interpreter of the peers");
-  sub->add_flag("--autotune", in->autotune, "Measure our schedules as well, and take the better time");
-  sub->add_option("--budget", in->budget_s, "Seconds of timing for each program")->check(positive());
-  sub->add_option("--json", in->json, "Write an object for each program, and the summary");
-  sub->add_option("--threads", in->threads, "CPU threads (default: every allowed core)");
-  sub->add_option("--cache", in->cache, "Folder of compiled kernels; '' compiles everything anew");
-  sub->add_option("--ceilings", in->ceilings, "auto: stored, else measured now; measure; none")
+  sub->add_flag("--peers", in->bench.peers, "Time PyTorch as well, and verify by it in float64");
+  sub->add_option("--without", in->bench.without,
+                  "A peer to leave out; may be repeated (default: 'torch max-autotune', which takes a minute "
+                  "a program)")
+      ->allow_extra_args(false);
+  sub->add_option("--device-time", in->bench.device_time,
+                  "Of a GPU's own work: trace (CUPTI, where there is one), events (gaps included), off")
+      ->check(CLI::IsMember({"trace", "events", "off"}));
+  sub->add_option("--python", in->bench.python, "Interpreter of the peers");
+  sub->add_flag("--autotune", in->bench.autotune, "Measure our schedules as well, and take the better time");
+  sub->add_option("--budget", in->bench.budget_s, "Seconds of timing for each program")->check(positive());
+  sub->add_option("--json", in->bench.json, "Write an object for each program, and the summary");
+  sub->add_option("--threads", in->bench.threads, "CPU threads (default: every allowed core)");
+  sub->add_option("--cache", in->bench.cache, "Folder of compiled kernels; '' compiles everything anew");
+  sub->add_option("--ceilings", in->bench.ceilings, "auto: stored, else measured now; measure; none")
       ->check(CLI::IsMember({"auto", "measure", "none"}));
   sub->callback([in] { run(*in); });
 }
