@@ -10,8 +10,8 @@ namespace {
 
 TEST(Draw, IsTheSameOnEveryMachine) {
   Draw draw("attention structure", 17);
-  EXPECT_EQ(draw.word(), 0u) << "the first word of this stream, written down once";
-  EXPECT_EQ(draw.integer(0, 1000), 0);
+  EXPECT_EQ(draw.word(), 1028397695u);
+  EXPECT_EQ(draw.integer(0, 1000), 632);
 }
 
 TEST(Draw, StreamsOfOtherNamesAndSeedsDiffer) {
@@ -37,7 +37,7 @@ TEST(Draw, ExtentsAreNearAndOfEveryKind) {
   Draw draw("extents", 1);
   int powers = 0, eights = 0, odd = 0;
   for (int i = 0; i < 1000; ++i) {
-    const Index n = draw.extent(1000);
+    const Index n = draw.extent(900);
     ASSERT_GT(n, 700);
     ASSERT_LT(n, 1450);
     powers += (n & (n - 1)) == 0 ? 1 : 0;

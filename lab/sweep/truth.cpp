@@ -75,8 +75,8 @@ std::vector<lab::Reference> references(Spread truth, const std::vector<lab::Outp
 std::vector<lab::Reference> unknown(const std::vector<lab::OutputSpec>& outputs) {
   std::vector<lab::Reference> all;
   for (const lab::OutputSpec& output : outputs)
-    all.push_back(
-        {.values = {}, .known = {.length = std::max(Index{1}, output.shape.size()), .rows = {false}}});
+    all.push_back({.values = std::vector<double>(static_cast<std::size_t>(output.shape.size())),
+                   .known = {.length = std::max(Index{1}, output.shape.size()), .rows = {false}}});
   return all;
 }
 
