@@ -113,11 +113,13 @@ std::optional<double> quickest_us(Lane& lane, Timer& timer, std::int64_t batch, 
 // Of queued calls, the first one's way to the device and the wait at the end stand in the figure: o / b in a
 // batch of b. Doubles the batch until that changed it by less than the share; the longer one is taken, in
 // which as much is left as still another doubling would change at most.
-std::int64_t fill_queue(Lane& lane, Timer& timer, std::int64_t batch, std::int64_t copies,
+std::int64_t fill_queue(Lane& lane, Timer& timer, double iteration_us, std::int64_t copies,
                         const TimingOptions& options) {
+  std::int64_t batch = lane.timing.batch;
+  const auto fits = [&](double us) { return 2 * static_cast<double>(batch) * us <= options.max_sample_us; };
+  if (!fits(iteration_us)) return batch;
   auto before = quickest_us(lane, timer, batch, copies, options);
-  while (before && !(options.stop && options.stop())) {
-    if (2 * static_cast<double>(batch) * *before > options.max_sample_us) break;
+  while (before && fits(*before) && !(options.stop && options.stop())) {
     batch *= 2;
     const auto now = quickest_us(lane, timer, batch, copies, options);
     if (!now || *before <= (1 + options.queue_share) * *now) break;
@@ -309,7 +311,7 @@ Timing time_contenders(PairInstance& instance, const Clocks& clocks, const std::
       const double us = warm_up(lane, timer, instance.input_copies, options.budget_us / taking / 4, options);
       lane.timing.batch = choose_batch(us, timing.frame, options);
       if (lane.active() && lane.contender->queues_work())
-        lane.timing.batch = fill_queue(lane, timer, lane.timing.batch, instance.input_copies, options);
+        lane.timing.batch = fill_queue(lane, timer, us, instance.input_copies, options);
       lane.timing.frame_us = lane.contender->batch_us ? 0 : timing.frame.share_us(lane.timing.batch);
     }
   }
