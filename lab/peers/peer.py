@@ -364,10 +364,9 @@ def from_source(source, compile_with):
 
 def program(mode, work, parameters, source=""):
     compile_with = compiler(mode)
-    if source and mode == "float64":
-        return in_float64(from_source(source, None), parameters["dtype"])
     if source:
-        return from_source(source, compile_with)
+        run = from_source(source, compile_with)
+        return in_float64(run, parameters["dtype"]) if mode == "float64" else run
     if mode == "torch":
         return eager(work, parameters)
     if compile_with:
