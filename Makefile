@@ -35,6 +35,7 @@ test: ## on a fresh machine: setup, build everything, run every test
 
 bench: build ## run every benchmark of this machine
 	build/tw bench run
+	build/tw bench sweep --count 20 --peers
 
 golden: build/build.ninja ## rewrite the goldens and the outputs in docs/; read the diff
 	cmake --build build -j $(JOBS)

@@ -130,6 +130,7 @@ PeerWorkload for_peers(const SharedPtr& shared) {
     if (const SharedPtr alive = owner.lock()) alive->inputs.on_refresh(std::move(listener));
   };
   peer.outputs = w.outputs;
+  peer.source = w.peer_source;
   peer.unavailable = w.no_peers;
   return peer;
 }
@@ -151,11 +152,18 @@ PairInstance assemble(const SharedPtr& shared, LabDevice& device) {
   instance.reference = [shared](std::int64_t iteration) {
     return shared->workload.reference(shared->inputs.host(iteration, shared->pool), shared->pool);
   };
+  if (w.peer_truth && device.peers) {
+    auto truth = device.peers->truth(for_peers(shared), w.truth_storage);
+    instance.reference = [shared, truth](std::int64_t iteration) {
+      return shared->workload.peer_truth(truth ? (*truth)(iteration)
+                                               : Result<std::vector<std::vector<double>>>(truth.error()));
+    };
+  }
   instance.refresh_inputs = [shared](std::uint64_t seed) { return shared->inputs.refresh(seed); };
   instance.input_digest = [shared] { return shared->inputs.digest(shared->pool); };
   instance.input_memory = [shared] { return shared->inputs.memory(); };
   instance.input_copies = shared->inputs.copies();
-  instance.contenders.push_back(eager(shared));
+  if (w.op_by_op) instance.contenders.push_back(eager(shared));
   const Compiled<std::vector<Tensor>> function = compile(w.function, w.options);
   instance.compiled = std::make_shared<CompiledAccess>(CompiledAccess{function, shared->inputs.copy(0)});
   instance.contenders.push_back(compiled(shared, "compiled", function));

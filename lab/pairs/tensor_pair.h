@@ -31,12 +31,18 @@ struct TensorWorkload {
   // What people write without the compiler, where `function` is not made of calls that run one by one (a
   // gradient); none: `function`.
   TensorFunction eager = {};
+  bool op_by_op = true;  // false: no eager contender; the compiled one is the baseline
   // Builds the kernels written by hand for a device; none: no such contender.
   std::function<TileLaunch(const LabDevice& device)> tile = {};
   std::vector<std::pair<std::string, std::string>> peer_parameters = {};  // as PeerWorkload::parameters
+  std::string peer_source = {};                                           // as PeerWorkload::source
   std::string no_peers = {};                                              // why peers cannot do it
-  // One Reference per output, in float64, by plain loops.
+  // One Reference per output, in float64, by plain loops; or `peer_truth`.
   std::function<std::vector<Reference>(const HostArrays& inputs, ThreadPool& pool)> reference;
+  // Instead, where peers are wanted and have a program: what Peers::truth() of this type gives becomes the
+  // references.
+  std::function<std::vector<Reference>(Result<std::vector<std::vector<double>>> truth)> peer_truth = {};
+  DType truth_storage = DType::f32;
 };
 
 // The function that the compiled contender calls, and inputs to call it with: for who wants to look inside.

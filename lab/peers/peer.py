@@ -4,7 +4,7 @@ Reads one JSON object a line from standard input and answers each with one. Inpu
 raw elements that the harness names, so that it can compare whole outputs; times are measured here, around `count`
 iterations, so that the pipe is never inside them.
 """
-import contextlib, functools, gc, json, math, os, signal, sys, time
+import functools, gc, json, math, os, signal, sys, time
 
 # Kineto's own advice where CUDA graphs are replayed: once it looks at a device it must not turn away again.
 os.environ |= {"DISABLE_CUPTI_LAZY_REINIT": "1", "TEARDOWN_CUPTI": "0"}
@@ -19,6 +19,8 @@ except ImportError as error:  # the harness tries another interpreter, or says s
     sys.stdin.readline()
     print(json.dumps({"error": f"no PyTorch ({error})"}), file=reply_to, flush=True)
     sys.exit(3)
+
+from truth import in_float64  # which lies beside this file
 
 DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
           "i64": torch.int64, "i32": torch.int32, "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
@@ -363,7 +365,8 @@ def from_source(source, compile_with):
 def program(mode, work, parameters, source=""):
     compile_with = compiler(mode)
     if source:
-        return from_source(source, compile_with)
+        run = from_source(source, compile_with)
+        return in_float64(run, parameters["dtype"]) if mode == "float64" else run
     if mode == "torch":
         return eager(work, parameters)
     if compile_with:
@@ -554,6 +557,9 @@ def answer(request, instances, jobs):
         return {"us": jobs[id].device_us(request["first"], request["count"], request["gaps"])}
     elif command == "poison":
         jobs[id].poison(request["output"], request["byte"])
+    elif command == "release":  # results that nobody will read again
+        jobs[id].results = None
+        forget(jobs[id].device)
     elif command == "read":
         write_file(request["file"], jobs[id].results[request["output"]])
     else:

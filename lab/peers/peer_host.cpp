@@ -7,7 +7,7 @@
 #include <fstream>
 
 namespace tilewright::embedded {
-extern const std::string_view peer_script;
+extern const std::string_view peer_script, truth_script;
 }
 
 namespace tilewright::lab {
@@ -33,6 +33,7 @@ Result<PeerHostPtr> PeerHost::start(const std::string& python, const PeerOptions
   host->options_ = options;
   host->python_ = python;
   host->variables_ = std::move(variables);
+  std::ofstream(host->folder() + "/truth.py", std::ios::binary) << embedded::truth_script;
   std::ofstream(host->folder() + "/peer.py", std::ios::binary) << embedded::peer_script;
   if (Status alive = host->revive(); !alive) return alive.error();
   if (options.device != "cpu" && !host->facts_.at("cuda").get<bool>())
@@ -209,6 +210,13 @@ Status PeerJob::poison(std::size_t output, std::uint8_t byte) {
   const auto answer = ask({{"command", "poison"}, {"output", output}, {"byte", byte}});
   if (!answer) return answer.error();
   last_ = -1;
+  return Unit{};
+}
+
+Status PeerJob::release() {
+  last_ = -1;
+  const auto answer = ask({{"command", "release"}});
+  if (!answer) return answer.error();
   return Unit{};
 }
 

@@ -91,6 +91,7 @@ class PeerJob {
   Result<double> device_us(std::int64_t first, std::int64_t count);
   Status poison(std::size_t output, std::uint8_t byte);
   Result<std::vector<double>> read(std::size_t output);
+  Status release();  // what the last iteration left
 
  private:
   // A request of this job's own, with its id. After one that ended the process every other fails: it would

@@ -83,6 +83,31 @@ class TorchPeers final : public Peers {
     return all;
   }
 
+  Result<Truth> truth(const PeerWorkload& workload, DType storage) override {
+    if (workload.source.empty()) return failure(Failure::Kind::unsupported, "the workload has no text");
+    PeerWorkload wide = workload;
+    wide.parameters.emplace_back("dtype", name(storage));
+    for (OutputSpec& output : wide.outputs)
+      if (is_float(output.dtype)) output.dtype = DType::f64;
+    const std::size_t count = wide.outputs.size();
+    for (std::size_t o = 0; o < count; ++o)
+      wide.outputs.push_back({.dtype = DType::f64, .shape = wide.outputs[o].shape});
+    const auto inputs = PeerInputs::write(host_, wide);
+    if (!inputs) return inputs.error();
+    return Truth([job = std::make_shared<PeerJob>(*inputs, "float64"),
+                  all = 2 * count](std::int64_t iteration) -> Result<std::vector<std::vector<double>>> {
+      if (const auto ran = job->call_us(iteration, 1); !ran) return ran.error();
+      std::vector<std::vector<double>> arrays;
+      for (std::size_t o = 0; o < all; ++o) {
+        auto values = job->read(o);
+        if (!values) return values.error();
+        arrays.push_back(std::move(*values));
+      }
+      if (Status released = job->release(); !released) return released.error();
+      return arrays;
+    });
+  }
+
   std::string describe() const override {
     const std::string triton = host_->facts().at("triton");
     return fmt::format("PyTorch {}{}", host_->facts().at("torch").get<std::string>(),
@@ -124,6 +149,7 @@ class NoPeers final : public Peers {
  public:
   explicit NoPeers(std::string why) : why_(std::move(why)) {}
   std::vector<Contender> contenders(const PeerWorkload&) override { return {unavailable("torch", why_)}; }
+  Result<Truth> truth(const PeerWorkload&, DType) override { return failure(Failure::Kind::not_found, why_); }
   std::string describe() const override { return why_; }
 
  private:

@@ -39,6 +39,11 @@ class Peers {
   // One Contender for each peer that could do the work; where it cannot, `unavailable` says why. The inputs
   // must have been made.
   virtual std::vector<Contender> contenders(const PeerWorkload& workload) = 0;
+  // What is right, by a peer: the workload's text in float64, on its device. Asked for an iteration it gives
+  // the outputs, and then as many arrays that say how far rounding at random, as programs of the type
+  // `storage` do, took each element. A Failure where there is no peer, or no text.
+  using Truth = std::function<Result<std::vector<std::vector<double>>>(std::int64_t iteration)>;
+  virtual Result<Truth> truth(const PeerWorkload& workload, DType storage) = 0;
   virtual std::string describe() const = 0;  // "PyTorch 1.13.0"
 };
 

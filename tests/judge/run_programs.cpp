@@ -4,7 +4,7 @@
 //   floats as f64 and all else as i64
 //   answered: "ok <results>\n", each as "<type> <shape>\n" and its elements in the same way, those of all
 //   calls one after another; or "error <bytes>\n" and what was thrown
-#include "judge/program.h"
+#include "programs/program.h"
 
 #include <tilewright/tilewright.hpp>
 
@@ -15,6 +15,8 @@
 #include <iostream>
 
 namespace tilewright::judge {
+
+using namespace programs;
 
 // Programs that share a Context: compiled kernels stay in it.
 constexpr int kProgramsPerContext = 200;
@@ -32,57 +34,6 @@ Tensor next_input(const Input& input, const Shape& shape, std::string_view& byte
   const DType sent = is_float(input.dtype) ? DType::f64 : DType::i64;
   return context.from_memory(mine.data(), sent, static_cast<Index>(mine.size() / sizeof(double)), shape,
                              input.dtype);
-}
-
-std::vector<Tensor> run_statements(const Program& program, const std::vector<Tensor>& inputs,
-                                   const Literals& literals) {
-  Values values;
-  for (std::size_t i = 0; i < inputs.size(); ++i) values[program.inputs[i].name] = inputs[i];
-  for (const Statement& statement : program.statements)
-    values[statement.result] = evaluate(statement, values, literals);
-  std::vector<Tensor> results;
-  results.reserve(program.results.size());
-  for (const std::string& name : program.results) results.push_back(values.at(name));
-  return results;
-}
-
-// f with all inputs but those in `wrt` captured: the usual training step.
-std::vector<Tensor> gradients_of_captured(const detail::ManyFunction& f, const std::vector<int>& wrt,
-                                          const std::vector<Tensor>& inputs) {
-  std::vector<Tensor> free;
-  std::vector<int> places;
-  for (const int i : wrt) {
-    places.push_back(static_cast<int>(free.size()));
-    free.push_back(inputs[static_cast<std::size_t>(i)]);
-  }
-  return value_and_grad(
-      [&](const std::vector<Tensor>& args) {
-        std::vector<Tensor> all = inputs;
-        for (std::size_t i = 0; i < wrt.size(); ++i) all[static_cast<std::size_t>(wrt[i])] = args[i];
-        return f(all);
-      },
-      places)(free);
-}
-
-detail::ManyFunction function_of(const Program& program, const Literals& literals) {
-  detail::ManyFunction f = [&program, &literals](const std::vector<Tensor>& inputs) {
-    return run_statements(program, inputs, literals);
-  };
-  if (program.wanted == Program::Wanted::values) return f;
-  const auto derivative = [&program](const detail::ManyFunction& g) -> detail::ManyFunction {
-    return [&program, g](const std::vector<Tensor>& inputs) {
-      if (program.how.count("closure") != 0) return gradients_of_captured(g, program.wrt, inputs);
-      return value_and_grad(g, program.wrt)(inputs);
-    };
-  };
-  f = derivative(f);
-  if (program.wanted == Program::Wanted::gradient) return f;
-  return derivative([f](const std::vector<Tensor>& inputs) -> std::vector<Tensor> {
-    const std::vector<Tensor> first = f(inputs);
-    Tensor squares = sum(square(first.at(1)));
-    for (std::size_t i = 2; i < first.size(); ++i) squares = squares + sum(square(first[i]));
-    return {squares};
-  });
 }
 
 CompileOptions compile_options(const Program& program) {

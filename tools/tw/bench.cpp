@@ -155,6 +155,7 @@ void add_bench(CLI::App& app) {
   sub->require_subcommand(1);
   add_list(*sub);
   add_run(*sub);
+  add_bench_sweep(*sub);
   add_compare(*sub);
   add_report(*sub);
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "harness/run/runner.h"
+#include "peers/peers.h"
 
 namespace tilewright::tw {
 
@@ -30,6 +31,18 @@ struct BenchInput {
 };
 
 void bench_run(const BenchInput& input);  // throws CLI::RuntimeError for exit codes 1 and 130
+
+// What bench_run() shares with other subcommands.
+int terminal_width();
+lab::DeviceTime device_time(const BenchInput& input);
+// Peers are timed with the clock that our contenders are.
+lab::PeerOptions peer_options(const BenchInput& input, const lab::LabDevice& device);
+// References and copies of outputs are arrays of hundreds of megabytes, made again for every contender.
+// Memory that goes back to the system in between costs a page fault every 4 KiB, which took longer than the
+// checks.
+void keep_freed_memory();
+// Ends the run with status 1; why is the last line of what it writes.
+[[noreturn]] void end_with_1(const std::string& why);
 
 // Where a run is written: its JSON and its page.
 struct RunFiles {

@@ -65,6 +65,8 @@ lab::Environment environment(const BenchInput& input, const lab::LabDevice& devi
   return lab::read_environment(options);
 }
 
+}  // namespace
+
 lab::PeerOptions peer_options(const BenchInput& input, const lab::LabDevice& device) {
   lab::PeerOptions options{.python = input.python, .device = device.name};
   options.threads = input.threads > 0 ? input.threads : allowed_cpu_count();
@@ -86,20 +88,18 @@ int terminal_width() {
   return 140;
 }
 
-// References and copies of outputs are arrays of hundreds of megabytes, made again for every contender.
-// Memory that goes back to the system in between costs a page fault every 4 KiB, which took longer than the
-// checks.
 void keep_freed_memory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
 }
 
-// Ends the run with status 1; why is the last line of what it writes.
-[[noreturn]] void end_with_1(const std::string& why) {
+void end_with_1(const std::string& why) {
   std::fflush(stdout);  // before stderr, also where both go into one pipe
   fmt::print(stderr, "tw: exit status 1: {}\n", why);
   throw CLI::RuntimeError(1);
 }
+
+namespace {
 
 // Checks a run against the stored expectations, or merges it into them. Returns the keys of the rows that
 // regressed.

@@ -237,7 +237,8 @@ InstanceResult run_instance(PairInstance& instance, LabDevice& device, const Run
   InstanceResult result;
   result.work = {instance.target, instance.device, instance.shape,
                  instance.dtype,  instance.work,   instance.sweep};
-  std::vector<Verification> verifications = verify(instance, options.seed, options.progress);
+  std::vector<Verification> verifications =
+      verify(instance, options.seed, {options.rounds, options.progress});
   for (std::size_t c = 0; c < instance.contenders.size(); ++c) {
     result.rows.push_back(empty_row(instance, instance.contenders[c]));
     set_verification(result.rows.back(), instance.contenders[c], verifications[c]);

@@ -15,6 +15,7 @@ struct RunOptions {
   // A median this factor faster than the ceilings allow has them probed again (recheck.h), and is an error if
   // it still is: the ceilings are measurements, too.
   double ceiling_slack = 1.05;
+  int rounds = 2;          // of verification before timing, at most as many as there are poisons (verify.h)
   Progress progress = {};  // told what an instance is about to do; never between two samples
 };
 

@@ -117,17 +117,19 @@ void check_instance(const PairInstance& instance) {
 
 }  // namespace
 
-std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const Progress& progress) {
+std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const VerifyOptions& options) {
   check_instance(instance);
+  TW_CHECK(options.rounds >= 1 && options.rounds <= static_cast<int>(std::size(kPoisons)),
+           "a round has a poison");
   const auto tell = [&](const std::string& what) {
-    if (progress) progress(what);
+    if (options.progress) options.progress(what);
   };
   std::vector<Verification> all(instance.contenders.size());
   for (std::size_t c = 0; c < all.size(); ++c) {
     all[c].verified = instance.contenders[c].unavailable.empty();
     all[c].reason = instance.contenders[c].unavailable;
   }
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < options.rounds; ++round) {
     bool inputs_intact = false;
     std::vector<Reference> truth;
     Result<std::uint64_t> before = std::uint64_t{0};

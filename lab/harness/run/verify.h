@@ -27,7 +27,12 @@ struct Verification {
 // constant, cached, partly written or aliasing their input. One Verification per contender; an unavailable
 // one is not verified. `progress` is told what is about to be done: "reference", "verify eager".
 using Progress = std::function<void(std::string_view what)>;
-std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed, const Progress& progress = {});
+struct VerifyOptions {
+  int rounds = 2;  // 1: NaN poison alone
+  Progress progress = {};
+};
+std::vector<Verification> verify(PairInstance& instance, std::uint64_t seed,
+                                 const VerifyOptions& options = {});
 
 // Gives the inputs data that no contender has seen and poisons the outputs of those that are verified: what a
 // contender then leaves behind is the work of the timed runs. One whose outputs cannot be poisoned is

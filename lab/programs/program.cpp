@@ -1,12 +1,13 @@
 // The text of programs. Whoever writes it is a script of ours, so that a mistake need not be told at length.
-#include "judge/program.h"
+#include "programs/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <sstream>
 #include <stdexcept>
 
-namespace tilewright::judge {
+namespace tilewright::programs {
 
 std::vector<std::string> split(const std::string& text, const std::string& separator) {
   std::vector<std::string> parts;
@@ -108,4 +109,38 @@ Program parse_program(const std::string& text) {
   return program;
 }
 
-}  // namespace tilewright::judge
+namespace {
+
+std::string to_text(const Statement& statement) {
+  std::vector<std::string> parts = statement.operands;
+  for (const auto& [key, value] : statement.options) parts.push_back(key + "=" + value);
+  return fmt::format("{} = {}({})\n", statement.result, statement.op, fmt::join(parts, ", "));
+}
+
+std::string to_text(const Call& call) {
+  std::string text = "call";
+  for (const auto& [name, shape] : call.shapes) text += fmt::format(" {}={}", name, to_string(shape));
+  for (const auto& [name, value] : call.literals) text += fmt::format(" {}={}", name, value);
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Program& program) {
+  std::string text;
+  if (!program.how.empty()) text += fmt::format("how {}\n", fmt::join(program.how, " "));
+  for (const Input& input : program.inputs)
+    text += fmt::format("{}: {}{}\n", input.name, name(input.dtype), to_string(input.shape));
+  for (const auto& [name, value] : program.literals) text += fmt::format("{}: {}\n", name, value);
+  for (const Statement& statement : program.statements) text += to_text(statement);
+  if (program.wanted == Program::Wanted::values) {
+    text += fmt::format("out {}\n", fmt::join(program.results, " "));
+  } else {
+    const char* what = program.wanted == Program::Wanted::gradient ? "grad" : "hess";
+    text += fmt::format("{} {} wrt={}\n", what, program.results.at(0), fmt::join(program.wrt, ","));
+  }
+  for (std::size_t i = 1; i < program.calls.size(); ++i) text += to_text(program.calls[i]);
+  return text;
+}
+
+}  // namespace tilewright::programs

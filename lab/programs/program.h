@@ -1,4 +1,5 @@
-// Programs as text, a statement a line, which our library runs here and PyTorch in torch_ops.py:
+// Programs as text, a statement a line, which the library runs here: the judge's (tests/judge, where PyTorch
+// runs the same text in torch_ops.py) and the sweep's (lab/sweep), which draws statements:
 //   seed 17                            how calls and values of inputs are drawn: values.py
 //   how eager                          what is tried beside compile(): see Program::how
 //   v0: f32[3,4]                       an input; what follows the type says what it holds, to the script
@@ -10,14 +11,14 @@
 //   call v0=[5,4] c0=2                 the same function once more, with other shapes or literals
 #pragma once
 
-#include <tilewright/tensor/functions.h>
+#include <tilewright/tensor/compile.h>
 
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-namespace tilewright::judge {
+namespace tilewright::programs {
 
 struct Statement {
   std::string result, op;
@@ -51,6 +52,7 @@ struct Program {
 
 // Throws std::runtime_error with the line that is none.
 Program parse_program(const std::string& text);
+std::string to_text(const Program& program);  // that is read as it
 
 // "1,-2,3"; nothing for an empty text.
 std::vector<Index> parse_numbers(const std::string& text);
@@ -61,5 +63,8 @@ using Values = std::map<std::string, Tensor>;
 using Literals = std::map<std::string, std::string>;
 // The statement's result by the library's functions.
 Tensor evaluate(const Statement& statement, const Values& values, const Literals& literals);
+// The whole program by evaluate(), with its gradients where they are wanted. `program` and `literals` must
+// outlive it: a caller may change the literals between calls.
+detail::ManyFunction function_of(const Program& program, const Literals& literals);
 
-}  // namespace tilewright::judge
+}  // namespace tilewright::programs

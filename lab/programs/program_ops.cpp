@@ -1,12 +1,12 @@
 // Each op of the text by the function of the library that has its name.
-#include "judge/program.h"
+#include "programs/program.h"
 
 #include <tilewright/tensor/attention.h>
 
 #include <functional>
 #include <stdexcept>
 
-namespace tilewright::judge {
+namespace tilewright::programs {
 
 namespace {
 
@@ -36,6 +36,7 @@ class Reader {
     const std::string& literal = changing == literals_.end() ? word : changing->second;
     return is_real(literal) ? Arg(std::stod(literal)) : Arg(static_cast<Index>(std::stoll(literal)));
   }
+  bool is_value(const std::string& name) const { return values_.count(name) != 0; }
   Tensor named(const std::string& name) const {
     const auto found = values_.find(name);
     if (found == values_.end()) throw std::runtime_error("no value has the name " + name);
@@ -239,7 +240,7 @@ MaskFunction mask_of(const std::string& text, const Reader& r) {
   if (words[0] == "causal") return causal_mask(number(1));
   if (words[0] == "window") return window_mask(number(1), number(2), number(3));
   if (words[0] == "prefix")
-    return words[1].starts_with('v') ? prefix_mask(r.named(words[1])) : prefix_mask(number(1));
+    return r.is_value(words[1]) ? prefix_mask(r.named(words[1])) : prefix_mask(number(1));
   if (words[0] == "doc") return document_mask(r.named(words[1]));
   if (words[0] == "doc2") return document_mask(r.named(words[1]), r.named(words[2]));
   if (words[0] == "mod")
@@ -298,4 +299,4 @@ Tensor evaluate(const Statement& statement, const Values& values, const Literals
   return found->second(Reader(statement, values, literals));
 }
 
-}  // namespace tilewright::judge
+}  // namespace tilewright::programs

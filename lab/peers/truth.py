@@ -1,0 +1,72 @@
+"""The truth of a program: its results in float64, and how far rounding may take them. Lies beside peer.py."""
+import contextlib
+
+import torch
+
+NARROW = (torch.float32, torch.float16, torch.bfloat16)
+ROUNDOFF = {"f64": 2.0 ** -53, "f32": 2.0 ** -24, "f16": 2.0 ** -11, "bf16": 2.0 ** -8}
+SUMS = 8 * 2.0 ** -24  # what sums in f32 do to each of their terms, at most
+NOISY_RUNS = 2
+
+
+def widened(roundoff, seed):
+    """A mode in which every op computes in float64, even where the text narrows, and its result is moved by up to `roundoff` of
+    itself at random: as if it had been rounded there."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_map
+    noise = {}
+
+    def moved(t):
+        if not isinstance(t, torch.Tensor) or t.dtype != torch.float64 or t.numel() == 0:
+            return t
+        if "pool" not in noise:
+            generator = torch.Generator().manual_seed(seed)
+            noise["pool"] = (torch.rand(999983, generator=generator, dtype=torch.float64) * 2 - 1).to(t.device)
+            noise["at"] = 0
+        pool = noise["pool"]
+        noise["at"] = (noise["at"] + 314159) % len(pool)
+        n, at = t.numel(), noise["at"]
+        drawn = pool.repeat((n + at) // len(pool) + 1)[at:at + n].reshape(t.shape)
+        return t * (1 + drawn * roundoff)  # infinities stay
+
+    class Widened(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            kwargs = dict(kwargs or {})
+            if kwargs.get("dtype") in NARROW:
+                kwargs["dtype"] = torch.float64
+            out = func(*args, **kwargs)
+            returns = func._schema.returns
+            aliases = any(r.alias_info is not None for r in returns)  # a view, or an update in place
+            return out if roundoff == 0 or aliases else tree_map(moved, out)
+
+    return Widened(), moved
+
+
+def step_by_step():
+    """Attention as plain ops, whose roundings can be told apart."""
+    try:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+    except ImportError:  # before PyTorch 2.3
+        return contextlib.nullcontext()
+    return sdpa_kernel(SDPBackend.MATH)
+
+
+def in_float64(run, dtype):
+    """A function that returns the results of `run` in float64, and after them how far each of their elements was from its place in runs that round at
+    random as programs of this type do."""
+    def truth(*inputs):
+        wide = [x.double() if x.is_floating_point() else x for x in inputs]
+        with widened(0, 0)[0], step_by_step():
+            exact = run(*wide)
+        exact = exact if isinstance(exact, (tuple, list)) else (exact,)
+        spreads = [torch.zeros_like(y, dtype=torch.float64) for y in exact]
+        for seed in range(1, NOISY_RUNS + 1):
+            given = [widened(SUMS, 97 * seed + i)[1](x) for i, x in enumerate(wide)]
+            with widened(max(ROUNDOFF[dtype], SUMS), seed)[0], step_by_step():
+                noisy = run(*given)
+            noisy = noisy if isinstance(noisy, (tuple, list)) else (noisy,)
+            for spread, y, z in zip(spreads, exact, noisy):
+                torch.maximum(spread, (z.double() - y.double()).abs(), out=spread)
+        return (*exact, *spreads)
+
+    return truth
