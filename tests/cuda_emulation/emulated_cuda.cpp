@@ -241,7 +241,7 @@ class EmulatedBackend final : public backends::Backend {
     const std::string text =
         "#include \"builtins.h\"\n" + architecture + translate(source.text) + entry_wrapper(kernel, source);
     cpu::CompileOptions options{
-        .target = cpu::host_target(cpu::Isa::avx2), .headers = headers_, .effort = cpu::Effort::kernel};
+        .target = cpu::host_target(cpu::Isa::avx2), .headers = headers_, .effort = cpu::Effort::none};
     auto object = cpu::compile_cpp(text, options);
     if (!object) return object.error();
     return Binary{std::move(*object), "", 0};
