@@ -29,6 +29,8 @@ function(tw_embed target name file)
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -DINPUT=${input} -DOUTPUT=${output} -DNAME=${name} -P ${TW_EMBED_SCRIPT}
     DEPENDS ${input} ${TW_EMBED_SCRIPT} COMMENT "Embedding ${file}" VERBATIM)
+  # All that is embedded in a target is compiled at once (cmake/units.cmake).
+  set_source_files_properties(${output} PROPERTIES UNITY_GROUP embedded)
   target_sources(${target} PRIVATE ${output})
 endfunction()
 

@@ -1,5 +1,5 @@
 # One target per folder: tw_folder(<name> [FOLDERS ...] DEPS ...) makes library tw_<name> from the .cpp files of the folder and of
-# these folders in it, from its *_test.cpp files the test program test_<name>, and compiles each of its headers alone.
+# these folders in it, and from its *_test.cpp files the test program test_<name>.
 find_package(fmt REQUIRED)
 find_package(Threads REQUIRED)
 if(TILEWRIGHT_TESTS)
@@ -7,7 +7,6 @@ if(TILEWRIGHT_TESTS)
 endif()
 
 include(${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
-include(${CMAKE_CURRENT_LIST_DIR}/header_check.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/units.cmake)
 
 # The test programs of the folders, labelled `unit`: what the sanitizers run.
@@ -85,12 +84,6 @@ function(tw_folder name)
     add_dependencies(unit_tests test_${name})
     tw_units(test_${name})
   endif()
-  set(all_headers "")
-  foreach(folder ${folders})
-    tw_headers_of(${folder} headers)
-    list(APPEND all_headers ${headers})
-  endforeach()
-  tw_check_headers(${name} HEADERS ${all_headers} DEPS tw_${name} ${ARG_TEST_DEPS} ${ARG_LIBS})
 endfunction()
 
 # tw_needs_backends(<program>): the program opens backends at run time, so building it builds them.

@@ -240,8 +240,9 @@ class EmulatedBackend final : public backends::Backend {
         fmt::format("#define __CUDA_ARCH__ {}\n", cuda::Arch::parse(target().arch).value().macro());
     const std::string text =
         "#include \"builtins.h\"\n" + architecture + translate(source.text) + entry_wrapper(kernel, source);
+    // What is proved is what the text means; it runs for a hundredth of what optimising it would take.
     cpu::CompileOptions options{
-        .target = cpu::host_target(cpu::Isa::avx2), .headers = headers_, .effort = cpu::Effort::kernel};
+        .target = cpu::host_target(cpu::Isa::avx2), .headers = headers_, .effort = cpu::Effort::none};
     auto object = cpu::compile_cpp(text, options);
     if (!object) return object.error();
     return Binary{std::move(*object), "", 0};

@@ -96,11 +96,8 @@ unsigned bytes_of(EmulatedType type) {
 int depth_of(EmulatedType type) { return 32 / static_cast<int>(bytes_of(type)); }
 constexpr int kMostDepth = 32;
 
-float as_float(std::uint32_t bits, EmulatedType type) {
-  constexpr std::uint32_t kCutOff = 0x1fff;  // what tensor cores do not look at
-  if (type == emulated_tf32) return std::bit_cast<float>(bits & ~kCutOff);
-  if (type == emulated_i8) return static_cast<std::int8_t>(bits);
-  // Every number of each type: decoding was a tenth of what emulating a product takes.
+// Every number of a type of one or two bytes: decoding was a tenth of what emulating a product takes.
+const float* numbers_of(EmulatedType type) {
   static const std::array<std::vector<float>, 4> numbers = [] {
     constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f8e4m3, DType::f8e5m2};
     std::array<std::vector<float>, 4> all;
@@ -109,20 +106,47 @@ float as_float(std::uint32_t bits, EmulatedType type) {
         all[t].push_back(static_cast<float>(load_f64(&b, kTypes[t])));
     return all;
   }();
-  return numbers[type][bits];
+  return numbers[type].data();
 }
 
-// Element (row, k) of an operand, as its descriptor says.
-float operand_element(unsigned long long descriptor, bool mn_major, int row, int k, EmulatedType type) {
+// Calls read(bits, decode) with a number of the type's width and with what makes a float of such bits.
+template <class Read>
+void with_type(EmulatedType type, Read read) {
+  constexpr std::uint32_t kCutOff = 0x1fff;  // what tensor cores do not look at
+  if (type == emulated_tf32)
+    return read(std::uint32_t{}, [](std::uint32_t bits) { return std::bit_cast<float>(bits & ~kCutOff); });
+  if (type == emulated_i8)
+    return read(std::uint8_t{},
+                [](std::uint8_t bits) { return static_cast<float>(static_cast<std::int8_t>(bits)); });
+  const float* const numbers = numbers_of(type);
+  if (bytes_of(type) == 2) return read(std::uint16_t{}, [=](std::uint16_t bits) { return numbers[bits]; });
+  return read(std::uint8_t{}, [=](std::uint8_t bits) { return numbers[bits]; });
+}
+
+// A row of an operand, as its descriptor says, along k. A chunk of 16 bytes stays together under any swizzle.
+void read_row(const unsigned char* memory, unsigned long long descriptor, bool mn_major, int row,
+              EmulatedType type, float* to) {
   const auto start = static_cast<unsigned>(descriptor & 0x3fffu) * 16;
   const auto leading = static_cast<unsigned>(descriptor >> 16 & 0x3fffu) * 16;
   const auto stride = static_cast<unsigned>(descriptor >> 32 & 0x3fffu) * 16;
-  const auto r = static_cast<unsigned>(row), d = static_cast<unsigned>(k);
-  const unsigned address = mn_major ? start + r / 64 * leading + r % 64 * 2 + d / 8 * stride + d % 8 * 128
-                                    : start + r / 8 * stride + r % 8 * 128 + d * bytes_of(type);
-  std::uint32_t bits = 0;
-  std::memcpy(&bits, shared_of_block(-1) + swizzled(address), bytes_of(type));
-  return as_float(bits, type);
+  const auto r = static_cast<unsigned>(row);
+  with_type(type, [&](auto bits, const auto& decode) {
+    if (mn_major) {
+      for (unsigned k = 0; k < 32 / sizeof bits; ++k) {
+        const unsigned address = start + r / 64 * leading + r % 64 * 2 + k / 8 * stride + k % 8 * 128;
+        std::memcpy(&bits, memory + swizzled(address), sizeof bits);
+        to[k] = decode(bits);
+      }
+      return;
+    }
+    for (unsigned chunk = 0; chunk < 2; ++chunk) {
+      constexpr unsigned kNumbers = 16 / sizeof bits;
+      decltype(bits) numbers[kNumbers];
+      std::memcpy(numbers, memory + swizzled(start + r / 8 * stride + r % 8 * 128 + 16 * chunk),
+                  sizeof numbers);
+      for (unsigned i = 0; i < kNumbers; ++i) to[chunk * kNumbers + i] = decode(numbers[i]);
+    }
+  });
 }
 
 // This thread's rows of operand a, from the registers of the four threads that share each of them.
@@ -130,41 +154,44 @@ void gather_parts(const Wgmma& w, unsigned thread, float (&left)[2][kMostDepth])
   for (int part = 0; part < 4; ++part) {
     const unsigned* words = emu_exchange(*w.parts[part]);
     // Each holds 4 bytes of the first half of the row's 32 and 4 of the other.
-    const unsigned bytes = bytes_of(w.a_type), numbers = 4 / bytes;
-    for (unsigned quad = 0; quad < 4; ++quad)
-      for (unsigned i = 0; i < numbers; ++i) {
-        std::uint32_t bits = 0;
-        std::memcpy(&bits, reinterpret_cast<const char*>(&words[thread % 32 / 4 * 4 + quad]) + i * bytes,
-                    bytes);
-        left[part % 2][static_cast<unsigned>(part) / 2 * 4 * numbers + numbers * quad + i] =
-            as_float(bits, w.a_type);
-      }
+    with_type(w.a_type, [&](auto bits, const auto& decode) {
+      constexpr unsigned kNumbers = 4 / sizeof bits;
+      float* to = left[part % 2] + static_cast<unsigned>(part) / 2 * 4 * kNumbers;
+      for (unsigned quad = 0; quad < 4; ++quad)
+        for (unsigned i = 0; i < kNumbers; ++i) {
+          const auto* word = reinterpret_cast<const char*>(&words[thread % 32 / 4 * 4 + quad]);
+          std::memcpy(&bits, word + i * sizeof bits, sizeof bits);
+          *to++ = decode(bits);
+        }
+    });
   }
 }
 
 template <class Sum>
 void carry_out(const Wgmma& w, unsigned thread) {
-  auto* const sums = static_cast<Sum*>(w.acc);
+  auto* const all = static_cast<Sum*>(w.acc);
+  const unsigned char* const memory = shared_of_block(-1);
   const int row0 = static_cast<int>(thread % 128 / 32 * 16 + thread % 32 / 4);
   const int depth = depth_of(w.a_type);
-  float left[2][kMostDepth], right[kMostDepth];
+  float left[2][kMostDepth], right[2][kMostDepth];
   if (w.parts[0] != nullptr) {
     gather_parts(w, thread, left);
   } else {
-    for (int r = 0; r < 2; ++r)
-      for (int k = 0; k < depth; ++k) left[r][k] = operand_element(w.a, w.a_mn, row0 + 8 * r, k, w.a_type);
+    for (int r = 0; r < 2; ++r) read_row(memory, w.a, w.a_mn, row0 + 8 * r, w.a_type, left[r]);
   }
-  for (int c = 0; c < w.columns / 8; ++c)
-    for (int v = 0; v < 2; ++v) {
-      const int column = 8 * c + 2 * static_cast<int>(thread % 4) + v;
-      for (int k = 0; k < depth; ++k) right[k] = operand_element(w.b, w.b_mn, column, k, w.b_type);
-      for (int r = 0; r < 2; ++r) {
-        Sum& acc = sums[(r * w.columns / 8 + c) * 2 + v];
-        Sum sum = w.add ? acc : Sum(0);
-        for (int k = 0; k < depth; ++k) sum += static_cast<Sum>(left[r][k] * right[k]);
-        acc = sum;
-      }
-    }
+  for (int c = 0; c < w.columns / 8; ++c) {
+    for (int v = 0; v < 2; ++v)
+      read_row(memory, w.b, w.b_mn, 8 * c + 2 * static_cast<int>(thread % 4) + v, w.b_type, right[v]);
+    Sum* const rows[2] = {all + 2 * c, all + 2 * (w.columns / 8 + c)};
+    // Each sum in order, as its result is defined; the four of them side by side, for none waits for another.
+    Sum sums[2][2] = {};
+    if (w.add)
+      for (int r = 0; r < 2; ++r) std::copy_n(rows[r], 2, sums[r]);
+    for (int k = 0; k < depth; ++k)
+      for (int r = 0; r < 2; ++r)
+        for (int v = 0; v < 2; ++v) sums[r][v] += static_cast<Sum>(left[r][k] * right[v][k]);
+    for (int r = 0; r < 2; ++r) std::copy_n(sums[r], 2, rows[r]);
+  }
 }
 
 }  // namespace
