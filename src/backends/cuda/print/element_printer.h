@@ -59,6 +59,10 @@ class ElementPrinter : PrinterParts {
   void print_vector_heads(PrintedLoop& loop);
   void print_vector_tails(PrintedLoop& loop);
 
+  // --- indexed accesses of whole vectors (print_neighbours.cpp)
+  void print_neighbour_heads(PrintedLoop& loop, std::size_t i);
+  TypedText gathered_vector(PrintedLoop& loop, std::size_t i, const std::vector<TypedText>& operands);
+
   // --- comparisons of columns with a number (print_indices.cpp)
   struct ColumnTest {
     bool equal;

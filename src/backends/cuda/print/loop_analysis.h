@@ -30,6 +30,14 @@ class LoopAnalysis : PrinterParts {
   bool draws_fours(const PrintedLoop& loop, std::size_t i) const;
   std::optional<std::size_t> tanh_beside_one(const PrintedLoop& loop, const Instr& in) const;
 
+  // --- indexed accesses of whole vectors (print_neighbours.cpp)
+  bool gathers_vector(const PrintedLoop& loop, std::size_t i) const;
+  bool masks_vector(const PrintedLoop& loop, std::size_t i) const;
+  bool adds_vector(const PrintedLoop& loop, std::size_t i) const;
+  bool of_neighbours(const PrintedLoop& loop, std::size_t i) const {
+    return gathers_vector(loop, i) || masks_vector(loop, i) || adds_vector(loop, i);
+  }
+
   // --- loads and stores (print_stores.cpp)
   bool is_vector_store(const PrintedLoop& loop, std::size_t i) const;
   bool is_wide_store(const PrintedLoop& loop, std::size_t i) const;
@@ -72,6 +80,8 @@ class LoopAnalysis : PrinterParts {
   std::optional<Index> constant_integer(const PrintedLoop& loop, const printer::Ref& ref) const;
 
  private:
+  bool lies_together(const PrintedLoop& loop, const Instr& in, std::size_t first) const;
+  bool same_in_vector(const PrintedLoop& loop, const printer::Ref& ref) const;
   bool comes_from_dot(const PrintedLoop& loop, const printer::Ref& ref) const;
   bool is_dot_sized(ValueId value) const;
   std::optional<InnerFactor> inner_factor(const PrintedLoop& loop, const printer::Ref& ref) const;

@@ -94,8 +94,14 @@ std::optional<LoopAnalysis::IndexForm> LoopAnalysis::index_form(const PrintedLoo
                                                                 const printer::Ref& ref) const {
   if (ref.is_scalar()) return IndexForm{0, 0, expressions_.range(ref.scalar).divisor};
   const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
-  if (in.kind != Instr::Kind::compute || kernel_.type(in.value).dtype != DType::i64) return std::nullopt;
+  const bool computes = in.kind == Instr::Kind::compute || in.kind == Instr::Kind::reload;
+  if (!computes || kernel_.type(in.value).dtype != DType::i64) return std::nullopt;
   const Op& op = *in.op;
+  const Part part = spread_of(loop, in.axes);
+  if (in.kind == Instr::Kind::reload || op.kind == OpKind::load || op.kind == OpKind::gather) {
+    if (part != Part::rows && part != Part::one) return std::nullopt;
+    return IndexForm{0, 0, expressions_.range(in.value).divisor};  // whatever a row's is
+  }
   if (op.kind == OpKind::constant) return IndexForm{0, 0, printer::range_of_number(op.number.i).divisor};
   if (op.kind == OpKind::arange) {
     const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
