@@ -31,7 +31,6 @@ class ElementPrinter : PrinterParts {
   using Level = LoopAnalysis::Level;
   using ExpBelow = LoopAnalysis::ExpBelow;
   using WidenedBytes = LoopAnalysis::WidenedBytes;
-  using IndexForm = LoopAnalysis::IndexForm;
 
   // --- rows, vectors, elements
   PrintedLoop begin_elements(const ElementLoop& loop);

@@ -3,23 +3,12 @@
 #include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
-#include <algorithm>
-#include <numeric>
-
 namespace tilewright::cuda {
 
 using tile::Op;
 using tile::OpKind;
-using tile::Prim;
 
 namespace {
-
-constexpr Index kWidestAccess = 16;
-
-// Elements of the widest access that divides a vector.
-Index at_once(const TileFrame& f, DType dtype) {
-  return std::gcd(Index{f.vector}, kWidestAccess / static_cast<Index>(size_bytes(dtype)));
-}
 
 bool by_columns(const PrintedLoop& loop) {
   return loop.frame.vector % 2 == 0 && loop.frame.whole_vectors() &&
@@ -28,58 +17,14 @@ bool by_columns(const PrintedLoop& loop) {
 
 }  // namespace
 
-// Whether a vector's columns lie together in a view, at places where its widest access may stand. Indices
-// begin with operand `first`.
-bool LoopAnalysis::lies_together(const PrintedLoop& loop, const Instr& in, std::size_t first) const {
-  const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(in.op->param)];
-  const Index n = at_once(loop.frame, view.dtype);
-  if (n < 2 || view.align_bytes % (n * static_cast<Index>(size_bytes(view.dtype))) != 0) return false;
-  bool together = false;
-  for (std::size_t d = 0; d < view.extents.size(); ++d) {
-    const auto form = index_form(loop, in.operands[first + d]);
-    const tile::Dim& stride = view.strides[d];
-    if (!form || !stride.is_constant()) return false;
-    if (form->col != 0 && (together || form->col * stride.value != 1)) return false;
-    together = together || form->col != 0;
-    if (form->row * stride.value % n != 0 || std::gcd(form->divisor, n) * std::gcd(stride.value, n) % n != 0)
-      return false;
-  }
-  return together;
+Neighbours LoopAnalysis::neighbours(const PrintedLoop& loop) const {
+  const auto side_of = [&loop](int axis) { return role(loop, axis); };
+  return {kernel_, ranges_, *loop.plan, side_of, loop.frame.vector};
 }
 
-// Whether a value is the same for all columns of a vector: so is what compares a column with a multiple of
-// its length, where the vector begins at one.
-bool LoopAnalysis::same_in_vector(const PrintedLoop& loop, const printer::Ref& ref) const {
-  if (ref.is_scalar()) return true;
-  const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
-  const Part part = spread_of(loop, in.axes);
-  if (part == Part::rows || part == Part::one) return true;
-  if (in.kind != Instr::Kind::compute) return false;
-  if (in.op->kind == OpKind::constant) return true;
-  if (in.op->kind != OpKind::apply && in.op->kind != OpKind::cast) return false;
-  if (std::all_of(in.operands.begin(), in.operands.end(),
-                  [&](const printer::Ref& operand) { return same_in_vector(loop, operand); }))
-    return true;
-  const Index n = loop.frame.vector;
-  const auto begins = [&](const printer::Ref& index, Index columns) {
-    const auto form = index_form(loop, index);
-    return form && form->col == columns && form->row % n == 0 && form->divisor % n == 0;
-  };
-  const bool below = in.op->kind == OpKind::apply && (in.op->prim == Prim::lt || in.op->prim == Prim::ge),
-             above = in.op->kind == OpKind::apply && (in.op->prim == Prim::gt || in.op->prim == Prim::le);
-  return (below && begins(in.operands[0], 1) && begins(in.operands[1], 0)) ||
-         (above && begins(in.operands[0], 0) && begins(in.operands[1], 1));
-}
-
-// One load for a vector of floats.
 bool LoopAnalysis::gathers_vector(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
-  if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::gather || !by_columns(loop) ||
-      level(loop, in) != Level::element)
-    return false;
-  const DType dtype = kernel_.views[static_cast<std::size_t>(in.op->param)].dtype;
-  return is_float(dtype) && size_bytes(dtype) <= 4 && lies_together(loop, in, 0) &&
-         (!in.op->masked || same_in_vector(loop, in.operands.back()));
+  return by_columns(loop) && level(loop, in) == Level::element && neighbours(loop).gathers(in);
 }
 
 // A condition of such gathers that others read, too: computed once a vector.
@@ -95,14 +40,9 @@ bool LoopAnalysis::masks_vector(const PrintedLoop& loop, std::size_t i) const {
   return false;
 }
 
-// One addition for 16 bytes.
 bool LoopAnalysis::adds_vector(const PrintedLoop& loop, std::size_t i) const {
-  const Instr& in = loop.plan->body[i];
-  if (!plan_.options.arch.has_vector_adds() || in.kind != Instr::Kind::effect ||
-      in.op->kind != OpKind::atomic_add || !by_columns(loop))
-    return false;
-  return kernel_.views[static_cast<std::size_t>(in.op->param)].dtype == DType::f32 &&
-         lies_together(loop, in, 1) && (!in.op->masked || same_in_vector(loop, in.operands.back()));
+  return plan_.options.arch.has_vector_adds() && by_columns(loop) &&
+         neighbours(loop).adds(loop.plan->body[i]);
 }
 
 // Before a vector's elements: where what they share is kept.
