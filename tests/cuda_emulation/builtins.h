@@ -101,6 +101,19 @@ inline T atomicAdd(T* p, T v) {
   *p = old + v;
   return old;
 }
+inline void emu_add_vector(float* p, const float* v, int n) {
+  if (__builtin_bit_cast(unsigned long long, p) % (4u * unsigned(n)) != 0)
+    __builtin_trap();  // a misaligned address
+  for (int i = 0; i < n; ++i) p[i] += v[i];
+}
+inline void ptx_red_global_add_v4_f32(float* p, float a, float b, float c, float d) {
+  const float v[] = {a, b, c, d};
+  emu_add_vector(p, v, 4);
+}
+inline void ptx_red_global_add_v2_f32(float* p, float a, float b) {
+  const float v[] = {a, b};
+  emu_add_vector(p, v, 2);
+}
 inline unsigned atomicCAS(unsigned* p, unsigned expected, unsigned desired) {
   const unsigned old = *p;
   if (old == expected) *p = desired;
@@ -359,6 +372,10 @@ inline void ptx_cp_async_bulk_tensor_4d_shared__cluster_global_tile_mbarrier__co
     unsigned to, const void* map, unsigned barrier, int x, int y, int z, int w) {
   emu_tma_of(0, to, map, barrier, x, y, z, w);
 }
+// Here no cache is cold.
+inline void ptx_cp_async_bulk_prefetch_tensor_2d_L2_global_tile(const void*, int, int) {}
+inline void ptx_cp_async_bulk_prefetch_tensor_3d_L2_global_tile(const void*, int, int, int) {}
+inline void ptx_cp_async_bulk_prefetch_tensor_4d_L2_global_tile(const void*, int, int, int, int) {}
 // clang-format off: the translation looks for a name after a space
 inline void ptx_cp_async_bulk_tensor_2d_shared__cluster_global_tile_mbarrier__complete_tx__bytes_multicast__cluster(
     unsigned to, const void* map, unsigned barrier, unsigned short blocks, int x, int y) {

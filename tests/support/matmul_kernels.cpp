@@ -13,7 +13,8 @@ std::string to_string(const MatmulKernel& m) {
                      m.tf32 ? " as tf32" : "", m.batch, m.m, m.n, m.k, m.block_m, m.block_n, m.block_k,
                      m.a_by_columns ? " aT" : "", m.b_by_columns ? " bT" : "",
                      m.bias_gelu ? " bias_gelu" : "", m.row_sums ? " row_sums" : "",
-                     m.maxima ? " maxima" : "", m.beside > 0 ? fmt::format(" beside {}", m.beside) : "",
+                     m.maxima ? " maxima" : "",
+                     m.beside > 0 ? fmt::format(" beside {} of {}", m.beside, name(m.beside_type)) : "",
                      m.gap > 0 ? fmt::format(" gap {}", m.gap) : "", m.any_depth ? " any depth" : "");
 }
 
@@ -80,15 +81,15 @@ Kernel matmul(const MatmulKernel& m) {
   }
   std::vector<Value> updated;
   for (int i = 0; i < m.beside; ++i) {
-    const View last = k.view(fmt::format("last_{}", i), DType::f32, {m.batch, m.m, m.n});
+    const View last = k.view(fmt::format("last_{}", i), m.beside_type, {m.batch, m.m, m.n});
     LoadOptions options{.shape = result};
     if (ragged) options.fill = 0.0;
-    updated.push_back(k.load(last, {batch, row, column}, options) * 0.9 + out * 0.1);
+    updated.push_back(k.cast(k.load(last, {batch, row, column}, options), DType::f32) * 0.9 + out * 0.1);
   }
   k.store(c, {batch, row, column}, k.cast(out, m.out), {.bounded = ragged});
   for (int i = 0; i < m.beside; ++i)
-    k.store(k.view(fmt::format("next_{}", i), DType::f32, {m.batch, m.m, m.n}), {batch, row, column},
-            updated[static_cast<std::size_t>(i)], {.bounded = ragged});
+    k.store(k.view(fmt::format("next_{}", i), m.beside_type, {m.batch, m.m, m.n}), {batch, row, column},
+            k.cast(updated[static_cast<std::size_t>(i)], m.beside_type), {.bounded = ragged});
   if (m.row_sums) {
     const View sums = k.view("sums", DType::f32, {m.m});
     k.atomic_add(sums, {row + k.arange(m.block_m)}, k.reduce(Monoid::sum, out, 1));

@@ -16,8 +16,9 @@ struct MatmulKernel {
   bool bias_gelu = false;                           // c = gelu_tanh(a · b + bias), bias f32 [n]
   bool row_sums = false;  // sums[i] = Σ_j c[i, j] of a program's columns, added atomically
   bool maxima = false;    // of c: columns[i, j] of program row i, largest[i, j] of the program itself
-  int beside = 0;         // tensors of f32 like c, each updated by it: next = 0.9 · last + 0.1 · c
-  Index gap = 0;          // elements between the rows of a and b
+  int beside = 0;         // tensors like c, each updated by it: next = 0.9 · last + 0.1 · c
+  DType beside_type = DType::f32;  // of them
+  Index gap = 0;                   // elements between the rows of a and b
   Index align_bytes = 256;
   bool tf32 = false;       // of f32 operands 10 bits of mantissa are enough
   bool any_depth = false;  // only so much of k is summed as the scalar argument `depth` says

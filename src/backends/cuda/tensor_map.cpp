@@ -15,7 +15,7 @@ constexpr std::size_t kMaxMade = 256;  // of one block: then all are forgotten
 // The copy engine's name of a type: it knows 8-bit types by their size alone, and rounds f32 operands for
 // tensor cores, which alone read what it brings.
 int data_type(DType dtype, const TensorBlock& block) {
-  if (dtype == DType::f32) return block.is_result ? kFloat32 : kTfloat32;
+  if (dtype == DType::f32) return block.is_exact ? kFloat32 : kTfloat32;
   if (dtype == DType::i32) return kInt32;
   return size_bytes(dtype) == 1 ? kUint8 : dtype == DType::bf16 ? kBfloat16 : kFloat16;
 }

@@ -33,6 +33,7 @@ Result<DotUse> find_dots(const Kernel& kernel, const tile::Schedule& schedule) {
   } else {
     if (!dot) return dot.error();
     use.dot = *dot;
+    if (unit == DotUnit::wgmma) use.loads = find_tile_loads(kernel, *dot->dot);
   }
   if (tma_store_stages(schedule) == 0) return use;
   auto result = find_tile_store(kernel, use.dot ? *use.dot->dot : *use.b2b->dots.back().op);
@@ -51,6 +52,7 @@ std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedul
   if (dots.dot) {
     add(dots.dot->a);
     add(dots.dot->b);
+    for (const TileLoad& l : dots.loads) blocks.push_back(l.block);
   } else if (dots.b2b) {
     for (const B2bBlock& b : dots.b2b->blocks) add(b.operand);
   }

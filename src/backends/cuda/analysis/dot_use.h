@@ -3,6 +3,7 @@
 
 #include "backends/cuda/analysis/b2b_matmul.h"
 #include "backends/cuda/analysis/tensor_dot.h"
+#include "backends/cuda/analysis/tile_load.h"
 #include "backends/cuda/analysis/tile_store.h"
 
 #include <optional>
@@ -13,6 +14,7 @@ namespace tilewright::cuda {
 struct DotUse {
   std::optional<TensorDot> dot;  // a loop of one dot, or
   std::optional<B2bMatmul> b2b;
+  std::vector<TileLoad> loads;      // tiles that are brought to the cache while a loop of one dot runs
   std::optional<TileStore> result;  // the tile that the copy engine stores, where the schedule wants that
 };
 

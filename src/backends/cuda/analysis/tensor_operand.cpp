@@ -69,7 +69,6 @@ Status OperandReader::check_copy_engine(const TensorOperand& o) const {
   const auto fail = [&](std::string_view why) {
     return refuse_dot(fmt::format("the copy engine cannot read {}: {}", view(o).name, why));
   };
-  constexpr Index kLargestBox = 256;
   if (const std::string why = why_no_tensor_map(view(o), o.inner_dim()); !why.empty()) return fail(why);
   if (o.outer() > kLargestBox) return fail("its blocks are more rows than it takes at once");
   return Unit{};

@@ -16,6 +16,8 @@ namespace tilewright::cuda {
 
 // Rows of shared memory that TMA and wgmma swizzle as a whole, in bytes.
 inline constexpr Index kPanelBytes = kBlockRules.row_bytes;
+// The most elements that the copy engine takes along one axis.
+inline constexpr Index kLargestBox = 256;
 
 struct TensorOperand {
   const tile::Op* load = nullptr;
@@ -37,7 +39,7 @@ struct TensorBlock {
   int view = 0;
   std::vector<int> dims;
   std::vector<Index> box;
-  bool is_result = false;  // it is written, element by element as it is
+  bool is_exact = false;  // all bits of f32 count, as of results; tensor cores read them rounded
 };
 // The block of a plane, with one element at a time of the view's other dimensions.
 TensorBlock plane_block(const tile::Kernel& kernel, TensorBlock plane);

@@ -54,7 +54,7 @@ Result<TileStore> find_tile_store(const Kernel& kernel, const Op& dot) {
   return TileStore{found, plane_block(kernel, {.view = found->param,
                                                .dims = {inner, outer},
                                                .box = {columns, kPieceRows},
-                                               .is_result = true})};
+                                               .is_exact = true})};
 }
 
 }  // namespace tilewright::cuda

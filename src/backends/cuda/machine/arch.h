@@ -22,6 +22,7 @@ struct Arch {
   int macro() const { return 100 * major + 10 * minor; }  // the value of __CUDA_ARCH__
 
   bool has_clusters() const { return major >= 9; }
+  bool has_vector_adds() const { return major >= 9; }                 // red of 8 or 16 bytes
   bool overlaps_launches() const { return major >= 9; }               // programmatic dependent launch
   bool has_warpgroup_dots() const { return major == 9 && specific; }  // wgmma
   friend bool operator==(const Arch&, const Arch&) = default;

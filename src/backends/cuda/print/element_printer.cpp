@@ -343,6 +343,10 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
     value = {fmt::format("i64({}.v[v % 4])", loop.outputs[i]), "i64"};
     return;
   }
+  if (analysis_.gathers_vector(loop, i)) {
+    value = gathered_vector(loop, i, operands);
+    return;
+  }
   if (const auto tanh = analysis_.tanh_beside_one(loop, in)) {
     need("math_fast");
     const Instr& inner = loop.plan->body[*tanh];
@@ -355,6 +359,11 @@ void ElementPrinter::print_compute(PrintedLoop& loop, std::size_t i) {
   } else {
     guard_known_mask(*in.op, operands);
     value = expressions_.compute(*in.op, operands);
+  }
+  if (analysis_.masks_vector(loop, i)) {
+    out_.line("if (v == 0) {} = {};", loop.outputs[i], value.text);
+    value = {loop.outputs[i], value.type};
+    return;
   }
   const bool whole = in.op->kind == OpKind::gather || in.op->kind == OpKind::random;
   const bool one_use = loop.uses[i] <= 1 && analysis_.level(loop, in) == Level::element;

@@ -31,7 +31,6 @@ class ElementPrinter : PrinterParts {
   using Level = LoopAnalysis::Level;
   using ExpBelow = LoopAnalysis::ExpBelow;
   using WidenedBytes = LoopAnalysis::WidenedBytes;
-  using IndexForm = LoopAnalysis::IndexForm;
 
   // --- rows, vectors, elements
   PrintedLoop begin_elements(const ElementLoop& loop);
@@ -58,6 +57,10 @@ class ElementPrinter : PrinterParts {
   void print_scattered(PrintedLoop& loop, std::size_t i);
   void print_vector_heads(PrintedLoop& loop);
   void print_vector_tails(PrintedLoop& loop);
+
+  // --- indexed accesses of whole vectors (print_neighbours.cpp)
+  void print_neighbour_heads(PrintedLoop& loop, std::size_t i);
+  TypedText gathered_vector(PrintedLoop& loop, std::size_t i, const std::vector<TypedText>& operands);
 
   // --- comparisons of columns with a number (print_indices.cpp)
   struct ColumnTest {

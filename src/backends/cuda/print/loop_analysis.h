@@ -2,6 +2,7 @@
 // nothing.
 #pragma once
 
+#include "backends/cuda/analysis/neighbours.h"
 #include "backends/cuda/print/element_loop.h"
 #include "backends/cuda/print/printer_parts.h"
 
@@ -21,14 +22,16 @@ class LoopAnalysis : PrinterParts {
   void count_uses(PrintedLoop& loop) const;
 
   // --- indices (print_indices.cpp)
-  // constant + row · (row index) + col · (column index), where `divisor` divides the constant part.
-  struct IndexForm {
-    Index row = 0, col = 0;
-    Index divisor = 1;
-  };
-  std::optional<IndexForm> index_form(const PrintedLoop& loop, const printer::Ref& ref) const;
   bool draws_fours(const PrintedLoop& loop, std::size_t i) const;
   std::optional<std::size_t> tanh_beside_one(const PrintedLoop& loop, const Instr& in) const;
+
+  // --- indexed accesses of whole vectors (print_neighbours.cpp)
+  bool gathers_vector(const PrintedLoop& loop, std::size_t i) const;
+  bool masks_vector(const PrintedLoop& loop, std::size_t i) const;
+  bool adds_vector(const PrintedLoop& loop, std::size_t i) const;
+  bool of_neighbours(const PrintedLoop& loop, std::size_t i) const {
+    return gathers_vector(loop, i) || masks_vector(loop, i) || adds_vector(loop, i);
+  }
 
   // --- loads and stores (print_stores.cpp)
   bool is_vector_store(const PrintedLoop& loop, std::size_t i) const;
@@ -72,6 +75,7 @@ class LoopAnalysis : PrinterParts {
   std::optional<Index> constant_integer(const PrintedLoop& loop, const printer::Ref& ref) const;
 
  private:
+  Neighbours neighbours(const PrintedLoop& loop) const;
   bool comes_from_dot(const PrintedLoop& loop, const printer::Ref& ref) const;
   bool is_dot_sized(ValueId value) const;
   std::optional<InnerFactor> inner_factor(const PrintedLoop& loop, const printer::Ref& ref) const;

@@ -3,8 +3,6 @@
 #include "backends/cuda/print/element_printer.h"
 #include "backends/cuda/print/kernel_printer.h"
 
-#include <numeric>
-
 namespace tilewright::cuda {
 
 using tile::Op;
@@ -89,47 +87,6 @@ std::optional<std::string> ElementPrinter::vector_test(PrintedLoop& loop) {
   return fmt::format("{} - u32({}) < {}", *number, vector_place(f), f.vector);
 }
 
-// What an integer of the loop is in terms of its row and column.
-std::optional<LoopAnalysis::IndexForm> LoopAnalysis::index_form(const PrintedLoop& loop,
-                                                                const printer::Ref& ref) const {
-  if (ref.is_scalar()) return IndexForm{0, 0, expressions_.range(ref.scalar).divisor};
-  const Instr& in = loop.plan->body[static_cast<std::size_t>(ref.instr)];
-  if (in.kind != Instr::Kind::compute || kernel_.type(in.value).dtype != DType::i64) return std::nullopt;
-  const Op& op = *in.op;
-  if (op.kind == OpKind::constant) return IndexForm{0, 0, printer::range_of_number(op.number.i).divisor};
-  if (op.kind == OpKind::arange) {
-    const int side = in.axes.empty() || in.axes[0] < 0 ? -1 : role(loop, in.axes[0]);
-    return IndexForm{side == 0 ? 1 : 0, side == 1 ? 1 : 0, 0};
-  }
-  if (op.kind != OpKind::apply || in.operands.size() != 2) return std::nullopt;
-  const auto a = index_form(loop, in.operands[0]), b = index_form(loop, in.operands[1]);
-  if (!a || !b) return std::nullopt;
-  if (op.prim == tile::Prim::add)
-    return IndexForm{a->row + b->row, a->col + b->col, std::gcd(a->divisor, b->divisor)};
-  if (op.prim == tile::Prim::mul) {
-    // One factor is a number: a constant tile or scalar is the only form without row and column that is
-    // looked at.
-    for (int side : {0, 1}) {
-      const printer::Ref& factor = in.operands[static_cast<std::size_t>(side)];
-      const IndexForm& other = side == 0 ? *b : *a;
-      const Op* number =
-          factor.is_scalar() ? nullptr : loop.plan->body[static_cast<std::size_t>(factor.instr)].op;
-      Index k = 0;
-      if (number != nullptr && number->kind == OpKind::constant) {
-        k = number->number.i;
-      } else if (factor.is_scalar() &&
-                 expressions_.range(factor.scalar).low == expressions_.range(factor.scalar).high) {
-        k = expressions_.range(factor.scalar).low;
-      } else {
-        continue;
-      }
-      if (std::abs(k) > (Index{1} << 31)) return std::nullopt;
-      return IndexForm{other.row * k, other.col * k, std::gcd(other.divisor, Index{1} << 20) * std::abs(k)};
-    }
-  }
-  return std::nullopt;
-}
-
 // Neighbouring columns that draw neighbouring random words: one run of the cipher gives four of them.
 bool LoopAnalysis::draws_fours(const PrintedLoop& loop, std::size_t i) const {
   const Instr& in = loop.plan->body[i];
@@ -137,7 +94,7 @@ bool LoopAnalysis::draws_fours(const PrintedLoop& loop, std::size_t i) const {
     return false;
   if (loop.layout.part != Part::all && loop.layout.part != Part::cols) return false;
   if (level(loop, in) != Level::element) return false;
-  const auto form = index_form(loop, in.operands[1]);
+  const auto form = neighbours(loop).form(in.operands[1]);
   return form && form->col == 1 && form->row % 4 == 0 && form->divisor % 4 == 0;
 }
 

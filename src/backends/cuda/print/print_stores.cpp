@@ -123,6 +123,8 @@ void ElementPrinter::print_vector_heads(PrintedLoop& loop) {
       const DType dtype = kernel_.type(in.op->operands[0]).dtype;
       loop.outputs[i] = out_.local(names_.stem(in.op->param) + "_out");
       out_.line("Vec<{}, {}> {};", compute_type(dtype), n, loop.outputs[i]);
+    } else if (analysis_.of_neighbours(loop, i)) {
+      if (in.kind == Instr::Kind::effect || loop.uses[i] > 0) print_neighbour_heads(loop, i);
     } else if ((in.kind == Instr::Kind::keep || in.kind == Instr::Kind::scan) &&
                !analysis_.keeps_load(loop, i) && !analysis_.direct_copy(loop, i)) {
       const Registers r = registers_.buffer(in.value);
@@ -148,6 +150,8 @@ void ElementPrinter::print_vector_tails(PrintedLoop& loop) {
         out_.line("{}[part] = {};", wide_parts_[i], loop.outputs[i]);
       else
         print_store(loop, i);
+    } else if (analysis_.adds_vector(loop, i)) {
+      out_.line("if ({0}_to) atomic_add({0}_to, {0});", loop.outputs[i]);
     } else if (in.kind == Instr::Kind::keep) {
       if (analysis_.keeps_load(loop, i)) continue;
       const Registers r = registers_.buffer(in.value);
@@ -194,11 +198,16 @@ void ElementPrinter::print_scattered(PrintedLoop& loop, std::size_t i) {
     stored = expressions_.as_type(value, element_type(view.dtype));
   }
   const std::string name = names_.view(op.param), offset = expressions_.view_offset(op.param, indices);
-  std::string text = fmt::format("{}[{}] = {};", name, offset, stored);
-  if (op.kind == OpKind::atomic_add) {
-    need("atomic");
-    text = fmt::format("atomic_add({} + {}, {});", name, offset, stored);
+  if (op.kind == OpKind::atomic_add) need("atomic");
+  if (analysis_.adds_vector(loop, i)) {
+    const std::string to = fmt::format("{} + {}", name, offset);
+    out_.line("if (v == 0) {}_to = {};", loop.outputs[i],
+              guard.empty() ? to : fmt::format("{} ? {} : nullptr", guard, to));
+    out_.line("{}.v[v] = {};", loop.outputs[i], stored);
+    return;
   }
+  std::string text = fmt::format("{}[{}] = {};", name, offset, stored);
+  if (op.kind == OpKind::atomic_add) text = fmt::format("atomic_add({} + {}, {});", name, offset, stored);
   out_.write(guard.empty() ? text : fmt::format("if ({}) {}", guard, text));
 }
 

@@ -2,6 +2,7 @@
 #include "backends/cuda/schedule/estimate.h"
 
 #include "backends/cuda/analysis/inner_sums.h"
+#include "backends/cuda/analysis/neighbours.h"
 #include "backends/cuda/analysis/powers.h"
 #include "backends/cuda/layout/staging.h"
 #include "backends/cuda/machine/fitted.h"
@@ -117,7 +118,8 @@ class WorkCounter {
       : kernel_(kernel),
         rounds_(tile::loop_rounds(kernel)),
         differs_(printer::differ_between_programs(kernel)),
-        accuracy_(printer::needed_accuracy(kernel)) {}
+        accuracy_(printer::needed_accuracy(kernel)),
+        ranges_(printer::value_ranges(kernel)) {}
 
   KernelWork run(const printer::LoopPlan& plan) {
     for (const tile::GridAxis& axis : kernel_.grid) work_.programs *= programs_of(axis);
@@ -159,29 +161,62 @@ class WorkCounter {
     bool reduces = false;
     const std::vector<printer::Accuracy> accuracy = printer::accuracy_in_loop(kernel_, loop, accuracy_);
     const std::set<const Instr*> inner = find_inner_sums(kernel_, loop);
+    const Index vector = vector_of_indexed(loop);
     for (const Instr& in : loop.body) {
       const bool narrow =
           in.value >= 0 && accuracy[static_cast<std::size_t>(in.value)] != printer::Accuracy::exact;
-      work_.instructions += inner.count(&in) == 0            ? elements * instructions_of(in, narrow)
+      const double times_each = elements / (is_indexing(in) ? static_cast<double>(vector) : 1.0);
+      work_.instructions += inner.count(&in) == 0            ? times_each * instructions_of(in, narrow)
                             : in.kind == Instr::Kind::reduce ? elements * kInstructionsOfInnerSum
                                                              : 0;
       reduces = reduces || in.kind == Instr::Kind::reduce || in.kind == Instr::Kind::scan;
       if (in.kind == Instr::Kind::scan && in.op->axis == 0 && loop.shape.size() == 2) work_.scans_rows = true;
-      count_access(in, times);
+      count_access(loop, in, times);
     }
     work_.exchanges += reduces ? times : 0;
   }
 
-  void count_access(const Instr& in, double times) {
+  // Where all indexed accesses of a loop load vectors, the integers that they are computed from are one for
+  // each.
+  static bool is_indexed(const Instr& in) {
+    return in.op && (in.op->kind == OpKind::gather || in.op->kind == OpKind::scatter ||
+                     in.op->kind == OpKind::atomic_add);
+  }
+  bool is_indexing(const Instr& in) const {
+    if (is_indexed(in)) return true;
+    return in.kind == Instr::Kind::compute &&
+           (kernel_.type(in.value).dtype == DType::i64 || is_bool(kernel_.type(in.value).dtype));
+  }
+  // Elements of the vector that one load of an indexed access brings, 1 where it takes them one by one.
+  Index vector_of(const ElementLoop& loop, const Instr& in) const {
+    constexpr Index kWidestAccess = 16;
+    const std::vector<int> axes = long_axes(loop.shape);
+    if (axes.empty() || in.op->kind != OpKind::gather) return 1;
+    const auto side_of = [&](int axis) { return axis == axes.back() ? 1 : axis == axes.front() ? 0 : -1; };
+    const auto size =
+        static_cast<Index>(size_bytes(kernel_.views[static_cast<std::size_t>(in.op->param)].dtype));
+    const Index vector = std::max<Index>(1, kWidestAccess / size);
+    return Neighbours(kernel_, ranges_, loop, side_of, vector).gathers(in) ? vector : 1;
+  }
+  // The least of a loop's.
+  Index vector_of_indexed(const ElementLoop& loop) const {
+    Index vector = 0;
+    for (const Instr& in : loop.body)
+      if (is_indexed(in)) vector = vector == 0 ? vector_of(loop, in) : std::min(vector, vector_of(loop, in));
+    return std::max<Index>(vector, 1);
+  }
+
+  void count_access(const ElementLoop& loop, const Instr& in, double times) {
     const bool load = in.op && in.kind == Instr::Kind::compute &&
                       (in.op->kind == OpKind::load || in.op->kind == OpKind::gather);
     const bool store = in.kind == Instr::Kind::effect;
     if ((!load && !store) || !counted_.insert(in.op).second) return;
     const tile::TileType& tile = kernel_.type(store ? in.op->operands[0] : in.op->results[0]);
     const double ways = store && in.op->kind == OpKind::atomic_add ? 2 : 1;  // read, and written again
-    const double bytes =
+    double bytes =
         ways * times * static_cast<double>(tile.size()) *
         static_cast<double>(size_bytes(kernel_.views[static_cast<std::size_t>(in.op->param)].dtype));
+    if (load && in.op->masked && vector_of(loop, in) > 1) bytes = gathered(in.op->param, bytes);
     const bool own = std::any_of(in.op->operands.begin(), in.op->operands.end(),
                                  [&](ValueId v) { return differs_[static_cast<std::size_t>(v)]; });
     (own ? work_.streamed_bytes : work_.cached_bytes) += bytes;
@@ -190,20 +225,36 @@ class WorkCounter {
       work_.loop_lines += lines_of(kernel_.views[static_cast<std::size_t>(in.op->param)]);
   }
 
+  // Of the vectors that a program gathers under masks from a view no more than its share of that view: parts
+  // of a tile that each come from one of several views are masked this way (concat, pad, halves that change
+  // places).
+  double gathered(int view, double bytes) {
+    double& left =
+        left_of_view_
+            .try_emplace(view, bytes_of(kernel_.views[static_cast<std::size_t>(view)]) / work_.programs)
+            .first->second;
+    const double taken = std::min(left, bytes);
+    left -= taken;
+    return taken;
+  }
+
   // Cache lines that hold all of a view; many where arguments decide.
-  static double lines_of(const tile::ViewParam& view) {
+  static double lines_of(const tile::ViewParam& view) { return std::ceil(bytes_of(view) / kLineBytes); }
+  static double bytes_of(const tile::ViewParam& view) {
     double bytes = static_cast<double>(size_bytes(view.dtype));
     for (const tile::Dim& extent : view.extents)
       bytes *= extent.is_constant() ? static_cast<double>(extent.value) : kUnknownPrograms;
-    return std::ceil(bytes / kLineBytes);
+    return bytes;
   }
 
   const tile::Kernel& kernel_;
   const std::map<const Op*, double> rounds_;  // by loop
   const std::vector<bool> differs_;
   const std::vector<printer::Accuracy> accuracy_;
+  const std::vector<printer::ValueRange> ranges_;
   std::set<const Op*> counted_;
-  int depth_ = 0;  // loops around what is counted
+  std::map<int, double> left_of_view_;  // bytes of a view that a program may still gather
+  int depth_ = 0;                       // loops around what is counted
   KernelWork work_;
 };
 

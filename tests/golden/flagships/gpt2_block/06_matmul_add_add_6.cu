@@ -13,7 +13,7 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16* __restrict__ mul_out, const bf16* __restrict__ pw, bf16* __restrict__ out, const bf16* __restrict__ add_out, const bf16* __restrict__ pb, const __grid_constant__ TensorMap mul_out_map, const __grid_constant__ TensorMap pw_map, const __grid_constant__ TensorMap out_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16* __restrict__ mul_out, const bf16* __restrict__ pw, bf16* __restrict__ out, const bf16* __restrict__ add_out, const bf16* __restrict__ pb, const __grid_constant__ TensorMap mul_out_map, const __grid_constant__ TensorMap pw_map, const __grid_constant__ TensorMap add_out_map, const __grid_constant__ TensorMap out_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using A = Block<bf16, 128, 64, Major::k>;
@@ -33,6 +33,9 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6(const bf16
         const i32 program_0 = point.x;
         const i32 first_column = program_0 * 128;
         for (i64 depth = 0; depth < 3072; depth += 64) {
+          if (depth == 2048) {
+            tma_prefetch_panels<2, 64>(add_out_map, first_column, first_row);
+          }
           Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
           tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, mul_out_map, full, i32(depth), first_row);
           tma_load_panels<2, B::panel_bytes, 64>(b_blocks + state.stage * B::bytes, pw_map, full, first_column, i32(depth));

@@ -55,4 +55,24 @@ TW_DEVICE void atomic_add(T* p, T x) {
   } while (old != seen);
 }
 
+#if __CUDA_ARCH__ >= 900
+// Neighbours, 16 or 8 bytes at once; `p` is aligned to them.
+template <int N>
+TW_DEVICE void atomic_add(float* p, const Vec<float, N>& x) {
+  static_assert(N % 2 == 0, "of two or four");
+  if constexpr (N % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < N; i += 4)
+      asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(p + i), "f"(x.v[i]), "f"(x.v[i + 1]),
+                   "f"(x.v[i + 2]), "f"(x.v[i + 3])
+                   : "memory");
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; i += 2)
+      asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(p + i), "f"(x.v[i]), "f"(x.v[i + 1])
+                   : "memory");
+  }
+}
+#endif
+
 }  // namespace tw

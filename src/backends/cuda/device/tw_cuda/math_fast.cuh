@@ -9,14 +9,10 @@
 namespace tw::fast {
 
 namespace detail {
+using tw::detail::rcp;
 TW_DEVICE float ex2(float x) {  // 2^-22
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-}
-TW_DEVICE float rcp(float x) {  // 2^-23; 0 for x from 2^126 on, infinite for subnormal x
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 TW_DEVICE float lg2(float x) {  // 2^-22 of the larger of 1 and the result
