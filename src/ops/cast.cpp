@@ -1,11 +1,17 @@
 // Rows that keep the numbers: cast and stop_gradient.
 #include "ops/row_parts.h"
+#include "ops/stored_rows.h"
 
 namespace tilewright::ops {
 
 namespace {
 
-Type infer_cast(Types operands, const Attrs& attrs) { return {attrs.dtype("dtype"), operands[0].shape}; }
+Type infer_cast(Types operands, const Attrs& attrs) {
+  const Shape& shape = operands[0].shape;
+  if (attrs.has(kPitch) && (shape.rank() == 0 || attrs.integer(kPitch) < shape[shape.rank() - 1]))
+    throw Error("cast: rows do not fit the pitch between them");
+  return {attrs.dtype("dtype"), shape};
+}
 
 HostTensor eval_cast(HostTensors x, const Attrs&, const Type& type) {
   const DType from = x[0]->type.dtype;

@@ -2,6 +2,7 @@
 #include "passes/pipeline.h"
 
 #include "ops/rows.h"
+#include "ops/stored_rows.h"
 #include "passes/emit/lower.h"
 #include "passes/graph/fixed_order.h"
 #include "passes/graph/long_scans.h"
@@ -74,7 +75,7 @@ class PlanWriter {
  private:
   PlanBuffer describe(NodeId id, PlanBuffer::Role role, int position) const {
     const ir::Type& type = graph_.type(id);
-    return {role, position, type.dtype, type.shape.size(), -1};
+    return {role, position, type.dtype, ops::stored_shape(graph_.node(id)).size(), -1};
   }
 
   int add_buffer(NodeId id, PlanBuffer::Role role, int position) {
@@ -99,7 +100,9 @@ class PlanWriter {
     if (g.nodes.size() != 1 || g.outputs.empty()) return;
     const NodeId whole = g.outputs[0];
     const ir::Node& copy = graph_.node(whole);
-    if (copy.op != &ops::kCast || graph_.type(copy.operands[0]).dtype != copy.type.dtype) return;
+    if (copy.op != &ops::kCast || graph_.type(copy.operands[0]).dtype != copy.type.dtype ||
+        ops::has_pitch(copy))
+      return;
     const ir::Node& source = graph_.node(storage_node(graph_, copy.operands[0]));
     if (source.op->kind != OpClass::concat) return;
     const Index axis = source.attrs.integer("axis");
@@ -125,7 +128,8 @@ class PlanWriter {
     const OpClass kind = graph_.node(id).op->kind;
     const bool written = kind == OpClass::matmul || kind == OpClass::pointwise || kind == OpClass::reduce ||
                          kind == OpClass::cast;
-    return written && !buffer_of_.count(id) && !in_place_.count(id) && stored_.count(id);
+    return written && !ops::has_pitch(graph_.node(id)) && !buffer_of_.count(id) && !in_place_.count(id) &&
+           stored_.count(id);
   }
 
   int buffer(NodeId id) {

@@ -23,8 +23,10 @@ TileCycles tile_cycles(const TensorTiles& t, const TileRate& rate) {
   // Every group of rows reads theirs of a and all of b; each block is written once.
   const double read = bm / group * (group + bn) * step, written = (bm + bn) * step;
   const double shared = rate.chip_share * (read + written) / rate.chip_bytes_per_cycle;
-  const double intake = static_cast<double>(inside(t.inside_m, t.bm) + inside(t.inside_n, t.bn)) * step /
-                        rate.intake_bytes_per_cycle;
+  const auto lines = [&](double of_row) { return 1 + rate.second_line * (of_row - 1); };
+  const double intake = (static_cast<double>(inside(t.inside_m, t.bm)) * lines(t.a_lines) +
+                         static_cast<double>(inside(t.inside_n, t.bn)) * lines(t.b_lines)) *
+                        step / rate.intake_bytes_per_cycle;
   return {steps * std::max({tensor, shared, intake}),
           ((t.by_copy_engine ? rate.send_cycles : rate.store_cycles) + t.leaving_cycles) * bm * bn};
 }

@@ -21,10 +21,13 @@ TEST(EmulatedProducts, KernelsOfEveryFormMatchTheReference) {
                                                .b_dtype = DType::f8e4m3,
                                                .around = test::ProductGraph::Around::epilogue_reductions}};
   for (std::uint64_t seed = 1; seed <= 40; ++seed) products.push_back(test::random_product(seed));
+  for (std::uint64_t seed = 1; seed <= 12; ++seed)
+    products.push_back(test::random_product_of_rows_apart(seed));
   int dots = 0, shared = 0;
   for (test::ProductGraph& product : products) {
     if (product.m * product.n * product.k > 1 << 20) product.k = std::min<Index>(product.k, 512);
-    const passes::Compiled compiled = passes::run_pipeline(test::graph_of(product), backend->target());
+    const passes::Compiled compiled =
+        passes::run_pipeline(test::graph_of(product), backend->target(), {.fuse = product.apart == 0});
     shared += compiled.plan.kernels.size() > 1 ? 1 : 0;
     for (const tile::Kernel& kernel : compiled.plan.kernels) {
       tile::for_each_op(kernel.body,

@@ -3,6 +3,8 @@
 
 #include "ops/composites.h"
 #include "ops/functions.h"
+#include "ops/rows.h"
+#include "ops/stored_rows.h"
 
 #include <fmt/format.h>
 
@@ -35,6 +37,14 @@ bool is_quantised(Around around) {
 
 Value input(ir::Graph& graph, const char* name, DType dtype, const Shape& shape) {
   return {&graph, graph.add_input(name, {dtype, shape})};
+}
+
+// A copy whose rows lie further apart.
+Value rows_apart(Value x, Index more) {
+  if (more == 0) return x;
+  const std::string dtype(name(x.dtype()));
+  return {x.graph, x.graph->add(ops::kCast, {x.id},
+                                {{"dtype", dtype}, {ops::kPitch, x.shape()[x.shape().rank() - 1] + more}})};
 }
 
 // b (k, n) of 8 bits times a scale for each block of k and column, in the type of a.
@@ -81,15 +91,16 @@ Value operand_b(ir::Graph& graph, const ProductGraph& p) {
     return p.batch == 1 ? Shape{rows, columns} : Shape{p.batch, rows, columns};
   };
   const DType dtype = p.b_dtype.value_or(p.dtype);
-  if (!p.b_by_columns) return input(graph, "b", dtype, shape(p.k, p.n));
-  return ops::swap_axes(input(graph, "b", dtype, shape(p.n, p.k)), -1, -2);
+  if (!p.b_by_columns) return rows_apart(input(graph, "b", dtype, shape(p.k, p.n)), p.apart);
+  return ops::swap_axes(rows_apart(input(graph, "b", dtype, shape(p.n, p.k)), p.apart), -1, -2);
 }
 
 }  // namespace
 
 std::string to_string(const ProductGraph& p) {
-  return fmt::format("{} x {} x {} x {} {}{}{}{}", p.batch, p.m, p.n, p.k, name(p.dtype),
+  return fmt::format("{} x {} x {} x {} {}{}{}{}{}", p.batch, p.m, p.n, p.k, name(p.dtype),
                      p.b_dtype ? fmt::format(" by {}", name(*p.b_dtype)) : "", p.b_by_columns ? " bT" : "",
+                     p.apart > 0 ? fmt::format(" rows {} further apart", p.apart) : "",
                      kAroundNames[static_cast<std::size_t>(p.around)]);
 }
 
@@ -98,6 +109,7 @@ ir::Graph graph_of(const ProductGraph& p) {
   Value a = input(graph, "a", p.dtype, p.batch == 1 ? Shape{p.m, p.k} : Shape{p.batch, p.m, p.k});
   const Value b = operand_b(graph, p);
   if (p.around == Around::computed_operand) a = cast(ops::tanh(cast(a, DType::f32)), p.dtype);
+  a = rows_apart(a, p.apart);
   const Value y = product_of(graph, p, a, b);
   if (p.around == Around::epilogue_reductions) {
     const Value z = cast(y, DType::f32) * 0.125 - 0.5;
@@ -146,6 +158,16 @@ ProductGraph random_product(std::uint64_t seed) {
   if (is_f8(p.dtype) && random() % 3 == 0)
     p.b_dtype = p.dtype == DType::f8e4m3 ? DType::f8e5m2 : DType::f8e4m3;
   if (!is_float(p.dtype) && p.around != Around::scaled_blocks) p.around = Around::nothing;
+  return p;
+}
+
+ProductGraph random_product_of_rows_apart(std::uint64_t seed) {
+  ProductGraph p = random_product(seed);
+  std::mt19937_64 random(seed);
+  const auto unit = static_cast<Index>(16 / size_bytes(p.dtype));
+  const Index long_rows = std::max(p.k, p.n);
+  p.apart =
+      random() % 3 == 0 ? static_cast<Index>(1 + random() % 9) : round_up(long_rows, unit) + unit - long_rows;
   return p;
 }
 

@@ -28,6 +28,7 @@ struct ProductGraph {
   DType dtype = DType::f32;           // of the operands; with weights of fewer bits, of a
   std::optional<DType> b_dtype = {};  // another 8-bit float
   bool b_by_columns = false;
+  Index apart = 0;  // elements that rows of plain operands lie apart in memory, more than they are long
   Around around = Around::nothing;
 };
 std::string to_string(const ProductGraph& product);
@@ -35,6 +36,10 @@ ir::Graph graph_of(const ProductGraph& product);
 
 // A product of 1 to some hundred rows and columns, k from 0 to some thousand: small enough to interpret.
 ProductGraph random_product(std::uint64_t seed);
+
+// The same with operands whose rows lie apart in memory, as products' unaligned ones are copied: aligned to
+// 16 bytes, or anyhow.
+ProductGraph random_product_of_rows_apart(std::uint64_t seed);
 
 // Those whose forms only large sizes have: too large to interpret.
 std::vector<ProductGraph> large_products();

@@ -6,6 +6,7 @@
 #include <tilewright/base/dtype.h>
 #include <tilewright/base/shape.h>
 
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -38,9 +39,16 @@ struct BlockRules {
   Index align_bytes = 1;  // of where it starts, and of every stride but that of the contiguous axis
   int most_axes = 8;      // of the memory, the block's own two among them
   Index row_bytes = 128;  // of a block's rows on chip: whole ones are copied
+  Index line_bytes = 1;   // of the cache: a row on chip that begins elsewhere in memory lies in two of them
   bool takes_start(Index bytes) const { return bytes % align_bytes == 0; }
   bool takes_stride(Index bytes) const { return bytes > 0 && bytes % align_bytes == 0; }
   bool takes_axes(Index axes) const { return axes <= most_axes; }
+  // Lines that `row_bytes` of memory lie in, in the mean, where starts and strides are multiples of `step`.
+  double lines(Index step) const {
+    const Index apart = std::gcd(step, line_bytes);
+    const double places = static_cast<double>(line_bytes) / static_cast<double>(apart);
+    return 1 + (places - 1) / places;
+  }
   friend bool operator==(const BlockRules&, const BlockRules&) = default;
 };
 
@@ -51,6 +59,7 @@ struct TileRate {
   double chip_bytes_per_cycle = 1;    // read and written on chip
   double chip_share = 1;              // of these reads and writes, what loops were measured to take
   double intake_bytes_per_cycle = 1;  // from the last-level cache
+  double second_line = 0;             // of the time for a row's line, that for the second one it lies in
   Index group_rows = 64;              // of a tile, that read the other operand's block together
   Index step_bytes = 128;             // of the depth, in a block
   double fill_cycles = 0;             // before the first block has arrived

@@ -18,6 +18,8 @@ struct TensorTiles {
   // Bytes that lie together in memory, of what streams from there in blocks: the narrower they are, the more
   // rows of the memory are opened for the same bytes. 0: whole rows.
   Index piece_bytes = 0;
+  // Cache lines that a row of a block of a, and of b, lies in (BlockRules::lines).
+  double a_lines = 1, b_lines = 1;
   double leaving_cycles = 0;    // of a unit, an element: what follows the sum, its store apart
   bool by_copy_engine = false;  // it leaves by the copy engine
   bool pingpong = false;        // two programs at a time: what follows one's sum runs under the other's

@@ -1,6 +1,7 @@
 // Views and their names, and which values are what dots read.
 #include "passes/emit/emit_state.h"
 
+#include "ops/stored_rows.h"
 #include "passes/nest/dot_axes.h"
 #include "passes/tiling/kept_block.h"
 
@@ -49,7 +50,7 @@ std::string EmitState::buffer_name(ir::NodeId node) const {
 }
 
 Index EmitState::buffer_elements(ir::NodeId node) const {
-  return node >= 0 ? graph.type(node).shape.size()
+  return node >= 0 ? ops::stored_shape(graph.node(node)).size()
                    : temporaries[static_cast<std::size_t>(-1 - node)].elements;
 }
 

@@ -1,4 +1,5 @@
-// Whether a value that is too large to store is computed in chunks.
+// Whether rows of operands are aligned, and a value that is too large to store is computed in chunks.
+#include "passes/fuse/aligned_rows.h"
 #include "passes/fuse/chunked_matmul.h"
 #include "passes/fuse/fuse.h"
 #include "passes/fuse/recompute.h"
@@ -14,26 +15,40 @@ namespace tilewright::passes {
 
 using ir::NodeId;
 
+namespace {
+
+// As it is, or with rows of products' operands aligned.
+FusedGraph fuse_aligned(const ir::Graph& graph, const std::shared_ptr<GroupPlans>& plans,
+                        Recompute recompute) {
+  FusedGraph as_it_is{graph, fuse(graph, plans, recompute)};
+  std::optional<ir::Graph> aligned = align_rows(graph, *plans);
+  if (!aligned) return as_it_is;
+  Fusion fusion = fuse(*aligned, plans, recompute);
+  if (fusion.seconds >= as_it_is.fusion.seconds) return as_it_is;
+  return {std::move(*aligned), std::move(fusion)};
+}
+
+}  // namespace
+
 FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Recompute recompute) {
   const auto plans = std::make_shared<GroupPlans>(target);
-  FusedGraph whole{graph, fuse(graph, plans, recompute)};
+  FusedGraph whole = fuse_aligned(graph, plans, recompute);
   if (recompute == Recompute::never) return whole;
   ChunkOptions options{.least_bytes = static_cast<double>(target.cache_bytes)};
   if (recompute == Recompute::always) options = {.times = 1};
-  auto cut = chunk_matmul(graph, options);
+  auto cut = chunk_matmul(whole.graph, options);
   if (!cut) return whole;
-  FusedGraph chunks{materialize(simplify(cut->graph), target), {}};
-  chunks.fusion = fuse(chunks.graph, plans, recompute);
+  FusedGraph chunks = fuse_aligned(materialize(simplify(cut->graph), target), plans, recompute);
   const std::set<NodeId> made(cut->made.begin(), cut->made.end());
-  GroupForms forms(graph);
+  GroupForms forms(whole.graph);
   double stored = 0, affected = 0;
   for (const Group& g : whole.fusion.groups) {
-    for (NodeId o : g.outputs) stored += made.count(o) ? bytes_of(graph.type(o)) : 0;
+    for (NodeId o : g.outputs) stored += made.count(o) ? bytes_of(whole.graph.type(o)) : 0;
     const bool touches = std::any_of(g.nodes.begin(), g.nodes.end(), [&](NodeId id) {
       return made.count(id) || std::find(cut->readers.begin(), cut->readers.end(), id) != cut->readers.end();
     });
     if (!touches) continue;
-    affected += plans->price(graph, forms, g).seconds;
+    affected += plans->price(whole.graph, forms, g).seconds;
   }
   const double more = chunks.fusion.seconds - whole.fusion.seconds;
   const bool worth =

@@ -1,6 +1,8 @@
 // Numbers a group's nodes and hashes what they are.
 #include "passes/fuse/group_form.h"
 
+#include "ops/stored_rows.h"
+
 #include <cmath>
 #include <limits>
 
@@ -25,9 +27,11 @@ void add_attr(Hasher& hasher, const ir::Attr& attr) {
 
 void add_type(Hasher& hasher, const ir::Type& type) { hasher.add(type.dtype).add(type.shape.extents()); }
 
-std::uint64_t hash_of(const ir::Type& type) {
+// What a buffer is to its readers.
+std::uint64_t hash_of_buffer(const ir::Node& node) {
   Hasher hasher;
-  add_type(hasher, type);
+  add_type(hasher, node.type);
+  if (ops::has_pitch(node)) hasher.add(node.attrs.integer(ops::kPitch));
   return hasher.digest().low;
 }
 
@@ -47,10 +51,10 @@ std::uint64_t hash_of(const ir::Node& node) {
 GroupForms::GroupForms(const Graph& graph)
     : graph_(graph), numbers_(static_cast<std::size_t>(graph.size()), -1) {
   nodes_.reserve(numbers_.size());
-  types_.reserve(numbers_.size());
+  buffers_.reserve(numbers_.size());
   for (const ir::Node& node : graph.nodes()) {
     nodes_.push_back(hash_of(node));
-    types_.push_back(hash_of(node.type));
+    buffers_.push_back(hash_of_buffer(node));
   }
 }
 
@@ -68,7 +72,7 @@ void GroupForms::add_operands(NodeId id) {
     if (is_inlined(graph_.node(o)))
       add_node(o, kView);
     else
-      code_.insert(code_.end(), {kBuffer, static_cast<std::uint64_t>(numbers_[at]), types_[at]});
+      code_.insert(code_.end(), {kBuffer, static_cast<std::uint64_t>(numbers_[at]), buffers_[at]});
   }
 }
 

@@ -19,7 +19,7 @@ class GroupForms {
 
   // Numbers the group's nodes in their order, then, in the order in which these read them, the views and
   // buffers behind. The key has each node with its attributes, its type and the numbers of its operands; of a
-  // buffer its type alone.
+  // buffer its type and how its rows lie.
   Hash128 key_of(const Group& group);
   GroupForm of(const Group& group);
 
@@ -29,8 +29,8 @@ class GroupForms {
   void add_node(ir::NodeId id, std::uint64_t mark);
 
   const ir::Graph& graph_;
-  std::vector<std::uint64_t> nodes_, types_;  // hashes, beside the graph's nodes
-  std::vector<int> numbers_;                  // of the group that is looked at; -1: none yet
+  std::vector<std::uint64_t> nodes_, buffers_;  // hashes, beside the graph's nodes
+  std::vector<int> numbers_;                    // of the group that is looked at; -1: none yet
   std::vector<ir::NodeId> numbered_;
   std::vector<std::uint64_t> code_;
 };

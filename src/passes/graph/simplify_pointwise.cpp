@@ -1,4 +1,5 @@
 // Rewrites of pointwise ops and casts: identities, constants, and the order of broadcasting and computing.
+#include "ops/stored_rows.h"
 #include "passes/graph/simplify_parts.h"
 
 #include <cmath>
@@ -173,7 +174,7 @@ bool holds_exactly(DType wide, DType narrow) {
 // assumed to hold its own type's values: between a load and a store it is computed in f32, and the cast is
 // what rounds.
 Replacement cast_chain(const Candidate& n) {
-  if (!n.is(ops::kCast)) return {};
+  if (!n.is(ops::kCast) || n.attrs.has(ops::kPitch)) return {};
   const Value x = n.x[0];
   if (x.dtype() == n.type.dtype && !is_narrow_float(x.dtype())) return x;
   if (!is_a(x, ops::kCast)) return {};

@@ -1,6 +1,7 @@
 // Walks a group from its outputs back to memory, composing index expressions.
 #include "passes/nest/walk_group.h"
 
+#include "ops/stored_rows.h"
 #include "passes/nest/fold_index.h"
 #include "passes/nest/walker.h"
 
@@ -151,7 +152,7 @@ void Walker::add_output(NodeId id) {
   // What the loop of a dot has no part in gains nothing from standing in its kernel.
   const Expr& stored = nest_.exprs[static_cast<std::size_t>(expr)];
   if (has_dot_ && stored.level == 0 && !stored.reduced) throw Stop{Refusal::shapes_differ};
-  nest_.outputs.push_back({id, expr, linearize(at, n.type.shape), {}, -1, false});
+  nest_.outputs.push_back({id, expr, linearize(at, ops::stored_shape(n)), {}, -1, false});
 }
 
 void Walker::add_scatter(NodeId id, const Node& n) {
@@ -209,7 +210,7 @@ int Walker::walk(NodeId id, const Coordinates& at, int mask) {
 int Walker::compute(NodeId id, const Coordinates& at, int mask) {
   const Node& n = graph_.node(id);
   if (is_inlined(n)) return inlined(n, id, at, mask);
-  if (!members_.count(id)) return load(id, linearize(at, n.type.shape), mask);
+  if (!members_.count(id)) return load(id, linearize(at, ops::stored_shape(n)), mask);
   if (n.op->kind == OpClass::scan && has_matmul_) throw Stop{Refusal::dots_are_not_b2b};
   switch (n.op->kind) {
     case OpClass::pointwise: {

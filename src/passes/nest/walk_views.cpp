@@ -1,5 +1,6 @@
 // Walks what moves no data, and loads: coordinates of a result become those of its operands.
 #include "ops/rows.h"
+#include "ops/stored_rows.h"
 #include "passes/nest/fold_index.h"
 #include "passes/nest/walker.h"
 
@@ -29,7 +30,7 @@ int Walker::inlined(const Node& n, NodeId id, const Coordinates& at, int mask) {
   // A reshape of memory is that memory, counted in other axes: what no coordinates of the source undo again.
   if (n.op->kind == OpClass::reshape)
     if (const NodeId stored = storage_node(graph_, id);
-        !members_.count(stored) && !is_inlined(graph_.node(stored)))
+        !members_.count(stored) && !is_inlined(graph_.node(stored)) && !ops::has_pitch(graph_.node(stored)))
       return load(stored, linearize(at, n.type.shape), mask);
   const Shape& from = graph_.type(n.operands[0]).shape;
   Coordinates inner(static_cast<std::size_t>(from.rank()));
@@ -184,10 +185,12 @@ int Walker::indirect(NodeId source, Coordinates at, int axis, int index, int mas
   if (members_.count(stored) || is_inlined(graph_.node(stored))) throw Stop{Refusal::indirect_through_fused};
   const auto [from, moved] = moved_index(index);
   at[static_cast<std::size_t>(axis)] = moved;
+  if (ops::has_pitch(graph_.node(stored)) && stored != source) throw Stop{Refusal::indirect_through_fused};
+  const Shape places = stored == source ? ops::stored_shape(graph_.node(stored)) : shape;
   return push({.kind = Expr::Kind::load,
                .node = stored,
-               .offset = linearize(at, shape),
-               .dynamic = {{from, row_major_strides(shape)[static_cast<std::size_t>(axis)]}},
+               .offset = linearize(at, places),
+               .dynamic = {{from, row_major_strides(places)[static_cast<std::size_t>(axis)]}},
                .mask = both(mask, valid_index(from, shape[axis], moved)),
                .dtype = graph_.type(source).dtype});
 }

@@ -2,6 +2,7 @@
 #include "passes/store/materialize.h"
 
 #include "ops/rows.h"
+#include "ops/stored_rows.h"
 #include "passes/store/compared_extremes.h"
 #include "passes/store/k_major_copy.h"
 #include "passes/store/layout_propagation.h"
@@ -23,6 +24,12 @@ namespace {
 bool is_stored(const Graph& graph, NodeId id) {
   const ir::Node& n = graph.node(storage_node(graph, id));
   return n.op->kind == OpClass::input || !is_inlined(n);
+}
+
+// Rows apart in memory are no longer where other axes count them.
+bool is_reshaped_with_pitch(const Graph& graph, NodeId id) {
+  const NodeId stored = storage_node(graph, id);
+  return stored != id && ops::has_pitch(graph.node(stored));
 }
 
 // A matmul walks strided views; pieces put together, padded or cut by divisions are made memory first.
@@ -53,7 +60,8 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
     if (n.op->kind == OpClass::concat) operands = few_parts(out, weights, n, std::move(operands));
     operands = weights.bounded(n, std::move(operands));
     const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along;
-    if (gathers && !is_stored(out, operands[0])) operands[0] = copy_of(out, operands[0]);
+    if (gathers && (!is_stored(out, operands[0]) || is_reshaped_with_pitch(out, operands[0])))
+      operands[0] = copy_of(out, operands[0]);
     const bool views =
         std::any_of(operands.begin(), operands.end(), [&](NodeId o) { return !is_stored(out, o); });
     if (n.op->kind == OpClass::matmul && views && !reads_as_it_stands(out, n, operands))
@@ -70,7 +78,7 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
   for (NodeId o : graph.outputs()) {
     NodeId id = to(o);
     const ir::Node& stored = out.node(storage_node(out, id));
-    const bool owned = !is_inlined(stored) && stored.op->kind != OpClass::input;
+    const bool owned = !is_inlined(stored) && stored.op->kind != OpClass::input && !ops::has_pitch(stored);
     if (!owned) id = copy_of(out, id);
     taken.insert(storage_node(out, id));
     outputs.push_back(id);

@@ -1,6 +1,7 @@
 #include "passes/store/materialize_parts.h"
 
 #include "ops/rows.h"
+#include "ops/stored_rows.h"
 
 #include <fmt/format.h>
 
@@ -23,6 +24,7 @@ NodeId copied(const Graph& graph, NodeId id, ProductAlone& to) {
     here = to.graph.add(*n.op, operands, n.attrs, n.location);
   } else {
     here = to.graph.add_input(fmt::format("m{}", to.known.size()), n.type);
+    if (ops::has_pitch(n)) here = to.graph.add(*n.op, {here}, n.attrs, n.location);
   }
   return to.known[id] = here;
 }

@@ -101,7 +101,9 @@ std::vector<DotTiles> tiles_by_rate(const DotProblem& p, const MatrixChoice& by,
                               .group_m = std::min(rate.group_m, ceil_div(p.m, t.bm)),
                               .inside_m = p.m,
                               .inside_n = p.n,
-                              .piece_bytes = p.m <= rate.streaming_rows ? piece : 0};
+                              .piece_bytes = p.m <= rate.streaming_rows ? piece : 0,
+                              .a_lines = p.a_lines,
+                              .b_lines = p.b_lines};
       if (t.split_k == 1)
         tiles.leaving_cycles = tile::leaving_cycles(rate, rate.instructions_an_op * p.ops_after);
       double us = tile::tensor_tiles_us(tiles, rate, target);

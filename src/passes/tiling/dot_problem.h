@@ -20,7 +20,8 @@ struct DotProblem {
   bool whole_m = false;    // a tile must hold all of m
   bool whole_n = false;    // a tile must hold all of n: at most kMostHeld (epilogue_reductions.h)
   bool split_k = false;    // several programs may share one sum
-  int ops_after = 0;       // pointwise, on an element of the result
+  double a_lines = 1, b_lines = 1;  // of the cache, that a row of their blocks lies in (BlockRules::lines)
+  int ops_after = 0;                // pointwise, on an element of the result
 
   Index operand_bytes() const { return static_cast<Index>(size_bytes(dtype)); }
   // The programs of tiles of these edges; and whether such a tile holds what one must.

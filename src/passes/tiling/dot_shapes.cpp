@@ -8,6 +8,7 @@
 #include "passes/tiling/kept_block.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
 
@@ -37,6 +38,13 @@ bool is_block(const LoopNest& nest, int operand, int row, int k, const tile::Blo
   const Expr& s = nest.exprs[at(operand)];
   return row >= 0 && is_read_in_blocks(nest, s, rules) &&
          (s.offset.factor(row) == 1 || s.offset.factor(k) == 1);
+}
+
+// Lines that a row of an operand's blocks lies in; computed ones take in none.
+double lines_of(const LoopNest& nest, int operand, const tile::BlockRules& rules) {
+  const Expr& s = nest.exprs[at(operand)];
+  if (s.kind != Expr::Kind::load || !s.offset.is_affine()) return 1;
+  return rules.lines(row_step_bytes(s));
 }
 
 // One loop of one dot, whose sums a second kernel can add before the rest is computed of them.
@@ -81,6 +89,8 @@ DotProblem problem_of(const LoopNest& nest, const DotAxes& axes, const tile::Tar
   const tile::BlockRules rules = block_rules(target);
   problem.copied = is_block(nest, dot.operands[0], axes.m, axes.k, rules) &&
                    is_block(nest, dot.operands[1], axes.n, axes.k, rules);
+  problem.a_lines = lines_of(nest, dot.operands[0], rules);
+  problem.b_lines = lines_of(nest, dot.operands[1], rules);
   const Expr& b = nest.exprs[at(dot.operands[1])];
   problem.b_by_rows = axes.n >= 0 && b.kind == Expr::Kind::load && b.offset.factor(axes.n) == 1;
   const auto by_k = [&](int operand) {
@@ -153,6 +163,14 @@ bool turns_tiles(const LoopNest& nest, const DotAxes& axes) {
 }
 
 }  // namespace
+
+Index row_step_bytes(const Expr& load) {
+  Index step = load.offset.constant();
+  for (const IndexExpr::Term& t : load.offset.terms())
+    if (t.factor != 1) step = std::gcd(step, t.factor);
+  for (const auto& [index, stride] : load.dynamic) step = std::gcd(step, stride);
+  return step * static_cast<Index>(size_bytes(load.dtype));
+}
 
 std::string_view why_not_on_matrix_unit(const LoopNest& nest, const tile::Target& target) {
   constexpr Index kFewest = 2;  // rows: what overhangs is zeros

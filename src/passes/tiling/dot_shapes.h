@@ -16,6 +16,10 @@ bool dot_on_matrix_unit(const LoopNest& nest, const tile::Target& target);
 std::vector<TileShape> rank_dot_shapes(const LoopNest& nest, const tile::Target& target);
 TileShape choose_dot_shape(const LoopNest& nest, const tile::Target& target);
 
+// Bytes of which a load's start and all of its strides, but that of its contiguous axis, are multiples; 0
+// where it has no others.
+Index row_step_bytes(const Expr& load);
+
 // Why a back-to-back matmul does not run on the target's matrix units; empty where it does: of operands which
 // the copy engine can bring as whole rows of 128 bytes, but for operands a that are computed.
 std::string_view why_not_on_matrix_unit(const LoopNest& nest, const tile::Target& target);

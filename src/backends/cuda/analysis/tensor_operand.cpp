@@ -113,18 +113,24 @@ TensorBlock plane_block(const Kernel& kernel, TensorBlock plane) {
   return plane;
 }
 
-std::string why_no_tensor_map(const tile::ViewParam& view, int inner) {
+bool copies_chunks(const tile::ViewParam& view, int inner) {
   const auto bytes = static_cast<Index>(size_bytes(view.dtype));
+  if (view.strides[static_cast<std::size_t>(inner)] != tile::Dim{1, -1} ||
+      !kBlockRules.takes_start(view.align_bytes))
+    return false;
+  for (int d = 0; d < view.rank(); ++d) {
+    const tile::Dim& s = view.strides[static_cast<std::size_t>(d)];
+    if (d != inner && (!s.is_constant() || !kBlockRules.takes_stride(s.value * bytes))) return false;
+  }
+  return true;
+}
+
+std::string why_no_tensor_map(const tile::ViewParam& view, int inner) {
   if (view.rank() < 2 || !kBlockRules.takes_axes(view.rank())) return "it has not 2 to 4 dimensions";
   if (view.strides[static_cast<std::size_t>(inner)] != tile::Dim{1, -1})
     return "no axis of its blocks is contiguous";
   if (!kBlockRules.takes_start(view.align_bytes)) return "it is not aligned to 16 bytes";
-  for (int d = 0; d < view.rank(); ++d) {
-    const tile::Dim& s = view.strides[static_cast<std::size_t>(d)];
-    if (d != inner && (!s.is_constant() || !kBlockRules.takes_stride(s.value * bytes)))
-      return "a stride is no multiple of 16 bytes";
-  }
-  return "";
+  return copies_chunks(view, inner) ? "" : "a stride is no multiple of 16 bytes";
 }
 
 }  // namespace tilewright::cuda

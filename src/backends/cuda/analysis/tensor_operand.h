@@ -46,6 +46,10 @@ TensorBlock plane_block(const tile::Kernel& kernel, TensorBlock plane);
 // Each block of a cluster of `share` fetches its share of the rows.
 TensorBlock tensor_block(const tile::Kernel& kernel, const TensorOperand& operand, Index share);
 
+// Whether 16 bytes at a time of a view's rows, along dimension `inner`, are aligned wherever a block begins
+// at a multiple of these.
+bool copies_chunks(const tile::ViewParam& view, int inner);
+
 // Why a tensor map cannot describe a view, of which dimension `inner` is the contiguous one; or empty.
 std::string why_no_tensor_map(const tile::ViewParam& view, int inner);
 

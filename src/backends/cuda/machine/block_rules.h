@@ -7,6 +7,7 @@
 
 namespace tilewright::cuda {
 
-inline constexpr tile::BlockRules kBlockRules{.align_bytes = 16, .most_axes = 4, .row_bytes = 128};
+inline constexpr tile::BlockRules kBlockRules{
+    .align_bytes = 16, .most_axes = 4, .row_bytes = 128, .line_bytes = 128};
 
 }  // namespace tilewright::cuda

@@ -24,6 +24,9 @@ inline constexpr tile::TileRate kWarpgroupRate{
     .chip_bytes_per_cycle = 128,   // of shared memory
     .chip_share = 0.9,             // what was measured is a tenth better than the sum of reads and writes
     .intake_bytes_per_cycle = 56,  // from L2: 10.7 TB/s for all of them, reached by tiles of 128x128
+    // 5000x5000x5000, rows of 10,000 bytes: 629 us by tiles of 128x192, 411 if lines were not straddled
+    // (docs/notes/2026-11-24-unaligned-rows.md).
+    .second_line = 0.75,
     .group_rows = kGroupRows,
     .step_bytes = kBlockRules.row_bytes,
     .fill_cycles = 1500,
@@ -306,6 +309,11 @@ inline constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
 // With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
 // rounds, and 5 % lost of 65 (docs/notes/2026-11-22-short-chains.md).
 inline constexpr double kFewRounds = 16;
+// A round of a loop inside another's, which waits for its blocks, its product and the others' turn, whatever
+// its size: 496 us for a sum over (32, 1024) in blocks of 64x64x16 by 144 programs; and an element of a tile
+// that the threads load themselves in a round: 413 us for an attention of 1024 programs that computes its
+// queries in each round, 164 where they are stored (docs/notes/2026-11-24-unaligned-rows.md).
+inline constexpr double kNestedRoundUs = 0.22, kRoundLoadUs = 7.7e-5;
 // Results of a back-to-back matmul that the copy engine sends: predicted, to be measured (the same note).
 inline constexpr double kB2bTmaStore = 1.01;
 // dot=mma: a back-to-back matmul whose threads have nobody to hide their waiting, or each place of the
@@ -315,6 +323,9 @@ inline constexpr double kOtherGroupM = 1.01;  // the first group_m is taken unle
 inline constexpr double kOwnBlocks = 1.005;   // where two blocks could share what they fetch; chosen likewise
 // mma.sync on a device that has wgmma: docs/notes/2026-11-21-h200-gemm.md.
 inline constexpr double kSlowerByThreads = 1.6;
+// An element of a block that a thread copies by itself, in one program of a multiprocessor: 88 us for
+// 1001x3333x777 of odd strides, where 25 were predicted (docs/notes/2026-11-24-unaligned-rows.md).
+inline constexpr double kCopiedElementUs = 1.46e-4;
 
 inline constexpr Index kUnknownTrips = 64;  // what a loop that arguments decide is taken for. Chosen
 inline constexpr Index kMaxPlaces = 8;      // of a pipeline

@@ -17,6 +17,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 namespace tilewright::cuda {
@@ -34,6 +35,12 @@ constexpr Index kReservedBytes = 3072;  // barriers, and what lies before the fi
 constexpr Index kMaxWarpgroups = 3;     // the most that a form of the printer knows
 constexpr double kManyRounds = 1e9;     // no bound is known
 
+bool holds_dots(const Op& loop) {
+  bool dots = false;
+  tile::for_each_op(loop.blocks[0], [&](const Op& inner) { dots = dots || inner.kind == OpKind::dot; });
+  return dots;
+}
+
 bool has_nested(const B2bMatmul& b2b) {
   return std::any_of(b2b.dots.begin(), b2b.dots.end(), [](const B2bDot& d) { return d.is_nested(); });
 }
@@ -45,7 +52,11 @@ class Lister {
         target_(target),
         options_(options),
         planner_(kernel, options),
-        rounds_(tile::loop_rounds(kernel)) {}
+        rounds_(tile::loop_rounds(kernel)) {
+    tile::for_each_op(kernel.body, [&](const Op& op) {
+      for (const tile::ValueId r : op.results) made_by_[r] = &op;
+    });
+  }
 
   std::vector<Candidate> run() {
     if (options_.arch.has_warpgroup_dots()) list_wgmma();
@@ -122,7 +133,10 @@ class Lister {
     const tile::MmaDot kind{.stages = places_for(dot->a.bytes() + dot->b.bytes(), kMaxCopies)};
     const tile::TensorTiles tiles = tiles_of(*dot, {.threads = threads, .kind = kind});
     const std::string why = list_group_m({16, 12, 8, 32}, threads, kind, tiles, kSlowerByThreads);
-    if (!why.empty()) refuse({.kind = tile::MmaDot()}, why);
+    if (!why.empty()) return refuse({.kind = tile::MmaDot()}, why);
+    const double copying = copying_us(*dot);
+    for (Candidate& c : found_)
+      if (c.refusal.empty()) c.predicted_us += copying;
   }
 
   int places_for(Index block_bytes, Index most) const {
@@ -134,6 +148,7 @@ class Lister {
         .bm = dot.a.rows, .bn = dot.b.rows, .operand_bytes = static_cast<Index>(size_bytes(dot.dtype))};
     tiles.k = depth_of(dot);
     tiles.programs = programs();
+    tiles.a_lines = lines_of(dot.a), tiles.b_lines = lines_of(dot.b);
     const KernelWork after = work_after(dot, s);
     const auto elements = static_cast<double>(dot.a.rows * dot.b.rows);
     // One result is written while the next tile is multiplied; the program waits for what it loads, and for
@@ -145,6 +160,28 @@ class Lister {
     tiles.leaving_cycles = tile::leaving_cycles(kWarpgroupRate, after.instructions / elements) +
                            (after.read_bytes + more_stores) / elements / bytes_per_cycle;
     return tiles;
+  }
+
+  // Cache lines that a row of an operand's blocks lies in.
+  double lines_of(const TensorOperand& o) const {
+    const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(o.load->param)];
+    const auto bytes = static_cast<Index>(size_bytes(view.dtype));
+    Index step = view.align_bytes;
+    for (int d = 0; d < view.rank(); ++d) {
+      const tile::Dim& s = view.strides[static_cast<std::size_t>(d)];
+      if (d != o.inner_dim()) step = s.is_constant() ? std::gcd(step, s.value * bytes) : bytes;
+    }
+    return kBlockRules.lines(step);
+  }
+
+  // Blocks that the threads copy an element at a time, as their rows are not aligned to 16 bytes.
+  double copying_us(const TensorDot& dot) const {
+    double elements = 0;
+    for (const TensorOperand* o : {&dot.a, &dot.b})
+      if (!copies_chunks(kernel_.views[static_cast<std::size_t>(o->load->param)], o->inner_dim()))
+        elements += static_cast<double>(o->rows);
+    const double waves = std::ceil(programs() / std::max(1, target_.units));
+    return kCopiedElementUs * elements * static_cast<double>(depth_of(dot)) * waves;
   }
 
   // The same with the result sent by the copy engine, where the pipeline still hides memory's latency.
@@ -392,19 +429,51 @@ class Lister {
     double us = 0;
     for (const Op& op : kernel_.body.ops) {
       if (op.kind != OpKind::loop) continue;
-      bool dots = false;
-      tile::for_each_op(op.blocks[0], [&](const Op& inner) { dots = dots || inner.kind == OpKind::dot; });
-      if (!dots) us += rounds(op) * target_.round_wait_s * 1e6;
+      if (!holds_dots(op)) us += rounds(op) * target_.round_wait_s * 1e6;
     }
     return us * std::ceil(programs() / std::max(1, target_.units));
   }
 
   double b2b_us(const B2bMatmul& b2b) const {
     if (b2b.multiplies_alone() && options_.arch.has_warpgroup_dots()) return sums_us(b2b);
-    double flops = 0;
-    for (const B2bDot& d : b2b.dots)
-      flops += flops_of(d) * rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
-    return (flops * programs() / (kB2bShare * busy() * target_.matrix_flops_per_s) + target_.launch_s) * 1e6;
+    double flops = 0, nested_us = 0;
+    for (const B2bDot& d : b2b.dots) {
+      const double times = rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
+      flops += flops_of(d) * times;
+      if (d.is_nested()) nested_us += times * kNestedRoundUs;
+    }
+    const double products_us = flops * programs() / (kB2bShare * busy() * target_.matrix_flops_per_s) * 1e6;
+    const double waves = std::max(1.0, programs() / std::max(1, target_.units));
+    return std::max(products_us, nested_us * waves) +
+           loaded_in_rounds(kernel_.body, b2b, 1) * waves * kRoundLoadUs + target_.launch_s * 1e6;
+  }
+
+  // Elements of tiles that the threads of a program load in the rounds of loops with dots, their own loads
+  // and what a round computes of loads that stand before the loop.
+  double loaded_in_rounds(const tile::Block& block, const B2bMatmul& b2b, double times) const {
+    double elements = 0;
+    for (const Op& op : block.ops) {
+      if (op.kind != OpKind::loop || !holds_dots(op)) continue;
+      const double each = times * rounds(op);
+      std::set<const Op*> loads, seen;
+      for (const Op& step : op.blocks[0].ops) add_loads(step, loads, seen);
+      for (const Op* load : loads) {
+        const tile::ValueId made = load->results[0];
+        const bool by_threads = b2b.in_place.count(made) == 0 && b2b.to_threads.count(load) == 0;
+        const std::vector<Index>& shape = kernel_.type(made).shape;
+        if (by_threads && shape.size() == 2 && std::min(shape[0], shape[1]) > 1)
+          elements += each * static_cast<double>(shape[0] * shape[1]);
+      }
+      elements += loaded_in_rounds(op.blocks[0], b2b, each);
+    }
+    return elements;
+  }
+  void add_loads(const Op& op, std::set<const Op*>& loads, std::set<const Op*>& seen) const {
+    if (op.kind == OpKind::loop || !seen.insert(&op).second) return;
+    if (op.kind == OpKind::load) loads.insert(&op);
+    for (const tile::ValueId o : op.operands)
+      if (const auto made_by = made_by_.find(o); made_by != made_by_.end())
+        add_loads(*made_by->second, loads, seen);
   }
 
   // Several sums of a loop that only multiplies: its blocks are those of one product as wide as all of them.
@@ -427,6 +496,7 @@ class Lister {
   const PlanOptions& options_;
   KernelPlanner planner_;
   const std::map<const Op*, double> rounds_;  // by loop
+  std::map<tile::ValueId, const Op*> made_by_;
   std::vector<Candidate> found_;
 };
 

@@ -45,9 +45,9 @@ TW_DEVICE u32 opaque(u32 address) {
 
 // ---- filling a place
 // A block whose first element is `from`: panels along its contiguous axis (x), rows along the other (y). What
-// is not below x_end and y_end becomes zeros. kWhole: 16 bytes at a time are aligned and inside or outside as
-// a whole; otherwise elements one by one.
-template <class Block, int kThreads, bool kWhole, class T>
+// is not below x_end and y_end becomes zeros. kWhole: 16 bytes at a time are aligned, and inside or outside
+// as a whole unless kCut: of the last ones of a row some may be outside. Otherwise elements one by one.
+template <class Block, int kThreads, bool kWhole, bool kCut = false, class T>
 TW_DEVICE void copy_block(u32 to, const T* from, i64 x_step, i64 y_step, int x_end, int y_end) {
   // Eight chunks of a row stand side by side, then the rows of a panel, then the panels.
   constexpr int kChunks = Block::bytes / 16, kElements = 16 / int(sizeof(T));
@@ -71,7 +71,8 @@ TW_DEVICE void copy_block(u32 to, const T* from, i64 x_step, i64 y_step, int x_e
       const T* const at =
           kEven ? mine + before % kRows * y_step + panel * 8 * kElements : from + y * y_step + x;
       const bool inside = all || (x < x_end && y < y_end);
-      copy_async16_to(place, at, inside ? 16 : 0);
+      const int most = kCut && !all && x_end - x < kElements ? (x_end - x) * int(sizeof(T)) : 16;
+      copy_async16_to(place, at, inside ? most : 0);
     } else {
       Vec<T, kElements> some{};
 #pragma unroll

@@ -23,12 +23,13 @@ void print_copy(KernelPrinter& k, const std::string& block, const std::string& t
   constexpr Index kBytes = 16;
   const Index chunk = kBytes / static_cast<Index>(size_bytes(access.view().dtype));
   const bool inside = !access.checked_above(o.inner_dim()) || access.whole_vectors(inner_axis, chunk);
-  const bool whole = access.contiguous(inner_axis) && access.aligned(inner_axis, chunk) && inside;
+  const bool whole = access.contiguous(inner_axis) && access.aligned(inner_axis, chunk);
   std::string offset = text.base_offset(access);
   const std::string view = k.names().view(access.op().param);
-  k.out().line("copy_block<{}, {}, {}>({}, {}{}, {}, {}, {}, {});", block, k.plan().schedule.threads, whole,
-               to, view, offset == "0" ? "" : " + " + offset, text.stride_text(access, o.inner_dim()),
-               text.stride_text(access, o.outer_dim()), ends[0], ends[1]);
+  k.out().line("copy_block<{}, {}, {}{}>({}, {}{}, {}, {}, {}, {});", block, k.plan().schedule.threads, whole,
+               whole && !inside ? ", true" : "", to, view, offset == "0" ? "" : " + " + offset,
+               text.stride_text(access, o.inner_dim()), text.stride_text(access, o.outer_dim()), ends[0],
+               ends[1]);
 }
 
 // How the operands' blocks lie, and where.

@@ -1,0 +1,18 @@
+// How a value's elements lie in memory: row-major, and rows further apart than they are long where a copy
+// says so, for units that read rows from aligned places only.
+#pragma once
+
+#include "ir/op.h"
+
+namespace tilewright::ops {
+
+// The attribute of a copy (a cast) whose rows, along the last axis, lie so many elements apart in memory. Its
+// value is the same without.
+inline constexpr const char* kPitch = "pitch";
+
+bool has_pitch(const ir::Node& node);
+
+// The shape whose row-major places the value's elements have: its own, or with the pitch as the last extent.
+Shape stored_shape(const ir::Node& node);
+
+}  // namespace tilewright::ops
