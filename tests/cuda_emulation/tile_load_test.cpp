@@ -40,11 +40,14 @@ TEST_F(EmulatedDot, TilesOfUnknownDepthComeBeforeTheLoop) {
   check(m, wgmma(256, 2), {130});
 }
 
-// Rows that begin off 16 bytes have no tensor map: the threads load them as ever.
+// Rows that begin off 16 bytes and elements of 8 bytes have no tensor map: the threads load them as ever.
 TEST_F(EmulatedDot, WhatTheCopyEngineCannotReadIsLoadedAsItIs) {
-  const MatmulKernel m{.m = 128, .n = 130, .k = 64, .b_by_columns = true, .beside = 1};
-  EXPECT_THAT(text_of(m, wgmma(256, 2)), Not(HasSubstr("tma_prefetch")));
-  check(m, wgmma(256, 2));
+  const MatmulKernel apart{.m = 128, .n = 130, .k = 64, .b_by_columns = true, .beside = 1},
+      wide{.m = 128, .n = 128, .k = 64, .beside = 1, .beside_type = DType::f64};
+  for (const MatmulKernel& m : {apart, wide}) {
+    EXPECT_THAT(text_of(m, wgmma(256, 2)), Not(HasSubstr("tma_prefetch")));
+    check(m, wgmma(256, 2));
+  }
 }
 
 }  // namespace

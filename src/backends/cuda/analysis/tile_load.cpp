@@ -12,6 +12,8 @@ using tile::ValueId;
 
 namespace {
 
+constexpr std::size_t kWidestElement = 4;  // of those that a map names (tensor_map.cpp)
+
 // Scalars that the fetching thread can compute before the product: arithmetic on program ids, arguments and
 // numbers.
 bool is_known_early(const OperandReader& reader, ValueId v) {
@@ -44,9 +46,10 @@ std::vector<TileLoad> find_tile_loads(const Kernel& kernel, const Op& dot) {
     const bool by_rows = view.strides[static_cast<std::size_t>(last)] == tile::Dim{1, -1};
     const int inner = by_rows ? last : first;
     const Index along = shape[by_rows ? 1 : 0], across = shape[by_rows ? 0 : 1];
-    if (!why_no_tensor_map(view, inner).empty() || across > kLargestBox ||
-        !std::all_of(op.operands.begin(), op.operands.end(),
-                     [&](ValueId v) { return is_known_early(reader, v); }))
+    if (!why_no_tensor_map(view, inner).empty() || size_bytes(view.dtype) > kWidestElement ||
+        across > kLargestBox || !std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+          return is_known_early(reader, v);
+        }))
       continue;
     const Index panel = kPanelBytes / static_cast<Index>(size_bytes(view.dtype));
     found.push_back({.op = &op,
