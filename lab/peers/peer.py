@@ -4,7 +4,7 @@ Reads one JSON object a line from standard input and answers each with one. Inpu
 raw elements that the harness names, so that it can compare whole outputs; times are measured here, around `count`
 iterations, so that the pipe is never inside them.
 """
-import functools, gc, json, math, os, signal, sys, time
+import contextlib, functools, gc, json, math, os, signal, sys, time
 
 # Kineto's own advice where CUDA graphs are replayed: once it looks at a device it must not turn away again.
 os.environ |= {"DISABLE_CUPTI_LAZY_REINIT": "1", "TEARDOWN_CUPTI": "0"}

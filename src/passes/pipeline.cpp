@@ -1,4 +1,5 @@
-// in_fixed_order (where that is asked for) → with_scans_in_blocks → simplify → materialize → fuse → lower each group → plan memory.
+// in_fixed_order (where that is asked for) → with_scans_in_blocks → simplify → materialize → fuse → lower
+// each group → plan memory.
 #include "passes/pipeline.h"
 
 #include "ops/rows.h"

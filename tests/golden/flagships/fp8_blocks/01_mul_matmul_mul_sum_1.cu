@@ -1,4 +1,4 @@
-// wgmma_scaled threads=256 stages=4 group_m=8 cluster=2; predicted 252 us
+// wgmma_scaled threads=256 stages=4 group_m=8 cluster=2; predicted 216 us
 // mul_matmul_mul_sum_1: scale_a f32[32,4096], scale_b f32[32,32], a f8e4m3[32,4096,128], transpose_out f8e4m3[32,32,128,128] -> out bf16[4096,32,128]
 // schedule: wgmma_scaled threads=256 stages=4 group_m=8 cluster=2
 // tiles [256,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 4 rows, 16 vectors of 2 a thread

@@ -1,4 +1,4 @@
-// elements threads=64 threads_per_row=64 streaming_stores=true; predicted 13.4 us
+// elements threads=64 threads_per_row=64 streaming_stores=true; predicted 13.3 us
 // mul_sub_shl_shr_0: w i8[4096,2048] -> reshape_out bf16[4096,2,2048]
 // schedule: elements threads=64 threads_per_row=64 streaming_stores=true
 // tiles [1,1024]: column (c*64 + t)*16 + v; 1 rows, 1 vectors of 16 a thread
