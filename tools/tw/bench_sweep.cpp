@@ -162,7 +162,9 @@ void run(const SweepInput& in) {
                                             (lab::steady_now_us() - start_us) / 1e6, work.drawn.family,
                                             name(work.drawn.dtype), work.drawn.shapes());
       progress.step(place);
-      rows.push_back(sweep::measure(work, device, limits, options));
+      sweep::SweepRow row = sweep::measure(work, device, limits, options);
+      if (InterruptGuard::interrupted()) break;  // the program under way is left out
+      rows.push_back(std::move(row));
       progress.step(fmt::format("{}: {}", place, outcome(rows.back())));
       if (rows.size() % 10 == 0) store(in, rows, about);
     }
