@@ -61,16 +61,6 @@ TEST_P(UserErrors, OutputsThatAreOneTensor) {
   EXPECT_EQ(z.to_vector<float>()[2], 3);
 }
 
-TEST_P(UserErrors, ViewsOfMoreAxesThanKernelsHave) {
-  const Tensor x = ctx_.ones({2, 2, 2, 2, 2, 2, 2, 2, 2});
-  const auto turn = [](const Tensor& t) { return transpose(t, {8, 7, 6, 5, 4, 3, 2, 1, 0}); };
-  for (const std::string& message : {message_of([&] { turn(x); }), message_of([&] { compile(turn)(x); })}) {
-    EXPECT_NE(message.find(here_), std::string::npos) << message;
-    EXPECT_NE(message.find("rank 9 is above 8"), std::string::npos) << message;
-    EXPECT_EQ(message.find("emitter"), std::string::npos) << message;
-  }
-}
-
 TEST_P(UserErrors, TypesThatDoNotFit) {
   const Tensor x = ctx_.zeros({3}), i = ctx_.zeros({3}, DType::i32);
   expect_says([&] { bit_and(x, x); }, {"bit_and", "f32", here_});

@@ -51,8 +51,9 @@ FusedGraph fuse_chunked(const ir::Graph& graph, const tile::Target& target, Reco
     affected += plans->price(whole.graph, forms, g).seconds;
   }
   const double more = chunks.fusion.seconds - whole.fusion.seconds;
-  const bool worth =
-      more < 0 || (stored > cut->chunk_bytes && more <= (slowest(stored, target) - 1) * affected);
+  // Chunks are for what is too large to store: below that they may take no longer than predictions err.
+  const double most = stored < kMany ? 1 + target.prediction_error : slowest(stored);
+  const bool worth = more < 0 || (stored > cut->chunk_bytes && more <= (most - 1) * affected);
   FusedGraph& taken = recompute == Recompute::always || worth ? chunks : whole;
   taken.fusion.work = plans->work();
   taken.fusion.recomputing +=

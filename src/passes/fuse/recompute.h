@@ -6,8 +6,6 @@
 
 #include "passes/nest/loop_nest.h"
 
-#include <tilewright/tile/target.h>
-
 #include <set>
 
 namespace tilewright::passes {
@@ -16,13 +14,11 @@ namespace tilewright::passes {
 // widened layer of a feed-forward block is 4 times its input and has the weights beside it.
 inline constexpr double kMuchLarger = 4;
 
-// How many times as long the kernels concerned may take for `stored_bytes` less in memory: below a gibibyte
-// no longer than predictions err. From there on four times (chosen): a model's other values need the room,
-// and kernels that compute attention's scores again do 11 products of the 6.
-inline double slowest(double stored_bytes, const tile::Target& target) {
-  constexpr double kMany = 1 << 30;
-  return stored_bytes < kMany ? 1 + target.prediction_error : 4;
-}
+// How many times as long the kernels concerned may take for `stored_bytes` less in memory. Kernels that
+// compute attention's scores again do 11 products of the 6. From a gibibyte on it is twice as many (chosen):
+// a model's other values need the room.
+inline constexpr double kMany = 1 << 30;
+inline constexpr double slowest(double stored_bytes) { return stored_bytes < kMany ? 2 : 4; }
 
 // The nodes that may be computed again: products of small depth that are at least `times` as large as their
 // operands, larger ones of any depth that only reductions read, and arithmetic on them. None is an output of

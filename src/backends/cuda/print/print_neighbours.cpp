@@ -33,8 +33,9 @@ bool LoopAnalysis::masks_vector(const PrintedLoop& loop, std::size_t i) const {
   if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::apply || loop.uses[i] < 2) return false;
   for (std::size_t g = 0; g < loop.plan->body.size(); ++g) {
     const Instr& user = loop.plan->body[g];
-    if (user.op && user.op->kind == OpKind::gather && user.op->masked && !user.operands.back().is_scalar() &&
-        static_cast<std::size_t>(user.operands.back().instr) == i && gathers_vector(loop, g))
+    if (user.op && user.op->kind == OpKind::gather && user.op->masked && !user.operands.empty() &&
+        !user.operands.back().is_scalar() && static_cast<std::size_t>(user.operands.back().instr) == i &&
+        gathers_vector(loop, g))
       return level(loop, in) == Level::element;
   }
   return false;
