@@ -103,7 +103,7 @@ class Aligner {
     return out;
   }
 
-  double seconds_of(Graph graph, NodeId id) const {
+  double seconds_of(const Graph& graph, NodeId id) const {
     GroupForms forms(graph);
     const GroupPrice price = plans_.price(graph, forms, {{id}, {id}});
     return price.refusal == Refusal::none ? price.seconds : std::numeric_limits<double>::infinity();
@@ -117,7 +117,7 @@ class Aligner {
           view_of(product.graph, product.operands[s.operand], from, add_copy(product.graph, from, s.pitch));
     }
     const NodeId id = product.graph.add(*matmul.op, product.operands, matmul.attrs, matmul.location);
-    return seconds_of(std::move(product.graph), id);
+    return seconds_of(product.graph, id);
   }
 
   // What is computed is written one way or the other.
@@ -127,7 +127,7 @@ class Aligner {
     if (computed && !outputs_.count(side.base)) return 0;
     ProductAlone part = alone(graph_, {side.base});
     const NodeId copy = add_copy(part.graph, part.operands[0], side.pitch);
-    return seconds_of(std::move(part.graph), copy);
+    return seconds_of(part.graph, copy);
   }
 
   void consider(NodeId id) {

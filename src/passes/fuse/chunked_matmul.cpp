@@ -22,9 +22,8 @@ namespace {
 constexpr Index kColumnUnit = 256;  // of a piece: whole tiles
 constexpr Index kMostPieces = 32;   // put together by one kernel that reads them all (kMaxViews)
 
-bool is_elementwise(const ir::Node& n) {
-  return n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast;
-}
+// Arithmetic whose elements do not depend on their places, as random numbers do.
+bool is_plain(const ir::Node& n) { return n.op->kind == OpClass::pointwise || n.op->kind == OpClass::cast; }
 
 // A product that reads a descendant of the large one: as which operand, and turned or not.
 struct Reader {
@@ -81,7 +80,7 @@ class Finder {
         if (!live_[static_cast<std::size_t>(user)] || cut.made.count(user)) continue;
         if (n.op->kind == OpClass::reduce) {
           epilogue_reductions = true;
-        } else if (is_elementwise(n)) {
+        } else if (is_plain(n)) {
           cut.made.insert(user);
           todo.push_back(user);
         } else if (!add_readers(id, user, cut)) {
@@ -208,7 +207,7 @@ class Writer {
   bool is_light(NodeId id) const {
     constexpr Index kSmaller = 4;
     const ir::Node& n = graph_.node(id);
-    if (!is_elementwise(n) && !is_inlined(n))
+    if (!is_plain(n) && !is_inlined(n))
       return n.type.shape.size() * kSmaller <= graph_.type(cut_.product).shape.size();
     return std::all_of(n.operands.begin(), n.operands.end(), [&](NodeId o) { return is_light(o); });
   }
@@ -222,7 +221,7 @@ class Writer {
     if (id == cut_.product) {
       const Value b = ops::slice_axis(value(n.operands[1]), 1, {.start = from_, .stop = to_});
       result = {&out_, out_.add(*n.op, {renamed(n.operands[0]), b.id}, n.attrs, n.location)};
-    } else if (cut_.made.count(id) || (is_elementwise(n) && is_light(id))) {
+    } else if (cut_.made.count(id) || (is_plain(n) && is_light(id))) {
       std::vector<NodeId> operands;
       operands.reserve(n.operands.size());
       for (NodeId o : n.operands) operands.push_back(chunk(o).id);

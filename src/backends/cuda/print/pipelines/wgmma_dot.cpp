@@ -66,6 +66,7 @@ void WgmmaDot::print_prefetches() {
   for (std::size_t i = 0; i < plan_.dots.loads.size(); ++i) {
     const TileLoad& l = plan_.dots.loads[i];
     std::vector<std::string> at;
+    at.reserve(l.block.dims.size());
     for (int d : l.block.dims)
       at.push_back(
           expressions_.as_type(expressions_.scalar(l.op->operands[static_cast<std::size_t>(d)]), "i32"));
