@@ -108,6 +108,7 @@ Drawn Draft::finish() {
   // A gradient has two products for each one of the loss.
   if (wants_gradients()) drawn_.unseen_flops *= 3;
   std::vector<std::string> parameters;
+  parameters.reserve(drawn_.program.inputs.size());
   for (const programs::Input& input : drawn_.program.inputs) parameters.push_back(input.name);
   std::string text;
   for (const std::string& helper : helpers_) text += helper + "\n\n";

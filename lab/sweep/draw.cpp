@@ -43,7 +43,7 @@ bool is_prime(Index n) {
 }
 
 Index rounded(double about, Index to) {
-  return std::max(to, static_cast<Index>(about / static_cast<double>(to) + 0.5) * to);
+  return std::max(to, Index{std::lround(about / static_cast<double>(to))} * to);
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ Index Draw::extent(double about) {
   enum class Kind { power, eights, any, prime };
   const Kind kind =
       weighted<Kind>({{Kind::power, 0.35}, {Kind::eights, 0.3}, {Kind::any, 0.2}, {Kind::prime, 0.15}});
-  const auto any = std::max(Index{1}, static_cast<Index>(about + 0.5));
+  const auto any = std::max(Index{1}, Index{std::lround(about)});
   if (any <= 2) return any;
   switch (kind) {
     case Kind::power: {

@@ -119,7 +119,7 @@ Distribution distribution(std::vector<double> ratios) {
   if (ratios.empty()) return d;
   std::sort(ratios.begin(), ratios.end());
   const auto at = [&](double share) {
-    return ratios[static_cast<std::size_t>(share * static_cast<double>(ratios.size() - 1) + 0.5)];
+    return ratios[static_cast<std::size_t>(std::lround(share * static_cast<double>(ratios.size() - 1)))];
   };
   double logs = 0;
   for (const double ratio : ratios) logs += std::log(ratio);

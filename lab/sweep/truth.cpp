@@ -67,6 +67,7 @@ lab::Reference reference(std::vector<double> values, const std::vector<double>& 
 
 std::vector<lab::Reference> references(Spread truth, const std::vector<lab::OutputSpec>& outputs) {
   std::vector<lab::Reference> all;
+  all.reserve(outputs.size());
   for (std::size_t o = 0; o < outputs.size(); ++o)
     all.push_back(reference(std::move(truth[o]), truth[outputs.size() + o], outputs[o]));
   return all;
@@ -74,6 +75,7 @@ std::vector<lab::Reference> references(Spread truth, const std::vector<lab::Outp
 
 std::vector<lab::Reference> unknown(const std::vector<lab::OutputSpec>& outputs) {
   std::vector<lab::Reference> all;
+  all.reserve(outputs.size());
   for (const lab::OutputSpec& output : outputs)
     all.push_back({.values = std::vector<double>(static_cast<std::size_t>(output.shape.size())),
                    .known = {.length = std::max(Index{1}, output.shape.size()), .rows = {false}}});
@@ -137,6 +139,7 @@ std::vector<std::vector<double>> evaluated(const ir::Graph& graph, const std::ve
 
 Spread by_oracle(const ir::Graph& graph, const lab::HostArrays& inputs) {
   std::vector<ir::HostTensor> given;
+  given.reserve(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i)
     given.push_back(host_tensor(graph.type(graph.inputs()[i]), inputs[i]));
   Spread truth = evaluated(graph, given, 0);

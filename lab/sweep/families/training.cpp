@@ -109,7 +109,7 @@ void block_program(Draft& d, bool gradient) {
   const double elements = d.elements(gradient ? 0.35 : 0.9);
   const double weights = elements * (0.2 + 0.4 * d.sizes.unit());
   const Index heads =
-      std::max(Index{1}, static_cast<Index>(std::sqrt(weights / 12) / static_cast<double>(depth) + 0.5));
+      std::max(Index{1}, Index{std::lround(std::sqrt(weights / 12) / static_cast<double>(depth))});
   Layer l{};
   l.width = heads * depth;
   l.hidden = modern ? round_up(8 * l.width / 3, 8) : 4 * l.width;
