@@ -93,6 +93,7 @@ TEST_P(EveryFamily, KeepsToItsLimits) {
 
 std::vector<std::string> ops_of(const Drawn& drawn) {
   std::vector<std::string> ops;
+  ops.reserve(drawn.program.statements.size());
   for (const programs::Statement& statement : drawn.program.statements) ops.push_back(statement.op);
   return ops;
 }
