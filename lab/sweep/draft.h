@@ -58,7 +58,7 @@ class Draft {
   void gradients(const std::string& name, const std::vector<std::string>& by);
   bool wants_gradients() const { return !drawn_.program.wrt.empty(); }
 
-  // Of products that a mask makes nobody compute, forward.
+  // FLOPs of products that a mask makes nobody compute, forward.
   void unseen_flops(double flops) { drawn_.unseen_flops += flops; }
   bool is_input(const std::string& name) const;
   void reads_of(const std::string& input, double elements);

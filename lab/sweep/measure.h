@@ -28,7 +28,7 @@ struct SweepRow {
   std::string wrong;      // what is, of ours; empty: nothing
   std::string failed;     // why there is no time of ours
 
-  // Of the peer's time over ours; above 1 we are faster.
+  // The peer's time over ours; above 1 we are faster.
   std::optional<double> ratio() const;
   std::optional<double> device_ratio() const;  // on a CPU the same
 };

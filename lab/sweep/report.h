@@ -14,7 +14,7 @@ std::string render(const std::vector<SweepRow>& rows, int width);
 // A list: an object a program, then {"summary": …, "environment": …}.
 std::string to_json(const std::vector<SweepRow>& rows, const lab::Environment& environment);
 
-// Of ratios above 0.
+// Ratios above 0 only.
 struct Distribution {
   int count = 0;
   double geometric_mean = 0, least = 0, lower_quartile = 0, median = 0, upper_quartile = 0, most = 0;

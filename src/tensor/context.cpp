@@ -196,8 +196,7 @@ Tensor Context::randint(const Shape& shape, Index high, DType dtype, const Locat
   if (high < 1 || high > (Index{1} << 32))
     throw Error(fmt::format("randint: high {} is not in [1, 2^32]", high), where);
   check_holds("randint", dtype, high - 1, where);
-  // Of 32 bits modulo `high` the low numbers are more often drawn by 1 in 2^32 / high: for more than a
-  // few, 62.
+  // 32 bits modulo `high` prefer the low numbers by 1 in 2^32 / high: for more than a few numbers, 62 bits.
   constexpr Index kFew = 1 << 12;
   const auto bits = [&](ir::Value seed) {
     const ir::Value low = ops::random_bits(seed, shape, 0);

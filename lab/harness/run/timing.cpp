@@ -110,7 +110,7 @@ std::optional<double> quickest_us(Lane& lane, Timer& timer, std::int64_t batch, 
   return least;
 }
 
-// Of queued calls, the first one's way to the device and the wait at the end stand in the figure: o / b in a
+// The first queued call's way to the device and the wait at the end stand in the figure: o / b in a
 // batch of b. Doubles the batch until that changed it by less than the share; the longer one is taken, in
 // which as much is left as still another doubling would change at most.
 std::int64_t fill_queue(Lane& lane, Timer& timer, double iteration_us, std::int64_t copies,

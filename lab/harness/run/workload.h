@@ -33,7 +33,7 @@ struct LabDevice {
   DeviceKind kind = DeviceKind::cpu;
   Context* context = nullptr;  // the tensor library's; null in tests of the harness
   std::shared_ptr<Timer> timer = std::make_shared<HostTimer>();  // of calls
-  // Of the device's own work in these calls; null where the calls are the work, as on the CPU.
+  // The device's own work in these calls; null where the calls are the work, as on the CPU.
   std::shared_ptr<Timer> device_timer = {};
   Clocks clocks() const { return {*timer, device_timer.get()}; }
   Ceilings ceilings;  // of this machine, measured; raised by what is probed beside the work

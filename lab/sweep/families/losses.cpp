@@ -32,7 +32,7 @@ std::string binary_cross_entropy(Draft& d, const std::string& x, const Shape& sh
   return value;
 }
 
-// Of log-probabilities against those of another model: as distillation has it.
+// Log-probabilities against those of another model, as distillation has it.
 std::string divergence(Draft& d, const std::string& x, const Shape& shape) {
   const std::string teacher = d.add("log_softmax", {d.input("teacher", shape)}, {{"axis", "-1"}});
   const std::string student = d.add("log_softmax", {x}, {{"axis", "-1"}});

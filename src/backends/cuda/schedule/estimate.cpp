@@ -225,8 +225,8 @@ class WorkCounter {
       work_.loop_lines += lines_of(kernel_.views[static_cast<std::size_t>(in.op->param)]);
   }
 
-  // Of the vectors that a program gathers under masks from a view no more than its share of that view: parts
-  // of a tile that each come from one of several views are masked this way (concat, pad, halves that change
+  // Vectors that are gathered under masks read no more of a view than the program's share of it: parts of a
+  // tile that each come from one of several views are masked this way (concat, pad, halves that change
   // places).
   double gathered(int view, double bytes) {
     double& left =
