@@ -113,7 +113,7 @@ namespace {
 
 std::string to_text(const Statement& statement) {
   std::vector<std::string> parts = statement.operands;
-  for (const auto& [key, value] : statement.options) parts.push_back(key + "=" + value);
+  for (const auto& [key, value] : statement.options) parts.push_back(fmt::format("{}={}", key, value));
   return fmt::format("{} = {}({})\n", statement.result, statement.op, fmt::join(parts, ", "));
 }
 
