@@ -3,8 +3,8 @@
 with anything of ours that it includes, is not looked at again: what was clean is remembered in the user's cache folder.
 
 Most of clang-tidy's time goes into the headers of the standard library, which it parses and matches anew for each source. So
-the sources of a folder, or of a few small ones, are looked at as one unit, a file that includes them all: a quarter of the time.
-Where two of them give one name to different things, the unit does not compile; then it says so, and takes some of them apart.
+sources are looked at several at once, as one unit, a file that includes them all: a quarter of the time. Sources that give one
+name to different things do not share a unit (names_in()). Where a unit does not compile all the same, it says so, and is taken apart.
 
 Usage: scripts/lint.py [--build DIR] [--changed] [FILE...]
   --build DIR   a configured build folder (default: build)
@@ -39,6 +39,10 @@ TEST_ARGUMENTS = ["--checks=-bugprone-suspicious-include,-clang-analyzer-*"]
 FLAGS = ["-w", "-ferror-limit=0", "-Xclang", "-analyzer-opt-analyze-headers",
          "-Xclang", "-analyzer-config", "-Xclang", "ipa=none,max-nodes=10000"]
 MOST_SOURCES = 25  # of a unit: the units should fill all cores to the end
+# What a line declares that begins a declaration: a name taken from elsewhere, a type or an alias, a constant, a function.
+DECLARED = re.compile(r"^(?:(?P<taken>using [\w:]*\b\w+;)|(?:struct|class|enum class|enum|using) +(?P<type>\w+)(?: final)?(?: *[{=:].*)|(?=\w)"
+                      r"(?!namespace|return|using)[^=(]*?[ *&](?:(?P<constant>\w+(?= =|\[|\{|;).*)|(?!main\b)(?P<function>\w+\(.*)))$",
+                      re.MULTILINE)
 DIAGNOSTIC = re.compile(r"^(?=/\S+:\d+:\d+: (?:error|warning):)", re.MULTILINE)
 
 
@@ -52,7 +56,7 @@ def flags_of(command):
     for word, following in itertools.pairwise(words):
         if word in ("-isystem", "-include"):
             flags += [word, following]
-        elif word.startswith(("-I", "-D", "-std", "-m", "-fno-exceptions", "-fno-rtti")):
+        elif word.startswith(("-I", "-D", "-std", "-m", "-fno-exceptions", "-fno-rtti")) and not word.endswith("_EXPORTS"):
             flags.append(word)
     return tuple(flags)
 
@@ -117,23 +121,39 @@ def key_of(source, flags, files, version):
     return digest.hexdigest()
 
 
+def names_in(source):
+    """{name: what it stands for} of what a source declares for itself, outside of classes and functions. The name of a function
+    has its parameters; names that are taken from elsewhere may come again."""
+    names = {}
+    for found in DECLARED.finditer((ROOT / source).read_text()):
+        taken, constants = found["taken"], found["constant"]
+        if taken:
+            names[re.findall(r"\w+", taken)[-1]] = taken
+        elif constants:  # one or more: "int kRows = 4, kColumns = 5;"
+            names |= dict.fromkeys(re.findall(r"(?:^|, )(\w+)(?= =|\[|\{|;)", constants), source)
+        else:
+            names[found["type"] or re.sub(r"\b\w+::", "", found["function"])] = source
+    return names
+
+
 def units_of(sources, all_flags):
-    """The sources in lists that are compiled alike, the longest first. A list is of whole folders. Tests of two folders do not
-    share one (testing:: is GoogleTest's in some, ours in others), nor do pairs and lessons, which all use the same names."""
+    """The sources in lists that are compiled alike and declare no name twice, the longest first."""
     def kind(source):
-        alone = is_test(source) or source.parts[0] == "tutorial" or source.parts[:2] == ("lab", "pairs")
-        return str(all_flags[source]), is_test(source), source.parent if alone else None
+        return str(all_flags[source]), is_test(source)
 
     units = []
     for _, alike in itertools.groupby(sorted(sources, key=lambda s: (*map(str, kind(s)), s)), key=kind):
-        unit = []
-        for _, folder in itertools.groupby(alike, key=lambda source: source.parent):
-            folder = list(folder)
-            if unit and len(unit) + len(folder) > MOST_SOURCES:
-                units.append(unit)
-                unit = []
-            unit = unit + folder
-        units.append(unit)
+        open_units = []
+        for source in alike:
+            names = names_in(source)
+            for unit, declared in open_units:
+                if len(unit) < MOST_SOURCES and all(declared.get(name, means) == means for name, means in names.items()):
+                    break
+            else:
+                open_units.append((unit := [], declared := {}))
+            unit.append(source)
+            declared.update(names)
+        units += [unit for unit, _ in open_units]
     return sorted(units, key=lambda unit: -sum((ROOT / source).stat().st_size for source in unit))
 
 

@@ -11,7 +11,7 @@
 namespace tilewright::test {
 namespace {
 
-int run(const std::string& device, int chain) {
+int judge_sums(const std::string& device, int chain) {
   Context ctx({.device = device, .cache_directory = ""});
   int worse = 0;
   const auto report = [&](const LongSum& sum) {
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   try {
-    return tilewright::test::run(device, chain);
+    return tilewright::test::judge_sums(device, chain);
   } catch (const tilewright::Error& e) {
     fmt::print(stderr, "sum_parity: {}\n", e.what());
     return 2;

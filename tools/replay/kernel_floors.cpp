@@ -10,12 +10,11 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <set>
-#include <sstream>
 
 #include "replay/machine.h"
+#include "replay/text_file.h"
 
 namespace tilewright::replay {
 
@@ -26,14 +25,6 @@ struct Options {
   std::vector<std::string> machines = machine_names();
   double above = 0, below = std::numeric_limits<double>::infinity();
 };
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error("no file " + path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 double programs_of(const tile::Kernel& kernel) {
   double programs = 1;

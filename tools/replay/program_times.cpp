@@ -12,23 +12,14 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "replay/machine.h"
+#include "replay/text_file.h"
 
 namespace tilewright::replay {
 
 namespace {
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error("no file " + path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 struct Launches {
   std::string name, schedule;

@@ -42,7 +42,7 @@ std::vector<Reference> add_rmsnorm_reference(const HostArrays& in, Index rows, I
   return {y};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_add_rmsnorm(const Knobs& knobs, LabDevice& device) {
   const Index rows = knobs.integer("rows"), columns = knobs.integer("columns");
   const DType dtype = knobs.dtype("dtype");
   const Shape shape{rows, columns};
@@ -70,7 +70,7 @@ Pair add_rmsnorm_pair() {
           .knobs = {{.name = "rows", .values = {Index{8192}}, .doc = "rows of x"},
                     {.name = "columns", .values = {Index{4096}}, .doc = "elements of a row"},
                     dtype_knob()},
-          .make = make,
+          .make = make_add_rmsnorm,
           .tiny = {{"rows=5", "columns=131", "dtype=f32,bf16"}}};
 }
 

@@ -8,7 +8,7 @@ namespace tilewright::lab {
 
 namespace {
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_attention(const Knobs& knobs, LabDevice& device) {
   const Index queries = knobs.integer("queries"), keys = knobs.integer("keys");
   AttentionWork work = attention_work("attention", knobs, queries, keys == 0 ? queries : keys);
   work.mask.causal = knobs.text("causal") == "yes";
@@ -39,7 +39,7 @@ Pair attention_pair() {
       .name = "attention",
       .doc = "softmax(q kT / sqrt(depth)) v of each head",
       .knobs = std::move(knobs),
-      .make = make,
+      .make = make_attention,
       .tiny = {{"heads=2", "queries=70", "keys=70,150", "depth=19", "causal=no,yes", "dtype=f32,bf16"},
                {"heads=6", "kv_heads=2", "queries=33", "keys=0,70", "depth=32", "causal=yes"},
                {"heads=2", "queries=33", "keys=170", "depth=32", "causal=no,yes", "dtype=f8e4m3,f8e5m2"}}};

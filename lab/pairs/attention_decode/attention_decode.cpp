@@ -70,7 +70,7 @@ TensorWorkload in_pages(TensorWorkload w, const InPages& in) {
   return w;
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_attention_decode(const Knobs& knobs, LabDevice& device) {
   AttentionWork work =
       attention_work("attention_decode", knobs, knobs.integer("queries"), knobs.integer("keys"));
   work.unit = "GB/s";
@@ -118,7 +118,7 @@ Pair attention_decode_pair() {
                      .doc = "sequences' lengths are drawn from this to keys; 0: all are as long as the cache",
                      .least = 0},
                     product_dtype_knob()},
-          .make = make,
+          .make = make_attention_decode,
           .tiny = {
               {"batch=2", "heads=8", "kv_heads=2", "depth=32", "keys=300", "queries=1,3", "dtype=f32,bf16"}}};
 }

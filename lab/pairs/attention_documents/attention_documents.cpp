@@ -7,7 +7,7 @@ namespace tilewright::lab {
 
 namespace {
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_attention_documents(const Knobs& knobs, LabDevice& device) {
   const Index length = knobs.integer("length"), count = knobs.integer("documents");
   if (length < 1 || count < 1 || count > length)
     throw Error("attention_documents: wants at least one document, and a position for each");
@@ -33,7 +33,7 @@ Pair attention_documents_pair() {
   return {.name = "attention_documents",
           .doc = "attention within each of several documents",
           .knobs = std::move(knobs),
-          .make = make,
+          .make = make_attention_documents,
           .tiny = {{"heads=2", "length=150", "documents=1,5,150", "depth=16", "causal=no,yes"},
                    {"heads=2", "length=150", "depth=16", "dtype=bf16"}}};
 }

@@ -35,7 +35,7 @@ std::vector<Tensor> gradients_by_calls(const std::vector<Tensor>& in, const Atte
           matmul(swap_axes(p, 2, 3), dy)};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_attention_gradient(const Knobs& knobs, LabDevice& device) {
   const Index length = knobs.integer("length");
   AttentionWork work = attention_work("attention_gradient", knobs, length, length);
   work.mask.causal = knobs.text("causal") == "yes";
@@ -73,7 +73,7 @@ Pair attention_gradient_pair() {
   return {.name = "attention_gradient",
           .doc = "attention and its gradients with respect to q, k and v",
           .knobs = std::move(knobs),
-          .make = make,
+          .make = make_attention_gradient,
           .tiny = {{"heads=2", "length=70,130", "depth=19", "causal=no,yes", "dtype=f32,bf16"}}};
 }
 

@@ -7,7 +7,7 @@ namespace tilewright::lab {
 
 namespace {
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_attention_window(const Knobs& knobs, LabDevice& device) {
   const Index length = knobs.integer("length");
   AttentionWork work = attention_work("attention_window", knobs, length, length);
   work.mask.causal = true;
@@ -32,7 +32,7 @@ Pair attention_window_pair() {
   return {.name = "attention_window",
           .doc = "attention to a sliding window of keys",
           .knobs = std::move(knobs),
-          .make = make,
+          .make = make_attention_window,
           .tiny = {{"heads=2", "length=150", "window=1,40,0", "depth=16", "dtype=f32,bf16"}}};
 }
 

@@ -18,7 +18,7 @@ TileLaunch copy_kernel(Index n, DType dtype, DeviceKind kind) {
   return launch_of(k.finish({{{n, block}}}));
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_copy(const Knobs& knobs, LabDevice& device) {
   const Index n = knobs.integer("n");
   const DType dtype = knobs.dtype("dtype");
   TensorWorkload w{.target = "copy", .shape = shape_text(Shape{n}), .dtype = std::string(name(dtype))};
@@ -41,7 +41,7 @@ Pair copy_pair() {
       .doc = "y = x",
       .knobs = {{.name = "n", .values = {Index{1} << 24}, .doc = "elements", .cuda_values = {Index{1} << 28}},
                 {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
-      .make = make,
+      .make = make_copy,
       .tiny = {{"n=1000,40000"}}};
 }
 

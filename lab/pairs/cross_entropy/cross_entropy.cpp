@@ -15,7 +15,7 @@ namespace tilewright::lab {
 
 namespace {
 
-struct Sizes {
+struct LogitSizes {
   Index rows, classes;
 };
 
@@ -35,7 +35,7 @@ std::vector<Tensor> loss_and_gradient_by_calls(const std::vector<Tensor>& in) {
 }
 
 // One program a row: loss and gradient of the row; then one program for the mean.
-TileLaunch cross_entropy_kernels(const Sizes& s, DType dtype, Context& context) {
+TileLaunch cross_entropy_kernels(const LogitSizes& s, DType dtype, Context& context) {
   tile::Builder k("cross_entropy_rows");
   const auto x = k.view("logits", dtype, {s.rows, s.classes}),
              g = k.view("gradient", dtype, {s.rows, s.classes});
@@ -63,7 +63,7 @@ TileLaunch cross_entropy_kernels(const Sizes& s, DType dtype, Context& context) 
   };
 }
 
-std::vector<Reference> cross_entropy_reference(const HostArrays& in, const Sizes& s, ThreadPool& pool) {
+std::vector<Reference> cross_entropy_reference(const HostArrays& in, const LogitSizes& s, ThreadPool& pool) {
   Reference gradient{HostArray(in[0].size()), HostArray(in[0].size())};
   HostArray losses(static_cast<std::size_t>(s.rows)), sizes(static_cast<std::size_t>(s.rows));
   const auto rows = static_cast<double>(s.rows);
@@ -92,8 +92,8 @@ std::vector<Reference> cross_entropy_reference(const HostArrays& in, const Sizes
   return {loss, gradient};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
-  const Sizes s{knobs.integer("rows"), knobs.integer("classes")};
+Result<PairInstance> make_cross_entropy(const Knobs& knobs, LabDevice& device) {
+  const LogitSizes s{knobs.integer("rows"), knobs.integer("classes")};
   const Index labels = std::min(s.classes, knobs.integer("labels"));
   const DType dtype = knobs.dtype("dtype");
   const Shape shape{s.rows, s.classes};
@@ -128,7 +128,7 @@ Pair cross_entropy_pair() {
             .doc = "type of the logits",
             .cuda_values = {DType::bf16},
             .choices = {DType::f32, DType::f16, DType::bf16}}},
-      .make = make,
+      .make = make_cross_entropy,
       .tiny = {{"rows=6", "classes=301", "dtype=f32,bf16"}}};
 }
 

@@ -14,14 +14,14 @@ namespace tilewright::lab {
 
 namespace {
 
-struct Sizes {
+struct RowSizes {
   Index rows, columns;
   double p;  // of dropping
 };
 
 Index threshold(double p) { return static_cast<Index>(std::llround(p * 0x1p32)); }
 
-TileLaunch dropout_add_layernorm_kernel(const Sizes& s, DType dtype) {
+TileLaunch dropout_add_layernorm_kernel(const RowSizes& s, DType dtype) {
   tile::Builder k("dropout_add_layernorm");
   const Index columns = s.columns;
   const auto x = k.view("x", dtype, {s.rows, columns}), r = k.view("r", dtype, {s.rows, columns});
@@ -36,7 +36,7 @@ TileLaunch dropout_add_layernorm_kernel(const Sizes& s, DType dtype) {
   return launch_of(k.finish({{{s.rows, 1}}}));
 }
 
-std::vector<Reference> dropout_add_layernorm_reference(const HostArrays& in, const Sizes& s,
+std::vector<Reference> dropout_add_layernorm_reference(const HostArrays& in, const RowSizes& s,
                                                        ThreadPool& pool) {
   Reference y{HostArray(in[0].size()), HostArray(in[0].size())};
   const auto seed = static_cast<std::uint64_t>(in[4][0]);
@@ -52,8 +52,8 @@ std::vector<Reference> dropout_add_layernorm_reference(const HostArrays& in, con
   return {y};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
-  const Sizes s{knobs.integer("rows"), knobs.integer("columns"), knobs.real("p")};
+Result<PairInstance> make_dropout_add_layernorm(const Knobs& knobs, LabDevice& device) {
+  const RowSizes s{knobs.integer("rows"), knobs.integer("columns"), knobs.real("p")};
   if (!(s.p >= 0 && s.p < 1)) throw Error("--set dropout_add_layernorm.p: a probability below 1");
   const DType dtype = knobs.dtype("dtype");
   const Shape shape{s.rows, s.columns};
@@ -95,7 +95,7 @@ Pair dropout_add_layernorm_pair() {
             .cuda_values = {Index{4096}}},
            {.name = "p", .values = {0.1}, .doc = "probability of dropping an element", .least = 0, .most = 1},
            dtype_knob()},
-      .make = make,
+      .make = make_dropout_add_layernorm,
       .tiny = {{"rows=5", "columns=131", "p=0.1,0.5"}}};
 }
 

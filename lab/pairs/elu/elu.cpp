@@ -37,7 +37,7 @@ std::vector<Reference> elu_reference(const HostArrays& in, ThreadPool& pool) {
   return {y};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_elu(const Knobs& knobs, LabDevice& device) {
   const Index n = knobs.integer("n");
   const DType dtype = knobs.dtype("dtype");
   TensorWorkload w{.target = "elu", .shape = shape_text(Shape{n}), .dtype = std::string(name(dtype))};
@@ -63,7 +63,7 @@ Pair elu_pair() {
                  .cuda_values = {Index{1} << 12, Index{1} << 16, Index{1} << 20, Index{1} << 24,
                                  Index{1} << 28}},
                 {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
-      .make = make,
+      .make = make_elu,
       .tiny = {{"n=1,1000,40000", "dtype=f32,bf16"}}};
 }
 

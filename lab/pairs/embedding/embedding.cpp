@@ -13,12 +13,12 @@ namespace tilewright::lab {
 
 namespace {
 
-struct Sizes {
+struct TableSizes {
   Index rows, columns, tokens;
 };
 
 // One program a token.
-TileLaunch embedding_kernel(const Sizes& s, DType dtype) {
+TileLaunch embedding_kernel(const TableSizes& s, DType dtype) {
   tile::Builder k("embedding");
   const auto table = k.view("table", dtype, {s.rows, s.columns});
   const auto index = k.view("index", DType::i64, {s.tokens});
@@ -29,7 +29,7 @@ TileLaunch embedding_kernel(const Sizes& s, DType dtype) {
   return launch_of(k.finish({{{s.tokens, 1}}}));
 }
 
-std::vector<Reference> embedding_reference(const HostArrays& in, const Sizes& s, ThreadPool& pool) {
+std::vector<Reference> embedding_reference(const HostArrays& in, const TableSizes& s, ThreadPool& pool) {
   Reference y{HostArray(static_cast<std::size_t>(s.tokens * s.columns))};
   for_rows(pool, s.tokens, [&](Index t) {
     const auto row = static_cast<Index>(in[1][static_cast<std::size_t>(t)]);
@@ -39,8 +39,8 @@ std::vector<Reference> embedding_reference(const HostArrays& in, const Sizes& s,
   return {y};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
-  const Sizes s{knobs.integer("rows"), knobs.integer("columns"), knobs.integer("tokens")};
+Result<PairInstance> make_embedding(const Knobs& knobs, LabDevice& device) {
+  const TableSizes s{knobs.integer("rows"), knobs.integer("columns"), knobs.integer("tokens")};
   const DType dtype = knobs.dtype("dtype");
   const Shape out{s.tokens, s.columns};
   TensorWorkload w{.target = "embedding",
@@ -74,7 +74,7 @@ Pair embedding_pair() {
                      .doc = "rows that are picked",
                      .cuda_values = {Index{1} << 18}},
                     dtype_knob()},
-          .make = make,
+          .make = make_embedding,
           .tiny = {{"rows=50", "columns=33", "tokens=70", "dtype=f32,bf16"}}};
 }
 

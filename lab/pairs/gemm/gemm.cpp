@@ -25,7 +25,7 @@ std::vector<Reference> gemm_reference(const HostArrays& in, const ProductSizes& 
   return {std::move(c)};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_gemm(const Knobs& knobs, LabDevice& device) {
   const ProductSizes s = product_sizes(knobs, "gemm");
   const DType dtype = knobs.dtype("dtype");
   const bool tf32 = knobs.text("tf32") == "yes";
@@ -63,7 +63,7 @@ Pair gemm_pair() {
   return {.name = "gemm",
           .doc = "c = a b, matrices",
           .knobs = std::move(knobs),
-          .make = make,
+          .make = make_gemm,
           .tiny = {{"shape=37x53x131,130x67x300", "dtype=f32,bf16", "b_order=rows,columns"},
                    {"shape=1x1x1", "dtype=f16"}}};
 }

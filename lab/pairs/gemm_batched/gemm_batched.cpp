@@ -11,35 +11,35 @@ namespace tilewright::lab {
 
 namespace {
 
-enum class Form { one_by_one, batched, strided };
+enum class BatchForm { one_by_one, batched, strided };
 
 struct BatchedSizes {
   Index batch = 0;
   ProductSizes each;
-  Form form = Form::batched;
+  BatchForm form = BatchForm::batched;
 
   // A matrix for each product; strided: a row of each product, then the next row of each.
   Shape shape(Index rows, Index columns) const {
-    return form == Form::strided ? Shape{rows, batch, columns} : Shape{batch, rows, columns};
+    return form == BatchForm::strided ? Shape{rows, batch, columns} : Shape{batch, rows, columns};
   }
   double flops() const { return static_cast<double>(batch) * each.flops(); }
 };
 
-BatchedSizes sizes_of(const Knobs& knobs) {
+BatchedSizes batch_sizes(const Knobs& knobs) {
   const Shape& shape = knobs.shape("shape");
   if (shape.rank() != 4 || shape.size() < 1)
     throw Error("--set gemm_batched.shape: batch x m x n x k, each at least 1, for example 16x512x512x64");
   const std::string& form = knobs.text("form");
   return {shape[0],
           {.m = shape[1], .n = shape[2], .k = shape[3]},
-          form == "batched"   ? Form::batched
-          : form == "strided" ? Form::strided
-                              : Form::one_by_one};
+          form == "batched"   ? BatchForm::batched
+          : form == "strided" ? BatchForm::strided
+                              : BatchForm::one_by_one};
 }
 
 std::vector<Tensor> gemm_batched_as_written(const std::vector<Tensor>& in, const BatchedSizes& s) {
-  if (s.form == Form::batched) return {matmul(in[0], in[1])};
-  if (s.form == Form::strided)
+  if (s.form == BatchForm::batched) return {matmul(in[0], in[1])};
+  if (s.form == BatchForm::strided)
     return {swap_axes(matmul(swap_axes(in[0], 0, 1), swap_axes(in[1], 0, 1)), 0, 1)};
   std::vector<Tensor> products;
   products.reserve(static_cast<std::size_t>(s.batch));
@@ -51,7 +51,7 @@ std::vector<Tensor> gemm_batched_as_written(const std::vector<Tensor>& in, const
 HostArray matrix_of(const HostArray& all, Index b, Index rows, Index columns, const BatchedSizes& s) {
   HostArray out(static_cast<std::size_t>(rows * columns));
   for (Index r = 0; r < rows; ++r) {
-    const Index from = s.form == Form::strided ? (r * s.batch + b) * columns : (b * rows + r) * columns;
+    const Index from = s.form == BatchForm::strided ? (r * s.batch + b) * columns : (b * rows + r) * columns;
     std::copy_n(all.begin() + from, columns, out.begin() + r * columns);
   }
   return out;
@@ -67,8 +67,8 @@ std::vector<Reference> gemm_batched_reference(const HostArrays& in, const Batche
         host_product(matrix_of(in[0], b, m, k, s), matrix_of(in[1], b, k, n, s), s.each, pool);
     for (Index i = 0; i < m; ++i)
       for (Index j = 0; j < n; ++j) {
-        const auto to = static_cast<std::size_t>(s.form == Form::strided ? (i * s.batch + b) * n + j
-                                                                         : (b * m + i) * n + j);
+        const auto to = static_cast<std::size_t>(s.form == BatchForm::strided ? (i * s.batch + b) * n + j
+                                                                              : (b * m + i) * n + j);
         c.values[to] = product.values[static_cast<std::size_t>(i * n + j)];
         c.magnitude[to] = scale(std::fabs(c.values[to]), product.size(i, j));
       }
@@ -76,8 +76,8 @@ std::vector<Reference> gemm_batched_reference(const HostArrays& in, const Batche
   return {std::move(c)};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
-  const BatchedSizes s = sizes_of(knobs);
+Result<PairInstance> make_gemm_batched(const Knobs& knobs, LabDevice& device) {
+  const BatchedSizes s = batch_sizes(knobs);
   const DType dtype = knobs.dtype("dtype");
   TensorWorkload w{.target = "gemm_batched",
                    .shape = shape_text(knobs.shape("shape")) + " " + knobs.text("form"),
@@ -111,7 +111,7 @@ Pair gemm_batched_pair() {
                  .doc = "one matmul for each product, one for all, or one for products that lie in strides",
                  .choices = {std::string("one_by_one"), std::string("batched"), std::string("strided")}},
                 product_dtype_knob()},
-      .make = make,
+      .make = make_gemm_batched,
       .tiny = {{"shape=3x37x53x19", "form=one_by_one,batched,strided", "dtype=f32,bf16"}}};
 }
 

@@ -31,7 +31,7 @@ std::vector<Reference> gemm_bias_gelu_reference(const HostArrays& in, const Prod
   return {std::move(y)};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_gemm_bias_gelu(const Knobs& knobs, LabDevice& device) {
   const ProductSizes s = product_sizes(knobs, "gemm_bias_gelu");
   const DType dtype = knobs.dtype("dtype");
   TensorWorkload w{.target = "gemm_bias_gelu", .shape = s.text(), .dtype = std::string(name(dtype))};
@@ -60,7 +60,7 @@ Pair gemm_bias_gelu_pair() {
   return {.name = "gemm_bias_gelu",
           .doc = "y = gelu(a b + bias), gelu by tanh",
           .knobs = product_knobs(),
-          .make = make,
+          .make = make_gemm_bias_gelu,
           .tiny = {{"shape=37x53x131", "dtype=f32,bf16", "b_order=rows,columns"}}};
 }
 

@@ -64,7 +64,7 @@ std::vector<Reference> gemm_fp8_reference(const HostArrays& in, const ProductSiz
   return {std::move(y)};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_gemm_fp8(const Knobs& knobs, LabDevice& device) {
   // As tensor cores read 8 bits, and as cuBLAS asks for it.
   const ProductSizes s = product_sizes(knobs, "gemm_fp8", MatrixOrder::columns);
   const DType dtype = knobs.dtype("dtype");
@@ -120,7 +120,7 @@ Pair gemm_fp8_pair() {
                  .doc = "a scale for each operand, for each row of a and of b, or for 1 x 128 of a and 128 x "
                         "128 of b",
                  .choices = {std::string("tensor"), std::string("row"), std::string("block")}}},
-      .make = make,
+      .make = make_gemm_fp8,
       .tiny = {{"shape=37x53x131", "dtype=f8e4m3,f8e5m2", "scaling=tensor,row,block"}}};
 }
 

@@ -51,7 +51,7 @@ std::vector<Reference> gemm_int4_reference(const HostArrays& in, const ProductSi
   return {std::move(y)};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_gemm_int4(const Knobs& knobs, LabDevice& device) {
   const ProductSizes s = product_sizes(knobs, "gemm_int4");
   const Weights weights{.bits = knobs.text("bits") == "4" ? 4 : 8, .group = knobs.integer("group")};
   if (weights.group < 1 || s.k % weights.group != 0 || s.n % 2 != 0)
@@ -99,7 +99,7 @@ Pair gemm_int4_pair() {
                      .doc = "the weights' memory: by k within a column, or by columns within a row",
                      .choices = {std::string("rows"), std::string("columns")}},
                     {.name = "group", .values = {Index{128}}, .doc = "weights along k that share a scale"}},
-          .make = make,
+          .make = make_gemm_int4,
           .tiny = {{"shape=1x54x256,20x54x256", "bits=4,8", "group=64", "b_order=rows,columns"}}};
 }
 

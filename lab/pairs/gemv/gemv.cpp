@@ -20,7 +20,7 @@ std::vector<Reference> gemv_reference(const HostArrays& in, const ProductSizes& 
   return {std::move(y)};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_gemv(const Knobs& knobs, LabDevice& device) {
   const ProductSizes s{.m = 1, .n = knobs.integer("n"), .k = knobs.integer("k")};
   if (s.n < 1 || s.k < 1) throw Error("gemv: k and n are at least 1");
   const DType dtype = knobs.dtype("dtype");
@@ -45,7 +45,7 @@ Pair gemv_pair() {
       .knobs = {{.name = "k", .values = {Index{4096}}, .doc = "elements of x", .cuda_values = {Index{8192}}},
                 {.name = "n", .values = {Index{4096}}, .doc = "elements of y", .cuda_values = {Index{8192}}},
                 product_dtype_knob()},
-      .make = make,
+      .make = make_gemv,
       .tiny = {{"k=131", "n=307", "dtype=f32,bf16"}}};
 }
 

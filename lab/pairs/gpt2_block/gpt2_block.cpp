@@ -20,7 +20,7 @@ namespace {
 enum In {
   tokens,
   targets,
-  positions,
+  pos,
   wte,
   wpe,
   ln1w,
@@ -48,7 +48,7 @@ Tensor attention(const Tensor& h, const std::vector<Tensor>& in, const GptSizes&
   };
   const Tensor q = heads(0), k = heads(1), v = heads(2);
   const Tensor scores = matmul(q, swap_axes(k, 2, 3)) * (1 / std::sqrt(static_cast<double>(head)));
-  const Tensor past = unsqueeze(in[positions], 1) >= unsqueeze(in[positions], 0);  // (T, T)
+  const Tensor past = unsqueeze(in[pos], 1) >= unsqueeze(in[pos], 0);  // (T, T)
   const Tensor weights = softmax(where(past, scores, -std::numeric_limits<float>::infinity()));
   const Tensor mixed = reshape(transpose(matmul(weights, v), {0, 2, 1, 3}), {s.batch, s.time, s.channels});
   return matmul(mixed, in[ow]) + in[ob];
@@ -141,7 +141,7 @@ perf::Cost gpt_cost(const GptSizes& s, const std::vector<InputSpec>& in, const s
   return cost;
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_gpt2_block(const Knobs& knobs, LabDevice& device) {
   const GptSizes s{knobs.integer("batch"), knobs.integer("time"), knobs.integer("channels"),
                    knobs.integer("heads"), 256};
   if (s.heads < 1 || s.channels % s.heads != 0)
@@ -184,7 +184,7 @@ Pair gpt2_block_pair() {
                      .doc = "type of weights and activations",
                      .cuda_values = {DType::f32, DType::bf16}},
                     {.name = "text", .values = {std::string()}, .doc = "file; empty: Tiny Shakespeare"}},
-          .make = make,
+          .make = make_gpt2_block,
           .tiny = {{"time=24", "channels=32", "heads=4"}}};
 }
 

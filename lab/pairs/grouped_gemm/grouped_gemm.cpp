@@ -115,7 +115,7 @@ perf::Cost cost(const GroupedSizes& s, DType dtype) {
   return cost;
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_grouped_gemm(const Knobs& knobs, LabDevice& device) {
   const GroupedSizes s = sizes_of(knobs);
   const DType dtype = knobs.dtype("dtype");
   TensorWorkload w{.target = "grouped_gemm",
@@ -164,7 +164,7 @@ Pair grouped_gemm_pair() {
                     {.name = "k", .values = {Index{512}}, .doc = "depth", .cuda_values = {Index{7168}}},
                     {.name = "seed", .values = {Index{1}}, .doc = "of whose rows are which", .least = 0},
                     product_dtype_knob()},
-          .make = make,
+          .make = make_grouped_gemm,
           .tiny = {{"form=contiguous", "groups=3", "rows=640", "n=37", "k=53", "dtype=f32,bf16"},
                    {"form=ragged", "groups=3", "rows=300", "n=37", "k=53", "dtype=f32,bf16"},
                    {"form=masked", "groups=3", "rows=120", "n=37", "k=53", "dtype=f32,bf16"}}};

@@ -38,7 +38,7 @@ std::vector<Reference> layernorm_gelu_reference(const HostArrays& in, Index rows
   return {y};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_layernorm_gelu(const Knobs& knobs, LabDevice& device) {
   const Index rows = knobs.integer("rows"), columns = knobs.integer("columns");
   const DType dtype = knobs.dtype("dtype");
   const Shape shape{rows, columns};
@@ -69,7 +69,7 @@ Pair layernorm_gelu_pair() {
           .knobs = {{.name = "rows", .values = {Index{8192}}, .doc = "rows of x"},
                     {.name = "columns", .values = {Index{4096}}, .doc = "elements of a row"},
                     dtype_knob()},
-          .make = make,
+          .make = make_layernorm_gelu,
           .tiny = {{"rows=5", "columns=131", "dtype=f32,bf16"}}};
 }
 

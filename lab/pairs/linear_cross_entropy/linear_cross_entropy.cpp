@@ -108,7 +108,7 @@ std::vector<Reference> reference(const HostArrays& in, const LossSizes& s, const
   return {std::move(loss), std::move(dx), std::move(dw)};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_linear_cross_entropy(const Knobs& knobs, LabDevice& device) {
   const LossSizes s{knobs.integer("rows"), knobs.integer("classes"), knobs.integer("depth")};
   if (s.rows < 1 || s.classes < 1 || s.depth < 1) throw Error("linear_cross_entropy: sizes are at least 1");
   const DType dtype = knobs.dtype("dtype");
@@ -147,7 +147,7 @@ Pair linear_cross_entropy_pair() {
                  .cuda_values = {Index{50304}}},
                 {.name = "depth", .values = {Index{768}}, .doc = "columns of x and of w"},
                 product_dtype_knob()},
-      .make = make,
+      .make = make_linear_cross_entropy,
       .tiny = {{"rows=60", "classes=301", "depth=40,270", "dtype=f32,bf16"}}};
 }
 

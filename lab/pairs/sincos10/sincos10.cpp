@@ -48,7 +48,7 @@ std::vector<Reference> sincos10_reference(const HostArrays& in, ThreadPool& pool
   return {y};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_sincos10(const Knobs& knobs, LabDevice& device) {
   const Shape& shape = knobs.shape("shape");
   const Index n = shape.size();
   TensorWorkload w{.target = "sincos10", .shape = shape_text(shape), .dtype = "f32"};
@@ -69,7 +69,7 @@ Pair sincos10_pair() {
   return {.name = "sincos10",
           .doc = "x = sin(x) + cos(x), ten times",
           .knobs = {{.name = "shape", .values = {Shape{1024, 1024}}, .doc = "of x"}},
-          .make = make,
+          .make = make_sincos10,
           .tiny = {{"shape=7x143"}}};
 }
 

@@ -36,7 +36,7 @@ std::vector<Reference> softmax_reference(const HostArrays& in, Index rows, Index
   return {y};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_softmax(const Knobs& knobs, LabDevice& device) {
   const Index columns = knobs.integer("columns");
   const Index rows = std::max<Index>(1, knobs.integer("elements") / columns);
   const DType dtype = knobs.dtype("dtype");
@@ -67,7 +67,7 @@ Pair softmax_pair() {
                      .doc = "elements in all; rows = elements / columns",
                      .cuda_values = {Index{1} << 26}},
                     dtype_knob()},
-          .make = make,
+          .make = make_softmax,
           .tiny = {{"columns=1,37,1024", "elements=2100", "dtype=f32,bf16"}}};
 }
 

@@ -43,7 +43,7 @@ std::vector<Reference> sum_reference(const HostArrays& in, ThreadPool&) {
   return {{{sum}, {magnitude}}};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_sum(const Knobs& knobs, LabDevice& device) {
   const Index n = knobs.integer("n");
   TensorWorkload w{.target = "sum", .shape = shape_text(Shape{n}), .dtype = "f32"};
   // Around 1: sums that cancel to nothing would accept nearly anything.
@@ -63,7 +63,7 @@ Pair sum_pair() {
           .doc = "sum of all elements",
           .knobs =
               {{.name = "n", .values = {Index{1} << 25}, .doc = "elements", .cuda_values = {Index{1} << 28}}},
-          .make = make,
+          .make = make_sum,
           .tiny = {{"n=1000,70001"}}};
 }
 

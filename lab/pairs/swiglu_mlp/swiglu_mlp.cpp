@@ -59,7 +59,7 @@ std::vector<Reference> swiglu_reference(const HostArrays& in, const MlpSizes& s,
   return {std::move(y)};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_swiglu_mlp(const Knobs& knobs, LabDevice& device) {
   const MlpSizes s{knobs.integer("rows"), knobs.integer("width"), knobs.integer("hidden")};
   if (s.rows < 1 || s.width < 1 || s.hidden < 1) throw Error("swiglu_mlp: sizes are at least 1");
   const DType dtype = knobs.dtype("dtype");
@@ -107,7 +107,7 @@ Pair swiglu_mlp_pair() {
                  .doc = "columns of w1 and of w3",
                  .cuda_values = {Index{11008}}},  // Llama 2 7B's
                 product_dtype_knob()},
-      .make = make,
+      .make = make_swiglu_mlp,
       .tiny = {{"rows=17", "width=37", "hidden=131", "dtype=f32,bf16"}}};
 }
 

@@ -31,7 +31,7 @@ std::vector<Reference> transpose_reference(const HostArrays& in, Index rows, Ind
   return {y};
 }
 
-Result<PairInstance> make(const Knobs& knobs, LabDevice& device) {
+Result<PairInstance> make_transpose(const Knobs& knobs, LabDevice& device) {
   const Shape& shape = knobs.shape("shape");
   const DType dtype = knobs.dtype("dtype");
   if (shape.rank() != 2) throw Error("--set transpose.shape: a matrix, for example 4096x4096");
@@ -60,7 +60,7 @@ Pair transpose_pair() {
                  .doc = "rows x columns",
                  .cuda_values = {Shape{16384, 16384}}},
                 {.name = "dtype", .values = {DType::f32}, .doc = "element type", .choices = plain_floats()}},
-      .make = make,
+      .make = make_transpose,
       .tiny = {{"shape=37x101"}}};
 }
 

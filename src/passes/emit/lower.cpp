@@ -204,7 +204,7 @@ Lowered lower(const ir::Graph& graph, const TiledGroup& group, const tile::Targe
               const LowerOptions& options) {
   Lowered out;
   const std::string& name = options.name;
-  if (is_empty(group.nest)) {  // nothing is added to the zeros
+  if (group.nest.is_empty()) {  // nothing is added to the zeros
     for (const ProgramOutput& o : group.nest.outputs) out.zeroed.push_back(o.node);
     return out;
   }

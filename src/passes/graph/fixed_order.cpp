@@ -3,12 +3,12 @@
 
 #include "ir/op.h"
 #include "ops/functions.h"
+#include "passes/graph/replace_nodes.h"
 
 namespace tilewright::passes {
 
 namespace {
 
-using ir::NodeId;
 using ir::OpClass;
 using ir::Value;
 
@@ -19,7 +19,7 @@ bool adds_floats_by_index(const ir::Node& n) {
 
 // result (A, V, B) = Σₙ where(index[n] == v, update (A, n, B), 0); of scatter_add_along the index is (A, n,
 // B), too.
-Value as_reduction(ir::Graph& graph, const ir::Node& scatter, Value index, Value update) {
+Value as_reduction(const ir::Node& scatter, Value index, Value update) {
   const Index axis = scatter.attrs.integer("axis");
   const std::vector<Index>& result = scatter.type.shape.extents();
   const bool along = scatter.op->kind == OpClass::scatter_add_along;
@@ -32,7 +32,7 @@ Value as_reduction(ir::Graph& graph, const ir::Node& scatter, Value index, Value
     return Shape(extents);
   };
   const Value meant = ops::cast(ops::reshape(index, shape(1, count, along)), DType::i64);
-  const Value place = ops::iota(graph, shape(result[static_cast<std::size_t>(axis)], 1, false), axis);
+  const Value place = ops::iota(*index.graph, shape(result[static_cast<std::size_t>(axis)], 1, false), axis);
   const Value terms = ops::where(ops::eq(meant, place), ops::reshape(update, shape(1, count, true)), 0.0);
   return ops::cast(ops::sum(terms, {axis + 1}), scatter.type.dtype);
 }
@@ -40,27 +40,9 @@ Value as_reduction(ir::Graph& graph, const ir::Node& scatter, Value index, Value
 }  // namespace
 
 ir::Graph in_fixed_order(const ir::Graph& graph) {
-  ir::Graph out(graph.name());
-  std::vector<NodeId> renamed(static_cast<std::size_t>(graph.size()), -1);
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const ir::Node& n = graph.node(id);
-    NodeId& to = renamed[static_cast<std::size_t>(id)];
-    if (n.op->kind == OpClass::input) {
-      to = out.add_input(n.name, n.type);
-      continue;
-    }
-    std::vector<NodeId> operands;
-    operands.reserve(n.operands.size());
-    for (NodeId o : n.operands) operands.push_back(renamed[static_cast<std::size_t>(o)]);
-    const ir::LocationScope scope(out, n.location);
-    to = adds_floats_by_index(n) ? as_reduction(out, n, {&out, operands[0]}, {&out, operands[1]}).id
-                                 : out.add(*n.op, operands, n.attrs, n.location);
-  }
-  std::vector<NodeId> outputs;
-  outputs.reserve(graph.outputs().size());
-  for (NodeId o : graph.outputs()) outputs.push_back(renamed[static_cast<std::size_t>(o)]);
-  out.set_outputs(outputs);
-  return out;
+  return replace_nodes(graph, [](const ir::Node& n, const std::vector<Value>& operands) {
+    return adds_floats_by_index(n) ? std::optional(as_reduction(n, operands[0], operands[1])) : std::nullopt;
+  });
 }
 
 }  // namespace tilewright::passes

@@ -2,6 +2,7 @@
 
 #include "ops/functions.h"
 #include "ops/rows.h"
+#include "passes/graph/replace_nodes.h"
 
 #include <tilewright/base/error.h>
 
@@ -11,7 +12,6 @@ namespace tilewright::passes {
 
 namespace {
 
-using ir::NodeId;
 using ir::OpClass;
 using ir::Value;
 
@@ -69,27 +69,10 @@ ir::Graph with_scans_in_blocks(const ir::Graph& graph, const tile::Target& targe
     return n.op->kind == OpClass::scan && n.type.shape[static_cast<int>(n.attrs.integer("axis"))] > most;
   };
   if (std::none_of(graph.nodes().begin(), graph.nodes().end(), is_long)) return graph;
-  ir::Graph out(graph.name());
-  std::vector<NodeId> renamed(static_cast<std::size_t>(graph.size()), -1);
-  for (NodeId id = 0; id < graph.size(); ++id) {
-    const ir::Node& n = graph.node(id);
-    NodeId& to = renamed[static_cast<std::size_t>(id)];
-    if (n.op->kind == OpClass::input) {
-      to = out.add_input(n.name, n.type);
-      continue;
-    }
-    std::vector<NodeId> operands;
-    operands.reserve(n.operands.size());
-    for (NodeId o : n.operands) operands.push_back(renamed[static_cast<std::size_t>(o)]);
-    const ir::LocationScope scope(out, n.location);
-    to = is_long(n) ? in_blocks(*n.op, {&out, operands[0]}, n.attrs.integer("axis"), most).id
-                    : out.add(*n.op, operands, n.attrs, n.location);
-  }
-  std::vector<NodeId> outputs;
-  outputs.reserve(graph.outputs().size());
-  for (NodeId o : graph.outputs()) outputs.push_back(renamed[static_cast<std::size_t>(o)]);
-  out.set_outputs(outputs);
-  return out;
+  return replace_nodes(graph, [&](const ir::Node& n, const std::vector<Value>& operands) {
+    return is_long(n) ? std::optional(in_blocks(*n.op, operands[0], n.attrs.integer("axis"), most))
+                      : std::nullopt;
+  });
 }
 
 }  // namespace tilewright::passes

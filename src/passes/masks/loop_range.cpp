@@ -118,10 +118,6 @@ class Solver {
   const Index extent_;
 };
 
-bool is_empty(const LoopNest& nest) {
-  return std::find(nest.extents.begin(), nest.extents.end(), 0) != nest.extents.end();
-}
-
 }  // namespace
 
 LoopRange possible(const Condition& condition, const LoopSpace& space) {
@@ -138,7 +134,7 @@ LoopRange blocks_around(const LoopRange& range, const LoopSpace& space) {
 
 LoopRange needed_blocks(const ir::Graph& graph, const LoopSpace& space, const std::vector<int>& reductions) {
   const Index extent = space.nest.extents[static_cast<std::size_t>(space.walked)];
-  if (is_empty(space.nest)) return {0, extent};
+  if (space.nest.is_empty()) return {0, extent};
   Condition need = needed(graph, space.nest, reductions);
   // A single block is walked whole or, for rows that need nothing, not at all.
   if (space.block(space.walked) >= extent) need = without_reduced(need, space.nest);
@@ -148,7 +144,7 @@ LoopRange needed_blocks(const ir::Graph& graph, const LoopSpace& space, const st
 std::optional<double> walked_share(const LoopRange& blocks, const LoopSpace& space) {
   constexpr Index kSamples = 64;
   const LoopNest& nest = space.nest;
-  if (is_empty(nest)) return 1;
+  if (nest.is_empty()) return 1;
   const Index block = space.block(space.walked),
               all = ceil_div(nest.extents[static_cast<std::size_t>(space.walked)], block);
   std::vector<Index> starts(nest.extents.size());

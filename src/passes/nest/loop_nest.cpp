@@ -145,6 +145,8 @@ bool LoopNest::is_stored_along_reduced(const ProgramOutput& output) const {
   return std::any_of(walked.begin(), walked.end(), [&](int v) { return output.offset.depends_on(v); });
 }
 
+bool LoopNest::is_empty() const { return std::find(extents.begin(), extents.end(), 0) != extents.end(); }
+
 bool LoopNest::stores_along_reduced() const {
   return std::any_of(outputs.begin(), outputs.end(),
                      [&](const ProgramOutput& o) { return is_stored_along_reduced(o); });

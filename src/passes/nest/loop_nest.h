@@ -108,6 +108,7 @@ struct LoopNest {
   bool has_inner_dots() const;
   bool has_dots() const;            // of either kind
   bool accumulates_scaled() const;  // see Expr::scaled_accumulation
+  bool is_empty() const;            // some axis has no elements: no kernel runs
   std::vector<int> reduced_variables() const;
   bool stores_reduced_values() const;  // an output's value changes with a reduced variable
   // Whether the reduced variables are walked once more to store it: its value changes with one of them, or

@@ -56,17 +56,13 @@ LoopNest with_wide_sums(const ir::Graph& graph, LoopNest nest) {
 
 }  // namespace
 
-bool is_empty(const LoopNest& nest) {
-  return std::find(nest.extents.begin(), nest.extents.end(), 0) != nest.extents.end();
-}
-
 bool accumulates_wide(const ir::Graph& graph, const ProgramOutput& output) {
   return output.accumulate && output.node >= 0 && !adds_atomically(graph.type(output.node).dtype);
 }
 
 TiledGroup tile_group(const ir::Graph& graph, LoopNest nest, const tile::Target& target) {
   if (reduces_nothing(nest)) nest = without_empty_reductions(std::move(nest));
-  LoopNest form = is_empty(nest) ? nest : best_form(graph, nest, target);
+  LoopNest form = nest.is_empty() ? nest : best_form(graph, nest, target);
   const TileShape tiles = choose_tiles(graph, with_wide_sums(graph, form), target);
   const GroupCost cost = group_cost(graph, {nest, form, tiles}, target);
   return {.nest = std::move(form), .tiles = tiles, .cost = cost};

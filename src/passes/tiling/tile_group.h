@@ -16,9 +16,6 @@ struct TiledGroup {
 // `program` is as build_loop_nest() gives it.
 TiledGroup tile_group(const ir::Graph& graph, LoopNest nest, const tile::Target& target);
 
-// Whether some axis has no elements: no kernel runs.
-bool is_empty(const LoopNest& nest);
-
 // Whether an output's additions are made in a wider temporary: its type has no atomic addition.
 bool accumulates_wide(const ir::Graph& graph, const ProgramOutput& output);
 

@@ -1,0 +1,19 @@
+// A graph anew, with some of its nodes written by other ops.
+#pragma once
+
+#include "ir/graph.h"
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace tilewright::passes {
+
+// What stands in a node's place, made of its operands in the new graph; nullopt: the node as it is. Inputs
+// are not asked for.
+using Replacement =
+    std::function<std::optional<ir::Value>(const ir::Node& node, const std::vector<ir::Value>& operands)>;
+
+ir::Graph replace_nodes(const ir::Graph& graph, const Replacement& replacement);
+
+}  // namespace tilewright::passes
