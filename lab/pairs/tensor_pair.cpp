@@ -98,6 +98,12 @@ Contender compiled(const SharedPtr& shared, const char* name, const Compiled<std
   contender.run = [shared, results, function](std::int64_t iteration) {
     return guarded([&] { function.into(*results, shared->inputs.copy(iteration)); });
   };
+  contender.first_call = [function] {
+    const SpecialisationReport report = function.report().front();
+    const bool from_disk = std::any_of(report.kernels.begin(), report.kernels.end(),
+                                       [](const KernelReport& k) { return k.origin == "disk"; });
+    return FirstCall{report.compile_ms, from_disk};
+  };
   finish_contender(contender, shared, results, {});
   return contender;
 }

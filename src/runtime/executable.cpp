@@ -18,7 +18,7 @@ Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, K
   std::unique_ptr<Executable> out(new Executable(plan));
   out->device_ = store.device();
   out->kernels_.reserve(plan.kernels.size());
-  for (KernelResult& loaded : store.get_all(plan.kernels)) {
+  for (KernelResult& loaded : store.get_all(plan.kernels, &out->build_times_)) {
     if (!loaded) return loaded.error();
     out->kernels_.push_back(std::move(*loaded));
   }

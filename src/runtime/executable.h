@@ -7,6 +7,7 @@
 #include <tilewright/tile/plan.h>
 
 #include <span>
+#include <utility>
 
 namespace tilewright::runtime {
 
@@ -31,6 +32,8 @@ class Executable {
   const tile::Plan& plan() const { return plan_; }
   Device& device() const { return *device_; }
   const std::vector<std::shared_ptr<LoadedKernel>>& kernels() const { return kernels_; }
+  // Where create()'s time went, for the first that asks: who comes later found it done.
+  BuildTimes take_build_times() { return std::exchange(build_times_, {}); }
   // One step at a time, for tools that measure or check single kernels: bind once, then run steps of plan().
   Status bind(std::span<const std::shared_ptr<Buffer>> inputs,
               std::span<const std::shared_ptr<Buffer>> outputs);
@@ -75,6 +78,7 @@ class Executable {
   std::vector<Launch> launches_;  // one per step; unused for zero and copy
   std::vector<void*> addresses_;  // per buffer
   std::shared_ptr<Buffer> arena_;
+  BuildTimes build_times_;
   struct Recording {
     std::vector<void*> addresses;
     std::unique_ptr<backends::Replay> replay;  // null: the device gains nothing from it

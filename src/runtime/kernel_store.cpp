@@ -134,7 +134,8 @@ std::shared_ptr<LoadedKernel> KernelStore::known(const Hash128& key) {
   return find(key);
 }
 
-std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds) {
+std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds, BuildTimes* times) {
+  const auto begun = std::chrono::steady_clock::now();
   std::vector<Build*> missing;
   std::set<Hash128> keys;
   for (Build& b : builds) {
@@ -155,6 +156,7 @@ std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds) {
         },
         /*grain=*/1);
   }
+  const auto compiled = std::chrono::steady_clock::now();
   std::map<Hash128, Failure> failed;
   for (const Build* b : missing)
     if (b->failure) failed.emplace(b->key, *b->failure);
@@ -165,10 +167,15 @@ std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds) {
     out.push_back(b.failure ? KernelResult(*b.failure) : load(b));
     if (!out.back() && !b.failure) failed.emplace(b.key, out.back().error());
   }
+  if (times) {
+    times->load_ms += ms_since(compiled);
+    times->compiler_ms += ms_between(begun, compiled);
+  }
   return out;
 }
 
-std::vector<KernelResult> KernelStore::get_all(const std::vector<tile::Kernel>& kernels) {
+std::vector<KernelResult> KernelStore::get_all(const std::vector<tile::Kernel>& kernels, BuildTimes* times) {
+  const auto start = std::chrono::steady_clock::now();
   std::vector<Build> builds;
   builds.reserve(kernels.size());
   std::multimap<std::string_view, std::size_t> by_name;  // equal kernels of one plan have one name
@@ -178,7 +185,8 @@ std::vector<KernelResult> KernelStore::get_all(const std::vector<tile::Kernel>& 
     if (known == end) by_name.insert({k.name, builds.size()});
     builds.push_back(known == end ? printed(k) : Build(builds[known->second]));
   }
-  return finish(std::move(builds));
+  if (times) times->print_ms += ms_since(start);
+  return finish(std::move(builds), times);
 }
 
 std::vector<KernelResult> KernelStore::get_all(const std::vector<ScheduledKernel>& kernels) {

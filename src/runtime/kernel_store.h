@@ -24,6 +24,13 @@ struct LoadedKernel {
 };
 using KernelResult = Result<std::shared_ptr<LoadedKernel>>;
 
+// Where the time of getting several kernels went, in ms of the wall clock.
+struct BuildTimes {
+  double print_ms = 0;     // schedules considered, texts written
+  double compiler_ms = 0;  // compilers side by side; of kernels on disk: reading them
+  double load_ms = 0;      // handed to the device
+};
+
 struct ScheduledKernel {
   const tile::Kernel* kernel = nullptr;
   const tile::Schedule* schedule = nullptr;
@@ -38,7 +45,8 @@ class KernelStore {
   KernelResult get(const tile::Kernel& kernel);  // the best predicted schedule
   KernelResult get(const tile::Kernel& kernel, const tile::Schedule& schedule);
   // Several, whose compilers run side by side on the cores that this process may use.
-  std::vector<KernelResult> get_all(const std::vector<tile::Kernel>& kernels);  // as get() of each
+  // As get() of each; adds to `times`, if given.
+  std::vector<KernelResult> get_all(const std::vector<tile::Kernel>& kernels, BuildTimes* times = nullptr);
   std::vector<KernelResult> get_all(const std::vector<ScheduledKernel>& kernels);
   // A source someone edited, for the same kernel.
   KernelResult get_edited(const tile::Kernel& kernel, const backends::Source& source);
@@ -50,7 +58,7 @@ class KernelStore {
   struct Build;
   Build printed(const tile::Kernel& kernel) const;
   Build printed(const tile::Kernel& kernel, const tile::Schedule& schedule) const;
-  std::vector<KernelResult> finish(std::vector<Build> builds);
+  std::vector<KernelResult> finish(std::vector<Build> builds, BuildTimes* times = nullptr);
   void compile(Build& build) const;
   static void add_candidates(LoadedKernel& kernel, Build& build);
   KernelResult load(Build& build);

@@ -6,6 +6,7 @@
 #include "tensor/index_check.h"
 #include "tensor/trace.h"
 
+#include <tilewright/base/clock.h>
 #include <tilewright/tensor/compile.h>
 
 #include <fmt/format.h>
@@ -22,10 +23,6 @@ struct Guard {
   std::shared_ptr<runtime::Device> device;  // of one Context: another has its own, of the same name
   friend bool operator==(const Guard&, const Guard&) = default;
 };
-
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
 
 }  // namespace
 
@@ -44,6 +41,7 @@ struct Specialisation {
   std::string dynamic;                // what came of the dynamic dimensions
   std::vector<std::string> in_place;  // of the last call that wrote its outputs over what it reads
   double compile_ms = 0;
+  CompileTimes times;
 };
 
 namespace {
@@ -220,6 +218,7 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     fresh->pieces = std::move(trace.pieces);
   } else {
     finish(recorded);
+    fresh->times.trace_ms = ms_since(start);
     context->random_calls = drawn;  // the seeds are drawn at the call
     fresh->traced = ir::print(trace.graph);
     if (options.dynamic.empty()) {
@@ -242,6 +241,14 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     fresh->checks = trace.checks;
   }
   fresh->compile_ms = ms_since(start);
+  if (fresh->graph) {
+    CompileTimes& times = fresh->times;
+    const runtime::BuildTimes built = fresh->graph->executable->take_build_times();
+    times.print_ms = built.print_ms;
+    times.compiler_ms = built.compiler_ms;
+    times.load_ms = built.load_ms;
+    times.passes_ms = fresh->compile_ms - times.trace_ms - built.print_ms - built.compiler_ms - built.load_ms;
+  }
   specialisations.insert(specialisations.begin(), std::move(fresh));
   if (specialisations.size() > kMostSpecialisations) specialisations.pop_back();
   return *specialisations.front();
@@ -417,6 +424,7 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
     r.reason = s->reason;
     r.dynamic = s->dynamic;
     r.compile_ms = s->compile_ms;
+    r.times = s->times;
     r.draws = static_cast<int>(s->draws.size());
     r.graph = s->traced;
     for (const Break& b : s->breaks)

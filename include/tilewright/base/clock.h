@@ -5,8 +5,13 @@
 
 namespace tilewright {
 
+inline double ms_between(std::chrono::steady_clock::time_point start,
+                         std::chrono::steady_clock::time_point end) {
+  return std::chrono::duration<double, std::milli>(end - start).count();
+}
+
 inline double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return ms_between(start, std::chrono::steady_clock::now());
 }
 
 // Since a moment that stays the same while the program runs.

@@ -41,6 +41,16 @@ struct CompileOptions {
   std::vector<DynamicDim> dynamic = {};
 };
 
+// Where the time of a first call went, in ms of the wall clock. What a call finds done, by this or another
+// function of the Context, takes none.
+struct CompileTimes {
+  double trace_ms = 0;     // the function itself, recorded
+  double passes_ms = 0;    // from the graph to kernels
+  double print_ms = 0;     // schedules considered, texts written
+  double compiler_ms = 0;  // Clang or NVRTC, several side by side; kernels on disk: reading them
+  double load_ms = 0;      // handed to the device
+};
+
 // What one specialisation became.
 struct KernelReport {
   std::string name;
@@ -71,6 +81,7 @@ struct SpecialisationReport {
   std::string dynamic;  // with dynamic dimensions: what the kernels take as arguments, or why they cannot
   int draws = 0;        // random tensors that each call draws
   double compile_ms = 0;
+  CompileTimes times;  // of compile_ms; nothing where the function has graph breaks
   std::vector<KernelReport> kernels;
   std::vector<std::string> not_fused;  // "exp -> sum: …"
   std::string recomputing;             // large values: stored, or computed again; with the predicted times

@@ -60,6 +60,11 @@ std::string error_text(const Row& row) {
   return fmt::format("{:.1e}/{:.1e}", *row.max_rel_err, *row.tolerance);
 }
 
+std::string compile_text(const Row& row) {
+  if (!row.compile_ms) return std::string(kNothing);
+  return fmt::format("{:.0f} ms{}", *row.compile_ms, row.from_disk ? "*" : "");
+}
+
 std::string verdict_text(Verdict verdict, TableOptions::Colour colour) {
   std::string text(name(verdict));
   if (colour == TableOptions::Colour::none) return text;
@@ -87,14 +92,19 @@ TextTable result_table(const std::vector<Row>& rows, TableOptions::Colour colour
   table.column("roofline", Align::right);
   table.column("speedup", Align::right);
   table.column("error/bound", Align::right);
+  const bool compiles = std::any_of(rows.begin(), rows.end(), [](const Row& r) { return r.compile_ms; });
+  if (compiles) table.column("compile", Align::right);
   table.column("verdict", Align::left);
   std::string last;
   for (const Row& row : rows) {
     const std::string workload = workload_text(row);
     if (workload != last && !last.empty()) table.rule();
-    table.row({workload == last ? "" : workload, row.contender, median_text(row), device_time_text(row),
-               rate_text(row), share_text(row), speedup_text(row), error_text(row),
-               verdict_text(row.verdict, colour)});
+    std::vector<std::string> cells = {workload == last ? "" : workload, row.contender, median_text(row),
+                                      device_time_text(row), rate_text(row), share_text(row),
+                                      speedup_text(row), error_text(row)};
+    if (compiles) cells.push_back(compile_text(row));
+    cells.push_back(verdict_text(row.verdict, colour));
+    table.row(std::move(cells));
     last = workload;
   }
   return table;
@@ -170,6 +180,8 @@ std::string render_table(const RunRecord& run, const TableOptions& options) {
         "device: \"=\" where the device is the host: a call returns when its work is done, and its time is "
         "that of the work",
         width);
+  if (std::any_of(run.rows.begin(), run.rows.end(), [](const Row& row) { return row.from_disk; }))
+    text += wrapped("compile: \"*\" where kernels that an earlier process compiled were found on disk", width);
   for (const auto& [key, value] : run.environment.options) {
     if (key == "device_time") text += wrapped("device: " + value, width);
   }
@@ -185,15 +197,15 @@ std::string render_markdown(const std::vector<Row>& rows) {
 std::string render_csv(const std::vector<Row>& rows) {
   std::string text =
       "target,contender,device,shape,dtype,verified,max_rel_err,tolerance,median_us,ci95_low_us,ci95_high_us,"
-      "samples,device_us,device_ci95_low_us,device_ci95_high_us,chosen,"
+      "samples,device_us,device_ci95_low_us,device_ci95_high_us,compile_ms,from_disk,chosen,"
       "rate,unit,floor_us,roofline,speedup,speedup_ci95_low,speedup_ci95_high,verdict\n";
   for (const Row& r : rows) {
     text += fmt::format("{},{},{},{},{},{},", csv_cell(r.target), csv_cell(r.contender), csv_cell(r.device),
                         csv_cell(r.shape), csv_cell(r.dtype), r.verified);
     text += fmt::format("{},{},{},{},{},", csv_number(r.max_rel_err), csv_number(r.tolerance),
                         csv_time(r, r.median_us), csv_interval(r.ci95_us), r.samples);
-    text += fmt::format("{},{},{},", csv_time(r, r.device_us), csv_interval(r.device_ci95_us),
-                        csv_cell(r.chosen));
+    text += fmt::format("{},{},{},{},{},", csv_time(r, r.device_us), csv_interval(r.device_ci95_us),
+                        csv_number(r.compile_ms), r.from_disk, csv_cell(r.chosen));
     text += fmt::format("{},{},{},{},{},{},{}\n", csv_time(r, r.rate), r.unit, csv_number(r.floor_us),
                         csv_number(r.roofline), csv_number(r.speedup), csv_interval(r.speedup_ci95),
                         name(r.verdict));

@@ -83,6 +83,16 @@ TEST(RenderTable, ShowsTheDevicesOwnTimeOrWhyThereIsNone) {
   EXPECT_EQ(on_a_gpu.find("where the device is the host"), std::string::npos);
 }
 
+TEST(RenderTable, ShowsWhatCompilingTookWhereSomeRowSays) {
+  RunRecord run = synthetic::sample_run();
+  EXPECT_EQ(render_table(run).find("compile "), std::string::npos);
+  run.rows[1].compile_ms = 31.4;
+  EXPECT_NE(render_table(run).find("  31 ms  "), std::string::npos) << render_table(run);
+  run.rows[1].from_disk = true;
+  EXPECT_NE(render_table(run).find(" 31 ms* "), std::string::npos) << render_table(run);
+  EXPECT_NE(render_table(run).find("were found on disk"), std::string::npos);
+}
+
 TEST(RenderTable, ColoursOnlyWhenAsked) {
   EXPECT_EQ(render_table(synthetic::sample_run()).find('\x1b'), std::string::npos);
   TableOptions coloured;

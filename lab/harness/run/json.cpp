@@ -55,6 +55,8 @@ Json row_json(const Row& row) {
           {"samples", row.samples},
           {"device_us", number(row.device_us)},
           {"device_ci95_us", interval(row.device_ci95_us)},
+          {"compile_ms", number(row.compile_ms)},
+          {"from_disk", row.from_disk},
           {"chosen", row.chosen.empty() ? Json(nullptr) : Json(row.chosen)},
           {"rate", number(row.rate)},
           {"unit", row.unit},
@@ -81,6 +83,8 @@ Row parse_row(const Json& j) {
   row.device_us = number_at(j, "device_us");  // the next three: not in older files
   row.device_ci95_us = interval_at(j, "device_ci95_us");
   row.chosen = text_at(j, "chosen");
+  row.compile_ms = number_at(j, "compile_ms");  // nor these two
+  row.from_disk = j.value("from_disk", false);
   row.rate = number_at(j, "rate");
   row.unit = j.at("unit");
   row.floor_us = number_at(j, "floor_us");

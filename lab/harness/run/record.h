@@ -42,7 +42,9 @@ struct Row {
   // The device's own work in a call. None: it was not measured, or the calls are the work (calls_are_work()).
   std::optional<double> device_us;
   std::optional<Interval> device_ci95_us;
-  std::string chosen = {};     // of a family's best: the contender whose figures these are
+  std::optional<double> compile_ms;  // of the first call, of contenders that compile
+  bool from_disk = false;            // they found kernels compiled before
+  std::string chosen = {};           // of a family's best: the contender whose figures these are
   std::optional<double> rate;  // in `unit`, by the time of a call, as all that follows
   std::string unit;            // "GB/s" or "GFLOP/s"
   std::optional<double> floor_us;

@@ -24,6 +24,8 @@ TEST(Record, ReadsBackWhatItWrote) {
   run.rows[1].device_us = 950;
   run.rows[1].device_ci95_us = Interval{940, 960};
   run.rows[1].chosen = "torch.compile";
+  run.rows[1].compile_ms = 31.5;
+  run.rows[1].from_disk = true;
   const auto read = parse_run(to_json(run));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->rows, run.rows);
@@ -44,10 +46,9 @@ TEST(Record, ARowHasExactlyTheAgreedFieldsInOrder) {
     at = end;
   }
   EXPECT_EQ(fields, (std::vector<std::string>{
-                        "target",         "contender",    "device",    "shape",   "dtype",    "verified",
-                        "max_rel_err",    "tolerance",    "median_us", "ci95_us", "samples",  "device_us",
-                        "device_ci95_us", "chosen",       "rate",      "unit",    "floor_us", "roofline",
-                        "speedup",        "speedup_ci95", "verdict"}));
+                        "target", "contender", "device", "shape", "dtype", "verified", "max_rel_err", "tolerance", "median_us",
+                        "ci95_us", "samples", "device_us", "device_ci95_us", "compile_ms", "from_disk", "chosen", "rate", "unit",
+                        "floor_us", "roofline", "speedup", "speedup_ci95", "verdict"}));
 }
 
 TEST(Record, WhatWasNotMeasuredIsNull) {

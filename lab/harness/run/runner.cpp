@@ -189,6 +189,12 @@ void merge_timing(std::vector<Row>& rows, const PairInstance& instance, const La
             "timed again beside probes of the machine, for it was faster than the ceilings known before");
     }
   }
+  for (std::size_t c = 0; c < rows.size(); ++c) {
+    if (!rows[c].median_us || !instance.contenders[c].first_call) continue;
+    const FirstCall first = instance.contenders[c].first_call();
+    rows[c].compile_ms = first.compile_ms;
+    rows[c].from_disk = first.from_disk;
+  }
   Row& baseline = rows.front();
   if (baseline.verdict == Verdict::uncompared) {
     baseline.verdict = Verdict::baseline;

@@ -66,6 +66,12 @@ struct OutputAccess {
   std::function<MemoryRange()> memory = {};           // where it lies now, when the address is known
 };
 
+// What compiling took.
+struct FirstCall {
+  double compile_ms = 0;
+  bool from_disk = false;  // kernels were compiled before, and read
+};
+
 // One way to do the workload.
 struct Contender {
   std::string name;  // "eager", "compiled", "tile", "torch"
@@ -86,6 +92,9 @@ struct Contender {
   // more,
   // "<family> best", has the figures of whichever that was.
   std::string family = {};
+
+  // After run() was called: what the first call took beside its work. None: the contender compiles nothing.
+  std::function<FirstCall()> first_call = {};
 
   // Whether calls return before their work is done, so that many of them hide what each costs the host.
   bool queues_work() const { return finish != nullptr || device_us != nullptr; }
