@@ -7,23 +7,42 @@
 
 namespace tilewright::detail {
 
-OutputMemory::OutputMemory(const std::vector<Tensor>& outputs, const CompiledCall& call,
-                           std::size_t arguments)
-    : outputs_(outputs) {
+std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
+                                          const std::vector<Tensor>& inputs) {
+  std::vector<passes::Overwrite> all;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::shared_ptr<runtime::Buffer>& buffer = outputs[i].impl()->buffer;
-    const auto reads = [&](const Tensor& t) { return t.impl()->buffer == buffer; };
-    const auto input = std::find_if(call.inputs.begin(), call.inputs.end(), reads);
-    if (input == call.inputs.end()) continue;
-    const auto k = static_cast<std::size_t>(input - call.inputs.begin());
-    replaced_.push_back({i, k < arguments ? fmt::format("argument {}", k) : "captured by the function",
-                         buffer.use_count() > 1});
+    passes::Overwrite o{static_cast<int>(i), {}};
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (inputs[k].impl()->buffer == outputs[i].impl()->buffer) o.inputs.push_back(static_cast<int>(k));
+    if (!o.inputs.empty()) all.push_back(std::move(o));
   }
+  return all;
+}
+
+OutputMemory::OutputMemory(const std::vector<Tensor>& outputs, std::size_t arguments,
+                           const std::vector<passes::Overwriting>& overwriting)
+    : outputs_(outputs) {
   buffers_.reserve(outputs.size());
   for (const Tensor& t : outputs) buffers_.push_back(t.impl()->buffer);
-  for (const Replaced& r : replaced_) {
-    const TensorImpl& t = *outputs[r.output].impl();
-    buffers_[r.output] = allocate(t.device, t.type);
+  for (const passes::Overwriting& o : overwriting) {
+    const auto output = static_cast<std::size_t>(o.what.output);
+    const TensorImpl& t = *outputs[output].impl();
+    const int input = o.what.inputs.front();
+    std::string line =
+        fmt::format("output {} is {}: written ", output,
+                    static_cast<std::size_t>(input) < arguments ? fmt::format("argument {}", input)
+                                                                : "captured by the function");
+    if (o.why_not.empty()) {
+      lines_.push_back(line + "in place");
+      continue;
+    }
+    replaced_.push_back({output, buffers_[output].use_count() > 2});  // the tensor's, and that of buffers_
+    buffers_[output] = allocate(t.device, t.type);
+    lines_.push_back(line + fmt::format("to new memory, which {}: {}",
+                                        replaced_.back().shared
+                                            ? "is copied to the tensor's own, as others share it"
+                                            : "becomes the tensor's",
+                                        o.why_not));
   }
 }
 
@@ -40,16 +59,6 @@ Status OutputMemory::hand_over() {
     }
   }
   return Unit{};
-}
-
-std::vector<std::string> OutputMemory::lines() const {
-  std::vector<std::string> lines;
-  lines.reserve(replaced_.size());
-  for (const Replaced& r : replaced_)
-    lines.push_back(
-        fmt::format("output {} is {}: written to new memory, which {}", r.output, r.input,
-                    r.shared ? "is copied to the tensor's own, as others share it" : "becomes the tensor's"));
-  return lines;
 }
 
 }  // namespace tilewright::detail

@@ -44,6 +44,7 @@ struct GraphOptions {
   bool deterministic = false;
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
+  std::vector<passes::Overwrite> over = {};  // outputs that are to lie in inputs' memory
 };
 
 // A graph compiled for one device.
@@ -114,6 +115,8 @@ std::vector<ir::Type> output_types(const ir::Graph& graph);
 // passes::run_pipeline(); an Error of it names no place in the compiler.
 passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
                          const passes::PipelineOptions& options);
+// Grants what it can of `over`, and notes it.
+void overwrite_inputs(passes::Compiled& compiled, const std::vector<passes::Overwrite>& over);
 // Loads the kernels of a compiled graph with these outputs.
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
                                           std::vector<ir::Type> outputs);

@@ -1,5 +1,6 @@
 // Tensor handles: reading, moving, and the choice between running an operation and recording it.
 #include "ir/graph_key.h"
+#include "runtime/outputs_apart.h"
 #include "tensor/trace.h"
 
 #include <tilewright/base/error.h>
@@ -225,29 +226,37 @@ passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
   }
 }
 
+void overwrite_inputs(passes::Compiled& compiled, const std::vector<passes::Overwrite>& over) {
+  if (!over.empty()) compiled.overwriting = passes::overwrite_inputs(compiled.plan, compiled.variants, over);
+}
+
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options) {
-  const Hash128 key = Hasher()
-                          .add(ir::key_of(graph))
-                          .add(options.fuse)
-                          .add(options.recompute)
-                          .add(options.allow_tf32)
-                          .add(options.deterministic)
-                          .add(options.autotune)
-                          .digest();
+  Hasher hasher;
+  hasher.add(ir::key_of(graph))
+      .add(options.fuse)
+      .add(options.recompute)
+      .add(options.allow_tf32)
+      .add(options.deterministic)
+      .add(options.autotune);
+  for (const passes::Overwrite& o : options.over) {
+    hasher.add(o.output).add(o.inputs.size());
+    for (int i : o.inputs) hasher.add(i);
+  }
+  const Hash128 key = hasher.digest();
   if (const auto* known = device.graphs.find(key)) return *known;
   // A result of more elements than a grid has programs is first of all one that no memory holds: that is what
   // is said.
   for (ir::NodeId o : graph.outputs())
     if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
       allocate(device.device, graph.type(o));
-  std::shared_ptr<CompiledGraph> fresh = load_graph(device,
-                                                    lowered(graph, with_policy(device.target, options),
-                                                            {.fuse = options.fuse,
-                                                             .recompute = options.recompute,
-                                                             .deterministic = options.deterministic,
-                                                             .variants = options.autotune}),
-                                                    output_types(graph));
+  passes::Compiled compiled = lowered(graph, with_policy(device.target, options),
+                                      {.fuse = options.fuse,
+                                       .recompute = options.recompute,
+                                       .deterministic = options.deterministic,
+                                       .variants = options.autotune});
+  overwrite_inputs(compiled, options.over);
+  std::shared_ptr<CompiledGraph> fresh = load_graph(device, std::move(compiled), output_types(graph));
   device.graphs.insert(key, fresh, static_cast<std::size_t>(fresh->compiled.plan.arena_bytes));
   return fresh;
 }
@@ -255,9 +264,16 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
                     std::span<const std::shared_ptr<runtime::Buffer>> inputs,
                     std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options) {
+  for (const passes::Overwriting& o : graph.compiled.overwriting)
+    for (int i : o.what.inputs)
+      TW_CHECK(!o.why_not.empty() ||
+                   inputs[static_cast<std::size_t>(i)] == outputs[static_cast<std::size_t>(o.what.output)],
+               "an output that lies in an input's memory is given other memory");
   if (options.autotune && graph.tuning.empty()) {
+    const auto trial = runtime::outputs_apart(inputs, outputs);
+    if (!trial) raise(trial.error(), trial.error().message);
     auto tuned = runtime::tune(*graph.executable, device.store, &context->cache, graph.compiled.variants,
-                               inputs, outputs);
+                               inputs, *trial);
     if (!tuned) throw Error(tuned.error().message);
     graph.tuning = std::move(*tuned);
     graph.compiled.plan = graph.executable->plan();  // with the tiles that won

@@ -103,6 +103,7 @@ class Compiled;
 namespace detail {
 
 struct CompiledGraph;
+struct Specialisation;
 // What a call with certain arguments runs: a graph compiled for them, and its inputs (the arguments, then
 // what the function captured, with the seeds of the next call).
 struct CompiledCall {
@@ -131,6 +132,8 @@ class CompiledCore {
 
  private:
   struct State;
+  Specialisation& specialised(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                              const Location& where);
   std::unique_ptr<State> state_;
 };
 
@@ -246,9 +249,11 @@ class Compiled {
   }
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. An
   // output may be an argument or a tensor that the function captures (w.into an update of w): everything is
-  // read as it was before the call. Kernels then write new memory, which becomes the tensor's; where others
-  // share the tensor's own, it is copied there (explain() says which). Not for functions with graph breaks.
-  // An index out of range (ContextOptions::check) is an Error after the outputs were written.
+  // read as it was before the call. Such an output is written in place where all that reads the tensor comes
+  // before (kernels that read other elements of it than they write run first, or are the reason why not).
+  // Otherwise kernels write new memory, which becomes the tensor's; where others share the tensor's own, it
+  // is copied there. explain() says which, and why. Not for functions with graph breaks. An index out of
+  // range (ContextOptions::check) is an Error after the outputs were written.
   void into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
             const Location& where = Location::current()) const {
     core_->call_into(outputs, args, where);

@@ -1,0 +1,32 @@
+// Outputs of a plan in the memory of its inputs: what makes a program update in place. An input's memory may
+// be written once nothing reads the input any more: kernels that read it are launched before, and one that
+// reads and writes it reads what it writes, block for block (same_blocks.h).
+#pragma once
+
+#include <tilewright/tile/plan.h>
+
+#include <string>
+#include <vector>
+
+namespace tilewright::passes {
+
+// An output and the inputs whose memory it is to lie in: several where one tensor is given for them all.
+struct Overwrite {
+  int output = 0;
+  std::vector<int> inputs;
+  friend bool operator==(const Overwrite&, const Overwrite&) = default;
+};
+
+// One that was asked for, and why it cannot be: empty where the plan does it.
+struct Overwriting {
+  Overwrite what;
+  std::string why_not;
+};
+
+// Grants what it can, in their order: launches may change places, kernels that read and write one memory get
+// one view for both, copies of an input to itself go. `variants`, beside the plan's kernels, are changed
+// alike. A launch of a plan that overwrites must be given one buffer for the output and its inputs.
+std::vector<Overwriting> overwrite_inputs(tile::Plan& plan, std::vector<std::vector<tile::Kernel>>& variants,
+                                          const std::vector<Overwrite>& wanted);
+
+}  // namespace tilewright::passes
