@@ -49,7 +49,7 @@ struct Specialisation {
   std::vector<Piece> pieces;          // of the last call, where there are breaks
   std::string traced;                 // the graph as written
   std::string dynamic;                // what came of the dynamic dimensions
-  std::vector<std::string> in_place;  // of the last call that wrote its outputs over what it reads
+  std::vector<std::string> in_place;  // of the last into() that wrote its outputs over what it reads
   double compile_ms = 0;
   std::shared_ptr<CompiledGraph> graph() const { return programs.empty() ? nullptr : programs[0].graph; }
 };
@@ -292,7 +292,8 @@ namespace {
 
 // Arguments, then what the function captured, of which seeds are drawn anew.
 std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args,
-                                 const std::shared_ptr<ContextState>& context) {
+                                 const std::shared_ptr<ContextState>& context, const Location& where) {
+  check_given("compile", "captured tensor", s.captured, where);
   std::vector<Tensor> inputs = args;
   inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
   for (std::size_t i : s.draws) inputs[i] = draw_seed(context, s.guards[0].device);
@@ -332,13 +333,22 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   }
   std::vector<Tensor> ran;
   if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
-  if (!s->recorded) return ran;
-  CompiledGraph& graph =
-      at_place(where, [&]() -> auto& { return state_->program(*s, {}, args, context, where); });
+  if (!s->recorded) return ran;  // of a function with graph breaks, which no argument is donated to
+  const std::vector<int>& donated = state_->options.donate;
+  CompiledGraph& graph = at_place(where, [&]() -> auto& {
+    return state_->program(*s, Donation::wishes(donated, args.size()), args, context, where);
+  });
   DeviceState& device = context->device(s->guards[0].device->name());
   const GraphOptions options = graph_options(state_->options);
-  if (s->captured.empty() && s->checks.empty()) return run_graph(context, device, graph, args, options);
-  std::vector<Tensor> results = run_graph(context, device, graph, graph_inputs(*s, args, context), options);
+  if (s->captured.empty() && s->checks.empty() && donated.empty())
+    return run_graph(context, device, graph, args, options);
+  const std::vector<Tensor> inputs = graph_inputs(*s, args, context, where);
+  std::vector<Tensor> results = at_place(where, [&] {
+    const Donation donation(donated, inputs, args.size());
+    std::vector<Tensor> out = run_graph(context, device, graph, inputs, options, donation.outputs(graph));
+    donation.spend(where);
+    return out;
+  });
   settle(s->checks, results);
   return results;
 }
@@ -387,7 +397,7 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   if (outputs.size() != count)
     throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
   check_outputs(outputs, types, *device, where);
-  const std::vector<Tensor> inputs = graph_inputs(s, args, context);
+  const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
   CompiledGraph& graph = at_place(where, [&]() -> auto& {
     return state_->program(s, overwrites(outputs, inputs), args, context, where);
   });
@@ -431,9 +441,12 @@ CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Locati
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::lock_guard lock(context->mutex);
   Specialisation& s = specialised(args, context, where);
-  if (s.programs.empty()) at_place(where, [&] { state_->program(s, {}, args, context, where); });
+  if (s.programs.empty())
+    at_place(where, [&] {
+      state_->program(s, Donation::wishes(state_->options.donate, args.size()), args, context, where);
+    });
   const std::uint64_t drawn = context->random_calls;
-  CompiledCall call{s.graph(), graph_inputs(s, args, context), s.draws.size(), 2 * s.checks.size()};
+  CompiledCall call{s.graph(), graph_inputs(s, args, context, where), s.draws.size(), 2 * s.checks.size()};
   context->random_calls = drawn;
   return call;
 }
@@ -476,6 +489,9 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
       r.breaks.push_back(fmt::format("{} at {}{}", b.what, b.location,
                                      b.cost_ms > 0 ? fmt::format(", {:.3f} ms", b.cost_ms) : ""));
     r.in_place = s->in_place;
+    if (const auto graph = s->graph();
+        graph && s->programs[0].over == Donation::wishes(state_->options.donate, s->guards.size()))
+      r.in_place = Donation::lines(graph->compiled.overwriting);
     if (const auto graph = s->graph()) describe(*graph, r);
     for (const Piece& piece : s->pieces) {
       r.graph += piece.traced;

@@ -257,7 +257,7 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
       out += fmt::format("  random: {} tensor{} drawn at each call\n", r.draws, r.draws == 1 ? "" : "s");
     for (const std::string& b : r.breaks)
       out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
-    for (const std::string& p : r.in_place) out += fmt::format("  into: {}\n", p);
+    for (const std::string& p : r.in_place) out += fmt::format("  {}\n", p);
     for (const KernelReport& k : r.kernels) out += detail::kernel_text(k);
     if (r.replay_us > 0)
       out += fmt::format("  launched one by one {:.2f} us, as a graph {:.2f} us: {}\n", r.direct_us,

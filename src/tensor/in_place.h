@@ -13,6 +13,26 @@ namespace tilewright::detail {
 std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
                                           const std::vector<Tensor>& inputs);
 
+// Arguments that a call is given for good: what compile() is told by CompileOptions::donate.
+class Donation {
+ public:
+  // Throws Error where the memory of one is another argument or captured.
+  Donation(const std::vector<int>& donated, const std::vector<Tensor>& inputs, std::size_t arguments);
+  // What the plan is asked for. Throws Error where there is no such argument.
+  static std::vector<passes::Overwrite> wishes(const std::vector<int>& donated, std::size_t arguments);
+  // Memory of the outputs that take a donated argument's; a copy of it where other tensors share it. Others
+  // are empty. Throws Error.
+  std::vector<std::shared_ptr<runtime::Buffer>> outputs(const CompiledGraph& graph) const;
+  // After the call: the arguments have no value any more.
+  void spend(const Location& where) const;
+  // For explain(): what becomes of each donated argument.
+  static std::vector<std::string> lines(const std::vector<passes::Overwriting>& overwriting);
+
+ private:
+  const std::vector<Tensor>& inputs_;
+  std::vector<int> donated_;
+};
+
 class OutputMemory {
  public:
   // Memory for the outputs of a program that was compiled for overwrites() of them and its inputs, of which

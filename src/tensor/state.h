@@ -34,6 +34,7 @@ struct TensorImpl {
   std::shared_ptr<runtime::Buffer> buffer;  // null while the value is only recorded
   std::shared_ptr<Trace> trace;             // in which the value was recorded, until that has ended
   ir::NodeId node = -1;                     // in the trace's graph; of a value with memory where it was used
+  std::string donated;  // the line of the call that took its memory; empty while it has its value
 };
 
 // How a graph is compiled and run.
@@ -96,7 +97,8 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
                                           const ir::Type& type);
 
 // Throws Error where one has no value, or they are on different devices.
-// Throws Error where a tensor has no value: "add: operand 1 was never given a value, or was moved from".
+// Throws Error where a tensor has no value: "add: operand 1 was never given a value, or was moved from", or
+// "was donated to the compiled function called at model.cpp:41".
 // `role`: what the tensors are to the function, in the singular.
 void check_given(std::string_view name, std::string_view role, std::span<const Tensor> tensors,
                  const Location& where);
@@ -108,6 +110,9 @@ using GraphFunction = std::function<std::vector<ir::Value>(ir::Graph&, const std
 // operands.
 std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands, const GraphFunction& write,
                           const Location& where);
+
+// What is said of a tensor whose memory was given away.
+std::string donated_text(const TensorImpl& tensor);
 
 // What lowering is told of the device, and may do there.
 tile::Target with_policy(tile::Target target, const GraphOptions& options);
@@ -123,9 +128,11 @@ std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled 
 // Compiles a graph, or finds it compiled; and runs it.
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options = {});
+// Outputs whose place in `given` is empty, or that it lacks, get new memory.
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
                               CompiledGraph& graph, const std::vector<Tensor>& inputs,
-                              const GraphOptions& options = {});
+                              const GraphOptions& options = {},
+                              std::vector<std::shared_ptr<runtime::Buffer>> given = {});
 // The same into buffers that are there. With `autotune` the first run tunes.
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
                     std::span<const std::shared_ptr<runtime::Buffer>> inputs,

@@ -26,6 +26,7 @@ const detail::TensorImpl& checked(const Tensor& t, const char* what, const Locat
 // `use` says what for: "host read".
 void read_values(const Tensor& tensor, void* to, DType as, const char* use, const Location& where) {
   const detail::TensorImpl& t = *tensor.impl();
+  if (!t.donated.empty()) throw Error(fmt::format("{}: this tensor {}", use, detail::donated_text(t)), where);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(tensor, use, where);
   const std::lock_guard lock(context->mutex);
   if (context->recording || !t.buffer) {
@@ -143,8 +144,17 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
 
 void check_given(std::string_view name, std::string_view role, std::span<const Tensor> tensors,
                  const Location& where) {
-  for (std::size_t i = 0; i < tensors.size(); ++i)
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].defined()) throw Error(fmt::format("{}: {} {} {}", name, role, i, kNoValue), where);
+    const TensorImpl& t = *tensors[i].impl();
+    if (!t.donated.empty()) throw Error(fmt::format("{}: {} {} {}", name, role, i, donated_text(t)), where);
+  }
+}
+
+std::string donated_text(const TensorImpl& tensor) {
+  return fmt::format(
+      "was donated to the compiled function called at {}, which took its memory: use what that call returned",
+      tensor.donated);
 }
 
 void check_operands(std::string_view name, const std::vector<Tensor>& operands, const Location& where) {
@@ -264,11 +274,6 @@ std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Grap
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
                     std::span<const std::shared_ptr<runtime::Buffer>> inputs,
                     std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options) {
-  for (const passes::Overwriting& o : graph.compiled.overwriting)
-    for (int i : o.what.inputs)
-      TW_CHECK(!o.why_not.empty() ||
-                   inputs[static_cast<std::size_t>(i)] == outputs[static_cast<std::size_t>(o.what.output)],
-               "an output that lies in an input's memory is given other memory");
   if (options.autotune && graph.tuning.empty()) {
     const auto trial = runtime::outputs_apart(inputs, outputs);
     if (!trial) raise(trial.error(), trial.error().message);
@@ -285,12 +290,14 @@ void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& d
 
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
                               CompiledGraph& graph, const std::vector<Tensor>& inputs,
-                              const GraphOptions& options) {
-  std::vector<std::shared_ptr<runtime::Buffer>> in, out;
+                              const GraphOptions& options,
+                              std::vector<std::shared_ptr<runtime::Buffer>> given) {
+  std::vector<std::shared_ptr<runtime::Buffer>> in, out = std::move(given);
   in.reserve(inputs.size());
-  out.reserve(graph.outputs.size());
   for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
-  for (const ir::Type& type : graph.outputs) out.push_back(allocate(device.device, type));
+  out.resize(graph.outputs.size());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (!out[i]) out[i] = allocate(device.device, graph.outputs[i]);
   run_graph_into(context, device, graph, in, out, options);
   std::vector<Tensor> tensors;
   tensors.reserve(out.size());

@@ -137,7 +137,7 @@ TEST_P(InPlace, WeightsThatTheBackwardPassReadsAreUpdatedBehindIt) {
   }
   const SpecialisationReport r = step.report().front();
   ASSERT_EQ(r.in_place.size(), 2U);
-  EXPECT_EQ(r.in_place[1], "output 1 is argument 2: written in place");
+  EXPECT_EQ(r.in_place[1], "into: output 1 is argument 2: written in place");
 }
 
 TEST_P(InPlace, TunedProgramsAreTriedElsewhere) {

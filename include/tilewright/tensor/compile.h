@@ -39,6 +39,15 @@ struct CompileOptions {
   // Kernels take these sizes as arguments: another size costs a lowering, not a compilation. Where sizes
   // cannot share kernels, explain() says why.
   std::vector<DynamicDim> dynamic = {};
+  // Arguments, by their numbers, that a call is given for good: their memory becomes that of outputs of the
+  // same type and size, where all that reads them comes before, and is freed behind the call where not;
+  // explain() says which, and why. Afterwards every handle of such a tensor is spent: it still tells its
+  // shape and type, any use of its values is an Error that names the call. Where tensors share the argument's
+  // memory a copy is written. Throws Error on a number that is no argument's, and where a donated tensor is
+  // another argument, too, or captured: then nothing is spent. Has no effect where the call is part of a
+  // function that is itself compiled or differentiated, on into(), whose outputs are the caller's, and where
+  // there are graph breaks.
+  std::vector<int> donate = {};
 };
 
 // What one specialisation became.
@@ -75,11 +84,13 @@ struct SpecialisationReport {
   std::vector<std::string> not_fused;  // "exp -> sum: …"
   std::string recomputing;             // large values: stored, or computed again; with the predicted times
   std::vector<std::string> breaks;     // host reads and what else ran at once, with their lines
-  std::vector<std::string> in_place;   // of into(): outputs that are read as well, and what became of them
-  std::string graph, fused;            // stage dumps: as traced, and after the passes with its kernels
-  std::string floor_source;            // which figures the floors are made of
-  double floor_us = 0;                 // of all kernels, one after another
-  double measured_us = 0;              // of a whole call, after measure(); 0: not measured
+  // What became of outputs of into() that are read as well, and of donated arguments: "into: output 0 is
+  // argument 0: written in place".
+  std::vector<std::string> in_place;
+  std::string graph, fused;  // stage dumps: as traced, and after the passes with its kernels
+  std::string floor_source;  // which figures the floors are made of
+  double floor_us = 0;       // of all kernels, one after another
+  double measured_us = 0;    // of a whole call, after measure(); 0: not measured
   Index arena_bytes = 0;
   bool replayed = false;                // calls replay a recorded CUDA graph
   double direct_us = 0, replay_us = 0;  // what decided replay; 0 where they were not taken

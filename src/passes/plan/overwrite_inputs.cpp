@@ -34,6 +34,18 @@ class Overwriter {
     std::iota(memory_.begin(), memory_.end(), 0);
   }
 
+  Overwriting grant(const Overwrite& wish) {
+    if (wish.output >= 0) return {wish, why_not(wish)};
+    Overwriting found{wish, "no output has its size and type"};
+    for (const int output : fitting(wish.inputs.front())) {
+      std::string why = why_not({output, wish.inputs});
+      if (why.empty()) return {{output, wish.inputs}, ""};
+      if (!found.why_not.starts_with("kernel")) found.why_not = std::move(why);
+    }
+    return found;
+  }
+
+ private:
   std::string why_not(const Overwrite& wish) {
     const int output = buffer(PlanBuffer::Role::output, wish.output);
     std::vector<int> inputs;
@@ -50,7 +62,28 @@ class Overwriter {
     return why;
   }
 
- private:
+  // Outputs that could take an input's place, those first whose kernels read it: others are better off
+  // elsewhere.
+  std::vector<int> fitting(int input) const {
+    const int from = buffer(PlanBuffer::Role::input, input);
+    std::vector<int> first, others;
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+      const PlanBuffer& to = plan_.buffers[b];
+      const PlanBuffer& of = plan_.buffers[place(from)];
+      const bool taken = std::count(memory_.begin(), memory_.end(), static_cast<int>(b)) > 1;
+      if (to.role != PlanBuffer::Role::output || taken || to.dtype != of.dtype || to.elements != of.elements)
+        continue;
+      const bool together = std::any_of(plan_.steps.begin(), plan_.steps.end(), [&](const PlanStep& step) {
+        const std::map<int, Use> used = uses(step);
+        const auto writes = used.find(static_cast<int>(b));
+        return used.count(from) > 0 && writes != used.end() && writes->second.written;
+      });
+      (together ? first : others).push_back(to.position);
+    }
+    first.insert(first.end(), others.begin(), others.end());
+    return first;
+  }
+
   int buffer(PlanBuffer::Role role, int position) const {
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
       if (plan_.buffers[b].role == role && plan_.buffers[b].position == position) return static_cast<int>(b);
@@ -231,7 +264,7 @@ std::vector<Overwriting> overwrite_inputs(Plan& plan, std::vector<std::vector<ti
                                           const std::vector<Overwrite>& wanted) {
   Overwriter overwriter(plan, variants);
   std::vector<Overwriting> out;
-  for (const Overwrite& wish : wanted) out.push_back({wish, overwriter.why_not(wish)});
+  for (const Overwrite& wish : wanted) out.push_back(overwriter.grant(wish));
   plan_memory(plan);
   return out;
 }

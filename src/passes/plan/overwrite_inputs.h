@@ -12,12 +12,12 @@ namespace tilewright::passes {
 
 // An output and the inputs whose memory it is to lie in: several where one tensor is given for them all.
 struct Overwrite {
-  int output = 0;
+  int output = -1;  // -1: any that fits
   std::vector<int> inputs;
   friend bool operator==(const Overwrite&, const Overwrite&) = default;
 };
 
-// One that was asked for, and why it cannot be: empty where the plan does it.
+// One that was asked for, with the output that was found, and why it cannot be: empty where the plan does it.
 struct Overwriting {
   Overwrite what;
   std::string why_not;
