@@ -34,6 +34,14 @@ class Overwriter {
     std::iota(memory_.begin(), memory_.end(), 0);
   }
 
+  void merge_copied_temporaries() {
+    for (bool merged = true; merged;) {
+      merged = false;
+      for (const PlanStep& step : std::vector<PlanStep>(plan_.steps))
+        merged = merged || (step.kind == PlanStep::Kind::copy && merge_temporary(step.from, step.buffer));
+    }
+  }
+
   Overwriting grant(const Overwrite& wish) {
     if (wish.output >= 0) return {wish, why_not(wish)};
     Overwriting found{wish, "no output has its size and type"};
@@ -60,6 +68,20 @@ class Overwriter {
     if (why.empty())
       for (int i : inputs) memory_[place(i)] = output;
     return why;
+  }
+
+  // A temporary becomes what it is copied to.
+  bool merge_temporary(int from, int to) {
+    const PlanBuffer &a = plan_.buffers[place(from)], &b = plan_.buffers[place(to)];
+    if (a.role != PlanBuffer::Role::temporary || a.dtype != b.dtype || a.elements != b.elements) return false;
+    if (!lay(to, {from}).empty()) return false;
+    for (PlanStep& step : plan_.steps) {
+      for (tile::ViewBinding& v : step.views)
+        if (v.buffer == from) v.buffer = to;
+      for (int* buffer : {&step.buffer, &step.from})
+        if (*buffer == from) *buffer = to;
+    }
+    return true;
   }
 
   // Outputs that could take an input's place, those first whose kernels read it: others are better off
@@ -116,15 +138,23 @@ class Overwriter {
     const auto is_input = [&](int b) { return std::find(inputs.begin(), inputs.end(), b) != inputs.end(); };
     std::vector<std::size_t> steps;  // all but copies of the input to itself
     std::vector<std::map<int, Use>> used;
-    std::vector<std::size_t> readers, writers;                     // places in `steps`
+    std::vector<std::size_t> readers, writers;  // of the input and of the output: places in `steps`
+    std::vector<std::size_t> makers, users;  // what writes the input, as of a temporary; what uses the output
     std::vector<std::pair<std::size_t, std::vector<int>>> merged;  // step, views
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
       const PlanStep& step = plan_.steps[s];
       if (step.kind == PlanStep::Kind::copy && step.buffer == output && is_input(step.from)) continue;
       used.push_back(uses(step));
       const bool writes = used.back().count(output) && used.back()[output].written;
-      const bool reads =
-          std::any_of(inputs.begin(), inputs.end(), [&](int i) { return used.back().count(i) > 0; });
+      const auto of_inputs = [&](bool Use::* how) {
+        return std::any_of(inputs.begin(), inputs.end(), [&](int i) {
+          const auto use = used.back().find(i);
+          return use != used.back().end() && use->second.*how;
+        });
+      };
+      const bool reads = of_inputs(&Use::read);
+      if (of_inputs(&Use::written)) makers.push_back(steps.size());
+      if (used.back().count(output)) users.push_back(steps.size());
       if (reads) readers.push_back(steps.size());
       if (writes) writers.push_back(steps.size());
       steps.push_back(s);
@@ -136,7 +166,8 @@ class Overwriter {
       if (std::string why = why_not_merged(step, views); !why.empty()) return why;
       merged.push_back({s, std::move(views)});
     }
-    const std::optional<std::vector<std::size_t>> order = in_order(used, readers, writers);
+    const std::optional<std::vector<std::size_t>> order =
+        in_order(used, {{readers, writers}, {makers, users}});
     if (!order) return late_reader(steps, readers, writers);
     std::vector<PlanStep> ordered;
     std::vector<std::size_t> chosen;
@@ -183,11 +214,13 @@ class Overwriter {
     step.views = std::move(bindings);
   }
 
-  // The order of steps that is nearest to the one there is: what meets in memory stays as it stood, but all
-  // readers of the input come before what writes there. Nothing where there is none.
+  // Steps that come before other ones.
+  using Before = std::pair<std::vector<std::size_t>, std::vector<std::size_t>>;
+
+  // The order of steps that is nearest to the one there is: what meets in memory stays as it stood, but
+  // what is wanted earlier comes earlier. Nothing where there is none.
   std::optional<std::vector<std::size_t>> in_order(const std::vector<std::map<int, Use>>& used,
-                                                   const std::vector<std::size_t>& readers,
-                                                   const std::vector<std::size_t>& writers) const {
+                                                   const std::vector<Before>& wanted) const {
     std::vector<std::vector<std::size_t>> later(used.size());
     std::vector<int> waits(used.size(), 0);
     const auto before = [&](std::size_t a, std::size_t b) {
@@ -211,9 +244,10 @@ class Overwriter {
           if (r != s) before(r, s);
         at = {s, {}};
       }
-    for (std::size_t r : readers)
-      for (std::size_t w : writers)
-        if (r != w) before(r, w);
+    for (const auto& [first, then] : wanted)
+      for (std::size_t a : first)
+        for (std::size_t b : then)
+          if (a != b) before(a, b);
     std::vector<std::size_t> order;
     std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
     for (std::size_t s = 0; s < used.size(); ++s)
@@ -259,6 +293,10 @@ class Overwriter {
 };
 
 }  // namespace
+
+void merge_copied_temporaries(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants) {
+  Overwriter(plan, variants).merge_copied_temporaries();
+}
 
 std::vector<Overwriting> overwrite_inputs(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants,
                                           const std::vector<Overwrite>& wanted) {

@@ -23,6 +23,10 @@ struct Overwriting {
   std::string why_not;
 };
 
+// Temporaries that are copied as a whole, with the buffers they are copied to: one memory where what reads
+// the temporary can come before what else is written there, by the same rule.
+void merge_copied_temporaries(tile::Plan& plan, std::vector<std::vector<tile::Kernel>>& variants);
+
 // Grants what it can, in their order: launches may change places, kernels that read and write one memory get
 // one view for both, copies of an input to itself go. `variants`, beside the plan's kernels, are changed
 // alike. A launch of a plan that overwrites must be given one buffer for the output and its inputs.
