@@ -106,29 +106,22 @@ Tensor with_start(const Call& call, std::vector<Tensor> operands, const Tensor& 
       .at(0);
 }
 
-Value write_update(const Values& in, Value start) {
-  return ops::update_slice(in[0], ops::cast(in[1], in[0].dtype()), start);
+Tensor placed(const Call& call, std::vector<Tensor> operands, const Starts& start, const Write& write) {
+  return start.whole ? with_start(call, std::move(operands), *start.whole, write)
+                     : with_starts(call, std::move(operands), start.parts, write);
 }
 
 }  // namespace
 
-Tensor update_slice(const Tensor& x, const Tensor& value, const Tensor& start, const Location& where) {
-  return with_start({"update_slice", value.defined() ? value.shape() : Shape{}, where}, {x, value}, start,
-                    write_update);
+Tensor update_slice(const Tensor& x, const Tensor& value, const Starts& start, const Location& where) {
+  return placed({"update_slice", value.defined() ? value.shape() : Shape{}, where}, {x, value}, start,
+                [](const Values& in, Value at) {
+                  return ops::update_slice(in[0], ops::cast(in[1], in[0].dtype()), at);
+                });
 }
-Tensor update_slice(const Tensor& x, const Tensor& value, const std::vector<Arg>& start,
-                    const Location& where) {
-  return with_starts({"update_slice", value.defined() ? value.shape() : Shape{}, where}, {x, value}, start,
-                     write_update);
-}
-Tensor dynamic_slice(const Tensor& x, const Tensor& start, const Shape& shape, const Location& where) {
-  return with_start({"dynamic_slice", shape, where}, {x}, start,
-                    [&](const Values& in, Value at) { return ops::dynamic_slice(in[0], at, shape); });
-}
-Tensor dynamic_slice(const Tensor& x, const std::vector<Arg>& start, const Shape& shape,
-                     const Location& where) {
-  return with_starts({"dynamic_slice", shape, where}, {x}, start,
-                     [&](const Values& in, Value at) { return ops::dynamic_slice(in[0], at, shape); });
+Tensor dynamic_slice(const Tensor& x, const Starts& start, const Shape& shape, const Location& where) {
+  return placed({"dynamic_slice", shape, where}, {x}, start,
+                [&](const Values& in, Value at) { return ops::dynamic_slice(in[0], at, shape); });
 }
 
 }  // namespace tilewright

@@ -92,6 +92,9 @@ struct SpecialisationReport {
   double floor_us = 0;       // of all kernels, one after another
   double measured_us = 0;    // of a whole call, after measure(); 0: not measured
   Index arena_bytes = 0;
+  // Read and written by copies from buffer to buffer beside the kernels: of a result that is asked for twice,
+  // and around the block of update_slice() where its operand is still needed. The floors count them.
+  double copied_bytes = 0;
   bool replayed = false;                // calls replay a recorded CUDA graph
   double direct_us = 0, replay_us = 0;  // what decided replay; 0 where they were not taken
 };

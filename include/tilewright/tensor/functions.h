@@ -8,7 +8,9 @@
 #include <tilewright/tensor/tensor.h>
 
 #include <concepts>
+#include <initializer_list>
 #include <optional>
+#include <vector>
 
 namespace tilewright {
 
@@ -127,10 +129,15 @@ Tensor scatter_add(const Tensor& index, const Tensor& update, Index axis, const 
 // alone) one that would have to be throws Error. Compiled, only the block is written where x is donated or
 // written over (CompileOptions::donate, Compiled::into) and nothing reads the old x behind it; else x is
 // copied around it. Throws Error where ranks differ, and where the block is larger than x.
-Tensor update_slice(const Tensor& x, const Tensor& value, const Tensor& start, TW_HERE);
-Tensor update_slice(const Tensor& x, const Tensor& value, const std::vector<Arg>& start, TW_HERE);
-Tensor dynamic_slice(const Tensor& x, const Tensor& start, const Shape& shape, TW_HERE);
-Tensor dynamic_slice(const Tensor& x, const std::vector<Arg>& start, const Shape& shape, TW_HERE);
+struct Starts {
+  Starts(Tensor one_for_each_axis) : whole(std::move(one_for_each_axis)) {}
+  Starts(std::initializer_list<Arg> each) : parts(each) {}
+  Starts(std::vector<Arg> each) : parts(std::move(each)) {}
+  std::optional<Tensor> whole = {};
+  std::vector<Arg> parts = {};
+};
+Tensor update_slice(const Tensor& x, const Tensor& value, const Starts& start, TW_HERE);
+Tensor dynamic_slice(const Tensor& x, const Starts& start, const Shape& shape, TW_HERE);
 Tensor embedding(const Tensor& table, const Tensor& index, TW_HERE);
 Tensor one_hot(const Tensor& index, Index classes, DType dtype = DType::f32, TW_HERE);
 
