@@ -73,6 +73,7 @@ class PlanWriter {
     for (auto [from, to] : repeats)
       out_.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = to, .from = from});
     merge_copied_temporaries(out_.plan, out_.variants);
+    reuse_large_temporaries(out_.plan, out_.variants, target_);
     plan_memory(out_.plan);
   }
 

@@ -42,6 +42,21 @@ class Overwriter {
     }
   }
 
+  void reuse_large_temporaries(const tile::Target& target) {
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+      if (plan_.steps[s].kind != PlanStep::Kind::launch) continue;
+      for (const auto& [from, to] : successors(s)) {
+        if (arena(plan_.steps) - arena(with_buffer(plan_.steps, from, to)) < kMuchMemory) continue;
+        std::vector<int> views;
+        for (std::size_t v = 0; v < plan_.steps[s].views.size(); ++v)
+          if (const int b = plan_.steps[s].views[v].buffer; b == from || b == to)
+            views.push_back(static_cast<int>(v));
+        if (!why_not_merged(plan_.steps[s], views).empty() || slows(plan_.steps[s], views, target)) continue;
+        if (merge_temporary(from, to)) break;
+      }
+    }
+  }
+
   Overwriting grant(const Overwrite& wish) {
     if (wish.output >= 0) return {wish, why_not(wish)};
     Overwriting found{wish, "no output has its size and type"};
@@ -70,17 +85,66 @@ class Overwriter {
     return why;
   }
 
-  // A temporary becomes what it is copied to.
-  bool merge_temporary(int from, int to) {
-    const PlanBuffer &a = plan_.buffers[place(from)], &b = plan_.buffers[place(to)];
-    if (a.role != PlanBuffer::Role::temporary || a.dtype != b.dtype || a.elements != b.elements) return false;
-    if (!lay(to, {from}).empty()) return false;
-    for (PlanStep& step : plan_.steps) {
+  // What an arena must shrink by for a kernel to be changed: one that only reads an operand has more ways to
+  // read it.
+  static constexpr Index kMuchMemory = Index{256} << 20;
+
+  // Temporaries that a step is the last to use, with those of one size that it is the first to use.
+  std::vector<std::pair<int, int>> successors(std::size_t s) const {
+    const auto large = [&](int b) {
+      const PlanBuffer& of = plan_.buffers[place(b)];
+      return of.role == PlanBuffer::Role::temporary &&
+             of.elements * static_cast<Index>(size_bytes(of.dtype)) >= kMuchMemory;
+    };
+    const auto used = [&](int b, std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i)
+        if (uses(plan_.steps[i]).count(b)) return true;
+      return false;
+    };
+    std::vector<std::pair<int, int>> out;
+    const std::map<int, Use> here = uses(plan_.steps[s]);
+    for (const auto& [a, read] : here)
+      for (const auto& [b, written] : here) {
+        const PlanBuffer &from = plan_.buffers[place(a)], &to = plan_.buffers[place(b)];
+        if (a == b || read.written || written.read || !large(a) || !large(b)) continue;
+        if (from.dtype == to.dtype && from.elements == to.elements && !used(b, 0, s) &&
+            !used(a, s + 1, plan_.steps.size()))
+          out.push_back({a, b});
+      }
+    return out;
+  }
+
+  static std::vector<PlanStep> with_buffer(std::vector<PlanStep> steps, int from, int to) {
+    for (PlanStep& step : steps) {
       for (tile::ViewBinding& v : step.views)
         if (v.buffer == from) v.buffer = to;
       for (int* buffer : {&step.buffer, &step.from})
         if (*buffer == from) *buffer = to;
     }
+    return steps;
+  }
+
+  // By more than a part of what the whole program takes that a measurement would hardly find.
+  bool slows(const PlanStep& step, const std::vector<int>& views, const tile::Target& target) const {
+    constexpr double kPart = 1.0 / 200;
+    if (!target.predicted_us) return false;
+    const tile::Kernel& kernel = plan_.kernels[place(step.kernel)];
+    const double more_us = target.predicted_us(with_one_view(kernel, views).kernel, target) -
+                           target.predicted_us(kernel, target);
+    double all_us = 0;
+    for (const tile::Kernel& k : plan_.kernels) {
+      if (more_us <= kPart * all_us) return false;
+      all_us += target.predicted_us(k, target);
+    }
+    return more_us > kPart * all_us;
+  }
+
+  // A temporary becomes what it is copied to.
+  bool merge_temporary(int from, int to) {
+    const PlanBuffer &a = plan_.buffers[place(from)], &b = plan_.buffers[place(to)];
+    if (a.role != PlanBuffer::Role::temporary || a.dtype != b.dtype || a.elements != b.elements) return false;
+    if (!lay(to, {from}).empty()) return false;
+    plan_.steps = with_buffer(std::move(plan_.steps), from, to);
     return true;
   }
 
@@ -274,13 +338,14 @@ class Overwriter {
                        text(writers.front()));
   }
 
+  Index arena(const std::vector<PlanStep>& steps) const {
+    Plan places{.buffers = plan_.buffers, .steps = steps};
+    plan_memory(places);
+    return places.arena_bytes;
+  }
+
   // Launches in another order keep temporaries longer, perhaps for more than the output's own memory.
   std::string grows(const std::vector<PlanStep>& ordered, int output) const {
-    const auto arena = [&](const std::vector<PlanStep>& steps) {
-      Plan places{.buffers = plan_.buffers, .steps = steps};
-      plan_memory(places);
-      return places.arena_bytes;
-    };
     const PlanBuffer& to = plan_.buffers[place(output)];
     const Index saved = to.elements * static_cast<Index>(size_bytes(to.dtype));
     const Index more = arena(ordered) - arena(plan_.steps);
@@ -296,6 +361,11 @@ class Overwriter {
 
 void merge_copied_temporaries(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants) {
   Overwriter(plan, variants).merge_copied_temporaries();
+}
+
+void reuse_large_temporaries(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants,
+                             const tile::Target& target) {
+  Overwriter(plan, variants).reuse_large_temporaries(target);
 }
 
 std::vector<Overwriting> overwrite_inputs(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <tilewright/tile/plan.h>
+#include <tilewright/tile/target.h>
 
 #include <string>
 #include <vector>
@@ -26,6 +27,12 @@ struct Overwriting {
 // Temporaries that are copied as a whole, with the buffers they are copied to: one memory where what reads
 // the temporary can come before what else is written there, by the same rule.
 void merge_copied_temporaries(tile::Plan& plan, std::vector<std::vector<tile::Kernel>>& variants);
+
+// Large temporaries in the memory of those that the kernel which writes them is the last to read, by the same
+// rule again: where that makes the arena smaller by much. A kernel that only reads its operand may read it on
+// faster ways: what is lost by that must be small beside the whole program.
+void reuse_large_temporaries(tile::Plan& plan, std::vector<std::vector<tile::Kernel>>& variants,
+                             const tile::Target& target);
 
 // Grants what it can, in their order: launches may change places, kernels that read and write one memory get
 // one view for both, copies of an input to itself go. `variants`, beside the plan's kernels, are changed

@@ -52,6 +52,7 @@ class ElementPrinter : PrinterParts {
   void print_tma_store(const PrintedLoop& loop);
 
   // --- stores (print_stores.cpp)
+  void print_wait_for_readers(const PrintedLoop& loop);
   void print_store(PrintedLoop& loop, std::size_t i);
   void print_keep(PrintedLoop& loop, std::size_t i);
   void print_scattered(PrintedLoop& loop, std::size_t i);

@@ -3,6 +3,7 @@
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tilewright::cuda {
 
@@ -51,6 +52,32 @@ bool LoopAnalysis::direct_copy(const PrintedLoop& loop, std::size_t i) const {
   return kernel_.type(target).dtype == kernel_.type(from.value).dtype &&
          (in.kind != Instr::Kind::keep ||
           expressions_.type_of(loops_.storage(target)) == expressions_.type_of(from.value));
+}
+
+// Threads that read what this loop writes over have read it before. Where each element has one thread, which
+// reads it in loops of this layout alone, they are the same, and nothing waits.
+void ElementPrinter::print_wait_for_readers(const PrintedLoop& loop) {
+  std::set<int> over;
+  for (const Instr& in : loop.plan->body)
+    if (in.kind == Instr::Kind::effect && facts_.view_uses[static_cast<std::size_t>(in.op->param)].read)
+      over.insert(in.op->param);
+  if (over.empty()) return;
+  const auto reads = [&](const Op& op) {
+    return (op.kind == OpKind::load || op.kind == OpKind::gather) && over.count(op.param) > 0;
+  };
+  bool own = loop.layout.part == Part::all;
+  std::set<const Op*> in_loops;
+  for (const auto& [other, layout] : layouts_.loops)
+    for (const Instr& in : other->body) {
+      if (in.kind != Instr::Kind::compute || !in.op || !reads(*in.op)) continue;
+      in_loops.insert(in.op);
+      own = own && in.op->kind == OpKind::load && layout == loop.layout &&
+            spread_of(*other, layout, in.axes) == layout.part;
+    }
+  // Scalars are read by every thread.
+  tile::for_each_op(kernel_.body,
+                    [&](const Op& op) { own = own && (!reads(op) || in_loops.count(&op) > 0); });
+  if (!own) k_.exchanges().print_wait_for_program();
 }
 
 // A load (or the keep of one) whose registers are the value's buffer.

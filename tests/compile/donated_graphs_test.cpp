@@ -1,5 +1,6 @@
 // Random graphs whose inputs are donated: the same bits as of the graph that writes elsewhere, whatever lies
 // where.
+#include "support/donated_graph.h"
 #include "support/random_graph.h"
 #include "tensor/explain.h"
 #include "tensor/storage.h"
@@ -13,23 +14,6 @@ namespace tilewright::test {
 namespace {
 
 constexpr int kGraphs = 150;
-
-// With an output of each input's type where there is a value of it.
-ir::Graph with_fitting_outputs(ir::Graph graph) {
-  std::vector<ir::NodeId> outputs = graph.outputs();
-  const std::vector<ir::NodeId> inputs = graph.inputs();
-  const auto is_among = [](const std::vector<ir::NodeId>& ids, ir::NodeId id) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-  };
-  for (const ir::NodeId input : inputs)
-    for (ir::NodeId id = graph.size() - 1; id >= 0; --id)
-      if (graph.type(id) == graph.type(input) && !is_among(inputs, id) && !is_among(outputs, id)) {
-        outputs.push_back(id);
-        break;
-      }
-  graph.set_outputs(outputs);
-  return graph;
-}
 
 std::vector<Tensor> tensors(Context& context, const ir::Graph& graph, std::uint64_t seed) {
   std::vector<Tensor> out;
@@ -54,8 +38,11 @@ TEST_P(DonatedGraphs, HaveTheBitsOfThoseThatWriteElsewhere) {
   int granted = 0, refused = 0;
   for (std::uint64_t seed = 1; seed <= (reference ? 4 * kGraphs : kGraphs); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
-    const ir::Graph graph = with_fitting_outputs(random_graph(
-        {.seed = seed, .ops = 8, .max_elements = seed % 3 == 0 ? 60000 : 600, .matmuls = seed % 4 == 0, .placed = seed % 2 == 0}));
+    const ir::Graph graph = with_fitting_outputs(random_graph({.seed = seed,
+                                                               .ops = 8,
+                                                               .max_elements = seed % 3 == 0 ? 60000 : 600,
+                                                               .matmuls = seed % 4 == 0,
+                                                               .placed = seed % 2 == 0}));
     if (graph.inputs().empty()) continue;
     std::vector<int> all;
     for (int i = 0; i < static_cast<int>(graph.inputs().size()); ++i) all.push_back(i);
