@@ -50,7 +50,10 @@ void for_each_placed(const Shape& whole, const Shape& part, const HostTensor& st
     Index place = first;
     for (std::size_t i = 0; i < c.size(); ++i) place += c[i] * strides[i];
     move(static_cast<std::size_t>(place), static_cast<std::size_t>(n));
-    for (std::size_t i = c.size(); i-- > 0 && ++c[i] == part[static_cast<int>(i)];) c[i] = 0;
+    for (std::size_t i = c.size(); i-- > 0;) {
+      if (++c[i] < part[static_cast<int>(i)]) break;
+      c[i] = 0;
+    }
   }
 }
 

@@ -72,6 +72,7 @@ class Overwriter {
   std::string why_not(const Overwrite& wish) {
     const int output = buffer(PlanBuffer::Role::output, wish.output);
     std::vector<int> inputs;
+    inputs.reserve(wish.inputs.size());
     for (int i : wish.inputs) inputs.push_back(buffer(PlanBuffer::Role::input, i));
     const PlanBuffer& to = plan_.buffers[place(output)];
     for (int i : inputs) {
@@ -234,7 +235,9 @@ class Overwriter {
         in_order(used, {{readers, writers}, {makers, users}});
     if (!order) return late_reader(steps, readers, writers);
     std::vector<PlanStep> ordered;
+    ordered.reserve(order->size());
     std::vector<std::size_t> chosen;
+    chosen.reserve(order->size());
     for (std::size_t i : *order) chosen.push_back(steps[i]);
     const bool moved = !std::is_sorted(chosen.begin(), chosen.end());
     for (std::size_t s : chosen) ordered.push_back(plan_.steps[s]);
@@ -372,6 +375,7 @@ std::vector<Overwriting> overwrite_inputs(Plan& plan, std::vector<std::vector<ti
                                           const std::vector<Overwrite>& wanted) {
   Overwriter overwriter(plan, variants);
   std::vector<Overwriting> out;
+  out.reserve(wanted.size());
   for (const Overwrite& wish : wanted) out.push_back(overwriter.grant(wish));
   plan_memory(plan);
   return out;
