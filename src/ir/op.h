@@ -34,6 +34,8 @@ enum class OpClass : std::uint8_t {
   scatter_add,  // operands index, update; attrs axis, shape: zeros of `shape`, update added at index along
                 // axis (transpose of take)
   scatter_add_along,  // the transpose of take_along
+  update_slice,       // operands x, value, start [rank]: x with the block from `start` on replaced
+  dynamic_slice,      // operands x, start [rank]; attr shape: the block from `start` on
   random,  // operand seed (i64 scalar); attrs offset, shape: i64 word of Philox at counter offset + linear
            // index
   matmul,  // [.., M, K] × [.., K, N], equal batch axes

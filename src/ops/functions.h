@@ -90,6 +90,9 @@ Value cummin(Value x, Index axis);
 Value take(Value x, Value index, Index axis);
 Value take_along(Value x, Value index, Index axis);
 Value scatter_add(Value index, Value update, Index axis, const Shape& shape);
+// A start of one number for each axis; blocks that are the whole are not moved.
+Value update_slice(Value x, Value value, Value start);
+Value dynamic_slice(Value x, Value start, const Shape& shape);
 Value scatter_add_along(Value index, Value update, Index axis, const Shape& shape);
 
 // NumPy's matmul: vectors get a unit axis that disappears again, batch axes broadcast, types promote. `dtype`

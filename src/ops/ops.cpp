@@ -70,6 +70,8 @@ constexpr const ir::Op* kTable[] = {
     &kTakeAlong,
     &kScatterAdd,
     &kScatterAddAlong,
+    &kUpdateSlice,
+    &kDynamicSlice,
     // matmul.cpp
     &kMatmul,
 };

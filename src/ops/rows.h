@@ -46,6 +46,7 @@ extern const ir::Op kSum, kProd, kMax, kMin, kAny, kAll, kArgmax, kArgmin;
 extern const ir::Op kCumsum, kCumprod, kCummax, kCummin;
 // gather.cpp
 extern const ir::Op kTake, kTakeAlong, kScatterAdd, kScatterAddAlong;
+extern const ir::Op kUpdateSlice, kDynamicSlice;
 // matmul.cpp
 extern const ir::Op kMatmul;
 

@@ -207,6 +207,16 @@ Value scatter_add_along(Value index, Value update, Index axis, const Shape& shap
   return append(kScatterAddAlong, {index, update}, {{"axis", Index{at}}, {"shape", shape.extents()}});
 }
 
+Value update_slice(Value x, Value value, Value start) {
+  const Value updated = append(kUpdateSlice, {x, value, start}, {});  // judges them in any case
+  if (x.shape() == value.shape()) return value;
+  return value.shape().size() == 0 ? x : updated;
+}
+Value dynamic_slice(Value x, Value start, const Shape& shape) {
+  const Value block = append(kDynamicSlice, {x, start}, {{"shape", shape.extents()}});
+  return x.shape() == shape ? x : block;
+}
+
 namespace {
 Shape batch_of(const Shape& shape) { return Shape(std::vector<Index>(shape.begin(), shape.end() - 2)); }
 Value with_batch(Value x, const Shape& batch) {

@@ -44,9 +44,11 @@ class PlanWriter {
         options_(options),
         plans_(std::exchange(compiled.fusion.plans, nullptr)) {
     if (plans_ == nullptr || !(plans_->target() == target)) plans_ = std::make_shared<GroupPlans>(target);
-    for (const ir::Node& n : graph_.nodes())
+    for (const ir::Node& n : graph_.nodes()) {
+      if (n.op->kind == OpClass::update_slice) copied_.insert(storage_node(graph_, n.operands[0]));
       if (n.op->kind == OpClass::matmul || n.op->kind == OpClass::take || n.op->kind == OpClass::take_along)
         for (NodeId o : n.operands) read_from_memory_.insert({storage_node(graph_, o), n.op->kind});
+    }
   }
 
   void run() {
@@ -69,6 +71,8 @@ class PlanWriter {
       if (g.outputs.empty() || !in_place_.count(g.outputs[0])) add_group(g);
     for (auto [from, to] : repeats)
       out_.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = to, .from = from});
+    merge_copied_temporaries(out_.plan, out_.variants);
+    reuse_large_temporaries(out_.plan, out_.variants, target_);
     plan_memory(out_.plan);
   }
 
@@ -128,8 +132,8 @@ class PlanWriter {
     const OpClass kind = graph_.node(id).op->kind;
     const bool written = kind == OpClass::matmul || kind == OpClass::pointwise || kind == OpClass::reduce ||
                          kind == OpClass::cast;
-    return written && !ops::has_pitch(graph_.node(id)) && !buffer_of_.count(id) && !in_place_.count(id) &&
-           stored_.count(id);
+    return written && !copied_.count(id) && !ops::has_pitch(graph_.node(id)) && !buffer_of_.count(id) &&
+           !in_place_.count(id) && stored_.count(id);
   }
 
   int buffer(NodeId id) {
@@ -217,6 +221,9 @@ class PlanWriter {
     for (int t : lowered.zeroed_temporaries)
       out_.plan.steps.push_back(
           {.kind = PlanStep::Kind::zero, .buffer = temporaries[static_cast<std::size_t>(t)]});
+    for (auto [from, to] : lowered.copied)
+      out_.plan.steps.push_back(
+          {.kind = PlanStep::Kind::copy, .buffer = place(to).buffer, .from = place(from).buffer});
     for (NodeId o : g.outputs) place(o);
     for (NodeId o : g.outputs)
       if (const std::string stored = why_stored(o); !stored.empty() && note.find(stored) == std::string::npos)
@@ -242,6 +249,7 @@ class PlanWriter {
   const ir::Graph& graph_;
   const PipelineOptions& options_;
   std::set<NodeId> stored_;  // by groups
+  std::set<NodeId> copied_;  // what blocks are placed in
   std::map<NodeId, int> buffer_of_;
   std::map<NodeId, OpClass> read_from_memory_;  // what products and gathers read, and by which of them
   std::map<NodeId, std::pair<NodeId, Index>> part_of_;  // what lies in another value's buffer: it, and where

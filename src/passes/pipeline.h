@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/fuse/fuse.h"
+#include "passes/plan/overwrite_inputs.h"
 #include "passes/tiling/group_cost.h"
 
 #include <tilewright/perf/cost.h>
@@ -26,6 +27,8 @@ struct Compiled {
   std::vector<std::string> taken_apart;
   // Beside plan.kernels: the same kernel with other tiles, where they were asked for and there are any.
   std::vector<std::vector<tile::Kernel>> variants;
+  // Outputs that were to lie in inputs' memory (overwrite_inputs()).
+  std::vector<Overwriting> overwriting;
 };
 
 struct PipelineOptions {

@@ -39,6 +39,7 @@ class Buffer {
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   Device& device() const { return *device_; }
+  const std::shared_ptr<Device>& shared_device() const { return device_; }
   Status write(const void* from, std::size_t bytes);  // from the host; done on return
   Status read(void* to, std::size_t bytes) const;     // to the host, after all work launched so far
 

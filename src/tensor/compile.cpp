@@ -26,12 +26,19 @@ struct Guard {
 
 }  // namespace
 
+// The function's graph as it was compiled for a way of calling it.
+struct Program {
+  std::vector<passes::Overwrite> over;  // what it was to write over its inputs
+  std::shared_ptr<CompiledGraph> graph;
+};
+
 struct Specialisation {
   std::weak_ptr<ContextState> context;  // what was compiled goes when it has gone
   std::vector<Guard> guards;
   std::string reason;
-  std::shared_ptr<CompiledGraph>
-      graph;  // null when the function reads values on the host: then it is traced at each call
+  std::optional<ir::Graph>
+      recorded;  // nothing where the function reads values on the host: then it is traced at each call
+  std::vector<Program> programs;     // of it, the one called last first
   std::vector<Tensor> captured;      // tensors with memory that the function used beside its arguments
   std::vector<std::size_t> draws;    // which of the graph's inputs are seeds, drawn at each call
   std::vector<PendingCheck> checks;  // what the last outputs of the graph tell
@@ -39,9 +46,10 @@ struct Specialisation {
   std::vector<Piece> pieces;          // of the last call, where there are breaks
   std::string traced;                 // the graph as written
   std::string dynamic;                // what came of the dynamic dimensions
-  std::vector<std::string> in_place;  // of the last call that wrote its outputs over what it reads
+  std::vector<std::string> in_place;  // of the last into() that wrote its outputs over what it reads
   double compile_ms = 0;
   CompileTimes times;
+  std::shared_ptr<CompiledGraph> graph() const { return programs.empty() ? nullptr : programs[0].graph; }
 };
 
 namespace {
@@ -65,6 +73,9 @@ struct CompiledCore::State {
   Specialisation* find(const std::vector<Tensor>& args);
   Specialisation& specialise(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
                              std::vector<Tensor>& ran, const Location& where);
+  CompiledGraph& program(Specialisation& s, const std::vector<passes::Overwrite>& over,
+                         const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                         const Location& where);
   std::vector<Tensor> run_function(const std::vector<Tensor>& args);
   Recorded record(const std::vector<Tensor>& args, const std::vector<ir::Type>& types,
                   const std::shared_ptr<ContextState>& context, const Location& where,
@@ -193,11 +204,12 @@ Specialisation* CompiledCore::State::find(const std::vector<Tensor>& args) {
   return nullptr;
 }
 
-// Traces the function and compiles it; with graph breaks runs it instead and leaves its results in `ran`.
+// Traces the function; with graph breaks runs it as well and leaves its results in `ran`.
 Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
                                                 const std::shared_ptr<ContextState>& context,
                                                 std::vector<Tensor>& ran, const Location& where) {
   const auto start = std::chrono::steady_clock::now();
+  Donation::wishes(options.donate, args.size());  // throws
   std::vector<Guard> guards = guards_of(args);
   std::erase_if(specialisations, [](const auto& s) { return s->context.expired(); });
   DeviceState& device = context->device(guards[0].device->name());
@@ -218,47 +230,76 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
     fresh->pieces = std::move(trace.pieces);
   } else {
     finish(recorded);
-    fresh->times.trace_ms = ms_since(start);
     context->random_calls = drawn;  // the seeds are drawn at the call
     fresh->traced = ir::print(trace.graph);
+    fresh->recorded = trace.graph;
+    fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
+                           trace.inputs.end());
+    fresh->draws = trace.draws;
+    fresh->checks = trace.checks;
+    fresh->times.trace_ms = ms_since(start);
+  }
+  fresh->compile_ms = fresh->breaks.empty() ? fresh->times.trace_ms : ms_since(start);
+  specialisations.insert(specialisations.begin(), std::move(fresh));
+  if (specialisations.size() > kMostSpecialisations) specialisations.pop_back();
+  return *specialisations.front();
+}
+
+// Compiles what was recorded, or finds it compiled. What cannot be compiled is forgotten.
+CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector<passes::Overwrite>& over,
+                                            const std::vector<Tensor>& args,
+                                            const std::shared_ptr<ContextState>& context,
+                                            const Location& where) {
+  const auto known =
+      std::find_if(s.programs.begin(), s.programs.end(), [&](const Program& p) { return p.over == over; });
+  if (known != s.programs.end()) {
+    std::rotate(s.programs.begin(), known, known + 1);
+    return *s.programs.front().graph;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  DeviceState& device = context->device(s.guards[0].device->name());
+  GraphOptions how = graph_options(options);
+  how.over = over;
+  try {
+    Program fresh{over, nullptr};
     if (options.dynamic.empty()) {
-      fresh->graph = compile_graph(device, trace.graph, graph_options(options));
+      fresh.graph = compile_graph(device, *s.recorded, how);
     } else {
       const std::vector<ir::Type> types = types_of(args);
       check_dynamic(options.dynamic, types, where);
       const auto trace_at = [&](const std::vector<ir::Type>& other) {
         // Its values are of other sizes than the arguments' memory: none of them can be computed.
+        const std::uint64_t drawn = context->random_calls;
         Recorded again = record(args, other, context, where, "traced for other sizes");
         context->random_calls = drawn;
         finish(again);
         return again.trace->graph;
       };
-      fresh->graph = compile_for_sizes(device, trace.graph, trace_at, types, options, fresh->dynamic);
+      fresh.graph = compile_for_sizes(device, *s.recorded, trace_at, types, options, over, s.dynamic);
     }
-    fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
-                           trace.inputs.end());
-    fresh->draws = trace.draws;
-    fresh->checks = trace.checks;
+    s.programs.insert(s.programs.begin(), std::move(fresh));
+  } catch (...) {
+    if (s.programs.empty())
+      std::erase_if(specialisations, [&](const auto& known_one) { return known_one.get() == &s; });
+    throw;
   }
-  fresh->compile_ms = ms_since(start);
-  if (fresh->graph) {
-    CompileTimes& times = fresh->times;
-    const runtime::BuildTimes built = fresh->graph->executable->take_build_times();
-    times.print_ms = built.print_ms;
-    times.compiler_ms = built.compiler_ms;
-    times.load_ms = built.load_ms;
-    times.passes_ms = fresh->compile_ms - times.trace_ms - built.print_ms - built.compiler_ms - built.load_ms;
-  }
-  specialisations.insert(specialisations.begin(), std::move(fresh));
-  if (specialisations.size() > kMostSpecialisations) specialisations.pop_back();
-  return *specialisations.front();
+  if (s.programs.size() > kMostPrograms) s.programs.pop_back();
+  const double ms = ms_since(start);
+  const runtime::BuildTimes built = s.programs.front().graph->executable->take_build_times();
+  s.times.print_ms += built.print_ms;
+  s.times.compiler_ms += built.compiler_ms;
+  s.times.load_ms += built.load_ms;
+  s.times.passes_ms += ms - built.print_ms - built.compiler_ms - built.load_ms;
+  s.compile_ms += ms;
+  return *s.programs.front().graph;
 }
 
 namespace {
 
 // Arguments, then what the function captured, of which seeds are drawn anew.
 std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tensor>& args,
-                                 const std::shared_ptr<ContextState>& context) {
+                                 const std::shared_ptr<ContextState>& context, const Location& where) {
+  check_given("compile", "captured tensor", s.captured, where);
   std::vector<Tensor> inputs = args;
   inputs.insert(inputs.end(), s.captured.begin(), s.captured.end());
   for (std::size_t i : s.draws) inputs[i] = draw_seed(context, s.guards[0].device);
@@ -284,13 +325,13 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   Specialisation* s = state_->find(args);
   // Inside another function that is being recorded this one may capture its values, or draw random numbers
   // that belong to it: whether it does is seen by recording.
-  if ((s && !s->graph) || context->recording) {
+  if ((s && !s->recorded) || context->recording) {
     Recorded recorded = state_->record(args, types_of(args), context, where);
     std::vector<Break> breaks = recorded.trace->breaks;
     std::vector<Tensor> results =
         at_place(where, [&] { return run_rest(recorded, context, context->device(args[0].device())); });
     s = state_->find(args);  // the function may have called itself
-    if (s && !s->graph) {
+    if (s && !s->recorded) {
       s->breaks = std::move(breaks);
       s->pieces = std::move(recorded.trace->pieces);
     }
@@ -298,12 +339,22 @@ std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Lo
   }
   std::vector<Tensor> ran;
   if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
-  if (!s->graph) return ran;
+  if (!s->recorded) return ran;  // of a function with graph breaks, which no argument is donated to
+  const std::vector<int>& donated = state_->options.donate;
+  CompiledGraph& graph = at_place(where, [&]() -> auto& {
+    return state_->program(*s, Donation::wishes(donated, args.size()), args, context, where);
+  });
   DeviceState& device = context->device(s->guards[0].device->name());
   const GraphOptions options = graph_options(state_->options);
-  if (s->captured.empty() && s->checks.empty()) return run_graph(context, device, *s->graph, args, options);
-  std::vector<Tensor> results =
-      run_graph(context, device, *s->graph, graph_inputs(*s, args, context), options);
+  if (s->captured.empty() && s->checks.empty() && donated.empty())
+    return run_graph(context, device, graph, args, options);
+  const std::vector<Tensor> inputs = graph_inputs(*s, args, context, where);
+  std::vector<Tensor> results = at_place(where, [&] {
+    const Donation donation(donated, inputs, args.size());
+    std::vector<Tensor> out = run_graph(context, device, graph, inputs, options, donation.outputs(graph));
+    donation.spend(where);
+    return out;
+  });
   settle(s->checks, results);
   return results;
 }
@@ -345,49 +396,63 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
     own = apart_from_recordings(arguments);
   }
   const std::vector<Tensor>& args = aside ? own : arguments;
-  const CompiledCall call = prepare(args, where);
+  Specialisation& s = specialised(args, context, where);
   const std::shared_ptr<runtime::Device>& device = args[0].impl()->device;
-  const std::vector<ir::Type>& types = call.graph->outputs;
-  const std::size_t count = types.size() - call.checked;
+  const std::vector<ir::Type> types = output_types(*s.recorded);
+  const std::size_t count = types.size() - 2 * s.checks.size();
   if (outputs.size() != count)
     throw Error(fmt::format("into: {} outputs given, the function has {}", outputs.size(), count), where);
   check_outputs(outputs, types, *device, where);
-  OutputMemory memory = at_place(where, [&] { return OutputMemory(outputs, call, args.size()); });
+  const std::vector<Tensor> inputs = graph_inputs(s, args, context, where);
+  CompiledGraph& graph = at_place(where, [&]() -> auto& {
+    return state_->program(s, overwrites(outputs, inputs), args, context, where);
+  });
+  OutputMemory memory =
+      at_place(where, [&] { return OutputMemory(outputs, args.size(), graph.compiled.overwriting); });
   std::vector<std::shared_ptr<runtime::Buffer>> in, out = memory.buffers();
-  in.reserve(call.inputs.size());
-  for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
-  context->random_calls += call.draws;
+  in.reserve(inputs.size());
+  for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
   std::vector<Tensor> checked;
   for (std::size_t i = count; i < types.size(); ++i) {
     out.push_back(allocate(device, types[i]));
     checked.push_back(make_tensor(context, types[i], device, out.back()));
   }
   at_place(where, [&] {
-    run_graph_into(context, context->device(device->name()), *call.graph, in, out,
-                   graph_options(state_->options));
+    run_graph_into(context, context->device(device->name()), graph, in, out, graph_options(state_->options));
     if (auto done = memory.hand_over(); !done) raise(done.error(), done.error().message);
   });
-  Specialisation& s = *state_->find(args);
   s.in_place = memory.lines();
   settle(s.checks, checked);
+}
+
+// The function as one program.
+Specialisation& CompiledCore::specialised(const std::vector<Tensor>& args,
+                                          const std::shared_ptr<ContextState>& context,
+                                          const Location& where) {
+  if (context->recording)
+    throw Error("a function that is recorded has no values to run this with: call it outside", where);
+  Specialisation* s = state_->find(args);
+  std::vector<Tensor> ran;
+  if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
+  if (!s->recorded)
+    throw Error(
+        "the function has graph breaks, so it is no single program: explain() names the lines. Call it "
+        "and use what it returns",
+        where);
+  return *s;
 }
 
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
   const std::lock_guard lock(context->mutex);
-  if (context->recording)
-    throw Error("a function that is recorded has no values to run this with: call it outside", where);
-  Specialisation* s = state_->find(args);
-  std::vector<Tensor> ran;
-  if (!s) s = at_place(where, [&] { return &state_->specialise(args, context, ran, where); });
-  if (!s->graph)
-    throw Error(
-        "the function has graph breaks, so it is no single program: explain() names the lines. Call it "
-        "and use what it returns",
-        where);
+  Specialisation& s = specialised(args, context, where);
+  if (s.programs.empty())
+    at_place(where, [&] {
+      state_->program(s, Donation::wishes(state_->options.donate, args.size()), args, context, where);
+    });
   const std::uint64_t drawn = context->random_calls;
-  CompiledCall call{s->graph, graph_inputs(*s, args, context), s->draws.size(), 2 * s->checks.size()};
+  CompiledCall call{s.graph(), graph_inputs(s, args, context, where), s.draws.size(), 2 * s.checks.size()};
   context->random_calls = drawn;
   return call;
 }
@@ -412,7 +477,7 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
   for (std::size_t i = 0; i < kernels.size(); ++i)
     own->executable->replace(i, i == kernel ? *loaded : kernels[i]);
   own->tuning = call.graph->tuning;
-  state_->find(args)->graph = std::move(own);
+  state_->find(args)->programs.front().graph = std::move(own);
 }
 
 std::vector<SpecialisationReport> CompiledCore::report() const {
@@ -431,7 +496,10 @@ std::vector<SpecialisationReport> CompiledCore::report() const {
       r.breaks.push_back(fmt::format("{} at {}{}", b.what, b.location,
                                      b.cost_ms > 0 ? fmt::format(", {:.3f} ms", b.cost_ms) : ""));
     r.in_place = s->in_place;
-    if (s->graph) describe(*s->graph, r);
+    if (const auto graph = s->graph();
+        graph && s->programs[0].over == Donation::wishes(state_->options.donate, s->guards.size()))
+      r.in_place = Donation::lines(graph->compiled.overwriting);
+    if (const auto graph = s->graph()) describe(*graph, r);
     for (const Piece& piece : s->pieces) {
       r.graph += piece.traced;
       describe(*piece.graph, r);

@@ -58,7 +58,9 @@ void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir:
 std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::Graph& graph,
                                                  const TraceAt& trace_at,
                                                  const std::vector<ir::Type>& arguments,
-                                                 const CompileOptions& options, std::string& how) {
+                                                 const CompileOptions& options,
+                                                 const std::vector<passes::Overwrite>& over,
+                                                 std::string& how) {
   const passes::PipelineOptions pipeline{
       .fuse = options.fuse, .recompute = options.recompute, .deterministic = options.deterministic};
   // Rows held whole are tiles as long as the row. Walked in blocks they may have any length.
@@ -81,6 +83,7 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
         if (general) {
           how = fmt::format("kernels take up to {} sizes as arguments", argument_count(*general));
           compiled.plan = std::move(*general);
+          overwrite_inputs(compiled, over);
           return load_graph(device, std::move(compiled), output_types(graph));
         }
         reason = general.error().message;
@@ -90,7 +93,9 @@ std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::
       if (how.empty()) how = "kernels for these sizes alone: " + reason;
     }
   }
-  return load_graph(device, lowered(graph, target, pipeline), output_types(graph));
+  passes::Compiled compiled = lowered(graph, target, pipeline);
+  overwrite_inputs(compiled, over);
+  return load_graph(device, std::move(compiled), output_types(graph));
 }
 
 }  // namespace tilewright::detail

@@ -20,6 +20,8 @@ using TraceAt = std::function<ir::Graph(const std::vector<ir::Type>& arguments)>
 std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::Graph& graph,
                                                  const TraceAt& trace_at,
                                                  const std::vector<ir::Type>& arguments,
-                                                 const CompileOptions& options, std::string& how);
+                                                 const CompileOptions& options,
+                                                 const std::vector<passes::Overwrite>& over,
+                                                 std::string& how);
 
 }  // namespace tilewright::detail

@@ -4,6 +4,7 @@
 #include "ir/op.h"
 #include "ir/text.h"
 #include "runtime/measured_target.h"
+#include "runtime/outputs_apart.h"
 
 #include <tilewright/perf/cost.h>
 #include <tilewright/perf/roofline.h>
@@ -118,6 +119,23 @@ std::vector<std::string> tuning_text(const runtime::KernelTuning& tuning) {
   return lines;
 }
 
+double copied_bytes(const tile::Plan& plan) {
+  double bytes = 0;
+  for (const tile::PlanStep& step : plan.steps) {
+    if (step.kind != tile::PlanStep::Kind::copy) continue;
+    const tile::PlanBuffer& to = plan.buffers[static_cast<std::size_t>(step.buffer)];
+    bytes += 2 * static_cast<double>(to.elements) * static_cast<double>(size_bytes(to.dtype));
+  }
+  return bytes;
+}
+
+// Of a whole call, beside its kernels.
+double copy_floor_us(const CompiledGraph& g, double bytes) {
+  const perf::Cost work{.bytes_read = bytes / 2, .bytes_written = bytes / 2};
+  const perf::Hardware ceilings = g.ceilings ? *g.ceilings : runtime::rules_of_thumb(g.compiled.target);
+  return 1e6 * perf::bounds(work, perf::holding(ceilings, bytes)).lower_s;
+}
+
 std::string kernel_text(const KernelReport& k) {
   std::string out = fmt::format("  kernel {}: {}\n", k.name, k.ops);
   out += fmt::format("    {}B, {}FLOP, floor {:.2f} us ({})", perf::with_prefix(k.bytes),
@@ -157,6 +175,10 @@ void describe(const CompiledGraph& g, SpecialisationReport& report) {
   report.recomputing += g.compiled.fusion.recomputing;
   report.fused += ir::print(graph);
   report.arena_bytes += g.compiled.plan.arena_bytes;
+  if (const double copied = copied_bytes(g.compiled.plan); copied > 0) {
+    report.copied_bytes += copied;
+    report.floor_us += copy_floor_us(g, copied);
+  }
   report.floor_source = g.ceilings ? g.ceilings->memory_bytes_per_s.source
                                    : "rules of thumb: run `tw devices --probe` for this machine's";
   if (g.times) report.measured_us = g.times->total_us;
@@ -205,7 +227,13 @@ void CompiledCore::measure(const std::vector<Tensor>& args, const Location& wher
   std::vector<std::shared_ptr<runtime::Buffer>> in, out;
   for (const Tensor& t : call.inputs) in.push_back(t.impl()->buffer);
   for (const ir::Type& type : call.graph->outputs) out.push_back(allocate(args[0].impl()->device, type));
-  auto times = runtime::time_steps(*call.graph->executable, in, out);
+  // What a program overwrites is another tensor's here, of the same values.
+  for (const passes::Overwriting& o : call.graph->compiled.overwriting)
+    if (o.why_not.empty())
+      out[static_cast<std::size_t>(o.what.output)] = in[static_cast<std::size_t>(o.what.inputs.front())];
+  const auto apart = runtime::outputs_apart(in, out);
+  if (!apart) throw Error(apart.error().message, where);
+  auto times = runtime::time_steps(*call.graph->executable, in, *apart);
   if (!times) throw Error(times.error().message, where);
   call.graph->times = std::move(*times);
 }
@@ -254,7 +282,7 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
       out += fmt::format("  random: {} tensor{} drawn at each call\n", r.draws, r.draws == 1 ? "" : "s");
     for (const std::string& b : r.breaks)
       out += fmt::format("  graph break: {}; the function is traced at every call\n", b);
-    for (const std::string& p : r.in_place) out += fmt::format("  into: {}\n", p);
+    for (const std::string& p : r.in_place) out += fmt::format("  {}\n", p);
     for (const KernelReport& k : r.kernels) out += detail::kernel_text(k);
     if (r.replay_us > 0)
       out += fmt::format("  launched one by one {:.2f} us, as a graph {:.2f} us: {}\n", r.direct_us,
@@ -263,6 +291,8 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
     if (!r.recomputing.empty()) out += fmt::format("  {}\n", r.recomputing);
     if (r.arena_bytes > 0)
       out += fmt::format("  temporaries: {}B\n", perf::with_prefix(static_cast<double>(r.arena_bytes)));
+    if (r.copied_bytes > 0)
+      out += fmt::format("  copies beside the kernels: {}B\n", perf::with_prefix(r.copied_bytes));
     if (r.kernels.empty()) continue;
     out += fmt::format("  a call: floor {:.2f} us", r.floor_us);
     if (r.measured_us > 0) out += fmt::format(", measured {:.2f} us", r.measured_us);

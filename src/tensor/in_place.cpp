@@ -7,23 +7,112 @@
 
 namespace tilewright::detail {
 
-OutputMemory::OutputMemory(const std::vector<Tensor>& outputs, const CompiledCall& call,
-                           std::size_t arguments)
-    : outputs_(outputs) {
+std::vector<passes::Overwrite> overwrites(const std::vector<Tensor>& outputs,
+                                          const std::vector<Tensor>& inputs) {
+  std::vector<passes::Overwrite> all;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const std::shared_ptr<runtime::Buffer>& buffer = outputs[i].impl()->buffer;
-    const auto reads = [&](const Tensor& t) { return t.impl()->buffer == buffer; };
-    const auto input = std::find_if(call.inputs.begin(), call.inputs.end(), reads);
-    if (input == call.inputs.end()) continue;
-    const auto k = static_cast<std::size_t>(input - call.inputs.begin());
-    replaced_.push_back({i, k < arguments ? fmt::format("argument {}", k) : "captured by the function",
-                         buffer.use_count() > 1});
+    passes::Overwrite o{static_cast<int>(i), {}};
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (inputs[k].impl()->buffer == outputs[i].impl()->buffer) o.inputs.push_back(static_cast<int>(k));
+    if (!o.inputs.empty()) all.push_back(std::move(o));
   }
+  return all;
+}
+
+namespace {
+
+// The same values in memory of its own.
+std::shared_ptr<runtime::Buffer> copy_of(const TensorImpl& t) {
+  std::shared_ptr<runtime::Buffer> copy = allocate(t.device, t.type);
+  if (copy->bytes() == 0) return copy;
+  Status copied = t.device->backend().copy(copy->data(), t.buffer->data(), copy->bytes(),
+                                           backends::CopyKind::device_to_device);
+  if (!copied) raise(copied.error(), copied.error().message);
+  return copy;
+}
+
+}  // namespace
+
+Donation::Donation(const std::vector<int>& donated, const std::vector<Tensor>& inputs, std::size_t arguments)
+    : inputs_(inputs), donated_(donated) {
+  for (const int d : donated) {
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      if (k != static_cast<std::size_t>(d) &&
+          inputs[k].impl()->buffer == inputs[static_cast<std::size_t>(d)].impl()->buffer)
+        throw Error(fmt::format("compile: argument {} is donated, and {}: its memory cannot be both", d,
+                                k < arguments ? fmt::format("it is argument {} as well", k)
+                                              : "the function captures it as well"));
+  }
+}
+
+std::vector<passes::Overwrite> Donation::wishes(const std::vector<int>& donated, std::size_t arguments) {
+  std::vector<passes::Overwrite> all;
+  all.reserve(donated.size());
+  for (const int d : donated) {
+    if (d < 0 || static_cast<std::size_t>(d) >= arguments)
+      throw Error(fmt::format("compile: argument {} is to be donated, the function has {}", d, arguments));
+    if (std::count(donated.begin(), donated.end(), d) > 1)
+      throw Error(fmt::format("compile: argument {} is to be donated twice", d));
+    all.push_back({-1, {d}});
+  }
+  return all;
+}
+
+std::vector<std::shared_ptr<runtime::Buffer>> Donation::outputs(const CompiledGraph& graph) const {
+  std::vector<std::shared_ptr<runtime::Buffer>> out(graph.outputs.size());
+  for (const passes::Overwriting& o : graph.compiled.overwriting) {
+    if (!o.why_not.empty()) continue;
+    const TensorImpl& t = *inputs_[static_cast<std::size_t>(o.what.inputs.front())].impl();
+    out[static_cast<std::size_t>(o.what.output)] = t.buffer.use_count() > 1 ? copy_of(t) : t.buffer;
+  }
+  return out;
+}
+
+void Donation::spend(const Location& where) const {
+  for (const int d : donated_) {
+    TensorImpl& t = *inputs_[static_cast<std::size_t>(d)].impl();
+    t.buffer = nullptr;
+    t.donated = location_text(where);
+  }
+}
+
+std::vector<std::string> Donation::lines(const std::vector<passes::Overwriting>& overwriting) {
+  std::vector<std::string> lines;
+  lines.reserve(overwriting.size());
+  for (const passes::Overwriting& o : overwriting) {
+    const int argument = o.what.inputs.front();
+    lines.push_back(
+        o.why_not.empty()
+            ? fmt::format("donated: argument {} becomes output {}", argument, o.what.output)
+            : fmt::format("donated: argument {} is freed behind the call: {}", argument, o.why_not));
+  }
+  return lines;
+}
+
+OutputMemory::OutputMemory(const std::vector<Tensor>& outputs, std::size_t arguments,
+                           const std::vector<passes::Overwriting>& overwriting)
+    : outputs_(outputs) {
   buffers_.reserve(outputs.size());
   for (const Tensor& t : outputs) buffers_.push_back(t.impl()->buffer);
-  for (const Replaced& r : replaced_) {
-    const TensorImpl& t = *outputs[r.output].impl();
-    buffers_[r.output] = allocate(t.device, t.type);
+  for (const passes::Overwriting& o : overwriting) {
+    const auto output = static_cast<std::size_t>(o.what.output);
+    const TensorImpl& t = *outputs[output].impl();
+    const int input = o.what.inputs.front();
+    std::string line =
+        fmt::format("into: output {} is {}: written ", output,
+                    static_cast<std::size_t>(input) < arguments ? fmt::format("argument {}", input)
+                                                                : "captured by the function");
+    if (o.why_not.empty()) {
+      lines_.push_back(line + "in place");
+      continue;
+    }
+    replaced_.push_back({output, buffers_[output].use_count() > 2});  // the tensor's, and that of buffers_
+    buffers_[output] = allocate(t.device, t.type);
+    lines_.push_back(line + fmt::format("to new memory, which {}: {}",
+                                        replaced_.back().shared
+                                            ? "is copied to the tensor's own, as others share it"
+                                            : "becomes the tensor's",
+                                        o.why_not));
   }
 }
 
@@ -40,16 +129,6 @@ Status OutputMemory::hand_over() {
     }
   }
   return Unit{};
-}
-
-std::vector<std::string> OutputMemory::lines() const {
-  std::vector<std::string> lines;
-  lines.reserve(replaced_.size());
-  for (const Replaced& r : replaced_)
-    lines.push_back(
-        fmt::format("output {} is {}: written to new memory, which {}", r.output, r.input,
-                    r.shared ? "is copied to the tensor's own, as others share it" : "becomes the tensor's"));
-  return lines;
 }
 
 }  // namespace tilewright::detail

@@ -94,11 +94,18 @@ bool is_compiled(const Trace* trace) {
 
 void check_index(const IndexUse& use, const Tensor& index, std::initializer_list<const Tensor*> operands,
                  const Location& where) {
-  bool recorded = false;
+  std::vector<Tensor> given;
   for (const Tensor* t : operands) {
     if (!t->defined()) return;
-    recorded |= t->impl()->trace != nullptr;
+    given.push_back(*t);
   }
+  check_index(use, index, given, where);
+}
+
+void check_index(const IndexUse& use, const Tensor& index, const std::vector<Tensor>& operands,
+                 const Location& where) {
+  bool recorded = false;
+  for (const Tensor& t : operands) recorded |= t.impl()->trace != nullptr;
   const std::shared_ptr<ContextState> context = index.impl()->context.lock();
   // Other mistakes are the operation's own to find.
   if (!context || !is_integer(index.dtype()) || index.size() == 0) return;
@@ -110,9 +117,8 @@ void check_index(const IndexUse& use, const Tensor& index, std::initializer_list
   const std::lock_guard lock(context->mutex);
   bool compiled = false;
   if (recorded || context->recording) {
-    std::vector<Tensor> all;
-    for (const Tensor* t : operands) all.push_back(*t);
-    compiled = is_compiled(in_function(use.op, where, [&] { return recording_trace(*context, all); }).get());
+    compiled =
+        is_compiled(in_function(use.op, where, [&] { return recording_trace(*context, operands); }).get());
   }
   if (!compiled) {
     // In functions that are recorded for one call: what the index stands for.

@@ -18,6 +18,8 @@ struct IndexUse {
 // Before `operands` are given to the operation: checks at once, or records the check where they are recorded.
 void check_index(const IndexUse& use, const Tensor& index, std::initializer_list<const Tensor*> operands,
                  const Location& where);
+void check_index(const IndexUse& use, const Tensor& index, const std::vector<Tensor>& operands,
+                 const Location& where);
 
 // Takes the last 2 · checks.size() of `results`, which the checks gave, and throws Error where one found an
 // index out of range; values that are only recorded are handed on to the function that encloses them.

@@ -34,6 +34,7 @@ struct TensorImpl {
   std::shared_ptr<runtime::Buffer> buffer;  // null while the value is only recorded
   std::shared_ptr<Trace> trace;             // in which the value was recorded, until that has ended
   ir::NodeId node = -1;                     // in the trace's graph; of a value with memory where it was used
+  std::string donated;  // the line of the call that took its memory; empty while it has its value
 };
 
 // How a graph is compiled and run.
@@ -44,6 +45,7 @@ struct GraphOptions {
   bool deterministic = false;
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
+  std::vector<passes::Overwrite> over = {};  // outputs that are to lie in inputs' memory
 };
 
 // A graph compiled for one device.
@@ -95,7 +97,8 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
                                           const ir::Type& type);
 
 // Throws Error where one has no value, or they are on different devices.
-// Throws Error where a tensor has no value: "add: operand 1 was never given a value, or was moved from".
+// Throws Error where a tensor has no value: "add: operand 1 was never given a value, or was moved from", or
+// "was donated to the compiled function called at model.cpp:41".
 // `role`: what the tensors are to the function, in the singular.
 void check_given(std::string_view name, std::string_view role, std::span<const Tensor> tensors,
                  const Location& where);
@@ -108,21 +111,28 @@ using GraphFunction = std::function<std::vector<ir::Value>(ir::Graph&, const std
 std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands, const GraphFunction& write,
                           const Location& where);
 
+// What is said of a tensor whose memory was given away.
+std::string donated_text(const TensorImpl& tensor);
+
 // What lowering is told of the device, and may do there.
 tile::Target with_policy(tile::Target target, const GraphOptions& options);
 std::vector<ir::Type> output_types(const ir::Graph& graph);
 // passes::run_pipeline(); an Error of it names no place in the compiler.
 passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
                          const passes::PipelineOptions& options);
+// Grants what it can of `over`, and notes it.
+void overwrite_inputs(passes::Compiled& compiled, const std::vector<passes::Overwrite>& over);
 // Loads the kernels of a compiled graph with these outputs.
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
                                           std::vector<ir::Type> outputs);
 // Compiles a graph, or finds it compiled; and runs it.
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options = {});
+// Outputs whose place in `given` is empty, or that it lacks, get new memory.
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
                               CompiledGraph& graph, const std::vector<Tensor>& inputs,
-                              const GraphOptions& options = {});
+                              const GraphOptions& options = {},
+                              std::vector<std::shared_ptr<runtime::Buffer>> given = {});
 // The same into buffers that are there. With `autotune` the first run tunes.
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,
                     std::span<const std::shared_ptr<runtime::Buffer>> inputs,

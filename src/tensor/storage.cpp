@@ -8,6 +8,7 @@ namespace tilewright::detail {
 namespace {
 
 runtime::Buffer& buffer_of(const Tensor& t) {
+  if (t.defined() && !t.impl()->donated.empty()) throw Error("this tensor " + donated_text(*t.impl()));
   if (!t.defined() || !t.impl()->buffer) throw Error("this tensor has no memory: it has no value yet");
   return *t.impl()->buffer;
 }

@@ -1,5 +1,6 @@
 // Tensor handles: reading, moving, and the choice between running an operation and recording it.
 #include "ir/graph_key.h"
+#include "runtime/outputs_apart.h"
 #include "tensor/trace.h"
 
 #include <tilewright/base/error.h>
@@ -25,6 +26,7 @@ const detail::TensorImpl& checked(const Tensor& t, const char* what, const Locat
 // `use` says what for: "host read".
 void read_values(const Tensor& tensor, void* to, DType as, const char* use, const Location& where) {
   const detail::TensorImpl& t = *tensor.impl();
+  if (!t.donated.empty()) throw Error(fmt::format("{}: this tensor {}", use, detail::donated_text(t)), where);
   const std::shared_ptr<detail::ContextState> context = detail::context_of(tensor, use, where);
   const std::lock_guard lock(context->mutex);
   if (context->recording || !t.buffer) {
@@ -142,8 +144,17 @@ std::shared_ptr<runtime::Buffer> allocate(const std::shared_ptr<runtime::Device>
 
 void check_given(std::string_view name, std::string_view role, std::span<const Tensor> tensors,
                  const Location& where) {
-  for (std::size_t i = 0; i < tensors.size(); ++i)
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].defined()) throw Error(fmt::format("{}: {} {} {}", name, role, i, kNoValue), where);
+    const TensorImpl& t = *tensors[i].impl();
+    if (!t.donated.empty()) throw Error(fmt::format("{}: {} {} {}", name, role, i, donated_text(t)), where);
+  }
+}
+
+std::string donated_text(const TensorImpl& tensor) {
+  return fmt::format(
+      "was donated to the compiled function called at {}, which took its memory: use what that call returned",
+      tensor.donated);
 }
 
 void check_operands(std::string_view name, const std::vector<Tensor>& operands, const Location& where) {
@@ -225,29 +236,37 @@ passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
   }
 }
 
+void overwrite_inputs(passes::Compiled& compiled, const std::vector<passes::Overwrite>& over) {
+  if (!over.empty()) compiled.overwriting = passes::overwrite_inputs(compiled.plan, compiled.variants, over);
+}
+
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options) {
-  const Hash128 key = Hasher()
-                          .add(ir::key_of(graph))
-                          .add(options.fuse)
-                          .add(options.recompute)
-                          .add(options.allow_tf32)
-                          .add(options.deterministic)
-                          .add(options.autotune)
-                          .digest();
+  Hasher hasher;
+  hasher.add(ir::key_of(graph))
+      .add(options.fuse)
+      .add(options.recompute)
+      .add(options.allow_tf32)
+      .add(options.deterministic)
+      .add(options.autotune);
+  for (const passes::Overwrite& o : options.over) {
+    hasher.add(o.output).add(o.inputs.size());
+    for (int i : o.inputs) hasher.add(i);
+  }
+  const Hash128 key = hasher.digest();
   if (const auto* known = device.graphs.find(key)) return *known;
   // A result of more elements than a grid has programs is first of all one that no memory holds: that is what
   // is said.
   for (ir::NodeId o : graph.outputs())
     if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
       allocate(device.device, graph.type(o));
-  std::shared_ptr<CompiledGraph> fresh = load_graph(device,
-                                                    lowered(graph, with_policy(device.target, options),
-                                                            {.fuse = options.fuse,
-                                                             .recompute = options.recompute,
-                                                             .deterministic = options.deterministic,
-                                                             .variants = options.autotune}),
-                                                    output_types(graph));
+  passes::Compiled compiled = lowered(graph, with_policy(device.target, options),
+                                      {.fuse = options.fuse,
+                                       .recompute = options.recompute,
+                                       .deterministic = options.deterministic,
+                                       .variants = options.autotune});
+  overwrite_inputs(compiled, options.over);
+  std::shared_ptr<CompiledGraph> fresh = load_graph(device, std::move(compiled), output_types(graph));
   device.graphs.insert(key, fresh, static_cast<std::size_t>(fresh->compiled.plan.arena_bytes));
   return fresh;
 }
@@ -256,8 +275,10 @@ void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& d
                     std::span<const std::shared_ptr<runtime::Buffer>> inputs,
                     std::span<const std::shared_ptr<runtime::Buffer>> outputs, const GraphOptions& options) {
   if (options.autotune && graph.tuning.empty()) {
+    const auto trial = runtime::outputs_apart(inputs, outputs);
+    if (!trial) raise(trial.error(), trial.error().message);
     auto tuned = runtime::tune(*graph.executable, device.store, &context->cache, graph.compiled.variants,
-                               inputs, outputs);
+                               inputs, *trial);
     if (!tuned) throw Error(tuned.error().message);
     graph.tuning = std::move(*tuned);
     graph.compiled.plan = graph.executable->plan();  // with the tiles that won
@@ -269,12 +290,14 @@ void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& d
 
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
                               CompiledGraph& graph, const std::vector<Tensor>& inputs,
-                              const GraphOptions& options) {
-  std::vector<std::shared_ptr<runtime::Buffer>> in, out;
+                              const GraphOptions& options,
+                              std::vector<std::shared_ptr<runtime::Buffer>> given) {
+  std::vector<std::shared_ptr<runtime::Buffer>> in, out = std::move(given);
   in.reserve(inputs.size());
-  out.reserve(graph.outputs.size());
   for (const Tensor& t : inputs) in.push_back(t.impl()->buffer);
-  for (const ir::Type& type : graph.outputs) out.push_back(allocate(device.device, type));
+  out.resize(graph.outputs.size());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (!out[i]) out[i] = allocate(device.device, graph.outputs[i]);
   run_graph_into(context, device, graph, in, out, options);
   std::vector<Tensor> tensors;
   tensors.reserve(out.size());

@@ -125,6 +125,10 @@ std::vector<Tensor> TileFunction::operator()(const std::vector<TileArg>& views,
       throw Error(fmt::format("kernel {}: view {} was never given a value, or was moved from", kernel.name,
                               kernel.views[i].name),
                   where);
+    if (!v.tensor.impl()->donated.empty())
+      throw Error(fmt::format("kernel {}: view {} {}", kernel.name, kernel.views[i].name,
+                              detail::donated_text(*v.tensor.impl())),
+                  where);
     if (first && first->impl()->device != v.tensor.impl()->device)
       throw Error(fmt::format("kernel {}: tensors are {}", kernel.name,
                               detail::apart(*first->impl()->device, *v.tensor.impl()->device)),

@@ -177,6 +177,8 @@ std::vector<Mistake> FunctionNames::of_the_rest() const {
       TW_WRONG(take_along, x_, at_, 0),
       TW_WRONG(take_along, x_, bits_, 4),
       TW_WRONG(scatter_add, at_, other_, 0, {3, 5}),
+      TW_WRONG(update_slice, x_, x_, bits_),
+      TW_WRONG(dynamic_slice, x_, bits_, Shape{1, 1}),
       TW_WRONG(scatter_add, at_, x_, 3, {3, 3}),
       TW_WRONG(embedding, x_, x_),
       TW_WRONG(embedding, scalar_, at_),

@@ -140,6 +140,24 @@ Number naive_scatter(const Call& call, const Coordinate& c) {
   return total;
 }
 
+// The coordinate in the whole of one in the block, whose start is brought inside.
+Coordinate placed(const Call& call, const ir::HostTensor& start, const Shape& block, Coordinate c) {
+  const Shape& whole = call.x[0].type.shape;
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    const int axis = static_cast<int>(i);
+    c[i] += std::clamp<Index>(start.i[i], 0, whole[axis] - block[axis]);
+  }
+  return c;
+}
+
+Number naive_placed(const Call& call, const Coordinate& c) {
+  if (call.op.kind == OpClass::dynamic_slice)
+    return at(call.x[0], placed(call, call.x[1], call.type.shape, c));
+  for (const Coordinate& from : coordinates(call.x[1].type.shape))
+    if (placed(call, call.x[2], call.x[1].type.shape, from) == c) return at(call.x[1], from);
+  return at(call.x[0], c);
+}
+
 Number naive_matmul(const Call& call, const Coordinate& c) {
   Coordinate a = c;
   Coordinate b = c;
@@ -221,6 +239,9 @@ Number naive(const Call& call, const Coordinate& c, std::uint64_t linear) {
     case OpClass::scatter_add:
     case OpClass::scatter_add_along:
       return naive_scatter(call, c);
+    case OpClass::update_slice:
+    case OpClass::dynamic_slice:
+      return naive_placed(call, c);
     case OpClass::matmul:
       return naive_matmul(call, c);
     case OpClass::constant:

@@ -72,6 +72,10 @@ class Evaluation {
       case OpClass::take:
       case OpClass::take_along:
         return exact ? at_once(n) : taken(n);
+      case OpClass::update_slice:
+      case OpClass::dynamic_slice:
+        if (!range(n.operands.back()).all_exact()) return IntervalTensor::unknown(n.type);
+        return {eval_end(n, &IntervalTensor::low), eval_end(n, &IntervalTensor::high)};
       case OpClass::scatter_add:
       case OpClass::scatter_add_along:
         return with_error(n, scattered(n));

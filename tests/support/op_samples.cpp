@@ -119,6 +119,17 @@ std::vector<OpSample> indexing(const ir::Op& op, DType dtype) {
       return {
           {{index, {dtype, {4}}}, {{"axis", Index{0}}, {"shape", List{5}}}, 5},
           {{{DType::i32, {2, 4, 3}}, {dtype, {2, 4, 3}}}, {{"axis", Index{1}}, {"shape", List{2, 5, 3}}}, 5}};
+    // Starts from -1 to 4: where few fit, most are brought inside.
+    case OpClass::update_slice:
+      return {{{{dtype, {5}}, {dtype, {2}}, {DType::i64, {1}}}, {}, 5},
+              {{{dtype, {3, 5, 4}}, {dtype, {3, 2, 3}}, {DType::i32, {3}}}, {}, 5},
+              {{{dtype, {3, 5, 2}}, {dtype, {1, 1, 2}}, {DType::i64, {3}}}, {}, 5},
+              {{{dtype, {2, 3}}, {dtype, {2, 0}}, {DType::i64, {2}}}, {}, 3}};
+    case OpClass::dynamic_slice:
+      return {{{{dtype, {5}}, {DType::i64, {1}}}, {{"shape", List{2}}}, 5},
+              {{{dtype, {3, 5, 4}}, {DType::i32, {3}}}, {{"shape", List{3, 2, 3}}}, 5},
+              {{{dtype, {3, 5, 2}}, {DType::i64, {3}}}, {{"shape", List{1, 1, 2}}}, 5},
+              {{{dtype, {2, 3}}, {DType::i64, {2}}}, {{"shape", List{2, 0}}}, 3}};
     default:
       return {};
   }
@@ -183,7 +194,9 @@ std::vector<ir::HostTensor> sample_operands(const ir::Op& op, const OpSample& sa
   std::vector<ir::HostTensor> operands;
   const bool index_first = op.kind == OpClass::scatter_add || op.kind == OpClass::scatter_add_along;
   for (std::size_t i = 0; i < sample.operands.size(); ++i) {
-    const bool is_index = sample.index_extent > 0 && (i == 0) == index_first;
+    const bool placed = op.kind == OpClass::update_slice || op.kind == OpClass::dynamic_slice;
+    const bool is_index = sample.index_extent > 0 && (placed ? i + 1 == sample.operands.size()  // the start
+                                                             : (i == 0) == index_first);
     operands.push_back(is_index ? random_indices(sample.operands[i], -1, sample.index_extent, random)
                                 : random_host(sample.operands[i], op.domain, random, values));
   }

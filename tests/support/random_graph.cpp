@@ -355,6 +355,7 @@ class Grower {
     if (x.shape().rank() == 0) return;
     const Index axis = random_.below(x.shape().rank());
     const Index extent = x.shape()[static_cast<int>(axis)];
+    if (options_.placed && random_.chance(0.7)) return placed(x);
     if (random_.chance(0.6)) {
       const Value index = ops::bit_and(pick_integer(), 7);  // some lie outside
       Index size = index.shape().size();
@@ -365,6 +366,25 @@ class Grower {
       if (random_.chance(0.5)) return keep(ops::take_along(x, index, axis));
       if (!is_bool(x.dtype())) keep(ops::scatter_add_along(index, x, axis, x.shape()));
     }
+  }
+
+  // A block at a start that is data, some of whose numbers lie outside.
+  void placed(Value x) {
+    std::vector<Index> block = x.shape().extents();
+    std::vector<Value> starts;
+    for (Index& extent : block) {
+      extent = extent > 0 ? 1 + random_.below(extent) : 0;
+      const Value number = pick_integer();
+      const Value one = ops::min(ops::reshape(number, Shape{number.shape().size()}), {}, ops::Keep::no);
+      starts.push_back(random_.chance(0.5)
+                           ? ops::constant_int(graph_, DType::i64, Shape{1}, random_.below(9) - 2)
+                           : ops::reshape(ops::cast(ops::bit_and(one, 7), DType::i64), Shape{1}));
+    }
+    const Value start = ops::concat(starts, 0);
+    const Value part = ops::dynamic_slice(x, start, Shape(block));
+    if (random_.chance(0.4)) return keep(part);
+    const Value value = is_float(x.dtype()) ? ops::tanh(part) : part;
+    keep(ops::update_slice(x, ops::cast(value, x.dtype()), ops::flip(start, {0})));
   }
 
   void matmul() {

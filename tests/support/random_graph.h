@@ -27,6 +27,7 @@ struct RandomGraphOptions {
   bool reductions = true;
   bool gathers = true;
   bool matmuls = false;
+  bool placed = false;  // blocks at starts that are data
   // Every op is well conditioned, at least where values are moderate, and values stay moderate: for comparing
   // results of f32 with float64. Otherwise any row may appear and values may overflow.
   bool tame = true;

@@ -44,9 +44,10 @@ GraphRunner::GraphRunner(const std::string& name, const std::string& isa) : devi
 
 namespace {
 
-GraphRunner::Tensors run_once(runtime::Executable& executable, const ir::Graph& graph,
+GraphRunner::Tensors run_once(runtime::Executable& executable, const passes::Compiled& compiled,
                               const std::shared_ptr<runtime::Device>& device,
                               std::span<const ir::HostTensor> inputs) {
+  const ir::Graph& graph = compiled.graph;
   auto buffer = [&](std::size_t bytes) {
     auto b = runtime::Buffer::allocate(device, bytes);
     if (!b) throw Error(b.error().message);
@@ -65,6 +66,9 @@ GraphRunner::Tensors run_once(runtime::Executable& executable, const ir::Graph& 
     // What is not written must show.
     if (bytes > 0) (void)device->backend().fill(out.back()->data(), 0xA5, bytes).value();
   }
+  for (const passes::Overwriting& o : compiled.overwriting)
+    if (o.why_not.empty())
+      out[static_cast<std::size_t>(o.what.output)] = in[static_cast<std::size_t>(o.what.inputs.front())];
   if (auto done = executable.run(in, out); !done) throw Error(done.error().message);
   std::vector<ir::HostTensor> results;
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -83,8 +87,7 @@ std::vector<GraphRunner::Tensors> GraphRunner::run_each(const passes::Compiled& 
   auto executable = runtime::Executable::create(compiled.plan, store);
   if (!executable) throw Error(executable.error().message);
   std::vector<Tensors> results;
-  for (const Tensors& inputs : sets)
-    results.push_back(run_once(**executable, compiled.graph, device, inputs));
+  for (const Tensors& inputs : sets) results.push_back(run_once(**executable, compiled, device, inputs));
   return results;
 }
 

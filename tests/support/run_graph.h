@@ -15,7 +15,7 @@ namespace tilewright::test {
 struct GraphRunner {
   explicit GraphRunner(const std::string& device, const std::string& isa = "");  // open_device.h
   using Tensors = std::vector<ir::HostTensor>;
-  // Loads and runs; throws Error.
+  // Loads and runs; throws Error. Outputs that the plan writes over inputs lie there.
   Tensors run(const passes::Compiled& compiled, std::span<const ir::HostTensor> inputs);
   // The same for several sets of inputs, loaded once.
   std::vector<Tensors> run_each(const passes::Compiled& compiled, std::span<const Tensors> sets);

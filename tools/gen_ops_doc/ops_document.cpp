@@ -66,7 +66,10 @@ const Section kSections[] = {
      "Elements move, none is computed; in a fused kernel they are index arithmetic.",
      {OpClass::reshape, OpClass::transpose, OpClass::expand, OpClass::slice, OpClass::pad, OpClass::concat}},
     {"Reductions and scans", "", {OpClass::reduce, OpClass::scan}},
-    {"Indexing", "", {OpClass::take, OpClass::take_along, OpClass::scatter_add, OpClass::scatter_add_along}},
+    {"Indexing",
+     "",
+     {OpClass::take, OpClass::take_along, OpClass::scatter_add, OpClass::scatter_add_along,
+      OpClass::update_slice, OpClass::dynamic_slice}},
     {"Matrix product", "", {OpClass::matmul}},
 };
 

@@ -52,6 +52,7 @@ Json to_json(const SpecialisationReport& r) {
           {"not_fused", r.not_fused},
           {"breaks", r.breaks},
           {"temporary_bytes", r.arena_bytes},
+          {"copied_bytes", r.copied_bytes},
           {"floor_us", r.floor_us},
           {"floor_source", r.floor_source},
           {"measured_us", r.measured_us > 0 ? Json(r.measured_us) : Json(nullptr)}};

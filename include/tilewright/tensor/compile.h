@@ -39,6 +39,15 @@ struct CompileOptions {
   // Kernels take these sizes as arguments: another size costs a lowering, not a compilation. Where sizes
   // cannot share kernels, explain() says why.
   std::vector<DynamicDim> dynamic = {};
+  // Arguments, by their numbers, that a call is given for good: their memory becomes that of outputs of the
+  // same type and size, where all that reads them comes before, and is freed behind the call where not;
+  // explain() says which, and why. Afterwards every handle of such a tensor is spent: it still tells its
+  // shape and type, any use of its values is an Error that names the call. Where tensors share the argument's
+  // memory a copy is written. Throws Error on a number that is no argument's, and where a donated tensor is
+  // another argument, too, or captured: then nothing is spent. Has no effect where the call is part of a
+  // function that is itself compiled or differentiated, on into(), whose outputs are the caller's, and where
+  // there are graph breaks.
+  std::vector<int> donate = {};
 };
 
 // Where the time of a first call went, in ms of the wall clock. What a call finds done, by this or another
@@ -86,12 +95,17 @@ struct SpecialisationReport {
   std::vector<std::string> not_fused;  // "exp -> sum: …"
   std::string recomputing;             // large values: stored, or computed again; with the predicted times
   std::vector<std::string> breaks;     // host reads and what else ran at once, with their lines
-  std::vector<std::string> in_place;   // of into(): outputs that are read as well, and what became of them
-  std::string graph, fused;            // stage dumps: as traced, and after the passes with its kernels
-  std::string floor_source;            // which figures the floors are made of
-  double floor_us = 0;                 // of all kernels, one after another
-  double measured_us = 0;              // of a whole call, after measure(); 0: not measured
+  // What became of outputs of into() that are read as well, and of donated arguments: "into: output 0 is
+  // argument 0: written in place".
+  std::vector<std::string> in_place;
+  std::string graph, fused;  // stage dumps: as traced, and after the passes with its kernels
+  std::string floor_source;  // which figures the floors are made of
+  double floor_us = 0;       // of all kernels, one after another
+  double measured_us = 0;    // of a whole call, after measure(); 0: not measured
   Index arena_bytes = 0;
+  // Read and written by copies from buffer to buffer beside the kernels: of a result that is asked for twice,
+  // and around the block of update_slice() where its operand is still needed. The floors count them.
+  double copied_bytes = 0;
   bool replayed = false;                // calls replay a recorded CUDA graph
   double direct_us = 0, replay_us = 0;  // what decided replay; 0 where they were not taken
 };
@@ -114,6 +128,7 @@ class Compiled;
 namespace detail {
 
 struct CompiledGraph;
+struct Specialisation;
 // What a call with certain arguments runs: a graph compiled for them, and its inputs (the arguments, then
 // what the function captured, with the seeds of the next call).
 struct CompiledCall {
@@ -142,6 +157,8 @@ class CompiledCore {
 
  private:
   struct State;
+  Specialisation& specialised(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
+                              const Location& where);
   std::unique_ptr<State> state_;
 };
 
@@ -257,9 +274,11 @@ class Compiled {
   }
   // Writes the results into tensors the caller has, of the right types; other handles of them see it. An
   // output may be an argument or a tensor that the function captures (w.into an update of w): everything is
-  // read as it was before the call. Kernels then write new memory, which becomes the tensor's; where others
-  // share the tensor's own, it is copied there (explain() says which). Not for functions with graph breaks.
-  // An index out of range (ContextOptions::check) is an Error after the outputs were written.
+  // read as it was before the call. Such an output is written in place where all that reads the tensor comes
+  // before (kernels that read other elements of it than they write run first, or are the reason why not).
+  // Otherwise kernels write new memory, which becomes the tensor's; where others share the tensor's own, it
+  // is copied there. explain() says which, and why. Not for functions with graph breaks. An index out of
+  // range (ContextOptions::check) is an Error after the outputs were written.
   void into(const std::vector<Tensor>& outputs, const std::vector<Tensor>& args,
             const Location& where = Location::current()) const {
     core_->call_into(outputs, args, where);

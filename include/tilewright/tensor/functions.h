@@ -8,7 +8,9 @@
 #include <tilewright/tensor/tensor.h>
 
 #include <concepts>
+#include <initializer_list>
 #include <optional>
+#include <vector>
 
 namespace tilewright {
 
@@ -120,6 +122,22 @@ Tensor cumsum(const Tensor& x, Index axis, TW_HERE);
 Tensor take(const Tensor& x, const Tensor& index, Index axis, TW_HERE);
 Tensor take_along(const Tensor& x, const Tensor& index, Index axis, TW_HERE);
 Tensor scatter_add(const Tensor& index, const Tensor& update, Index axis, const Shape& shape, TW_HERE);
+// x with the block of the value's shape from `start` on replaced by the value, which is cast to x's type; and
+// that block. `start` is one integer for each axis: a tensor [rank], or a list of integer scalars, of which
+// tensors are read at each call: update_slice(cache, k, {0, 0, position, 0}). As JAX does, a start is brought
+// to where the block lies inside; where indices are checked (a tensor [rank]: by ContextOptions::check = true
+// alone) one that would have to be throws Error. Compiled, only the block is written where x is donated or
+// written over (CompileOptions::donate, Compiled::into) and nothing reads the old x behind it; else x is
+// copied around it. Throws Error where ranks differ, and where the block is larger than x.
+struct Starts {
+  Starts(Tensor one_for_each_axis) : whole(std::move(one_for_each_axis)) {}
+  Starts(std::initializer_list<Arg> each) : parts(each) {}
+  Starts(std::vector<Arg> each) : parts(std::move(each)) {}
+  std::optional<Tensor> whole = {};
+  std::vector<Arg> parts = {};
+};
+Tensor update_slice(const Tensor& x, const Tensor& value, const Starts& start, TW_HERE);
+Tensor dynamic_slice(const Tensor& x, const Starts& start, const Shape& shape, TW_HERE);
 Tensor embedding(const Tensor& table, const Tensor& index, TW_HERE);
 Tensor one_hot(const Tensor& index, Index classes, DType dtype = DType::f32, TW_HERE);
 

@@ -42,6 +42,22 @@ double program_us(const tile::KernelCost& cost, double programs, const tile::Tar
   return std::max(compute_us(cost, target), bytes_us) * target.units / programs;
 }
 
+// Of the elements of views that are written, those of views that are not read: a store to the others finds
+// its line where the load brought it.
+double share_not_read(const tile::Kernel& kernel, const std::vector<std::int64_t>& scalars) {
+  const std::vector<tile::ViewUse> uses = tile::view_uses(kernel);
+  double all = 0, not_read = 0;
+  for (std::size_t v = 0; v < uses.size(); ++v) {
+    if (!uses[v].written) continue;
+    double bytes = static_cast<double>(size_bytes(kernel.views[v].dtype));
+    for (const tile::Dim& d : kernel.views[v].extents)
+      bytes *= static_cast<double>(d.is_constant() ? d.value : scalars[static_cast<std::size_t>(d.scalar)]);
+    all += bytes;
+    if (!uses[v].read) not_read += bytes;
+  }
+  return all > 0 ? not_read / all : 1;
+}
+
 }  // namespace
 
 double predict_program_us(const tile::Kernel& kernel, const tile::Target& target) {
@@ -65,7 +81,7 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
   bool walks_again = false;
   tile::for_each_op(
       kernel.body, [&](const tile::Op& op) { walks_again = walks_again || op.kind == tile::OpKind::reduce; });
-  const double launch_us = 1e6 * target.launch_s;
+  const double launch_us = 1e6 * target.launch_s, not_read = share_not_read(kernel, scalars);
   std::vector<backends::Candidate> all;
   for (const bool streaming : {false, true})
     for (const int unroll : {4, 2, 8}) {
@@ -77,7 +93,7 @@ std::vector<backends::Candidate> list_candidates(const tile::Kernel& kernel, con
       const double stored = cost.work.bytes_written;
       const bool fits = stored <= resident;
       double bytes = cost.work.bytes();
-      if (!streaming && !cached) bytes += stored;
+      if (!streaming && !cached) bytes += stored * not_read;
       if (streaming && fits) bytes += 2 * stored;
       // Fewer chains hide less latency; many spill.
       const double chains = unroll == 4 ? 1.0 : unroll == 2 ? kOfTwoChains : kOfEightChains;

@@ -13,9 +13,10 @@ using tile::Value;
 void Emitter::store(const ProgramOutput& o) {
   if (o.accumulate) return accumulate(o);
   const DType dtype = s_.graph.type(o.node).dtype;
-  if (!o.offset.is_affine()) return scatter_output(o, dtype);
+  const std::optional<FrameValues::Picked> placed = out_.placed(o.dynamic);
+  if (!o.offset.is_affine() || (!o.dynamic.empty() && !placed)) return scatter_output(o, dtype);
   FrameValues::Access a =
-      out_.block_access({o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node)});
+      out_.block_access({o.offset, EmitState::source_of(o.node), dtype, s_.buffer_name(o.node), placed});
   Value v = k_.cast(out_.fit(out_.value(o.expr), a.row_dim >= 0, a.column_dim >= 0), dtype);
   const auto write = [&] { k_.store(a.view, a.starts, v, {.dims = a.dims(), .bounded = a.bounded}); };
   const std::optional<Value> first = is_first_of_its_writers(o);
@@ -35,7 +36,7 @@ std::optional<Value> Emitter::is_first_of_its_writers(const ProgramOutput& o) {
 
 void Emitter::scatter_output(const ProgramOutput& o, DType dtype) {
   tile::View flat = s_.flat_view(o.node, dtype);
-  Value index = out_.index_value(o.offset);
+  Value index = out_.dynamic_index(o.offset, o.dynamic);
   Value computed_value =
       out_.value(o.expr);  // before index.type(): emitting moves the table that type() points into
   Value stored = k_.cast(k_.broadcast(computed_value, index.type().shape), dtype);

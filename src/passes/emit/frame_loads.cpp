@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 
 namespace tilewright::passes {
 
@@ -59,8 +60,26 @@ FrameValues::Access FrameValues::block_access(const Block& of) {
   return a;
 }
 
+std::optional<FrameValues::Picked> FrameValues::placed(const std::vector<std::pair<int, Index>>& dynamic) {
+  Index unit = 0, reach = 1;
+  for (auto [s, stride] : dynamic) {
+    if (expr(s).kind != Expr::Kind::clamp || value(s).rank() != 0) return std::nullopt;
+    unit = std::gcd(unit, stride);
+  }
+  if (unit == 0) return std::nullopt;
+  Value start;
+  for (auto [s, stride] : dynamic) {
+    const Value step = stride == unit ? value(s) : value(s) * (stride / unit);
+    start = reach == 1 && start.id() < 0 ? step : start + step;
+    reach += expr(s).high * (stride / unit);
+  }
+  return Picked{start, unit, reach};
+}
+
 Value FrameValues::load(int s) {
   const Expr& m = expr(s);
+  if (m.offset.is_affine() && m.mask < 0)
+    if (const std::optional<Picked> at = placed(m.dynamic)) return load_block(s, at, std::nullopt);
   if (std::optional<Value> picked = load_picked_row(s)) return *picked;
   if (std::optional<Value> paged = load_from_page(s)) return *paged;
   if (frame_.row < 0 && frame_.column < 0 && m.dynamic.empty() && m.mask < 0 && !m.offset.is_affine())

@@ -112,6 +112,8 @@ Value FrameValues::compute(int s) {
       if (!m.operands.empty() && !(m.offset == IndexExpr(0))) i = i + index_value(m.offset);
       return (i >= m.low) & (i < m.high);
     }
+    case Expr::Kind::clamp:
+      return tile::max(tile::min(k_.cast(value(m.operands[0]), DType::i64), m.high), m.low);
     case Expr::Kind::where:
       return tile::where(value(m.operands[0]), computed(m.operands[1]), computed(m.operands[2]));
     case Expr::Kind::random:

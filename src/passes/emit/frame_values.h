@@ -101,6 +101,9 @@ class FrameValues {
     bool matrix = false;              // both axes, even those that memory does not vary along
   };
   Access block_access(const Block& block);
+  // Where a block begins that starts at clamped numbers, as one more dimension: nothing where these vary
+  // within the tile, or there are none.
+  std::optional<Picked> placed(const std::vector<std::pair<int, Index>>& dynamic);
 
  private:
   const Expr& expr(int s) const { return s_.nest.exprs[static_cast<std::size_t>(s)]; }

@@ -204,8 +204,11 @@ Lowered lower(const ir::Graph& graph, const TiledGroup& group, const tile::Targe
               const LowerOptions& options) {
   Lowered out;
   const std::string& name = options.name;
+  for (const ProgramOutput& o : group.nest.outputs)
+    if (o.keeps >= 0) out.copied.push_back({o.keeps, o.node});
   if (group.nest.is_empty()) {  // nothing is added to the zeros
-    for (const ProgramOutput& o : group.nest.outputs) out.zeroed.push_back(o.node);
+    for (const ProgramOutput& o : group.nest.outputs)
+      if (o.keeps < 0) out.zeroed.push_back(o.node);
     return out;
   }
   LoopNest nest = group.nest;
@@ -251,6 +254,7 @@ void rename_nodes(Lowered& lowered, const std::vector<ir::NodeId>& from, const s
   std::map<ir::NodeId, ir::NodeId> names;
   for (std::size_t i = 0; i < from.size(); ++i) names[from[i]] = to[i];
   for (ir::NodeId& node : lowered.zeroed) node = names.at(node);
+  for (auto& [from, output] : lowered.copied) from = names.at(from), output = names.at(output);
   for (EmittedKernel& kernel : lowered.kernels)
     for (BufferSource& view : kernel.views)
       if (view.node >= 0) view.node = names.at(view.node);

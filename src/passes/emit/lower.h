@@ -4,6 +4,8 @@
 #include "passes/emit/tile_emitter.h"
 #include "passes/tiling/tile_group.h"
 
+#include <utility>
+
 namespace tilewright::passes {
 
 struct Lowered {
@@ -11,6 +13,8 @@ struct Lowered {
   std::vector<Temporary> temporaries;
   std::vector<ir::NodeId> zeroed;  // outputs that must hold zeros before the first kernel
   std::vector<int> zeroed_temporaries;
+  // Outputs that must hold what another node does before the first kernel: (that node, output).
+  std::vector<std::pair<ir::NodeId, ir::NodeId>> copied;
   // The first kernel with other tiles, for a tuner: the same views in the same order, the same results.
   std::vector<tile::Kernel> variants;
 };

@@ -30,6 +30,7 @@ struct Expr {
     dot,       // Σ over the reduced variables (inner: over one inner variable) of a · b, each in its type of
                // `operand_dtypes`
     product,   // of two operands, in `dtype` (dot_as_sums.h)
+    clamp,     // i64: operand, brought into [low, high]
     epilogue_reduction,  // `monoid` over parallel variables, of what a dot gives (epilogue_reductions.h)
   };
   Kind kind = Kind::constant;
@@ -66,9 +67,11 @@ struct ProgramOutput {
   ir::NodeId node = -1;
   int expr = -1;
   IndexExpr offset;
-  std::vector<std::pair<int, Index>> dynamic;  // scatter_add: element offset + Σ value × stride
-  int mask = -1;                               // bool expr: writes where true
-  bool accumulate = false;                     // atomic_add onto zeros
+  // scatter_add, update_slice: element offset + Σ value × stride
+  std::vector<std::pair<int, Index>> dynamic;
+  int mask = -1;            // bool expr: writes where true
+  bool accumulate = false;  // atomic_add onto zeros
+  ir::NodeId keeps = -1;    // update_slice: what its buffer holds elsewhere
 };
 
 // The depth of an inner dot is in a tile as a whole up to this length. A longer one is walked in blocks; only

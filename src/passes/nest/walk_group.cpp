@@ -15,8 +15,9 @@ LoopNest Walker::run() {
   choose_space();
   for (NodeId o : group_.outputs) add_output(o);
   const bool accumulates = std::any_of(nest_.outputs.begin(), nest_.outputs.end(),
-                                       [](const ProgramOutput& o) { return o.accumulate; });
-  // Each addition must happen once, which a space with reduced axes does not promise.
+                                       [](const ProgramOutput& o) { return o.accumulate || o.keeps >= 0; });
+  // Each addition must happen once, which a space with reduced axes does not promise; neither is a block
+  // placed there.
   if (accumulates && !nest_.reduced_variables().empty()) throw Stop{Refusal::opaque};
   drop_unused();
   return std::move(nest_);
@@ -66,7 +67,8 @@ void Walker::choose_space() {
   }
   for (NodeId id : group_.outputs) {
     const Node& n = graph_.node(id);
-    const bool scatters = n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along;
+    const bool scatters = n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along ||
+                          n.op->kind == OpClass::update_slice;
     const Shape& shape = scatters ? graph_.type(n.operands[1]).shape : n.type.shape;
     if (id == group_.outputs[0] || shape.size() > space_.size()) space_ = shape;
   }
@@ -140,6 +142,7 @@ void Walker::add_output(NodeId id) {
   const Node& n = graph_.node(id);
   if (n.op->kind == OpClass::scatter_add || n.op->kind == OpClass::scatter_add_along)
     return add_scatter(id, n);
+  if (n.op->kind == OpClass::update_slice) return add_update(id, n);
   Coordinates at;
   const NodeId epilogue_reduction = epilogue_reduction_of(id);
   if (epilogue_reduction >= 0 && graph_.type(epilogue_reduction).shape.size() == n.type.shape.size())
@@ -176,6 +179,41 @@ void Walker::add_scatter(NodeId id, const Node& n) {
   const int index = walk(n.operands[0], index_at, -1);
   const int valid = valid_index(index, n.type.shape[static_cast<int>(axis)]);
   nest_.outputs.push_back({id, value, offset, {{index, strides[axis]}}, valid, true});
+}
+
+// Only the block is written: what lies around it is copied there before, or is there already.
+void Walker::add_update(NodeId id, const Node& n) {
+  const NodeId stored = storage_node(graph_, n.operands[0]);
+  if (members_.count(stored) || is_inlined(graph_.node(stored)) || ops::has_pitch(graph_.node(stored)))
+    throw Stop{Refusal::indirect_through_fused};
+  const Coordinates at = output_coordinates(n.operands[1]);
+  const int value = walk(n.operands[1], at, -1);
+  const Shape& block = graph_.type(n.operands[1]).shape;
+  Shape room = n.type.shape;
+  for (int i = 0; i < room.rank(); ++i) room[i] -= block[i];
+  Placed place = placed(at, n.operands[2], n.type.shape, room);
+  nest_.outputs.push_back(
+      {id, value, std::move(place.offset), std::move(place.dynamic), -1, false, n.operands[0]});
+}
+
+Walker::Placed Walker::placed(const Coordinates& at, NodeId start, const Shape& whole, const Shape& room) {
+  const Strides strides = row_major_strides(whole);
+  Placed out;
+  for (int axis = 0; axis < room.rank(); ++axis) {
+    const auto i = static_cast<std::size_t>(axis);
+    out.offset = out.offset + at[i] * strides[i];
+    if (room[axis] == 0) continue;
+    const int s = walk(start, {IndexExpr(axis)}, -1);
+    const Expr& begin = nest_.exprs[static_cast<std::size_t>(s)];
+    if (begin.kind == Expr::Kind::constant) {
+      out.offset = out.offset + std::clamp<Index>(begin.number.i, 0, room[axis]) * strides[i];
+      continue;
+    }
+    const int inside =
+        push({.kind = Expr::Kind::clamp, .operands = {s}, .dtype = DType::i64, .low = 0, .high = room[axis]});
+    out.dynamic.push_back({inside, strides[i]});
+  }
+  return out;
 }
 
 int Walker::push(Expr expr) {
@@ -243,6 +281,8 @@ int Walker::compute(NodeId id, const Coordinates& at, int mask) {
       return take(n, at, mask);
     case OpClass::take_along:
       return take_along(n, at, mask);
+    case OpClass::dynamic_slice:
+      return dynamic_slice(n, at, mask);
     default:
       throw Stop{Refusal::opaque};
   }

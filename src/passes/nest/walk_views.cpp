@@ -161,6 +161,24 @@ int Walker::take_along(const Node& n, Coordinates at, int mask) {
   return indirect(n.operands[0], at, static_cast<int>(axis), index, mask);
 }
 
+int Walker::dynamic_slice(const Node& n, const Coordinates& at, int mask) {
+  const NodeId source = n.operands[0], stored = storage_node(graph_, source);
+  if (members_.count(stored) || is_inlined(graph_.node(stored)) ||
+      (ops::has_pitch(graph_.node(stored)) && stored != source))
+    throw Stop{Refusal::indirect_through_fused};
+  const Shape& shape = graph_.type(source).shape;
+  Shape room = shape;
+  for (int i = 0; i < room.rank(); ++i) room[i] -= n.type.shape[i];
+  Placed place =
+      placed(at, n.operands[1], stored == source ? ops::stored_shape(graph_.node(stored)) : shape, room);
+  return push({.kind = Expr::Kind::load,
+               .node = stored,
+               .offset = std::move(place.offset),
+               .dynamic = std::move(place.dynamic),
+               .mask = mask,
+               .dtype = n.type.dtype});
+}
+
 bool Walker::is_position_inside(int index, NodeId source, Index axis) const {
   const Expr& s = nest_.exprs[static_cast<std::size_t>(index)];
   return s.kind == Expr::Kind::index &&

@@ -74,6 +74,16 @@ class Walker {
 
   void add_scatter(ir::NodeId id, const ir::Node& n);
 
+  void add_update(ir::NodeId id, const ir::Node& n);
+  int dynamic_slice(const ir::Node& n, const Coordinates& at, int mask);
+  // Where the element `at` of a block lies in a buffer of places `whole`, which has room for so many blocks
+  // more along each axis.
+  struct Placed {
+    IndexExpr offset;
+    std::vector<std::pair<int, Index>> dynamic;
+  };
+  Placed placed(const Coordinates& at, ir::NodeId start, const Shape& whole, const Shape& room);
+
   int push(Expr expr);
   void inherit(Expr& expr, int operand) const;
 

@@ -29,6 +29,7 @@ void touch(std::vector<Life>& lives, int buffer, int step) {
 }  // namespace
 
 void plan_memory(Plan& plan) {
+  plan.arena_bytes = 0;
   std::vector<Life> lives(plan.buffers.size());
   for (std::size_t b = 0; b < lives.size(); ++b) lives[b].buffer = static_cast<int>(b);
   for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {

@@ -59,7 +59,8 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
     for (NodeId o : n.operands) operands.push_back(to(o));
     if (n.op->kind == OpClass::concat) operands = few_parts(out, weights, n, std::move(operands));
     operands = weights.bounded(n, std::move(operands));
-    const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along;
+    const bool gathers = n.op->kind == OpClass::take || n.op->kind == OpClass::take_along ||
+                         n.op->kind == OpClass::dynamic_slice || n.op->kind == OpClass::update_slice;
     if (gathers && (!is_stored(out, operands[0]) || is_reshaped_with_pitch(out, operands[0])))
       operands[0] = copy_of(out, operands[0]);
     const bool views =

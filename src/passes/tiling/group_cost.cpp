@@ -209,7 +209,10 @@ GroupCost group_cost(const ir::Graph& graph, const CutProgram& cut, const tile::
   for (const auto& [node, bytes] : read) move(bytes, graph.type(node));
   for (const ProgramOutput& o : nest.outputs) {
     if (o.node < 0) continue;  // partial results: small beside what they are made of
-    move(bytes_of(graph.type(o.node)) * (o.accumulate ? 2 : 1), graph.type(o.node));
+    const ir::Type& type = graph.type(o.node);
+    // Of what is copied around a block, the same in whatever group, nothing is counted.
+    const double block = touched(o.offset, nest) * static_cast<double>(size_bytes(type.dtype));
+    move(o.keeps >= 0 ? block : bytes_of(type) * (o.accumulate ? 2 : 1), type);
   }
   return cost;
 }

@@ -74,6 +74,7 @@ PrintedLoop ElementPrinter::begin_elements(const ElementLoop& plan) {
 
 void ElementPrinter::print_elements(const ElementLoop& plan) {
   PrintedLoop loop = begin_elements(plan);
+  print_wait_for_readers(loop);
   accuracy_ = printer::accuracy_in_loop(kernel_, plan, facts_.accuracy);
   const std::size_t n = plan.body.size();
   analysis_.count_uses(loop);

@@ -20,6 +20,10 @@ class ElementPrinter : PrinterParts {
   // elements; empty: none.
   std::string effect_guard(const PrintedLoop& loop) const;
 
+  // Before effects that threads of this layout carry out: others that read what is written over have done so.
+  // `own`: each element has one thread.
+  void print_wait_for_readers(const std::vector<const Op*>& effects, ThreadLayout written, bool own);
+
   LoadPrinter& loads() { return loads_; }
   const ReductionPrinter& reductions() const { return reductions_; }
   // The rows of a thread that element loops walk now; not set: all.
@@ -52,6 +56,7 @@ class ElementPrinter : PrinterParts {
   void print_tma_store(const PrintedLoop& loop);
 
   // --- stores (print_stores.cpp)
+  void print_wait_for_readers(const PrintedLoop& loop);
   void print_store(PrintedLoop& loop, std::size_t i);
   void print_keep(PrintedLoop& loop, std::size_t i);
   void print_scattered(PrintedLoop& loop, std::size_t i);

@@ -166,6 +166,20 @@ void ExchangePrinter::print_barrier() {
     out_.write("__syncthreads();");
 }
 
+// Waits for all threads of a program: those of a cluster, or those of a warp that has several programs.
+void ExchangePrinter::print_wait_for_program() {
+  if (layouts_.is_packed()) {
+    const Index own = schedule_.threads / layouts_.programs_per_block;
+    if (own > 1)
+      out_.line("__syncwarp(0xffffffffu >> {} << (threadIdx.x % 32 / {} * {}));", 32 - own, own, own);
+  } else if (row_cluster(schedule_) > 1) {
+    need("cluster");
+    out_.write("cluster_sync();");
+  } else {
+    print_barrier();
+  }
+}
+
 std::string ExchangePrinter::thread_of_program() const {
   return is_pingpong(schedule_) ? fmt::format("threadIdx.x % {}", kWarpgroup) : "threadIdx.x";
 }

@@ -14,6 +14,7 @@ class ExchangePrinter : PrinterParts {
   void print_dot(const Step& step);
   Registers converted(ValueId v, ThreadLayout layout);
   void print_barrier();
+  void print_wait_for_program();
   std::string exchanging_threads() const;
   std::string exchange_place(const std::string& type) const;
 

@@ -3,6 +3,7 @@
 #include "backends/cuda/print/kernel_printer.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tilewright::cuda {
 
@@ -51,6 +52,41 @@ bool LoopAnalysis::direct_copy(const PrintedLoop& loop, std::size_t i) const {
   return kernel_.type(target).dtype == kernel_.type(from.value).dtype &&
          (in.kind != Instr::Kind::keep ||
           expressions_.type_of(loops_.storage(target)) == expressions_.type_of(from.value));
+}
+
+void ElementPrinter::print_wait_for_readers(const PrintedLoop& loop) {
+  std::vector<const Op*> effects;
+  for (const Instr& in : loop.plan->body)
+    if (in.kind == Instr::Kind::effect) effects.push_back(in.op);
+  print_wait_for_readers(effects, loop.layout, effect_guard(loop).empty());
+}
+
+void ElementPrinter::print_wait_for_readers(const std::vector<const Op*>& effects, ThreadLayout written,
+                                            bool own) {
+  std::set<int> over;
+  for (const Op* op : effects)
+    if (facts_.view_uses[static_cast<std::size_t>(op->param)].read) over.insert(op->param);
+  if (over.empty()) return;
+  const auto reads = [&](const Op& op) {
+    return (op.kind == OpKind::load || op.kind == OpKind::gather) && over.count(op.param) > 0;
+  };
+  const auto walks_all = [](const ElementLoop& loop, const std::vector<int>& axes) {
+    const std::vector<int> all = long_axes(loop.shape);
+    return std::all_of(all.begin(), all.end(),
+                       [&](int axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); });
+  };
+  // Threads that read their own elements alone, in loops of one layout, wait for nobody.
+  std::set<const Op*> in_loops;
+  for (const auto& [other, layout] : layouts_.loops)
+    for (const Instr& in : other->body) {
+      if (in.kind != Instr::Kind::compute || !in.op || !reads(*in.op)) continue;
+      in_loops.insert(in.op);
+      own = own && in.op->kind == OpKind::load && layout == written && walks_all(*other, in.axes);
+    }
+  // Scalars are read by every thread.
+  tile::for_each_op(kernel_.body,
+                    [&](const Op& op) { own = own && (!reads(op) || in_loops.count(&op) > 0); });
+  if (!own) k_.exchanges().print_wait_for_program();
 }
 
 // A load (or the keep of one) whose registers are the value's buffer.

@@ -39,6 +39,7 @@ void ScalarPrinter::print_scalar_effect(const Op& op) {
     offset = expressions_.view_offset(op.param, indices);
     if (op.masked) guard = join_conditions({guard, wrapped(expressions_.scalar(op.operands.back()).text)});
   }
+  k_.elements().print_wait_for_readers({&op}, whole.layout, false);
   need("convert");
   const std::string stored =
       fmt::format("cast<{}>({})", element_type(dtype), expressions_.as_type(value, compute_type(dtype)));

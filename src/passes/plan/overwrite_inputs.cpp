@@ -1,0 +1,384 @@
+// Which launches read an input and write the output that is to lie there, and an order in which the readers
+// come first.
+#include "passes/plan/overwrite_inputs.h"
+
+#include "passes/plan/plan_memory.h"
+#include "passes/plan/same_blocks.h"
+
+#include <tilewright/base/error.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <queue>
+#include <utility>
+
+namespace tilewright::passes {
+
+using tile::Plan;
+using tile::PlanBuffer;
+using tile::PlanStep;
+
+namespace {
+
+std::size_t place(int i) { return static_cast<std::size_t>(i); }
+
+class Overwriter {
+ public:
+  Overwriter(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants)
+      : plan_(plan), variants_(variants), memory_(plan.buffers.size()) {
+    std::iota(memory_.begin(), memory_.end(), 0);
+  }
+
+  void merge_copied_temporaries() {
+    for (bool merged = true; merged;) {
+      merged = false;
+      for (const PlanStep& step : std::vector<PlanStep>(plan_.steps))
+        merged = merged || (step.kind == PlanStep::Kind::copy && merge_temporary(step.from, step.buffer));
+    }
+  }
+
+  void reuse_large_temporaries(const tile::Target& target) {
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+      if (plan_.steps[s].kind != PlanStep::Kind::launch) continue;
+      for (const auto& [from, to] : successors(s)) {
+        if (arena(plan_.steps) - arena(with_buffer(plan_.steps, from, to)) < kMuchMemory) continue;
+        std::vector<int> views;
+        for (std::size_t v = 0; v < plan_.steps[s].views.size(); ++v)
+          if (const int b = plan_.steps[s].views[v].buffer; b == from || b == to)
+            views.push_back(static_cast<int>(v));
+        if (!why_not_merged(plan_.steps[s], views).empty() || slows(plan_.steps[s], views, target)) continue;
+        if (merge_temporary(from, to)) break;
+      }
+    }
+  }
+
+  Overwriting grant(const Overwrite& wish) {
+    if (wish.output >= 0) return {wish, why_not(wish)};
+    Overwriting found{wish, "no output has its size and type"};
+    for (const int output : fitting(wish.inputs.front())) {
+      std::string why = why_not({output, wish.inputs});
+      if (why.empty()) return {{output, wish.inputs}, ""};
+      if (!found.why_not.starts_with("kernel")) found.why_not = std::move(why);
+    }
+    return found;
+  }
+
+ private:
+  std::string why_not(const Overwrite& wish) {
+    const int output = buffer(PlanBuffer::Role::output, wish.output);
+    std::vector<int> inputs;
+    inputs.reserve(wish.inputs.size());
+    for (int i : wish.inputs) inputs.push_back(buffer(PlanBuffer::Role::input, i));
+    const PlanBuffer& to = plan_.buffers[place(output)];
+    for (int i : inputs) {
+      const PlanBuffer& from = plan_.buffers[place(i)];
+      if (from.dtype != to.dtype || from.elements != to.elements) return "it has another size or type";
+      if (memory_[place(i)] != i) return "another output is written there";
+    }
+    std::string why = lay(output, inputs);
+    if (why.empty())
+      for (int i : inputs) memory_[place(i)] = output;
+    return why;
+  }
+
+  // What an arena must shrink by for a kernel to be changed: one that only reads an operand has more ways to
+  // read it.
+  static constexpr Index kMuchMemory = Index{256} << 20;
+
+  // Temporaries that a step is the last to use, with those of one size that it is the first to use.
+  std::vector<std::pair<int, int>> successors(std::size_t s) const {
+    const auto large = [&](int b) {
+      const PlanBuffer& of = plan_.buffers[place(b)];
+      return of.role == PlanBuffer::Role::temporary &&
+             of.elements * static_cast<Index>(size_bytes(of.dtype)) >= kMuchMemory;
+    };
+    const auto used = [&](int b, std::size_t from, std::size_t to) {
+      for (std::size_t i = from; i < to; ++i)
+        if (uses(plan_.steps[i]).count(b)) return true;
+      return false;
+    };
+    std::vector<std::pair<int, int>> out;
+    const std::map<int, Use> here = uses(plan_.steps[s]);
+    for (const auto& [a, read] : here)
+      for (const auto& [b, written] : here) {
+        const PlanBuffer &from = plan_.buffers[place(a)], &to = plan_.buffers[place(b)];
+        if (a == b || read.written || written.read || !large(a) || !large(b)) continue;
+        if (from.dtype == to.dtype && from.elements == to.elements && !used(b, 0, s) &&
+            !used(a, s + 1, plan_.steps.size()))
+          out.push_back({a, b});
+      }
+    return out;
+  }
+
+  static std::vector<PlanStep> with_buffer(std::vector<PlanStep> steps, int from, int to) {
+    for (PlanStep& step : steps) {
+      for (tile::ViewBinding& v : step.views)
+        if (v.buffer == from) v.buffer = to;
+      for (int* buffer : {&step.buffer, &step.from})
+        if (*buffer == from) *buffer = to;
+    }
+    return steps;
+  }
+
+  // By more than a part of what the whole program takes that a measurement would hardly find.
+  bool slows(const PlanStep& step, const std::vector<int>& views, const tile::Target& target) const {
+    constexpr double kPart = 1.0 / 200;
+    if (!target.predicted_us) return false;
+    const tile::Kernel& kernel = plan_.kernels[place(step.kernel)];
+    const double more_us = target.predicted_us(with_one_view(kernel, views).kernel, target) -
+                           target.predicted_us(kernel, target);
+    double all_us = 0;
+    for (const tile::Kernel& k : plan_.kernels) {
+      if (more_us <= kPart * all_us) return false;
+      all_us += target.predicted_us(k, target);
+    }
+    return more_us > kPart * all_us;
+  }
+
+  // A temporary becomes what it is copied to.
+  bool merge_temporary(int from, int to) {
+    const PlanBuffer &a = plan_.buffers[place(from)], &b = plan_.buffers[place(to)];
+    if (a.role != PlanBuffer::Role::temporary || a.dtype != b.dtype || a.elements != b.elements) return false;
+    if (!lay(to, {from}).empty()) return false;
+    plan_.steps = with_buffer(std::move(plan_.steps), from, to);
+    return true;
+  }
+
+  // Outputs that could take an input's place, those first whose kernels read it: others are better off
+  // elsewhere.
+  std::vector<int> fitting(int input) const {
+    const int from = buffer(PlanBuffer::Role::input, input);
+    std::vector<int> first, others;
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+      const PlanBuffer& to = plan_.buffers[b];
+      const PlanBuffer& of = plan_.buffers[place(from)];
+      const bool taken = std::count(memory_.begin(), memory_.end(), static_cast<int>(b)) > 1;
+      if (to.role != PlanBuffer::Role::output || taken || to.dtype != of.dtype || to.elements != of.elements)
+        continue;
+      const bool together = std::any_of(plan_.steps.begin(), plan_.steps.end(), [&](const PlanStep& step) {
+        const std::map<int, Use> used = uses(step);
+        const auto writes = used.find(static_cast<int>(b));
+        return used.count(from) > 0 && writes != used.end() && writes->second.written;
+      });
+      (together ? first : others).push_back(to.position);
+    }
+    first.insert(first.end(), others.begin(), others.end());
+    return first;
+  }
+
+  int buffer(PlanBuffer::Role role, int position) const {
+    for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
+      if (plan_.buffers[b].role == role && plan_.buffers[b].position == position) return static_cast<int>(b);
+    TW_CHECK(false, "every input and output of a plan has a buffer");
+    return -1;
+  }
+
+  struct Use {
+    bool read = false, written = false;
+  };
+  // What a step does to each buffer.
+  std::map<int, Use> uses(const PlanStep& step) const {
+    std::map<int, Use> out;
+    if (step.kind != PlanStep::Kind::launch) {
+      out[step.buffer].written = true;
+      if (step.kind == PlanStep::Kind::copy) out[step.from].read = true;
+      return out;
+    }
+    const std::vector<tile::ViewUse> views = tile::view_uses(plan_.kernels[place(step.kernel)]);
+    for (std::size_t v = 0; v < views.size(); ++v) {
+      Use& use = out[step.views[v].buffer];
+      use.read = use.read || views[v].read || views[v].accumulated;
+      use.written = use.written || views[v].written || views[v].accumulated;
+    }
+    return out;
+  }
+
+  // Nothing is changed where there is a reason against it.
+  std::string lay(int output, const std::vector<int>& inputs) {
+    const auto is_input = [&](int b) { return std::find(inputs.begin(), inputs.end(), b) != inputs.end(); };
+    std::vector<std::size_t> steps;  // all but copies of the input to itself
+    std::vector<std::map<int, Use>> used;
+    std::vector<std::size_t> readers, writers;  // of the input and of the output: places in `steps`
+    std::vector<std::size_t> makers, users;  // what writes the input, as of a temporary; what uses the output
+    std::vector<std::pair<std::size_t, std::vector<int>>> merged;  // step, views
+    for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
+      const PlanStep& step = plan_.steps[s];
+      if (step.kind == PlanStep::Kind::copy && step.buffer == output && is_input(step.from)) continue;
+      used.push_back(uses(step));
+      const bool writes = used.back().count(output) && used.back()[output].written;
+      const auto of_inputs = [&](bool Use::* how) {
+        return std::any_of(inputs.begin(), inputs.end(), [&](int i) {
+          const auto use = used.back().find(i);
+          return use != used.back().end() && use->second.*how;
+        });
+      };
+      const bool reads = of_inputs(&Use::read);
+      if (of_inputs(&Use::written)) makers.push_back(steps.size());
+      if (used.back().count(output)) users.push_back(steps.size());
+      if (reads) readers.push_back(steps.size());
+      if (writes) writers.push_back(steps.size());
+      steps.push_back(s);
+      if (!reads || !writes) continue;
+      std::vector<int> views;
+      for (std::size_t v = 0; v < step.views.size(); ++v)
+        if (step.views[v].buffer == output || is_input(step.views[v].buffer))
+          views.push_back(static_cast<int>(v));
+      if (std::string why = why_not_merged(step, views); !why.empty()) return why;
+      merged.push_back({s, std::move(views)});
+    }
+    const std::optional<std::vector<std::size_t>> order =
+        in_order(used, {{readers, writers}, {makers, users}});
+    if (!order) return late_reader(steps, readers, writers);
+    std::vector<PlanStep> ordered;
+    ordered.reserve(order->size());
+    std::vector<std::size_t> chosen;
+    chosen.reserve(order->size());
+    for (std::size_t i : *order) chosen.push_back(steps[i]);
+    const bool moved = !std::is_sorted(chosen.begin(), chosen.end());
+    for (std::size_t s : chosen) ordered.push_back(plan_.steps[s]);
+    if (moved)
+      if (std::string why = grows(ordered, output); !why.empty()) return why;
+    for (const auto& [s, views] : merged) {
+      const auto at = std::find(chosen.begin(), chosen.end(), s) - chosen.begin();
+      merge(ordered[static_cast<std::size_t>(at)], views);
+    }
+    plan_.steps = std::move(ordered);
+    return "";
+  }
+
+  const std::string& kernel_name(const PlanStep& step) const {
+    return plan_.kernels[place(step.kernel)].name;
+  }
+
+  std::string why_not_merged(const PlanStep& step, const std::vector<int>& views) const {
+    for (int v : views)
+      if (step.views[place(v)].offset != step.views[place(views[0])].offset)
+        return fmt::format("kernel {} reads it at another place than it writes", kernel_name(step));
+    const std::string why = why_not_same_memory(plan_.kernels[place(step.kernel)], step.scalars, views);
+    return why.empty() ? "" : fmt::format("kernel {} {}", kernel_name(step), why);
+  }
+
+  void merge(PlanStep& step, const std::vector<int>& views) {
+    tile::Kernel& kernel = plan_.kernels[place(step.kernel)];
+    if (place(step.kernel) < variants_.size()) {
+      std::vector<tile::Kernel>& others = variants_[place(step.kernel)];
+      std::erase_if(others, [&](const tile::Kernel& k) {
+        return !why_not_same_memory(k, step.scalars, views).empty();
+      });
+      for (tile::Kernel& k : others) k = with_one_view(k, views).kernel;
+    }
+    OneView one = with_one_view(kernel, views);
+    std::vector<tile::ViewBinding> bindings;
+    for (int v = 0; v < static_cast<int>(step.views.size()); ++v)
+      if (v == one.kept || std::find(views.begin(), views.end(), v) == views.end())
+        bindings.push_back(step.views[place(v)]);
+    kernel = std::move(one.kernel);
+    step.views = std::move(bindings);
+  }
+
+  // Steps that come before other ones.
+  using Before = std::pair<std::vector<std::size_t>, std::vector<std::size_t>>;
+
+  // The order of steps that is nearest to the one there is: what meets in memory stays as it stood, but
+  // what is wanted earlier comes earlier. Nothing where there is none.
+  std::optional<std::vector<std::size_t>> in_order(const std::vector<std::map<int, Use>>& used,
+                                                   const std::vector<Before>& wanted) const {
+    std::vector<std::vector<std::size_t>> later(used.size());
+    std::vector<int> waits(used.size(), 0);
+    const auto before = [&](std::size_t a, std::size_t b) {
+      later[a].push_back(b);
+      ++waits[b];
+    };
+    struct Seen {
+      std::optional<std::size_t> writer;
+      std::vector<std::size_t> readers;  // since
+    };
+    std::map<int, Seen> seen;
+    for (std::size_t s = 0; s < used.size(); ++s)
+      for (const auto& [b, use] : used[s]) {
+        Seen& at = seen[memory_[place(b)]];
+        if (at.writer && *at.writer != s) before(*at.writer, s);
+        if (!use.written) {
+          at.readers.push_back(s);
+          continue;
+        }
+        for (std::size_t r : at.readers)
+          if (r != s) before(r, s);
+        at = {s, {}};
+      }
+    for (const auto& [first, then] : wanted)
+      for (std::size_t a : first)
+        for (std::size_t b : then)
+          if (a != b) before(a, b);
+    std::vector<std::size_t> order;
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    for (std::size_t s = 0; s < used.size(); ++s)
+      if (waits[s] == 0) ready.push(s);
+    while (!ready.empty()) {
+      const std::size_t s = ready.top();
+      ready.pop();
+      order.push_back(s);
+      for (std::size_t t : later[s])
+        if (--waits[t] == 0) ready.push(t);
+    }
+    if (order.size() != used.size()) return std::nullopt;
+    return order;
+  }
+
+  // A launch that reads the input and waits for what writes there.
+  std::string late_reader(const std::vector<std::size_t>& steps, const std::vector<std::size_t>& readers,
+                          const std::vector<std::size_t>& writers) const {
+    const auto text = [&](std::size_t at) {
+      const PlanStep& step = plan_.steps[steps[at]];
+      return step.kind == PlanStep::Kind::launch ? "kernel " + kernel_name(step) : std::string("a copy");
+    };
+    return fmt::format("{} reads it and waits for {}, which writes there", text(readers.back()),
+                       text(writers.front()));
+  }
+
+  Index arena(const std::vector<PlanStep>& steps) const {
+    Plan places{.buffers = plan_.buffers, .steps = steps};
+    plan_memory(places);
+    return places.arena_bytes;
+  }
+
+  // Launches in another order keep temporaries longer, perhaps for more than the output's own memory.
+  std::string grows(const std::vector<PlanStep>& ordered, int output) const {
+    const PlanBuffer& to = plan_.buffers[place(output)];
+    const Index saved = to.elements * static_cast<Index>(size_bytes(to.dtype));
+    const Index more = arena(ordered) - arena(plan_.steps);
+    return more <= saved ? "" : fmt::format("its readers first would take {} B more of temporaries", more);
+  }
+
+  Plan& plan_;
+  std::vector<std::vector<tile::Kernel>>& variants_;
+  std::vector<int> memory_;  // of each buffer: the buffer whose memory it is
+};
+
+}  // namespace
+
+void merge_copied_temporaries(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants) {
+  Overwriter(plan, variants).merge_copied_temporaries();
+}
+
+void reuse_large_temporaries(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants,
+                             const tile::Target& target) {
+  Overwriter(plan, variants).reuse_large_temporaries(target);
+}
+
+std::vector<Overwriting> overwrite_inputs(Plan& plan, std::vector<std::vector<tile::Kernel>>& variants,
+                                          const std::vector<Overwrite>& wanted) {
+  Overwriter overwriter(plan, variants);
+  std::vector<Overwriting> out;
+  out.reserve(wanted.size());
+  for (const Overwrite& wish : wanted) out.push_back(overwriter.grant(wish));
+  plan_memory(plan);
+  return out;
+}
+
+}  // namespace tilewright::passes

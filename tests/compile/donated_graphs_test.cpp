@@ -1,0 +1,70 @@
+// Random graphs whose inputs are donated: the same bits as of the graph that writes elsewhere, whatever lies
+// where.
+#include "support/donated_graph.h"
+#include "support/random_graph.h"
+#include "tensor/explain.h"
+#include "tensor/storage.h"
+
+#include <tilewright/tilewright.hpp>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+namespace tilewright::test {
+namespace {
+
+constexpr int kGraphs = 150;
+
+std::vector<Tensor> tensors(Context& context, const ir::Graph& graph, std::uint64_t seed) {
+  std::vector<Tensor> out;
+  for (const ir::HostTensor& t : random_inputs(graph, seed))
+    out.push_back(is_float(t.type.dtype) ? context.from(t.f, t.type.shape, t.type.dtype)
+                                         : context.from(std::vector<std::int64_t>(t.i.begin(), t.i.end()),
+                                                        t.type.shape, t.type.dtype));
+  return out;
+}
+
+std::vector<std::byte> bytes(const Tensor& t) {
+  std::vector<std::byte> out(detail::storage_bytes(t));
+  EXPECT_TRUE(detail::read_storage(t, out.data()));
+  return out;
+}
+
+class DonatedGraphs : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(DonatedGraphs, HaveTheBitsOfThoseThatWriteElsewhere) {
+  Context context({.device = GetParam(), .cache_directory = ""});
+  const bool reference = std::string(GetParam()) == "reference";
+  int granted = 0, refused = 0;
+  for (std::uint64_t seed = 1; seed <= (reference ? 4 * kGraphs : kGraphs); ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const ir::Graph graph = with_fitting_outputs(random_graph({.seed = seed,
+                                                               .ops = 8,
+                                                               .max_elements = seed % 3 == 0 ? 60000 : 600,
+                                                               .matmuls = seed % 4 == 0,
+                                                               .placed = seed % 2 == 0}));
+    if (graph.inputs().empty()) continue;
+    std::vector<int> all;
+    for (int i = 0; i < static_cast<int>(graph.inputs().size()); ++i) all.push_back(i);
+    const auto function = detail::graph_function(graph);
+    // In a fixed order, as atomics are not.
+    const Compiled<std::vector<Tensor>> apart(function, {.deterministic = true}),
+        donating(function, {.deterministic = true, .donate = all});
+    const std::vector<Tensor> expected = apart(tensors(context, graph, seed)),
+                              got = donating(tensors(context, graph, seed));
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_EQ(bytes(got[i]), bytes(expected[i])) << "output " << i << "\n"
+                                                   << donating.explain() << donating.report().front().graph;
+    const SpecialisationReport report = donating.report().front();
+    for (const std::string& line : report.in_place)
+      ++(line.find("becomes output") != std::string::npos ? granted : refused);
+  }
+  RecordProperty("granted", granted);
+  EXPECT_GT(granted, refused / 4) << "most inputs have an output that fits: " << refused << " refused";
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DonatedGraphs, ::testing::Values("reference", "cpu"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace tilewright::test

@@ -1,0 +1,16 @@
+// Graphs whose inputs are given for good: outputs that could lie in their memory, and a plan where they do.
+#pragma once
+
+#include "passes/pipeline.h"
+
+namespace tilewright::test {
+
+// With one more output of each input's type, where there is a value of it.
+ir::Graph with_fitting_outputs(ir::Graph graph);
+
+// The compiled graph with all inputs donated.
+passes::Compiled donating(passes::Compiled compiled);
+// Inputs whose memory an output of it takes.
+int donations(const passes::Compiled& compiled);
+
+}  // namespace tilewright::test
