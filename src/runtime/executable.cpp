@@ -110,7 +110,7 @@ Status Executable::run_step(std::size_t s) {
   }
   void* to = addresses_[static_cast<std::size_t>(step.buffer)];
   if (bytes(step.buffer) == 0) return Unit{};
-  if (step.kind == PlanStep::Kind::zero) return device_->backend().fill(to, 0, bytes(step.buffer));
+  if (step.kind == PlanStep::Kind::zero) return device_->backend().fill(to, {}, bytes(step.buffer));
   return device_->backend().copy(to, addresses_[static_cast<std::size_t>(step.from)], bytes(step.buffer),
                                  backends::CopyKind::device_to_device);
 }
