@@ -15,13 +15,21 @@ using tile::PlanBuffer;
 using tile::PlanStep;
 
 Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, KernelStore& store) {
-  std::unique_ptr<Executable> out(new Executable(plan));
-  out->device_ = store.device();
-  out->kernels_.reserve(plan.kernels.size());
+  std::vector<std::shared_ptr<LoadedKernel>> kernels;
+  kernels.reserve(plan.kernels.size());
   for (KernelResult& loaded : store.get_all(plan.kernels)) {
     if (!loaded) return loaded.error();
-    out->kernels_.push_back(std::move(*loaded));
+    kernels.push_back(std::move(*loaded));
   }
+  return create(plan, store, std::move(kernels));
+}
+
+Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, KernelStore& store,
+                                                       std::vector<std::shared_ptr<LoadedKernel>> kernels) {
+  TW_CHECK(kernels.size() == plan.kernels.size(), "a kernel of the plan is not among those loaded");
+  std::unique_ptr<Executable> out(new Executable(plan));
+  out->device_ = store.device();
+  out->kernels_ = std::move(kernels);
   if (plan.arena_bytes > 0) {
     auto arena = Buffer::allocate(out->device_, static_cast<std::size_t>(plan.arena_bytes));
     if (!arena) return arena.error();

@@ -234,7 +234,9 @@ Specialisation& CompiledCore::State::specialise(const std::vector<Tensor>& args,
         finish(again);
         return again.trace->graph;
       };
-      fresh->graph = compile_for_sizes(device, trace.graph, trace_at, types, options, fresh->dynamic);
+      fresh->graph = compile_for_sizes(device, trace.graph, trace_at, types, options.dynamic,
+                                       graph_options(options), fresh->dynamic);
+      if (!fresh->graph) fresh->graph = compile_graph(device, trace.graph, graph_options(options));
     }
     fresh->captured.assign(trace.inputs.begin() + static_cast<std::ptrdiff_t>(args.size()),
                            trace.inputs.end());

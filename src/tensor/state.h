@@ -44,6 +44,12 @@ struct GraphOptions {
   bool deterministic = false;
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
+  // The key of a program of a graph with this one that is compiled so.
+  Hash128 key_with(const Hash128& graph) const {
+    Hasher h;
+    h.add(graph).add(fuse).add(recompute).add(allow_tf32).add(deterministic).add(autotune);
+    return h.digest();
+  }
 };
 
 // A graph compiled for one device.
@@ -57,6 +63,8 @@ struct CompiledGraph {
   std::optional<runtime::StepTimes> times;         // when it was measured
 };
 
+class SizeFamily;
+
 struct DeviceState {
   DeviceState(const std::shared_ptr<runtime::Device>& d, runtime::BinaryCache* cache)
       : device(d), store(d, cache), target(d->target()) {}
@@ -65,7 +73,8 @@ struct DeviceState {
   std::shared_ptr<const perf::Hardware> ceilings;  // stored by tw devices --probe; null: never measured
   tile::Target target;  // what graphs are compiled for: the device's, with the ceilings where they are known
   runtime::Recent<Hash128, std::shared_ptr<CompiledGraph>> graphs{
-      kMostGraphs, kMostTemporaryBytes};  // by structure and options
+      kMostGraphs, kMostTemporaryBytes};                                        // by structure and options
+  runtime::Recent<Hash128, std::shared_ptr<SizeFamily>> families{kMostGraphs};  // of eager ones, by form
   runtime::Recent<std::pair<DType, std::uint64_t>, Tensor> literals{kMostLiterals};  // by their bits
 };
 
@@ -114,12 +123,18 @@ std::vector<ir::Type> output_types(const ir::Graph& graph);
 // passes::run_pipeline(); an Error of it names no place in the compiler.
 passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
                          const passes::PipelineOptions& options);
-// Loads the kernels of a compiled graph with these outputs.
+// Loads the kernels of a compiled graph with these outputs, or takes those that are given.
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
-                                          std::vector<ir::Type> outputs);
+                                          std::vector<ir::Type> outputs,
+                                          std::vector<std::shared_ptr<runtime::LoadedKernel>> kernels = {});
 // Compiles a graph, or finds it compiled; and runs it.
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options = {});
+// The same of an eager operation, whose kernels serve other sizes (size_family.h). `imagined`: its graph at
+// some.
+std::shared_ptr<CompiledGraph> eager_graph(
+    DeviceState& device, const ir::Graph& graph,
+    const std::function<std::optional<ir::Graph>(std::size_t)>& imagined);
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
                               CompiledGraph& graph, const std::vector<Tensor>& inputs,
                               const GraphOptions& options = {});
