@@ -46,7 +46,8 @@ class SizeFamily::Member {
       there = lowered(
           graph_, target,
           {.fuse = options_.fuse, .recompute = options_.recompute, .deterministic = options_.deterministic});
-    } catch (const Error&) {
+    } catch (const Error& e) {
+      why_not_ = e.what();
       return nullptr;
     }
     there->target = target_;
@@ -61,7 +62,10 @@ class SizeFamily::Member {
     return load_graph(device, std::move(compiled), output_types(graph_), std::move(kernels));
   }
 
+  const std::string& why_not() const { return why_not_; }  // the last time that it could not be
+
  private:
+  std::string why_not_;
   tile::Target target_;
   const ir::Graph& graph_;
   const GraphOptions& options_;
@@ -101,7 +105,7 @@ SizeFamily::Shared SizeFamily::compared(DeviceState& device, Member& member, Row
     Member other(device, *graph, options_);
     const passes::Compiled *here = member.lowered_by(rows), *there = other.lowered_by(rows);
     if (!here || !there) {
-      because("it cannot be lowered for all sizes");
+      because("it cannot be lowered for all sizes: " + (here ? other : member).why_not());
       continue;
     }
     auto plan = passes::generalise(here->plan, there->plan);
