@@ -26,18 +26,46 @@ bool is_plain(const tile::Plan& plan) {
   });
 }
 
+// Loops whose ends are arguments, and products: to large tensors these cost more than 2 %.
+bool loops_or_multiplies(const tile::Plan& plan) {
+  bool out = false;
+  for (const tile::Kernel& k : plan.kernels)
+    tile::for_each_op(k.body, [&](const tile::Op& op) {
+      out = out || op.kind == tile::OpKind::loop || op.kind == tile::OpKind::dot;
+    });
+  return out;
+}
+
+// What a program's kernels take at least.
+double floor_s(const passes::Compiled& compiled, const tile::Target& target) {
+  double seconds = 0;
+  for (const auto& kernel : compiled.kernels) seconds += kernel.cost.seconds(target);
+  return seconds;
+}
+
+// Programs of less gain from kernels of their own what thousands of calls do not pay back.
+constexpr double kWorthCompiling_s = 10e-6;
+
 }  // namespace
 
 // A graph, lowered where it is asked for.
 class SizeFamily::Member {
  public:
-  Member(const DeviceState& device, const ir::Graph& graph, const GraphOptions& options)
-      : target_(with_policy(device.target, options)), graph_(graph), options_(options) {}
+  // Whose kernels it may share: all that do the same, or where those of any size are slower than its own, and
+  // it takes long, none.
+  enum class Share : std::uint8_t { always, unless_slower };
 
-  // Null where it cannot be lowered so.
+  Member(const DeviceState& device, const ir::Graph& graph, const GraphOptions& options,
+         Share share = Share::always)
+      : target_(with_policy(device.target, options)), graph_(graph), options_(options), share_(share) {}
+
+  // Null where it cannot be lowered so, or takes kernels of its own.
   passes::Compiled* lowered_by(Rows rows) {
     std::optional<passes::Compiled>& there = made_[static_cast<std::size_t>(rows)];
+    bool& refused = refused_[static_cast<std::size_t>(rows)];
+    if (refused) return nullptr;
     if (there) return &*there;
+    refused = true;
     tile::Target target = target_;
     target.any_size = true;
     target.predicted_us = nullptr;  // of one size alone: others would be fused otherwise
@@ -51,6 +79,12 @@ class SizeFamily::Member {
       return nullptr;
     }
     there->target = target_;
+    if (share_ == Share::unless_slower && floor_s(*there, target_) > kWorthCompiling_s &&
+        loops_or_multiplies(there->plan)) {
+      why_not_ = "its own kernels are faster";
+      return nullptr;
+    }
+    refused = false;
     return &*there;
   }
 
@@ -69,7 +103,9 @@ class SizeFamily::Member {
   tile::Target target_;
   const ir::Graph& graph_;
   const GraphOptions& options_;
+  Share share_;
   std::optional<passes::Compiled> made_[2];
+  bool refused_[2] = {false, false};
 };
 
 // With kernels that there are.
@@ -134,7 +170,7 @@ SizeFamily::Shared SizeFamily::shared(DeviceState& device, const ir::Graph& grap
 
 SizeFamily::Shared SizeFamily::shared_eagerly(DeviceState& device, const ir::Graph& graph,
                                               const Others& imagined) {
-  Member member(device, graph, options_);
+  Member member(device, graph, options_, Member::Share::unless_slower);
   Shared out = fitting(device, member);
   if (out.graph) return out;
   const Others before = [&](std::size_t i) {

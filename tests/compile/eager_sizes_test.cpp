@@ -163,7 +163,8 @@ TEST_P(EagerSizes, CrossEveryEdge) {
 
 TEST_P(EagerSizes, FewKernelsServeAll) {
   for (const SizedOp& op : sized_ops()) {
-    if (op.name == std::string("cumsum")) continue;  // a scan's row is one tile, as long as it is
+    if (op.name == std::string("cumsum")) continue;             // a scan's row is one tile, as long as it is
+    if (op.name == std::string("matmul of squares")) continue;  // large: LargeProgramsThatLoop...
     for (const Index n : {200, 201, 204, 151, 220, 250}) op.run(arguments(op, n), n);
     const std::size_t after_some = builds();
     for (const Index n : {149, 202, 133, 255, 222, 251, 180}) op.run(arguments(op, n), n);
@@ -183,6 +184,29 @@ TEST_P(EagerSizes, TheSecondCompilesNothing) {
   for (const Index n : {101, 33, 1000, 4100})
     EXPECT_NEAR(of_vectors(n)[4].to_vector<float>().back(), 1.0 / 12, 1e-6);
   EXPECT_EQ(builds(), after_one);
+}
+
+// Where kernels of any size would be slower, and a call is long, each size has its own: those that a context
+// without other sizes would make.
+TEST_P(EagerSizes, LargeProgramsThatLoopOrMultiplyHaveTheirOwn) {
+  if (std::string(GetParam()) == "reference") return;  // nothing is large to it
+  const Tensor w = ctx_.full({64, 256}, 0.25);
+  const auto rows = [&](Index n) { return softmax(ctx_.full({3000, n}, 0.5)); };
+  const auto product = [&](Index n) { return matmul(ctx_.full({n, 64}, 0.5), w); };
+  for (const std::function<Tensor(Index)>& run : {std::function<Tensor(Index)>(rows), {product}}) {
+    for (const Index n : {400, 401, 402, 403}) {
+      const std::size_t before = builds();
+      run(n);
+      EXPECT_GT(builds(), before) << n;
+    }
+    const std::size_t before = builds();
+    run(401);
+    EXPECT_EQ(builds(), before);
+  }
+  for (const Index n : {5, 6}) product(n);
+  const std::size_t small = builds();
+  for (const Index n : {7, 8}) product(n);
+  EXPECT_EQ(builds(), small) << "small ones share";
 }
 
 TEST_P(EagerSizes, ANumberIsAnArgument) {
