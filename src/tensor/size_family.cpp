@@ -43,16 +43,22 @@ double floor_s(const passes::Compiled& compiled, const tile::Target& target) {
   return seconds;
 }
 
-// Programs of less gain from kernels of their own what thousands of calls do not pay back.
-constexpr double kWorthCompiling_s = 10e-6;
+// Whether a program is so long that kernels of any size, where they are slower, cost more than compiling its
+// own: what shorter ones lose takes thousands of calls to come to that. On a GPU, where no kernel of any size
+// was measured, all count as slower, and what a launch hides is short.
+bool is_worth_compiling(const passes::Compiled& any_size, const tile::Target& target) {
+  constexpr double kShort_s = 10e-6;
+  const double seconds = floor_s(any_size, target);
+  return target.ends_anywhere ? seconds > kShort_s && loops_or_multiplies(any_size.plan)
+                              : seconds > 2 * target.launch_s;
+}
 
 }  // namespace
 
 // A graph, lowered where it is asked for.
 class SizeFamily::Member {
  public:
-  // Whose kernels it may share: all that do the same, or where those of any size are slower than its own, and
-  // it takes long, none.
+  // Whether it takes kernels of any size always, or has its own where these are worth it.
   enum class Share : std::uint8_t { always, unless_slower };
 
   Member(const DeviceState& device, const ir::Graph& graph, const GraphOptions& options,
@@ -79,8 +85,7 @@ class SizeFamily::Member {
       return nullptr;
     }
     there->target = target_;
-    if (share_ == Share::unless_slower && floor_s(*there, target_) > kWorthCompiling_s &&
-        loops_or_multiplies(there->plan)) {
+    if (share_ == Share::unless_slower && is_worth_compiling(*there, target_)) {
       why_not_ = "its own kernels are faster";
       return nullptr;
     }
