@@ -26,14 +26,17 @@ bool is_plain(const tile::Plan& plan) {
   });
 }
 
-// Loops whose ends are arguments, and products: to large tensors these cost more than 2 %.
-bool loops_or_multiplies(const tile::Plan& plan) {
+bool has(const tile::Plan& plan, tile::OpKind kind) {
   bool out = false;
   for (const tile::Kernel& k : plan.kernels)
-    tile::for_each_op(k.body, [&](const tile::Op& op) {
-      out = out || op.kind == tile::OpKind::loop || op.kind == tile::OpKind::dot;
-    });
+    tile::for_each_op(k.body, [&](const tile::Op& op) { out = out || op.kind == kind; });
   return out;
+}
+
+// The share of its time that a program may lose on a core to sizes that are arguments.
+double lost_share(const tile::Plan& plan) {
+  if (has(plan, tile::OpKind::dot)) return 0.05;
+  return has(plan, tile::OpKind::loop) ? 0.5 : 0;
 }
 
 // What a program's kernels take at least.
@@ -43,13 +46,13 @@ double floor_s(const passes::Compiled& compiled, const tile::Target& target) {
   return seconds;
 }
 
-// Whether a program is so long that kernels of any size, where they are slower, cost more than compiling its
-// own: what shorter ones lose takes thousands of calls to come to that. On a GPU, where no kernel of any size
-// was measured, all count as slower, and what a launch hides is short.
+// Whether kernels of any size lose so much a call that its own are worth compiling: that takes as long as
+// thousands of such losses. On a GPU, where no kernel of any size was measured, all that is longer than what
+// a launch hides.
 bool is_worth_compiling(const passes::Compiled& any_size, const tile::Target& target) {
-  constexpr double kShort_s = 10e-6;
+  constexpr double kLittle_s = 5e-6;
   const double seconds = floor_s(any_size, target);
-  return target.ends_anywhere ? seconds > kShort_s && loops_or_multiplies(any_size.plan)
+  return target.ends_anywhere ? seconds * lost_share(any_size.plan) > kLittle_s
                               : seconds > 2 * target.launch_s;
 }
 

@@ -192,9 +192,9 @@ TEST_P(EagerSizes, TheSecondCompilesNothing) {
 // without other sizes would make.
 TEST_P(EagerSizes, LargeProgramsThatLoopOrMultiplyHaveTheirOwn) {
   if (std::string(GetParam()) == "reference") return;  // nothing is large to it
-  const Tensor w = ctx_.full({64, 256}, 0.25);
+  const Tensor w = ctx_.full({512, 512}, 0.25);
   const auto rows = [&](Index n) { return softmax(ctx_.full({3000, n}, 0.5)); };
-  const auto product = [&](Index n) { return matmul(ctx_.full({n, 64}, 0.5), w); };
+  const auto product = [&](Index n) { return matmul(ctx_.full({n, 512}, 0.5), w); };
   for (const std::function<Tensor(Index)>& run : {std::function<Tensor(Index)>(rows), {product}}) {
     for (const Index n : {400, 401, 402, 403}) {
       const std::size_t before = builds();
