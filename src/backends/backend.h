@@ -3,6 +3,8 @@
 // below).
 #pragma once
 
+#include "backends/fill_pattern.h"
+
 #include <tilewright/base/error.h>
 #include <tilewright/tile/kernel.h>
 #include <tilewright/tile/schedule.h>
@@ -111,7 +113,8 @@ class Backend {
   virtual void release(void* address, std::size_t bytes) = 0;  // after the work already launched
   virtual Status copy(void* to, const void* from, std::size_t bytes,
                       CopyKind kind) = 0;  // host side done on return
-  virtual Status fill(void* to, int byte, std::size_t bytes) = 0;
+  // `bytes` are whole patterns, and `to` is aligned for one.
+  virtual Status fill(void* to, FillPattern pattern, std::size_t bytes) = 0;
   virtual Status synchronize() = 0;
 
   // --- time: device clock around what is launched between the two calls, in µs

@@ -4,6 +4,8 @@
 
 #include "ir/op.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,6 +26,10 @@ class Bytes {
     add(static_cast<std::int64_t>(list.size()));
     for (Index i : list) add(i);
   }
+  void add(DType dtype, int rank) {
+    add(static_cast<std::int64_t>(dtype));
+    add(std::int64_t{rank});
+  }
   void add(const Type& type) {
     add(static_cast<std::int64_t>(type.dtype));
     add(type.shape.extents());
@@ -34,28 +40,44 @@ class Bytes {
   std::string bytes_;
 };
 
-}  // namespace
+// Attributes that hold sizes and numbers; the others say what an op does.
+bool is_measure(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kMeasures = {"shape", "start",  "step", "low",
+                                                         "high",  "offset", "value"};
+  return std::find(kMeasures.begin(), kMeasures.end(), name) != kMeasures.end();
+}
 
-Hash128 key_of(const Graph& graph) {
+enum class Measures : std::uint8_t { kept, left_out };
+
+Hash128 digest_of(const Graph& graph, Measures measures) {
+  const bool all = measures == Measures::kept;
   Bytes key;
   key.add(std::string_view(graph.name()));
   key.add(std::int64_t{graph.size()});
   for (const Node& node : graph.nodes()) {
     key.add(std::string_view(node.op->name));
     key.add(std::string_view(node.name));
-    key.add(node.type);
+    if (all)
+      key.add(node.type);
+    else
+      key.add(node.type.dtype, node.type.shape.rank());
     key.add(static_cast<std::int64_t>(node.operands.size()));
     for (NodeId o : node.operands) key.add(std::int64_t{o});
     key.add(static_cast<std::int64_t>(node.attrs.items().size()));
     for (const auto& [name, attr] : node.attrs.items()) {
       key.add(std::string_view(name));
       key.add(static_cast<std::int64_t>(attr.index()));
-      std::visit([&](const auto& value) { key.add(value); }, attr);
+      if (all || !is_measure(name)) std::visit([&](const auto& value) { key.add(value); }, attr);
     }
   }
   key.add(static_cast<std::int64_t>(graph.outputs().size()));
   for (NodeId o : graph.outputs()) key.add(std::int64_t{o});
   return key.digest();
 }
+
+}  // namespace
+
+Hash128 key_of(const Graph& graph) { return digest_of(graph, Measures::kept); }
+Hash128 form_of(const Graph& graph) { return digest_of(graph, Measures::left_out); }
 
 }  // namespace tilewright::ir

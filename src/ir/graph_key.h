@@ -9,4 +9,8 @@ namespace tilewright::ir {
 
 Hash128 key_of(const Graph& graph);
 
+// The same for graphs that differ in sizes and numbers alone: in extents, in what views cut and fill, and in
+// constants. What they compute need not differ in these alone: a rewrite may know a number.
+Hash128 form_of(const Graph& graph);
+
 }  // namespace tilewright::ir

@@ -41,6 +41,7 @@ class PlanWriter {
   PlanWriter(Compiled& compiled, const tile::Target& target, const PipelineOptions& options)
       : out_(compiled),
         graph_(compiled.graph),
+        target_(target),
         options_(options),
         plans_(std::exchange(compiled.fusion.plans, nullptr)) {
     if (plans_ == nullptr || !(plans_->target() == target)) plans_ = std::make_shared<GroupPlans>(target);
@@ -247,6 +248,7 @@ class PlanWriter {
 
   Compiled& out_;
   const ir::Graph& graph_;
+  const tile::Target& target_;
   const PipelineOptions& options_;
   std::set<NodeId> stored_;  // by groups
   std::set<NodeId> copied_;  // what blocks are placed in

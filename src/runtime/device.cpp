@@ -68,6 +68,11 @@ Status Buffer::write(const void* from, std::size_t bytes) {
   return device_->backend().copy(data_, from, bytes, backends::CopyKind::host_to_device);
 }
 
+Status Buffer::fill(backends::FillPattern pattern) {
+  if (bytes_ == 0) return Unit{};
+  return device_->backend().fill(data_, pattern, bytes_);
+}
+
 Status Buffer::read(void* to, std::size_t bytes) const {
   if (bytes == 0) return Unit{};
   return device_->backend().copy(to, data_, bytes, backends::CopyKind::device_to_host);

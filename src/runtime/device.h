@@ -42,6 +42,7 @@ class Buffer {
   const std::shared_ptr<Device>& shared_device() const { return device_; }
   Status write(const void* from, std::size_t bytes);  // from the host; done on return
   Status read(void* to, std::size_t bytes) const;     // to the host, after all work launched so far
+  Status fill(backends::FillPattern pattern);         // all of it, behind the work launched so far
 
  private:
   Buffer(std::shared_ptr<Device> device, void* data, std::size_t bytes)

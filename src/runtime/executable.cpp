@@ -15,13 +15,24 @@ using tile::PlanBuffer;
 using tile::PlanStep;
 
 Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, KernelStore& store) {
+  BuildTimes times;
+  std::vector<std::shared_ptr<LoadedKernel>> kernels;
+  kernels.reserve(plan.kernels.size());
+  for (KernelResult& loaded : store.get_all(plan.kernels, &times)) {
+    if (!loaded) return loaded.error();
+    kernels.push_back(std::move(*loaded));
+  }
+  auto out = create(plan, store, std::move(kernels));
+  if (out) (*out)->build_times_ = times;
+  return out;
+}
+
+Result<std::unique_ptr<Executable>> Executable::create(const tile::Plan& plan, KernelStore& store,
+                                                       std::vector<std::shared_ptr<LoadedKernel>> kernels) {
+  TW_CHECK(kernels.size() == plan.kernels.size(), "a kernel of the plan is not among those loaded");
   std::unique_ptr<Executable> out(new Executable(plan));
   out->device_ = store.device();
-  out->kernels_.reserve(plan.kernels.size());
-  for (KernelResult& loaded : store.get_all(plan.kernels, &out->build_times_)) {
-    if (!loaded) return loaded.error();
-    out->kernels_.push_back(std::move(*loaded));
-  }
+  out->kernels_ = std::move(kernels);
   if (plan.arena_bytes > 0) {
     auto arena = Buffer::allocate(out->device_, static_cast<std::size_t>(plan.arena_bytes));
     if (!arena) return arena.error();
@@ -110,7 +121,7 @@ Status Executable::run_step(std::size_t s) {
   }
   void* to = addresses_[static_cast<std::size_t>(step.buffer)];
   if (bytes(step.buffer) == 0) return Unit{};
-  if (step.kind == PlanStep::Kind::zero) return device_->backend().fill(to, 0, bytes(step.buffer));
+  if (step.kind == PlanStep::Kind::zero) return device_->backend().fill(to, {}, bytes(step.buffer));
   return device_->backend().copy(to, addresses_[static_cast<std::size_t>(step.from)], bytes(step.buffer),
                                  backends::CopyKind::device_to_device);
 }

@@ -114,7 +114,7 @@ class Check {
   Status poison() const {
     for (std::size_t v = 0; v < copies_.size(); ++v) {
       if (!uses_[v].written || uses_[v].read || uses_[v].accumulated) continue;
-      const int byte = is_float(kernel_.views[v].dtype) ? 0xFF : 0xA5;
+      const backends::FillPattern byte{is_float(kernel_.views[v].dtype) ? 0xFFu : 0xA5u};
       if (Status s = backend_.fill(lowest(v), byte, static_cast<std::size_t>(copies_[v].span().bytes())); !s)
         return s;
     }

@@ -143,6 +143,7 @@ std::vector<KernelResult> KernelStore::finish(std::vector<Build> builds, BuildTi
     b.there = known(b.key);
     if (!b.there && keys.insert(b.key).second) missing.push_back(&b);
   }
+  builds_ += missing.size();
   const auto count = static_cast<Index>(missing.size());
   if (count == 1) {
     compile(*missing[0]);

@@ -5,6 +5,7 @@
 #include "runtime/device.h"
 #include "runtime/recent.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <span>
@@ -51,6 +52,8 @@ class KernelStore {
   // A source someone edited, for the same kernel.
   KernelResult get_edited(const tile::Kernel& kernel, const backends::Source& source);
   const std::shared_ptr<Device>& device() const { return device_; }
+  // Kernels that were compiled, or read from the disk, because no equal one was in memory.
+  std::size_t builds() const { return builds_; }
   static constexpr std::size_t kMostUnused = 256;
 
  private:
@@ -67,6 +70,7 @@ class KernelStore {
 
   std::shared_ptr<Device> device_;
   BinaryCache* cache_;
+  std::atomic<std::size_t> builds_ = 0;
   std::mutex mutex_;  // of what follows, of its kernels' candidates, and of cache_'s writes
   std::map<Hash128, std::weak_ptr<LoadedKernel>> loaded_;  // what any program uses, and what is recent
   Recent<Hash128, std::shared_ptr<LoadedKernel>> recent_{kMostUnused};

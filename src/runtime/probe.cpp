@@ -70,7 +70,7 @@ Status ProbeBench::reserve(std::size_t bytes) {
     if (!made) return made.error();
     *buffer = std::move(*made);
     // Not zeros, which a virtual machine's host may keep as one shared page.
-    if (Status filled = backend().fill((*buffer)->data(), 0x5A, bytes); !filled) return filled;
+    if (Status filled = backend().fill((*buffer)->data(), {0x5A}, bytes); !filled) return filled;
   }
   // The start of x feeds the arithmetic: not zeros, which draw less power, but numbers that are small and
   // normal in every float type, from f8e4m3 to f64.

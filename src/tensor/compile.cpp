@@ -275,7 +275,8 @@ CompiledGraph& CompiledCore::State::program(Specialisation& s, const std::vector
         finish(again);
         return again.trace->graph;
       };
-      fresh.graph = compile_for_sizes(device, *s.recorded, trace_at, types, options, over, s.dynamic);
+      fresh.graph = compile_for_sizes(device, *s.recorded, trace_at, types, options.dynamic, how, s.dynamic);
+      if (!fresh.graph) fresh.graph = compile_graph(device, *s.recorded, how);
     }
     s.programs.insert(s.programs.begin(), std::move(fresh));
   } catch (...) {

@@ -152,16 +152,24 @@ Tensor Context::arange(Index n, DType dtype, const Location& where) {
   check_holds("arange", dtype, n - 1, where);
   const std::lock_guard lock(state_->mutex);
   return detail::in_function("arange", where, [&] {
-    const auto write = [&](ir::Graph& graph) { return ops::cast(ops::iota(graph, Shape{n}, 0), dtype); };
+    const auto write = [&](ir::Graph& graph, Index length) {
+      return ops::cast(ops::iota(graph, Shape{length}, 0), dtype);
+    };
     DeviceState& device = state_->device(state_->options.device);
     if (const auto trace = detail::creation_trace(*state_, *device.device))
       return detail::record(
-                 state_, trace, {}, [&](ir::Graph& graph, const auto&) { return std::vector{write(graph)}; },
-                 where)
+                 state_, trace, {},
+                 [&](ir::Graph& graph, const auto&) { return std::vector{write(graph, n)}; }, where)
           .at(0);
-    ir::Graph graph("arange");
-    graph.set_outputs({write(graph).id});
-    return run_graph(state_, device, *compile_graph(device, graph), {}).at(0);
+    const auto graph_of = [&](Index length) {
+      ir::Graph graph("arange");
+      graph.set_outputs({write(graph, length).id});
+      return graph;
+    };
+    const auto longer = [&](std::size_t way) {
+      return way == 0 && n > 1 ? std::optional(graph_of(n + 1)) : std::nullopt;
+    };
+    return run_graph(state_, device, *eager_graph(device, graph_of(n), longer), {}).at(0);
   });
 }
 

@@ -1,7 +1,7 @@
 // Other sizes to compare with, and the comparison.
 #include "tensor/dynamic.h"
 
-#include "passes/plan/generalise.h"
+#include "tensor/size_family.h"
 
 #include <fmt/format.h>
 
@@ -58,44 +58,17 @@ void check_dynamic(const std::vector<DynamicDim>& dynamic, const std::vector<ir:
 std::shared_ptr<CompiledGraph> compile_for_sizes(DeviceState& device, const ir::Graph& graph,
                                                  const TraceAt& trace_at,
                                                  const std::vector<ir::Type>& arguments,
-                                                 const CompileOptions& options,
-                                                 const std::vector<passes::Overwrite>& over,
-                                                 std::string& how) {
-  const passes::PipelineOptions pipeline{
-      .fuse = options.fuse, .recompute = options.recompute, .deterministic = options.deterministic};
-  // Rows held whole are tiles as long as the row. Walked in blocks they may have any length.
-  const tile::Target target = with_policy(device.target, {.allow_tf32 = options.allow_tf32});
-  tile::Target whole_rows = target;
-  whole_rows.any_size = true;
-  whole_rows.predicted_us = nullptr;  // of this size alone: other sizes would be fused otherwise
-  tile::Target by_blocks = whole_rows;
-  by_blocks.row_bytes = 0;
-  std::optional<ir::Graph> probes[kProbes];
-  how = "";
-  for (const tile::Target& lowered_for : {whole_rows, by_blocks}) {
-    passes::Compiled compiled = lowered(graph, lowered_for, pipeline);
-    compiled.target = target;
-    for (int probe = 0; probe < kProbes; ++probe) {
-      std::string reason;
-      try {
-        if (!probes[probe]) probes[probe] = trace_at(types_at(arguments, options.dynamic, probe));
-        auto general = passes::generalise(compiled.plan, lowered(*probes[probe], lowered_for, pipeline).plan);
-        if (general) {
-          how = fmt::format("kernels take up to {} sizes as arguments", argument_count(*general));
-          compiled.plan = std::move(*general);
-          overwrite_inputs(compiled, over);
-          return load_graph(device, std::move(compiled), output_types(graph));
-        }
-        reason = general.error().message;
-      } catch (const Error& e) {
-        reason = fmt::format("the function fails at another size: {}", e.what());
-      }
-      if (how.empty()) how = "kernels for these sizes alone: " + reason;
-    }
-  }
-  passes::Compiled compiled = lowered(graph, target, pipeline);
-  overwrite_inputs(compiled, over);
-  return load_graph(device, std::move(compiled), output_types(graph));
+                                                 const std::vector<DynamicDim>& dynamic,
+                                                 const GraphOptions& options, std::string& how) {
+  const auto other = [&](std::size_t i) -> std::optional<ir::Graph> {
+    if (i == kProbes) return std::nullopt;
+    return trace_at(types_at(arguments, dynamic, static_cast<int>(i)));
+  };
+  SizeFamily::Shared shared = family_of(device, graph, options)->shared(device, graph, other);
+  how = shared.graph ? fmt::format("kernels take up to {} sizes as arguments",
+                                   argument_count(shared.graph->compiled.plan))
+                     : "kernels for these sizes alone: " + shared.why_not;
+  return std::move(shared.graph);
 }
 
 }  // namespace tilewright::detail

@@ -274,9 +274,9 @@ std::string explain(const std::vector<SpecialisationReport>& reports) {
   for (const SpecialisationReport& r : reports) {
     out += fmt::format("for {}\n  compiled in {:.2f} ms: {}\n", r.key, r.compile_ms, r.reason);
     if (r.times.trace_ms > 0)
-      out += fmt::format("    trace {:.2f} ms, passes {:.2f} ms, print {:.2f} ms, compiler {:.2f} ms, load {:.2f} ms\n",
-                         r.times.trace_ms, r.times.passes_ms, r.times.print_ms, r.times.compiler_ms,
-                         r.times.load_ms);
+      out += fmt::format(
+          "    trace {:.2f} ms, passes {:.2f} ms, print {:.2f} ms, compiler {:.2f} ms, load {:.2f} ms\n",
+          r.times.trace_ms, r.times.passes_ms, r.times.print_ms, r.times.compiler_ms, r.times.load_ms);
     if (!r.dynamic.empty()) out += fmt::format("  dynamic dimensions: {}\n", r.dynamic);
     if (r.draws > 0)
       out += fmt::format("  random: {} tensor{} drawn at each call\n", r.draws, r.draws == 1 ? "" : "s");

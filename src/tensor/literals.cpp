@@ -218,15 +218,23 @@ Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device,
               double value, const Location& where) {
   if (const std::shared_ptr<Trace> trace = creation_trace(*context, *device.device))
     return recorded_full(context, device, trace, type, value, where);
-  ir::Graph graph("full");
-  if (is_known(value)) {
-    graph.set_outputs({ops::constant(graph, type.dtype, type.shape, value).id});
-    return run_graph(context, device, *compile_graph(device, graph), {}).at(0);
-  }
-  const Tensor number = stored_tensor_of(context, device, fill_of(type.dtype, value));
-  const ir::Value in{&graph, graph.add_input("value", number.impl()->type)};
-  graph.set_outputs({stretched(in, type).id});
-  return run_graph(context, device, *compile_graph(device, graph), {number}).at(0);
+  // Of a narrow type through f32, as a kernel stores it.
+  const Scalar number = fill_of(type.dtype, value);
+  backends::FillPattern pattern{.width = static_cast<int>(size_bytes(type.dtype))};
+  convert(&number.bits, number.dtype, &pattern.bits, type.dtype, 1);
+  std::shared_ptr<runtime::Buffer> buffer = allocate(device.device, type);
+  if (auto done = buffer->fill(pattern); !done) raise(done.error(), done.error().message);
+  return make_tensor(context, type, device.device, std::move(buffer));
+}
+
+std::optional<Tensor> filled_like(const char* name, const Tensor& x, double value, const Location& where) {
+  if (!x.defined()) return std::nullopt;
+  const std::shared_ptr<ContextState> context = context_of(x, name, where);
+  const std::lock_guard lock(context->mutex);
+  return in_function(name, where, [&]() -> std::optional<Tensor> {
+    if (context->recording || recording_trace(*context, {x})) return std::nullopt;
+    return filled(context, context->device(x.device()), x.impl()->type, value, where);
+  });
 }
 
 }  // namespace tilewright::detail

@@ -29,8 +29,12 @@ Tensor apply_mixed(const char* name, const std::vector<Tensor>& tensors,
 // and what rounded up to a double beyond the largest i64 is the largest.
 void check_fill(const char* op, DType dtype, double value, const Location& where);
 
-// A tensor of this type filled with `value`, run or recorded.
+// A tensor of this type filled with `value`: memory, or a constant of what is recorded.
 Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device, const ir::Type& type,
               double value, const Location& where);
+
+// A tensor like x filled with `value`, which is memory and no program; nullopt where x is recorded, or has no
+// value.
+std::optional<Tensor> filled_like(const char* name, const Tensor& x, double value, const Location& where);
 
 }  // namespace tilewright::detail

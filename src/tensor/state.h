@@ -46,6 +46,16 @@ struct GraphOptions {
   bool autotune = false;  // its kernels' schedules will be tuned: not shared with graphs whose are not
   bool replay = false;    // may be replayed
   std::vector<passes::Overwrite> over = {};  // outputs that are to lie in inputs' memory
+  // The key of a program of a graph with this one that is compiled so.
+  Hash128 key_with(const Hash128& graph) const {
+    Hasher h;
+    h.add(graph).add(fuse).add(recompute).add(allow_tf32).add(deterministic).add(autotune);
+    for (const passes::Overwrite& o : over) {
+      h.add(o.output).add(o.inputs.size());
+      for (int i : o.inputs) h.add(i);
+    }
+    return h.digest();
+  }
 };
 
 // A graph compiled for one device.
@@ -59,6 +69,8 @@ struct CompiledGraph {
   std::optional<runtime::StepTimes> times;         // when it was measured
 };
 
+class SizeFamily;
+
 struct DeviceState {
   DeviceState(const std::shared_ptr<runtime::Device>& d, runtime::BinaryCache* cache)
       : device(d), store(d, cache), target(d->target()) {}
@@ -67,7 +79,8 @@ struct DeviceState {
   std::shared_ptr<const perf::Hardware> ceilings;  // stored by tw devices --probe; null: never measured
   tile::Target target;  // what graphs are compiled for: the device's, with the ceilings where they are known
   runtime::Recent<Hash128, std::shared_ptr<CompiledGraph>> graphs{
-      kMostGraphs, kMostTemporaryBytes};  // by structure and options
+      kMostGraphs, kMostTemporaryBytes};                                        // by structure and options
+  runtime::Recent<Hash128, std::shared_ptr<SizeFamily>> families{kMostGraphs};  // of eager ones, by form
   runtime::Recent<std::pair<DType, std::uint64_t>, Tensor> literals{kMostLiterals};  // by their bits
 };
 
@@ -122,12 +135,18 @@ passes::Compiled lowered(const ir::Graph& graph, const tile::Target& target,
                          const passes::PipelineOptions& options);
 // Grants what it can of `over`, and notes it.
 void overwrite_inputs(passes::Compiled& compiled, const std::vector<passes::Overwrite>& over);
-// Loads the kernels of a compiled graph with these outputs.
+// Loads the kernels of a compiled graph with these outputs, or takes those that are given.
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
-                                          std::vector<ir::Type> outputs);
+                                          std::vector<ir::Type> outputs,
+                                          std::vector<std::shared_ptr<runtime::LoadedKernel>> kernels = {});
 // Compiles a graph, or finds it compiled; and runs it.
 std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
                                              const GraphOptions& options = {});
+// The same of an eager operation, whose kernels serve other sizes (size_family.h). `imagined`: its graph at
+// some.
+std::shared_ptr<CompiledGraph> eager_graph(
+    DeviceState& device, const ir::Graph& graph,
+    const std::function<std::optional<ir::Graph>(std::size_t)>& imagined);
 // Outputs whose place in `given` is empty, or that it lacks, get new memory.
 std::vector<Tensor> run_graph(const std::shared_ptr<ContextState>& context, DeviceState& device,
                               CompiledGraph& graph, const std::vector<Tensor>& inputs,

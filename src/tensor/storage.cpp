@@ -28,10 +28,8 @@ const std::byte* host_storage(const Tensor& t) {
 
 Status fill_storage(const Tensor& t, std::uint8_t byte) {
   runtime::Buffer& buffer = buffer_of(t);
-  if (storage_bytes(t) == 0) return Unit{};
-  backends::Backend& backend = buffer.device().backend();
-  if (Status filled = backend.fill(buffer.data(), byte, storage_bytes(t)); !filled) return filled;
-  return backend.synchronize();
+  if (Status filled = buffer.fill({byte}); !filled) return filled;
+  return buffer.device().backend().synchronize();
 }
 
 Status read_storage(const Tensor& t, void* to) { return buffer_of(t).read(to, storage_bytes(t)); }

@@ -1,6 +1,7 @@
 // Tensor handles: reading, moving, and the choice between running an operation and recording it.
 #include "ir/graph_key.h"
 #include "runtime/outputs_apart.h"
+#include "tensor/size_family.h"
 #include "tensor/trace.h"
 
 #include <tilewright/base/error.h>
@@ -187,17 +188,27 @@ std::vector<Tensor> apply(const char* name, const std::vector<Tensor>& operands,
     if (const std::shared_ptr<Trace> trace = recording_trace(*context, operands))
       return record(context, trace, operands, write, where);
     if (context->recording) happens_now(*context, fmt::format("{} on {}", name, device->name()), where);
-    ir::Graph graph(name);
-    const ir::LocationScope scope(graph, location_text(where));
-    std::vector<ir::Value> inputs;
-    inputs.reserve(operands.size());
-    for (std::size_t i = 0; i < operands.size(); ++i)
-      inputs.push_back({&graph, graph.add_input(fmt::format("a{}", i), operands[i].impl()->type)});
-    std::vector<ir::NodeId> outputs;
-    for (const ir::Value& v : write(graph, inputs)) outputs.push_back(v.id);
-    graph.set_outputs(outputs);
+    const auto graph_of = [&](const auto& type_of) {
+      ir::Graph graph(name);
+      const ir::LocationScope scope(graph, location_text(where));
+      std::vector<ir::Value> inputs;
+      inputs.reserve(operands.size());
+      for (std::size_t i = 0; i < operands.size(); ++i)
+        inputs.push_back({&graph, graph.add_input(fmt::format("a{}", i), type_of(i))});
+      std::vector<ir::NodeId> outputs;
+      for (const ir::Value& v : write(graph, inputs)) outputs.push_back(v.id);
+      graph.set_outputs(outputs);
+      return graph;
+    };
     DeviceState& state = context->device(device->name());
-    return run_graph(context, state, *compile_graph(state, graph), operands);
+    const ir::Graph graph =
+        graph_of([&](std::size_t i) -> const ir::Type& { return operands[i].impl()->type; });
+    const auto imagined = [&](std::size_t way) -> std::optional<ir::Graph> {
+      const auto types = imagined_types(types_of(operands), way);
+      if (!types) return std::nullopt;
+      return graph_of([&](std::size_t i) -> const ir::Type& { return (*types)[i]; });
+    };
+    return run_graph(context, state, *eager_graph(state, graph, std::cref(imagined)), operands);
   });
 }
 
@@ -209,11 +220,14 @@ std::vector<ir::Type> output_types(const ir::Graph& graph) {
 }
 
 std::shared_ptr<CompiledGraph> load_graph(DeviceState& device, passes::Compiled compiled,
-                                          std::vector<ir::Type> outputs) {
+                                          std::vector<ir::Type> outputs,
+                                          std::vector<std::shared_ptr<runtime::LoadedKernel>> kernels) {
   auto out = std::make_shared<CompiledGraph>();
   out->compiled = std::move(compiled);
   out->outputs = std::move(outputs);
-  auto executable = runtime::Executable::create(out->compiled.plan, device.store);
+  const tile::Plan& plan = out->compiled.plan;
+  auto executable = kernels.empty() ? runtime::Executable::create(plan, device.store)
+                                    : runtime::Executable::create(plan, device.store, std::move(kernels));
   if (!executable) raise(executable.error(), executable.error().message);
   out->executable = std::move(*executable);
   out->ceilings = device.ceilings;
@@ -240,35 +254,49 @@ void overwrite_inputs(passes::Compiled& compiled, const std::vector<passes::Over
   if (!over.empty()) compiled.overwriting = passes::overwrite_inputs(compiled.plan, compiled.variants, over);
 }
 
-std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
-                                             const GraphOptions& options) {
-  Hasher hasher;
-  hasher.add(ir::key_of(graph))
-      .add(options.fuse)
-      .add(options.recompute)
-      .add(options.allow_tf32)
-      .add(options.deterministic)
-      .add(options.autotune);
-  for (const passes::Overwrite& o : options.over) {
-    hasher.add(o.output).add(o.inputs.size());
-    for (int i : o.inputs) hasher.add(i);
-  }
-  const Hash128 key = hasher.digest();
-  if (const auto* known = device.graphs.find(key)) return *known;
-  // A result of more elements than a grid has programs is first of all one that no memory holds: that is what
-  // is said.
-  for (ir::NodeId o : graph.outputs())
-    if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
-      allocate(device.device, graph.type(o));
+namespace {
+
+std::shared_ptr<CompiledGraph> compiled_alone(DeviceState& device, const ir::Graph& graph,
+                                              const GraphOptions& options) {
   passes::Compiled compiled = lowered(graph, with_policy(device.target, options),
                                       {.fuse = options.fuse,
                                        .recompute = options.recompute,
                                        .deterministic = options.deterministic,
                                        .variants = options.autotune});
   overwrite_inputs(compiled, options.over);
-  std::shared_ptr<CompiledGraph> fresh = load_graph(device, std::move(compiled), output_types(graph));
+  return load_graph(device, std::move(compiled), output_types(graph));
+}
+
+// What is known by the graph's key, or what `compile` makes.
+template <class Compile>
+std::shared_ptr<CompiledGraph> known_or(DeviceState& device, const ir::Graph& graph,
+                                        const GraphOptions& options, const Compile& compile) {
+  const Hash128 key = options.key_with(ir::key_of(graph));
+  if (const auto* known = device.graphs.find(key)) return *known;
+  // A result of more elements than a grid has programs is first of all one that no memory holds: that is what
+  // is said.
+  for (ir::NodeId o : graph.outputs())
+    if (graph.type(o).shape.size() > std::numeric_limits<std::int32_t>::max())
+      allocate(device.device, graph.type(o));
+  std::shared_ptr<CompiledGraph> fresh = compile();
   device.graphs.insert(key, fresh, static_cast<std::size_t>(fresh->compiled.plan.arena_bytes));
   return fresh;
+}
+
+}  // namespace
+
+std::shared_ptr<CompiledGraph> compile_graph(DeviceState& device, const ir::Graph& graph,
+                                             const GraphOptions& options) {
+  return known_or(device, graph, options, [&] { return compiled_alone(device, graph, options); });
+}
+
+std::shared_ptr<CompiledGraph> eager_graph(DeviceState& device, const ir::Graph& graph,
+                                           const SizeFamily::Others& imagined) {
+  return known_or(device, graph, {}, [&] {
+    std::shared_ptr<CompiledGraph> shared =
+        family_of(device, graph, {})->shared_eagerly(device, graph, imagined).graph;
+    return shared ? shared : compiled_alone(device, graph, {});
+  });
 }
 
 void run_graph_into(const std::shared_ptr<ContextState>& context, DeviceState& device, CompiledGraph& graph,

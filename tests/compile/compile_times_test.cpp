@@ -15,7 +15,8 @@ TEST(CompileTimes, AddUpToTheFirstCall) {
   const SpecialisationReport report = first.report().front();
   const CompileTimes& t = report.times;
   EXPECT_NEAR(t.trace_ms + t.passes_ms + t.print_ms + t.compiler_ms + t.load_ms, report.compile_ms, 1e-9);
-  for (const double part : {t.trace_ms, t.passes_ms, t.print_ms, t.compiler_ms, t.load_ms}) EXPECT_GT(part, 0);
+  for (const double part : {t.trace_ms, t.passes_ms, t.print_ms, t.compiler_ms, t.load_ms})
+    EXPECT_GT(part, 0);
   EXPECT_NE(first.explain().find(" ms, compiler "), std::string::npos);
 
   // The Context has compiled this program: another function of it is traced, and no more.

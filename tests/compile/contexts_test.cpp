@@ -12,10 +12,10 @@ namespace tilewright {
 namespace {
 
 const ContextOptions kHere{.device = "cpu", .cache_directory = ""};
-const ContextOptions kPlainContext{.device = "cpu", .cache_directory = "", .threads = 1, .isa = "baseline"};
+const ContextOptions kNoCache{.device = "cpu", .cache_directory = "", .threads = 1, .isa = "baseline"};
 
 TEST(Contexts, HaveSpecialisationsOfTheirOwn) {
-  Context here(kHere), plain(kPlainContext);
+  Context here(kHere), plain(kNoCache);
   const auto f = compile([](const Tensor& x) { return exp(x) + 1.f; });
   f(here.ones({64}));
   EXPECT_EQ(f(plain.zeros({64})).to_vector<float>()[5], 2.f);
@@ -32,13 +32,13 @@ TEST(Contexts, ThatAreGoneTakeTheirSpecialisationsWithThem) {
     Context gone(kHere);
     f(gone.ones({64}));
   }
-  Context plain(kPlainContext);
+  Context plain(kNoCache);
   EXPECT_EQ(f(plain.zeros({64})).to_vector<float>()[5], 2.f);
   EXPECT_EQ(f.report().size(), 1u);
 }
 
 TEST(Contexts, DoNotMix) {
-  Context here(kHere), plain(kPlainContext);
+  Context here(kHere), plain(kNoCache);
   const Tensor captured = here.ones({4}), x = here.ones({4}), other = plain.ones({4});
   const std::vector<std::string> wanted = {"of two Contexts, both on cpu", "contexts_test.cpp:"};
   test::expect_says([&] { x + other; }, wanted);
@@ -56,7 +56,7 @@ TEST(Contexts, RunKernelsByHandEachWithItsOwn) {
   const tile::Value t = k.load(x, {k.program_id(0) * 64}, {.shape = {64}});
   k.store(y, {k.program_id(0) * 64}, t + t);
   const TileFunction twice(k.finish({{{64, 64}}}));
-  for (const ContextOptions& options : {kHere, kPlainContext, kHere}) {
+  for (const ContextOptions& options : {kHere, kNoCache, kHere}) {
     Context ctx(options);
     const Tensor one = ctx.ones({64});
     EXPECT_EQ(twice({one, out({64})}).at(0).to_vector<float>()[63], 2.f);

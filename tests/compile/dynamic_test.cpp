@@ -8,6 +8,7 @@
 #include <set>
 
 #include "support/errors.h"
+#include "tensor/state.h"
 
 namespace tilewright {
 namespace {
@@ -109,6 +110,31 @@ TEST_P(Dynamic, AnotherSizeCompilesNothing) {
       for (const KernelReport& k : newest.kernels) sources.insert(k.source);
     }
     EXPECT_EQ(sources.size(), compiled.report().front().kernels.size()) << c.name;
+  }
+}
+
+// Both lengths change with each token, and every result is the next call's argument.
+TEST_P(Dynamic, ACacheThatGrowsByOneCompilesNothing) {
+  const auto step = [](const std::vector<Tensor>& a) -> std::vector<Tensor> {
+    const Tensor cache = concat({a[1], a[2]}, 1);
+    return {matmul(softmax(matmul(a[0], transpose(cache, {0, 2, 1})) * 0.25f), cache), cache};
+  };
+  const auto compiled = compile(step, {.dynamic = {{1, 1}}});
+  const auto builds = [&] { return ctx_.state()->device(GetParam()).store.builds(); };
+  const Tensor query = ctx_.randn({2, 1, 16}), row = ctx_.randn({2, 1, 16});
+  Tensor cache = ctx_.randn({2, 600, 16});
+  std::size_t after_one = 0;
+  for (int token = 0; token < 5; ++token) {
+    const std::vector<Tensor> got = compiled({query, cache, row});
+    if (token == 0) after_one = builds();
+    EXPECT_EQ(builds(), after_one) << "token " << token << ": " << compiled.report().front().dynamic;
+    const std::size_t before_eager = builds();
+    const std::vector<float> y = got[0].to_vector<float>(),
+                             want = step({query, cache, row})[0].to_vector<float>();
+    after_one += builds() - before_eager;
+    for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], want[i], 1e-5) << "token " << token;
+    EXPECT_EQ(got[1].shape(), (Shape{2, 601 + token, 16}));
+    cache = got[1];
   }
 }
 

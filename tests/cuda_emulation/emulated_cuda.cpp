@@ -270,8 +270,8 @@ class EmulatedBackend final : public backends::Backend {
     if (bytes > 0) std::memcpy(to, from, bytes);
     return Unit{};
   }
-  Status fill(void* to, int byte, std::size_t bytes) override {
-    std::memset(to, byte, bytes);
+  Status fill(void* to, backends::FillPattern pattern, std::size_t bytes) override {
+    backends::fill_on_host(to, pattern, bytes);
     return Unit{};
   }
   Status synchronize() override { return Unit{}; }

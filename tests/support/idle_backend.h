@@ -14,7 +14,7 @@ class IdleBackend : public backends::Backend {
   Result<void*> allocate(std::size_t bytes) override;
   void release(void* address, std::size_t bytes) override;
   Status copy(void*, const void*, std::size_t, backends::CopyKind) override { return Unit{}; }
-  Status fill(void*, int, std::size_t) override { return Unit{}; }
+  Status fill(void*, backends::FillPattern, std::size_t) override { return Unit{}; }
   Status synchronize() override { return Unit{}; }
   Status timer_start() override { return Unit{}; }
   Result<double> timer_stop_us() override { return 0.0; }

@@ -64,7 +64,7 @@ GraphRunner::Tensors run_once(runtime::Executable& executable, const passes::Com
     const std::size_t bytes = static_cast<std::size_t>(type.shape.size()) * size_bytes(type.dtype);
     out.push_back(buffer(bytes));
     // What is not written must show.
-    if (bytes > 0) (void)device->backend().fill(out.back()->data(), 0xA5, bytes).value();
+    if (bytes > 0) (void)device->backend().fill(out.back()->data(), {0xA5}, bytes).value();
   }
   for (const passes::Overwriting& o : compiled.overwriting)
     if (o.why_not.empty())

@@ -40,6 +40,7 @@ struct Target {
   double matrix_flops_per_s = 0;     // 16-bit operands on matrix units; 0: it has none
   bool tf32 = false;                 // f32 operands of products may lose all but 10 bits of mantissa
   bool any_size = false;             // kernels are to serve other sizes, too: tiles do not follow this one's
+  bool ends_anywhere = false;        // a loop over a tile ends where a view does, at no cost
   double launch_s = 1e-6;            // one kernel after another
   double round_wait_s = 0;      // of a loop that has no product to hide memory's latency behind, each round
   double burst_share = 1;       // of memory_bytes_per_s, where all programs write at once and compute nothing

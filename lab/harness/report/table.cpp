@@ -99,9 +99,14 @@ TextTable result_table(const std::vector<Row>& rows, TableOptions::Colour colour
   for (const Row& row : rows) {
     const std::string workload = workload_text(row);
     if (workload != last && !last.empty()) table.rule();
-    std::vector<std::string> cells = {workload == last ? "" : workload, row.contender, median_text(row),
-                                      device_time_text(row), rate_text(row), share_text(row),
-                                      speedup_text(row), error_text(row)};
+    std::vector<std::string> cells = {workload == last ? "" : workload,
+                                      row.contender,
+                                      median_text(row),
+                                      device_time_text(row),
+                                      rate_text(row),
+                                      share_text(row),
+                                      speedup_text(row),
+                                      error_text(row)};
     if (compiles) cells.push_back(compile_text(row));
     cells.push_back(verdict_text(row.verdict, colour));
     table.row(std::move(cells));
@@ -181,7 +186,8 @@ std::string render_table(const RunRecord& run, const TableOptions& options) {
         "that of the work",
         width);
   if (std::any_of(run.rows.begin(), run.rows.end(), [](const Row& row) { return row.from_disk; }))
-    text += wrapped("compile: \"*\" where kernels that an earlier process compiled were found on disk", width);
+    text +=
+        wrapped("compile: \"*\" where kernels that an earlier process compiled were found on disk", width);
   for (const auto& [key, value] : run.environment.options) {
     if (key == "device_time") text += wrapped("device: " + value, width);
   }

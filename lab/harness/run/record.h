@@ -45,8 +45,8 @@ struct Row {
   std::optional<double> compile_ms;  // of the first call, of contenders that compile
   bool from_disk = false;            // they found kernels compiled before
   std::string chosen = {};           // of a family's best: the contender whose figures these are
-  std::optional<double> rate;  // in `unit`, by the time of a call, as all that follows
-  std::string unit;            // "GB/s" or "GFLOP/s"
+  std::optional<double> rate;        // in `unit`, by the time of a call, as all that follows
+  std::string unit;                  // "GB/s" or "GFLOP/s"
   std::optional<double> floor_us;
   std::optional<double> roofline;  // floor_us / median_us: the share of what the machine can do
   std::optional<double> speedup;   // over the baseline; 1 for the baseline itself

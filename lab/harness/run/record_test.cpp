@@ -46,9 +46,10 @@ TEST(Record, ARowHasExactlyTheAgreedFieldsInOrder) {
     at = end;
   }
   EXPECT_EQ(fields, (std::vector<std::string>{
-                        "target", "contender", "device", "shape", "dtype", "verified", "max_rel_err", "tolerance", "median_us",
-                        "ci95_us", "samples", "device_us", "device_ci95_us", "compile_ms", "from_disk", "chosen", "rate", "unit",
-                        "floor_us", "roofline", "speedup", "speedup_ci95", "verdict"}));
+                        "target",         "contender",  "device",    "shape",        "dtype",   "verified",
+                        "max_rel_err",    "tolerance",  "median_us", "ci95_us",      "samples", "device_us",
+                        "device_ci95_us", "compile_ms", "from_disk", "chosen",       "rate",    "unit",
+                        "floor_us",       "roofline",   "speedup",   "speedup_ci95", "verdict"}));
 }
 
 TEST(Record, WhatWasNotMeasuredIsNull) {

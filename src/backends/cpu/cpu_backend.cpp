@@ -148,9 +148,9 @@ Status CpuBackend::copy(void* to, const void* from, std::size_t bytes, backends:
   return Unit{};
 }
 
-Status CpuBackend::fill(void* to, int byte, std::size_t bytes) {
+Status CpuBackend::fill(void* to, backends::FillPattern pattern, std::size_t bytes) {
   in_parts(bytes, [&](std::size_t begin, std::size_t end) {
-    std::memset(static_cast<char*>(to) + begin, byte, end - begin);
+    backends::fill_on_host(static_cast<char*>(to) + begin, pattern, end - begin);
   });
   return Unit{};
 }

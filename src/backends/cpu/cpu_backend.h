@@ -31,7 +31,7 @@ class CpuBackend : public backends::Backend {
   Result<void*> allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
   void release(void* address, std::size_t bytes) override { memory_.release(address, bytes); }
   Status copy(void* to, const void* from, std::size_t bytes, backends::CopyKind kind) override;
-  Status fill(void* to, int byte, std::size_t bytes) override;
+  Status fill(void* to, backends::FillPattern pattern, std::size_t bytes) override;
   Status synchronize() override { return Unit{}; }  // launches return when their work is done
   Status timer_start() override;
   Result<double> timer_stop_us() override;

@@ -194,11 +194,9 @@ Status CudaBackend::copy(void* to, const void* from, std::size_t bytes, backends
   return device_->staging.download(to, device_from, bytes, device_->stream);
 }
 
-Status CudaBackend::fill(void* to, int byte, std::size_t bytes) {
+Status CudaBackend::fill(void* to, backends::FillPattern pattern, std::size_t bytes) {
   if (Status s = enter(); !s) return s;
-  if (bytes == 0) return Unit{};
-  return cuda::fill(device_->driver(), reinterpret_cast<api::CUdeviceptr>(to),
-                    static_cast<unsigned>(byte) & 0xffu, 1, bytes, stream());
+  return cuda::fill(device_->driver(), reinterpret_cast<api::CUdeviceptr>(to), pattern, bytes, stream());
 }
 
 Status CudaBackend::synchronize() {

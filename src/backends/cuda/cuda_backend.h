@@ -35,7 +35,7 @@ class CudaBackend final : public backends::Backend {
   Result<void*> allocate(std::size_t bytes) override;
   void release(void* address, std::size_t bytes) override;
   Status copy(void* to, const void* from, std::size_t bytes, backends::CopyKind kind) override;
-  Status fill(void* to, int byte, std::size_t bytes) override;
+  Status fill(void* to, backends::FillPattern pattern, std::size_t bytes) override;
   Status synchronize() override;
   Status timer_start() override;
   Result<double> timer_stop_us() override;

@@ -94,8 +94,8 @@ class ReferenceBackend final : public backends::Backend {
     std::memmove(to, from, bytes);
     return Unit{};
   }
-  Status fill(void* to, int byte, std::size_t bytes) override {
-    std::memset(to, byte, bytes);
+  Status fill(void* to, backends::FillPattern pattern, std::size_t bytes) override {
+    backends::fill_on_host(to, pattern, bytes);
     return Unit{};
   }
   Status synchronize() override { return Unit{}; }

@@ -16,6 +16,7 @@ namespace tilewright::passes {
 struct EmitState {
   EmitState(const ir::Graph& g, const LoopNest& p, const std::string& name, const std::vector<Temporary>& t)
       : graph(g), nest(p), temporaries(t), k(name), starts(p.extents.size()) {}
+  bool any_size = false;  // TileShape's
 
   const ir::Graph& graph;
   const LoopNest& nest;

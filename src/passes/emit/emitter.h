@@ -27,7 +27,9 @@ class Emitter {
         f_(s_, loop_frame(), {shape.looped, walked_, shape.inner_depth, shape.inner_unit}),
         columns_(s_, {walked_, shape.column, shape.depth, shape.columns, true, true}, {true, walked_}),
         result_(s_, result_frame(), {shape.looped, -1}),
-        out_(dot_ >= 0 ? result_ : f_) {}
+        out_(dot_ >= 0 ? result_ : f_) {
+    s_.any_size = shape.any_size;
+  }
 
   EmittedKernel run();
 

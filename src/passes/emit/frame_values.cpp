@@ -16,6 +16,7 @@ using tile::Value;
 bool FrameValues::ragged(int v) const {
   // A reduced variable that no loop walks fills the tile.
   if (v == loops_.reduced && !loops_.looped) return false;
+  if (s_.any_size && (loops_.looped || !s_.nest.reduced[static_cast<std::size_t>(v)])) return true;
   return s_.extent(v) % block(v) != 0;
 }
 

@@ -99,7 +99,7 @@ std::vector<int> Emitter::column_variables() const {
 
 void Emitter::add_grid_axis(std::vector<Part> parts) {
   std::erase_if(parts, [&](const Part& p) {
-    const bool single = ceil_div(p.extent, p.block) == 1;
+    const bool single = ceil_div(p.extent, p.block) == 1 && !(shape_.any_size && p.extent > 1);
     if (single && p.variable >= 0) s_.start(p.variable) = k_.literal_int(DType::i64, 0);
     return single;
   });

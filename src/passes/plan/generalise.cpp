@@ -1,10 +1,12 @@
-// Two kernels walked side by side.
+// Two kernels walked side by side, to find what they differ in, or what the parameters of one are in the
+// other.
 #include "passes/plan/generalise.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace tilewright::passes {
@@ -22,6 +24,11 @@ namespace {
 struct Differs {
   std::string what;
 };
+
+// A constant as an argument.
+std::int64_t bits_of(DType dtype, const tile::Number& n) {
+  return is_float(dtype) ? tile::scalar_bits(dtype, n.f) : n.i;
+}
 
 class KernelPair {
  public:
@@ -108,10 +115,7 @@ class KernelPair {
     const tile::TileType type = out_.type(op.results[0]);
     require(type.dtype == DType::i64 || type.dtype == DType::f32 || type.dtype == DType::f64,
             fmt::format("constants of {}", name(type.dtype)));
-    const auto bits = [&](const tile::Number& n) {
-      return is_float(type.dtype) ? tile::scalar_bits(type.dtype, n.f) : n.i;
-    };
-    const int param = parameter(type.dtype, bits(op.number), bits(other));
+    const int param = parameter(type.dtype, bits_of(type.dtype, op.number), bits_of(type.dtype, other));
     Op read{.kind = OpKind::scalar_param, .results = op.results, .param = param, .location = op.location};
     if (type.rank() == 0) return read;
     // Tiles are filled from a scalar.
@@ -130,14 +134,143 @@ class KernelPair {
   std::vector<Op> reads_;
 };
 
+// What the parameters of a general kernel are where it is this one.
+class KernelFit {
+ public:
+  KernelFit(const Kernel& general, const Kernel& kernel)
+      : general_(general), kernel_(kernel), own_(kernel.scalars.size()) {
+    require(general.scalars.size() >= own_, "other parameters");
+    arguments_.resize(general.scalars.size() - own_);
+  }
+
+  // The arguments behind those that the kernel has.
+  std::vector<std::int64_t> run() {
+    const std::size_t values = kernel_.values.size();
+    require(general_.views.size() == kernel_.views.size() && general_.grid.size() == kernel_.grid.size() &&
+                general_.values.size() >= values &&
+                std::equal(kernel_.scalars.begin(), kernel_.scalars.end(), general_.scalars.begin()),
+            "other kernels");
+    for (std::size_t i = 0; i < values; ++i)
+      require(general_.values[i].type == kernel_.values[i].type, "other types");
+    for (std::size_t i = 0; i < general_.views.size(); ++i) fit_view(general_.views[i], kernel_.views[i]);
+    for (std::size_t i = 0; i < general_.grid.size(); ++i) fit_axis(general_.grid[i], kernel_.grid[i]);
+    // What tiles are filled from is read at the start.
+    const std::size_t reads = general_.values.size() - values;
+    require(general_.body.ops.size() >= reads, "other operations");
+    for (std::size_t r = 0; r < reads; ++r) {
+      const Op& read = general_.body.ops[r];
+      read_[read.results[0]] = read.param;
+    }
+    fit_ops(general_.body, reads, kernel_.body);
+    std::vector<std::int64_t> out;
+    out.reserve(arguments_.size());
+    for (const std::optional<std::int64_t>& a : arguments_) {
+      require(a.has_value(), "a parameter without a number");
+      out.push_back(*a);
+    }
+    return out;
+  }
+
+ private:
+  void require(bool same, const char* what) const {
+    if (!same) throw Differs{fmt::format("kernel {}: {}", kernel_.name, what)};
+  }
+
+  // A parameter that stood for equal numbers stands for one.
+  void set(int param, std::int64_t value) {
+    const auto at = static_cast<std::size_t>(param) - own_;
+    require(static_cast<std::size_t>(param) >= own_ && (!arguments_[at] || *arguments_[at] == value),
+            "numbers that were equal");
+    arguments_[at] = value;
+  }
+
+  void fit_dim(const Dim& general, const Dim& dim) {
+    if (general == dim) return;
+    require(!general.is_constant() && dim.is_constant(), "other sizes");
+    set(general.scalar, dim.value);
+  }
+
+  void fit_view(const tile::ViewParam& general, const tile::ViewParam& view) {
+    require(general.dtype == view.dtype && general.rank() == view.rank() &&
+                view.align_bytes >= general.align_bytes,
+            "other views");
+    for (std::size_t d = 0; d < view.extents.size(); ++d) {
+      fit_dim(general.extents[d], view.extents[d]);
+      fit_dim(general.strides[d], view.strides[d]);
+    }
+  }
+
+  void fit_axis(const tile::GridAxis& general, const tile::GridAxis& axis) {
+    require(general.size() == axis.size(), "other grids");
+    for (std::size_t f = 0; f < axis.size(); ++f) {
+      require(general[f].block == axis[f].block, "other blocks");
+      fit_dim(general[f].extent, axis[f].extent);
+    }
+  }
+
+  void fit_ops(const Block& general, std::size_t first, const Block& block) {
+    require(general.args == block.args && general.ops.size() == block.ops.size() + first, "other operations");
+    for (std::size_t i = 0; i < block.ops.size(); ++i) fit_op(general.ops[first + i], block.ops[i]);
+  }
+
+  void fit_op(const Op& general, const Op& op) {
+    if (op.kind == OpKind::constant && general.kind != OpKind::constant) {
+      require(general.results == op.results, "other operations");
+      set(parameter_of(general), bits_of(kernel_.type(op.results[0]).dtype, op.number));
+      return;
+    }
+    require(general.blocks.size() == op.blocks.size(), "other operations");
+    if (op.blocks.empty()) return require(general == op, "other operations");
+    Op as_general = op;
+    as_general.blocks = general.blocks;
+    require(general == as_general, "other operations");
+    for (std::size_t b = 0; b < op.blocks.size(); ++b) fit_ops(general.blocks[b], 0, op.blocks[b]);
+  }
+
+  // Of what stands in the place of a constant.
+  int parameter_of(const Op& general) const {
+    if (general.kind == OpKind::scalar_param) return general.param;
+    const auto read = general.kind == OpKind::broadcast ? read_.find(general.operands[0]) : read_.end();
+    require(read != read_.end(), "other operations");
+    return read->second;
+  }
+
+  const Kernel& general_;
+  const Kernel& kernel_;
+  const std::size_t own_;  // parameters that the kernel has
+  std::map<tile::ValueId, int> read_;
+  std::vector<std::optional<std::int64_t>> arguments_;
+};
+
+bool same_steps(const tile::Plan& a, const tile::Plan& b) {
+  return a.kernels.size() == b.kernels.size() &&
+         std::equal(
+             a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
+             [](const PlanStep& x, const PlanStep& y) { return x.kind == y.kind && x.kernel == y.kernel; });
+}
+
 }  // namespace
+
+Result<tile::Plan> fitted(const tile::Plan& general, const tile::Plan& plan) {
+  if (!same_steps(general, plan)) return failure(Failure::Kind::unsupported, "other kernels");
+  tile::Plan out = plan;
+  out.kernels = general.kernels;
+  try {
+    for (PlanStep& step : out.steps) {
+      if (step.kind != PlanStep::Kind::launch) continue;
+      const auto k = static_cast<std::size_t>(step.kernel);
+      const std::vector<std::int64_t> arguments = KernelFit(general.kernels[k], plan.kernels[k]).run();
+      step.scalars.insert(step.scalars.end(), arguments.begin(), arguments.end());
+    }
+  } catch (const Differs& differs) {
+    return failure(Failure::Kind::unsupported, differs.what);
+  }
+  return out;
+}
 
 Result<tile::Plan> generalise(const tile::Plan& plan, const tile::Plan& other) {
   tile::Plan out = plan;
-  const bool same_steps = std::equal(
-      plan.steps.begin(), plan.steps.end(), other.steps.begin(), other.steps.end(),
-      [](const PlanStep& a, const PlanStep& b) { return a.kind == b.kind && a.kernel == b.kernel; });
-  if (!same_steps || plan.kernels.size() != other.kernels.size())
+  if (!same_steps(plan, other))
     return failure(Failure::Kind::unsupported,
                    fmt::format("{} kernels and {}", plan.kernels.size(), other.kernels.size()));
   try {

@@ -15,4 +15,9 @@ namespace tilewright::passes {
 // extents, strides and grids may differ; a Failure names what differs otherwise (a tile's shape, an op).
 Result<tile::Plan> generalise(const tile::Plan& plan, const tile::Plan& other);
 
+// `plan` with the kernels of `general`, a plan of generalise(), whose parameters take its numbers: what this
+// plan is made of, without new kernels. A Failure where a kernel is not one of those that general's stands
+// for.
+Result<tile::Plan> fitted(const tile::Plan& general, const tile::Plan& plan);
+
 }  // namespace tilewright::passes

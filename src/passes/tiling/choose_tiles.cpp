@@ -1,6 +1,7 @@
 // Tile shapes from strides, extents and what the target keeps on chip.
 #include "passes/tiling/choose_tiles.h"
 
+#include "passes/tiling/any_size_edge.h"
 #include "passes/tiling/dot_shapes.h"
 #include "passes/tiling/group_cost.h"
 #include "passes/tiling/split_k_b2b.h"
@@ -32,6 +33,15 @@ class Chooser {
  private:
   // An empty axis is walked by tiles of one element, none of which is inside.
   Index extent(int v) const { return std::max<Index>(nest_.extents[at(v)], 1); }
+  // Elements of a tile along v, `most` at most.
+  Index edge(int v, Index most) const {
+    return target_.any_size ? any_size_edge(target_, extent(v), most) : std::min(extent(v), most);
+  }
+  // Rows beside columns that are `wanted` elements in all.
+  Index rows_beside(int row, Index columns, Index wanted) const {
+    const Index rows = std::max<Index>(wanted / columns, 1);
+    return target_.any_size ? rows : std::min(rows, extent(row));
+  }
   // Where one thread adds the blocks of a loop up, long sums are carried in f64.
   bool accumulates_in_turn() const { return !target_.shares_tiles(); }
 
@@ -132,14 +142,14 @@ class Chooser {
     const Index wanted = one_access ? cuts_.access_bytes / widest_access() : cuts_.elements;
     if (const int transposed = turned_variable(t.column); transposed >= 0) {
       t.row = transposed;
-      t.rows = std::min(extent(transposed), cuts_.turned_edge);
-      t.columns = std::min(extent(t.column), cuts_.turned_edge);
+      t.rows = edge(transposed, cuts_.turned_edge);
+      t.columns = edge(t.column, cuts_.turned_edge);
       return t;
     }
-    t.columns = std::min(extent(t.column), wanted);
+    t.columns = target_.any_size && parallel.size() == 1 ? wanted : edge(t.column, wanted);
     if (t.columns * 2 <= wanted && parallel.size() > 1 && !picks_rows(t.column)) {
       t.row = outer_neighbour(t.column);
-      t.rows = std::clamp<Index>(wanted / t.columns, 1, extent(t.row));
+      t.rows = rows_beside(t.row, t.columns, wanted);
       if (t.rows == 1) t.row = -1;
     }
     return t;
@@ -197,7 +207,7 @@ class Chooser {
     t.column = column;
     t.looped = several || !fits(extent(column));
     if (t.looped) {
-      t.columns = std::min(extent(column), target_.row_bytes > 0 ? cuts_.loop_elements : kShortBlock);
+      t.columns = edge(column, target_.row_bytes > 0 ? cuts_.loop_elements : kShortBlock);
       t.accumulate_tiles = target_.shares_tiles();
       return t;
     }
@@ -206,7 +216,7 @@ class Chooser {
     const Index wanted = cuts_.joined_elements;
     if (!parallel.empty() && t.columns * 2 <= wanted && !picks_rows(t.column)) {
       t.row = parallel.back();
-      Index rows = std::clamp<Index>(wanted / t.columns, 1, extent(t.row));
+      Index rows = rows_beside(t.row, t.columns, wanted);
       if (cuts_.joined_programs > 0)
         rows =
             std::min(rows, std::max<Index>(1, parallel_points() / (target_.units * cuts_.joined_programs)));
@@ -220,7 +230,7 @@ class Chooser {
     TileShape t;
     t.column = column;
     t.row = reduced.back();
-    t.columns = std::min(extent(column), column_width(extent(t.row)));
+    t.columns = edge(column, column_width(extent(t.row)));
     const bool dependent = nest_.levels() > 1 || nest_.stores_reduced_values() || has_scan();
     if (dependent && reduced.size() == 1) {
       // The whole reduced axis on chip, over a strip of columns: the widest that fits, of a sector at least.
@@ -229,10 +239,10 @@ class Chooser {
       const Index sector = has_scan() ? 1 : std::max<Index>(1, kSectorBytes / main_access());
       for (const Index least = std::min(t.columns, sector); t.columns >= least; t.columns /= 2)
         if (fits(t.rows * t.columns)) return t;
-      t.columns = std::min(extent(column), column_width(extent(t.row)));
+      t.columns = edge(column, column_width(extent(t.row)));
     }
     t.looped = true;
-    t.rows = std::min(extent(t.row), column_rows(t.columns));
+    t.rows = edge(t.row, column_rows(t.columns));
     t.accumulate_tiles = target_.shares_tiles();
     return t;
   }
@@ -333,8 +343,10 @@ class Chooser {
 }  // namespace
 
 TileShape choose_tiles(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
-  if (nest.has_dots()) return split_k_b2b(graph, nest, target, choose_dot_shape(nest, target));
-  return Chooser(graph, nest, target).run();
+  TileShape shape = nest.has_dots() ? split_k_b2b(graph, nest, target, choose_dot_shape(nest, target))
+                                    : Chooser(graph, nest, target).run();
+  shape.any_size = target.any_size && target.ends_anywhere && !nest.is_b2b();
+  return shape;
 }
 
 }  // namespace tilewright::passes

@@ -1,6 +1,7 @@
 // Blocks by the cycles of packing, multiplying and storing; few rows by what streams.
 #include "passes/tiling/packed_tiles.h"
 
+#include "passes/tiling/any_size_edge.h"
 #include "passes/tiling/ranked_tiles.h"
 
 #include <algorithm>
@@ -22,8 +23,9 @@ class PackedTiles {
 
   std::vector<DotTiles> run() const {
     if (target_.any_size)
-      return {{std::min(cuts_.any_size.rows, p_.m), std::min(cuts_.any_size.columns, p_.n),
-               std::min(cuts_.any_size_depth, p_.k)}};
+      return {{any_size_edge(target_, p_.m, cuts_.any_size.rows),
+               any_size_edge(target_, p_.n, cuts_.any_size.columns),
+               any_size_edge(target_, p_.k, cuts_.any_size_depth)}};
     if (p_.n == 1) return {one_column()};
     if (p_.m < cuts_.register_rows && !p_.whole_n) return {few_rows()};
     return blocks();

@@ -102,6 +102,7 @@ inline bool runs_on_caller(double programs, double program_us) {
 
 // What the passes are told of a core's kind; rates, caches and the number of cores are those of the machine.
 inline void fill_fitted(tile::Target& target) {
+  target.ends_anywhere = true;      // docs/notes/2026-11-24-sizes-that-change.md
   target.alone_share = 0.7;         // of a split loop's programs: docs/notes/2026-11-21-blocks-by-data.md
   target.prediction_error = 0.125;  // as the GPUs': no record
   target.rows = row_cuts();

@@ -110,7 +110,7 @@ class AttentionBench {
     backends::LaunchArgs args{.views = views.data()};
     const std::vector<Index> grid = tile::grid_extents(kernel, {});
     std::copy(grid.begin(), grid.end(), args.grid);
-    must_have(backend_.fill(y_.device, 0xff, y_.host.size() * 2));
+    must_have(backend_.fill(y_.device, {0xff}, y_.host.size() * 2));
     must_have(program->launch(args));
     const double error = worst_error();
     const double us = launch_us(backend_, *program, args);

@@ -124,7 +124,7 @@ class DotBench {
     const auto compiled = backend_.compile(kernel, *source);
     if (!compiled) return fmt::print(out_, "{{{},\"refused\":\"does not compile\"}}\n", e.what);
     e.program = must_have(backend_.load(kernel, *source, *compiled));
-    must_have(backend_.fill(c_.device, 0xff, c_.host.size() * 2));
+    must_have(backend_.fill(c_.device, {0xff}, c_.host.size() * 2));
     must_have(e.program->launch(arguments(e)));
     e.error = worst_error();
     entrants.push_back(std::move(e));

@@ -95,7 +95,7 @@ class ScaledBench {
     backends::LaunchArgs args{.views = views_.data()};
     const std::vector<Index> grid = tile::grid_extents(kernel, {});
     std::copy(grid.begin(), grid.end(), args.grid);
-    must_have(backend_.fill(views_[4], 0xff, c_.size() * 2));
+    must_have(backend_.fill(views_[4], {0xff}, c_.size() * 2));
     must_have(program->launch(args));
     const double error = worst_error(w.one_scale);
     const double us = launch_us(backend_, *program, args);

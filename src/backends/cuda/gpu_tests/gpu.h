@@ -47,7 +47,7 @@ struct Gpu {
   template <class T>
   Buffer poisoned(std::size_t count) {
     Buffer buffer = must(pool.allocate(count * sizeof(T), stream.get()));
-    must(fill(driver, buffer.address(), 0xfa, 1, count * sizeof(T), stream.get()));
+    must(fill(driver, buffer.address(), {0xfa}, count * sizeof(T), stream.get()));
     return buffer;
   }
 

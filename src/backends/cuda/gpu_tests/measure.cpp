@@ -113,7 +113,7 @@ void measure_copies(Gpu& gpu) {
   constexpr std::size_t kBytes = std::size_t{1} << 30;
   const Buffer from = must(gpu.pool.allocate(kBytes, gpu.stream.get())),
                to = must(gpu.pool.allocate(kBytes, gpu.stream.get()));
-  must(fill(gpu.driver, from.address(), 0x12345678, 4, kBytes / 4, gpu.stream.get()));
+  must(fill(gpu.driver, from.address(), {0x12345678, 4}, kBytes, gpu.stream.get()));
   const auto start = must(Event::create(gpu.context, Event::Timing::on)),
              end = must(Event::create(gpu.context, Event::Timing::on));
   const auto time = [&](const std::string& what, const std::function<void()>& once,

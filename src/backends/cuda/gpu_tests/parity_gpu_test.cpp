@@ -86,7 +86,7 @@ TEST(Parity, RecordedLaunchesRepeat) {
   void* dx = *backend->allocate(4000);
   void* dy = *backend->allocate(4000);
   ASSERT_TRUE(backend->copy(dx, x.data(), 4000, backends::CopyKind::host_to_device).ok());
-  ASSERT_TRUE(backend->fill(dy, 0xff, 4000).ok());
+  ASSERT_TRUE(backend->fill(dy, {0xff}, 4000).ok());
   // y = elu(x), then x = elu(y): the second launch sees the first one's result.
   const auto replay =
       backend->record({{program->get(), {dx, dy}, {}, {4, 1, 1}}, {program->get(), {dy, dx}, {}, {4, 1, 1}}});

@@ -47,11 +47,24 @@ TEST(GpuCopy, BringsBackWhatWasSent) {
 TEST(GpuCopy, FillsAndCopiesOnTheDevice) {
   auto& gpu = Gpu::open();
   const Buffer a = gpu.poisoned<unsigned>(1000), b = gpu.poisoned<unsigned>(1000);
-  must(fill(gpu.driver, a.address(), 0x01020304, 4, 1000, gpu.stream.get()));
+  must(fill(gpu.driver, a.address(), {0x01020304, 4}, 4000, gpu.stream.get()));
   must(copy_on_device(gpu.driver, b.address(), a.address(), 4000, gpu.stream.get()));
   EXPECT_EQ(gpu.download<unsigned>(b, 1000), std::vector<unsigned>(1000, 0x01020304));
-  must(fill(gpu.driver, a.address(), 0xbeef, 2, 2000, gpu.stream.get()));
+  must(fill(gpu.driver, a.address(), {0xbeef, 2}, 4000, gpu.stream.get()));
   EXPECT_EQ(gpu.download<unsigned>(a, 1000), std::vector<unsigned>(1000, 0xbeefbeef));
+}
+
+TEST(GpuCopy, FillsByPatternsOfEightBytes) {
+  auto& gpu = Gpu::open();
+  constexpr std::uint64_t kBits = 0x0123456789abcdef;
+  for (const std::size_t count : {1, 1000, 8192, 100001}) {
+    const Buffer a = gpu.poisoned<std::uint64_t>(count + 1);
+    const std::uint64_t behind = gpu.download<std::uint64_t>(a, count + 1).back();
+    must(fill(gpu.driver, a.address(), {kBits, 8}, 8 * count, gpu.stream.get()));
+    std::vector<std::uint64_t> want(count, kBits);
+    want.push_back(behind);
+    EXPECT_EQ(gpu.download<std::uint64_t>(a, count + 1), want) << count;
+  }
 }
 
 TEST(GpuPool, FailsWithAMessageWhenTheDeviceIsFull) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends/cuda/host/context.h"
+#include "backends/fill_pattern.h"
 
 namespace tilewright::cuda {
 
@@ -51,8 +52,8 @@ class Staging {
 
 Status copy_on_device(const Driver& driver, api::CUdeviceptr to, api::CUdeviceptr from,
                       std::size_t size_bytes, api::CUstream stream);
-// `count` elements of `element_bytes` (1, 2 or 4), each set to the low bytes of `value`.
-Status fill(const Driver& driver, api::CUdeviceptr to, unsigned value, int element_bytes, std::size_t count,
+// `size_bytes` are whole patterns, and `to` is aligned for one.
+Status fill(const Driver& driver, api::CUdeviceptr to, backends::FillPattern pattern, std::size_t size_bytes,
             api::CUstream stream);
 
 }  // namespace tilewright::cuda

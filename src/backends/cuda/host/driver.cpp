@@ -59,6 +59,7 @@ void visit_work(Driver& d, const Visit& visit) {
   visit("cuMemsetD8Async", d.memset_d8_async);
   visit("cuMemsetD16Async", d.memset_d16_async);
   visit("cuMemsetD32Async", d.memset_d32_async);
+  visit("cuMemsetD2D32Async", d.memset_d2_d32_async);
   visit("cuGraphDestroy", d.graph_destroy);
   visit("cuGraphInstantiateWithFlags", d.graph_instantiate);
   visit("cuGraphExecDestroy", d.graph_exec_destroy);

@@ -70,6 +70,8 @@ struct Driver {
                         api::CUstream stream) = nullptr;
   R (*memset_d32_async)(api::CUdeviceptr to, unsigned value, std::size_t count,
                         api::CUstream stream) = nullptr;
+  R (*memset_d2_d32_async)(api::CUdeviceptr to, std::size_t pitch_bytes, unsigned value, std::size_t width,
+                           std::size_t height, api::CUstream stream) = nullptr;
 
   R (*graph_destroy)(api::CUgraph graph) = nullptr;
   R (*graph_instantiate)(api::CUgraphExec* exec, api::CUgraph graph, unsigned long long flags) = nullptr;

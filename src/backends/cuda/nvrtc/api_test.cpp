@@ -78,6 +78,7 @@ MATCHES(memcpy_dtod_async, cuMemcpyDtoDAsync);
 MATCHES(memset_d8_async, cuMemsetD8Async);
 MATCHES(memset_d16_async, cuMemsetD16Async);
 MATCHES(memset_d32_async, cuMemsetD32Async);
+MATCHES(memset_d2_d32_async, cuMemsetD2D32Async);
 MATCHES(graph_destroy, cuGraphDestroy);
 MATCHES(graph_instantiate, cuGraphInstantiateWithFlags);
 MATCHES(graph_exec_destroy, cuGraphExecDestroy);
