@@ -209,7 +209,8 @@ def main():
         chosen = {source for source in all_flags if changed & set(includes[source])}
 
     whole = not options.files and not options.changed
-    clean = check_format(all_files() if whole else sorted({path for s in chosen for path in includes[s]}))
+    files = all_files() if whole else sorted({path for s in chosen for path in includes[s] if path.suffix in check_layers.SUFFIXES})
+    clean = check_format(files)
     version = output_of(TIDY, "--version")
     keys = {source: key_of(source, all_flags[source], includes[source], version) for source in chosen}
     todo = [source for source in chosen if not (CACHE / keys[source]).exists()]
