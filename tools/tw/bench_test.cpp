@@ -25,9 +25,10 @@ TEST(Bench, RunWritesRowsOfTheStatedFieldsAndOneEnvironment) {
   const Json run = read_json("elu.json");
   ASSERT_EQ(run.size(), 4u);  // three contenders and the environment
   const std::vector<std::string> fields = {
-      "target",    "contender", "device",   "shape",    "dtype",     "verified",       "max_rel_err",
-      "tolerance", "median_us", "ci95_us",  "samples",  "device_us", "device_ci95_us", "chosen",
-      "rate",      "unit",      "floor_us", "roofline", "speedup",   "speedup_ci95",   "verdict"};
+      "target",         "contender",  "device",    "shape",        "dtype",   "verified",
+      "max_rel_err",    "tolerance",  "median_us", "ci95_us",      "samples", "device_us",
+      "device_ci95_us", "compile_ms", "from_disk", "chosen",       "rate",    "unit",
+      "floor_us",       "roofline",   "speedup",   "speedup_ci95", "verdict"};
   for (std::size_t i = 0; i < 3; ++i) {
     for (const std::string& field : fields) EXPECT_TRUE(run[i].contains(field)) << field;
     EXPECT_EQ(run[i].size(), fields.size());
