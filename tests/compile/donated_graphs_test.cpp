@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 namespace tilewright::test {
 namespace {
 
@@ -44,8 +46,8 @@ TEST_P(DonatedGraphs, HaveTheBitsOfThoseThatWriteElsewhere) {
                                                                .matmuls = seed % 4 == 0,
                                                                .placed = seed % 2 == 0}));
     if (graph.inputs().empty()) continue;
-    std::vector<int> all;
-    for (int i = 0; i < static_cast<int>(graph.inputs().size()); ++i) all.push_back(i);
+    std::vector<int> all(graph.inputs().size());
+    std::iota(all.begin(), all.end(), 0);
     const auto function = detail::graph_function(graph);
     // In a fixed order, as atomics are not.
     const Compiled<std::vector<Tensor>> apart(function, {.deterministic = true}),

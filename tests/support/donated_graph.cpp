@@ -23,6 +23,7 @@ ir::Graph with_fitting_outputs(ir::Graph graph) {
 
 passes::Compiled donating(passes::Compiled compiled) {
   std::vector<passes::Overwrite> all;
+  all.reserve(compiled.graph.inputs().size());
   for (int i = 0; i < static_cast<int>(compiled.graph.inputs().size()); ++i) all.push_back({-1, {i}});
   compiled.overwriting = passes::overwrite_inputs(compiled.plan, compiled.variants, all);
   return compiled;
