@@ -42,6 +42,7 @@ struct Written {
   std::string why_not(const Overwrite& wish) { return overwrite_inputs(plan, variants, {wish})[0].why_not; }
   std::vector<std::string> names() const {
     std::vector<std::string> all;
+    all.reserve(plan.steps.size());
     for (const PlanStep& s : plan.steps)
       all.push_back(s.kind == PlanStep::Kind::launch ? plan.kernels[static_cast<std::size_t>(s.kernel)].name
                                                      : "copy");
