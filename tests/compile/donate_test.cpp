@@ -34,7 +34,8 @@ TEST_P(Donate, AnOutputLiesWhereTheArgumentLay) {
 
 TEST_P(Donate, SpentHandlesSayWhereTheyWere) {
   const auto f = compile([](const Tensor& x) { return x * 2.f; }, {.donate = {0}});
-  const Tensor x = ctx_.ones({3}), handle = x, y = f(x);
+  const std::vector<Tensor> handles(2, ctx_.ones({3}));  // of one tensor
+  const Tensor &x = handles[0], &handle = handles[1], y = f(x);
   EXPECT_EQ(values(y), (Floats{2, 2, 2}));
   EXPECT_EQ(x.shape(), (Shape{3})) << "its type is still known";
   const std::vector<std::string> says = {"was donated to the compiled function called at",
