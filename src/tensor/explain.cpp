@@ -129,7 +129,7 @@ double copied_bytes(const tile::Plan& plan) {
   return bytes;
 }
 
-// Of a whole call, beside its kernels.
+// What the copies of a call take at least, beside its kernels.
 double copy_floor_us(const CompiledGraph& g, double bytes) {
   const perf::Cost work{.bytes_read = bytes / 2, .bytes_written = bytes / 2};
   const perf::Hardware ceilings = g.ceilings ? *g.ceilings : runtime::rules_of_thumb(g.compiled.target);

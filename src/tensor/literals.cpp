@@ -218,7 +218,7 @@ Tensor filled(const std::shared_ptr<ContextState>& context, DeviceState& device,
               double value, const Location& where) {
   if (const std::shared_ptr<Trace> trace = creation_trace(*context, *device.device))
     return recorded_full(context, device, trace, type, value, where);
-  // Of a narrow type through f32, as a kernel stores it.
+  // A number of a narrow type is rounded through f32, as a kernel stores it.
   const Scalar number = fill_of(type.dtype, value);
   backends::FillPattern pattern{.width = static_cast<int>(size_bytes(type.dtype))};
   convert(&number.bits, number.dtype, &pattern.bits, type.dtype, 1);

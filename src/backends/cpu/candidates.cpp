@@ -42,8 +42,8 @@ double program_us(const tile::KernelCost& cost, double programs, const tile::Tar
   return std::max(compute_us(cost, target), bytes_us) * target.units / programs;
 }
 
-// Of the elements of views that are written, those of views that are not read: a store to the others finds
-// its line where the load brought it.
+// The share of the written elements that lie in views which the kernel does not read: a store to the others
+// finds its line where the load brought it.
 double share_not_read(const tile::Kernel& kernel, const std::vector<std::int64_t>& scalars) {
   const std::vector<tile::ViewUse> uses = tile::view_uses(kernel);
   double all = 0, not_read = 0;

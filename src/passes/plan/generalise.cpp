@@ -227,7 +227,7 @@ class KernelFit {
     for (std::size_t b = 0; b < op.blocks.size(); ++b) fit_ops(general.blocks[b], 0, op.blocks[b]);
   }
 
-  // Of what stands in the place of a constant.
+  // The parameter that stands in the place of a constant.
   int parameter_of(const Op& general) const {
     if (general.kind == OpKind::scalar_param) return general.param;
     const auto read = general.kind == OpKind::broadcast ? read_.find(general.operands[0]) : read_.end();

@@ -210,7 +210,7 @@ GroupCost group_cost(const ir::Graph& graph, const CutProgram& cut, const tile::
   for (const ProgramOutput& o : nest.outputs) {
     if (o.node < 0) continue;  // partial results: small beside what they are made of
     const ir::Type& type = graph.type(o.node);
-    // Of what is copied around a block, the same in whatever group, nothing is counted.
+    // What is copied around a block is not counted: it is the same in whatever group.
     const double block = touched(o.offset, nest) * static_cast<double>(size_bytes(type.dtype));
     move(o.keeps >= 0 ? block : bytes_of(type) * (o.accumulate ? 2 : 1), type);
   }
