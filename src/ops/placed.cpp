@@ -36,48 +36,27 @@ Type infer_dynamic_slice(Types operands, const Attrs& attrs) {
   return {operands[0].dtype, shape};
 }
 
-// move(place in the whole, place in the part) for each element of the part, whose start is brought inside.
-template <class Move>
-void for_each_placed(const Shape& whole, const Shape& part, const HostTensor& start, const Move& move) {
+// The element of the whole at which a part begins, its start brought inside.
+Index first_element(const Shape& whole, const Shape& part, const HostTensor& start) {
   const Strides strides = row_major_strides(whole);
   Index first = 0;
   for (int i = 0; i < whole.rank(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     first += std::clamp<Index>(start.i[at], 0, whole[i] - part[i]) * strides[at];
   }
-  std::vector<Index> c(strides.size(), 0);
-  for (Index n = 0; n < part.size(); ++n) {
-    Index place = first;
-    for (std::size_t i = 0; i < c.size(); ++i) place += c[i] * strides[i];
-    move(static_cast<std::size_t>(place), static_cast<std::size_t>(n));
-    for (std::size_t i = c.size(); i-- > 0;) {
-      if (++c[i] < part[static_cast<int>(i)]) break;
-      c[i] = 0;
-    }
-  }
+  return first;
 }
 
 HostTensor eval_update_slice(HostTensors x, const Attrs&, const Type& type) {
   HostTensor out = *x[0];
   out.type = type;
-  for_each_placed(type.shape, x[1]->type.shape, *x[2], [&](std::size_t whole, std::size_t part) {
-    if (is_float(type.dtype))
-      out.f[whole] = x[1]->f[part];
-    else
-      out.i[whole] = x[1]->i[part];
-  });
+  place(*x[1], out, first_element(type.shape, x[1]->type.shape, *x[2]));
   return out;
 }
 
 HostTensor eval_dynamic_slice(HostTensors x, const Attrs&, const Type& type) {
-  HostTensor out = empty_host(type);
-  for_each_placed(x[0]->type.shape, type.shape, *x[1], [&](std::size_t whole, std::size_t part) {
-    if (is_float(type.dtype))
-      out.f[part] = x[0]->f[whole];
-    else
-      out.i[part] = x[0]->i[whole];
-  });
-  return out;
+  const Shape& whole = x[0]->type.shape;
+  return gather_view(*x[0], type, first_element(whole, type.shape, *x[1]), row_major_strides(whole));
 }
 
 }  // namespace

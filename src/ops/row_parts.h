@@ -41,6 +41,11 @@ Shape shape_attr(const Attrs& attrs);
 
 // --- evaluation
 HostTensor empty_host(const Type& type);  // zeros
+// `type`, row-major, read from the elements of x from `offset` on; strides in elements, 0 and negative
+// allowed.
+HostTensor gather_view(const HostTensor& x, const Type& type, Index offset, const Strides& strides);
+// Puts all of x into `out`, from its element `offset` on.
+void place(const HostTensor& x, HostTensor& out, Index offset);
 
 // An op on one number of the oracle: double for floats, int64 for integers and bool.
 template <class T>

@@ -109,48 +109,6 @@ Type infer_concat(Types operands, const Attrs& attrs) {
 
 // --- evaluation
 
-// Copies a block of `shape`; strides in elements, 0 and negative allowed.
-template <class T>
-void copy_block(const T* from, const Strides& from_strides, T* to, const Strides& to_strides,
-                const Shape& shape, int axis = 0) {
-  if (axis == shape.rank()) {
-    *to = *from;
-    return;
-  }
-  const Index from_step = from_strides[static_cast<std::size_t>(axis)];
-  const Index to_step = to_strides[static_cast<std::size_t>(axis)];
-  if (axis + 1 == shape.rank()) {
-    for (Index i = 0; i < shape[axis]; ++i) to[i * to_step] = from[i * from_step];
-    return;
-  }
-  for (Index i = 0; i < shape[axis]; ++i)
-    copy_block(from + i * from_step, from_strides, to + i * to_step, to_strides, shape, axis + 1);
-}
-
-// Fills the whole of `out`, row-major, from the operand at `offset` with `strides`.
-HostTensor gather_view(const HostTensor& x, const Type& type, Index offset, const Strides& strides) {
-  HostTensor out = empty_host(type);
-  if (type.shape.size() == 0) return out;
-  const Strides to = row_major_strides(type.shape);
-  if (is_float(type.dtype))
-    copy_block(x.f.data() + offset, strides, out.f.data(), to, type.shape);
-  else
-    copy_block(x.i.data() + offset, strides, out.i.data(), to, type.shape);
-  return out;
-}
-
-// Puts all of `x` at `offset` into `out`.
-void place(const HostTensor& x, HostTensor& out, Index offset) {
-  const Shape& shape = x.type.shape;
-  if (shape.size() == 0) return;
-  const Strides from = row_major_strides(shape);
-  const Strides to = row_major_strides(out.type.shape);
-  if (is_float(x.type.dtype))
-    copy_block(x.f.data(), from, out.f.data() + offset, to, shape);
-  else
-    copy_block(x.i.data(), from, out.i.data() + offset, to, shape);
-}
-
 HostTensor eval_reshape(HostTensors x, const Attrs&, const Type& type) {
   HostTensor out = *x[0];
   out.type = type;

@@ -44,7 +44,8 @@ struct CompileOptions {
   // explain() says which, and why. Afterwards every handle of such a tensor is spent: it still tells its
   // shape and type, any use of its values is an Error that names the call. Where tensors share the argument's
   // memory a copy is written. Throws Error on a number that is no argument's, and where a donated tensor is
-  // another argument, too, or captured: then nothing is spent. Has no effect where the call is part of a
+  // another argument, too, or captured: then nothing is spent. An index out of range (ContextOptions::check)
+  // is an Error after they were spent. Has no effect where the call is part of a
   // function that is itself compiled or differentiated, on into(), whose outputs are the caller's, and where
   // there are graph breaks.
   std::vector<int> donate = {};
