@@ -35,7 +35,7 @@ struct Digit {
   bool is_loop = false;
   int index = 0;  // grid axis, or the loop's induction variable
   Index divisor = 1, modulus = 0;
-  friend auto operator<=>(const Digit&, const Digit&) = default;
+  friend bool operator==(const Digit&, const Digit&) = default;
 };
 
 class SameBlocks {
