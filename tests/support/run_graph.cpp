@@ -6,6 +6,9 @@
 #include "support/random_graph.h"
 
 #include <tilewright/base/error.h>
+#include <tilewright/tile/text.h>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -38,6 +41,45 @@ ir::HostTensor unpack(const ir::Type& type, const std::vector<char>& bytes) {
   return t;
 }
 
+// Whether a kernel promises that a block of this view lies in it, and so loads or stores it without a look at
+// its ends.
+bool is_trusted(const tile::Kernel& kernel, std::size_t view) {
+  bool trusted = false;
+  tile::for_each_op(kernel.body, [&](const tile::Op& op) {
+    const bool block = op.kind == tile::OpKind::load || op.kind == tile::OpKind::store;
+    trusted = trusted || (block && !op.bounded && op.param == static_cast<int>(view));
+  });
+  return trusted;
+}
+
+// A view that a kernel trusts lies in its buffer: a block that is read whole and chosen from afterwards would
+// else read what lies beside it. (Ends of views that are looked at may be further: rows that an index picks
+// are such.)
+void check_views(const tile::Plan& plan) {
+  for (const tile::PlanStep& step : plan.steps) {
+    if (step.kind != tile::PlanStep::Kind::launch) continue;
+    const tile::Kernel& kernel = plan.kernels[static_cast<std::size_t>(step.kernel)];
+    const auto size = [&](const tile::Dim& d) {
+      return d.is_constant() ? d.value : step.scalars[static_cast<std::size_t>(d.scalar)];
+    };
+    for (std::size_t v = 0; v < kernel.views.size(); ++v) {
+      if (!is_trusted(kernel, v)) continue;
+      const tile::ViewParam& view = kernel.views[v];
+      Index first = step.views[v].offset, last = first;
+      bool empty = false;
+      for (std::size_t d = 0; d < view.extents.size(); ++d) {
+        const Index extent = size(view.extents[d]), stride = size(view.strides[d]);
+        empty = empty || extent == 0;
+        (stride < 0 ? first : last) += (extent - 1) * stride;
+      }
+      const tile::PlanBuffer& buffer = plan.buffers[static_cast<std::size_t>(step.views[v].buffer)];
+      if (!empty && (first < 0 || last >= buffer.elements))
+        throw Error(fmt::format("kernel {}: view {} goes from element {} to {} of a buffer of {}:\n{}",
+                                kernel.name, v, first, last, buffer.elements, tile::print(kernel)));
+    }
+  }
+}
+
 }  // namespace
 
 GraphRunner::GraphRunner(const std::string& name, const std::string& isa) : device(open_device(name, isa)) {}
@@ -48,6 +90,7 @@ GraphRunner::Tensors run_once(runtime::Executable& executable, const passes::Com
                               const std::shared_ptr<runtime::Device>& device,
                               std::span<const ir::HostTensor> inputs) {
   const ir::Graph& graph = compiled.graph;
+  check_views(compiled.plan);
   auto buffer = [&](std::size_t bytes) {
     auto b = runtime::Buffer::allocate(device, bytes);
     if (!b) throw Error(b.error().message);

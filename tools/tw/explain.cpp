@@ -70,6 +70,7 @@ void run(const ExplainInput& input) {
   const Subject subject = open_subject(input.subject);
   subject.prepare();
   const bool time = input.time && input.stage.empty() && input.dump.empty();
+  if (input.subject.autotune) subject.function(subject.inputs);
   if (time) subject.function.measure(subject.inputs);
   for (const std::vector<Tensor>& inputs : subject.more_inputs) {
     subject.function(inputs);
@@ -101,6 +102,8 @@ void add_explain(CLI::App& app) {
   sub->add_option("--dump", in->dump, "Write every stage of every kernel to files in this folder");
   sub->add_flag("--time,!--no-time", in->time,
                 "Measure each kernel beside its floor (about half a second; the default)");
+  sub->add_flag("--autotune", in->subject.autotune,
+                "Measure the schedules of each kernel and take the fastest; each is listed with its times");
   sub->add_flag("--json", in->json, "Print a JSON list: an object for each specialisation")
       ->excludes("--stage")
       ->excludes("--dump");

@@ -56,6 +56,18 @@ TEST(Explain, ShowsKernelsFloorsAndTimes) {
   EXPECT_GT(json.at("measured_us").get<double>(), 0);
 }
 
+TEST(Explain, ListsMeasuredSchedules) {
+  const std::string empty = " --autotune --no-time --json --cache ''";
+  const Json of_pair = Json::parse(run_tw("explain " + kSmallSoftmax + empty).output).at(0);
+  write("tuned.tw", kGraph);
+  const Json of_graph = Json::parse(run_tw("explain ./tuned.tw" + empty).output).at(0);
+  for (const Json& json : {of_pair, of_graph}) {
+    const Json& trials = json.at("kernels")[0].at("tuning");
+    ASSERT_GE(trials.size(), 2u) << json.dump(2);
+    for (const Json& trial : trials) EXPECT_TRUE(contains(trial.get<std::string>(), "measured ")) << trial;
+  }
+}
+
 TEST(Explain, SeveralValuesAreRecompilesWithTheirReasons) {
   const Outcome outcome = run_tw("explain elu --set n=1024,4096 --no-time");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.output;

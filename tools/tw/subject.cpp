@@ -50,7 +50,8 @@ Subject open_pair(const SubjectInput& input, lab::OpenDevice open) {
     made.push_back(std::make_shared<lab::PairInstance>(std::move(*instance)));
     title += fmt::format("{} {}", made.size() > 1 ? "," : "", job.knobs.to_string());
   }
-  Subject subject{std::move(open), {}, title, made[0]->compiled->function, made[0]->compiled->inputs};
+  const lab::CompiledAccess& first = *made[0]->compiled;
+  Subject subject{std::move(open), {}, title, input.autotune ? first.tuned : first.function, first.inputs};
   for (std::size_t i = 1; i < made.size(); ++i) subject.more_inputs.push_back(made[i]->compiled->inputs);
   subject.keep.assign(made.begin(), made.end());
   return subject;
@@ -108,7 +109,8 @@ Subject open_graph(const SubjectInput& input, lab::OpenDevice open) {
   return {std::move(open),
           {},
           name,
-          Compiled<std::vector<Tensor>>(detail::graph_function(std::move(*graph))),
+          Compiled<std::vector<Tensor>>(detail::graph_function(std::move(*graph)),
+                                        CompileOptions{.max_autotune = input.autotune}),
           std::move(inputs)};
 }
 

@@ -22,6 +22,7 @@ struct SubjectInput {
   std::string device = "cpu";
   std::string cache = "auto";
   int threads = 0;
+  bool autotune = false;  // with measured schedules (CompileOptions::max_autotune)
 };
 // The options that say what and where, the positional `what` included.
 void add_subject_options(CLI::App& sub, SubjectInput& input);

@@ -91,7 +91,8 @@ void Machine::define_scalar(const Op& op) {
 void Machine::run_load(const Op& op) {
   const BoundView& view = launch_.views[static_cast<std::size_t>(op.param)];
   const BlockWalk walk = walk_block(kernel_, op, view, values_);
-  if (launch_.shadow) check_block(op, view, walk);
+  check_promise(op, view);
+  if (launch_.shadow) check_block(op, walk);
   load_block(op, view, walk, at(values_, op.results[0]));
   if (launch_.bounds) launch_.bounds->load(op, walk, values_);
 }
@@ -99,7 +100,8 @@ void Machine::run_load(const Op& op) {
 void Machine::run_store(const Op& op) {
   const BoundView& view = launch_.views[static_cast<std::size_t>(op.param)];
   const BlockWalk walk = walk_block(kernel_, op, view, values_);
-  if (launch_.shadow) check_block(op, view, walk);
+  check_promise(op, view);
+  if (launch_.shadow) check_block(op, walk);
   store_block(view, walk, at(values_, op.operands[0]));
   if (launch_.bounds) launch_.bounds->store(op, walk, values_);
 }
@@ -178,10 +180,11 @@ void Machine::trap(const Op& op, const std::string& message) const {
   throw Trap(text);
 }
 
-void Machine::check_block(const Op& op, const BoundView& view, const BlockWalk& walk) {
+void Machine::check_promise(const Op& op, const BoundView& view) {
+  if (op.bounded) return;
   const std::size_t first = op.kind == OpKind::store ? 1 : 0;
   const TileType& type = kernel_.type(first == 0 ? op.results[0] : op.operands[0]);
-  for (std::size_t d = 0; !op.bounded && d < view.extents.size(); ++d) {
+  for (std::size_t d = 0; d < view.extents.size(); ++d) {
     const auto axis = std::find(op.tile_dims.begin(), op.tile_dims.end(), static_cast<int>(d));
     const Index walked =
         axis == op.tile_dims.end() ? 1 : type.shape[static_cast<std::size_t>(axis - op.tile_dims.begin())];
@@ -190,6 +193,9 @@ void Machine::check_block(const Op& op, const BoundView& view, const BlockWalk& 
       trap(op, fmt::format("dim {} goes from {} to {} in a view of {}", d, start, start + walked,
                            view.extents[d]));
   }
+}
+
+void Machine::check_block(const Op& op, const BlockWalk& walk) {
   const Touch how = op.kind == OpKind::load ? Touch::read : Touch::store;
   for (Index r = walk.outer.begin; r < walk.outer.end; ++r)
     for (Index c = walk.inner.begin; c < walk.inner.end; ++c) {

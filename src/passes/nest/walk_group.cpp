@@ -272,11 +272,11 @@ int Walker::compute(NodeId id, const Coordinates& at, int mask) {
                    .offset = linearize(at, n.type.shape) + n.attrs.integer("offset"),
                    .dtype = DType::i64});
     case OpClass::reduce:
-      return reduce(n, id, at);
+      return reduce(n, id, at, mask);
     case OpClass::scan:
-      return scan(n, id, at);
+      return scan(n, id, at, mask);
     case OpClass::matmul:
-      return dot(n, id, at);
+      return dot(n, id, at, mask);
     case OpClass::take:
       return take(n, at, mask);
     case OpClass::take_along:

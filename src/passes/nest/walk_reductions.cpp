@@ -60,17 +60,17 @@ bool Walker::depends_on_reduced(const IndexExpr& e) const {
   return false;
 }
 
-int Walker::reduce_nothing(const Node& n, const Coordinates& at) {
+int Walker::reduce_nothing(const Node& n, const Coordinates& at, int mask) {
   if (*n.op->monoid == tile::Monoid::argmax || *n.op->monoid == tile::Monoid::argmin)
     return constant(DType::i64, Index{0}, -1);
   const std::vector<Index>& axes = n.attrs.integers("axes");
   Coordinates inner = at;
   for (Index a : axes) inner.insert(inner.begin() + static_cast<std::ptrdiff_t>(a), IndexExpr(0));
-  return walk(n.operands[0], inner, -1);
+  return walk(n.operands[0], inner, mask);
 }
 
-int Walker::reduce(const Node& n, NodeId id, const Coordinates& at) {
-  if (reduced_size(graph_, n) == 1) return reduce_nothing(n, at);
+int Walker::reduce(const Node& n, NodeId id, const Coordinates& at, int mask) {
+  if (reduced_size(graph_, n) == 1) return reduce_nothing(n, at, mask);
   if (epilogue_reductions_.count(id)) return epilogue_reduction(n, id, at);
   for (const IndexExpr& e : at)
     if (depends_on_reduced(e)) throw Stop{Refusal::reduction_feeds_reduced_axis};
@@ -88,7 +88,7 @@ int Walker::reduce(const Node& n, NodeId id, const Coordinates& at) {
     const bool is_reduced = std::find(axes.begin(), axes.end(), axis) != axes.end();
     inner.push_back(is_reduced ? along[next_reduced++] : at[next_kept++]);
   }
-  const int operand = walk(n.operands[0], inner, -1);
+  const int operand = walk(n.operands[0], inner, inside(inner, from, mask));
   return push({.kind = Expr::Kind::reduce,
                .node = id,
                .operands = {operand},
@@ -141,7 +141,7 @@ int Walker::epilogue_reduction(const Node& n, NodeId id, const Coordinates& at) 
                .monoid = *n.op->monoid});
 }
 
-int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
+int Walker::dot(const Node& n, NodeId id, const Coordinates& at, int mask) {
   const auto rank = at.size();
   const bool inner =
       std::any_of(at.begin(), at.end(), [&](const IndexExpr& e) { return depends_on_reduced(e); });
@@ -179,7 +179,7 @@ int Walker::dot(const Node& n, NodeId id, const Coordinates& at) {
                                           : at[rank - static_cast<std::size_t>(shape.rank() - axis)]);
     inner_at.push_back(depth_last ? at[kept] : depth);
     inner_at.push_back(depth_last ? depth : at[kept]);
-    return walk(o, inner_at, -1);
+    return walk(o, inner_at, inside(inner_at, shape, mask));
   };
   int a = operand(n.operands[0], rank - 2, true), b = operand(n.operands[1], rank - 1, false);
   // Blocks of rows stay while columns stream by: what dots inside the loop give are rows.
@@ -210,8 +210,8 @@ bool Walker::has_inner_dots(int expr) const {
   return false;
 }
 
-int Walker::scan(const Node& n, NodeId id, const Coordinates& at) {
-  if (reduced_size(graph_, n) == 1) return walk(n.operands[0], at, -1);
+int Walker::scan(const Node& n, NodeId id, const Coordinates& at, int mask) {
+  if (reduced_size(graph_, n) == 1) return walk(n.operands[0], at, mask);
   const auto axis = static_cast<std::size_t>(n.attrs.integer("axis"));
   const Shape& from = graph_.type(n.operands[0]).shape;
   const std::vector<int> reduced = nest_.reduced_variables();
@@ -220,7 +220,7 @@ int Walker::scan(const Node& n, NodeId id, const Coordinates& at) {
   for (std::size_t i = 0; i < at.size(); ++i)
     if (i != axis && depends_on_reduced(at[i])) throw Stop{Refusal::scan_needs_whole_row};
   if (!whole) throw Stop{Refusal::scan_needs_whole_row};
-  const int operand = walk(n.operands[0], at, -1);
+  const int operand = walk(n.operands[0], at, inside(at, from, mask));
   return push({.kind = Expr::Kind::scan,
                .node = id,
                .operands = {operand},

@@ -88,6 +88,15 @@ int Walker::both(int a, int b) {
   return push({.kind = Expr::Kind::where, .operands = {a, b, no}, .dtype = DType::boolean});
 }
 
+int Walker::inside(const Coordinates& at, const Shape& shape, int mask) {
+  int all = -1;
+  for (int axis = 0; mask >= 0 && axis < shape.rank(); ++axis) {
+    const IndexExpr& e = at[static_cast<std::size_t>(axis)];
+    if (!always_inside(e, shape[axis], nest_.extents)) all = both(all, in_range(e, 0, shape[axis]));
+  }
+  return all;
+}
+
 int Walker::pad(const Node& n, const Coordinates& at, int mask) {
   const Shape& from = graph_.type(n.operands[0]).shape;
   Coordinates inner;

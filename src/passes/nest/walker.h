@@ -101,6 +101,10 @@ class Walker {
 
   int in_range(const IndexExpr& e, Index low, Index high);
   int both(int a, int b);
+  // The mask under which a reduction reads `at`, where what is made of it is used under `mask` alone. That
+  // one may ask for a place along the reduced axes, of which the reduction needs every element: only
+  // coordinates that may lie outside are asked for.
+  int inside(const Coordinates& at, const Shape& shape, int mask);
 
   int pad(const ir::Node& n, const Coordinates& at, int mask);
 
@@ -124,20 +128,20 @@ class Walker {
   bool depends_on_reduced(const IndexExpr& e) const;
 
   // A reduction over unit axes is its operand, or the index 0.
-  int reduce_nothing(const ir::Node& n, const Coordinates& at);
+  int reduce_nothing(const ir::Node& n, const Coordinates& at, int mask);
 
-  int reduce(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+  int reduce(const ir::Node& n, ir::NodeId id, const Coordinates& at, int mask);
 
   int epilogue_reduction(const ir::Node& n, ir::NodeId id, const Coordinates& at);
 
   // Leading axes of the operands are broadcast to the result's. A result that is needed along the reduced
   // axes is computed block by block inside their loop, over a variable of its own; the operand that walks
   // them comes second, whichever it is in the graph.
-  int dot(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+  int dot(const ir::Node& n, ir::NodeId id, const Coordinates& at, int mask);
 
   bool has_inner_dots(int expr) const;
 
-  int scan(const ir::Node& n, ir::NodeId id, const Coordinates& at);
+  int scan(const ir::Node& n, ir::NodeId id, const Coordinates& at, int mask);
 
   struct Done {
     Coordinates at;
