@@ -129,10 +129,11 @@ std::vector<Tensor> run_rest(Recorded& recorded, const std::shared_ptr<ContextSt
   const auto elsewhere = [&](const Tensor& r) { return r.impl()->device != trace.device; };
   std::erase_if(recorded.results, elsewhere);
   std::vector<Tensor> results;
+  const bool gives = !recorded.results.empty() || !trace.checks.empty();
+  if (gives) finish(recorded);  // what it returns may be a value of the enclosing function, too
   if (captures_recorded(trace)) {
     results = inlined(recorded, trace.where);
-  } else if (!recorded.results.empty() || !trace.checks.empty()) {
-    finish(recorded);
+  } else if (gives) {
     const auto compiled = compile_graph(device, trace.graph, trace.options);
     results = run_graph(context, device, *compiled, trace.inputs, trace.options);
     settle(trace.checks, results);

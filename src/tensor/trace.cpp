@@ -140,8 +140,7 @@ bool captures_recorded(const Trace& trace) {
   return std::any_of(trace.inputs.begin(), trace.inputs.end(), is_recorded);
 }
 
-std::vector<Tensor> inlined(Recorded& recorded, const Location& where) {
-  finish(recorded);
+std::vector<Tensor> inlined(const Recorded& recorded, const Location& where) {
   const Trace& trace = *recorded.trace;
   std::vector<Tensor> results = apply(
       "a recorded function", trace.inputs,

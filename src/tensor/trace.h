@@ -115,7 +115,7 @@ Tensor add_input(const std::shared_ptr<Trace>& trace, const Tensor& concrete, co
 // Whether values of enclosing functions are among the inputs: then the graph is part of theirs.
 bool captures_recorded(const Trace& trace);
 // What was recorded, written into the enclosing functions' graphs instead of being compiled by itself.
-std::vector<Tensor> inlined(Recorded& recorded, const Location& where);
+std::vector<Tensor> inlined(const Recorded& recorded, const Location& where);
 
 // The trace of the outermost compile() whose function is running: what is recorded now will run again. Null
 // outside.

@@ -206,9 +206,13 @@ class Overwriter {
     std::vector<std::size_t> readers, writers;  // of the input and of the output: places in `steps`
     std::vector<std::size_t> makers, users;  // what writes the input, as of a temporary; what uses the output
     std::vector<std::pair<std::size_t, std::vector<int>>> merged;  // step, views
+    bool copied = false;  // the input to the output, by a step before
     for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
       const PlanStep& step = plan_.steps[s];
-      if (step.kind == PlanStep::Kind::copy && step.buffer == output && is_input(step.from)) continue;
+      if (step.kind == PlanStep::Kind::copy && step.buffer == output && is_input(step.from)) {
+        copied = true;
+        continue;
+      }
       used.push_back(uses(step));
       const bool writes = used.back().count(output) && used.back()[output].written;
       const auto of_inputs = [&](bool Use::* how) {
@@ -218,7 +222,11 @@ class Overwriter {
         });
       };
       const bool reads = of_inputs(&Use::read);
-      if (of_inputs(&Use::written)) makers.push_back(steps.size());
+      if (of_inputs(&Use::written)) {
+        // As where two blocks are placed in one tensor: the first is placed in its memory by now.
+        if (copied) return "what is copied is written again behind the copy";
+        makers.push_back(steps.size());
+      }
       if (used.back().count(output)) users.push_back(steps.size());
       if (reads) readers.push_back(steps.size());
       if (writes) writers.push_back(steps.size());
