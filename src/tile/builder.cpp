@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <set>
 
@@ -376,6 +377,15 @@ Value Builder::apply(Prim prim, const std::vector<Operand>& operands, const Loca
   return push(std::move(node), {row.to_bool ? DType::boolean : dtype, values[0].type().shape}, where);
 }
 
+void Builder::round(Value product) {
+  for (auto block = state_->open.rbegin(); block != state_->open.rend(); ++block)
+    for (auto op = (*block)->ops.rbegin(); op != (*block)->ops.rend(); ++op)
+      if (op->results == std::vector<ValueId>{product.id()}) {
+        op->rounded = is_product(*op, product.dtype());
+        return;
+      }
+}
+
 Value Builder::reduce(Monoid monoid, Value v, int axis, const Location& where) {
   if (axis < 0 || axis >= v.rank())
     fail(where, fmt::format("reduce: axis {} out of range for {}", axis, to_string(v.type())));
@@ -510,6 +520,31 @@ void Builder::name_value(Value v, const std::string& hint) {
   state_->values[static_cast<std::size_t>(v.id())].name = unique;
 }
 
+namespace {
+
+// Products that are added to something, and of which another op makes more.
+void round_shared_products(Kernel& kernel) {
+  std::vector<int> readers(kernel.values.size());
+  std::vector<bool> added(kernel.values.size());
+  for_each_op(kernel.body, [&](const Op& op) {
+    for (const ValueId v : op.operands) {
+      ++readers[static_cast<std::size_t>(v)];
+      if (is_sum(op)) added[static_cast<std::size_t>(v)] = true;
+    }
+  });
+  const std::function<void(Block&)> mark = [&](Block& block) {
+    for (Op& op : block.ops) {
+      for (Block& inner : op.blocks) mark(inner);
+      if (op.results.size() != 1 || !is_product(op, kernel.type(op.results[0]).dtype)) continue;
+      const auto v = static_cast<std::size_t>(op.results[0]);
+      op.rounded = op.rounded || (readers[v] > 1 && added[v]);
+    }
+  };
+  mark(kernel.body);
+}
+
+}  // namespace
+
 Kernel Builder::finish(const std::vector<std::vector<std::pair<SizeArg, Index>>>& grid,
                        const Location& where) {
   for (const auto& axis : grid) {
@@ -522,6 +557,7 @@ Kernel Builder::finish(const std::vector<std::vector<std::pair<SizeArg, Index>>>
                        std::make_move_iterator(state_->values.end()));
   state_ = std::make_unique<State>();
   state_->open.push_back(&state_->kernel.body);
+  round_shared_products(kernel);
   if (auto problem = verify(kernel)) fail(where, fmt::format("kernel {}: {}", kernel.name, *problem));
   return kernel;
 }

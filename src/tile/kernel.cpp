@@ -45,7 +45,7 @@ bool operator==(const Op& a, const Op& b) {
   return a.kind == b.kind && a.prim == b.prim && a.monoid == b.monoid && a.operands == b.operands &&
          a.results == b.results && a.param == b.param && a.axis == b.axis && a.precision == b.precision &&
          a.tile_dims == b.tile_dims && a.bounded == b.bounded && a.masked == b.masked &&
-         a.number == b.number && a.blocks == b.blocks;
+         a.rounded == b.rounded && a.number == b.number && a.blocks == b.blocks;
 }
 
 std::int64_t scalar_bits(DType dtype, double value) {

@@ -108,6 +108,7 @@ class BodyParser {
         return parse_loop_head(op, args);
       case OpKind::arange:
         return;
+      case OpKind::apply:
       case OpKind::dot:
         if (lexer_.peek().kind == Token::Kind::value) parse_refs(op.operands);
         return parse_attributes(op);
@@ -163,6 +164,9 @@ class BodyParser {
       } else if (word.text == "bounded" && op.kind == OpKind::store) {
         lexer_.expect("true");
         op.bounded = true;
+      } else if (word.text == "rounded" && op.kind == OpKind::apply) {
+        lexer_.expect("true");
+        op.rounded = true;
       } else if (word.text == "precision" && op.kind == OpKind::dot) {
         lexer_.expect("tf32");
         op.precision = DotPrecision::tf32;

@@ -172,6 +172,9 @@ class Printer {
       case OpKind::scan:
         return fmt::format("{} {} {} {{axis={}}}", kind, op.monoid > Monoid::argmin ? "?" : name(op.monoid),
                            all, op.axis);
+      case OpKind::apply:
+        if (op.rounded) return fmt::format("{} {} {{rounded=true}}", kind, all);
+        break;
       case OpKind::dot:
         if (op.precision == DotPrecision::tf32) return fmt::format("{} {} {{precision=tf32}}", kind, all);
         break;

@@ -58,6 +58,14 @@ bool is_identifier(std::string_view text) {
   return true;
 }
 
+bool is_product(const Op& op, DType dtype) {
+  return op.kind == OpKind::apply && op.prim == Prim::mul && is_float(dtype);
+}
+
+bool is_sum(const Op& op) {
+  return op.kind == OpKind::apply && (op.prim == Prim::add || op.prim == Prim::sub);
+}
+
 std::optional<Number> float_literal(DType dtype, double value) {
   const double rounded = round_to(dtype, value);
   // A saturating type turns infinity into its largest value, the others a large value into infinity.

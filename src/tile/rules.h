@@ -20,6 +20,10 @@ bool dot_types_meet(DType a, DType b);
 std::optional<DType> dot_accumulator(DType dtype);
 bool adds_atomically(DType dtype);  // f32, f64, i32, i64
 
+// Products that `rounded` may be said of, and what they would be contracted with.
+bool is_product(const Op& op, DType dtype);
+bool is_sum(const Op& op);
+
 // Letters, digits, '_' and '.', not starting with a digit or '.'.
 bool is_identifier(std::string_view text);
 

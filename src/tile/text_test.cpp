@@ -99,6 +99,19 @@ TEST(TileText, LiteralsComeBackBitForBit) {
   expect_round_trip(k.finish({{{1, 1}}}));
 }
 
+TEST(TileText, ProductsThatAreRoundedSaySo) {
+  Builder k("rounded");
+  const View x = k.view("x", DType::f32, {64}), y = k.view("y", DType::f32, {2, 64});
+  const Value v = k.load(x, {0}, {.shape = {64}}), square = v * v;
+  k.store(y, {0, 0}, square);
+  k.store(y, {1, 0}, v * 2.f + 1.f);
+  k.store(y, {1, 0}, square + 1.f);
+  const Kernel kernel = k.finish({{{1, 1}}});
+  EXPECT_NE(print(kernel).find("mul %1, %1 {rounded=true}"), std::string::npos) << print(kernel);
+  EXPECT_EQ(print(kernel).find("{rounded=true}"), print(kernel).rfind("{rounded=true}"));
+  expect_round_trip(kernel);
+}
+
 TEST(TileText, AnOddNumberingIsWrittenDown) {
   Kernel kernel = samples::elu();
   // Swap two ids everywhere: %start gets 4, the load 3.

@@ -41,6 +41,9 @@ std::string check_fields(const Subject& s) {
                      (!use.param && op.param != plain.param) || (!use.axis && op.axis != plain.axis) ||
                      (!use.tile_dims && !op.tile_dims.empty()) || (!use.bounded && op.bounded) ||
                      (!use.masked && op.masked) || (!uses_number(op) && op.number != plain.number);
+  const bool rounds =
+      op.rounded && (op.results.size() != 1 || !is_product(op, s.kernel.type(op.results[0]).dtype));
+  if (rounds) return "only products of floats are rounded";
   if (stray) return "a field is set that the op does not use";
   if (static_cast<int>(op.prim) >= kPrimCount) return "no such primitive";
   if (op.blocks.size() != static_cast<std::size_t>(use.blocks))

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <optional>
 
 #include "support/errors.h"
@@ -52,6 +53,27 @@ TEST_F(Closures, AreConstantsOfTheirOwnDerivativeAndInputsOfTheEnclosingOne) {
   EXPECT_EQ(numbers_of(value_and_grad(compile(outer))({w})[1]), expected);
   // The tensor itself, captured beside the argument it is given for, is a constant.
   EXPECT_EQ(numbers_of(value_and_grad([&](const Tensor& v) { return sum(v * w); })({w})[1]), (Floats{2, 3}));
+}
+
+// A compiled function called on a tensor with memory, all of whose results are made of the function around
+// it.
+TEST_F(Closures, MayReturnWhatIsOfTheEnclosingFunctionAlone) {
+  const Tensor x = row({2, 3}), z = row({5, 5});
+  using Made = std::function<Tensor(const Tensor&)>;
+  const std::pair<Made, Floats> cases[] = {
+      {[&](const Tensor& a) { return compile([=](const Tensor&) { return a; })(z); }, {4, 6}},
+      {[&](const Tensor& a) { return compile([=](const Tensor&) { return a * 2.f; })(z); }, {8, 12}},
+      {[&](const Tensor& a) {
+         const auto both = compile([=](const Tensor& y) { return std::pair(a * 2.f, y * 2.f); })(z);
+         return both.first * both.second / 10.f;
+       },
+       {8, 12}}};
+  for (const auto& [made, gradient] : cases) {
+    const auto loss = [&made = made](const Tensor& a) { return sum(made(a) * a); };
+    EXPECT_EQ(numbers_of(value_and_grad(loss)({x})[1]), gradient);
+    EXPECT_EQ(numbers_of(compile([&](const Tensor& t) { return value_and_grad(loss)({t})[1]; })(x)),
+              gradient);
+  }
 }
 
 TEST_F(Closures, MayTakeOnlyWhatTheyCapture) {

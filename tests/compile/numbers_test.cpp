@@ -136,6 +136,26 @@ TEST(Variance, OfNoDegreesOfFreedomIsADivisionByZero) {
                   ctx.from(std::vector<double>{1, 2, 3, 3, -1, 1}, {3, 2}, dtype), {inf, nan, inf}, 0);
 }
 
+// A product that is needed by itself as well is rounded before more is made of it, in every copy of the sum:
+// its maximum is one of them. Two columns are one tile, 70,000 are walked in a loop for the maximum and in
+// one more.
+TEST(Maximum, OfASumOfProductsIsOneOfThem) {
+  Context ctx({.device = "cpu", .cache_directory = ""});
+  for (DType dtype : {DType::f32, DType::f64})
+    for (Index columns : {Index{3}, Index{70000}}) {
+      const Tensor a = ctx.randn({64, columns}, dtype), b = ctx.randn({64, columns}, dtype),
+                   r = ctx.randn({1, columns}, dtype);
+      const auto hits = compile([](const std::vector<Tensor>& in) {
+        const Tensor s = in[0] * in[1], v = s - in[2], m = max(v, {1}, Keep::yes);
+        return std::vector<Tensor>{sum(cast(v == m, DType::i32)), s,
+                                   sum(cast(max(v - m, {1}) == 0, DType::i32))};
+      });
+      const std::vector<Tensor> got = hits({a, b, r});
+      EXPECT_EQ(got.at(0).item(), 64) << name(dtype) << " " << columns;
+      EXPECT_EQ(got.at(2).item(), 64) << name(dtype) << " " << columns;
+    }
+}
+
 TEST(Pow, HasAGradientWithTheSignOfAnOddPower) {
   Context ctx({.cache_directory = ""});
   const double inf = std::numeric_limits<double>::infinity();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "support/errors.h"
 #include "tensor/storage.h"
@@ -61,6 +62,33 @@ TEST_P(UpdateSlice, MistakesAreNamed) {
   test::expect_says([&] { update_slice(x, x, {0, 1.5}); }, {"update_slice: the start of axis 1"});
   test::expect_says([&] { update_slice(x, x, ctx_.ones({2})); }, {"update_slice", "must be integers [2]"});
   test::expect_says([&] { dynamic_slice(x, {0, 0}, {3}); }, {"dynamic_slice", "[3] is no part of [3,5]"});
+}
+
+// Each keeps what lies around its block, not what the other wrote.
+TEST_P(UpdateSlice, TwoOfOneTensorDoNotMeet) {
+  const Tensor u = ctx_.from(Floats{1, 2}, {2}), w = ctx_.from(Floats{5, 6}, {2}), start = at(0), end = at(3),
+               x = ctx_.from(Floats{10, 20, 30, 40, 50}, {5});
+  const std::pair<std::function<Tensor(const Tensor&)>, Floats> cases[] = {
+      {[](const Tensor& t) { return zeros_like(t); }, {0, 0, 0, 0, 0}},
+      {[](const Tensor& t) { return t * 2.f; }, {20, 40, 60, 80, 100}},
+      {[](const Tensor& t) { return flip(t, {0}); }, {50, 40, 30, 20, 10}},
+      {[](const Tensor& t) { return cumsum(t, 0); }, {10, 30, 60, 100, 150}},
+      {[](const Tensor& t) { return t; }, {10, 20, 30, 40, 50}}};
+  for (const auto& [made, z] : cases) {
+    const auto f = compile([&made = made](const std::vector<Tensor>& a) {
+      const Tensor whole = made(a[0]), p = update_slice(whole, a[1], {a[3]});
+      const Tensor q = update_slice(whole, a[2] + max(p), {a[4]});
+      return std::vector<Tensor>{p * 3.f, q * 2.f};
+    });
+    const Floats p{1, 2, z[2], z[3], z[4]};
+    const float most = *std::max_element(p.begin(), p.end());
+    Floats expected_p, expected_q;
+    for (float v : p) expected_p.push_back(3 * v);
+    for (float v : {z[0], z[1], z[2], 5 + most, 6 + most}) expected_q.push_back(2 * v);
+    const std::vector<Tensor> got = f({x, u, w, start, end});
+    EXPECT_EQ(floats(got.at(0)), expected_p);
+    EXPECT_EQ(floats(got.at(1)), expected_q);
+  }
 }
 
 TEST_P(UpdateSlice, GradientsGoAroundTheBlockAndIntoIt) {

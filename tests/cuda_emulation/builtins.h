@@ -83,6 +83,8 @@ struct uint2 {
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
 template <class T>
 inline T __ldg(const T* p) {
   return *p;

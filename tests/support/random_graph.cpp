@@ -385,6 +385,8 @@ class Grower {
     if (random_.chance(0.4)) return keep(part);
     const Value value = is_float(x.dtype()) ? ops::tanh(part) : part;
     keep(ops::update_slice(x, ops::cast(value, x.dtype()), ops::flip(start, {0})));
+    // Another block of the same tensor, which sees nothing of the first.
+    if (random_.chance(0.3)) keep(ops::update_slice(x, ops::cast(part, x.dtype()), start));
   }
 
   void matmul() {

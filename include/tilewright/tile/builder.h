@@ -141,6 +141,9 @@ class Builder {
 
   // --- compute
   Value apply(Prim prim, const std::vector<Operand>& operands, const Location& where = Location::current());
+  // Says of a product of floats that it is rounded by itself (Op::rounded); of other values nothing. finish()
+  // says it of each product that is added to something and read by another op as well.
+  void round(Value product);
   Value reduce(Monoid monoid, Value v, int axis, const Location& where = Location::current());
   Value scan(Monoid monoid, Value v, int axis, const Location& where = Location::current());
   Value dot(Value a, Value b, Value acc, const Location& where = Location::current());

@@ -133,6 +133,9 @@ struct Op {
                          // Otherwise the kernel promises to stay inside.
   bool masked =
       false;  // gather, scatter, atomic_add: last operand is a bool mask; gather reads `number` where false
+  // A mul of floats: its product is rounded by itself, never contracted with what is added to it, because
+  // more is made of it: copies of a sum of the product must be equal wherever they are computed.
+  bool rounded = false;
   Number number;  // constant's value; load's and gather's fill
   std::vector<Block> blocks;
   std::string location;  // "file.cpp:41" of the user's call; not compared

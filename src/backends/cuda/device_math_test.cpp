@@ -41,6 +41,8 @@ static inline long long __float2ll_rz(float x) { return static_cast<long long>(x
 static inline long long __double2ll_rz(double x) { return static_cast<long long>(x); }
 static inline int __float2int_rz(float x) { return static_cast<int>(x); }
 static inline int __double2int_rz(double x) { return static_cast<int>(x); }
+static inline float __fmul_rn(float a, float b) { return a * b; }
+static inline double __dmul_rn(double a, double b) { return a * b; }
 // NOLINTEND(bugprone-reserved-identifier)
 static inline float rsqrtf(float x) { return 1.f / std::sqrt(x); }
 static inline double rsqrt(double x) { return 1. / std::sqrt(x); }

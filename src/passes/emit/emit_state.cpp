@@ -1,6 +1,7 @@
 // Views and their names, and which values are what dots read.
 #include "passes/emit/emit_state.h"
 
+#include "ops/rows.h"
 #include "ops/stored_rows.h"
 #include "passes/nest/dot_axes.h"
 #include "passes/tiling/kept_block.h"
@@ -62,6 +63,24 @@ std::string EmitState::unique_name(std::string name) {
   std::string unique = name;
   for (int n = 1; !names_.insert(unique).second; ++n) unique = fmt::format("{}_{}", name, n);
   return unique;
+}
+
+bool EmitState::is_shared_term(int expr) {
+  if (shared_terms_.empty()) {
+    std::vector<int> readers(nest.exprs.size());
+    std::vector<bool> added(nest.exprs.size());
+    for (const Expr& m : nest.exprs) {
+      const bool adds = m.kind == Expr::Kind::op &&
+                        (graph.node(m.node).op == &ops::kAdd || graph.node(m.node).op == &ops::kSub);
+      for (int o : m.operands) {
+        ++readers[static_cast<std::size_t>(o)];
+        if (adds) added[static_cast<std::size_t>(o)] = true;
+      }
+    }
+    for (const ProgramOutput& o : nest.outputs) ++readers[static_cast<std::size_t>(o.expr)];
+    for (std::size_t s = 0; s < readers.size(); ++s) shared_terms_.push_back(added[s] && readers[s] > 1);
+  }
+  return shared_terms_[static_cast<std::size_t>(expr)];
 }
 
 bool EmitState::is_dot_operand(int expr) {

@@ -37,6 +37,8 @@ struct EmitState {
   }
   std::vector<BufferSource> sources;
 
+  // Whether it is added to something, and more is made of it or it is stored as well.
+  bool is_shared_term(int expr);
   // Whether a dot reads it, as it stands or through what a block of it is made of.
   bool is_dot_operand(int expr);
 
@@ -61,6 +63,7 @@ struct EmitState {
   int between_ = 0, bodies_ = 0;
   std::string unique_name(std::string name);
   std::set<std::string> names_;
+  std::vector<bool> shared_terms_;                 // beside the exprs, once it was asked for
   std::optional<std::vector<bool>> dot_operands_;  // beside the exprs, once it was asked for
 };
 

@@ -104,7 +104,10 @@ Value FrameValues::compute(int s) {
       operands.reserve(m.operands.size());
       for (int o : m.operands) operands.push_back(computed(o));
       const ir::Node& node = s_.graph.node(m.node);
-      return node.op->lower(k_, operands, node.attrs);
+      const Value v = node.op->lower(k_, operands, node.attrs);
+      // Its readers may stand in several loops, each with a copy.
+      if (s_.is_shared_term(s)) k_.round(v);
+      return v;
     }
     case Expr::Kind::cast:
       return k_.cast(value(m.operands[0]), m.dtype);

@@ -132,6 +132,24 @@ TEST(MergeTemporaries, WhatIsCopiedIsWrittenWhereItGoes) {
   EXPECT_EQ(w.plan.steps[0].views[0].buffer, out);
 }
 
+TEST(MergeTemporaries, OneThatIsCopiedTwiceLiesInOneOfItsCopies) {
+  Written w;
+  const int in = w.buffer(Role::input, 0, kN), made = w.buffer(Role::temporary, -1, kN),
+            first = w.buffer(Role::temporary, -1, kN), second = w.buffer(Role::temporary, -1, kN),
+            value = w.buffer(Role::input, 1, kN), out = w.buffer(Role::output, 0, kN);
+  w.launch(copy("make", kN, -1), made, in);
+  w.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = first, .from = made});
+  w.launch(copy("part", kN), first, value);
+  w.plan.steps.push_back({.kind = PlanStep::Kind::copy, .buffer = second, .from = made});
+  w.launch(copy("other_part", kN), second, value);
+  w.launch(copy("read", kN, -1), out, first);
+  w.launch(copy("read_other", kN, -1), out, second);
+  merge_copied_temporaries(w.plan, w.variants);
+  const auto copies = std::count_if(w.plan.steps.begin(), w.plan.steps.end(),
+                                    [](const PlanStep& s) { return s.kind == PlanStep::Kind::copy; });
+  EXPECT_EQ(copies, 1) << "the second block would find the first one's in its memory";
+}
+
 TEST(MergeTemporaries, LargeOnesTakeTheMemoryOfWhatIsReadLast) {
   for (const Index n : {Index{1} << 20, Index{1} << 27}) {  // 4 MiB and 512 MiB
     Written w;

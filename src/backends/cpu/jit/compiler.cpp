@@ -14,6 +14,7 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -27,6 +28,7 @@
 #include <fmt/format.h>
 
 #include <mutex>
+#include <vector>
 
 #include "backends/cpu/jit/device_headers.h"
 
@@ -155,6 +157,22 @@ std::string_view passes_of(Effort effort) {
   return kKernelPasses;
 }
 
+// The code generator of LLVM 19 takes lanes in which both operands of a division are known to be zero for
+// zero, though 0 / 0 is NaN, and leaves out the mask that would have cleared them
+// (TargetLowering::SimplifyDemandedVectorElts, FDIV beside FMUL). Behind a fence, which is no instruction, it
+// does not know the divisor.
+void hide_divisors(llvm::Module& module) {
+  std::vector<llvm::Instruction*> divisions;
+  for (llvm::Function& function : module)
+    for (llvm::BasicBlock& block : function)
+      for (llvm::Instruction& i : block)
+        if (i.getOpcode() == llvm::Instruction::FDiv && i.getType()->isVectorTy()) divisions.push_back(&i);
+  for (llvm::Instruction* division : divisions) {
+    llvm::IRBuilder<> builder(division);
+    division->setOperand(1, builder.CreateArithmeticFence(division->getOperand(1), division->getType()));
+  }
+}
+
 void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Effort effort) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = tuning.SLPVectorization = effort == Effort::full;
@@ -176,6 +194,7 @@ void run_passes(llvm::Module& module, llvm::TargetMachine& machine, Effort effor
   llvm::ModulePassManager passes;
   llvm::cantFail(builder.parsePassPipeline(passes, passes_of(effort)));
   passes.run(module, modules);
+  hide_divisors(module);
 }
 
 // What the code generator itself refuses: bad inline assembly, an impossible register constraint.

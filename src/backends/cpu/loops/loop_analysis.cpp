@@ -65,7 +65,7 @@ bool LoopAnalysis::fits_in_place(int i) const {
 // A product is contracted only with a term that is no such product itself: x*x - y*y stays 0 for x = y.
 bool LoopAnalysis::is_product_of_mad(int i) const {
   const Node& n = node(i);
-  if (!applies(instr(i), Prim::mul) || n.uses != 1) return false;
+  if (!applies(instr(i), Prim::mul) || n.uses != 1 || instr(i).op->rounded) return false;
   const DType dtype = k_.kernel.type(instr(i).value).dtype;
   if (dtype != DType::f32 && dtype != DType::f64) return false;
   const Instr& user = instr(n.consumer);

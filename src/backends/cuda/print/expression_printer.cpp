@@ -94,8 +94,10 @@ TypedText ExpressionPrinter::apply_expr(const Op& op, const std::vector<TypedTex
   const ValueId first = op.operands[op.prim == Prim::select ? 1 : 0];
   const DType dtype = kernel_.type(first).dtype;
   const DType result_dtype = kernel_.type(op.results[0]).dtype;
-  PrimUse use{
-      .prim = op.prim, .dtype = dtype, .accuracy = accuracy_[static_cast<std::size_t>(op.results[0])]};
+  PrimUse use{.prim = op.prim,
+              .dtype = dtype,
+              .accuracy = accuracy_[static_cast<std::size_t>(op.results[0])],
+              .rounded = op.rounded};
   std::string type = is_bool(result_dtype) ? "bool" : type_of(op.results[0]);
   std::vector<std::string> texts;
   if (dtype == DType::i64) {

@@ -81,6 +81,7 @@ static_assert(complete(), "kPrimTexts has one row per Prim, in order, with a tex
 const char* chosen(const PrimUse& use) {
   const PrimText& row = prim_text(use.prim);
   if (!is_float(use.dtype)) return row.integer;
+  if (use.rounded) return "rounded_mul({0}, {1})";
   if (compute_dtype(use.dtype) != DType::f32) return row.wide;
   if (use.accuracy == Accuracy::coarse && row.coarse) return row.coarse;
   if (use.accuracy != Accuracy::exact && row.fast) return row.fast;

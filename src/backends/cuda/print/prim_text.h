@@ -25,8 +25,9 @@ struct PrimUse {
   tile::Prim prim;
   DType dtype;  // of the operands (of the second one for select)
   printer::Accuracy accuracy = printer::Accuracy::exact;
-  bool wraps = true;   // integer arithmetic may leave its type
-  bool tests = false;  // bool operands are computed, not loaded
+  bool wraps = true;     // integer arithmetic may leave its type
+  bool tests = false;    // bool operands are computed, not loaded
+  bool rounded = false;  // a product, tile::Op::rounded
 };
 std::string prim_expression(const PrimUse& use, const std::vector<std::string>& operands);
 // The device header that the expression needs: "arith", "math" or "math_fast"; "" for plain C++.

@@ -108,6 +108,9 @@ TW_DEVICE float sqrt(float a) { return sqrtf(a); }
 TW_DEVICE double sqrt(double a) { return ::sqrt(a); }
 TW_DEVICE float reciprocal(float a) { return 1.f / a; }
 TW_DEVICE double reciprocal(double a) { return 1. / a; }
+// Never contracted with what is added to it.
+TW_DEVICE float rounded_mul(float a, float b) { return __fmul_rn(a, b); }
+TW_DEVICE double rounded_mul(double a, double b) { return __dmul_rn(a, b); }
 TW_DEVICE float fma(float a, float b, float c) { return fmaf(a, b, c); }
 TW_DEVICE double fma(double a, double b, double c) { return ::fma(a, b, c); }
 template <class T>
