@@ -160,9 +160,10 @@ class Context {
   Tensor rand(
       const Shape& shape, DType dtype = DType::f32,
       const Location& where = Location::current());  // [0, 1), by as many bits as it has digits (to 24)
+  // Integers below high, which is at least 1 and at most 2^32.
   Tensor randint(const Shape& shape, Index high, DType dtype = DType::i64,
                  const Location& where = Location::current());
-  // Starts the random tensors anew. Inside a function that is recorded it is an Error: calls would not do it.
+  // Starts the random tensors anew. Inside compile() it is an Error: calls would not do it.
   void set_seed(std::uint64_t seed, const Location& where = Location::current());
 
   void synchronize();  // waits for all work on all devices

@@ -306,6 +306,10 @@ inline constexpr Index kShortestInnerRow = 64;
 // costs to wait for these, or for the other warpgroup. With two of them, taking turns was worth 2 % to heads
 // of 64 and cost as much with heads of 128 (docs/notes/2026-11-21-dot-chains.md).
 inline constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
+// Rounds that overlap, or warpgroups that take turns, where a round has three products or more: those of d
+// q, 1.33 to 1.72 times as long as in order in seven shapes with heads of 64 to 128 on an H100
+// (docs/notes/2026-11-25-masks-of-reductions.md). Nothing is spilled; why was not looked into.
+inline constexpr double kThreeOverlapped = 1.55;
 // With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
 // rounds, and 5 % lost of 65 (docs/notes/2026-11-22-short-chains.md).
 inline constexpr double kFewRounds = 16;

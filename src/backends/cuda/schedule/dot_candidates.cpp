@@ -280,10 +280,13 @@ class Lister {
       const Schedule s{.threads = threads, .kind = kind};
       if (why = add_b2b(s, us); !why.empty()) refuse(s, why);
     };
+    const auto in_round = std::count_if(b2b->dots.begin(), b2b->dots.end(),
+                                        [&](const B2bDot& d) { return d.loop == b2b->dots[0].loop; });
+    const double overlapping = in_round > 2 && !b2b->multiplies_alone() ? kThreeOverlapped : 1;
     const bool in_turns = !wide || mean_rounds(*b2b) < kFewRounds;
     for (const int tma_store : {0, static_cast<int>(kFewestStoreStages)}) {
       kind.tma_store_stages = tma_store;
-      const double us = (tma_store > 0 ? kB2bTmaStore : 1) * b2b_us(*b2b);
+      const double us = (tma_store > 0 ? kB2bTmaStore : 1) * overlapping * b2b_us(*b2b);
       try_rounds(tile::Rounds::overlapped, (in_turns ? kFa3Pingpong : 1) * us);
       if (groups > 1) try_rounds(tile::Rounds::fa3_pingpong, (in_turns ? 1 : kFa3Pingpong) * us);
     }

@@ -1,11 +1,10 @@
-// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 173 us
+// wgmma_b2b threads=256 longest_first=true; predicted 190 us
 // le_matmul_where_mul_3: maximum_out f32[16,4096], where_out f32[16,4096], q bf16[16,4096,128], mul_out bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> out bf16[16,4096,128]
-// schedule: wgmma_b2b threads=256 longest_first=true rounds=overlapped
+// schedule: wgmma_b2b threads=256 longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
-#include "tw_cuda/convert.cuh"
 #include "tw_cuda/edge.cuh"
 #include "tw_cuda/exchange.cuh"
 #include "tw_cuda/math_fast.cuh"
@@ -37,7 +36,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
   __shared__ TmaPipeline<2> v_pipeline;
   open_pipeline<2, 1>(v_pipeline);
   PipelineState<2> q_state;
-  PipelineState<2> k_state, k_state_late;
+  PipelineState<2> k_state;
   PipelineState<2> mul_out_state;
   PipelineState<2> v_state;
   wait_for_previous_kernel();
@@ -107,152 +106,125 @@ extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_3(const
       Vec<f32, 2> scores[2][8];
       Vec<f32, 2> exp_scores[2][8];
       Vec<f32, 2> product[2][8];
-      Vec<f32, 2> exp_scores_bf16_wide[2][8];
-      Vec<f32, 2> scores_2[2][8];
-      Vec<f32, 2> exp_scores_2[2][8];
-      Vec<f32, 2> product_2[2][8];
+      Vec<bf16, 2> exp_scores_bf16[2][8];
       wait_full(q_pipeline, q_state);
       wait_full(mul_out_pipeline, mul_out_state);
-      Vec<bf16, 2> exp_scores_bf16[2][8];
-      const i64 column_end = end, column_step = 64;
-      if (begin_2 < column_end) {
-        const auto run_round = [&](const i32 column, const bool begins) {
-          wait_full(k_pipeline, k_state);
-          wait_full(v_pipeline, v_state);
-          wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-          wgmma_block<mul_out_block, v_block, 2>(product, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
-          if (!begins) {
-            wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state_late.stage * k_block::bytes, true);
-            wgmma_wait<1>();
-          }
-          if (begins) wgmma_wait<0>();
-          wgmma_pin(scores);
-          k_state.next();
-          wgmma_pin(product);
-          release<1>(v_pipeline, v_state.stage);
-          v_state.next();
-          f32 maximum_out_in[2];
-          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
+      for (i32 column = begin_2; column < end; column += 64) {
+        wait_full(k_pipeline, k_state);
+        wgmma_block<q_block, k_block, 2>(scores, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+        wait_full(v_pipeline, v_state);
+        wgmma_block<mul_out_block, v_block, 2>(product, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
+        wgmma_wait<1>();
+        wgmma_pin(scores);
+        f32 maximum_out_in[2];
+        const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
 #pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const i32 row_index = first_row + (r * 8 + g);
-            const f32 exp_scores_offset = fast::exp_offset(maximum_out_in[r]);
-#pragma unroll
-            for (int c = 0; c < 8; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 masked_scores = column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
-                exp_scores[r][c].v[v] = fast::exp2(fmaf(masked_scores, 0.12751743f, exp_scores_offset));
-              }
-            }
-          }
-          f32 where_out_in[2];
-          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const i32 row_index = first_row + (r * 8 + g);
-#pragma unroll
-            for (int c = 0; c < 8; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                const f32 masked_exp_scores = column + ((c * 4 + t) * 2 + v) <= row_index ? exp_scores[r][c].v[v] * (product[r][c].v[v] + where_out_in[r]) : 0.0f;
-                exp_scores_bf16_wide[r][c].v[v] = masked_exp_scores * 0.088388346f;
-              }
-            }
-          }
-          if (!begins) {
-            wgmma_wait<0>();
-            wgmma_pin(acc);
-            wgmma_pin(exp_scores_bf16);
-            release<1>(k_pipeline, k_state_late.stage);
-            k_state_late.next();
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-#pragma unroll
-            for (int c = 0; c < 8; ++c) {
-              exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
-            }
-          }
-        };
-        run_round(i32(begin_2), true);
-        for (i64 column_i = begin_2 + column_step; column_i < column_end; column_i += column_step) {
-          run_round(i32(column_i), false);
+        for (int r = 0; r < 2; ++r) {
+          maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
         }
-        const i64 column_2_end = masked_end, column_2_step = 64;
-        for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
-          const i32 column_2 = i32(column_2_i);
-          wait_full(k_pipeline, k_state);
-          wait_full(v_pipeline, v_state);
-          wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
-          wgmma_block<mul_out_block, v_block, 2>(product_2, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
-          wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state_late.stage * k_block::bytes, true);
-          wgmma_wait<1>();
-          wgmma_pin(scores_2);
-          k_state.next();
-          wgmma_pin(product_2);
-          release<1>(v_pipeline, v_state.stage);
-          v_state.next();
-          f32 maximum_out_in[2];
-          const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
 #pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
-          }
+        for (int r = 0; r < 2; ++r) {
+          const i32 row_index = first_row + (r * 8 + g);
+          const f32 exp_scores_offset = fast::exp_offset(maximum_out_in[r]);
 #pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const f32 exp_scores_offset = fast::exp_offset(maximum_out_in[r]);
+          for (int c = 0; c < 8; ++c) {
 #pragma unroll
-            for (int c = 0; c < 8; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                exp_scores_2[r][c].v[v] = fast::exp2(fmaf(scores_2[r][c].v[v], 0.12751743f, exp_scores_offset));
-              }
-            }
-          }
-          f32 where_out_in[2];
-          const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
-          }
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-#pragma unroll
-            for (int c = 0; c < 8; ++c) {
-#pragma unroll
-              for (int v = 0; v < 2; ++v) {
-                exp_scores_bf16_wide[r][c].v[v] = exp_scores_2[r][c].v[v] * (product_2[r][c].v[v] + where_out_in[r]) * 0.088388346f;
-              }
-            }
-          }
-          wgmma_wait<0>();
-          wgmma_pin(acc);
-          wgmma_pin(exp_scores_bf16);
-          release<1>(k_pipeline, k_state_late.stage);
-          k_state_late.next();
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-#pragma unroll
-            for (int c = 0; c < 8; ++c) {
-              exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
+            for (int v = 0; v < 2; ++v) {
+              const f32 masked_scores = column + ((c * 4 + t) * 2 + v) <= row_index ? scores[r][c].v[v] : -infinity();
+              exp_scores[r][c].v[v] = fast::exp2(fmaf(masked_scores, 0.12751743f, exp_scores_offset));
             }
           }
         }
-        wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state_late.stage * k_block::bytes, true);
+        wgmma_wait<0>();
+        wgmma_pin(product);
+        release<1>(v_pipeline, v_state.stage);
+        v_state.next();
+        f32 where_out_in[2];
+        const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const i32 row_index = first_row + (r * 8 + g);
+#pragma unroll
+          for (int c = 0; c < 8; ++c) {
+            Vec<f32, 2> exp_scores_bf16_new;
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              const f32 masked_exp_scores = column + ((c * 4 + t) * 2 + v) <= row_index ? exp_scores[r][c].v[v] * (product[r][c].v[v] + where_out_in[r]) : 0.0f;
+              exp_scores_bf16_new.v[v] = masked_exp_scores * 0.088388346f;
+            }
+            exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_new);
+          }
+        }
+        wgmma_block<k_block_transposed>(acc, exp_scores_bf16, k_blocks + k_state.stage * k_block::bytes, true);
         wgmma_wait<0>();
         wgmma_pin(acc);
         wgmma_pin(exp_scores_bf16);
-        release<1>(k_pipeline, k_state_late.stage);
-        k_state_late.next();
+        release<1>(k_pipeline, k_state.stage);
+        k_state.next();
+      }
+
+      Vec<f32, 2> scores_2[2][8];
+      Vec<f32, 2> exp_scores_2[2][8];
+      Vec<f32, 2> product_2[2][8];
+      Vec<bf16, 2> exp_scores_bf16_2[2][8];
+      wait_full(q_pipeline, q_state);
+      wait_full(mul_out_pipeline, mul_out_state);
+      for (i32 column_2 = 0; column_2 < masked_end; column_2 += 64) {
+        wait_full(k_pipeline, k_state);
+        wgmma_block<q_block, k_block, 2>(scores_2, q_blocks + q_state.stage * q_block::bytes, k_blocks + k_state.stage * k_block::bytes, group, false);
+        wait_full(v_pipeline, v_state);
+        wgmma_block<mul_out_block, v_block, 2>(product_2, mul_out_blocks + mul_out_state.stage * mul_out_block::bytes, v_blocks + v_state.stage * v_block::bytes, group, false);
+        wgmma_wait<1>();
+        wgmma_pin(scores_2);
+        f32 maximum_out_in[2];
+        const f32* const maximum_out_at = maximum_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          maximum_out_in[r] = load<1, Cache::constant>(maximum_out_at + r * 8).v[0];
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          const f32 exp_scores_offset = fast::exp_offset(maximum_out_in[r]);
+#pragma unroll
+          for (int c = 0; c < 8; ++c) {
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              exp_scores_2[r][c].v[v] = fast::exp2(fmaf(scores_2[r][c].v[v], 0.12751743f, exp_scores_offset));
+            }
+          }
+        }
+        wgmma_wait<0>();
+        wgmma_pin(product_2);
+        release<1>(v_pipeline, v_state.stage);
+        v_state.next();
+        f32 where_out_in[2];
+        const f32* const where_out_at = where_out + program_2 * 4096 + first_row + g;
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          where_out_in[r] = load<1, Cache::constant>(where_out_at + r * 8).v[0];
+        }
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+#pragma unroll
+          for (int c = 0; c < 8; ++c) {
+            Vec<f32, 2> exp_scores_bf16_2_new;
+#pragma unroll
+            for (int v = 0; v < 2; ++v) {
+              exp_scores_bf16_2_new.v[v] = exp_scores_2[r][c].v[v] * (product_2[r][c].v[v] + where_out_in[r]) * 0.088388346f;
+            }
+            exp_scores_bf16_2[r][c] = from_f32<bf16>(exp_scores_bf16_2_new);
+          }
+        }
+        wgmma_block<k_block_transposed>(acc, exp_scores_bf16_2, k_blocks + k_state.stage * k_block::bytes, true);
+        wgmma_wait<0>();
+        wgmma_pin(acc);
+        wgmma_pin(exp_scores_bf16_2);
+        release<1>(k_pipeline, k_state.stage);
+        k_state.next();
       }
       release<1>(q_pipeline, q_state.stage);
       q_state.next();
