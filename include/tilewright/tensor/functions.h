@@ -193,7 +193,8 @@ Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& gamma, double epsi
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, TW_HERE);
 // The same of the logits x (.., D) · wᵀ, w (classes, D). Compiled, these are in memory in pieces at most.
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& labels, TW_HERE);
-// Zeroes elements with probability p, in [0, 1), scales the rest by 1/(1-p); the same seed (i64[]) gives the same mask.
+// Zeroes elements with probability p, in [0, 1), scales the rest by 1/(1-p); the same seed (i64[]) gives the
+// same mask.
 Tensor dropout(const Tensor& x, const Tensor& seed, double p, TW_HERE);
 
 #undef TW_HERE
