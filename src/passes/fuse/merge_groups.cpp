@@ -72,7 +72,10 @@ class Fuser {
   }
 
   Fusion run() {
-    for (State& g : groups_) g.price = price(g.group).value_or(GroupPrice());
+    for (State& g : groups_) {
+      g.price = price(g.group).value_or(GroupPrice());
+      g.least_s = g.price.seconds;
+    }
     merge_pairs();
     if (!target_.any_size) combine_epilogue_reductions();
     duplicate_cheap_producers();
@@ -90,6 +93,8 @@ class Fuser {
     std::size_t copies = 0;  // of its nodes: what is computed again in it
     Group group;
     GroupPrice price;  // nothing where it has none
+    double least_s =
+        0;  // that its nodes were predicted to take, in this group or in those it was merged from
   };
   using Pair = std::pair<int, int>;  // of groups, the smaller number first
   struct Trial {
@@ -113,7 +118,8 @@ class Fuser {
     const Group group = make_group(g.nodes);
     if (!reduces_product(group)) return;
     const std::optional<GroupPrice> now = price(group);
-    if (now && now->seconds < g.price.seconds) g.group = group, g.price = *now;
+    if (now && now->seconds < g.price.seconds)
+      g.group = group, g.price = *now, g.least_s = std::min(g.least_s, now->seconds);
   }
 
   std::optional<GroupPrice> price(const Group& group, Refusal* why = nullptr) const {
@@ -172,6 +178,8 @@ class Fuser {
     if (!merged) return {why, 0};
     Times apart, one;
     apart.add(a.price), apart.add(b.price), one.add(*merged);
+    // What is lost on the way to a gain does not add up: merges are measured by the best that was known.
+    apart.seconds = a.least_s + b.least_s;
     return {gains(apart, one) ? Refusal::none : Refusal::no_time_saved, apart.floor_s - one.floor_s};
   }
 
@@ -290,6 +298,7 @@ class Fuser {
     a.has_product = a.has_product || b.has_product;
     b.alive = false;
     refresh(a);
+    a.least_s = std::min(a.least_s + b.least_s, a.price.seconds);
   }
 
   // A producer that several groups read and that no merge could take: computed again in each of them when
