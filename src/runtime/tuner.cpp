@@ -113,7 +113,7 @@ class KernelTuner {
     std::vector<Choice> candidates = legal_choices();
     out.stored = candidates.size() > 1 && use_stored(candidates);
     if (candidates.size() > 1 && !out.stored) {
-      candidates.resize(std::min(candidates.size(), static_cast<std::size_t>(options_.candidates)));
+      keep_tried(candidates);
       if (auto measured = measure(candidates); !measured) return measured.error();
       for (Entrant& e : entrants_) out.trials.push_back(std::move(e.trial));
     }
@@ -138,6 +138,17 @@ class KernelTuner {
       return a.candidate.predicted_us < b.candidate.predicted_us;
     });
     return out;
+  }
+
+  // Those that are measured: the first, and what would run untuned, the first of the plan's own kernel.
+  void keep_tried(std::vector<Choice>& choices) const {
+    const auto most = static_cast<std::ptrdiff_t>(options_.candidates);
+    if (std::ssize(choices) <= most) return;
+    const auto untuned = std::find_if(choices.begin(), choices.end(),
+                                      [&](const Choice& c) { return c.kernel == &kernels_.front(); });
+    const auto last = choices.begin() + most;
+    if (untuned != choices.end() && untuned >= last) *(last - 1) = std::move(*untuned);
+    choices.resize(static_cast<std::size_t>(most));
   }
 
   Hash128 key() const {

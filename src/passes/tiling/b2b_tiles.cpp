@@ -147,8 +147,9 @@ class StreamTiles {
               const tile::Target& target)
       : nest_(nest), axes_(axes), p_(problem), unit_(unit), cuts_(*unit.b2b), target_(target) {}
 
-  // The first way, and then the longest blocks of the loop, for which there is room.
-  std::optional<DotTiles> run() const {
+  // By the ways, those that are worth it first, and then the longest blocks of the loop, all for which there
+  // is room.
+  std::vector<DotTiles> run() const {
     // Narrow operands of the last product are whole rows of the loop's blocks.
     const std::vector<int> outer = nest_.outer_dots();
     const bool of8 = std::any_of(outer.begin(), outer.end(), [&](int s) {
@@ -157,15 +158,16 @@ class StreamTiles {
     const Index row = panel();
     std::vector<Index> depths = {row};
     if (!multiplies_alone()) depths = {2 * row, row, row / 2};
+    std::vector<DotTiles> out, others;
     for (std::size_t w = 0; w < cuts_.ways.size(); ++w)
       for (Index depth : depths) {
         const B2bWay& way = cuts_.ways[w];
         const DotTiles tiles{way.rows, columns(), block_within_pages(nest_, depth)};
-        if (!is_worth(w) || tiles.bk < unit_.column_step || (of8 && tiles.bk % unit_.blocks.row_bytes != 0))
-          continue;
-        if (fits(way, tiles)) return tiles;
+        if (tiles.bk < unit_.column_step || (of8 && tiles.bk % unit_.blocks.row_bytes != 0)) continue;
+        if (fits(way, tiles)) (is_worth(w) ? out : others).push_back(tiles);
       }
-    return std::nullopt;
+    if (!out.empty()) out.insert(out.end(), others.begin(), others.end());
+    return out;
   }
 
  private:
@@ -209,16 +211,16 @@ class StreamTiles {
 
 }  // namespace
 
-std::optional<DotTiles> b2b_tiles(const LoopNest& nest, const DotAxes& axes, const DotProblem& problem,
-                                  const tile::Target& target) {
+std::vector<DotTiles> b2b_tiles(const LoopNest& nest, const DotAxes& axes, const DotProblem& problem,
+                                const tile::Target& target) {
   const MatrixUnit& unit = *b2b_unit(target);
   if (!nest.accumulates_scaled() && !is_deep(nest))
     return StreamTiles(nest, axes, problem, unit, target).run();
   const tile::DotTile& deep = unit.b2b->deep;
   const DotTiles tiles =
       nest.accumulates_scaled() ? adding_tiles(problem, unit, target) : DotTiles{deep.rows, 1, deep.columns};
-  if (b2b_bytes(nest, axes, unit, tiles, kStages) > unit.b2b->room_bytes) return std::nullopt;
-  return tiles;
+  if (b2b_bytes(nest, axes, unit, tiles, kStages) > unit.b2b->room_bytes) return {};
+  return {tiles};
 }
 
 }  // namespace tilewright::passes

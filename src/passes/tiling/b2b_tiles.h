@@ -7,7 +7,7 @@
 
 #include <tilewright/tile/target.h>
 
-#include <optional>
+#include <vector>
 
 namespace tilewright::passes {
 
@@ -26,8 +26,9 @@ bool is_deep(const LoopNest& nest);
 // Whether a unit wants the product of each block to be added by itself.
 bool two_level_accumulation(const tile::MatrixUnit& unit, const Expr& dot);
 
-// None: a back-to-back matmul that the unit has no room for.
-std::optional<DotTiles> b2b_tiles(const LoopNest& nest, const DotAxes& axes, const DotProblem& problem,
-                                  const tile::Target& target);
+// All for which the unit has room, those that are taken first. None: it has no room for the back-to-back
+// matmul.
+std::vector<DotTiles> b2b_tiles(const LoopNest& nest, const DotAxes& axes, const DotProblem& problem,
+                                const tile::Target& target);
 
 }  // namespace tilewright::passes

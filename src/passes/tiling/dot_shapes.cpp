@@ -187,9 +187,9 @@ std::string_view why_not_on_matrix_unit(const LoopNest& nest, const tile::Target
   if (nest.accumulates_scaled() && !(unit->b2b->scaled_accumulation && unit->rate))
     return "the target's matrix unit does not add up block by block";
   if (turns_tiles(nest, axes)) return "a tile beside the dots lies by rows, and would be transposed around";
-  return b2b_tiles(nest, axes, problem_of(nest, axes, target), target)
-             ? ""
-             : "its tiles have no room in registers or on chip";
+  return b2b_tiles(nest, axes, problem_of(nest, axes, target), target).empty()
+             ? "its tiles have no room in registers or on chip"
+             : "";
 }
 
 namespace {
@@ -224,13 +224,13 @@ Index b2b_rows(const LoopNest& nest, const DotProblem& p, Index columns, const t
 
 // A back-to-back matmul and reductions in one loop: blocks of the scores, rows × depth, stay on chip with
 // what is carried; of a deep one, what is reduced to epilogue reductions of the rows.
-DotTiles stream_tiles(const LoopNest& nest, const DotProblem& p, const tile::Target& target) {
-  if (b2b_on_matrix_unit(nest, target)) return *b2b_tiles(nest, dot_axes(nest), p, target);
+std::vector<DotTiles> stream_tiles(const LoopNest& nest, const DotProblem& p, const tile::Target& target) {
+  if (b2b_on_matrix_unit(nest, target)) return b2b_tiles(nest, dot_axes(nest), p, target);
   const tile::B2bBlocks& cuts = target.b2b_blocks;
-  if (is_deep(nest)) return {std::min(cuts.edge, p.m), 1, std::min(cuts.edge, p.k)};
-  if (nest.accumulates_scaled()) return {std::min(cuts.edge, p.m), std::min(cuts.edge, p.n), 1};
+  if (is_deep(nest)) return {{std::min(cuts.edge, p.m), 1, std::min(cuts.edge, p.k)}};
+  if (nest.accumulates_scaled()) return {{std::min(cuts.edge, p.m), std::min(cuts.edge, p.n), 1}};
   const Index depth = block_within_pages(nest, std::min(cuts.walked, p.k));
-  return {std::min(b2b_rows(nest, p, depth, target), p.m), std::min(cuts.columns, p.n), depth};
+  return {{std::min(b2b_rows(nest, p, depth, target), p.m), std::min(cuts.columns, p.n), depth}};
 }
 
 }  // namespace
@@ -265,7 +265,7 @@ std::vector<TileShape> rank_dot_shapes(const LoopNest& nest, const tile::Target&
   const bool rounds = matrix_choice(problem, target).rounds();
   std::vector<TileShape> shapes;
   for (const DotTiles& tiles :
-       stream ? std::vector{stream_tiles(nest, problem, target)} : rank_dot_tiles(problem, target)) {
+       stream ? stream_tiles(nest, problem, target) : rank_dot_tiles(problem, target)) {
     if (nest.dot() < 0 &&
         !nest.accumulates_scaled()) {  // the reduced variable's blocks are the tile's columns
       shapes.push_back({.row = axes.m,

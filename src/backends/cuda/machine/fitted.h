@@ -306,10 +306,16 @@ inline constexpr Index kShortestInnerRow = 64;
 // costs to wait for these, or for the other warpgroup. With two of them, taking turns was worth 2 % to heads
 // of 64 and cost as much with heads of 128 (docs/notes/2026-11-21-dot-chains.md).
 inline constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
+// A back-to-back matmul by warpgroups: a program's start and end; a round; each product that a round adds up
+// beside the first; and their share of the tensor cores' rate. Fitted to the best schedule of 53 tiles of
+// forward, d q and d k with d v, heads of 64 and 128, 64 to 192 by 32 to 128, on an H100: within 14 %, but for
+// d k and d v of 192 rows (0.81) and heads of 128 by 192 rows (0.69 and 0.75)
+// (docs/notes/2026-11-25-rounds-of-attention.md).
+inline constexpr double kB2bProgramUs = 4.7, kB2bRoundUs = 0.28, kB2bSumUs = 0.24, kB2bPeak = 0.8;
 // Rounds that overlap, or warpgroups that take turns, where a round has three products or more: those of d
 // q, 1.33 to 1.72 times as long as in order in seven shapes with heads of 64 to 128 on an H100
 // (docs/notes/2026-11-25-masks-of-reductions.md). Nothing is spilled; why was not looked into.
-inline constexpr double kThreeOverlapped = 1.55;
+inline constexpr double kThreeOverlapped = 1.41;
 // With so few rounds a program both warpgroups begin them together, and turns part them: worth 6 % to nine
 // rounds, and 5 % lost of 65 (docs/notes/2026-11-22-short-chains.md).
 inline constexpr double kFewRounds = 16;

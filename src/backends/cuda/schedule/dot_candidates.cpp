@@ -272,7 +272,11 @@ class Lister {
     if (b2b->scaled_accumulation()) return list_scaled_accumulation(*b2b, threads, static_cast<int>(places));
     tile::WgmmaB2b kind{.stages = static_cast<int>(places), .group_m = b2b_group_m(*b2b)};
     kind.longest_first = kind.group_m == 0 && differs_by_row(*b2b, kernel_);
-    std::string why = add_b2b({.threads = threads, .kind = kind}, kPlainB2b * b2b_us(*b2b));
+    const double by_rounds = b2b->multiplies_alone() ? b2b_us(*b2b) : rounds_us(*b2b);
+    const auto in_round = std::count_if(b2b->dots.begin(), b2b->dots.end(),
+                                        [&](const B2bDot& d) { return d.loop == b2b->dots[0].loop; });
+    const bool in_order = in_round > 2 && !b2b->multiplies_alone();
+    std::string why = add_b2b({.threads = threads, .kind = kind}, (in_order ? 1 : kPlainB2b) * by_rounds);
     if (!why.empty()) return refuse({.kind = tile::WgmmaB2b()}, why);
     const bool wide = kernel_.type(b2b->dots[0].op->operands[0]).shape[1] >= kWideDepth;
     const auto try_rounds = [&](tile::Rounds rounds, double us) {
@@ -280,13 +284,11 @@ class Lister {
       const Schedule s{.threads = threads, .kind = kind};
       if (why = add_b2b(s, us); !why.empty()) refuse(s, why);
     };
-    const auto in_round = std::count_if(b2b->dots.begin(), b2b->dots.end(),
-                                        [&](const B2bDot& d) { return d.loop == b2b->dots[0].loop; });
-    const double overlapping = in_round > 2 && !b2b->multiplies_alone() ? kThreeOverlapped : 1;
+    const double overlapping = in_order ? kThreeOverlapped : 1;
     const bool in_turns = !wide || mean_rounds(*b2b) < kFewRounds;
     for (const int tma_store : {0, static_cast<int>(kFewestStoreStages)}) {
       kind.tma_store_stages = tma_store;
-      const double us = (tma_store > 0 ? kB2bTmaStore : 1) * overlapping * b2b_us(*b2b);
+      const double us = (tma_store > 0 ? kB2bTmaStore : 1) * overlapping * by_rounds;
       try_rounds(tile::Rounds::overlapped, (in_turns ? kFa3Pingpong : 1) * us);
       if (groups > 1) try_rounds(tile::Rounds::fa3_pingpong, (in_turns ? 1 : kFa3Pingpong) * us);
     }
@@ -448,6 +450,25 @@ class Lister {
     const double products_us = flops * programs() / (kB2bShare * busy() * target_.matrix_flops_per_s) * 1e6;
     const double waves = std::max(1.0, programs() / std::max(1, target_.units));
     return std::max(products_us, nested_us * waves) +
+           loaded_in_rounds(kernel_.body, b2b, 1) * waves * kRoundLoadUs + target_.launch_s * 1e6;
+  }
+
+  // By warpgroups: each program's rounds, which wait and multiply, one after the other.
+  double rounds_us(const B2bMatmul& b2b) const {
+    const double unit_flops_per_us =
+        kB2bPeak * target_.matrix_flops_per_s / std::max(1, target_.units) * 1e-6;
+    std::map<const Op*, int> sums;  // that a loop's rounds add to
+    double program_us = kB2bProgramUs, nested_us = 0;
+    for (const B2bDot& d : b2b.dots) {
+      const double times = rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
+      program_us += times * flops_of(d) / unit_flops_per_us;
+      if (d.is_nested()) nested_us += times * kNestedRoundUs;
+      sums[d.loop] += d.from_zero ? 0 : 1;
+    }
+    for (const auto& [loop, count] : sums)
+      program_us += rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs);
+    const double waves = std::max(1.0, programs() / std::max(1, target_.units));
+    return std::max(program_us, nested_us) * waves +
            loaded_in_rounds(kernel_.body, b2b, 1) * waves * kRoundLoadUs + target_.launch_s * 1e6;
   }
 

@@ -1,4 +1,4 @@
-// wgmma_b2b threads=128 rounds=overlapped; predicted 30.1 us
+// wgmma_b2b threads=128 rounds=overlapped; predicted 45.8 us
 // lt_take_take_where_0: lengths i64[16], q bf16[16,8,8,128], table i64[2048], k bf16[2048,8,64,128], v bf16[2048,8,64,128] -> out bf16[16,8,8,128]
 // schedule: wgmma_b2b threads=128 rounds=overlapped
 // tiles [64,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread

@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 8.14 us
+// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 15.4 us
 // le_matmul_where_mul_2: add_out bf16[2,12,1024,64], add_out_1 bf16[2,12,1024,64], add_out_2 bf16[2,12,1024,64] -> transpose_out bf16[2,12,1024,64]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
 // tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
