@@ -50,6 +50,9 @@ class Executable {
   };
   StepLaunch launch_of(std::size_t step) const;
 
+  // What lies between kernels; none where a plan has no temporaries. Tests fill it before a run.
+  const std::shared_ptr<Buffer>& temporaries() const { return arena_; }
+
   // Puts another program (another schedule, an edited source) in a kernel's place.
   void replace(std::size_t kernel, std::shared_ptr<LoadedKernel> with);
   // The same for a kernel with other tiles: it takes its place in plan(), too.

@@ -227,7 +227,8 @@ Tensor cumsum(const Tensor& x, Index axis, const Location& where) {
 namespace {
 double element_bytes(const Tensor& t) { return static_cast<double>(size_bytes(t.dtype())); }
 
-// Indices along an axis of `shape`, of which each moves `elements`, once in and once out.
+// Indices along an axis of `shape`, of which each moves `elements`, once in and once out. Looked at when the op
+// is recorded: that tells of wrong shapes, which come before wrong values.
 void check_axis(const char* op, const Tensor& index, const Tensor& moved, const Shape& shape, Index axis,
                 double elements, const Location& where) {
   if (!index.defined() || !moved.defined()) return;
@@ -254,25 +255,30 @@ void check_labels(const char* op, const Tensor& labels, const Tensor& x, const T
 }  // namespace
 
 Tensor take(const Tensor& x, const Tensor& index, Index axis, const Location& where) {
+  const Tensor out =
+      one("take", {x, index}, where, [&](const Values& in) { return ops::take(in[0], in[1], axis); });
   if (x.defined()) check_axis("take", index, x, x.shape(), axis, row_elements(x.shape(), axis), where);
-  return one("take", {x, index}, where, [&](const Values& in) { return ops::take(in[0], in[1], axis); });
+  return out;
 }
 Tensor take_along(const Tensor& x, const Tensor& index, Index axis, const Location& where) {
+  const Tensor out = one("take_along", {x, index}, where,
+                         [&](const Values& in) { return ops::take_along(in[0], in[1], axis); });
   if (x.defined()) check_axis("take_along", index, x, x.shape(), axis, 1, where);
-  return one("take_along", {x, index}, where,
-             [&](const Values& in) { return ops::take_along(in[0], in[1], axis); });
+  return out;
 }
 Tensor scatter_add(const Tensor& index, const Tensor& update, Index axis, const Shape& shape,
                    const Location& where) {
+  const Tensor out = one("scatter_add", {index, update}, where,
+                         [&](const Values& in) { return ops::scatter_add(in[0], in[1], axis, shape); });
   check_axis("scatter_add", index, update, shape, axis, row_elements(shape, axis), where);
-  return one("scatter_add", {index, update}, where,
-             [&](const Values& in) { return ops::scatter_add(in[0], in[1], axis, shape); });
+  return out;
 }
 Tensor embedding(const Tensor& table, const Tensor& index, const Location& where) {
+  const Tensor out =
+      one("embedding", {table, index}, where, [](const Values& in) { return ops::embedding(in[0], in[1]); });
   if (table.defined())
     check_axis("embedding", index, table, table.shape(), 0, row_elements(table.shape(), 0), where);
-  return one("embedding", {table, index}, where,
-             [](const Values& in) { return ops::embedding(in[0], in[1]); });
+  return out;
 }
 Tensor one_hot(const Tensor& index, Index classes, DType dtype, const Location& where) {
   return one("one_hot", {index}, where,
@@ -346,14 +352,16 @@ Tensor rms_norm(const Tensor& x, const std::optional<Tensor>& gamma, double epsi
   });
 }
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const Location& where) {
+  const Tensor out = one("cross_entropy", {logits, labels}, where,
+                         [](const Values& in) { return ops::cross_entropy(in[0], in[1]); });
   check_labels("cross_entropy", labels, logits, logits, -1, where);
-  return one("cross_entropy", {logits, labels}, where,
-             [](const Values& in) { return ops::cross_entropy(in[0], in[1]); });
+  return out;
 }
 Tensor linear_cross_entropy(const Tensor& x, const Tensor& w, const Tensor& labels, const Location& where) {
+  const Tensor out = one("linear_cross_entropy", {x, w, labels}, where,
+                         [](const Values& in) { return ops::linear_cross_entropy(in[0], in[1], in[2]); });
   check_labels("linear_cross_entropy", labels, x, w, 0, where);
-  return one("linear_cross_entropy", {x, w, labels}, where,
-             [](const Values& in) { return ops::linear_cross_entropy(in[0], in[1], in[2]); });
+  return out;
 }
 Tensor dropout(const Tensor& x, const Tensor& seed, double p, const Location& where) {
   return one("dropout", {x, seed}, where,

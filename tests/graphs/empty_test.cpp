@@ -26,5 +26,35 @@ TEST(EmptyGraphs, AConcatenationOfNothingIsReducedToTheIdentity) {
   EXPECT_EQ(got.at(1).f, std::vector<double>{1});
 }
 
+// Each form of a sum of a product of depth 0, fused: the reduction is of the product's zeros, not of nothing.
+TEST(EmptyGraphs, ProductsOfDepthZeroAreZerosToWhatReadsThem) {
+  const auto graph =
+      ir::parse(R"(graph @main(%x0: f32[3,0,16], %x1: f32[3,0,24]) -> (f32[], f32[], f32[3,16], f32[]) {
+  %1 = transpose %x0 {perm=[0,2,1]} : f32[3,16,0]
+  %2 = matmul %1, %x1 : f32[3,16,24]
+  %3 = sum %2 {axes=[0,1,2]} : f32[]
+  %4 = max %2 {axes=[0,1,2]} : f32[]
+  %5 = max %2 {axes=[2]} : f32[3,16]
+  %6 = exp %2 : f32[3,16,24]
+  %7 = sum %6 {axes=[0,1,2]} : f32[]
+  return %3, %4, %5, %7
+})",
+                ops::all_ops());
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const std::vector<ir::HostTensor> inputs = {{.type = graph->type(graph->inputs()[0])},
+                                              {.type = graph->type(graph->inputs()[1])}};
+  for (const bool simplify : {true, false})
+    for (const char* device : {"reference", "cpu"}) {
+      GraphRunner runner(device);
+      const passes::Compiled compiled =
+          passes::run_pipeline(*graph, runner.device->target(), {.simplify = simplify});
+      const std::vector<ir::HostTensor> got = runner.run(compiled, inputs);
+      EXPECT_EQ(got.at(0).f, std::vector<double>{0}) << device;
+      EXPECT_EQ(got.at(1).f, std::vector<double>{0}) << device;
+      EXPECT_EQ(got.at(2).f, std::vector<double>(48, 0)) << device;
+      EXPECT_EQ(got.at(3).f, std::vector<double>{3 * 16 * 24}) << device;
+    }
+}
+
 }  // namespace
 }  // namespace tilewright::test

@@ -109,6 +109,9 @@ GraphRunner::Tensors run_once(runtime::Executable& executable, const passes::Com
     // What is not written must show.
     if (bytes > 0) (void)device->backend().fill(out.back()->data(), {0xA5}, bytes).value();
   }
+  // As must a temporary that is read before it is written: large finite numbers of every float type.
+  if (const auto& between = executable.temporaries())
+    (void)device->backend().fill(between->data(), {0x7B}, between->bytes()).value();
   for (const passes::Overwriting& o : compiled.overwriting)
     if (o.why_not.empty())
       out[static_cast<std::size_t>(o.what.output)] = in[static_cast<std::size_t>(o.what.inputs.front())];

@@ -174,12 +174,11 @@ std::vector<tile::Kernel> other_tiles(const ir::Graph& graph, const LoopNest& ne
                                       const Lowered& lowered) {
   std::vector<tile::Kernel> out;
   const EmittedKernel& chosen = lowered.kernels.front();
-  std::vector<TileShape> shapes = rank_dot_shapes(nest, target);
-  for (auto s = shapes.begin() + 1; s != shapes.end(); ++s) {
-    if (shape.split_k_length % s->depth != 0 || !leaves_as_many_parts(nest, shape, *s)) continue;
-    s->epilogue_reductions = shape.epilogue_reductions;
-    s->split_k = shape.split_k, s->split_k_length = shape.split_k_length;
-    EmittedKernel other = emit(graph, nest, target, *s, chosen.kernel.name, lowered.temporaries);
+  for (TileShape s : rank_dot_shapes(nest, target)) {
+    if (shape.split_k_length % s.depth != 0 || !leaves_as_many_parts(nest, shape, s)) continue;
+    s.epilogue_reductions = shape.epilogue_reductions;
+    s.split_k = shape.split_k, s.split_k_length = shape.split_k_length;
+    EmittedKernel other = emit(graph, nest, target, s, chosen.kernel.name, lowered.temporaries);
     // Shapes that differ in the number of parts alone are one here.
     const bool known =
         other.kernel == chosen.kernel || std::find(out.begin(), out.end(), other.kernel) != out.end();

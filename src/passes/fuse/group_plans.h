@@ -54,9 +54,14 @@ class GroupPlans {
   struct Known {
     GroupPrice price;
     std::unique_ptr<const Plan> plan;  // none where there is none, or no room
+    bool has_dots = false;             // may have several tiles
+    bool is_fastest = false;           // the plan is by the fastest of them
   };
   Known made(const ir::Graph& graph, const GroupForm& form, const Group& group);
-  const Known& known(const ir::Graph& graph, GroupForms& forms, const Group& group);
+  Known& known(const ir::Graph& graph, GroupForms& forms, const Group& group);
+  // By the tiles whose kernels are predicted to be fastest. Only what is taken is worth that: prices are
+  // those of the first tiles.
+  PlannedGroup write_fastest(const ir::Graph& graph, LoopNest nest, const LowerOptions& options) const;
 
   const tile::Target target_;
   std::unordered_map<Hash128, Known> known_;

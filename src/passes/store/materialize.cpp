@@ -54,6 +54,11 @@ Graph materialize(const Graph& graph, const tile::Target& target) {
       continue;
     }
     if (!live[static_cast<std::size_t>(id)]) continue;
+    if (!n.operands.empty())
+      if (const auto known = reduction_of_nothing(out, n, graph.type(n.operands[0]))) {
+        renamed[static_cast<std::size_t>(id)] = *known;
+        continue;
+      }
     std::vector<NodeId> operands;
     operands.reserve(n.operands.size());
     for (NodeId o : n.operands) operands.push_back(to(o));

@@ -1,9 +1,12 @@
 #include "passes/store/materialize_parts.h"
 
+#include "ops/functions.h"
 #include "ops/rows.h"
 #include "ops/stored_rows.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace tilewright::passes {
 
@@ -68,6 +71,25 @@ NodeId view_of(Graph& graph, NodeId view, NodeId from, NodeId to) {
 NodeId copy_of(Graph& graph, NodeId id) {
   const std::string dtype(name(graph.type(id).dtype));
   return graph.add(ops::kCast, {id}, {{"dtype", dtype}}, graph.node(id).location);
+}
+
+std::optional<NodeId> reduction_of_nothing(Graph& graph, const ir::Node& node, const ir::Type& operand) {
+  const auto is_empty = [&](Index axis) { return operand.shape[static_cast<int>(axis)] == 0; };
+  tile::Monoid monoid = tile::Monoid::sum;
+  if (node.op->kind == ir::OpClass::matmul) {
+    if (!is_empty(operand.shape.rank() - 1)) return std::nullopt;
+  } else if (node.op->kind == ir::OpClass::reduce) {
+    const std::vector<Index>& axes = node.attrs.integers("axes");
+    if (std::none_of(axes.begin(), axes.end(), is_empty)) return std::nullopt;
+    monoid = *node.op->monoid;
+  } else {
+    return std::nullopt;
+  }
+  const DType dtype = node.type.dtype;
+  const tile::Number number = identity(monoid, dtype);
+  const ir::LocationScope scope(graph, node.location);
+  return is_float(dtype) ? ops::constant(graph, dtype, node.type.shape, number.f).id
+                         : ops::constant_int(graph, dtype, node.type.shape, number.i).id;
 }
 
 }  // namespace tilewright::passes

@@ -29,6 +29,11 @@ ir::NodeId memory_of(const ir::Graph& graph, ir::NodeId id);
 // The same view of other memory.
 ir::NodeId view_of(ir::Graph& graph, ir::NodeId view, ir::NodeId from, ir::NodeId to);
 
+// What a sum over an axis of no elements is everywhere, and any other reduction of nothing: the monoid's
+// identity. `operand` is the type of the node's first operand. Nothing where there are elements.
+std::optional<ir::NodeId> reduction_of_nothing(ir::Graph& graph, const ir::Node& node,
+                                               const ir::Type& operand);
+
 // A node that puts a value into memory as it is.
 ir::NodeId copy_of(ir::Graph& graph, ir::NodeId id);
 

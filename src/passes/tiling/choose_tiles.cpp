@@ -340,13 +340,26 @@ class Chooser {
   const tile::RowCuts& cuts_;
 };
 
-}  // namespace
-
-TileShape choose_tiles(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
-  TileShape shape = nest.has_dots() ? split_k_b2b(graph, nest, target, choose_dot_shape(nest, target))
-                                    : Chooser(graph, nest, target).run();
+// The shape with what is decided after it: the loop shared among programs, and kernels for any size.
+TileShape finished(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target,
+                   TileShape shape) {
+  if (nest.has_dots()) shape = split_k_b2b(graph, nest, target, shape);
   shape.any_size = target.any_size && target.ends_anywhere && !nest.is_b2b();
   return shape;
+}
+
+}  // namespace
+
+std::vector<TileShape> rank_tiles(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
+  if (!nest.has_dots()) return {choose_tiles(graph, nest, target)};
+  std::vector<TileShape> shapes = rank_dot_shapes(nest, target);
+  for (TileShape& shape : shapes) shape = finished(graph, nest, target, shape);
+  return shapes;
+}
+
+TileShape choose_tiles(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
+  return finished(graph, nest, target,
+                  nest.has_dots() ? choose_dot_shape(nest, target) : Chooser(graph, nest, target).run());
 }
 
 }  // namespace tilewright::passes

@@ -458,16 +458,22 @@ class Lister {
     const double unit_flops_per_us =
         kB2bPeak * target_.matrix_flops_per_s / std::max(1, target_.units) * 1e-6;
     std::map<const Op*, int> sums;  // that a loop's rounds add to
-    double program_us = kB2bProgramUs, nested_us = 0;
+    double program_us = 0, nested_us = 0;
     for (const B2bDot& d : b2b.dots) {
       const double times = rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
       program_us += times * flops_of(d) / unit_flops_per_us;
-      if (d.is_nested()) nested_us += times * kNestedRoundUs;
       sums[d.loop] += d.from_zero ? 0 : 1;
+      if (!d.is_nested()) continue;
+      nested_us += times * kNestedRoundUs;
+      const auto elements = static_cast<double>(kernel_.type(d.op->results[0]).size());
+      program_us += rounds(*d.outermost) * elements * kNestedElementUs;
     }
     for (const auto& [loop, count] : sums)
-      program_us += rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs);
-    const double waves = std::max(1.0, programs() / std::max(1, target_.units));
+      program_us += kB2bLoopUs + rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs);
+    // Programs of equal length come and go in waves, one a multiprocessor; of others short ones fill the
+    // gaps.
+    double waves = std::max(1.0, programs() / std::max(1, target_.units));
+    if (!differs_by_row(b2b, kernel_)) waves = std::ceil(waves);
     return std::max(program_us, nested_us) * waves +
            loaded_in_rounds(kernel_.body, b2b, 1) * waves * kRoundLoadUs + target_.launch_s * 1e6;
   }

@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true; predicted 246 us
+// wgmma_b2b threads=256 longest_first=true; predicted 243 us
 // le_matmul_where_mul_2: k bf16[16,4096,128], v bf16[16,4096,128], q bf16[16,4096,128], maximum_out f32[16,4096], mul_out bf16[16,4096,128], where_out f32[16,4096] -> out bf16[16,4096,128], out_1 bf16[16,4096,128]
 // schedule: wgmma_b2b threads=256 longest_first=true
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread

@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 124 us
+// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 122 us
 // le_matmul_where_mul_0: q bf16[16,4096,128], k bf16[16,4096,128], v bf16[16,4096,128] -> out bf16[16,4096,128]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=overlapped
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread

@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 1.64e+03 us
+// wgmma_b2b threads=256 longest_first=true rounds=overlapped; predicted 1.61e+03 us
 // take_take_eq_le_0: ids i64[16384], q bf16[16,16384,128], blocks i64[4,128], k bf16[16,16384,128], v bf16[16,16384,128] -> out bf16[16,16384,128]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=overlapped
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread

@@ -1,4 +1,4 @@
-// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 295 us
+// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 288 us
 // sub_ge_le_bit_and_0: q bf16[16,16384,128], k bf16[16,16384,128], v bf16[16,16384,128] -> out bf16[16,16384,128]
 // schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
 // tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread

@@ -1,8 +1,8 @@
-// wgmma_b2b threads=128 rounds=overlapped; predicted 45.8 us
+// wgmma_b2b threads=128 rounds=overlapped; predicted 36.1 us
 // lt_take_take_where_0: lengths i64[16], q bf16[16,8,8,128], table i64[2048], k bf16[2048,8,64,128], v bf16[2048,8,64,128] -> out bf16[16,8,8,128]
 // schedule: wgmma_b2b threads=128 rounds=overlapped
 // tiles [64,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
-// tiles [64,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
+// tiles [64,32]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 4 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
 #include "tw_cuda/convert.cuh"
@@ -21,9 +21,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
   using q_block = Block<bf16, 64, 128, Major::k>;
   const u32 q_blocks = block_stage();
-  using k_block = Block<bf16, 64, 128, Major::k>;
+  using k_block = Block<bf16, 32, 128, Major::k>;
   const u32 k_blocks = q_blocks + 2 * q_block::bytes;
-  using v_block = Block<bf16, 128, 64, Major::mn>;
+  using v_block = Block<bf16, 128, 32, Major::mn>;
   const u32 v_blocks = k_blocks + 2 * k_block::bytes;
   __shared__ TmaPipeline<2> q_pipeline;
   open_pipeline<1, 1>(q_pipeline);
@@ -47,13 +47,13 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
         q_state.next();
         const i64 lengths_in = load<1, Cache::constant>(lengths + index).v[0];
         const i64 end = min(max(min(lengths_in, 4398046511104ll), -4398046511104ll), i64(8192));
-        const i64 index_2 = min(max(lengths_in, -4398046511104ll), 4398046511104ll) + i64(-64);
+        const i64 index_2 = min(max(lengths_in, -4398046511104ll), 4398046511104ll) + i64(-32);
         const i64 lengths_in_2 = load<1, Cache::constant>(lengths + index).v[0];
-        const i64 index_3 = min(max(lengths_in_2, -4398046511104ll), 4398046511104ll) + i64(-64);
-        const i64 end_2 = min(min(index_2, index_3) + i64(64), end + i64(-1));
-        const i32 index_4 = i32(max(end_2, i64(0))) / 64 * 64;
+        const i64 index_3 = min(max(lengths_in_2, -4398046511104ll), 4398046511104ll) + i64(-32);
+        const i64 end_2 = min(min(index_2, index_3) + i64(32), end + i64(-1));
+        const i32 index_4 = i32(max(end_2, i64(0))) / 32 * 32;
         const i32 begin = i32(max(min(i64(index_4), end), i64(0)));
-        for (i64 column = begin; column < end; column += 64) {
+        for (i64 column = begin; column < end; column += 32) {
           const i32 index_5 = index * 128 + i32(column / i64(64));
           const i64 table_in = load<1, Cache::constant>(table + index_5).v[0];
           const bool and_ = saturate_i32(table_in) >= 0 && saturate_i32(table_in) < 2048;
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           v_state.next();
         }
         const i32 masked_lengths = begin < saturate_i32(end) ? begin : 0;
-        for (i64 column_2 = 0; column_2 < masked_lengths; column_2 += 64) {
+        for (i64 column_2 = 0; column_2 < masked_lengths; column_2 += 32) {
           const i32 index_7 = index * 128 + i32(column_2 / i64(64));
           const i64 table_in_3 = load<1, Cache::constant>(table + index_7).v[0];
           const bool and_3 = saturate_i32(table_in_3) >= 0 && saturate_i32(table_in_3) < 2048;
@@ -102,10 +102,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
       const i64 lengths_in = load<1, Cache::constant>(lengths + index).v[0];
       const i64 lengths_in_2 = load<1, Cache::constant>(lengths + index).v[0];
       const i64 end = min(max(min(lengths_in, 4398046511104ll), -4398046511104ll), i64(8192));
-      const i64 index_2 = min(max(lengths_in, -4398046511104ll), 4398046511104ll) + i64(-64);
-      const i64 index_3 = min(max(lengths_in_2, -4398046511104ll), 4398046511104ll) + i64(-64);
-      const i64 end_2 = min(min(index_2, index_3) + i64(64), end + i64(-1));
-      const i32 index_4 = i32(max(end_2, i64(0))) / 64 * 64;
+      const i64 index_2 = min(max(lengths_in, -4398046511104ll), 4398046511104ll) + i64(-32);
+      const i64 index_3 = min(max(lengths_in_2, -4398046511104ll), 4398046511104ll) + i64(-32);
+      const i64 end_2 = min(min(index_2, index_3) + i64(32), end + i64(-1));
+      const i32 index_4 = i32(max(end_2, i64(0))) / 32 * 32;
       const i32 begin = i32(max(min(i64(index_4), end), i64(0)));
       const i32 masked_lengths = begin < saturate_i32(end) ? begin : 0;
 
@@ -129,18 +129,18 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
         }
       }
 
-      Vec<f32, 2> scores[2][8];
+      Vec<f32, 2> scores[2][4];
       f32 max_of_scores[2];
       f32 sum_of_exp_scores[2];
-      Vec<f32, 2> exp_scores_bf16_wide[2][8];
+      Vec<f32, 2> exp_scores_bf16_wide[2][4];
       f32 new_row_sum[2];
-      Vec<f32, 2> scores_2[2][8];
+      Vec<f32, 2> scores_2[2][4];
       f32 max_of_scores_2[2];
       f32 sum_of_exp_scores_2[2];
       f32 new_row_sum_2[2];
       wait_full(q_pipeline, q_state);
-      Vec<bf16, 2> exp_scores_bf16[2][8];
-      const i64 column_end = end, column_step = 64;
+      Vec<bf16, 2> exp_scores_bf16[2][4];
+      const i64 column_end = end, column_step = 32;
       if (begin < column_end) {
         const auto run_round = [&](const i32 column, const bool begins) {
           const i32 index_5 = index * 128 + column / 64;
@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           for (int r = 0; r < 2; ++r) {
             max_of_scores[r] = Max::identity<f32>();
 #pragma unroll
-            for (int c = 0; c < 8; ++c) {
+            for (int c = 0; c < 4; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
                 const f32 masked_scores = column + ((c * 4 + t) * 2 + v) < saturate_i32(lengths_in) ? scores[r][c].v[v] : -infinity();
@@ -190,7 +190,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
             const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
-            for (int c = 0; c < 8; ++c) {
+            for (int c = 0; c < 4; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
                 const f32 masked_scores = column + ((c * 4 + t) * 2 + v) < saturate_i32(lengths_in) ? scores[r][c].v[v] : -infinity();
@@ -234,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
-            for (int c = 0; c < 8; ++c) {
+            for (int c = 0; c < 4; ++c) {
               exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
             }
           }
@@ -255,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
         for (i64 column_i = begin + column_step; column_i < column_end; column_i += column_step) {
           run_round(i32(column_i), false);
         }
-        const i64 column_2_end = masked_lengths, column_2_step = 64;
+        const i64 column_2_end = masked_lengths, column_2_step = 32;
         for (i64 column_2_i = 0; column_2_i < column_2_end; column_2_i += column_2_step) {
           const i32 column_2 = i32(column_2_i);
           const i32 index_7 = index * 128 + column_2 / 64;
@@ -280,7 +280,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
           for (int r = 0; r < 2; ++r) {
             max_of_scores_2[r] = Max::identity<f32>();
 #pragma unroll
-            for (int c = 0; c < 8; ++c) {
+            for (int c = 0; c < 4; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
                 max_of_scores_2[r] = max(max_of_scores_2[r], scores_2[r][c].v[v]);
@@ -301,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
             const f32 clamped_row_max = max(finite_row_max, -3.4028235e+38f);
             const f32 exp_scores_offset = fast::exp_offset(clamped_row_max);
 #pragma unroll
-            for (int c = 0; c < 8; ++c) {
+            for (int c = 0; c < 4; ++c) {
 #pragma unroll
               for (int v = 0; v < 2; ++v) {
                 const f32 exp_scores = fast::exp2(fmaf(scores_2[r][c].v[v], 0.12751743f, exp_scores_offset));
@@ -342,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) lt_take_take_where_0(const 
 #pragma unroll
           for (int r = 0; r < 2; ++r) {
 #pragma unroll
-            for (int c = 0; c < 8; ++c) {
+            for (int c = 0; c < 4; ++c) {
               exp_scores_bf16[r][c] = from_f32<bf16>(exp_scores_bf16_wide[r][c]);
             }
           }
