@@ -227,8 +227,8 @@ Tensor cumsum(const Tensor& x, Index axis, const Location& where) {
 namespace {
 double element_bytes(const Tensor& t) { return static_cast<double>(size_bytes(t.dtype())); }
 
-// Indices along an axis of `shape`, of which each moves `elements`, once in and once out. Looked at when the op
-// is recorded: that tells of wrong shapes, which come before wrong values.
+// Indices along an axis of `shape`, of which each moves `elements`, once in and once out. Looked at when the
+// op is recorded: that tells of wrong shapes, which come before wrong values.
 void check_axis(const char* op, const Tensor& index, const Tensor& moved, const Shape& shape, Index axis,
                 double elements, const Location& where) {
   if (!index.defined() || !moved.defined()) return;

@@ -306,8 +306,8 @@ inline constexpr Index kShortestInnerRow = 64;
 // costs to wait for these, or for the other warpgroup. With two of them, taking turns was worth 2 % to heads
 // of 64 and cost as much with heads of 128 (docs/notes/2026-11-21-dot-chains.md).
 inline constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
-// A back-to-back matmul by warpgroups: a loop's start and end; a round of it; each product that a round adds up
-// beside the first; and the products' share of the tensor cores' rate. Fitted to the best schedule of 57
+// A back-to-back matmul by warpgroups: a loop's start and end; a round of it; each product that a round adds
+// up beside the first; and the products' share of the tensor cores' rate. Fitted to the best schedule of 57
 // tiles of forward, d q and d k with d v, heads of 64 to 128, 64 to 192 rows by 32 to 128, on an H100: a
 // root mean square of 9 %, none further away than 26 % (docs/notes/2026-11-26-rounds-of-attention.md).
 inline constexpr double kB2bLoopUs = 2.2, kB2bRoundUs = 0.3, kB2bSumUs = 0.25, kB2bPeak = 0.825;
@@ -324,8 +324,8 @@ inline constexpr double kFewRounds = 16;
 // queries in each round, 164 where they are stored (docs/notes/2026-11-24-unaligned-rows.md).
 inline constexpr double kNestedRoundUs = 0.22, kRoundLoadUs = 7.7e-5;
 // An element of such a product, of which the outer loop makes what it carries (a row's maximum and sum) while
-// nothing multiplies: 1,025 us for 8192 rows of 50304 classes, 8,198 for 32768 rows that are multiplied twice,
-// depth 768, on an H100 (docs/notes/2026-11-26-rounds-of-attention.md).
+// nothing multiplies: 1,025 us for 8192 rows of 50304 classes, 8,198 for 32768 rows that are multiplied
+// twice, depth 768, on an H100 (docs/notes/2026-11-26-rounds-of-attention.md).
 inline constexpr double kNestedElementUs = 6.5e-5;
 // Results of a back-to-back matmul that the copy engine sends: predicted, to be measured (the same note).
 inline constexpr double kB2bTmaStore = 1.01;
