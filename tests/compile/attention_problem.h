@@ -1,6 +1,8 @@
 // Attention of random numbers on the host, in float64, and what compile() makes of it.
 #pragma once
 
+#include "support/open_device.h"
+
 #include <tilewright/tilewright.hpp>
 
 #include <gtest/gtest.h>
@@ -11,6 +13,7 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <string_view>
 #include <vector>
 
 namespace tilewright::test {
@@ -105,6 +108,7 @@ class AttentionProblems : public ::testing::TestWithParam<const char*> {
     const Expected want = on_the_host(p);
     near(out.to_vector<float>(), want.out, 4e-6);
     near(lse.to_vector<float>(), want.lse, 4e-6);
+    if (std::string_view(GetParam()) == "cpu" && !has_avx512()) return;
     const std::size_t got = compiled.report().front().kernels.size();
     EXPECT_EQ(got, kernels.value_or(got)) << compiled.explain();
   }

@@ -20,4 +20,9 @@ std::shared_ptr<runtime::Device> open_device(const std::string& name, const std:
   return std::move(*opened);
 }
 
+bool has_avx512() {
+  static const bool has = [] { return runtime::Device::open("cpu", {.isa = "avx512"}).ok(); }();
+  return has;
+}
+
 }  // namespace tilewright::test

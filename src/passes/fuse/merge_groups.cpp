@@ -41,9 +41,11 @@ constexpr std::size_t kMostLookedAtTwice = 128;
 
 class Fuser {
  public:
-  Fuser(const FusionInput& input, std::set<NodeId> again)
+  // `trusted`: how much longer than its parts a pair may be predicted that saves by its floors, as a share.
+  Fuser(const FusionInput& input, std::set<NodeId> again, double trusted)
       : graph_(input.graph),
         target_(input.target),
+        trusted_(trusted),
         plans_(input.plans),
         forms_(input.forms),
         again_(std::move(again)),
@@ -69,17 +71,12 @@ class Fuser {
       }
   }
 
-  // `trusted`: how much longer than its parts a pair may be predicted that saves by its floors, as a share;
-  // one round of merges for each. What is sure to gain comes first: the rest is then measured by it.
-  Fusion run(std::initializer_list<double> trusted) {
+  Fusion run() {
     for (State& g : groups_) {
       g.price = price(g.group).value_or(GroupPrice());
       g.least_s = g.price.seconds;
     }
-    for (double share : trusted) {
-      trusted_ = share;
-      merge_pairs();
-    }
+    merge_pairs();
     if (!target_.any_size) combine_epilogue_reductions();
     duplicate_cheap_producers();
     return finish();
@@ -414,7 +411,7 @@ class Fuser {
 
   const Graph& graph_;
   const tile::Target& target_;
-  double trusted_ = 0;
+  const double trusted_;
   GroupPlans& plans_;
   GroupForms& forms_;
   const std::set<NodeId> again_;
@@ -436,14 +433,14 @@ class Fuser {
 
 Fusion merge_groups(const FusionInput& input, const std::set<NodeId>& again) {
   const double error = input.target.prediction_error;
-  Fusion careful = Fuser(input, again).run({0, error});
+  Fusion careful = Fuser(input, again, error).run();
   if (!input.target.predicted_us || careful.groups.size() > kMostLookedAtTwice) return careful;
   // A pair may be predicted to lose whose whole gains: a row's softmax in halves, say.
-  Fusion bold = Fuser(input, again).run({kBold});
+  Fusion bold = Fuser(input, again, kBold).run();
   const Times before{careful.seconds, careful.floor_s}, after{bold.seconds, bold.floor_s};
   return saves(before, after, {.trusted = error, .error = error}) ? std::move(bold) : std::move(careful);
 }
 
-Fusion leave_apart(const FusionInput& input) { return Fuser(input, {}).apart(); }
+Fusion leave_apart(const FusionInput& input) { return Fuser(input, {}, 0).apart(); }
 
 }  // namespace tilewright::passes

@@ -147,8 +147,7 @@ class StreamTiles {
               const tile::Target& target)
       : nest_(nest), axes_(axes), p_(problem), unit_(unit), cuts_(*unit.b2b), target_(target) {}
 
-  // By the ways, those that are worth it first, and then the longest blocks of the loop, all for which there
-  // is room.
+  // By the ways, and then the longest blocks of the loop, all that are worth it and for which there is room.
   std::vector<DotTiles> run() const {
     // Narrow operands of the last product are whole rows of the loop's blocks.
     const std::vector<int> outer = nest_.outer_dots();
@@ -158,15 +157,15 @@ class StreamTiles {
     const Index row = panel();
     std::vector<Index> depths = {row};
     if (!multiplies_alone()) depths = {2 * row, row, row / 2};
-    std::vector<DotTiles> out, others;
+    std::vector<DotTiles> out;
     for (std::size_t w = 0; w < cuts_.ways.size(); ++w)
       for (Index depth : depths) {
         const B2bWay& way = cuts_.ways[w];
         const DotTiles tiles{way.rows, columns(), block_within_pages(nest_, depth)};
-        if (tiles.bk < unit_.column_step || (of8 && tiles.bk % unit_.blocks.row_bytes != 0)) continue;
-        if (fits(way, tiles)) (is_worth(w) ? out : others).push_back(tiles);
+        if (!is_worth(w) || tiles.bk < unit_.column_step || (of8 && tiles.bk % unit_.blocks.row_bytes != 0))
+          continue;
+        if (fits(way, tiles)) out.push_back(tiles);
       }
-    if (!out.empty()) out.insert(out.end(), others.begin(), others.end());
     return out;
   }
 

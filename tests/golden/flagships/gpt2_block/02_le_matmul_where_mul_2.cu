@@ -1,8 +1,8 @@
-// wgmma_b2b threads=384 longest_first=true rounds=fa3_pingpong; predicted 14.5 us
+// wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong; predicted 15 us
 // le_matmul_where_mul_2: add_out bf16[2,12,1024,64], add_out_1 bf16[2,12,1024,64], add_out_2 bf16[2,12,1024,64] -> transpose_out bf16[2,12,1024,64]
-// schedule: wgmma_b2b threads=384 longest_first=true rounds=fa3_pingpong
-// tiles [192,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
-// tiles [192,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
+// schedule: wgmma_b2b threads=256 longest_first=true rounds=fa3_pingpong
+// tiles [128,64]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 8 vectors of 2 a thread
+// tiles [128,128]: as tensor cores accumulate: row g, g + 8 and so on, column (c*4 + t)*2 + v; 2 rows, 16 vectors of 2 a thread
 #include "tw_cuda/arith.cuh"
 #include "tw_cuda/async.cuh"
 #include "tw_cuda/convert.cuh"
@@ -16,39 +16,39 @@
 
 namespace tw {
 
-extern "C" __global__ void __launch_bounds__(512, 1) le_matmul_where_mul_2(const bf16* __restrict__ add_out, const bf16* __restrict__ add_out_1, const bf16* __restrict__ add_out_2, bf16* __restrict__ transpose_out, const __grid_constant__ TensorMap add_out_map, const __grid_constant__ TensorMap add_out_1_map, const __grid_constant__ TensorMap add_out_2_map) {
+extern "C" __global__ void __launch_bounds__(384, 1) le_matmul_where_mul_2(const bf16* __restrict__ add_out, const bf16* __restrict__ add_out_1, const bf16* __restrict__ add_out_2, bf16* __restrict__ transpose_out, const __grid_constant__ TensorMap add_out_map, const __grid_constant__ TensorMap add_out_1_map, const __grid_constant__ TensorMap add_out_2_map) {
   const int t = int(threadIdx.x) % 4;
   const int g = int(threadIdx.x) / 32 * 16 + int(threadIdx.x) % 32 / 4;
-  using add_out_block = Block<bf16, 192, 64, Major::k>;
+  using add_out_block = Block<bf16, 128, 64, Major::k>;
   const u32 add_out_blocks = block_stage();
   using add_out_1_block = Block<bf16, 128, 64, Major::k>;
   const u32 add_out_1_blocks = add_out_blocks + 2 * add_out_block::bytes;
   using add_out_2_block = Block<bf16, 64, 128, Major::mn>;
   const u32 add_out_2_blocks = add_out_1_blocks + 2 * add_out_1_block::bytes;
   __shared__ TmaPipeline<2> add_out_pipeline;
-  open_pipeline<3, 1>(add_out_pipeline);
+  open_pipeline<2, 1>(add_out_pipeline);
   __shared__ TmaPipeline<2> add_out_1_pipeline;
-  open_pipeline<3, 1>(add_out_1_pipeline);
+  open_pipeline<2, 1>(add_out_1_pipeline);
   __shared__ TmaPipeline<2> add_out_2_pipeline;
-  open_pipeline<3, 1>(add_out_2_pipeline);
+  open_pipeline<2, 1>(add_out_2_pipeline);
   PipelineState<2> add_out_state;
   PipelineState<2> add_out_1_state;
   PipelineState<2> add_out_2_state;
   wait_for_previous_kernel();
-  if (threadIdx.x >= 384) {
-    registers_down<32>();
-    if (threadIdx.x == 384) {
-      for (i32 wave = 0, program; (program = serpentine(wave)) < 144; ++wave) {
+  if (threadIdx.x >= 256) {
+    registers_down<24>();
+    if (threadIdx.x == 256) {
+      for (i32 wave = 0, program; (program = serpentine(wave)) < 192; ++wave) {
         const i32 program_2 = program % 24;
         const i32 index = program_2 / 12;
         const i32 remainder = program_2 % 12;
-        const i32 program_1 = 5 - program / 24;
-        const i32 first_row = program_1 * 192;
+        const i32 program_1 = 7 - program / 24;
+        const i32 first_row = program_1 * 128;
         Barrier& add_out_full = refill(add_out_pipeline, add_out_state, add_out_block::bytes);
         tma_load_panels<1, add_out_block::panel_bytes, 64>(add_out_blocks + add_out_state.stage * add_out_block::bytes, add_out_map, add_out_full, 0, first_row, remainder, index);
         add_out_state.next();
-        const i32 end = min(first_row + 191, 1023) + 1;
-        const i32 index_2 = (program_1 * 192 - 127) + 128;
+        const i32 end = first_row + 128;
+        const i32 index_2 = (program_1 * 128 - 127) + 128;
         const i32 begin = max(min(index_2, end - 1), 0);
         const i32 end_2 = min(begin / 128 * 128, end);
         const i32 begin_2 = max(end_2, 0);
@@ -72,17 +72,17 @@ extern "C" __global__ void __launch_bounds__(512, 1) le_matmul_where_mul_2(const
       }
     }
   } else {
-    registers_up<160>();
+    registers_up<240>();
     const int group = warpgroup();
-    if (group == 2) pingpong_signal<3>(group);
-    for (i32 wave = 0, program; (program = serpentine(wave)) < 144; ++wave) {
-      const i32 program_1 = 5 - program / 24;
+    if (group == 1) pingpong_signal<2>(group);
+    for (i32 wave = 0, program; (program = serpentine(wave)) < 192; ++wave) {
+      const i32 program_1 = 7 - program / 24;
       const i32 program_2 = program % 24;
-      const i32 first_row = program_1 * 192;
+      const i32 first_row = program_1 * 128;
       const i32 remainder = program_2 % 12;
       const i32 index = program_2 / 12;
-      const i32 end = min(first_row + 191, 1023) + 1;
-      const i32 index_2 = (program_1 * 192 - 127) + 128;
+      const i32 end = first_row + 128;
+      const i32 index_2 = (program_1 * 128 - 127) + 128;
       const i32 begin = max(min(index_2, end - 1), 0);
       const i32 end_2 = min(begin / 128 * 128, end);
       const i32 begin_2 = max(end_2, 0);
@@ -123,11 +123,11 @@ extern "C" __global__ void __launch_bounds__(512, 1) le_matmul_where_mul_2(const
           if (!begins) {
             pingpong_wait(group);
           }
-          wgmma_block<add_out_block, add_out_1_block, 3>(scores, add_out_blocks + add_out_state.stage * add_out_block::bytes, add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, group, false);
+          wgmma_block<add_out_block, add_out_1_block, 2>(scores, add_out_blocks + add_out_state.stage * add_out_block::bytes, add_out_1_blocks + add_out_1_state.stage * add_out_1_block::bytes, group, false);
           if (!begins) {
             wait_full(add_out_2_pipeline, add_out_2_state);
             wgmma_block<add_out_2_block>(acc, exp_scores_bf16, add_out_2_blocks + add_out_2_state.stage * add_out_2_block::bytes, true);
-            pingpong_signal<3>(group);
+            pingpong_signal<2>(group);
             wgmma_wait<1>();
           }
           if (begins) wgmma_wait<0>();
@@ -237,7 +237,6 @@ extern "C" __global__ void __launch_bounds__(512, 1) le_matmul_where_mul_2(const
       release<1>(add_out_pipeline, add_out_state.stage);
       add_out_state.next();
 
-      const int transpose_out_rows = end_inside(i64(first_row), 1024, 192);
       bf16* const transpose_out_at = transpose_out + index * 786432 + remainder * 64 + first_row * 768 + g * 768 + t * 8;
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
@@ -258,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(512, 1) le_matmul_where_mul_2(const
             transpose_out_parts[part] = from_f32<bf16>(transpose_out_out);
           }
           const int c = wide;
-          store_if(r * 8 + g < transpose_out_rows, transpose_out_at + r * 6144 + c * 32, across_quad(transpose_out_parts));
+          store(transpose_out_at + r * 6144 + c * 32, across_quad(transpose_out_parts));
         }
       }
     }
