@@ -71,12 +71,12 @@ GroupPlans::Known GroupPlans::made(const Graph& graph, const GroupForm& form, co
     work_.exprs += group.nodes.size();
     return {.price = {.refusal = *refusal}};
   }
-  LoopNest& nest = std::get<LoopNest>(built);
+  const LoopNest& nest = std::get<LoopNest>(built);
   work_.exprs += nest.exprs.size();
   const Refusal refusal = judged(nest, target_);
   if (refusal != Refusal::none) return {.price = {.refusal = refusal}};
   try {
-    const TiledGroup tiled = tile_group(graph, std::move(nest), target_);
+    const TiledGroup tiled = tile_group(graph, nest, target_);
     if (tiled.nest.held && tiled.tiles.looped) return {.price = {.refusal = Refusal::several_reduced_loops}};
     Plan plan{form, tiled.cost, lower(graph, tiled, target_, {.name = std::string(kUnnamed)})};
     const double floor_s = plan.cost.seconds(target_);
@@ -104,10 +104,11 @@ GroupPrice GroupPlans::price(const Graph& graph, GroupForms& forms, const Group&
   return known(graph, forms, group).price;
 }
 
-PlannedGroup GroupPlans::write_fastest(const Graph& graph, LoopNest nest, const LowerOptions& options) const {
+PlannedGroup GroupPlans::write_fastest(const Graph& graph, const LoopNest& nest,
+                                       const LowerOptions& options) const {
   PlannedGroup best;
   double least_s = 0;
-  for (const TiledGroup& tiled : tile_group_by_all(graph, std::move(nest), target_)) {
+  for (const TiledGroup& tiled : tile_group_by_all(graph, nest, target_)) {
     Lowered lowered = lower(graph, tiled, target_, options);
     if (target_.predicted_us == nullptr) return {tiled.cost, std::move(lowered)};
     const double seconds = predicted_s(graph, lowered, target_);
@@ -124,8 +125,8 @@ std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupFo
   Known& known = this->known(graph, forms, group);
   if (known.plan && !options.variants) {
     if (known.has_dots && !known.is_fastest) {
-      LoopNest nest = std::get<LoopNest>(build_loop_nest(graph, group));
-      PlannedGroup fastest = write_fastest(graph, std::move(nest), {.name = std::string(kUnnamed)});
+      const LoopNest nest = std::get<LoopNest>(build_loop_nest(graph, group));
+      PlannedGroup fastest = write_fastest(graph, nest, {.name = std::string(kUnnamed)});
       known.plan =
           std::make_unique<const Plan>(Plan{forms.of(group), fastest.cost, std::move(fastest.lowered)});
       known.is_fastest = true;
@@ -138,7 +139,7 @@ std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupFo
   // Not worth taking, but taken where there is nothing else: a node by itself.
   auto built = build_loop_nest(graph, group);
   if (const auto* refusal = std::get_if<Refusal>(&built)) return *refusal;
-  return write_fastest(graph, std::move(std::get<LoopNest>(built)), options);
+  return write_fastest(graph, std::get<LoopNest>(built), options);
 }
 
 }  // namespace tilewright::passes

@@ -61,7 +61,7 @@ class GroupPlans {
   Known& known(const ir::Graph& graph, GroupForms& forms, const Group& group);
   // By the tiles whose kernels are predicted to be fastest. Only what is taken is worth that: prices are
   // those of the first tiles.
-  PlannedGroup write_fastest(const ir::Graph& graph, LoopNest nest, const LowerOptions& options) const;
+  PlannedGroup write_fastest(const ir::Graph& graph, const LoopNest& nest, const LowerOptions& options) const;
 
   const tile::Target target_;
   std::unordered_map<Hash128, Known> known_;

@@ -27,15 +27,16 @@ bool accumulates_wide(const ir::Graph& graph, const ProgramOutput& output) {
   return output.accumulate && output.node >= 0 && !adds_atomically(graph.type(output.node).dtype);
 }
 
-TiledGroup tile_group(const ir::Graph& graph, LoopNest nest, const tile::Target& target) {
+TiledGroup tile_group(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
   LoopNest form = nest.is_empty() ? nest : best_form(graph, nest, target);
   const TileShape tiles = choose_tiles(graph, with_wide_sums(graph, form), target);
   const GroupCost cost = group_cost(graph, {nest, form, tiles}, target);
   return {.nest = std::move(form), .tiles = tiles, .cost = cost};
 }
 
-std::vector<TiledGroup> tile_group_by_all(const ir::Graph& graph, LoopNest nest, const tile::Target& target) {
-  const TiledGroup first = tile_group(graph, std::move(nest), target);
+std::vector<TiledGroup> tile_group_by_all(const ir::Graph& graph, const LoopNest& nest,
+                                          const tile::Target& target) {
+  const TiledGroup first = tile_group(graph, nest, target);
   std::vector<TiledGroup> out;
   for (const TileShape& tiles : rank_tiles(graph, with_wide_sums(graph, first.nest), target))
     out.push_back({first.nest, tiles, first.cost});
