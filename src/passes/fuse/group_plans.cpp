@@ -51,8 +51,7 @@ double predicted_s(const Graph& graph, const Lowered& lowered, const tile::Targe
 }
 
 // Tiles other than the first are taken where they are predicted to be faster by this much: prices of one
-// kernel that are nearer than this say nothing (a product of 50304x768x32768 lost a fifth by 3.0 %, H100 and
-// H200).
+// kernel that are nearer than this say nothing (docs/notes/2026-11-26-rounds-of-attention.md).
 constexpr double kSurelyFaster = 0.97;
 
 // A name for all of a plan's kernels, which are named where they are taken.
@@ -127,6 +126,7 @@ std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupFo
     if (known.has_dots && !known.is_fastest) {
       const LoopNest nest = std::get<LoopNest>(build_loop_nest(graph, group));
       PlannedGroup fastest = write_fastest(graph, nest, {.name = std::string(kUnnamed)});
+      if (target_.predicted_us) known.price.seconds = predicted_s(graph, fastest.lowered, target_);
       known.plan =
           std::make_unique<const Plan>(Plan{forms.of(group), fastest.cost, std::move(fastest.lowered)});
       known.is_fastest = true;
