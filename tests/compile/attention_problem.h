@@ -108,9 +108,10 @@ class AttentionProblems : public ::testing::TestWithParam<const char*> {
     const Expected want = on_the_host(p);
     near(out.to_vector<float>(), want.out, 4e-6);
     near(lse.to_vector<float>(), want.lse, 4e-6);
-    if (std::string_view(GetParam()) == "cpu" && !has_avx512()) return;
+    const std::size_t more = std::string_view(GetParam()) == "cpu" ? kernels_more_on_this_cpu() : 0;
     const std::size_t got = compiled.report().front().kernels.size();
-    EXPECT_EQ(got, kernels.value_or(got)) << compiled.explain();
+    EXPECT_GE(got, kernels.value_or(got)) << compiled.explain();
+    EXPECT_LE(got, kernels.value_or(got) + more) << compiled.explain();
   }
   static void near(const std::vector<float>& got, const std::vector<double>& want, double bound) {
     ASSERT_EQ(got.size(), want.size());

@@ -142,8 +142,10 @@ TEST_P(EpilogueReductions, AreWhatTheStoredProductGives) {
         ASSERT_NEAR(g[e], w[e], 1e-3 + 1e-4 * std::abs(w[e])) << i << ", " << e;
     }
     // The interpreter's rates say nothing about reading a result again.
-    if (std::string(GetParam()) != "cpu" || !test::has_avx512()) continue;
-    EXPECT_EQ(compiled.report().front().kernels.size(), c.kernels) << compiled.explain();
+    if (std::string(GetParam()) != "cpu") continue;
+    const std::size_t kernels = compiled.report().front().kernels.size();
+    EXPECT_GE(kernels, c.kernels) << compiled.explain();
+    EXPECT_LE(kernels, c.kernels + test::kernels_more_on_this_cpu()) << compiled.explain();
   }
 }
 

@@ -85,6 +85,11 @@ TEST(Tuning, MeasuresProductsWithOtherTiles) {
       std::set<std::string> tiles;
       for (const std::string& line : kernel.tuning) tiles.insert(tiles_in(line));
       EXPECT_GE(tiles.size(), 3u) << kernel.tuning.front();
+      // What would run untuned is among what was measured.
+      const auto untuned = compile(product);
+      (void)untuned(a, b);
+      const KernelReport model = untuned.report().front().kernels.front();
+      EXPECT_EQ(tiles.count(tiles_in(model.tile)), 1u) << model.tile;
       winner = tiles_in(kernel.tuning.front());
     }
     // What the report shows, and what runs, is the kernel with the tiles that won.

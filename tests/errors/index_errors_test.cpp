@@ -51,6 +51,15 @@ TEST(Indices, OutOfRangeAreErrorsOnTheCpu) {
   EXPECT_EQ(one_hot(p.indices({1, 7}), 2).to_vector<float>(), (std::vector<float>{0, 1, 0, 0}));
 }
 
+// Of two mistakes the shape is told: the index would be looked for in an axis that is not meant.
+TEST(Indices, WrongShapesAreToldBeforeWrongIndices) {
+  Problem p({});
+  const Tensor five = p.indices({0, 9, 1, 1, 0});
+  expect_says([&] { cross_entropy(p.x, five); }, {"cross_entropy: wants logits", "i64[5]"});
+  expect_says([&] { take_along(p.x, five, 0); }, {"take_along: index [5] must match [4,2]"});
+  expect_says([&] { scatter_add(five, p.x, 0, {3, 2}); }, {"scatter_add: the update must be [5,2]"});
+}
+
 TEST(Indices, OutOfRangeAreErrorsOfCompiledFunctionsThatCheck) {
   Problem p(true);
   const Tensor good = p.indices({3, 0, 2}), bad = p.indices({3, 0, -5}), table = p.x;

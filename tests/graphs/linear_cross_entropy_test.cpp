@@ -4,7 +4,6 @@
 #include "passes/graph/differentiate.h"
 #include "support/h200_target.h"
 #include "support/host_values.h"
-#include "support/open_device.h"
 #include "support/run_graph.h"
 
 #include <tilewright/tile/text.h>
@@ -56,8 +55,6 @@ class LinearCrossEntropy : public testing::TestWithParam<const char*> {};
 
 // Rows, classes and depth that no block divides; one class; logits that overflow without their maximum.
 TEST_P(LinearCrossEntropy, StatisticsOfDeepProductsAreOneLoop) {
-  if (std::string(GetParam()) == "cpu" && !has_avx512())
-    GTEST_SKIP() << "cpu: this machine does not run avx512";
   GraphRunner runner(GetParam());
   for (const Loss& l : {Loss{70, 1000, 300}, Loss{1, 517, 1025}, Loss{300, 259, 257}, Loss{5, 2, 600},
                         Loss{33, 640, 768, DType::bf16}})
@@ -67,6 +64,7 @@ TEST_P(LinearCrossEntropy, StatisticsOfDeepProductsAreOneLoop) {
       const std::vector<ir::HostTensor> in = inputs_of(l, scale);
       tile::Target target = runner.device->target();
       target.memory_bytes_per_s = target.cache_bytes_per_s = 1e9;  // logits are dear
+      target.flops_per_s = 2e11;                                   // on any machine
       target.units = 1;                                            // and a loop is not shared
       const passes::Compiled compiled = passes::run_pipeline(g, target);
       ASSERT_EQ(compiled.plan.kernels.size(), 1U);

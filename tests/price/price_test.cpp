@@ -2,6 +2,8 @@
 // are given: for a CPU and for GPUs, none of which is asked to run anything.
 #include "backends/cpu/cpu_backend.h"
 #include "backends/cuda/cuda_backend.h"
+#include "ir/text.h"
+#include "ops/ops.h"
 #include "passes/graph/simplify.h"
 #include "passes/pipeline.h"
 #include "passes/store/materialize.h"
@@ -92,6 +94,29 @@ constexpr TrainingStep kSmallStep{.layers = 1, .vocabulary = 4096, .compute = DT
 
 TEST_P(Price, OfATrainingStepIsThePredictionForItsKernels) {
   EXPECT_GT(expect_prices_are_predictions(graph_of(kSmallStep), *opened(GetParam())), 20);
+}
+
+// A product is written with each of its tiles once it is taken, and priced by the fastest.
+TEST(Price, ProductsTakeTheTilesOfTheLeastPrice) {
+  const auto backend = opened("sm_90a");
+  const ir::Graph graph =
+      ir::parse(R"(graph @main(%0: bf16[128,65536], %1: bf16[65536,128]) -> (bf16[128,128]) {
+  %2 = matmul %0, %1 : bf16[128,128]
+  return %2
+})",
+                ops::all_ops())
+          .value();
+  passes::GroupPlans plans(backend->target());
+  passes::GroupForms forms(graph);
+  const passes::Group product{.nodes = {2}, .outputs = {2}};
+  const double first = plans.price(graph, forms, product).seconds;
+  const auto plan = plans.plan(graph, forms, product, {.name = "product"});
+  ASSERT_TRUE(std::holds_alternative<passes::PlannedGroup>(plan));
+  double predicted = 0;
+  for (const passes::EmittedKernel& k : std::get<passes::PlannedGroup>(plan).lowered.kernels)
+    predicted += backend->candidates(k.kernel).front().predicted_us * 1e-6;
+  EXPECT_LT(predicted, 0.97 * first);
+  EXPECT_NEAR(plans.price(graph, forms, product).seconds, predicted, 1e-9 * first);
 }
 
 // A bias' gradient is a sum of few columns: with its update, or beside a product, it would be a kernel of few

@@ -12,8 +12,8 @@ namespace tilewright::test {
 // the host (tests/cuda_emulation/), from the folder `emulated` beside the program. Throws Error.
 std::shared_ptr<runtime::Device> open_device(const std::string& name, const std::string& isa = "");
 
-// Tests count a program's kernels on the CPU for machines with AVX-512: on narrower ones products take longer
-// beside memory, and small values are stored between kernels instead.
-bool has_avx512();
+// How many kernels more than on machines with AVX-512 a program with products may have on this CPU: where
+// products take longer beside memory, small values are stored between them instead.
+std::size_t kernels_more_on_this_cpu();
 
 }  // namespace tilewright::test

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace tilewright::passes {
@@ -105,18 +106,20 @@ GroupPrice GroupPlans::price(const Graph& graph, GroupForms& forms, const Group&
 
 PlannedGroup GroupPlans::write_fastest(const Graph& graph, const LoopNest& nest,
                                        const LowerOptions& options) const {
-  PlannedGroup best;
+  if (target_.predicted_us == nullptr) {
+    const TiledGroup tiled = tile_group(graph, nest, target_);
+    return {tiled.cost, lower(graph, tiled, target_, options)};
+  }
+  std::optional<PlannedGroup> best;
   double least_s = 0;
   for (const TiledGroup& tiled : tile_group_by_all(graph, nest, target_)) {
     Lowered lowered = lower(graph, tiled, target_, options);
-    if (target_.predicted_us == nullptr) return {tiled.cost, std::move(lowered)};
     const double seconds = predicted_s(graph, lowered, target_);
-    const bool first = best.lowered.kernels.empty();
-    if (!first && seconds >= least_s) continue;
-    best = {tiled.cost, std::move(lowered)};
-    least_s = first ? kSurelyFaster * seconds : seconds;
+    if (best && seconds >= least_s) continue;
+    least_s = best ? seconds : kSurelyFaster * seconds;
+    best = PlannedGroup{tiled.cost, std::move(lowered)};
   }
-  return best;
+  return std::move(*best);
 }
 
 std::variant<PlannedGroup, Refusal> GroupPlans::plan(const Graph& graph, GroupForms& forms,

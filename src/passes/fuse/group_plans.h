@@ -59,8 +59,8 @@ class GroupPlans {
   };
   Known made(const ir::Graph& graph, const GroupForm& form, const Group& group);
   Known& known(const ir::Graph& graph, GroupForms& forms, const Group& group);
-  // By the tiles whose kernels are predicted to be fastest. Only what is taken is worth that: prices are
-  // those of the first tiles.
+  // By the tiles whose kernels are predicted to be fastest. Only what is taken is worth writing so often:
+  // until then a group's price is that of its first tiles.
   PlannedGroup write_fastest(const ir::Graph& graph, const LoopNest& nest, const LowerOptions& options) const;
 
   const tile::Target target_;

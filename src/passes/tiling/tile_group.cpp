@@ -21,6 +21,10 @@ LoopNest with_wide_sums(const ir::Graph& graph, LoopNest nest) {
   return nest;
 }
 
+LoopNest form_of(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
+  return nest.is_empty() ? nest : best_form(graph, nest, target);
+}
+
 }  // namespace
 
 bool accumulates_wide(const ir::Graph& graph, const ProgramOutput& output) {
@@ -28,7 +32,7 @@ bool accumulates_wide(const ir::Graph& graph, const ProgramOutput& output) {
 }
 
 TiledGroup tile_group(const ir::Graph& graph, const LoopNest& nest, const tile::Target& target) {
-  LoopNest form = nest.is_empty() ? nest : best_form(graph, nest, target);
+  LoopNest form = form_of(graph, nest, target);
   const TileShape tiles = choose_tiles(graph, with_wide_sums(graph, form), target);
   const GroupCost cost = group_cost(graph, {nest, form, tiles}, target);
   return {.nest = std::move(form), .tiles = tiles, .cost = cost};
@@ -36,10 +40,10 @@ TiledGroup tile_group(const ir::Graph& graph, const LoopNest& nest, const tile::
 
 std::vector<TiledGroup> tile_group_by_all(const ir::Graph& graph, const LoopNest& nest,
                                           const tile::Target& target) {
-  const TiledGroup first = tile_group(graph, nest, target);
+  const LoopNest form = form_of(graph, nest, target);
   std::vector<TiledGroup> out;
-  for (const TileShape& tiles : rank_tiles(graph, with_wide_sums(graph, first.nest), target))
-    out.push_back({first.nest, tiles, first.cost});
+  for (const TileShape& tiles : rank_tiles(graph, with_wide_sums(graph, form), target))
+    out.push_back({form, tiles, group_cost(graph, {nest, form, tiles}, target)});
   return out;
 }
 

@@ -302,9 +302,10 @@ inline constexpr Index kShortestInnerRow = 64;
 
 // --- schedules of products and back-to-back matmuls (schedule/dot_candidates.cpp)
 
-// Share of the tensor cores' rate beside the steps between the dots of a back-to-back matmul; and what it
-// costs to wait for these, or for the other warpgroup. With two of them, taking turns was worth 2 % to heads
-// of 64 and cost as much with heads of 128 (docs/notes/2026-11-21-dot-chains.md).
+// Share of the tensor cores' rate beside the steps between the dots of a back-to-back matmul by mma.sync, or
+// of one that only multiplies; and what it costs to wait for these, or for the other warpgroup. With two of
+// them, taking turns was worth 2 % to heads of 64 and cost as much with heads of 128
+// (docs/notes/2026-11-21-dot-chains.md).
 inline constexpr double kB2bShare = 0.6, kPlainB2b = 1.1, kFa3Pingpong = 1.02;
 // A back-to-back matmul by warpgroups: a loop's start and end; a round of it; each product that a round adds
 // up beside the first; and the products' share of the tensor cores' rate. Fitted to the best schedule of 57

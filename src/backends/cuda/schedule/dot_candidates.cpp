@@ -453,7 +453,8 @@ class Lister {
            loaded_in_rounds(kernel_.body, b2b, 1) * waves * kRoundLoadUs + target_.launch_s * 1e6;
   }
 
-  // By warpgroups: each program's rounds, which wait and multiply, one after the other.
+  // By warpgroups: each program's rounds, which wait and multiply, one after the other; of a loop inside
+  // another's, what is computed after it.
   double rounds_us(const B2bMatmul& b2b) const {
     const double unit_flops_per_us =
         kB2bPeak * target_.matrix_flops_per_s / std::max(1, target_.units) * 1e-6;
@@ -462,11 +463,13 @@ class Lister {
     for (const B2bDot& d : b2b.dots) {
       const double times = rounds(*d.loop) * (d.is_nested() ? rounds(*d.outermost) : 1);
       program_us += times * flops_of(d) / unit_flops_per_us;
-      sums[d.loop] += d.from_zero ? 0 : 1;
-      if (!d.is_nested()) continue;
-      nested_us += times * kNestedRoundUs;
-      const auto elements = static_cast<double>(kernel_.type(d.op->results[0]).size());
-      program_us += rounds(*d.outermost) * elements * kNestedElementUs;
+      if (d.is_nested()) {
+        nested_us += times * kNestedRoundUs;
+        const auto elements = static_cast<double>(kernel_.type(d.op->results[0]).size());
+        program_us += rounds(*d.outermost) * elements * kNestedElementUs;
+      } else {
+        sums[d.loop] += d.from_zero ? 0 : 1;
+      }
     }
     for (const auto& [loop, count] : sums)
       program_us += kB2bLoopUs + rounds(*loop) * (kB2bRoundUs + std::max(0, count - 1) * kB2bSumUs);
