@@ -34,10 +34,37 @@ def sums(m, operands, options, values):
     return m.made(m.added(v.t, "f64" if d == "f64" else "f32", total) if is_float(d) else total(v.t.to(torch.int64)), d)
 
 
+class RoundedProduct(torch.autograd.Function):
+    """The product along an axis, which stays; its gradient is the product, rounded, over each element. The second derivative
+    is then off by a rounding where terms of it cancel: v·u/u - v of u·v. `again` are the elements as they are when the product
+    is taken for that: a narrow type may be rounded there and not here (docs/numerics.md)."""
+
+    @staticmethod
+    def forward(ctx, t, axis, again, off):
+        ctx.axis, ctx.again, ctx.off = axis, again, off
+        ctx.save_for_backward(t)
+        return t.prod(axis, keepdim=True)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (t,) = ctx.saved_tensors
+        product = RoundedProduct.apply(ctx.again(t), ctx.axis, ctx.again, ctx.off)
+        return ctx.off(gradient * ctx.off(product)) / t, None, None, None
+
+
 def prods(m, operands, options, values):
     v = operands[0]
-    t = m.off(v.t, "f64" if v.d == "f64" else "f32") if is_float(v.d) else v.t.to(torch.int64)
-    return m.made(over(axes_of(v, options), t, keeps(options), lambda t, axis: t.prod(axis)), v.d if is_float(v.d) else "i64")
+    d = v.d if is_float(v.d) else "i64"
+    wide = "f64" if v.d == "f64" else "f32"
+
+    def product(t, axis):
+        # Zeros have gradients of their own, which nothing cancels in.
+        if m.random is None or not is_float(v.d) or t.shape[axis] == 0 or (t == 0).any():
+            return t.prod(axis)
+        return RoundedProduct.apply(t, axis, lambda x: m.off(x, v.d), lambda x: m.off(x, wide)).squeeze(axis)
+
+    t = m.off(v.t, wide) if is_float(v.d) else v.t.to(torch.int64)
+    return m.made(over(axes_of(v, options), t, keeps(options), product), d)
 
 
 def extreme_of(t, d, axes, keep, largest):
