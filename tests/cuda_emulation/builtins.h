@@ -323,6 +323,9 @@ inline void ptx_ld_shared_u16(unsigned& half, unsigned address) {
   half = 0, memcpy(&half, emu_shared_at(address), 2);
 }
 inline void ptx_ld_shared_u32(unsigned& word, unsigned address) { memcpy(&word, emu_shared_at(address), 4); }
+inline void ptx_ld_shared_v2_u32(unsigned& x, unsigned& y, unsigned address) {
+  ptx_ld_shared_u32(x, address), ptx_ld_shared_u32(y, address + 4);
+}
 inline void ptx_cvt_rna_tf32_f32(unsigned& out, float x) {
   const unsigned bits = __float_as_uint(x);
   out = (bits & 0x7f800000u) == 0x7f800000u ? bits | (bits & 0x1fffu ? 0x400000u : 0u)

@@ -15,10 +15,10 @@ TEST_F(EmulatedDot, TilesComeToTheCacheWhileTheyAreMultiplied) {
   const MatmulKernel wide{.m = 128, .n = 128, .k = 1152, .beside = 2};
   EXPECT_THAT(text_of(wide, wgmma(256, 2)), HasSubstr("if (k == 128) {"));
   EXPECT_THAT(text_of(wide, wgmma(256, 2)),
-              HasSubstr("tma_prefetch_panels<4, 32>(last_1_map, index, index_2, program_2);"));
+              HasSubstr("tma_prefetch_panels<4, 32, 2, 64>(last_1_map, index, index_2, program_2);"));
   MatmulKernel narrow = wide;
   narrow.beside_type = DType::bf16;
-  EXPECT_THAT(text_of(narrow, wgmma(256, 2)), HasSubstr("tma_prefetch_panels<2, 64>(last_1_map"));
+  EXPECT_THAT(text_of(narrow, wgmma(256, 2)), HasSubstr("tma_prefetch_panels<2, 64, 2, 64>(last_1_map"));
   check(wide, wgmma(256, 2));
   check(narrow, wgmma(256, 2));
 }
@@ -36,8 +36,43 @@ TEST_F(EmulatedDot, RaggedTilesAndThoseOfOneWarpgroupComeEarlyToo) {
 // How often the loop runs is not known before: they are asked for at once.
 TEST_F(EmulatedDot, TilesOfUnknownDepthComeBeforeTheLoop) {
   const MatmulKernel m{.m = 256, .n = 128, .k = 192, .beside = 1, .any_depth = true};
-  EXPECT_THAT(text_of(m, wgmma(256, 2)), HasSubstr("tma_prefetch_panels<4, 32>"));
+  EXPECT_THAT(text_of(m, wgmma(256, 2)), HasSubstr("tma_prefetch_panels<4, 32, 2, 64>"));
   check(m, wgmma(256, 2), {130});
+}
+
+// With three stages for results a tile of results' size comes by them; others come to the cache as ever.
+TEST_F(EmulatedDot, TilesComeByTheStagesOfResults) {
+  const MatmulKernel one{.m = 256, .n = 256, .k = 128, .residuals = 1, .beside_type = DType::bf16};
+  EXPECT_THAT(text_of(one, wgmma(256, 2, 3)), HasSubstr("fetch(store_stages, 1, "));
+  EXPECT_THAT(text_of(one, wgmma(256, 2, 3)), Not(HasSubstr("tma_prefetch")));
+  EXPECT_THAT(text_of(one, wgmma(256, 2, 2)), Not(HasSubstr("fetch(")));
+  MatmulKernel wider = one;
+  wider.beside_type = DType::f32;
+  EXPECT_THAT(text_of(wider, wgmma(256, 2, 3)), Not(HasSubstr("fetch(")));
+  check(wider, wgmma(256, 2, 3));
+  for (const int places : {3, 4, 5})
+    for (const Index columns : {64, 128, 192}) {
+      MatmulKernel m{.m = 256, .n = 384, .k = 96, .block_n = columns, .residuals = 2};
+      m.beside_type = DType::bf16;
+      check(m, wgmma(256, 2, places));
+      m.block_m = 256;
+      check(m, wgmma(256, 2, places));
+      m.block_m = 64;
+      check(m, cutlass_pingpong(3, places));
+      m.block_m = 128;
+      check(m, cutlass_pingpong(2, places));
+    }
+}
+
+TEST_F(EmulatedDot, RaggedTilesComeByTheStagesOfResults) {
+  for (const Index m : {1, 65, 200})
+    for (const Index n : {8, 136, 264}) {
+      check({.m = m, .n = n, .k = 72, .residuals = 1, .beside_type = DType::bf16}, wgmma(256, 2, 3));
+      check({.batch = 3, .m = m, .n = n, .k = 72, .block_n = 64, .residuals = 3, .beside_type = DType::bf16},
+            cutlass_pingpong(3, 4));
+      check({.out = DType::f32, .m = m, .n = n, .k = 40, .block_m = 64, .block_n = 64, .residuals = 1},
+            wgmma(128, 2, 3));
+    }
 }
 
 // Rows that begin off 16 bytes and elements of 8 bytes have no tensor map: the threads load them as ever.

@@ -9,11 +9,12 @@
 namespace tilewright::tile::samples {
 
 std::string to_string(const MatmulKernel& m) {
-  return fmt::format("{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}{}{}{}", name(m.dtype),
+  return fmt::format("{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}{}{}{}{}", name(m.dtype),
                      m.tf32 ? " as tf32" : "", m.batch, m.m, m.n, m.k, m.block_m, m.block_n, m.block_k,
                      m.a_by_columns ? " aT" : "", m.b_by_columns ? " bT" : "",
                      m.bias_gelu ? " bias_gelu" : "", m.row_sums ? " row_sums" : "",
                      m.maxima ? " maxima" : "",
+                     m.residuals > 0 ? fmt::format(" residuals {} of {}", m.residuals, name(m.beside_type)) : "",
                      m.beside > 0 ? fmt::format(" beside {} of {}", m.beside, name(m.beside_type)) : "",
                      m.gap > 0 ? fmt::format(" gap {}", m.gap) : "", m.any_depth ? " any depth" : "");
 }
@@ -79,12 +80,17 @@ Kernel matmul(const MatmulKernel& m) {
     if (ragged) options.fill = 0.0;
     out = gelu_tanh(out + k.expand(k.load(bias, {column}, options), 0));
   }
-  std::vector<Value> updated;
-  for (int i = 0; i < m.beside; ++i) {
-    const View last = k.view(fmt::format("last_{}", i), m.beside_type, {m.batch, m.m, m.n});
+  const auto beside = [&](const char* name, int i) {
+    const View view = k.view(fmt::format("{}_{}", name, i), m.beside_type, {m.batch, m.m, m.n});
     LoadOptions options{.shape = result};
     if (ragged) options.fill = 0.0;
-    updated.push_back(k.cast(k.load(last, {batch, row, column}, options), DType::f32) * 0.9 + out * 0.1);
+    return k.cast(k.load(view, {batch, row, column}, options), DType::f32);
+  };
+  for (int i = 0; i < m.residuals; ++i) out = out + beside("residual", i);
+  std::vector<Value> updated;
+  for (int i = 0; i < m.beside; ++i) {
+    const Value last = beside("last", i);
+    updated.push_back(last * 0.9 + out * 0.1);
   }
   k.store(c, {batch, row, column}, k.cast(out, m.out), {.bounded = ragged});
   for (int i = 0; i < m.beside; ++i)

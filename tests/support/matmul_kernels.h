@@ -16,8 +16,9 @@ struct MatmulKernel {
   bool bias_gelu = false;                           // c = gelu_tanh(a · b + bias), bias f32 [n]
   bool row_sums = false;  // sums[i] = Σ_j c[i, j] of a program's columns, added atomically
   bool maxima = false;    // of c: columns[i, j] of program row i, largest[i, j] of the program itself
+  int residuals = 0;      // tensors like c that are added to it
   int beside = 0;         // tensors like c, each updated by it: next = 0.9 · last + 0.1 · c
-  DType beside_type = DType::f32;  // of them
+  DType beside_type = DType::f32;  // of both
   Index gap = 0;                   // elements between the rows of a and b
   Index align_bytes = 256;
   bool tf32 = false;       // of f32 operands 10 bits of mantissa are enough
@@ -28,7 +29,7 @@ std::string to_string(const MatmulKernel& m);
 // multiplied as tf32 (and, if nothing else is said, summed to f32).
 MatmulKernel of_bytes(DType dtype, MatmulKernel m);
 MatmulKernel as_tf32(MatmulKernel m, DType out = DType::f32);
-// Views a, b, c (and bias, last_0, next_0 …, sums, columns, largest); the grid counts columns, rows, batch.
+// Views a, b, c (and bias, residual_0 …, last_0, next_0 …, sums, columns, largest); the grid counts columns, rows, batch.
 Kernel matmul(const MatmulKernel& m);
 
 }  // namespace tilewright::tile::samples

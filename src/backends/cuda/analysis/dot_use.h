@@ -14,9 +14,12 @@ namespace tilewright::cuda {
 struct DotUse {
   std::optional<TensorDot> dot;  // a loop of one dot, or
   std::optional<B2bMatmul> b2b;
-  std::vector<TileLoad> loads;      // tiles that are brought to the cache while a loop of one dot runs
+  std::vector<TileLoad> loads;      // tiles that are brought while a loop of one dot runs
   std::optional<TileStore> result;  // the tile that the copy engine stores, where the schedule wants that
 };
+
+// Of a loop of one dot, the maps of operands come before those of `loads`.
+inline constexpr std::size_t kOperandMaps = 2;
 
 // Why the schedule's kind cannot run the kernel's dots, as a failure of kind unsupported.
 Result<DotUse> find_dots(const tile::Kernel& kernel, const tile::Schedule& schedule);

@@ -1,6 +1,8 @@
 // Which loads these are.
 #include "backends/cuda/analysis/tile_load.h"
 
+#include "backends/cuda/analysis/tile_store.h"
+
 #include <algorithm>
 
 namespace tilewright::cuda {
@@ -47,7 +49,7 @@ std::vector<TileLoad> find_tile_loads(const Kernel& kernel, const Op& dot) {
     const int inner = by_rows ? last : first;
     const Index along = shape[by_rows ? 1 : 0], across = shape[by_rows ? 0 : 1];
     if (!why_no_tensor_map(view, inner).empty() || size_bytes(view.dtype) > kWidestElement ||
-        across > kLargestBox || !std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+        !std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
           return is_known_early(reader, v);
         }))
       continue;
@@ -55,9 +57,10 @@ std::vector<TileLoad> find_tile_loads(const Kernel& kernel, const Op& dot) {
     found.push_back({.op = &op,
                      .block = plane_block(kernel, {.view = op.param,
                                                    .dims = {inner, by_rows ? first : last},
-                                                   .box = {panel, across},
+                                                   .box = {panel, std::min(across, kPieceRows)},
                                                    .is_exact = true}),
-                     .panels = ceil_div(along, panel)});
+                     .panels = ceil_div(along, panel),
+                     .blocks = ceil_div(across, kPieceRows)});
   }
   return found;
 }

@@ -1,5 +1,6 @@
-// What a tile's epilogue loads for all of its elements, and the copy engine can bring to the cache while the
-// tile is multiplied: plain blocks of views, at places that the program and the arguments decide.
+// What a tile's epilogue loads for all of its elements, and the copy engine can bring while the tile is
+// multiplied, to the cache or to shared memory: plain blocks of views, at places that the program and the
+// arguments decide.
 #pragma once
 
 #include "backends/cuda/analysis/tensor_operand.h"
@@ -8,8 +9,9 @@ namespace tilewright::cuda {
 
 struct TileLoad {
   const tile::Op* op = nullptr;
-  TensorBlock block;  // a panel of 128 bytes by the tile's other axis
+  TensorBlock block;  // a panel of 128 bytes by 64 rows, as results leave
   Index panels = 0;   // along the contiguous axis
+  Index blocks = 0;   // along the other
 };
 
 // The loads behind `dot`'s loop, or before it, of tiles of its result's shape; others wait for memory

@@ -35,6 +35,9 @@ bool scans(const ElementLoop& loop) {
                      [](const Instr& in) { return in.kind == Instr::Kind::scan; });
 }
 
+// Whether a load sees anything but zeros outside of its view.
+bool fills_with_numbers(const Op& load) { return load.bounded && !(load.number == tile::Number()); }
+
 class Planner {
  public:
   Planner(const ElementsInput& input, ElementLoops& out)
@@ -140,6 +143,7 @@ class Planner {
           return refusal("tma_store_stages: the tile is stored the other way round");
         pieces.tma_store = static_cast<int>(&in - loop.body.data());
         pieces.vectors = dots_.result->columns() / (Index{kQuad} * f.vector);
+        pieces.tma_load = find_fetched(loop, layout);
         out_.sends_result = true;
       }
       if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load) {
@@ -149,6 +153,10 @@ class Planner {
       }
       if (in.kind == Instr::Kind::reduce && side_of_axis(loop, layout, in.op->axis) == 0)
         reduced += f.col_steps() * f.vector;
+    }
+    if (pieces.tma_load >= 0) {  // of which a row of a piece is in registers
+      tiles -= f.elements_per_thread();
+      registers += pieces.vectors * f.vector;
     }
     if (!dots_.b2b) {  // whose element loops stand between products
       // Two warpgroups' tiles of 192 columns leave none: ptxas spilled 100 bytes.
@@ -163,6 +171,44 @@ class Planner {
     }
     if (pieces.vectors > 0) out_.pieces[&loop] = pieces;
     return Unit{};
+  }
+
+  // The first load that can come to the stages by which the loop's result leaves, or -1: its pieces must look
+  // as the result's do, and its place be known in front of the product.
+  int find_fetched(const ElementLoop& loop, ThreadLayout layout) {
+    if (!dots_.dot || tma_store_stages(schedule_) < kFewestFetchStages) return -1;
+    for (const Instr& in : loop.body) {
+      if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::load) continue;
+      const auto load = std::find_if(dots_.loads.begin(), dots_.loads.end(),
+                                     [&](const TileLoad& l) { return l.op == in.op; });
+      if (load == dots_.loads.end() || fills_with_numbers(*in.op) || !is_known_before_loop(*in.op)) continue;
+      const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(in.op->param)];
+      const bool alike = load->block.dims[0] == in.op->tile_dims[1] &&
+                         load->block.box[0] == dots_.result->block.box[0] &&
+                         load->block.box[1] == kPieceRows &&
+                         size_bytes(view.dtype) == size_bytes(result_type()) &&
+                         spread_of(loop, layout, in.axes) == Part::all &&
+                         side_of_axis(loop, layout, in.axes[0]) == 0 &&
+                         side_of_axis(loop, layout, in.axes[1]) == 1;
+      if (!alike || tile::view_uses(kernel_)[static_cast<std::size_t>(in.op->param)].written) continue;
+      out_.fetched = &*load;
+      return static_cast<int>(&in - loop.body.data());
+    }
+    return -1;
+  }
+
+  DType result_type() const {
+    return kernel_.views[static_cast<std::size_t>(dots_.result->op->param)].dtype;
+  }
+
+  bool is_known_before_loop(const Op& load) const {
+    std::set<ValueId> known;
+    for (const Op& op : kernel_.body.ops) {
+      if (&op == dots_.dot->loop) break;
+      known.insert(op.results.begin(), op.results.end());
+    }
+    return std::all_of(load.operands.begin(), load.operands.end(),
+                       [&](ValueId v) { return known.count(v) > 0; });
   }
 
   Status plan_scans(const ElementLoop& loop, ThreadLayout layout) {

@@ -15,9 +15,12 @@ struct Pieces {
   bool loads = false;  // a piece loads what stands along its columns
   Index rows = 0;  // whose elements it loads at once; 0: all of the tile's are loaded before the first piece
   int tma_store = -1;  // the instruction whose store the copy engine carries out
+  int tma_load = -1;   // the load that it brings to where the result leaves from
 };
 
 inline constexpr Index kHalvesOfPiece = 2;  // rows of a thread in a piece
+// Pieces of a tile that come while one is computed, and how many stages these want.
+inline constexpr Index kFetchedPieces = 2, kFewestFetchStages = 3;
 
 struct ElementLoops {
   std::map<const printer::ElementLoop*, Pieces> pieces;  // of loops that have such
@@ -26,6 +29,7 @@ struct ElementLoops {
   Index exchanged_bytes = 0;  // where values meet in shared memory, one exchange after another
   bool warps_meet = false;    // warps exchange parts of a row in arrays of their own
   bool sends_result = false;  // some loop stores the tile that the copy engine sends
+  const TileLoad* fetched = nullptr;  // the tile that it brings to the stages of the result's pieces
   Pieces pieces_of(const printer::ElementLoop& loop) const {
     const auto found = pieces.find(&loop);
     return found == pieces.end() ? Pieces{} : found->second;

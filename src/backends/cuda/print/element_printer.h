@@ -15,6 +15,8 @@ class ElementPrinter : PrinterParts {
       : PrinterParts(k), analysis_(k), loads_(k, analysis_), reductions_(k, analysis_) {}
 
   void print_elements(const ElementLoop& loop);
+  // In front of a product: asks for the first pieces of the tile that comes by the result's stages.
+  void print_first_pieces();
 
   // Condition on the threads of a program that carry out the effect of a loop, where several hold the same
   // elements; empty: none.
@@ -51,9 +53,15 @@ class ElementPrinter : PrinterParts {
   void print_reduce(PrintedLoop& loop, std::size_t i);
 
   // --- a tile's accumulator, piece by piece (print_pieces.cpp)
+  struct PieceIndex {
+    printer::IndexText panel, block;
+    Index rows;  // of a program, in a block
+  };
   void print_pieces(PrintedLoop& loop);
   void print_row_starts(PrintedLoop& loop);
   void print_tma_store(const PrintedLoop& loop);
+  std::string piece_place(const Op& op, const TensorBlock& block, const PieceIndex& piece);
+  void print_fetch(const std::string& ahead, const PieceIndex& piece);
 
   // --- stores (print_stores.cpp)
   void print_wait_for_readers(const PrintedLoop& loop);

@@ -13,6 +13,8 @@ class LoadPrinter : PrinterParts {
   // All loads, but for those that come piece by piece; those of the piece that is printed.
   void print_loads(PrintedLoop& loop);
   void print_piece_loads(PrintedLoop& loop, Part part);
+  // A row of a piece, from the stage to which the copy engine brought it.
+  void print_fetched_row(PrintedLoop& loop);
   Address print_address(const PrintedLoop& loop, const Instr& in, const Access& access);
   Bounds print_bounds(const PrintedLoop& loop, const Instr& in, const Access& access);
 

@@ -18,10 +18,12 @@ void ElementPrinter::print_pieces(PrintedLoop& loop) {
   if (panels > 1) out_.unrolled("panel", panels);
   if (loop.pieces.loads) loads_.print_piece_loads(loop, Part::cols);
   if (blocks > 1) out_.unrolled("block", blocks);
+  if (loop.pieces.tma_load >= 0) out_.write("store_stages.wait();");
   if (loop.pieces.rows > 1) loads_.print_piece_loads(loop, Part::all);
   out_.unrolled("half", kHalvesOfPiece);
   out_.line("const int r = {}half;", blocks > 1 ? fmt::format("block * {} + ", kHalvesOfPiece) : "");
   if (loop.pieces.rows == 1) loads_.print_piece_loads(loop, Part::all);
+  if (loop.pieces.tma_load >= 0) loads_.print_fetched_row(loop);
   print_at(loop, Level::row);
   if (quads > 1) out_.unrolled("quad", quads);
   const IndexText quad = quads > 1 ? "quad" : "0",
@@ -46,18 +48,51 @@ void ElementPrinter::print_row_starts(PrintedLoop& loop) {
   out_.close();
 }
 
-// The piece that was written, to where it belongs.
+// Where a piece lies in a view, from the contiguous dimension outwards.
+std::string ElementPrinter::piece_place(const Op& op, const TensorBlock& block, const PieceIndex& piece) {
+  const Access access(kernel_, ranges_, op);
+  std::vector<std::string> at;
+  for (const int d : block.dims)
+    at.push_back(expressions_.as_type(expressions_.scalar(access.start(d)), "i32"));
+  const auto add = [](std::string& to, const IndexText& more) {
+    if (!more.is(0)) to += " + " + more.str();
+  };
+  add(at[0], piece.panel * plan_.dots.result->columns());
+  add(at[1], piece.block * piece.rows);
+  if (dot_warpgroups(schedule_) > 1) at[1] += fmt::format(" + group * {}", kPieceRows);
+  return fmt::format("{}", fmt::join(at, ", "));
+}
+
+// The piece that was written, to where it belongs; and in its turn that of the tile that is loaded.
 void ElementPrinter::print_tma_store(const PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
-  const Access access(kernel_, ranges_, *plan_.dots.result->op);
-  std::vector<std::string> layout;
-  for (const int d : plan_.dots.result->block.dims)
-    layout.push_back(expressions_.as_type(expressions_.scalar(access.start(d)), "i32"));
-  if (f.col_steps() > loop.pieces.vectors)
-    layout[0] += fmt::format(" + panel * {}", plan_.dots.result->columns());
-  if (f.row_steps() > kHalvesOfPiece) layout[1] += fmt::format(" + block * {}", kHalvesOfPiece * f.groups);
-  if (dot_warpgroups(schedule_) > 1) layout[1] += fmt::format(" + group * {}", kPieceRows);
-  out_.line("send(store_stages, {}, group, {});", k_.map_names().back(), fmt::join(layout, ", "));
+  const Index panels = f.col_steps() / loop.pieces.vectors, blocks = f.row_steps() / kHalvesOfPiece,
+              rows = kHalvesOfPiece * f.groups;
+  const IndexText panel = panels > 1 ? IndexText("panel") : 0, block = blocks > 1 ? IndexText("block") : 0;
+  out_.line("send(store_stages, {}, group, {});", k_.map_names().back(),
+            piece_place(*plan_.dots.result->op, plan_.dots.result->block, {panel, block, rows}));
+  if (loop.pieces.tma_load < 0 || panels * blocks <= kFetchedPieces) return;
+  const IndexText next = panel * blocks + block + kFetchedPieces;
+  out_.open("if ({} < {})", next.str(), panels * blocks);
+  print_fetch(fmt::format("{}", kFetchedPieces - 1),
+              {next / blocks, next % blocks, rows});
+  out_.close();
+}
+
+void ElementPrinter::print_fetch(const std::string& ahead, const PieceIndex& piece) {
+  const TileLoad& l = *plan_.elements.fetched;
+  const auto map = kOperandMaps + static_cast<std::size_t>(&l - plan_.dots.loads.data());
+  out_.line("fetch(store_stages, {}, {}, {});", ahead, k_.map_name(map), piece_place(*l.op, l.block, piece));
+}
+
+void ElementPrinter::print_first_pieces() {
+  for (const auto& [loop, pieces] : plan_.elements.pieces) {
+    if (pieces.tma_load < 0) continue;
+    const TileFrame& f = layouts_.frame(layouts_.loops.at(loop));
+    const Index panels = f.col_steps() / pieces.vectors, blocks = f.row_steps() / kHalvesOfPiece;
+    for (Index i = 0; i < std::min(kFetchedPieces, panels * blocks); ++i)
+      print_fetch(integer(i), {i / blocks, i % blocks, kHalvesOfPiece * f.groups});
+  }
 }
 
 }  // namespace tilewright::cuda

@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
         const i32 first_column = program_0 * 128;
         for (i64 depth = 0; depth < 768; depth += 64) {
           if (depth == 0) {
-            tma_prefetch_panels<2, 64>(x_map, first_column, first_row);
+            tma_prefetch_panels<2, 64, 2, 64>(x_map, first_column, first_row);
           }
           Barrier& full = refill(pipeline, state, A::bytes + B::bytes);
           tma_load_panels<1, A::panel_bytes, 64>(a_blocks + state.stage * A::bytes, transpose_out_map, full, i32(depth), first_row);

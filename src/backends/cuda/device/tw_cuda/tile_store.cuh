@@ -1,6 +1,8 @@
 // Results that leave a warpgroup by way of shared memory: pieces of 64 rows of 128 bytes, swizzled as
 // operands are (block_layout.cuh), which the copy engine stores while the warpgroup goes on. Thread t of it
-// has rows 16 (t / 32) + t % 32 / 4 + 8 half of a piece, and of every 8 columns two (wgmma.cuh).
+// has rows 16 (t / 32) + t % 32 / 4 + 8 half of a piece, and of every 8 columns two (wgmma.cuh). A tile that
+// the results are computed with comes the same way: the copy engine brings a piece of it to the stage that
+// the result's piece leaves by, and each warp overwrites what it has read.
 #pragma once
 
 #include "tw_cuda/pipeline.cuh"
@@ -11,13 +13,38 @@ namespace tw {
 
 inline constexpr u32 kPieceBytes = 64 * 128;
 
-// One warpgroup's stages; kStages of them, at least two.
+// One warpgroup's stages; kStages of them, at least two: one is written while another is read.
 template <int kStages>
 struct TmaStoreStages {
-  u32 stages;  // shared address of the first
+  static constexpr int kUnread = kStages - 2;  // pieces that may still be read when another is sent
+  u32 stages;                                  // shared address of the first
   u32 stage;
   TW_DEVICE u32 piece() const { return stages + stage * kPieceBytes; }
+  TW_DEVICE void next() { stage = stage + 1 == kStages ? 0 : stage + 1; }
 };
+// Stages to which pieces of a tile come, two ahead of the one that is computed; at least three.
+template <int kStages>
+struct TmaTileStages {
+  static constexpr int kUnread = kStages - 3;
+  u32 stages, stage;
+  Barrier* full;  // of each stage
+  u32 phase;
+  TW_DEVICE u32 piece() const { return stages + stage * kPieceBytes; }
+  TW_DEVICE void next() {
+    if (++stage == kStages) {
+      stage = 0;
+      phase ^= 1;
+    }
+  }
+  TW_DEVICE void wait() const { barrier_wait(full[stage], phase); }
+};
+// By thread 0, in front of open_pipeline().
+template <int kGroups, int kStages>
+TW_DEVICE void open_tile_stages(Barrier (&full)[kGroups][kStages]) {
+  static_assert(kStages >= 3, "two come while one is computed");
+  if (threadIdx.x > 0) return;
+  for (int i = 0; i < kGroups * kStages; ++i) barrier_init(full[i / kStages][i % kStages], 1);
+}
 
 // Four blocks of 8 columns, `block` the first of them in the piece. Of 16 bits lanes 8 j … 8 j + 7 name the
 // rows of block j, and each lane gives what it has of all four; of 32 bits two lanes share a chunk of 16
@@ -37,6 +64,29 @@ TW_DEVICE void put(u32 piece, int half, int block, const Vec<T, 2> (&parts)[4]) 
     for (u32 i = 0; i < 4; ++i) {
       const u32 chunk = 2 * (u32(block) + i) + lane % 4 / 2;
       store_shared8(at + ((chunk ^ lane / 4) << 4), bit_cast<Vec<u32, 2>>(parts[i]));
+    }
+  }
+}
+
+// What `put` takes, of a piece that the copy engine brought.
+template <class T>
+TW_DEVICE void get(u32 piece, int half, int block, Vec<T, 2>* parts) {
+  const u32 lane = threadIdx.x % 32, first_row = threadIdx.x % 128 / 32 * 16 + u32(half) * 8;
+  if constexpr (sizeof(T) == 2) {
+    const u32 at = piece + (first_row + lane % 8) * 128 + (((u32(block) + lane / 8) ^ lane % 8) << 4);
+    u32 words[4];
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                 : "r"(at)
+                 : "memory");
+#pragma unroll
+    for (int i = 0; i < 4; ++i) parts[i] = bit_cast<Vec<T, 2>>(words[i]);
+  } else {
+    const u32 at = piece + (first_row + lane / 4) * 128 + lane % 2 * 8;
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) {
+      const u32 chunk = 2 * (u32(block) + i) + lane % 4 / 2;
+      parts[i] = bit_cast<Vec<T, 2>>(load_shared8(at + ((chunk ^ lane / 4) << 4)));
     }
   }
 }
@@ -62,17 +112,25 @@ TW_DEVICE void tma_store(u32 from, const TensorMap& map, i32 x, i32 y, i32 z, i3
 
 // The piece is written: off it goes. Afterwards the next stage is free: the one thread that stores has seen
 // that the copy engine has read it, before the barrier at which all of them wait.
-template <int kStages, class... Index>
-TW_DEVICE void send(TmaStoreStages<kStages>& out, const TensorMap& map, int group, i32 x, Index... outer) {
-  static_assert(kStages >= 2, "one is written while another is read");
+template <class Stages, class... Index>
+TW_DEVICE void send(Stages& out, const TensorMap& map, int group, i32 x, Index... outer) {
+  static_assert(Stages::kUnread >= 0, "too few stages");
   bulk_store_fence();
-  if (threadIdx.x % 128 == 0) bulk_wait_read<kStages - 2>();
+  if (threadIdx.x % 128 == 0) bulk_wait_read<Stages::kUnread>();
   warpgroup_sync(group);
   if (threadIdx.x % 128 == 0) {
     tma_store(out.piece(), map, x, outer...);
     bulk_commit();
   }
-  out.stage = out.stage + 1 == kStages ? 0 : out.stage + 1;
+  out.next();
+}
+// A piece of a tile to the stage that is `ahead` of the next: behind send(), both that are ahead are free.
+template <int kStages, class... Index>
+TW_DEVICE void fetch(const TmaTileStages<kStages>& in, int ahead, const TensorMap& map, i32 x, Index... outer) {
+  if (threadIdx.x % 128 > 0) return;
+  const u32 at = (in.stage + u32(ahead)) % kStages;
+  barrier_expect(in.full[at], kPieceBytes);
+  tma_load(in.stages + at * kPieceBytes, map, in.full[at], x, outer...);
 }
 // At the end: a block's shared memory must outlive what is read from it.
 TW_DEVICE void close_store_stages() {

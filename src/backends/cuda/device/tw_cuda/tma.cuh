@@ -84,10 +84,13 @@ TW_DEVICE void tma_prefetch(const TensorMap& map, i32 x, i32 y, i32 z, i32 w) {
                "r"(y), "r"(z), "r"(w)
                : "memory");
 }
-template <int kPanels, int kElements, class... Index>
-TW_DEVICE void tma_prefetch_panels(const TensorMap& map, i32 x, Index... outer) {
+// kPanels panels side by side along the contiguous dimension, and kBlocks of them of kRows along the next.
+template <int kPanels, int kElements, int kBlocks, int kRows, class... Index>
+TW_DEVICE void tma_prefetch_panels(const TensorMap& map, i32 x, i32 y, Index... outer) {
 #pragma unroll
-  for (int p = 0; p < kPanels; ++p) tma_prefetch(map, x + p * kElements, outer...);
+  for (int p = 0; p < kPanels; ++p)
+#pragma unroll
+    for (int b = 0; b < kBlocks; ++b) tma_prefetch(map, x + p * kElements, y + b * kRows, outer...);
 }
 
 // kPanels panels side by side along the contiguous dimension, kBytes each.

@@ -30,6 +30,7 @@ void Wgmma::print_body() {
   std::swap(out_, multiply);
   k_.print_steps_after_wait(loops_.steps);  // of all threads, before they part
   std::swap(out_, multiply);
+  print_tile_barriers();
   print_rings();
   k_.wait_for_previous();
   out_.open("if (threadIdx.x >= {})", schedule_.threads);
@@ -85,10 +86,23 @@ void Wgmma::print_exchange_place() {
             is_pingpong(schedule_) ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
 }
 
+// Of the stages to which pieces of a tile come that the result is computed with.
+void Wgmma::print_tile_barriers() {
+  if (!plan_.elements.fetched) return;
+  need("tile_store");
+  out_.line("__shared__ Barrier tile_full[{}][{}];", warpgroups(), tma_store_stages(schedule_));
+  out_.write("open_tile_stages(tile_full);");
+}
+
 // Behind the operands' blocks.
 void Wgmma::print_store_stages() {
   if (!plan_.dots.result) return;
   need("tile_store");
+  if (plan_.elements.fetched) {
+    out_.line("TmaTileStages<{0}> store_stages{{{1} + u32(group) * {0} * kPieceBytes, 0, tile_full[group], 0}};",
+              tma_store_stages(schedule_), end_of_blocks());
+    return;
+  }
   out_.line("TmaStoreStages<{0}> store_stages{{{1} + u32(group) * {0} * kPieceBytes, 0}};",
             tma_store_stages(schedule_), end_of_blocks());
 }

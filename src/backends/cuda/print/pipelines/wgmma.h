@@ -32,6 +32,7 @@ class Wgmma : public Pipeline {
  private:
   void open_multiplied_programs();
   void open_program_loop();
+  void print_tile_barriers();
   void print_store_stages();
   void print_exchange_place();
 };

@@ -43,7 +43,7 @@ void WgmmaDot::print_fetching(const Step& loop) {
     for (ValueId v : l.op->operands) foresight_.print(v);
   if (dot_->trips == 0) print_prefetches();
   open_dot_loop(*loop.op);
-  if (dot_->trips > 0 && !plan_.dots.loads.empty()) {
+  if (dot_->trips > 0 && plan_.dots.loads.size() > (plan_.elements.fetched ? 1 : 0)) {
     const Index before = std::max<Index>(0, dot_->trips - kPrefetchedAhead);
     out_.open("if ({} == {})", names_.value(loop.op->blocks[0].args[0]),
               (IndexText(expressions_.scalar(loop.op->operands[0]).text) +
@@ -65,14 +65,14 @@ void WgmmaDot::print_fetching(const Step& loop) {
 void WgmmaDot::print_prefetches() {
   for (std::size_t i = 0; i < plan_.dots.loads.size(); ++i) {
     const TileLoad& l = plan_.dots.loads[i];
+    if (plan_.elements.fetched == &l) continue;
     std::vector<std::string> at;
     at.reserve(l.block.dims.size());
     for (int d : l.block.dims)
       at.push_back(
           expressions_.as_type(expressions_.scalar(l.op->operands[static_cast<std::size_t>(d)]), "i32"));
-    constexpr std::size_t kOperands = 2;  // whose maps come first
-    out_.line("tma_prefetch_panels<{}, {}>({}, {});", l.panels, l.block.box[0], k_.map_name(kOperands + i),
-              fmt::join(at, ", "));
+    out_.line("tma_prefetch_panels<{}, {}, {}, {}>({}, {});", l.panels, l.block.box[0], l.blocks,
+              l.block.box[1], k_.map_name(kOperandMaps + i), fmt::join(at, ", "));
   }
 }
 
@@ -103,6 +103,7 @@ void WgmmaDot::print_rounds(const Op& op) {
   const std::string blocks =
       fmt::format("{}, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, {}", acc.name,
                   is_pingpong(schedule_) ? "0" : "group");
+  if (plan_.elements.fetched) k_.elements().print_first_pieces();
   print_turn(op);
   open_dot_loop(op);
   out_.write("wait_full(pipeline, state);");
