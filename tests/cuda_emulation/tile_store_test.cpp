@@ -1,6 +1,8 @@
 // Results that leave by way of shared memory and the copy engine: what is stored, and what lies beside it.
 #include "cuda_emulation/dot_check.h"
 
+#include <gmock/gmock.h>
+
 namespace tilewright::emulation {
 namespace {
 
@@ -25,6 +27,30 @@ TEST_F(EmulatedDot, WarpgroupsStoreTilesOfTheirOwn) {
   check({.m = 320, .n = 512, .k = 192, .block_m = 64, .block_n = 256, .bias_gelu = true},
         cutlass_pingpong(3, 3));
   check({.batch = 3, .m = 200, .n = 136, .k = 72, .block_n = 64, .bias_gelu = true}, cutlass_pingpong(3, 2));
+}
+
+// Several results take turns with the stages, two for each at least.
+TEST_F(EmulatedDot, SeveralResultsLeaveByTheCopyEngine) {
+  for (const int results : {2, 3})
+    for (const int more : {0, 1, 2}) {
+      MatmulKernel m{.m = 256, .n = 384, .k = 96, .beside = results - 1, .beside_type = DType::bf16};
+      check(m, wgmma(256, 2, 2 * results + more));
+      m.block_n = 64, m.residuals = 1;
+      check(m, cutlass_pingpong(2, 2 * results + more));
+      check({.out = DType::f32, .batch = 2, .m = 65, .n = 136, .k = 72, .beside = results - 1},
+            wgmma(256, 2, 2 * results + more));
+    }
+}
+
+// A tile that they are computed with comes by the first one's stages, of which there are three for each then.
+TEST_F(EmulatedDot, TilesComeByTheStagesOfSeveralResults) {
+  MatmulKernel m{.m = 256, .n = 384, .k = 96, .block_n = 192, .beside = 1, .beside_type = DType::bf16};
+  EXPECT_THAT(text_of(m, wgmma(256, 2, 5)), ::testing::Not(::testing::HasSubstr("fetch(")));
+  EXPECT_THAT(text_of(m, wgmma(256, 2, 6)), ::testing::HasSubstr("fetch(store_stages, 1,"));
+  for (const int stages : {6, 7}) {
+    check(m, wgmma(256, 2, stages));
+    check(m, cutlass_pingpong(2, stages));
+  }
 }
 
 // Nothing is written beside the tensor: the check looks at what lies around it.
@@ -76,14 +102,14 @@ TEST_F(EmulatedDot, WhatIsLoadedBesideALargeTileComesByPieces) {
 
 TEST_F(EmulatedDot, WhatFollowsTheSendIsTheNextTile) {
   const std::string text = text_of({.m = 512, .n = 512, .block_n = 256}, wgmma(256, 2, 2));
-  EXPECT_NE(text.find("send(store_stages, c_map, group"), std::string::npos) << text;
+  EXPECT_NE(text.find("send(store_stages, c_map, index"), std::string::npos) << text;
   EXPECT_EQ(text.find("store("), std::string::npos) << text;
   EXPECT_EQ(text.find("across_quad"), std::string::npos) << text;
 }
 
 TEST_F(EmulatedDot, ViewsMayBeCalledAsWhatIsPrinted) {
   tile::Kernel kernel = tile::samples::matmul({.m = 128, .n = 128, .k = 64});
-  kernel.views[0].name = "send", kernel.views[2].name = "put";
+  kernel.views[0].name = "send", kernel.views[1].name = "end_of_pieces", kernel.views[2].name = "put";
   expect_right(*backend_, kernel, wgmma(256, 2, 2));
 }
 
@@ -93,7 +119,7 @@ TEST_F(EmulatedDot, SaysWhyResultsDoNotLeaveByTheCopyEngine) {
   };
   says({.n = 132, .k = 64, .b_by_columns = true}, wgmma(256, 2, 2), "write the result: a stride");
   says({.block_n = 32, .b_by_columns = true}, wgmma(256, 2, 2), "no whole number of 64 by 64");
-  says({}, wgmma(256, 2, 1), "two at least");
+  says({}, wgmma(256, 2, 1), "2 at least");
   says(of_bytes(DType::f8e4m3, {.out = DType::f8e4m3}), wgmma(256, 2, 2), "neither 16 nor 32 bits");
 }
 

@@ -9,14 +9,14 @@
 namespace tilewright::tile::samples {
 
 std::string to_string(const MatmulKernel& m) {
-  return fmt::format("{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}{}{}{}{}", name(m.dtype),
-                     m.tf32 ? " as tf32" : "", m.batch, m.m, m.n, m.k, m.block_m, m.block_n, m.block_k,
-                     m.a_by_columns ? " aT" : "", m.b_by_columns ? " bT" : "",
-                     m.bias_gelu ? " bias_gelu" : "", m.row_sums ? " row_sums" : "",
-                     m.maxima ? " maxima" : "",
-                     m.residuals > 0 ? fmt::format(" residuals {} of {}", m.residuals, name(m.beside_type)) : "",
-                     m.beside > 0 ? fmt::format(" beside {} of {}", m.beside, name(m.beside_type)) : "",
-                     m.gap > 0 ? fmt::format(" gap {}", m.gap) : "", m.any_depth ? " any depth" : "");
+  return fmt::format(
+      "{}{} {}x{}x{}x{} blocks {}x{}x{}{}{}{}{}{}{}{}{}{}", name(m.dtype), m.tf32 ? " as tf32" : "", m.batch,
+      m.m, m.n, m.k, m.block_m, m.block_n, m.block_k, m.a_by_columns ? " aT" : "",
+      m.b_by_columns ? " bT" : "", m.bias_gelu ? " bias_gelu" : "", m.row_sums ? " row_sums" : "",
+      m.maxima ? " maxima" : "",
+      m.residuals > 0 ? fmt::format(" residuals {} of {}", m.residuals, name(m.beside_type)) : "",
+      m.beside > 0 ? fmt::format(" beside {} of {}", m.beside, name(m.beside_type)) : "",
+      m.gap > 0 ? fmt::format(" gap {}", m.gap) : "", m.any_depth ? " any depth" : "");
 }
 
 MatmulKernel of_bytes(DType dtype, MatmulKernel m) {

@@ -29,7 +29,8 @@ std::string to_string(const MatmulKernel& m);
 // multiplied as tf32 (and, if nothing else is said, summed to f32).
 MatmulKernel of_bytes(DType dtype, MatmulKernel m);
 MatmulKernel as_tf32(MatmulKernel m, DType out = DType::f32);
-// Views a, b, c (and bias, residual_0 …, last_0, next_0 …, sums, columns, largest); the grid counts columns, rows, batch.
+// Views a, b, c (and bias, residual_0 …, last_0, next_0 …, sums, columns, largest); the grid counts columns,
+// rows, batch.
 Kernel matmul(const MatmulKernel& m);
 
 }  // namespace tilewright::tile::samples

@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
     registers_up<240>();
     const int group = warpgroup();
     if (group == 1) pingpong_signal<2>(group);
-    TmaStoreStages<4> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes, 0};
+    TmaStoreStages<4, 1> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes};
     u32 passed = u32(group);  // programs of the others since the last own one
     for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < 1024; program += 2 * i32(gridDim.x)) {
       const GridPoint point = tile_swizzle<16>(program, 16, 64);
@@ -101,10 +101,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul(const bf16* __restri
                 }
                 c_parts[part] = from_f32<bf16>(c_out);
               }
-              put(store_stages.piece(), half, quad * 4, c_parts);
+              put(store_stages.piece(0), half, quad * 4, c_parts);
             }
           }
-          send(store_stages, c_map, group, index + panel * 64, index_2 + block * 64, program_2);
+          end_of_pieces(store_stages, group);
+          send(store_stages, c_map, index + panel * 64, index_2 + block * 64, program_2);
         }
       }
     }

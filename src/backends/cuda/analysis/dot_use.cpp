@@ -36,9 +36,9 @@ Result<DotUse> find_dots(const Kernel& kernel, const tile::Schedule& schedule) {
     if (unit == DotUnit::wgmma) use.loads = find_tile_loads(kernel, *dot->dot);
   }
   if (tma_store_stages(schedule) == 0) return use;
-  auto result = find_tile_store(kernel, use.dot ? *use.dot->dot : *use.b2b->dots.back().op);
-  if (!result) return result.error();
-  use.result = std::move(*result);
+  auto results = find_tile_stores(kernel, use.dot ? *use.dot->dot : *use.b2b->dots.back().op);
+  if (!results) return results.error();
+  use.results = std::move(*results);
   return use;
 }
 
@@ -56,7 +56,7 @@ std::vector<TensorBlock> tensor_blocks(const Kernel& kernel, const tile::Schedul
   } else if (dots.b2b) {
     for (const B2bBlock& b : dots.b2b->blocks) add(b.operand);
   }
-  if (dots.result) blocks.push_back(dots.result->block);
+  for (const TileStore& r : dots.results) blocks.push_back(r.block);
   return blocks;
 }
 

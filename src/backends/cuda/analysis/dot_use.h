@@ -14,8 +14,8 @@ namespace tilewright::cuda {
 struct DotUse {
   std::optional<TensorDot> dot;  // a loop of one dot, or
   std::optional<B2bMatmul> b2b;
-  std::vector<TileLoad> loads;      // tiles that are brought while a loop of one dot runs
-  std::optional<TileStore> result;  // the tile that the copy engine stores, where the schedule wants that
+  std::vector<TileLoad> loads;     // tiles that are brought while a loop of one dot runs
+  std::vector<TileStore> results;  // tiles that the copy engine stores, where the schedule wants that
 };
 
 // Of a loop of one dot, the maps of operands come before those of `loads`.

@@ -49,9 +49,8 @@ std::vector<TileLoad> find_tile_loads(const Kernel& kernel, const Op& dot) {
     const int inner = by_rows ? last : first;
     const Index along = shape[by_rows ? 1 : 0], across = shape[by_rows ? 0 : 1];
     if (!why_no_tensor_map(view, inner).empty() || size_bytes(view.dtype) > kWidestElement ||
-        !std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
-          return is_known_early(reader, v);
-        }))
+        !std::all_of(op.operands.begin(), op.operands.end(),
+                     [&](ValueId v) { return is_known_early(reader, v); }))
       continue;
     const Index panel = kPanelBytes / static_cast<Index>(size_bytes(view.dtype));
     found.push_back({.op = &op,

@@ -1,4 +1,4 @@
-// A result that the copy engine can store: the tile of a program is a plain block of a view, and leaves in
+// Results that the copy engine can store: each tile of a program is a plain block of a view, and leaves in
 // pieces by way of shared memory while the next tile is multiplied.
 #pragma once
 
@@ -15,7 +15,8 @@ struct TileStore {
   Index columns() const { return block.box[0]; }
 };
 
-// The only store of a tile that the shape of `dot`'s result has. Why not, as a failure of kind unsupported.
-Result<TileStore> find_tile_store(const tile::Kernel& kernel, const tile::Op& dot);
+// All stores of tiles that have the shape of `dot`'s result, one at least; their pieces have as many columns.
+// Why not, as a failure of kind unsupported.
+Result<std::vector<TileStore>> find_tile_stores(const tile::Kernel& kernel, const tile::Op& dot);
 
 }  // namespace tilewright::cuda

@@ -81,6 +81,63 @@ TEST(Dots, OnTensorCoresMatchTheReference) {
   EXPECT_GE(checked, 50);
 }
 
+// The bytes of all views after a run: small numbers before it in each element, the same for each schedule.
+std::vector<std::vector<char>> run_of_large(backends::Backend& backend, const tile::Kernel& kernel,
+                                            const tile::Schedule& schedule) {
+  constexpr std::size_t kAlignment = 256, kPrime = 61;
+  std::vector<std::vector<char>> memory;
+  std::vector<test::HostView> views;
+  for (const tile::ViewParam& v : kernel.views) {
+    std::size_t n = 1;
+    for (const tile::Dim& d : v.extents) n *= static_cast<std::size_t>(d.value);
+    const std::size_t bytes = n * size_bytes(v.dtype);
+    std::vector<char>& m = memory.emplace_back(bytes + kAlignment);
+    char* at = m.data() + kAlignment - reinterpret_cast<std::uintptr_t>(m.data()) % kAlignment;
+    for (std::size_t i = 0; i < n; ++i)
+      store_f64(at + i * size_bytes(v.dtype), v.dtype, static_cast<double>(i * i % kPrime) / kPrime - 0.5);
+    views.push_back({at, static_cast<Index>(bytes), 0});
+  }
+  std::string source;
+  constexpr int kLaunches = 4;
+  const Status ran = test::on_backend(backend, schedule, source, kLaunches)(kernel, views, {});
+  EXPECT_TRUE(ran.ok()) << ran.error().message;
+  for (std::size_t i = 0; i < views.size(); ++i)
+    memory[i] = std::vector<char>(views[i].data, views[i].data + views[i].bytes);
+  return memory;
+}
+
+// More tiles than multiprocessors: stages are used again, by loads behind stores and the other way round. The
+// results are the bits of what loads and stores by its threads.
+TEST(Dots, TilesComeAndResultsLeaveByTheCopyEngine) {
+  auto backend = CudaBackend::open({});
+  ASSERT_TRUE(backend.ok()) << backend.error().message;
+  const auto check = [&](const MatmulKernel& m, std::initializer_list<int> stages) {
+    const tile::Kernel kernel = tile::samples::matmul(m);
+    const auto pingpong = [](int n) {
+      return tile::Schedule{.threads = 256,
+                            .kind = tile::WgmmaPingpong{.stages = 3, .group_m = 4, .tma_store_stages = n}};
+    };
+    const auto together = [](int n) {
+      return tile::Schedule{.threads = 256,
+                            .kind = tile::WgmmaDot{.stages = 3, .group_m = 4, .tma_store_stages = n}};
+    };
+    const auto want = run_of_large(**backend, kernel, pingpong(0));
+    for (const int n : stages) {
+      EXPECT_TRUE(want == run_of_large(**backend, kernel, pingpong(n))) << to_string(m) << " stages " << n;
+      EXPECT_TRUE(want == run_of_large(**backend, kernel, together(n))) << to_string(m) << " stages " << n;
+    }
+  };
+  for (const Index columns : {64, 128, 192})
+    for (const Index depth : {64, 320}) {
+      MatmulKernel m{.m = 2056, .n = 4104, .k = depth, .block_n = columns, .beside_type = DType::bf16};
+      m.residuals = 1;
+      check(m, {3, 4});
+      m.residuals = 2, m.beside = 1;
+      check(m, columns < 192 ? std::initializer_list<int>{4, 6} : std::initializer_list<int>{4});
+    }
+  check({.out = DType::f32, .batch = 3, .m = 1000, .n = 1032, .k = 72, .residuals = 1}, {3, 4});
+}
+
 // Under every schedule that the backend proposes: several waves of programs, groups with an edge, parts.
 TEST(Dots, LargeProductsPassFreivaldsCheck) {
   auto backend = CudaBackend::open({});

@@ -131,20 +131,19 @@ class Planner {
   }
 
   Status choose_pieces(const ElementLoop& loop, ThreadLayout layout) {
-    if (!wgmma() || (!dots_.dot && !dots_.result) || layout.part != Part::all) return Unit{};
+    if (!wgmma() || (!dots_.dot && dots_.results.empty()) || layout.part != Part::all) return Unit{};
     const TileFrame& f = layouts_.frame(layout);
     if (f.map != RowMap::mma) return Unit{};
     Pieces pieces;
     Index registers = f.elements_per_thread(), tiles = 0, reduced = 0;
     for (const Instr& in : loop.body) {
-      if (dots_.result && in.kind == Instr::Kind::effect && in.op == dots_.result->op) {
+      if (in.kind == Instr::Kind::effect && result_of(*in.op)) {
         if (scans(loop)) return refusal("tma_store_stages: rows are scanned where they are stored");
         if (side_of_axis(loop, layout, in.axes[0]) != 0 || side_of_axis(loop, layout, in.axes[1]) != 1)
           return refusal("tma_store_stages: the tile is stored the other way round");
-        pieces.tma_store = static_cast<int>(&in - loop.body.data());
-        pieces.vectors = dots_.result->columns() / (Index{kQuad} * f.vector);
-        pieces.tma_load = find_fetched(loop, layout);
-        out_.sends_result = true;
+        pieces.tma_stores.push_back(static_cast<int>(&in - loop.body.data()));
+        pieces.vectors = result_of(*in.op)->columns() / (Index{kQuad} * f.vector);
+        ++out_.sent;
       }
       if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load) {
         const Part part = spread_of(loop, layout, in.axes);
@@ -154,6 +153,8 @@ class Planner {
       if (in.kind == Instr::Kind::reduce && side_of_axis(loop, layout, in.op->axis) == 0)
         reduced += f.col_steps() * f.vector;
     }
+    if (!dots_.results.empty() && pieces.tma_stores.size() == dots_.results.size())
+      pieces.tma_load = find_fetched(loop, layout);
     if (pieces.tma_load >= 0) {  // of which a row of a piece is in registers
       tiles -= f.elements_per_thread();
       registers += pieces.vectors * f.vector;
@@ -173,32 +174,32 @@ class Planner {
     return Unit{};
   }
 
+  const TileStore* result_of(const Op& store) const {
+    const auto at = std::find_if(dots_.results.begin(), dots_.results.end(),
+                                 [&](const TileStore& r) { return r.op == &store; });
+    return at == dots_.results.end() ? nullptr : &*at;
+  }
+
   // The first load that can come to the stages by which the loop's result leaves, or -1: its pieces must look
   // as the result's do, and its place be known in front of the product.
   int find_fetched(const ElementLoop& loop, ThreadLayout layout) {
-    if (!dots_.dot || tma_store_stages(schedule_) < kFewestFetchStages) return -1;
+    const Index stages = kFetchStages * static_cast<Index>(dots_.results.size());
+    if (!dots_.dot || tma_store_stages(schedule_) < stages) return -1;
+    const TileStore& result = dots_.results[0];
     for (const Instr& in : loop.body) {
       if (in.kind != Instr::Kind::compute || in.op->kind != OpKind::load) continue;
       const auto load = std::find_if(dots_.loads.begin(), dots_.loads.end(),
                                      [&](const TileLoad& l) { return l.op == in.op; });
       if (load == dots_.loads.end() || fills_with_numbers(*in.op) || !is_known_before_loop(*in.op)) continue;
-      const tile::ViewParam& view = kernel_.views[static_cast<std::size_t>(in.op->param)];
-      const bool alike = load->block.dims[0] == in.op->tile_dims[1] &&
-                         load->block.box[0] == dots_.result->block.box[0] &&
-                         load->block.box[1] == kPieceRows &&
-                         size_bytes(view.dtype) == size_bytes(result_type()) &&
-                         spread_of(loop, layout, in.axes) == Part::all &&
-                         side_of_axis(loop, layout, in.axes[0]) == 0 &&
-                         side_of_axis(loop, layout, in.axes[1]) == 1;
+      const bool alike =
+          load->block.dims[0] == in.op->tile_dims[1] && load->block.box[0] == result.columns() &&
+          load->block.box[1] == kPieceRows && spread_of(loop, layout, in.axes) == Part::all &&
+          side_of_axis(loop, layout, in.axes[0]) == 0 && side_of_axis(loop, layout, in.axes[1]) == 1;
       if (!alike || tile::view_uses(kernel_)[static_cast<std::size_t>(in.op->param)].written) continue;
       out_.fetched = &*load;
       return static_cast<int>(&in - loop.body.data());
     }
     return -1;
-  }
-
-  DType result_type() const {
-    return kernel_.views[static_cast<std::size_t>(dots_.result->op->param)].dtype;
   }
 
   bool is_known_before_loop(const Op& load) const {

@@ -4,7 +4,9 @@
 #include "backends/cuda/analysis/dot_use.h"
 #include "backends/cuda/layout/layout.h"
 
+#include <algorithm>
 #include <map>
+#include <vector>
 
 namespace tilewright::cuda {
 
@@ -14,21 +16,26 @@ struct Pieces {
   Index vectors = 0;   // of a piece; 0: row by row
   bool loads = false;  // a piece loads what stands along its columns
   Index rows = 0;  // whose elements it loads at once; 0: all of the tile's are loaded before the first piece
-  int tma_store = -1;  // the instruction whose store the copy engine carries out
-  int tma_load = -1;   // the load that it brings to where the result leaves from
+  std::vector<int> tma_stores = {};  // instructions whose stores the copy engine carries out
+  int tma_load = -1;                 // the load that it brings to where the first of them leaves from
+  // Which of the stores an instruction is, or -1.
+  int sent_as(std::size_t instr) const {
+    const auto at = std::find(tma_stores.begin(), tma_stores.end(), static_cast<int>(instr));
+    return at == tma_stores.end() ? -1 : static_cast<int>(at - tma_stores.begin());
+  }
 };
 
 inline constexpr Index kHalvesOfPiece = 2;  // rows of a thread in a piece
-// Pieces of a tile that come while one is computed, and how many stages these want.
-inline constexpr Index kFetchedPieces = 2, kFewestFetchStages = 3;
+// Pieces of a tile that come while one is computed, and how many stages these want for each result.
+inline constexpr Index kFetchedPieces = 2, kFetchStages = 3;
 
 struct ElementLoops {
   std::map<const printer::ElementLoop*, Pieces> pieces;  // of loops that have such
   // Sums of powers below a maximum, whose exchanges between warps are one.
   std::map<tile::ValueId, tile::ValueId> max_of_sum;
-  Index exchanged_bytes = 0;  // where values meet in shared memory, one exchange after another
-  bool warps_meet = false;    // warps exchange parts of a row in arrays of their own
-  bool sends_result = false;  // some loop stores the tile that the copy engine sends
+  Index exchanged_bytes = 0;          // where values meet in shared memory, one exchange after another
+  bool warps_meet = false;            // warps exchange parts of a row in arrays of their own
+  std::size_t sent = 0;               // results that loops leave to the copy engine
   const TileLoad* fetched = nullptr;  // the tile that it brings to the stages of the result's pieces
   Pieces pieces_of(const printer::ElementLoop& loop) const {
     const auto found = pieces.find(&loop);

@@ -51,7 +51,9 @@ Status check_warpgroups(const CudaPlan& plan, int most) {
   if (plan.schedule.threads % kWarpgroup != 0 || warpgroups > most)
     return refusal(fmt::format("wgmma: threads are at most {} warpgroups of 128", most));
   if (stages(plan.schedule) < 2) return refusal("wgmma: wants two stages at least");
-  if (tma_store_stages(plan.schedule) == 1) return refusal("tma_store_stages: two at least");
+  const std::size_t results = plan.dots.results.size(), stages = 2 * std::max<std::size_t>(results, 1);
+  if (const int n = tma_store_stages(plan.schedule); n > 0 && static_cast<std::size_t>(n) < stages)
+    return refusal(fmt::format("tma_store_stages: {} at least", stages));
   return Unit{};
 }
 
@@ -115,8 +117,8 @@ Index place_operands(const TensorDot& dot, const CudaPlan& plan) {
 Status place_behind(Index blocks, CudaPlan& plan) {
   const tile::Schedule& s = plan.schedule;
   if (plan.elements.warps_meet) return refusal("wgmma: threads exchange values");
-  if (plan.dots.result && !plan.elements.sends_result)
-    return refusal("tma_store_stages: the tile is not stored as the product stands in registers");
+  if (plan.elements.sent < plan.dots.results.size())
+    return refusal("tma_store_stages: a tile is not stored as the product stands in registers");
   plan.shared.exchange_at = blocks + tma_store_bytes(s);
   plan.shared.dynamic =
       round_up(plan.shared.exchange_at + s.threads / program_threads(s) * plan.shared.exchanged, 16);

@@ -87,8 +87,8 @@ void ElementPrinter::print_elements(const ElementLoop& plan) {
         (plan.body[i].kind == Instr::Kind::effect && plan.body[i].op->kind == OpKind::store)) {
       const Access access(kernel_, ranges_, *plan.body[i].op);
       need("memory");
-      loop.wide[i] = static_cast<int>(i) == loop.pieces.tma_store || analysis_.is_wide_store(loop, i);
-      if (static_cast<int>(i) == loop.pieces.tma_store) continue;
+      loop.wide[i] = loop.pieces.sent_as(i) >= 0 || analysis_.is_wide_store(loop, i);
+      if (loop.pieces.sent_as(i) >= 0) continue;
       const PrintedLoop as_stored = loop.wide[i] ? widened(loop) : loop;
       loop.bounds[i] = loads_.print_bounds(as_stored, plan.body[i], access);
       loop.addresses[i] = loads_.print_address(as_stored, plan.body[i], access);
@@ -210,9 +210,9 @@ void ElementPrinter::print_quad(PrintedLoop& loop, const std::string& first, con
   bool named = index.empty();
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (!loop.wide[i]) continue;
-    if (static_cast<int>(i) == loop.pieces.tma_store) {
-      out_.line("put(store_stages.piece(), half, {}, {});", loop.pieces.vectors > kQuad ? "quad * 4" : "0",
-                parts[i]);
+    if (const int place = loop.pieces.sent_as(i); place >= 0) {
+      out_.line("put(store_stages.piece({}), half, {}, {});", place,
+                loop.pieces.vectors > kQuad ? "quad * 4" : "0", parts[i]);
       continue;
     }
     need("quad");

@@ -59,9 +59,9 @@ class ElementPrinter : PrinterParts {
   };
   void print_pieces(PrintedLoop& loop);
   void print_row_starts(PrintedLoop& loop);
-  void print_tma_store(const PrintedLoop& loop);
+  void print_tma_stores(const PrintedLoop& loop);
   std::string piece_place(const Op& op, const TensorBlock& block, const PieceIndex& piece);
-  void print_fetch(const std::string& ahead, const PieceIndex& piece);
+  void print_fetch(Index ahead, const PieceIndex& piece);
 
   // --- stores (print_stores.cpp)
   void print_wait_for_readers(const PrintedLoop& loop);

@@ -142,7 +142,7 @@ void LoadPrinter::print_fetched_row(PrintedLoop& loop) {
   const IndexText quad = quads > 1 ? IndexText("quad") : 0, panel = panels > 1 ? IndexText("panel") : 0;
   out_.unrolled("quad", quads);
   out_.line("const int c = {};", ((panel * quads + quad) * Index{kQuad}).str());
-  out_.line("get(store_stages.piece(), half, {}, &{});", (quad * Index{kQuad}).str(), registers_.at(r));
+  out_.line("get(store_stages.piece(0), half, {}, &{});", (quad * Index{kQuad}).str(), registers_.at(r));
   out_.close();
 }
 

@@ -31,7 +31,7 @@ void ElementPrinter::print_pieces(PrintedLoop& loop) {
   print_quad(loop, index.is(0) ? "" : fmt::format("{} + ", (index * Index{kQuad}).str()), index.str());
   if (quads > 1) out_.close();
   out_.close();
-  if (loop.pieces.tma_store >= 0) print_tma_store(loop);
+  if (!loop.pieces.tma_stores.empty()) print_tma_stores(loop);
   if (blocks > 1) out_.close();
   if (panels > 1) out_.close();
   reductions_.print_exchange(loop);
@@ -57,29 +57,35 @@ std::string ElementPrinter::piece_place(const Op& op, const TensorBlock& block, 
   const auto add = [](std::string& to, const IndexText& more) {
     if (!more.is(0)) to += " + " + more.str();
   };
-  add(at[0], piece.panel * plan_.dots.result->columns());
+  add(at[0], piece.panel * plan_.dots.results[0].columns());
   add(at[1], piece.block * piece.rows);
   if (dot_warpgroups(schedule_) > 1) at[1] += fmt::format(" + group * {}", kPieceRows);
   return fmt::format("{}", fmt::join(at, ", "));
 }
 
-// The piece that was written, to where it belongs; and in its turn that of the tile that is loaded.
-void ElementPrinter::print_tma_store(const PrintedLoop& loop) {
+// The pieces that were written, to where they belong; and in its turn that of the tile that is loaded.
+void ElementPrinter::print_tma_stores(const PrintedLoop& loop) {
   const TileFrame& f = loop.frame;
   const Index panels = f.col_steps() / loop.pieces.vectors, blocks = f.row_steps() / kHalvesOfPiece,
               rows = kHalvesOfPiece * f.groups;
   const IndexText panel = panels > 1 ? IndexText("panel") : 0, block = blocks > 1 ? IndexText("block") : 0;
-  out_.line("send(store_stages, {}, group, {});", k_.map_names().back(),
-            piece_place(*plan_.dots.result->op, plan_.dots.result->block, {panel, block, rows}));
+  out_.write("end_of_pieces(store_stages, group);");
+  const auto& results = plan_.dots.results;
+  for (const int i : loop.pieces.tma_stores)
+    for (std::size_t k = 0; k < results.size(); ++k) {
+      if (results[k].op != loop.plan->body[static_cast<std::size_t>(i)].op) continue;
+      out_.line("send(store_stages, {}, {});", k_.map_name(k_.map_names().size() - results.size() + k),
+                piece_place(*results[k].op, results[k].block, {panel, block, rows}));
+    }
   if (loop.pieces.tma_load < 0 || panels * blocks <= kFetchedPieces) return;
   const IndexText next = panel * blocks + block + kFetchedPieces;
   out_.open("if ({} < {})", next.str(), panels * blocks);
-  print_fetch(fmt::format("{}", kFetchedPieces - 1),
-              {next / blocks, next % blocks, rows});
+  print_fetch(kFetchedPieces - 1, {next / blocks, next % blocks, rows});
   out_.close();
 }
 
-void ElementPrinter::print_fetch(const std::string& ahead, const PieceIndex& piece) {
+// The piece that is `ahead` of the next one.
+void ElementPrinter::print_fetch(Index ahead, const PieceIndex& piece) {
   const TileLoad& l = *plan_.elements.fetched;
   const auto map = kOperandMaps + static_cast<std::size_t>(&l - plan_.dots.loads.data());
   out_.line("fetch(store_stages, {}, {}, {});", ahead, k_.map_name(map), piece_place(*l.op, l.block, piece));
@@ -91,7 +97,7 @@ void ElementPrinter::print_first_pieces() {
     const TileFrame& f = layouts_.frame(layouts_.loops.at(loop));
     const Index panels = f.col_steps() / pieces.vectors, blocks = f.row_steps() / kHalvesOfPiece;
     for (Index i = 0; i < std::min(kFetchedPieces, panels * blocks); ++i)
-      print_fetch(integer(i), {i / blocks, i % blocks, kHalvesOfPiece * f.groups});
+      print_fetch(i, {i / blocks, i % blocks, kHalvesOfPiece * f.groups});
   }
 }
 

@@ -115,7 +115,11 @@ class Lister {
     tile::TensorTiles tiles = tiles_of(*dot, {.threads = threads, .kind = together});
     const std::string why = list_group_m({16, 12, 8, 32}, threads, together, tiles, 1);
     if (!why.empty()) return refuse({.kind = tile::WgmmaDot()}, why);
-    list_tma_store(threads, together, tiles, block_bytes);
+    const auto results = find_tile_stores(kernel_, *dot->dot);
+    if (results)
+      list_tma_store(threads, together, tiles, block_bytes, static_cast<Index>(results->size()));
+    else
+      refuse({.threads = threads, .kind = together}, results.error().message);
     // A warpgroup that waits for each block's sums, to add them, leaves the tensor cores to the other one:
     // these share a tile.
     if (dot->two_level || !tile::fits_pingpong(kWarpgroupRate, tiles.bm, tiles.bn)) return;
@@ -123,7 +127,8 @@ class Lister {
     tiles.pingpong = true;
     const std::string alone = list_group_m({16, 8}, 2 * kWarpgroup, apart, tiles, 1);
     if (!alone.empty()) return refuse({.threads = 2 * kWarpgroup, .kind = apart}, alone);
-    list_tma_store(2 * kWarpgroup, apart, tiles, block_bytes);
+    if (results)
+      list_tma_store(2 * kWarpgroup, apart, tiles, block_bytes, static_cast<Index>(results->size()));
   }
 
   void list_mma() {
@@ -184,15 +189,15 @@ class Lister {
     return kCopiedElementUs * elements * static_cast<double>(depth_of(dot)) * waves;
   }
 
-  // The same with the result sent by the copy engine, where the pipeline still hides memory's latency.
+  // The same with the results sent by the copy engine, where the pipeline still hides memory's latency.
   template <typename Kind>
-  void list_tma_store(int threads, Kind kind, tile::TensorTiles tiles, Index block_bytes) {
+  void list_tma_store(int threads, Kind kind, tile::TensorTiles tiles, Index block_bytes, Index results) {
     const Index groups = threads / kWarpgroup, all = options_.max_shared_bytes - reserved_bytes();
-    const Index pipeline =
-        std::min(Index{kind.stages}, (all - kFewestStoreStages * groups * kPieceBytes) / block_bytes);
+    const Index fewest = kFewestStoreStages * results, most = std::max(fewest, kMostStoreStages);
+    const Index pipeline = std::min(Index{kind.stages}, (all - fewest * groups * kPieceBytes) / block_bytes);
     kind.stages = static_cast<int>(pipeline);
-    kind.tma_store_stages = static_cast<int>(std::clamp(
-        (all - pipeline * block_bytes) / (groups * kPieceBytes), kFewestStoreStages, kMostStoreStages));
+    kind.tma_store_stages =
+        static_cast<int>(std::clamp((all - pipeline * block_bytes) / (groups * kPieceBytes), fewest, most));
     const auto refuse_it = [&](const std::string& why) { refuse({.threads = threads, .kind = kind}, why); };
     if (pipeline < kFewestStages)
       return refuse_it(fmt::format("tma_store_stages: beside them the pipeline has {} blocks, fewer than {}",

@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
   } else {
     registers_up<232>();
     const int group = warpgroup();
-    TmaStoreStages<4> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes, 0};
+    TmaStoreStages<4, 1> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes};
     for (i32 program = i32(blockIdx.x); program < 192; program += i32(gridDim.x)) {
       const GridPoint point = tile_swizzle<16>(program, 12, 16);
       const i32 program_0 = point.x;
@@ -89,10 +89,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_1(const bf16* __
               }
               add_out_1_parts[part] = from_f32<bf16>(add_out_1_out);
             }
-            put(store_stages.piece(), half, quad * 4, add_out_1_parts);
+            put(store_stages.piece(0), half, quad * 4, add_out_1_parts);
           }
         }
-        send(store_stages, add_out_1_map, group, first_column + panel * 64, first_row + group * 64);
+        end_of_pieces(store_stages, group);
+        send(store_stages, add_out_1_map, first_column + panel * 64, first_row + group * 64);
       }
     }
     close_store_stages();

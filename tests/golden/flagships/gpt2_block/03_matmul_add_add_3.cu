@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
   } else {
     registers_up<232>();
     const int group = warpgroup();
-    TmaStoreStages<2> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes, 0};
+    TmaStoreStages<2, 1> store_stages{b_blocks + 6 * B::bytes + u32(group) * 2 * kPieceBytes};
     for (i32 program = i32(blockIdx.x); program < 96; program += i32(gridDim.x)) {
       const GridPoint point = tile_swizzle<16>(program, 6, 16);
       const i32 program_0 = point.x;
@@ -102,10 +102,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_3(const bf16
               }
               add_out_parts[part] = from_f32<bf16>(add_out_out);
             }
-            put(store_stages.piece(), half, quad * 4, add_out_parts);
+            put(store_stages.piece(0), half, quad * 4, add_out_parts);
           }
         }
-        send(store_stages, add_out_map, group, first_column + panel * 64, first_row + group * 64);
+        end_of_pieces(store_stages, group);
+        send(store_stages, add_out_map, first_column + panel * 64, first_row + group * 64);
       }
     }
     close_store_stages();

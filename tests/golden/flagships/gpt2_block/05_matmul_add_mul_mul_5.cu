@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
     registers_up<240>();
     const int group = warpgroup();
     if (group == 1) pingpong_signal<2>(group);
-    TmaStoreStages<4> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes, 0};
+    TmaStoreStages<4, 1> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes};
     u32 passed = u32(group);  // programs of the others since the last own one
     for (i32 program = i32(blockIdx.x) + group * i32(gridDim.x); program < 256; program += 2 * i32(gridDim.x)) {
       const GridPoint point = tile_swizzle<16>(program, 16, 16);
@@ -100,10 +100,11 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_mul_mul_5(const 
                 }
                 mul_out_parts[part] = from_f32<bf16>(mul_out_out);
               }
-              put(store_stages.piece(), half, quad * 4, mul_out_parts);
+              put(store_stages.piece(0), half, quad * 4, mul_out_parts);
             }
           }
-          send(store_stages, mul_out_map, group, first_column + panel * 64, first_row + block * 64);
+          end_of_pieces(store_stages, group);
+          send(store_stages, mul_out_map, first_column + panel * 64, first_row + block * 64);
         }
       }
     }

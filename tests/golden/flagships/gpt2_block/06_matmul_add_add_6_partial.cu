@@ -46,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6_partial(co
   } else {
     registers_up<232>();
     const int group = warpgroup();
-    TmaStoreStages<4> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes, 0};
+    TmaStoreStages<4, 1> store_stages{b_blocks + 4 * B::bytes + u32(group) * 4 * kPieceBytes};
     for (i32 program = i32(blockIdx.x); program < 128; program += i32(gridDim.x)) {
       const GridPoint point = tile_swizzle<16>(program, 4, 16);
       const i32 program_0 = point.x;
@@ -81,9 +81,10 @@ extern "C" __global__ void __launch_bounds__(384, 1) matmul_add_add_6_partial(co
             const int c = panel * 4 + part;
             partial_parts[part] = acc[r][c];
           }
-          put(store_stages.piece(), half, 0, partial_parts);
+          put(store_stages.piece(0), half, 0, partial_parts);
         }
-        send(store_stages, partial_map, group, first_column + panel * 32, first_row + group * 64, program_2);
+        end_of_pieces(store_stages, group);
+        send(store_stages, partial_map, first_column + panel * 32, first_row + group * 64, program_2);
       }
     }
     close_store_stages();

@@ -27,7 +27,10 @@ TW_DEVICE void store_shared16(u32 shared, const Vec<u32, 4>& words) {
 }
 TW_DEVICE Vec<u32, 2> load_shared8(u32 shared) {
   Vec<u32, 2> words;
-  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(words.v[0]), "=r"(words.v[1]) : "r"(shared) : "memory");
+  asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+               : "=r"(words.v[0]), "=r"(words.v[1])
+               : "r"(shared)
+               : "memory");
   return words;
 }
 TW_DEVICE void store_shared8(u32 shared, const Vec<u32, 2>& words) {

@@ -13,30 +13,35 @@ namespace tw {
 
 inline constexpr u32 kPieceBytes = 64 * 128;
 
-// One warpgroup's stages; kStages of them, at least two: one is written while another is read.
+// The stage `ahead` of another, by less than all of them.
 template <int kStages>
+TW_DEVICE u32 ring_stage(u32 stage, int ahead) {
+  const u32 at = stage + u32(ahead);
+  return ahead == 0 || at < kStages ? at : at - kStages;
+}
+// One warpgroup's stages; kResults of them are written together, while others are read.
+template <int kStages, int kResults>
 struct TmaStoreStages {
-  static constexpr int kUnread = kStages - 2;  // pieces that may still be read when another is sent
-  u32 stages;                                  // shared address of the first
-  u32 stage;
-  TW_DEVICE u32 piece() const { return stages + stage * kPieceBytes; }
-  TW_DEVICE void next() { stage = stage + 1 == kStages ? 0 : stage + 1; }
+  static constexpr int kUnread = kStages - 2 * kResults;  // that may still be read when others are sent
+  u32 stages;                                             // shared address of the first
+  u32 stage = 0;
+  TW_DEVICE u32 piece(int result) const { return stages + ring_stage<kStages>(stage, result) * kPieceBytes; }
+  TW_DEVICE void next() { stage = ring_stage<kStages>(stage, 1); }
 };
-// Stages to which pieces of a tile come, two ahead of the one that is computed; at least three.
-template <int kStages>
+// Stages to which pieces of a tile come, two ahead of the one that is computed: to those of the first result.
+template <int kStages, int kResults>
 struct TmaTileStages {
-  static constexpr int kUnread = kStages - 3;
-  u32 stages, stage;
+  static constexpr int kUnread = kStages - 3 * kResults;
+  u32 stages;
   Barrier* full;  // of each stage
-  u32 phase;
-  TW_DEVICE u32 piece() const { return stages + stage * kPieceBytes; }
-  TW_DEVICE void next() {
-    if (++stage == kStages) {
-      stage = 0;
-      phase ^= 1;
-    }
+  u32 stage = 0;
+  u32 phases = 0;  // the parity of each stage's barrier
+  TW_DEVICE u32 piece(int result) const { return stages + ring_stage<kStages>(stage, result) * kPieceBytes; }
+  TW_DEVICE void next() { stage = ring_stage<kStages>(stage, 1); }
+  TW_DEVICE void wait() {
+    barrier_wait(full[stage], phases >> stage & 1);
+    phases ^= 1u << stage;
   }
-  TW_DEVICE void wait() const { barrier_wait(full[stage], phase); }
 };
 // By thread 0, in front of open_pipeline().
 template <int kGroups, int kStages>
@@ -110,25 +115,30 @@ TW_DEVICE void tma_store(u32 from, const TensorMap& map, i32 x, i32 y, i32 z, i3
       : "memory");
 }
 
-// The piece is written: off it goes. Afterwards the next stage is free: the one thread that stores has seen
-// that the copy engine has read it, before the barrier at which all of them wait.
-template <class Stages, class... Index>
-TW_DEVICE void send(Stages& out, const TensorMap& map, int group, i32 x, Index... outer) {
+// The pieces are written. Afterwards the next stages are free: the one thread that stores has seen that the
+// copy engine has read them, before the barrier at which all of them wait.
+template <class Stages>
+TW_DEVICE void end_of_pieces(const Stages&, int group) {
   static_assert(Stages::kUnread >= 0, "too few stages");
   bulk_store_fence();
   if (threadIdx.x % 128 == 0) bulk_wait_read<Stages::kUnread>();
   warpgroup_sync(group);
+}
+// One of them: off it goes.
+template <class Stages, class... Index>
+TW_DEVICE void send(Stages& out, const TensorMap& map, i32 x, Index... outer) {
   if (threadIdx.x % 128 == 0) {
-    tma_store(out.piece(), map, x, outer...);
+    tma_store(out.piece(0), map, x, outer...);
     bulk_commit();
   }
   out.next();
 }
-// A piece of a tile to the stage that is `ahead` of the next: behind send(), both that are ahead are free.
-template <int kStages, class... Index>
-TW_DEVICE void fetch(const TmaTileStages<kStages>& in, int ahead, const TensorMap& map, i32 x, Index... outer) {
+// A piece of a tile to the stage of the piece that is `ahead` of the next: behind send(), both are free.
+template <int kStages, int kResults, class... Index>
+TW_DEVICE void fetch(const TmaTileStages<kStages, kResults>& in, int ahead, const TensorMap& map, i32 x,
+                     Index... outer) {
   if (threadIdx.x % 128 > 0) return;
-  const u32 at = (in.stage + u32(ahead)) % kStages;
+  const u32 at = ring_stage<kStages>(in.stage, ahead * kResults);
   barrier_expect(in.full[at], kPieceBytes);
   tma_load(in.stages + at * kPieceBytes, map, in.full[at], x, outer...);
 }

@@ -53,7 +53,7 @@ void Wgmma::print_body() {
   k_.programs().print_program_ids();
   out_.append(multiply);
   out_.close();
-  if (plan_.dots.result) out_.write("close_store_stages();");
+  if (!plan_.dots.results.empty()) out_.write("close_store_stages();");
   out_.close();
   out_.line("close_pipeline<{}>();", launched_cluster(schedule_));
 }
@@ -96,15 +96,12 @@ void Wgmma::print_tile_barriers() {
 
 // Behind the operands' blocks.
 void Wgmma::print_store_stages() {
-  if (!plan_.dots.result) return;
+  if (plan_.dots.results.empty()) return;
   need("tile_store");
-  if (plan_.elements.fetched) {
-    out_.line("TmaTileStages<{0}> store_stages{{{1} + u32(group) * {0} * kPieceBytes, 0, tile_full[group], 0}};",
-              tma_store_stages(schedule_), end_of_blocks());
-    return;
-  }
-  out_.line("TmaStoreStages<{0}> store_stages{{{1} + u32(group) * {0} * kPieceBytes, 0}};",
-            tma_store_stages(schedule_), end_of_blocks());
+  const bool fetched = plan_.elements.fetched != nullptr;
+  out_.line("{0}<{1}, {2}> store_stages{{{3} + u32(group) * {1} * kPieceBytes{4}}};",
+            fetched ? "TmaTileStages" : "TmaStoreStages", tma_store_stages(schedule_),
+            plan_.dots.results.size(), end_of_blocks(), fetched ? ", tile_full[group]" : "");
 }
 
 // One operand's block into its place: each block of a cluster fetches its share of what all of them need.
