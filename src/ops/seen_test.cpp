@@ -55,7 +55,9 @@ Value random_mask(test::Random& random, const At& at, const std::vector<Value>& 
   }
 }
 
-HostTensor evaluated(ir::Graph graph, Value v, const Shape& shape, const std::vector<HostTensor>& inputs) {
+HostTensor evaluated(const ir::Graph& recorded, Value v, const Shape& shape,
+                     const std::vector<HostTensor>& inputs) {
+  ir::Graph graph = recorded;  // here, behind whatever `v` added to it
   Value whole = broadcast_to(Value{&graph, v.id}, shape);
   graph.set_outputs({whole.id});
   return evaluate(graph, inputs)[0];

@@ -135,7 +135,7 @@ class Planner {
     const TileFrame& f = layouts_.frame(layout);
     if (f.map != RowMap::mma) return Unit{};
     Pieces pieces;
-    Index registers = f.elements_per_thread(), tiles = 0, reduced = 0;
+    Index registers = f.elements_per_thread(), tiles = 0, reduced = 0, words = 0;
     for (const Instr& in : loop.body) {
       if (in.kind == Instr::Kind::effect && result_of(*in.op)) {
         if (scans(loop)) return refusal("tma_store_stages: rows are scanned where they are stored");
@@ -148,8 +148,10 @@ class Planner {
       if (in.kind == Instr::Kind::compute && in.op->kind == OpKind::load) {
         const Part part = spread_of(loop, layout, in.axes);
         if (part == Part::cols) registers += f.col_steps() * f.vector;
-        if (part == Part::all) tiles += f.elements_per_thread();
+        if (part == Part::all) tiles += f.elements_per_thread(), words += words_of(in);
       }
+      if (in.kind == Instr::Kind::effect && in.op->kind == OpKind::store && in.axes.size() == 2)
+        words += words_of(in);
       if (in.kind == Instr::Kind::reduce && side_of_axis(loop, layout, in.op->axis) == 0)
         reduced += f.col_steps() * f.vector;
     }
@@ -170,8 +172,17 @@ class Planner {
       if (by_piece)
         pieces.rows = registers + reduced + kHalvesOfPiece * of_row > kEpilogueRegisters ? 1 : kHalvesOfPiece;
     }
+    // A row of a piece in registers, of what is loaded and of what is stored.
+    if (is_pingpong(schedule_) && pieces.rows > 0 &&
+        f.elements_per_thread() + reduced + words * kQuad * f.vector / 2 > kPingpongRegisters)
+      return refusal("cutlass_pingpong: no registers are left for what the tile is computed with");
     if (pieces.vectors > 0) out_.pieces[&loop] = pieces;
     return Unit{};
+  }
+
+  // Registers of two elements.
+  Index words_of(const Instr& in) const {
+    return size_bytes(kernel_.views[static_cast<std::size_t>(in.op->param)].dtype) > 2 ? 2 : 1;
   }
 
   const TileStore* result_of(const Op& store) const {
@@ -196,7 +207,7 @@ class Planner {
           load->block.box[1] == kPieceRows && spread_of(loop, layout, in.axes) == Part::all &&
           side_of_axis(loop, layout, in.axes[0]) == 0 && side_of_axis(loop, layout, in.axes[1]) == 1;
       if (!alike || tile::view_uses(kernel_)[static_cast<std::size_t>(in.op->param)].written) continue;
-      out_.fetched = &*load;
+      out_.fetched = static_cast<int>(load - dots_.loads.begin());
       return static_cast<int>(&in - loop.body.data());
     }
     return -1;

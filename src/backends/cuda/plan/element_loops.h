@@ -36,7 +36,7 @@ struct ElementLoops {
   Index exchanged_bytes = 0;          // where values meet in shared memory, one exchange after another
   bool warps_meet = false;            // warps exchange parts of a row in arrays of their own
   std::size_t sent = 0;               // results that loops leave to the copy engine
-  const TileLoad* fetched = nullptr;  // the tile that it brings to the stages of the result's pieces
+  int fetched = -1;           // of DotUse::loads, that it brings to the stages of the result's pieces
   Pieces pieces_of(const printer::ElementLoop& loop) const {
     const auto found = pieces.find(&loop);
     return found == pieces.end() ? Pieces{} : found->second;

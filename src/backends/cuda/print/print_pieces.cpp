@@ -86,9 +86,10 @@ void ElementPrinter::print_tma_stores(const PrintedLoop& loop) {
 
 // The piece that is `ahead` of the next one.
 void ElementPrinter::print_fetch(Index ahead, const PieceIndex& piece) {
-  const TileLoad& l = *plan_.elements.fetched;
-  const auto map = kOperandMaps + static_cast<std::size_t>(&l - plan_.dots.loads.data());
-  out_.line("fetch(store_stages, {}, {}, {});", ahead, k_.map_name(map), piece_place(*l.op, l.block, piece));
+  const auto load = static_cast<std::size_t>(plan_.elements.fetched);
+  const TileLoad& l = plan_.dots.loads[load];
+  out_.line("fetch(store_stages, {}, {}, {});", ahead, k_.map_name(kOperandMaps + load),
+            piece_place(*l.op, l.block, piece));
 }
 
 void ElementPrinter::print_first_pieces() {

@@ -88,7 +88,7 @@ void Wgmma::print_exchange_place() {
 
 // Of the stages to which pieces of a tile come that the result is computed with.
 void Wgmma::print_tile_barriers() {
-  if (!plan_.elements.fetched) return;
+  if (plan_.elements.fetched < 0) return;
   need("tile_store");
   out_.line("__shared__ Barrier tile_full[{}][{}];", warpgroups(), tma_store_stages(schedule_));
   out_.write("open_tile_stages(tile_full);");
@@ -98,7 +98,7 @@ void Wgmma::print_tile_barriers() {
 void Wgmma::print_store_stages() {
   if (plan_.dots.results.empty()) return;
   need("tile_store");
-  const bool fetched = plan_.elements.fetched != nullptr;
+  const bool fetched = plan_.elements.fetched >= 0;
   out_.line("{0}<{1}, {2}> store_stages{{{3} + u32(group) * {1} * kPieceBytes{4}}};",
             fetched ? "TmaTileStages" : "TmaStoreStages", tma_store_stages(schedule_),
             plan_.dots.results.size(), end_of_blocks(), fetched ? ", tile_full[group]" : "");

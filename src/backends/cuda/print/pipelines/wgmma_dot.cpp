@@ -43,7 +43,7 @@ void WgmmaDot::print_fetching(const Step& loop) {
     for (ValueId v : l.op->operands) foresight_.print(v);
   if (dot_->trips == 0) print_prefetches();
   open_dot_loop(*loop.op);
-  if (dot_->trips > 0 && plan_.dots.loads.size() > (plan_.elements.fetched ? 1 : 0)) {
+  if (dot_->trips > 0 && plan_.dots.loads.size() > (plan_.elements.fetched >= 0 ? 1 : 0)) {
     const Index before = std::max<Index>(0, dot_->trips - kPrefetchedAhead);
     out_.open("if ({} == {})", names_.value(loop.op->blocks[0].args[0]),
               (IndexText(expressions_.scalar(loop.op->operands[0]).text) +
@@ -65,7 +65,7 @@ void WgmmaDot::print_fetching(const Step& loop) {
 void WgmmaDot::print_prefetches() {
   for (std::size_t i = 0; i < plan_.dots.loads.size(); ++i) {
     const TileLoad& l = plan_.dots.loads[i];
-    if (plan_.elements.fetched == &l) continue;
+    if (plan_.elements.fetched == static_cast<int>(i)) continue;
     std::vector<std::string> at;
     at.reserve(l.block.dims.size());
     for (int d : l.block.dims)
@@ -103,7 +103,7 @@ void WgmmaDot::print_rounds(const Op& op) {
   const std::string blocks =
       fmt::format("{}, a_blocks + state.stage * A::bytes, b_blocks + state.stage * B::bytes, {}", acc.name,
                   is_pingpong(schedule_) ? "0" : "group");
-  if (plan_.elements.fetched) k_.elements().print_first_pieces();
+  if (plan_.elements.fetched >= 0) k_.elements().print_first_pieces();
   print_turn(op);
   open_dot_loop(op);
   out_.write("wait_full(pipeline, state);");
