@@ -63,7 +63,9 @@ struct ElementLoops {
 // - longest_first: the grid's second axis counts slowest, from that end where the programs of a triangle are
 //   longest, and every other wave of programs is turned around.
 // - tma_store_stages: places in shared memory of each multiplying warpgroup, of 64 rows of 128 bytes, from
-//   which the copy engine stores what it computed; 0: the tile leaves from registers.
+//   which the copy engine stores what it computed, two for each result at least; with three, a tile that the
+//   result is computed with comes by them, too, where the copy engine can bring it. 0: the tile leaves from
+//   registers.
 
 // A loop of one dot on tensor cores, whose blocks all threads copy ahead (cp.async).
 struct MmaDot {

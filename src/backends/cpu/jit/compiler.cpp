@@ -257,7 +257,8 @@ Result<std::string> compile_cpp(const std::string& source, const CompileOptions&
   compiler.setDiagnostics(diagnostics.get());
   compiler.setFileManager(
       new clang::FileManager(clang::FileSystemOptions(), files_in_memory(source, options)));
-  compiler.setVerboseOutputStream(llvm::nulls());
+  // A stream of its own: llvm::nulls() is one for all threads, and has a buffer.
+  compiler.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());
   llvm::LLVMContext context;
   clang::EmitLLVMOnlyAction emit_ir(&context);
   if (!compiler.ExecuteAction(emit_ir))

@@ -33,9 +33,9 @@ struct ElementLoops {
   std::map<const printer::ElementLoop*, Pieces> pieces;  // of loops that have such
   // Sums of powers below a maximum, whose exchanges between warps are one.
   std::map<tile::ValueId, tile::ValueId> max_of_sum;
-  Index exchanged_bytes = 0;          // where values meet in shared memory, one exchange after another
-  bool warps_meet = false;            // warps exchange parts of a row in arrays of their own
-  std::size_t sent = 0;               // results that loops leave to the copy engine
+  Index exchanged_bytes = 0;  // where values meet in shared memory, one exchange after another
+  bool warps_meet = false;    // warps exchange parts of a row in arrays of their own
+  std::size_t sent = 0;       // results that loops leave to the copy engine
   int fetched = -1;           // of DotUse::loads, that it brings to the stages of the result's pieces
   Pieces pieces_of(const printer::ElementLoop& loop) const {
     const auto found = pieces.find(&loop);
