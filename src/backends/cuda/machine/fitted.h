@@ -268,9 +268,11 @@ inline constexpr double kInstructionsOfInnerSum =
 // A multiply-add of a product by element loops: 0.31 to 0.34 of the peak rate in 8192 rows of a GPT-2 block
 // (docs/notes/2026-11-22-whole-programs.md).
 inline constexpr double kOfMultiplyAdd = 2.4;
-// How memory, latency and arithmetic overlap, as the power of their norm: three blocks of a multiprocessor,
-// two, one. Softmax rows.
-inline constexpr double kOverlapOfMany = 5, kOverlapOfTwo = 2.5, kOverlapAlone = 1.2;
+// How memory, a block's walk and arithmetic overlap, as the power of their norm. Two blocks of a
+// multiprocessor: softmax rows. Of one alone the walk holds its reads and its arithmetic, which count twice
+// where they are added: 18 schedules of four kernels over rows took 0.53 of their price by a power of 1.2
+// (docs/notes/2026-11-26-epilogue-stages.md). With products that power stays.
+inline constexpr double kOverlap = 5, kOverlapOfTwo = 2.5, kOverlapOfProducts = 1.2;
 // Rows that go through shared memory on their way: by an eighth to a quarter slower than predicted (softmax,
 // layer_norm, docs/notes/2026-11-21-second-h200.md), but for blocks that have a multiprocessor to themselves.
 inline constexpr double kStagedCost = 1.18;

@@ -52,6 +52,7 @@ void ElementPrinter::print_row_starts(PrintedLoop& loop) {
 std::string ElementPrinter::piece_place(const Op& op, const TensorBlock& block, const PieceIndex& piece) {
   const Access access(kernel_, ranges_, op);
   std::vector<std::string> at;
+  at.reserve(block.dims.size());
   for (const int d : block.dims)
     at.push_back(expressions_.as_type(expressions_.scalar(access.start(d)), "i32"));
   const auto add = [](std::string& to, const IndexText& more) {

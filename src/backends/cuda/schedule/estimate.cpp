@@ -431,11 +431,12 @@ double predicted_us(const KernelWork& work, const Occupancy& o, const CudaPlan& 
   const double there = work.loops ? std::min(resident, std::ceil(blocks / units)) : resident;
   const double in_flight = there * schedule.threads * o.bytes_ahead / o.waste;
   const double starved = in_flight > 0 ? std::max(1.0, kBytesInFlight / in_flight) : 1;
-  // The three overlap where several blocks of a multiprocessor stand at different points; a block alone
-  // loads, computes and stores one after the other, unless its rows come ahead.
-  const double overlap = resident >= 3 || work.exchanges == 0 || o.staged ? kOverlapOfMany
+  // The three overlap where several blocks of a multiprocessor stand at different points, or rows come ahead.
+  // A block alone loads, computes and stores one after the other: that is its walk.
+  const double overlap = work.exchanges == 0 || o.staged || resident >= 3 ? kOverlap
                          : resident == 2                                  ? kOverlapOfTwo
-                                                                          : kOverlapAlone;
+                         : work.multiply_adds > 0                         ? kOverlapOfProducts
+                                                                          : kOverlap;
   const double busy = std::pow(
       std::pow(memory_us * starved, overlap) + std::pow(latency_us, overlap) + std::pow(compute_us, overlap),
       1 / overlap);
