@@ -67,6 +67,24 @@ TEST(MergedHeads, AreStoredAsProductsReadThem) {
   }
 }
 
+// A product of (batch, time, columns), and its weights' gradient, whose rows are batch and time: two shapes
+// of one value, which is stored once.
+TEST(MergedHeads, ReadByTwoShapesAreStoredOnce) {
+  const Index batch = 8, time = 1024, columns = kMergedHeads * kMergedDepth;
+  ir::Graph g("shapes");
+  Inputs input(g, DType::bf16);
+  const Value x = input("x", {batch, kMergedHeads, time, kMergedDepth}),
+              w = input("w", {columns, kMergedColumns}), dy = input("dy", {batch * time, kMergedColumns});
+  const Value rows = ops::reshape(ops::swap_axes(-x, 1, 2), {batch, time, columns});
+  const Value by_column = ops::reshape(ops::transpose(rows, {2, 0, 1}), {columns, batch * time});
+  g.set_outputs({ops::matmul(rows, w, DType::bf16).id, ops::matmul(by_column, dy, DType::bf16).id});
+  const passes::Compiled c = passes::run_pipeline(g, h200_target());
+  std::size_t written = 0;  // in memory of its own
+  for (const tile::PlanBuffer& b : c.plan.buffers)
+    written += b.role == tile::PlanBuffer::Role::temporary && b.elements == batch * time * columns ? 1 : 0;
+  EXPECT_EQ(written, 1U);
+}
+
 // What the memory of an input's heads is, nobody chooses; nor are rows put into memory that a table picks.
 TEST(MergedHeads, OfInputsAreReadAsTheyLie) {
   ir::Graph g("inputs");

@@ -54,12 +54,20 @@ std::vector<std::vector<Index>> merged_axes(const Shape& from, const Shape& to) 
   return groups;
 }
 
+// A copy of a view, and of what a reshape of it looks at: whoever reads it by other shapes has the same copy.
+NodeId copy_below_reshapes(Graph& graph, NodeId view) {
+  const ir::Node n = graph.node(view);
+  if (n.op->kind != OpClass::reshape || !is_inlined(graph.node(n.operands[0]))) return copy_of(graph, view);
+  const ir::LocationScope scope(graph, n.location);
+  return ops::reshape({&graph, copy_below_reshapes(graph, n.operands[0])}, n.type.shape).id;
+}
+
 // `exchange` read from a copy. The order of axes that are not merged is free: those come last that end with
 // the memory's own last axis, so that rows stay rows, and a product and the gradient that reads the same
 // value the other way round have one copy.
 NodeId from_copy(Graph& graph, NodeId node, const Shape& merged) {
   const ir::Node n = graph.node(node);
-  if (n.op->kind != OpClass::transpose) return copy_of(graph, node);
+  if (n.op->kind != OpClass::transpose) return copy_below_reshapes(graph, node);
   const std::vector<Index>& perm = n.attrs.integers("perm");
   std::vector<std::vector<Index>> groups = merged_axes(n.type.shape, merged);
   const auto is_last = [&](const std::vector<Index>& group) {
@@ -75,7 +83,7 @@ NodeId from_copy(Graph& graph, NodeId node, const Shape& merged) {
   if (order == perm) return copy_of(graph, node);
   const ir::LocationScope scope(graph, n.location);
   const ir::Value stored = ops::transpose({&graph, n.operands[0]}, order);
-  return ops::transpose({&graph, copy_of(graph, stored.id)}, back).id;
+  return ops::transpose({&graph, copy_below_reshapes(graph, stored.id)}, back).id;
 }
 
 // More loops than any product has, where it cannot be walked.
