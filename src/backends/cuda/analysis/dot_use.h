@@ -18,7 +18,7 @@ struct DotUse {
   std::vector<TileStore> results;  // tiles that the copy engine stores, where the schedule wants that
 };
 
-// Of a loop of one dot, the maps of operands come before those of `loads`.
+// Tensor maps of the two operands, which come before those of `loads`.
 inline constexpr std::size_t kOperandMaps = 2;
 
 // Why the schedule's kind cannot run the kernel's dots, as a failure of kind unsupported.

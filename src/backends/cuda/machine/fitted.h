@@ -364,8 +364,9 @@ inline constexpr Index kFmaEdge = 8, kFmaThreadsPerSm = 384;
 // wgmma: registers of a multiplying thread for the accumulator, what is loaded beside it and what its columns
 // are reduced to, which begins where the accumulator ends.
 inline constexpr Index kEpilogueRegisters = 216;
-// Of 240 that a warpgroup with a tile of its own has, beside addresses: 248 of AdamW's spilled 1,000 bytes,
-// and the product took 4,084 us for 3,488 (docs/notes/2026-11-26-epilogue-stages.md).
+// Registers of a thread for the accumulator and a row of a piece, where a warpgroup has a tile of its own:
+// 240 but for addresses. AdamW's 248 spilled 1,000 bytes, and the product took 4,084 us for 3,488
+// (docs/notes/2026-11-26-epilogue-stages.md).
 inline constexpr Index kPingpongRegisters = 224;
 // Blocks of a product's depth before its end at which the loads of its epilogue are brought to the cache: of
 // 128x192x64 12,000 cycles, in which memory brings a multiprocessor's share of 200 KB. Predicted.

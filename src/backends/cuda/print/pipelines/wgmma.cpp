@@ -86,7 +86,7 @@ void Wgmma::print_exchange_place() {
             is_pingpong(schedule_) ? fmt::format(", kExchanged = {}", plan_.shared.exchanged) : "");
 }
 
-// Of the stages to which pieces of a tile come that the result is computed with.
+// Barriers of the stages to which pieces of a loaded tile come.
 void Wgmma::print_tile_barriers() {
   if (plan_.elements.fetched < 0) return;
   need("tile_store");
