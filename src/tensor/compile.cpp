@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <mutex>
 
 namespace tilewright::detail {
 
@@ -69,6 +70,9 @@ struct CompiledCore::State {
   std::vector<std::unique_ptr<Specialisation>> specialisations;  // most recently used first
   std::vector<std::vector<Guard>>
       running;  // the calls of the function that are being recorded, outermost first
+  // Guards all of these: calls with tensors of several Contexts do not share a Context's mutex. Both are
+  // taken together, so that no thread holds one of them while it waits for the other.
+  std::recursive_mutex mutex;
 
   Specialisation* find(const std::vector<Tensor>& args);
   Specialisation& specialise(const std::vector<Tensor>& args, const std::shared_ptr<ContextState>& context,
@@ -83,7 +87,7 @@ struct CompiledCore::State {
 };
 
 CompiledCore::CompiledCore(ManyFunction function, CompileOptions options)
-    : state_(std::make_unique<State>(State{std::move(function), std::move(options), {}, {}})) {}
+    : state_(std::make_unique<State>(std::move(function), std::move(options))) {}
 CompiledCore::~CompiledCore() = default;
 
 namespace {
@@ -313,7 +317,7 @@ std::vector<Tensor> graph_inputs(const Specialisation& s, const std::vector<Tens
 std::vector<Tensor> CompiledCore::call(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
-  const std::lock_guard lock(context->mutex);
+  const std::scoped_lock lock(state_->mutex, context->mutex);
   if (at_place(where, [&] { return recording_trace(*context, args); }))
     return at_place(where,
                     [&] { return state_->run_function(args); });  // part of the enclosing function's graph
@@ -389,7 +393,7 @@ void CompiledCore::call_into(const std::vector<Tensor>& outputs, const std::vect
   check_arguments("into", arguments, where);
   check_given("into", "output", outputs, where);
   const std::shared_ptr<ContextState> context = context_of(arguments[0], "into", where);
-  const std::lock_guard lock(context->mutex);
+  const std::scoped_lock lock(state_->mutex, context->mutex);
   std::optional<Aside> aside;
   std::vector<Tensor> own;  // the arguments, where one is of a recording
   const auto recorded = [](const Tensor& a) { return a.impl()->trace != nullptr; };
@@ -447,7 +451,7 @@ Specialisation& CompiledCore::specialised(const std::vector<Tensor>& args,
 CompiledCall CompiledCore::prepare(const std::vector<Tensor>& args, const Location& where) {
   check_arguments("compile", args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "compiled function", where);
-  const std::lock_guard lock(context->mutex);
+  const std::scoped_lock lock(state_->mutex, context->mutex);
   Specialisation& s = specialised(args, context, where);
   if (s.programs.empty())
     at_place(where, [&] {
@@ -463,7 +467,7 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
                         const Location& where) {
   const CompiledCall call = prepare(args, where);
   const std::shared_ptr<ContextState> context = context_of(args[0], "edit", where);
-  const std::lock_guard lock(context->mutex);
+  const std::scoped_lock lock(state_->mutex, context->mutex);
   const auto& kernels = call.graph->executable->kernels();
   if (kernel >= kernels.size())
     throw Error(fmt::format("edit: there is no kernel {}; the function has {}", kernel, kernels.size()),
@@ -483,6 +487,7 @@ void CompiledCore::edit(std::size_t kernel, const std::string& source, const std
 }
 
 std::vector<SpecialisationReport> CompiledCore::report() const {
+  const std::lock_guard lock(state_->mutex);
   std::vector<SpecialisationReport> out;
   for (const auto& s : state_->specialisations) {
     SpecialisationReport r;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <bit>
+#include <mutex>
 
 namespace tilewright {
 
@@ -24,9 +25,11 @@ struct TileFunction::State {
     std::shared_ptr<runtime::LoadedKernel> kernel;
   };
   std::vector<Loaded> loaded;
+  std::mutex mutex;  // guards what is loaded: calls with tensors of several Contexts share no other
 
   std::shared_ptr<runtime::LoadedKernel> load(const std::shared_ptr<detail::ContextState>& context,
                                               DeviceState& device) {
+    const std::lock_guard lock(mutex);
     for (const Loaded& l : loaded)
       if (l.device == device.device) return l.kernel;
     auto built = schedule ? device.store.get(kernel, *schedule) : device.store.get(kernel);
@@ -59,6 +62,7 @@ TileFunction::TileFunction(TileFunction&&) noexcept = default;
 const tile::Kernel& TileFunction::kernel() const { return state_->kernel; }
 
 void TileFunction::use(const tile::Schedule& schedule) {
+  const std::lock_guard lock(state_->mutex);
   state_->schedule = schedule;
   state_->loaded.clear();
 }

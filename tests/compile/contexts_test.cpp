@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <optional>
+#include <thread>
 
 #include "support/errors.h"
 
@@ -24,6 +26,35 @@ TEST(Contexts, HaveSpecialisationsOfTheirOwn) {
   EXPECT_NE(f.report()[0].kernels.at(0).source.find("4 lanes"), std::string::npos) << "plain x86-64";
   f(here.ones({64}));
   EXPECT_EQ(f.report().size(), 2u) << "each is found again";
+}
+
+// Each thread with tensors of its own Context, of sizes that change: a result is of the size that was given.
+template <class Run>
+int wrong_from_two_threads(const Run& run) {
+  constexpr int kCalls = 3000, kSizes = 6;
+  std::atomic<int> wrong = 0;
+  const auto call = [&] {
+    Context ctx(kNoCache);
+    for (int i = 0; i < kCalls; ++i) {
+      const Index n = 8 + i / 2 % kSizes;
+      try {
+        const std::vector<float> y = run(ctx.ones({n, 4})).template to_vector<float>();
+        wrong += std::ssize(y) != n * 4 || y[3] != static_cast<float>(n) ? 1 : 0;
+      } catch (const Error&) {
+        ++wrong;
+      }
+    }
+  };
+  std::thread other(call);
+  call();
+  other.join();
+  return wrong;
+}
+
+TEST(Contexts, OfSeveralThreadsCallOneFunction) {
+  const auto f = compile([](const Tensor& x) { return sum(x, {0}, Keep::yes) + x - 1.f; });
+  EXPECT_EQ(wrong_from_two_threads(f), 0);
+  EXPECT_GE(f.report().size(), 6U);
 }
 
 TEST(Contexts, ThatAreGoneTakeTheirSpecialisationsWithThem) {
@@ -48,6 +79,25 @@ TEST(Contexts, DoNotMix) {
   const auto add_both = compile([](const Tensor& a, const Tensor& b) { return a + b; });
   add_both(x, x);
   test::expect_says([&] { add_both(x, other); }, wanted);
+}
+
+TEST(Contexts, OfSeveralThreadsRunOneKernelByHand) {
+  for (int trial = 0; trial < 5; ++trial) {
+    tile::Builder k("twice");
+    const auto x = k.view("x", DType::f32, {64}), y = k.view("y", DType::f32, {64});
+    const tile::Value t = k.load(x, {k.program_id(0) * 64}, {.shape = {64}});
+    k.store(y, {k.program_id(0) * 64}, t + t);
+    const TileFunction twice(k.finish({{{64, 64}}}));
+    std::vector<std::thread> threads;
+    std::atomic<int> right = 0;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        Context ctx(kNoCache);
+        right += twice({ctx.ones({64}), out({64})}).at(0).to_vector<float>()[63] == 2.f ? 1 : 0;
+      });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(right, 4);
+  }
 }
 
 TEST(Contexts, RunKernelsByHandEachWithItsOwn) {

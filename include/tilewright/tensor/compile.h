@@ -258,7 +258,8 @@ std::vector<Tensor> value_and_grad(const ManyFunction& f, const std::vector<int>
 
 }  // namespace detail
 
-// A compiled function: call it like the original.
+// A compiled function: call it like the original. Several threads may call it at once, also with tensors of
+// several Contexts: its calls run one after another, as those of one Context do.
 template <class R>
 class Compiled {
  public:
