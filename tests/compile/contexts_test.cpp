@@ -90,13 +90,15 @@ TEST(Contexts, OfSeveralThreadsRunOneKernelByHand) {
     const TileFunction twice(k.finish({{{64, 64}}}));
     std::vector<std::thread> threads;
     std::atomic<int> right = 0;
-    for (int i = 0; i < 4; ++i)
+    constexpr int kThreads = 4;
+    threads.reserve(kThreads);
+    for (int i = 0; i < kThreads; ++i)
       threads.emplace_back([&] {
         Context ctx(kNoCache);
         right += twice({ctx.ones({64}), out({64})}).at(0).to_vector<float>()[63] == 2.f ? 1 : 0;
       });
     for (std::thread& t : threads) t.join();
-    EXPECT_EQ(right, 4);
+    EXPECT_EQ(right, kThreads);
   }
 }
 

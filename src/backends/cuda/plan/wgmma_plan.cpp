@@ -51,9 +51,9 @@ Status check_warpgroups(const CudaPlan& plan, int most) {
   if (plan.schedule.threads % kWarpgroup != 0 || warpgroups > most)
     return refusal(fmt::format("wgmma: threads are at most {} warpgroups of 128", most));
   if (stages(plan.schedule) < 2) return refusal("wgmma: wants two stages at least");
-  const std::size_t results = plan.dots.results.size(), stages = 2 * std::max<std::size_t>(results, 1);
-  if (const int n = tma_store_stages(plan.schedule); n > 0 && static_cast<std::size_t>(n) < stages)
-    return refusal(fmt::format("tma_store_stages: {} at least", stages));
+  const std::size_t results = plan.dots.results.size(), fewest = 2 * std::max<std::size_t>(results, 1);
+  if (const int n = tma_store_stages(plan.schedule); n > 0 && static_cast<std::size_t>(n) < fewest)
+    return refusal(fmt::format("tma_store_stages: {} at least", fewest));
   return Unit{};
 }
 
